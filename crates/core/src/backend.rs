@@ -1,0 +1,205 @@
+//! What a device must be able to do: the dozen coarse verbs a time step is written in.
+
+use crate::{Result, SimBox, State, SymTensor, Vec3};
+
+/// The arithmetic of the forces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// Pair arithmetic in f32 on coordinates relative to something near; positions, velocities
+    /// and sums in f64.
+    #[default]
+    Mixed,
+    /// Everything in f64.
+    Double,
+}
+
+/// How a device looks for pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Algorithm {
+    /// What is fastest here.
+    #[default]
+    Auto,
+    /// Cluster pair lists, rebuilt by displacement.
+    Clusters,
+    /// Every pair, one after the other, in f64: slow, plain, the reference.
+    Reference,
+}
+
+/// How a run is computed; never changes the physics.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Settings {
+    /// CPU threads; `None` takes all cores.
+    pub threads: Option<usize>,
+    /// The arithmetic of the forces.
+    pub precision: Precision,
+    /// Whether results must not depend on the number of threads, nor on a restart.
+    pub reproducible: bool,
+    /// How pairs are found.
+    pub algorithm: Algorithm,
+    /// How far beyond the cut-off neighbour lists reach; `None` tunes it while running.
+    pub skin: Option<f64>,
+}
+
+/// What a force evaluation should produce.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evaluate {
+    /// Forces only: the fast path of nearly every step.
+    Forces,
+    /// Forces, energies by term and the virial.
+    ForcesAndEnergies,
+}
+
+/// Energies by term and the virial of one evaluation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Energies {
+    /// Energy of each force term in the order of the input, long-range corrections included.
+    pub terms: Vec<f64>,
+    /// Virial tensor, W_ab = sum over pairs of d_a f_b, long-range corrections included; the
+    /// pressure is (2 K + W) / V with K the kinetic tensor.
+    pub virial: SymTensor,
+}
+
+impl Energies {
+    /// The potential energy.
+    pub fn potential(&self) -> f64 {
+        self.terms.iter().sum()
+    }
+}
+
+/// Sums over velocities.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Kinetic {
+    /// Kinetic energy tensor, sum of m v_a v_b / 2.
+    pub tensor: SymTensor,
+    /// Total momentum.
+    pub momentum: Vec3,
+}
+
+impl Kinetic {
+    /// The kinetic energy.
+    pub fn energy(&self) -> f64 {
+        self.tensor[0] + self.tensor[1] + self.tensor[2]
+    }
+}
+
+/// Sums that a minimiser steers by.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Descent {
+    /// Sum of f . v.
+    pub power: f64,
+    /// Sum of f . f.
+    pub force_square: f64,
+    /// Sum of v . v.
+    pub velocity_square: f64,
+    /// The largest force on one atom.
+    pub largest_force: f64,
+}
+
+/// Which random numbers to use: every atom's noise is a function of this and of its id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoiseKey {
+    /// The seed of the run.
+    pub seed: u64,
+    /// The step the noise belongs to.
+    pub step: u64,
+}
+
+/// Where the time of a run went, in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Timings {
+    /// Pair forces.
+    pub pair: f64,
+    /// Neighbour lists, sorting included.
+    pub neighbors: f64,
+    /// Moving atoms and sums over velocities.
+    pub integrate: f64,
+}
+
+/// Facts about the neighbour list.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct NeighborFacts {
+    /// How often it was built.
+    pub builds: u64,
+    /// The skin now.
+    pub skin: f64,
+    /// Bytes the engine uses for everything.
+    pub bytes: usize,
+}
+
+/// A device that holds the atoms and moves them. Every verb is one launch or one parallel loop;
+/// nothing is dispatched per pair. State stays on the device: [`Backend::state`] is an explicit
+/// download.
+///
+/// Verbs that only move data cannot fail on their own; a fault on the device is reported by the
+/// next verb that returns a `Result`.
+pub trait Backend: Send {
+    /// What the device is, for people: `"CPU, 2 threads, AVX-512, mixed precision"`.
+    fn describe(&self) -> String;
+
+    /// The box.
+    fn simbox(&self) -> &SimBox;
+
+    /// How many atoms there are.
+    fn n_atoms(&self) -> usize;
+
+    /// All atoms as they are now, in storage order.
+    fn state(&mut self) -> Result<&State>;
+
+    /// Replaces positions and velocities by those of `state` (same atoms, any order) and marks
+    /// the neighbour list as stale.
+    fn set_state(&mut self, state: State) -> Result<()>;
+
+    /// Positions (in storage order) that the current neighbour list was built from. A checkpoint
+    /// keeps them, so that a resumed run goes on with the very same list.
+    fn list_positions(&mut self) -> Result<&[Vec3]>;
+
+    /// Goes on from a checkpoint: `state` in the storage order it was saved in, with the
+    /// `list_positions` and the skin of that moment.
+    fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()>;
+
+    /// v += dt f / m
+    fn kick(&mut self, dt: f64);
+
+    /// r += dt v
+    fn drift(&mut self, dt: f64);
+
+    /// Rebuilds the neighbour list if an atom may have moved half the skin since the last build.
+    ///
+    /// # Errors
+    /// If an atom has left an open box for infinity or a position is not finite (names the atom).
+    fn update_neighbors(&mut self) -> Result<()>;
+
+    /// Forces at the current positions; [`Backend::update_neighbors`] comes first.
+    ///
+    /// # Errors
+    /// If a force or an energy is not finite (names the atom and the term).
+    fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()>;
+
+    /// Energies of the last evaluation with [`Evaluate::ForcesAndEnergies`].
+    fn energies(&self) -> &Energies;
+
+    /// Kinetic energy tensor and momentum now.
+    fn kinetic(&mut self) -> Kinetic;
+
+    /// v *= factor
+    fn scale_velocities(&mut self, factor: f64);
+
+    /// v += delta for every atom
+    fn shift_velocities(&mut self, delta: Vec3);
+
+    /// The exact Ornstein-Uhlenbeck step v = decay v + sqrt((1 - decay^2) kT / m) xi, the O of
+    /// BAOAB (Leimkuhler and Matthews, 2013).
+    fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey);
+
+    /// Sums for a minimiser.
+    fn descent(&mut self) -> Descent;
+
+    /// v = keep v + along f (FIRE's mixing).
+    fn mix_velocities(&mut self, keep: f64, along: f64);
+
+    /// Where the time went so far.
+    fn timings(&self) -> Timings;
+
+    /// Facts about the neighbour list.
+    fn neighbor_facts(&self) -> NeighborFacts;
+}

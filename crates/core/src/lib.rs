@@ -1,0 +1,26 @@
+//! The vocabulary that the rest of Jostle is written in: numbers ([`Real`]), boxes ([`SimBox`]),
+//! atoms ([`State`], [`System`]), units ([`UnitSystem`]), random numbers, errors, and what a
+//! device must be able to do ([`Backend`]). No files, no threads, no devices.
+
+pub mod backend;
+pub mod dual;
+pub mod error;
+pub mod random;
+pub mod real;
+pub mod simbox;
+pub mod state;
+pub mod units;
+
+pub use backend::{Algorithm, Backend, Energies, Evaluate, Kinetic, NoiseKey, Precision, Settings};
+pub use dual::Dual;
+pub use error::{Error, ErrorKind, Place, Result};
+pub use real::Real;
+pub use simbox::SimBox;
+pub use state::{Species, State, System};
+pub use units::{Dimension, UnitSystem};
+
+/// A vector in space.
+pub type Vec3 = [f64; 3];
+
+/// A symmetric tensor in the order xx, yy, zz, xy, xz, yz.
+pub type SymTensor = [f64; 6];

@@ -1,0 +1,134 @@
+//! Random numbers that depend only on what they are for, never on who asks first.
+//!
+//! Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+//! SC'11): a keyed bijection of a counter. Noise for an atom is a function of the seed, the atom's
+//! id and the step, so it is the same on every device and with any number of threads.
+
+use crate::Vec3;
+
+/// Four random words for a counter under a key.
+pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
+    const M: [u64; 2] = [0xD251_1F53, 0xCD9E_8D57];
+    const W: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
+    let (mut c, mut k) = (counter, key);
+    for _ in 0..10 {
+        let p = [M[0] * u64::from(c[0]), M[1] * u64::from(c[2])];
+        let (hi, lo) = (p.map(|p| (p >> 32) as u32), p.map(|p| p as u32));
+        c = [hi[1] ^ c[1] ^ k[0], lo[1], hi[0] ^ c[3] ^ k[1], lo[0]];
+        k = [k[0].wrapping_add(W[0]), k[1].wrapping_add(W[1])];
+    }
+    c
+}
+
+/// What a random number is for: streams never overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Purpose {
+    /// Where an atom is placed.
+    Placement = 1,
+    /// The velocity it starts with.
+    Velocity = 2,
+    /// The noise of a Langevin thermostat.
+    Langevin = 3,
+    /// The noise of a thermostat that acts on all atoms at once.
+    Thermostat = 4,
+    /// Which species an atom becomes.
+    Composition = 5,
+}
+
+/// A stream of random numbers: all those drawn for one subject (an atom, a step) and purpose.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    key: [u32; 2],
+    counter: [u32; 4],
+    buffer: [u32; 4],
+    used: usize,
+}
+
+impl Stream {
+    /// The stream for a seed, a purpose and a subject of two numbers, e.g. an atom and a step
+    /// (the step's upper 24 bits share a word with the purpose).
+    pub fn new(seed: u64, purpose: Purpose, subject: u32, step: u64) -> Self {
+        let upper = ((step >> 32) as u32) << 8 | purpose as u32;
+        Stream {
+            key: [seed as u32, (seed >> 32) as u32],
+            counter: [0, subject, step as u32, upper],
+            buffer: [0; 4],
+            used: 4,
+        }
+    }
+
+    /// 32 random bits.
+    pub fn word(&mut self) -> u32 {
+        if self.used == 4 {
+            self.buffer = philox(self.counter, self.key);
+            self.counter[0] = self.counter[0].wrapping_add(1);
+            self.used = 0;
+        }
+        self.used += 1;
+        self.buffer[self.used - 1]
+    }
+
+    /// Uniform in (0, 1), with 53 random bits.
+    pub fn uniform(&mut self) -> f64 {
+        let bits = u64::from(self.word()) << 32 | u64::from(self.word());
+        ((bits >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// A whole number below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        ((self.uniform() * n as f64) as usize).min(n.saturating_sub(1))
+    }
+
+    /// Normal deviate with mean 0 and variance 1 (Box and Muller, 1958).
+    pub fn normal(&mut self) -> f64 {
+        self.normal_pair()[0]
+    }
+
+    /// Two independent normal deviates.
+    pub fn normal_pair(&mut self) -> [f64; 2] {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        let (sin, cos) = (std::f64::consts::TAU * self.uniform()).sin_cos();
+        [radius * cos, radius * sin]
+    }
+
+    /// Three independent normal deviates.
+    pub fn normal3(&mut self) -> Vec3 {
+        let [a, b] = self.normal_pair();
+        [a, b, self.normal()]
+    }
+
+    /// A direction, uniform on the unit sphere.
+    pub fn direction(&mut self) -> Vec3 {
+        let z = 2.0 * self.uniform() - 1.0;
+        let (sin, cos) = (std::f64::consts::TAU * self.uniform()).sin_cos();
+        let rho = (1.0 - z * z).sqrt();
+        [rho * cos, rho * sin, z]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Known answers published with Random123 (`kat_vectors`, philox4x32 10 rounds).
+    #[test]
+    fn philox_known_answers() {
+        assert_eq!(philox([0; 4], [0; 2]), [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]);
+        assert_eq!(philox([u32::MAX; 4], [u32::MAX; 2]), [0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd]);
+    }
+
+    #[test]
+    fn moments_are_right() {
+        let n = 200_000;
+        let mut stream = Stream::new(7, Purpose::Velocity, 0, 0);
+        let draws: Vec<f64> = (0..n).map(|_| stream.normal()).collect();
+        let moment = |k: i32| draws.iter().map(|x| x.powi(k)).sum::<f64>() / f64::from(n);
+        // Standard errors of the moments of n normal deviates: sqrt(1, 2, 15, 96) / sqrt(n).
+        let scale = 4.0 / f64::from(n).sqrt();
+        assert!(moment(1).abs() < scale);
+        assert!((moment(2) - 1.0).abs() < scale * 2f64.sqrt());
+        assert!(moment(3).abs() < scale * 15f64.sqrt());
+        assert!((moment(4) - 3.0).abs() < scale * 96f64.sqrt());
+    }
+}

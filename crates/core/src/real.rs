@@ -1,0 +1,72 @@
+//! The vocabulary physics is written in.
+
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+/// A number that a formula can be evaluated on: a plain `f64`, a SIMD register full of atoms
+/// (`jostle-cpu`), a value with its derivative ([`crate::Dual`]), or a recorder that writes the
+/// formula down as source code for a GPU.
+///
+/// A potential, a truncation or a thermostat's update is one function generic over `Real`; there
+/// is no second copy of any formula. There are no branches on values: write `R::select(a.lt(b),
+/// x, y)`, where both sides are evaluated.
+pub trait Real:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
+{
+    /// The outcome of a comparison.
+    type Mask: Copy;
+
+    /// A constant.
+    fn lit(value: f64) -> Self;
+    /// `self * b + c`, rounded once where the hardware can.
+    fn mul_add(self, b: Self, c: Self) -> Self;
+    /// `1 / self`, to within a few units in the last place; may be faster than a division.
+    fn recip(self) -> Self;
+    /// Square root.
+    fn sqrt(self) -> Self;
+    /// `1 / sqrt(self)`, to within a few units in the last place.
+    fn rsqrt(self) -> Self;
+    /// The exponential function; 0 far below the smallest number.
+    fn exp(self) -> Self;
+    /// `self < other`.
+    fn lt(self, other: Self) -> Self::Mask;
+    /// `a` where the mask is set, `b` elsewhere.
+    fn select(mask: Self::Mask, a: Self, b: Self) -> Self;
+}
+
+impl Real for f64 {
+    type Mask = bool;
+
+    #[inline(always)]
+    fn lit(value: f64) -> f64 {
+        value
+    }
+    #[inline(always)]
+    fn mul_add(self, b: f64, c: f64) -> f64 {
+        // Not `f64::mul_add`: without hardware FMA that is a call into libm.
+        self * b + c
+    }
+    #[inline(always)]
+    fn recip(self) -> f64 {
+        1.0 / self
+    }
+    #[inline(always)]
+    fn sqrt(self) -> f64 {
+        f64::sqrt(self)
+    }
+    #[inline(always)]
+    fn rsqrt(self) -> f64 {
+        1.0 / f64::sqrt(self)
+    }
+    #[inline(always)]
+    fn exp(self) -> f64 {
+        f64::exp(self)
+    }
+    #[inline(always)]
+    fn lt(self, other: f64) -> bool {
+        self < other
+    }
+    #[inline(always)]
+    fn select(mask: bool, a: f64, b: f64) -> f64 {
+        if mask { a } else { b }
+    }
+}

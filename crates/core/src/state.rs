@@ -1,0 +1,111 @@
+//! Atoms: a plain structure of arrays.
+
+use crate::{SimBox, Vec3};
+
+/// What atoms of one kind have in common.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Species {
+    /// The name used in the input file, in pairs and in trajectories.
+    pub name: String,
+    /// Mass in energy * time^2 / length^2 of the unit system, so that `force / mass` is an
+    /// acceleration and `mass * v^2 / 2` an energy without any further factor.
+    /// [`crate::UnitSystem::mass_from_user`] converts.
+    pub mass: f64,
+    /// Charge in units of the unit system (elementary charges; reduced in `lj`).
+    pub charge: f64,
+}
+
+/// The atoms, in storage order. Storage order changes as the run goes (atoms near in space are
+/// kept near in memory); `id` says who is who. Files and observers speak in ids.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct State {
+    /// The atom's number, from 0, in the order of the file or the builder.
+    pub id: Vec<u32>,
+    /// Index into [`System::species`].
+    pub species: Vec<u16>,
+    /// Positions, wrapped into the box now and then (at every rebuild of the neighbour list).
+    pub position: Vec<Vec3>,
+    /// How many times each atom has crossed the box: the unwrapped position is
+    /// `position + simbox.shift(image)`.
+    pub image: Vec<[i32; 3]>,
+    /// Velocities, length / time.
+    pub velocity: Vec<Vec3>,
+    /// Forces of the last evaluation, energy / length.
+    pub force: Vec<Vec3>,
+}
+
+impl State {
+    /// How many atoms there are.
+    pub fn len(&self) -> usize {
+        self.id.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.id.is_empty()
+    }
+
+    /// Adds an atom at rest; its id is the number of atoms before it.
+    pub fn push(&mut self, species: u16, position: Vec3) {
+        self.id.push(self.len() as u32);
+        self.species.push(species);
+        self.position.push(position);
+        self.image.push([0; 3]);
+        self.velocity.push([0.0; 3]);
+        self.force.push([0.0; 3]);
+    }
+
+    /// Where each atom is stored: `order[id]` is its place in the arrays.
+    pub fn order(&self) -> Vec<usize> {
+        let mut order = vec![0; self.len()];
+        for (place, &id) in self.id.iter().enumerate() {
+            order[id as usize] = place;
+        }
+        order
+    }
+
+    /// Rearranges all arrays: the atom at `order[k]` moves to `k`.
+    pub fn permute(&mut self, order: &[u32]) {
+        fn gather<T: Copy>(values: &mut Vec<T>, order: &[u32]) {
+            *values = order.iter().map(|&k| values[k as usize]).collect();
+        }
+        gather(&mut self.id, order);
+        gather(&mut self.species, order);
+        gather(&mut self.position, order);
+        gather(&mut self.image, order);
+        gather(&mut self.velocity, order);
+        gather(&mut self.force, order);
+    }
+}
+
+/// Everything that is simulated: the box, the kinds of atoms and the atoms.
+#[derive(Debug, Clone, PartialEq)]
+pub struct System {
+    /// The box.
+    pub simbox: SimBox,
+    /// The kinds of atoms.
+    pub species: Vec<Species>,
+    /// The atoms.
+    pub state: State,
+}
+
+impl System {
+    /// A system without atoms yet.
+    pub fn new(simbox: SimBox, species: Vec<Species>) -> Self {
+        System { simbox, species, state: State::default() }
+    }
+
+    /// The mass of the atom at a place in the arrays.
+    pub fn mass(&self, place: usize) -> f64 {
+        self.species[self.state.species[place] as usize].mass
+    }
+
+    /// How many atoms of each species there are.
+    pub fn counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.species.len()];
+        for &s in &self.state.species {
+            counts[s as usize] += 1;
+        }
+        counts
+    }
+}

@@ -1,0 +1,7 @@
+//! The CPU engine.
+
+mod engine;
+pub mod integrate;
+pub mod reference;
+
+pub use engine::Cpu;

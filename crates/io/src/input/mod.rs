@@ -1,0 +1,5 @@
+//! The input file.
+
+pub mod model;
+
+pub use model::Input;

@@ -1,0 +1,342 @@
+//! What an input file says, typed: every quantity already in the units of the file, every default
+//! filled in. What needs the atoms (which species a structure file has) is resolved later, with
+//! errors that still point into the file.
+
+use jostle_core::{Error, UnitSystem, Vec3};
+use jostle_potentials::{PairKind, Truncation};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A value and where in the input it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Located<T> {
+    /// The value.
+    pub value: T,
+    /// Its byte range in the text of the input.
+    pub span: Range<usize>,
+}
+
+/// The text an input was read from, for error messages.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Path of the file; relative paths in the input start at its folder.
+    pub path: PathBuf,
+    /// Its contents.
+    pub text: Arc<str>,
+}
+
+impl Source {
+    /// An input error that points at a range of the text.
+    pub fn error(&self, span: &Range<usize>, message: impl Into<String>) -> Error {
+        Error::input(message).at_span(&self.path, &self.text, span.clone())
+    }
+
+    /// The folder that relative paths start from.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+}
+
+/// A whole input file.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// Where it came from.
+    pub source: Source,
+    /// A line about the run.
+    pub title: String,
+    /// The unit system.
+    pub units: UnitSystem,
+    /// The atoms and the box.
+    pub system: SystemInput,
+    /// `[species.NAME]` in the order of the file.
+    pub species: Vec<Located<SpeciesInput>>,
+    /// `[[force]]` in the order of the file.
+    pub forces: Vec<Located<ForceInput>>,
+    /// `[[stage]]` in the order of the file; at least one for `jostle run`.
+    pub stages: Vec<Located<StageInput>>,
+    /// `[run]`
+    pub run: RunInput,
+}
+
+/// `[species.NAME]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpeciesInput {
+    /// The name.
+    pub name: String,
+    /// Mass as users write it (g/mol; MeV/c^2 in `nuclear`); `None` if the structure file gives it.
+    pub mass: Option<f64>,
+    /// Charge.
+    pub charge: f64,
+    /// How many atoms of the built system are of this species.
+    pub amount: Option<Amount>,
+}
+
+/// How much of a species there is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Amount {
+    /// `count = 800`
+    Count(usize),
+    /// `fraction = 0.8` of all atoms
+    Fraction(f64),
+}
+
+/// `[system]`
+#[derive(Debug, Clone)]
+pub struct SystemInput {
+    /// Where the atoms come from.
+    pub atoms: Located<AtomsInput>,
+    /// Periodic axes; `None` takes those of the file (all, for a built system).
+    pub periodic: Option<[bool; 3]>,
+    /// Velocities at the start; `None` keeps those of the file, or leaves atoms at rest.
+    pub velocities: Option<VelocityInput>,
+    /// The seed of everything random.
+    pub seed: u64,
+}
+
+/// Where the atoms come from.
+#[derive(Debug, Clone)]
+pub enum AtomsInput {
+    /// `lattice = "fcc"`
+    Lattice {
+        /// The Bravais lattice.
+        lattice: Lattice,
+        /// How large it is.
+        extent: LatticeExtent,
+        /// Atoms per volume.
+        density: DensityInput,
+    },
+    /// `place = "random"`: non-overlapping random positions (Hoang et al. 2011).
+    Random {
+        /// How many atoms.
+        atoms: usize,
+        /// The box.
+        region: RegionInput,
+        /// No two atoms are nearer than this.
+        min_distance: f64,
+    },
+    /// `file = "..."`: LAMMPS data, extended XYZ, or a Jostle checkpoint, by name or content.
+    File {
+        /// Path, already joined with the input's folder.
+        path: PathBuf,
+        /// Names of the numeric types of a LAMMPS data file; empty: from its type labels or
+        /// comments, else "1", "2", ...
+        types: Vec<String>,
+    },
+}
+
+/// The lattices that can be built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lattice {
+    /// Simple cubic.
+    Sc,
+    /// Body-centred cubic.
+    Bcc,
+    /// Face-centred cubic.
+    Fcc,
+}
+
+/// How large a lattice is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LatticeExtent {
+    /// `atoms = 864`: the cube of cells that holds so many (an error names the nearest numbers).
+    Atoms(usize),
+    /// `cells = [6, 6, 6]`
+    Cells([usize; 3]),
+}
+
+/// How dense a built system is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum DensityInput {
+    /// Atoms per volume.
+    Number(f64),
+    /// Mass per volume, in (user mass units) / length^3.
+    Mass(f64),
+    /// Edge of the cubic cell.
+    LatticeConstant(f64),
+}
+
+/// The box of a randomly placed system.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RegionInput {
+    /// A cube of this density.
+    Density(DensityInput),
+    /// `box = { lengths = [..], tilts = [..] }`
+    Box {
+        /// Edges.
+        lengths: Vec3,
+        /// xy, xz, yz.
+        tilts: Vec3,
+    },
+}
+
+/// Velocities at the start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VelocityInput {
+    /// Temperature.
+    pub temperature: f64,
+    /// How speeds are distributed.
+    pub distribution: Distribution,
+}
+
+/// How speeds are distributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Distribution {
+    /// Maxwell-Boltzmann, scaled to the exact temperature.
+    Maxwell,
+    /// The same speed for all atoms of a mass, directions random (Rapaport).
+    Constant,
+}
+
+/// `[[force]]`
+#[derive(Debug, Clone)]
+pub struct ForceInput {
+    /// The potential.
+    pub kind: PairKind,
+    /// Cut-off of all pairs that give none; `None` only where the potential ends by itself.
+    pub cutoff: Option<f64>,
+    /// What happens there.
+    pub truncation: Truncation,
+    /// Energy and pressure corrected for the tail.
+    pub tail_correction: bool,
+    /// How unlike pairs come from like ones.
+    pub mixing: Option<Located<MixingInput>>,
+    /// `pairs."A-B" = { ... }`
+    pub pairs: Vec<Located<PairInput>>,
+}
+
+/// The mixing rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MixingInput {
+    /// Arithmetic sigma, geometric epsilon.
+    LorentzBerthelot,
+    /// Both geometric.
+    Geometric,
+    /// Waldman and Hagler 1993.
+    SixthPower,
+}
+
+/// One pair of species in a force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairInput {
+    /// The two names.
+    pub species: [String; 2],
+    /// In the order of [`PairKind::parameters`]; `None` where not given.
+    pub parameters: Vec<Option<f64>>,
+    /// The pair's own cut-off.
+    pub cutoff: Option<f64>,
+}
+
+/// `[[stage]]`
+#[derive(Debug, Clone)]
+pub struct StageInput {
+    /// Its name, unique in the file.
+    pub name: String,
+    /// What happens.
+    pub action: Action,
+    /// `thermo = { every = 100 }`: rows of thermo.csv. 0: none.
+    pub thermo_every: u64,
+    /// `trajectory = { every = 500, format = "xtc" }`
+    pub trajectory: Option<TrajectoryInput>,
+    /// `checkpoint = { every = 10_000 }`; 0: only at the end of the stage. (One is also written
+    /// about every ten minutes of wall time and when the run is interrupted.)
+    pub checkpoint_every: u64,
+}
+
+/// What a stage does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Time steps.
+    Dynamics {
+        /// How many.
+        steps: u64,
+        /// How long each is.
+        timestep: f64,
+        /// `None`: constant energy.
+        thermostat: Option<Thermostat>,
+    },
+    /// `minimize = { ... }`: FIRE until the largest force is below `force_tolerance`.
+    Minimize {
+        /// At most so many iterations.
+        steps: u64,
+        /// Largest force on an atom at which it stops.
+        force_tolerance: f64,
+        /// The first time step; FIRE adapts it.
+        timestep: f64,
+    },
+}
+
+/// Temperature control.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Thermostat {
+    /// Velocities scaled to the temperature every so many steps (Rapaport's equilibration).
+    Rescale {
+        /// Target.
+        temperature: f64,
+        /// Steps between rescalings.
+        every: u64,
+    },
+    /// Langevin dynamics, BAOAB.
+    Langevin {
+        /// Target.
+        temperature: f64,
+        /// Friction, 1 / time.
+        friction: f64,
+    },
+    /// Nose-Hoover chain.
+    NoseHoover {
+        /// Target.
+        temperature: f64,
+        /// Period of the thermostat's oscillation.
+        period: f64,
+        /// Number of thermostats in the chain.
+        chain: usize,
+    },
+    /// Stochastic velocity rescaling (Bussi, Donadio, Parrinello 2007).
+    Bussi {
+        /// Target.
+        temperature: f64,
+        /// Relaxation time.
+        period: f64,
+    },
+}
+
+/// A trajectory of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrajectoryInput {
+    /// Steps between frames.
+    pub every: u64,
+    /// The file format.
+    pub format: TrajectoryFormat,
+}
+
+/// The trajectory formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrajectoryFormat {
+    /// CHARMM / NAMD DCD with unit cell.
+    Dcd,
+    /// GROMACS XTC, compressed.
+    Xtc,
+    /// Extended XYZ, text.
+    Xyz,
+}
+
+/// `[run]`: never changes the physics, only how it is computed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunInput {
+    /// `device = "auto" | "cpu"`
+    pub device: DeviceInput,
+    /// Threads, precision, reproducibility, algorithm, skin.
+    pub settings: jostle_core::Settings,
+    /// `output = "..."`: the run folder; `None`: the input's name without its extension.
+    pub output: Option<PathBuf>,
+}
+
+/// Which device runs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceInput {
+    /// The best there is.
+    Auto,
+    /// The CPU.
+    Cpu,
+}

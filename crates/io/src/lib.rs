@@ -1,0 +1,5 @@
+//! Files: the input, structures, trajectories.
+
+pub mod input;
+
+pub use input::Input;

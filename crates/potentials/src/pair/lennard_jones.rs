@@ -1,0 +1,60 @@
+//! J. E. Jones, "On the determination of molecular fields. II", Proc. R. Soc. A 106 (1924) 463.
+
+use super::{MixesAs, PairFunction, PairPotential, Parameter, Range};
+use jostle_core::{Dimension, Real};
+
+/// u(r) = 4 epsilon [(sigma/r)^12 - (sigma/r)^6]
+#[derive(Debug, Clone, Copy)]
+pub struct LennardJones;
+
+impl PairFunction for LennardJones {
+    const N_COEFFICIENTS: usize = 2;
+
+    /// c = [4 epsilon sigma^12, 4 epsilon sigma^6]
+    #[inline(always)]
+    fn evaluate<R: Real>(r2: R, c: &[R]) -> (R, R) {
+        let inv2 = r2.recip();
+        let inv6 = inv2 * inv2 * inv2;
+        let repulsion = c[0] * inv6;
+        let energy = (repulsion - c[1]) * inv6;
+        let force_over_r = repulsion.mul_add(R::lit(12.0), -(R::lit(6.0) * c[1])) * inv6 * inv2;
+        (energy, force_over_r)
+    }
+}
+
+impl PairPotential for LennardJones {
+    const KIND: &'static str = "lennard-jones";
+    const ABOUT: &'static str = "Lennard-Jones 12-6: noble gases, simple fluids";
+    const FORMULA: &'static str = "4 epsilon [(sigma/r)^12 - (sigma/r)^6]";
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter {
+            name: "epsilon",
+            dimension: Dimension::ENERGY,
+            about: "depth of the well",
+            default: None,
+            mixes_as: MixesAs::Energy,
+            range: Range::NonNegative,
+        },
+        Parameter {
+            name: "sigma",
+            dimension: Dimension::LENGTH,
+            about: "distance at which the energy is zero",
+            default: None,
+            mixes_as: MixesAs::Size,
+            range: Range::Positive,
+        },
+    ];
+
+    fn coefficients(p: &[f64]) -> Vec<f64> {
+        let (epsilon, sigma6) = (p[0], p[1].powi(6));
+        vec![4.0 * epsilon * sigma6 * sigma6, 4.0 * epsilon * sigma6]
+    }
+
+    fn tail(p: &[f64], cutoff: f64) -> Option<[f64; 2]> {
+        let (epsilon, s3) = (p[0], (p[1] / cutoff).powi(3));
+        let scale = 4.0 * epsilon * p[1].powi(3);
+        let energy = scale * (s3.powi(3) / 9.0 - s3 / 3.0);
+        let virial = scale * (-12.0 * s3.powi(3) / 9.0 + 6.0 * s3 / 3.0);
+        Some([energy, virial])
+    }
+}

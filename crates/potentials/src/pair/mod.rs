@@ -1,0 +1,87 @@
+//! Pair potentials.
+
+mod lennard_jones;
+mod registry;
+
+pub use lennard_jones::LennardJones;
+pub use registry::{PairKind, PairVisitor};
+
+use jostle_core::{Dimension, Real};
+
+/// An energy and a force as a function of the squared distance: what a kernel is made from.
+pub trait PairFunction: Copy + Send + Sync + 'static {
+    /// How many coefficients [`PairFunction::evaluate`] reads; at most [`MAX_COEFFICIENTS`].
+    const N_COEFFICIENTS: usize;
+
+    /// Energy u(r) and force over distance, -(du/dr) / r, at the squared distance `r2`.
+    fn evaluate<R: Real>(r2: R, c: &[R]) -> (R, R);
+}
+
+/// The most coefficients that a potential with its truncation may have.
+pub const MAX_COEFFICIENTS: usize = 12;
+
+/// A pair potential as users know it: a name, parameters, a formula.
+pub trait PairPotential: PairFunction {
+    /// The name in the input file, `kind = "..."`.
+    const KIND: &'static str;
+    /// One line for help and documentation.
+    const ABOUT: &'static str;
+    /// u(r), as text.
+    const FORMULA: &'static str;
+    /// Its parameters, in the order that [`PairPotential::coefficients`] takes them.
+    const PARAMETERS: &'static [Parameter];
+
+    /// Turns the parameters of one pair of species into what `evaluate` wants
+    /// ([`PairFunction::N_COEFFICIENTS`] numbers), so that nothing is computed twice per pair.
+    fn coefficients(parameters: &[f64]) -> Vec<f64>;
+
+    /// Where the potential ends by itself, for potentials that have such a distance (WCA).
+    fn natural_cutoff(_parameters: &[f64]) -> Option<f64> {
+        None
+    }
+
+    /// The integrals of the tail beyond `cutoff`, for long-range corrections: of r^2 u(r) and of
+    /// r^3 du/dr, both from `cutoff` to infinity. `None` if they do not exist or are not known.
+    fn tail(_parameters: &[f64], _cutoff: f64) -> Option<[f64; 2]> {
+        None
+    }
+}
+
+/// One parameter of a potential.
+#[derive(Debug, Clone, Copy)]
+pub struct Parameter {
+    /// Its key in the input file.
+    pub name: &'static str,
+    /// What it is measured in.
+    pub dimension: Dimension,
+    /// One line for help and documentation.
+    pub about: &'static str,
+    /// What it is when not given; `None` makes it required.
+    pub default: Option<f64>,
+    /// How unlike pairs get it from like pairs.
+    pub mixes_as: MixesAs,
+    /// The values that make sense.
+    pub range: Range,
+}
+
+/// The role of a parameter in mixing rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MixesAs {
+    /// A well depth: geometric mean (sixth-power rule: with the sigma factor).
+    Energy,
+    /// A diameter: arithmetic, geometric or sixth-power mean.
+    Size,
+    /// Never mixed: unlike pairs must give it.
+    Never,
+}
+
+/// The values of a parameter that make sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Range {
+    /// Greater than zero.
+    Positive,
+    /// Zero or greater.
+    NonNegative,
+    /// Any finite number.
+    Any,
+}

@@ -1,0 +1,124 @@
+//! What happens at the cut-off. Each truncation wraps a potential and is a potential itself; its
+//! own coefficients come after those of the potential.
+//!
+//! None of them looks at the cut-off: a kernel never calls them beyond it.
+
+use crate::pair::{PairFunction, PairPotential};
+use jostle_core::Real;
+use std::marker::PhantomData;
+
+/// What happens at the cut-off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Truncation {
+    /// The energy jumps to zero at the cut-off.
+    Plain,
+    /// u(r) - u(rc): the energy is continuous, the force jumps.
+    Shifted,
+    /// u(r) - u(rc) - (r - rc) u'(rc): energy and force are continuous.
+    ForceShifted,
+    /// u(r) S(r), with S falling smoothly from 1 at `from` to 0 at the cut-off:
+    /// S = 1 - 10 x^3 + 15 x^4 - 6 x^5, x = (r - from) / (rc - from). Energy, force and its
+    /// slope are continuous.
+    Switched {
+        /// Where switching starts, as a fraction of the cut-off.
+        from: f64,
+    },
+}
+
+impl Truncation {
+    /// The name in the input file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Truncation::Plain => "plain",
+            Truncation::Shifted => "shifted",
+            Truncation::ForceShifted => "force-shifted",
+            Truncation::Switched { .. } => "switched",
+        }
+    }
+
+    /// Coefficients of the potential `P` under this truncation.
+    pub fn coefficients<P: PairPotential>(self, parameters: &[f64], cutoff: f64) -> Vec<f64> {
+        let mut c = P::coefficients(parameters);
+        let (energy, force_over_r) = P::evaluate(cutoff * cutoff, &c);
+        match self {
+            Truncation::Plain => {}
+            Truncation::Shifted => c.push(energy),
+            // u_fs = u - u_c + (r - rc) f_c = u + f_c r - (u_c + f_c rc)
+            Truncation::ForceShifted => {
+                let force = force_over_r * cutoff;
+                c.extend([force, energy + force * cutoff]);
+            }
+            Truncation::Switched { from } => {
+                let start = from * cutoff;
+                c.extend([start, 1.0 / (cutoff - start)]);
+            }
+        }
+        c
+    }
+}
+
+/// See [`Truncation::Plain`].
+#[derive(Debug, Clone, Copy)]
+pub struct Plain<P>(PhantomData<P>);
+
+impl<P: PairFunction> PairFunction for Plain<P> {
+    const N_COEFFICIENTS: usize = P::N_COEFFICIENTS;
+
+    #[inline(always)]
+    fn evaluate<R: Real>(r2: R, c: &[R]) -> (R, R) {
+        P::evaluate(r2, c)
+    }
+}
+
+/// See [`Truncation::Shifted`].
+#[derive(Debug, Clone, Copy)]
+pub struct Shifted<P>(PhantomData<P>);
+
+impl<P: PairFunction> PairFunction for Shifted<P> {
+    const N_COEFFICIENTS: usize = P::N_COEFFICIENTS + 1;
+
+    #[inline(always)]
+    fn evaluate<R: Real>(r2: R, c: &[R]) -> (R, R) {
+        let (energy, force_over_r) = P::evaluate(r2, c);
+        (energy - c[P::N_COEFFICIENTS], force_over_r)
+    }
+}
+
+/// See [`Truncation::ForceShifted`].
+#[derive(Debug, Clone, Copy)]
+pub struct ForceShifted<P>(PhantomData<P>);
+
+impl<P: PairFunction> PairFunction for ForceShifted<P> {
+    const N_COEFFICIENTS: usize = P::N_COEFFICIENTS + 2;
+
+    #[inline(always)]
+    fn evaluate<R: Real>(r2: R, c: &[R]) -> (R, R) {
+        let (energy, force_over_r) = P::evaluate(r2, c);
+        let (force_c, energy_c) = (c[P::N_COEFFICIENTS], c[P::N_COEFFICIENTS + 1]);
+        let inv = r2.rsqrt();
+        (energy + (force_c * r2 * inv - energy_c), force_over_r - force_c * inv)
+    }
+}
+
+/// See [`Truncation::Switched`].
+#[derive(Debug, Clone, Copy)]
+pub struct Switched<P>(PhantomData<P>);
+
+impl<P: PairFunction> PairFunction for Switched<P> {
+    const N_COEFFICIENTS: usize = P::N_COEFFICIENTS + 2;
+
+    #[inline(always)]
+    fn evaluate<R: Real>(r2: R, c: &[R]) -> (R, R) {
+        let (energy, force_over_r) = P::evaluate(r2, c);
+        let (start, inv_width) = (c[P::N_COEFFICIENTS], c[P::N_COEFFICIENTS + 1]);
+        let inv = r2.rsqrt();
+        let (zero, one) = (R::lit(0.0), R::lit(1.0));
+        let x = (r2 * inv - start) * inv_width;
+        let x = R::select(x.lt(zero), zero, R::select(x.lt(one), x, one));
+        let x2 = x * x;
+        let s = one - x2 * x * x.mul_add(x.mul_add(R::lit(6.0), R::lit(-15.0)), R::lit(10.0));
+        let gap = one - x;
+        let slope = R::lit(-30.0) * x2 * gap * gap * inv_width;
+        (energy * s, force_over_r * s - energy * slope * inv)
+    }
+}
