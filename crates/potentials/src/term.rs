@@ -3,6 +3,7 @@
 
 use crate::pair::PairKind;
 use crate::truncation::Truncation;
+use jostle_core::{Error, Result};
 
 /// The interaction of one pair of species.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,8 +21,7 @@ pub struct PairTerm {
     pub kind: PairKind,
     /// What happens at the cut-off.
     pub truncation: Truncation,
-    /// Whether energy and pressure are corrected for the tail beyond the cut-off.
-    pub tail_correction: bool,
+    tail_correction: bool,
     n_species: usize,
     /// Upper triangle by rows; `None` where two species do not interact through this term.
     entries: Vec<Option<PairEntry>>,
@@ -39,6 +39,34 @@ impl PairTerm {
         let mut term = Self::new(kind, truncation, 1);
         term.set(0, 0, PairEntry { parameters: parameters.to_vec(), cutoff });
         term
+    }
+
+    /// The term with energy and pressure corrected for the tail beyond the cut-off, as if the
+    /// fluid were uniform there.
+    ///
+    /// # Errors
+    /// If the truncation changes the potential inside the cut-off (what lies beyond would not be
+    /// its tail), or the tail's integral diverges or is not known.
+    pub fn with_tail_correction(mut self) -> Result<Self> {
+        if self.truncation != Truncation::Plain {
+            return Err(Error::input(format!(
+                "tail_correction = true together with truncation = \"{}\"",
+                self.truncation.name()
+            ))
+            .hint("a tail correction belongs to truncation = \"plain\"; leave out one of the two"));
+        }
+        let known = |e: &PairEntry| self.kind.tail(&e.parameters, e.cutoff).is_some();
+        if !self.entries.iter().flatten().all(known) {
+            return Err(Error::input(format!("there is no tail correction for {}", self.kind.name()))
+                .hint("leave out tail_correction and use a longer cut-off"));
+        }
+        self.tail_correction = true;
+        Ok(self)
+    }
+
+    /// Whether energy and pressure are corrected for the tail beyond the cut-off.
+    pub fn tail_correction(&self) -> bool {
+        self.tail_correction
     }
 
     fn place(&self, a: usize, b: usize) -> usize {

@@ -3,7 +3,7 @@
 //! errors that still point into the file.
 
 use jostle_core::{Error, UnitSystem, Vec3};
-use jostle_potentials::{PairKind, Truncation};
+use jostle_potentials::{Mixing, PairChoice, PairKind, Truncation};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -200,20 +200,9 @@ pub struct ForceInput {
     /// Energy and pressure corrected for the tail.
     pub tail_correction: bool,
     /// How unlike pairs come from like ones.
-    pub mixing: Option<Located<MixingInput>>,
+    pub mixing: Option<Located<Mixing>>,
     /// `pairs."A-B" = { ... }`
     pub pairs: Vec<Located<PairInput>>,
-}
-
-/// The mixing rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MixingInput {
-    /// Arithmetic sigma, geometric epsilon.
-    LorentzBerthelot,
-    /// Both geometric.
-    Geometric,
-    /// Waldman and Hagler 1993.
-    SixthPower,
 }
 
 /// One pair of species in a force.
@@ -221,10 +210,8 @@ pub enum MixingInput {
 pub struct PairInput {
     /// The two names.
     pub species: [String; 2],
-    /// In the order of [`PairKind::parameters`]; `None` where not given.
-    pub parameters: Vec<Option<f64>>,
-    /// The pair's own cut-off.
-    pub cutoff: Option<f64>,
+    /// `{ ... }` or `"none"`.
+    pub choice: PairChoice,
 }
 
 /// `[[stage]]`

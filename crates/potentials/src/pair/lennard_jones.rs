@@ -1,6 +1,6 @@
 //! J. E. Jones, "On the determination of molecular fields. II", Proc. R. Soc. A 106 (1924) 463.
 
-use super::{MixesAs, PairFunction, PairPotential, Parameter, Range};
+use super::{Absent, MixesAs, PairFunction, PairPotential, Parameter, Range};
 use jostle_core::{Dimension, Real};
 
 /// u(r) = 4 epsilon [(sigma/r)^12 - (sigma/r)^6]
@@ -31,17 +31,19 @@ impl PairPotential for LennardJones {
             name: "epsilon",
             dimension: Dimension::ENERGY,
             about: "depth of the well",
-            default: None,
+            absent: Absent::Refused,
             mixes_as: MixesAs::Energy,
             range: Range::NonNegative,
+            example: 1.0,
         },
         Parameter {
             name: "sigma",
             dimension: Dimension::LENGTH,
             about: "distance at which the energy is zero",
-            default: None,
+            absent: Absent::Refused,
             mixes_as: MixesAs::Size,
             range: Range::Positive,
+            example: 1.0,
         },
     ];
 
@@ -50,11 +52,8 @@ impl PairPotential for LennardJones {
         vec![4.0 * epsilon * sigma6 * sigma6, 4.0 * epsilon * sigma6]
     }
 
-    fn tail(p: &[f64], cutoff: f64) -> Option<[f64; 2]> {
-        let (epsilon, s3) = (p[0], (p[1] / cutoff).powi(3));
-        let scale = 4.0 * epsilon * p[1].powi(3);
-        let energy = scale * (s3.powi(3) / 9.0 - s3 / 3.0);
-        let virial = scale * (-12.0 * s3.powi(3) / 9.0 + 6.0 * s3 / 3.0);
-        Some([energy, virial])
+    fn tail(p: &[f64], cutoff: f64) -> Option<f64> {
+        let s3 = (p[1] / cutoff).powi(3);
+        Some(4.0 * p[0] * p[1].powi(3) * (s3.powi(3) / 9.0 - s3 / 3.0))
     }
 }

@@ -40,9 +40,9 @@ pub trait PairPotential: PairFunction {
         None
     }
 
-    /// The integrals of the tail beyond `cutoff`, for long-range corrections: of r^2 u(r) and of
-    /// r^3 du/dr, both from `cutoff` to infinity. `None` if they do not exist or are not known.
-    fn tail(_parameters: &[f64], _cutoff: f64) -> Option<[f64; 2]> {
+    /// The integral of r^2 u(r) from `cutoff` to infinity, for long-range corrections of energy
+    /// and pressure. `None` if it does not exist or is not known.
+    fn tail(_parameters: &[f64], _cutoff: f64) -> Option<f64> {
         None
     }
 }
@@ -56,12 +56,23 @@ pub struct Parameter {
     pub dimension: Dimension,
     /// One line for help and documentation.
     pub about: &'static str,
-    /// What it is when not given; `None` makes it required.
-    pub default: Option<f64>,
+    /// What happens when it is not given.
+    pub absent: Absent,
     /// How unlike pairs get it from like pairs.
     pub mixes_as: MixesAs,
     /// The values that make sense.
     pub range: Range,
+    /// A sensible value in reduced units, for documentation and tests.
+    pub example: f64,
+}
+
+/// What happens when a parameter is not given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absent {
+    /// It must be given (or follow from a mixing rule).
+    Refused,
+    /// It is the Coulomb constant times the charges of the two species; both must have one.
+    FromCharges,
 }
 
 /// The role of a parameter in mixing rules.
@@ -71,6 +82,8 @@ pub enum MixesAs {
     Energy,
     /// A diameter: arithmetic, geometric or sixth-power mean.
     Size,
+    /// A property of the medium: the same for all pairs.
+    Shared,
     /// Never mixed: unlike pairs must give it.
     Never,
 }

@@ -49,8 +49,8 @@ macro_rules! registry {
                 match self { $(PairKind::$name => $name::natural_cutoff(parameters),)* }
             }
 
-            /// Integrals of the tail, see [`PairPotential::tail`].
-            pub fn tail(self, parameters: &[f64], cutoff: f64) -> Option<[f64; 2]> {
+            /// The integral of the tail beyond the cut-off, see [`PairPotential::tail`].
+            fn tail_integral(self, parameters: &[f64], cutoff: f64) -> Option<f64> {
                 match self { $(PairKind::$name => $name::tail(parameters, cutoff),)* }
             }
 
@@ -79,4 +79,46 @@ macro_rules! registry {
 
 registry! {
     LennardJones,
+}
+
+impl PairKind {
+    /// The kind with this name in the input file.
+    pub fn from_name(name: &str) -> Option<PairKind> {
+        PairKind::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+
+    /// Whether the potential has an end of its own, so that no cut-off is given.
+    pub fn ends_by_itself(self) -> bool {
+        let examples: Vec<f64> = self.parameters().iter().map(|p| p.example).collect();
+        self.natural_cutoff(&examples).is_some()
+    }
+
+    /// Whether mixing rules can give the parameters of unlike pairs.
+    pub fn mixes(self) -> bool {
+        self.parameters().iter().all(|p| p.mixes_as != MixesAs::Never)
+    }
+
+    /// The integrals beyond `cutoff` of r^2 u(r) and of r^3 du/dr, which long-range corrections
+    /// are made of. `None` if they do not exist or are not known.
+    pub fn tail(self, parameters: &[f64], cutoff: f64) -> Option<[f64; 2]> {
+        let energy = self.tail_integral(parameters, cutoff)?;
+        let c = self.coefficients(Truncation::Plain, parameters, cutoff);
+        let [u, _] = self.visit(Truncation::Plain, At { r2: cutoff * cutoff, coefficients: &c });
+        // By parts: r^3 u vanishes at infinity wherever the integral of r^2 u exists.
+        Some([energy, -cutoff.powi(3) * u - 3.0 * energy])
+    }
+}
+
+/// Energy and force over distance of one pair.
+struct At<'a> {
+    r2: f64,
+    coefficients: &'a [f64],
+}
+
+impl PairVisitor for At<'_> {
+    type Output = [f64; 2];
+
+    fn visit<F: PairFunction>(self) -> [f64; 2] {
+        F::evaluate(self.r2, self.coefficients).into()
+    }
 }
