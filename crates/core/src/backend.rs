@@ -93,6 +93,8 @@ pub struct Descent {
     pub velocity_square: f64,
     /// The largest force on one atom.
     pub largest_force: f64,
+    /// The largest speed of one atom.
+    pub largest_speed: f64,
 }
 
 /// Which random numbers to use: every atom's noise is a function of this and of its id.
@@ -162,6 +164,13 @@ pub trait Backend: Send {
 
     /// r += dt v
     fn drift(&mut self, dt: f64);
+
+    /// v += dt/2 f / m, then r += dt v: the first half of a velocity-Verlet step, in one pass over
+    /// the atoms where the device can.
+    fn kick_drift(&mut self, dt: f64) {
+        self.kick(0.5 * dt);
+        self.drift(dt);
+    }
 
     /// Rebuilds the neighbour list if an atom may have moved half the skin since the last build.
     ///

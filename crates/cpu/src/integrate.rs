@@ -80,13 +80,15 @@ pub fn mix(state: &mut State, keep: f64, along: f64) {
 pub fn descent(state: &State) -> Descent {
     let dot = |a: &Vec3, b: &Vec3| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
     let mut sums = Descent::default();
-    let mut largest = 0.0_f64;
+    let (mut force, mut speed) = (0.0_f64, 0.0_f64);
     for (v, f) in state.velocity.iter().zip(&state.force) {
         sums.power += dot(f, v);
         sums.velocity_square += dot(v, v);
         sums.force_square += dot(f, f);
-        largest = largest.max(dot(f, f));
+        force = force.max(dot(f, f));
+        speed = speed.max(dot(v, v));
     }
-    sums.largest_force = largest.sqrt();
+    sums.largest_force = force.sqrt();
+    sums.largest_speed = speed.sqrt();
     sums
 }
