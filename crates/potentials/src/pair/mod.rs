@@ -1,10 +1,21 @@
 //! Pair potentials.
 
+mod buckingham;
+mod gaussian_core;
 mod lennard_jones;
+mod morse;
 mod registry;
+mod soft_sphere;
+mod tail;
+mod yukawa;
 
+pub use buckingham::Buckingham;
+pub use gaussian_core::GaussianCore;
 pub use lennard_jones::LennardJones;
+pub use morse::Morse;
 pub use registry::{PairKind, PairVisitor};
+pub use soft_sphere::SoftSphere;
+pub use yukawa::Yukawa;
 
 use jostle_core::{Dimension, Real};
 

@@ -79,6 +79,11 @@ macro_rules! registry {
 
 registry! {
     LennardJones,
+    SoftSphere,
+    Yukawa,
+    Morse,
+    Buckingham,
+    GaussianCore,
 }
 
 impl PairKind {
@@ -101,6 +106,9 @@ impl PairKind {
     /// The integrals beyond `cutoff` of r^2 u(r) and of r^3 du/dr, which long-range corrections
     /// are made of. `None` if they do not exist or are not known.
     pub fn tail(self, parameters: &[f64], cutoff: f64) -> Option<[f64; 2]> {
+        if self.ends_by_itself() {
+            return Some([0.0; 2]);
+        }
         let energy = self.tail_integral(parameters, cutoff)?;
         let c = self.coefficients(Truncation::Plain, parameters, cutoff);
         let [u, _] = self.visit(Truncation::Plain, At { r2: cutoff * cutoff, coefficients: &c });
