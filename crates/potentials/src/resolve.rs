@@ -99,27 +99,7 @@ impl<'a> PairTermBuilder<'a> {
     /// # Errors
     /// If a species is unknown, the pair has been mentioned before, or a number makes no sense.
     pub fn pair(mut self, names: [&str; 2], choice: PairChoice) -> Result<Self> {
-        let [a, b] = [self.index(names[0])?, self.index(names[1])?];
-        let pair = self.pair_name(a, b);
-        if self.choice(a, b).is_some() {
-            return Err(Error::input(format!("the pair {pair} is given twice")).hint(format!(
-                "\"{}-{}\" and \"{}-{}\" are the same pair",
-                names[0], names[1], names[1], names[0]
-            )));
-        }
-        if let PairChoice::Given { parameters, cutoff } = &choice {
-            for (value, parameter) in parameters.iter().zip(self.kind.parameters()) {
-                if let Some(value) = value {
-                    check(*value, parameter).map_err(|e| e.context(format!("pair {pair}")))?;
-                }
-            }
-            if let Some(cutoff) = cutoff {
-                self.check_cutoff(*cutoff).map_err(|e| e.context(format!("pair {pair}")))?;
-            }
-        }
-        let n = self.species.len();
-        self.choices[a * n + b] = Some(choice.clone());
-        self.choices[b * n + a] = Some(choice);
+        self.say(names, choice).map_err(|e| self.in_force(e))?;
         Ok(self)
     }
 
@@ -129,7 +109,31 @@ impl<'a> PairTermBuilder<'a> {
     /// If the options contradict each other or the potential, or a pair is left without a
     /// parameter or a cut-off; the message names the pair and the parameter.
     pub fn build(self) -> Result<PairTerm> {
-        self.resolve().map_err(|e| e.context(format!("force {}", self.kind.name())))
+        self.resolve().map_err(|e| self.in_force(e))
+    }
+
+    fn say(&mut self, names: [&str; 2], choice: PairChoice) -> Result<()> {
+        let [a, b] = [self.index(names[0])?, self.index(names[1])?];
+        if self.choice(a, b).is_some() {
+            let error = self.in_pair(Error::input("it is given twice"), a, b);
+            return Err(error.hint(format!(
+                "keep one of them; the order of {} and {} does not matter",
+                names[0], names[1]
+            )));
+        }
+        self.check_choice(&choice).map_err(|e| self.in_pair(e, a, b))?;
+        let n = self.species.len();
+        self.choices[a * n + b] = Some(choice.clone());
+        self.choices[b * n + a] = Some(choice);
+        Ok(())
+    }
+
+    fn check_choice(&self, choice: &PairChoice) -> Result<()> {
+        let PairChoice::Given { parameters, cutoff } = choice else { return Ok(()) };
+        for (value, parameter) in parameters.iter().zip(self.kind.parameters()) {
+            value.map_or(Ok(()), |value| check(value, parameter))?;
+        }
+        cutoff.map_or(Ok(()), |cutoff| self.check_cutoff(cutoff))
     }
 
     fn resolve(&self) -> Result<PairTerm> {
@@ -148,9 +152,7 @@ impl<'a> PairTermBuilder<'a> {
 
     /// Checks what concerns the force as a whole.
     fn check_options(&self) -> Result<()> {
-        if let Some(cutoff) = self.cutoff {
-            self.check_cutoff(cutoff)?;
-        }
+        self.cutoff.map_or(Ok(()), |cutoff| self.check_cutoff(cutoff))?;
         if let Truncation::Switched { from } = self.truncation
             && !(from > 0.0 && from < 1.0)
         {
@@ -292,6 +294,10 @@ impl<'a> PairTermBuilder<'a> {
 
     fn pair_name(&self, a: usize, b: usize) -> String {
         format!("{}-{}", self.species[a].name, self.species[b].name)
+    }
+
+    fn in_force(&self, error: Error) -> Error {
+        error.context(format!("force {}", self.kind.name()))
     }
 
     fn in_pair(&self, error: Error, a: usize, b: usize) -> Error {
