@@ -99,10 +99,10 @@ fn forces_are_the_exact_derivatives_of_energies() {
 fn truncations_are_as_smooth_as_they_promise() {
     for case in Case::all() {
         // Just inside the cut-off: what vanishes there has fallen in proportion to the gap.
-        let gap = 1e-7 * case.cutoff;
+        let gap = 1e-9 * case.cutoff;
         let end = case.at(case.cutoff - gap);
         let inside = case.at(0.9 * case.cutoff);
-        let small = 1e-4 * (inside.energy.abs() / case.cutoff + inside.force.abs());
+        let small = 1e-5 * (inside.energy.abs() / case.cutoff + inside.force.abs());
         let ends_smoothly = case.kind.natural_cutoff(&case.parameters).is_some();
         let vanishing: &[f64] = match case.truncation {
             Truncation::Plain if !ends_smoothly => &[],
