@@ -1,10 +1,11 @@
 //! The vocabulary that the rest of Jostle is written in: numbers ([`Real`]), boxes ([`SimBox`]),
-//! atoms ([`State`], [`System`]), units ([`UnitSystem`]), random numbers, errors, and what a
+//! atoms ([`State`], [`System`]), units ([`UnitSystem`], [`quantity`]), random numbers, errors, and what a
 //! device must be able to do ([`Backend`]). No files, no threads, no devices.
 
 pub mod backend;
 pub mod dual;
 pub mod error;
+pub mod quantity;
 pub mod random;
 pub mod real;
 pub mod simbox;

@@ -1,0 +1,526 @@
+//! Quantities with units: `"1.374 g/cm3"`, `"119.8 K"`, `"10 /ps"`.
+//!
+//! A quantity is a number and a unit; a unit is a product or a quotient of named units with whole
+//! powers, read from left to right (`kcal/mol/A`, `kg m^-3`, `1/A3`). Temperatures and energies
+//! convert into each other through Boltzmann's constant. Reduced units have no SI, so only bare
+//! numbers make sense in them.
+
+use crate::units::{Dimension, UnitSystem};
+use crate::{Error, Result};
+
+/// A named unit.
+#[derive(Debug, Clone, Copy)]
+pub struct Unit {
+    /// How it is written; the first form is the usual one.
+    pub names: &'static [&'static str],
+    /// One unit in SI.
+    pub si: f64,
+    /// What it measures.
+    pub dimension: Dimension,
+}
+
+const AVOGADRO: f64 = 6.02214076e23;
+const ELEMENTARY_CHARGE: f64 = 1.602176634e-19;
+const SPEED_OF_LIGHT: f64 = 299_792_458.0;
+const BOLTZMANN: f64 = 1.380649e-23;
+
+macro_rules! units {
+    ($($dimension:ident { $($($name:literal)|+ = $si:expr,)* })*) => {
+        /// All named units.
+        pub const UNITS: &[Unit] = &[
+            $($(Unit { names: &[$($name),+], si: $si, dimension: Dimension::$dimension },)*)*
+        ];
+    };
+}
+
+units! {
+    LENGTH {
+        "m" = 1.0,
+        "cm" = 1e-2,
+        "mm" = 1e-3,
+        "um" | "µm" | "μm" = 1e-6,
+        "nm" = 1e-9,
+        "A" | "angstrom" | "Angstrom" | "Å" | "\u{212b}" = 1e-10,
+        "pm" = 1e-12,
+        "fm" = 1e-15,
+        "bohr" = 5.29177210903e-11,
+    }
+    TIME {
+        "s" = 1.0,
+        "ms" = 1e-3,
+        "us" | "µs" | "μs" = 1e-6,
+        "ns" = 1e-9,
+        "ps" = 1e-12,
+        "fs" = 1e-15,
+    }
+    RATE {
+        "Hz" = 1.0,
+        "GHz" = 1e9,
+        "THz" = 1e12,
+    }
+    VELOCITY {
+        "c" = SPEED_OF_LIGHT,
+    }
+    ENERGY {
+        "J" = 1.0,
+        "kJ" = 1e3,
+        "cal" = 4.184,
+        "kcal" = 4184.0,
+        "eV" = ELEMENTARY_CHARGE,
+        "meV" = 1e-3 * ELEMENTARY_CHARGE,
+        "keV" = 1e3 * ELEMENTARY_CHARGE,
+        "MeV" = 1e6 * ELEMENTARY_CHARGE,
+        "hartree" | "Hartree" | "Ha" = 4.3597447222071e-18,
+    }
+    TEMPERATURE {
+        "K" | "kelvin" = 1.0,
+        "mK" = 1e-3,
+    }
+    MASS {
+        "kg" = 1.0,
+        "g" = 1e-3,
+        "u" | "Da" | "amu" | "dalton" = 1e-3 / AVOGADRO,
+    }
+    NUMBER {
+        "mol" = AVOGADRO,
+    }
+    CHARGE {
+        "e" = ELEMENTARY_CHARGE,
+        "C" = 1.0,
+    }
+    FORCE {
+        "N" = 1.0,
+        "pN" = 1e-12,
+        "nN" = 1e-9,
+    }
+    PRESSURE {
+        "Pa" = 1.0,
+        "kPa" = 1e3,
+        "MPa" = 1e6,
+        "GPa" = 1e9,
+        "bar" = 1e5,
+        "kbar" = 1e8,
+        "atm" = 101_325.0,
+    }
+}
+
+/// Reads a quantity that may have any of the dimensions in `wanted`; gives its value in `units`
+/// and which dimension it was. Masses are as users write them (g/mol; MeV/c^2 in `nuclear`), and
+/// pressures energy per volume.
+///
+/// # Errors
+/// If there is no number or no unit, the unit is unknown or measures something else, or the units
+/// are reduced. The error names the unit and what would do.
+pub fn parse_quantity(text: &str, wanted: &[Dimension], units: UnitSystem) -> Result<(f64, Dimension)> {
+    let (number, unit) = split(text.trim());
+    let Ok(number) = number.replace('_', "").parse::<f64>() else {
+        return Err(Error::input(format!("\"{text}\" does not start with a number"))
+            .hint(format!("write {}", example(wanted, units))));
+    };
+    if unit.is_empty() {
+        return Err(Error::input(format!("\"{text}\" is in quotes but has no unit")).hint(format!(
+            "without quotes a number is in the units of the file; with a unit: {}",
+            example(wanted, units)
+        )));
+    }
+    if units == UnitSystem::Lj {
+        return Err(Error::input(format!("\"{text}\" has a unit, but units = \"lj\" are reduced"))
+            .hint(format!("write the bare number, or choose units = \"real\", \"metal\", \"nano\" or \"nuclear\"; \"{unit}\" means nothing in reduced units")));
+    }
+    let found = parse_unit(unit)?;
+    let Some(&dimension) = wanted.iter().find(|w| base(**w) == base(found.dimension)) else {
+        let mut error = Error::input(format!(
+            "\"{unit}\" measures {}, but {} is wanted",
+            describe(found.dimension),
+            wanted.iter().map(|d| describe(*d)).collect::<Vec<_>>().join(" or ")
+        ));
+        if unit == "C" && wanted.contains(&Dimension::TEMPERATURE) {
+            let kelvin = number + 273.15;
+            error = error.hint(format!("C is the coulomb; {number} degrees Celsius are \"{kelvin} K\""));
+        }
+        return Err(error.hint(format!("write {}", example(wanted, units))));
+    };
+    // Energy for temperature and the other way round.
+    let thermal = BOLTZMANN.powi(i32::from(found.dimension.temperature - dimension.temperature));
+    let factor = snap(found.si * thermal * units.from_si(dimension).unwrap_or(1.0));
+    let value = if factor < 1.0 { number / snap(1.0 / factor) } else { number * factor };
+    if !value.is_finite() {
+        return Err(Error::input(format!("\"{text}\" is not a finite number")));
+    }
+    let extensive = dimension == Dimension::MASS || dimension.energy > 0;
+    if extensive && !found.per_mole && value.abs() > 1e15 {
+        let unit_here = unit_name(units, dimension);
+        return Err(Error::input(format!("\"{text}\" would be {value:.3e} {unit_here} for a single atom"))
+            .hint(format!("did you mean per mole, \"{number} {unit}/mol\"?")));
+    }
+    Ok((value, dimension))
+}
+
+/// A unit read from text.
+struct Compound {
+    si: f64,
+    dimension: Dimension,
+    per_mole: bool,
+}
+
+/// The number in front and the unit behind it.
+fn split(text: &str) -> (&str, &str) {
+    let bytes = text.as_bytes();
+    let digits = |from: usize| bytes[from..].iter().take_while(|b| b.is_ascii_digit() || **b == b'_').count();
+    let mut end = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));
+    end += digits(end);
+    if bytes.get(end) == Some(&b'.') {
+        end += 1;
+        end += digits(end);
+    }
+    // An exponent, unless the e begins a unit ("2eV").
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        if bytes.get(end + 1 + sign).is_some_and(u8::is_ascii_digit) {
+            end += 1 + sign;
+            end += digits(end);
+        }
+    }
+    (&text[..end], text[end..].trim())
+}
+
+fn parse_unit(text: &str) -> Result<Compound> {
+    let mut whole = Compound { si: 1.0, dimension: Dimension::NUMBER, per_mole: false };
+    let mut rest = text;
+    let mut first = true;
+    while !rest.is_empty() {
+        let mut sign = 1;
+        if let Some(after) = rest.strip_prefix('/') {
+            (sign, rest) = (-1, after.trim_start());
+        } else if let Some(after) = rest.strip_prefix(['*', '·']).filter(|_| !first) {
+            rest = after.trim_start();
+        }
+        if first && sign == 1 && rest.starts_with('1') {
+            rest = rest[1..].trim_start();
+            first = false;
+            continue;
+        }
+        first = false;
+        let is_name = |c: char| c.is_alphabetic() || c == '°' || c == '%';
+        let name = &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())];
+        if name.is_empty() {
+            return Err(Error::input(format!("the unit \"{text}\" cannot be read at \"{rest}\""))
+                .hint("a unit looks like nm, kcal/mol, g/cm3, kg/m^3 or 1/ps"));
+        }
+        rest = &rest[name.len()..];
+        let (power, after) = parse_power(rest).ok_or_else(|| {
+            Error::input(format!("the unit \"{text}\" has a power that cannot be read at \"{rest}\""))
+                .hint("powers are whole numbers from -9 to 9: nm^3, cm3, s^-1")
+        })?;
+        rest = after.trim_start();
+        let unit = find(name)?;
+        let power = sign * power;
+        whole.si *= unit.si.powi(i32::from(power));
+        whole.per_mole |= name == "mol" && power < 0;
+        let (d, u) = (&mut whole.dimension, unit.dimension);
+        let all = [
+            (&mut d.length, u.length),
+            (&mut d.time, u.time),
+            (&mut d.mass, u.mass),
+            (&mut d.energy, u.energy),
+            (&mut d.temperature, u.temperature),
+            (&mut d.charge, u.charge),
+        ];
+        for (sum, exponent) in all {
+            *sum = sum.saturating_add(exponent.saturating_mul(power));
+        }
+    }
+    Ok(whole)
+}
+
+/// `^3`, `3`, `-1`, `^-1`, `³` or nothing.
+fn parse_power(text: &str) -> Option<(i8, &str)> {
+    for (mark, power) in [('²', 2), ('³', 3)] {
+        if let Some(rest) = text.strip_prefix(mark) {
+            return Some((power, rest));
+        }
+    }
+    let marked = text.strip_prefix('^');
+    let body = marked.unwrap_or(text);
+    let sign = usize::from(body.starts_with(['-', '+']));
+    let digits = body[sign..].bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 {
+        return (marked.is_none() && sign == 0).then_some((1, text));
+    }
+    let power = body[..sign + digits].parse::<i8>().ok()?;
+    (power.abs() <= 9).then_some((power, &body[sign + digits..]))
+}
+
+fn find(name: &str) -> Result<&'static Unit> {
+    if let Some(unit) = UNITS.iter().find(|u| u.names.contains(&name)) {
+        return Ok(unit);
+    }
+    let error = Error::input(format!("\"{name}\" is not a unit"));
+    let kelvin = ["°C", "degC", "celsius", "Celsius", "F", "°F"];
+    if kelvin.contains(&name) {
+        return Err(error.hint("temperatures are in K: T/K = T/degC + 273.15"));
+    }
+    let names = || UNITS.iter().flat_map(|u| u.names.iter().copied()).filter(|n| n.is_ascii());
+    let same: Vec<&str> = names().filter(|n| n.eq_ignore_ascii_case(name)).collect();
+    let near = if same.is_empty() { nearest(name, names()).into_iter().collect() } else { same };
+    Err(if near.is_empty() {
+        error.hint("`jostle schema` lists the units")
+    } else {
+        error.hint(format!("did you mean {}?", near.join(" or ")))
+    })
+}
+
+/// The candidate that is spelt most like `word`, if one is near enough to have been meant.
+pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let folded = word.to_lowercase().replace('_', "-");
+    candidates
+        .map(|c| (strsim::damerau_levenshtein(&folded, &c.to_lowercase().replace('_', "-")), c))
+        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, c)| *distance <= (c.chars().count().max(folded.chars().count()) / 3).max(1))
+        .map(|(_, c)| c)
+}
+
+/// The dimension with energies and temperatures taken apart, so that equal things compare equal
+/// however they are counted.
+fn base(d: Dimension) -> [i16; 4] {
+    let energy = i16::from(d.energy) + i16::from(d.temperature);
+    [
+        i16::from(d.length) + 2 * energy,
+        i16::from(d.time) - 2 * energy,
+        i16::from(d.mass) + energy,
+        i16::from(d.charge),
+    ]
+}
+
+/// Takes away the rounding of a factor that is a power of ten, so that 0.5 ps are 500 fs exactly.
+fn snap(factor: f64) -> f64 {
+    let power = 10f64.powi(factor.log10().round() as i32);
+    if (factor / power - 1.0).abs() < 1e-14 { power } else { factor }
+}
+
+/// What a dimension is called, with its article: `"an energy"`.
+pub fn describe(dimension: Dimension) -> String {
+    let known = [
+        (Dimension::NUMBER, "a bare number"),
+        (Dimension::LENGTH, "a length"),
+        (Dimension::INVERSE_LENGTH, "an inverse length"),
+        (Dimension::TIME, "a time"),
+        (Dimension::RATE, "an inverse time"),
+        (Dimension::MASS, "a mass"),
+        (Dimension::ENERGY, "an energy"),
+        (Dimension::TEMPERATURE, "a temperature"),
+        (Dimension::CHARGE, "a charge"),
+        (Dimension::VELOCITY, "a velocity"),
+        (Dimension::FORCE, "a force"),
+        (Dimension::PRESSURE, "a pressure"),
+        (Dimension::NUMBER_DENSITY, "a number density"),
+        (Dimension::MASS_DENSITY, "a mass density"),
+    ];
+    match known.iter().find(|(d, _)| *d == dimension) {
+        Some((_, name)) => (*name).to_string(),
+        None => {
+            let base = [
+                ("energy", dimension.energy),
+                ("mass", dimension.mass),
+                ("length", dimension.length),
+                ("time", dimension.time),
+                ("temperature", dimension.temperature),
+                ("charge", dimension.charge),
+            ];
+            let parts = base.iter().filter(|(_, p)| *p != 0).map(|(name, p)| match p {
+                1 => (*name).to_string(),
+                _ => format!("{name}^{p}"),
+            });
+            parts.collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+/// How a system writes the unit of a dimension, e.g. `kcal/mol/A`; empty for bare numbers and in
+/// reduced units.
+pub fn unit_name(units: UnitSystem, dimension: Dimension) -> String {
+    let (length, time, mass, energy, temperature) = match units {
+        UnitSystem::Lj => return String::new(),
+        UnitSystem::Real => ("A", "fs", "g/mol", "kcal/mol", "K"),
+        UnitSystem::Metal => ("A", "ps", "g/mol", "eV", "K"),
+        UnitSystem::Nano => ("nm", "ps", "g/mol", "kJ/mol", "K"),
+        UnitSystem::Nuclear => ("fm", "fm/c", "MeV/c2", "MeV", "MeV"),
+    };
+    let parts = [
+        (energy, dimension.energy),
+        (mass, dimension.mass),
+        (temperature, dimension.temperature),
+        ("e", dimension.charge),
+        (length, dimension.length),
+        (time, dimension.time),
+    ];
+    let raised = |name: &str, power: i8| match power.abs() {
+        1 => name.to_string(),
+        // "A^3" reads better than "A3"; compound units never appear with a power above 1.
+        p => format!("{name}^{p}"),
+    };
+    let above =
+        parts.iter().filter(|(_, p)| *p > 0).map(|(n, p)| raised(n, *p)).collect::<Vec<_>>().join(" ");
+    let below = parts.iter().filter(|(_, p)| *p < 0).map(|(n, p)| {
+        // 1/(fm/c) is c/fm; the slash of the unit turns around.
+        let name = raised(n, *p);
+        if name == "fm/c" { " c/fm".to_string() } else { format!("/{name}") }
+    });
+    let below = below.collect::<String>();
+    match (above.is_empty(), below.strip_prefix('/')) {
+        (true, Some(rest)) => format!("1/{rest}"),
+        _ => format!("{above}{below}").trim().to_string(),
+    }
+}
+
+/// A quantity that would be accepted.
+fn example(wanted: &[Dimension], units: UnitSystem) -> String {
+    let one = |d: &Dimension| match unit_name(units, *d) {
+        name if name.is_empty() => "a bare number".to_string(),
+        name => format!("\"1.5 {name}\""),
+    };
+    wanted.iter().map(one).collect::<Vec<_>>().join(" or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, wanted: Dimension, units: UnitSystem) -> f64 {
+        parse_quantity(text, &[wanted], units).unwrap_or_else(|e| panic!("{text}: {e}")).0
+    }
+
+    #[test]
+    fn natural_units_are_exact() {
+        use UnitSystem::*;
+        for (text, wanted, units, value) in [
+            ("0.5 ps", Dimension::TIME, Real, 500.0),
+            ("3.405 A", Dimension::LENGTH, Real, 3.405),
+            ("3.405 Å", Dimension::LENGTH, Nano, 3.405 / 10.0),
+            ("0.35 nm", Dimension::LENGTH, Metal, 3.5),
+            ("0.238 kcal/mol", Dimension::ENERGY, Real, 0.238),
+            ("0.997 kJ/mol", Dimension::ENERGY, Nano, 0.997),
+            ("2.5MeV", Dimension::ENERGY, Nuclear, 2.5),
+            ("2.5eV", Dimension::ENERGY, Metal, 2.5),
+            ("1_500 keV", Dimension::TEMPERATURE, Nuclear, 1.5),
+            ("10 /ps", Dimension::RATE, Metal, 10.0),
+            ("10 1/ps", Dimension::RATE, Real, 0.01),
+            ("10 ps^-1", Dimension::RATE, Nano, 10.0),
+            ("1 THz", Dimension::RATE, Metal, 1.0),
+            ("39.948 u", Dimension::MASS, Real, 39.948),
+            ("39.948 g/mol", Dimension::MASS, Real, 39.948),
+            ("939 MeV/c^2", Dimension::MASS, Nuclear, 939.0),
+            ("10 fm/c", Dimension::TIME, Nuclear, 10.0),
+            ("-2 e", Dimension::CHARGE, Real, -2.0),
+            ("0.02 1/A3", Dimension::NUMBER_DENSITY, Real, 0.02),
+            ("20 nm-3", Dimension::NUMBER_DENSITY, Nano, 20.0),
+            ("1.5 kcal/mol/A", Dimension::FORCE, Real, 1.5),
+            ("1.5 kcal mol^-1 A^-1", Dimension::FORCE, Real, 1.5),
+            ("1e3 m*s^-1", Dimension::VELOCITY, Nano, 1.0),
+        ] {
+            assert_eq!(read(text, wanted, units), value, "{text}");
+        }
+    }
+
+    /// Against values worked out by hand from CODATA 2018.
+    #[test]
+    fn conversions() {
+        use UnitSystem::*;
+        for (text, wanted, units, value) in [
+            ("119.8 K", Dimension::ENERGY, Real, 119.8 * 0.001987204258640832),
+            ("119.8 K", Dimension::ENERGY, Metal, 119.8 * 8.617333262145179e-5),
+            ("1 eV", Dimension::TEMPERATURE, Real, 11604.518121550082),
+            ("-3.2e-19 J", Dimension::ENERGY, Metal, -1.9972829038274),
+            ("1 hartree", Dimension::ENERGY, Metal, 27.211386245988),
+            ("1.374 g/cm3", Dimension::MASS_DENSITY, Real, 1.374 * 0.602214076),
+            ("1374 kg/m^3", Dimension::MASS_DENSITY, Nano, 1374.0 * 0.602214076),
+            ("1 bohr", Dimension::LENGTH, Metal, 0.529177210903),
+            ("1 GPa", Dimension::PRESSURE, Metal, 6.241509074460763e-3),
+            ("1 atm", Dimension::PRESSURE, Real, 1.4583972574259082e-5),
+            ("1 MeV/c2", Dimension::MASS, Real, 1.0 / 931.49410242),
+            ("1 N", Dimension::FORCE, Metal, 624150907.446076),
+            ("300 K", Dimension::TEMPERATURE, Nuclear, 300.0 * 8.617333262145179e-11),
+            ("55.5 mol/m3", Dimension::NUMBER_DENSITY, Nano, 55.5 * 6.02214076e-4),
+        ] {
+            let got = read(text, wanted, units);
+            assert!((got / value - 1.0).abs() < 2e-9, "{text}: {got} is not {value}");
+        }
+    }
+
+    #[test]
+    fn density_may_be_of_mass_or_number() {
+        let both = [Dimension::NUMBER_DENSITY, Dimension::MASS_DENSITY];
+        let read =
+            |text| parse_quantity(text, &both, UnitSystem::Real).map(|q| q.1).map_err(|e| e.to_string());
+        assert_eq!(read("1.374 g/cm3"), Ok(Dimension::MASS_DENSITY));
+        assert_eq!(read("0.02 /A3"), Ok(Dimension::NUMBER_DENSITY));
+        let refused = read("1.374 g/cm2").expect_err("not a density");
+        assert!(refused.contains("a number density or a mass density is wanted"), "{refused}");
+    }
+
+    #[test]
+    fn bad_quantities_say_why_and_what_to_write() {
+        use UnitSystem::*;
+        for (text, wanted, units, cause, hint) in [
+            ("25 C", Dimension::TEMPERATURE, Real, "measures a charge", "298.15 K"),
+            ("25 degC", Dimension::TEMPERATURE, Real, "not a unit", "273.15"),
+            ("94.4", Dimension::TEMPERATURE, Real, "no unit", "\"1.5 K\""),
+            ("K", Dimension::TEMPERATURE, Real, "does not start with a number", "\"1.5 K\""),
+            ("", Dimension::TEMPERATURE, Real, "does not start with a number", "\"1.5 K\""),
+            ("0.5 pss", Dimension::TIME, Real, "\"pss\" is not a unit", "did you mean ps?"),
+            ("0.5 PS", Dimension::TIME, Real, "\"PS\" is not a unit", "did you mean ps?"),
+            ("1 mev", Dimension::ENERGY, Metal, "\"mev\" is not a unit", "meV or MeV"),
+            ("1 qqqqq", Dimension::ENERGY, Metal, "not a unit", "jostle schema"),
+            ("3 nm", Dimension::ENERGY, Metal, "measures a length, but an energy is wanted", "\"1.5 eV\""),
+            ("3 nm", Dimension::LENGTH, Lj, "reduced", "bare number"),
+            ("3 nm^", Dimension::LENGTH, Real, "power", "nm^3"),
+            ("3 nm^99", Dimension::LENGTH, Real, "power", "nm^3"),
+            ("3 nm/", Dimension::LENGTH, Real, "cannot be read", "kcal/mol"),
+            ("3 nm ?", Dimension::LENGTH, Real, "cannot be read at \"?\"", "kcal/mol"),
+            ("39.948 g", Dimension::MASS, Real, "for a single atom", "g/mol"),
+            ("0.2 kcal", Dimension::ENERGY, Real, "for a single atom", "\"0.2 kcal/mol\""),
+            ("1e400 K", Dimension::TEMPERATURE, Real, "not a finite number", ""),
+        ] {
+            let error = parse_quantity(text, &[wanted], units).expect_err(text);
+            assert!(error.message().contains(cause), "{text}: {error}");
+            assert!(error.help().unwrap_or("").contains(hint), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_system_reads_the_units_it_writes() {
+        let dimensions = [
+            Dimension::LENGTH,
+            Dimension::INVERSE_LENGTH,
+            Dimension::TIME,
+            Dimension::RATE,
+            Dimension::MASS,
+            Dimension::ENERGY,
+            Dimension::TEMPERATURE,
+            Dimension::CHARGE,
+            Dimension::VELOCITY,
+            Dimension::FORCE,
+            Dimension::NUMBER_DENSITY,
+            Dimension::MASS_DENSITY,
+            Dimension::ENERGY_LENGTH,
+            Dimension::ENERGY_LENGTH6,
+            Dimension::PRESSURE,
+        ];
+        for units in UnitSystem::ALL.into_iter().filter(|u| *u != UnitSystem::Lj) {
+            for dimension in dimensions {
+                let text = format!("1.5 {}", unit_name(units, dimension));
+                let value = read(&text, dimension, units);
+                assert!((value - 1.5).abs() < 1e-14, "{units}: {text} is {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_of_units_are_unique() {
+        let mut names: Vec<&str> = UNITS.iter().flat_map(|u| u.names.iter().copied()).collect();
+        let n = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), n);
+    }
+}
