@@ -439,7 +439,7 @@ mod tests {
             ("1 atm", Dimension::PRESSURE, Real, 1.4583972574259082e-5),
             ("1 MeV/c2", Dimension::MASS, Real, 1.0 / 931.49410242),
             ("1 N", Dimension::FORCE, Metal, 624150907.446076),
-            ("300 K", Dimension::TEMPERATURE, Nuclear, 300.0 * 8.617333262145179e-11),
+            ("300 K", Dimension::TEMPERATURE, Nuclear, 300.0 * 8.61733326214518e-11),
             ("55.5 mol/m3", Dimension::NUMBER_DENSITY, Nano, 55.5 * 6.02214076e-4),
         ] {
             let got = read(text, wanted, units);

@@ -1,5 +1,95 @@
-//! The input file.
+//! The input file: TOML, typed, checked against one schema.
+//!
+//! [`schema`] says what a file may contain; everything else follows from it: reading with exact
+//! places in errors ([`Input::parse`]), the text and JSON forms of the schema, and the input with
+//! every default filled in.
 
+mod build;
 pub mod model;
+mod read;
+pub mod schema;
+mod word;
 
 pub use model::Input;
+pub use word::Word;
+
+use jostle_core::{Error, Result, Species};
+use jostle_potentials::{PairTerm, PairTermBuilder};
+use model::Source;
+use std::path::Path;
+
+impl Input {
+    /// Reads an input file.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is not UTF-8, and those of [`Input::parse`].
+    pub fn read(path: &Path) -> Result<Input> {
+        let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
+        let text = String::from_utf8(bytes).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            let line = e.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count() + 1;
+            Error::input("the file is not text (UTF-8)")
+                .at_line(path, line)
+                .hint("an input is a TOML text file")
+        })?;
+        Input::parse(path, &text)
+    }
+
+    /// Reads the text of an input; `path` is what errors call it and where relative paths start.
+    ///
+    /// # Errors
+    /// If the text is no TOML, has unknown keys, wrong types or units, numbers that make no
+    /// sense, or contradicts itself. The error has the line, the reason and what would do.
+    pub fn parse(path: &Path, text: &str) -> Result<Input> {
+        let source = Source { path: path.to_path_buf(), text: text.into() };
+        let (units, fields) = read::read(&source, &schema::INPUT)?;
+        build::build(source, units, &fields)
+    }
+
+    /// The pair forces, with the parameters of every pair of these species.
+    ///
+    /// # Errors
+    /// If a pair names an unknown species, or is left without parameters or a cut-off; the error
+    /// points at the pair or the force.
+    pub fn pair_terms(&self, species: &[Species]) -> Result<Vec<PairTerm>> {
+        let term = |force: &model::Located<model::ForceInput>| {
+            let at = |span: &std::ops::Range<usize>| {
+                let (source, span) = (&self.source, span.clone());
+                move |e: Error| e.at_span(&source.path, &source.text, span)
+            };
+            let f = &force.value;
+            let mut builder = PairTermBuilder::new(f.kind, f.truncation, species, self.units.coulomb());
+            if let Some(cutoff) = f.cutoff {
+                builder = builder.cutoff(cutoff);
+            }
+            if let Some(mixing) = &f.mixing {
+                builder = builder.mixing(mixing.value);
+            }
+            if f.tail_correction {
+                builder = builder.tail_correction();
+            }
+            for pair in &f.pairs {
+                let [a, b] = &pair.value.species;
+                builder = builder.pair([a, b], pair.value.choice.clone()).map_err(at(&pair.span))?;
+            }
+            builder.build().map_err(at(&force.span))
+        };
+        self.forces.iter().map(term).collect()
+    }
+
+    /// The species of the input as atoms have them, for a system that is built.
+    ///
+    /// # Errors
+    /// If one has no mass.
+    pub fn species_with_mass(&self) -> Result<Vec<Species>> {
+        let one = |s: &model::Located<model::SpeciesInput>| {
+            let s_in = &s.value;
+            let mass = s_in
+                .mass
+                .ok_or_else(|| self.source.error(&s.span, format!("[species.{}] needs a mass", s_in.name)))?;
+            let mass = self.units.mass_from_user(mass);
+            Ok(Species { name: s_in.name.clone(), mass, charge: s_in.charge })
+        };
+        self.species.iter().map(one).collect()
+    }
+}

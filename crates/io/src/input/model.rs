@@ -136,6 +136,24 @@ pub enum Lattice {
     Fcc,
 }
 
+impl Lattice {
+    /// Atoms in the cubic unit cell.
+    pub fn atoms_per_cell(self) -> usize {
+        match self {
+            Lattice::Sc => 1,
+            Lattice::Bcc => 2,
+            Lattice::Fcc => 4,
+        }
+    }
+}
+
+/// How atoms are placed without a lattice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// Random positions that do not overlap.
+    Random,
+}
+
 /// How large a lattice is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LatticeExtent {

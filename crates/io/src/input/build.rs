@@ -1,0 +1,431 @@
+//! From checked values to the typed [`Input`]: what the values mean together.
+
+use super::model::*;
+use super::read::{Entry, Fields, Value};
+use jostle_core::{Dimension, Result, Settings, UnitSystem};
+use jostle_potentials::{PairChoice, PairKind, Truncation};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Random positions keep this fraction of the mean distance by default: a packing of 18%, well
+/// below the 38% at which random placement jams.
+const DEFAULT_MIN_DISTANCE: f64 = 0.7;
+
+pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<Input> {
+    let builder = Builder { source: &source, units };
+    let system: Fields = root.need("system")?;
+    let entries: Vec<Entry> = root.get("species").map(|s| s.value).unwrap_or_default();
+    let mut species = entries.iter().map(|e| builder.species(e)).collect::<Result<Vec<_>>>()?;
+    let system = builder.system(&system, &mut species)?;
+    let built = !matches!(system.atoms.value, AtomsInput::File { .. });
+    let forces: Vec<Fields> = root.need("force")?;
+    let forces = forces.iter().map(|f| builder.force(f, &species, built));
+    let forces = forces.collect::<Result<Vec<_>>>()?;
+    let stages = builder.stages(&root.need::<Vec<Fields>>("stage")?)?;
+    let run = builder.run(&root.need("run")?)?;
+    let title = root.need("title")?;
+    let input = Input { title, units, system, species, forces, stages, run, source: source.clone() };
+    if built {
+        // All species are known, so everything about pairs can be checked now.
+        let species = input.species_with_mass()?;
+        input.pair_terms(&species)?;
+    }
+    Ok(input)
+}
+
+struct Builder<'a> {
+    source: &'a Source,
+    units: UnitSystem,
+}
+
+impl Builder<'_> {
+    fn species(&self, entry: &Entry) -> Result<Located<SpeciesInput>> {
+        let name = entry.name.clone();
+        let odd = |c: char| c.is_whitespace() || c.is_control() || c == '"';
+        if name.is_empty() || name.contains(odd) {
+            let message = format!("\"{name}\" cannot be the name of a species");
+            return Err(self
+                .source
+                .error(&entry.span, message)
+                .hint("use a name without spaces: Ar, Na+, W1"));
+        }
+        let Value::Table(fields) = &entry.value else {
+            return Err(self.source.error(&entry.span, format!("[species.{name}] must be a table")));
+        };
+        let count = fields.get::<u64>("count").map(|c| Amount::Count(c.value as usize));
+        let fraction = fields.get::<f64>("fraction").map(|f| Amount::Fraction(f.value));
+        let mass = fields.get::<f64>("mass").map(|m| m.value);
+        let charge = fields.need("charge")?;
+        let value = SpeciesInput { name, mass, charge, amount: count.or(fraction) };
+        Ok(Located { value, span: entry.span.clone() })
+    }
+
+    fn system(&self, fields: &Fields, species: &mut [Located<SpeciesInput>]) -> Result<SystemInput> {
+        let atoms = if let Some(path) = fields.get::<String>("file") {
+            self.refuse_amounts(species)?;
+            let types = fields.get::<Vec<String>>("types").map(|t| t.value).unwrap_or_default();
+            let path = self.source.folder().join(path.value);
+            Located { value: AtomsInput::File { path, types }, span: entry_span(fields, "file") }
+        } else {
+            self.check_built_species(fields, species)?;
+            let key = if fields.gives("lattice") { "lattice" } else { "place" };
+            let value =
+                if key == "lattice" { self.lattice(fields, species)? } else { self.random(fields, species)? };
+            Located { value, span: entry_span(fields, key) }
+        };
+        let temperature = fields.get::<f64>("temperature").map(|t| t.value);
+        let distribution = fields.choice("velocities").map(|d| d.value);
+        let velocities = temperature
+            .zip(distribution)
+            .map(|(temperature, distribution)| VelocityInput { temperature, distribution });
+        let periodic = fields.get::<[bool; 3]>("periodic").map(|p| p.value);
+        Ok(SystemInput { atoms, periodic, velocities, seed: fields.need("seed")? })
+    }
+
+    /// A structure file says how many atoms of each species there are.
+    fn refuse_amounts(&self, species: &[Located<SpeciesInput>]) -> Result<()> {
+        match species.iter().find(|s| s.value.amount.is_some()) {
+            Some(s) => Err(self
+                .source
+                .error(
+                    &s.span,
+                    format!(
+                        "[species.{}] gives a count or a fraction, but the atoms come from a file",
+                        s.value.name
+                    ),
+                )
+                .hint("leave it out: the file says how many atoms there are")),
+            None => Ok(()),
+        }
+    }
+
+    /// A built system needs species with masses and, if there are several, amounts.
+    fn check_built_species(&self, fields: &Fields, species: &mut [Located<SpeciesInput>]) -> Result<()> {
+        if species.is_empty() {
+            return Err(self
+                .source
+                .error(&fields.span, "a system that is built needs to know its species")
+                .hint("add a section such as [species.Ar] with mass = 39.948"));
+        }
+        let several = species.len() > 1;
+        for s in species.iter_mut() {
+            let name = &s.value.name;
+            if several && s.value.amount.is_none() {
+                return Err(self
+                    .source
+                    .error(
+                        &s.span,
+                        format!("[species.{name}] needs a count or a fraction, as there are several species"),
+                    )
+                    .hint("for example fraction = 0.5"));
+            }
+            if s.value.mass.is_none() && self.units == UnitSystem::Lj {
+                s.value.mass = Some(1.0);
+            }
+            if s.value.mass.is_none() {
+                return Err(self.source.error(&s.span, format!("[species.{name}] needs a mass")).hint(
+                    format!(
+                        "add mass = ... ({})",
+                        jostle_core::quantity::unit_name(self.units, Dimension::MASS)
+                    ),
+                ));
+            }
+        }
+        let fractions: Vec<f64> = species
+            .iter()
+            .filter_map(|s| match s.value.amount {
+                Some(Amount::Fraction(x)) => Some(x),
+                _ => None,
+            })
+            .collect();
+        let sum: f64 = fractions.iter().sum();
+        let at = species.last().map_or(0..0, |s| s.span.clone());
+        if !fractions.is_empty() && fractions.len() < species.len() {
+            return Err(self
+                .source
+                .error(&at, "some species give a count and some a fraction")
+                .hint("give all of them a count, or all of them a fraction"));
+        }
+        if !fractions.is_empty() && (sum - 1.0).abs() > 1e-9 {
+            return Err(self
+                .source
+                .error(&at, format!("the fractions of the species add up to {sum}, not to 1"))
+                .hint("change one of them so that they add up to 1"));
+        }
+        Ok(())
+    }
+
+    fn lattice(&self, fields: &Fields, species: &[Located<SpeciesInput>]) -> Result<AtomsInput> {
+        let lattice: Lattice = fields.need_choice("lattice")?;
+        let extent = match fields.get::<[u64; 3]>("cells") {
+            Some(cells) => {
+                let sites =
+                    cells.value.iter().try_fold(lattice.atoms_per_cell() as u64, |n, c| n.checked_mul(*c));
+                let n = sites.filter(|n| *n <= MAX_ATOMS);
+                let n = n.ok_or_else(|| self.too_many(&cells.span))?;
+                self.check_counts(species, n, &cells.span)?;
+                LatticeExtent::Cells(cells.value.map(|n| n as usize))
+            }
+            None => {
+                let atoms = fields.get::<u64>("atoms");
+                let span = atoms.as_ref().map_or(fields.span.clone(), |a| a.span.clone());
+                let n = atoms.map_or(0, |a| a.value);
+                if n > MAX_ATOMS {
+                    return Err(self.too_many(&span));
+                }
+                self.check_counts(species, n, &span)?;
+                LatticeExtent::Atoms(n as usize)
+            }
+        };
+        let density = match fields.get::<f64>("lattice_constant") {
+            Some(edge) => DensityInput::LatticeConstant(edge.value),
+            None => density(fields.need("density")?),
+        };
+        Ok(AtomsInput::Lattice { lattice, extent, density })
+    }
+
+    fn random(&self, fields: &Fields, species: &[Located<SpeciesInput>]) -> Result<AtomsInput> {
+        let atoms = match (fields.get::<u64>("atoms"), total_count(species)) {
+            (Some(atoms), _) => {
+                self.check_counts(species, atoms.value, &atoms.span)?;
+                atoms.value
+            }
+            (None, Some(total)) => total,
+            (None, None) => {
+                return Err(self
+                    .source
+                    .error(&fields.span, "[system] needs \"atoms\": how many atoms")
+                    .hint("add atoms = 1000, or give every species a count"));
+            }
+        };
+        if atoms > MAX_ATOMS {
+            return Err(self.too_many(&entry_span(fields, "atoms")));
+        }
+        let region = match fields.get::<Fields>("box") {
+            Some(region) => RegionInput::Box {
+                lengths: region.value.need("lengths")?,
+                tilts: region.value.need("tilts")?,
+            },
+            None => RegionInput::Density(density(fields.need("density")?)),
+        };
+        let n = atoms as f64;
+        let volume_per_atom = match region {
+            RegionInput::Box { lengths, .. } => lengths.iter().product::<f64>() / n,
+            RegionInput::Density(DensityInput::Mass(density)) => mean_mass(species, n) / density,
+            RegionInput::Density(DensityInput::Number(density)) => 1.0 / density,
+            RegionInput::Density(DensityInput::LatticeConstant(edge)) => edge.powi(3),
+        };
+        let min_distance = fields
+            .get::<f64>("min_distance")
+            .map_or(DEFAULT_MIN_DISTANCE * volume_per_atom.cbrt(), |d| d.value);
+        Ok(AtomsInput::Random { atoms: atoms as usize, region, min_distance })
+    }
+
+    fn check_counts(&self, species: &[Located<SpeciesInput>], atoms: u64, span: &Range<usize>) -> Result<()> {
+        match total_count(species) {
+            Some(total) if total != atoms => Err(self
+                .source
+                .error(
+                    span,
+                    format!("there are {atoms} atoms, but the counts of the species add up to {total}"),
+                )
+                .hint("change one of the counts, or give fractions")),
+            _ => Ok(()),
+        }
+    }
+
+    fn too_many(&self, span: &Range<usize>) -> jostle_core::Error {
+        self.source.error(span, format!("more than {MAX_ATOMS} atoms"))
+    }
+
+    fn force(
+        &self,
+        fields: &Fields,
+        species: &[Located<SpeciesInput>],
+        built: bool,
+    ) -> Result<Located<ForceInput>> {
+        let kind: PairKind = fields.need_choice("kind")?;
+        let cutoff = fields.get::<f64>("cutoff").map(|c| c.value);
+        let mut truncation: Truncation = fields.need_choice("truncation")?;
+        if let Some(given) = fields.get::<f64>("switch_from") {
+            let Truncation::Switched { from } = &mut truncation else {
+                let message =
+                    format!("\"switch_from\" means nothing with truncation = \"{}\"", truncation.name());
+                return Err(self
+                    .source
+                    .error(&given.span, message)
+                    .hint("leave it out, or choose truncation = \"switched\""));
+            };
+            *from = given.value;
+        }
+        let names: Vec<&str> = species.iter().map(|s| s.value.name.as_str()).collect();
+        let entries: Vec<Entry> = fields.need("pairs")?;
+        let mut seen: HashMap<[String; 2], String> = HashMap::new();
+        let mut pairs = Vec::new();
+        for entry in &entries {
+            let species = self.pair_names(entry, &names, built)?;
+            let mut sorted = species.clone();
+            sorted.sort();
+            if let Some(earlier) = seen.insert(sorted, entry.name.clone()) {
+                let message = format!("the pair \"{}\" is given twice, first as \"{earlier}\"", entry.name);
+                return Err(self.source.error(&entry.span, message).hint("leave out one of the two"));
+            }
+            let choice = match &entry.value {
+                Value::Table(given) => PairChoice::Given {
+                    parameters: kind
+                        .parameters()
+                        .iter()
+                        .map(|p| given.get(p.name).map(|v| v.value))
+                        .collect(),
+                    cutoff: given.get("cutoff").map(|c| c.value),
+                },
+                _ => PairChoice::None,
+            };
+            pairs.push(Located { value: PairInput { species, choice }, span: entry.span.clone() });
+        }
+        let value = ForceInput {
+            kind,
+            cutoff,
+            truncation,
+            tail_correction: fields.need("tail_correction")?,
+            mixing: fields.choice("mixing"),
+            pairs,
+        };
+        Ok(Located { value, span: fields.span.clone() })
+    }
+
+    /// The two species of `"A-B"`. Names may have dashes of their own ("Cl-"): then the split
+    /// where both names are known is meant.
+    fn pair_names(&self, entry: &Entry, known: &[&str], built: bool) -> Result<[String; 2]> {
+        let name = entry.name.as_str();
+        let dashes = name.match_indices('-').map(|(k, _)| (&name[..k], &name[k + 1..]));
+        let splits: Vec<_> = dashes.filter(|(a, b)| !a.is_empty() && !b.is_empty()).collect();
+        let sure: Vec<_> = splits.iter().filter(|(a, b)| known.contains(a) && known.contains(b)).collect();
+        let error = |message: String| self.source.error(&entry.span, message);
+        match (&sure[..], &splits[..]) {
+            ([(a, b)], _) => Ok([a.to_string(), b.to_string()]),
+            ([], [(a, b)]) if !built => Ok([a.to_string(), b.to_string()]),
+            ([], [(a, b)]) => {
+                let unknown = if known.contains(a) { b } else { a };
+                let made = error(format!("\"{name}\" names the species \"{unknown}\", which does not exist"));
+                Err(match jostle_core::quantity::nearest(unknown, known.iter().copied()) {
+                    Some(near) => made.hint(format!("did you mean \"{near}\"?")),
+                    None => made.hint(format!("the species are {}", known.join(", "))),
+                })
+            }
+            ([], []) => Err(error(format!("\"{name}\" is not a pair of species"))
+                .hint("write the two names with a dash between them: pairs.\"Ar-Ar\"")),
+            ([], _) => Err(error(format!("it is not clear which two species \"{name}\" names"))
+                .hint("give each of them a section [species.NAME], then their dashes are understood")),
+            _ => Err(error(format!("\"{name}\" can be read as more than one pair of species"))
+                .hint("choose names of species without dashes")),
+        }
+    }
+
+    fn stages(&self, tables: &[Fields]) -> Result<Vec<Located<StageInput>>> {
+        let mut stages: Vec<Located<StageInput>> = Vec::new();
+        for (k, fields) in tables.iter().enumerate() {
+            let given = fields.get::<String>("name");
+            let span = given.as_ref().map_or(fields.span.clone(), |n| n.span.clone());
+            let name = given.map_or_else(|| format!("stage-{}", k + 1), |n| n.value);
+            let fits = |c: char| c.is_alphanumeric() || "-_+. ".contains(c);
+            if name.trim() != name || name.is_empty() || name.starts_with('.') || !name.chars().all(fits) {
+                return Err(self
+                    .source
+                    .error(&span, format!("\"{name}\" cannot be the name of a stage"))
+                    .hint("stages name files: use letters, digits, spaces, '-', '_', '+' and '.'"));
+            }
+            if stages.iter().any(|s| s.value.name == name) {
+                return Err(self
+                    .source
+                    .error(&span, format!("two stages are called \"{name}\""))
+                    .hint("give each stage a name of its own"));
+            }
+            stages.push(Located { value: self.stage(fields, name)?, span: fields.span.clone() });
+        }
+        Ok(stages)
+    }
+
+    fn stage(&self, fields: &Fields, name: String) -> Result<StageInput> {
+        let action = match fields.get::<Fields>("minimize") {
+            Some(Located { value: minimize, .. }) => Action::Minimize {
+                steps: minimize.need("steps")?,
+                force_tolerance: minimize.need("force_tolerance")?,
+                timestep: minimize.need("timestep")?,
+            },
+            None => Action::Dynamics {
+                steps: fields.need("steps")?,
+                timestep: fields.need("timestep")?,
+                thermostat: fields.get::<Fields>("thermostat").map(|t| thermostat(&t.value)).transpose()?,
+            },
+        };
+        let trajectory = |t: Located<Fields>| -> Result<TrajectoryInput> {
+            Ok(TrajectoryInput { every: t.value.need("every")?, format: t.value.need_choice("format")? })
+        };
+        Ok(StageInput {
+            name,
+            action,
+            thermo_every: fields.need::<Fields>("thermo")?.need("every")?,
+            trajectory: fields.get("trajectory").map(trajectory).transpose()?,
+            checkpoint_every: fields.need::<Fields>("checkpoint")?.need("every")?,
+        })
+    }
+
+    fn run(&self, fields: &Fields) -> Result<RunInput> {
+        Ok(RunInput {
+            device: fields.need_choice("device")?,
+            settings: Settings {
+                threads: fields.get::<u64>("threads").map(|t| t.value as usize),
+                precision: fields.need_choice("precision")?,
+                reproducible: fields.need("reproducible")?,
+                algorithm: fields.need_choice("algorithm")?,
+                skin: fields.get("skin").map(|s| s.value),
+            },
+            output: fields.get::<String>("output").map(|o| self.source.folder().join(o.value)),
+        })
+    }
+}
+
+/// Atoms are numbered in 32 bits.
+const MAX_ATOMS: u64 = u32::MAX as u64;
+
+fn thermostat(fields: &Fields) -> Result<Thermostat> {
+    let temperature = fields.need("temperature")?;
+    Ok(match fields.need::<String>("kind")?.as_str() {
+        "bussi" => Thermostat::Bussi { temperature, period: fields.need("period")? },
+        "langevin" => Thermostat::Langevin { temperature, friction: fields.need("friction")? },
+        "nose-hoover" => Thermostat::NoseHoover {
+            temperature,
+            period: fields.need("period")?,
+            chain: fields.need::<u64>("chain")? as usize,
+        },
+        _ => Thermostat::Rescale { temperature, every: fields.need("every")? },
+    })
+}
+
+fn density((value, dimension): (f64, Dimension)) -> DensityInput {
+    if dimension == Dimension::MASS_DENSITY { DensityInput::Mass(value) } else { DensityInput::Number(value) }
+}
+
+fn entry_span(fields: &Fields, name: &str) -> Range<usize> {
+    fields.entry(name).map_or(fields.span.clone(), |e| e.span.clone())
+}
+
+/// The sum of the counts, if the species give counts.
+fn total_count(species: &[Located<SpeciesInput>]) -> Option<u64> {
+    let count = |s: &Located<SpeciesInput>| match s.value.amount {
+        Some(Amount::Count(n)) => Some(n as u64),
+        _ => None,
+    };
+    species.iter().map(count).sum()
+}
+
+/// Mass per atom; `atoms` is how many there are in all.
+fn mean_mass(species: &[Located<SpeciesInput>], atoms: f64) -> f64 {
+    let share = |s: &SpeciesInput| match s.amount {
+        Some(Amount::Count(n)) => n as f64 / atoms,
+        Some(Amount::Fraction(x)) => x,
+        None => 1.0,
+    };
+    species.iter().map(|s| share(&s.value) * s.value.mass.unwrap_or(0.0)).sum()
+}

@@ -1,0 +1,558 @@
+//! From TOML to values, checked against the schema: names, types, units, ranges, and which keys
+//! go together. What the values mean is none of its business.
+
+use super::model::{Located, Source};
+use super::schema::{Alternatives, Fallback, Key, Kind, Needed, Range, Section, Variant, pair_keys};
+use super::word::Word;
+use jostle_core::quantity::{nearest, parse_quantity, unit_name};
+use jostle_core::{Dimension, Error, Result, UnitSystem};
+use jostle_potentials::PairKind;
+use std::ops;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A table, read.
+#[derive(Debug, Clone)]
+pub(super) struct Fields {
+    /// What messages call it: `[system]`.
+    pub label: String,
+    /// Where it stands.
+    pub span: ops::Range<usize>,
+    /// Its keys, defaults included.
+    pub entries: Vec<Entry>,
+}
+
+/// A key with its value.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub name: String,
+    pub value: Value,
+    /// Of the value; of the whole table if the value is a default.
+    pub span: ops::Range<usize>,
+    pub origin: Origin,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It stands in the file; the key is here.
+    Given { key_start: usize },
+    /// It is the default.
+    Default(&'static str),
+}
+
+/// A value, in the units of the file.
+#[derive(Debug, Clone)]
+pub(super) enum Value {
+    Text(String),
+    Flag(bool),
+    Count(u64),
+    Number(f64),
+    Quantity(f64, Dimension),
+    Axes([bool; 3]),
+    Counts([u64; 3]),
+    Vector([f64; 3]),
+    Names(Vec<String>),
+    Table(Fields),
+    Tables(Vec<Fields>),
+    Named(Vec<Entry>),
+}
+
+impl Fields {
+    /// The entry of a key; `None` if it is not given and has no default.
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|e| e.name == name)
+    }
+
+    /// Whether the file gives the key.
+    pub fn gives(&self, name: &str) -> bool {
+        self.entry(name).is_some_and(|e| matches!(e.origin, Origin::Given { .. }))
+    }
+
+    /// The value of a key as the type that the schema gives it.
+    pub fn get<T: FromValue>(&self, name: &str) -> Option<Located<T>> {
+        let entry = self.entry(name)?;
+        Some(Located { value: T::from_value(&entry.value)?, span: entry.span.clone() })
+    }
+
+    /// A choice.
+    pub fn choice<W: Word>(&self, name: &str) -> Option<Located<W>> {
+        let word = self.get::<String>(name)?;
+        Some(Located { value: W::from_name(&word.value)?, span: word.span })
+    }
+
+    /// A value that the schema requires.
+    pub fn need<T: FromValue>(&self, name: &str) -> Result<T> {
+        self.get(name).map(|v| v.value).ok_or_else(|| self.absent(name))
+    }
+
+    /// A choice that the schema requires.
+    pub fn need_choice<W: Word>(&self, name: &str) -> Result<W> {
+        self.choice(name).map(|v| v.value).ok_or_else(|| self.absent(name))
+    }
+
+    fn absent(&self, name: &str) -> Error {
+        Error::input(format!("{} needs \"{name}\"", self.label))
+    }
+}
+
+/// The types that values are read as.
+pub(super) trait FromValue: Sized {
+    /// The value, if it is of this type.
+    fn from_value(value: &Value) -> Option<Self>;
+}
+
+macro_rules! from_value {
+    ($($type:ty: $pattern:pat => $value:expr;)*) => {
+        $(impl FromValue for $type {
+            fn from_value(value: &Value) -> Option<Self> {
+                match value { $pattern => Some($value), _ => None }
+            }
+        })*
+    };
+}
+
+from_value! {
+    String: Value::Text(text) => text.clone();
+    bool: Value::Flag(flag) => *flag;
+    u64: Value::Count(count) => *count;
+    f64: Value::Number(x) | Value::Quantity(x, _) => *x;
+    (f64, Dimension): Value::Quantity(x, dimension) => (*x, *dimension);
+    [bool; 3]: Value::Axes(axes) => *axes;
+    [u64; 3]: Value::Counts(counts) => *counts;
+    [f64; 3]: Value::Vector(vector) => *vector;
+    Vec<String>: Value::Names(names) => names.clone();
+    Fields: Value::Table(fields) => fields.clone();
+    Vec<Fields>: Value::Tables(tables) => tables.clone();
+    Vec<Entry>: Value::Named(entries) => entries.clone();
+}
+
+/// Reads tables of one file.
+pub(super) struct Reader<'a> {
+    source: &'a Source,
+    units: UnitSystem,
+}
+
+type Item<'i> = Spanned<DeValue<'i>>;
+
+/// Reads a whole file: its unit system, then everything.
+pub(super) fn read(source: &Source, root: &Section) -> Result<(UnitSystem, Fields)> {
+    let text: &str = &source.text;
+    let document = DeTable::parse(text).map_err(|e| {
+        let span = e.span().unwrap_or(0..0);
+        let message = e.message().trim().replace('\n', ", ");
+        source.error(&span, format!("this is not valid TOML: {message}")).hint(
+            "text stands in quotes, numbers without, lists in [ ], and every key on a line of its own: key = value",
+        )
+    })?;
+    // Quantities elsewhere are read in the units of the file, so these come first.
+    let named = document.get_ref().get("units").and_then(|v| v.get_ref().as_str());
+    let units = named.and_then(UnitSystem::from_name).unwrap_or(UnitSystem::Lj);
+    let fields = Reader { source, units }.table(document.get_ref(), document.span(), root, "the input")?;
+    Ok((units, fields))
+}
+
+impl Reader<'_> {
+    /// A table, its defaults filled in.
+    fn table(
+        &self,
+        table: &DeTable,
+        span: ops::Range<usize>,
+        section: &Section,
+        label: &str,
+    ) -> Result<Fields> {
+        self.keys(table, span, section.keys, section.alternatives, label)
+    }
+
+    fn keys(
+        &self,
+        table: &DeTable,
+        span: ops::Range<usize>,
+        keys: &[Key],
+        alternatives: &[Alternatives],
+        label: &str,
+    ) -> Result<Fields> {
+        self.refuse_unknown(table, keys, label)?;
+        self.refuse_contradictions(table, keys, alternatives, &span, label)?;
+        let mut fields = Fields { label: label.to_string(), span: span.clone(), entries: Vec::new() };
+        for key in keys {
+            if let Some((name, item)) = table.get_key_value(key.name) {
+                let value = self.value(key, item, &fields, label)?;
+                let origin = Origin::Given { key_start: name.span().start };
+                fields.entries.push(Entry { name: key.name.into(), value, span: item.span(), origin });
+                continue;
+            }
+            let applies = key.with.is_empty() || key.with.iter().any(|k| table.contains_key(*k));
+            let default = match key.default {
+                _ if !applies => continue,
+                Fallback::Absent(_) => continue,
+                Fallback::Required => return Err(self.missing(key, &span, label)),
+                Fallback::Value(text) => text,
+                Fallback::ByUnits(texts) => texts[self.units as usize],
+            };
+            let value = self.default(key, default, &fields)?;
+            let origin = Origin::Default(default);
+            fields.entries.push(Entry { name: key.name.into(), value, span: span.clone(), origin });
+        }
+        Ok(fields)
+    }
+
+    /// The value that a key has when it is not given.
+    fn default(&self, key: &Key, text: &'static str, fields: &Fields) -> Result<Value> {
+        let item = DeValue::parse(text)
+            .map_err(|e| Error::input(format!("the default of {} is damaged: {e}", key.name)))?;
+        self.value(key, &item, fields, &fields.label)
+    }
+
+    fn refuse_unknown(&self, table: &DeTable, keys: &[Key], label: &str) -> Result<()> {
+        let unknown = table.keys().filter(|name| !keys.iter().any(|k| k.name == name.get_ref().as_ref()));
+        // In the order of the file.
+        let Some(name) = unknown.min_by_key(|name| name.span().start) else { return Ok(()) };
+        let error = self.source.error(&name.span(), format!("unknown key \"{}\" in {label}", name.get_ref()));
+        Err(match nearest(name.get_ref(), keys.iter().map(|k| k.name)) {
+            Some(near) => error.hint(format!("did you mean \"{near}\"?")),
+            None => error.hint(format!("{label} may have {}", join(keys.iter().map(|k| k.name), "and"))),
+        })
+    }
+
+    /// Refuses alternatives given together, and keys without the one they belong to.
+    fn refuse_contradictions(
+        &self,
+        table: &DeTable,
+        keys: &[Key],
+        alternatives: &[Alternatives],
+        span: &ops::Range<usize>,
+        label: &str,
+    ) -> Result<()> {
+        let place = |name: &str| table.get_key_value(name).map(|(key, _)| key.span());
+        for group in alternatives {
+            let mut given: Vec<_> = group.keys.iter().filter_map(|k| Some((*k, place(k)?))).collect();
+            given.sort_by_key(|(_, span)| span.start);
+            if let [(first, _), (second, span), ..] = &given[..] {
+                let message = format!("\"{second}\" contradicts \"{first}\" in {label}");
+                return Err(self.source.error(span, message).hint("give only one of the two"));
+            }
+        }
+        for key in keys.iter().filter(|k| !k.with.is_empty()) {
+            if let Some(span) = place(key.name)
+                && !key.with.iter().any(|k| table.contains_key(*k))
+            {
+                let needed = join(key.with.iter().copied(), "or");
+                let message = format!("\"{}\" in {label} means nothing without {needed}", key.name);
+                return Err(self
+                    .source
+                    .error(&span, message)
+                    .hint(format!("leave it out, or give {needed}")));
+            }
+        }
+        for group in alternatives {
+            let needed = match group.needed {
+                Needed::Always => true,
+                Needed::Never => false,
+                Needed::With(key) => table.contains_key(key),
+            };
+            if needed && !group.keys.iter().any(|k| table.contains_key(*k)) {
+                let choice = join(group.keys.iter().copied(), "or");
+                return Err(self.source.error(span, format!("{label} needs {choice}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn missing(&self, key: &Key, span: &ops::Range<usize>, label: &str) -> Error {
+        let error = self.source.error(span, format!("{label} needs \"{}\": {}", key.name, key.about));
+        error.hint(format!("add {} = {}", key.name, self.example(key.kind)))
+    }
+
+    fn value(&self, key: &Key, item: &Item, fields: &Fields, label: &str) -> Result<Value> {
+        let span = item.span();
+        let wrong = || {
+            let found = item.get_ref().type_str();
+            self.source
+                .error(&span, format!("\"{}\" must be {}, not {}", key.name, what(key.kind), article(found)))
+                .hint(format!("write {} = {}", key.name, self.example(key.kind)))
+        };
+        Ok(match key.kind {
+            Kind::Text | Kind::Path => {
+                let text = item.get_ref().as_str().ok_or_else(wrong)?;
+                if text.is_empty() && matches!(key.kind, Kind::Path) {
+                    return Err(self.source.error(&span, format!("\"{}\" is empty", key.name)));
+                }
+                Value::Text(text.to_string())
+            }
+            Kind::Flag => Value::Flag(item.get_ref().as_bool().ok_or_else(wrong)?),
+            Kind::Count(least) => Value::Count(self.count(key, item, least)?.ok_or_else(wrong)?),
+            Kind::Number(range) => {
+                let number = number(item.get_ref()).ok_or_else(wrong)?;
+                Value::Number(self.in_range(key.name, number, range, &span)?)
+            }
+            Kind::Quantity(dimensions, range) => {
+                let (x, dimension) = self.quantity(item, dimensions)?.ok_or_else(wrong)?;
+                Value::Quantity(self.in_range(key.name, x, range, &span)?, dimension)
+            }
+            Kind::Choice(words) => {
+                let word = item.get_ref().as_str().ok_or_else(wrong)?;
+                let names: Vec<&str> = words().iter().map(|w| w.0).collect();
+                self.one_of(key.name, word, &names, &span)?;
+                Value::Text(word.to_string())
+            }
+            Kind::Axes => match item.get_ref() {
+                DeValue::Boolean(all) => Value::Axes([*all; 3]),
+                _ => Value::Axes(triple(item, |axis| Ok(axis.get_ref().as_bool()))?.ok_or_else(wrong)?),
+            },
+            Kind::Counts => Value::Counts(triple(item, |n| self.count(key, n, 1))?.ok_or_else(wrong)?),
+            Kind::Vector(dimensions, range) => {
+                let component = |x: &Item| {
+                    let Some((value, _)) = self.quantity(x, dimensions)? else { return Ok(None) };
+                    self.in_range(key.name, value, range, &x.span()).map(Some)
+                };
+                Value::Vector(triple(item, component)?.ok_or_else(wrong)?)
+            }
+            Kind::Names => {
+                let items = item.get_ref().as_array().ok_or_else(wrong)?;
+                let names = items.iter().map(|n| n.get_ref().as_str().map(str::to_string));
+                Value::Names(names.collect::<Option<_>>().ok_or_else(wrong)?)
+            }
+            Kind::Table(section) => {
+                let table = item.get_ref().as_table().ok_or_else(wrong)?;
+                let label =
+                    if label == "the input" { format!("[{}]", key.name) } else { key.name.to_string() };
+                Value::Table(self.table(table, span, section, &label)?)
+            }
+            Kind::Variants(variants) => {
+                let table = item.get_ref().as_table().ok_or_else(wrong)?;
+                Value::Table(self.variant(key, table, span, variants)?)
+            }
+            Kind::Tables(section) => {
+                let items = item.get_ref().as_array().ok_or_else(wrong)?;
+                let label = format!("[[{}]]", key.name);
+                let tables = items.iter().map(|t| match t.get_ref().as_table() {
+                    Some(table) => self.table(table, t.span(), section, &label),
+                    None => Err(wrong()),
+                });
+                Value::Tables(tables.collect::<Result<_>>()?)
+            }
+            Kind::Named(section) => {
+                let table = item.get_ref().as_table().ok_or_else(wrong)?;
+                let read = |name: &str, item: &Item| {
+                    let inner = item.get_ref().as_table().ok_or_else(|| {
+                        self.source.error(
+                            &item.span(),
+                            format!(
+                                "[{}.{name}] must be a table, not {}",
+                                key.name,
+                                article(item.get_ref().type_str())
+                            ),
+                        )
+                    })?;
+                    let label = format!("[{}.{name}]", key.name);
+                    self.table(inner, item.span(), section, &label).map(Value::Table)
+                };
+                Value::Named(named(table, read)?)
+            }
+            Kind::Pairs => {
+                let table = item.get_ref().as_table().ok_or_else(wrong)?;
+                let kind = fields.choice::<PairKind>("kind").map(|k| k.value);
+                let keys = kind.map(pair_keys).unwrap_or_default();
+                let read = |name: &str, item: &Item| match item.get_ref() {
+                    DeValue::Table(inner) => {
+                        let label = format!("pairs.\"{name}\"");
+                        self.keys(inner, item.span(), &keys, &[], &label).map(Value::Table)
+                    }
+                    DeValue::String(word) if word == "none" => Ok(Value::Text(word.to_string())),
+                    _ => Err(self
+                        .source
+                        .error(
+                            &item.span(),
+                            format!("pairs.\"{name}\" must be a table of parameters, or \"none\""),
+                        )
+                        .hint(format!("write pairs.\"{name}\" = {}", self.example_table(&keys)))),
+                };
+                Value::Named(named(table, read)?)
+            }
+        })
+    }
+
+    /// A table whose `kind` says which keys it has.
+    fn variant(
+        &self,
+        key: &Key,
+        table: &DeTable,
+        span: ops::Range<usize>,
+        variants: &[Variant],
+    ) -> Result<Fields> {
+        let names: Vec<&str> = variants.iter().map(|v| v.name).collect();
+        let Some((kind_key, kind)) = table.get_key_value("kind") else {
+            return Err(self
+                .source
+                .error(&span, format!("\"{}\" needs a kind", key.name))
+                .hint(format!("kind is one of {}", join(names.iter().copied(), "or"))));
+        };
+        let Some(word) = kind.get_ref().as_str() else {
+            return Err(self.source.error(&kind.span(), "\"kind\" must be a string in quotes"));
+        };
+        self.one_of("kind", word, &names, &kind.span())?;
+        let mut fields = Fields { label: key.name.to_string(), span: span.clone(), entries: Vec::new() };
+        if let Some(variant) = variants.iter().find(|v| v.name == word) {
+            let mut rest = table.clone();
+            rest.remove("kind");
+            let label = format!("{} of kind \"{word}\"", key.name);
+            fields = self.table(&rest, span, &variant.section, &label)?;
+        }
+        let origin = Origin::Given { key_start: kind_key.span().start };
+        let kind = Entry { name: "kind".into(), value: Value::Text(word.into()), span: kind.span(), origin };
+        fields.entries.insert(0, kind);
+        Ok(fields)
+    }
+
+    fn one_of(&self, name: &str, word: &str, words: &[&str], span: &ops::Range<usize>) -> Result<()> {
+        if words.contains(&word) {
+            return Ok(());
+        }
+        let choices = join(words.iter().copied(), "or");
+        let error = self.source.error(span, format!("\"{name}\" cannot be \"{word}\""));
+        Err(match nearest(word, words.iter().copied()) {
+            Some(near) => error.hint(format!("did you mean \"{near}\"? It may be {choices}")),
+            None => error.hint(format!("it may be {choices}")),
+        })
+    }
+
+    /// A number in the units of the file, or text with a unit.
+    fn quantity(&self, item: &Item, dimensions: &[Dimension]) -> Result<Option<(f64, Dimension)>> {
+        match item.get_ref() {
+            DeValue::String(text) => parse_quantity(text, dimensions, self.units)
+                .map(Some)
+                .map_err(|e| e.at_span(&self.source.path, &self.source.text, item.span())),
+            value => Ok(number(value).zip(dimensions.first().copied())),
+        }
+    }
+
+    fn count(&self, key: &Key, item: &Item, least: u64) -> Result<Option<u64>> {
+        // Large counts are often written 1e6.
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        let refuse = |why: String| Err(self.source.error(&item.span(), format!("\"{}\" {why}", key.name)));
+        let count = match item.get_ref() {
+            DeValue::Integer(i) => match i128::from_str_radix(i.as_str(), i.radix()) {
+                Ok(n) if n < 0 => return refuse(format!("is {n}, but must not be negative")),
+                Ok(n) => u64::try_from(n).ok(),
+                Err(_) => None,
+            },
+            DeValue::Float(_) => match number(item.get_ref()) {
+                Some(x) if x.fract() == 0.0 && (0.0..EXACT).contains(&x) => Some(x as u64),
+                Some(x) => return refuse(format!("must be a whole number, not {x}")),
+                None => None,
+            },
+            _ => return Ok(None),
+        };
+        match count {
+            Some(n) if n >= least => Ok(Some(n)),
+            Some(n) => refuse(format!("is {n}, but must be at least {least}")),
+            None => refuse("is too large".to_string()),
+        }
+    }
+
+    fn in_range(&self, name: &str, x: f64, range: Range, span: &ops::Range<usize>) -> Result<f64> {
+        if range.contains(x) {
+            return Ok(x);
+        }
+        Err(self.source.error(span, format!("\"{name}\" is {x}, but must be {}", range.about())))
+    }
+
+    /// What could stand behind a key.
+    fn example(&self, kind: Kind) -> String {
+        match kind {
+            Kind::Text => "\"text\"".into(),
+            Kind::Path => "\"file.data\"".into(),
+            Kind::Flag => "true".into(),
+            Kind::Count(_) => "1000".into(),
+            Kind::Number(_) => "0.5".into(),
+            Kind::Quantity(dimensions, _) => {
+                let unit = dimensions.first().map(|d| unit_name(self.units, *d)).unwrap_or_default();
+                if unit.is_empty() { "1.5".into() } else { format!("1.5, or \"1.5 {unit}\"") }
+            }
+            Kind::Choice(words) => join(words().iter().map(|w| w.0), "or"),
+            Kind::Axes => "[true, true, false]".into(),
+            Kind::Counts => "[6, 6, 6]".into(),
+            Kind::Vector(..) => "[10.0, 10.0, 10.0]".into(),
+            Kind::Names => "[\"A\", \"B\"]".into(),
+            Kind::Table(section) => self.example_table(section.keys),
+            Kind::Variants(variants) => match variants.first() {
+                Some(v) => format!("{{ kind = \"{}\", ... }}", v.name),
+                None => "{ }".into(),
+            },
+            Kind::Tables(_) | Kind::Named(_) => "{ ... }".into(),
+            Kind::Pairs => "{ \"A-A\" = { ... } }".into(),
+        }
+    }
+
+    fn example_table(&self, keys: &[Key]) -> String {
+        let one = |k: &Key| format!("{} = ...", k.name);
+        format!("{{ {} }}", keys.iter().map(one).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Entries of a table with free names, in the order of the file.
+fn named(table: &DeTable, read: impl Fn(&str, &Item) -> Result<Value>) -> Result<Vec<Entry>> {
+    let mut items: Vec<_> = table.iter().collect();
+    items.sort_by_key(|(name, _)| name.span().start);
+    let entry = |(name, item): (&Spanned<_>, &Item)| {
+        let name_text: &std::borrow::Cow<str> = name.get_ref();
+        let value = read(name_text, item)?;
+        let origin = Origin::Given { key_start: name.span().start };
+        Ok(Entry { name: name_text.to_string(), value, span: item.span(), origin })
+    };
+    items.into_iter().map(entry).collect()
+}
+
+fn number(value: &DeValue) -> Option<f64> {
+    match value {
+        DeValue::Float(f) => f.as_str().parse().ok(),
+        DeValue::Integer(i) => i128::from_str_radix(i.as_str(), i.radix()).ok().map(|n| n as f64),
+        _ => None,
+    }
+}
+
+/// Three items of a list; `None` if it is no list of three or an item is of the wrong type.
+fn triple<T: Copy>(item: &Item, read: impl Fn(&Item) -> Result<Option<T>>) -> Result<Option<[T; 3]>> {
+    let Some([a, b, c]) = item.get_ref().as_array().map(|a| &a[..]) else { return Ok(None) };
+    let values = [read(a)?, read(b)?, read(c)?];
+    Ok(match values {
+        [Some(a), Some(b), Some(c)] => Some([a, b, c]),
+        _ => None,
+    })
+}
+
+/// What a value of this kind is, in words.
+pub(super) fn what(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text | Kind::Choice(_) => "a string in quotes",
+        Kind::Path => "a path in quotes",
+        Kind::Flag => "true or false",
+        Kind::Count(_) => "a whole number",
+        Kind::Number(_) => "a number",
+        Kind::Quantity(..) => "a number, or a string with a unit",
+        Kind::Axes => "true, false or a list of three of them",
+        Kind::Counts => "a list of three whole numbers",
+        Kind::Vector(..) => "a list of three numbers",
+        Kind::Names => "a list of names in quotes",
+        Kind::Table(_) | Kind::Variants(_) | Kind::Named(_) | Kind::Pairs => "a table",
+        Kind::Tables(_) => "a list of tables, [[...]]",
+    }
+}
+
+fn article(kind: &str) -> String {
+    match kind {
+        "integer" | "array" => format!("an {kind}"),
+        _ => format!("a {kind}"),
+    }
+}
+
+/// `"a", "b" or "c"`
+pub(super) fn join<'a>(words: impl Iterator<Item = &'a str>, last: &str) -> String {
+    let words: Vec<String> = words.map(|w| format!("\"{w}\"")).collect();
+    match words.split_last() {
+        Some((end, [])) => end.clone(),
+        Some((end, rest)) => format!("{} {last} {end}", rest.join(", ")),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,526 @@
+//! What an input file may say, as one table of sections and keys. The reader ([`super::read`]),
+//! the messages about what is wrong, `jostle schema` ([`super::describe`]) and `jostle check`
+//! ([`super::complete`]) all follow from it; the parameters of pairs come from the registry of
+//! potentials.
+
+use super::model::{DeviceInput, Distribution, Lattice, Placement, TrajectoryFormat};
+use super::word::words;
+use jostle_core::{Algorithm, Dimension, Precision, UnitSystem};
+use jostle_potentials::{Mixing, PairKind, Truncation};
+
+/// A table of the input file.
+#[derive(Debug)]
+pub struct Section {
+    /// Its keys, in the order of the documentation.
+    pub keys: &'static [Key],
+    /// Keys of which at most one may be given.
+    pub alternatives: &'static [Alternatives],
+}
+
+/// Keys of which at most one may be given; where they are needed, exactly one.
+#[derive(Debug)]
+pub struct Alternatives {
+    /// The keys.
+    pub keys: &'static [&'static str],
+    /// Whether one of them must be given.
+    pub needed: Needed,
+}
+
+/// When one of several alternatives must be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needed {
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+    /// If this key is given.
+    With(&'static str),
+}
+
+/// A key of a table.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// Its name.
+    pub name: &'static str,
+    /// What may stand behind it.
+    pub kind: Kind,
+    /// What happens when it is not given.
+    pub default: Fallback,
+    /// One line for people.
+    pub about: &'static str,
+    /// The key makes sense only beside one of these; empty: always.
+    pub with: &'static [&'static str],
+}
+
+/// What happens when a key is not given.
+#[derive(Debug, Clone, Copy)]
+pub enum Fallback {
+    /// The file is refused.
+    Required,
+    /// As if this TOML value had been given.
+    Value(&'static str),
+    /// As if one of these had been given, depending on the unit system (in the order of
+    /// [`UnitSystem::ALL`]).
+    ByUnits([&'static str; 5]),
+    /// What is done then, in words.
+    Absent(&'static str),
+}
+
+/// What may stand behind a key.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// A string.
+    Text,
+    /// A path; relative ones start at the folder of the input file.
+    Path,
+    /// true or false.
+    Flag,
+    /// A whole number, at least so large.
+    Count(u64),
+    /// A bare number.
+    Number(Range),
+    /// A number in the units of the file, or a string with a unit, of one of these dimensions.
+    Quantity(&'static [Dimension], Range),
+    /// One of a few words.
+    Choice(fn() -> Vec<(&'static str, &'static str)>),
+    /// true, false, or one of them for each axis.
+    Axes,
+    /// Three whole numbers, each at least 1.
+    Counts,
+    /// Three quantities.
+    Vector(&'static [Dimension], Range),
+    /// A list of names.
+    Names,
+    /// A table.
+    Table(&'static Section),
+    /// A table whose `kind` says which keys it has.
+    Variants(&'static [Variant]),
+    /// Tables one after the other: `[[force]]`.
+    Tables(&'static Section),
+    /// Tables by name: `[species.Ar]`.
+    Named(&'static Section),
+    /// Parameters by pair of species, `pairs."A-B" = { ... }` or `"none"`: those of the potential
+    /// that `kind` names beside it, and `cutoff`.
+    Pairs,
+}
+
+/// One kind of a [`Kind::Variants`] table.
+#[derive(Debug)]
+pub struct Variant {
+    /// `kind = "..."`
+    pub name: &'static str,
+    /// One line for people.
+    pub about: &'static str,
+    /// Its keys besides `kind`.
+    pub section: Section,
+}
+
+/// The numbers that make sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Range {
+    /// Any finite number.
+    Any,
+    /// Zero or greater.
+    NonNegative,
+    /// Greater than zero.
+    Positive,
+    /// Greater than zero and at most one.
+    Fraction,
+    /// Greater than zero and less than one.
+    Inside,
+}
+
+impl Range {
+    /// Whether a number is one of them.
+    pub fn contains(self, x: f64) -> bool {
+        x.is_finite()
+            && match self {
+                Range::Any => true,
+                Range::NonNegative => x >= 0.0,
+                Range::Positive => x > 0.0,
+                Range::Fraction => x > 0.0 && x <= 1.0,
+                Range::Inside => x > 0.0 && x < 1.0,
+            }
+    }
+
+    /// What the numbers are, in words.
+    pub fn about(self) -> &'static str {
+        match self {
+            Range::Any => "a finite number",
+            Range::NonNegative => "zero or greater",
+            Range::Positive => "greater than zero",
+            Range::Fraction => "greater than 0 and at most 1",
+            Range::Inside => "between 0 and 1",
+        }
+    }
+}
+
+impl From<jostle_potentials::pair::Range> for Range {
+    fn from(range: jostle_potentials::pair::Range) -> Self {
+        match range {
+            jostle_potentials::pair::Range::Any => Range::Any,
+            jostle_potentials::pair::Range::NonNegative => Range::NonNegative,
+            jostle_potentials::pair::Range::Positive => Range::Positive,
+        }
+    }
+}
+
+impl Key {
+    const fn new(name: &'static str, kind: Kind, default: Fallback, about: &'static str) -> Self {
+        Key { name, kind, default, about, with: &[] }
+    }
+
+    const fn with(mut self, keys: &'static [&'static str]) -> Self {
+        self.with = keys;
+        self
+    }
+}
+
+/// The keys of one pair of species in a force of this kind.
+pub fn pair_keys(kind: PairKind) -> Vec<Key> {
+    let parameters = kind.parameters().iter().map(|p| {
+        let quantity = Kind::Quantity(std::slice::from_ref(&p.dimension), p.range.into());
+        Key::new(
+            p.name,
+            quantity,
+            Fallback::Absent(match p.absent {
+                jostle_potentials::pair::Absent::Refused => "from the mixing rule, else required",
+                jostle_potentials::pair::Absent::FromCharges => "Coulomb constant times the two charges",
+            }),
+            p.about,
+        )
+    });
+    let cutoff = (!kind.ends_by_itself()).then(|| {
+        let default = Fallback::Absent("the cut-off of the force");
+        Key::new("cutoff", Kind::Quantity(LENGTH, Range::Positive), default, "cut-off of this pair alone")
+    });
+    parameters.chain(cutoff).collect()
+}
+
+use Fallback::{Absent, ByUnits, Required, Value};
+use Range::{Fraction, Inside, NonNegative, Positive};
+
+const LENGTH: &[Dimension] = &[Dimension::LENGTH];
+const TIME: &[Dimension] = &[Dimension::TIME];
+const RATE: &[Dimension] = &[Dimension::RATE];
+const MASS: &[Dimension] = &[Dimension::MASS];
+const CHARGE: &[Dimension] = &[Dimension::CHARGE];
+const FORCE: &[Dimension] = &[Dimension::FORCE];
+const TEMPERATURE: &[Dimension] = &[Dimension::TEMPERATURE];
+/// A bare number is the first.
+const DENSITY: &[Dimension] = &[Dimension::NUMBER_DENSITY, Dimension::MASS_DENSITY];
+
+/// The whole file.
+pub static INPUT: Section = Section {
+    keys: &[
+        Key::new("title", Kind::Text, Value("\"\""), "a line about the run"),
+        Key::new("units", Kind::Choice(words::<UnitSystem>), Required, "the units of bare numbers"),
+        Key::new("system", Kind::Table(&SYSTEM), Required, "the box and the atoms"),
+        Key::new(
+            "species",
+            Kind::Named(&SPECIES),
+            Absent("those of the structure file"),
+            "the kinds of atoms, by name",
+        ),
+        Key::new("force", Kind::Tables(&FORCES), Value("[]"), "the forces, which add up"),
+        Key::new("stage", Kind::Tables(&STAGE), Value("[]"), "what is done, one after the other"),
+        Key::new("run", Kind::Table(&RUN), Value("{}"), "how it is computed; never changes the physics"),
+    ],
+    alternatives: &[],
+};
+
+static SYSTEM: Section = Section {
+    keys: &[
+        Key::new(
+            "lattice",
+            Kind::Choice(words::<Lattice>),
+            Absent("see place and file"),
+            "atoms on a lattice",
+        ),
+        Key::new(
+            "place",
+            Kind::Choice(words::<Placement>),
+            Absent("see lattice and file"),
+            "atoms placed anew",
+        ),
+        Key::new(
+            "file",
+            Kind::Path,
+            Absent("see lattice and place"),
+            "atoms from a LAMMPS data file, extended XYZ or a Jostle checkpoint",
+        ),
+        Key::new(
+            "atoms",
+            Kind::Count(1),
+            Absent("from cells, or the counts of the species"),
+            "how many atoms",
+        )
+        .with(&["lattice", "place"]),
+        Key::new("cells", Kind::Counts, Absent("a cube that holds the atoms"), "unit cells along each axis")
+            .with(&["lattice"]),
+        Key::new(
+            "density",
+            Kind::Quantity(DENSITY, Positive),
+            Absent("from lattice_constant or box"),
+            "atoms per volume (a bare number), or mass per volume (with a unit)",
+        )
+        .with(&["lattice", "place"]),
+        Key::new(
+            "lattice_constant",
+            Kind::Quantity(LENGTH, Positive),
+            Absent("from density"),
+            "edge of the cubic unit cell",
+        )
+        .with(&["lattice"]),
+        Key::new("box", Kind::Table(&BOX), Absent("a cube, from density"), "the box").with(&["place"]),
+        Key::new(
+            "min_distance",
+            Kind::Quantity(LENGTH, Positive),
+            Absent("0.7 of the mean distance (volume / atoms)^(1/3)"),
+            "no two atoms are placed nearer than this",
+        )
+        .with(&["place"]),
+        Key::new(
+            "types",
+            Kind::Names,
+            Absent("from the file's type labels, else \"1\", \"2\", ..."),
+            "species names of the numeric types of a LAMMPS data file",
+        )
+        .with(&["file"]),
+        Key::new(
+            "periodic",
+            Kind::Axes,
+            Absent("as the file says; true for built systems"),
+            "which axes are periodic: true, false or [true, true, false]",
+        ),
+        Key::new(
+            "temperature",
+            Kind::Quantity(TEMPERATURE, NonNegative),
+            Absent("velocities of the file; a built system is at rest"),
+            "temperature of the first velocities",
+        ),
+        Key::new(
+            "velocities",
+            Kind::Choice(words::<Distribution>),
+            Value("\"maxwell\""),
+            "how first velocities are drawn",
+        )
+        .with(&["temperature"]),
+        Key::new("seed", Kind::Count(0), Value("1"), "seed of everything random"),
+    ],
+    alternatives: &[
+        Alternatives { keys: &["lattice", "place", "file"], needed: Needed::Always },
+        Alternatives { keys: &["atoms", "cells"], needed: Needed::With("lattice") },
+        Alternatives { keys: &["density", "lattice_constant"], needed: Needed::With("lattice") },
+        Alternatives { keys: &["density", "box"], needed: Needed::With("place") },
+    ],
+};
+
+static BOX: Section = Section {
+    keys: &[
+        Key::new("lengths", Kind::Vector(LENGTH, Positive), Required, "lx, ly, lz"),
+        Key::new(
+            "tilts",
+            Kind::Vector(LENGTH, Range::Any),
+            Value("[0, 0, 0]"),
+            "xy, xz, yz: edges (lx, 0, 0), (xy, ly, 0), (xz, yz, lz)",
+        ),
+    ],
+    alternatives: &[],
+};
+
+static SPECIES: Section = Section {
+    keys: &[
+        Key::new(
+            "mass",
+            Kind::Quantity(MASS, Positive),
+            Absent("of the structure file; 1 with units = \"lj\""),
+            "mass of an atom",
+        ),
+        Key::new("charge", Kind::Quantity(CHARGE, Range::Any), Value("0"), "charge of an atom"),
+        Key::new("count", Kind::Count(1), Absent("all atoms, if it is the only species"), "how many atoms"),
+        Key::new("fraction", Kind::Number(Fraction), Absent("from count"), "share of all atoms"),
+    ],
+    alternatives: &[Alternatives { keys: &["count", "fraction"], needed: Needed::Never }],
+};
+
+static FORCES: Section = Section {
+    keys: &[
+        Key::new("kind", Kind::Choice(words::<PairKind>), Required, "the potential"),
+        Key::new(
+            "cutoff",
+            Kind::Quantity(LENGTH, Positive),
+            Absent("where the potential ends by itself, or from each pair"),
+            "where the interaction is cut off",
+        ),
+        Key::new(
+            "truncation",
+            Kind::Choice(words::<Truncation>),
+            Value("\"plain\""),
+            "what happens at the cut-off",
+        ),
+        Key::new(
+            "switch_from",
+            Kind::Number(Inside),
+            Absent("0.9"),
+            "where switching starts, as a fraction of the cut-off (truncation = \"switched\")",
+        )
+        .with(&["truncation"]),
+        Key::new(
+            "tail_correction",
+            Kind::Flag,
+            Value("false"),
+            "correct energy and pressure for the tail beyond the cut-off",
+        ),
+        Key::new(
+            "mixing",
+            Kind::Choice(words::<Mixing>),
+            Absent("every unlike pair must be given"),
+            "how parameters of unlike pairs follow from like ones",
+        ),
+        Key::new("pairs", Kind::Pairs, Required, "parameters by pair: pairs.\"A-B\" = { ... }, or \"none\""),
+    ],
+    alternatives: &[],
+};
+
+static STAGE: Section = Section {
+    keys: &[
+        Key::new("name", Kind::Text, Absent("\"stage-1\", \"stage-2\", ..."), "its name, unique in the file"),
+        Key::new("steps", Kind::Count(1), Absent("see minimize"), "how many time steps"),
+        Key::new("timestep", Kind::Quantity(TIME, Positive), Required, "how long each is").with(&["steps"]),
+        Key::new("thermostat", Kind::Variants(THERMOSTATS), Absent("constant energy"), "temperature control")
+            .with(&["steps"]),
+        Key::new(
+            "minimize",
+            Kind::Table(&MINIMIZE),
+            Absent("see steps"),
+            "go down to a minimum of the energy (FIRE) instead of making time steps",
+        ),
+        Key::new("thermo", Kind::Table(&THERMO), Value("{ every = 100 }"), "rows of thermo.csv"),
+        Key::new("trajectory", Kind::Table(&TRAJECTORY), Absent("none is written"), "frames on disk"),
+        Key::new(
+            "checkpoint",
+            Kind::Table(&CHECKPOINT),
+            Value("{ every = 0 }"),
+            "checkpoints besides those at the end, when interrupted and about every ten minutes",
+        ),
+    ],
+    alternatives: &[Alternatives { keys: &["steps", "minimize"], needed: Needed::Always }],
+};
+
+const TARGET: Key =
+    Key::new("temperature", Kind::Quantity(TEMPERATURE, Positive), Required, "the temperature to hold");
+
+const PERIODS: Fallback = ByUnits(["1", "500", "0.5", "0.5", "100"]);
+
+const THERMOSTATS: &[Variant] = &[
+    Variant {
+        name: "bussi",
+        about: "stochastic velocity rescaling: right ensemble, little disturbance (Bussi 2007)",
+        section: Section {
+            keys: &[TARGET, Key::new("period", Kind::Quantity(TIME, Positive), PERIODS, "relaxation time")],
+            alternatives: &[],
+        },
+    },
+    Variant {
+        name: "nose-hoover",
+        about: "Nose-Hoover chain: deterministic, right ensemble near equilibrium",
+        section: Section {
+            keys: &[
+                TARGET,
+                Key::new("period", Kind::Quantity(TIME, Positive), PERIODS, "period of its oscillation"),
+                Key::new("chain", Kind::Count(1), Value("3"), "thermostats in the chain"),
+            ],
+            alternatives: &[],
+        },
+    },
+    Variant {
+        name: "langevin",
+        about: "friction and noise on every atom (BAOAB): right ensemble, slows diffusion",
+        section: Section {
+            keys: &[
+                TARGET,
+                Key::new(
+                    "friction",
+                    Kind::Quantity(RATE, Positive),
+                    ByUnits(["1", "0.001", "1", "1", "0.01"]),
+                    "friction",
+                ),
+            ],
+            alternatives: &[],
+        },
+    },
+    Variant {
+        name: "rescale",
+        about: "velocities scaled to the temperature now and then: to equilibrate, no ensemble (Rapaport)",
+        section: Section {
+            keys: &[TARGET, Key::new("every", Kind::Count(1), Value("100"), "steps between rescalings")],
+            alternatives: &[],
+        },
+    },
+];
+
+static MINIMIZE: Section = Section {
+    keys: &[
+        Key::new("steps", Kind::Count(1), Value("10_000"), "at most so many iterations"),
+        Key::new(
+            "force_tolerance",
+            Kind::Quantity(FORCE, Positive),
+            ByUnits(["1e-3", "0.01", "1e-3", "1", "1e-3"]),
+            "largest force on an atom at which it stops",
+        ),
+        Key::new(
+            "timestep",
+            Kind::Quantity(TIME, Positive),
+            ByUnits(["0.002", "1", "0.001", "0.001", "1"]),
+            "the first time step; it adapts",
+        ),
+    ],
+    alternatives: &[],
+};
+
+static THERMO: Section = Section {
+    keys: &[Key::new("every", Kind::Count(0), Value("100"), "steps between rows; 0: none")],
+    alternatives: &[],
+};
+
+static TRAJECTORY: Section = Section {
+    keys: &[
+        Key::new("every", Kind::Count(1), Required, "steps between frames"),
+        Key::new("format", Kind::Choice(words::<TrajectoryFormat>), Value("\"xtc\""), "the file format"),
+    ],
+    alternatives: &[],
+};
+
+static CHECKPOINT: Section = Section {
+    keys: &[Key::new("every", Kind::Count(0), Value("0"), "steps between checkpoints; 0: none of these")],
+    alternatives: &[],
+};
+
+static RUN: Section = Section {
+    keys: &[
+        Key::new("device", Kind::Choice(words::<DeviceInput>), Value("\"auto\""), "what computes"),
+        Key::new("threads", Kind::Count(1), Absent("all cores"), "CPU threads"),
+        Key::new(
+            "precision",
+            Kind::Choice(words::<Precision>),
+            Value("\"mixed\""),
+            "arithmetic of the forces",
+        ),
+        Key::new(
+            "reproducible",
+            Kind::Flag,
+            Value("false"),
+            "the same bits whatever the number of threads, and after a restart",
+        ),
+        Key::new("algorithm", Kind::Choice(words::<Algorithm>), Value("\"auto\""), "how pairs are found"),
+        Key::new(
+            "skin",
+            Kind::Quantity(LENGTH, Positive),
+            Absent("tuned while running"),
+            "how far beyond the cut-off neighbour lists reach",
+        ),
+        Key::new("output", Kind::Path, Absent("the input's name without its extension"), "the run folder"),
+    ],
+    alternatives: &[],
+};

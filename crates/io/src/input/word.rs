@@ -1,0 +1,113 @@
+//! Choices by name, as an input file spells them.
+
+use super::model::{DeviceInput, Distribution, Lattice, Placement, TrajectoryFormat};
+use jostle_core::{Algorithm, Precision, UnitSystem};
+use jostle_potentials::{Mixing, PairKind, Truncation};
+
+/// A choice that an input file names by a word.
+pub trait Word: Copy + 'static {
+    /// All choices, in the order of the documentation.
+    const ALL: &'static [Self];
+
+    /// The word.
+    fn name(self) -> &'static str;
+
+    /// One line for people.
+    fn about(self) -> &'static str;
+
+    /// The choice with this name.
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|w| w.name() == name)
+    }
+}
+
+/// Names of all choices with a line about each.
+pub(super) fn words<W: Word>() -> Vec<(&'static str, &'static str)> {
+    W::ALL.iter().map(|w| (w.name(), w.about())).collect()
+}
+
+macro_rules! words {
+    ($($type:ident { $($variant:ident $({ $field:ident: $value:literal })? = $name:literal: $about:literal,)* })*) => {
+        $(impl Word for $type {
+            const ALL: &'static [Self] = &[$($type::$variant $({ $field: $value })?),*];
+
+            fn name(self) -> &'static str {
+                match self { $($type::$variant { .. } => $name,)* }
+            }
+
+            fn about(self) -> &'static str {
+                match self { $($type::$variant { .. } => $about,)* }
+            }
+        })*
+    };
+}
+
+words! {
+    UnitSystem {
+        Lj = "lj": "reduced: length, energy and mass are 1 by definition, k_B = 1",
+        Real = "real": "angstrom, fs, kcal/mol, g/mol, K",
+        Metal = "metal": "angstrom, ps, eV, g/mol, K",
+        Nano = "nano": "nm, ps, kJ/mol, g/mol, K",
+        Nuclear = "nuclear": "fm, fm/c, MeV, MeV/c^2, temperature in MeV",
+    }
+    Lattice {
+        Sc = "sc": "simple cubic, 1 atom a cell",
+        Bcc = "bcc": "body-centred cubic, 2 atoms a cell",
+        Fcc = "fcc": "face-centred cubic, 4 atoms a cell",
+    }
+    Placement {
+        Random = "random": "random positions that do not overlap (Hoang 2011)",
+    }
+    Distribution {
+        Maxwell = "maxwell": "Maxwell-Boltzmann, scaled to the exact temperature",
+        Constant = "constant": "the same speed for all atoms of a mass, random directions (Rapaport)",
+    }
+    Truncation {
+        Plain = "plain": "the energy jumps to zero",
+        Shifted = "shifted": "shifted so that the energy is continuous",
+        ForceShifted = "force-shifted": "shifted so that energy and force are continuous",
+        Switched { from: 0.9 } = "switched": "switched off smoothly between switch_from and the cut-off",
+    }
+    TrajectoryFormat {
+        Xtc = "xtc": "GROMACS XTC: positions to 0.001 nm (0.001 in lj), compressed",
+        Dcd = "dcd": "CHARMM/NAMD DCD: positions in single precision",
+        Xyz = "xyz": "extended XYZ: text, positions and velocities in full",
+    }
+    DeviceInput {
+        Auto = "auto": "the best there is",
+        Cpu = "cpu": "the CPU",
+    }
+    Precision {
+        Mixed = "mixed": "pair forces in f32, positions and sums in f64",
+        Double = "double": "everything in f64",
+    }
+    Algorithm {
+        Auto = "auto": "what is fastest here",
+        Clusters = "clusters": "cluster pair lists, rebuilt by displacement",
+        Reference = "reference": "every pair in f64: slow, plain",
+    }
+}
+
+impl Word for PairKind {
+    const ALL: &'static [Self] = PairKind::ALL;
+
+    fn name(self) -> &'static str {
+        PairKind::name(self)
+    }
+
+    fn about(self) -> &'static str {
+        PairKind::about(self)
+    }
+}
+
+impl Word for Mixing {
+    const ALL: &'static [Self] = &Mixing::ALL;
+
+    fn name(self) -> &'static str {
+        Mixing::name(self)
+    }
+
+    fn about(self) -> &'static str {
+        Mixing::about(self)
+    }
+}

@@ -1,0 +1,79 @@
+//! The input file: what is read, and what is refused.
+
+use jostle_core::{Dimension, Precision, UnitSystem};
+use jostle_io::Input;
+use jostle_io::input::model::*;
+use jostle_potentials::{PairChoice, PairKind, Truncation};
+use std::path::Path;
+
+const ARGON: &str = r#"title = "Liquid argon at 94.4 K, after Rahman (1964)"
+units = "real"                                # angstrom, fs, kcal/mol, g/mol, kelvin
+
+[system]
+lattice = "fcc"
+atoms = 864
+density = "1.374 g/cm3"
+temperature = 94.4
+seed = 1964
+
+[species.Ar]
+mass = 39.948
+
+[[force]]
+kind = "lennard-jones"
+cutoff = 8.5
+pairs."Ar-Ar" = { epsilon = "119.8 K", sigma = 3.405 }
+
+[[stage]]                                     # stages run one after another
+name = "equilibrate"
+steps = 20_000
+timestep = 5
+thermostat = { kind = "bussi", temperature = 94.4, period = "0.5 ps" }
+
+[[stage]]                                     # no thermostat: constant energy
+name = "sample"
+steps = 100_000
+timestep = "5 fs"
+thermo = { every = 50 }
+trajectory = { every = 500, format = "xtc" }
+
+[run]                                         # never changes the physics, only how it is computed
+device = "auto"
+precision = "mixed"
+"#;
+
+fn parse(text: &str) -> jostle_core::Result<Input> {
+    Input::parse(Path::new("argon.toml"), text)
+}
+
+#[test]
+fn argon() {
+    let input = parse(ARGON).unwrap();
+    assert_eq!(input.units, UnitSystem::Real);
+    let AtomsInput::Lattice { lattice, extent, density } = &input.system.atoms.value else {
+        panic!("{:?}", input.system.atoms)
+    };
+    assert_eq!((*lattice, *extent), (Lattice::Fcc, LatticeExtent::Atoms(864)));
+    let DensityInput::Mass(density) = density else { panic!("{density:?}") };
+    assert!((density / 0.827442140424 - 1.0).abs() < 1e-12, "{density}");
+    let velocities = VelocityInput { temperature: 94.4, distribution: Distribution::Maxwell };
+    assert_eq!(input.system.velocities, Some(velocities));
+    assert_eq!(input.system.seed, 1964);
+    let argon = SpeciesInput { name: "Ar".into(), mass: Some(39.948), charge: 0.0, amount: None };
+    assert_eq!(input.species[0].value, argon);
+    let force = &input.forces[0].value;
+    assert_eq!((force.kind, force.cutoff, force.truncation), (PairKind::LennardJones, Some(8.5), Truncation::Plain));
+    let kelvin = jostle_core::quantity::parse_quantity("119.8 K", &[Dimension::ENERGY], input.units).unwrap().0;
+    let choice = PairChoice::Given { parameters: vec![Some(kelvin), Some(3.405)], cutoff: None };
+    assert_eq!(force.pairs[0].value, PairInput { species: ["Ar".into(), "Ar".into()], choice });
+    let thermostat = Some(Thermostat::Bussi { temperature: 94.4, period: 500.0 });
+    let [equilibrate, sample] = &input.stages[..] else { panic!("{:?}", input.stages) };
+    assert_eq!(equilibrate.value.action, Action::Dynamics { steps: 20_000, timestep: 5.0, thermostat });
+    assert_eq!((equilibrate.value.thermo_every, equilibrate.value.checkpoint_every), (100, 0));
+    assert_eq!(equilibrate.value.trajectory, None);
+    assert_eq!(sample.value.action, Action::Dynamics { steps: 100_000, timestep: 5.0, thermostat: None });
+    assert_eq!(sample.value.thermo_every, 50);
+    assert_eq!(sample.value.trajectory, Some(TrajectoryInput { every: 500, format: TrajectoryFormat::Xtc }));
+    assert_eq!(input.run.settings.precision, Precision::Mixed);
+    assert_eq!(input.run.output, None);
+}
