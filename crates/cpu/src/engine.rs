@@ -1,47 +1,317 @@
 //! The CPU as a [`Backend`].
 
-use crate::{integrate, reference};
-use jostle_core::backend::{Descent, NeighborFacts, Settings, Timings};
+use crate::cells::Clusters;
+use crate::integrate::{Atoms, Check};
+use crate::neighbors::{Build, PairList};
+use crate::pair::{self, PairKernel, Sums, TaskForces};
+use crate::reference;
+use crate::simd::{Level, Scalar};
+use crate::skin::Skin;
+use crate::threads::Team;
+use jostle_core::backend::{Algorithm, Descent, NeighborFacts, Timings};
 use jostle_core::{
-    Backend, Energies, Error, Evaluate, Kinetic, NoiseKey, Result, SimBox, State, System, Vec3,
+    Backend, Energies, Error, Evaluate, Kinetic, NoiseKey, Result, Settings, SimBox, State, System, Vec3,
 };
 use jostle_potentials::PairTerm;
+use std::ops::Range;
+use std::time::Instant;
 
-/// The CPU engine: the atoms, their forces, and what moves them.
-pub struct Cpu {
+/// The CPU engine: the atoms, their forces, and what moves them. `S` is the arithmetic of the
+/// forces.
+pub struct Cpu<S: Scalar> {
     system: System,
     terms: Vec<PairTerm>,
+    kernels: Vec<Box<dyn PairKernel<S>>>,
+    algorithm: Algorithm,
+    level: Level,
+    team: Team,
+    partition: Partition,
     mass: Vec<f64>,
     inverse_mass: Vec<f64>,
-    energies: Energies,
+    cutoff: f64,
+    skin: Skin,
+    clusters: Clusters<S>,
+    tasks: Vec<Task<S>>,
     list_positions: Vec<Vec3>,
+    stale: bool,
+    /// Set by a verb that cannot fail, reported by the next one that can.
+    fault: Option<Error>,
+    energies: Energies,
+    timings: Timings,
+    builds: u64,
 }
 
-impl Cpu {
+/// How clusters are divided among tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Partition {
+    /// One task a thread: fastest.
+    ByThreads,
+    /// Always the same, whatever the number of threads: sums come out the same to the last bit.
+    Fixed,
+}
+
+/// One thread's share of the clusters.
+#[derive(Default)]
+struct Task<S> {
+    list: PairList<S>,
+    forces: TaskForces<S>,
+    /// Forces of other tasks on clusters of this one.
+    incoming: Vec<Incoming>,
+}
+
+/// A force of another task on a cluster.
+struct Incoming {
+    task: u32,
+    /// Place among the other task's foreign clusters.
+    from: u32,
+    /// Place among one's own clusters.
+    to: u32,
+}
+
+impl<S: Scalar> Cpu<S> {
     /// Puts a system on the CPU.
     ///
     /// # Errors
-    /// If a cut-off exceeds half the box, or the term and the system disagree on the species.
-    pub fn new(system: System, terms: Vec<PairTerm>, _settings: Settings) -> Result<Self> {
+    /// If a cut-off exceeds half the box, or a term and the system disagree on the species.
+    pub fn new(system: System, terms: Vec<PairTerm>, settings: Settings, level: Level) -> Result<Self> {
+        let most = system.simbox.largest_cutoff();
+        let mut cutoff = 0.0_f64;
         for term in &terms {
-            let (cutoff, most) = (term.largest_cutoff(), system.simbox.largest_cutoff());
-            if cutoff > most {
+            if term.n_species() != system.species.len() {
                 return Err(Error::input(format!(
-                    "the cut-off {cutoff} is more than half the smallest width of the box ({most})"
+                    "the force '{}' knows {} species, the system has {}",
+                    term.kind.name(),
+                    term.n_species(),
+                    system.species.len()
+                )));
+            }
+            if term.largest_cutoff() > most {
+                return Err(Error::input(format!(
+                    "the cut-off {} of '{}' is more than half the smallest width of the box ({most})",
+                    term.largest_cutoff(),
+                    term.kind.name(),
                 ))
                 .hint("use a larger box or a shorter cut-off"));
             }
+            cutoff = cutoff.max(term.largest_cutoff());
         }
         let mass: Vec<f64> = system.species.iter().map(|s| s.mass).collect();
-        let inverse_mass = mass.iter().map(|m| 1.0 / m).collect();
-        let list_positions = system.state.position.clone();
-        Ok(Cpu { system, terms, mass, inverse_mass, energies: Energies::default(), list_positions })
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();
+        Ok(Cpu {
+            kernels: terms.iter().map(pair::prepare).collect(),
+            algorithm: settings.algorithm,
+            level,
+            team: Team::new(settings.threads.unwrap_or(cores)),
+            partition: if settings.reproducible { Partition::Fixed } else { Partition::ByThreads },
+            inverse_mass: mass.iter().map(|m| 1.0 / m).collect(),
+            mass,
+            cutoff,
+            skin: Skin::new(settings.skin, 0.3 * spacing, settings.reproducible),
+            clusters: Clusters::new(level.width::<S>()),
+            tasks: Vec::new(),
+            list_positions: Vec::new(),
+            stale: true,
+            fault: None,
+            energies: Energies::default(),
+            timings: Timings::default(),
+            builds: 0,
+            system,
+            terms,
+        })
+    }
+
+    /// Sorts atoms, forms clusters, divides them into tasks and builds their lists.
+    fn rebuild(&mut self) -> Result<()> {
+        let far = 1e3 * self.cutoff.max(1e-3);
+        self.clusters.build(&self.team, &self.system.simbox, &mut self.system.state, far)?;
+        self.list_positions.clone_from(&self.system.state.position);
+        let n = self.clusters.count();
+        let n_tasks = match self.partition {
+            Partition::ByThreads => self.team.size(),
+            Partition::Fixed => (n / 64).clamp(1, 16),
+        };
+        self.tasks.resize_with(n_tasks, Task::default);
+        let reach = self.cutoff + self.skin.now();
+        let (clusters, simbox, level) = (&self.clusters, &self.system.simbox, self.level);
+        let width = clusters.width;
+        self.team.map(self.tasks.iter_mut().collect(), |t, task| {
+            task.list.clusters = t * n / n_tasks..(t + 1) * n / n_tasks;
+            if self.algorithm != Algorithm::Reference {
+                level.run(Build { clusters, simbox, reach, list: &mut task.list });
+            }
+            task.forces.clear(&task.list, width);
+        });
+        self.route_foreign_forces();
+        self.stale = false;
+        self.builds += 1;
+        Ok(())
+    }
+
+    /// Tells every task which forces of others act on its clusters, in a fixed order.
+    fn route_foreign_forces(&mut self) {
+        let owners: Vec<Range<usize>> = self.tasks.iter().map(|t| t.list.clusters.clone()).collect();
+        let mut incoming: Vec<Vec<Incoming>> = owners.iter().map(|_| Vec::new()).collect();
+        for (t, task) in self.tasks.iter().enumerate() {
+            for (from, &cluster) in task.list.foreign.iter().enumerate() {
+                let owner = owners.partition_point(|range| range.end <= cluster as usize);
+                let to = cluster - owners[owner].start as u32;
+                incoming[owner].push(Incoming { task: t as u32, from: from as u32, to });
+            }
+        }
+        for (task, incoming) in self.tasks.iter_mut().zip(incoming) {
+            task.incoming = incoming;
+        }
+    }
+
+    /// Pair forces over the lists; sums by term.
+    fn evaluate_lists(&mut self, evaluate: Evaluate) -> Vec<Sums> {
+        let (clusters, kernels, level) = (&self.clusters, &self.kernels, self.level);
+        let width = clusters.width;
+        let by_task = self.team.map(self.tasks.iter_mut().collect(), |_, task| {
+            task.forces.clear(&task.list, width);
+            let (list, forces) = (&task.list, &mut task.forces);
+            let sums = kernels.iter().map(|k| k.add_forces(level, clusters, list, forces, evaluate));
+            sums.collect::<Vec<Sums>>()
+        });
+        if self.tasks.len() > 1 {
+            let mut foreign = Vec::new();
+            let mut own = Vec::new();
+            for task in &mut self.tasks {
+                let (mine, theirs) = task.forces.split();
+                own.push((mine, &task.incoming));
+                foreign.push(theirs);
+            }
+            let stride = 3 * width;
+            self.team.map(own, |_, (forces, incoming)| {
+                for Incoming { task, from, to } in incoming {
+                    let from = &foreign[*task as usize][*from as usize * stride..][..stride];
+                    let to = &mut forces[*to as usize * stride..][..stride];
+                    for (to, from) in to.iter_mut().zip(from) {
+                        *to = S::from_f64(to.to_f64() + from.to_f64());
+                    }
+                }
+            });
+        }
+        let mut sums = vec![Sums::default(); self.kernels.len()];
+        for task in by_task {
+            for (sum, part) in sums.iter_mut().zip(task) {
+                sum.energy += part.energy;
+                for (w, part) in sum.virial.iter_mut().zip(part.virial) {
+                    *w += part;
+                }
+            }
+        }
+        sums
+    }
+
+    /// The same by the plain reference.
+    fn evaluate_reference(&mut self) -> Result<()> {
+        let (forces, energies) = reference::evaluate(&self.system, &self.terms)?;
+        self.energies = energies;
+        let width = self.clusters.width;
+        for task in &mut self.tasks {
+            let range = task.list.clusters.clone();
+            let (own, _) = task.forces.split();
+            for (c, cluster) in range.enumerate() {
+                for (lane, atom) in self.clusters.atoms(cluster).enumerate() {
+                    for k in 0..3 {
+                        own[c * 3 * width + k * width + lane] = S::from_f64(forces[atom][k]);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Does something with the atoms of every task, in parallel; results in the order of tasks.
+    fn each<R: Send>(&mut self, body: impl Fn(Atoms<S>) -> R + Sync) -> Vec<R> {
+        let Clusters { width, first, origin, position: relative, built, .. } = &mut self.clusters;
+        let State { id, species, position, velocity, .. } = &mut self.system.state;
+        let (mut relative, mut built) = (&mut relative[..], &built[..]);
+        let (mut id, mut species) = (&id[..], &species[..]);
+        let (mut position, mut velocity) = (&mut position[..], &mut velocity[..]);
+        let mut parts = Vec::with_capacity(self.tasks.len());
+        for task in &self.tasks {
+            let range = task.list.clusters.clone();
+            let first = &first[range.start..=range.end];
+            let n_atoms = (first[range.len()] - first[0]) as usize;
+            let n_places = range.len() * 3 * *width;
+            parts.push(Atoms {
+                width: *width,
+                first,
+                origin: &origin[range],
+                id: id.split_off(..n_atoms).unwrap_or_default(),
+                species: species.split_off(..n_atoms).unwrap_or_default(),
+                position: position.split_off_mut(..n_atoms).unwrap_or_default(),
+                velocity: velocity.split_off_mut(..n_atoms).unwrap_or_default(),
+                force: &task.forces.own,
+                relative: relative.split_off_mut(..n_places).unwrap_or_default(),
+                built: built.split_off(..n_places).unwrap_or_default(),
+            });
+        }
+        self.team.map(parts, |_, atoms| body(atoms))
+    }
+
+    /// The same, timed as integration; first makes sure that tasks exist.
+    fn integrate<R: Send>(&mut self, body: impl Fn(Atoms<S>) -> R + Sync) -> Vec<R> {
+        if self.tasks.is_empty() {
+            // Before the first force evaluation there are no tasks yet.
+            if let Err(error) = self.rebuild() {
+                self.fault = Some(error);
+                return Vec::new();
+            }
+        }
+        let start = Instant::now();
+        let results = self.each(body);
+        self.timings.integrate += start.elapsed().as_secs_f64();
+        results
+    }
+
+    /// How far atoms may move before the list is stale, squared.
+    fn limit2(&self) -> f64 {
+        // Rounding must not make the list a little too short.
+        (0.5 * self.skin.now() * (1.0 - 1e-5)).powi(2)
+    }
+
+    /// Finds out which force was not finite.
+    fn blame_force(&mut self) {
+        if self.fault.is_some() {
+            return;
+        }
+        for k in 0..self.terms.len() {
+            let term = self.terms[k].clone();
+            let Ok((forces, _)) = reference::evaluate(&self.system, std::slice::from_ref(&term)) else {
+                continue;
+            };
+            let bad = forces.iter().position(|f| f.iter().any(|x| !S::from_f64(*x).to_f64().is_finite()));
+            if let Some(place) = bad {
+                let id = self.system.state.id[place] + 1;
+                self.fault = Some(
+                    Error::simulation(format!("the '{}' force on atom {id} is not finite", term.kind.name()))
+                        .hint("two atoms came too close: minimise first, or shorten the time step"),
+                );
+                return;
+            }
+        }
+        self.fault = Some(
+            Error::simulation("a force is not finite")
+                .hint("two atoms came too close: minimise first, or shorten the time step"),
+        );
     }
 }
 
-impl Backend for Cpu {
+impl<S: Scalar> Backend for Cpu<S> {
     fn describe(&self) -> String {
-        "CPU".to_string()
+        let threads = match self.team.size() {
+            1 => "1 thread".to_string(),
+            n => format!("{n} threads"),
+        };
+        let precision = if size_of::<S>() == 4 { "mixed" } else { "double" };
+        match self.algorithm {
+            Algorithm::Reference => format!("CPU, {threads}, plain reference"),
+            _ => format!("CPU, {threads}, {}, {precision} precision", self.level),
+        }
     }
 
     fn simbox(&self) -> &SimBox {
@@ -53,11 +323,30 @@ impl Backend for Cpu {
     }
 
     fn state(&mut self) -> Result<&State> {
+        let width = self.clusters.width;
+        for task in &self.tasks {
+            for (c, cluster) in task.list.clusters.clone().enumerate() {
+                for (lane, atom) in self.clusters.atoms(cluster).enumerate() {
+                    let place = c * 3 * width + lane;
+                    self.system.state.force[atom] =
+                        [0, 1, 2].map(|k| task.forces.own[place + k * width].to_f64());
+                }
+            }
+        }
         Ok(&self.system.state)
     }
 
     fn set_state(&mut self, state: State) -> Result<()> {
+        if state.len() != self.system.state.len() {
+            return Err(Error::input(format!(
+                "a state of {} atoms cannot replace one of {}",
+                state.len(),
+                self.system.state.len()
+            )));
+        }
         self.system.state = state;
+        self.tasks.clear();
+        self.stale = true;
         Ok(())
     }
 
@@ -65,32 +354,91 @@ impl Backend for Cpu {
         Ok(&self.list_positions)
     }
 
-    fn restore(&mut self, state: State, list_positions: Vec<Vec3>, _skin: f64) -> Result<()> {
-        self.system.state = state;
-        self.list_positions = list_positions;
+    fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()> {
+        // The list is built from where the atoms were when it was built before, in the order it
+        // left them in, which sorting does not change again. Then they go where they are now.
+        let now = state.clone();
+        self.set_state(State { position: list_positions, ..state })?;
+        self.skin.set(skin);
+        self.rebuild()?;
+        if self.system.state.id != now.id {
+            return Err(Error::simulation("the checkpoint's atoms are not in the order of its list"));
+        }
+        self.system.state = now;
+        let moved = self.each(|mut atoms| atoms.drift(0.0, f64::INFINITY));
+        debug_assert!(!moved.is_empty());
         Ok(())
     }
 
     fn kick(&mut self, dt: f64) {
-        integrate::kick(&mut self.system.state, &self.inverse_mass, dt);
+        let inverse_mass = std::mem::take(&mut self.inverse_mass);
+        let checks = self.integrate(|mut atoms| atoms.kick(&inverse_mass, dt));
+        self.inverse_mass = inverse_mass;
+        if checks.contains(&Check::Failed) {
+            self.blame_force();
+        }
     }
 
     fn drift(&mut self, dt: f64) {
-        integrate::drift(&mut self.system.state, dt);
+        let limit2 = self.limit2();
+        let checks = self.integrate(|mut atoms| atoms.drift(dt, limit2));
+        self.stale |= checks.contains(&Check::Failed);
+    }
+
+    fn kick_drift(&mut self, dt: f64) {
+        let limit2 = self.limit2();
+        let inverse_mass = std::mem::take(&mut self.inverse_mass);
+        let checks = self.integrate(|mut atoms| atoms.kick_drift(&inverse_mass, dt, limit2));
+        self.inverse_mass = inverse_mass;
+        self.stale |= checks.iter().any(|c| c[1] == Check::Failed);
+        if checks.iter().any(|c| c[0] == Check::Failed) {
+            self.blame_force();
+        }
     }
 
     fn update_neighbors(&mut self) -> Result<()> {
-        let State { position, image, .. } = &mut self.system.state;
-        for (r, n) in position.iter_mut().zip(image) {
-            self.system.simbox.wrap(r, n);
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
         }
+        if self.stale {
+            let start = Instant::now();
+            self.skin.tune(&self.timings);
+            self.rebuild()?;
+            self.timings.neighbors += start.elapsed().as_secs_f64();
+        }
+        self.skin.step();
         Ok(())
     }
 
-    fn compute_forces(&mut self, _evaluate: Evaluate) -> Result<()> {
-        let (forces, energies) = reference::evaluate(&self.system, &self.terms)?;
-        self.system.state.force = forces;
-        self.energies = energies;
+    fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
+        if self.tasks.is_empty() {
+            self.update_neighbors()?;
+        }
+        let start = Instant::now();
+        if self.algorithm == Algorithm::Reference {
+            self.evaluate_reference()?;
+        } else {
+            let sums = self.evaluate_lists(evaluate);
+            if evaluate == Evaluate::ForcesAndEnergies {
+                let (volume, counts) = (self.system.simbox.volume(), self.system.counts());
+                self.energies = Energies::default();
+                for (term, sum) in self.terms.iter().zip(sums) {
+                    let [tail_energy, tail_virial] = term.tail_times_volume(&counts);
+                    self.energies.terms.push(sum.energy + tail_energy / volume);
+                    for (k, (w, part)) in self.energies.virial.iter_mut().zip(sum.virial).enumerate() {
+                        *w += part + if k < 3 { tail_virial / volume } else { 0.0 };
+                    }
+                }
+            }
+        }
+        self.timings.pair += start.elapsed().as_secs_f64();
+        if evaluate == Evaluate::ForcesAndEnergies && !self.energies.potential().is_finite() {
+            self.blame_force();
+            return self.fault.take().map_or(Ok(()), Err);
+        }
         Ok(())
     }
 
@@ -99,35 +447,66 @@ impl Backend for Cpu {
     }
 
     fn kinetic(&mut self) -> Kinetic {
-        integrate::kinetic(&self.system.state, &self.mass)
+        let mass = std::mem::take(&mut self.mass);
+        let parts = self.integrate(|atoms| atoms.kinetic(&mass));
+        self.mass = mass;
+        let mut sums = Kinetic::default();
+        for part in parts {
+            for (t, p) in sums.tensor.iter_mut().zip(part.tensor) {
+                *t += p;
+            }
+            for (t, p) in sums.momentum.iter_mut().zip(part.momentum) {
+                *t += p;
+            }
+        }
+        sums
     }
 
     fn scale_velocities(&mut self, factor: f64) {
-        integrate::scale_and_shift(&mut self.system.state, factor, [0.0; 3]);
+        self.integrate(|mut atoms| atoms.scale_and_shift(factor, [0.0; 3]));
     }
 
     fn shift_velocities(&mut self, delta: Vec3) {
-        integrate::scale_and_shift(&mut self.system.state, 1.0, delta);
+        self.integrate(|mut atoms| atoms.scale_and_shift(1.0, delta));
     }
 
     fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) {
-        let state = &mut self.system.state;
-        integrate::ornstein_uhlenbeck(state, &self.inverse_mass, decay, thermal_energy, noise);
+        let inverse_mass = std::mem::take(&mut self.inverse_mass);
+        self.integrate(|mut atoms| atoms.ornstein_uhlenbeck(&inverse_mass, decay, thermal_energy, noise));
+        self.inverse_mass = inverse_mass;
     }
 
     fn descent(&mut self) -> Descent {
-        integrate::descent(&self.system.state)
+        let mut sums = Descent::default();
+        for part in self.integrate(|atoms| atoms.descent()) {
+            sums.power += part.power;
+            sums.velocity_square += part.velocity_square;
+            sums.force_square += part.force_square;
+            sums.largest_force = sums.largest_force.max(part.largest_force);
+            sums.largest_speed = sums.largest_speed.max(part.largest_speed);
+        }
+        sums.largest_force = sums.largest_force.sqrt();
+        sums.largest_speed = sums.largest_speed.sqrt();
+        sums
     }
 
     fn mix_velocities(&mut self, keep: f64, along: f64) {
-        integrate::mix(&mut self.system.state, keep, along);
+        self.integrate(|mut atoms| atoms.mix(keep, along));
     }
 
     fn timings(&self) -> Timings {
-        Timings::default()
+        self.timings
     }
 
     fn neighbor_facts(&self) -> NeighborFacts {
-        NeighborFacts::default()
+        let state = &self.system.state;
+        let per_atom = 2 * size_of::<u32>() + size_of::<u16>() + 5 * size_of::<Vec3>();
+        let tasks = self.tasks.iter();
+        let bytes = state.len() * per_atom
+            + self.clusters.bytes()
+            + tasks
+                .map(|t| t.list.bytes() + t.forces.bytes() + t.incoming.len() * size_of::<Incoming>())
+                .sum::<usize>();
+        NeighborFacts { builds: self.builds, skin: self.skin.now(), bytes }
     }
 }

@@ -1,94 +1,200 @@
-//! Moving atoms, and sums over velocities.
+//! Moving atoms, and sums over velocities: loops over the atoms of one task.
 
+use crate::simd::Scalar;
 use jostle_core::backend::Descent;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Kinetic, NoiseKey, State, Vec3};
+use jostle_core::{Kinetic, NoiseKey, Vec3};
 
-/// v += dt f / m
-pub fn kick(state: &mut State, inverse_mass: &[f64], dt: f64) {
-    let State { species, velocity, force, .. } = state;
-    for ((v, f), &s) in velocity.iter_mut().zip(force.iter()).zip(species.iter()) {
-        let scale = dt * inverse_mass[s as usize];
-        for k in 0..3 {
-            v[k] += scale * f[k];
-        }
-    }
+/// The atoms of a task, cluster by cluster.
+pub struct Atoms<'a, S> {
+    /// Places of a cluster.
+    pub width: usize,
+    /// First atom of each cluster and one past the last, counted from the task's first.
+    pub first: &'a [u32],
+    /// What cluster coordinates are relative to.
+    pub origin: &'a [Vec3],
+    /// Numbers of the atoms.
+    pub id: &'a [u32],
+    /// Their species.
+    pub species: &'a [u16],
+    /// Their positions.
+    pub position: &'a mut [Vec3],
+    /// Their velocities.
+    pub velocity: &'a mut [Vec3],
+    /// Forces, cluster by cluster: all x, all y, all z.
+    pub force: &'a [S],
+    /// Positions relative to the origin of the cluster, likewise.
+    pub relative: &'a mut [S],
+    /// The same when the neighbour list was built.
+    pub built: &'a [S],
 }
 
-/// r += dt v
-pub fn drift(state: &mut State, dt: f64) {
-    for (r, v) in state.position.iter_mut().zip(&state.velocity) {
-        for k in 0..3 {
-            r[k] += dt * v[k];
-        }
-    }
+/// How far an atom may have moved, or a velocity grown, beyond what is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// Nothing found.
+    Passed,
+    /// Something found, or something that is not a number.
+    Failed,
 }
 
-/// Kinetic energy tensor and momentum.
-pub fn kinetic(state: &State, mass: &[f64]) -> Kinetic {
-    let mut sums = Kinetic::default();
-    for (v, &s) in state.velocity.iter().zip(&state.species) {
-        let m = mass[s as usize];
-        for (t, (a, b)) in sums.tensor.iter_mut().zip([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]) {
-            *t += 0.5 * m * v[a] * v[b];
-        }
-        for k in 0..3 {
-            sums.momentum[k] += m * v[k];
-        }
+impl<S: Scalar> Atoms<'_, S> {
+    fn clusters(first: &[u32]) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> {
+        let base = first[0];
+        let bounds = first.windows(2).enumerate();
+        bounds.map(move |(c, f)| (c, (f[0] - base) as usize..(f[1] - base) as usize))
     }
-    sums
-}
 
-/// v = decay v + sqrt((1 - decay^2) kT / m) xi
-pub fn ornstein_uhlenbeck(
-    state: &mut State,
-    inverse_mass: &[f64],
-    decay: f64,
-    thermal_energy: f64,
-    noise: NoiseKey,
-) {
-    let spread = (1.0 - decay * decay).max(0.0) * thermal_energy;
-    let State { id, species, velocity, .. } = state;
-    for ((v, &s), &id) in velocity.iter_mut().zip(species.iter()).zip(id.iter()) {
-        let sigma = (spread * inverse_mass[s as usize]).sqrt();
-        let xi = Stream::new(noise.seed, Purpose::Langevin, id, noise.step).normal3();
-        for k in 0..3 {
-            v[k] = decay * v[k] + sigma * xi[k];
+    #[inline(always)]
+    fn force(force: &[S], width: usize, cluster: usize, lane: usize) -> Vec3 {
+        let place = cluster * 3 * width + lane;
+        [0, 1, 2].map(|k| force[place + k * width].to_f64())
+    }
+
+    /// v += dt f / m. Fails if a force is not finite.
+    pub fn kick(&mut self, inverse_mass: &[f64], dt: f64) -> Check {
+        let mut zero = 0.0;
+        for (c, atoms) in Self::clusters(self.first) {
+            for (lane, a) in atoms.enumerate() {
+                let f = Self::force(self.force, self.width, c, lane);
+                let scale = dt * inverse_mass[self.species[a] as usize];
+                for k in 0..3 {
+                    self.velocity[a][k] += scale * f[k];
+                    zero += 0.0 * f[k];
+                }
+            }
+        }
+        if zero == 0.0 { Check::Passed } else { Check::Failed }
+    }
+
+    /// r += dt v. Fails if an atom is then further than `sqrt(limit2)` from where it was when the
+    /// neighbour list was built, or nowhere.
+    pub fn drift(&mut self, dt: f64, limit2: f64) -> Check {
+        self.move_atoms(limit2, |_, _, _, v| v, dt)
+    }
+
+    /// v += dt/2 f / m, then r += dt v. The first result is that of [`Atoms::kick`], the second
+    /// that of [`Atoms::drift`].
+    pub fn kick_drift(&mut self, inverse_mass: &[f64], dt: f64, limit2: f64) -> [Check; 2] {
+        let mut zero = 0.0;
+        let (width, force, species) = (self.width, self.force, self.species);
+        let moved = self.move_atoms(
+            limit2,
+            |a, c, lane, v| {
+                let f = Self::force(force, width, c, lane);
+                let scale = 0.5 * dt * inverse_mass[species[a] as usize];
+                for k in 0..3 {
+                    zero += 0.0 * f[k];
+                }
+                [v[0] + scale * f[0], v[1] + scale * f[1], v[2] + scale * f[2]]
+            },
+            dt,
+        );
+        [if zero == 0.0 { Check::Passed } else { Check::Failed }, moved]
+    }
+
+    /// Moves every atom with the velocity that `velocity(atom, cluster, lane, v)` gives it.
+    #[inline(always)]
+    fn move_atoms(
+        &mut self,
+        limit2: f64,
+        mut velocity: impl FnMut(usize, usize, usize, Vec3) -> Vec3,
+        dt: f64,
+    ) -> Check {
+        let width = self.width;
+        let limit2 = S::from_f64(limit2).to_f64();
+        let mut stays = true;
+        for (c, atoms) in Self::clusters(self.first) {
+            let origin = self.origin[c];
+            let relative = &mut self.relative[c * 3 * width..(c + 1) * 3 * width];
+            let built = &self.built[c * 3 * width..(c + 1) * 3 * width];
+            for (lane, a) in atoms.enumerate() {
+                let v = velocity(a, c, lane, self.velocity[a]);
+                self.velocity[a] = v;
+                let mut moved2 = 0.0;
+                for k in 0..3 {
+                    let r = self.position[a][k] + dt * v[k];
+                    self.position[a][k] = r;
+                    let now = S::from_f64(r - origin[k]);
+                    relative[k * width + lane] = now;
+                    let moved = now.to_f64() - built[k * width + lane].to_f64();
+                    moved2 += moved * moved;
+                }
+                stays &= moved2 <= limit2;
+            }
+        }
+        if stays { Check::Passed } else { Check::Failed }
+    }
+
+    /// v = factor v + delta
+    pub fn scale_and_shift(&mut self, factor: f64, delta: Vec3) {
+        for v in self.velocity.iter_mut() {
+            for k in 0..3 {
+                v[k] = factor * v[k] + delta[k];
+            }
         }
     }
-}
 
-/// v = factor v + delta
-pub fn scale_and_shift(state: &mut State, factor: f64, delta: Vec3) {
-    for v in &mut state.velocity {
-        for k in 0..3 {
-            v[k] = factor * v[k] + delta[k];
+    /// v = decay v + sqrt((1 - decay^2) kT / m) xi
+    pub fn ornstein_uhlenbeck(
+        &mut self,
+        inverse_mass: &[f64],
+        decay: f64,
+        thermal_energy: f64,
+        noise: NoiseKey,
+    ) {
+        let spread = (1.0 - decay * decay).max(0.0) * thermal_energy;
+        for ((v, &s), &id) in self.velocity.iter_mut().zip(self.species).zip(self.id) {
+            let sigma = (spread * inverse_mass[s as usize]).sqrt();
+            let xi = Stream::new(noise.seed, Purpose::Langevin, id, noise.step).normal3();
+            for k in 0..3 {
+                v[k] = decay * v[k] + sigma * xi[k];
+            }
         }
     }
-}
 
-/// v = keep v + along f
-pub fn mix(state: &mut State, keep: f64, along: f64) {
-    for (v, f) in state.velocity.iter_mut().zip(&state.force) {
-        for k in 0..3 {
-            v[k] = keep * v[k] + along * f[k];
+    /// v = keep v + along f
+    pub fn mix(&mut self, keep: f64, along: f64) {
+        for (c, atoms) in Self::clusters(self.first) {
+            for (lane, a) in atoms.enumerate() {
+                let f = Self::force(self.force, self.width, c, lane);
+                for k in 0..3 {
+                    self.velocity[a][k] = keep * self.velocity[a][k] + along * f[k];
+                }
+            }
         }
     }
-}
 
-/// Sums for a minimiser.
-pub fn descent(state: &State) -> Descent {
-    let dot = |a: &Vec3, b: &Vec3| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-    let mut sums = Descent::default();
-    let (mut force, mut speed) = (0.0_f64, 0.0_f64);
-    for (v, f) in state.velocity.iter().zip(&state.force) {
-        sums.power += dot(f, v);
-        sums.velocity_square += dot(v, v);
-        sums.force_square += dot(f, f);
-        force = force.max(dot(f, f));
-        speed = speed.max(dot(v, v));
+    /// Kinetic energy tensor and momentum.
+    pub fn kinetic(&self, mass: &[f64]) -> Kinetic {
+        let mut sums = Kinetic::default();
+        for (v, &s) in self.velocity.iter().zip(self.species) {
+            let m = mass[s as usize];
+            for (t, (a, b)) in sums.tensor.iter_mut().zip([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]) {
+                *t += 0.5 * m * v[a] * v[b];
+            }
+            for k in 0..3 {
+                sums.momentum[k] += m * v[k];
+            }
+        }
+        sums
     }
-    sums.largest_force = force.sqrt();
-    sums.largest_speed = speed.sqrt();
-    sums
+
+    /// Sums for a minimiser; the largest force and speed are still squared.
+    pub fn descent(&self) -> Descent {
+        let dot = |a: &Vec3, b: &Vec3| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+        let mut sums = Descent::default();
+        for (c, atoms) in Self::clusters(self.first) {
+            for (lane, a) in atoms.enumerate() {
+                let f = Self::force(self.force, self.width, c, lane);
+                let v = &self.velocity[a];
+                sums.power += dot(&f, v);
+                sums.velocity_square += dot(v, v);
+                sums.force_square += dot(&f, &f);
+                sums.largest_force = sums.largest_force.max(dot(&f, &f));
+                sums.largest_speed = sums.largest_speed.max(dot(v, v));
+            }
+        }
+        sums
+    }
 }

@@ -1,7 +1,43 @@
-//! The CPU engine.
+//! The CPU engine: spatial sort and clusters ([`cells`]), pair lists ([`neighbors`]), SIMD pair
+//! forces ([`pair`], [`simd`]), a team of threads ([`threads`]), and a plain reference that all of
+//! it is tested against ([`reference`]).
 
+pub mod cells;
 mod engine;
 pub mod integrate;
+pub mod neighbors;
+pub mod pair;
 pub mod reference;
+pub mod simd;
+mod skin;
+pub mod threads;
 
 pub use engine::Cpu;
+pub use simd::Level;
+
+use jostle_core::{Algorithm, Backend, Precision, Result, Settings, System};
+use jostle_potentials::PairTerm;
+
+/// Puts a system on the CPU, with the best instruction set it has.
+///
+/// # Errors
+/// If a cut-off exceeds half the box, or a term and the system disagree on the species.
+pub fn open(system: System, terms: Vec<PairTerm>, settings: Settings) -> Result<Box<dyn Backend>> {
+    open_at(system, terms, settings, Level::best())
+}
+
+/// The same with an instruction set of one's choice (the portable one where it is missing).
+pub fn open_at(
+    system: System,
+    terms: Vec<PairTerm>,
+    settings: Settings,
+    level: Level,
+) -> Result<Box<dyn Backend>> {
+    let level = if level.is_available() { level } else { Level::Portable };
+    match (settings.algorithm, settings.precision) {
+        (Algorithm::Reference, _) | (_, Precision::Double) => {
+            Ok(Box::new(Cpu::<f64>::new(system, terms, settings, level)?))
+        }
+        (_, Precision::Mixed) => Ok(Box::new(Cpu::<f32>::new(system, terms, settings, level)?)),
+    }
+}

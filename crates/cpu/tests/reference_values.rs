@@ -6,7 +6,7 @@
 use jostle_core::{
     Algorithm, Backend, Evaluate, Precision, Settings, SimBox, Species, SymTensor, System, Vec3,
 };
-use jostle_cpu::Cpu;
+use jostle_cpu::{Level, open_at};
 use jostle_potentials::{Mixing, PairChoice, PairKind, PairTerm, PairTermBuilder, Truncation};
 use serde_json::Value;
 use std::fs;
@@ -186,11 +186,17 @@ impl Case {
             algorithm: way.algorithm,
             ..Settings::default()
         };
-        let mut cpu = Cpu::new(self.system.clone(), vec![self.term.clone()], settings).unwrap();
+        for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+            let cpu = open_at(self.system.clone(), vec![self.term.clone()], settings, level).unwrap();
+            self.compare(way, level, cpu);
+        }
+    }
+
+    fn compare(&self, way: &Way, level: Level, mut cpu: Box<dyn Backend>) {
         cpu.update_neighbors().unwrap();
         cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
 
-        let what = format!("{} with {:?} in {:?}", self.name, way.algorithm, way.precision);
+        let what = format!("{} with {:?} in {:?} on {level}", self.name, way.algorithm, way.precision);
         let (energy, virial) = (cpu.energies().potential(), cpu.energies().virial);
         let state = cpu.state().unwrap();
         let errors: Vec<f64> = state
@@ -225,7 +231,8 @@ impl Case {
                 relative.sort_by(f64::total_cmp);
                 let median = relative[relative.len() / 2];
                 assert!(energy_error < 1e-6, "{what}: energy {energy} is not {}", self.energy);
-                assert!(virial_error < 1e-6, "{what}: virial {virial:?} is not {:?}", self.virial);
+                // A virial is made of forces and is held to their bound.
+                assert!(virial_error < 3e-6, "{what}: virial {virial:?} is not {:?}", self.virial);
                 assert!(median < 3e-6, "{what}: the median relative error of a force is {median:e}");
             }
         }

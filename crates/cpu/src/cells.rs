@@ -1,0 +1,358 @@
+//! Spatial sort: atoms that are near in space become neighbours in memory, in clusters as wide as
+//! a SIMD register.
+//!
+//! The box is divided into columns along its third edge, about as wide as a cluster is long; the
+//! atoms of a column, sorted along it, are cut into clusters of `width` atoms (Páll and Hess,
+//! Comput. Phys. Commun. 184 (2013) 2641). Only the last cluster of a column can be incomplete.
+
+use crate::simd::Scalar;
+use crate::simd::aligned::Aligned;
+use crate::threads::Team;
+use jostle_core::{Error, Result, SimBox, State, Vec3};
+use std::ops::Range;
+
+/// An axis-aligned box around the atoms of a cluster.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// The lowest corner.
+    pub low: Vec3,
+    /// The highest corner.
+    pub high: Vec3,
+}
+
+impl Bounds {
+    const EMPTY: Bounds = Bounds { low: [f64::INFINITY; 3], high: [f64::NEG_INFINITY; 3] };
+
+    fn include(&mut self, point: Vec3) {
+        for k in 0..3 {
+            self.low[k] = self.low[k].min(point[k]);
+            self.high[k] = self.high[k].max(point[k]);
+        }
+    }
+
+    /// Square of the shortest distance to another box moved by `shift`.
+    #[inline(always)]
+    pub fn gap2(&self, other: &Bounds, shift: Vec3) -> f64 {
+        let mut sum = 0.0;
+        for k in 0..3 {
+            let above = other.low[k] + shift[k] - self.high[k];
+            let below = self.low[k] - other.high[k] - shift[k];
+            let gap = above.max(below).max(0.0);
+            sum += gap * gap;
+        }
+        sum
+    }
+}
+
+/// The columns of a build.
+#[derive(Debug, Clone, Default)]
+pub struct Columns {
+    /// How many there are along the first two edges.
+    pub n: [usize; 2],
+    /// Fractional coordinate where they begin, along all three edges.
+    pub low: Vec3,
+    /// Fractional length they cover.
+    pub length: Vec3,
+    /// The first cluster of each column, and one past the last at the end.
+    pub first_cluster: Vec<u32>,
+}
+
+impl Columns {
+    /// Position of a fractional coordinate along edge `k`, in columns; may lie outside.
+    #[inline(always)]
+    pub fn place(&self, k: usize, s: f64) -> f64 {
+        (s - self.low[k]) / self.length[k] * self.n[k] as f64
+    }
+
+    fn index(&self, s: Vec3) -> u32 {
+        let at = |k: usize| (self.place(k, s[k]).max(0.0) as usize).min(self.n[k] - 1);
+        (at(0) * self.n[1] + at(1)) as u32
+    }
+}
+
+/// All atoms in clusters.
+pub struct Clusters<S> {
+    /// Atoms in a full cluster: the width of a SIMD register.
+    pub width: usize,
+    /// The first atom of each cluster, and the number of atoms at the end.
+    pub first: Vec<u32>,
+    /// What the coordinates of a cluster are relative to. Origins lie on a grid coarse enough that
+    /// the difference of two near ones is exact in `S`.
+    pub origin: Vec<Vec3>,
+    /// x of all atoms of a cluster, then y, then z, relative to its origin; empty places are far
+    /// away.
+    pub position: Aligned<S>,
+    /// The same when the list was built.
+    pub built: Aligned<S>,
+    /// Species of all atoms of a cluster.
+    pub species: Vec<i32>,
+    /// Bounding boxes at the time of the build.
+    pub bounds: Vec<Bounds>,
+    /// The same in fractional coordinates.
+    pub fractional: Vec<Bounds>,
+    /// The columns.
+    pub columns: Columns,
+}
+
+impl<S: Scalar> Clusters<S> {
+    /// No atoms yet.
+    pub fn new(width: usize) -> Self {
+        Clusters {
+            width,
+            first: vec![0],
+            origin: Vec::new(),
+            position: Aligned::default(),
+            built: Aligned::default(),
+            species: Vec::new(),
+            bounds: Vec::new(),
+            fractional: Vec::new(),
+            columns: Columns::default(),
+        }
+    }
+
+    /// How many clusters there are.
+    pub fn count(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// The atoms of a cluster.
+    #[inline(always)]
+    pub fn atoms(&self, cluster: usize) -> Range<usize> {
+        self.first[cluster] as usize..self.first[cluster + 1] as usize
+    }
+
+    /// Bytes occupied.
+    pub fn bytes(&self) -> usize {
+        self.position.bytes()
+            + self.built.bytes()
+            + self.species.capacity() * size_of::<i32>()
+            + self.first.capacity() * size_of::<u32>()
+            + self.count() * (size_of::<Vec3>() + 2 * size_of::<Bounds>())
+    }
+
+    /// Wraps all atoms into the box, sorts them in space (which reorders `state`) and forms the
+    /// clusters. `far` is a coordinate well beyond every cut-off.
+    ///
+    /// # Errors
+    /// If a position is not finite: names the atom.
+    pub fn build(&mut self, team: &Team, simbox: &SimBox, state: &mut State, far: f64) -> Result<()> {
+        let n = state.len();
+        let chunk = n.div_ceil(team.size()).max(1);
+        let pieces: Vec<_> = state.position.chunks_mut(chunk).zip(state.image.chunks_mut(chunk)).collect();
+        let places = team.map(pieces, |_, (position, image)| {
+            let mut places = Vec::with_capacity(position.len());
+            let mut bounds = Bounds::EMPTY;
+            let mut sum = 0.0;
+            for (r, image) in position.iter_mut().zip(image) {
+                simbox.wrap(r, image);
+                let s = simbox.to_fractional(*r);
+                bounds.include(s);
+                sum += s[0] + s[1] + s[2];
+                places.push(s);
+            }
+            (places, bounds, sum.is_finite())
+        });
+        if places.iter().any(|(_, _, finite)| !finite) {
+            return Err(lost_atom(state));
+        }
+        let mut around = Bounds::EMPTY;
+        for (_, bounds, _) in &places {
+            around.include(bounds.low);
+            around.include(bounds.high);
+        }
+        let places: Vec<Vec3> = places.into_iter().flat_map(|(p, _, _)| p).collect();
+        self.columns = lay_columns(simbox, &around, n, self.width);
+        let (order, column_first) = sort(team, &self.columns, &places);
+        permute(team, state, &order);
+        self.form(team, simbox, state, &column_first, far);
+        Ok(())
+    }
+
+    /// Cuts the sorted columns into clusters.
+    fn form(&mut self, team: &Team, simbox: &SimBox, state: &State, column_first: &[u32], far: f64) {
+        self.first.clear();
+        self.columns.first_cluster.clear();
+        for column in column_first.windows(2) {
+            self.columns.first_cluster.push(self.first.len() as u32);
+            self.first.extend((column[0]..column[1]).step_by(self.width));
+        }
+        self.columns.first_cluster.push(self.first.len() as u32);
+        self.first.push(state.len() as u32);
+
+        let n = self.count();
+        let width = self.width;
+        self.origin.resize(n, [0.0; 3]);
+        self.bounds.resize(n, Bounds::EMPTY);
+        self.fractional.resize(n, Bounds::EMPTY);
+        self.species.resize(n * width, 0);
+        self.position.resize(n * 3 * width);
+        self.built.resize(n * 3 * width);
+        let grid = origin_grid(simbox);
+        let first = &self.first;
+        let chunk = n.div_ceil(team.size()).max(1);
+        let mut pieces = Vec::new();
+        let lists = self.origin.chunks_mut(chunk).zip(self.bounds.chunks_mut(chunk));
+        let lists = lists.zip(self.fractional.chunks_mut(chunk)).zip(self.species.chunks_mut(chunk * width));
+        let arrays =
+            self.position.chunks_mut(chunk * 3 * width).zip(self.built.chunks_mut(chunk * 3 * width));
+        for piece in lists.zip(arrays) {
+            pieces.push(piece);
+        }
+        team.map(pieces, |k, ((((origin, bounds), fractional), species), (position, built))| {
+            for c in 0..origin.len() {
+                let atoms = first[k * chunk + c] as usize..first[k * chunk + c + 1] as usize;
+                let (mut around, mut inside) = (Bounds::EMPTY, Bounds::EMPTY);
+                for r in &state.position[atoms.clone()] {
+                    around.include(*r);
+                    inside.include(simbox.to_fractional(*r));
+                }
+                (bounds[c], fractional[c]) = (around, inside);
+                for k in 0..3 {
+                    origin[c][k] = (0.5 * (around.low[k] + around.high[k]) / grid).round() * grid;
+                }
+                let kinds = &mut species[c * width..(c + 1) * width];
+                kinds.fill(0);
+                for (kind, &s) in kinds.iter_mut().zip(&state.species[atoms.clone()]) {
+                    *kind = i32::from(s);
+                }
+                let place = &mut position[c * 3 * width..(c + 1) * 3 * width];
+                place.fill(S::from_f64(far));
+                for (lane, r) in state.position[atoms].iter().enumerate() {
+                    for k in 0..3 {
+                        place[k * width + lane] = S::from_f64(r[k] - origin[c][k]);
+                    }
+                }
+                built[c * 3 * width..(c + 1) * 3 * width].copy_from_slice(place);
+            }
+        });
+    }
+}
+
+/// Names an atom that has no place any more.
+fn lost_atom(state: &State) -> Error {
+    let lost = |r: &Vec3| r.iter().any(|x| !x.is_finite());
+    let found = state.position.iter().zip(&state.id).find(|(r, _)| lost(r));
+    let (r, id) = found.map_or(([f64::NAN; 3], 0), |(r, id)| (*r, *id));
+    Error::simulation(format!("the position of atom {} is not a finite number: {r:?}", id + 1))
+        .hint("atoms may overlap at the start (minimise first) or the time step may be too long")
+}
+
+/// A power of two, small against a cluster and large against the rounding of single precision.
+fn origin_grid(simbox: &SimBox) -> f64 {
+    let longest = simbox.lengths().into_iter().fold(0.0, f64::max);
+    2f64.powi(longest.log2().floor() as i32 - 20)
+}
+
+/// Chooses columns so that a full cluster is about as long as its column is wide.
+fn lay_columns(simbox: &SimBox, around: &Bounds, n_atoms: usize, width: usize) -> Columns {
+    let periodic = simbox.periodic();
+    let mut columns = Columns { low: [0.0; 3], length: [1.0; 3], n: [1; 2], first_cluster: Vec::new() };
+    for k in 0..3 {
+        if !periodic[k] {
+            columns.low[k] = around.low[k];
+            columns.length[k] = (around.high[k] - around.low[k]).max(1e-9);
+        }
+    }
+    let widths = simbox.widths();
+    let volume = simbox.volume() * columns.length.iter().product::<f64>();
+    let side = (volume * width as f64 / n_atoms as f64).cbrt();
+    for k in 0..2 {
+        // A column never holds less than one cluster on average: 2^16 of them along an edge is
+        // more than any system that fits into memory needs.
+        columns.n[k] = (widths[k] * columns.length[k] / side).round().clamp(1.0, 65536.0) as usize;
+    }
+    let most = (2 * n_atoms / width).max(1);
+    while columns.n[0] * columns.n[1] > most {
+        columns.n = columns.n.map(|n| n.div_ceil(2));
+    }
+    columns
+}
+
+/// The storage order of the atoms by columns and along them, and the first atom of each column
+/// (with the number of atoms at the end). Atoms at the same place keep their order.
+fn sort(team: &Team, columns: &Columns, places: &[Vec3]) -> (Vec<u32>, Vec<u32>) {
+    let n_columns = columns.n[0] * columns.n[1];
+    let chunk = places.len().div_ceil(team.size()).max(1);
+    // Counting sort by column: each thread counts its atoms, then puts them in their places.
+    let counted = team.map(places.chunks(chunk).collect(), |_, places| {
+        let mut counts = vec![0u32; n_columns];
+        let mut column_of = Vec::with_capacity(places.len());
+        for &s in places {
+            let column = columns.index(s);
+            counts[column as usize] += 1;
+            column_of.push(column);
+        }
+        (counts, column_of)
+    });
+    let mut first = Vec::with_capacity(n_columns + 1);
+    let mut starts: Vec<Vec<u32>> = counted.iter().map(|_| Vec::with_capacity(n_columns)).collect();
+    let mut total = 0;
+    for column in 0..n_columns {
+        first.push(total);
+        for ((counts, _), start) in counted.iter().zip(&mut starts) {
+            start.push(total);
+            total += counts[column];
+        }
+    }
+    first.push(total);
+    // A key of 32 bits along the column above the atom's number sorts without looking anything up.
+    let mut keys = vec![0u64; places.len()];
+    let z_scale = (u32::MAX as f64) / columns.length[2];
+    for (k, ((_, column_of), start)) in counted.iter().zip(&mut starts).enumerate() {
+        for (i, &column) in column_of.iter().enumerate() {
+            let atom = k * chunk + i;
+            let z = ((places[atom][2] - columns.low[2]) * z_scale) as u32;
+            let at = &mut start[column as usize];
+            keys[*at as usize] = u64::from(z) << 32 | atom as u64;
+            *at += 1;
+        }
+    }
+    // Sort the columns, shared out in runs of about the same number of atoms.
+    let mut pieces = Vec::new();
+    let mut rest = &mut keys[..];
+    let mut column = 0;
+    while column < n_columns {
+        let begin = column;
+        while column < n_columns && (column == begin || ((first[column + 1] - first[begin]) as usize) < chunk)
+        {
+            column += 1;
+        }
+        let (piece, tail) = rest.split_at_mut((first[column] - first[begin]) as usize);
+        pieces.push((begin..column, piece));
+        rest = tail;
+    }
+    team.map(pieces, |_, (range, keys)| {
+        let base = first[range.start] as usize;
+        for column in range {
+            let (begin, end) = (first[column] as usize - base, first[column + 1] as usize - base);
+            keys[begin..end].sort_unstable();
+        }
+    });
+    (keys.into_iter().map(|key| key as u32).collect(), first)
+}
+
+/// [`State::permute`] with one array a task.
+fn permute(team: &Team, state: &mut State, order: &[u32]) {
+    enum Array<'a> {
+        Id(&'a mut Vec<u32>),
+        Species(&'a mut Vec<u16>),
+        Vector(&'a mut Vec<Vec3>),
+        Image(&'a mut Vec<[i32; 3]>),
+    }
+    fn gather<T: Copy>(values: &mut Vec<T>, order: &[u32]) {
+        *values = order.iter().map(|&k| values[k as usize]).collect();
+    }
+    let arrays = vec![
+        Array::Vector(&mut state.position),
+        Array::Vector(&mut state.velocity),
+        Array::Id(&mut state.id),
+        Array::Image(&mut state.image),
+        Array::Species(&mut state.species),
+    ];
+    team.map(arrays, |_, array| match array {
+        Array::Id(a) => gather(a, order),
+        Array::Species(a) => gather(a, order),
+        Array::Vector(a) => gather(a, order),
+        Array::Image(a) => gather(a, order),
+    });
+}

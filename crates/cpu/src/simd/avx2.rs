@@ -1,0 +1,318 @@
+//! 256-bit registers with fused multiply-add.
+
+use super::{Kernel, Lanes, Simd, exp};
+use jostle_core::Real;
+use std::arch::x86_64::*;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+/// The AVX2 instruction set.
+#[derive(Debug, Clone, Copy)]
+pub struct Avx2;
+
+impl Simd for Avx2 {
+    type F32 = F32x8;
+    type F64 = F64x4;
+}
+
+/// Runs a kernel compiled for AVX2.
+///
+/// # Safety
+/// The processor must have AVX2.
+#[target_feature(enable = "avx2,fma")]
+pub unsafe fn run<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Avx2>()
+}
+
+// The methods below wrap single instructions. They are private to kernels, which only `run` enters.
+
+macro_rules! arithmetic {
+    ($lanes:ident: $($trait:ident $method:ident $intrinsic:ident),*) => {
+        $(impl $trait for $lanes {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                // SAFETY: only reached through `run`, whose caller has checked the processor.
+                $lanes(unsafe { $intrinsic(self.0, other.0) })
+            }
+        })*
+        impl Neg for $lanes {
+            type Output = Self;
+            #[inline(always)]
+            fn neg(self) -> Self {
+                Self::lit(0.0) - self
+            }
+        }
+    };
+}
+
+/// 8 single-precision numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct F32x8(__m256);
+
+/// 4 double-precision numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct F64x4(__m256d);
+
+arithmetic!(F32x8: Add add _mm256_add_ps, Sub sub _mm256_sub_ps, Mul mul _mm256_mul_ps, Div div _mm256_div_ps);
+arithmetic!(F64x4: Add add _mm256_add_pd, Sub sub _mm256_sub_pd, Mul mul _mm256_mul_pd, Div div _mm256_div_pd);
+
+// SAFETY (of all blocks below): only reached through `run`, whose caller has checked the processor;
+// loads and stores are checked against the length of their slice.
+impl Real for F32x8 {
+    type Mask = __m256;
+
+    #[inline(always)]
+    fn lit(value: f64) -> Self {
+        Self::splat(value as f32)
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        // SAFETY: as above.
+        F32x8(unsafe { _mm256_fmadd_ps(self.0, b.0, c.0) })
+    }
+    #[inline(always)]
+    fn recip(self) -> Self {
+        // SAFETY: as above.
+        let y = F32x8(unsafe { _mm256_rcp_ps(self.0) });
+        // One Newton step: 12 to 23 bits.
+        y.mul_add(-self.mul_add(y, Self::lit(-1.0)), y)
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        // SAFETY: as above.
+        F32x8(unsafe { _mm256_sqrt_ps(self.0) })
+    }
+    #[inline(always)]
+    fn rsqrt(self) -> Self {
+        // SAFETY: as above.
+        let y = F32x8(unsafe { _mm256_rsqrt_ps(self.0) });
+        // One Newton step: 12 to 23 bits.
+        (y * Self::lit(0.5)).mul_add(-(self * y).mul_add(y, Self::lit(-1.0)), y)
+    }
+    #[inline(always)]
+    fn exp(self) -> Self {
+        exp::exp(self, exp::LOWEST_SINGLE, &exp::SINGLE)
+    }
+    #[inline(always)]
+    fn lt(self, other: Self) -> Self::Mask {
+        // SAFETY: as above.
+        unsafe { _mm256_cmp_ps::<_CMP_LT_OQ>(self.0, other.0) }
+    }
+    #[inline(always)]
+    fn select(mask: Self::Mask, a: Self, b: Self) -> Self {
+        // SAFETY: as above.
+        F32x8(unsafe { _mm256_blendv_ps(b.0, a.0, mask) })
+    }
+}
+
+impl Lanes for F32x8 {
+    type Scalar = f32;
+    type Index = __m256i;
+    const WIDTH: usize = 8;
+
+    #[inline(always)]
+    fn load(from: &[f32]) -> Self {
+        assert!(from.len() >= 8);
+        // SAFETY: as above; the slice is long enough.
+        F32x8(unsafe { _mm256_loadu_ps(from.as_ptr()) })
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [f32]) {
+        assert!(to.len() >= 8);
+        // SAFETY: as above; the slice is long enough.
+        unsafe { _mm256_storeu_ps(to.as_mut_ptr(), self.0) }
+    }
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        // SAFETY: as above.
+        F32x8(unsafe { _mm256_set1_ps(value) })
+    }
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        // SAFETY: as above.
+        unsafe {
+            let half = _mm_add_ps(_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
+            let quarter = _mm_add_ps(half, _mm_movehl_ps(half, half));
+            _mm_cvtss_f32(_mm_add_ss(quarter, _mm_movehdup_ps(quarter)))
+        }
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F32x8(unsafe { _mm256_max_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        // SAFETY: as above.
+        F32x8(unsafe { _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0) })
+    }
+    #[inline(always)]
+    fn times_power_of_two(self, n: Self) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n.0), _mm256_set1_epi32(127));
+            let power = _mm256_castsi256_ps(_mm256_slli_epi32::<23>(exponent));
+            F32x8(_mm256_mul_ps(self.0, power))
+        }
+    }
+    #[inline(always)]
+    fn bits(mask: __m256) -> u32 {
+        // SAFETY: as above.
+        unsafe { _mm256_movemask_ps(mask) as u32 }
+    }
+    #[inline(always)]
+    fn mask(bits: u32) -> __m256 {
+        // SAFETY: as above.
+        unsafe {
+            let bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+            let set = _mm256_and_si256(_mm256_set1_epi32(bits as i32), bit);
+            _mm256_castsi256_ps(_mm256_cmpeq_epi32(set, bit))
+        }
+    }
+    #[inline(always)]
+    fn and(a: __m256, b: __m256) -> __m256 {
+        // SAFETY: as above.
+        unsafe { _mm256_and_ps(a, b) }
+    }
+    #[inline(always)]
+    fn load_index(from: &[i32]) -> __m256i {
+        assert!(from.len() >= 8);
+        // SAFETY: as above; the slice is long enough.
+        unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
+    }
+    #[inline(always)]
+    fn lookup(table: &[f32], n: usize, index: __m256i) -> Self {
+        assert!(table.len() >= n && table.len() >= 8);
+        if n <= 8 {
+            // SAFETY: as above; the table has a register's length.
+            F32x8(unsafe { _mm256_permutevar8x32_ps(_mm256_loadu_ps(table.as_ptr()), index) })
+        } else {
+            // SAFETY: as above; all indices are below n, which is within the table.
+            F32x8(unsafe { _mm256_i32gather_ps::<4>(table.as_ptr(), index) })
+        }
+    }
+}
+
+impl Real for F64x4 {
+    type Mask = __m256d;
+
+    #[inline(always)]
+    fn lit(value: f64) -> Self {
+        Self::splat(value)
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        // SAFETY: as above.
+        F64x4(unsafe { _mm256_fmadd_pd(self.0, b.0, c.0) })
+    }
+    #[inline(always)]
+    fn recip(self) -> Self {
+        Self::lit(1.0) / self
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        // SAFETY: as above.
+        F64x4(unsafe { _mm256_sqrt_pd(self.0) })
+    }
+    #[inline(always)]
+    fn rsqrt(self) -> Self {
+        Self::lit(1.0) / self.sqrt()
+    }
+    #[inline(always)]
+    fn exp(self) -> Self {
+        exp::exp(self, exp::LOWEST_DOUBLE, &exp::DOUBLE)
+    }
+    #[inline(always)]
+    fn lt(self, other: Self) -> Self::Mask {
+        // SAFETY: as above.
+        unsafe { _mm256_cmp_pd::<_CMP_LT_OQ>(self.0, other.0) }
+    }
+    #[inline(always)]
+    fn select(mask: Self::Mask, a: Self, b: Self) -> Self {
+        // SAFETY: as above.
+        F64x4(unsafe { _mm256_blendv_pd(b.0, a.0, mask) })
+    }
+}
+
+impl Lanes for F64x4 {
+    type Scalar = f64;
+    type Index = __m128i;
+    const WIDTH: usize = 4;
+
+    #[inline(always)]
+    fn load(from: &[f64]) -> Self {
+        assert!(from.len() >= 4);
+        // SAFETY: as above; the slice is long enough.
+        F64x4(unsafe { _mm256_loadu_pd(from.as_ptr()) })
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [f64]) {
+        assert!(to.len() >= 4);
+        // SAFETY: as above; the slice is long enough.
+        unsafe { _mm256_storeu_pd(to.as_mut_ptr(), self.0) }
+    }
+    #[inline(always)]
+    fn splat(value: f64) -> Self {
+        // SAFETY: as above.
+        F64x4(unsafe { _mm256_set1_pd(value) })
+    }
+    #[inline(always)]
+    fn sum(self) -> f64 {
+        // SAFETY: as above.
+        unsafe {
+            let half = _mm_add_pd(_mm256_castpd256_pd128(self.0), _mm256_extractf128_pd::<1>(self.0));
+            _mm_cvtsd_f64(_mm_add_sd(half, _mm_unpackhi_pd(half, half)))
+        }
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F64x4(unsafe { _mm256_max_pd(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        // SAFETY: as above.
+        F64x4(unsafe { _mm256_round_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0) })
+    }
+    #[inline(always)]
+    fn times_power_of_two(self, n: Self) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let exponent = _mm256_cvtepi32_epi64(_mm256_cvtpd_epi32(n.0));
+            let exponent = _mm256_add_epi64(exponent, _mm256_set1_epi64x(1023));
+            let power = _mm256_castsi256_pd(_mm256_slli_epi64::<52>(exponent));
+            F64x4(_mm256_mul_pd(self.0, power))
+        }
+    }
+    #[inline(always)]
+    fn bits(mask: __m256d) -> u32 {
+        // SAFETY: as above.
+        unsafe { _mm256_movemask_pd(mask) as u32 }
+    }
+    #[inline(always)]
+    fn mask(bits: u32) -> __m256d {
+        // SAFETY: as above.
+        unsafe {
+            let bit = _mm256_setr_epi64x(1, 2, 4, 8);
+            let set = _mm256_and_si256(_mm256_set1_epi64x(i64::from(bits)), bit);
+            _mm256_castsi256_pd(_mm256_cmpeq_epi64(set, bit))
+        }
+    }
+    #[inline(always)]
+    fn and(a: __m256d, b: __m256d) -> __m256d {
+        // SAFETY: as above.
+        unsafe { _mm256_and_pd(a, b) }
+    }
+    #[inline(always)]
+    fn load_index(from: &[i32]) -> __m128i {
+        assert!(from.len() >= 4);
+        // SAFETY: as above; the slice is long enough.
+        unsafe { _mm_loadu_si128(from.as_ptr().cast()) }
+    }
+    #[inline(always)]
+    fn lookup(table: &[f64], n: usize, index: __m128i) -> Self {
+        assert!(table.len() >= n && table.len() >= 4);
+        // SAFETY: as above; all indices are below n, which is within the table.
+        F64x4(unsafe { _mm256_i32gather_pd::<8>(table.as_ptr(), index) })
+    }
+}

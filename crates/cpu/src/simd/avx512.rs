@@ -1,0 +1,301 @@
+//! 512-bit registers.
+
+use super::{Kernel, Lanes, Simd, exp};
+use jostle_core::Real;
+use std::arch::x86_64::*;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+/// The AVX-512 instruction set.
+#[derive(Debug, Clone, Copy)]
+pub struct Avx512;
+
+impl Simd for Avx512 {
+    type F32 = F32x16;
+    type F64 = F64x8;
+}
+
+/// Runs a kernel compiled for AVX-512.
+///
+/// # Safety
+/// The processor must have AVX-512.
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
+pub unsafe fn run<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Avx512>()
+}
+
+// The methods below wrap single instructions. They are private to kernels, which only `run` enters.
+
+macro_rules! arithmetic {
+    ($lanes:ident: $($trait:ident $method:ident $intrinsic:ident),*) => {
+        $(impl $trait for $lanes {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                // SAFETY: only reached through `run`, whose caller has checked the processor.
+                $lanes(unsafe { $intrinsic(self.0, other.0) })
+            }
+        })*
+        impl Neg for $lanes {
+            type Output = Self;
+            #[inline(always)]
+            fn neg(self) -> Self {
+                Self::lit(0.0) - self
+            }
+        }
+    };
+}
+
+/// 16 single-precision numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct F32x16(__m512);
+
+/// 8 double-precision numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct F64x8(__m512d);
+
+arithmetic!(F32x16: Add add _mm512_add_ps, Sub sub _mm512_sub_ps, Mul mul _mm512_mul_ps, Div div _mm512_div_ps);
+arithmetic!(F64x8: Add add _mm512_add_pd, Sub sub _mm512_sub_pd, Mul mul _mm512_mul_pd, Div div _mm512_div_pd);
+
+// SAFETY (of all blocks below): only reached through `run`, whose caller has checked the processor;
+// loads and stores are checked against the length of their slice.
+impl Real for F32x16 {
+    type Mask = __mmask16;
+
+    #[inline(always)]
+    fn lit(value: f64) -> Self {
+        Self::splat(value as f32)
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_fmadd_ps(self.0, b.0, c.0) })
+    }
+    #[inline(always)]
+    fn recip(self) -> Self {
+        // SAFETY: as above.
+        let y = F32x16(unsafe { _mm512_rcp14_ps(self.0) });
+        // One Newton step: 14 to 24 bits.
+        y.mul_add(-self.mul_add(y, Self::lit(-1.0)), y)
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_sqrt_ps(self.0) })
+    }
+    #[inline(always)]
+    fn rsqrt(self) -> Self {
+        // SAFETY: as above.
+        let y = F32x16(unsafe { _mm512_rsqrt14_ps(self.0) });
+        // One Newton step: 14 to 24 bits.
+        (y * Self::lit(0.5)).mul_add(-(self * y).mul_add(y, Self::lit(-1.0)), y)
+    }
+    #[inline(always)]
+    fn exp(self) -> Self {
+        exp::exp(self, exp::LOWEST_SINGLE, &exp::SINGLE)
+    }
+    #[inline(always)]
+    fn lt(self, other: Self) -> Self::Mask {
+        // SAFETY: as above.
+        unsafe { _mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, other.0) }
+    }
+    #[inline(always)]
+    fn select(mask: Self::Mask, a: Self, b: Self) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_mask_blend_ps(mask, b.0, a.0) })
+    }
+}
+
+impl Lanes for F32x16 {
+    type Scalar = f32;
+    type Index = __m512i;
+    const WIDTH: usize = 16;
+
+    #[inline(always)]
+    fn load(from: &[f32]) -> Self {
+        assert!(from.len() >= 16);
+        // SAFETY: as above; the slice is long enough.
+        F32x16(unsafe { _mm512_loadu_ps(from.as_ptr()) })
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [f32]) {
+        assert!(to.len() >= 16);
+        // SAFETY: as above; the slice is long enough.
+        unsafe { _mm512_storeu_ps(to.as_mut_ptr(), self.0) }
+    }
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_set1_ps(value) })
+    }
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        // SAFETY: as above.
+        unsafe { _mm512_reduce_add_ps(self.0) }
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_max_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_roundscale_ps::<_MM_FROUND_TO_NEAREST_INT>(self.0) })
+    }
+    #[inline(always)]
+    fn times_power_of_two(self, n: Self) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_scalef_ps(self.0, n.0) })
+    }
+    #[inline(always)]
+    fn bits(mask: __mmask16) -> u32 {
+        u32::from(mask)
+    }
+    #[inline(always)]
+    fn mask(bits: u32) -> __mmask16 {
+        bits as __mmask16
+    }
+    #[inline(always)]
+    fn and(a: __mmask16, b: __mmask16) -> __mmask16 {
+        a & b
+    }
+    #[inline(always)]
+    fn load_index(from: &[i32]) -> __m512i {
+        assert!(from.len() >= 16);
+        // SAFETY: as above; the slice is long enough.
+        unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
+    }
+    #[inline(always)]
+    fn lookup(table: &[f32], n: usize, index: __m512i) -> Self {
+        assert!(table.len() >= n && table.len() >= 16);
+        if n <= 16 {
+            // SAFETY: as above; the table has a register's length.
+            F32x16(unsafe { _mm512_permutexvar_ps(index, _mm512_loadu_ps(table.as_ptr())) })
+        } else {
+            // SAFETY: as above; all indices are below n, which is within the table.
+            F32x16(unsafe { _mm512_i32gather_ps::<4>(index, table.as_ptr().cast()) })
+        }
+    }
+}
+
+impl Real for F64x8 {
+    type Mask = __mmask8;
+
+    #[inline(always)]
+    fn lit(value: f64) -> Self {
+        Self::splat(value)
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        // SAFETY: as above.
+        F64x8(unsafe { _mm512_fmadd_pd(self.0, b.0, c.0) })
+    }
+    #[inline(always)]
+    fn recip(self) -> Self {
+        // SAFETY: as above.
+        let y = F64x8(unsafe { _mm512_rcp14_pd(self.0) });
+        // Two Newton steps: 14 to 53 bits.
+        let y = y.mul_add(-self.mul_add(y, Self::lit(-1.0)), y);
+        y.mul_add(-self.mul_add(y, Self::lit(-1.0)), y)
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        // SAFETY: as above.
+        F64x8(unsafe { _mm512_sqrt_pd(self.0) })
+    }
+    #[inline(always)]
+    fn rsqrt(self) -> Self {
+        // SAFETY: as above.
+        let y = F64x8(unsafe { _mm512_rsqrt14_pd(self.0) });
+        // Two Newton steps: 14 to 53 bits.
+        let y = (y * Self::lit(0.5)).mul_add(-(self * y).mul_add(y, Self::lit(-1.0)), y);
+        (y * Self::lit(0.5)).mul_add(-(self * y).mul_add(y, Self::lit(-1.0)), y)
+    }
+    #[inline(always)]
+    fn exp(self) -> Self {
+        exp::exp(self, exp::LOWEST_DOUBLE, &exp::DOUBLE)
+    }
+    #[inline(always)]
+    fn lt(self, other: Self) -> Self::Mask {
+        // SAFETY: as above.
+        unsafe { _mm512_cmp_pd_mask::<_CMP_LT_OQ>(self.0, other.0) }
+    }
+    #[inline(always)]
+    fn select(mask: Self::Mask, a: Self, b: Self) -> Self {
+        // SAFETY: as above.
+        F64x8(unsafe { _mm512_mask_blend_pd(mask, b.0, a.0) })
+    }
+}
+
+impl Lanes for F64x8 {
+    type Scalar = f64;
+    type Index = __m512i;
+    const WIDTH: usize = 8;
+
+    #[inline(always)]
+    fn load(from: &[f64]) -> Self {
+        assert!(from.len() >= 8);
+        // SAFETY: as above; the slice is long enough.
+        F64x8(unsafe { _mm512_loadu_pd(from.as_ptr()) })
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [f64]) {
+        assert!(to.len() >= 8);
+        // SAFETY: as above; the slice is long enough.
+        unsafe { _mm512_storeu_pd(to.as_mut_ptr(), self.0) }
+    }
+    #[inline(always)]
+    fn splat(value: f64) -> Self {
+        // SAFETY: as above.
+        F64x8(unsafe { _mm512_set1_pd(value) })
+    }
+    #[inline(always)]
+    fn sum(self) -> f64 {
+        // SAFETY: as above.
+        unsafe { _mm512_reduce_add_pd(self.0) }
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F64x8(unsafe { _mm512_max_pd(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        // SAFETY: as above.
+        F64x8(unsafe { _mm512_roundscale_pd::<_MM_FROUND_TO_NEAREST_INT>(self.0) })
+    }
+    #[inline(always)]
+    fn times_power_of_two(self, n: Self) -> Self {
+        // SAFETY: as above.
+        F64x8(unsafe { _mm512_scalef_pd(self.0, n.0) })
+    }
+    #[inline(always)]
+    fn bits(mask: __mmask8) -> u32 {
+        u32::from(mask)
+    }
+    #[inline(always)]
+    fn mask(bits: u32) -> __mmask8 {
+        bits as __mmask8
+    }
+    #[inline(always)]
+    fn and(a: __mmask8, b: __mmask8) -> __mmask8 {
+        a & b
+    }
+    #[inline(always)]
+    fn load_index(from: &[i32]) -> __m512i {
+        assert!(from.len() >= 8);
+        // SAFETY: as above; the slice is long enough.
+        unsafe { _mm512_cvtepi32_epi64(_mm256_loadu_si256(from.as_ptr().cast())) }
+    }
+    #[inline(always)]
+    fn lookup(table: &[f64], n: usize, index: __m512i) -> Self {
+        assert!(table.len() >= n && table.len() >= 8);
+        if n <= 8 {
+            // SAFETY: as above; the table has a register's length.
+            F64x8(unsafe { _mm512_permutexvar_pd(index, _mm512_loadu_pd(table.as_ptr())) })
+        } else {
+            // SAFETY: as above; all indices are below n, which is within the table.
+            F64x8(unsafe { _mm512_i64gather_pd::<8>(index, table.as_ptr().cast()) })
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The exponential function on lanes, the same on every instruction set.
+
+use super::Lanes;
+
+/// ln 2 in two parts: the first has so few bits that its product with a small whole number is
+/// exact.
+const LN2: [f64; 2] = [0.693_145_751_953_125, 1.428_606_820_309_417_2e-6];
+
+/// e^x by x = n ln 2 + r, |r| <= ln(2)/2, and the Taylor series of e^r up to r^`degree`. `lowest`
+/// is where 2^n leaves the range of exponents; below it the result is 0.
+#[inline(always)]
+pub fn exp<L: Lanes>(x: L, lowest: f64, inverse_factorials: &[f64]) -> L {
+    let inside = L::lit(lowest).lt(x);
+    let clamped = x.max(L::lit(lowest));
+    let n = (clamped * L::lit(std::f64::consts::LOG2_E)).round();
+    let r = n.mul_add(L::lit(-LN2[0]), clamped);
+    let r = n.mul_add(L::lit(-LN2[1]), r);
+    let mut series = L::lit(inverse_factorials[0]);
+    for &c in &inverse_factorials[1..] {
+        series = series.mul_add(r, L::lit(c));
+    }
+    L::select(inside, series.times_power_of_two(n), L::lit(0.0))
+}
+
+/// 1/7! to 1/0!: the error of the series is 5e-9.
+pub const SINGLE: [f64; 8] = [1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0];
+
+/// 1/13! to 1/0!: the error of the series is 5e-18.
+pub const DOUBLE: [f64; 14] = [
+    1.0 / 6_227_020_800.0,
+    1.0 / 479_001_600.0,
+    1.0 / 39_916_800.0,
+    1.0 / 3_628_800.0,
+    1.0 / 362_880.0,
+    1.0 / 40_320.0,
+    1.0 / 5040.0,
+    1.0 / 720.0,
+    1.0 / 120.0,
+    1.0 / 24.0,
+    1.0 / 6.0,
+    0.5,
+    1.0,
+    1.0,
+];
+
+/// Where single-precision results become denormal.
+pub const LOWEST_SINGLE: f64 = -87.0;
+
+/// Where double-precision results become denormal.
+pub const LOWEST_DOUBLE: f64 = -708.0;

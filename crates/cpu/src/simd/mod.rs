@@ -1,0 +1,178 @@
+//! SIMD registers as [`Real`] numbers: one formula, many atoms.
+//!
+//! A kernel is written once, generic over [`Simd`], with `#[inline(always)]` bodies; [`Level::run`]
+//! enters it through a function compiled for the instruction set that was found at run time.
+
+pub mod aligned;
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod exp;
+mod portable;
+
+use jostle_core::Real;
+use std::fmt;
+
+/// The memory form of a lane.
+pub trait Scalar: Copy + Send + Sync + Default + PartialOrd + fmt::Debug + 'static {
+    /// The registers of this scalar in an instruction set.
+    type Lanes<I: Simd>: Lanes<Scalar = Self>;
+    /// Rounds to the scalar's precision.
+    fn from_f64(value: f64) -> Self;
+    /// Exactly the same number.
+    fn to_f64(self) -> f64;
+}
+
+impl Scalar for f32 {
+    type Lanes<I: Simd> = I::F32;
+    #[inline(always)]
+    fn from_f64(value: f64) -> f32 {
+        value as f32
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+impl Scalar for f64 {
+    type Lanes<I: Simd> = I::F64;
+    #[inline(always)]
+    fn from_f64(value: f64) -> f64 {
+        value
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self
+    }
+}
+
+/// A register of several numbers.
+pub trait Lanes: Real {
+    /// The memory form of a lane.
+    type Scalar: Scalar;
+    /// Whole numbers that select entries of a table, one a lane.
+    type Index: Copy;
+    /// How many lanes; at most 16.
+    const WIDTH: usize;
+
+    /// Reads `WIDTH` numbers from the start of the slice.
+    fn load(from: &[Self::Scalar]) -> Self;
+    /// Writes `WIDTH` numbers to the start of the slice.
+    fn store(self, to: &mut [Self::Scalar]);
+    /// The same number in all lanes.
+    fn splat(value: Self::Scalar) -> Self;
+    /// Sum of all lanes, always in the same order.
+    fn sum(self) -> Self::Scalar;
+    /// The larger of two numbers, lane by lane.
+    fn max(self, other: Self) -> Self;
+    /// The nearest whole number.
+    fn round(self) -> Self;
+    /// `self` times 2^n for whole n within the range of exponents.
+    fn times_power_of_two(self, n: Self) -> Self;
+    /// Bit k of the result is lane k of the mask.
+    fn bits(mask: Self::Mask) -> u32;
+    /// Lane k of the mask is bit k.
+    fn mask(bits: u32) -> Self::Mask;
+    /// Both.
+    fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask;
+    /// Reads `WIDTH` indices from the start of the slice.
+    fn load_index(from: &[i32]) -> Self::Index;
+    /// `table[index]` in every lane; the table's length is a multiple of `WIDTH`, its indices are
+    /// below `n`.
+    fn lookup(table: &[Self::Scalar], n: usize, index: Self::Index) -> Self;
+}
+
+/// An instruction set: its registers of either precision.
+pub trait Simd: Copy + Send + Sync + 'static {
+    /// Single precision.
+    type F32: Lanes<Scalar = f32>;
+    /// Double precision.
+    type F64: Lanes<Scalar = f64>;
+}
+
+/// Work to be done with the registers of some instruction set. `run` must be
+/// `#[inline(always)]`, as must everything it calls that touches registers.
+pub trait Kernel {
+    /// What comes out.
+    type Output;
+    /// Does the work.
+    fn run<I: Simd>(self) -> Self::Output;
+}
+
+/// The instruction sets, best last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Plain arrays that the compiler vectorises for any processor.
+    Portable,
+    /// 256-bit registers with fused multiply-add.
+    Avx2,
+    /// 512-bit registers.
+    Avx512,
+}
+
+impl Level {
+    /// All of them.
+    pub const ALL: [Level; 3] = [Level::Portable, Level::Avx2, Level::Avx512];
+
+    /// The best that this processor has.
+    pub fn best() -> Level {
+        let found = Level::ALL.into_iter().rev().find(|level| level.is_available());
+        found.unwrap_or(Level::Portable)
+    }
+
+    /// Whether this processor has it.
+    pub fn is_available(self) -> bool {
+        match self {
+            Level::Portable => true,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => {
+                is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vl")
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => false,
+        }
+    }
+
+    /// How many atoms a register holds in the given precision.
+    pub fn width<S: Scalar>(self) -> usize {
+        match self {
+            Level::Portable => <S::Lanes<portable::Portable> as Lanes>::WIDTH,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => <S::Lanes<avx2::Avx2> as Lanes>::WIDTH,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => <S::Lanes<avx512::Avx512> as Lanes>::WIDTH,
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => <S::Lanes<portable::Portable> as Lanes>::WIDTH,
+        }
+    }
+
+    /// Runs a kernel with this instruction set, or the portable one where it is missing.
+    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the guard has just found the instruction set on this processor.
+            Level::Avx512 if self.is_available() => unsafe { avx512::run(kernel) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the guard has just found the instruction set on this processor.
+            Level::Avx2 if self.is_available() => unsafe { avx2::run(kernel) },
+            _ => kernel.run::<portable::Portable>(),
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Level::Portable => "portable SIMD",
+            Level::Avx2 => "AVX2",
+            Level::Avx512 => "AVX-512",
+        })
+    }
+}

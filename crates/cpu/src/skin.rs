@@ -1,0 +1,100 @@
+//! How far neighbour lists reach beyond the cut-off: a longer skin means fewer builds and more
+//! pairs to look at. The best choice depends on the system and the machine, so it is measured
+//! while running.
+
+use jostle_core::backend::Timings;
+
+/// Builds that a skin is judged by.
+const BUILDS_PER_TRIAL: usize = 9;
+
+/// The skin and the search for the best one.
+#[derive(Debug)]
+pub struct Skin {
+    now: f64,
+    tuning: Tuning,
+    /// Steps since the last build.
+    steps: u64,
+    /// Timings at the last build.
+    before: Timings,
+    /// Seconds per step of each interval between builds with this skin.
+    costs: Vec<f64>,
+    /// The best skin so far and its cost.
+    best: Option<(f64, f64)>,
+    /// What the skin is multiplied with next.
+    factor: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tuning {
+    /// Given by the user, or must not depend on timing.
+    Off,
+    Searching,
+    Done,
+}
+
+impl Skin {
+    /// The skin given by the user, or a first guess to be tuned unless runs must be reproducible.
+    pub fn new(given: Option<f64>, guess: f64, reproducible: bool) -> Self {
+        let tuning = if given.is_some() || reproducible { Tuning::Off } else { Tuning::Searching };
+        Skin {
+            now: given.unwrap_or(guess),
+            tuning,
+            steps: 0,
+            before: Timings::default(),
+            costs: Vec::new(),
+            best: None,
+            factor: 1.25,
+        }
+    }
+
+    /// The skin of the current list.
+    pub fn now(&self) -> f64 {
+        self.now
+    }
+
+    /// Goes on with the skin of a checkpoint.
+    pub fn set(&mut self, skin: f64) {
+        self.now = skin;
+    }
+
+    /// Counts a step.
+    pub fn step(&mut self) {
+        self.steps += 1;
+    }
+
+    /// Called before a build, with the timings so far: judges the skin of the list that ends here
+    /// and may choose another for the next.
+    pub fn tune(&mut self, timings: &Timings) {
+        let seconds = timings.pair + timings.neighbors - self.before.pair - self.before.neighbors;
+        let steps = std::mem::take(&mut self.steps);
+        self.before = *timings;
+        if self.tuning != Tuning::Searching || steps == 0 {
+            return;
+        }
+        self.costs.push(seconds / steps as f64);
+        if self.costs.len() < BUILDS_PER_TRIAL {
+            return;
+        }
+        // The first interval still had the list of the skin before; the median forgives it.
+        self.costs.sort_unstable_by(f64::total_cmp);
+        let cost = self.costs[self.costs.len() / 2];
+        self.costs.clear();
+        match self.best {
+            Some((_, best)) if cost >= best => {
+                // Turn round; once both directions have failed, take smaller steps.
+                self.factor = 1.0 / self.factor;
+                if self.factor > 1.0 {
+                    self.factor = self.factor.sqrt();
+                }
+            }
+            _ => self.best = Some((self.now, cost)),
+        }
+        if let Some((skin, _)) = self.best {
+            self.now = skin * self.factor;
+            if self.factor.ln().abs() < 0.04 {
+                self.now = skin;
+                self.tuning = Tuning::Done;
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! A team of threads that work on one parallel loop after another.
+//!
+//! A time step of a small system takes some 50 microseconds and has four parallel loops; waking a
+//! sleeping thread takes as long as the whole step. The team's threads therefore wait for the next
+//! loop awake for a moment before they go to sleep, and loop `i` always goes to the same thread,
+//! which finds the data in its own cache.
+
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// How often a waiting thread looks before it gives its core away, and before it goes to sleep.
+const LOOKS_BEFORE_YIELD: u32 = 2_000;
+const LOOKS_BEFORE_SLEEP: u32 = 20_000;
+
+type Loop<'a> = dyn Fn(usize) + Sync + 'a;
+
+struct Shared {
+    /// The loop body now running; valid from the moment `round` grows until `working` is 0.
+    body: UnsafeCell<Option<*const Loop<'static>>>,
+    n_tasks: AtomicUsize,
+    n_threads: usize,
+    /// Grows by one with every loop.
+    round: AtomicUsize,
+    /// Threads (other than the caller) that have not finished the current loop.
+    working: AtomicUsize,
+    stop: AtomicBool,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+// SAFETY: `body` is written only by the caller while no thread works (`working == 0`), and read by
+// the threads only after they have seen `round` grow, which the caller publishes with `Release`.
+unsafe impl Sync for Shared {}
+// SAFETY: the pointer in `body` is to something `Sync`.
+unsafe impl Send for Shared {}
+
+impl Shared {
+    /// Runs the tasks of one thread.
+    fn work(&self, thread: usize) {
+        // SAFETY: `round` has grown (see `Sync`), so `body` is set and outlives this loop: the
+        // caller does not return before `working` is 0.
+        let body = unsafe { &*self.body.get() };
+        if let Some(body) = body {
+            // SAFETY: as above.
+            let body = unsafe { &**body };
+            let tasks = (thread..self.n_tasks.load(Relaxed)).step_by(self.n_threads);
+            let result = catch_unwind(AssertUnwindSafe(|| tasks.for_each(body)));
+            if let Err(panic) = result {
+                *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+            }
+        }
+    }
+}
+
+/// A team of threads; the thread that calls it is one of them.
+pub struct Team {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Team {
+    /// A team of `n` threads (at least one). If the system refuses threads, it has fewer.
+    pub fn new(n: usize) -> Team {
+        let shared = |n_threads| {
+            Arc::new(Shared {
+                body: UnsafeCell::new(None),
+                n_tasks: AtomicUsize::new(0),
+                n_threads,
+                round: AtomicUsize::new(0),
+                working: AtomicUsize::new(0),
+                stop: AtomicBool::new(false),
+                panic: Mutex::new(None),
+            })
+        };
+        let team = shared(n.max(1));
+        let mut threads = Vec::new();
+        for thread in 1..n {
+            let mine = team.clone();
+            let spawned = std::thread::Builder::new()
+                .name(format!("jostle-{thread}"))
+                .spawn(move || attend(&mine, thread));
+            match spawned {
+                Ok(handle) => threads.push(handle),
+                // Without all its threads the division of labour above is wrong: go alone.
+                Err(_) => {
+                    stop(&team, &mut threads);
+                    return Team { shared: shared(1), threads };
+                }
+            }
+        }
+        Team { shared: team, threads }
+    }
+
+    /// How many threads work.
+    pub fn size(&self) -> usize {
+        self.shared.n_threads
+    }
+
+    /// Calls `body(0)` to `body(n_tasks - 1)`, each once, spread over the team; returns when all
+    /// are done.
+    pub fn run(&self, n_tasks: usize, body: &(dyn Fn(usize) + Sync)) {
+        if self.threads.is_empty() || n_tasks <= 1 {
+            (0..n_tasks).for_each(body);
+            return;
+        }
+        let shared = &*self.shared;
+        // SAFETY: only the lifetime is erased; the threads use `body` before `working` is 0, and
+        // this function does not return, nor unwind, before that.
+        let erased = unsafe { std::mem::transmute::<*const Loop<'_>, *const Loop<'static>>(body) };
+        // SAFETY: no thread reads `body` now: all have finished the loop before.
+        unsafe { *shared.body.get() = Some(erased) };
+        shared.n_tasks.store(n_tasks, Relaxed);
+        shared.working.store(self.threads.len(), Relaxed);
+        shared.round.fetch_add(1, Release);
+        for thread in &self.threads {
+            thread.thread().unpark();
+        }
+        shared.work(0);
+        let mut looks = 0;
+        while shared.working.load(Acquire) != 0 {
+            look_again(&mut looks);
+        }
+        let panic = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+    }
+
+    /// Hands each item to `body`, with its number, and collects what comes out.
+    pub fn map<T: Send, R: Send>(&self, items: Vec<T>, body: impl Fn(usize, T) -> R + Sync) -> Vec<R> {
+        if self.threads.is_empty() {
+            return items.into_iter().enumerate().map(|(i, item)| body(i, item)).collect();
+        }
+        let cells: Vec<Mutex<(Option<T>, Option<R>)>> =
+            items.into_iter().map(|item| Mutex::new((Some(item), None))).collect();
+        self.run(cells.len(), &|i| {
+            let mut cell = cells[i].lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(item) = cell.0.take() {
+                cell.1 = Some(body(i, item));
+            }
+        });
+        let results = cells.into_iter().map(|c| c.into_inner().unwrap_or_else(PoisonError::into_inner).1);
+        results.flatten().collect()
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        stop(&self.shared, &mut self.threads);
+    }
+}
+
+fn stop(shared: &Shared, threads: &mut Vec<JoinHandle<()>>) {
+    shared.stop.store(true, Release);
+    for thread in threads.drain(..) {
+        thread.thread().unpark();
+        // A panic in a thread has been handed to the caller of its loop already.
+        let _ = thread.join();
+    }
+}
+
+/// The life of a thread: wait for a loop, work on it, say so.
+fn attend(shared: &Shared, thread: usize) {
+    let mut seen = 0;
+    loop {
+        let mut looks = 0;
+        while shared.round.load(Acquire) == seen {
+            if shared.stop.load(Acquire) {
+                return;
+            }
+            look_again(&mut looks);
+            if looks > LOOKS_BEFORE_SLEEP {
+                std::thread::park();
+                looks = 0;
+            }
+        }
+        seen += 1;
+        shared.work(thread);
+        shared.working.fetch_sub(1, Release);
+    }
+}
+
+fn look_again(looks: &mut u32) {
+    *looks += 1;
+    if looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
+        std::thread::yield_now();
+    } else {
+        std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_task_runs_once_per_loop() {
+        for n in [1, 2, 3, 5] {
+            let team = Team::new(n);
+            for n_tasks in [0, 1, 2, 7, 100] {
+                let done: Vec<AtomicUsize> = (0..n_tasks).map(|_| AtomicUsize::new(0)).collect();
+                for _ in 0..50 {
+                    team.run(n_tasks, &|i| {
+                        done[i].fetch_add(1, Relaxed);
+                    });
+                }
+                assert!(done.iter().all(|d| d.load(Relaxed) == 50));
+            }
+            let squares = team.map((0..20).collect(), |i, x: usize| i * x);
+            assert_eq!(squares, (0..20).map(|x| x * x).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_and_the_team_lives_on() {
+        let team = Team::new(3);
+        let result = catch_unwind(AssertUnwindSafe(|| team.run(9, &|i| assert_ne!(i, 4))));
+        assert!(result.is_err());
+        assert_eq!(team.map(vec![1, 2, 3], |_, x| x + 1), [2, 3, 4]);
+    }
+}
