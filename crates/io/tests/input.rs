@@ -62,8 +62,12 @@ fn argon() {
     let argon = SpeciesInput { name: "Ar".into(), mass: Some(39.948), charge: 0.0, amount: None };
     assert_eq!(input.species[0].value, argon);
     let force = &input.forces[0].value;
-    assert_eq!((force.kind, force.cutoff, force.truncation), (PairKind::LennardJones, Some(8.5), Truncation::Plain));
-    let kelvin = jostle_core::quantity::parse_quantity("119.8 K", &[Dimension::ENERGY], input.units).unwrap().0;
+    assert_eq!(
+        (force.kind, force.cutoff, force.truncation),
+        (PairKind::LennardJones, Some(8.5), Truncation::Plain)
+    );
+    let kelvin =
+        jostle_core::quantity::parse_quantity("119.8 K", &[Dimension::ENERGY], input.units).unwrap().0;
     let choice = PairChoice::Given { parameters: vec![Some(kelvin), Some(3.405)], cutoff: None };
     assert_eq!(force.pairs[0].value, PairInput { species: ["Ar".into(), "Ar".into()], choice });
     let thermostat = Some(Thermostat::Bussi { temperature: 94.4, period: 500.0 });
