@@ -59,7 +59,7 @@ fn argon() {
     let velocities = VelocityInput { temperature: 94.4, distribution: Distribution::Maxwell };
     assert_eq!(input.system.velocities, Some(velocities));
     assert_eq!(input.system.seed, 1964);
-    let argon = SpeciesInput { name: "Ar".into(), mass: Some(39.948), charge: 0.0, amount: None };
+    let argon = SpeciesInput { name: "Ar".into(), mass: Some(39.948), charge: None, amount: None };
     assert_eq!(input.species[0].value, argon);
     let force = &input.forces[0].value;
     assert_eq!(

@@ -55,7 +55,7 @@ impl Builder<'_> {
         let count = fields.get::<u64>("count").map(|c| Amount::Count(c.value as usize));
         let fraction = fields.get::<f64>("fraction").map(|f| Amount::Fraction(f.value));
         let mass = fields.get::<f64>("mass").map(|m| m.value);
-        let charge = fields.need("charge")?;
+        let charge = fields.get::<f64>("charge").map(|c| c.value);
         let value = SpeciesInput { name, mass, charge, amount: count.or(fraction) };
         Ok(Located { value, span: entry.span.clone() })
     }

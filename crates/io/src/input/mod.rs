@@ -88,7 +88,7 @@ impl Input {
                 .mass
                 .ok_or_else(|| self.source.error(&s.span, format!("[species.{}] needs a mass", s_in.name)))?;
             let mass = self.units.mass_from_user(mass);
-            Ok(Species { name: s_in.name.clone(), mass, charge: s_in.charge })
+            Ok(Species { name: s_in.name.clone(), mass, charge: s_in.charge.unwrap_or(0.0) })
         };
         self.species.iter().map(one).collect()
     }

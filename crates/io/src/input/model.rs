@@ -66,8 +66,8 @@ pub struct SpeciesInput {
     pub name: String,
     /// Mass as users write it (g/mol; MeV/c^2 in `nuclear`); `None` if the structure file gives it.
     pub mass: Option<f64>,
-    /// Charge.
-    pub charge: f64,
+    /// Charge; `None`: that of the structure file, else 0.
+    pub charge: Option<f64>,
     /// How many atoms of the built system are of this species.
     pub amount: Option<Amount>,
 }

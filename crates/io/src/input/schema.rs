@@ -337,7 +337,12 @@ static SPECIES: Section = Section {
             Absent("of the structure file; 1 with units = \"lj\""),
             "mass of an atom",
         ),
-        Key::new("charge", Kind::Quantity(CHARGE, Range::Any), Value("0"), "charge of an atom"),
+        Key::new(
+            "charge",
+            Kind::Quantity(CHARGE, Range::Any),
+            Absent("of the structure file, else 0"),
+            "charge of an atom",
+        ),
         Key::new("count", Kind::Count(1), Absent("all atoms, if it is the only species"), "how many atoms"),
         Key::new("fraction", Kind::Number(Fraction), Absent("from count"), "share of all atoms"),
     ],

@@ -1,0 +1,234 @@
+//! Trajectories that VMD, OVITO, MDAnalysis and ASE open as they are.
+//!
+//! A format only turns frames into bytes; the file, the errors of the disk and going on after a
+//! restart are the same for all of them ([`TrajectoryWriter`]).
+//!
+//! Units in DCD and XTC files are those of the format (angstrom or nm, ps), whatever the units of
+//! the run. Reduced units and `nuclear` have no sensible angstrom: their numbers are written as
+//! they are, one unit of length as one of the format's and one unit of time as a picosecond.
+
+mod dcd;
+mod xtc;
+mod xyz;
+
+use crate::input::model::TrajectoryFormat;
+use jostle_core::quantity::parse_quantity;
+use jostle_core::{Dimension, Error, Result, SimBox, UnitSystem, Vec3};
+use std::fs::{File, OpenOptions};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// The atoms at one time, in the order of their ids.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// Which step it is.
+    pub step: u64,
+    /// Time in the unit system of the run.
+    pub time: f64,
+    /// The box.
+    pub simbox: &'a SimBox,
+    /// Positions by id.
+    pub positions: &'a [Vec3],
+    /// Velocities by id; formats without velocities leave them out.
+    pub velocities: Option<&'a [Vec3]>,
+}
+
+/// What all frames of a trajectory have in common.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Subject {
+    /// The unit system of the run.
+    pub units: UnitSystem,
+    /// Names of the species.
+    pub names: Vec<String>,
+    /// The species of each atom, by id.
+    pub species: Vec<u16>,
+    /// The time step; 0 if frames are not equally far apart.
+    pub timestep: f64,
+    /// Steps between frames.
+    pub every: u64,
+}
+
+/// How far a trajectory has come; a checkpoint keeps it, so that a resumed run cuts off what the
+/// interrupted one wrote later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Position {
+    /// Frames in the file.
+    pub frames: u64,
+    /// Length of the file in bytes.
+    pub bytes: u64,
+    /// The step of the first frame.
+    pub first_step: u64,
+}
+
+/// A file format: bytes before the first frame, bytes of a frame.
+trait Format: Send {
+    /// What comes before the first frame, given how far the file has come. It has the same length
+    /// at all times, and is written anew after every frame if it changes.
+    fn header(&self, subject: &Subject, position: &Position) -> Vec<u8>;
+
+    /// Appends a frame to `out`.
+    ///
+    /// # Errors
+    /// If the format cannot hold the numbers.
+    fn frame(&self, subject: &Subject, frame: &Frame, out: &mut Vec<u8>) -> Result<()>;
+}
+
+fn format(kind: TrajectoryFormat) -> Box<dyn Format> {
+    match kind {
+        TrajectoryFormat::Dcd => Box::new(dcd::Dcd),
+        TrajectoryFormat::Xtc => Box::new(xtc::Xtc),
+        TrajectoryFormat::Xyz => Box::new(xyz::Xyz),
+    }
+}
+
+impl TrajectoryFormat {
+    /// The usual ending of file names, without a dot.
+    pub fn extension(self) -> &'static str {
+        match self {
+            TrajectoryFormat::Dcd => "dcd",
+            TrajectoryFormat::Xtc => "xtc",
+            TrajectoryFormat::Xyz => "extxyz",
+        }
+    }
+}
+
+/// Writes a trajectory. After every frame the file is complete: readers may open it while the run
+/// goes on, and a frame that could not be written (a full disk) is taken back.
+pub struct TrajectoryWriter {
+    path: PathBuf,
+    file: File,
+    format: Box<dyn Format>,
+    subject: Subject,
+    position: Position,
+    buffer: Vec<u8>,
+}
+
+impl TrajectoryWriter {
+    /// Begins a trajectory; an existing file is replaced.
+    ///
+    /// # Errors
+    /// If the file cannot be made or written.
+    pub fn create(path: &Path, kind: TrajectoryFormat, subject: Subject) -> Result<Self> {
+        let file = File::create(path).map_err(|e| Error::io("create", path, &e))?;
+        let format = format(kind);
+        let position = Position::default();
+        let (path, buffer) = (path.to_path_buf(), Vec::new());
+        let mut writer = TrajectoryWriter { path, file, format, subject, position, buffer };
+        let header = writer.format.header(&writer.subject, &writer.position);
+        writer.file.write_all(&header).map_err(|e| writer.io_error("write", &e))?;
+        writer.position.bytes = header.len() as u64;
+        Ok(writer)
+    }
+
+    /// Goes on with a trajectory from a position recorded earlier; what was written after it is
+    /// cut off.
+    ///
+    /// # Errors
+    /// If the file is missing, cannot be written, or is shorter than it was.
+    pub fn resume(path: &Path, kind: TrajectoryFormat, subject: Subject, position: Position) -> Result<Self> {
+        let opened = OpenOptions::new().read(true).write(true).open(path);
+        let file = opened.map_err(|e| Error::io("go on with", path, &e))?;
+        let length = file.metadata().map_err(|e| Error::io("look at", path, &e))?.len();
+        if length < position.bytes {
+            let message = format!(
+                "the trajectory has {length} bytes, but had {} when the checkpoint was written",
+                position.bytes
+            );
+            return Err(Error::file(path, message)
+                .hint("it was shortened or replaced since; put the file back, or start a new run"));
+        }
+        let (path, buffer, format) = (path.to_path_buf(), Vec::new(), format(kind));
+        let mut writer = TrajectoryWriter { path, file, format, subject, position, buffer };
+        writer.file.set_len(position.bytes).map_err(|e| writer.io_error("shorten", &e))?;
+        writer.write_header().map_err(|e| writer.io_error("write", &e))?;
+        Ok(writer)
+    }
+
+    /// Writes a frame.
+    ///
+    /// # Errors
+    /// If a position is not a finite number, the format cannot hold it, or the disk does not take
+    /// it. The file then ends with the frame before.
+    pub fn write(&mut self, frame: &Frame) -> Result<()> {
+        self.check(frame)?;
+        self.buffer.clear();
+        let made = self.format.frame(&self.subject, frame, &mut self.buffer);
+        made.map_err(|e| e.in_file(&self.path))?;
+        let before = self.position;
+        if before.frames == 0 {
+            self.position.first_step = frame.step;
+        }
+        self.position.frames += 1;
+        self.position.bytes += self.buffer.len() as u64;
+        let written = self.file.write_all(&self.buffer).and_then(|()| self.write_header());
+        if let Err(e) = written {
+            self.position = before;
+            let error = self.io_error("write", &e);
+            // Best effort: the first error is the one worth reporting.
+            let _ = self.file.set_len(before.bytes).and_then(|()| self.write_header());
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// How far the file has come.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes sure that everything is on the disk, not only on its way there.
+    ///
+    /// # Errors
+    /// If the disk does not take it.
+    pub fn sync(&mut self) -> Result<()> {
+        self.file.sync_data().map_err(|e| self.io_error("write", &e))
+    }
+
+    fn write_header(&mut self) -> std::io::Result<()> {
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(&self.format.header(&self.subject, &self.position))?;
+        self.file.seek(SeekFrom::Start(self.position.bytes)).map(|_| ())
+    }
+
+    fn check(&self, frame: &Frame) -> Result<()> {
+        let n = self.subject.species.len();
+        let velocities = frame.velocities.map_or(n, <[Vec3]>::len);
+        if frame.positions.len() != n || velocities != n {
+            let message = format!("a frame has {} atoms instead of {n}", frame.positions.len());
+            return Err(Error::file(&self.path, message));
+        }
+        match frame.positions.iter().position(|r| r.iter().any(|x| !x.is_finite())) {
+            Some(id) => {
+                let message = format!("atom {id} has no finite position at step {}", frame.step);
+                Err(Error::simulation(message).in_file(&self.path))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn io_error(&self, action: &str, error: &std::io::Error) -> Error {
+        Error::io(action, &self.path, error)
+    }
+}
+
+/// One unit of length of the run, in `unit`.
+fn length_factor(units: UnitSystem, unit: &str) -> f64 {
+    factor(units, unit, Dimension::LENGTH)
+}
+
+/// One unit of time of the run, in ps.
+fn picoseconds(units: UnitSystem) -> f64 {
+    factor(units, "ps", Dimension::TIME)
+}
+
+fn factor(units: UnitSystem, unit: &str, dimension: Dimension) -> f64 {
+    match units {
+        UnitSystem::Lj | UnitSystem::Nuclear => 1.0,
+        _ => parse_quantity(&format!("1 {unit}"), &[dimension], units).map_or(1.0, |(x, _)| 1.0 / x),
+    }
+}

@@ -1,0 +1,56 @@
+//! GROMACS XTC: positions to 0.001 nm, compressed (the encoder is the `molly` crate's).
+
+use super::{Format, Frame, Position, Subject, length_factor, picoseconds};
+use jostle_core::{Error, Result};
+use molly::XTCWriter;
+
+/// Positions are kept to 1 / PRECISION nm, unless the atoms are spread too far for that.
+const PRECISION: f64 = 1000.0;
+
+/// Beyond this many steps of 1 / precision from the origin, differences of two positions would
+/// not fit into the 32 bits that the format has for them.
+const FARTHEST: f64 = (1 << 29) as f64;
+
+pub(super) struct Xtc;
+
+impl Format for Xtc {
+    fn header(&self, _: &Subject, _: &Position) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn frame(&self, subject: &Subject, frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
+        let nm = length_factor(subject.units, "nm");
+        let positions: Vec<[f32; 3]> = frame.positions.iter().map(|r| r.map(|x| (x * nm) as f32)).collect();
+        let precision = precision(&positions).ok_or_else(|| {
+            Error::simulation(format!("atoms are too far apart for an XTC file at step {}", frame.step))
+                .hint("write format = \"xyz\" or \"dcd\"; has an atom left an open box?")
+        })?;
+        let mut edges = [0.0; 9];
+        if frame.simbox.periodic() != [false; 3] {
+            for (place, x) in edges.iter_mut().zip(frame.simbox.edges().as_flattened()) {
+                *place = (x * nm) as f32;
+            }
+        }
+        // The format counts steps in 32 bits, with a sign.
+        let step = frame.step.min(i32::MAX as u64) as u32;
+        let time = (frame.time * picoseconds(subject.units)) as f32;
+        XTCWriter::new(out)
+            .write_frame_parts(step, time, edges, positions.iter(), precision as f32)
+            .map_err(|e| Error::simulation(format!("a frame cannot be compressed: {e}")))
+    }
+}
+
+/// The largest power of ten up to [`PRECISION`] at which the grid cells that the atoms span are
+/// numbered by 64 bits. (The format allows more, in 72 bits, which `molly` 0.7 packs in the wrong
+/// order; f32 would not have the digits either.)
+fn precision(positions: &[[f32; 3]]) -> Option<f64> {
+    let fits = |precision: &f64| {
+        let cells = (0..3).map(|axis| {
+            let scaled = || positions.iter().map(|r| f64::from(r[axis]) * precision);
+            let (low, high) = (scaled().fold(0.0, f64::min), scaled().fold(0.0, f64::max));
+            if high > FARTHEST || low < -FARTHEST { f64::INFINITY } else { high - low + 2.0 }
+        });
+        cells.product::<f64>() < 2f64.powi(63)
+    };
+    [PRECISION, PRECISION / 10.0, PRECISION / 100.0, PRECISION / 1000.0].into_iter().find(fits)
+}

@@ -1,0 +1,171 @@
+//! Trajectories: what is written comes back, and a resumed file equals an uninterrupted one.
+//! `tests/external/check_trajectories.py` opens them with other programs.
+
+use jostle_core::{Result, SimBox, UnitSystem, Vec3};
+use jostle_io::input::Word;
+use jostle_io::input::model::TrajectoryFormat;
+use jostle_io::{Frame, Subject, TrajectoryWriter};
+use std::path::Path;
+
+fn subject(n: usize) -> Subject {
+    Subject {
+        units: UnitSystem::Real,
+        names: vec!["Ar".into(), "Kr".into()],
+        species: (0..n).map(|k| (k % 2) as u16).collect(),
+        timestep: 2.0,
+        every: 10,
+    }
+}
+
+fn simbox() -> SimBox {
+    SimBox::new([0.0; 3], [20.0, 22.0, 18.0], [2.0, -3.0, 1.0], [true; 3]).unwrap()
+}
+
+/// Scattered positions that differ from frame to frame.
+fn positions(n: usize, step: u64) -> Vec<Vec3> {
+    let wave = |k: usize| 10.0 + 9.0 * (k as f64 * 1.7 + step as f64 * 0.01).sin();
+    (0..n).map(|id| [wave(id), wave(3 * id + 1), wave(7 * id + 2)]).collect()
+}
+
+fn write(writer: &mut TrajectoryWriter, n: usize, step: u64) -> Result<()> {
+    let positions = positions(n, step);
+    let velocities = Some(&positions[..]);
+    writer.write(&Frame {
+        step,
+        time: 2.0 * step as f64,
+        simbox: &simbox(),
+        positions: &positions,
+        velocities,
+    })
+}
+
+#[test]
+fn xtc_comes_back_to_its_precision() {
+    let folder = tempfile::tempdir().unwrap();
+    for n in [1, 9, 10, 1000] {
+        let path = folder.path().join(format!("{n}.xtc"));
+        let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Xtc, subject(n)).unwrap();
+        for step in [100, 110, 120] {
+            write(&mut writer, n, step).unwrap();
+        }
+        let frames = molly::XTCReader::open(&path).unwrap().read_all_frames().unwrap();
+        assert_eq!(frames.len(), 3);
+        for (frame, step) in frames.iter().zip([100u32, 110, 120]) {
+            assert_eq!(frame.step, step);
+            assert!((frame.time - 2e-3 * step as f32).abs() < 1e-7, "{} ps", frame.time);
+            for (got, nm) in frame.boxvec.iter().zip([2.0, 0.0, 0.0, 0.2, 2.2, 0.0, -0.3, 0.1, 1.8]) {
+                assert!((got - nm).abs() < 1e-6, "{:?}", frame.boxvec);
+            }
+            let expected = positions(n, u64::from(step));
+            for (got, want) in frame.coords().zip(&expected) {
+                for k in 0..3 {
+                    let nm = want[k] as f32 * 0.1;
+                    assert!((got[k] - nm).abs() <= 0.000501, "{got:?} is not {want:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Record by record, as the format's readers do.
+#[test]
+fn dcd_has_the_records_that_readers_expect() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.dcd");
+    let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Dcd, subject(4)).unwrap();
+    write(&mut writer, 4, 100).unwrap();
+    write(&mut writer, 4, 110).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let mut rest = &bytes[..];
+    let mut records = Vec::new();
+    while !rest.is_empty() {
+        let n = u32::from_le_bytes(rest[..4].try_into().unwrap()) as usize;
+        assert_eq!(rest[..4], rest[4 + n..8 + n]);
+        records.push(&rest[4..4 + n]);
+        rest = &rest[8 + n..];
+    }
+    assert_eq!(records.len(), 3 + 2 * 4);
+    let int = |k: usize| i32::from_le_bytes(records[0][4 + 4 * k..8 + 4 * k].try_into().unwrap());
+    assert_eq!(&records[0][..4], b"CORD");
+    assert_eq!([int(0), int(1), int(2), int(3)], [2, 100, 10, 20]);
+    let delta = f32::from_bits(int(9) as u32);
+    assert!((delta * 48.88821 - 2.0).abs() < 1e-6, "the time step is 2 fs, in AKMA units");
+    assert_eq!([int(10), int(19)], [1, 24]);
+    assert_eq!(records[2], 4i32.to_le_bytes());
+    let cell: Vec<f64> = records[3].chunks(8).map(|c| f64::from_le_bytes(c.try_into().unwrap())).collect();
+    let (b, c) = ((4.0f64 + 484.0).sqrt(), (9.0f64 + 1.0 + 324.0).sqrt());
+    let expected = [20.0, 2.0 / b, b, -3.0 / c, (-6.0 + 22.0) / (b * c), c];
+    for (got, want) in cell.iter().zip(expected) {
+        assert!((got - want).abs() < 1e-14, "{cell:?} is not {expected:?}");
+    }
+    let x: Vec<f32> = records[8].chunks(4).map(|c| f32::from_le_bytes(c.try_into().unwrap())).collect();
+    assert_eq!(x, positions(4, 110).iter().map(|r| r[0] as f32).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_resumed_file_equals_an_uninterrupted_one() {
+    let folder = tempfile::tempdir().unwrap();
+    for kind in TrajectoryFormat::ALL {
+        let path = folder.path().join("a.trj");
+        let mut writer = TrajectoryWriter::create(&path, *kind, subject(20)).unwrap();
+        for step in [10, 20, 30] {
+            write(&mut writer, 20, step).unwrap();
+        }
+        let position = writer.position();
+        for step in [40, 50] {
+            write(&mut writer, 20, step).unwrap();
+        }
+        drop(writer);
+        let whole = std::fs::read(&path).unwrap();
+        let mut writer = TrajectoryWriter::resume(&path, *kind, subject(20), position).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), position.bytes);
+        for step in [40, 50] {
+            write(&mut writer, 20, step).unwrap();
+        }
+        assert_eq!(writer.position().frames, 5);
+        assert_eq!(writer.position().bytes, whole.len() as u64);
+        assert!(std::fs::read(&path).unwrap() == whole, "{}", kind.name());
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let says = |result: Result<()>, words: &[&str]| {
+        let error = result.expect_err("must be refused").to_string();
+        for word in words {
+            assert!(error.contains(word), "{error} does not say {word}");
+        }
+    };
+    let create = |path: &Path, kind| TrajectoryWriter::create(path, kind, subject(2));
+    let missing = folder.path().join("missing/a.xtc");
+    says(create(&missing, TrajectoryFormat::Xtc).map(drop), &["create", "missing/a.xtc", "path"]);
+
+    let path = folder.path().join("a.xtc");
+    let mut writer = create(&path, TrajectoryFormat::Xtc).unwrap();
+    write(&mut writer, 2, 10).unwrap();
+    let position = writer.position();
+    let mut frame = |positions: [Vec3; 2]| {
+        let simbox = simbox();
+        writer.write(&Frame { step: 20, time: 0.0, simbox: &simbox, positions: &positions, velocities: None })
+    };
+    says(frame([[0.0; 3], [0.0, f64::NAN, 0.0]]), &["a.xtc", "atom 1", "step 20"]);
+    says(frame([[0.0; 3], [1e12; 3]]), &["too far apart", "dcd"]);
+    says(write(&mut writer, 3, 20), &["3 atoms instead of 2"]);
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), position.bytes, "nothing half-written");
+
+    std::fs::write(&path, b"short").unwrap();
+    let resume = |path: &Path| TrajectoryWriter::resume(path, TrajectoryFormat::Xtc, subject(2), position);
+    says(resume(&path).map(drop), &["5 bytes", "put the file back"]);
+    says(resume(&missing).map(drop), &["go on with", "path"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_named() {
+    let full = Path::new("/dev/full");
+    let mut writer = TrajectoryWriter::create(full, TrajectoryFormat::Xyz, subject(2)).unwrap();
+    let error = write(&mut writer, 2, 10).expect_err("the disk is full");
+    assert!(error.help().unwrap().contains("disk is full"), "{error}");
+    assert_eq!(writer.position().frames, 0);
+}

@@ -1,0 +1,77 @@
+"""Opens Jostle's trajectories with MDAnalysis and ASE and compares every number.
+
+    cargo run -p jostle-io --example trajectory_samples -- samples
+    pip install MDAnalysis ase
+    python tests/external/check_trajectories.py samples
+"""
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import ase.io
+import MDAnalysis as mda
+import numpy as np
+from MDAnalysis.lib.mdamath import triclinic_box
+
+warnings.filterwarnings("ignore")
+
+# One unit of length in angstrom and of time in ps; reduced numbers are written as they are.
+ANGSTROM = {"real": 1.0, "metal": 1.0, "nano": 10.0}
+PICOSECONDS = {"real": 1e-3, "metal": 1.0, "nano": 1.0, "lj": 1.0}
+
+
+def compare(what, got, expected, tolerance):
+    worst = np.abs(np.asarray(got, float) - np.asarray(expected, float)).max()
+    assert worst <= tolerance, f"{what}: off by {worst}, allowed {tolerance}"
+
+
+def with_mdanalysis(path, sample):
+    n = len(sample["frames"][0]["positions"])
+    universe = mda.Universe.empty(n, trajectory=False)
+    universe.load_new(str(path))
+    assert len(universe.trajectory) == len(sample["frames"])
+    # MDAnalysis gives angstrom; "as they are" means nm in an XTC file.
+    length = ANGSTROM.get(sample["units"], 10.0 if sample["format"] == "xtc" else 1.0)
+    for ts, frame in zip(universe.trajectory, sample["frames"]):
+        positions = length * np.array(frame["positions"])
+        largest = np.abs(positions).max()
+        # XTC keeps 0.001 nm; 0.01 nm where the atoms span micrometres.
+        rounding = (0.0051 if largest < 20_000 else 0.051) if sample["format"] == "xtc" else 0.0
+        compare("positions", ts.positions, positions, rounding + 2e-7 * largest)
+        edges = length * np.array(frame["edges"])
+        expected = triclinic_box(*edges)
+        compare("box", ts.dimensions, expected, 1e-4 + 1e-6 * expected[:3].max())
+        time = PICOSECONDS[sample["units"]] * frame["time"]
+        if sample["format"] == "xtc":
+            compare("time", ts.time, time, 1e-6 * time)
+            assert ts.data["step"] == frame["step"]
+    if sample["format"] == "dcd":
+        step = PICOSECONDS[sample["units"]] * (sample["frames"][1]["time"] - sample["frames"][0]["time"])
+        compare("frame spacing", universe.trajectory.dt, step, 1e-4 * step)
+
+
+def with_ase(path, sample):
+    frames = ase.io.read(path, index=":", format="extxyz")
+    assert len(frames) == len(sample["frames"])
+    for atoms, frame in zip(frames, sample["frames"]):
+        compare("positions", atoms.positions, frame["positions"], 0.0)
+        compare("velocities", atoms.arrays["velo"], frame["velocities"], 0.0)
+        compare("box", atoms.cell[:], frame["edges"], 0.0)
+        assert atoms.pbc.all() and atoms.info["Time"] == frame["time"] and atoms.info["Step"] == frame["step"]
+        assert atoms.get_chemical_symbols()[0] == "Ar"
+
+
+folder = Path(sys.argv[1])
+samples = json.loads((folder / "samples.json").read_text())
+failures = 0
+for sample in samples:
+    check = with_ase if sample["format"] == "xyz" else with_mdanalysis
+    try:
+        check(folder / sample["file"], sample)
+        print("ok    ", sample["file"])
+    except Exception as error:  # every file is reported
+        failures += 1
+        print("FAILED", sample["file"], error)
+sys.exit(1 if failures else 0)
