@@ -1,0 +1,105 @@
+//! Velocities at the start.
+
+use crate::freedom::degrees_of_freedom;
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::{System, Vec3};
+use jostle_io::input::model::Distribution;
+
+/// Gives every atom a random velocity: the centre of mass rests and the temperature is exact.
+///
+/// `thermal_energy` is k_B T. The velocity of an atom depends on the seed and on its id only.
+pub fn assign_velocities(system: &mut System, thermal_energy: f64, distribution: Distribution, seed: u64) {
+    for place in 0..system.state.len() {
+        let mut stream = Stream::new(seed, Purpose::Velocity, system.state.id[place], 0);
+        let spread = (thermal_energy / system.mass(place)).sqrt();
+        system.state.velocity[place] = match distribution {
+            Distribution::Maxwell => stream.normal3().map(|x| spread * x),
+            Distribution::Constant => stream.direction().map(|x| 3f64.sqrt() * spread * x),
+        };
+    }
+    rest_center_of_mass(system);
+    let kinetic = kinetic_energy(system);
+    if kinetic > 0.0 {
+        let wanted = 0.5 * degrees_of_freedom(system.state.len(), crate::freedom::Momentum::Conserved) as f64;
+        let scale = (wanted * thermal_energy / kinetic).sqrt();
+        system.state.velocity.iter_mut().flatten().for_each(|v| *v *= scale);
+    }
+}
+
+/// Takes the velocity of the centre of mass away. A single atom keeps its own.
+fn rest_center_of_mass(system: &mut System) {
+    if system.state.len() < 2 {
+        return;
+    }
+    let (mut momentum, mut total_mass) = ([0.0; 3], 0.0);
+    for place in 0..system.state.len() {
+        let m = system.mass(place);
+        total_mass += m;
+        for k in 0..3 {
+            momentum[k] += m * system.state.velocity[place][k];
+        }
+    }
+    let velocity: Vec3 = momentum.map(|p| p / total_mass);
+    for v in &mut system.state.velocity {
+        for k in 0..3 {
+            v[k] -= velocity[k];
+        }
+    }
+}
+
+fn kinetic_energy(system: &System) -> f64 {
+    let square = |v: &Vec3| v.iter().map(|x| x * x).sum::<f64>();
+    system.state.velocity.iter().enumerate().map(|(k, v)| 0.5 * system.mass(k) * square(v)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jostle_core::{SimBox, Species};
+
+    fn system(atoms: usize) -> System {
+        let species = |name: &str, mass| Species { name: name.into(), mass, charge: 0.0 };
+        let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
+        let mut system = System::new(simbox, vec![species("A", 1.0), species("B", 4.0)]);
+        (0..atoms).for_each(|k| system.state.push((k % 2) as u16, [0.1 * k as f64; 3]));
+        system
+    }
+
+    #[test]
+    fn temperature_is_exact_and_momentum_zero() {
+        for distribution in [Distribution::Maxwell, Distribution::Constant] {
+            let mut s = system(500);
+            assign_velocities(&mut s, 1.7, distribution, 5);
+            let temperature = 2.0 * kinetic_energy(&s) / (3.0 * 500.0 - 3.0);
+            assert!((temperature / 1.7 - 1.0).abs() < 1e-12);
+            for k in 0..3 {
+                let p: f64 = (0..500).map(|i| s.mass(i) * s.state.velocity[i][k]).sum();
+                assert!(p.abs() < 1e-10, "{p}");
+            }
+        }
+    }
+
+    /// Mean fourth power over squared mean square of a velocity component: 3 for a Gaussian, 9/5
+    /// for random directions at constant speed.
+    #[test]
+    fn distributions_have_their_shapes() {
+        for (distribution, kurtosis) in [(Distribution::Maxwell, 3.0), (Distribution::Constant, 1.8)] {
+            let mut s = system(40_000);
+            assign_velocities(&mut s, 1.0, distribution, 11);
+            let light: Vec<f64> = (0..40_000).step_by(2).flat_map(|i| s.state.velocity[i]).collect();
+            let moment = |k: i32| light.iter().map(|v| v.powi(k)).sum::<f64>() / light.len() as f64;
+            let measured = moment(4) / moment(2).powi(2);
+            assert!((measured - kurtosis).abs() < 0.1, "{measured} is not {kurtosis}");
+        }
+    }
+
+    #[test]
+    fn zero_temperature_is_rest_and_one_atom_may_move() {
+        let mut s = system(10);
+        assign_velocities(&mut s, 0.0, Distribution::Maxwell, 1);
+        assert!(s.state.velocity.iter().flatten().all(|v| *v == 0.0));
+        let mut one = system(1);
+        assign_velocities(&mut one, 2.0, Distribution::Maxwell, 1);
+        assert!((kinetic_energy(&one) - 3.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,36 @@
+//! Degrees of freedom: what a kinetic energy is divided by to make it a temperature.
+
+/// Whether the motion of the centre of mass is taken out of the temperature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Momentum {
+    /// Nothing but the atoms acts on the atoms, in periodic and in open boxes alike: the total
+    /// momentum stays what it is, and it is set to zero when a stage begins.
+    Conserved,
+    /// Each atom gets noise of its own (Langevin): the centre of mass is thermal like all else.
+    Thermal,
+}
+
+/// 3 N - 3 where momentum is conserved, 3 N where it is thermal. A single atom has 3: its motion
+/// is the centre of mass'.
+///
+/// Angular momentum, conserved in a box that is open along all axes, is neither removed nor
+/// counted.
+pub fn degrees_of_freedom(atoms: usize, momentum: Momentum) -> usize {
+    match momentum {
+        Momentum::Conserved if atoms > 1 => 3 * atoms - 3,
+        _ => 3 * atoms,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_center_of_mass_counts_where_it_moves() {
+        assert_eq!(degrees_of_freedom(864, Momentum::Conserved), 2589);
+        assert_eq!(degrees_of_freedom(864, Momentum::Thermal), 2592);
+        assert_eq!(degrees_of_freedom(1, Momentum::Conserved), 3);
+        assert_eq!(degrees_of_freedom(0, Momentum::Conserved), 0);
+    }
+}

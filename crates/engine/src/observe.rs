@@ -1,0 +1,96 @@
+//! Observers of one's own.
+
+use crate::thermo::Thermo;
+use jostle_core::{Backend, Evaluate, Result, SimBox, Species, State, UnitSystem};
+
+/// Something that looks at the atoms every so many steps.
+///
+/// ```
+/// use jostle_core::Result;
+/// use jostle_engine::{Context, Observer};
+///
+/// /// Remembers the potential energy.
+/// struct Energies(Vec<f64>);
+///
+/// impl Observer for Energies {
+///     fn every(&self) -> u64 {
+///         10
+///     }
+///     fn observe(&mut self, context: &mut Context) -> Result<()> {
+///         self.0.extend(context.thermo().map(|t| t.potential));
+///         Ok(())
+///     }
+/// }
+/// ```
+pub trait Observer: Send {
+    /// Steps between two looks, counted from the beginning of each stage. 0: never.
+    fn every(&self) -> u64;
+
+    /// What must be known when it looks. With [`Evaluate::Forces`] steps stay as quick as any
+    /// other, but there are no energies and [`Context::thermo`] is `None`.
+    fn wants(&self) -> Evaluate {
+        Evaluate::ForcesAndEnergies
+    }
+
+    /// Called at the start of the run and whenever it is due.
+    ///
+    /// # Errors
+    /// An error ends the run.
+    fn observe(&mut self, context: &mut Context) -> Result<()>;
+}
+
+/// What an observer sees.
+pub struct Context<'a> {
+    pub(crate) backend: &'a mut dyn Backend,
+    pub(crate) step: u64,
+    pub(crate) time: f64,
+    pub(crate) stage: &'a str,
+    pub(crate) units: UnitSystem,
+    pub(crate) species: &'a [Species],
+    pub(crate) thermo: Option<&'a Thermo>,
+}
+
+impl Context<'_> {
+    /// The step, counted over all stages.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// The simulated time.
+    pub fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// The name of the stage.
+    pub fn stage(&self) -> &str {
+        self.stage
+    }
+
+    /// The unit system.
+    pub fn units(&self) -> UnitSystem {
+        self.units
+    }
+
+    /// The kinds of atoms.
+    pub fn species(&self) -> &[Species] {
+        self.species
+    }
+
+    /// The box.
+    pub fn simbox(&self) -> &SimBox {
+        self.backend.simbox()
+    }
+
+    /// Energies, temperature, pressure, if they were evaluated at this step.
+    pub fn thermo(&self) -> Option<&Thermo> {
+        self.thermo
+    }
+
+    /// The atoms, brought from the device; in storage order, see [`State::id`].
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn state(&mut self) -> Result<&State> {
+        self.backend.state()
+    }
+}

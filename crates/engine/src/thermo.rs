@@ -1,0 +1,176 @@
+//! What is measured of the system as a whole: one list of quantities serves the columns of
+//! `thermo.csv`, the averages and the summary.
+
+use jostle_core::quantity::unit_name;
+use jostle_core::simbox::mean_diagonal;
+use jostle_core::{Backend, Dimension, SymTensor, UnitSystem, Vec3};
+use jostle_potentials::PairTerm;
+
+/// A quantity with its name and unit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Quantity {
+    /// Its name in `thermo.csv` and `summary.json`.
+    pub name: String,
+    /// Its unit; empty in reduced units.
+    pub unit: String,
+}
+
+/// The system as a whole at one step, in user units. Energies are those of all atoms together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Thermo {
+    /// The step, counted over all stages.
+    pub step: u64,
+    /// The simulated time.
+    pub time: f64,
+    /// Kinetic energy over half the degrees of freedom, over k_B.
+    pub temperature: f64,
+    /// Kinetic energy.
+    pub kinetic: f64,
+    /// Potential energy, long-range corrections included.
+    pub potential: f64,
+    /// Potential energy of each force, in the order of the input.
+    pub terms: Vec<f64>,
+    /// Kinetic plus potential energy.
+    pub total: f64,
+    /// What should stay constant: the total energy less the heat drawn from the thermostat.
+    /// `None` for Langevin dynamics and minimisation, which conserve nothing.
+    pub conserved: Option<f64>,
+    /// (2 K + W) / 3 V; `None` in a box that is open along an axis and so has no volume.
+    pub pressure: Option<f64>,
+    /// The pressure tensor, likewise.
+    pub pressure_tensor: Option<SymTensor>,
+    /// Total momentum, mass in user units.
+    pub momentum: Vec3,
+}
+
+/// What turns the sums of a backend into a [`Thermo`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gauge {
+    pub units: UnitSystem,
+    pub degrees_of_freedom: usize,
+    /// See [`crate::thermostat::HeatBath::heat`].
+    pub heat: Option<f64>,
+    pub step: u64,
+    pub time: f64,
+}
+
+impl Gauge {
+    /// Reads the sums of the last evaluation, which must have included energies.
+    pub(crate) fn read(&self, backend: &mut dyn Backend) -> Thermo {
+        let sums = backend.kinetic();
+        let (kinetic, units) = (sums.energy(), self.units);
+        let energies = backend.energies();
+        let potential = energies.potential();
+        let simbox = backend.simbox();
+        let pressure_tensor = simbox.periodic().iter().all(|p| *p).then(|| {
+            let volume = simbox.volume();
+            let pressure = |k: usize| (2.0 * sums.tensor[k] + energies.virial[k]) / volume;
+            std::array::from_fn(|k| units.pressure_to_user(pressure(k)))
+        });
+        let thermal = 0.5 * self.degrees_of_freedom as f64 * units.boltzmann();
+        Thermo {
+            step: self.step,
+            time: self.time,
+            temperature: if thermal > 0.0 { kinetic / thermal } else { 0.0 },
+            kinetic,
+            potential,
+            terms: energies.terms.clone(),
+            total: kinetic + potential,
+            conserved: self.heat.map(|heat| kinetic + potential - heat),
+            pressure: pressure_tensor.as_ref().map(mean_diagonal),
+            pressure_tensor,
+            momentum: sums.momentum.map(|p| units.mass_to_user(p)),
+        }
+    }
+}
+
+/// The quantities of [`Thermo::values`], in the same order.
+pub fn quantities(units: UnitSystem, terms: &[PairTerm]) -> Vec<Quantity> {
+    let energy = unit_name(units, Dimension::ENERGY);
+    let pressure = match units {
+        UnitSystem::Lj => "",
+        UnitSystem::Real => "atm",
+        UnitSystem::Metal | UnitSystem::Nano => "bar",
+        UnitSystem::Nuclear => "MeV/fm^3",
+    };
+    let momentum = unit_name(units, Dimension { length: 1, time: -1, mass: 1, ..Dimension::NUMBER });
+    let mut list = Vec::new();
+    let mut add = |name: String, unit: &str| list.push(Quantity { name, unit: unit.to_string() });
+    add("temperature".into(), &unit_name(units, Dimension::TEMPERATURE));
+    for name in ["kinetic", "potential", "total", "conserved"] {
+        add(name.into(), &energy);
+    }
+    for name in ["pressure", "pxx", "pyy", "pzz", "pxy", "pxz", "pyz"] {
+        add(name.into(), pressure);
+    }
+    for name in ["momentum_x", "momentum_y", "momentum_z"] {
+        add(name.into(), &momentum);
+    }
+    for name in term_names(terms) {
+        add(name, &energy);
+    }
+    list
+}
+
+/// Names for the energies of the forces: the potential's, with a number where there are several
+/// of a kind.
+pub fn term_names(terms: &[PairTerm]) -> Vec<String> {
+    let same = |k: usize, other: &PairTerm| other.kind == terms[k].kind;
+    let mut names = Vec::new();
+    for k in 0..terms.len() {
+        let name = terms[k].kind.name().replace('-', "_");
+        let (before, all) = (&terms[..k], terms.iter().filter(|t| same(k, t)).count());
+        names.push(match all {
+            1 => name,
+            _ => format!("{name}_{}", before.iter().filter(|t| same(k, t)).count() + 1),
+        });
+    }
+    names
+}
+
+impl Thermo {
+    /// The values of [`quantities`]; `None` where a quantity has no meaning.
+    pub fn values(&self) -> impl Iterator<Item = Option<f64>> + '_ {
+        let some = [self.temperature, self.kinetic, self.potential, self.total];
+        let tensor = (0..6).map(|k| self.pressure_tensor.map(|p| p[k]));
+        some.into_iter()
+            .map(Some)
+            .chain([self.conserved, self.pressure])
+            .chain(tensor)
+            .chain(self.momentum.map(Some))
+            .chain(self.terms.iter().map(|e| Some(*e)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jostle_potentials::{PairKind, Truncation};
+
+    #[test]
+    fn every_value_has_its_column() {
+        let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5);
+        let columns = quantities(UnitSystem::Real, &[lj.clone(), lj]);
+        let thermo = Thermo {
+            step: 0,
+            time: 0.0,
+            temperature: 1.0,
+            kinetic: 2.0,
+            potential: 3.0,
+            terms: vec![16.0, 17.0],
+            total: 4.0,
+            conserved: Some(5.0),
+            pressure: Some(6.0),
+            pressure_tensor: Some([7.0, 8.0, 9.0, 10.0, 11.0, 12.0]),
+            momentum: [13.0, 14.0, 15.0],
+        };
+        let values: Vec<f64> = thermo.values().flatten().collect();
+        assert_eq!(values, (1..=17).map(f64::from).collect::<Vec<_>>());
+        let value = |name: &str| values[columns.iter().position(|c| c.name == name).unwrap()];
+        assert_eq!(columns.len(), values.len());
+        assert_eq!([value("conserved"), value("pyz"), value("momentum_z")], [5.0, 12.0, 15.0]);
+        assert_eq!([value("lennard_jones_1"), value("lennard_jones_2")], [16.0, 17.0]);
+        assert_eq!(columns[1].unit, "kcal/mol");
+        assert_eq!(columns[5].unit, "atm");
+    }
+}
