@@ -3,7 +3,7 @@
 
 use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
-use jostle_core::{Backend, Dimension, SymTensor, UnitSystem, Vec3};
+use jostle_core::{Backend, Dimension, Kinetic, SymTensor, UnitSystem, Vec3};
 use jostle_potentials::PairTerm;
 
 /// A quantity with its name and unit.
@@ -48,16 +48,28 @@ pub struct Thermo {
 pub(crate) struct Gauge {
     pub units: UnitSystem,
     pub degrees_of_freedom: usize,
-    /// See [`crate::thermostat::HeatBath::heat`].
-    pub heat: Option<f64>,
+    pub atoms: Atoms,
     pub step: u64,
     pub time: f64,
+}
+
+/// Whether velocities mean anything.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Atoms {
+    /// They do. With the heat drawn from the bath, where it is known; see
+    /// [`crate::thermostat::HeatBath::heat`].
+    Moving { heat: Option<f64> },
+    /// They are a minimiser's own: the atoms count as at rest.
+    AtRest,
 }
 
 impl Gauge {
     /// Reads the sums of the last evaluation, which must have included energies.
     pub(crate) fn read(&self, backend: &mut dyn Backend) -> Thermo {
-        let sums = backend.kinetic();
+        let (sums, heat) = match self.atoms {
+            Atoms::Moving { heat } => (backend.kinetic(), heat),
+            Atoms::AtRest => (Kinetic::default(), None),
+        };
         let (kinetic, units) = (sums.energy(), self.units);
         let energies = backend.energies();
         let potential = energies.potential();
@@ -76,7 +88,7 @@ impl Gauge {
             potential,
             terms: energies.terms.clone(),
             total: kinetic + potential,
-            conserved: self.heat.map(|heat| kinetic + potential - heat),
+            conserved: heat.map(|heat| kinetic + potential - heat),
             pressure: pressure_tensor.as_ref().map(mean_diagonal),
             pressure_tensor,
             momentum: sums.momentum.map(|p| units.mass_to_user(p)),

@@ -1,6 +1,7 @@
 //! Cubic lattices.
 
 use jostle_core::{Error, Result, Vec3};
+use jostle_io::input::Word;
 use jostle_io::input::model::Lattice;
 
 /// Positions of the atoms of one cubic cell, in units of its edge. They keep clear of the faces,
@@ -29,12 +30,7 @@ pub fn cube_of(lattice: Lattice, atoms: usize) -> Result<usize> {
         0 => format!("use {} atoms", holds(1)),
         _ => format!("use {} or {} atoms", holds(below), holds(below + 1)),
     };
-    let name = match lattice {
-        Lattice::Sc => "sc",
-        Lattice::Bcc => "bcc",
-        Lattice::Fcc => "fcc",
-    };
-    Err(Error::input(format!("a cube of {name} cells cannot hold {atoms} atoms"))
+    Err(Error::input(format!("a cube of {} cells cannot hold {atoms} atoms", lattice.name()))
         .hint(format!("{nearest}, or give cells = [nx, ny, nz]")))
 }
 

@@ -2,11 +2,13 @@
 
 pub mod composition;
 mod grid;
+mod input;
 pub mod lattice;
 mod overlap;
 pub mod placement;
 mod velocities;
 
+pub use input::system_from_input;
 pub use overlap::check_atoms;
 pub use velocities::assign_velocities;
 

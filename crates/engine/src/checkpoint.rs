@@ -1,0 +1,327 @@
+//! Checkpoints: everything a run needs to go on as if it had never stopped.
+//!
+//! The file is `magic | version | length | body | crc32`; the body is zstd-compressed and holds a
+//! postcard header and the raw arrays. A damaged file is recognised by its checksum, never read.
+
+use crate::report::StageReport;
+use crate::stage::StageRun;
+use jostle_core::{Error, Result, SimBox, Species, State, System, UnitSystem, Vec3};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+const MAGIC: &[u8; 8] = b"JOSTLECP";
+const VERSION: u32 = 1;
+/// Magic, version, length of the body.
+const FRONT: usize = 8 + 4 + 8;
+/// Positions hardly compress; the quickest level takes what there is to take.
+const COMPRESSION: i32 = 1;
+
+/// Everything a run needs to go on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checkpoint {
+    pub(crate) header: Header,
+    /// The atoms in storage order; forces are not kept, they follow from the positions.
+    pub(crate) state: State,
+    /// See [`jostle_core::Backend::list_positions`].
+    pub(crate) list_positions: Vec<Vec3>,
+}
+
+/// What is not an array.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Header {
+    /// The version of the program that wrote it.
+    pub program: String,
+    pub units: String,
+    pub origin: Vec3,
+    pub lengths: Vec3,
+    pub tilts: Vec3,
+    pub periodic: [bool; 3],
+    /// Name, mass and charge, the mass as [`Species::mass`].
+    pub species: Vec<(String, f64, f64)>,
+    pub atoms: u64,
+    pub skin: f64,
+    pub clock: Clock,
+    /// The stage under way; `None` between stages.
+    pub run: Option<StageRun>,
+    /// The stages that are over.
+    pub reports: Vec<StageReport>,
+    /// The input; `None` for a simulation that a program has put together.
+    pub input: Option<InputText>,
+    /// Lengths in bytes of the files written so far.
+    pub files: Vec<(String, u64)>,
+}
+
+/// Where a run is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Clock {
+    /// The stage, from 0; the number of stages when all are over.
+    pub stage: usize,
+    /// Steps over all stages.
+    pub step: u64,
+    /// Simulated time.
+    pub time: f64,
+}
+
+/// The input a run was started from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct InputText {
+    pub path: PathBuf,
+    pub text: String,
+    /// No stage takes more steps than this.
+    pub most_steps: Option<u64>,
+}
+
+impl Checkpoint {
+    /// Whether a file says that it is a checkpoint.
+    pub fn is_one(path: &Path) -> bool {
+        let mut magic = [0; 8];
+        File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok() && magic == *MAGIC
+    }
+
+    /// Reads a checkpoint.
+    ///
+    /// # Errors
+    /// If it cannot be read, is damaged, or was written by another version of the format.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
+        Self::decode(&bytes).map_err(|e| e.in_file(path))
+    }
+
+    /// The unit system it is in.
+    ///
+    /// # Errors
+    /// If this version does not know it.
+    pub fn units(&self) -> Result<UnitSystem> {
+        let units = UnitSystem::ALL.into_iter().find(|u| u.name() == self.header.units);
+        units.ok_or_else(|| damaged(&format!("there is no unit system '{}'", self.header.units)))
+    }
+
+    /// Steps made so far, over all stages.
+    pub fn step(&self) -> u64 {
+        self.header.clock.step
+    }
+
+    /// The box, the species and the atoms, sorted by id: a system to start from.
+    ///
+    /// # Errors
+    /// If the box makes no sense.
+    pub fn into_system(self) -> Result<System> {
+        let (simbox, species) = (self.simbox()?, self.species());
+        let mut state = self.state;
+        let order: Vec<u32> = state.order().into_iter().map(|place| place as u32).collect();
+        state.permute(&order);
+        Ok(System { simbox, species, state })
+    }
+
+    pub(crate) fn simbox(&self) -> Result<SimBox> {
+        let h = &self.header;
+        SimBox::new(h.origin, h.lengths, h.tilts, h.periodic)
+    }
+
+    pub(crate) fn species(&self) -> Vec<Species> {
+        let species = |(name, mass, charge): &(String, f64, f64)| Species {
+            name: name.clone(),
+            mass: *mass,
+            charge: *charge,
+        };
+        self.header.species.iter().map(species).collect()
+    }
+
+    /// The bytes of the file.
+    pub(crate) fn encode(&self) -> Result<Vec<u8>> {
+        let failed =
+            |e: &dyn std::fmt::Display| Error::simulation(format!("a checkpoint cannot be made: {e}"));
+        let header = postcard::to_stdvec(&self.header).map_err(|e| failed(&e))?;
+        let mut body = zstd::Encoder::new(Vec::new(), COMPRESSION).map_err(|e| failed(&e))?;
+        let mut put = |bytes: &[u8]| body.write_all(bytes).map_err(|e| failed(&e));
+        put(&(header.len() as u64).to_le_bytes())?;
+        put(&header)?;
+        let State { id, species, position, image, velocity, force: _ } = &self.state;
+        put(&bytes_of(id, |x| x.to_le_bytes()))?;
+        put(&bytes_of(species, |x| x.to_le_bytes()))?;
+        put(&bytes_of(image.as_flattened(), |x| x.to_le_bytes()))?;
+        for vectors in [position, velocity, &self.list_positions] {
+            put(&bytes_of(vectors.as_flattened(), |x| x.to_le_bytes()))?;
+        }
+        let body = body.finish().map_err(|e| failed(&e))?;
+        let mut file = Vec::with_capacity(FRONT + body.len() + 4);
+        file.extend(MAGIC);
+        file.extend(VERSION.to_le_bytes());
+        file.extend((body.len() as u64).to_le_bytes());
+        file.extend(body);
+        file.extend(crc32fast::hash(&file).to_le_bytes());
+        Ok(file)
+    }
+
+    fn decode(file: &[u8]) -> Result<Self> {
+        let Some((front, rest)) = file.split_first_chunk::<FRONT>() else {
+            return Err(damaged("it is too short"));
+        };
+        if &front[..8] != MAGIC {
+            return Err(Error::input("this is not a Jostle checkpoint"));
+        }
+        let version = Bytes(&front[8..]).word()?;
+        if version != VERSION {
+            return Err(Error::input(format!(
+                "the checkpoint has format version {version}; this program reads {VERSION}"
+            ))
+            .hint("read it with the version of Jostle that wrote it"));
+        }
+        let length = Bytes(&front[12..]).long()?;
+        let Some((body, sum)) = rest.split_last_chunk::<4>().filter(|(b, _)| b.len() as u64 == length) else {
+            return Err(damaged("it is cut short"));
+        };
+        if crc32fast::hash(&file[..file.len() - 4]) != u32::from_le_bytes(*sum) {
+            return Err(damaged("its checksum is wrong"));
+        }
+        let content = zstd::decode_all(body).map_err(|e| damaged(&e.to_string()))?;
+        Self::from_content(Bytes(&content))
+    }
+
+    fn from_content(mut bytes: Bytes) -> Result<Self> {
+        let length = bytes.long()?;
+        let header = bytes.take(usize::try_from(length).unwrap_or(usize::MAX))?;
+        let header: Header = postcard::from_bytes(header).map_err(|e| damaged(&e.to_string()))?;
+        let n = usize::try_from(header.atoms).map_err(|_| damaged("it has too many atoms"))?;
+        let id = bytes.array(n, u32::from_le_bytes)?;
+        let species = bytes.array(n, u16::from_le_bytes)?;
+        let image = bytes.vectors(n, i32::from_le_bytes)?;
+        let position = bytes.vectors(n, f64::from_le_bytes)?;
+        let velocity = bytes.vectors(n, f64::from_le_bytes)?;
+        let list_positions = bytes.vectors(n, f64::from_le_bytes)?;
+        let mut seen = vec![false; n];
+        for &id in &id {
+            match seen.get_mut(id as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Err(damaged(&format!("atom {id} is missing or there twice"))),
+            }
+        }
+        if species.iter().any(|s| usize::from(*s) >= header.species.len()) {
+            return Err(damaged("an atom has an unknown species"));
+        }
+        let force = vec![[0.0; 3]; n];
+        let state = State { id, species, position, image, velocity, force };
+        Ok(Checkpoint { header, state, list_positions })
+    }
+}
+
+fn damaged(why: &str) -> Error {
+    Error::input(format!("the checkpoint is damaged: {why}"))
+}
+
+fn bytes_of<T: Copy, const N: usize>(values: &[T], to_bytes: impl Fn(T) -> [u8; N]) -> Vec<u8> {
+    values.iter().flat_map(|x| to_bytes(*x)).collect()
+}
+
+/// What is left to read.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take(&mut self, n: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(n).ok_or_else(|| damaged("an array is cut short"))?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<T, const N: usize>(&mut self, n: usize, from_bytes: impl Fn([u8; N]) -> T) -> Result<Vec<T>> {
+        let (chunks, _) = self.take(n.saturating_mul(N))?.as_chunks::<N>();
+        Ok(chunks.iter().map(|c| from_bytes(*c)).collect())
+    }
+
+    fn vectors<T: Copy, const N: usize>(
+        &mut self,
+        n: usize,
+        from_bytes: impl Fn([u8; N]) -> T,
+    ) -> Result<Vec<[T; 3]>> {
+        let flat = self.array(n.saturating_mul(3), from_bytes)?;
+        Ok(flat.as_chunks::<3>().0.to_vec())
+    }
+
+    fn word(&mut self) -> Result<u32> {
+        Ok(self.array(1, u32::from_le_bytes)?[0])
+    }
+
+    fn long(&mut self) -> Result<u64> {
+        Ok(self.array(1, u64::from_le_bytes)?[0])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Checkpoint {
+        let mut state = State::default();
+        for k in 0..5 {
+            state.push(k % 2, [0.1 * f64::from(k), 2.0, 3.0]);
+            state.velocity[k as usize] = [f64::from(k), -1.0, 1e-300];
+            state.image[k as usize] = [i32::from(k), -7, 0];
+        }
+        state.permute(&[3, 1, 4, 0, 2]);
+        let header = Header {
+            program: "0".into(),
+            units: "metal".into(),
+            origin: [0.0; 3],
+            lengths: [4.0; 3],
+            tilts: [0.0; 3],
+            periodic: [true; 3],
+            species: vec![("A".into(), 1.5, 0.0), ("B".into(), 2.5, -1.0)],
+            atoms: 5,
+            skin: 0.3,
+            clock: Clock { stage: 1, step: 7, time: 0.7 },
+            run: None,
+            reports: Vec::new(),
+            input: Some(InputText { path: "a.toml".into(), text: "units".into(), most_steps: None }),
+            files: vec![("thermo.csv".into(), 120)],
+        };
+        let list_positions = state.position.clone();
+        Checkpoint { header, state, list_positions }
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let written = example();
+        let read = Checkpoint::decode(&written.encode().unwrap()).unwrap();
+        assert_eq!(read, written);
+        let system = read.into_system().unwrap();
+        assert_eq!(system.state.id, [0, 1, 2, 3, 4]);
+        assert_eq!(system.state.velocity[3][0], 3.0);
+        assert_eq!(system.species[1].mass, 2.5);
+    }
+
+    #[test]
+    fn every_flipped_byte_is_noticed() {
+        let good = example().encode().unwrap();
+        for k in 0..good.len() {
+            let mut bad = good.clone();
+            bad[k] ^= 0x10;
+            assert!(Checkpoint::decode(&bad).is_err(), "byte {k}");
+        }
+    }
+
+    #[test]
+    fn every_truncation_is_noticed() {
+        let good = example().encode().unwrap();
+        for k in 0..good.len() {
+            assert!(Checkpoint::decode(&good[..k]).is_err(), "{k} bytes");
+        }
+        assert!(Checkpoint::decode(&[&good[..], &[0]].concat()).is_err());
+    }
+
+    /// A file whose checksum is right but whose content is not.
+    #[test]
+    fn inconsistent_contents_are_refused() {
+        let refused = |spoil: fn(&mut Checkpoint)| {
+            let mut checkpoint = example();
+            spoil(&mut checkpoint);
+            Checkpoint::decode(&checkpoint.encode().unwrap()).is_err()
+        };
+        assert!(refused(|c| c.state.id[0] = 99));
+        assert!(refused(|c| c.state.id[0] = c.state.id[1]));
+        assert!(refused(|c| c.state.species[0] = 2));
+        assert!(refused(|c| c.header.atoms = 6));
+        assert!(refused(|c| c.header.atoms = u64::MAX));
+    }
+}

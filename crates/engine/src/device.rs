@@ -1,0 +1,21 @@
+//! Where a simulation is computed.
+
+use jostle_core::{Backend, Result, Settings, System};
+use jostle_cpu::Cpu;
+use jostle_io::input::model::DeviceInput;
+use jostle_potentials::PairTerm;
+
+/// Puts a system on a device.
+///
+/// # Errors
+/// If the device is missing, or the system and the forces do not fit together.
+pub fn open(
+    device: DeviceInput,
+    system: System,
+    terms: Vec<PairTerm>,
+    settings: Settings,
+) -> Result<Box<dyn Backend>> {
+    match device {
+        DeviceInput::Auto | DeviceInput::Cpu => Ok(Box::new(Cpu::new(system, terms, settings)?)),
+    }
+}

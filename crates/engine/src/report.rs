@@ -1,0 +1,119 @@
+//! What a stage amounted to.
+
+use crate::averages::{Estimate, Slope};
+use jostle_core::UnitSystem;
+use jostle_core::backend::Timings;
+use serde::{Deserialize, Serialize};
+
+/// What a stage amounted to; `summary.json` is made of these.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StageReport {
+    /// Its name.
+    pub name: String,
+    /// Steps, or iterations, made.
+    pub steps: u64,
+    /// Simulated time, in the unit of time.
+    pub simulated: f64,
+    /// What the temperature was counted with.
+    pub degrees_of_freedom: usize,
+    /// Averages over the rows of `thermo.csv`.
+    pub averages: Vec<Average>,
+    /// How fast the conserved quantity drifted.
+    pub drift: Option<Drift>,
+    /// How a minimisation ended.
+    pub minimum: Option<Minimum>,
+    /// How fast it went.
+    pub speed: Speed,
+    /// Where the time went.
+    pub time: TimeSpent,
+}
+
+/// The average of one quantity.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Average {
+    /// The quantity, see [`crate::thermo::quantities`].
+    pub quantity: String,
+    /// Its unit.
+    pub unit: String,
+    /// Mean and error; `None` if there were not enough rows for an error.
+    pub estimate: Option<Estimate>,
+}
+
+/// The drift of the conserved quantity.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Drift {
+    /// In energy per unit of time, all atoms together.
+    pub per_time: Slope,
+    /// Over the whole stage, relative to the mean kinetic energy.
+    pub of_kinetic: f64,
+    /// In k_B T per nanosecond and degree of freedom, where units have seconds.
+    pub kt_per_ns_per_dof: Option<f64>,
+}
+
+/// How a minimisation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Minimum {
+    /// Whether the tolerance was reached.
+    pub outcome: Convergence,
+    /// The largest force on an atom.
+    pub largest_force: f64,
+    /// The potential energy.
+    pub potential: f64,
+}
+
+/// Whether a minimisation reached its tolerance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Convergence {
+    /// It did.
+    Converged,
+    /// It ran out of steps before.
+    Unconverged,
+}
+
+/// How fast a stage went.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Speed {
+    /// Steps per second of wall time.
+    pub steps_per_second: f64,
+    /// Simulated nanoseconds per day, where units have seconds.
+    pub ns_per_day: Option<f64>,
+    /// Million atom-steps per second.
+    pub million_atom_steps_per_second: f64,
+}
+
+impl Speed {
+    /// The speed of `steps` steps in `seconds`.
+    pub fn of(steps: u64, seconds: f64, atoms: usize, timestep: f64, units: UnitSystem) -> Self {
+        let steps_per_second = if seconds > 0.0 { steps as f64 / seconds } else { 0.0 };
+        Speed {
+            steps_per_second,
+            ns_per_day: units.nanoseconds().map(|ns| steps_per_second * timestep * ns * 86_400.0),
+            million_atom_steps_per_second: 1e-6 * steps_per_second * atoms as f64,
+        }
+    }
+}
+
+/// Where the wall time of a stage went, in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeSpent {
+    /// All of it.
+    pub total: f64,
+    /// Pair forces.
+    pub pair: f64,
+    /// Neighbour lists.
+    pub neighbors: f64,
+    /// Moving atoms, sums over velocities.
+    pub integrate: f64,
+    /// Measuring and writing.
+    pub output: f64,
+}
+
+impl TimeSpent {
+    /// Adds what a device spent between two readings of its clock.
+    pub(crate) fn add(&mut self, before: &Timings, after: &Timings) {
+        self.pair += after.pair - before.pair;
+        self.neighbors += after.neighbors - before.neighbors;
+        self.integrate += after.integrate - before.integrate;
+    }
+}

@@ -1,0 +1,63 @@
+//! One configuration: its energies and forces.
+
+use crate::device;
+use crate::freedom::{Momentum, degrees_of_freedom};
+use crate::thermo::{Atoms, Gauge, Thermo, term_names};
+use jostle_core::{Evaluate, Result, Settings, SymTensor, System, UnitSystem, Vec3};
+use jostle_io::input::model::DeviceInput;
+use jostle_potentials::PairTerm;
+
+/// Energies and forces of one configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SinglePoint {
+    /// Energies, temperature, pressure.
+    pub thermo: Thermo,
+    /// The names of `thermo.terms`.
+    pub term_names: Vec<String>,
+    /// Virial tensor, an energy; see [`jostle_core::Energies::virial`].
+    pub virial: SymTensor,
+    /// The force on every atom, in the order of ids.
+    pub forces: Vec<Vec3>,
+    /// What computed it.
+    pub device: String,
+}
+
+/// Computes energies and forces of a system as it is.
+///
+/// ```
+/// use jostle_core::{Settings, SimBox, Species, System, UnitSystem};
+/// use jostle_engine::{model::DeviceInput, single_point};
+/// use jostle_potentials::{PairKind, PairTerm, Truncation};
+/// let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
+/// let mut system = System::new(SimBox::orthorhombic([10.0; 3])?, vec![argon]);
+/// system.state.push(0, [1.0, 1.0, 1.0]);
+/// system.state.push(0, [1.0, 1.0, 1.0 + 2f64.powf(1.0 / 6.0)]);
+/// let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5);
+/// let point = single_point(UnitSystem::Lj, system, vec![lj], DeviceInput::Cpu, Settings::default())?;
+/// assert!((point.thermo.potential + 1.0).abs() < 1e-5); // the well, one epsilon deep
+/// # Ok::<(), jostle_core::Error>(())
+/// ```
+///
+/// # Errors
+/// If the system and the forces do not fit together, or a force is not finite.
+pub fn single_point(
+    units: UnitSystem,
+    system: System,
+    terms: Vec<PairTerm>,
+    device: DeviceInput,
+    settings: Settings,
+) -> Result<SinglePoint> {
+    let term_names = term_names(&terms);
+    let mut backend = device::open(device, system, terms, settings)?;
+    backend.update_neighbors()?;
+    backend.compute_forces(Evaluate::ForcesAndEnergies)?;
+    let degrees_of_freedom = degrees_of_freedom(backend.n_atoms(), Momentum::Conserved);
+    let atoms = Atoms::Moving { heat: Some(0.0) };
+    let gauge = Gauge { units, degrees_of_freedom, atoms, step: 0, time: 0.0 };
+    let thermo = gauge.read(&mut *backend);
+    let virial = backend.energies().virial;
+    let device = backend.describe();
+    let state = backend.state()?;
+    let forces = state.order().into_iter().map(|place| state.force[place]).collect();
+    Ok(SinglePoint { thermo, term_names, virial, forces, device })
+}

@@ -1,0 +1,217 @@
+//! A stage under way.
+
+use crate::averages::{BlockAverage, Trend};
+use crate::freedom::{Momentum, degrees_of_freedom};
+use crate::minimize::Fire;
+use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TimeSpent};
+use crate::step::{Tick, step};
+use crate::thermo::{Atoms, Quantity, Thermo};
+use crate::thermostat::{HeatBath, momentum};
+use jostle_core::{Backend, Error, Evaluate, Result, UnitSystem, Vec3};
+use jostle_io::input::model::{Action, StageInput};
+use serde::{Deserialize, Serialize};
+
+/// All that has to be remembered from one step of a stage to the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StageRun {
+    /// Steps done.
+    pub stage_step: u64,
+    /// The simulated time at which it began.
+    pub start_time: f64,
+    /// What temperatures are counted with.
+    pub degrees_of_freedom: usize,
+    /// Where the time went.
+    pub time: TimeSpent,
+    motion: Motion,
+    averages: Vec<BlockAverage>,
+    conserved: Trend,
+}
+
+/// How the atoms move.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+enum Motion {
+    Dynamics(HeatBath),
+    /// With the velocities, by id, that the atoms get back at the end.
+    Minimization(Fire, Vec<Vec3>),
+}
+
+/// The part of the shortest cut-off that an atom may move in one iteration of a minimisation:
+/// a tenth of sigma for a cut-off of 2.5 sigma.
+const LONGEST_MOVE: f64 = 0.04;
+
+impl StageRun {
+    /// Begins a stage: brings the centre of mass to rest where its motion is conserved, and sets
+    /// up the thermostat or the minimiser. `total_mass` is that of all atoms.
+    pub(crate) fn begin(
+        stage: &StageInput,
+        backend: &mut dyn Backend,
+        units: UnitSystem,
+        start_time: f64,
+        total_mass: f64,
+        shortest_cutoff: f64,
+    ) -> Result<Self> {
+        let atoms = backend.n_atoms();
+        let (motion, degrees_of_freedom) = match &stage.action {
+            Action::Dynamics { timestep, thermostat, .. } => {
+                let momentum = momentum(thermostat.as_ref());
+                if momentum == Momentum::Conserved && atoms > 1 {
+                    let velocity = backend.kinetic().momentum.map(|p| p / total_mass);
+                    backend.shift_velocities(velocity.map(|v| -v));
+                }
+                let freedom = degrees_of_freedom(atoms, momentum);
+                let bath = HeatBath::new(thermostat.as_ref(), units.boltzmann(), freedom, *timestep);
+                if bath.scales_velocities() && backend.kinetic().energy() == 0.0 {
+                    return Err(Error::input(
+                        "the atoms are at rest, and this thermostat can only scale velocities",
+                    )
+                    .hint("give [system] a temperature"));
+                }
+                (Motion::Dynamics(bath), freedom)
+            }
+            Action::Minimize { timestep, .. } => {
+                let state = backend.state()?;
+                let mut velocities = vec![[0.0; 3]; atoms];
+                for (id, v) in state.id.iter().zip(&state.velocity) {
+                    velocities[*id as usize] = *v;
+                }
+                backend.scale_velocities(0.0);
+                let fire = Fire::new(*timestep, LONGEST_MOVE * shortest_cutoff);
+                (Motion::Minimization(fire, velocities), degrees_of_freedom(atoms, Momentum::Conserved))
+            }
+        };
+        Ok(StageRun {
+            stage_step: 0,
+            start_time,
+            degrees_of_freedom,
+            time: TimeSpent::default(),
+            motion,
+            averages: Vec::new(),
+            conserved: Trend::default(),
+        })
+    }
+
+    /// Whether the stage is over.
+    pub(crate) fn is_over(&self, stage: &StageInput, backend: &mut dyn Backend) -> bool {
+        match stage.action {
+            Action::Dynamics { steps, .. } => self.stage_step >= steps,
+            Action::Minimize { steps, force_tolerance, .. } => {
+                self.stage_step >= steps || backend.descent().largest_force <= force_tolerance
+            }
+        }
+    }
+
+    /// Makes one step.
+    pub(crate) fn advance(
+        &mut self,
+        backend: &mut dyn Backend,
+        tick: &Tick,
+        evaluate: Evaluate,
+    ) -> Result<()> {
+        match &mut self.motion {
+            Motion::Dynamics(bath) => step(backend, bath, tick, evaluate)?,
+            Motion::Minimization(fire, _) => fire.iterate(backend, evaluate)?,
+        }
+        self.stage_step = tick.stage_step;
+        Ok(())
+    }
+
+    /// The simulated time after so many steps of it.
+    pub(crate) fn time_at(&self, stage: &StageInput, stage_step: u64) -> f64 {
+        match stage.action {
+            Action::Dynamics { timestep, .. } => self.start_time + stage_step as f64 * timestep,
+            Action::Minimize { .. } => self.start_time,
+        }
+    }
+
+    /// Whether velocities mean anything, and the heat drawn so far.
+    pub(crate) fn atoms(&self) -> Atoms {
+        match &self.motion {
+            Motion::Dynamics(bath) => Atoms::Moving { heat: bath.heat() },
+            Motion::Minimization(..) => Atoms::AtRest,
+        }
+    }
+
+    /// Takes a measurement into the averages.
+    pub(crate) fn record(&mut self, thermo: &Thermo) {
+        if matches!(self.motion, Motion::Minimization(..)) {
+            return;
+        }
+        for (k, value) in thermo.values().enumerate() {
+            if k == self.averages.len() {
+                self.averages.push(BlockAverage::default());
+            }
+            if let Some(value) = value {
+                self.averages[k].add(value);
+            }
+        }
+        if let Some(conserved) = thermo.conserved {
+            self.conserved.add(thermo.time - self.start_time, conserved);
+        }
+    }
+
+    /// Ends the stage; atoms that were minimised get their velocities back.
+    pub(crate) fn end(&self, backend: &mut dyn Backend) -> Result<()> {
+        let Motion::Minimization(_, velocities) = &self.motion else { return Ok(()) };
+        let mut state = backend.state()?.clone();
+        for (id, v) in state.id.iter().zip(&mut state.velocity) {
+            *v = velocities[*id as usize];
+        }
+        backend.set_state(state)?;
+        backend.update_neighbors()
+    }
+
+    /// What the stage has amounted to so far.
+    pub(crate) fn report(
+        &self,
+        stage: &StageInput,
+        backend: &mut dyn Backend,
+        quantities: &[Quantity],
+        units: UnitSystem,
+    ) -> Result<StageReport> {
+        let averages: Vec<Average> = quantities
+            .iter()
+            .zip(&self.averages)
+            .map(|(q, average)| Average {
+                quantity: q.name.clone(),
+                unit: q.unit.clone(),
+                estimate: average.estimate(),
+            })
+            .collect();
+        let simulated = self.time_at(stage, self.stage_step) - self.start_time;
+        let (timestep, minimum) = match stage.action {
+            Action::Dynamics { timestep, .. } => (timestep, None),
+            Action::Minimize { force_tolerance, .. } => {
+                backend.compute_forces(Evaluate::ForcesAndEnergies)?;
+                let largest_force = backend.descent().largest_force;
+                let outcome = match largest_force <= force_tolerance {
+                    true => Convergence::Converged,
+                    false => Convergence::Unconverged,
+                };
+                (0.0, Some(Minimum { outcome, largest_force, potential: backend.energies().potential() }))
+            }
+        };
+        Ok(StageReport {
+            name: stage.name.clone(),
+            steps: self.stage_step,
+            simulated,
+            degrees_of_freedom: self.degrees_of_freedom,
+            drift: self.drift(simulated, &averages, units),
+            averages,
+            minimum,
+            speed: Speed::of(self.stage_step, self.time.total, backend.n_atoms(), timestep, units),
+            time: self.time,
+        })
+    }
+
+    fn drift(&self, simulated: f64, averages: &[Average], units: UnitSystem) -> Option<Drift> {
+        let per_time = self.conserved.slope()?;
+        let kinetic = averages.iter().find(|a| a.quantity == "kinetic")?.estimate?.mean;
+        let thermal_energy = 2.0 * kinetic / self.degrees_of_freedom as f64;
+        let per_freedom = per_time.slope / thermal_energy / self.degrees_of_freedom as f64;
+        Some(Drift {
+            per_time,
+            of_kinetic: per_time.slope * simulated / kinetic,
+            kt_per_ns_per_dof: units.nanoseconds().map(|ns| per_freedom / ns),
+        })
+    }
+}

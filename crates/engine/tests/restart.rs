@@ -1,0 +1,92 @@
+//! A run that was interrupted and resumed equals one that was not, bit for bit.
+
+use jostle_engine::{Existing, Outcome, Overrides, Simulation};
+use jostle_io::Input;
+use std::cell::Cell;
+use std::fs;
+use std::path::Path;
+
+fn input(stages: &str) -> Input {
+    let text = format!(
+        r#"
+title = "restart"
+units = "lj"
+[system]
+lattice = "fcc"
+atoms = 108
+density = 0.8
+temperature = 1.2
+seed = 5
+[species.A]
+mass = 1
+[[force]]
+kind = "lennard-jones"
+cutoff = 2.2
+pairs."A-A" = {{ epsilon = 1, sigma = 1 }}
+{stages}
+[run]
+threads = 1
+reproducible = true
+"#
+    );
+    Input::parse(Path::new("restart.toml"), &text).unwrap()
+}
+
+/// Runs with an interruption after every `interval` steps.
+fn run(input: &Input, folder: &Path, interval: Option<u64>) -> Simulation {
+    let mut simulation = Simulation::from_input(input, &Overrides::default()).unwrap();
+    simulation.write_to(folder, Existing::Refuse).unwrap();
+    loop {
+        let asked = Cell::new(0);
+        let stop = || {
+            asked.set(asked.get() + 1);
+            interval.is_some_and(|n| asked.get() >= n)
+        };
+        match simulation.run_with(&mut (), &stop).unwrap() {
+            Outcome::Finished => return simulation,
+            Outcome::Interrupted => {
+                drop(simulation);
+                simulation = Simulation::resume(folder, &Overrides::default()).unwrap();
+            }
+        }
+    }
+}
+
+fn check(stages: &str) {
+    let input = input(stages);
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
+    let mut a = run(&input, &whole, None);
+    let mut b = run(&input, &pieces, Some(23));
+    assert_eq!(a.unwrapped_positions().unwrap(), b.unwrapped_positions().unwrap());
+    assert_eq!(a.velocities().unwrap(), b.velocities().unwrap());
+    assert_eq!(a.step(), b.step());
+    let rows = |folder: &Path| fs::read_to_string(folder.join("thermo.csv")).unwrap();
+    assert!(rows(&whole).lines().count() > 10, "{}", rows(&whole));
+    assert_eq!(rows(&whole), rows(&pieces));
+    for (a, b) in a.reports().iter().zip(b.reports()) {
+        assert_eq!(a.averages, b.averages);
+        assert_eq!(a.drift, b.drift);
+    }
+}
+
+fn stage(name: &str, more: &str) -> String {
+    format!("[[stage]]\nname = \"{name}\"\nsteps = 60\ntimestep = 0.005\nthermo = {{ every = 5 }}\n{more}\n")
+}
+
+#[test]
+fn constant_energy() {
+    check(&stage("nve", ""));
+}
+
+#[test]
+fn every_thermostat() {
+    for thermostat in [
+        "{ kind = \"rescale\", temperature = 1.0, every = 10 }",
+        "{ kind = \"langevin\", temperature = 1.0, friction = 1.0 }",
+        "{ kind = \"nose-hoover\", temperature = 1.0, period = 0.5 }",
+        "{ kind = \"bussi\", temperature = 1.0, period = 0.5 }",
+    ] {
+        check(&stage("nvt", &format!("thermostat = {thermostat}")));
+    }
+}
