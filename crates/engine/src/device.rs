@@ -1,7 +1,6 @@
 //! Where a simulation is computed.
 
 use jostle_core::{Backend, Result, Settings, System};
-use jostle_cpu::Cpu;
 use jostle_io::input::model::DeviceInput;
 use jostle_potentials::PairTerm;
 
@@ -16,6 +15,6 @@ pub fn open(
     settings: Settings,
 ) -> Result<Box<dyn Backend>> {
     match device {
-        DeviceInput::Auto | DeviceInput::Cpu => Ok(Box::new(Cpu::new(system, terms, settings)?)),
+        DeviceInput::Auto | DeviceInput::Cpu => jostle_cpu::open(system, terms, settings),
     }
 }

@@ -374,9 +374,8 @@ impl Simulation {
 
     /// What a step has to evaluate: energies only where somebody looks at them.
     fn evaluate_at(&self, stage: &StageInput, stage_step: u64) -> Evaluate {
-        let looks =
-            |o: &Box<dyn Observer>| due(o.every(), stage_step) && o.wants() == Evaluate::ForcesAndEnergies;
-        if due(stage.thermo_every, stage_step) || self.observers.iter().any(looks) {
+        let looks = |o: &dyn Observer| due(o.every(), stage_step) && o.wants() == Evaluate::ForcesAndEnergies;
+        if due(stage.thermo_every, stage_step) || self.observers.iter().any(|o| looks(&**o)) {
             return Evaluate::ForcesAndEnergies;
         }
         Evaluate::Forces

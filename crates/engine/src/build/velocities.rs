@@ -35,8 +35,8 @@ fn rest_center_of_mass(system: &mut System) {
     for place in 0..system.state.len() {
         let m = system.mass(place);
         total_mass += m;
-        for k in 0..3 {
-            momentum[k] += m * system.state.velocity[place][k];
+        for (p, v) in momentum.iter_mut().zip(system.state.velocity[place]) {
+            *p += m * v;
         }
     }
     let velocity: Vec3 = momentum.map(|p| p / total_mass);

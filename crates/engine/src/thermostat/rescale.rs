@@ -26,7 +26,7 @@ impl Rescale {
     }
 
     pub(super) fn after(&mut self, backend: &mut dyn Backend, tick: &Tick) {
-        if tick.stage_step % self.every == 0 {
+        if tick.stage_step.is_multiple_of(self.every) {
             let before = backend.kinetic().energy();
             let factor = scale_to(self.target.kinetic_energy(), before);
             backend.scale_velocities(factor);
