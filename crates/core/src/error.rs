@@ -62,6 +62,11 @@ impl Error {
         Self::new(ErrorKind::File, message).in_file(path)
     }
 
+    /// An error at a line (counted from 1) of a data file.
+    pub fn file_line(path: &Path, line: usize, message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::File, message).at_line(path, line)
+    }
+
     /// A failed operating-system call on a file, e.g. `Error::io("write", path, &e)`.
     pub fn io(action: &str, path: &Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind::*;

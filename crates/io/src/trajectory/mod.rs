@@ -11,6 +11,8 @@ mod dcd;
 mod xtc;
 mod xyz;
 
+pub(crate) use xyz::write_xyz_frame;
+
 use crate::input::model::TrajectoryFormat;
 use jostle_core::quantity::parse_quantity;
 use jostle_core::{Dimension, Error, Result, SimBox, UnitSystem, Vec3};

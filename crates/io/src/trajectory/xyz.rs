@@ -14,12 +14,13 @@ impl Format for Xyz {
     }
 
     fn frame(&self, subject: &Subject, frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
-        write_frame(subject, frame, out)
+        write_xyz_frame(subject, frame, out)
             .map_err(|e| jostle_core::Error::simulation(format!("a frame cannot be written as text: {e}")))
     }
 }
 
-fn write_frame(subject: &Subject, frame: &Frame, out: &mut Vec<u8>) -> std::io::Result<()> {
+/// Writes one frame.
+pub(crate) fn write_xyz_frame(subject: &Subject, frame: &Frame, out: &mut dyn Write) -> std::io::Result<()> {
     let numbers = |v: &[f64]| v.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
     let pbc = frame.simbox.periodic().map(|p| if p { "T" } else { "F" }).join(" ");
     writeln!(out, "{}", frame.positions.len())?;

@@ -1,0 +1,551 @@
+//! LAMMPS data files, as `read_data` takes and `write_data` makes them
+//! (<https://docs.lammps.org/read_data.html>): atom styles atomic, charge, bond, angle, molecular
+//! and full, without bonds. Force-field coefficients in the file are passed over: the forces are
+//! those of the input.
+
+use super::lines::Lines;
+use super::{FileSpecies, Reading, Structure, wrap};
+use jostle_core::quantity::nearest;
+use jostle_core::{Error, Result, SimBox, State, System, UnitSystem, Vec3};
+use std::collections::HashMap;
+use std::io::Write;
+
+/// Which columns an atom has between its id and its coordinates.
+#[derive(Clone, Copy)]
+struct Style {
+    name: &'static str,
+    columns: &'static [Column],
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Column {
+    Molecule,
+    Type,
+    Charge,
+}
+
+const STYLES: &[Style] = &[
+    Style { name: "atomic", columns: &[Column::Type] },
+    Style { name: "charge", columns: &[Column::Type, Column::Charge] },
+    Style { name: "bond", columns: &[Column::Molecule, Column::Type] },
+    Style { name: "angle", columns: &[Column::Molecule, Column::Type] },
+    Style { name: "molecular", columns: &[Column::Molecule, Column::Type] },
+    Style { name: "full", columns: &[Column::Molecule, Column::Type, Column::Charge] },
+];
+
+/// Sections that only other programs' forces need: lines that begin with numbers.
+const PASSED_OVER: &[&str] = &[
+    "Pair Coeffs",
+    "PairIJ Coeffs",
+    "Bond Coeffs",
+    "Angle Coeffs",
+    "Dihedral Coeffs",
+    "Improper Coeffs",
+    "BondBond Coeffs",
+    "BondAngle Coeffs",
+    "MiddleBondTorsion Coeffs",
+    "EndBondTorsion Coeffs",
+    "AngleTorsion Coeffs",
+    "AngleAngleTorsion Coeffs",
+    "BondBond13 Coeffs",
+    "AngleAngle Coeffs",
+    "Bond Type Labels",
+    "Angle Type Labels",
+    "Dihedral Type Labels",
+    "Improper Type Labels",
+];
+
+const READ: &[&str] = &["Masses", "Atoms", "Velocities", "Atom Type Labels"];
+
+pub(super) fn read<'a>(lines: Lines<'a>, reading: Reading<'a>) -> Result<Structure> {
+    let mut file = File { lines, reading, header: Header::default(), masses: Vec::new(), labels: Vec::new() };
+    let first_section = file.header()?;
+    file.read(first_section)
+}
+
+/// What the lines before the first section say.
+#[derive(Default)]
+struct Header {
+    atoms: Option<u64>,
+    types: Option<u64>,
+    bounds: [Option<[f64; 2]>; 3],
+    tilts: Vec3,
+}
+
+struct File<'a> {
+    lines: Lines<'a>,
+    reading: Reading<'a>,
+    header: Header,
+    /// By type, from 0.
+    masses: Vec<Option<f64>>,
+    /// By type, from 0: from the section of labels, or from comments behind masses.
+    labels: Vec<Option<String>>,
+}
+
+/// An atom as it stands in the file, and where.
+struct Atom {
+    id: u64,
+    kind: usize,
+    charge: Option<f64>,
+    position: Vec3,
+    image: [i32; 3],
+    lines_at: usize,
+}
+
+/// The part of a line before its comment, and the comment.
+fn split_comment(line: &str) -> (&str, Option<&str>) {
+    match line.split_once('#') {
+        Some((body, comment)) => (body.trim(), Some(comment.trim())),
+        None => (line.trim(), None),
+    }
+}
+
+impl<'a> File<'a> {
+    /// Reads up to the first section; gives its line.
+    fn header(&mut self) -> Result<&'a str> {
+        let title = self.lines.next().unwrap_or("");
+        self.check_units(title)?;
+        loop {
+            let Some(line) = self.lines.next() else {
+                return Err(self
+                    .lines
+                    .error("the file ends before any section")
+                    .hint("there is no Atoms section"));
+            };
+            let (body, _) = split_comment(line);
+            if body.starts_with(|c: char| c.is_alphabetic()) {
+                self.check_header()?;
+                return Ok(line);
+            }
+            if !body.is_empty() {
+                self.header_line(body)?;
+            }
+        }
+    }
+
+    /// `write_data` names the units in the title.
+    fn check_units(&self, title: &str) -> Result<()> {
+        let Some((_, units)) = title.split_once("units = ") else { return Ok(()) };
+        let units = units.split([',', ' ']).next().unwrap_or("").trim();
+        let ours = self.reading.units.name();
+        // LAMMPS' nano units (attogram, ns) are not ours.
+        if units == ours && units != "nano" {
+            return Ok(());
+        }
+        Err(self
+            .lines
+            .error(format!("the file is in LAMMPS units \"{units}\", but the input in units = \"{ours}\""))
+            .hint("choose the same units in the input; if the title is wrong, change it"))
+    }
+
+    fn header_line(&mut self, body: &str) -> Result<()> {
+        let words: Vec<&str> = body.split_whitespace().collect();
+        let numbers = words.iter().take_while(|w| w.starts_with(|c: char| !c.is_alphabetic())).count();
+        let (numbers, keyword) = (&words[..numbers], words[numbers..].join(" "));
+        let lines = &self.lines;
+        let count = || lines.parse::<u64>(numbers.first().copied(), &format!("the number of {keyword}"));
+        match keyword.as_str() {
+            "atoms" => self.header.atoms = Some(count()?),
+            "atom types" => self.header.types = Some(count()?),
+            "xlo xhi" | "ylo yhi" | "zlo zhi" => {
+                let axis = usize::from(keyword.as_bytes()[0] - b'x');
+                let low = lines.number(numbers.first().copied(), &keyword[..3])?;
+                let high = lines.number(numbers.get(1).copied(), &keyword[4..])?;
+                if high <= low {
+                    return Err(lines.error(format!(
+                        "the box has {} = {high}, not above {} = {low}",
+                        &keyword[4..],
+                        &keyword[..3]
+                    )));
+                }
+                self.header.bounds[axis] = Some([low, high]);
+            }
+            "xy xz yz" => {
+                self.header.tilts = lines.vector(&mut numbers.iter().copied(), ["xy", "xz", "yz"])?;
+            }
+            "avec" | "bvec" | "cvec" | "abc origin" => {
+                return Err(lines
+                    .error("the box is a general triclinic one")
+                    .hint("write the file with edges along x and in the xy plane: xlo xhi, ylo yhi, zlo zhi, xy xz yz"));
+            }
+            "bonds" | "angles" | "dihedrals" | "impropers" | "ellipsoids" | "lines" | "triangles"
+            | "bodies" => {
+                if count()? > 0 {
+                    return Err(lines
+                        .error(format!("the file has {keyword}, which are not computed"))
+                        .hint("take them out of the file if the atoms are meant to move without them"));
+                }
+            }
+            _ if keyword.ends_with(" types") || keyword.starts_with("extra ") => {}
+            _ => {
+                let error = lines.error(format!("\"{body}\" is not a line of a LAMMPS data header"));
+                return Err(error.hint("a header has lines such as \"864 atoms\" and \"0.0 35.0 xlo xhi\""));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_header(&mut self) -> Result<()> {
+        let missing = |what: &str, example: &str| {
+            self.lines
+                .error(format!("the header does not say {what}"))
+                .hint(format!("add a line such as \"{example}\""))
+        };
+        if self.header.atoms.is_none() {
+            return Err(missing("how many atoms there are", "864 atoms"));
+        }
+        let Some(types) = self.header.types else {
+            return Err(missing("how many atom types there are", "1 atom types"));
+        };
+        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+            if self.header.bounds[axis].is_none() {
+                return Err(missing(
+                    &format!("how large the box is along {name}"),
+                    &format!("0.0 35.0 {name}lo {name}hi"),
+                ));
+            }
+        }
+        if types == 0 || types > u64::from(u16::MAX) {
+            return Err(self
+                .lines
+                .error(format!("the file has {types} atom types"))
+                .hint("there must be 1 to 65535"));
+        }
+        let names = self.reading.types.len() as u64;
+        if names != 0 && names != types {
+            return Err(self
+                .lines
+                .error(format!("the file has {types} atom types, but the input names {names} of them"))
+                .hint("types in [system] must have a name for each type"));
+        }
+        self.masses = vec![None; types as usize];
+        self.labels = vec![None; types as usize];
+        Ok(())
+    }
+
+    fn read(mut self, first: &'a str) -> Result<Structure> {
+        let mut atoms: Option<Vec<Atom>> = None;
+        let mut by_id = HashMap::new();
+        let mut velocities: Option<Vec<Vec3>> = None;
+        let mut section = Some(first);
+        while let Some(line) = section {
+            let (name, comment) = split_comment(line);
+            section = match name {
+                "Masses" => self.masses()?,
+                "Atom Type Labels" => self.type_labels()?,
+                "Atoms" => {
+                    if atoms.is_some() {
+                        return Err(self.lines.error("there is a second Atoms section"));
+                    }
+                    let read = self.atoms(comment)?;
+                    for (place, atom) in read.iter().enumerate() {
+                        if by_id.insert(atom.id, place).is_some() {
+                            let message = format!("the atom id {} is given twice", atom.id);
+                            return Err(self
+                                .lines
+                                .error_at(atom.lines_at, message)
+                                .hint("every atom needs an id of its own"));
+                        }
+                    }
+                    atoms = Some(read);
+                    self.lines.next_filled()
+                }
+                "Velocities" => {
+                    if atoms.is_none() {
+                        return Err(self
+                            .lines
+                            .error("the Velocities come before the Atoms")
+                            .hint("put the Atoms section first"));
+                    }
+                    velocities = Some(self.velocities(&by_id)?);
+                    self.lines.next_filled()
+                }
+                _ if PASSED_OVER.contains(&name) => self.pass_over(),
+                _ => return Err(self.unknown_section(name)),
+            };
+        }
+        let Some(atoms) = atoms else {
+            return Err(self.lines.error("the file has no Atoms section"));
+        };
+        self.structure(atoms, velocities)
+    }
+
+    fn unknown_section(&self, name: &str) -> Error {
+        if ["Bonds", "Angles", "Dihedrals", "Impropers", "Ellipsoids", "Lines", "Triangles", "Bodies"]
+            .contains(&name)
+        {
+            return self
+                .lines
+                .error(format!("the file has {name}, which are not computed"))
+                .hint("take them out of the file if the atoms are meant to move without them");
+        }
+        let error = self
+            .lines
+            .error(format!("\"{name}\" is neither a section that is known nor a line of the one before"));
+        match nearest(name, READ.iter().chain(PASSED_OVER).copied()) {
+            Some(near) => error.hint(format!("did you mean \"{near}\"?")),
+            None => error.hint("does a section have more lines than the header says?"),
+        }
+    }
+
+    /// Goes to the next section.
+    fn pass_over(&mut self) -> Option<&'a str> {
+        std::iter::from_fn(|| self.lines.next_filled())
+            .find(|l| l.trim().starts_with(|c: char| c.is_alphabetic()))
+    }
+
+    /// The next line of a section that has to have `total` lines.
+    fn row(&mut self, section: &str, k: u64, total: u64) -> Result<&'a str> {
+        match self.lines.next_filled() {
+            Some(line) if line.trim().starts_with(|c: char| c.is_alphabetic()) => {
+                Err(self.lines.error(format!("the section {section} has only {k} of {total} lines")))
+            }
+            Some(line) => Ok(line),
+            None => Err(self
+                .lines
+                .error(format!("the file ends after {k} of {total} lines of {section}"))
+                .hint("the file seems to be truncated; make or copy it again")),
+        }
+    }
+
+    /// A type by number or label, from 0.
+    fn kind(&self, word: Option<&str>) -> Result<usize> {
+        let word = word.ok_or_else(|| self.lines.error("the line ends before the atom type"))?;
+        let types = self.masses.len();
+        match word.parse::<usize>() {
+            Ok(kind) if (1..=types).contains(&kind) => Ok(kind - 1),
+            Ok(kind) => Err(self
+                .lines
+                .error(format!("the atom type {kind} is not one of the {types} of the header"))
+                .hint("types count from 1")),
+            Err(_) => self.labels.iter().position(|l| l.as_deref() == Some(word)).ok_or_else(|| {
+                self.lines
+                    .error(format!("\"{word}\" is no atom type"))
+                    .hint("types are numbers, or names from a section Atom Type Labels before this one")
+            }),
+        }
+    }
+
+    fn masses(&mut self) -> Result<Option<&'a str>> {
+        let types = self.masses.len() as u64;
+        for k in 0..types {
+            let (body, comment) = split_comment(self.row("Masses", k, types)?);
+            let mut words = body.split_whitespace();
+            let kind = self.kind(words.next())?;
+            let mass = self.lines.number(words.next(), "the mass")?;
+            if mass <= 0.0 {
+                return Err(self.lines.error(format!("the mass {mass} is not greater than zero")));
+            }
+            self.masses[kind] = Some(mass);
+            let name = comment.and_then(|c| c.split_whitespace().next());
+            if let (Some(name), None) = (name, &self.labels[kind]) {
+                self.labels[kind] = Some(name.to_string());
+            }
+        }
+        Ok(self.lines.next_filled())
+    }
+
+    fn type_labels(&mut self) -> Result<Option<&'a str>> {
+        let types = self.labels.len() as u64;
+        for k in 0..types {
+            let (body, _) = split_comment(self.row("Atom Type Labels", k, types)?);
+            let mut words = body.split_whitespace();
+            let kind = self.kind(words.next())?;
+            let Some(label) = words.next() else {
+                return Err(self.lines.error("the line ends before the label"));
+            };
+            self.labels[kind] = Some(label.to_string());
+        }
+        Ok(self.lines.next_filled())
+    }
+
+    fn atoms(&mut self, hint: Option<&str>) -> Result<Vec<Atom>> {
+        let hinted = match hint.and_then(|h| h.split_whitespace().next()) {
+            Some(word) => Some(STYLES.iter().find(|s| s.name == word).copied().ok_or_else(|| {
+                let known: Vec<&str> = STYLES.iter().map(|s| s.name).collect();
+                self.lines
+                    .error(format!("the atom style \"{word}\" is not read"))
+                    .hint(format!("the styles are {}", known.join(", ")))
+            })?),
+            None => None,
+        };
+        let total = self.header.atoms.unwrap_or(0);
+        if total == 0 {
+            return Err(self.lines.error("the file has 0 atoms"));
+        }
+        if total > u64::from(u32::MAX) {
+            return Err(self.lines.error(format!("the file has {total} atoms, more than 4294967295")));
+        }
+        let mut atoms = Vec::with_capacity(self.lines.at_most_left().min(total as usize));
+        let mut style = hinted;
+        for k in 0..total {
+            let (body, _) = split_comment(self.row("Atoms", k, total)?);
+            let columns = body.split_whitespace().count();
+            let style = match style {
+                Some(style) => style,
+                None => *style.insert(self.guess_style(columns)?),
+            };
+            atoms.push(self.atom(body, columns, style)?);
+        }
+        Ok(atoms)
+    }
+
+    /// The style of a file that does not name it, where the number of columns leaves one choice.
+    fn guess_style(&self, columns: usize) -> Result<Style> {
+        let fits = |s: &&Style| [4, 7].contains(&(columns.saturating_sub(s.columns.len())));
+        let named = |name: &str| STYLES.iter().find(|s| s.name == name).copied();
+        match STYLES.iter().filter(fits).count() {
+            1 => STYLES.iter().find(fits).copied().or(named("atomic")).ok_or_else(|| self.lines.error("no atom style")),
+            0 => Err(self
+                .lines
+                .error(format!("an atom cannot have {columns} columns"))
+                .hint("atomic: id type x y z; charge: id type q x y z; full: id molecule type q x y z; each with or without 3 image flags")),
+            _ => Err(self
+                .lines
+                .error("it is not clear what the columns of the atoms are")
+                .hint("name the atom style behind the section: \"Atoms # charge\" or \"Atoms # molecular\"")),
+        }
+    }
+
+    fn atom(&self, body: &str, columns: usize, style: Style) -> Result<Atom> {
+        let expected = 4 + style.columns.len();
+        if columns != expected && columns != expected + 3 {
+            return Err(self
+                .lines
+                .error(format!("an atom of style {} has {columns} columns instead of {expected}", style.name))
+                .hint(format!(
+                    "{expected}, or {} with image flags; is the atom style right?",
+                    expected + 3
+                )));
+        }
+        let mut words = body.split_whitespace();
+        let id: u64 = self.lines.parse(words.next(), "the atom id")?;
+        let (mut kind, mut charge) = (0, None);
+        for column in style.columns {
+            match column {
+                Column::Molecule => self.lines.parse::<i64>(words.next(), "the molecule id").map(drop)?,
+                Column::Type => kind = self.kind(words.next())?,
+                Column::Charge => charge = Some(self.lines.number(words.next(), "the charge")?),
+            }
+        }
+        let position = self.lines.vector(&mut words, ["x", "y", "z"])?;
+        let mut image = [0; 3];
+        if columns > expected {
+            for n in &mut image {
+                *n = self.lines.parse(words.next(), "the image flag")?;
+            }
+        }
+        Ok(Atom { id, kind, charge, position, image, lines_at: self.lines.at() })
+    }
+
+    fn velocities(&mut self, by_id: &HashMap<u64, usize>) -> Result<Vec<Vec3>> {
+        let total = by_id.len() as u64;
+        let mut velocities = vec![None; by_id.len()];
+        for k in 0..total {
+            let (body, _) = split_comment(self.row("Velocities", k, total)?);
+            let mut words = body.split_whitespace();
+            let id: u64 = self.lines.parse(words.next(), "the atom id")?;
+            let velocity = self.lines.vector(&mut words, ["vx", "vy", "vz"])?;
+            if words.next().is_some() {
+                return Err(self.lines.error("a line of Velocities has more than 4 columns"));
+            }
+            let place = by_id
+                .get(&id)
+                .ok_or_else(|| self.lines.error(format!("there is no atom with the id {id}")))?;
+            if velocities[*place].replace(velocity).is_some() {
+                return Err(self.lines.error(format!("the velocity of the atom {id} is given twice")));
+            }
+        }
+        // As many lines as atoms and none twice: all are there.
+        Ok(velocities.into_iter().flatten().collect())
+    }
+
+    fn structure(self, atoms: Vec<Atom>, velocities: Option<Vec<Vec3>>) -> Result<Structure> {
+        let [x, y, z] = self.header.bounds.map(|b| b.unwrap_or([0.0; 2]));
+        let lengths = [x[1] - x[0], y[1] - y[0], z[1] - z[0]];
+        let periodic = self.reading.periodic.unwrap_or([true; 3]);
+        let simbox = SimBox::new([x[0], y[0], z[0]], lengths, self.header.tilts, periodic).map_err(|e| {
+            self.lines.error(e.message()).hint(e.help().unwrap_or("check the box in the header"))
+        })?;
+        let mut charges = vec![None; self.masses.len()];
+        let mut state = State::default();
+        for atom in &atoms {
+            if let Some(charge) = atom.charge {
+                let known = *charges[atom.kind].get_or_insert(charge);
+                if (charge - known).abs() > 1e-9 {
+                    let kind = atom.kind + 1;
+                    let message =
+                        format!("atoms of type {kind} have different charges, {known} and {charge}");
+                    return Err(self
+                        .lines
+                        .error_at(atom.lines_at, message)
+                        .hint("give atoms with different charges different types"));
+                }
+            }
+            let (mut position, mut image) = (atom.position, atom.image);
+            wrap(&simbox, &mut position, &mut image).map_err(|e| self.lines.error_at(atom.lines_at, e))?;
+            state.push(atom.kind as u16, position);
+            if let Some(last) = state.image.last_mut() {
+                *last = image;
+            }
+        }
+        let has_velocities = velocities.is_some();
+        if let Some(velocities) = velocities {
+            state.velocity = velocities;
+        }
+        let name = |kind: usize| match self.reading.types.get(kind) {
+            Some(name) => name.clone(),
+            None => self.labels[kind].clone().unwrap_or_else(|| (kind + 1).to_string()),
+        };
+        let species: Vec<FileSpecies> = (0..self.masses.len())
+            .map(|k| FileSpecies { name: name(k), mass: self.masses[k], charge: charges[k] })
+            .collect();
+        for (k, s) in species.iter().enumerate() {
+            if species[..k].iter().any(|other| other.name == s.name) {
+                return Err(self
+                    .lines
+                    .error_at(1, format!("two atom types are called \"{}\"", s.name))
+                    .hint("name them by types = [...] in [system]"));
+            }
+        }
+        Ok(Structure { simbox, species, state, has_velocities })
+    }
+}
+
+/// Writes a LAMMPS data file (atom style charge) with image flags and velocities, atoms by id.
+///
+/// # Errors
+/// If `out` does not take it.
+pub fn write_lammps(system: &System, units: UnitSystem, out: &mut dyn Write) -> std::io::Result<()> {
+    let (simbox, state) = (&system.simbox, &system.state);
+    let (origin, lengths, tilts) = (simbox.origin(), simbox.lengths(), simbox.tilts());
+    // LAMMPS' nano units are not ours, so that name would mislead.
+    let note =
+        if units == UnitSystem::Nano { "in nm, ps, g/mol".to_string() } else { format!("units = {units}") };
+    writeln!(out, "LAMMPS data file via Jostle, {note}\n")?;
+    writeln!(out, "{} atoms\n{} atom types\n", state.len(), system.species.len())?;
+    for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+        writeln!(out, "{} {} {name}lo {name}hi", origin[axis], origin[axis] + lengths[axis])?;
+    }
+    if !simbox.is_orthorhombic() {
+        writeln!(out, "{} {} {} xy xz yz", tilts[0], tilts[1], tilts[2])?;
+    }
+    writeln!(out, "\nMasses\n")?;
+    for (k, species) in system.species.iter().enumerate() {
+        writeln!(out, "{} {} # {}", k + 1, units.mass_to_user(species.mass), species.name)?;
+    }
+    let order = state.order();
+    writeln!(out, "\nAtoms # charge\n")?;
+    for (id, &place) in order.iter().enumerate() {
+        let species = usize::from(state.species[place]);
+        let charge = system.species[species].charge;
+        let ([x, y, z], [i, j, k]) = (state.position[place], state.image[place]);
+        writeln!(out, "{} {} {charge} {x} {y} {z} {i} {j} {k}", id + 1, species + 1)?;
+    }
+    writeln!(out, "\nVelocities\n")?;
+    for (id, &place) in order.iter().enumerate() {
+        let [x, y, z] = state.velocity[place];
+        writeln!(out, "{} {x} {y} {z}", id + 1)?;
+    }
+    Ok(())
+}

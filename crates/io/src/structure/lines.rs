@@ -1,0 +1,70 @@
+//! Lines of a text file with their numbers.
+
+use jostle_core::{Error, Result};
+use std::path::Path;
+use std::str::FromStr;
+
+/// Goes through the lines of a file.
+#[derive(Clone)]
+pub(super) struct Lines<'a> {
+    path: &'a Path,
+    lines: std::str::Lines<'a>,
+    number: usize,
+}
+
+impl<'a> Lines<'a> {
+    pub fn new(path: &'a Path, text: &'a str) -> Self {
+        Lines { path, lines: text.lines(), number: 0 }
+    }
+
+    /// The next line as it is.
+    pub fn next(&mut self) -> Option<&'a str> {
+        let line = self.lines.next()?;
+        self.number += 1;
+        Some(line)
+    }
+
+    /// The next line that is not blank.
+    pub fn next_filled(&mut self) -> Option<&'a str> {
+        std::iter::from_fn(|| self.next()).find(|l| !l.trim().is_empty())
+    }
+
+    /// An upper limit to the number of lines to come, so that no false count in a file makes
+    /// anyone reserve memory for it.
+    pub fn at_most_left(&self) -> usize {
+        self.lines.clone().size_hint().1.unwrap_or(1 << 20)
+    }
+
+    /// The number of the line read last.
+    pub fn at(&self) -> usize {
+        self.number
+    }
+
+    /// An error at the line read last.
+    pub fn error(&self, message: impl Into<String>) -> Error {
+        self.error_at(self.number, message)
+    }
+
+    /// An error at a line.
+    pub fn error_at(&self, line: usize, message: impl Into<String>) -> Error {
+        Error::file_line(self.path, line.max(1), message)
+    }
+
+    /// A word as a number or whatever is wanted there.
+    pub fn parse<T: FromStr>(&self, word: Option<&str>, what: &str) -> Result<T> {
+        let word = word.ok_or_else(|| self.error(format!("the line ends before {what}")))?;
+        word.parse().map_err(|_| self.error(format!("{what} cannot be read from \"{word}\"")))
+    }
+
+    /// A word as a finite number.
+    pub fn number(&self, word: Option<&str>, what: &str) -> Result<f64> {
+        let x: f64 = self.parse(word, what)?;
+        if x.is_finite() { Ok(x) } else { Err(self.error(format!("{what} is {x}, not a finite number"))) }
+    }
+
+    /// Three words as finite numbers.
+    pub fn vector<'w>(&self, words: &mut impl Iterator<Item = &'w str>, what: [&str; 3]) -> Result<[f64; 3]> {
+        let [x, y, z] = what;
+        Ok([self.number(words.next(), x)?, self.number(words.next(), y)?, self.number(words.next(), z)?])
+    }
+}

@@ -1,0 +1,177 @@
+//! Atoms from files: LAMMPS data and extended XYZ.
+//!
+//! Numbers in these files are in the unit system of the input. Where a file says which units it
+//! is in, and they are others, it is refused.
+
+mod lammps;
+mod lines;
+mod xyz;
+
+pub use lammps::write_lammps;
+pub use xyz::write_xyz;
+
+use crate::input::Input;
+use crate::input::model::AtomsInput;
+use jostle_core::quantity::nearest;
+use jostle_core::{Error, Result, SimBox, Species, State, System, UnitSystem, Vec3};
+use lines::Lines;
+use std::path::Path;
+
+/// Atoms as a file has them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Structure {
+    /// The box.
+    pub simbox: SimBox,
+    /// The kinds of atoms.
+    pub species: Vec<FileSpecies>,
+    /// The atoms in the order of the file, inside the box along its periodic axes.
+    pub state: State,
+    /// Whether the file has velocities; without them all are zero.
+    pub has_velocities: bool,
+}
+
+/// What a file says about a species.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileSpecies {
+    /// Its name.
+    pub name: String,
+    /// Mass as users write it.
+    pub mass: Option<f64>,
+    /// Charge.
+    pub charge: Option<f64>,
+}
+
+/// How a structure file is to be read.
+#[derive(Debug, Clone, Copy)]
+pub struct Reading<'a> {
+    /// The unit system its numbers are in.
+    pub units: UnitSystem,
+    /// Names for the numeric types of a LAMMPS data file; empty: those of the file.
+    pub types: &'a [String],
+    /// Which axes are periodic; `None`: as the file says (all, in a LAMMPS data file).
+    pub periodic: Option<[bool; 3]>,
+}
+
+impl Structure {
+    /// Reads a file. `.xyz` and `.extxyz` are extended XYZ (the last frame), `.data`, `.lmp` and
+    /// `.lammps` LAMMPS data; other names are told apart by their contents.
+    ///
+    /// # Errors
+    /// If the file cannot be read, its format is unknown, or it is damaged or contradicts itself;
+    /// the error has the line.
+    pub fn read(path: &Path, reading: Reading) -> Result<Structure> {
+        let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
+        Self::parse(path, &bytes, reading)
+    }
+
+    /// Reads the contents of a file; `path` is what errors call it.
+    ///
+    /// # Errors
+    /// Those of [`Structure::read`].
+    pub fn parse(path: &Path, bytes: &[u8], reading: Reading) -> Result<Structure> {
+        if bytes.starts_with(&[0x1f, 0x8b]) {
+            return Err(Error::file(path, "the file is compressed").hint("unpack it first, with gunzip"));
+        }
+        let text = std::str::from_utf8(bytes).map_err(|e| {
+            let line = bytes[..e.valid_up_to()].iter().filter(|&&b| b == b'\n').count() + 1;
+            Error::file_line(path, line, "the file is not text (UTF-8)")
+                .hint("atoms are read from LAMMPS data files and extended XYZ")
+        })?;
+        if text.trim().is_empty() {
+            return Err(Error::file(path, "the file is empty"));
+        }
+        let lines = Lines::new(path, text);
+        match detect(path, text)? {
+            FileFormat::Xyz => xyz::read(lines, reading),
+            FileFormat::Lammps => lammps::read(lines, reading),
+        }
+    }
+
+    /// The system that an input describes with this file: masses and charges of its `[species]`
+    /// where it gives them, else those of the file.
+    ///
+    /// # Errors
+    /// If a species has no mass, or the input has a species that the file has not.
+    pub fn into_system(self, input: &Input) -> Result<System> {
+        let names: Vec<&str> = self.species.iter().map(|s| s.name.as_str()).collect();
+        if let Some(extra) = input.species.iter().find(|s| !names.contains(&s.value.name.as_str())) {
+            let name = &extra.value.name;
+            let error =
+                input.source.error(&extra.span, format!("the structure file has no species \"{name}\""));
+            return Err(match nearest(name, names.iter().copied()) {
+                Some(near) => error.hint(format!("did you mean \"{near}\"?")),
+                None => error.hint(format!(
+                    "its species are {}; LAMMPS types get names by types = [...] in [system]",
+                    names.join(", ")
+                )),
+            });
+        }
+        let species = self.species.into_iter().map(|s| {
+            let given = input.species.iter().find(|g| g.value.name == s.name).map(|g| &g.value);
+            let fallback = (input.units == UnitSystem::Lj).then_some(1.0);
+            let mass = given.and_then(|g| g.mass).or(s.mass).or(fallback).ok_or_else(|| {
+                input
+                    .source
+                    .error(
+                        &input.system.atoms.span,
+                        format!("the file has no mass for the species \"{}\"", s.name),
+                    )
+                    .hint(format!("add [species.{}] with mass = ...", s.name))
+            })?;
+            let charge = given.and_then(|g| g.charge).or(s.charge).unwrap_or(0.0);
+            Ok(Species { name: s.name, mass: input.units.mass_from_user(mass), charge })
+        });
+        let species = species.collect::<Result<Vec<_>>>()?;
+        Ok(System { simbox: self.simbox, species, state: self.state })
+    }
+}
+
+impl Input {
+    /// The system of `file = "..."`; `None` if the input builds its system.
+    ///
+    /// # Errors
+    /// Those of [`Structure::read`] and [`Structure::into_system`].
+    pub fn read_structure(&self) -> Result<Option<Structure>> {
+        let AtomsInput::File { path, types } = &self.system.atoms.value else { return Ok(None) };
+        let reading = Reading { units: self.units, types, periodic: self.system.periodic };
+        Structure::read(path, reading).map(Some)
+    }
+}
+
+enum FileFormat {
+    Lammps,
+    Xyz,
+}
+
+fn detect(path: &Path, text: &str) -> Result<FileFormat> {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase();
+    match extension.as_str() {
+        "xyz" | "extxyz" => return Ok(FileFormat::Xyz),
+        "data" | "lmp" | "lammps" => return Ok(FileFormat::Lammps),
+        _ => {}
+    }
+    let mut first = text.lines();
+    if first.next().is_some_and(|l| l.trim().parse::<u64>().is_ok()) {
+        return Ok(FileFormat::Xyz);
+    }
+    if first.take(30).any(|l| l.split('#').next().unwrap_or("").trim().ends_with(" atoms")) {
+        return Ok(FileFormat::Lammps);
+    }
+    Err(Error::file(path, "it is not clear what kind of file this is").hint(
+        "LAMMPS data (.data) and extended XYZ (.xyz) are read; other files can be converted, e.g. by ASE",
+    ))
+}
+
+/// Moves an atom into the box.
+///
+/// # Errors
+/// If it is so far away that the number of boxes in between makes no sense.
+fn wrap(simbox: &SimBox, position: &mut Vec3, image: &mut [i32; 3]) -> std::result::Result<(), String> {
+    const FARTHEST: f64 = 1e6;
+    let fractional = simbox.to_fractional(*position);
+    if fractional.iter().any(|s| s.abs() > FARTHEST) || image.iter().any(|n| n.abs() > FARTHEST as i32) {
+        return Err(format!("the atom at {position:?} is more than a million boxes away"));
+    }
+    simbox.wrap(position, image);
+    Ok(())
+}

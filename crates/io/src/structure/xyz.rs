@@ -1,0 +1,329 @@
+//! Extended XYZ (<https://github.com/libAtoms/extxyz>): the last frame of a file. Columns read are
+//! species (or element), pos, velo (or velocities, vel), mass (or masses) and charge (or charges,
+//! initial_charges); others are passed over.
+
+use super::lines::Lines;
+use super::{FileSpecies, Reading, Structure, wrap};
+use crate::trajectory::{Frame, Subject, write_xyz_frame};
+use jostle_core::{Result, SimBox, State, System, UnitSystem, Vec3};
+use std::collections::HashMap;
+use std::io::Write;
+
+pub(super) fn read(mut lines: Lines, reading: Reading) -> Result<Structure> {
+    loop {
+        let first = lines.next_filled().unwrap_or("").trim();
+        let count: u64 = first.parse().map_err(|_| {
+            lines
+                .error(format!("the first line of a frame must be the number of atoms, not \"{first}\""))
+                .hint("extended XYZ: number of atoms, a line with Lattice=\"...\", then a line for each atom")
+        })?;
+        if count == 0 || count > u64::from(u32::MAX) {
+            return Err(lines
+                .error(format!("the frame has {count} atoms"))
+                .hint("there must be 1 to 4294967295"));
+        }
+        // Frames before the last are only counted through.
+        let mut ahead = lines.clone();
+        let mut left = count + 1;
+        while left > 0 && ahead.next().is_some() {
+            left -= 1;
+        }
+        let mut rest = ahead.clone();
+        if left == 0 && rest.next_filled().is_some() {
+            lines = ahead;
+            continue;
+        }
+        return frame(lines, reading, count);
+    }
+}
+
+fn frame(mut lines: Lines, reading: Reading, count: u64) -> Result<Structure> {
+    let Some(comment) = lines.next() else {
+        return Err(lines.error("the file ends after the number of atoms"));
+    };
+    let keys = keys(comment).map_err(|e| lines.error(e))?;
+    let key = |name: &str| keys.iter().find(|(k, _)| k.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str());
+    if let Some(units) = key("units")
+        && UnitSystem::ALL.iter().any(|u| u.name() == units)
+        && units != reading.units.name()
+    {
+        return Err(lines
+            .error(format!(
+                "the file is in units \"{units}\", but the input in units = \"{}\"",
+                reading.units
+            ))
+            .hint("choose the same units in the input; if the file is wrong, change it"));
+    }
+    let columns =
+        Columns::new(key("Properties").unwrap_or("species:S:1:pos:R:3")).map_err(|e| lines.error(e))?;
+    let lattice = key("Lattice").map(|text| lattice(&lines, text)).transpose()?;
+    let origin = match key("Origin") {
+        Some(text) => lines.vector(&mut text.split_whitespace(), ["the origin"; 3])?,
+        None => [0.0; 3],
+    };
+    let of_file = match key("pbc") {
+        Some(text) => axes(text).ok_or_else(|| {
+            lines.error(format!("pbc cannot be read from \"{text}\"")).hint("write pbc=\"T T F\"")
+        })?,
+        None => [lattice.is_some(); 3],
+    };
+    let periodic = reading.periodic.unwrap_or(of_file);
+    let header = lines.at();
+    let mut atoms = Atoms::new(lines.at_most_left().min(count as usize));
+    for k in 0..count {
+        let Some(line) = lines.next() else {
+            return Err(lines
+                .error(format!("the file ends after {k} of {count} atoms"))
+                .hint("the file seems to be truncated; make or copy it again"));
+        };
+        atoms.read(&lines, line, &columns)?;
+    }
+    let simbox = match lattice {
+        Some((lengths, tilts)) => SimBox::new(origin, lengths, tilts, periodic),
+        None if periodic == [false; 3] => around(&atoms.positions),
+        None => {
+            return Err(lines.error_at(header, "the frame has no Lattice, but is periodic").hint(
+                "add Lattice=\"ax ay az bx by bz cx cy cz\" to the line, or periodic = false to [system]",
+            ));
+        }
+    };
+    let simbox = simbox
+        .map_err(|e| lines.error_at(header, e.message()).hint(e.help().unwrap_or("check Lattice and pbc")))?;
+    let mut state = State::default();
+    for (k, (kind, position)) in atoms.kinds.iter().zip(&atoms.positions).enumerate() {
+        let (mut position, mut image) = (*position, [0; 3]);
+        wrap(&simbox, &mut position, &mut image).map_err(|e| lines.error_at(header + 1 + k, e))?;
+        state.push(*kind, position);
+        if let Some(last) = state.image.last_mut() {
+            *last = image;
+        }
+    }
+    let has_velocities = columns.velocity.is_some();
+    if has_velocities {
+        state.velocity = atoms.velocities;
+    }
+    Ok(Structure { simbox, species: atoms.species, state, has_velocities })
+}
+
+/// `key=value` pairs; values with spaces stand in quotes, brackets or braces.
+fn keys(comment: &str) -> std::result::Result<Vec<(String, String)>, String> {
+    let mut keys = Vec::new();
+    let mut rest = comment.trim_start();
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| c == '=' || c.is_whitespace()).unwrap_or(rest.len());
+        let key = rest[..end].trim_matches('"').to_string();
+        rest = &rest[end..];
+        let Some(value) = rest.strip_prefix('=') else {
+            // A word of its own is a flag, or an ordinary comment.
+            rest = rest.trim_start();
+            continue;
+        };
+        let close = match value.chars().next() {
+            Some('"') => Some('"'),
+            Some('\'') => Some('\''),
+            Some('{') => Some('}'),
+            Some('[') => Some(']'),
+            _ => None,
+        };
+        let (text, after) = match close {
+            Some(close) => {
+                let inner = &value[1..];
+                let end =
+                    inner.find(close).ok_or_else(|| format!("the value of {key} has no closing {close}"))?;
+                (&inner[..end], &inner[end + 1..])
+            }
+            None => value.split_at(value.find(char::is_whitespace).unwrap_or(value.len())),
+        };
+        keys.push((key, text.to_string()));
+        rest = after.trim_start();
+    }
+    Ok(keys)
+}
+
+fn axes(text: &str) -> Option<[bool; 3]> {
+    let one = |word: &str| match word {
+        "T" | "True" | "true" | "1" => Some(true),
+        "F" | "False" | "false" | "0" => Some(false),
+        _ => None,
+    };
+    let words: Vec<&str> = text.split([' ', ',']).filter(|w| !w.is_empty()).collect();
+    match words[..] {
+        [all] => Some([one(all)?; 3]),
+        [x, y, z] => Some([one(x)?, one(y)?, one(z)?]),
+        _ => None,
+    }
+}
+
+/// Edges and tilts of a cell whose a lies along x and whose b lies in the xy plane.
+fn lattice(lines: &Lines, text: &str) -> Result<(Vec3, Vec3)> {
+    let words = text.split([' ', ',']).filter(|w| !w.is_empty());
+    let numbers: Vec<f64> = words.map(|w| lines.number(Some(w), "Lattice")).collect::<Result<_>>()?;
+    let m: [f64; 9] = numbers.try_into().map_err(|n: Vec<f64>| {
+        lines
+            .error(format!("Lattice has {} numbers instead of 9", n.len()))
+            .hint("write the three edges one after the other: Lattice=\"ax ay az bx by bz cx cy cz\"")
+    })?;
+    let [ax, ay, az, bx, by, bz, cx, cy, cz] = m;
+    let negligible = 1e-10 * m.iter().fold(0.0f64, |max, x| max.max(x.abs()));
+    if [ay, az, bz].iter().any(|x| x.abs() > negligible) {
+        return Err(lines
+            .error("the edge a of Lattice is not along x, or b not in the xy plane")
+            .hint("rotate the system, in ASE: cell, q = atoms.cell.standard_form(); atoms.set_cell(cell, scale_atoms=True)"));
+    }
+    if [ax, by, cz].iter().any(|x| *x <= 0.0) {
+        return Err(lines.error(format!("Lattice has edges that are not positive: {ax}, {by}, {cz}")));
+    }
+    Ok(([ax, by, cz], [bx, cx, cy]))
+}
+
+/// An open box around the atoms.
+fn around(positions: &[Vec3]) -> Result<SimBox> {
+    let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
+    for r in positions {
+        for k in 0..3 {
+            low[k] = low[k].min(r[k]);
+            high[k] = high[k].max(r[k]);
+        }
+    }
+    // Atoms in a plane still need a box with a volume.
+    let lengths = std::array::from_fn(|k| (high[k] - low[k]).max(1.0));
+    SimBox::new(low, lengths, [0.0; 3], [false; 3])
+}
+
+/// Where in a line things stand.
+struct Columns {
+    total: usize,
+    species: usize,
+    position: usize,
+    velocity: Option<usize>,
+    mass: Option<usize>,
+    charge: Option<usize>,
+}
+
+impl Columns {
+    /// From `species:S:1:pos:R:3`.
+    fn new(properties: &str) -> std::result::Result<Columns, String> {
+        let words: Vec<&str> = properties.split(':').collect();
+        let (mut total, mut found) = (0usize, HashMap::new());
+        for property in words.chunks(3) {
+            let &[name, kind, width] = property else {
+                return Err(format!("Properties cannot be read from \"{properties}\""));
+            };
+            let width = width.parse().ok().filter(|w| (1..=1000).contains(w));
+            let width: usize = width.ok_or_else(|| format!("Properties has no width for {name}"))?;
+            found.insert(name.to_lowercase(), (total, kind, width));
+            total += width;
+        }
+        let column = |names: &[&str], kind: &str, width: usize| match names.iter().find_map(|n| found.get(*n))
+        {
+            Some((at, k, w)) if *k == kind && *w == width => Ok(Some(*at)),
+            Some((_, k, w)) => {
+                Err(format!("Properties has {}:{k}:{w} instead of {}:{kind}:{width}", names[0], names[0]))
+            }
+            None => Ok(None),
+        };
+        let species = column(&["species", "element", "symbol"], "S", 1)?;
+        let position = column(&["pos", "position", "positions"], "R", 3)?;
+        Ok(Columns {
+            total,
+            species: species.ok_or("Properties has no species:S:1")?,
+            position: position.ok_or("Properties has no pos:R:3")?,
+            velocity: column(&["velo", "velocities", "velocity", "vel"], "R", 3)?,
+            mass: column(&["mass", "masses"], "R", 1)?,
+            charge: column(&["charge", "charges", "initial_charges"], "R", 1)?,
+        })
+    }
+}
+
+/// The atoms read so far.
+struct Atoms {
+    species: Vec<FileSpecies>,
+    kinds: Vec<u16>,
+    positions: Vec<Vec3>,
+    velocities: Vec<Vec3>,
+}
+
+impl Atoms {
+    fn new(capacity: usize) -> Self {
+        let reserve = || Vec::with_capacity(capacity);
+        Atoms {
+            species: Vec::new(),
+            kinds: Vec::with_capacity(capacity),
+            positions: reserve(),
+            velocities: reserve(),
+        }
+    }
+
+    fn read(&mut self, lines: &Lines, line: &str, columns: &Columns) -> Result<()> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.len() != columns.total {
+            return Err(lines
+                .error(format!("the atom has {} columns instead of {}", words.len(), columns.total))
+                .hint("Properties in the second line says which columns there are"));
+        }
+        let number = |at: usize, what: &str| lines.number(words.get(at).copied(), what);
+        let vector = |at: usize, what: [&str; 3]| lines.vector(&mut words.iter().copied().skip(at), what);
+        let name = words[columns.species];
+        let mass = columns.mass.map(|at| number(at, "the mass")).transpose()?;
+        let charge = columns.charge.map(|at| number(at, "the charge")).transpose()?;
+        if let Some(mass) = mass.filter(|m| *m <= 0.0) {
+            return Err(lines.error(format!("the mass {mass} is not greater than zero")));
+        }
+        self.positions.push(vector(columns.position, ["x", "y", "z"])?);
+        if let Some(at) = columns.velocity {
+            self.velocities.push(vector(at, ["vx", "vy", "vz"])?);
+        }
+        let kind = match self.species.iter().position(|s| s.name == name) {
+            Some(kind) => {
+                let known = &self.species[kind];
+                for (what, now, before) in [("masses", mass, known.mass), ("charges", charge, known.charge)] {
+                    if let (Some(now), Some(before)) = (now, before)
+                        && (now - before).abs() > 1e-9 * before.abs().max(1.0)
+                    {
+                        return Err(lines
+                            .error(format!(
+                                "atoms of the species {name} have different {what}, {before} and {now}"
+                            ))
+                            .hint("give them different species names"));
+                    }
+                }
+                kind
+            }
+            None => {
+                self.species.push(FileSpecies { name: name.to_string(), mass, charge });
+                self.species.len() - 1
+            }
+        };
+        let kind = u16::try_from(kind).map_err(|_| {
+            lines.error("the file has more than 65536 species").hint("is the right column the species?")
+        })?;
+        self.kinds.push(kind);
+        Ok(())
+    }
+}
+
+/// Writes one frame of extended XYZ with velocities, atoms by id, positions inside the box.
+///
+/// # Errors
+/// If `out` does not take it.
+pub fn write_xyz(
+    system: &System,
+    units: UnitSystem,
+    step: u64,
+    time: f64,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    let order = system.state.order();
+    let by_id = |values: &[Vec3]| -> Vec<Vec3> { order.iter().map(|&place| values[place]).collect() };
+    let (positions, velocities) = (by_id(&system.state.position), by_id(&system.state.velocity));
+    let subject = Subject {
+        units,
+        names: system.species.iter().map(|s| s.name.clone()).collect(),
+        species: order.iter().map(|&place| system.state.species[place]).collect(),
+        timestep: 0.0,
+        every: 1,
+    };
+    let velocities = Some(&velocities[..]);
+    let frame = Frame { step, time, simbox: &system.simbox, positions: &positions, velocities };
+    write_xyz_frame(&subject, &frame, out)
+}
