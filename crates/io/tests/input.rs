@@ -81,3 +81,89 @@ fn argon() {
     assert_eq!(input.run.settings.precision, Precision::Mixed);
     assert_eq!(input.run.output, None);
 }
+
+#[test]
+fn the_completed_input_means_the_same() {
+    for (text, also) in [
+        (ARGON, "period = \"0.5 ps\""),
+        (MIXTURE, "pairs.\"B-A\" = \"none\""),
+        (FROM_FILE, "types = [\"Na+\", \"Cl-\"]"),
+    ] {
+        let input = parse(text).unwrap();
+        let completed = input.completed().unwrap();
+        assert!(completed.contains(also), "{completed}");
+        let again = parse(&completed).unwrap_or_else(|e| panic!("{e}\n{completed}"));
+        assert_eq!(meaning(&again), meaning(&input), "{completed}");
+        assert_eq!(
+            again.completed().unwrap().replace("  # default", ""),
+            completed.replace("  # default", "")
+        );
+    }
+}
+
+/// Everything but the places in the text.
+fn meaning(input: &Input) -> String {
+    let text = format!("{input:?}");
+    let text = &text[text.find("title:").unwrap()..];
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("span: ") {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 6..];
+        rest = &rest[rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap()..];
+    }
+    out + rest
+}
+
+const MIXTURE: &str = r#"
+units = "lj"
+[system]
+place = "random"
+atoms = 1e3
+density = 1.2
+[species.A]
+fraction = 0.8
+[species.B]
+fraction = 0.2
+mass = 2
+[[force]]
+kind = "lennard-jones"
+truncation = "switched"
+switch_from = 0.8
+[force.pairs]
+"A-A" = { epsilon = 1.0, sigma = 1.00, cutoff = 2.50 }
+"B-A" = "none"
+"B-B" = { epsilon = 0.5, sigma = 0.88, cutoff = 2.20 }
+[[stage]]
+minimize = { }
+[[stage]]
+steps = 0x10
+timestep = 0.003
+thermostat.kind = "nose-hoover"
+thermostat.temperature = 2
+checkpoint.every = 5
+[run]
+threads = 2
+skin = 0.3
+precision = "double"
+output = "out/mix"
+"#;
+
+const FROM_FILE: &str = r#"
+title = "salt"
+units = "nano"
+species."Na+".charge = 1
+species."Cl-" = { charge = "-1 e", mass = "35.453 u" }
+[system]
+file = "salt.data"
+types = ["Na+", "Cl-"]
+periodic = [true, true, false]
+temperature = "300 K"
+velocities = "constant"
+[[force]]
+kind = "lennard-jones"
+cutoff = "9 Å"
+mixing = "lorentz-berthelot"
+pairs."Na+-Na+" = { epsilon = "0.1 kcal/mol", sigma = "2.35 Å" }
+pairs."Cl--Cl-" = { epsilon = "0.1 kcal/mol", sigma = "4.4 Å" }
+"#;

@@ -5,11 +5,14 @@
 //! every default filled in.
 
 mod build;
+mod complete;
+mod describe;
 pub mod model;
 mod read;
 pub mod schema;
 mod word;
 
+pub use describe::{schema_json, schema_text};
 pub use model::Input;
 pub use word::Word;
 

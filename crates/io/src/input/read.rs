@@ -35,8 +35,8 @@ pub(super) struct Entry {
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// It stands in the file; the key is here.
-    Given { key_start: usize },
+    /// It stands in the file.
+    Given,
     /// It is the default.
     Default(&'static str),
 }
@@ -66,7 +66,7 @@ impl Fields {
 
     /// Whether the file gives the key.
     pub fn gives(&self, name: &str) -> bool {
-        self.entry(name).is_some_and(|e| matches!(e.origin, Origin::Given { .. }))
+        self.entry(name).is_some_and(|e| e.origin == Origin::Given)
     }
 
     /// The value of a key as the type that the schema gives it.
@@ -176,10 +176,14 @@ impl Reader<'_> {
         self.refuse_contradictions(table, keys, alternatives, &span, label)?;
         let mut fields = Fields { label: label.to_string(), span: span.clone(), entries: Vec::new() };
         for key in keys {
-            if let Some((name, item)) = table.get_key_value(key.name) {
+            if let Some(item) = table.get(key.name) {
                 let value = self.value(key, item, &fields, label)?;
-                let origin = Origin::Given { key_start: name.span().start };
-                fields.entries.push(Entry { name: key.name.into(), value, span: item.span(), origin });
+                fields.entries.push(Entry {
+                    name: key.name.into(),
+                    value,
+                    span: item.span(),
+                    origin: Origin::Given,
+                });
                 continue;
             }
             let applies = key.with.is_empty() || key.with.iter().any(|k| table.contains_key(*k));
@@ -382,7 +386,7 @@ impl Reader<'_> {
         variants: &[Variant],
     ) -> Result<Fields> {
         let names: Vec<&str> = variants.iter().map(|v| v.name).collect();
-        let Some((kind_key, kind)) = table.get_key_value("kind") else {
+        let Some(kind) = table.get("kind") else {
             return Err(self
                 .source
                 .error(&span, format!("\"{}\" needs a kind", key.name))
@@ -399,8 +403,12 @@ impl Reader<'_> {
             let label = format!("{} of kind \"{word}\"", key.name);
             fields = self.table(&rest, span, &variant.section, &label)?;
         }
-        let origin = Origin::Given { key_start: kind_key.span().start };
-        let kind = Entry { name: "kind".into(), value: Value::Text(word.into()), span: kind.span(), origin };
+        let kind = Entry {
+            name: "kind".into(),
+            value: Value::Text(word.into()),
+            span: kind.span(),
+            origin: Origin::Given,
+        };
         fields.entries.insert(0, kind);
         Ok(fields)
     }
@@ -498,8 +506,7 @@ fn named(table: &DeTable, read: impl Fn(&str, &Item) -> Result<Value>) -> Result
     let entry = |(name, item): (&Spanned<_>, &Item)| {
         let name_text: &std::borrow::Cow<str> = name.get_ref();
         let value = read(name_text, item)?;
-        let origin = Origin::Given { key_start: name.span().start };
-        Ok(Entry { name: name_text.to_string(), value, span: item.span(), origin })
+        Ok(Entry { name: name_text.to_string(), value, span: item.span(), origin: Origin::Given })
     };
     items.into_iter().map(entry).collect()
 }

@@ -62,7 +62,7 @@ pub enum Fallback {
     /// As if one of these had been given, depending on the unit system (in the order of
     /// [`UnitSystem::ALL`]).
     ByUnits([&'static str; 5]),
-    /// What is done then, in words.
+    /// What is done then, in words; empty where the key is one of several [`Alternatives`].
     Absent(&'static str),
 }
 
@@ -231,22 +231,12 @@ pub static INPUT: Section = Section {
 
 static SYSTEM: Section = Section {
     keys: &[
-        Key::new(
-            "lattice",
-            Kind::Choice(words::<Lattice>),
-            Absent("see place and file"),
-            "atoms on a lattice",
-        ),
-        Key::new(
-            "place",
-            Kind::Choice(words::<Placement>),
-            Absent("see lattice and file"),
-            "atoms placed anew",
-        ),
+        Key::new("lattice", Kind::Choice(words::<Lattice>), Absent(""), "atoms on a lattice"),
+        Key::new("place", Kind::Choice(words::<Placement>), Absent(""), "atoms placed anew"),
         Key::new(
             "file",
             Kind::Path,
-            Absent("see lattice and place"),
+            Absent(""),
             "atoms from a LAMMPS data file, extended XYZ or a Jostle checkpoint",
         ),
         Key::new(
@@ -391,14 +381,14 @@ static FORCES: Section = Section {
 static STAGE: Section = Section {
     keys: &[
         Key::new("name", Kind::Text, Absent("\"stage-1\", \"stage-2\", ..."), "its name, unique in the file"),
-        Key::new("steps", Kind::Count(1), Absent("see minimize"), "how many time steps"),
+        Key::new("steps", Kind::Count(1), Absent(""), "how many time steps"),
         Key::new("timestep", Kind::Quantity(TIME, Positive), Required, "how long each is").with(&["steps"]),
         Key::new("thermostat", Kind::Variants(THERMOSTATS), Absent("constant energy"), "temperature control")
             .with(&["steps"]),
         Key::new(
             "minimize",
             Kind::Table(&MINIMIZE),
-            Absent("see steps"),
+            Absent(""),
             "go down to a minimum of the energy (FIRE) instead of making time steps",
         ),
         Key::new("thermo", Kind::Table(&THERMO), Value("{ every = 100 }"), "rows of thermo.csv"),

@@ -1,0 +1,162 @@
+//! An input with every default filled in, as TOML that means the same.
+
+use super::model::{Input, Source};
+use super::read::{Entry, Fields, Origin, Value, read};
+use super::schema::{Fallback, INPUT, Key, Kind, Section, pair_keys};
+use jostle_core::quantity::unit_name;
+use jostle_core::{Dimension, Result, UnitSystem};
+use jostle_potentials::PairKind;
+use std::fmt::Write;
+
+impl Input {
+    /// The input with every default filled in: TOML that reads back as the same input. Quantities
+    /// with units are followed by what they are in the units of the file; keys that are absent and
+    /// have no value of their own are named in comments.
+    ///
+    /// # Errors
+    /// Those of [`Input::parse`], if the text of the input is not what it was read from.
+    pub fn completed(&self) -> Result<String> {
+        let (units, root) = read(&self.source, &INPUT)?;
+        let printer = Printer { source: &self.source, units };
+        let mut out = String::new();
+        printer.top(&mut out, &root);
+        Ok(out)
+    }
+}
+
+struct Printer<'a> {
+    source: &'a Source,
+    units: UnitSystem,
+}
+
+impl Printer<'_> {
+    fn top(&self, out: &mut String, root: &Fields) {
+        let plain = INPUT.keys.iter().filter(|k| !opens_section(k.kind));
+        plain.for_each(|key| self.line(out, key, root));
+        for key in INPUT.keys {
+            let Some(entry) = root.entry(key.name) else { continue };
+            match (key.kind, &entry.value) {
+                (Kind::Table(section), Value::Table(fields)) => {
+                    let _ = writeln!(out, "\n[{}]", key.name);
+                    self.section(out, section, fields);
+                }
+                (Kind::Tables(section), Value::Tables(tables)) => {
+                    for fields in tables {
+                        let _ = writeln!(out, "\n[[{}]]", key.name);
+                        self.section(out, section, fields);
+                    }
+                }
+                (Kind::Named(section), Value::Named(entries)) => {
+                    for entry in entries {
+                        let Value::Table(fields) = &entry.value else { continue };
+                        let _ = writeln!(out, "\n[{}.{}]", key.name, toml_key(&entry.name));
+                        self.section(out, section, fields);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn section(&self, out: &mut String, section: &Section, fields: &Fields) {
+        for key in section.keys {
+            match (key.kind, fields.entry(key.name).map(|e| &e.value)) {
+                (Kind::Pairs, Some(Value::Named(pairs))) => {
+                    let keys =
+                        fields.choice::<PairKind>("kind").map(|k| pair_keys(k.value)).unwrap_or_default();
+                    for pair in pairs {
+                        let value = match &pair.value {
+                            Value::Table(inner) => self.inline(&keys, inner, None),
+                            _ => "\"none\"".to_string(),
+                        };
+                        let _ = writeln!(out, "{}.{} = {value}", key.name, toml_string(&pair.name));
+                    }
+                }
+                // The alternative to something that is given needs no mention.
+                (_, None)
+                    if section
+                        .alternatives
+                        .iter()
+                        .any(|g| g.keys.contains(&key.name) && g.keys.iter().any(|k| fields.gives(k))) => {}
+                _ => self.line(out, key, fields),
+            }
+        }
+    }
+
+    /// A key on a line of its own, or a comment about its absence.
+    fn line(&self, out: &mut String, key: &Key, fields: &Fields) {
+        let Some(entry) = fields.entry(key.name) else {
+            if let Fallback::Absent(what) = key.default
+                && (key.with.is_empty() || key.with.iter().any(|k| fields.entry(k).is_some()))
+            {
+                let _ = writeln!(out, "# {}: {what}", key.name);
+            }
+            return;
+        };
+        let comment = match entry.origin {
+            Origin::Default(_) => "  # default".to_string(),
+            Origin::Given => self.converted(entry),
+        };
+        let _ = writeln!(out, "{} = {}{comment}", key.name, self.value(key, entry));
+    }
+
+    /// What a quantity with a unit is in the units of the file.
+    fn converted(&self, entry: &Entry) -> String {
+        match entry.value {
+            Value::Quantity(x, dimension) if self.text(entry).starts_with(['"', '\'']) => {
+                format!("  # {}", self.number(x, dimension))
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn number(&self, x: f64, dimension: Dimension) -> String {
+        // Enough digits to recognise it; the exact value is what stands in the file.
+        let rounded: f64 = format!("{x:.7e}").parse().unwrap_or(x);
+        format!("{rounded} {}", unit_name(self.units, dimension)).trim_end().to_string()
+    }
+
+    /// A value as TOML.
+    fn value(&self, key: &Key, entry: &Entry) -> String {
+        if let Origin::Default(text) = entry.origin {
+            return text.to_string();
+        }
+        match (key.kind, &entry.value) {
+            (Kind::Table(section), Value::Table(fields)) => self.inline(section.keys, fields, None),
+            (Kind::Variants(variants), Value::Table(fields)) => {
+                let kind = fields.get::<String>("kind").map(|k| k.value).unwrap_or_default();
+                let keys = variants.iter().find(|v| v.name == kind).map_or(&[][..], |v| v.section.keys);
+                self.inline(keys, fields, Some(&kind))
+            }
+            _ => self.text(entry).to_string(),
+        }
+    }
+
+    fn inline(&self, keys: &[Key], fields: &Fields, kind: Option<&str>) -> String {
+        let kind = kind.map(|k| format!("kind = {}", toml_string(k)));
+        let rest = keys.iter().filter_map(|key| {
+            let entry = fields.entry(key.name)?;
+            Some(format!("{} = {}", key.name, self.value(key, entry)))
+        });
+        let parts: Vec<String> = kind.into_iter().chain(rest).collect();
+        if parts.is_empty() { "{}".to_string() } else { format!("{{ {} }}", parts.join(", ")) }
+    }
+
+    /// The text of a value as it stands in the file.
+    fn text(&self, entry: &Entry) -> &str {
+        self.source.text.get(entry.span.clone()).unwrap_or("")
+    }
+}
+
+fn opens_section(kind: Kind) -> bool {
+    matches!(kind, Kind::Table(_) | Kind::Tables(_) | Kind::Named(_))
+}
+
+fn toml_key(name: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.chars().all(bare) { name.to_string() } else { toml_string(name) }
+}
+
+fn toml_string(text: &str) -> String {
+    toml::Value::String(text.to_string()).to_string()
+}

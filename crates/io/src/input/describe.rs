@@ -1,0 +1,290 @@
+//! The schema for people ([`schema_text`]) and for programs ([`schema_json`]).
+
+use super::schema::{Alternatives, Fallback, INPUT, Key, Kind, Needed, Range, Section, Variant, pair_keys};
+use jostle_core::quantity::{UNITS, describe};
+use jostle_core::{Dimension, UnitSystem};
+use jostle_potentials::PairKind;
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+
+/// Every key of an input file, for people.
+pub fn schema_text() -> String {
+    let mut out = String::from(
+        "An input file is TOML. Numbers are in the units of the file, or text with a unit: \"1.374 g/cm3\".\n",
+    );
+    heading(&mut out, "at the top of the file", "");
+    for key in INPUT.keys.iter().filter(|k| child(k.kind).is_none()) {
+        line(&mut out, key);
+    }
+    for key in INPUT.keys {
+        match key.kind {
+            Kind::Table(section) => section_text(&mut out, &format!("[{}]", key.name), key, section),
+            Kind::Tables(section) => section_text(&mut out, &format!("[[{}]]", key.name), key, section),
+            Kind::Named(section) => section_text(&mut out, &format!("[{}.NAME]", key.name), key, section),
+            _ => {}
+        }
+    }
+    heading(&mut out, "pairs, by the kind of the force", "");
+    for kind in PairKind::ALL {
+        let _ = writeln!(out, "  kind = \"{}\"  u(r) = {}", kind.name(), kind.formula());
+        for key in pair_keys(*kind) {
+            line(&mut out, &key);
+        }
+    }
+    heading(&mut out, "units in quantities", "products and powers as in kcal/mol/A, kg/m^3, 1/ps");
+    let mut names: Vec<(Dimension, Vec<&str>)> = Vec::new();
+    for unit in UNITS {
+        match names.last_mut() {
+            Some((dimension, group)) if *dimension == unit.dimension => group.push(unit.names[0]),
+            _ => names.push((unit.dimension, vec![unit.names[0]])),
+        }
+    }
+    for (dimension, group) in names {
+        let what = describe(dimension);
+        let what = what.trim_start_matches("an ").trim_start_matches("a ");
+        let _ = writeln!(out, "  {what:<18} {}", group.join(", "));
+    }
+    out
+}
+
+/// Columns for keys and what stands behind them.
+const WIDTH: usize = 28;
+
+fn heading(out: &mut String, title: &str, about: &str) {
+    let dash = if about.is_empty() { "" } else { ": " };
+    let _ = writeln!(out, "\n{title}{dash}{about}");
+}
+
+fn section_text(out: &mut String, title: &str, key: &Key, section: &Section) {
+    heading(out, title, key.about);
+    for group in section.alternatives {
+        let _ = writeln!(out, "  ({})", rule(group));
+    }
+    for key in section.keys {
+        line(out, key);
+    }
+}
+
+/// A key and what is inside it.
+fn line(out: &mut String, key: &Key) {
+    let name = format!("{} = {}", key.name, shape(key.kind));
+    let default = match key.default {
+        Fallback::Required => Some("required".to_string()),
+        Fallback::Value(text) => Some(format!("default {text}")),
+        Fallback::ByUnits(texts) => {
+            let each = UnitSystem::ALL.iter().zip(texts).map(|(u, text)| format!("{text} in {u}"));
+            Some(format!("default {}", each.collect::<Vec<_>>().join(", ")))
+        }
+        Fallback::Absent("") => None,
+        Fallback::Absent(what) => Some(format!("default: {what}")),
+    };
+    let with = (!key.with.is_empty()).then(|| format!("with {}", key.with.join(" or ")));
+    let notes: Vec<String> = with.into_iter().chain(default).collect();
+    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
+    let gap = if name.len() > WIDTH { format!("\n{:WIDTH$}", "") } else { " ".repeat(WIDTH - name.len()) };
+    let _ = writeln!(out, "  {name}{gap}   {}{notes}", key.about);
+    match key.kind {
+        Kind::Choice(words) => {
+            for (word, about) in words() {
+                let _ = writeln!(out, "      {:<20} {about}", format!("\"{word}\""));
+            }
+        }
+        Kind::Table(section) => indented(out, section.keys),
+        Kind::Variants(variants) => {
+            for variant in variants {
+                let _ = writeln!(out, "      kind = \"{}\": {}", variant.name, variant.about);
+                indented(out, variant.section.keys);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn indented(out: &mut String, keys: &[Key]) {
+    let mut inner = String::new();
+    for key in keys {
+        line(&mut inner, key);
+    }
+    for l in inner.lines() {
+        let _ = writeln!(out, "      {l}");
+    }
+}
+
+fn rule(group: &Alternatives) -> String {
+    let keys = group.keys.join(", ");
+    match group.needed {
+        Needed::Always => format!("exactly one of {keys}"),
+        Needed::Never => format!("at most one of {keys}"),
+        Needed::With(key) => format!("with {key}, exactly one of {keys}"),
+    }
+}
+
+/// What stands behind a key, briefly.
+fn shape(kind: Kind) -> String {
+    match kind {
+        Kind::Text => "text".into(),
+        Kind::Path => "path".into(),
+        Kind::Flag => "true | false".into(),
+        Kind::Count(_) => "whole number".into(),
+        Kind::Number(_) => "number".into(),
+        Kind::Quantity(dimensions, _) => {
+            let names = dimensions.iter().map(|d| {
+                let name = describe(*d);
+                name.trim_start_matches("an ").trim_start_matches("a ").to_string()
+            });
+            names.collect::<Vec<_>>().join(" | ")
+        }
+        Kind::Choice(_) => "word".into(),
+        Kind::Axes => "true | false | [x, y, z]".into(),
+        Kind::Counts => "[a, b, c]".into(),
+        Kind::Vector(..) => "[x, y, z]".into(),
+        Kind::Names => "[\"A\", \"B\"]".into(),
+        Kind::Table(_) => "{ ... }".into(),
+        Kind::Variants(_) => "{ kind = ..., ... }".into(),
+        Kind::Tables(_) | Kind::Named(_) | Kind::Pairs => "tables".into(),
+    }
+}
+
+/// The section that a top-level key opens.
+fn child(kind: Kind) -> Option<&'static Section> {
+    match kind {
+        Kind::Table(s) | Kind::Tables(s) | Kind::Named(s) => Some(s),
+        _ => None,
+    }
+}
+
+/// The schema as JSON Schema (draft 2020-12), which editors understand.
+pub fn schema_json() -> Value {
+    let mut schema = section_json(&INPUT, &[]);
+    if let Value::Object(map) = &mut schema {
+        map.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
+        map.insert("title".into(), json!("Jostle input"));
+    }
+    schema
+}
+
+fn section_json(section: &Section, extra: &[(&str, Value)]) -> Value {
+    let mut object = keys_json(section.keys, extra);
+    if let Value::Object(map) = &mut object {
+        let conditions: Vec<Value> = section.alternatives.iter().map(alternatives_json).collect();
+        if !conditions.is_empty() {
+            map.insert("allOf".into(), Value::Array(conditions));
+        }
+    }
+    object
+}
+
+fn keys_json(keys: &[Key], extra: &[(&str, Value)]) -> Value {
+    let mut properties = Map::new();
+    let mut required: Vec<&str> = Vec::new();
+    let mut dependent = Map::new();
+    for (name, value) in extra {
+        properties.insert((*name).into(), value.clone());
+        required.push(name);
+    }
+    for key in keys {
+        let mut value = kind_json(key.kind);
+        if let Value::Object(map) = &mut value {
+            map.insert("description".into(), json!(key.about));
+            if let Some(default) = default_json(key.default) {
+                map.insert("default".into(), default);
+            }
+        }
+        properties.insert(key.name.into(), value);
+        match (key.default, key.with) {
+            (Fallback::Required, []) => required.push(key.name),
+            (Fallback::Required, with) => {
+                for other in with {
+                    dependent.insert((*other).into(), json!([key.name]));
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut object = json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    });
+    if let (Value::Object(map), false) = (&mut object, dependent.is_empty()) {
+        map.insert("dependentRequired".into(), Value::Object(dependent));
+    }
+    object
+}
+
+/// A default that is a plain TOML value, as JSON.
+fn default_json(default: Fallback) -> Option<Value> {
+    let Fallback::Value(text) = default else { return None };
+    let table: toml::Table = toml::from_str(&format!("value = {text}")).ok()?;
+    serde_json::to_value(table.get("value")?).ok()
+}
+
+fn alternatives_json(group: &Alternatives) -> Value {
+    let one = |key: &&str| json!({ "required": [key] });
+    let mut choices: Vec<Value> = group.keys.iter().map(one).collect();
+    let none = json!({ "not": { "anyOf": choices.clone() } });
+    match group.needed {
+        Needed::Always => json!({ "oneOf": choices }),
+        Needed::Never => {
+            choices.push(none);
+            json!({ "oneOf": choices })
+        }
+        Needed::With(key) => json!({ "if": { "required": [key] }, "then": { "oneOf": choices } }),
+    }
+}
+
+fn kind_json(kind: Kind) -> Value {
+    let three = |items: Value| json!({ "type": "array", "items": items, "minItems": 3, "maxItems": 3 });
+    match kind {
+        Kind::Text | Kind::Path => json!({ "type": "string" }),
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Count(least) => json!({ "type": "integer", "minimum": least }),
+        Kind::Number(range) => range_json(range),
+        Kind::Quantity(_, range) => json!({ "anyOf": [range_json(range), { "type": "string" }] }),
+        Kind::Choice(words) => {
+            let choices =
+                words().into_iter().map(|(word, about)| json!({ "const": word, "description": about }));
+            json!({ "oneOf": choices.collect::<Vec<_>>() })
+        }
+        Kind::Axes => json!({ "anyOf": [{ "type": "boolean" }, three(json!({ "type": "boolean" }))] }),
+        Kind::Counts => three(json!({ "type": "integer", "minimum": 1 })),
+        Kind::Vector(_, range) => three(json!({ "anyOf": [range_json(range), { "type": "string" }] })),
+        Kind::Names => json!({ "type": "array", "items": { "type": "string" } }),
+        Kind::Table(section) => section_json(section, &[]),
+        Kind::Variants(variants) => {
+            let one = |v: &Variant| {
+                let kind = json!({ "const": v.name, "description": v.about });
+                section_json(&v.section, &[("kind", kind)])
+            };
+            json!({ "oneOf": variants.iter().map(one).collect::<Vec<_>>() })
+        }
+        Kind::Tables(section) => json!({ "type": "array", "items": section_json(section, &[]) }),
+        Kind::Named(section) => {
+            json!({ "type": "object", "additionalProperties": section_json(section, &[]) })
+        }
+        Kind::Pairs => {
+            // Which of these applies follows from the kind of the force.
+            let kinds = PairKind::ALL.iter().map(|kind| {
+                let mut table = keys_json(&pair_keys(*kind), &[]);
+                if let Value::Object(map) = &mut table {
+                    map.insert("title".into(), json!(kind.name()));
+                    map.insert("description".into(), json!(kind.formula()));
+                }
+                table
+            });
+            let none = std::iter::once(json!({ "const": "none" }));
+            json!({ "type": "object", "additionalProperties": { "anyOf": none.chain(kinds).collect::<Vec<_>>() } })
+        }
+    }
+}
+
+fn range_json(range: Range) -> Value {
+    match range {
+        Range::Any => json!({ "type": "number" }),
+        Range::NonNegative => json!({ "type": "number", "minimum": 0 }),
+        Range::Positive => json!({ "type": "number", "exclusiveMinimum": 0 }),
+        Range::Fraction => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 }),
+        Range::Inside => json!({ "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 }),
+    }
+}
