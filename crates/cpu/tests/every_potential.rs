@@ -1,0 +1,114 @@
+//! Every potential of the registry under every truncation: cluster lists with every instruction
+//! set, in both precisions, against the plain reference. A new potential is tested here by the line
+//! that registers it.
+
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::{Algorithm, Energies, Evaluate, Precision, Settings, SimBox, Species, System, Vec3};
+use jostle_cpu::{Level, open_at};
+use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
+
+const TRUNCATIONS: [Truncation; 4] =
+    [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
+
+/// A shaken lattice of two species in a sheared box.
+fn system() -> System {
+    let (cells, spacing, shake) = ([6, 7, 8], 1.08, 0.12);
+    let lengths = cells.map(|n| f64::from(n) * spacing);
+    let simbox = SimBox::new([-1.0, 2.0, 0.5], lengths, [0.8, -0.5, 1.1], [true; 3]).unwrap();
+    let species = ["A", "B"].map(|name| Species { name: name.into(), mass: 1.0, charge: 0.0 });
+    let mut system = System::new(simbox, species.to_vec());
+    let mut random = Stream::new(5, Purpose::Placement, 0, 0);
+    for i in 0..cells[0] {
+        for j in 0..cells[1] {
+            for k in 0..cells[2] {
+                let site = [(i, cells[0]), (j, cells[1]), (k, cells[2])].map(|(i, n)| {
+                    (f64::from(i) + 0.5 + 2.0 * shake * (random.uniform() - 0.5)) / f64::from(n)
+                });
+                system.state.push(random.below(2) as u16, system.simbox.to_cartesian(site));
+            }
+        }
+    }
+    system
+}
+
+/// The example parameters, a little different for each pair of species.
+fn term(kind: PairKind, truncation: Truncation) -> PairTerm {
+    let mut term = PairTerm::new(kind, truncation, 2);
+    for (a, b, factor) in [(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)] {
+        let parameters: Vec<f64> = kind.parameters().iter().map(|p| p.example * factor).collect();
+        let cutoff = kind.natural_cutoff(&parameters).unwrap_or(2.4 * factor);
+        term.set(a, b, PairEntry { parameters, cutoff });
+    }
+    term
+}
+
+/// Forces in the order of ids, with energies if they were asked for.
+fn compute(
+    system: &System,
+    term: &PairTerm,
+    (algorithm, precision, level): (Algorithm, Precision, Level),
+    evaluate: Evaluate,
+) -> (Vec<Vec3>, Energies) {
+    let settings = Settings { threads: Some(2), precision, algorithm, ..Settings::default() };
+    let mut cpu = open_at(system.clone(), vec![term.clone()], settings, level).unwrap();
+    cpu.update_neighbors().unwrap();
+    cpu.compute_forces(evaluate).unwrap();
+    let energies = cpu.energies().clone();
+    let state = cpu.state().unwrap();
+    (state.order().iter().map(|&place| state.force[place]).collect(), energies)
+}
+
+fn norm(v: Vec3) -> f64 {
+    v.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+fn difference(a: Vec3, b: Vec3) -> f64 {
+    norm(std::array::from_fn(|k| a[k] - b[k]))
+}
+
+#[test]
+fn cluster_kernels_equal_the_reference() {
+    let system = system();
+    let n = system.state.len() as f64;
+    for &kind in PairKind::ALL {
+        for truncation in TRUNCATIONS {
+            let term = term(kind, truncation);
+            let plain = (Algorithm::Reference, Precision::Double, Level::Portable);
+            let (exact, reference) = compute(&system, &term, plain, Evaluate::ForcesAndEnergies);
+            // Rounded distances change an energy by their share of the virial.
+            let virial: f64 = reference.virial[..3].iter().sum();
+            let scale = reference.potential().abs() + virial.abs();
+            let rms = (exact.iter().map(|f| norm(*f).powi(2)).sum::<f64>() / n).sqrt();
+            for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+                for precision in [Precision::Double, Precision::Mixed] {
+                    let what = format!("{} {truncation:?} {level} {precision:?}", kind.name());
+                    let way = (Algorithm::Clusters, precision, level);
+                    let (forces, energies) = compute(&system, &term, way, Evaluate::ForcesAndEnergies);
+                    let errors = forces.iter().zip(&exact).map(|(a, b)| difference(*a, *b));
+                    let energy_error = (energies.potential() - reference.potential()).abs() / scale;
+                    match precision {
+                        Precision::Double => {
+                            let worst = errors.fold(0.0, f64::max);
+                            assert!(worst < 1e-12 * rms, "{what}: forces differ by {worst:e} of {rms}");
+                            assert!(energy_error < 1e-12, "{what}: energy differs by {energy_error:e}");
+                        }
+                        Precision::Mixed => {
+                            let mut relative: Vec<f64> =
+                                errors.zip(&exact).map(|(error, f)| error / norm(*f)).collect();
+                            relative.sort_by(f64::total_cmp);
+                            let median = relative[relative.len() / 2];
+                            assert!(median < 3e-6, "{what}: median relative force error {median:e}");
+                            assert!(energy_error < 1e-6, "{what}: energy differs by {energy_error:e}");
+                        }
+                    }
+                    // The quick path of nearly every step gives the same forces.
+                    let (quick, _) = compute(&system, &term, way, Evaluate::Forces);
+                    let apart =
+                        quick.iter().zip(&forces).map(|(a, b)| difference(*a, *b)).fold(0.0, f64::max);
+                    let rounding = if precision == Precision::Double { 1e-13 } else { 1e-5 };
+                    assert!(apart < rounding * rms, "{what}: without energies forces differ by {apart:e}");
+                }
+            }
+        }
+    }
+}
