@@ -6,6 +6,7 @@
 use crate::report::StageReport;
 use crate::stage::StageRun;
 use jostle_core::{Error, Result, SimBox, Species, State, System, UnitSystem, Vec3};
+use jostle_io::trajectory::Position;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -49,8 +50,11 @@ pub(crate) struct Header {
     pub reports: Vec<StageReport>,
     /// The input; `None` for a simulation that a program has put together.
     pub input: Option<InputText>,
-    /// Lengths in bytes of the files written so far.
-    pub files: Vec<(String, u64)>,
+    /// The length of `thermo.csv`.
+    pub thermo_bytes: u64,
+    /// How far the trajectory of the stage under way has come.
+    #[serde(with = "position")]
+    pub trajectory: Option<Position>,
 }
 
 /// Where a run is.
@@ -71,6 +75,21 @@ pub(crate) struct InputText {
     pub text: String,
     /// No stage takes more steps than this.
     pub most_steps: Option<u64>,
+}
+
+/// [`Position`] as three numbers.
+mod position {
+    use super::{Deserialize, Position, Serialize};
+    use serde::{Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(position: &Option<Position>, to: S) -> Result<S::Ok, S::Error> {
+        position.map(|p| [p.frames, p.bytes, p.first_step]).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Position>, D::Error> {
+        let numbers = Option::<[u64; 3]>::deserialize(from)?;
+        Ok(numbers.map(|[frames, bytes, first_step]| Position { frames, bytes, first_step }))
+    }
 }
 
 impl Checkpoint {
@@ -274,7 +293,8 @@ mod tests {
             run: None,
             reports: Vec::new(),
             input: Some(InputText { path: "a.toml".into(), text: "units".into(), most_steps: None }),
-            files: vec![("thermo.csv".into(), 120)],
+            thermo_bytes: 120,
+            trajectory: Some(Position { frames: 1, bytes: 2, first_step: 3 }),
         };
         let list_positions = state.position.clone();
         Checkpoint { header, state, list_positions }

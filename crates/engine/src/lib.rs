@@ -4,6 +4,7 @@ pub mod averages;
 pub mod build;
 mod checkpoint;
 pub mod device;
+mod disk;
 pub mod freedom;
 pub mod minimize;
 pub mod observe;

@@ -2,12 +2,15 @@
 //! a copy of the input.
 
 use crate::checkpoint::Checkpoint;
+use crate::disk::{Table, put_in_place, replace_file, write_beside};
 use crate::thermo::{Quantity, Thermo};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
+use jostle_io::input::model::TrajectoryFormat;
+use jostle_io::trajectory::{Frame, Position, Subject, TrajectoryWriter};
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 const LOG: &str = "jostle.log";
@@ -17,6 +20,9 @@ const INPUT: &str = "input.toml";
 /// The name of the last checkpoint in a run folder.
 pub const CHECKPOINT: &str = "latest.checkpoint";
 const PREVIOUS: &str = "previous.checkpoint";
+
+/// The files every run may have; trajectories come on top.
+const OWN_FILES: [&str; 6] = [LOG, THERMO, SUMMARY, INPUT, CHECKPOINT, PREVIOUS];
 
 /// What to do with a folder that is not empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,6 +39,10 @@ pub(crate) struct RunFolder {
     path: PathBuf,
     thermo: Table,
     log: File,
+    /// Of the stage under way.
+    trajectory: Option<TrajectoryWriter>,
+    /// Names of the trajectories begun so far.
+    trajectories: Vec<String>,
 }
 
 impl RunFolder {
@@ -65,28 +75,19 @@ impl RunFolder {
             replace_file(&path.join(INPUT), text.as_bytes())?;
         }
         let thermo = Table::create(path.join(THERMO), &header(units, quantities))?;
-        Ok(RunFolder { path: path.to_path_buf(), thermo, log })
+        let (path, trajectories) = (path.to_path_buf(), Vec::new());
+        Ok(RunFolder { path, thermo, log, trajectory: None, trajectories })
     }
 
-    /// Opens the folder of a run to go on with it: its newest checkpoint that is whole, and a note
-    /// if that is not the newest one. Files are cut back to where they were at the checkpoint.
-    pub(crate) fn resume(path: &Path) -> Result<(Self, Checkpoint, Option<String>)> {
-        let (checkpoint, note) = newest_checkpoint(path)?;
-        let mut thermo = None;
-        for (name, length) in &checkpoint.header.files {
-            let table = Table::cut_back(path.join(name), *length)?;
-            if name == THERMO {
-                thermo = Some(table);
-            }
-        }
-        let thermo = thermo.ok_or_else(|| Error::file(path, "the checkpoint does not mention thermo.csv"))?;
+    /// Opens the folder of a run to go on with it; `thermo.csv` is cut back to the length it had
+    /// at the checkpoint.
+    pub(crate) fn resume(path: &Path, thermo_bytes: u64) -> Result<Self> {
         let log = path.join(LOG);
-        let log = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(&log)
-            .map_err(|e| Error::io("open", &log, &e))?;
-        Ok((RunFolder { path: path.to_path_buf(), thermo, log }, checkpoint, note))
+        let opened = OpenOptions::new().append(true).create(true).open(&log);
+        let log = opened.map_err(|e| Error::io("open", &log, &e))?;
+        let thermo = Table::cut_back(path.join(THERMO), thermo_bytes)?;
+        let trajectories = trajectories_of(path);
+        Ok(RunFolder { path: path.to_path_buf(), thermo, log, trajectory: None, trajectories })
     }
 
     /// The folder.
@@ -111,10 +112,64 @@ impl RunFolder {
         writeln!(self.log, "{line}").map_err(|e| Error::io("write", &path, &e))
     }
 
-    /// What has been written so far, safely on the disk: names and lengths for a checkpoint.
-    pub(crate) fn settle(&mut self) -> Result<Vec<(String, u64)>> {
+    /// Begins the trajectory of a stage.
+    pub(crate) fn begin_trajectory(
+        &mut self,
+        index: usize,
+        stage: &str,
+        format: TrajectoryFormat,
+        subject: Subject,
+    ) -> Result<()> {
+        let name = trajectory_name(index, stage, format);
+        self.trajectory = Some(TrajectoryWriter::create(&self.path.join(&name), format, subject)?);
+        if !self.trajectories.contains(&name) {
+            self.trajectories.push(name);
+        }
+        Ok(())
+    }
+
+    /// Goes on with the trajectory of a stage; what was written after the checkpoint is cut off.
+    pub(crate) fn resume_trajectory(
+        &mut self,
+        index: usize,
+        stage: &str,
+        format: TrajectoryFormat,
+        subject: Subject,
+        position: Position,
+    ) -> Result<()> {
+        let path = self.path.join(trajectory_name(index, stage, format));
+        self.trajectory = Some(TrajectoryWriter::resume(&path, format, subject, position)?);
+        Ok(())
+    }
+
+    /// Adds a frame to the trajectory of the stage.
+    pub(crate) fn frame(&mut self, frame: &Frame) -> Result<()> {
+        self.trajectory.as_mut().map_or(Ok(()), |trajectory| trajectory.write(frame))
+    }
+
+    /// Closes the trajectory of a stage.
+    pub(crate) fn end_trajectory(&mut self) -> Result<()> {
+        self.trajectory.take().map_or(Ok(()), |mut trajectory| trajectory.sync())
+    }
+
+    /// How far the trajectory of the stage under way has come.
+    pub(crate) fn trajectory_position(&self) -> Option<Position> {
+        self.trajectory.as_ref().map(TrajectoryWriter::position)
+    }
+
+    /// Names of the files of the run.
+    pub(crate) fn files(&self) -> Vec<&str> {
+        let own = OWN_FILES.iter().copied().filter(|name| self.path.join(name).exists());
+        own.chain(self.trajectories.iter().map(String::as_str)).collect()
+    }
+
+    /// Makes sure that all that was written is safely on the disk; the length of `thermo.csv`.
+    pub(crate) fn settle(&mut self) -> Result<u64> {
         self.thermo.sync()?;
-        Ok(vec![(THERMO.into(), self.thermo.length)])
+        if let Some(trajectory) = &mut self.trajectory {
+            trajectory.sync()?;
+        }
+        Ok(self.thermo.length)
     }
 
     /// Writes a checkpoint beside the last one, then puts it in its place; the last one is kept as
@@ -156,8 +211,8 @@ fn occupied(path: &Path) -> Result<Option<Occupant>> {
 
 /// Removes the files of an earlier run, and nothing else.
 fn remove_run(path: &Path) -> Result<()> {
-    let own = [LOG, THERMO, SUMMARY, INPUT, CHECKPOINT, PREVIOUS].map(String::from);
-    for name in own {
+    let trajectories = trajectories_of(path);
+    for name in OWN_FILES.iter().copied().chain(trajectories.iter().map(String::as_str)) {
         let file = path.join(name);
         match std::fs::remove_file(&file) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::io("remove", &file, &e)),
@@ -167,7 +222,28 @@ fn remove_run(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn newest_checkpoint(path: &Path) -> Result<(Checkpoint, Option<String>)> {
+/// The trajectories that the summary of an earlier run mentions; none if there is no summary.
+fn trajectories_of(path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path.join(SUMMARY)).unwrap_or_default();
+    let summary: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let names = summary["files"].as_array().into_iter().flatten().filter_map(|name| name.as_str());
+    // Only plain names: a summary that was tampered with must not reach outside the folder.
+    let plain = |name: &&str| Path::new(name).file_name() == Some(name.as_ref());
+    names.filter(plain).filter(|name| !OWN_FILES.contains(name)).map(String::from).collect()
+}
+
+/// The file of a stage's trajectory: its name, where that can be the name of a file.
+fn trajectory_name(index: usize, stage: &str, format: TrajectoryFormat) -> String {
+    let odd = |c: char| !(c.is_alphanumeric() || "-_.+".contains(c));
+    let mut name = stage.replace(odd, "_");
+    if name != stage || name.starts_with('.') {
+        name = format!("{}-{name}", index + 1);
+    }
+    format!("{name}.{}", format.extension())
+}
+
+/// The newest checkpoint of a run that is whole, and a note if that is not the newest of all.
+pub(crate) fn newest_checkpoint(path: &Path) -> Result<(Checkpoint, Option<String>)> {
     let (latest, previous) = (path.join(CHECKPOINT), path.join(PREVIOUS));
     if !latest.exists() && !previous.exists() {
         return Err(Error::file(path, "there is no checkpoint in this folder")
@@ -184,57 +260,6 @@ fn newest_checkpoint(path: &Path) -> Result<(Checkpoint, Option<String>)> {
             Ok((checkpoint, Some(note)))
         }
         Err(_) => Err(error),
-    }
-}
-
-/// A file that grows by whole lines.
-struct Table {
-    path: PathBuf,
-    file: File,
-    length: u64,
-}
-
-impl Table {
-    fn create(path: PathBuf, header: &str) -> Result<Self> {
-        let file = File::create(&path).map_err(|e| Error::io("create", &path, &e))?;
-        let mut table = Table { path, file, length: 0 };
-        table.append(header)?;
-        Ok(table)
-    }
-
-    /// Opens a file of a run and drops what was written after its checkpoint.
-    fn cut_back(path: PathBuf, length: u64) -> Result<Self> {
-        let failed = |e| Error::io("open", &path, &e);
-        let mut file = OpenOptions::new().write(true).open(&path).map_err(failed)?;
-        let now = file.metadata().map_err(failed)?.len();
-        if now < length {
-            return Err(Error::file(
-                &path,
-                format!("the file has {now} bytes, but had {length} at the checkpoint"),
-            )
-            .hint("it was changed since; put it back, or start the run anew"));
-        }
-        file.set_len(length).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
-        Ok(Table { path, file, length })
-    }
-
-    /// Appends all of a text or, if the disk is full, nothing.
-    fn append(&mut self, text: &str) -> Result<()> {
-        match self.file.write_all(text.as_bytes()) {
-            Ok(()) => {
-                self.length += text.len() as u64;
-                Ok(())
-            }
-            Err(e) => {
-                // The first error is the one to report.
-                let _ = self.file.set_len(self.length);
-                Err(Error::io("write", &self.path, &e))
-            }
-        }
-    }
-
-    fn sync(&mut self) -> Result<()> {
-        self.file.sync_data().map_err(|e| Error::io("write", &self.path, &e))
     }
 }
 
@@ -266,38 +291,4 @@ fn quoted(text: &str) -> String {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text.to_string(),
     }
-}
-
-/// Replaces a file by new content: whatever happens, it is the old one or the new one.
-fn replace_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    put_in_place(&write_beside(path, bytes)?, path)
-}
-
-/// Writes to a temporary file beside `path`, down to the disk.
-fn write_beside(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".tmp");
-    let beside = PathBuf::from(name);
-    let write = || {
-        let mut file = File::create(&beside)?;
-        file.write_all(bytes)?;
-        file.sync_all()
-    };
-    write().map_err(|e| {
-        // The first error is the one to report.
-        let _ = std::fs::remove_file(&beside);
-        Error::io("write", path, &e)
-    })?;
-    Ok(beside)
-}
-
-/// Renames a finished temporary file, and makes the renaming safe, too.
-fn put_in_place(beside: &Path, path: &Path) -> Result<()> {
-    std::fs::rename(beside, path).map_err(|e| Error::io("rename", beside, &e))?;
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Not every file system can sync a folder; the file itself is safe by now.
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
-    }
-    Ok(())
 }

@@ -52,7 +52,8 @@ fn run(input: &Input, folder: &Path, interval: Option<u64>) -> Simulation {
     }
 }
 
-fn check(stages: &str) {
+/// Compares a run in pieces with one in a whole; the number of trajectories compared.
+fn check(stages: &str) -> usize {
     let input = input(stages);
     let folder = tempfile::tempdir().unwrap();
     let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
@@ -64,10 +65,24 @@ fn check(stages: &str) {
     let rows = |folder: &Path| fs::read_to_string(folder.join("thermo.csv")).unwrap();
     assert!(rows(&whole).lines().count() > 10, "{}", rows(&whole));
     assert_eq!(rows(&whole), rows(&pieces));
+    let mut trajectories = 0;
+    for file in fs::read_dir(&whole).unwrap() {
+        let name = file.unwrap().file_name();
+        let is_trajectory = [".xtc", ".dcd", ".extxyz"].iter().any(|e| name.to_string_lossy().ends_with(e));
+        if is_trajectory {
+            trajectories += 1;
+            assert_eq!(
+                fs::read(whole.join(&name)).unwrap(),
+                fs::read(pieces.join(&name)).unwrap(),
+                "{name:?}"
+            );
+        }
+    }
     for (a, b) in a.reports().iter().zip(b.reports()) {
         assert_eq!(a.averages, b.averages);
         assert_eq!(a.drift, b.drift);
     }
+    trajectories
 }
 
 fn stage(name: &str, more: &str) -> String {
@@ -89,4 +104,19 @@ fn every_thermostat() {
     ] {
         check(&stage("nvt", &format!("thermostat = {thermostat}")));
     }
+}
+
+#[test]
+fn every_trajectory_format() {
+    for format in ["xtc", "dcd", "xyz"] {
+        let trajectory = format!("trajectory = {{ every = 7, format = \"{format}\" }}");
+        let compared = check(&(stage("first", &trajectory) + &stage("second", &trajectory)));
+        assert_eq!(compared, 2);
+    }
+}
+
+#[test]
+fn minimisation_between_stages() {
+    let minimize = "[[stage]]\nname = \"relax\"\nthermo = { every = 5 }\nminimize = { steps = 60, force_tolerance = 1e-9 }\n";
+    check(&(stage("heat", "") + minimize + &stage("run", "")));
 }

@@ -1,0 +1,306 @@
+//! A simulation: stages that run one after another.
+
+mod builder;
+mod run;
+
+pub use builder::SimulationBuilder;
+
+use crate::build::system_from_input;
+use crate::checkpoint::{Checkpoint, Clock, InputText};
+use crate::observe::Observer;
+use crate::progress::Progress;
+use crate::report::StageReport;
+use crate::run_folder::{Existing, RunFolder, newest_checkpoint};
+use crate::stage::StageRun;
+use crate::thermo::{Quantity, Thermo};
+use jostle_core::{Backend, Error, Result, SimBox, Species, State, System, UnitSystem, Vec3};
+use jostle_io::Input;
+use jostle_io::input::model::{DeviceInput, StageInput};
+use std::path::{Path, PathBuf};
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// All stages are over.
+    Finished,
+    /// It was asked to stop; running again goes on.
+    Interrupted,
+}
+
+/// What a command line may change about an input without editing it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Overrides {
+    /// CPU threads.
+    pub threads: Option<usize>,
+    /// The device.
+    pub device: Option<DeviceInput>,
+    /// No stage takes more steps than this.
+    pub most_steps: Option<u64>,
+}
+
+/// A simulation. See the [crate] documentation for an example.
+pub struct Simulation {
+    units: UnitSystem,
+    seed: u64,
+    species: Vec<Species>,
+    stages: Vec<StageInput>,
+    quantities: Vec<Quantity>,
+    total_mass: f64,
+    shortest_cutoff: f64,
+    backend: Box<dyn Backend>,
+    observers: Vec<Box<dyn Observer>>,
+    folder: Option<RunFolder>,
+    source: Option<InputText>,
+    title: String,
+    clock: Clock,
+    /// The stage under way.
+    run: Option<StageRun>,
+    reports: Vec<StageReport>,
+    thermo: Option<Thermo>,
+    /// What is to be said as soon as somebody listens.
+    notes: Vec<String>,
+}
+
+impl Simulation {
+    /// Starts to put a simulation together from a system of one's own.
+    pub fn builder(units: UnitSystem, system: System) -> SimulationBuilder {
+        SimulationBuilder::new(units, system)
+    }
+
+    /// The simulation an input describes. Nothing is written until [`Simulation::write_to`] says
+    /// where.
+    ///
+    /// # Errors
+    /// If the input asks for something impossible; the error points at the line.
+    pub fn from_input(input: &Input, overrides: &Overrides) -> Result<Self> {
+        let (system, terms) = system_from_input(input)?;
+        let built = SimulationBuilder::from_input(input, overrides, system, terms).build();
+        built.map_err(|e| builder::at_force(input, e))
+    }
+
+    /// Goes on with the run in a folder from its last checkpoint. What was written after the
+    /// checkpoint is cut off, so that the files come out as if the run had never stopped.
+    ///
+    /// # Errors
+    /// If the folder holds no run, its checkpoints are damaged or its files shorter than they
+    /// were.
+    pub fn resume(folder: &Path, overrides: &Overrides) -> Result<Self> {
+        let (checkpoint, note) = newest_checkpoint(folder)?;
+        let Some(source) = checkpoint.header.input.clone() else {
+            return Err(Error::file(folder, "this run was put together by a program, not by an input file")
+                .hint("only that program can go on with it"));
+        };
+        let input = Input::parse(&source.path, &source.text)?;
+        let overrides = Overrides { most_steps: source.most_steps, ..*overrides };
+        let (simbox, species) = (checkpoint.simbox()?, checkpoint.species());
+        let terms = input.pair_terms(&species)?;
+        let system = System { simbox, species, state: checkpoint.state.clone() };
+        let built = SimulationBuilder::from_input(&input, &overrides, system, terms).build();
+        let mut simulation = built.map_err(|e| builder::at_force(&input, e))?;
+        let Checkpoint { header, state, list_positions } = checkpoint;
+        simulation.backend.restore(state, list_positions, header.skin)?;
+        simulation.clock = header.clock;
+        simulation.run = header.run;
+        simulation.reports = header.reports;
+        // Last, because it cuts off what was written after the checkpoint.
+        simulation.folder = Some(RunFolder::resume(folder, header.thermo_bytes)?);
+        simulation.notes.extend(note);
+        if let (Some(stage), Some(position)) = (simulation.stage_under_way(), header.trajectory) {
+            simulation.resume_trajectory(&stage, position)?;
+        }
+        Ok(simulation)
+    }
+
+    /// Writes `thermo.csv`, trajectories, checkpoints, `summary.json` and a log to a folder.
+    ///
+    /// # Errors
+    /// If the folder cannot be made or written, or has something in it (see [`Existing`]).
+    pub fn write_to(&mut self, folder: &Path, existing: Existing) -> Result<()> {
+        let input = self.source.as_ref().map(|s| s.text.as_str());
+        let mut folder = RunFolder::create(folder, existing, self.units, &self.quantities, input)?;
+        folder.log(&format!("jostle {}", env!("CARGO_PKG_VERSION")))?;
+        folder.log(&self.backend.describe())?;
+        folder.log(&format!("{} atoms; {}", self.backend.n_atoms(), self.title))?;
+        self.folder = Some(folder);
+        Ok(())
+    }
+
+    /// Adds an observer.
+    pub fn observe(&mut self, observer: impl Observer + 'static) {
+        self.observers.push(Box::new(observer));
+    }
+
+    /// Adds a stage after the others.
+    pub fn add_stage(&mut self, stage: StageInput) {
+        self.stages.push(stage);
+    }
+
+    /// Runs all stages to their end.
+    ///
+    /// # Errors
+    /// If a force or a position is not finite any more, an observer fails, or a file cannot be
+    /// written. The last checkpoint stays as it is.
+    pub fn run(&mut self) -> Result<Outcome> {
+        self.run_with(&mut (), &|| false)
+    }
+
+    /// The same, telling `progress` and asking `stop` after every step. When asked to stop it
+    /// writes a checkpoint; running again goes on.
+    ///
+    /// # Errors
+    /// See [`Simulation::run`].
+    pub fn run_with(&mut self, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<Outcome> {
+        for note in std::mem::take(&mut self.notes) {
+            self.say(progress, &note)?;
+        }
+        let outcome = self.run_stages(progress, stop);
+        let status = match &outcome {
+            Ok(Outcome::Finished) => "finished".to_string(),
+            Ok(Outcome::Interrupted) => "interrupted".to_string(),
+            Err(error) => format!("failed: {error}"),
+        };
+        let written = self.summarize(&status);
+        // A failure to write about a failure is not the one to report.
+        outcome.and_then(|outcome| written.map(|()| outcome))
+    }
+
+    fn summarize(&mut self, status: &str) -> Result<()> {
+        let summary = self.summary(status);
+        self.folder.as_mut().map_or(Ok(()), |folder| folder.summarize(&summary))
+    }
+
+    /// What `summary.json` says.
+    fn summary(&mut self, status: &str) -> serde_json::Value {
+        let facts = self.backend.neighbor_facts();
+        serde_json::json!({
+            "jostle": env!("CARGO_PKG_VERSION"),
+            "title": self.title,
+            "status": status,
+            "input": self.source.as_ref().map(|s| s.path.clone()),
+            "units": self.units.name(),
+            "device": self.backend.describe(),
+            "seed": self.seed,
+            "atoms": self.backend.n_atoms(),
+            "species": self.species.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(),
+            "step": self.clock.step,
+            "time": self.clock.time,
+            "stages": self.reports,
+            "neighbors": { "builds": facts.builds, "skin": facts.skin, "bytes": facts.bytes },
+            "files": self.folder.as_ref().map(|f| f.files()),
+        })
+    }
+
+    /// The stage under way, if the run stopped in the middle of one.
+    fn stage_under_way(&self) -> Option<StageInput> {
+        self.run.as_ref().and(self.stages.get(self.clock.stage)).cloned()
+    }
+
+    /// Whether all stages are over.
+    pub fn is_finished(&self) -> bool {
+        self.clock.stage >= self.stages.len()
+    }
+
+    /// Steps made so far, over all stages.
+    pub fn step(&self) -> u64 {
+        self.clock.step
+    }
+
+    /// The simulated time.
+    pub fn time(&self) -> f64 {
+        self.clock.time
+    }
+
+    /// The unit system.
+    pub fn units(&self) -> UnitSystem {
+        self.units
+    }
+
+    /// The kinds of atoms.
+    pub fn species(&self) -> &[Species] {
+        &self.species
+    }
+
+    /// The stages, over and to come.
+    pub fn stages(&self) -> &[StageInput] {
+        &self.stages
+    }
+
+    /// What the stages that are over amounted to.
+    pub fn reports(&self) -> &[StageReport] {
+        &self.reports
+    }
+
+    /// The names and units of [`Thermo::values`].
+    pub fn quantities(&self) -> &[Quantity] {
+        &self.quantities
+    }
+
+    /// The last measurement, if energies were evaluated at the last step anything was due.
+    pub fn thermo(&self) -> Option<&Thermo> {
+        self.thermo.as_ref()
+    }
+
+    /// The device, for its description, its timings and facts about its lists.
+    pub fn backend(&mut self) -> &mut dyn Backend {
+        &mut *self.backend
+    }
+
+    /// The box.
+    pub fn simbox(&self) -> &SimBox {
+        self.backend.simbox()
+    }
+
+    /// Positions inside the box, by id.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn positions(&mut self) -> Result<Vec<Vec3>> {
+        let simbox = *self.backend.simbox();
+        let wrapped = |state: &State, place: usize| {
+            let (mut position, mut image) = (state.position[place], state.image[place]);
+            simbox.wrap(&mut position, &mut image);
+            position
+        };
+        self.by_id(wrapped)
+    }
+
+    /// Positions as if atoms had never been put back into the box, by id.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn unwrapped_positions(&mut self) -> Result<Vec<Vec3>> {
+        let simbox = *self.backend.simbox();
+        self.by_id(|state, place| {
+            let (position, shift) = (state.position[place], simbox.shift(state.image[place]));
+            [0, 1, 2].map(|k| position[k] + shift[k])
+        })
+    }
+
+    /// Velocities, by id.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn velocities(&mut self) -> Result<Vec<Vec3>> {
+        self.by_id(|state, place| state.velocity[place])
+    }
+
+    /// Forces of the last evaluation, by id; all zero before the first step.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn forces(&mut self) -> Result<Vec<Vec3>> {
+        self.by_id(|state, place| state.force[place])
+    }
+
+    fn by_id(&mut self, value: impl Fn(&State, usize) -> Vec3) -> Result<Vec<Vec3>> {
+        let state = self.backend.state()?;
+        Ok(state.order().into_iter().map(|place| value(state, place)).collect())
+    }
+}
+
+/// The folder a run of an input goes to unless told otherwise: what the input says, else its name
+/// without the extension, in the working folder.
+pub fn default_folder(input: &Input) -> PathBuf {
+    let stem = || PathBuf::from(input.source.path.file_stem().unwrap_or("jostle".as_ref()));
+    input.run.output.clone().unwrap_or_else(stem)
+}

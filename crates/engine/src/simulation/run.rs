@@ -1,0 +1,336 @@
+//! Running the stages: steps, and everything that is due after a step.
+
+use super::{Outcome, Simulation};
+use crate::checkpoint::{Checkpoint, Clock, Header};
+use crate::observe::Context;
+use crate::progress::{Progress, StageStart};
+use crate::stage::StageRun;
+use crate::step::Tick;
+use crate::summary;
+use crate::thermo::Gauge;
+use jostle_core::backend::Timings;
+use jostle_core::{Backend, Error, ErrorKind, Evaluate, Result, Vec3};
+use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
+use jostle_io::trajectory::{Frame, Position, Subject};
+use std::time::{Duration, Instant};
+
+/// A checkpoint is written at least this often.
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(600);
+/// Progress is told about this often.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
+impl Simulation {
+    pub(super) fn run_stages(
+        &mut self,
+        progress: &mut dyn Progress,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Outcome> {
+        while let Some(stage) = self.stages.get(self.clock.stage).cloned() {
+            let outcome = self.run_stage(&stage, progress, stop);
+            let in_stage = |e: Error| e.context(format!("stage '{}'", stage.name));
+            if outcome.map_err(in_stage)? == Outcome::Interrupted {
+                return Ok(Outcome::Interrupted);
+            }
+        }
+        Ok(Outcome::Finished)
+    }
+
+    fn run_stage(
+        &mut self,
+        stage: &StageInput,
+        progress: &mut dyn Progress,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Outcome> {
+        let begun = self.run.is_some();
+        let mut run = match self.run.take() {
+            Some(run) => run,
+            None => StageRun::begin(
+                stage,
+                &mut *self.backend,
+                self.units,
+                self.clock.time,
+                self.total_mass,
+                self.shortest_cutoff,
+            )?,
+        };
+        progress.stage_begins(&self.describe(stage, &run));
+        if !begun {
+            self.log(&format!("stage '{}' begins at step {}", stage.name, self.clock.step))?;
+            self.begin_trajectory(stage)?;
+            self.summarize("running")?;
+        }
+        let evaluate = self.evaluate_at(stage, run.stage_step);
+        self.backend.update_neighbors()?;
+        self.backend.compute_forces(evaluate)?;
+        if !begun && self.clock == Clock::default() {
+            self.measure(stage, &mut run, progress)?;
+        }
+        let outcome = self.make_steps(stage, &mut run, progress, stop);
+        if outcome.is_err() || matches!(outcome, Ok(Outcome::Interrupted)) {
+            self.run = Some(run);
+            return outcome;
+        }
+        let report = run.report(stage, &mut *self.backend, &self.quantities, self.units)?;
+        run.end(&mut *self.backend)?;
+        progress.stage_ends(&report);
+        self.log(&summary::lines(&report, self.units))?;
+        self.reports.push(report);
+        self.clock.stage += 1;
+        if let Some(folder) = &mut self.folder {
+            folder.end_trajectory()?;
+        }
+        self.save(None, progress)?;
+        Ok(Outcome::Finished)
+    }
+
+    /// The steps that are left of a stage.
+    fn make_steps(
+        &mut self,
+        stage: &StageInput,
+        run: &mut StageRun,
+        progress: &mut dyn Progress,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Outcome> {
+        let timestep = timestep(stage);
+        let mut lap = Lap::begin(&*self.backend);
+        let (mut told, mut saved) = (lap.begin, lap.begin);
+        while !run.is_over(stage, &mut *self.backend) {
+            let (step, stage_step) = (self.clock.step + 1, run.stage_step + 1);
+            let tick = Tick { seed: self.seed, step, stage_step, timestep };
+            let evaluate = self.evaluate_at(stage, stage_step);
+            run.advance(&mut *self.backend, &tick, evaluate).map_err(|e| self.at_step(e, step))?;
+            self.clock.step = step;
+            self.clock.time = run.time_at(stage, stage_step);
+            let mut now = Instant::now();
+            if self.anything_due(stage, stage_step) {
+                self.measure(stage, run, progress)?;
+                run.time.output += now.elapsed().as_secs_f64();
+                now = Instant::now();
+            }
+            if now - told > PROGRESS_INTERVAL {
+                told = now;
+                progress.advanced(stage_step);
+            }
+            let interrupted = stop();
+            if interrupted || due(stage.checkpoint_every, stage_step) || now - saved > CHECKPOINT_INTERVAL {
+                saved = now;
+                lap.end(run, &*self.backend);
+                lap = Lap::begin(&*self.backend);
+                self.save(Some(run), progress)?;
+                run.time.output += now.elapsed().as_secs_f64();
+            }
+            if interrupted {
+                return Ok(Outcome::Interrupted);
+            }
+        }
+        lap.end(run, &*self.backend);
+        Ok(Outcome::Finished)
+    }
+
+    /// What a step has to evaluate: energies only where somebody looks at them.
+    fn evaluate_at(&self, stage: &StageInput, stage_step: u64) -> Evaluate {
+        let mut observers = self.observers.iter().filter(|o| due(o.every(), stage_step));
+        let watched = observers.any(|o| o.wants() == Evaluate::ForcesAndEnergies);
+        match watched || due(stage.thermo_every, stage_step) {
+            true => Evaluate::ForcesAndEnergies,
+            false => Evaluate::Forces,
+        }
+    }
+
+    fn anything_due(&self, stage: &StageInput, stage_step: u64) -> bool {
+        due(stage.thermo_every, stage_step)
+            || stage.trajectory.is_some_and(|t| due(t.every, stage_step))
+            || self.observers.iter().any(|o| due(o.every(), stage_step))
+    }
+
+    /// Everything that is due now: the row of `thermo.csv`, the frame, the observers.
+    fn measure(&mut self, stage: &StageInput, run: &mut StageRun, progress: &mut dyn Progress) -> Result<()> {
+        let stage_step = run.stage_step;
+        let Clock { step, time, .. } = self.clock;
+        self.thermo = None;
+        if self.evaluate_at(stage, stage_step) == Evaluate::ForcesAndEnergies {
+            let degrees_of_freedom = run.degrees_of_freedom;
+            let gauge = Gauge { units: self.units, degrees_of_freedom, atoms: run.atoms(), step, time };
+            self.thermo = Some(gauge.read(&mut *self.backend));
+        }
+        if let Some(thermo) = self.thermo.as_ref().filter(|_| due(stage.thermo_every, stage_step)) {
+            run.record(thermo);
+            progress.measured(thermo);
+            if let Some(folder) = &mut self.folder {
+                folder.row(&stage.name, thermo)?;
+            }
+        }
+        if let Some(trajectory) = stage.trajectory.filter(|t| due(t.every, stage_step)) {
+            self.write_frame(trajectory.format)?;
+        }
+        let mut context = Context {
+            backend: &mut *self.backend,
+            step,
+            time,
+            stage: &stage.name,
+            units: self.units,
+            species: &self.species,
+            thermo: self.thermo.as_ref(),
+        };
+        for observer in &mut self.observers {
+            if due(observer.every(), stage_step) {
+                observer.observe(&mut context)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_frame(&mut self, format: TrajectoryFormat) -> Result<()> {
+        if self.folder.is_none() {
+            return Ok(());
+        }
+        let positions = self.positions()?;
+        let velocities = match format {
+            TrajectoryFormat::Xyz => Some(self.velocities()?),
+            TrajectoryFormat::Dcd | TrajectoryFormat::Xtc => None,
+        };
+        let Clock { step, time, .. } = self.clock;
+        let (simbox, velocities) = (self.backend.simbox(), velocities.as_deref());
+        let frame = Frame { step, time, simbox, positions: &positions, velocities };
+        self.folder.as_mut().map_or(Ok(()), |folder| folder.frame(&frame))
+    }
+
+    /// Opens the trajectory of a stage that begins, if it wants one.
+    fn begin_trajectory(&mut self, stage: &StageInput) -> Result<()> {
+        let Some(trajectory) = stage.trajectory else { return Ok(()) };
+        let subject = self.subject(stage, trajectory.every)?;
+        let index = self.clock.stage;
+        match &mut self.folder {
+            Some(folder) => folder.begin_trajectory(index, &stage.name, trajectory.format, subject),
+            None => Ok(()),
+        }
+    }
+
+    /// Goes on with the trajectory of the stage under way.
+    pub(super) fn resume_trajectory(&mut self, stage: &StageInput, position: Position) -> Result<()> {
+        let Some(trajectory) = stage.trajectory else { return Ok(()) };
+        let subject = self.subject(stage, trajectory.every)?;
+        let index = self.clock.stage;
+        match &mut self.folder {
+            Some(folder) => {
+                folder.resume_trajectory(index, &stage.name, trajectory.format, subject, position)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn subject(&mut self, stage: &StageInput, every: u64) -> Result<Subject> {
+        let timestep = match stage.action {
+            Action::Dynamics { timestep, .. } => timestep,
+            Action::Minimize { .. } => 0.0,
+        };
+        let state = self.backend.state()?;
+        let species = state.order().into_iter().map(|place| state.species[place]).collect();
+        let names = self.species.iter().map(|s| s.name.clone()).collect();
+        Ok(Subject { units: self.units, names, species, timestep, every })
+    }
+
+    /// Writes a checkpoint if there is a folder to write to.
+    fn save(&mut self, run: Option<&StageRun>, progress: &mut dyn Progress) -> Result<()> {
+        let Some(folder) = &mut self.folder else { return Ok(()) };
+        let simbox = *self.backend.simbox();
+        let state = self.backend.state()?.clone();
+        let finite = |v: &[Vec3]| v.as_flattened().iter().all(|x| x.is_finite());
+        if !(finite(&state.position) && finite(&state.velocity)) {
+            return Err(Error::simulation("an atom's position or velocity is not finite"));
+        }
+        let header = Header {
+            program: env!("CARGO_PKG_VERSION").into(),
+            units: self.units.name().into(),
+            origin: simbox.origin(),
+            lengths: simbox.lengths(),
+            tilts: simbox.tilts(),
+            periodic: simbox.periodic(),
+            species: self.species.iter().map(|s| (s.name.clone(), s.mass, s.charge)).collect(),
+            atoms: state.len() as u64,
+            skin: self.backend.neighbor_facts().skin,
+            clock: self.clock,
+            run: run.cloned(),
+            reports: self.reports.clone(),
+            input: self.source.clone(),
+            thermo_bytes: folder.settle()?,
+            trajectory: folder.trajectory_position(),
+        };
+        let list_positions = self.backend.list_positions()?.to_vec();
+        let path = folder.save(&Checkpoint { header, state, list_positions })?;
+        folder.log(&format!("checkpoint at step {}", self.clock.step))?;
+        progress.saved(&path);
+        Ok(())
+    }
+
+    pub(super) fn say(&mut self, progress: &mut dyn Progress, message: &str) -> Result<()> {
+        progress.note(message);
+        self.log(message)
+    }
+
+    fn log(&mut self, text: &str) -> Result<()> {
+        match &mut self.folder {
+            Some(folder) => folder.log(text),
+            None => Ok(()),
+        }
+    }
+
+    fn describe<'a>(&self, stage: &'a StageInput, run: &StageRun) -> StageStart<'a> {
+        StageStart {
+            name: &stage.name,
+            index: self.clock.stage,
+            stages: self.stages.len(),
+            steps: steps(stage),
+            done: run.stage_step,
+            timestep: timestep(stage),
+            degrees_of_freedom: run.degrees_of_freedom,
+        }
+    }
+
+    /// Adds the step and what is left to a failure of the simulation.
+    fn at_step(&self, error: Error, step: u64) -> Error {
+        let error = error.context(format!("step {step}"));
+        match (&self.folder, error.kind()) {
+            (Some(folder), ErrorKind::Simulation) => error.hint(format!(
+                "try a shorter timestep, or a minimize stage first; checkpoints are in {}",
+                folder.path().display()
+            )),
+            (None, ErrorKind::Simulation) => error.hint("try a shorter timestep, or minimise first"),
+            _ => error,
+        }
+    }
+}
+
+/// Whether something that happens every so many steps of a stage happens now.
+fn due(every: u64, stage_step: u64) -> bool {
+    every > 0 && stage_step.is_multiple_of(every)
+}
+
+fn timestep(stage: &StageInput) -> f64 {
+    match stage.action {
+        Action::Dynamics { timestep, .. } | Action::Minimize { timestep, .. } => timestep,
+    }
+}
+
+fn steps(stage: &StageInput) -> u64 {
+    match stage.action {
+        Action::Dynamics { steps, .. } | Action::Minimize { steps, .. } => steps,
+    }
+}
+
+/// The time between two looks at the clock.
+struct Lap {
+    begin: Instant,
+    timings: Timings,
+}
+
+impl Lap {
+    fn begin(backend: &dyn Backend) -> Self {
+        Lap { begin: Instant::now(), timings: backend.timings() }
+    }
+
+    fn end(self, run: &mut StageRun, backend: &dyn Backend) {
+        run.time.total += self.begin.elapsed().as_secs_f64();
+        run.time.add(&self.timings, &backend.timings());
+    }
+}
