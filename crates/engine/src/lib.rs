@@ -1,4 +1,58 @@
-//! The simulation.
+//! Jostle as a library: build a system, choose forces, run, look.
+//!
+//! ```
+//! use jostle_core::{Result, Species, UnitSystem};
+//! use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat};
+//! use jostle_engine::{Context, Mixture, Observer, Simulation, assign_velocities};
+//! use jostle_potentials::{PairKind, PairTerm, Truncation};
+//! use std::sync::mpsc::{Sender, channel};
+//!
+//! // A Lennard-Jones fluid in reduced units: 256 atoms at density 0.8 and temperature 1.
+//! let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
+//! let (extent, density) = (LatticeExtent::Atoms(256), DensityInput::Number(0.8));
+//! let mut system = Mixture::new(UnitSystem::Lj)
+//!     .with(argon, None)
+//!     .lattice(Lattice::Fcc, extent, density, 1)?;
+//! assign_velocities(&mut system, 1.0, Distribution::Maxwell, 1);
+//!
+//! // An observer of one's own: how far the first atom has come.
+//! struct FirstAtom(Sender<[f64; 3]>);
+//! impl Observer for FirstAtom {
+//!     fn every(&self) -> u64 {
+//!         50
+//!     }
+//!     fn observe(&mut self, context: &mut Context) -> Result<()> {
+//!         let state = context.state()?;
+//!         let place = state.id.iter().position(|id| *id == 0);
+//!         place.map(|place| self.0.send(state.position[place]));
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.5);
+//! let (sender, seen) = channel();
+//! let bussi = Thermostat::Bussi { temperature: 1.0, period: 0.5 };
+//! let mut simulation = Simulation::builder(UnitSystem::Lj, system)
+//!     .force(lj)
+//!     .stage(StageInput::dynamics("equilibrate", 200, 0.005).thermostat(bussi))
+//!     .stage(StageInput::dynamics("sample", 500, 0.005).thermo(10))
+//!     .observer(FirstAtom(sender))
+//!     .build()?;
+//! simulation.run()?;
+//!
+//! assert_eq!(seen.try_iter().count(), 1 + 200 / 50 + 500 / 50);
+//! assert_eq!(simulation.positions()?.len(), 256);
+//! let sample = &simulation.reports()[1];
+//! for average in &sample.averages {
+//!     if let Some(e) = average.estimate {
+//!         println!("{}: {} +- {}", average.quantity, e.mean, e.error);
+//!     }
+//! }
+//! # Ok::<(), jostle_core::Error>(())
+//! ```
+//!
+//! What an input file says becomes a simulation by [`Simulation::from_input`];
+//! [`Simulation::write_to`] makes it write its folder, [`Simulation::resume`] goes on with one.
 
 pub mod averages;
 pub mod build;
@@ -19,7 +73,7 @@ pub mod summary;
 pub mod thermo;
 pub mod thermostat;
 
-pub use build::{Mixture, system_from_input};
+pub use build::{Mixture, assign_velocities, system_from_input};
 pub use checkpoint::Checkpoint;
 pub use jostle_io::input::model;
 pub use observe::{Context, Observer};

@@ -2,9 +2,11 @@
 
 use super::{Mixture, assign_velocities, check_atoms};
 use crate::checkpoint::Checkpoint;
-use jostle_core::{Error, Result, System};
+use jostle_core::{Error, Result, SimBox, System};
 use jostle_io::Input;
+use jostle_io::Structure;
 use jostle_io::input::model::{AtomsInput, Located};
+use jostle_io::structure::FileSpecies;
 use jostle_potentials::PairTerm;
 use std::ops::Range;
 use std::path::Path;
@@ -16,10 +18,11 @@ use std::path::Path;
 /// lacks something. Errors point at the line of the input.
 pub fn system_from_input(input: &Input) -> Result<(System, Vec<PairTerm>)> {
     let mut system = match &input.system.atoms.value {
-        AtomsInput::File { path, types } => read(input, path, types)?,
+        AtomsInput::File { path, .. } => read(input, path)?,
         _ => built(input)?,
     };
     let terms = input.pair_terms(&system.species)?;
+    check_cutoffs(input, &system.simbox, &terms)?;
     if let Some(velocities) = input.system.velocities {
         let thermal_energy = input.units.boltzmann() * velocities.temperature;
         assign_velocities(&mut system, thermal_energy, velocities.distribution, input.system.seed);
@@ -44,15 +47,58 @@ fn built(input: &Input) -> Result<System> {
     system.map_err(|e| at(input, span, e))
 }
 
-fn read(input: &Input, path: &Path, _types: &[String]) -> Result<System> {
+/// Refuses a cut-off that reaches further than the nearest image, at the line of the force.
+fn check_cutoffs(input: &Input, simbox: &SimBox, terms: &[PairTerm]) -> Result<()> {
+    let most = simbox.largest_cutoff();
+    for (term, force) in terms.iter().zip(&input.forces) {
+        let cutoff = term.largest_cutoff();
+        if cutoff > most {
+            let message = format!("the cut-off {cutoff} is more than half the box, {most:.6}");
+            let error = input.source.error(&force.span, message);
+            return Err(error.hint("use a larger box or a shorter cut-off"));
+        }
+    }
+    Ok(())
+}
+
+/// Atoms from a file: a checkpoint by its content, else what `jostle_io` reads.
+fn read(input: &Input, path: &Path) -> Result<System> {
     let span = &input.system.atoms.span;
-    let system = if Checkpoint::is_one(path) {
-        Checkpoint::read(path)?.into_system()?
-    } else {
-        return Err(input.source.error(span, format!("{} is no checkpoint", path.display())));
+    let structure = match Checkpoint::is_one(path) {
+        true => Some(from_checkpoint(input, path)?),
+        false => input.read_structure()?,
     };
+    let Some(structure) = structure else {
+        return Err(input.source.error(span, "these atoms are built, not read"));
+    };
+    let system = structure.into_system(input)?;
     check_atoms(&system).map_err(|e| at(input, span, e.context(path.display())))?;
     Ok(system)
+}
+
+/// The atoms of a checkpoint as those of any other file: in the box, as if they had never left it.
+fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
+    let span = &input.system.atoms.span;
+    let checkpoint = Checkpoint::read(path)?;
+    let units = checkpoint.units().map_err(|e| e.in_file(path))?;
+    if units != input.units {
+        let message = format!("{} is in units \"{units}\", the input in \"{}\"", path.display(), input.units);
+        return Err(input.source.error(span, message).hint(format!("write units = \"{units}\"")));
+    }
+    let System { simbox, species, mut state } = checkpoint.into_system().map_err(|e| e.in_file(path))?;
+    let periodic = input.system.periodic.unwrap_or(simbox.periodic());
+    let simbox = SimBox::new(simbox.origin(), simbox.lengths(), simbox.tilts(), periodic);
+    let simbox = simbox.map_err(|e| at(input, span, e))?;
+    for (position, image) in state.position.iter_mut().zip(&mut state.image) {
+        simbox.wrap(position, image);
+        *image = [0; 3];
+    }
+    let species = species.into_iter().map(|s| FileSpecies {
+        name: s.name,
+        mass: Some(units.mass_to_user(s.mass)),
+        charge: Some(s.charge),
+    });
+    Ok(Structure { simbox, species: species.collect(), state, has_velocities: true })
 }
 
 fn at(input: &Input, span: &Range<usize>, error: Error) -> Error {

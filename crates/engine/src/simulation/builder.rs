@@ -5,9 +5,9 @@ use crate::checkpoint::{Clock, InputText};
 use crate::device;
 use crate::observe::Observer;
 use crate::thermo::quantities;
-use jostle_core::{Error, ErrorKind, Result, Settings, SimBox, System, UnitSystem};
+use jostle_core::{Error, Result, Settings, SimBox, System, UnitSystem};
 use jostle_io::Input;
-use jostle_io::input::model::{Action, DeviceInput, ForceInput, StageInput};
+use jostle_io::input::model::{Action, DeviceInput, StageInput};
 use jostle_potentials::PairTerm;
 
 /// Puts a [`Simulation`] together.
@@ -156,16 +156,4 @@ fn shortest_cutoff(terms: &[PairTerm], simbox: &SimBox) -> f64 {
         }
     }
     shortest
-}
-
-/// A device refuses an input mostly for its cut-off: points at the longest one.
-pub(super) fn at_force(input: &Input, error: Error) -> Error {
-    if error.kind() != ErrorKind::Input {
-        return error;
-    }
-    let reach = |f: &ForceInput| f.cutoff.unwrap_or(0.0);
-    match input.forces.iter().max_by(|a, b| reach(&a.value).total_cmp(&reach(&b.value))) {
-        Some(force) => error.at_span(&input.source.path, &input.source.text, force.span.clone()),
-        None => error,
-    }
 }

@@ -74,8 +74,7 @@ impl Simulation {
     /// If the input asks for something impossible; the error points at the line.
     pub fn from_input(input: &Input, overrides: &Overrides) -> Result<Self> {
         let (system, terms) = system_from_input(input)?;
-        let built = SimulationBuilder::from_input(input, overrides, system, terms).build();
-        built.map_err(|e| builder::at_force(input, e))
+        SimulationBuilder::from_input(input, overrides, system, terms).build()
     }
 
     /// Goes on with the run in a folder from its last checkpoint. What was written after the
@@ -95,8 +94,7 @@ impl Simulation {
         let (simbox, species) = (checkpoint.simbox()?, checkpoint.species());
         let terms = input.pair_terms(&species)?;
         let system = System { simbox, species, state: checkpoint.state.clone() };
-        let built = SimulationBuilder::from_input(&input, &overrides, system, terms).build();
-        let mut simulation = built.map_err(|e| builder::at_force(&input, e))?;
+        let mut simulation = SimulationBuilder::from_input(&input, &overrides, system, terms).build()?;
         let Checkpoint { header, state, list_positions } = checkpoint;
         simulation.backend.restore(state, list_positions, header.skin)?;
         simulation.clock = header.clock;

@@ -248,6 +248,49 @@ pub struct StageInput {
     pub checkpoint_every: u64,
 }
 
+impl StageInput {
+    /// A stage of time steps at constant energy that writes nothing but a checkpoint at its end.
+    pub fn dynamics(name: impl Into<String>, steps: u64, timestep: f64) -> Self {
+        Self::quiet(name, Action::Dynamics { steps, timestep, thermostat: None })
+    }
+
+    /// A minimisation of at most so many iterations that writes nothing but a checkpoint at its
+    /// end.
+    pub fn minimize(name: impl Into<String>, steps: u64, force_tolerance: f64, timestep: f64) -> Self {
+        Self::quiet(name, Action::Minimize { steps, force_tolerance, timestep })
+    }
+
+    fn quiet(name: impl Into<String>, action: Action) -> Self {
+        StageInput { name: name.into(), action, thermo_every: 0, trajectory: None, checkpoint_every: 0 }
+    }
+
+    /// The stage with a thermostat; a minimisation has none and stays as it is.
+    pub fn thermostat(mut self, chosen: Thermostat) -> Self {
+        if let Action::Dynamics { thermostat, .. } = &mut self.action {
+            *thermostat = Some(chosen);
+        }
+        self
+    }
+
+    /// The stage with a row of measurements every so many steps.
+    pub fn thermo(mut self, every: u64) -> Self {
+        self.thermo_every = every;
+        self
+    }
+
+    /// The stage with a trajectory.
+    pub fn trajectory(mut self, every: u64, format: TrajectoryFormat) -> Self {
+        self.trajectory = Some(TrajectoryInput { every, format });
+        self
+    }
+
+    /// The stage with a checkpoint every so many steps.
+    pub fn checkpoint(mut self, every: u64) -> Self {
+        self.checkpoint_every = every;
+        self
+    }
+}
+
 /// What a stage does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
