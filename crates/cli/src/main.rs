@@ -1,2 +1,57 @@
-//! The `jostle` program.
-fn main() {}
+//! The `jostle` program: thin. What it does is in `jostle-engine`; here are the command line, the
+//! talk and the error messages.
+
+mod arguments;
+mod bench;
+mod check;
+mod complaint;
+mod doctor;
+mod energy;
+mod example;
+mod interrupt;
+mod machine;
+mod new;
+mod numbers;
+mod output;
+mod run;
+mod schema;
+mod talk;
+
+use arguments::{Arguments, Command};
+use clap::{CommandFactory, Parser};
+use jostle_core::Result;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    complaint::install_panic_hook();
+    match obey(Arguments::parse().command) {
+        Ok(code) => code,
+        Err(error) => {
+            complaint::print(&error);
+            complaint::exit_code(&error)
+        }
+    }
+}
+
+fn obey(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Run(options) => return run::run(&options),
+        Command::Resume(options) => return run::resume(&options),
+        Command::Energy(options) => energy::energy(&options)?,
+        Command::Check(options) => check::check(&options)?,
+        Command::New(options) => new::new(&options)?,
+        Command::Bench(options) => bench::bench(&options)?,
+        Command::Schema(options) => schema::schema(&options)?,
+        Command::Doctor(options) => {
+            if !doctor::doctor(&options)? {
+                return Ok(ExitCode::FAILURE);
+            }
+        }
+        Command::Completions(options) => {
+            let mut script = Vec::new();
+            clap_complete::generate(options.shell, &mut Arguments::command(), "jostle", &mut script);
+            output::print(&String::from_utf8_lossy(&script))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,203 @@
+//! The command line, as types.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// Molecular dynamics that is fast, easy to install and never silently wrong.
+#[derive(Debug, Parser)]
+#[command(
+    name = "jostle",
+    version,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = "Start here:\n  \
+        jostle new argon             write argon.toml, a commented input\n  \
+        jostle run argon.toml        run it; results go to the folder argon/\n  \
+        jostle resume argon          go on after Ctrl-C, a crash or a power cut\n\n\
+        Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 failed, 2 wrong input, 130 interrupted."
+)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the stages of an input file
+    #[command(after_help = "Examples:\n  \
+        jostle run argon.toml\n  \
+        jostle run argon.toml --output /scratch/argon --threads 8\n  \
+        jostle run argon.toml --steps 1000       try it: no stage takes more than 1000 steps\n\n\
+        Ctrl-C finishes the step, writes a checkpoint and says how to go on.")]
+    Run(Run),
+
+    /// Go on with a run that was interrupted
+    #[command(after_help = "Example:\n  \
+        jostle resume argon\n\n\
+        The run goes on from the last checkpoint in the folder, as if it had never stopped; with\n\
+        `reproducible = true` in the input, bit for bit.")]
+    Resume(Resume),
+
+    /// Energy, virial and pressure of one configuration
+    #[command(after_help = "Examples:\n  \
+        jostle energy argon.toml\n  \
+        jostle energy argon.toml --json | jq .potential\n  \
+        jostle energy argon.toml --forces forces.csv")]
+    Energy(Energy),
+
+    /// Validate an input, show it with every default filled in, estimate memory and time
+    Check(Check),
+
+    /// Write a commented input file to start from
+    #[command(after_help = "Examples:\n  \
+        jostle new argon                          writes argon.toml\n  \
+        jostle new glass --like kob-andersen")]
+    New(New),
+
+    /// Measure the speed of whole time steps on this machine
+    #[command(after_help = "Examples:\n  \
+        jostle bench                              all built-in cases\n  \
+        jostle bench melt-32k --threads 1 --json\n  \
+        jostle bench my-input.toml                your own system")]
+    Bench(Bench),
+
+    /// Print every key of the input file: type, unit, default, meaning
+    Schema(Schema),
+
+    /// What this machine offers, and whether Jostle computes correctly on it
+    Doctor(Doctor),
+
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:\n  \
+        jostle completions bash > ~/.local/share/bash-completion/completions/jostle")]
+    Completions(Completions),
+}
+
+/// Options of `jostle run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The input file (TOML)
+    pub file: PathBuf,
+    /// The folder to write to [default: the input's name without its extension]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Replace the results of an earlier run in that folder
+    #[arg(long)]
+    pub overwrite: bool,
+    /// No stage takes more than N steps
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
+    #[command(flatten)]
+    pub compute: Compute,
+}
+
+/// Options of `jostle resume`.
+#[derive(Debug, Args)]
+pub struct Resume {
+    /// The folder of the run
+    pub folder: PathBuf,
+    #[command(flatten)]
+    pub compute: Compute,
+}
+
+/// Options of `jostle energy`.
+#[derive(Debug, Args)]
+pub struct Energy {
+    /// The input file (TOML)
+    pub file: PathBuf,
+    /// Write the force on every atom, in the order of the file, as CSV
+    #[arg(long, value_name = "OUT")]
+    pub forces: Option<PathBuf>,
+    #[command(flatten)]
+    pub compute: Compute,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// Options of `jostle check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The input file (TOML)
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub compute: Compute,
+}
+
+/// Options of `jostle new`.
+#[derive(Debug, Args)]
+pub struct New {
+    /// Name of the input; `.toml` is added
+    pub name: PathBuf,
+    /// The example to start from
+    #[arg(long, value_name = "EXAMPLE", default_value = "argon", value_parser = example_name())]
+    pub like: String,
+}
+
+/// Options of `jostle bench`.
+#[derive(Debug, Args)]
+pub struct Bench {
+    /// A built-in case or an input file [default: all built-in cases]
+    pub case: Option<String>,
+    /// Seconds to measure each case for
+    #[arg(long, default_value_t = 5.0, value_name = "S")]
+    pub seconds: f64,
+    #[command(flatten)]
+    pub compute: Compute,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// Options of `jostle schema`.
+#[derive(Debug, Args)]
+pub struct Schema {
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// Options of `jostle doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// Options of `jostle completions`.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell
+    pub shell: Shell,
+}
+
+/// How to compute; never changes the physics.
+#[derive(Debug, Args, Clone, Copy)]
+pub struct Compute {
+    /// CPU threads [default: what the input says, else all cores]
+    #[arg(short, long, value_name = "N")]
+    pub threads: Option<std::num::NonZeroUsize>,
+    /// Where to compute [default: what the input says, else auto]
+    #[arg(long)]
+    pub device: Option<Device>,
+}
+
+/// Where to compute: the best there is, or the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Device {
+    Auto,
+    Cpu,
+}
+
+/// For people or for programs.
+#[derive(Debug, Args, Clone, Copy)]
+pub struct Format {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn example_name() -> clap::builder::PossibleValuesParser {
+    crate::example::ALL.iter().map(|e| e.name).collect::<Vec<_>>().into()
+}

@@ -1,0 +1,87 @@
+//! Errors as people see them: the sentence, the line at fault, what would mend it.
+
+use jostle_core::{Error, ErrorKind};
+use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, SourceCode};
+use std::fmt;
+use std::process::ExitCode;
+
+/// An error dressed for the terminal.
+struct Complaint {
+    error: Error,
+    source: Option<NamedSource<String>>,
+}
+
+impl Complaint {
+    fn new(error: &Error) -> Self {
+        let source = error.place().and_then(|place| {
+            let text = place.text.as_ref()?;
+            Some(NamedSource::new(place.file.display().to_string(), text.to_string()).with_language("toml"))
+        });
+        Complaint { error: error.clone(), source }
+    }
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        // Where the line itself is shown, its frame names the file.
+        if let (None, Some(place)) = (&self.source, self.error.place()) {
+            let file = place.file.display().to_string();
+            match place.line {
+                Some(line) => write!(f, "{file}:{line}: ")?,
+                None if !self.error.message().contains(&file) => write!(f, "{file}: ")?,
+                None => {}
+            }
+        }
+        f.write_str(self.error.message())
+    }
+}
+
+impl fmt::Debug for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        fmt::Debug::fmt(&self.error, f)
+    }
+}
+
+impl std::error::Error for Complaint {}
+
+impl Diagnostic for Complaint {
+    fn help(&self) -> Option<Box<dyn fmt::Display + '_>> {
+        self.error.help().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.source.as_ref().map(|source| source as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let (place, source) = (self.error.place()?, self.source.as_ref()?);
+        let length = source.inner().len();
+        let span = place.span.as_ref()?;
+        let (start, end) = (span.start.min(length), span.end.min(length));
+        Some(Box::new(std::iter::once(LabeledSpan::underline(start..end.max(start)))))
+    }
+}
+
+/// Prints an error to stderr: with colour and the source line on a terminal, plainly elsewhere.
+pub fn print(error: &Error) {
+    let handler = MietteHandlerOpts::new().context_lines(1).build();
+    let complaint = Complaint::new(error);
+    let shown = fmt::from_fn(|f| miette::ReportHandler::debug(&handler, &complaint, f));
+    eprint!("{shown}");
+}
+
+/// 2 where the input is to blame, 1 for everything else.
+pub fn exit_code(error: &Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::Input => ExitCode::from(2),
+        ErrorKind::File | ErrorKind::Simulation | ErrorKind::Device => ExitCode::FAILURE,
+    }
+}
+
+/// Replaces Rust's words for a panic: whatever happened, it is our fault and not the user's.
+pub fn install_panic_hook() {
+    std::panic::set_hook(Box::new(|panic| {
+        eprintln!("\nThis is a bug in Jostle, not in your input: {panic}");
+        eprintln!("Please report it with the lines above, the input file and the output of `jostle doctor`.");
+    }));
+}

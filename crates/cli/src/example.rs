@@ -1,0 +1,46 @@
+//! The example inputs, built into the program: templates for `jostle new`, systems for `jostle bench`.
+
+use jostle_core::Result;
+use jostle_io::Input;
+use std::path::Path;
+
+/// An input file of the folder `examples/`.
+#[derive(Debug, Clone, Copy)]
+pub struct Example {
+    /// Its name, without `.toml`.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+macro_rules! examples {
+    ($($constant:ident = $name:literal;)*) => {
+        $(#[doc = concat!("`examples/", $name, ".toml`")]
+        pub const $constant: Example = Example {
+            name: $name,
+            text: include_str!(concat!("../../../examples/", $name, ".toml")),
+        };)*
+
+        /// All of them, the simplest first.
+        pub const ALL: &[Example] = &[$($constant,)*];
+    };
+}
+
+examples! {
+    ARGON = "argon";
+    LENNARD_JONES_RAPAPORT = "lennard-jones-rapaport";
+    SOFT_SPHERES = "soft-spheres";
+    MELT = "melt";
+    KOB_ANDERSEN = "kob-andersen";
+    YUKAWA = "yukawa";
+}
+
+impl Example {
+    /// The example, parsed.
+    ///
+    /// # Errors
+    /// None, as long as the tests pass: every example is checked by them.
+    pub fn input(&self) -> Result<Input> {
+        Input::parse(Path::new(&format!("{}.toml", self.name)), self.text)
+    }
+}

@@ -1,0 +1,33 @@
+//! `jostle new`
+
+use crate::arguments::New;
+use crate::example;
+use jostle_core::{Error, Result};
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+
+/// Writes an example under a new name.
+///
+/// # Errors
+/// If the file exists or cannot be written.
+pub fn new(options: &New) -> Result<()> {
+    let path = match options.name.extension() {
+        Some(extension) if extension == "toml" => options.name.clone(),
+        _ => {
+            let mut name = options.name.clone().into_os_string();
+            name.push(".toml");
+            name.into()
+        }
+    };
+    let Some(example) = example::ALL.iter().find(|example| example.name == options.like) else {
+        return Err(Error::input(format!("there is no example '{}'", options.like)));
+    };
+    let mut file = File::create_new(&path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Error::file(&path, format!("{} exists already", path.display()))
+            .hint("choose another name; nothing was overwritten"),
+        _ => Error::io("create", &path, &error),
+    })?;
+    file.write_all(example.text.as_bytes()).map_err(|error| Error::io("write", &path, &error))?;
+    eprintln!("wrote {0}; next: jostle run {0}", path.display());
+    Ok(())
+}

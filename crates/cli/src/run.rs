@@ -1,0 +1,103 @@
+//! `jostle run` and `jostle resume`
+
+use crate::arguments::{Compute, Resume, Run};
+use crate::interrupt;
+use crate::numbers::{duration, grouped};
+use crate::talk::{Talk, summary};
+use jostle_core::{Error, Result};
+use jostle_engine::model::DeviceInput;
+use jostle_engine::{Existing, Outcome, Overrides, Simulation, default_folder};
+use jostle_io::Input;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+impl Compute {
+    /// What these options change about an input.
+    pub fn overrides(&self) -> Overrides {
+        let device = self.device.map(|device| match device {
+            crate::arguments::Device::Auto => DeviceInput::Auto,
+            crate::arguments::Device::Cpu => DeviceInput::Cpu,
+        });
+        Overrides { threads: self.threads.map(|n| n.get()), device, most_steps: None }
+    }
+}
+
+/// Runs the stages of an input.
+///
+/// # Errors
+/// If the input is wrong, the folder cannot be written, or the simulation fails.
+pub fn run(options: &Run) -> Result<ExitCode> {
+    let input = Input::read(&options.file)?;
+    if input.stages.is_empty() {
+        return Err(Error::input("the input has no [[stage]], so there is nothing to run")
+            .in_file(&options.file)
+            .hint("add a stage, for instance: [[stage]] with steps = 1000 and timestep = ..."));
+    }
+    let overrides = Overrides { most_steps: options.steps, ..options.compute.overrides() };
+    let mut simulation = Simulation::from_input(&input, &overrides)?;
+    let folder = options.output.clone().unwrap_or_else(|| default_folder(&input));
+    let existing = if options.overwrite { Existing::Replace } else { Existing::Refuse };
+    simulation.write_to(&folder, existing)?;
+    if !input.title.is_empty() {
+        eprintln!("{}", input.title);
+    }
+    go(simulation, &folder)
+}
+
+/// Goes on with the run in a folder.
+///
+/// # Errors
+/// If the folder holds no run, or the simulation fails.
+pub fn resume(options: &Resume) -> Result<ExitCode> {
+    let simulation = Simulation::resume(&options.folder, &options.compute.overrides())?;
+    if simulation.is_finished() {
+        eprintln!("the run in {} is finished; there is nothing left to do", options.folder.display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    go(simulation, &options.folder)
+}
+
+/// Runs what is left of a simulation, talking on stderr.
+fn go(mut simulation: Simulation, folder: &Path) -> Result<ExitCode> {
+    let stop = interrupt::listen()?;
+    let (atoms, device) = (simulation.backend().n_atoms(), simulation.backend().describe());
+    eprintln!("{} atoms on {device}\n", grouped(atoms as u64));
+    let mut talk = Talk::new(simulation.units(), atoms, simulation.stages());
+    let begun = Instant::now();
+    let outcome = simulation.run_with(&mut talk, &|| stop.load(Ordering::Relaxed))?;
+    talk.end();
+    match outcome {
+        Outcome::Finished => {
+            if let Some(last) = simulation.reports().last() {
+                eprintln!("\n{}", summary(last, simulation.units()));
+            }
+            eprintln!(
+                "\ndone in {}; results are in {}",
+                duration(begun.elapsed().as_secs_f64()),
+                folder.display()
+            );
+            for file in files(folder)? {
+                eprintln!("  {}", folder.join(file).display());
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Outcome::Interrupted => {
+            eprintln!("interrupted after step {}; a checkpoint is written", grouped(simulation.step()));
+            eprintln!("go on with: jostle resume {}", folder.display());
+            Ok(ExitCode::from(interrupt::EXIT_CODE))
+        }
+    }
+}
+
+/// The names of the files in the folder of a run, sorted.
+fn files(folder: &Path) -> Result<Vec<String>> {
+    let failed = |error| Error::io("list", folder, &error);
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        names.push(entry.map_err(failed)?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}

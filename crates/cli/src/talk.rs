@@ -1,0 +1,208 @@
+//! What a run says on stderr: a progress bar on a terminal, plain lines elsewhere.
+
+use crate::numbers::{duration, grouped, per_day, significant};
+use indicatif::{ProgressBar, ProgressStyle};
+use jostle_core::quantity::unit_name;
+use jostle_core::{Dimension, UnitSystem};
+use jostle_engine::model::{Action, StageInput};
+use jostle_engine::report::{Convergence, Speed};
+use jostle_engine::{Progress, StageReport, StageStart, Thermo};
+use std::io::{IsTerminal, stderr};
+use std::time::{Duration, Instant};
+
+/// Seconds between two plain lines.
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
+
+/// The listener of a run.
+pub struct Talk {
+    /// Steps of all stages, in order.
+    stage_steps: Vec<u64>,
+    /// Width of the longest stage name.
+    name_width: usize,
+    temperature_unit: String,
+    energy_unit: String,
+    atoms: usize,
+    bar: Option<ProgressBar>,
+    stage: Stage,
+}
+
+/// The stage that runs.
+struct Stage {
+    name: String,
+    index: usize,
+    steps: u64,
+    /// Steps that were done when the clock was started.
+    done: u64,
+    begun: Instant,
+    last_line: Instant,
+    measured: String,
+}
+
+impl Talk {
+    /// A listener for a run with these stages.
+    pub fn new(units: UnitSystem, atoms: usize, stages: &[StageInput]) -> Self {
+        let now = Instant::now();
+        let steps = |stage: &StageInput| match stage.action {
+            Action::Dynamics { steps, .. } => steps,
+            // Mostly over long before its last step: nothing to count on.
+            Action::Minimize { .. } => 0,
+        };
+        Talk {
+            stage_steps: stages.iter().map(steps).collect(),
+            name_width: stages.iter().map(|stage| stage.name.chars().count()).max().unwrap_or(0),
+            temperature_unit: spaced(&unit_name(units, Dimension::TEMPERATURE)),
+            energy_unit: spaced(&unit_name(units, Dimension::ENERGY)),
+            atoms,
+            bar: None,
+            stage: Stage {
+                name: String::new(),
+                index: 0,
+                steps: 0,
+                done: 0,
+                begun: now,
+                last_line: now,
+                measured: String::new(),
+            },
+        }
+    }
+
+    /// Seconds until all stages are over, if they go on as this one does.
+    fn seconds_left(&self, stage_step: u64) -> Option<f64> {
+        let made = stage_step.saturating_sub(self.stage.done);
+        let elapsed = self.stage.begun.elapsed().as_secs_f64();
+        if made == 0 || elapsed < 0.5 {
+            return None;
+        }
+        let later: u64 = self.stage_steps.iter().skip(self.stage.index + 1).sum();
+        let left = self.stage.steps.saturating_sub(stage_step) + later;
+        Some(elapsed / made as f64 * left as f64)
+    }
+
+    /// Takes the bar away, so that other words can follow.
+    pub fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Progress for Talk {
+    fn stage_begins(&mut self, stage: &StageStart) {
+        let now = Instant::now();
+        self.stage = Stage {
+            name: format!("{:width$}", stage.name, width = self.name_width),
+            index: stage.index,
+            steps: stage.steps,
+            done: stage.done,
+            begun: now,
+            last_line: now,
+            measured: String::new(),
+        };
+        if stderr().is_terminal() {
+            let style = ProgressStyle::with_template("{prefix}  {bar:24.cyan/dim} {percent:>3}%  {msg}");
+            let bar = ProgressBar::new(stage.steps)
+                .with_prefix(self.stage.name.clone())
+                .with_position(stage.done)
+                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─"));
+            self.bar = Some(bar);
+        } else if stage.done > 0 {
+            eprintln!(
+                "{}  goes on at step {} of {}",
+                self.stage.name,
+                grouped(stage.done),
+                grouped(stage.steps)
+            );
+        }
+    }
+
+    fn advanced(&mut self, stage_step: u64) {
+        let left = self.seconds_left(stage_step).map(|seconds| format!("{} left", duration(seconds)));
+        let words: Vec<_> = [Some(self.stage.measured.clone()), left].into_iter().flatten().collect();
+        let words = words.iter().filter(|word| !word.is_empty()).cloned().collect::<Vec<_>>().join("  ");
+        if let Some(bar) = &self.bar {
+            bar.set_message(words);
+            bar.set_position(stage_step);
+        } else if self.stage.last_line.elapsed() >= BETWEEN_LINES {
+            self.stage.last_line = Instant::now();
+            let percent = 100.0 * stage_step as f64 / self.stage.steps.max(1) as f64;
+            eprintln!("{}  step {} ({percent:.0}%)  {words}", self.stage.name, grouped(stage_step));
+        }
+    }
+
+    fn measured(&mut self, thermo: &Thermo) {
+        self.stage.measured = format!(
+            "T {}{}  E {}{}",
+            significant(thermo.temperature, 4),
+            self.temperature_unit,
+            significant(thermo.total, 7),
+            self.energy_unit,
+        );
+    }
+
+    fn stage_ends(&mut self, report: &StageReport) {
+        self.end();
+        let steps = grouped(report.steps);
+        match &report.minimum {
+            Some(minimum) => {
+                let outcome = match minimum.outcome {
+                    Convergence::Converged => "converged",
+                    Convergence::Unconverged => "not converged",
+                };
+                let force = significant(minimum.largest_force, 3);
+                let potential = significant(minimum.potential, 7);
+                eprintln!(
+                    "{}  {outcome} after {steps} iterations in {}: potential energy {potential}{}, largest force {force}",
+                    self.stage.name,
+                    duration(report.time.total),
+                    self.energy_unit,
+                );
+            }
+            None => eprintln!(
+                "{}  {steps} steps in {}  {}",
+                self.stage.name,
+                duration(report.time.total),
+                speed(&report.speed, self.atoms),
+            ),
+        }
+    }
+
+    fn note(&mut self, message: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{message}")),
+            None => eprintln!("{message}"),
+        }
+    }
+}
+
+/// `19,876 steps/s, 8.59 µs/day, 58.2 ns per atom-step`
+pub fn speed(speed: &Speed, atoms: usize) -> String {
+    let mut words = vec![format!("{} steps/s", significant(speed.steps_per_second, 4))];
+    words.extend(speed.ns_per_day.map(per_day));
+    if speed.steps_per_second > 0.0 {
+        let nanoseconds = 1e9 / speed.steps_per_second / atoms.max(1) as f64;
+        words.push(format!("{} ns per atom-step", significant(nanoseconds, 3)));
+    }
+    words.join(", ")
+}
+
+/// The summary of a stage: averages with their errors, the drift, where the time went.
+pub fn summary(report: &StageReport, units: UnitSystem) -> String {
+    let mut text = jostle_engine::summary::lines(report, units);
+    let time = &report.time;
+    if time.total > 0.0 {
+        let parts = [
+            ("pair forces", time.pair),
+            ("neighbour lists", time.neighbors),
+            ("integration", time.integrate),
+            ("output", time.output),
+        ];
+        let shares = parts.map(|(name, seconds)| format!("{name} {:.0}%", 100.0 * seconds / time.total));
+        text += &format!("\n  {:<12} {}", "time", shares.join(", "));
+    }
+    text
+}
+
+/// A unit with a space before it; nothing for no unit.
+fn spaced(unit: &str) -> String {
+    if unit.is_empty() { String::new() } else { format!(" {unit}") }
+}
