@@ -237,6 +237,24 @@ impl Reader<'_> {
                 return Err(self.source.error(span, message).hint("give only one of the two"));
             }
         }
+        for group in alternatives {
+            let needed = match group.needed {
+                Needed::Always => true,
+                Needed::Never => false,
+                Needed::With(key) => table.contains_key(key),
+            };
+            if needed && !group.keys.iter().any(|k| table.contains_key(*k)) {
+                let choice = join(group.keys.iter().copied(), "or");
+                let error = self.source.error(span, format!("{label} needs {choice}"));
+                let first = keys.iter().find(|k| group.keys.contains(&k.name));
+                return Err(match first {
+                    Some(key) => {
+                        error.hint(format!("add for example {} = {}", key.name, self.example(key.kind)))
+                    }
+                    None => error,
+                });
+            }
+        }
         for key in keys.iter().filter(|k| !k.with.is_empty()) {
             if let Some(span) = place(key.name)
                 && !key.with.iter().any(|k| table.contains_key(*k))
@@ -247,17 +265,6 @@ impl Reader<'_> {
                     .source
                     .error(&span, message)
                     .hint(format!("leave it out, or give {needed}")));
-            }
-        }
-        for group in alternatives {
-            let needed = match group.needed {
-                Needed::Always => true,
-                Needed::Never => false,
-                Needed::With(key) => table.contains_key(key),
-            };
-            if needed && !group.keys.iter().any(|k| table.contains_key(*k)) {
-                let choice = join(group.keys.iter().copied(), "or");
-                return Err(self.source.error(span, format!("{label} needs {choice}")));
             }
         }
         Ok(())

@@ -113,7 +113,7 @@ impl<'a> File<'a> {
                     .hint("there is no Atoms section"));
             };
             let (body, _) = split_comment(line);
-            if body.starts_with(|c: char| c.is_alphabetic()) {
+            if body.starts_with(char::is_uppercase) {
                 self.check_header()?;
                 return Ok(line);
             }
@@ -140,7 +140,7 @@ impl<'a> File<'a> {
 
     fn header_line(&mut self, body: &str) -> Result<()> {
         let words: Vec<&str> = body.split_whitespace().collect();
-        let numbers = words.iter().take_while(|w| w.starts_with(|c: char| !c.is_alphabetic())).count();
+        let numbers = words.iter().take_while(|w| w.parse::<f64>().is_ok()).count();
         let (numbers, keyword) = (&words[..numbers], words[numbers..].join(" "));
         let lines = &self.lines;
         let count = || lines.parse::<u64>(numbers.first().copied(), &format!("the number of {keyword}"));

@@ -169,7 +169,9 @@ fn detect(path: &Path, text: &str) -> Result<FileFormat> {
 fn wrap(simbox: &SimBox, position: &mut Vec3, image: &mut [i32; 3]) -> std::result::Result<(), String> {
     const FARTHEST: f64 = 1e6;
     let fractional = simbox.to_fractional(*position);
-    if fractional.iter().any(|s| s.abs() > FARTHEST) || image.iter().any(|n| n.abs() > FARTHEST as i32) {
+    if fractional.iter().any(|s| s.abs() > FARTHEST)
+        || image.iter().any(|n| n.unsigned_abs() > FARTHEST as u32)
+    {
         return Err(format!("the atom at {position:?} is more than a million boxes away"));
     }
     simbox.wrap(position, image);
