@@ -2,6 +2,7 @@
 
 use crate::arguments::Bench;
 use crate::example::{self, Example};
+use crate::machine::Machine;
 use crate::numbers::{grouped, significant};
 use crate::output;
 use jostle_core::backend::Timings;
@@ -52,6 +53,7 @@ struct Measured {
     name: String,
     atoms: usize,
     device: String,
+    threads: usize,
     /// Seconds per step of every lap, sorted.
     laps: Vec<f64>,
     /// Shares of the time.
@@ -78,6 +80,7 @@ impl Measured {
             "case": self.name,
             "atoms": self.atoms,
             "device": self.device,
+            "threads": self.threads,
             "ns_per_atom_step": self.nanoseconds(self.seconds_per_step()),
             "steps_per_second": 1.0 / self.seconds_per_step(),
             "laps_ns_per_atom_step": laps,
@@ -203,6 +206,7 @@ fn measure(name: String, mut input: Input, overrides: &Overrides, seconds: f64) 
             }
         }
     }
+    let threads = overrides.threads.or(input.run.settings.threads).unwrap_or_else(|| Machine::look().cores);
     let mut simulation = Simulation::from_input(&input, overrides)?;
     let (stage, warm) = (Cell::new(0), Cell::new(0));
     simulation.run_with(&mut CurrentStage(&stage), &|| {
@@ -232,6 +236,7 @@ fn measure(name: String, mut input: Input, overrides: &Overrides, seconds: f64) 
         name,
         atoms,
         device: backend.describe(),
+        threads,
         laps,
         pair: share(|t| t.pair),
         neighbors: share(|t| t.neighbors),

@@ -1,0 +1,103 @@
+//! The commands that print data: what people see, and what programs read.
+
+use crate::jostle::{Desk, LIQUID};
+
+#[test]
+fn every_command_has_help() {
+    let desk = Desk::new();
+    let help = desk.succeed(&["--help"]).stdout;
+    let commands = ["run", "resume", "energy", "check", "new", "bench", "schema", "doctor", "completions"];
+    for command in commands {
+        assert!(help.contains(command), "jostle --help does not mention {command}");
+        assert!(desk.succeed(&[command, "--help"]).stdout.contains("Usage: jostle"));
+    }
+}
+
+#[test]
+fn energy_for_people_and_for_programs_is_the_same() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    let json = desk.succeed(&["energy", "liquid.toml", "--json", "--forces", "forces.csv"]).json();
+    let potential = json["potential"].as_f64().unwrap();
+    // The lattice sum of fcc Lennard-Jones at this density and cut-off is near -6.6 epsilon an atom.
+    assert!((potential / 256.0 + 6.6).abs() < 0.4, "{potential}");
+    assert_eq!(json["atoms"], 256);
+    let terms: f64 =
+        json["terms"].as_array().unwrap().iter().map(|term| term["energy"].as_f64().unwrap()).sum();
+    assert!((terms - potential).abs() <= 1e-12 * potential.abs());
+
+    let text = desk.succeed(&["energy", "liquid.toml"]).stdout;
+    for word in ["lennard_jones", "potential", "virial", "pressure"] {
+        assert!(text.contains(word), "no '{word}' in:\n{text}");
+    }
+
+    // A perfect lattice: every force is zero to rounding; one line an atom, in the order of the file.
+    let forces = desk.read("forces.csv");
+    let lines: Vec<_> = forces.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(lines.len(), 257, "a header and 256 atoms");
+    for (line, n) in lines[1..].iter().zip(1..) {
+        let numbers: Vec<_> = line.split(',').collect();
+        assert_eq!(numbers[0].parse::<usize>().unwrap(), n);
+        for force in &numbers[numbers.len() - 3..] {
+            assert!(force.parse::<f64>().unwrap().abs() < 1e-3, "{line}");
+        }
+    }
+}
+
+#[test]
+fn check_prints_an_input_that_means_the_same() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    let completed = desk.succeed(&["check", "liquid.toml"]);
+    desk.write("completed.toml", &completed.stdout);
+    let again = desk.succeed(&["check", "completed.toml"]);
+    // What was a default is written out now.
+    assert_eq!(completed.stdout.replace("  # default", ""), again.stdout);
+    for word in ["memory", "time"] {
+        assert!(completed.stderr.contains(word), "no estimate of the {word}:\n{}", completed.stderr);
+    }
+    let energy = |file| desk.succeed(&["energy", file, "--json"]).json();
+    assert_eq!(energy("liquid.toml"), energy("completed.toml"));
+}
+
+#[test]
+fn a_new_input_is_ready_to_run() {
+    let desk = Desk::new();
+    desk.succeed(&["new", "fluid"]);
+    desk.succeed(&["new", "glass.toml", "--like", "kob-andersen"]);
+    assert_eq!(desk.files(), ["fluid.toml", "glass.toml"]);
+    assert!(desk.read("fluid.toml").contains("# Liquid argon"));
+    desk.succeed(&["run", "fluid.toml", "--steps", "5"]);
+}
+
+#[test]
+fn bench_reports_what_a_program_needs() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    let json = desk.succeed(&["bench", "liquid.toml", "--seconds", "0.2", "--json", "--threads", "1"]).json();
+    let case = &json["cases"][0];
+    let (steps, atoms) = (case["steps_per_second"].as_f64().unwrap(), case["atoms"].as_f64().unwrap());
+    let nanoseconds = case["ns_per_atom_step"].as_f64().unwrap();
+    assert!((nanoseconds * steps * atoms / 1e9 - 1.0).abs() < 1e-9, "{case}");
+    assert_eq!(case["threads"], 1);
+    let time = case["time"].as_object().unwrap();
+    let shares: f64 = time.values().map(|share| share.as_f64().unwrap()).sum();
+    assert!((shares - 1.0).abs() < 0.01, "shares of the time do not add up to 1: {case}");
+}
+
+#[test]
+fn schema_doctor_and_completions_print() {
+    let desk = Desk::new();
+    let schema = desk.succeed(&["schema"]).stdout;
+    for word in ["cutoff", "thermostat", "lennard-jones", "yukawa", "density"] {
+        assert!(schema.contains(word), "jostle schema does not mention {word}");
+    }
+    assert!(desk.succeed(&["schema", "--json"]).json().is_object());
+    let doctor = desk.succeed(&["doctor", "--json"]).json();
+    assert!(doctor["machine"]["cores"].as_u64().unwrap() >= 1);
+    assert_eq!(doctor["self_test"]["passed"], true);
+    assert!(desk.succeed(&["doctor"]).stdout.contains("self-test"));
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(desk.succeed(&["completions", shell]).stdout.contains("jostle"));
+    }
+}

@@ -1,0 +1,166 @@
+//! Whatever is wrong, `jostle` says what and where, exits with the right code, does not panic and
+//! leaves nothing half-written.
+
+use crate::jostle::{Desk, Finished, LIQUID};
+
+/// The error is one that a user can act on: the code, the words, nothing new on the disk.
+fn refused(desk: &Desk, arguments: &[&str], code: i32, words: &[&str]) -> Finished {
+    let before = desk.files();
+    let finished = desk.jostle(arguments);
+    let said = unwrapped(&finished.stderr);
+    assert_eq!(finished.code, Some(code), "jostle {arguments:?} said:\n{}", finished.stderr);
+    for word in words {
+        assert!(said.contains(word), "jostle {arguments:?} does not say '{word}':\n{}", finished.stderr);
+    }
+    assert_eq!(finished.stdout, "", "jostle {arguments:?} printed data though it failed");
+    assert_eq!(desk.files(), before, "jostle {arguments:?} left files behind");
+    finished
+}
+
+/// Text without the line breaks and margins that fit it to a terminal.
+fn unwrapped(text: &str) -> String {
+    let words = text.split_whitespace().filter(|word| !matches!(*word, "│" | "|"));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// `LIQUID` with one thing changed.
+fn changed(from: &str, to: &str) -> String {
+    assert!(LIQUID.contains(from), "the test's input has no '{from}'");
+    LIQUID.replacen(from, to, 1)
+}
+
+#[test]
+fn wrong_arguments() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    for (arguments, words) in [
+        (&["resum", "liquid"][..], &["resum", "resume"][..]),
+        (&["run"], &["<FILE>"]),
+        (&["run", "liquid.toml", "--step", "5"], &["--step", "--steps"]),
+        (&["run", "liquid.toml", "--steps", "many"], &["many", "--steps"]),
+        (&["run", "liquid.toml", "--threads", "0"], &["0", "--threads"]),
+        (&["run", "liquid.toml", "--device", "gpu"], &["gpu", "auto", "cpu"]),
+        (&["new", "x", "--like", "argonn"], &["argonn", "argon"]),
+        (&["bench", "melt-31k"], &["melt-31k", "melt-32k"]),
+        (&["bench", "melt-32k", "--seconds", "-1"], &["-1"]),
+        (&["completions", "cmd"], &["cmd", "bash"]),
+    ] {
+        refused(&desk, arguments, 2, words);
+    }
+}
+
+#[test]
+fn wrong_inputs() {
+    let fcc = r#"lattice = "fcc""#;
+    for (text, words) in [
+        ("".to_string(), &["units"][..]),
+        ("units = \"lj\"\nunits = \"lj\"\n".to_string(), &["units"]),
+        (changed("cutoff = 2.5", "cutof = 2.5"), &["cutof", "cutoff"]),
+        (changed("cutoff = 2.5", "cutoff = \"2.5 ps\""), &["2.5 ps", "reduced"]),
+        (changed("cutoff = 2.5", "cutoff = 25"), &["25", "half"]),
+        (changed("cutoff = 2.5", "cutoff = -2.5"), &["-2.5"]),
+        (changed("cutoff = 2.5", "cutoff = nan"), &["nan"]),
+        (changed("[[force]]", "[[forces]]"), &["forces", "force"]),
+        (changed("[[stage]]", "[[stages]]"), &["stages", "stage"]),
+        (changed("timestep = 0.005", "timestep = 0"), &["timestep"]),
+        (changed("steps = 40", "steps = -40"), &["steps"]),
+        (changed("steps = 40", ""), &["steps"]),
+        (changed("sample", "equilibrate"), &["equilibrate"]),
+        (changed(fcc, r#"lattice = "hcp""#), &["hcp", "fcc"]),
+        (
+            changed(fcc, r#"file = "missing.data""#).replace("atoms = 256\ndensity = 0.8442\n", ""),
+            &["missing.data"],
+        ),
+        (changed("atoms = 256", "atoms = 257"), &["257", "256"]),
+        (changed("density = 0.8442", "density = 0"), &["density"]),
+        (changed("bussi", "busi"), &["busi", "bussi"]),
+        (changed("lennard-jones", "lenard-jones"), &["lenard-jones", "lennard-jones"]),
+        (changed("A-A", "A-B"), &["B"]),
+        (changed("threads = 1", "threads = 0"), &["threads"]),
+        (changed("xyz", "xyzz"), &["xyzz", "xyz"]),
+        (LIQUID.replace("seed = 7", "seed = 7\nseed = 8"), &["seed"]),
+        ("units = lj".to_string(), &["lj"]),
+    ] {
+        let desk = Desk::new();
+        desk.write("liquid.toml", &text);
+        // A file that is missing is not the input's fault: 1.
+        let code = if text.contains("missing.data") { 1 } else { 2 };
+        for command in ["run", "check"] {
+            refused(&desk, &[command, "liquid.toml"], code, words);
+        }
+    }
+}
+
+#[test]
+fn an_error_shows_the_line_and_points_at_the_word() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", changed("cutoff = 2.5", "cutof = 2.5"));
+    let said = refused(&desk, &["check", "liquid.toml"], 2, &["liquid.toml:17"]).stderr;
+    assert!(said.contains("cutof = 2.5"), "the line itself is missing:\n{said}");
+    assert!(said.contains("help:"), "no help:\n{said}");
+}
+
+#[test]
+fn missing_and_unreadable_files() {
+    let desk = Desk::new();
+    refused(&desk, &["run", "nowhere.toml"], 1, &["nowhere.toml"]);
+    refused(&desk, &["run", "."], 1, &["cannot"]);
+    refused(&desk, &["resume", "nowhere"], 1, &["nowhere"]);
+    refused(&desk, &["resume", "."], 1, &["checkpoint"]);
+    desk.write("binary.toml", [0xff, 0xfe, 0x00, 0x41]);
+    refused(&desk, &["run", "binary.toml"], 2, &["binary.toml", "UTF-8"]);
+    let exists = desk.write("there.toml", "x = 1\n");
+    refused(&desk, &["new", "there"], 1, &["there.toml", "exists"]);
+    assert_eq!(std::fs::read_to_string(exists).unwrap(), "x = 1\n");
+}
+
+#[test]
+fn output_that_cannot_be_written() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    // A file where the folder should be. (Permissions stop nobody who tests as root.)
+    desk.write("taken", "something else");
+    refused(&desk, &["run", "liquid.toml", "--output", "taken"], 1, &["taken"]);
+    refused(&desk, &["run", "liquid.toml", "--output", "taken/below"], 1, &["taken"]);
+    refused(&desk, &["run", "liquid.toml", "--output", "/proc/jostle"], 1, &["/proc/jostle"]);
+    refused(&desk, &["energy", "liquid.toml", "--forces", "no/such/folder.csv"], 1, &["no/such/folder.csv"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_without_write_permission() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    let folder = desk.path("locked");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o555)).unwrap();
+    if std::fs::write(folder.join("probe"), "").is_ok() {
+        println!("skipped: this user may write everywhere");
+        return;
+    }
+    refused(&desk, &["run", "liquid.toml", "--output", "locked/run"], 1, &["locked", "permission"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_under_stdout() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    for arguments in [&["schema"][..], &["energy", "liquid.toml"], &["check", "liquid.toml"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let finished = Finished::of(desk.command(arguments).stdout(full).output().unwrap());
+        assert_eq!(finished.code, Some(1), "jostle {arguments:?} said:\n{}", finished.stderr);
+        assert!(finished.stderr.contains("standard output"), "{}", finished.stderr);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let desk = Desk::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let finished = Finished::of(desk.command(&["schema"]).stdout(writer).output().unwrap());
+    assert_eq!((finished.code, finished.stderr.as_str()), (Some(0), ""));
+}

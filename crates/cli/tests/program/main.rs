@@ -1,0 +1,7 @@
+//! The program as its users meet it: the real binary, real files, real signals.
+
+mod commands;
+mod documents;
+mod failures;
+mod jostle;
+mod runs;

@@ -1,0 +1,159 @@
+//! `jostle run` and `jostle resume`.
+
+use crate::jostle::{Desk, Finished, LIQUID, repository};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// `LIQUID` that runs until it is told to stop.
+fn long_liquid(steps: u64) -> String {
+    LIQUID.replace("steps = 80", &format!("steps = {steps}")).replace("every = 20", "every = 50")
+}
+
+/// Rows of a thermo.csv without its header.
+fn rows(csv: &str) -> usize {
+    csv.lines().count().saturating_sub(1)
+}
+
+#[test]
+fn the_argon_example_runs() {
+    let desk = Desk::new();
+    let example = repository("examples/argon.toml");
+    let finished = desk.succeed(&["run", example.to_str().unwrap(), "--output", "argon", "--steps", "2000"]);
+    assert_eq!(finished.stdout, "", "a run has no data for stdout");
+    for word in ["864 atoms", "equilibrate", "sample", "temperature", "pair forces", "argon/thermo.csv"] {
+        assert!(finished.stderr.contains(word), "the talk does not mention '{word}':\n{}", finished.stderr);
+    }
+    let summary: serde_json::Value = serde_json::from_str(&desk.read("argon/summary.json")).unwrap();
+    assert!(summary.is_object());
+    assert_eq!(rows(&desk.read("argon/thermo.csv")), 5, "the start, and every 1000 steps");
+}
+
+#[test]
+fn a_run_without_output_option_writes_beside_where_it_was_started() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    desk.succeed(&["run", "liquid.toml"]);
+    assert!(desk.path("liquid/thermo.csv").is_file());
+}
+
+#[test]
+fn earlier_results_are_not_overwritten_by_accident() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    desk.succeed(&["run", "liquid.toml"]);
+    let before = desk.read("liquid/thermo.csv");
+    let finished = desk.jostle(&["run", "liquid.toml", "--steps", "10"]);
+    assert_eq!(finished.code, Some(1));
+    assert!(finished.stderr.contains("--overwrite"), "{}", finished.stderr);
+    assert_eq!(desk.read("liquid/thermo.csv"), before);
+    desk.succeed(&["run", "liquid.toml", "--steps", "10", "--overwrite"]);
+    assert!(rows(&desk.read("liquid/thermo.csv")) < rows(&before));
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing_in_a_reproducible_run() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    desk.succeed(&["run", "liquid.toml", "--output", "one", "--threads", "1"]);
+    desk.succeed(&["run", "liquid.toml", "--output", "two", "--threads", "2"]);
+    assert_eq!(desk.read("one/thermo.csv"), desk.read("two/thermo.csv"));
+}
+
+/// Starts a run, sends a signal once it is well under way, and waits for its end.
+#[cfg(unix)]
+fn interrupt(desk: &Desk, signal: &str, arguments: &[&str]) -> Finished {
+    let mut command = desk.command(arguments);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (begun, patience) = (Instant::now(), Duration::from_secs(120));
+    let under_way = || {
+        let csv = std::fs::read_to_string(desk.path("broken/thermo.csv")).unwrap_or_default();
+        rows(&csv) > 20
+    };
+    while !under_way() {
+        if begun.elapsed() > patience {
+            child.kill().unwrap();
+            panic!("the run wrote nothing for two minutes");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let sent = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    Finished::of(child.wait_with_output().unwrap())
+}
+
+/// The heart of it: a run that is interrupted and resumed leaves the same files, bit for bit, as
+/// one that was left alone.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_resumes_as_if_nothing_had_happened() {
+    const STEPS: u64 = 3000;
+    let desk = Desk::new();
+    desk.write("liquid.toml", long_liquid(STEPS));
+    desk.succeed(&["run", "liquid.toml", "--output", "whole"]);
+    for (signal, resumed_threads) in [("-INT", "1"), ("-TERM", "2")] {
+        let stopped = interrupt(&desk, signal, &["run", "liquid.toml", "--output", "broken"]);
+        assert_eq!(stopped.code, Some(130), "{}", stopped.stderr);
+        assert!(
+            stopped.stderr.contains("jostle resume broken"),
+            "it does not say how to go on:\n{}",
+            stopped.stderr
+        );
+        assert!(
+            rows(&desk.read("broken/thermo.csv")) < rows(&desk.read("whole/thermo.csv")),
+            "interrupted too late"
+        );
+
+        desk.succeed(&["resume", "broken", "--threads", resumed_threads]);
+        assert_eq!(desk.read("broken/thermo.csv"), desk.read("whole/thermo.csv"));
+        assert_eq!(desk.read("broken/sample.extxyz"), desk.read("whole/sample.extxyz"));
+        std::fs::remove_dir_all(desk.path("broken")).unwrap();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_damaged_checkpoint_is_refused() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", long_liquid(1_000_000));
+    interrupt(&desk, "-INT", &["run", "liquid.toml", "--output", "broken"]);
+    let files = desk.files();
+    let checkpoints: Vec<_> = files.iter().filter(|name| name.ends_with(".checkpoint")).collect();
+    let whole = std::fs::read(desk.path(checkpoints[0])).unwrap();
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    for damaged in [&whole[..whole.len() / 2], &flipped[..], b"", b"not a checkpoint"] {
+        for name in &checkpoints {
+            desk.write(name, damaged);
+        }
+        let finished = desk.jostle(&["resume", "broken"]);
+        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+        assert!(finished.stderr.contains("checkpoint"), "{}", finished.stderr);
+        assert_eq!(desk.files(), files);
+    }
+}
+
+/// Only the newest checkpoint is damaged: the one before it serves, and the files still come out
+/// right.
+#[cfg(unix)]
+#[test]
+fn the_checkpoint_before_the_last_serves_where_the_last_is_damaged() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", long_liquid(1500));
+    desk.succeed(&["run", "liquid.toml", "--output", "whole"]);
+    interrupt(&desk, "-INT", &["run", "liquid.toml", "--output", "broken"]);
+    desk.write("broken/latest.checkpoint", b"not a checkpoint");
+    let resumed = desk.succeed(&["resume", "broken"]);
+    assert!(resumed.stderr.contains("going on from the one before it"), "{}", resumed.stderr);
+    assert_eq!(desk.read("broken/thermo.csv"), desk.read("whole/thermo.csv"));
+}
+
+#[test]
+fn a_finished_run_has_nothing_to_resume() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    desk.succeed(&["run", "liquid.toml"]);
+    let before = desk.read("liquid/thermo.csv");
+    let finished = desk.succeed(&["resume", "liquid"]);
+    assert!(finished.stderr.contains("finished"), "{}", finished.stderr);
+    assert_eq!(desk.read("liquid/thermo.csv"), before);
+}
