@@ -106,6 +106,13 @@ impl Error {
         self
     }
 
+    /// Puts the blame on a file and names it, for what is found out about its contents where its
+    /// path is not known. A place already known is kept.
+    pub fn blame_file(mut self, file: &Path) -> Self {
+        self.0.kind = ErrorKind::File;
+        self.in_file(file)
+    }
+
     /// Names the file and the line (counted from 1). A place already known is kept.
     pub fn at_line(mut self, file: &Path, line: usize) -> Self {
         self.0.place.get_or_insert_with(|| Place {

@@ -105,7 +105,7 @@ impl Checkpoint {
     /// If it cannot be read, is damaged, or was written by another version of the format.
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
-        Self::decode(&bytes).map_err(|e| e.in_file(path))
+        Self::decode(&bytes).map_err(|e| e.blame_file(path))
     }
 
     /// The unit system it is in.

@@ -127,7 +127,7 @@ fn a_damaged_checkpoint_is_refused() {
         }
         let finished = desk.jostle(&["resume", "broken"]);
         assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-        assert!(finished.stderr.contains("checkpoint"), "{}", finished.stderr);
+        assert!(finished.stderr.contains("latest.checkpoint"), "{}", finished.stderr);
         assert_eq!(desk.files(), files);
     }
 }
