@@ -1,0 +1,110 @@
+//! What no force and no thermostat may change: energy at constant energy, momentum always.
+
+use jostle_core::{Precision, Settings, Species, System, UnitSystem};
+use jostle_engine::model::{
+    Amount, DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat,
+};
+use jostle_engine::{Mixture, Simulation, assign_velocities};
+use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
+
+fn atom(name: &str, mass: f64) -> Species {
+    Species { name: name.into(), mass, charge: 0.0 }
+}
+
+/// An fcc lattice with velocities at temperature 1.
+fn lattice(mixture: Mixture, atoms: usize, density: f64) -> System {
+    let (extent, density) = (LatticeExtent::Atoms(atoms), DensityInput::Number(density));
+    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 1).unwrap();
+    assign_velocities(&mut system, 1.0, Distribution::Maxwell, 1);
+    system
+}
+
+/// The change of the total energy in 1e5 steps, relative to the energy itself, from the slope of a
+/// straight line through the run after equilibration.
+fn drift(system: System, term: PairTerm, timestep: f64, steps: u64) -> f64 {
+    let rescale = Thermostat::Rescale { temperature: 1.0, every: 20 };
+    let mut simulation = Simulation::builder(UnitSystem::Lj, system)
+        .force(term)
+        .stage(StageInput::dynamics("equilibrate", 2000, 0.004).thermostat(rescale))
+        .stage(StageInput::dynamics("relax", 500, timestep))
+        .stage(StageInput::dynamics("sample", steps, timestep).thermo(20))
+        .settings(Settings { threads: Some(1), precision: Precision::Mixed, ..Settings::default() })
+        .build()
+        .unwrap();
+    simulation.run().unwrap();
+    let report = &simulation.reports()[2];
+    let total = report.averages.iter().find(|a| a.quantity == "total").unwrap();
+    let energy = total.estimate.as_ref().unwrap().mean;
+    let slope = report.drift.as_ref().unwrap().per_time.slope;
+    let relative = slope * timestep * 1e5 / energy.abs();
+    println!("{relative:e} of the energy in 1e5 steps");
+    relative
+}
+
+/// Rapaport (Comput. Phys. Commun. 182 (2011) 926, Table 4) lost 1 part in 5000 over 1e5 steps of
+/// 0.005 in single precision; a tenth of that is allowed here. Most of his drift is not rounding:
+/// the force has a kink where it ends, and each crossing of it makes velocity Verlet's energy jump
+/// by something of the order of a high power of the step, so that it walks at random (and upwards)
+/// in any precision. The shorter step shows what the arithmetic does.
+#[test]
+fn soft_spheres_keep_their_energy_in_mixed_precision() {
+    let system = lattice(Mixture::new(UnitSystem::Lj).with(atom("A", 1.0), None), 2048, 0.8);
+    let parameters = [1.0, 1.0];
+    let cutoff = PairKind::SoftSphere.natural_cutoff(&parameters).unwrap();
+    let term = PairTerm::uniform(PairKind::SoftSphere, Truncation::Plain, &parameters, cutoff);
+    let drift = drift(system, term, 0.0005, 20_000);
+    assert!(drift.abs() < 2e-5, "{drift:e} of the energy in 1e5 steps");
+}
+
+/// With a force that is smooth everywhere a longer step does as well.
+#[test]
+fn switched_lennard_jones_keeps_its_energy_in_mixed_precision() {
+    let system = lattice(Mixture::new(UnitSystem::Lj).with(atom("A", 1.0), None), 1372, 0.8);
+    let switched = Truncation::Switched { from: 0.8 };
+    let term = PairTerm::uniform(PairKind::LennardJones, switched, &[1.0, 1.0], 2.5);
+    let drift = drift(system, term, 0.002, 20_000);
+    assert!(drift.abs() < 2e-5, "{drift:e} of the energy in 1e5 steps");
+}
+
+/// Momentum stays zero to rounding: of the sum of all |m v|, a part of the order of the precision
+/// of forces.
+#[test]
+fn momentum_stays_zero() {
+    let mixture = Mixture::new(UnitSystem::Lj)
+        .with(atom("A", 1.0), Some(Amount::Fraction(0.7)))
+        .with(atom("B", 5.0), Some(Amount::Fraction(0.3)));
+    let system = lattice(mixture, 500, 0.8);
+    let mut term = PairTerm::new(PairKind::LennardJones, Truncation::Shifted, 2);
+    for (a, b, sigma) in [(0, 0, 1.0), (0, 1, 0.95), (1, 1, 0.9)] {
+        term.set(a, b, PairEntry { parameters: vec![1.0, sigma], cutoff: 2.5 });
+    }
+    let baths = [
+        None,
+        Some(Thermostat::Rescale { temperature: 1.5, every: 10 }),
+        Some(Thermostat::Bussi { temperature: 1.5, period: 0.2 }),
+        Some(Thermostat::NoseHoover { temperature: 1.5, period: 0.5, chain: 3 }),
+    ];
+    for (precision, rounding) in [(Precision::Double, 1e-14), (Precision::Mixed, 1e-7)] {
+        for bath in baths {
+            let mut stage = StageInput::dynamics("run", 2000, 0.004).thermo(2000);
+            if let Some(bath) = bath {
+                stage = stage.thermostat(bath);
+            }
+            let mut simulation = Simulation::builder(UnitSystem::Lj, system.clone())
+                .force(term.clone())
+                .stage(stage)
+                .settings(Settings { threads: Some(1), precision, ..Settings::default() })
+                .build()
+                .unwrap();
+            simulation.run().unwrap();
+            let velocities = simulation.velocities().unwrap();
+            let momentum = simulation.thermo().unwrap().momentum;
+            let speeds = velocities.iter().map(|v| v.iter().map(|x| x * x).sum::<f64>().sqrt());
+            let masses = system.state.species.iter().map(|s| system.species[usize::from(*s)].mass);
+            let all: f64 = speeds.zip(masses).map(|(v, m)| m * v).sum();
+            for p in momentum {
+                assert!(p.abs() < rounding * all, "{precision:?}, {bath:?}: {momentum:?} of {all}");
+            }
+        }
+    }
+}

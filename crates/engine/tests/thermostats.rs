@@ -1,0 +1,133 @@
+//! Thermostats give the canonical distribution of the kinetic energy, not only its mean.
+
+use jostle_core::{Result, Settings, Species, UnitSystem};
+use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat};
+use jostle_engine::{Context, Mixture, Observer, Simulation, assign_velocities};
+use jostle_potentials::{PairKind, PairTerm, Truncation};
+use std::sync::mpsc::{Sender, channel};
+
+const ATOMS: usize = 32;
+const TEMPERATURE: f64 = 1.3;
+const SAMPLES: u64 = 2000;
+/// Steps between samples: longer than the kinetic energy remembers.
+const APART: u64 = 150;
+/// Kolmogorov's distribution: sqrt(n) D exceeds this once in ten thousand times.
+const UNLIKELY: f64 = 2.23;
+
+/// Writes the kinetic energy down.
+struct Kinetic(Sender<f64>);
+
+impl Observer for Kinetic {
+    fn every(&self) -> u64 {
+        APART
+    }
+
+    fn observe(&mut self, context: &mut Context) -> Result<()> {
+        if context.stage() == "sample" {
+            // The receiver lives as long as the simulation.
+            context.thermo().map(|thermo| self.0.send(thermo.kinetic));
+        }
+        Ok(())
+    }
+}
+
+/// Kinetic energies of soft spheres in a heat bath, in units of k_B T.
+fn sample(bath: Thermostat) -> Vec<f64> {
+    let atom = Species { name: "A".into(), mass: 1.0, charge: 0.0 };
+    let (extent, density) = (LatticeExtent::Atoms(ATOMS), DensityInput::Number(0.8));
+    let mut system =
+        Mixture::new(UnitSystem::Lj).with(atom, None).lattice(Lattice::Fcc, extent, density, 1).unwrap();
+    assign_velocities(&mut system, 1.0, Distribution::Maxwell, 1);
+    let parameters = [1.0, 1.0];
+    let cutoff = PairKind::SoftSphere.natural_cutoff(&parameters).unwrap();
+    let (sender, seen) = channel();
+    let mut simulation = Simulation::builder(UnitSystem::Lj, system)
+        .force(PairTerm::uniform(PairKind::SoftSphere, Truncation::Plain, &parameters, cutoff))
+        .stage(StageInput::dynamics("equilibrate", 5000, 0.005).thermostat(bath))
+        .stage(StageInput::dynamics("sample", SAMPLES * APART, 0.005).thermostat(bath))
+        .observer(Kinetic(sender))
+        .settings(Settings { threads: Some(1), ..Settings::default() })
+        .build()
+        .unwrap();
+    simulation.run().unwrap();
+    seen.try_iter().map(|kinetic| kinetic / TEMPERATURE).collect()
+}
+
+/// The gamma distribution function of a shape that is a multiple of 1/2, by the series of the
+/// incomplete gamma function (Abramowitz and Stegun, 6.5.29).
+fn gamma_distribution(shape: f64, x: f64) -> f64 {
+    let mut ln_gamma = 0.0;
+    let mut k = shape;
+    while k > 1.0 {
+        k -= 1.0;
+        ln_gamma += k.ln();
+    }
+    if k < 1.0 {
+        ln_gamma += 0.5 * std::f64::consts::PI.ln();
+    }
+    let (mut term, mut sum, mut n) = (1.0 / shape, 0.0, shape);
+    while term > 1e-17 * sum {
+        sum += term;
+        n += 1.0;
+        term *= x / n;
+    }
+    (shape * x.ln() - x - ln_gamma).exp() * sum
+}
+
+/// sqrt(n) times the largest distance between the distribution of the samples and the exact one
+/// for so many degrees of freedom (Kolmogorov and Smirnov).
+fn distance(samples: &[f64], degrees_of_freedom: usize) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len() as f64;
+    let shape = 0.5 * degrees_of_freedom as f64;
+    let largest = sorted.iter().enumerate().map(|(k, &x)| {
+        let exact = gamma_distribution(shape, x);
+        (exact - k as f64 / n).max((k as f64 + 1.0) / n - exact)
+    });
+    n.sqrt() * largest.fold(0.0, f64::max)
+}
+
+/// The right number of degrees of freedom passes; a wrong one is noticed.
+fn check(bath: Thermostat, degrees_of_freedom: usize, wrong: usize) {
+    let samples = sample(bath);
+    let (right, wrong) = (distance(&samples, degrees_of_freedom), distance(&samples, wrong));
+    println!("{bath:?}: {} samples, distances {right} and {wrong}", samples.len());
+    assert!(right < UNLIKELY, "{bath:?}: the distance is {right}");
+    assert!(wrong > UNLIKELY, "{bath:?}: the test would not notice a wrong distribution: {wrong}");
+}
+
+#[test]
+fn langevin_gives_the_canonical_distribution() {
+    // Noise moves the centre of mass too.
+    let bath = Thermostat::Langevin { temperature: TEMPERATURE, friction: 2.0 };
+    check(bath, 3 * ATOMS, 3 * ATOMS - 3);
+}
+
+#[test]
+fn bussi_gives_the_canonical_distribution() {
+    let bath = Thermostat::Bussi { temperature: TEMPERATURE, period: 0.1 };
+    check(bath, 3 * ATOMS - 3, 3 * ATOMS);
+}
+
+#[test]
+fn nose_hoover_gives_the_canonical_distribution() {
+    let bath = Thermostat::NoseHoover { temperature: TEMPERATURE, period: 0.3, chain: 3 };
+    check(bath, 3 * ATOMS - 3, 3 * ATOMS);
+}
+
+/// Rescaling has the right mean and no distribution at all: the test must see the difference.
+#[test]
+fn rescaling_is_not_canonical() {
+    let samples = sample(Thermostat::Rescale { temperature: TEMPERATURE, every: 10 });
+    assert!(distance(&samples, 3 * ATOMS - 3) > 4.0 * UNLIKELY);
+}
+
+#[test]
+fn the_exact_distribution_is_the_gamma_distribution() {
+    // Shape 1 is exponential; shape 1/2 is that of the square of a normal deviate.
+    assert!((gamma_distribution(1.0, 0.7) - (1.0 - (-0.7f64).exp())).abs() < 1e-14);
+    assert!((gamma_distribution(0.5, 0.5) - 0.682_689_492_137_086).abs() < 1e-12);
+    let erlang = 1.0 - (-3.0f64).exp() * (1.0 + 3.0 + 4.5);
+    assert!((gamma_distribution(3.0, 3.0) - erlang).abs() < 1e-14);
+}
