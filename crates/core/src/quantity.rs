@@ -270,14 +270,20 @@ fn find(name: &str) -> Result<&'static Unit> {
     })
 }
 
-/// The candidate that is spelt most like `word`, if one is near enough to have been meant.
+/// The candidate that is spelt most like `word`, if one is near enough to have been meant. Of
+/// equally near ones the one that begins alike: people rarely mistype the first letter.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let folded = word.to_lowercase().replace('_', "-");
-    candidates
-        .map(|c| (strsim::damerau_levenshtein(&folded, &c.to_lowercase().replace('_', "-")), c))
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, c)| *distance <= (c.chars().count().max(folded.chars().count()) / 3).max(1))
-        .map(|(_, c)| c)
+    let fold = |text: &str| text.to_lowercase().replace('_', "-");
+    let word = fold(word);
+    let (distance, _, near) = candidates
+        .map(|c| {
+            let folded = fold(c);
+            let begins_otherwise = folded.chars().next() != word.chars().next();
+            (strsim::damerau_levenshtein(&word, &folded), begins_otherwise, c)
+        })
+        .min_by_key(|(distance, begins_otherwise, _)| (*distance, *begins_otherwise))?;
+    let longer = word.chars().count().max(near.chars().count());
+    (distance <= (longer / 3).max(1)).then_some(near)
 }
 
 /// The dimension with energies and temperatures taken apart, so that equal things compare equal

@@ -3,6 +3,7 @@
 use jostle_core::{Dimension, Precision, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::*;
+use jostle_io::input::{schema, schema_json, schema_text};
 use jostle_potentials::{PairChoice, PairKind, Truncation};
 use std::path::Path;
 
@@ -167,3 +168,100 @@ mixing = "lorentz-berthelot"
 pairs."Na+-Na+" = { epsilon = "0.1 kcal/mol", sigma = "2.35 Å" }
 pairs."Cl--Cl-" = { epsilon = "0.1 kcal/mol", sigma = "4.4 Å" }
 "#;
+
+/// The part of the input that an error points at.
+fn pointed_at(text: &str) -> String {
+    let error = parse(text).expect_err("must be refused");
+    let place = error.place().expect("a place");
+    text[place.span.clone().expect("a span")].to_string()
+}
+
+#[test]
+fn errors_point_at_the_very_words() {
+    for (from, to, at) in [
+        ("cutoff", "cutof", "cutof"),
+        ("8.5", "-8.5", "-8.5"),
+        ("\"119.8 K\"", "\"119.8 s\"", "\"119.8 s\""),
+        ("\"Ar-Ar\"", "\"Ar-Kr\"", "\"Ar-Kr\""),
+        ("[species.Ar]", "[species.\"\"]", "\"\""),
+        ("\"sample\"", "\"equilibrate\"", "\"equilibrate\""),
+        ("\"xtc\"", "\"xtd\"", "\"xtd\""),
+        ("timestep = 5\n", "", "[[stage]]"),
+        ("density", "lattice_constant = 5\ndensity", "density"),
+        ("sigma = 3.405", "sigma = 3.405, cutoff = 0", "0"),
+    ] {
+        assert_eq!(pointed_at(&ARGON.replacen(from, to, 1)), at, "{to}");
+    }
+}
+
+/// Every default is a value that the schema itself accepts, in every system of units.
+#[test]
+fn defaults_are_good_in_all_units() {
+    for units in UnitSystem::ALL {
+        let mut text = format!(
+            "units = \"{units}\"\n[system]\nlattice = \"sc\"\natoms = 1000\ndensity = 0.5\n[species.A]\nmass = 1\n\
+             [[stage]]\nminimize = {{}}\n"
+        );
+        for kind in ["bussi", "nose-hoover", "langevin", "rescale"] {
+            text += &format!(
+                "[[stage]]\nsteps = 1\ntimestep = 1\nthermostat = {{ kind = \"{kind}\", temperature = 1 }}\n\
+                 trajectory = {{ every = 1 }}\n"
+            );
+        }
+        let input = parse(&text).unwrap_or_else(|e| panic!("{units}: {e}"));
+        assert_eq!(input.stages.len(), 5);
+        let names: Vec<&str> = input.stages.iter().map(|s| s.value.name.as_str()).collect();
+        assert_eq!(names, ["stage-1", "stage-2", "stage-3", "stage-4", "stage-5"]);
+        let periods = input.stages.iter().map(|s| match s.value.action {
+            Action::Dynamics { thermostat: Some(Thermostat::Bussi { period, .. }), .. } => period,
+            Action::Dynamics {
+                thermostat: Some(Thermostat::NoseHoover { period, chain: 3, .. }), ..
+            } => period,
+            Action::Dynamics { thermostat: Some(Thermostat::Langevin { friction, .. }), .. } => {
+                1.0 / friction
+            }
+            Action::Dynamics { thermostat: Some(Thermostat::Rescale { every, .. }), .. } => every as f64,
+            Action::Minimize { timestep, force_tolerance, steps: 10_000 } => timestep / force_tolerance,
+            _ => 0.0,
+        });
+        assert!(periods.into_iter().all(|p| p > 0.0));
+    }
+}
+
+/// What both forms of the schema are made from, both forms contain.
+#[test]
+fn the_schema_names_every_key() {
+    let text = schema_text();
+    let json = schema_json();
+    let json_text = json.to_string();
+    for key in schema::INPUT.keys {
+        assert!(text.contains(key.name) && json["properties"][key.name].is_object(), "{}", key.name);
+    }
+    for kind in PairKind::ALL {
+        assert!(text.contains(kind.formula()) && json_text.contains(kind.name()), "{}", kind.name());
+        for parameter in kind.parameters() {
+            assert!(text.contains(&format!("{} = ", parameter.name)), "{}", parameter.name);
+        }
+    }
+    for word in ["nose-hoover", "force-shifted", "sixth-power", "kcal", "min_distance"] {
+        assert!(text.contains(word), "{word}");
+    }
+    assert_eq!(json["properties"]["system"]["properties"]["atoms"]["minimum"], 1);
+    assert_eq!(json["properties"]["stage"]["items"]["dependentRequired"]["steps"][0], "timestep");
+}
+
+#[test]
+fn placement_keeps_a_distance_by_default() {
+    let random = |more: &str| {
+        let text = format!(
+            "units = \"lj\"\n[system]\nplace = \"random\"\n{more}\n[species.A]\nmass = 2\ncount = 100\n[species.B]\ncount = 300\n"
+        );
+        match parse(&text).unwrap().system.atoms.value {
+            AtomsInput::Random { atoms, min_distance, .. } => (atoms, min_distance),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(random("density = 0.125"), (400, 1.4));
+    assert_eq!(random("density = 0.125\nmin_distance = 0.9"), (400, 0.9));
+    assert_eq!(random("box = { lengths = [10, 20, 16] }"), (400, 1.4));
+}

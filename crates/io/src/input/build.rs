@@ -1,7 +1,7 @@
 //! From checked values to the typed [`Input`]: what the values mean together.
 
+use super::fields::{Entry, Fields, Value};
 use super::model::*;
-use super::read::{Entry, Fields, Value};
 use jostle_core::{Dimension, Result, Settings, UnitSystem};
 use jostle_potentials::{PairChoice, PairKind, Truncation};
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ impl Builder<'_> {
             let message = format!("\"{name}\" cannot be the name of a species");
             return Err(self
                 .source
-                .error(&entry.span, message)
+                .error(&entry.key_span, message)
                 .hint("use a name without spaces: Ar, Na+, W1"));
         }
         let Value::Table(fields) = &entry.value else {
@@ -268,7 +268,7 @@ impl Builder<'_> {
             sorted.sort();
             if let Some(earlier) = seen.insert(sorted, entry.name.clone()) {
                 let message = format!("the pair \"{}\" is given twice, first as \"{earlier}\"", entry.name);
-                return Err(self.source.error(&entry.span, message).hint("leave out one of the two"));
+                return Err(self.source.error(&entry.key_span, message).hint("leave out one of the two"));
             }
             let choice = match &entry.value {
                 Value::Table(given) => PairChoice::Given {
@@ -281,7 +281,8 @@ impl Builder<'_> {
                 },
                 _ => PairChoice::None,
             };
-            pairs.push(Located { value: PairInput { species, choice }, span: entry.span.clone() });
+            let span = entry.key_span.start.min(entry.span.start)..entry.span.end.max(entry.key_span.end);
+            pairs.push(Located { value: PairInput { species, choice }, span });
         }
         let value = ForceInput {
             kind,
@@ -301,7 +302,7 @@ impl Builder<'_> {
         let dashes = name.match_indices('-').map(|(k, _)| (&name[..k], &name[k + 1..]));
         let splits: Vec<_> = dashes.filter(|(a, b)| !a.is_empty() && !b.is_empty()).collect();
         let sure: Vec<_> = splits.iter().filter(|(a, b)| known.contains(a) && known.contains(b)).collect();
-        let error = |message: String| self.source.error(&entry.span, message);
+        let error = |message: String| self.source.error(&entry.key_span, message);
         match (&sure[..], &splits[..]) {
             ([(a, b)], _) => Ok([a.to_string(), b.to_string()]),
             ([], [(a, b)]) if !built => Ok([a.to_string(), b.to_string()]),

@@ -1,7 +1,8 @@
 //! An input with every default filled in, as TOML that means the same.
 
+use super::fields::{Entry, Fields, Origin, Value};
 use super::model::{Input, Source};
-use super::read::{Entry, Fields, Origin, Value, read};
+use super::read::read;
 use super::schema::{Fallback, INPUT, Key, Kind, Section, pair_keys};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Result, UnitSystem};

@@ -7,6 +7,7 @@
 mod build;
 mod complete;
 mod describe;
+mod fields;
 pub mod model;
 mod read;
 pub mod schema;

@@ -1,7 +1,8 @@
 //! From TOML to values, checked against the schema: names, types, units, ranges, and which keys
 //! go together. What the values mean is none of its business.
 
-use super::model::{Located, Source};
+use super::fields::{Entry, Fields, Origin, Value};
+use super::model::Source;
 use super::schema::{Alternatives, Fallback, Key, Kind, Needed, Range, Section, Variant, pair_keys};
 use super::word::Word;
 use jostle_core::quantity::{nearest, parse_quantity, unit_name};
@@ -9,123 +10,7 @@ use jostle_core::{Dimension, Error, Result, UnitSystem};
 use jostle_potentials::PairKind;
 use std::ops;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
-
-/// A table, read.
-#[derive(Debug, Clone)]
-pub(super) struct Fields {
-    /// What messages call it: `[system]`.
-    pub label: String,
-    /// Where it stands.
-    pub span: ops::Range<usize>,
-    /// Its keys, defaults included.
-    pub entries: Vec<Entry>,
-}
-
-/// A key with its value.
-#[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub name: String,
-    pub value: Value,
-    /// Of the value; of the whole table if the value is a default.
-    pub span: ops::Range<usize>,
-    pub origin: Origin,
-}
-
-/// Where a value comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
-    /// It stands in the file.
-    Given,
-    /// It is the default.
-    Default(&'static str),
-}
-
-/// A value, in the units of the file.
-#[derive(Debug, Clone)]
-pub(super) enum Value {
-    Text(String),
-    Flag(bool),
-    Count(u64),
-    Number(f64),
-    Quantity(f64, Dimension),
-    Axes([bool; 3]),
-    Counts([u64; 3]),
-    Vector([f64; 3]),
-    Names(Vec<String>),
-    Table(Fields),
-    Tables(Vec<Fields>),
-    Named(Vec<Entry>),
-}
-
-impl Fields {
-    /// The entry of a key; `None` if it is not given and has no default.
-    pub fn entry(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|e| e.name == name)
-    }
-
-    /// Whether the file gives the key.
-    pub fn gives(&self, name: &str) -> bool {
-        self.entry(name).is_some_and(|e| e.origin == Origin::Given)
-    }
-
-    /// The value of a key as the type that the schema gives it.
-    pub fn get<T: FromValue>(&self, name: &str) -> Option<Located<T>> {
-        let entry = self.entry(name)?;
-        Some(Located { value: T::from_value(&entry.value)?, span: entry.span.clone() })
-    }
-
-    /// A choice.
-    pub fn choice<W: Word>(&self, name: &str) -> Option<Located<W>> {
-        let word = self.get::<String>(name)?;
-        Some(Located { value: W::from_name(&word.value)?, span: word.span })
-    }
-
-    /// A value that the schema requires.
-    pub fn need<T: FromValue>(&self, name: &str) -> Result<T> {
-        self.get(name).map(|v| v.value).ok_or_else(|| self.absent(name))
-    }
-
-    /// A choice that the schema requires.
-    pub fn need_choice<W: Word>(&self, name: &str) -> Result<W> {
-        self.choice(name).map(|v| v.value).ok_or_else(|| self.absent(name))
-    }
-
-    fn absent(&self, name: &str) -> Error {
-        Error::input(format!("{} needs \"{name}\"", self.label))
-    }
-}
-
-/// The types that values are read as.
-pub(super) trait FromValue: Sized {
-    /// The value, if it is of this type.
-    fn from_value(value: &Value) -> Option<Self>;
-}
-
-macro_rules! from_value {
-    ($($type:ty: $pattern:pat => $value:expr;)*) => {
-        $(impl FromValue for $type {
-            fn from_value(value: &Value) -> Option<Self> {
-                match value { $pattern => Some($value), _ => None }
-            }
-        })*
-    };
-}
-
-from_value! {
-    String: Value::Text(text) => text.clone();
-    bool: Value::Flag(flag) => *flag;
-    u64: Value::Count(count) => *count;
-    f64: Value::Number(x) | Value::Quantity(x, _) => *x;
-    (f64, Dimension): Value::Quantity(x, dimension) => (*x, *dimension);
-    [bool; 3]: Value::Axes(axes) => *axes;
-    [u64; 3]: Value::Counts(counts) => *counts;
-    [f64; 3]: Value::Vector(vector) => *vector;
-    Vec<String>: Value::Names(names) => names.clone();
-    Fields: Value::Table(fields) => fields.clone();
-    Vec<Fields>: Value::Tables(tables) => tables.clone();
-    Vec<Entry>: Value::Named(entries) => entries.clone();
-}
+use toml::de::{DeString, DeTable, DeValue};
 
 /// Reads tables of one file.
 pub(super) struct Reader<'a> {
@@ -134,6 +19,13 @@ pub(super) struct Reader<'a> {
 }
 
 type Item<'i> = Spanned<DeValue<'i>>;
+type Name<'i> = Spanned<DeString<'i>>;
+
+/// An entry that stands in the file.
+fn given(name: &Name, item: &Item, value: Value) -> Entry {
+    let (key_span, span) = (name.span(), item.span());
+    Entry { name: name.get_ref().to_string(), key_span, value, span, origin: Origin::Given }
+}
 
 /// Reads a whole file: its unit system, then everything.
 pub(super) fn read(source: &Source, root: &Section) -> Result<(UnitSystem, Fields)> {
@@ -176,14 +68,9 @@ impl Reader<'_> {
         self.refuse_contradictions(table, keys, alternatives, &span, label)?;
         let mut fields = Fields { label: label.to_string(), span: span.clone(), entries: Vec::new() };
         for key in keys {
-            if let Some(item) = table.get(key.name) {
+            if let Some((name, item)) = table.get_key_value(key.name) {
                 let value = self.value(key, item, &fields, label)?;
-                fields.entries.push(Entry {
-                    name: key.name.into(),
-                    value,
-                    span: item.span(),
-                    origin: Origin::Given,
-                });
+                fields.entries.push(given(name, item, value));
                 continue;
             }
             let applies = key.with.is_empty() || key.with.iter().any(|k| table.contains_key(*k));
@@ -196,7 +83,8 @@ impl Reader<'_> {
             };
             let value = self.default(key, default, &fields)?;
             let origin = Origin::Default(default);
-            fields.entries.push(Entry { name: key.name.into(), value, span: span.clone(), origin });
+            let (key_span, span) = (span.clone(), span.clone());
+            fields.entries.push(Entry { name: key.name.into(), key_span, value, span, origin });
         }
         Ok(fields)
     }
@@ -345,43 +233,41 @@ impl Reader<'_> {
             }
             Kind::Named(section) => {
                 let table = item.get_ref().as_table().ok_or_else(wrong)?;
-                let read = |name: &str, item: &Item| {
-                    let inner = item.get_ref().as_table().ok_or_else(|| {
-                        self.source.error(
-                            &item.span(),
-                            format!(
-                                "[{}.{name}] must be a table, not {}",
-                                key.name,
-                                article(item.get_ref().type_str())
-                            ),
-                        )
-                    })?;
-                    let label = format!("[{}.{name}]", key.name);
-                    self.table(inner, item.span(), section, &label).map(Value::Table)
-                };
-                Value::Named(named(table, read)?)
+                Value::Named(named(table, |name, item| self.named_table(key, section, name, item))?)
             }
             Kind::Pairs => {
                 let table = item.get_ref().as_table().ok_or_else(wrong)?;
                 let kind = fields.choice::<PairKind>("kind").map(|k| k.value);
                 let keys = kind.map(pair_keys).unwrap_or_default();
-                let read = |name: &str, item: &Item| match item.get_ref() {
-                    DeValue::Table(inner) => {
-                        let label = format!("pairs.\"{name}\"");
-                        self.keys(inner, item.span(), &keys, &[], &label).map(Value::Table)
-                    }
-                    DeValue::String(word) if word == "none" => Ok(Value::Text(word.to_string())),
-                    _ => Err(self
-                        .source
-                        .error(
-                            &item.span(),
-                            format!("pairs.\"{name}\" must be a table of parameters, or \"none\""),
-                        )
-                        .hint(format!("write pairs.\"{name}\" = {}", self.example_table(&keys)))),
-                };
-                Value::Named(named(table, read)?)
+                Value::Named(named(table, |name, item| self.pair(&keys, name, item))?)
             }
         })
+    }
+
+    /// `[species.Ar]`
+    fn named_table(&self, key: &Key, section: &Section, name: &str, item: &Item) -> Result<Value> {
+        let label = format!("[{}.{name}]", key.name);
+        match item.get_ref() {
+            DeValue::Table(inner) => self.table(inner, item.span(), section, &label).map(Value::Table),
+            other => {
+                let message = format!("{label} must be a table, not {}", article(other.type_str()));
+                Err(self.source.error(&item.span(), message))
+            }
+        }
+    }
+
+    /// `pairs."A-B" = { ... }` or `"none"`
+    fn pair(&self, keys: &[Key], name: &str, item: &Item) -> Result<Value> {
+        let label = format!("pairs.\"{name}\"");
+        match item.get_ref() {
+            DeValue::Table(inner) => self.keys(inner, item.span(), keys, &[], &label).map(Value::Table),
+            DeValue::String(word) if word == "none" => Ok(Value::Text(word.to_string())),
+            _ => {
+                let message = format!("{label} must be a table of parameters, or \"none\"");
+                let hint = format!("write {label} = {}", self.example_table(keys));
+                Err(self.source.error(&item.span(), message).hint(hint))
+            }
+        }
     }
 
     /// A table whose `kind` says which keys it has.
@@ -393,7 +279,7 @@ impl Reader<'_> {
         variants: &[Variant],
     ) -> Result<Fields> {
         let names: Vec<&str> = variants.iter().map(|v| v.name).collect();
-        let Some(kind) = table.get("kind") else {
+        let Some((kind_key, kind)) = table.get_key_value("kind") else {
             return Err(self
                 .source
                 .error(&span, format!("\"{}\" needs a kind", key.name))
@@ -410,12 +296,7 @@ impl Reader<'_> {
             let label = format!("{} of kind \"{word}\"", key.name);
             fields = self.table(&rest, span, &variant.section, &label)?;
         }
-        let kind = Entry {
-            name: "kind".into(),
-            value: Value::Text(word.into()),
-            span: kind.span(),
-            origin: Origin::Given,
-        };
+        let kind = given(kind_key, kind, Value::Text(word.into()));
         fields.entries.insert(0, kind);
         Ok(fields)
     }
@@ -510,10 +391,9 @@ impl Reader<'_> {
 fn named(table: &DeTable, read: impl Fn(&str, &Item) -> Result<Value>) -> Result<Vec<Entry>> {
     let mut items: Vec<_> = table.iter().collect();
     items.sort_by_key(|(name, _)| name.span().start);
-    let entry = |(name, item): (&Spanned<_>, &Item)| {
-        let name_text: &std::borrow::Cow<str> = name.get_ref();
-        let value = read(name_text, item)?;
-        Ok(Entry { name: name_text.to_string(), value, span: item.span(), origin: Origin::Given })
+    let entry = |(name, item): (&Name, &Item)| {
+        let value = read(name.get_ref(), item)?;
+        Ok(given(name, item, value))
     };
     items.into_iter().map(entry).collect()
 }

@@ -1,7 +1,6 @@
-//! What an input file may say, as one table of sections and keys. The reader ([`super::read`]),
-//! the messages about what is wrong, `jostle schema` ([`super::describe`]) and `jostle check`
-//! ([`super::complete`]) all follow from it; the parameters of pairs come from the registry of
-//! potentials.
+//! What an input file may say, as one table of sections and keys. The reader, its messages about
+//! what is wrong, `jostle schema` and the input that `jostle check` prints all follow from it; the
+//! parameters of pairs come from the registry of potentials.
 
 use super::model::{DeviceInput, Distribution, Lattice, Placement, TrajectoryFormat};
 use super::word::words;

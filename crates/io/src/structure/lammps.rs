@@ -6,9 +6,8 @@
 use super::lines::Lines;
 use super::{FileSpecies, Reading, Structure, wrap};
 use jostle_core::quantity::nearest;
-use jostle_core::{Error, Result, SimBox, State, System, UnitSystem, Vec3};
+use jostle_core::{Error, Result, SimBox, State, Vec3};
 use std::collections::HashMap;
-use std::io::Write;
 
 /// Which columns an atom has between its id and its coordinates.
 #[derive(Clone, Copy)]
@@ -510,42 +509,4 @@ impl<'a> File<'a> {
         }
         Ok(Structure { simbox, species, state, has_velocities })
     }
-}
-
-/// Writes a LAMMPS data file (atom style charge) with image flags and velocities, atoms by id.
-///
-/// # Errors
-/// If `out` does not take it.
-pub fn write_lammps(system: &System, units: UnitSystem, out: &mut dyn Write) -> std::io::Result<()> {
-    let (simbox, state) = (&system.simbox, &system.state);
-    let (origin, lengths, tilts) = (simbox.origin(), simbox.lengths(), simbox.tilts());
-    // LAMMPS' nano units are not ours, so that name would mislead.
-    let note =
-        if units == UnitSystem::Nano { "in nm, ps, g/mol".to_string() } else { format!("units = {units}") };
-    writeln!(out, "LAMMPS data file via Jostle, {note}\n")?;
-    writeln!(out, "{} atoms\n{} atom types\n", state.len(), system.species.len())?;
-    for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
-        writeln!(out, "{} {} {name}lo {name}hi", origin[axis], origin[axis] + lengths[axis])?;
-    }
-    if !simbox.is_orthorhombic() {
-        writeln!(out, "{} {} {} xy xz yz", tilts[0], tilts[1], tilts[2])?;
-    }
-    writeln!(out, "\nMasses\n")?;
-    for (k, species) in system.species.iter().enumerate() {
-        writeln!(out, "{} {} # {}", k + 1, units.mass_to_user(species.mass), species.name)?;
-    }
-    let order = state.order();
-    writeln!(out, "\nAtoms # charge\n")?;
-    for (id, &place) in order.iter().enumerate() {
-        let species = usize::from(state.species[place]);
-        let charge = system.species[species].charge;
-        let ([x, y, z], [i, j, k]) = (state.position[place], state.image[place]);
-        writeln!(out, "{} {} {charge} {x} {y} {z} {i} {j} {k}", id + 1, species + 1)?;
-    }
-    writeln!(out, "\nVelocities\n")?;
-    for (id, &place) in order.iter().enumerate() {
-        let [x, y, z] = state.velocity[place];
-        writeln!(out, "{} {x} {y} {z}", id + 1)?;
-    }
-    Ok(())
 }

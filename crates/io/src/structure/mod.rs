@@ -5,10 +5,10 @@
 
 mod lammps;
 mod lines;
+mod write;
 mod xyz;
 
-pub use lammps::write_lammps;
-pub use xyz::write_xyz;
+pub use write::{write_lammps, write_xyz};
 
 use crate::input::Input;
 use crate::input::model::AtomsInput;

@@ -4,10 +4,8 @@
 
 use super::lines::Lines;
 use super::{FileSpecies, Reading, Structure, wrap};
-use crate::trajectory::{Frame, Subject, write_xyz_frame};
-use jostle_core::{Result, SimBox, State, System, UnitSystem, Vec3};
+use jostle_core::{Result, SimBox, State, UnitSystem, Vec3};
 use std::collections::HashMap;
-use std::io::Write;
 
 pub(super) fn read(mut lines: Lines, reading: Reading) -> Result<Structure> {
     loop {
@@ -300,30 +298,4 @@ impl Atoms {
         self.kinds.push(kind);
         Ok(())
     }
-}
-
-/// Writes one frame of extended XYZ with velocities, atoms by id, positions inside the box.
-///
-/// # Errors
-/// If `out` does not take it.
-pub fn write_xyz(
-    system: &System,
-    units: UnitSystem,
-    step: u64,
-    time: f64,
-    out: &mut dyn Write,
-) -> std::io::Result<()> {
-    let order = system.state.order();
-    let by_id = |values: &[Vec3]| -> Vec<Vec3> { order.iter().map(|&place| values[place]).collect() };
-    let (positions, velocities) = (by_id(&system.state.position), by_id(&system.state.velocity));
-    let subject = Subject {
-        units,
-        names: system.species.iter().map(|s| s.name.clone()).collect(),
-        species: order.iter().map(|&place| system.state.species[place]).collect(),
-        timestep: 0.0,
-        every: 1,
-    };
-    let velocities = Some(&velocities[..]);
-    let frame = Frame { step, time, simbox: &system.simbox, positions: &positions, velocities };
-    write_xyz_frame(&subject, &frame, out)
 }

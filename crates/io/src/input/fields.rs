@@ -1,0 +1,125 @@
+//! Tables of an input file, read and checked: what [`super::read`] makes and [`super::build`]
+//! takes.
+
+use super::model::Located;
+use super::word::Word;
+use jostle_core::{Dimension, Error, Result};
+use std::ops;
+
+/// A table, read.
+#[derive(Debug, Clone)]
+pub(super) struct Fields {
+    /// What messages call it: `[system]`.
+    pub label: String,
+    /// Where it stands.
+    pub span: ops::Range<usize>,
+    /// Its keys, defaults included.
+    pub entries: Vec<Entry>,
+}
+
+/// A key with its value.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub name: String,
+    /// Where the key stands; the whole table if the value is a default.
+    pub key_span: ops::Range<usize>,
+    pub value: Value,
+    /// Where the value stands; the whole table if it is a default.
+    pub span: ops::Range<usize>,
+    pub origin: Origin,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It stands in the file.
+    Given,
+    /// It is the default.
+    Default(&'static str),
+}
+
+/// A value, in the units of the file.
+#[derive(Debug, Clone)]
+pub(super) enum Value {
+    Text(String),
+    Flag(bool),
+    Count(u64),
+    Number(f64),
+    Quantity(f64, Dimension),
+    Axes([bool; 3]),
+    Counts([u64; 3]),
+    Vector([f64; 3]),
+    Names(Vec<String>),
+    Table(Fields),
+    Tables(Vec<Fields>),
+    Named(Vec<Entry>),
+}
+
+impl Fields {
+    /// The entry of a key; `None` if it is not given and has no default.
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|e| e.name == name)
+    }
+
+    /// Whether the file gives the key.
+    pub fn gives(&self, name: &str) -> bool {
+        self.entry(name).is_some_and(|e| e.origin == Origin::Given)
+    }
+
+    /// The value of a key as the type that the schema gives it.
+    pub fn get<T: FromValue>(&self, name: &str) -> Option<Located<T>> {
+        let entry = self.entry(name)?;
+        Some(Located { value: T::from_value(&entry.value)?, span: entry.span.clone() })
+    }
+
+    /// A choice.
+    pub fn choice<W: Word>(&self, name: &str) -> Option<Located<W>> {
+        let word = self.get::<String>(name)?;
+        Some(Located { value: W::from_name(&word.value)?, span: word.span })
+    }
+
+    /// A value that the schema requires.
+    pub fn need<T: FromValue>(&self, name: &str) -> Result<T> {
+        self.get(name).map(|v| v.value).ok_or_else(|| self.absent(name))
+    }
+
+    /// A choice that the schema requires.
+    pub fn need_choice<W: Word>(&self, name: &str) -> Result<W> {
+        self.choice(name).map(|v| v.value).ok_or_else(|| self.absent(name))
+    }
+
+    fn absent(&self, name: &str) -> Error {
+        Error::input(format!("{} needs \"{name}\"", self.label))
+    }
+}
+
+/// The types that values are read as.
+pub(super) trait FromValue: Sized {
+    /// The value, if it is of this type.
+    fn from_value(value: &Value) -> Option<Self>;
+}
+
+macro_rules! from_value {
+    ($($type:ty: $pattern:pat => $value:expr;)*) => {
+        $(impl FromValue for $type {
+            fn from_value(value: &Value) -> Option<Self> {
+                match value { $pattern => Some($value), _ => None }
+            }
+        })*
+    };
+}
+
+from_value! {
+    String: Value::Text(text) => text.clone();
+    bool: Value::Flag(flag) => *flag;
+    u64: Value::Count(count) => *count;
+    f64: Value::Number(x) | Value::Quantity(x, _) => *x;
+    (f64, Dimension): Value::Quantity(x, dimension) => (*x, *dimension);
+    [bool; 3]: Value::Axes(axes) => *axes;
+    [u64; 3]: Value::Counts(counts) => *counts;
+    [f64; 3]: Value::Vector(vector) => *vector;
+    Vec<String>: Value::Names(names) => names.clone();
+    Fields: Value::Table(fields) => fields.clone();
+    Vec<Fields>: Value::Tables(tables) => tables.clone();
+    Vec<Entry>: Value::Named(entries) => entries.clone();
+}
