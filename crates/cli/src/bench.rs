@@ -98,17 +98,22 @@ impl Measured {
 
     fn row(&self) -> String {
         let percent = |share: f64| format!("{:.0}%", 100.0 * share);
-        format!(
-            "{:<24}{:>10}{:>11}{:>12}{:>8}{:>8}{:>11}\n",
-            self.name,
+        let columns = [
             grouped(self.atoms as u64),
             significant(self.nanoseconds(self.seconds_per_step()), 3),
             significant(1.0 / self.seconds_per_step(), 4),
             percent(self.pair),
             percent(self.neighbors),
             percent(self.integrate),
-        )
+        ];
+        row(&self.name, columns)
     }
+}
+
+/// A line of the table.
+fn row(name: &str, columns: [String; 6]) -> String {
+    let [atoms, nanoseconds, steps, pair, neighbors, integrate] = columns;
+    format!("{name:<24}{atoms:>9}{nanoseconds:>14}{steps:>10}{pair:>9}{neighbors:>8}{integrate:>14}\n")
 }
 
 /// Which stage runs, told by the simulation itself.
@@ -147,24 +152,8 @@ pub fn bench(options: &Bench) -> Result<()> {
             continue;
         }
         if number == 0 {
-            output::print(&format!(
-                "{}\n{:<24}{:>10}{:>11}{:>12}{:>8}{:>8}{:>11}\n{:<24}{:>10}{:>11}{:>12}{:>8}{:>8}{:>11}\n",
-                measured.device,
-                "",
-                "",
-                "ns per",
-                "",
-                "pair",
-                "",
-                "",
-                "case",
-                "atoms",
-                "atom-step",
-                "steps/s",
-                "forces",
-                "lists",
-                "integration",
-            ))?;
+            let columns = ["atoms", "ns/atom-step", "steps/s", "forces", "lists", "integration"];
+            output::print(&format!("{}\n\n{}", measured.device, row("case", columns.map(str::to_string))))?;
         }
         output::print(&measured.row())?;
     }

@@ -22,7 +22,7 @@ pub fn print(text: &str) -> Result<()> {
 /// Prints a value as indented JSON.
 ///
 /// # Errors
-/// See [`print`].
+/// See [`print()`].
 pub fn print_json(value: &serde_json::Value) -> Result<()> {
     print(&format!("{value:#}\n"))
 }

@@ -3,9 +3,10 @@
 use crate::arguments::{Compute, Resume, Run};
 use crate::interrupt;
 use crate::numbers::{duration, grouped};
-use crate::talk::{Talk, summary};
+use crate::talk::Talk;
 use jostle_core::{Error, Result};
 use jostle_engine::model::DeviceInput;
+use jostle_engine::summary::findings;
 use jostle_engine::{Existing, Outcome, Overrides, Simulation, default_folder};
 use jostle_io::Input;
 use std::path::Path;
@@ -71,7 +72,7 @@ fn go(mut simulation: Simulation, folder: &Path) -> Result<ExitCode> {
     match outcome {
         Outcome::Finished => {
             if let Some(last) = simulation.reports().last() {
-                eprintln!("\n{}", summary(last, simulation.units()));
+                eprintln!("\n{}\n{}", last.name, findings(last, simulation.units()));
             }
             eprintln!(
                 "\ndone in {}; results are in {}",

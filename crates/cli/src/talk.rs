@@ -185,23 +185,6 @@ pub fn speed(speed: &Speed, atoms: usize) -> String {
     words.join(", ")
 }
 
-/// The summary of a stage: averages with their errors, the drift, where the time went.
-pub fn summary(report: &StageReport, units: UnitSystem) -> String {
-    let mut text = jostle_engine::summary::lines(report, units);
-    let time = &report.time;
-    if time.total > 0.0 {
-        let parts = [
-            ("pair forces", time.pair),
-            ("neighbour lists", time.neighbors),
-            ("integration", time.integrate),
-            ("output", time.output),
-        ];
-        let shares = parts.map(|(name, seconds)| format!("{name} {:.0}%", 100.0 * seconds / time.total));
-        text += &format!("\n  {:<12} {}", "time", shares.join(", "));
-    }
-    text
-}
-
 /// A unit with a space before it; nothing for no unit.
 fn spaced(unit: &str) -> String {
     if unit.is_empty() { String::new() } else { format!(" {unit}") }

@@ -1,63 +1,95 @@
 //! A stage's report for people.
 
 use crate::averages::Confidence;
-use crate::report::StageReport;
+use crate::report::{Convergence, StageReport};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, UnitSystem};
-use std::fmt::Write;
 
-/// A few lines about a stage: how fast it went, averages with their errors, the drift.
-pub fn lines(report: &StageReport, units: UnitSystem) -> String {
-    let mut text = format!("stage '{}': {} steps in {:.1} s", report.name, report.steps, report.time.total);
+/// The averages worth showing.
+const SHOWN: [&str; 4] = ["temperature", "potential", "total", "pressure"];
+
+/// One line: how many steps, and how fast they went.
+pub fn headline(report: &StageReport) -> String {
     let speed = &report.speed;
-    let _ = write!(text, ", {:.0} steps/s", speed.steps_per_second);
+    let mut text = format!(
+        "stage '{}': {} steps in {:.1} s, {:.0} steps/s",
+        report.name, report.steps, report.time.total, speed.steps_per_second
+    );
     if let Some(ns) = speed.ns_per_day.filter(|ns| *ns > 0.0) {
-        let _ = write!(text, ", {ns:.2} ns/day");
+        text += &format!(", {ns:.2} ns/day");
     }
-    let _ = writeln!(text, ", {:.2} million atom-steps/s", speed.million_atom_steps_per_second);
-    for average in &report.averages {
-        let shown = ["temperature", "potential", "total", "pressure"];
-        let Some(e) = average.estimate.filter(|_| shown.contains(&average.quantity.as_str())) else {
-            continue;
-        };
-        let doubt = match e.confidence {
-            Confidence::Good => "",
-            Confidence::Poor => "  (error uncertain: the stage is short)",
-        };
-        let (quantity, unit) = (&average.quantity, &average.unit);
-        let _ = writeln!(text, "  {quantity:<12} {} {unit}{doubt}", with_error(e.mean, e.error));
+    text + &format!(", {:.2} million atom-steps/s", speed.million_atom_steps_per_second)
+}
+
+/// A few lines: averages with their errors, the drift or the minimum, where the time went.
+pub fn findings(report: &StageReport, units: UnitSystem) -> String {
+    let mut lines = Vec::new();
+    let mut line =
+        |name: &str, value: String| lines.push(format!("  {name:<12} {value}").trim_end().to_string());
+    let mut doubtful = Vec::new();
+    for average in report.averages.iter().filter(|a| SHOWN.contains(&a.quantity.as_str())) {
+        let Some(e) = average.estimate else { continue };
+        line(&average.quantity, format!("{} {}", with_error(e.mean, e.error), average.unit));
+        if e.confidence == Confidence::Poor {
+            doubtful.push(average.quantity.as_str());
+        }
     }
     if let Some(drift) = &report.drift {
-        let _ = writeln!(
-            text,
-            "  drift        {:.2e} +- {:.1e} {}, {:.1e} of the kinetic energy over the stage",
-            drift.per_time.slope,
-            drift.per_time.error,
-            unit_name(units, Dimension { time: -1, ..Dimension::ENERGY }),
-            drift.of_kinetic
+        let unit = unit_name(units, Dimension { time: -1, ..Dimension::ENERGY });
+        let slope = with_error(drift.per_time.slope, drift.per_time.error);
+        let separator = if unit.is_empty() { "" } else { " " };
+        line(
+            "drift",
+            format!(
+                "{slope}{separator}{unit}, {:.1e} of the kinetic energy over the stage",
+                drift.of_kinetic
+            ),
         );
     }
     if let Some(minimum) = &report.minimum {
-        let _ = writeln!(
-            text,
-            "  {:?}: largest force {:.3e}, potential energy {:.6}",
-            minimum.outcome, minimum.largest_force, minimum.potential
-        );
+        let outcome = match minimum.outcome {
+            Convergence::Converged => "reached",
+            Convergence::Unconverged => "not reached",
+        };
+        let (force, potential) = (minimum.largest_force, minimum.potential);
+        line("minimum", format!("{outcome}: largest force {force:.3e}, potential energy {potential:.6}"));
     }
-    text.trim_end().to_string()
+    let time = &report.time;
+    if time.total > 0.0 {
+        let parts = [
+            ("pair forces", time.pair),
+            ("neighbour lists", time.neighbors),
+            ("integration", time.integrate),
+            ("output", time.output),
+        ];
+        let shares = parts.map(|(name, seconds)| format!("{name} {:.0}%", 100.0 * seconds / time.total));
+        line("time", shares.join(", "));
+    }
+    if !doubtful.is_empty() {
+        let names = doubtful.join(", ");
+        line("note", format!("errors of {names} are uncertain: the stage is short against its fluctuations"));
+    }
+    lines.join("\n")
 }
 
-/// A value with its error, to the digits that the error leaves: `-6.1234 +- 0.0012`.
+/// A value with its error, to the first two digits of the error: `-6.1235 ± 0.0012`.
 pub fn with_error(mean: f64, error: f64) -> String {
-    if !(error > 0.0 && error.is_finite()) {
-        return format!("{mean} +- {error}");
+    if !(error > 0.0 && error.is_finite() && mean.is_finite()) {
+        return format!("{mean} ± {error}");
     }
-    // Two digits of the error.
-    let digits = 1 - error.log10().floor() as i32;
-    if !(0..=12).contains(&digits) {
-        return format!("{mean:.6e} +- {error:.1e}");
+    let decade = |x: f64| if x == 0.0 { 0 } else { x.abs().log10().floor() as i32 };
+    // A common power of ten where plain digits would be many.
+    let power = match decade(mean).max(decade(error)) {
+        -4..7 => 0,
+        power => power,
+    };
+    let scale = 10f64.powi(power);
+    let decimals = (1 - decade(error) + power).clamp(0, 15) as usize;
+    let (mean, error) = (mean / scale, error / scale);
+    match power {
+        0 => format!("{mean:.decimals$} ± {error:.decimals$}"),
+        _ => format!("({mean:.decimals$} ± {error:.decimals$})e{power}"),
     }
-    format!("{mean:.0$} +- {error:.0$}", digits as usize)
 }
 
 #[cfg(test)]
@@ -66,10 +98,13 @@ mod tests {
 
     #[test]
     fn digits_end_where_the_error_begins() {
-        assert_eq!(with_error(-6.123456, 0.00123), "-6.1235 +- 0.0012");
-        assert_eq!(with_error(94.4321, 0.5), "94.43 +- 0.50");
-        assert_eq!(with_error(1.0, 0.0), "1 +- 0");
-        assert_eq!(with_error(123456.0, 2345.0), "1.234560e5 +- 2.3e3");
-        assert_eq!(with_error(1e-20, 1e-22), "1.000000e-20 +- 1.0e-22");
+        assert_eq!(with_error(-6.123456, 0.00123), "-6.1235 ± 0.0012");
+        assert_eq!(with_error(94.4321, 0.5), "94.43 ± 0.50");
+        assert_eq!(with_error(1.0, 0.0), "1 ± 0");
+        assert_eq!(with_error(-878.79, 870.4), "-879 ± 870");
+        assert_eq!(with_error(0.000113, 0.92e-6), "0.00011300 ± 0.00000092");
+        assert_eq!(with_error(2.5e-9, 3.1e-8), "(0.2 ± 3.1)e-8");
+        assert_eq!(with_error(1.23456e9, 2.34e6), "(1.2346 ± 0.0023)e9");
+        assert_eq!(with_error(f64::NAN, 1.0), "NaN ± 1");
     }
 }

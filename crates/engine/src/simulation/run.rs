@@ -73,7 +73,8 @@ impl Simulation {
         let report = run.report(stage, &mut *self.backend, &self.quantities, self.units)?;
         run.end(&mut *self.backend)?;
         progress.stage_ends(&report);
-        self.log(&summary::lines(&report, self.units))?;
+        self.log(&summary::headline(&report))?;
+        self.log(&summary::findings(&report, self.units))?;
         self.reports.push(report);
         self.clock.stage += 1;
         if let Some(folder) = &mut self.folder {
