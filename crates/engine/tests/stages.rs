@@ -1,0 +1,51 @@
+//! What happens where stages meet.
+
+use jostle_core::{Species, System, UnitSystem};
+use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat};
+use jostle_engine::{Mixture, Simulation, assign_velocities};
+use jostle_potentials::{PairKind, PairTerm, Truncation};
+
+fn fluid() -> (System, PairTerm) {
+    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
+    let mut system = Mixture::new(UnitSystem::Lj)
+        .with(argon, None)
+        .lattice(Lattice::Fcc, LatticeExtent::Atoms(32), DensityInput::Number(0.6), 2)
+        .unwrap();
+    assign_velocities(&mut system, 2.0, Distribution::Maxwell, 2);
+    let term = PairTerm::uniform(PairKind::LennardJones, Truncation::ForceShifted, &[1.0, 1.0], 1.8);
+    (system, term)
+}
+
+/// The noise moves the centre of mass; the next stage without noise brings it to rest and counts
+/// three degrees of freedom less.
+#[test]
+fn center_of_mass_after_langevin() {
+    let (system, term) = fluid();
+    let langevin = Thermostat::Langevin { temperature: 1.0, friction: 1.0 };
+    let mut simulation = Simulation::builder(UnitSystem::Lj, system)
+        .force(term)
+        .stage(StageInput::dynamics("noise", 100, 0.004).thermostat(langevin).thermo(100))
+        .stage(StageInput::dynamics("quiet", 100, 0.004).thermo(100))
+        .build()
+        .unwrap();
+    simulation.run().unwrap();
+    let freedom: Vec<usize> = simulation.reports().iter().map(|r| r.degrees_of_freedom).collect();
+    assert_eq!(freedom, [96, 93]);
+    let thermo = simulation.thermo().unwrap();
+    assert!(thermo.momentum.iter().all(|p| p.abs() < 1e-5), "{thermo:?}");
+    assert!((thermo.temperature - 2.0 * thermo.kinetic / 93.0).abs() < 1e-12);
+}
+
+#[test]
+fn atoms_at_rest_cannot_be_scaled() {
+    let (mut system, term) = fluid();
+    system.state.velocity.fill([0.0; 3]);
+    let bussi = Thermostat::Bussi { temperature: 1.0, period: 0.1 };
+    let mut simulation = Simulation::builder(UnitSystem::Lj, system)
+        .force(term)
+        .stage(StageInput::dynamics("heat", 10, 0.004).thermostat(bussi))
+        .build()
+        .unwrap();
+    let error = simulation.run().unwrap_err();
+    assert!(error.message().contains("stage 'heat'") && error.message().contains("at rest"), "{error}");
+}
