@@ -152,13 +152,14 @@ impl<S: Scalar> Clusters<S> {
             }
             (places, bounds, sum.is_finite())
         });
-        if places.iter().any(|(_, _, finite)| !finite) {
-            return Err(lost_atom(state));
-        }
         let mut around = Bounds::EMPTY;
         for (_, bounds, _) in &places {
             around.include(bounds.low);
             around.include(bounds.high);
+        }
+        // Bounds do not see what is not a number.
+        if places.iter().any(|(_, _, finite)| !finite) || !is_inside(simbox, around.low, around.high) {
+            return Err(lost_atom(simbox, state));
         }
         let places: Vec<Vec3> = places.into_iter().flat_map(|(p, _, _)| p).collect();
         self.columns = lay_columns(simbox, &around, n, self.width);
@@ -228,12 +229,21 @@ impl<S: Scalar> Clusters<S> {
     }
 }
 
+/// Whether fractional coordinates lie in the box along its periodic axes, where wrapping has put
+/// them unless an atom has flown further than images can count.
+fn is_inside(simbox: &SimBox, low: Vec3, high: Vec3) -> bool {
+    (0..3).all(|k| !simbox.periodic()[k] || (low[k] > -0.5 && high[k] < 1.5))
+}
+
 /// Names an atom that has no place any more.
-fn lost_atom(state: &State) -> Error {
-    let lost = |r: &Vec3| r.iter().any(|x| !x.is_finite());
+fn lost_atom(simbox: &SimBox, state: &State) -> Error {
+    let lost = |r: &Vec3| {
+        let s = simbox.to_fractional(*r);
+        s.iter().any(|x| !x.is_finite()) || !is_inside(simbox, s, s)
+    };
     let found = state.position.iter().zip(&state.id).find(|(r, _)| lost(r));
     let (r, id) = found.map_or(([f64::NAN; 3], 0), |(r, id)| (*r, *id));
-    Error::simulation(format!("the position of atom {} is not a finite number: {r:?}", id + 1))
+    Error::simulation(format!("atom {} has flown off to {r:?}", id + 1))
         .hint("atoms may overlap at the start (minimise first) or the time step may be too long")
 }
 

@@ -89,3 +89,46 @@ pub(crate) fn put_in_place(beside: &Path, path: &Path) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jostle_core::ErrorKind;
+
+    /// The device that is always full.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_is_said() {
+        let error = Table::create("/dev/full".into(), "a,b\n").map(|_| ()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::File);
+        assert!(error.help().unwrap_or_default().contains("disk is full"), "{error}");
+    }
+
+    #[test]
+    fn a_table_is_cut_back_and_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table.csv");
+        let mut table = Table::create(path.clone(), "a\n").unwrap();
+        table.append("1\n").unwrap();
+        let length = table.length;
+        table.append("2\n3\n").unwrap();
+        drop(table);
+        let mut table = Table::cut_back(path.clone(), length).unwrap();
+        table.append("4\n").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a\n1\n4\n");
+        assert!(Table::cut_back(path, 1000).is_err());
+    }
+
+    #[test]
+    fn a_replacement_that_fails_leaves_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("summary.json");
+        replace_file(&path, b"old").unwrap();
+        replace_file(&path, b"new").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        // Nothing can be written where a folder is.
+        std::fs::create_dir(folder.path().join("summary.json.tmp")).unwrap();
+        assert!(replace_file(&path, b"newer").is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+    }
+}

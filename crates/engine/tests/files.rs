@@ -200,10 +200,12 @@ fn a_blow_up_names_the_step_and_leaves_the_last_checkpoint() {
     let stages = "[[stage]]\nname = \"fine\"\nsteps = 20\ntimestep = 0.005\n\
                   [[stage]]\nname = \"wild\"\nsteps = 1000\ntimestep = 0.5\n";
     let mut simulation = start(&input(SYSTEM, stages), &run);
-    let error = simulation.run().unwrap_err();
+    let mut notes = Notes(Vec::new());
+    let error = simulation.run_with(&mut notes, &|| false).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Simulation);
+    assert_eq!(notes.0, ["the last checkpoint is that of step 20"]);
     assert!(error.message().contains("stage 'wild'") && error.message().contains("step "), "{error}");
-    assert!(error.help().unwrap().contains("timestep"), "{error}");
+    assert!(error.help().unwrap().contains("time step"), "{error}");
     assert_eq!(Checkpoint::read(&run.join(CHECKPOINT)).unwrap().step(), 20);
 }
 

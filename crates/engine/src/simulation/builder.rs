@@ -140,6 +140,7 @@ impl SimulationBuilder {
             run: None,
             reports: Vec::new(),
             thermo: None,
+            saved: None,
             notes: Vec::new(),
         })
     }

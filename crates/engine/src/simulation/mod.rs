@@ -57,6 +57,8 @@ pub struct Simulation {
     run: Option<StageRun>,
     reports: Vec<StageReport>,
     thermo: Option<Thermo>,
+    /// The step of the last checkpoint.
+    saved: Option<u64>,
     /// What is to be said as soon as somebody listens.
     notes: Vec<String>,
 }
@@ -98,6 +100,7 @@ impl Simulation {
         let Checkpoint { header, state, list_positions } = checkpoint;
         simulation.backend.restore(state, list_positions, header.skin)?;
         simulation.clock = header.clock;
+        simulation.saved = Some(header.clock.step);
         simulation.run = header.run;
         simulation.reports = header.reports;
         // Last, because it cuts off what was written after the checkpoint.
@@ -157,6 +160,9 @@ impl Simulation {
             Ok(Outcome::Interrupted) => "interrupted".to_string(),
             Err(error) => format!("failed: {error}"),
         };
+        if let (Err(_), Some(step)) = (&outcome, self.saved) {
+            progress.note(&format!("the last checkpoint is that of step {step}"));
+        }
         let written = self.summarize(&status);
         // A failure to write about a failure is not the one to report.
         outcome.and_then(|outcome| written.map(|()| outcome))

@@ -9,7 +9,7 @@ use crate::step::Tick;
 use crate::summary;
 use crate::thermo::Gauge;
 use jostle_core::backend::Timings;
-use jostle_core::{Backend, Error, ErrorKind, Evaluate, Result, Vec3};
+use jostle_core::{Backend, Error, Evaluate, Result, Vec3};
 use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
 use jostle_io::trajectory::{Frame, Position, Subject};
 use std::time::{Duration, Instant};
@@ -99,7 +99,8 @@ impl Simulation {
             let (step, stage_step) = (self.clock.step + 1, run.stage_step + 1);
             let tick = Tick { seed: self.seed, step, stage_step, timestep };
             let evaluate = self.evaluate_at(stage, stage_step);
-            run.advance(&mut *self.backend, &tick, evaluate).map_err(|e| self.at_step(e, step))?;
+            run.advance(&mut *self.backend, &tick, evaluate)
+                .map_err(|e| e.context(format!("step {step}")))?;
             self.clock.step = step;
             self.clock.time = run.time_at(stage, stage_step);
             let mut now = Instant::now();
@@ -259,6 +260,7 @@ impl Simulation {
         };
         let list_positions = self.backend.list_positions()?.to_vec();
         let path = folder.save(&Checkpoint { header, state, list_positions })?;
+        self.saved = Some(self.clock.step);
         folder.log(&format!("checkpoint at step {}", self.clock.step))?;
         progress.saved(&path);
         Ok(())
@@ -285,19 +287,6 @@ impl Simulation {
             done: run.stage_step,
             timestep: timestep(stage),
             degrees_of_freedom: run.degrees_of_freedom,
-        }
-    }
-
-    /// Adds the step and what is left to a failure of the simulation.
-    fn at_step(&self, error: Error, step: u64) -> Error {
-        let error = error.context(format!("step {step}"));
-        match (&self.folder, error.kind()) {
-            (Some(folder), ErrorKind::Simulation) => error.hint(format!(
-                "try a shorter timestep, or a minimize stage first; checkpoints are in {}",
-                folder.path().display()
-            )),
-            (None, ErrorKind::Simulation) => error.hint("try a shorter timestep, or minimise first"),
-            _ => error,
         }
     }
 }
