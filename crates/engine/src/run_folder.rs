@@ -90,11 +90,6 @@ impl RunFolder {
         Ok(RunFolder { path: path.to_path_buf(), thermo, log, trajectory: None, trajectories })
     }
 
-    /// The folder.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Adds a row to `thermo.csv`.
     pub(crate) fn row(&mut self, stage: &str, thermo: &Thermo) -> Result<()> {
         let mut row = format!("{},{},{}", quoted(stage), thermo.step, number(thermo.time));
