@@ -283,7 +283,7 @@ pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         })
         .min_by_key(|(distance, begins_otherwise, _)| (*distance, *begins_otherwise))?;
     let longer = word.chars().count().max(near.chars().count());
-    (distance <= (longer / 3).max(1)).then_some(near)
+    (distance < longer && distance <= (longer / 3).max(1)).then_some(near)
 }
 
 /// The dimension with energies and temperatures taken apart, so that equal things compare equal

@@ -78,6 +78,14 @@ fn names_of_lammps_types() {
     let labelled = parse("a.data", &labelled).unwrap();
     assert_eq!([&labelled.species[0].name, &labelled.species[1].name], ["K", "Br"]);
     assert_eq!(labelled.state.species, [0, 1, 0, 1]);
+    // As `write_data ... types labels` writes: labels instead of numbers everywhere.
+    let text = SALT
+        .replace("Masses", labels)
+        .replace("1 22.99  # Na", "K 22.99")
+        .replace("2 35.453 # Cl", "Br 35.453");
+    let everywhere =
+        text.replace("1 0.1 2.3\n2 0.1 4.4", "K 0.1 2.3\nBr 0.1 4.4").replace("10 1 1 1.0", "10 1 K 1.0");
+    assert_eq!(parse("a.data", &everywhere).unwrap(), labelled);
 }
 
 #[test]

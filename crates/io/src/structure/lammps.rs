@@ -56,6 +56,15 @@ const PASSED_OVER: &[&str] = &[
 
 const READ: &[&str] = &["Masses", "Atoms", "Velocities", "Atom Type Labels"];
 
+/// Sections of what would change the motion and is not computed.
+const REFUSED: &[&str] =
+    &["Bonds", "Angles", "Dihedrals", "Impropers", "Ellipsoids", "Lines", "Triangles", "Bodies"];
+
+fn is_section(line: &str) -> bool {
+    let (name, _) = split_comment(line);
+    [READ, PASSED_OVER, REFUSED].iter().any(|list| list.contains(&name))
+}
+
 pub(super) fn read<'a>(lines: Lines<'a>, reading: Reading<'a>) -> Result<Structure> {
     let mut file = File { lines, reading, header: Header::default(), masses: Vec::new(), labels: Vec::new() };
     let first_section = file.header()?;
@@ -270,9 +279,7 @@ impl<'a> File<'a> {
     }
 
     fn unknown_section(&self, name: &str) -> Error {
-        if ["Bonds", "Angles", "Dihedrals", "Impropers", "Ellipsoids", "Lines", "Triangles", "Bodies"]
-            .contains(&name)
-        {
+        if REFUSED.contains(&name) {
             return self
                 .lines
                 .error(format!("the file has {name}, which are not computed"))
@@ -289,14 +296,13 @@ impl<'a> File<'a> {
 
     /// Goes to the next section.
     fn pass_over(&mut self) -> Option<&'a str> {
-        std::iter::from_fn(|| self.lines.next_filled())
-            .find(|l| l.trim().starts_with(|c: char| c.is_alphabetic()))
+        std::iter::from_fn(|| self.lines.next_filled()).find(|l| is_section(l))
     }
 
     /// The next line of a section that has to have `total` lines.
     fn row(&mut self, section: &str, k: u64, total: u64) -> Result<&'a str> {
         match self.lines.next_filled() {
-            Some(line) if line.trim().starts_with(|c: char| c.is_alphabetic()) => {
+            Some(line) if is_section(line) => {
                 Err(self.lines.error(format!("the section {section} has only {k} of {total} lines")))
             }
             Some(line) => Ok(line),

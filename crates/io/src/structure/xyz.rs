@@ -1,6 +1,6 @@
 //! Extended XYZ (<https://github.com/libAtoms/extxyz>): the last frame of a file. Columns read are
 //! species (or element), pos, velo (or velocities, vel), mass (or masses) and charge (or charges,
-//! initial_charges); others are passed over.
+//! initial_charges); others are passed over, ASE's momenta among them.
 
 use super::lines::Lines;
 use super::{FileSpecies, Reading, Structure, wrap};
