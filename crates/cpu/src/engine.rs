@@ -1,6 +1,7 @@
 //! The CPU as a [`Backend`].
 
 use crate::cells::Clusters;
+use crate::check;
 use crate::integrate::{Atoms, Check};
 use crate::neighbors::{Build, PairList};
 use crate::pair::{self, PairKernel, Sums, TaskForces};
@@ -72,29 +73,9 @@ impl<S: Scalar> Cpu<S> {
     /// Puts a system on the CPU.
     ///
     /// # Errors
-    /// If a cut-off exceeds half the box, or a term and the system disagree on the species.
+    /// If a term and the system do not go together: species, cut-off and box, range of numbers.
     pub fn new(system: System, terms: Vec<PairTerm>, settings: Settings, level: Level) -> Result<Self> {
-        let most = system.simbox.largest_cutoff();
-        let mut cutoff = 0.0_f64;
-        for term in &terms {
-            if term.n_species() != system.species.len() {
-                return Err(Error::input(format!(
-                    "the force '{}' knows {} species, the system has {}",
-                    term.kind.name(),
-                    term.n_species(),
-                    system.species.len()
-                )));
-            }
-            if term.largest_cutoff() > most {
-                return Err(Error::input(format!(
-                    "the cut-off {} of '{}' is more than half the smallest width of the box ({most})",
-                    term.largest_cutoff(),
-                    term.kind.name(),
-                ))
-                .hint("use a larger box or a shorter cut-off"));
-            }
-            cutoff = cutoff.max(term.largest_cutoff());
-        }
+        let cutoff = check::terms::<S>(&system, &terms)?;
         let mass: Vec<f64> = system.species.iter().map(|s| s.mass).collect();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();

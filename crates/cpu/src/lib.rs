@@ -3,6 +3,7 @@
 //! it is tested against ([`reference`]).
 
 pub mod cells;
+mod check;
 mod engine;
 pub mod integrate;
 pub mod neighbors;
