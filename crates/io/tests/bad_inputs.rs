@@ -111,7 +111,7 @@ const TABLE: &[Bad] = &[
         "must be a table of parameters, or \"none\"",
         "epsilon = ...",
     ),
-    bad(("[[force]]", "[force]"), 13, "\"force\" must be a list of tables", ""),
+    bad(("[[force]]", "[force]"), 13, "\"force\" must be a list of tables", "[[force]]"),
     bad(
         ("cutoff = 8.5", "cutoff = [8.5]"),
         15,
@@ -338,6 +338,45 @@ fn pairs_of_ions() {
     let both =
         ions("Na--Cl").replace("Na+", "Na-").replace("Cl--\"]", "-Cl\"]") + "[species.Na]\n[species.Cl]\n";
     assert!(refuse(&both).message().contains("more than one pair"), "{both}");
+}
+
+/// Mistakes about the sections themselves.
+#[test]
+fn sections() {
+    for (text, line, cause, hint) in [
+        ("units = \"lj\"\n", 1, "needs \"system\"", "a section [system]"),
+        ("units = \"lj\"\nsystem = 3\n", 2, "\"system\" must be a table", "a section [system]"),
+        (
+            "units = \"lj\"\n[species]\nmass = 3\n[system]\nfile = \"a\"\n",
+            3,
+            "[species.mass] must be a table",
+            "[species.NAME]",
+        ),
+        ("units = \"lj\"\n[system]\nfile = \"\"\n", 3, "\"file\" is empty", ""),
+        (
+            "units = \"lj\"\n[system]\nfile = \"a\"\ntemperature = 94.4 K\n",
+            4,
+            "not valid TOML",
+            "quantities with a unit",
+        ),
+        (
+            "units = \"lj\"\n[system]\nfile = \"a\"\nperiodic = [true, 1, true]\n",
+            4,
+            "list of three",
+            "[true, true, false]",
+        ),
+        (
+            "units = \"lj\"\n[system]\nfile = \"a\"\ntypes = [\"A\", 2]\n",
+            4,
+            "a list of names in quotes",
+            "[\"A\", \"B\"]",
+        ),
+    ] {
+        let error = refuse(text);
+        assert_eq!(error.place().and_then(|p| p.line), Some(line), "{error}");
+        assert!(error.message().contains(cause), "{error}");
+        assert!(error.help().unwrap_or("").contains(hint), "{error}");
+    }
 }
 
 /// Files that are not even text.

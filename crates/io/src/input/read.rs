@@ -21,6 +21,9 @@ pub(super) struct Reader<'a> {
 type Item<'i> = Spanned<DeValue<'i>>;
 type Name<'i> = Spanned<DeString<'i>>;
 
+/// What messages call the top of the file.
+const TOP: &str = "the input";
+
 /// An entry that stands in the file.
 fn given(name: &Name, item: &Item, value: Value) -> Entry {
     let (key_span, span) = (name.span(), item.span());
@@ -32,15 +35,17 @@ pub(super) fn read(source: &Source, root: &Section) -> Result<(UnitSystem, Field
     let text: &str = &source.text;
     let document = DeTable::parse(text).map_err(|e| {
         let span = e.span().unwrap_or(0..0);
-        let message = e.message().trim().replace('\n', ", ");
+        // What the parser would have expected instead rarely helps.
+        let message = e.message().lines().next().unwrap_or("").split(", expected").next().unwrap_or("");
         source.error(&span, format!("this is not valid TOML: {message}")).hint(
-            "text stands in quotes, numbers without, lists in [ ], and every key on a line of its own: key = value",
+            "text and quantities with a unit stand in quotes, bare numbers without, lists in [ ]; \
+             every key = value has a line of its own",
         )
     })?;
     // Quantities elsewhere are read in the units of the file, so these come first.
     let named = document.get_ref().get("units").and_then(|v| v.get_ref().as_str());
     let units = named.and_then(UnitSystem::from_name).unwrap_or(UnitSystem::Lj);
-    let fields = Reader { source, units }.table(document.get_ref(), document.span(), root, "the input")?;
+    let fields = Reader { source, units }.table(document.get_ref(), 0..0, root, TOP)?;
     Ok((units, fields))
 }
 
@@ -136,9 +141,7 @@ impl Reader<'_> {
                 let error = self.source.error(span, format!("{label} needs {choice}"));
                 let first = keys.iter().find(|k| group.keys.contains(&k.name));
                 return Err(match first {
-                    Some(key) => {
-                        error.hint(format!("add for example {} = {}", key.name, self.example(key.kind)))
-                    }
+                    Some(key) => error.hint(format!("add for example {}", self.usage(key, label))),
                     None => error,
                 });
             }
@@ -160,7 +163,17 @@ impl Reader<'_> {
 
     fn missing(&self, key: &Key, span: &ops::Range<usize>, label: &str) -> Error {
         let error = self.source.error(span, format!("{label} needs \"{}\": {}", key.name, key.about));
-        error.hint(format!("add {} = {}", key.name, self.example(key.kind)))
+        error.hint(format!("add {}", self.usage(key, label)))
+    }
+
+    /// How a key is written.
+    fn usage(&self, key: &Key, label: &str) -> String {
+        match key.kind {
+            Kind::Table(_) if label == TOP => format!("a section [{}]", key.name),
+            Kind::Tables(_) => format!("a section [[{}]]", key.name),
+            Kind::Named(_) => format!("a section [{}.NAME]", key.name),
+            kind => format!("{} = {}", key.name, self.example(kind)),
+        }
     }
 
     fn value(&self, key: &Key, item: &Item, fields: &Fields, label: &str) -> Result<Value> {
@@ -169,7 +182,7 @@ impl Reader<'_> {
             let found = item.get_ref().type_str();
             self.source
                 .error(&span, format!("\"{}\" must be {}, not {}", key.name, what(key.kind), article(found)))
-                .hint(format!("write {} = {}", key.name, self.example(key.kind)))
+                .hint(format!("write {}", self.usage(key, label)))
         };
         Ok(match key.kind {
             Kind::Text | Kind::Path => {
@@ -214,8 +227,7 @@ impl Reader<'_> {
             }
             Kind::Table(section) => {
                 let table = item.get_ref().as_table().ok_or_else(wrong)?;
-                let label =
-                    if label == "the input" { format!("[{}]", key.name) } else { key.name.to_string() };
+                let label = if label == TOP { format!("[{}]", key.name) } else { key.name.to_string() };
                 Value::Table(self.table(table, span, section, &label)?)
             }
             Kind::Variants(variants) => {
@@ -251,7 +263,7 @@ impl Reader<'_> {
             DeValue::Table(inner) => self.table(inner, item.span(), section, &label).map(Value::Table),
             other => {
                 let message = format!("{label} must be a table, not {}", article(other.type_str()));
-                Err(self.source.error(&item.span(), message))
+                Err(self.source.error(&item.span(), message).hint(format!("write {}", self.usage(key, TOP))))
             }
         }
     }
@@ -366,7 +378,10 @@ impl Reader<'_> {
                 let unit = dimensions.first().map(|d| unit_name(self.units, *d)).unwrap_or_default();
                 if unit.is_empty() { "1.5".into() } else { format!("1.5, or \"1.5 {unit}\"") }
             }
-            Kind::Choice(words) => join(words().iter().map(|w| w.0), "or"),
+            Kind::Choice(words) => {
+                let words: Vec<String> = words().iter().map(|w| format!("\"{}\"", w.0)).collect();
+                words.join(" | ")
+            }
             Kind::Axes => "[true, true, false]".into(),
             Kind::Counts => "[6, 6, 6]".into(),
             Kind::Vector(..) => "[10.0, 10.0, 10.0]".into(),
