@@ -8,7 +8,7 @@ use crate::step::{Tick, step};
 use crate::thermo::{Atoms, Quantity, Thermo};
 use crate::thermostat::{HeatBath, momentum};
 use jostle_core::{Backend, Error, Evaluate, Result, UnitSystem, Vec3};
-use jostle_io::input::model::{Action, StageInput};
+use jostle_io::input::model::{Action, StageInput, Thermostat};
 use serde::{Deserialize, Serialize};
 
 /// All that has to be remembered from one step of a stage to the next.
@@ -213,5 +213,47 @@ impl StageRun {
             of_kinetic: per_time.slope * simulated / kinetic,
             kt_per_ns_per_dof: units.nanoseconds().map(|ns| per_freedom / ns),
         })
+    }
+}
+
+/// Refuses a stage with numbers that make no sense.
+pub(crate) fn check_stage(stage: &StageInput) -> Result<()> {
+    let positive = |name: &str, value: f64| match value > 0.0 && value.is_finite() {
+        true => Ok(()),
+        false => Err(Error::input(format!("{name} = {value}, but it must be greater than zero"))),
+    };
+    let temperature = |value: f64| match value >= 0.0 && value.is_finite() {
+        true => Ok(()),
+        false => Err(Error::input(format!("temperature = {value}, but it must be zero or greater"))),
+    };
+    match stage.action {
+        Action::Minimize { timestep, force_tolerance, .. } => {
+            positive("timestep", timestep)?;
+            positive("force_tolerance", force_tolerance)
+        }
+        Action::Dynamics { timestep, thermostat, .. } => {
+            positive("timestep", timestep)?;
+            match thermostat {
+                None => Ok(()),
+                Some(Thermostat::Rescale { temperature: t, every }) => {
+                    positive("every", every as f64)?;
+                    temperature(t)
+                }
+                Some(Thermostat::Langevin { temperature: t, friction }) => {
+                    positive("friction", friction)?;
+                    temperature(t)
+                }
+                Some(Thermostat::NoseHoover { temperature: t, period, chain }) => {
+                    positive("period", period)?;
+                    positive("chain", chain as f64)?;
+                    // Its masses are proportional to the temperature.
+                    positive("temperature", t)
+                }
+                Some(Thermostat::Bussi { temperature: t, period }) => {
+                    positive("period", period)?;
+                    temperature(t)
+                }
+            }
+        }
     }
 }

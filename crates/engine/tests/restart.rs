@@ -1,12 +1,15 @@
 //! A run that was interrupted and resumed equals one that was not, bit for bit.
 
-use jostle_engine::{Existing, Outcome, Overrides, Simulation};
+use jostle_core::{Settings, Species, UnitSystem};
+use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat};
+use jostle_engine::{Existing, Mixture, Outcome, Overrides, Simulation, assign_velocities};
 use jostle_io::Input;
+use jostle_potentials::{PairKind, PairTerm, Truncation};
 use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 
-fn input(stages: &str) -> Input {
+fn input(stages: &str, threads: usize) -> Input {
     let text = format!(
         r#"
 title = "restart"
@@ -25,7 +28,7 @@ cutoff = 2.2
 pairs."A-A" = {{ epsilon = 1, sigma = 1 }}
 {stages}
 [run]
-threads = 1
+threads = {threads}
 reproducible = true
 "#
     );
@@ -53,12 +56,12 @@ fn run(input: &Input, folder: &Path, interval: Option<u64>) -> Simulation {
 }
 
 /// Compares a run in pieces with one in a whole; the number of trajectories compared.
-fn check(stages: &str) -> usize {
-    let input = input(stages);
+fn check(stages: &str, threads: usize) -> usize {
+    let input = input(stages, threads);
     let folder = tempfile::tempdir().unwrap();
     let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
     let mut a = run(&input, &whole, None);
-    let mut b = run(&input, &pieces, Some(23));
+    let mut b = run(&input, &pieces, Some(INTERVAL));
     assert_eq!(a.unwrapped_positions().unwrap(), b.unwrapped_positions().unwrap());
     assert_eq!(a.velocities().unwrap(), b.velocities().unwrap());
     assert_eq!(a.step(), b.step());
@@ -85,13 +88,57 @@ fn check(stages: &str) -> usize {
     trajectories
 }
 
+/// Steps between interruptions.
+const INTERVAL: u64 = 23;
+
 fn stage(name: &str, more: &str) -> String {
     format!("[[stage]]\nname = \"{name}\"\nsteps = 60\ntimestep = 0.005\nthermo = {{ every = 5 }}\n{more}\n")
 }
 
+/// Long enough for several new neighbour lists in each piece.
 #[test]
 fn constant_energy() {
-    check(&stage("nve", ""));
+    check(&stage("nve", "").replace("steps = 60", "steps = 1500"), 2);
+}
+
+/// The same for a run that a program has put together.
+#[test]
+fn a_run_without_an_input() {
+    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
+    let (extent, density) = (LatticeExtent::Atoms(256), DensityInput::Number(0.8));
+    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
+    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 1).unwrap();
+    assign_velocities(&mut system, 1.0, Distribution::Maxwell, 1);
+    let builder = || {
+        let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.5);
+        let langevin = Thermostat::Langevin { temperature: 1.0, friction: 1.0 };
+        let settings = Settings { threads: Some(1), reproducible: true, ..Settings::default() };
+        Simulation::builder(UnitSystem::Lj, system.clone())
+            .force(lj)
+            .seed(9)
+            .settings(settings)
+            .stage(StageInput::dynamics("run", 200, 0.004).thermostat(langevin).thermo(10))
+    };
+    let mut whole = builder().build().unwrap();
+    whole.run().unwrap();
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut first = builder().build().unwrap();
+    first.write_to(&folder.path().join("run"), Existing::Refuse).unwrap();
+    let asked = Cell::new(0);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        asked.get() >= 87
+    };
+    assert_eq!(first.run_with(&mut (), &stop).unwrap(), Outcome::Interrupted);
+    drop(first);
+    let error = Simulation::resume(&folder.path().join("run"), &Overrides::default()).map(|_| ());
+    assert!(error.unwrap_err().message().contains("put together by a program"));
+    let mut second = builder().resume(&folder.path().join("run")).unwrap();
+    assert_eq!(second.step(), 87);
+    second.run().unwrap();
+    assert_eq!(whole.positions().unwrap(), second.positions().unwrap());
+    assert_eq!(whole.velocities().unwrap(), second.velocities().unwrap());
 }
 
 #[test]
@@ -102,7 +149,7 @@ fn every_thermostat() {
         "{ kind = \"nose-hoover\", temperature = 1.0, period = 0.5 }",
         "{ kind = \"bussi\", temperature = 1.0, period = 0.5 }",
     ] {
-        check(&stage("nvt", &format!("thermostat = {thermostat}")));
+        check(&stage("nvt", &format!("thermostat = {thermostat}")), 1);
     }
 }
 
@@ -110,7 +157,7 @@ fn every_thermostat() {
 fn every_trajectory_format() {
     for format in ["xtc", "dcd", "xyz"] {
         let trajectory = format!("trajectory = {{ every = 7, format = \"{format}\" }}");
-        let compared = check(&(stage("first", &trajectory) + &stage("second", &trajectory)));
+        let compared = check(&(stage("first", &trajectory) + &stage("second", &trajectory)), 1);
         assert_eq!(compared, 2);
     }
 }
@@ -118,5 +165,5 @@ fn every_trajectory_format() {
 #[test]
 fn minimisation_between_stages() {
     let minimize = "[[stage]]\nname = \"relax\"\nthermo = { every = 5 }\nminimize = { steps = 60, force_tolerance = 1e-9 }\n";
-    check(&(stage("heat", "") + minimize + &stage("run", "")));
+    check(&(stage("heat", "") + minimize + &stage("run", "")), 1);
 }

@@ -49,3 +49,38 @@ fn atoms_at_rest_cannot_be_scaled() {
     let error = simulation.run().unwrap_err();
     assert!(error.message().contains("stage 'heat'") && error.message().contains("at rest"), "{error}");
 }
+
+#[test]
+fn stages_that_make_no_sense_are_refused() {
+    let langevin = |temperature, friction| Thermostat::Langevin { temperature, friction };
+    let run = StageInput::dynamics("run", 10, 0.004);
+    for stage in [
+        StageInput::dynamics("run", 10, 0.0),
+        StageInput::dynamics("run", 10, f64::NAN),
+        StageInput::minimize("run", 10, -1.0, 0.004),
+        run.clone().thermostat(langevin(-1.0, 1.0)),
+        run.clone().thermostat(langevin(1.0, 0.0)),
+        run.clone().thermostat(Thermostat::Rescale { temperature: 1.0, every: 0 }),
+        run.clone().thermostat(Thermostat::Bussi { temperature: 1.0, period: 0.0 }),
+        run.thermostat(Thermostat::NoseHoover { temperature: 0.0, period: 1.0, chain: 3 }),
+    ] {
+        let (system, term) = fluid();
+        let built = Simulation::builder(UnitSystem::Lj, system).force(term).stage(stage.clone()).build();
+        let error = built.map(|_| ()).unwrap_err();
+        assert!(error.message().starts_with("stage 'run': "), "{stage:?}: {error}");
+    }
+}
+
+#[test]
+fn systems_that_make_no_sense_are_refused() {
+    let refused = |spoil: fn(&mut System)| {
+        let (mut system, term) = fluid();
+        spoil(&mut system);
+        Simulation::builder(UnitSystem::Lj, system).force(term).build().map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(refused(|s| s.species[0].mass = 0.0).contains("mass of Ar"));
+    assert!(refused(|s| s.state.position[3] = s.state.position[7]).contains("atom 4 and atom 8"));
+    assert!(refused(|s| s.state.velocity[3][0] = f64::NAN).contains("velocity of atom 4"));
+    assert!(refused(|s| s.state = Default::default()).contains("no atoms"));
+    assert!(refused(|s| s.species.push(s.species[0].clone())).contains("species"));
+}

@@ -1,14 +1,18 @@
 //! Putting a simulation together.
 
 use super::{Overrides, Simulation};
-use crate::checkpoint::{Clock, InputText};
+use crate::build::check_atoms;
+use crate::checkpoint::{Checkpoint, Clock, InputText};
 use crate::device;
 use crate::observe::Observer;
+use crate::run_folder::{RunFolder, newest_checkpoint};
+use crate::stage::check_stage;
 use crate::thermo::quantities;
 use jostle_core::{Error, Result, Settings, SimBox, System, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput};
 use jostle_potentials::PairTerm;
+use std::path::Path;
 
 /// Puts a [`Simulation`] together.
 pub struct SimulationBuilder {
@@ -112,14 +116,67 @@ impl SimulationBuilder {
     /// The simulation, ready to run.
     ///
     /// # Errors
-    /// If there are no atoms, or the system, the forces and the device do not fit together.
+    /// If there are no atoms or two at the same place, a stage makes no sense, or the system, the
+    /// forces and the device do not fit together.
     pub fn build(self) -> Result<Simulation> {
+        check_atoms(&self.system)?;
+        self.open()
+    }
+
+    /// The simulation as it was at the last checkpoint in a folder that
+    /// [`Simulation::write_to`] made; everything else must be as it was then.
+    ///
+    /// # Errors
+    /// Those of [`SimulationBuilder::build`] and [`Simulation::resume`], and if the checkpoint is
+    /// that of another system.
+    pub fn resume(self, folder: &Path) -> Result<Simulation> {
+        let (checkpoint, note) = newest_checkpoint(folder)?;
+        let same_box = checkpoint.simbox()? == self.system.simbox;
+        let same_atoms = checkpoint.state.len() == self.system.state.len();
+        if !(same_box && same_atoms && checkpoint.species() == self.system.species) {
+            return Err(Error::file(folder, "the checkpoint is that of another system")
+                .hint("give the builder the system that the run began with"));
+        }
+        self.go_on(folder, checkpoint, note)
+    }
+
+    /// Goes on from a checkpoint.
+    pub(super) fn go_on(
+        mut self,
+        folder: &Path,
+        from: Checkpoint,
+        note: Option<String>,
+    ) -> Result<Simulation> {
+        let Checkpoint { header, state, list_positions } = from;
+        self.system.state = state.clone();
+        let mut simulation = self.open()?;
+        simulation.backend.restore(state, list_positions, header.skin)?;
+        simulation.clock = header.clock;
+        simulation.saved = Some(header.clock.step);
+        simulation.run = header.run;
+        simulation.reports = header.reports;
+        simulation.notes.extend(note);
+        // Last, because it cuts off what was written after the checkpoint.
+        simulation.folder = Some(RunFolder::resume(folder, header.thermo_bytes)?);
+        if let (Some(stage), Some(position)) = (simulation.stage_under_way(), header.trajectory) {
+            simulation.resume_trajectory(&stage, position)?;
+        }
+        Ok(simulation)
+    }
+
+    fn open(self) -> Result<Simulation> {
         if self.system.state.is_empty() {
             return Err(Error::input("there are no atoms"));
         }
+        for stage in &self.stages {
+            check_stage(stage).map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
+        }
         let species = self.system.species.clone();
+        if let Some(s) = species.iter().find(|s| !(s.mass > 0.0 && s.mass.is_finite())) {
+            return Err(Error::input(format!("the mass of {} is {}, which is not positive", s.name, s.mass)));
+        }
         let counts = self.system.counts();
-        let total_mass = species.iter().zip(counts).map(|(s, n)| s.mass * n as f64).sum();
+        let total_mass = species.iter().zip(&counts).map(|(s, n)| s.mass * *n as f64).sum();
         let quantities = quantities(self.units, &self.terms);
         let shortest_cutoff = shortest_cutoff(&self.terms, &self.system.simbox);
         let backend = device::open(self.device, self.system, self.terms, self.settings)?;
@@ -127,6 +184,7 @@ impl SimulationBuilder {
             units: self.units,
             seed: self.seed,
             species,
+            counts,
             stages: self.stages,
             quantities,
             total_mass,

@@ -6,7 +6,7 @@ mod run;
 pub use builder::SimulationBuilder;
 
 use crate::build::system_from_input;
-use crate::checkpoint::{Checkpoint, Clock, InputText};
+use crate::checkpoint::{Clock, InputText};
 use crate::observe::Observer;
 use crate::progress::Progress;
 use crate::report::StageReport;
@@ -43,6 +43,8 @@ pub struct Simulation {
     units: UnitSystem,
     seed: u64,
     species: Vec<Species>,
+    /// How many atoms of each species there are.
+    counts: Vec<usize>,
     stages: Vec<StageInput>,
     quantities: Vec<Quantity>,
     total_mass: f64,
@@ -89,27 +91,14 @@ impl Simulation {
         let (checkpoint, note) = newest_checkpoint(folder)?;
         let Some(source) = checkpoint.header.input.clone() else {
             return Err(Error::file(folder, "this run was put together by a program, not by an input file")
-                .hint("only that program can go on with it"));
+                .hint("only that program can go on with it, by SimulationBuilder::resume"));
         };
         let input = Input::parse(&source.path, &source.text)?;
         let overrides = Overrides { most_steps: source.most_steps, ..*overrides };
         let (simbox, species) = (checkpoint.simbox()?, checkpoint.species());
         let terms = input.pair_terms(&species)?;
-        let system = System { simbox, species, state: checkpoint.state.clone() };
-        let mut simulation = SimulationBuilder::from_input(&input, &overrides, system, terms).build()?;
-        let Checkpoint { header, state, list_positions } = checkpoint;
-        simulation.backend.restore(state, list_positions, header.skin)?;
-        simulation.clock = header.clock;
-        simulation.saved = Some(header.clock.step);
-        simulation.run = header.run;
-        simulation.reports = header.reports;
-        // Last, because it cuts off what was written after the checkpoint.
-        simulation.folder = Some(RunFolder::resume(folder, header.thermo_bytes)?);
-        simulation.notes.extend(note);
-        if let (Some(stage), Some(position)) = (simulation.stage_under_way(), header.trajectory) {
-            simulation.resume_trajectory(&stage, position)?;
-        }
-        Ok(simulation)
+        let system = System::new(simbox, species);
+        SimulationBuilder::from_input(&input, &overrides, system, terms).go_on(folder, checkpoint, note)
     }
 
     /// Writes `thermo.csv`, trajectories, checkpoints, `summary.json` and a log to a folder.
@@ -176,6 +165,9 @@ impl Simulation {
     /// What `summary.json` says.
     fn summary(&mut self, status: &str) -> serde_json::Value {
         let facts = self.backend.neighbor_facts();
+        let counts = self.species.iter().zip(&self.counts);
+        let species = counts.map(|(s, n)| serde_json::json!({ "name": s.name, "count": n }));
+        let species: Vec<_> = species.collect();
         serde_json::json!({
             "jostle": env!("CARGO_PKG_VERSION"),
             "title": self.title,
@@ -185,13 +177,21 @@ impl Simulation {
             "device": self.backend.describe(),
             "seed": self.seed,
             "atoms": self.backend.n_atoms(),
-            "species": self.species.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(),
+            "species": species,
             "step": self.clock.step,
             "time": self.clock.time,
             "stages": self.reports,
+            "under_way": self.report_under_way(),
             "neighbors": { "builds": facts.builds, "skin": facts.skin, "bytes": facts.bytes },
             "files": self.folder.as_ref().map(|f| f.files()),
         })
+    }
+
+    /// What the stage under way has amounted to so far; `None` between stages.
+    fn report_under_way(&mut self) -> Option<StageReport> {
+        let stage = self.stage_under_way()?;
+        let run = self.run.as_ref()?;
+        run.report(&stage, &mut *self.backend, &self.quantities, self.units).ok()
     }
 
     /// The stage under way, if the run stopped in the middle of one.

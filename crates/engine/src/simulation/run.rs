@@ -156,7 +156,10 @@ impl Simulation {
             self.thermo = Some(gauge.read(&mut *self.backend));
         }
         if let Some(thermo) = self.thermo.as_ref().filter(|_| due(stage.thermo_every, stage_step)) {
-            run.record(thermo);
+            // The start itself, a perfect lattice perhaps, is no sample of anything.
+            if stage_step > 0 {
+                run.record(thermo);
+            }
             progress.measured(thermo);
             if let Some(folder) = &mut self.folder {
                 folder.row(&stage.name, thermo)?;
