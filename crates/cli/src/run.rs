@@ -57,6 +57,7 @@ pub fn resume(options: &Resume) -> Result<ExitCode> {
         eprintln!("the run in {} is finished; there is nothing left to do", options.folder.display());
         return Ok(ExitCode::SUCCESS);
     }
+    eprintln!("going on with {} after step {}", options.folder.display(), grouped(simulation.step()));
     go(simulation, &options.folder)
 }
 
@@ -67,9 +68,9 @@ fn go(mut simulation: Simulation, folder: &Path) -> Result<ExitCode> {
     eprintln!("{} atoms on {device}\n", grouped(atoms as u64));
     let mut talk = Talk::new(simulation.units(), atoms, simulation.stages());
     let begun = Instant::now();
-    let outcome = simulation.run_with(&mut talk, &|| stop.load(Ordering::Relaxed))?;
+    let outcome = simulation.run_with(&mut talk, &|| stop.load(Ordering::Relaxed));
     talk.end();
-    match outcome {
+    match outcome? {
         Outcome::Finished => {
             if let Some(last) = simulation.reports().last() {
                 eprintln!("\n{}\n{}", last.name, findings(last, simulation.units()));

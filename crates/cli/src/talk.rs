@@ -35,7 +35,7 @@ struct Stage {
     done: u64,
     begun: Instant,
     last_line: Instant,
-    measured: String,
+    measured: Option<String>,
 }
 
 impl Talk {
@@ -61,7 +61,7 @@ impl Talk {
                 done: 0,
                 begun: now,
                 last_line: now,
-                measured: String::new(),
+                measured: None,
             },
         }
     }
@@ -96,29 +96,22 @@ impl Progress for Talk {
             done: stage.done,
             begun: now,
             last_line: now,
-            measured: String::new(),
+            measured: None,
         };
         if stderr().is_terminal() {
-            let style = ProgressStyle::with_template("{prefix}  {bar:24.cyan/dim} {percent:>3}%  {msg}");
+            let style = ProgressStyle::with_template("{prefix}  {bar:24.cyan/dim} {percent:>3}%  {wide_msg}");
             let bar = ProgressBar::new(stage.steps)
                 .with_prefix(self.stage.name.clone())
                 .with_position(stage.done)
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─"));
             self.bar = Some(bar);
-        } else if stage.done > 0 {
-            eprintln!(
-                "{}  goes on at step {} of {}",
-                self.stage.name,
-                grouped(stage.done),
-                grouped(stage.steps)
-            );
         }
     }
 
     fn advanced(&mut self, stage_step: u64) {
         let left = self.seconds_left(stage_step).map(|seconds| format!("{} left", duration(seconds)));
-        let words: Vec<_> = [Some(self.stage.measured.clone()), left].into_iter().flatten().collect();
-        let words = words.iter().filter(|word| !word.is_empty()).cloned().collect::<Vec<_>>().join("  ");
+        let words: Vec<_> = left.into_iter().chain(self.stage.measured.clone()).collect();
+        let words = words.join("  ");
         if let Some(bar) = &self.bar {
             bar.set_message(words);
             bar.set_position(stage_step);
@@ -130,13 +123,10 @@ impl Progress for Talk {
     }
 
     fn measured(&mut self, thermo: &Thermo) {
-        self.stage.measured = format!(
-            "T {}{}  E {}{}",
-            significant(thermo.temperature, 4),
-            self.temperature_unit,
-            significant(thermo.total, 7),
-            self.energy_unit,
-        );
+        let temperature = significant(thermo.temperature, 4);
+        let energy = significant(thermo.total, 7);
+        let measured = format!("T {temperature}{}  E {energy}{}", self.temperature_unit, self.energy_unit);
+        self.stage.measured = Some(measured);
     }
 
     fn stage_ends(&mut self, report: &StageReport) {

@@ -67,7 +67,7 @@ pub fn findings(report: &StageReport, units: UnitSystem) -> String {
     }
     if !doubtful.is_empty() {
         let names = doubtful.join(", ");
-        line("note", format!("errors of {names} are uncertain: the stage is short against its fluctuations"));
+        line("note", format!("errors of {names} are rough: the stage is short"));
     }
     lines.join("\n")
 }

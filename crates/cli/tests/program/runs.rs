@@ -147,6 +147,41 @@ fn the_checkpoint_before_the_last_serves_where_the_last_is_damaged() {
     assert_eq!(desk.read("broken/thermo.csv"), desk.read("whole/thermo.csv"));
 }
 
+/// A disk that runs full, in a namespace of its own: an error that says so, nothing half-written,
+/// and once there is room the run goes on as if nothing had happened.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_loses_nothing() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", long_liquid(3000));
+    desk.succeed(&["run", "liquid.toml", "--output", "whole"]);
+    std::fs::create_dir(desk.path("small")).unwrap();
+    let script = format!(
+        "mount -t tmpfs -o size=400k tmpfs small || exit 77
+         {jostle} run liquid.toml --output small/run && exit 1
+         ls small/run
+         mount -o remount,size=64m small
+         {jostle} resume small/run || exit 1
+         cp small/run/thermo.csv small/run/sample.extxyz .",
+        jostle = env!("CARGO_BIN_EXE_jostle")
+    );
+    let mut unshare = std::process::Command::new("unshare");
+    unshare.args(["--mount", "--map-root-user", "sh", "-c", &script]).current_dir(desk.path(""));
+    let finished = match unshare.output() {
+        Ok(output) if output.status.success() || output.status.code() == Some(1) => Finished::of(output),
+        _ => return println!("skipped: no file system can be mounted here"),
+    };
+    if finished.code == Some(1) && finished.stderr.contains("unshare failed") {
+        return println!("skipped: {}", finished.stderr);
+    }
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert!(finished.stderr.contains("the disk is full"), "{}", finished.stderr);
+    assert!(!finished.stdout.contains(".tmp"), "left behind: {}", finished.stdout);
+    for name in ["thermo.csv", "sample.extxyz"] {
+        assert_eq!(desk.read(name), desk.read(&format!("whole/{name}")));
+    }
+}
+
 #[test]
 fn a_finished_run_has_nothing_to_resume() {
     let desk = Desk::new();
