@@ -5,14 +5,16 @@ use crate::machine::Machine;
 use crate::numbers::{bytes, duration, grouped, significant};
 use crate::output;
 use jostle_core::{Error, Result};
-use jostle_engine::Simulation;
 use jostle_engine::model::Action;
+use jostle_engine::{Progress, Simulation, StageStart};
 use jostle_io::Input;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-/// How long the first steps are timed for.
+/// How long the first time steps are timed for.
 const TRIAL: Duration = Duration::from_millis(500);
+/// How long to wait for the end of a minimisation that comes before them.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// Bytes an atom needs outside the device: state, species, a frame to write.
 const HOST_BYTES_PER_ATOM: u64 = 200;
 
@@ -23,13 +25,9 @@ const HOST_BYTES_PER_ATOM: u64 = 200;
 pub fn check(options: &Check) -> Result<()> {
     let input = Input::read(&options.file)?;
     let mut simulation = Simulation::from_input(&input, &options.compute.overrides())?;
-    let marks = RefCell::new(Vec::new());
-    let begun = Instant::now();
-    simulation.run_with(&mut (), &|| {
-        marks.borrow_mut().push(Instant::now());
-        begun.elapsed() > TRIAL
-    })?;
-    let marks = marks.into_inner();
+    let trial = Trial { input: &input, patient_until: Instant::now() + PATIENCE, stage: RefCell::default() };
+    simulation.run_with(&mut &trial, &|| trial.step())?;
+    let Timed { marks, .. } = trial.stage.into_inner();
     let atoms = simulation.backend().n_atoms() as u64;
     let needed = simulation.backend().neighbor_facts().bytes as u64 + atoms * HOST_BYTES_PER_ATOM;
     let machine = Machine::look();
@@ -62,6 +60,41 @@ pub fn check(options: &Check) -> Result<()> {
         ))
         .hint("use fewer atoms or a shorter cut-off, or a machine with more memory")),
         _ => Ok(()),
+    }
+}
+
+/// The clock of the first steps: those of the first stage of time steps, if it is reached.
+struct Trial<'a> {
+    input: &'a Input,
+    patient_until: Instant,
+    stage: RefCell<Timed>,
+}
+
+/// The steps of one stage.
+#[derive(Default)]
+struct Timed {
+    marks: Vec<Instant>,
+    minimizes: bool,
+}
+
+impl Trial<'_> {
+    /// Notes the end of a step; whether it was the last one wanted.
+    fn step(&self) -> bool {
+        let now = Instant::now();
+        let mut stage = self.stage.borrow_mut();
+        stage.marks.push(now);
+        now > self.patient_until || !stage.minimizes && now - stage.marks[0] > TRIAL
+    }
+}
+
+impl Progress for &Trial<'_> {
+    fn stage_begins(&mut self, stage: &StageStart) {
+        let minimizes = self
+            .input
+            .stages
+            .get(stage.index)
+            .is_some_and(|stage| matches!(stage.value.action, Action::Minimize { .. }));
+        *self.stage.borrow_mut() = Timed { marks: Vec::new(), minimizes };
     }
 }
 
