@@ -5,6 +5,7 @@ use jostle_core::{Result, SimBox, UnitSystem, Vec3};
 use jostle_io::input::Word;
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::{Frame, Subject, TrajectoryWriter};
+use proptest::prelude::*;
 use std::path::Path;
 
 fn subject(n: usize) -> Subject {
@@ -150,9 +151,17 @@ fn what_cannot_be_written_is_refused() {
         writer.write(&Frame { step: 20, time: 0.0, simbox: &simbox, positions: &positions, velocities: None })
     };
     says(frame([[0.0; 3], [0.0, f64::NAN, 0.0]]), &["a.xtc", "atom 1", "step 20"]);
-    says(frame([[0.0; 3], [1e12; 3]]), &["too far apart", "dcd"]);
+    says(frame([[0.0; 3], [1e40; 3]]), &["too far apart", "dcd"]);
     says(write(&mut writer, 3, 20), &["3 atoms instead of 2"]);
     assert_eq!(std::fs::metadata(&path).unwrap().len(), position.bytes, "nothing half-written");
+
+    let many = folder.path().join("many.xtc");
+    let mut many = TrajectoryWriter::create(&many, TrajectoryFormat::Xtc, subject(12)).unwrap();
+    let mut positions = positions(12, 1);
+    positions[7] = [0.0, 1e10, 0.0];
+    let simbox = simbox();
+    let frame = Frame { step: 5, time: 0.0, simbox: &simbox, positions: &positions, velocities: None };
+    says(many.write(&frame), &["many.xtc", "too far apart", "step 5", "dcd"]);
 
     std::fs::write(&path, b"short").unwrap();
     let resume = |path: &Path| TrajectoryWriter::resume(path, TrajectoryFormat::Xtc, subject(2), position);
@@ -168,4 +177,42 @@ fn a_full_disk_is_named() {
     let error = write(&mut writer, 2, 10).expect_err("the disk is full");
     assert!(error.help().unwrap().contains("disk is full"), "{error}");
     assert_eq!(writer.position().frames, 0);
+}
+
+proptest! {
+    /// Whatever the positions, XTC keeps them to its precision or refuses them.
+    #[test]
+    fn xtc_keeps_any_positions_or_refuses_them(
+        n in 1usize..40,
+        scales in prop::array::uniform3(-3i32..8),
+        signs in prop::array::uniform3(-1.0f64..1.0),
+        clump in 0i32..5,
+        seed in any::<u32>(),
+    ) {
+        let random = |k: usize| (f64::from(seed) * 1e-9 + k as f64 * 0.618_033_988_749_895).fract();
+        let place = |id: usize| -> Vec3 {
+            // Some atoms near each other, some far apart, as molecules are.
+            let near = 10f64.powi(-clump) * random(5 * id);
+            std::array::from_fn(|k| 10f64.powi(scales[k]) * (signs[k] + random(id / 3 + k) + near))
+        };
+        let positions: Vec<Vec3> = (0..n).map(place).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.xtc");
+        let subject = Subject { units: UnitSystem::Lj, ..subject(n) };
+        let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Xtc, subject).unwrap();
+        let simbox = simbox();
+        let frame = Frame { step: 1, time: 0.0, simbox: &simbox, positions: &positions, velocities: None };
+        if writer.write(&frame).is_ok() {
+            let frames = molly::XTCReader::open(&path).unwrap().read_all_frames().unwrap();
+            let precision = f64::from(frames[0].precision);
+            for (got, want) in frames[0].coords().zip(&positions) {
+                for k in 0..3 {
+                    let allowed = 0.51 / precision + 2e-7 * want[k].abs();
+                    prop_assert!((f64::from(got[k]) - want[k]).abs() <= allowed, "{got:?} is not {want:?}");
+                }
+            }
+        } else {
+            prop_assert!(n > 9 && positions.as_flattened().iter().any(|x| x.abs() > 1e4), "{positions:?}");
+        }
+    }
 }

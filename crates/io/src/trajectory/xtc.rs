@@ -7,9 +7,16 @@ use molly::XTCWriter;
 /// Positions are kept to 1 / PRECISION nm, unless the atoms are spread too far for that.
 const PRECISION: f64 = 1000.0;
 
-/// Beyond this many steps of 1 / precision from the origin, differences of two positions would
-/// not fit into the 32 bits that the format has for them.
-const FARTHEST: f64 = (1 << 29) as f64;
+/// Beyond this many steps of 1 / precision from the origin, the sum of the differences of two
+/// positions along the three axes would not fit into 32 bits with a sign, as the encoder needs it.
+const FARTHEST: f64 = (1 << 28) as f64;
+
+/// If no two atoms that follow each other are nearer than this many steps, the encoder may number
+/// differences by more than 64 bits.
+const NEAREST: f64 = 400_000.0;
+
+/// Frames of so few atoms are stored as they are.
+const UNCOMPRESSED: usize = 9;
 
 pub(super) struct Xtc;
 
@@ -40,17 +47,24 @@ impl Format for Xtc {
     }
 }
 
-/// The largest power of ten up to [`PRECISION`] at which the grid cells that the atoms span are
-/// numbered by 64 bits. (The format allows more, in 72 bits, which `molly` 0.7 packs in the wrong
-/// order; f32 would not have the digits either.)
+/// The largest power of ten up to [`PRECISION`] at which no number takes more than 64 bits: neither
+/// that of a grid cell among those that the atoms span, nor that of a difference between atoms that
+/// follow each other. (The format allows up to 72, but `molly` 0.7 packs those in the wrong order;
+/// f32 would not have the digits either.)
 fn precision(positions: &[[f32; 3]]) -> Option<f64> {
-    let fits = |precision: &f64| {
-        let cells = (0..3).map(|axis| {
+    if positions.len() <= UNCOMPRESSED {
+        return positions.as_flattened().iter().all(|x| x.is_finite()).then_some(PRECISION);
+    }
+    let cells = |precision: f64| -> f64 {
+        let along = (0..3).map(|axis| {
             let scaled = || positions.iter().map(|r| f64::from(r[axis]) * precision);
             let (low, high) = (scaled().fold(0.0, f64::min), scaled().fold(0.0, f64::max));
             if high > FARTHEST || low < -FARTHEST { f64::INFINITY } else { high - low + 2.0 }
         });
-        cells.product::<f64>() < 2f64.powi(63)
+        along.product()
     };
+    let apart = |pair: &[[f32; 3]]| (0..3).map(|k| f64::from((pair[0][k] - pair[1][k]).abs())).sum::<f64>();
+    let nearest = positions.windows(2).map(apart).fold(f64::INFINITY, f64::min);
+    let fits = |precision: &f64| cells(*precision) < 2f64.powi(63) && nearest * precision < NEAREST;
     [PRECISION, PRECISION / 10.0, PRECISION / 100.0, PRECISION / 1000.0].into_iter().find(fits)
 }
