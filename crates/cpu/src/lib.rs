@@ -1,6 +1,6 @@
 //! The CPU engine: spatial sort and clusters ([`cells`]), pair lists ([`neighbors`]), SIMD pair
 //! forces ([`pair`], [`simd`]), a team of threads ([`threads`]), and a plain reference that all of
-//! it is tested against ([`reference`]).
+//! it is tested against ([`mod@reference`]).
 
 pub mod cells;
 mod check;
