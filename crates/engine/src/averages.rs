@@ -30,7 +30,7 @@ pub enum Confidence {
 
 /// An average by growing blocks (H. Flyvbjerg and H. G. Petersen, J. Chem. Phys. 91 (1989) 461):
 /// the error is that of blocks of 2^k values, with the k of Lee et al. (Phys. Rev. E 83 (2011)
-/// 066706), B^3 > 2 N (e_k / e_0)^4. Memory grows with the logarithm of the number of values.
+/// 066706), B^3 > 2 N (e_k / e_0)^4, as long as there are blocks enough. Memory grows with the logarithm of the number of values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BlockAverage {
     levels: Vec<Level>,
@@ -82,16 +82,18 @@ impl BlockAverage {
     pub fn estimate(&self) -> Option<Estimate> {
         let first = self.levels.first().filter(|l| l.blocks > 1)?;
         let naive = first.error_square();
-        let ratio = |level: &Level| if naive > 0.0 { level.error_square() / naive } else { 1.0 };
-        let usable = self.levels.iter().enumerate().filter(|(_, l)| l.blocks > 1);
-        let long_enough = |k: usize, level: &Level| {
-            (1u64 << k) as f64 * (1u64 << k) as f64 * (1u64 << k) as f64
-                > 2.0 * first.blocks as f64 * ratio(level).powi(2)
-        };
-        let plateau = usable.clone().find(|(k, level)| long_enough(*k, level));
-        let (inefficiency, confidence) = match plateau {
+        // Blocks that vary less than single values do so by chance.
+        let ratio = |level: &Level| if naive > 0.0 { (level.error_square() / naive).max(1.0) } else { 1.0 };
+        let long_enough =
+            |k: usize, level: &Level| 8f64.powi(k as i32) > 2.0 * first.blocks as f64 * ratio(level).powi(2);
+        let levels = || self.levels.iter().enumerate();
+        let mut many = levels().filter(|(_, level)| level.blocks >= MANY);
+        let (inefficiency, confidence) = match many.find(|(k, level)| long_enough(*k, level)) {
             Some((_, level)) => (ratio(level), Confidence::Good),
-            None => (usable.map(|(_, l)| ratio(l)).fold(1.0, f64::max), Confidence::Poor),
+            None => {
+                let usable = levels().filter(|(_, level)| level.blocks >= FEW);
+                (usable.map(|(_, level)| ratio(level)).fold(1.0, f64::max), Confidence::Poor)
+            }
         };
         Some(Estimate {
             mean: first.mean,
@@ -102,6 +104,11 @@ impl BlockAverage {
         })
     }
 }
+
+/// So many blocks give an error that is itself good to a fifth: 1 / sqrt(2 (n - 1)).
+const MANY: u64 = 16;
+/// With fewer blocks than this an error is mere noise.
+const FEW: u64 = 4;
 
 /// A straight line through values over time: how fast a quantity drifts that should stay.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -192,7 +199,13 @@ mod tests {
         let mut average = BlockAverage::default();
         average.add(1.0);
         assert_eq!(average.estimate(), None);
-        assert_eq!(autoregressive(0.999, 100, 1).estimate().unwrap().confidence, Confidence::Poor);
+        for (a, n) in [(0.999, 100), (0.0, 4), (0.0, 30)] {
+            for seed in 0..100 {
+                let estimate = autoregressive(a, n, seed).estimate().unwrap();
+                assert_eq!(estimate.confidence, Confidence::Poor, "{n} values: {estimate:?}");
+                assert!(estimate.inefficiency >= 1.0);
+            }
+        }
         (0..100).for_each(|_| average.add(1.0));
         let constant = average.estimate().unwrap();
         assert_eq!((constant.mean, constant.error), (1.0, 0.0));

@@ -240,6 +240,10 @@ fn trajectory_name(index: usize, stage: &str, format: TrajectoryFormat) -> Strin
 /// The newest checkpoint of a run that is whole, and a note if that is not the newest of all.
 pub(crate) fn newest_checkpoint(path: &Path) -> Result<(Checkpoint, Option<String>)> {
     let (latest, previous) = (path.join(CHECKPOINT), path.join(PREVIOUS));
+    if !latest.exists() && !previous.exists() && path.join(LOG).is_file() {
+        return Err(Error::file(path, "the run in this folder stopped before its first checkpoint")
+            .hint("start it anew: jostle run with --overwrite"));
+    }
     if !latest.exists() && !previous.exists() {
         return Err(Error::file(path, "there is no checkpoint in this folder")
             .hint("jostle resume wants the folder of a run, not its input file"));

@@ -161,6 +161,7 @@ fn folders_that_cannot_be_resumed_say_why() {
 
     let run = folder.path().join("run");
     let mut simulation = start(&two_stages(), &run);
+    assert!(message(&run).contains("before its first checkpoint"));
     run_for(&mut simulation, 13).unwrap();
     run_for(&mut simulation, 40).unwrap();
     drop(simulation);

@@ -72,10 +72,11 @@ impl Grid {
         })
     }
 
-    /// The cell before, the cell itself and the one after; cells may repeat in tiny grids.
+    /// The cell itself, where neighbours are most likely, the one before and the one after; cells
+    /// may repeat in tiny grids.
     fn around(&self, cell: usize, axis: usize) -> impl Iterator<Item = usize> + use<> {
         let (n, periodic) = (self.cells[axis], self.simbox.periodic()[axis]);
-        (0..3).filter_map(move |step| {
+        [1, 0, 2].into_iter().filter_map(move |step| {
             let shifted = cell + step;
             match (1..=n).contains(&shifted) {
                 true => Some(shifted - 1),
