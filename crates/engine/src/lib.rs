@@ -83,3 +83,8 @@ pub use run_folder::{CHECKPOINT, Existing};
 pub use simulation::{Outcome, Overrides, Simulation, SimulationBuilder, default_folder};
 pub use single_point::{SinglePoint, single_point};
 pub use thermo::{Quantity, Thermo};
+
+/// The Rust code of the README, so that it is compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -73,7 +73,7 @@ fn the_folder_holds_what_it_should() {
         "previous.checkpoint",
         "summary.json",
         "thermo.csv",
-        "two.extxyz",
+        "two.xyz",
     ];
     assert_eq!(names, wanted);
     let thermo = fs::read_to_string(run.join("thermo.csv")).unwrap();
@@ -111,7 +111,7 @@ fn what_is_there_is_not_overwritten_unasked() {
     fs::write(run.join("notes.txt"), "mine").unwrap();
     write(&run, Existing::Replace).unwrap();
     assert_eq!(fs::read_to_string(run.join("notes.txt")).unwrap(), "mine");
-    assert!(!run.join(CHECKPOINT).exists() && !run.join("two.extxyz").exists());
+    assert!(!run.join(CHECKPOINT).exists() && !run.join("two.xyz").exists());
 
     let file = folder.path().join("thesis.txt");
     assert_eq!(write(&file, Existing::Refuse).unwrap_err().kind(), ErrorKind::File);
@@ -138,7 +138,7 @@ fn a_damaged_checkpoint_falls_back_to_the_one_before() {
     let mut notes = Notes(Vec::new());
     simulation.run_with(&mut notes, &|| false).unwrap();
     assert!(notes.0[0].contains("checksum") && notes.0[0].contains("step 13"), "{:?}", notes.0);
-    for file in ["thermo.csv", "two.extxyz"] {
+    for file in ["thermo.csv", "two.xyz"] {
         assert_eq!(fs::read(run.join(file)).unwrap(), fs::read(whole.join(file)).unwrap());
     }
     assert_eq!(simulation.positions().unwrap(), reference.positions().unwrap());

@@ -71,7 +71,7 @@ fn check(stages: &str, threads: usize) -> usize {
     let mut trajectories = 0;
     for file in fs::read_dir(&whole).unwrap() {
         let name = file.unwrap().file_name();
-        let is_trajectory = [".xtc", ".dcd", ".extxyz"].iter().any(|e| name.to_string_lossy().ends_with(e));
+        let is_trajectory = [".xtc", ".dcd", ".xyz"].iter().any(|e| name.to_string_lossy().ends_with(e));
         if is_trajectory {
             trajectories += 1;
             assert_eq!(

@@ -17,23 +17,32 @@ fn every_example_passes_the_check() {
     assert_eq!(desk.files(), Vec::<String>::new(), "jostle check left files behind");
 }
 
+/// The code blocks of the README in a language.
+fn blocks(language: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(repository("README.md")).unwrap();
+    let parts = text.split("```").skip(1).step_by(2);
+    parts.filter_map(|block| block.strip_prefix(language)?.strip_prefix('\n').map(str::to_string)).collect()
+}
+
+#[test]
+fn the_input_in_the_readme_is_valid() {
+    let desk = Desk::new();
+    let inputs = blocks("toml");
+    assert_eq!(inputs.len(), 1);
+    desk.write("shown.toml", &inputs[0]);
+    desk.succeed(&["check", "shown.toml"]);
+}
+
 /// The `jostle` commands of the README, one after the other in an empty folder, as a new user types
 /// them; runs are kept short.
 #[test]
 fn the_commands_of_the_readme_work() {
-    let text = std::fs::read_to_string(repository("README.md")).unwrap();
-    let mut commands = Vec::new();
-    let mut inside = false;
-    for line in text.lines() {
-        if line.starts_with("```") {
-            inside = line == "```sh";
-        } else if inside && line.starts_with("jostle ") {
-            commands.push(line.split('#').next().unwrap_or_default().trim());
-        }
-    }
+    let script = blocks("sh").concat();
+    let commands: Vec<_> = script.lines().filter(|line| line.starts_with("jostle ")).collect();
     assert!(commands.len() >= 6, "the README shows hardly any commands: {commands:?}");
     let desk = Desk::new();
     for command in commands {
+        let command = command.split('#').next().unwrap_or_default();
         let mut arguments: Vec<_> = command.split_whitespace().skip(1).collect();
         match arguments[0] {
             "run" => arguments.extend(["--steps", "20"]),
@@ -45,9 +54,10 @@ fn the_commands_of_the_readme_work() {
 }
 
 #[test]
-fn the_first_command_of_the_readme_names_an_example() {
-    let text = std::fs::read_to_string(repository("README.md")).unwrap();
-    assert!(text.contains("cargo run --release -- run examples/argon.toml"));
-    assert!(text.contains("cargo test --workspace"));
-    assert!(repository("examples/argon.toml").is_file());
+fn the_first_commands_of_the_readme_are_for_this_repository() {
+    let script = blocks("sh").concat();
+    let mut commands = script.lines();
+    assert_eq!(commands.next(), Some("cargo run --release -- run examples/argon.toml"));
+    assert_eq!(commands.next(), Some("cargo test --workspace"));
+    assert!(examples().contains(&repository("examples/argon.toml")));
 }

@@ -105,7 +105,7 @@ fn an_interrupted_run_resumes_as_if_nothing_had_happened() {
 
         desk.succeed(&["resume", "broken", "--threads", resumed_threads]);
         assert_eq!(desk.read("broken/thermo.csv"), desk.read("whole/thermo.csv"));
-        assert_eq!(desk.read("broken/sample.extxyz"), desk.read("whole/sample.extxyz"));
+        assert_eq!(desk.read("broken/sample.xyz"), desk.read("whole/sample.xyz"));
         std::fs::remove_dir_all(desk.path("broken")).unwrap();
     }
 }
@@ -162,7 +162,7 @@ fn a_full_disk_loses_nothing() {
          ls small/run
          mount -o remount,size=64m small
          {jostle} resume small/run || exit 1
-         cp small/run/thermo.csv small/run/sample.extxyz .",
+         cp small/run/thermo.csv small/run/sample.xyz .",
         jostle = env!("CARGO_BIN_EXE_jostle")
     );
     let mut unshare = std::process::Command::new("unshare");
@@ -177,7 +177,7 @@ fn a_full_disk_loses_nothing() {
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     assert!(finished.stderr.contains("the disk is full"), "{}", finished.stderr);
     assert!(!finished.stdout.contains(".tmp"), "left behind: {}", finished.stdout);
-    for name in ["thermo.csv", "sample.extxyz"] {
+    for name in ["thermo.csv", "sample.xyz"] {
         assert_eq!(desk.read(name), desk.read(&format!("whole/{name}")));
     }
 }

@@ -89,7 +89,7 @@ impl TrajectoryFormat {
         match self {
             TrajectoryFormat::Dcd => "dcd",
             TrajectoryFormat::Xtc => "xtc",
-            TrajectoryFormat::Xyz => "extxyz",
+            TrajectoryFormat::Xyz => "xyz",
         }
     }
 }
