@@ -9,7 +9,7 @@ use jostle_core::{Dimension, Error, Result, UnitSystem};
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::trajectory::{Frame, Position, Subject, TrajectoryWriter};
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,8 @@ pub enum Existing {
     /// Leave it alone: an error.
     #[default]
     Refuse,
-    /// Replace the files of an earlier run; other files are left alone.
+    /// Replace the files of an earlier run; others are left alone, unless they are called like
+    /// one of the run's.
     Replace,
 }
 
@@ -54,8 +55,9 @@ impl RunFolder {
         quantities: &[Quantity],
         input: Option<&str>,
     ) -> Result<Self> {
-        match (occupied(path)?, existing) {
-            (None, _) => {}
+        let occupant = occupied(path)?;
+        match (&occupant, existing) {
+            (None, _) | (Some(_), Existing::Replace) => {}
             (Some(Occupant::Run), Existing::Refuse) => {
                 return Err(Error::file(path, "this folder holds the results of an earlier run").hint(format!(
                     "go on with it: jostle resume {}; replace it: --overwrite; write elsewhere: --output DIR",
@@ -66,11 +68,13 @@ impl RunFolder {
                 return Err(Error::file(path, "this folder is not empty, and no run of Jostle made it")
                     .hint("choose another folder with --output DIR"));
             }
-            (Some(_), Existing::Replace) => remove_run(path)?,
         }
         std::fs::create_dir_all(path).map_err(|e| Error::io("create", path, &e))?;
-        let log = path.join(LOG);
-        let log = File::create(&log).map_err(|e| Error::io("create", &log, &e))?;
+        let log = open_log(path)?;
+        if matches!(occupant, Some(Occupant::Run)) {
+            remove_run(path)?;
+        }
+        log.set_len(0).map_err(|e| Error::io("write", &path.join(LOG), &e))?;
         if let Some(text) = input {
             replace_file(&path.join(INPUT), text.as_bytes())?;
         }
@@ -82,9 +86,7 @@ impl RunFolder {
     /// Opens the folder of a run to go on with it; `thermo.csv` is cut back to the length it had
     /// at the checkpoint.
     pub(crate) fn resume(path: &Path, thermo_bytes: u64) -> Result<Self> {
-        let log = path.join(LOG);
-        let opened = OpenOptions::new().append(true).create(true).open(&log);
-        let log = opened.map_err(|e| Error::io("open", &log, &e))?;
+        let log = open_log(path)?;
         let thermo = Table::cut_back(path.join(THERMO), thermo_bytes)?;
         let trajectories = trajectories_of(path);
         Ok(RunFolder { path: path.to_path_buf(), thermo, log, trajectory: None, trajectories })
@@ -204,10 +206,25 @@ fn occupied(path: &Path) -> Result<Option<Occupant>> {
     Ok(Some(if path.join(LOG).is_file() { Occupant::Run } else { Occupant::Other }))
 }
 
-/// Removes the files of an earlier run, and nothing else.
+/// Opens the log and locks it for as long as the run lasts: two runs that write to one folder
+/// would destroy each other's files.
+fn open_log(path: &Path) -> Result<File> {
+    let path = path.join(LOG);
+    let opened = OpenOptions::new().append(true).create(true).open(&path);
+    let log = opened.map_err(|e| Error::io("open", &path, &e))?;
+    // Some network file systems have no locks; a run must not fail for that.
+    match log.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(Error::file(&path, "another run is writing to this folder now")
+            .hint("wait for it to end, or choose another folder with --output DIR")),
+        _ => Ok(log),
+    }
+}
+
+/// Removes the files of an earlier run, and nothing else. The log stays: it is the lock.
 fn remove_run(path: &Path) -> Result<()> {
     let trajectories = trajectories_of(path);
-    for name in OWN_FILES.iter().copied().chain(trajectories.iter().map(String::as_str)) {
+    let own = OWN_FILES.iter().copied().filter(|name| *name != LOG);
+    for name in own.chain(trajectories.iter().map(String::as_str)) {
         let file = path.join(name);
         match std::fs::remove_file(&file) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::io("remove", &file, &e)),

@@ -41,7 +41,8 @@ const LONGEST_MOVE: f64 = 0.04;
 
 impl StageRun {
     /// Begins a stage: brings the centre of mass to rest where its motion is conserved, and sets
-    /// up the thermostat or the minimiser. `total_mass` is that of all atoms.
+    /// up the thermostat or the minimiser. `total_mass` is that of all atoms. The text says what
+    /// was changed, if that was worth mentioning.
     pub(crate) fn begin(
         stage: &StageInput,
         backend: &mut dyn Backend,
@@ -49,14 +50,14 @@ impl StageRun {
         start_time: f64,
         total_mass: f64,
         shortest_cutoff: f64,
-    ) -> Result<Self> {
+    ) -> Result<(Self, Option<String>)> {
         let atoms = backend.n_atoms();
+        let mut note = None;
         let (motion, degrees_of_freedom) = match &stage.action {
             Action::Dynamics { timestep, thermostat, .. } => {
                 let momentum = momentum(thermostat.as_ref());
                 if momentum == Momentum::Conserved && atoms > 1 {
-                    let velocity = backend.kinetic().momentum.map(|p| p / total_mass);
-                    backend.shift_velocities(velocity.map(|v| -v));
+                    note = rest_center_of_mass(backend, total_mass);
                 }
                 let freedom = degrees_of_freedom(atoms, momentum);
                 let bath = HeatBath::new(thermostat.as_ref(), units.boltzmann(), freedom, *timestep);
@@ -79,7 +80,7 @@ impl StageRun {
                 (Motion::Minimization(fire, velocities), degrees_of_freedom(atoms, Momentum::Conserved))
             }
         };
-        Ok(StageRun {
+        let run = StageRun {
             stage_step: 0,
             start_time,
             degrees_of_freedom,
@@ -87,7 +88,8 @@ impl StageRun {
             motion,
             averages: Vec::new(),
             conserved: Trend::default(),
-        })
+        };
+        Ok((run, note))
     }
 
     /// Whether the stage is over.
@@ -214,6 +216,16 @@ impl StageRun {
             kt_per_ns_per_dof: units.nanoseconds().map(|ns| per_freedom / ns),
         })
     }
+}
+
+/// Takes the motion of the centre of mass away; says so unless it was mere rounding.
+fn rest_center_of_mass(backend: &mut dyn Backend, total_mass: f64) -> Option<String> {
+    let sums = backend.kinetic();
+    backend.shift_velocities(sums.momentum.map(|p| -p / total_mass));
+    let part = sums.momentum.map(|p| p * p).iter().sum::<f64>() / (2.0 * total_mass) / sums.energy();
+    (part > 1e-10).then(|| {
+        format!("the centre of mass was brought to rest; its motion was {part:.1e} of the kinetic energy")
+    })
 }
 
 /// Refuses a stage with numbers that make no sense.

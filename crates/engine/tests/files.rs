@@ -89,6 +89,9 @@ fn the_folder_holds_what_it_should() {
     let average = &summary["stages"][0]["averages"][0];
     assert_eq!(average["quantity"], "temperature");
     assert!(average["estimate"]["error"].as_f64().unwrap() > 0.0);
+    let error = resume(&run).map(|_| ()).unwrap_err();
+    assert!(error.message().contains("another run is writing"), "{error}");
+    drop(simulation);
     assert!(resume(&run).unwrap().is_finished());
 }
 
@@ -112,6 +115,10 @@ fn what_is_there_is_not_overwritten_unasked() {
     write(&run, Existing::Replace).unwrap();
     assert_eq!(fs::read_to_string(run.join("notes.txt")).unwrap(), "mine");
     assert!(!run.join(CHECKPOINT).exists() && !run.join("two.xyz").exists());
+
+    // Told to, it writes beside other people's files.
+    write(folder.path(), Existing::Replace).unwrap();
+    assert_eq!(fs::read_to_string(folder.path().join("thesis.txt")).unwrap(), "years of work");
 
     let file = folder.path().join("thesis.txt");
     assert_eq!(write(&file, Existing::Refuse).unwrap_err().kind(), ErrorKind::File);

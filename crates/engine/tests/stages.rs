@@ -2,7 +2,7 @@
 
 use jostle_core::{Species, System, UnitSystem};
 use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat};
-use jostle_engine::{Mixture, Simulation, assign_velocities};
+use jostle_engine::{Mixture, Progress, Simulation, assign_velocities};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
 fn fluid() -> (System, PairTerm) {
@@ -28,12 +28,23 @@ fn center_of_mass_after_langevin() {
         .stage(StageInput::dynamics("quiet", 100, 0.004).thermo(100))
         .build()
         .unwrap();
-    simulation.run().unwrap();
+    let mut notes = Notes(Vec::new());
+    simulation.run_with(&mut notes, &|| false).unwrap();
+    assert_eq!(notes.0.len(), 1, "{:?}", notes.0);
+    assert!(notes.0[0].contains("centre of mass"), "{:?}", notes.0);
     let freedom: Vec<usize> = simulation.reports().iter().map(|r| r.degrees_of_freedom).collect();
     assert_eq!(freedom, [96, 93]);
     let thermo = simulation.thermo().unwrap();
     assert!(thermo.momentum.iter().all(|p| p.abs() < 1e-5), "{thermo:?}");
     assert!((thermo.temperature - 2.0 * thermo.kinetic / 93.0).abs() < 1e-12);
+}
+
+struct Notes(Vec<String>);
+
+impl Progress for Notes {
+    fn note(&mut self, message: &str) {
+        self.0.push(message.to_string());
+    }
 }
 
 #[test]

@@ -42,8 +42,8 @@ impl Simulation {
         stop: &dyn Fn() -> bool,
     ) -> Result<Outcome> {
         let begun = self.run.is_some();
-        let mut run = match self.run.take() {
-            Some(run) => run,
+        let (mut run, note) = match self.run.take() {
+            Some(run) => (run, None),
             None => StageRun::begin(
                 stage,
                 &mut *self.backend,
@@ -58,6 +58,9 @@ impl Simulation {
             self.log(&format!("stage '{}' begins at step {}", stage.name, self.clock.step))?;
             self.begin_trajectory(stage)?;
             self.summarize("running")?;
+        }
+        if let Some(note) = note {
+            self.say(progress, &note)?;
         }
         let evaluate = self.evaluate_at(stage, run.stage_step);
         self.backend.update_neighbors()?;
