@@ -23,7 +23,8 @@ pub struct NoseHoover {
 }
 
 impl NoseHoover {
-    /// `period` is that of the oscillation around the temperature, 2 pi sqrt(Q / N_f kT).
+    /// `period` is that of the oscillation around the temperature, 2 pi sqrt(Q / N_f kT); the
+    /// chain has at least one link.
     pub fn new(target: Target, period: f64, chain: usize) -> Self {
         let links = chain.max(1);
         let unit = target.thermal_energy * (period / std::f64::consts::TAU).powi(2);

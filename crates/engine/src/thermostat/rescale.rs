@@ -17,7 +17,7 @@ pub struct Rescale {
 impl Rescale {
     /// A thermostat that scales after every `every`th step of its stage.
     pub fn new(target: Target, every: u64) -> Self {
-        Rescale { target, every: every.max(1), heat: 0.0 }
+        Rescale { target, every, heat: 0.0 }
     }
 
     /// The energy given to the atoms so far.
