@@ -17,8 +17,8 @@ use std::time::Instant;
 
 /// No stage before the timed one takes more steps than this.
 const EQUILIBRATION: u64 = 500;
-/// Steps of the timed stage before the clock starts.
-const WARM_UP: u64 = 200;
+/// Steps of the timed stage before the clock starts: for the skin to settle, too.
+const WARM_UP: u64 = 600;
 /// Steps between two readings of the clock; several rebuilds of the list.
 const LAP: u64 = 50;
 
