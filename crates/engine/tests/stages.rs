@@ -1,7 +1,9 @@
 //! What happens where stages meet.
 
-use jostle_core::{Species, System, UnitSystem};
-use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat};
+use jostle_core::{SimBox, Species, System, UnitSystem};
+use jostle_engine::model::{
+    DensityInput, Distribution, Lattice, LatticeExtent, RegionInput, StageInput, Thermostat,
+};
 use jostle_engine::{Mixture, Progress, Simulation, assign_velocities};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
@@ -94,4 +96,55 @@ fn systems_that_make_no_sense_are_refused() {
     assert!(refused(|s| s.state.velocity[3][0] = f64::NAN).contains("velocity of atom 4"));
     assert!(refused(|s| s.state = Default::default()).contains("no atoms"));
     assert!(refused(|s| s.species.push(s.species[0].clone())).contains("species"));
+}
+
+/// Without forces atoms fly straight on, through the walls of the box and its images.
+#[test]
+fn free_flight() {
+    let argon = Species { name: "Ar".into(), mass: 2.0, charge: 0.0 };
+    let region = RegionInput::Box { lengths: [5.0, 6.0, 7.0], tilts: [1.0, 0.5, -2.0] };
+    let mut system = Mixture::new(UnitSystem::Lj).with(argon, None).random(50, region, 0.1, 1).unwrap();
+    assign_velocities(&mut system, 1.5, Distribution::Constant, 1);
+    let start = system.state.clone();
+    let mut simulation = Simulation::builder(UnitSystem::Lj, system)
+        .stage(StageInput::dynamics("fly", 1000, 0.01).thermo(1000))
+        .build()
+        .unwrap();
+    simulation.run().unwrap();
+    assert_eq!(simulation.time(), 10.0);
+    for (id, r) in simulation.unwrapped_positions().unwrap().iter().enumerate() {
+        for k in 0..3 {
+            let wanted = start.position[id][k] + 10.0 * start.velocity[id][k];
+            assert!((r[k] - wanted).abs() < 1e-9, "atom {id}: {r:?}");
+        }
+    }
+    let simbox = *simulation.simbox();
+    let inside = |r: &[f64; 3]| simbox.to_fractional(*r).iter().all(|s| (-1e-12..1.0 + 1e-12).contains(s));
+    assert!(simulation.positions().unwrap().iter().all(inside));
+    // An ideal gas: p V = 2/3 K, and K is that of 3 N - 3 degrees of freedom.
+    let thermo = simulation.thermo().unwrap();
+    assert!((thermo.temperature / 1.5 - 1.0).abs() < 1e-12);
+    assert!((thermo.pressure.unwrap() * simbox.volume() / (147.0 * 1.5 / 3.0) - 1.0).abs() < 1e-12);
+    assert_eq!((thermo.potential, thermo.conserved), (0.0, Some(thermo.kinetic)));
+}
+
+/// A single atom keeps its velocity: its motion is not that of anything else's centre of mass.
+#[test]
+fn one_atom_in_an_open_box() {
+    let (mut system, term) = fluid();
+    system.simbox = SimBox::new([0.0; 3], [3.0; 3], [0.0; 3], [false; 3]).unwrap();
+    system.state = Default::default();
+    system.state.push(0, [1.0; 3]);
+    system.state.velocity[0] = [1.0, 2.0, -3.0];
+    let mut simulation = Simulation::builder(UnitSystem::Lj, system)
+        .force(term)
+        .stage(StageInput::dynamics("fly", 100, 0.01).thermo(100))
+        .build()
+        .unwrap();
+    simulation.run().unwrap();
+    assert_eq!(simulation.velocities().unwrap(), [[1.0, 2.0, -3.0]]);
+    let r = simulation.positions().unwrap()[0];
+    assert!([2.0, 3.0, -2.0].iter().zip(r).all(|(a, b)| (a - b).abs() < 1e-12), "{r:?}");
+    let thermo = simulation.thermo().unwrap();
+    assert_eq!((thermo.pressure, simulation.reports()[0].degrees_of_freedom), (None, 3));
 }
