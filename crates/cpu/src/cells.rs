@@ -21,40 +21,43 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    const EMPTY: Bounds = Bounds { low: [f64::INFINITY; 3], high: [f64::NEG_INFINITY; 3] };
+    /// Contains nothing.
+    pub const EMPTY: Bounds = Bounds { low: [f64::INFINITY; 3], high: [f64::NEG_INFINITY; 3] };
 
-    fn include(&mut self, point: Vec3) {
+    /// Grows to contain a point.
+    pub fn include(&mut self, point: Vec3) {
         for k in 0..3 {
             self.low[k] = self.low[k].min(point[k]);
             self.high[k] = self.high[k].max(point[k]);
         }
     }
 
-    /// Square of the shortest distance to another box moved by `shift`.
+    /// The shortest distance along axis `k` to another box.
     #[inline(always)]
-    pub fn gap2(&self, other: &Bounds, shift: Vec3) -> f64 {
-        let mut sum = 0.0;
-        for k in 0..3 {
-            let above = other.low[k] + shift[k] - self.high[k];
-            let below = self.low[k] - other.high[k] - shift[k];
-            let gap = above.max(below).max(0.0);
-            sum += gap * gap;
-        }
-        sum
+    pub fn gap(&self, other: &Bounds, k: usize) -> f64 {
+        (other.low[k] - self.high[k]).max(self.low[k] - other.high[k]).max(0.0)
+    }
+
+    /// The box moved by `shift`.
+    pub fn moved(&self, shift: Vec3) -> Bounds {
+        let by = |corner: Vec3| [0, 1, 2].map(|k| corner[k] + shift[k]);
+        Bounds { low: by(self.low), high: by(self.high) }
     }
 }
 
 /// The columns of a build.
 #[derive(Debug, Clone, Default)]
 pub struct Columns {
-    /// How many there are along the first two edges.
-    pub n: [usize; 2],
+    /// How many there are along each edge; one along the third.
+    pub n: [usize; 3],
     /// Fractional coordinate where they begin, along all three edges.
     pub low: Vec3,
     /// Fractional length they cover.
     pub length: Vec3,
     /// The first cluster of each column, and one past the last at the end.
     pub first_cluster: Vec<u32>,
+    /// The bounding box of each column's atoms.
+    pub bounds: Vec<Bounds>,
 }
 
 impl Columns {
@@ -84,10 +87,14 @@ pub struct Clusters<S> {
     pub position: Aligned<S>,
     /// The same when the list was built.
     pub built: Aligned<S>,
+    /// Where empty places are: a coordinate well beyond every cut-off.
+    pub far: S,
     /// Species of all atoms of a cluster.
     pub species: Vec<i32>,
     /// Bounding boxes at the time of the build.
     pub bounds: Vec<Bounds>,
+    /// The same relative to the origin, rounded outwards.
+    pub extent: Vec<[[S; 3]; 2]>,
     /// The same in fractional coordinates.
     pub fractional: Vec<Bounds>,
     /// The columns.
@@ -103,8 +110,10 @@ impl<S: Scalar> Clusters<S> {
             origin: Vec::new(),
             position: Aligned::default(),
             built: Aligned::default(),
+            far: S::default(),
             species: Vec::new(),
             bounds: Vec::new(),
+            extent: Vec::new(),
             fractional: Vec::new(),
             columns: Columns::default(),
         }
@@ -127,7 +136,7 @@ impl<S: Scalar> Clusters<S> {
             + self.built.bytes()
             + self.species.capacity() * size_of::<i32>()
             + self.first.capacity() * size_of::<u32>()
-            + self.count() * (size_of::<Vec3>() + 2 * size_of::<Bounds>())
+            + self.count() * (size_of::<Vec3>() + 3 * size_of::<Bounds>())
     }
 
     /// Wraps all atoms into the box, sorts them in space (which reorders `state`) and forms the
@@ -169,6 +178,13 @@ impl<S: Scalar> Clusters<S> {
         Ok(())
     }
 
+    /// The clusters of a column.
+    #[inline(always)]
+    pub fn members(&self, column: usize) -> Range<usize> {
+        let first = &self.columns.first_cluster;
+        first[column] as usize..first[column + 1] as usize
+    }
+
     /// Cuts the sorted columns into clusters.
     fn form(&mut self, team: &Team, simbox: &SimBox, state: &State, column_first: &[u32], far: f64) {
         self.first.clear();
@@ -184,22 +200,25 @@ impl<S: Scalar> Clusters<S> {
         let width = self.width;
         self.origin.resize(n, [0.0; 3]);
         self.bounds.resize(n, Bounds::EMPTY);
+        self.extent.resize(n, [[S::default(); 3]; 2]);
         self.fractional.resize(n, Bounds::EMPTY);
         self.species.resize(n * width, 0);
         self.position.resize(n * 3 * width);
         self.built.resize(n * 3 * width);
         let grid = origin_grid(simbox);
+        self.far = S::from_f64(far);
         let first = &self.first;
         let chunk = n.div_ceil(team.size()).max(1);
         let mut pieces = Vec::new();
         let lists = self.origin.chunks_mut(chunk).zip(self.bounds.chunks_mut(chunk));
-        let lists = lists.zip(self.fractional.chunks_mut(chunk)).zip(self.species.chunks_mut(chunk * width));
+        let lists = lists.zip(self.fractional.chunks_mut(chunk)).zip(self.extent.chunks_mut(chunk));
+        let lists = lists.zip(self.species.chunks_mut(chunk * width));
         let arrays =
             self.position.chunks_mut(chunk * 3 * width).zip(self.built.chunks_mut(chunk * 3 * width));
         for piece in lists.zip(arrays) {
             pieces.push(piece);
         }
-        team.map(pieces, |k, ((((origin, bounds), fractional), species), (position, built))| {
+        team.map(pieces, |k, (((((origin, bounds), fractional), extent), species), (position, built))| {
             for c in 0..origin.len() {
                 let atoms = first[k * chunk + c] as usize..first[k * chunk + c + 1] as usize;
                 let (mut around, mut inside) = (Bounds::EMPTY, Bounds::EMPTY);
@@ -210,6 +229,9 @@ impl<S: Scalar> Clusters<S> {
                 (bounds[c], fractional[c]) = (around, inside);
                 for k in 0..3 {
                     origin[c][k] = (0.5 * (around.low[k] + around.high[k]) / grid).round() * grid;
+                    let slack = 1e-5 * (around.high[k] - around.low[k]);
+                    extent[c][0][k] = S::from_f64(around.low[k] - slack - origin[c][k]);
+                    extent[c][1][k] = S::from_f64(around.high[k] + slack - origin[c][k]);
                 }
                 let kinds = &mut species[c * width..(c + 1) * width];
                 kinds.fill(0);
@@ -226,6 +248,14 @@ impl<S: Scalar> Clusters<S> {
                 built[c * 3 * width..(c + 1) * 3 * width].copy_from_slice(place);
             }
         });
+        let n_columns = self.columns.first_cluster.len() - 1;
+        self.columns.bounds = vec![Bounds::EMPTY; n_columns];
+        for column in 0..n_columns {
+            for cluster in self.members(column) {
+                self.columns.bounds[column].include(self.bounds[cluster].low);
+                self.columns.bounds[column].include(self.bounds[cluster].high);
+            }
+        }
     }
 }
 
@@ -256,7 +286,7 @@ fn origin_grid(simbox: &SimBox) -> f64 {
 /// Chooses columns so that a full cluster is about as long as its column is wide.
 fn lay_columns(simbox: &SimBox, around: &Bounds, n_atoms: usize, width: usize) -> Columns {
     let periodic = simbox.periodic();
-    let mut columns = Columns { low: [0.0; 3], length: [1.0; 3], n: [1; 2], first_cluster: Vec::new() };
+    let mut columns = Columns { low: [0.0; 3], length: [1.0; 3], n: [1; 3], ..Columns::default() };
     for k in 0..3 {
         if !periodic[k] {
             columns.low[k] = around.low[k];
@@ -273,7 +303,7 @@ fn lay_columns(simbox: &SimBox, around: &Bounds, n_atoms: usize, width: usize) -
     }
     let most = (2 * n_atoms / width).max(1);
     while columns.n[0] * columns.n[1] > most {
-        columns.n = columns.n.map(|n| n.div_ceil(2));
+        columns.n = [columns.n[0].div_ceil(2), columns.n[1].div_ceil(2), 1];
     }
     columns
 }

@@ -9,6 +9,7 @@ pub mod integrate;
 pub mod neighbors;
 pub mod pair;
 pub mod reference;
+pub mod search;
 pub mod simd;
 mod skin;
 pub mod threads;

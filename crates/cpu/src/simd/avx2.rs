@@ -39,7 +39,8 @@ macro_rules! arithmetic {
             type Output = Self;
             #[inline(always)]
             fn neg(self) -> Self {
-                Self::lit(0.0) - self
+                // Minus zero: the compiler then knows it for a change of sign and folds it away.
+                Self::lit(-0.0) - self
             }
         }
     };
@@ -135,6 +136,14 @@ impl Lanes for F32x8 {
             let quarter = _mm_add_ps(half, _mm_movehl_ps(half, half));
             _mm_cvtss_f32(_mm_add_ss(quarter, _mm_movehdup_ps(quarter)))
         }
+    }
+    #[inline(always)]
+    fn sum_rows(square: &[f32]) -> Self {
+        let mut sums = [0.0; 8];
+        for k in 0..8 {
+            sums[k] = Self::load(&square[8 * k..]).sum();
+        }
+        Self::load(&sums)
     }
     #[inline(always)]
     fn max(self, other: Self) -> Self {
@@ -263,6 +272,14 @@ impl Lanes for F64x4 {
             let half = _mm_add_pd(_mm256_castpd256_pd128(self.0), _mm256_extractf128_pd::<1>(self.0));
             _mm_cvtsd_f64(_mm_add_sd(half, _mm_unpackhi_pd(half, half)))
         }
+    }
+    #[inline(always)]
+    fn sum_rows(square: &[f64]) -> Self {
+        let mut sums = [0.0; 4];
+        for k in 0..4 {
+            sums[k] = Self::load(&square[4 * k..]).sum();
+        }
+        Self::load(&sums)
     }
     #[inline(always)]
     fn max(self, other: Self) -> Self {

@@ -39,7 +39,8 @@ macro_rules! arithmetic {
             type Output = Self;
             #[inline(always)]
             fn neg(self) -> Self {
-                Self::lit(0.0) - self
+                // Minus zero: the compiler then knows it for a change of sign and folds it away.
+                Self::lit(-0.0) - self
             }
         }
     };
@@ -131,6 +132,40 @@ impl Lanes for F32x16 {
     fn sum(self) -> f32 {
         // SAFETY: as above.
         unsafe { _mm512_reduce_add_ps(self.0) }
+    }
+    #[inline(always)]
+    fn sum_rows(square: &[f32]) -> Self {
+        assert!(square.len() >= 256);
+        // Four rounds, each of which halves the number of registers: two are interleaved so that
+        // adding their halves keeps both sums. The order of the rows comes out right at the end.
+        // SAFETY: as above; the slice is long enough.
+        unsafe {
+            let row = |k: usize| _mm512_loadu_ps(square.as_ptr().add(16 * k));
+            let mut fours = [_mm512_setzero_ps(); 4];
+            for (k, four) in fours.iter_mut().enumerate() {
+                let [a, b, c, d] = [row(4 * k), row(4 * k + 1), row(4 * k + 2), row(4 * k + 3)];
+                let ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+                let cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+                // Each quarter: the four rows' partial sums.
+                *four = _mm512_add_ps(
+                    _mm512_shuffle_ps::<0b01_00_01_00>(ab, cd),
+                    _mm512_shuffle_ps::<0b11_10_11_10>(ab, cd),
+                );
+            }
+            let [a, b, c, d] = fours;
+            let ab = _mm512_add_ps(
+                _mm512_shuffle_f32x4::<0b10_00_10_00>(a, b),
+                _mm512_shuffle_f32x4::<0b11_01_11_01>(a, b),
+            );
+            let cd = _mm512_add_ps(
+                _mm512_shuffle_f32x4::<0b10_00_10_00>(c, d),
+                _mm512_shuffle_f32x4::<0b11_01_11_01>(c, d),
+            );
+            F32x16(_mm512_add_ps(
+                _mm512_shuffle_f32x4::<0b10_00_10_00>(ab, cd),
+                _mm512_shuffle_f32x4::<0b11_01_11_01>(ab, cd),
+            ))
+        }
     }
     #[inline(always)]
     fn max(self, other: Self) -> Self {
@@ -253,6 +288,14 @@ impl Lanes for F64x8 {
     fn sum(self) -> f64 {
         // SAFETY: as above.
         unsafe { _mm512_reduce_add_pd(self.0) }
+    }
+    #[inline(always)]
+    fn sum_rows(square: &[f64]) -> Self {
+        let mut sums = [0.0; 8];
+        for k in 0..8 {
+            sums[k] = Self::load(&square[8 * k..]).sum();
+        }
+        Self::load(&sums)
     }
     #[inline(always)]
     fn max(self, other: Self) -> Self {

@@ -65,6 +65,8 @@ pub trait Lanes: Real {
     fn splat(value: Self::Scalar) -> Self;
     /// Sum of all lanes, always in the same order.
     fn sum(self) -> Self::Scalar;
+    /// Sums the rows of a square of `WIDTH` times `WIDTH` numbers: lane k is the sum of row k.
+    fn sum_rows(square: &[Self::Scalar]) -> Self;
     /// The larger of two numbers, lane by lane.
     fn max(self, other: Self) -> Self;
     /// The nearest whole number.

@@ -89,6 +89,10 @@ macro_rules! array {
                 self.0.iter().sum()
             }
             #[inline(always)]
+            fn sum_rows(square: &[$scalar]) -> Self {
+                Array(from_fn(|k| square[k * $n..(k + 1) * $n].iter().sum()))
+            }
+            #[inline(always)]
             fn max(self, other: Self) -> Self {
                 Array(from_fn(|k| if self.0[k] > other.0[k] { self.0[k] } else { other.0[k] }))
             }

@@ -10,14 +10,13 @@ pub struct LennardJones;
 impl PairFunction for LennardJones {
     const N_COEFFICIENTS: usize = 2;
 
-    /// c = [4 epsilon sigma^12, 4 epsilon sigma^6]
+    /// c = [48 epsilon sigma^12, 24 epsilon sigma^6]
     #[inline(always)]
     fn evaluate<R: Real>(r2: R, c: &[R]) -> (R, R) {
         let inv2 = r2.recip();
         let inv6 = inv2 * inv2 * inv2;
-        let repulsion = c[0] * inv6;
-        let energy = (repulsion - c[1]) * inv6;
-        let force_over_r = repulsion.mul_add(R::lit(12.0), -(R::lit(6.0) * c[1])) * inv6 * inv2;
+        let energy = (c[0] * R::lit(1.0 / 12.0)).mul_add(inv6, -(c[1] * R::lit(1.0 / 6.0))) * inv6;
+        let force_over_r = c[0].mul_add(inv6, -c[1]) * (inv6 * inv2);
         (energy, force_over_r)
     }
 }
@@ -49,7 +48,7 @@ impl PairPotential for LennardJones {
 
     fn coefficients(p: &[f64]) -> Vec<f64> {
         let (epsilon, sigma6) = (p[0], p[1].powi(6));
-        vec![4.0 * epsilon * sigma6 * sigma6, 4.0 * epsilon * sigma6]
+        vec![48.0 * epsilon * sigma6 * sigma6, 24.0 * epsilon * sigma6]
     }
 
     fn tail(p: &[f64], cutoff: f64) -> Option<f64> {

@@ -1,0 +1,153 @@
+//! Which clusters may be within reach of a cluster.
+//!
+//! The columns near a column, with their periodic images, are its strips. Clusters are asked for
+//! in order, so that in every strip the window of heights within reach only ever moves up.
+
+use crate::cells::{Bounds, Clusters};
+use crate::simd::Scalar;
+use jostle_core::{SimBox, Vec3};
+
+/// A cluster that may be within reach.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate {
+    /// Which cluster.
+    pub cluster: usize,
+    /// Which of its images.
+    pub shift: Vec3,
+}
+
+/// A column, or an image of one, near the column now looked at.
+struct Strip {
+    /// Clusters not yet left behind.
+    next: usize,
+    end: usize,
+    shift: Vec3,
+    /// The box around its atoms, image shift included.
+    bounds: Bounds,
+    relation: Relation,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// Another column.
+    Other,
+    /// The same column: clusters above are listed.
+    Itself,
+    /// An image of the same column: clusters above are listed, and the own image.
+    Image,
+    /// The opposite image: clusters above only.
+    OppositeImage,
+}
+
+/// The search; see the module.
+pub struct Search<'a, S: Scalar> {
+    clusters: &'a Clusters<S>,
+    simbox: &'a SimBox,
+    reach: f64,
+    widths: Vec3,
+    /// One past the last cluster of the column that `strips` are for.
+    column_end: usize,
+    strips: Vec<Strip>,
+}
+
+impl<'a, S: Scalar> Search<'a, S> {
+    /// A search up to a distance of `reach`.
+    pub fn new(clusters: &'a Clusters<S>, simbox: &'a SimBox, reach: f64) -> Self {
+        let widths = simbox.widths();
+        Search { clusters, simbox, reach, widths, column_end: 0, strips: Vec::new() }
+    }
+
+    /// Puts the clusters that `cluster` lists and that may be within reach of it into `found`:
+    /// each pair of clusters from one side only, a cluster's own images once each, not itself.
+    /// Clusters must be asked for in ascending order.
+    pub fn around(&mut self, cluster: usize, found: &mut Vec<Candidate>) {
+        if cluster >= self.column_end {
+            self.find_strips(cluster);
+        }
+        found.clear();
+        let reach2 = self.reach * self.reach;
+        let all = &self.clusters.bounds;
+        let bounds = &all[cluster];
+        for strip in &mut self.strips {
+            let lowest = bounds.low[2] - self.reach - strip.shift[2];
+            while strip.next < strip.end && all[strip.next].high[2] < lowest {
+                strip.next += 1;
+            }
+            let (gap_x, gap_y) = (bounds.gap(&strip.bounds, 0), bounds.gap(&strip.bounds, 1));
+            let left2 = reach2 - gap_x * gap_x - gap_y * gap_y;
+            if left2 < 0.0 {
+                continue;
+            }
+            let left = left2.sqrt();
+            let (low, high) = (bounds.low[2] - left - strip.shift[2], bounds.high[2] + left - strip.shift[2]);
+            let first = match strip.relation {
+                Relation::Other => strip.next,
+                Relation::Image => strip.next.max(cluster),
+                Relation::Itself | Relation::OppositeImage => strip.next.max(cluster + 1),
+            };
+            for other in first..strip.end {
+                if all[other].low[2] > high {
+                    break;
+                }
+                if all[other].high[2] >= low {
+                    found.push(Candidate { cluster: other, shift: strip.shift });
+                }
+            }
+        }
+    }
+
+    /// Finds the strips of the column that `cluster` is in.
+    fn find_strips(&mut self, cluster: usize) {
+        let columns = &self.clusters.columns;
+        let mine = columns.first_cluster.partition_point(|&first| first as usize <= cluster) - 1;
+        let members = self.clusters.members(mine);
+        self.column_end = members.end;
+        self.strips.clear();
+        let periodic = self.simbox.periodic();
+        let mut here = Bounds::EMPTY;
+        for inside in &self.clusters.fractional[members] {
+            here.include(inside.low);
+            here.include(inside.high);
+        }
+        // Fractional coordinates differ by at most distance / width.
+        let span = |k: usize| {
+            let reach = self.reach / self.widths[k];
+            let low = columns.place(k, here.low[k] - reach).floor() as i64;
+            let high = columns.place(k, here.high[k] + reach).floor() as i64;
+            let last = columns.n[k] as i64 - 1;
+            if periodic[k] { low..=high } else { low.clamp(0, last)..=high.clamp(0, last) }
+        };
+        for column_x in span(0) {
+            let (x, image_x) = fold(column_x, columns.n[0]);
+            for column_y in span(1) {
+                let (y, image_y) = fold(column_y, columns.n[1]);
+                let column = x * columns.n[1] + y;
+                // Which of two columns lists their pairs alternates, so that every stretch of
+                // columns has the same work; inside a column the lower cluster does.
+                if column != mine && (column + mine).is_multiple_of(2) != (mine < column) {
+                    continue;
+                }
+                for image_z in span(2) {
+                    let image = [image_x, image_y, image_z as i32];
+                    let relation = match (column == mine, image.cmp(&[0, 0, 0])) {
+                        (false, _) => Relation::Other,
+                        (true, std::cmp::Ordering::Equal) => Relation::Itself,
+                        (true, std::cmp::Ordering::Greater) => Relation::Image,
+                        (true, std::cmp::Ordering::Less) => Relation::OppositeImage,
+                    };
+                    let members = self.clusters.members(column);
+                    let shift = self.simbox.shift(image);
+                    let bounds = columns.bounds[column].moved(shift);
+                    let strip = Strip { next: members.start, end: members.end, shift, bounds, relation };
+                    self.strips.push(strip);
+                }
+            }
+        }
+    }
+}
+
+/// A column beyond the edge is an image of one inside.
+fn fold(column: i64, n: usize) -> (usize, i32) {
+    let n = n as i64;
+    (column.rem_euclid(n) as usize, column.div_euclid(n) as i32)
+}
