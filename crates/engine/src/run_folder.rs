@@ -308,3 +308,39 @@ fn quoted(text: &str) -> String {
         false => text.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_get_files_of_their_own() {
+        let name = |index, stage| trajectory_name(index, stage, TrajectoryFormat::Dcd);
+        assert_eq!(name(0, "sample"), "sample.dcd");
+        assert_eq!(name(1, "../up"), "2-.._up.dcd");
+        assert_eq!(name(2, "a b"), "3-a_b.dcd");
+        assert_ne!(name(2, "a b"), name(3, "a_b"));
+        assert_eq!(name(0, "..").split('.').next(), Some("1-"));
+    }
+
+    #[test]
+    fn numbers_read_back_as_they_were() {
+        for x in [0.0, -0.1, 1.0 / 3.0, 1e-300, -2.5e-5, 6.02214076e23, 123_456.789, f64::MIN_POSITIVE] {
+            assert_eq!(number(x).parse::<f64>().unwrap(), x);
+            assert!(number(x).len() < 26, "{}", number(x));
+        }
+        assert_eq!(number(94.4), "94.4");
+        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(quoted("plain name"), "plain name");
+    }
+
+    #[test]
+    fn a_summary_does_not_reach_outside_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let summary = r#"{ "files": ["thermo.csv", "a.xtc", "../b.xtc", "/c.xtc", "..", 7] }"#;
+        std::fs::write(folder.path().join(SUMMARY), summary).unwrap();
+        assert_eq!(trajectories_of(folder.path()), ["a.xtc"]);
+        std::fs::write(folder.path().join(SUMMARY), "no json").unwrap();
+        assert!(trajectories_of(folder.path()).is_empty());
+    }
+}
