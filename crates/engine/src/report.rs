@@ -83,12 +83,15 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// The speed of `steps` steps in `seconds`.
+    /// The speed of `steps` steps in `seconds`; `timestep` is 0 where no time passes.
     pub fn of(steps: u64, seconds: f64, atoms: usize, timestep: f64, units: UnitSystem) -> Self {
         let steps_per_second = if seconds > 0.0 { steps as f64 / seconds } else { 0.0 };
         Speed {
             steps_per_second,
-            ns_per_day: units.nanoseconds().map(|ns| steps_per_second * timestep * ns * 86_400.0),
+            ns_per_day: units
+                .nanoseconds()
+                .filter(|_| timestep > 0.0)
+                .map(|ns| steps_per_second * timestep * ns * 86_400.0),
             million_atom_steps_per_second: 1e-6 * steps_per_second * atoms as f64,
         }
     }

@@ -7,7 +7,8 @@ use jostle_io::input::model::Distribution;
 
 /// Gives every atom a random velocity: the centre of mass rests and the temperature is exact.
 ///
-/// `thermal_energy` is k_B T. The velocity of an atom depends on the seed and on its id only.
+/// `thermal_energy` is k_B T. Equal speeds are equal but for the motion of the centre of mass that
+/// is taken away. The velocity of an atom depends on the seed and on its id only.
 pub fn assign_velocities(system: &mut System, thermal_energy: f64, distribution: Distribution, seed: u64) {
     for place in 0..system.state.len() {
         let mut stream = Stream::new(seed, Purpose::Velocity, system.state.id[place], 0);
