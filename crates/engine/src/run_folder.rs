@@ -19,10 +19,11 @@ const SUMMARY: &str = "summary.json";
 const INPUT: &str = "input.toml";
 /// The name of the last checkpoint in a run folder.
 pub const CHECKPOINT: &str = "latest.checkpoint";
+const START: &str = "start.xyz";
 const PREVIOUS: &str = "previous.checkpoint";
 
 /// The files every run may have; trajectories come on top.
-const OWN_FILES: [&str; 6] = [LOG, THERMO, SUMMARY, INPUT, CHECKPOINT, PREVIOUS];
+const OWN_FILES: [&str; 7] = [LOG, THERMO, SUMMARY, INPUT, START, CHECKPOINT, PREVIOUS];
 
 /// What to do with a folder that is not empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -107,6 +108,13 @@ impl RunFolder {
     pub(crate) fn log(&mut self, line: &str) -> Result<()> {
         let path = self.path.join(LOG);
         writeln!(self.log, "{line}").map_err(|e| Error::io("write", &path, &e))
+    }
+
+    /// Writes the atoms as they are at the start, for viewers that want names beside a trajectory.
+    pub(crate) fn start(&mut self, subject: Subject, frame: &Frame) -> Result<()> {
+        let mut writer = TrajectoryWriter::create(&self.path.join(START), TrajectoryFormat::Xyz, subject)?;
+        writer.write(frame)?;
+        writer.sync()
     }
 
     /// Begins the trajectory of a stage.
@@ -248,7 +256,8 @@ fn trajectories_of(path: &Path) -> Vec<String> {
 fn trajectory_name(index: usize, stage: &str, format: TrajectoryFormat) -> String {
     let odd = |c: char| !(c.is_alphanumeric() || "-_.+".contains(c));
     let mut name = stage.replace(odd, "_");
-    if name != stage || name.starts_with('.') {
+    let taken = |name: &str| OWN_FILES.contains(&format!("{name}.{}", format.extension()).as_str());
+    if name != stage || name.starts_with('.') || taken(&name) {
         name = format!("{}-{name}", index + 1);
     }
     format!("{name}.{}", format.extension())

@@ -28,6 +28,22 @@ fn the_argon_example_runs() {
     assert_eq!(rows(&desk.read("argon/thermo.csv")), 5, "the start, and every 1000 steps");
 }
 
+/// A DCD or XTC file does not name its atoms: a file that does lies beside it.
+#[test]
+fn nameless_trajectories_have_a_start_beside_them() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    desk.succeed(&["run", "liquid.toml"]);
+    assert!(!desk.path("liquid/start.xyz").exists(), "extended XYZ has the names itself");
+    desk.write("liquid.toml", LIQUID.replace(r#"format = "xyz""#, r#"format = "dcd""#));
+    desk.succeed(&["run", "liquid.toml", "--overwrite"]);
+    let start = desk.read("liquid/start.xyz");
+    assert_eq!(start.lines().count(), 258);
+    assert!(start.lines().nth(2).unwrap().starts_with("A "));
+    let summary: serde_json::Value = serde_json::from_str(&desk.read("liquid/summary.json")).unwrap();
+    assert!(summary["files"].as_array().unwrap().contains(&"start.xyz".into()));
+}
+
 #[test]
 fn a_run_without_output_option_writes_beside_where_it_was_started() {
     let desk = Desk::new();

@@ -101,7 +101,8 @@ impl Simulation {
         SimulationBuilder::from_input(&input, &overrides, system, terms).go_on(folder, checkpoint, note)
     }
 
-    /// Writes `thermo.csv`, trajectories, checkpoints, `summary.json` and a log to a folder.
+    /// Writes `thermo.csv`, trajectories, checkpoints, `summary.json` and a log to a folder; for
+    /// trajectories that do not name the atoms, `start.xyz` as well.
     ///
     /// # Errors
     /// If the folder cannot be made or written, or has something in it (see [`Existing`]).
@@ -112,7 +113,7 @@ impl Simulation {
         folder.log(&self.backend.describe())?;
         folder.log(&format!("{} atoms; {}", self.backend.n_atoms(), self.title))?;
         self.folder = Some(folder);
-        Ok(())
+        self.write_start()
     }
 
     /// Adds an observer.

@@ -203,6 +203,18 @@ impl Simulation {
         self.folder.as_mut().map_or(Ok(()), |folder| folder.frame(&frame))
     }
 
+    /// The atoms as they are at the start: a DCD or XTC file alone does not say what they are, and
+    /// some viewers open it only beside one that does.
+    pub(super) fn write_start(&mut self) -> Result<()> {
+        let nameless = |s: &&StageInput| s.trajectory.is_some_and(|t| t.format != TrajectoryFormat::Xyz);
+        let Some(stage) = self.stages.iter().find(nameless).cloned() else { return Ok(()) };
+        let (subject, positions) = (self.subject(&stage, 1)?, self.positions()?);
+        let Clock { step, time, .. } = self.clock;
+        let frame =
+            Frame { step, time, simbox: self.backend.simbox(), positions: &positions, velocities: None };
+        self.folder.as_mut().map_or(Ok(()), |folder| folder.start(subject, &frame))
+    }
+
     /// Opens the trajectory of a stage that begins, if it wants one.
     fn begin_trajectory(&mut self, stage: &StageInput) -> Result<()> {
         let Some(trajectory) = stage.trajectory else { return Ok(()) };
