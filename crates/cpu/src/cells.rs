@@ -87,8 +87,6 @@ pub struct Clusters<S> {
     pub position: Aligned<S>,
     /// The same when the list was built.
     pub built: Aligned<S>,
-    /// Where empty places are: a coordinate well beyond every cut-off.
-    pub far: S,
     /// Species of all atoms of a cluster.
     pub species: Vec<i32>,
     /// Bounding boxes at the time of the build.
@@ -110,7 +108,6 @@ impl<S: Scalar> Clusters<S> {
             origin: Vec::new(),
             position: Aligned::default(),
             built: Aligned::default(),
-            far: S::default(),
             species: Vec::new(),
             bounds: Vec::new(),
             extent: Vec::new(),
@@ -206,7 +203,6 @@ impl<S: Scalar> Clusters<S> {
         self.position.resize(n * 3 * width);
         self.built.resize(n * 3 * width);
         let grid = origin_grid(simbox);
-        self.far = S::from_f64(far);
         let first = &self.first;
         let chunk = n.div_ceil(team.size()).max(1);
         let mut pieces = Vec::new();

@@ -1,9 +1,8 @@
-//! Pair forces over neighbour lists.
+//! Pair forces over cluster lists.
 //!
 //! For each block the clusters within reach are copied once into a small tile, shifted to the
-//! block's cluster; then every atom (row) of the cluster meets the atoms of its list there, a
-//! register full of atoms at a time. Forces on the others gather in the tile and are added to
-//! memory once.
+//! block's cluster; then every atom (row) of the cluster meets the clusters of its row, a register
+//! full of atoms at a time. Forces on the others gather in the tile and are added to memory once.
 
 use crate::cells::Clusters;
 use crate::neighbors::{Entry, MOST_ENTRIES, PairList};
@@ -32,7 +31,6 @@ pub struct TaskForces<S> {
     pub foreign: Aligned<S>,
     /// Working space.
     tile: Aligned<S>,
-    kinds: Vec<i32>,
 }
 
 impl<S: Scalar> TaskForces<S> {
@@ -182,8 +180,12 @@ impl<S: Scalar, F: PairFunction> PairForces<'_, S, F> {
     #[inline(always)]
     fn all_blocks<L: Lanes<Scalar = S>, const ENERGIES: bool, const UNIFORM: bool>(self) -> Sums {
         let PairForces { table, clusters, list, forces, .. } = self;
-        let (own, foreign) = (&mut forces.own, &mut forces.foreign);
-        let mut tile = Tile::<L>::new(&mut forces.tile, &mut forces.kinds);
+        let (own, foreign, tile) = (&mut forces.own, &mut forces.foreign, &mut forces.tile);
+        // Place 0 of the tile is the cluster itself, the entries follow.
+        // The forces on the rows of a block stand behind it, to be summed together.
+        let rows_start = (MOST_ENTRIES + 1) * 6 * L::WIDTH;
+        tile.resize(rows_start + 3 * L::WIDTH * L::WIDTH);
+        let (tile, rows) = tile.split_at_mut(rows_start);
         let mut sums = Sums::default();
         let uniform = coefficients_of_one_species::<L, F>(table);
         let n_own = list.clusters.len();
@@ -191,23 +193,36 @@ impl<S: Scalar, F: PairFunction> PairForces<'_, S, F> {
         for (b, block) in list.blocks.iter().enumerate() {
             let cluster = block.cluster as usize;
             let entries = list.block_entries(b);
-            tile.fill(clusters, cluster, entries, !UNIFORM);
+            load_tile::<L>(tile, clusters, cluster, entries);
             for row in 0..clusters.atoms(cluster).len() {
                 let row_end = list.row_ends[block.first_row as usize + row] as usize;
-                let starts = &list.starts[row_start..row_end];
+                let partners = &list.rows[row_start..row_end];
                 row_start = row_end;
-                let center = tile.atom(row);
-                let species = if UNIFORM { 0 } else { tile.kinds[row] as usize };
+                let center =
+                    [L::splat(tile[row]), L::splat(tile[L::WIDTH + row]), L::splat(tile[2 * L::WIDTH + row])];
+                let species = if UNIFORM { 0 } else { clusters.species[cluster * L::WIDTH + row] as usize };
                 let mut gathered = Row::<L>::new();
-                for &start in starts {
-                    let start = usize::from(start);
+                if block.own {
+                    // Each pair inside the cluster once: the atoms after this one.
+                    let after = L::mask(!0 << (row + 1) & (!0 >> (32 - L::WIDTH)));
                     let c =
-                        if UNIFORM { uniform } else { look_up::<L, F>(table, tile.kinds, species, start) };
-                    meet::<L, F, ENERGIES>(&mut tile, start, center, &c, &mut gathered);
+                        if UNIFORM { uniform } else { look_up::<L, F>(table, clusters, species, cluster) };
+                    meet::<L, F, ENERGIES, true>(tile, 0, center, &c, after, &mut gathered);
+                }
+                for &k in partners {
+                    let other = entries[k as usize].cluster as usize;
+                    let c = if UNIFORM { uniform } else { look_up::<L, F>(table, clusters, species, other) };
+                    meet::<L, F, ENERGIES, false>(
+                        tile,
+                        k as usize + 1,
+                        center,
+                        &c,
+                        L::mask(0),
+                        &mut gathered,
+                    );
                 }
                 for k in 0..3 {
-                    let place = (k * L::WIDTH + row) * L::WIDTH;
-                    gathered.force[k].store(&mut tile.rows[place..place + L::WIDTH]);
+                    gathered.force[k].store(&mut rows[(k * L::WIDTH + row) * L::WIDTH..]);
                 }
                 if ENERGIES {
                     sums.energy += S::to_f64(gathered.energy.sum());
@@ -217,14 +232,18 @@ impl<S: Scalar, F: PairFunction> PairForces<'_, S, F> {
                 }
             }
             let mine = cluster - list.clusters.start;
-            tile.add_rows(own, mine);
-            tile.subtract_reactions(0, own, mine);
+            for k in 0..3 {
+                let force = &mut own[(mine * 3 + k) * L::WIDTH..(mine * 3 + k + 1) * L::WIDTH];
+                let sums = L::sum_rows(&rows[k * L::WIDTH * L::WIDTH..(k + 1) * L::WIDTH * L::WIDTH]);
+                (L::load(force) + sums).store(force);
+            }
+            subtract::<L>(tile, 0, own, mine);
             for (k, entry) in entries.iter().enumerate() {
                 let target = entry.target as usize;
                 if target < n_own {
-                    tile.subtract_reactions(k + 1, own, target);
+                    subtract::<L>(tile, k + 1, own, target);
                 } else {
-                    tile.subtract_reactions(k + 1, foreign, target - n_own);
+                    subtract::<L>(tile, k + 1, foreign, target - n_own);
                 }
             }
         }
@@ -251,11 +270,11 @@ fn coefficients_of_one_species<L: Lanes, F: PairFunction>(table: &Table<L::Scala
 #[inline(always)]
 fn look_up<L: Lanes, F: PairFunction>(
     table: &Table<L::Scalar>,
-    kinds: &[i32],
+    clusters: &Clusters<L::Scalar>,
     species: usize,
-    start: usize,
+    other: usize,
 ) -> Coefficients<L> {
-    let kinds = L::load_index(&kinds[start..start + L::WIDTH]);
+    let kinds = L::load_index(&clusters.species[other * L::WIDTH..(other + 1) * L::WIDTH]);
     let mut values = [L::lit(0.0); MAX_COEFFICIENTS];
     for k in 0..F::N_COEFFICIENTS {
         values[k] = L::lookup(table.row(species, k + 1), table.n_species, kinds);
@@ -263,35 +282,31 @@ fn look_up<L: Lanes, F: PairFunction>(
     Coefficients { cutoff2: L::lookup(table.row(species, 0), table.n_species, kinds), values }
 }
 
-/// One atom meets the atoms from place `start` of the tile on.
+/// One atom meets the cluster at a place of the tile.
 #[inline(always)]
-fn meet<L: Lanes, F: PairFunction, const ENERGIES: bool>(
-    tile: &mut Tile<L>,
-    start: usize,
+fn meet<L: Lanes, F: PairFunction, const ENERGIES: bool, const ONLY_SOME: bool>(
+    tile: &mut [L::Scalar],
+    place: usize,
     center: [L; 3],
     c: &Coefficients<L>,
+    some: L::Mask,
     gathered: &mut Row<L>,
 ) {
-    // The list never reaches further than this; `min` makes sure of it for what follows.
-    let start = start.min(Tile::<L>::LENGTH - L::WIDTH);
-    let here = start..start + L::WIDTH;
-    // SAFETY: all slices of a tile are `LENGTH` long.
-    let [x, y, z] = unsafe {
-        let [x, y, z] = &tile.position;
-        [x.get_unchecked(here.clone()), y.get_unchecked(here.clone()), z.get_unchecked(here.clone())]
-    };
-    let dx = center[0] - L::load(x);
-    let dy = center[1] - L::load(y);
-    let dz = center[2] - L::load(z);
+    let part = &mut tile[place * 6 * L::WIDTH..(place + 1) * 6 * L::WIDTH];
+    let dx = center[0] - L::load(part);
+    let dy = center[1] - L::load(&part[L::WIDTH..]);
+    let dz = center[2] - L::load(&part[2 * L::WIDTH..]);
     let r2 = dx.mul_add(dx, dy.mul_add(dy, dz * dz));
-    let near = r2.lt(c.cutoff2);
+    let mut near = r2.lt(c.cutoff2);
+    if ONLY_SOME {
+        near = L::and(near, some);
+    }
     let (energy, force_over_r) = F::evaluate(r2, &c.values);
     let force_over_r = L::select(near, force_over_r, L::lit(0.0));
     let d = [dx, dy, dz];
     for k in 0..3 {
         gathered.force[k] = d[k].mul_add(force_over_r, gathered.force[k]);
-        // SAFETY: as above.
-        let reaction = unsafe { tile.reaction[k].get_unchecked_mut(here.clone()) };
+        let reaction = &mut part[(3 + k) * L::WIDTH..(4 + k) * L::WIDTH];
         d[k].mul_add(force_over_r, L::load(reaction)).store(reaction);
     }
     if ENERGIES {
@@ -306,97 +321,44 @@ fn meet<L: Lanes, F: PairFunction, const ENERGIES: bool>(
     }
 }
 
-/// The atoms that the rows of a block meet, side by side: its own cluster, then its entries.
-struct Tile<'a, L: Lanes> {
-    /// Relative to the origin of the block's cluster.
-    position: [&'a mut [L::Scalar]; 3],
-    /// Forces that the atoms exert on the rows.
-    reaction: [&'a mut [L::Scalar]; 3],
-    /// The lanes of the force on each row: all x, all y, all z.
-    rows: &'a mut [L::Scalar],
-    /// Species.
-    kinds: &'a mut [i32],
+/// Fills the tile: the positions of the cluster and of its entries, and no forces yet.
+#[inline(always)]
+fn load_tile<L: Lanes>(
+    tile: &mut [L::Scalar],
+    clusters: &Clusters<L::Scalar>,
+    cluster: usize,
+    entries: &[Entry<L::Scalar>],
+) {
+    load_place::<L>(tile, 0, clusters, cluster, [L::Scalar::default(); 3]);
+    for (k, entry) in entries.iter().enumerate() {
+        load_place::<L>(tile, k + 1, clusters, entry.cluster as usize, entry.offset);
+    }
 }
 
-impl<'a, L: Lanes> Tile<'a, L> {
-    /// Atoms along the tile: a register may reach over the last entry by less than its width.
-    const LENGTH: usize = (MOST_ENTRIES + 2) * L::WIDTH;
-
-    fn new(space: &'a mut Aligned<L::Scalar>, kinds: &'a mut Vec<i32>) -> Self {
-        space.resize(6 * Self::LENGTH + 3 * L::WIDTH * L::WIDTH);
-        kinds.resize(Self::LENGTH, 0);
-        let (x, rest) = space.split_at_mut(Self::LENGTH);
-        let (y, rest) = rest.split_at_mut(Self::LENGTH);
-        let (z, rest) = rest.split_at_mut(Self::LENGTH);
-        let (fx, rest) = rest.split_at_mut(Self::LENGTH);
-        let (fy, rest) = rest.split_at_mut(Self::LENGTH);
-        let (fz, rows) = rest.split_at_mut(Self::LENGTH);
-        Tile { position: [x, y, z], reaction: [fx, fy, fz], rows, kinds: &mut kinds[..] }
+#[inline(always)]
+fn load_place<L: Lanes>(
+    tile: &mut [L::Scalar],
+    place: usize,
+    clusters: &Clusters<L::Scalar>,
+    cluster: usize,
+    offset: [L::Scalar; 3],
+) {
+    let part = &mut tile[place * 6 * L::WIDTH..(place + 1) * 6 * L::WIDTH];
+    let positions = &clusters.position[cluster * 3 * L::WIDTH..(cluster + 1) * 3 * L::WIDTH];
+    for k in 0..3 {
+        let x = L::load(&positions[k * L::WIDTH..]) + L::splat(offset[k]);
+        x.store(&mut part[k * L::WIDTH..]);
+        L::lit(0.0).store(&mut part[(3 + k) * L::WIDTH..]);
     }
+}
 
-    /// The position of an atom of the block's cluster, in all lanes.
-    #[inline(always)]
-    fn atom(&self, row: usize) -> [L; 3] {
-        [L::splat(self.position[0][row]), L::splat(self.position[1][row]), L::splat(self.position[2][row])]
-    }
-
-    /// Copies the positions of the cluster and of its entries, and forgets the forces.
-    #[inline(always)]
-    fn fill(
-        &mut self,
-        clusters: &Clusters<L::Scalar>,
-        cluster: usize,
-        entries: &[Entry<L::Scalar>],
-        kinds: bool,
-    ) {
-        self.fill_place(0, clusters, cluster, [L::Scalar::default(); 3], kinds);
-        for (k, entry) in entries.iter().enumerate() {
-            self.fill_place(k + 1, clusters, entry.cluster as usize, entry.offset, kinds);
-        }
-        let end = (entries.len() + 1) * L::WIDTH;
-        for k in 0..3 {
-            L::splat(clusters.far).store(&mut self.position[k][end..end + L::WIDTH]);
-        }
-    }
-
-    #[inline(always)]
-    fn fill_place(
-        &mut self,
-        place: usize,
-        clusters: &Clusters<L::Scalar>,
-        cluster: usize,
-        offset: [L::Scalar; 3],
-        kinds: bool,
-    ) {
-        let here = place * L::WIDTH..(place + 1) * L::WIDTH;
-        let positions = &clusters.position[cluster * 3 * L::WIDTH..(cluster + 1) * 3 * L::WIDTH];
-        for k in 0..3 {
-            let x = L::load(&positions[k * L::WIDTH..]) + L::splat(offset[k]);
-            x.store(&mut self.position[k][here.clone()]);
-            L::lit(0.0).store(&mut self.reaction[k][here.clone()]);
-        }
-        if kinds {
-            self.kinds[here].copy_from_slice(&clusters.species[cluster * L::WIDTH..(cluster + 1) * L::WIDTH]);
-        }
-    }
-
-    /// forces[target] += the forces on the rows
-    #[inline(always)]
-    fn add_rows(&self, forces: &mut [L::Scalar], target: usize) {
-        for k in 0..3 {
-            let force = &mut forces[(target * 3 + k) * L::WIDTH..(target * 3 + k + 1) * L::WIDTH];
-            let sums = L::sum_rows(&self.rows[k * L::WIDTH * L::WIDTH..(k + 1) * L::WIDTH * L::WIDTH]);
-            (L::load(force) + sums).store(force);
-        }
-    }
-
-    /// forces[target] -= the reactions at a place of the tile
-    #[inline(always)]
-    fn subtract_reactions(&self, place: usize, forces: &mut [L::Scalar], target: usize) {
-        for k in 0..3 {
-            let force = &mut forces[(target * 3 + k) * L::WIDTH..(target * 3 + k + 1) * L::WIDTH];
-            let reaction = L::load(&self.reaction[k][place * L::WIDTH..(place + 1) * L::WIDTH]);
-            (L::load(force) - reaction).store(force);
-        }
+/// forces[target] -= the forces at a place of the tile
+#[inline(always)]
+fn subtract<L: Lanes>(tile: &[L::Scalar], place: usize, forces: &mut [L::Scalar], target: usize) {
+    let part = &tile[(place * 6 + 3) * L::WIDTH..(place + 1) * 6 * L::WIDTH];
+    let forces = &mut forces[target * 3 * L::WIDTH..(target + 1) * 3 * L::WIDTH];
+    for k in 0..3 {
+        let sum = L::load(&forces[k * L::WIDTH..]) - L::load(&part[k * L::WIDTH..]);
+        sum.store(&mut forces[k * L::WIDTH..]);
     }
 }
