@@ -78,6 +78,10 @@ pub fn with_error(mean: f64, error: f64) -> String {
         return format!("{mean} ± {error}");
     }
     let decade = |x: f64| if x == 0.0 { 0 } else { x.abs().log10().floor() as i32 };
+    if error < 1e-9 * mean.abs() {
+        // Rounding: it never changed.
+        return format!("{mean:.0$}", (8 - decade(mean)).clamp(0, 15) as usize);
+    }
     // A common power of ten where plain digits would be many.
     let power = match decade(mean).max(decade(error)) {
         -4..7 => 0,
@@ -105,6 +109,7 @@ mod tests {
         assert_eq!(with_error(0.000113, 0.92e-6), "0.00011300 ± 0.00000092");
         assert_eq!(with_error(2.5e-9, 3.1e-8), "(0.2 ± 3.1)e-8");
         assert_eq!(with_error(1.23456e9, 2.34e6), "(1.2346 ± 0.0023)e9");
+        assert_eq!(with_error(1.199999999999989, 5e-15), "1.20000000");
         assert_eq!(with_error(f64::NAN, 1.0), "NaN ± 1");
     }
 }
