@@ -30,7 +30,7 @@ fn sample(density: f64, friction: f64, steps: u64) -> [Estimate; 2] {
         .stage(StageInput::dynamics("melt", 1000, 0.004).thermostat(bath(2.0 * TEMPERATURE)))
         .stage(StageInput::dynamics("equilibrate", 4000, 0.004).thermostat(bath(TEMPERATURE)))
         .stage(StageInput::dynamics("sample", steps, 0.004).thermostat(bath(TEMPERATURE)).thermo(10))
-        .settings(Settings { threads: Some(1), ..Settings::default() })
+        .settings(Settings { threads: Some(1), reproducible: true, ..Settings::default() })
         .build()
         .unwrap();
     simulation.run().unwrap();

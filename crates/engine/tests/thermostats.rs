@@ -46,7 +46,7 @@ fn sample(bath: Thermostat) -> Vec<f64> {
         .stage(StageInput::dynamics("equilibrate", 5000, 0.005).thermostat(bath))
         .stage(StageInput::dynamics("sample", SAMPLES * APART, 0.005).thermostat(bath))
         .observer(Kinetic(sender))
-        .settings(Settings { threads: Some(1), ..Settings::default() })
+        .settings(Settings { threads: Some(1), reproducible: true, ..Settings::default() })
         .build()
         .unwrap();
     simulation.run().unwrap();
