@@ -145,7 +145,7 @@ pub fn bench(options: &Bench) -> Result<()> {
     }
     let mut rows = Vec::new();
     for (number, (name, input)) in inputs.into_iter().enumerate() {
-        eprintln!("{name}: warming up, then measuring for {} s", options.seconds);
+        say!("{name}: warming up, then measuring for {} s", options.seconds);
         let measured = measure(name, input, &overrides, options.seconds)?;
         if options.format.json {
             rows.push(measured.to_json());

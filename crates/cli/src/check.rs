@@ -33,19 +33,19 @@ pub fn check(options: &Check) -> Result<()> {
     let machine = Machine::look();
 
     output::print(&input.completed()?)?;
-    eprintln!(
+    say!(
         "{} is valid: {} atoms on {}",
         options.file.display(),
         grouped(atoms),
         simulation.backend().describe()
     );
-    eprintln!("  memory      about {}", bytes(needed));
+    say!("  memory      about {}", bytes(needed));
     let steps: u64 = input.stages.iter().map(|stage| planned(&stage.value.action)).sum();
     if let (Some(first), Some(last)) = (marks.first(), marks.last())
         && marks.len() > 1
     {
         let seconds_per_step = (*last - *first).as_secs_f64() / (marks.len() - 1) as f64;
-        eprintln!(
+        say!(
             "  time        about {} for {} steps at {} steps/s, as the first ones went",
             duration(seconds_per_step * steps as f64),
             grouped(steps),

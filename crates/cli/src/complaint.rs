@@ -67,7 +67,7 @@ pub fn print(error: &Error) {
     let handler = MietteHandlerOpts::new().context_lines(1).build();
     let complaint = Complaint::new(error);
     let shown = fmt::from_fn(|f| miette::ReportHandler::debug(&handler, &complaint, f));
-    eprint!("{shown}");
+    say!("{}", shown.to_string().trim_end());
 }
 
 /// 2 where the input is to blame, 1 for everything else.
@@ -81,7 +81,7 @@ pub fn exit_code(error: &Error) -> ExitCode {
 /// Replaces Rust's words for a panic: whatever happened, it is our fault and not the user's.
 pub fn install_panic_hook() {
     std::panic::set_hook(Box::new(|panic| {
-        eprintln!("\nThis is a bug in Jostle, not in your input: {panic}");
-        eprintln!("Please report it with the lines above, the input file and the output of `jostle doctor`.");
+        say!("\nThis is a bug in Jostle, not in your input: {panic}");
+        say!("Please report it with the lines above, the input file and the output of `jostle doctor`.");
     }));
 }

@@ -1,6 +1,14 @@
 //! The `jostle` program: thin. What it does is in `jostle-engine`; here are the command line, the
 //! talk and the error messages.
 
+/// A line of talk on stderr. That nobody listens is no reason to stop, as it is for `eprintln!`.
+macro_rules! say {
+    ($($words:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), $($words)*);
+    }};
+}
+
 mod arguments;
 mod bench;
 mod check;

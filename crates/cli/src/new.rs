@@ -28,6 +28,6 @@ pub fn new(options: &New) -> Result<()> {
         _ => Error::io("create", &path, &error),
     })?;
     file.write_all(example.text.as_bytes()).map_err(|error| Error::io("write", &path, &error))?;
-    eprintln!("wrote {0}; next: jostle run {0}", path.display());
+    say!("wrote {0}; next: jostle run {0}", path.display());
     Ok(())
 }

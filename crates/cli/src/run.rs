@@ -42,7 +42,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let existing = if options.overwrite { Existing::Replace } else { Existing::Refuse };
     simulation.write_to(&folder, existing)?;
     if !input.title.is_empty() {
-        eprintln!("{}", input.title);
+        say!("{}", input.title);
     }
     go(simulation, &folder)
 }
@@ -54,10 +54,10 @@ pub fn run(options: &Run) -> Result<ExitCode> {
 pub fn resume(options: &Resume) -> Result<ExitCode> {
     let simulation = Simulation::resume(&options.folder, &options.compute.overrides())?;
     if simulation.is_finished() {
-        eprintln!("the run in {} is finished; there is nothing left to do", options.folder.display());
+        say!("the run in {} is finished; there is nothing left to do", options.folder.display());
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!("going on with {} after step {}", options.folder.display(), grouped(simulation.step()));
+    say!("going on with {} after step {}", options.folder.display(), grouped(simulation.step()));
     go(simulation, &options.folder)
 }
 
@@ -65,7 +65,7 @@ pub fn resume(options: &Resume) -> Result<ExitCode> {
 fn go(mut simulation: Simulation, folder: &Path) -> Result<ExitCode> {
     let stop = interrupt::listen()?;
     let (atoms, device) = (simulation.backend().n_atoms(), simulation.backend().describe());
-    eprintln!("{} atoms on {device}\n", grouped(atoms as u64));
+    say!("{} atoms on {device}\n", grouped(atoms as u64));
     let mut talk = Talk::new(simulation.units(), atoms, simulation.stages());
     let begun = Instant::now();
     let outcome = simulation.run_with(&mut talk, &|| stop.load(Ordering::Relaxed));
@@ -73,21 +73,21 @@ fn go(mut simulation: Simulation, folder: &Path) -> Result<ExitCode> {
     match outcome? {
         Outcome::Finished => {
             if let Some(last) = simulation.reports().last() {
-                eprintln!("\n{}\n{}", last.name, findings(last, simulation.units()));
+                say!("\n{}\n{}", last.name, findings(last, simulation.units()));
             }
-            eprintln!(
+            say!(
                 "\ndone in {}; results are in {}",
                 duration(begun.elapsed().as_secs_f64()),
                 folder.display()
             );
             for file in files(folder)? {
-                eprintln!("  {}", folder.join(file).display());
+                say!("  {}", folder.join(file).display());
             }
             Ok(ExitCode::SUCCESS)
         }
         Outcome::Interrupted => {
-            eprintln!("interrupted after step {}; a checkpoint is written", grouped(simulation.step()));
-            eprintln!("go on with: jostle resume {}", folder.display());
+            say!("interrupted after step {}; a checkpoint is written", grouped(simulation.step()));
+            say!("go on with: jostle resume {}", folder.display());
             Ok(ExitCode::from(interrupt::EXIT_CODE))
         }
     }

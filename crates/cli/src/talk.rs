@@ -118,7 +118,7 @@ impl Progress for Talk {
         } else if self.stage.last_line.elapsed() >= BETWEEN_LINES {
             self.stage.last_line = Instant::now();
             let percent = 100.0 * stage_step as f64 / self.stage.steps.max(1) as f64;
-            eprintln!("{}  step {} ({percent:.0}%)  {words}", self.stage.name, grouped(stage_step));
+            say!("{}  step {} ({percent:.0}%)  {words}", self.stage.name, grouped(stage_step));
         }
     }
 
@@ -140,14 +140,14 @@ impl Progress for Talk {
                 };
                 let force = significant(minimum.largest_force, 3);
                 let potential = significant(minimum.potential, 7);
-                eprintln!(
+                say!(
                     "{}  {outcome} after {steps} iterations in {}: potential energy {potential}{}, largest force {force}",
                     self.stage.name,
                     duration(report.time.total),
                     self.energy_unit,
                 );
             }
-            None => eprintln!(
+            None => say!(
                 "{}  {steps} steps in {}  {}",
                 self.stage.name,
                 duration(report.time.total),
@@ -158,8 +158,8 @@ impl Progress for Talk {
 
     fn note(&mut self, message: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{message}")),
-            None => eprintln!("{message}"),
+            Some(bar) => bar.suspend(|| say!("{message}")),
+            None => say!("{message}"),
         }
     }
 }

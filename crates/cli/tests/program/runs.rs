@@ -198,6 +198,19 @@ fn a_full_disk_loses_nothing() {
     }
 }
 
+/// `jostle run liquid.toml 2>&1 | head -1` must not end the run.
+#[cfg(unix)]
+#[test]
+fn a_run_that_nobody_listens_to_goes_on() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let finished = desk.command(&["run", "liquid.toml"]).stderr(writer).output().unwrap();
+    assert_eq!(finished.status.code(), Some(0));
+    assert!(desk.read("liquid/summary.json").contains("finished"));
+}
+
 #[test]
 fn a_finished_run_has_nothing_to_resume() {
     let desk = Desk::new();
