@@ -167,7 +167,7 @@ impl<S: Scalar> Clusters<S> {
         if places.iter().any(|(_, _, finite)| !finite) || !is_inside(simbox, around.low, around.high) {
             return Err(lost_atom(simbox, state));
         }
-        let places: Vec<Vec3> = places.into_iter().flat_map(|(p, _, _)| p).collect();
+        let places: Vec<Vec<Vec3>> = places.into_iter().map(|(places, _, _)| places).collect();
         self.columns = lay_columns(simbox, &around, n, self.width);
         let (order, column_first) = sort(team, &self.columns, &places);
         permute(team, state, &order);
@@ -305,20 +305,23 @@ fn lay_columns(simbox: &SimBox, around: &Bounds, n_atoms: usize, width: usize) -
 }
 
 /// The storage order of the atoms by columns and along them, and the first atom of each column
-/// (with the number of atoms at the end). Atoms at the same place keep their order.
-fn sort(team: &Team, columns: &Columns, places: &[Vec3]) -> (Vec<u32>, Vec<u32>) {
+/// (with the number of atoms at the end). Atoms at the same place keep their order. `places` are
+/// the fractional coordinates of all atoms, in a piece for each thread.
+fn sort(team: &Team, columns: &Columns, places: &[Vec<Vec3>]) -> (Vec<u32>, Vec<u32>) {
     let n_columns = columns.n[0] * columns.n[1];
-    let chunk = places.len().div_ceil(team.size()).max(1);
-    // Counting sort by column: each thread counts its atoms, then puts them in their places.
-    let counted = team.map(places.chunks(chunk).collect(), |_, places| {
+    let n_atoms: usize = places.iter().map(Vec::len).sum();
+    let z_scale = f64::from(u32::MAX) / columns.length[2];
+    // Counting sort by column: each thread counts its atoms, then all go to their places. A key of
+    // 32 bits along the column above the atom's number sorts without looking anything up.
+    let counted = team.map(places.iter().collect(), |_, places| {
         let mut counts = vec![0u32; n_columns];
-        let mut column_of = Vec::with_capacity(places.len());
+        let mut columns_and_heights = Vec::with_capacity(places.len());
         for &s in places {
             let column = columns.index(s);
             counts[column as usize] += 1;
-            column_of.push(column);
+            columns_and_heights.push((column, ((s[2] - columns.low[2]) * z_scale) as u32));
         }
-        (counts, column_of)
+        (counts, columns_and_heights)
     });
     let mut first = Vec::with_capacity(n_columns + 1);
     let mut starts: Vec<Vec<u32>> = counted.iter().map(|_| Vec::with_capacity(n_columns)).collect();
@@ -331,18 +334,17 @@ fn sort(team: &Team, columns: &Columns, places: &[Vec3]) -> (Vec<u32>, Vec<u32>)
         }
     }
     first.push(total);
-    // A key of 32 bits along the column above the atom's number sorts without looking anything up.
-    let mut keys = vec![0u64; places.len()];
-    let z_scale = (u32::MAX as f64) / columns.length[2];
-    for (k, ((_, column_of), start)) in counted.iter().zip(&mut starts).enumerate() {
-        for (i, &column) in column_of.iter().enumerate() {
-            let atom = k * chunk + i;
-            let z = ((places[atom][2] - columns.low[2]) * z_scale) as u32;
+    let mut keys = vec![0u64; n_atoms];
+    let mut atom = 0;
+    for ((_, columns_and_heights), start) in counted.iter().zip(&mut starts) {
+        for &(column, height) in columns_and_heights {
             let at = &mut start[column as usize];
-            keys[*at as usize] = u64::from(z) << 32 | atom as u64;
+            keys[*at as usize] = u64::from(height) << 32 | atom;
             *at += 1;
+            atom += 1;
         }
     }
+    let chunk = n_atoms.div_ceil(team.size()).max(1);
     // Sort the columns, shared out in runs of about the same number of atoms.
     let mut pieces = Vec::new();
     let mut rest = &mut keys[..];

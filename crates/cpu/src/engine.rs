@@ -6,7 +6,7 @@ use crate::integrate::{Atoms, Check};
 use crate::neighbors::{Build, PairList};
 use crate::pair::{self, PairKernel, Sums, TaskForces};
 use crate::reference;
-use crate::simd::{Level, Scalar};
+use crate::simd::{Level, Plain, Scalar};
 use crate::skin::Skin;
 use crate::threads::Team;
 use jostle_core::backend::{Algorithm, Descent, NeighborFacts, Timings};
@@ -231,7 +231,8 @@ impl<S: Scalar> Cpu<S> {
                 built: built.split_off(..n_places).unwrap_or_default(),
             });
         }
-        self.team.map(parts, |_, atoms| body(atoms))
+        let level = self.level;
+        self.team.map(parts, |_, atoms| level.run(Plain(|| body(atoms))))
     }
 
     /// The same, timed as integration; first makes sure that tasks exist.

@@ -52,6 +52,7 @@ impl<S: Scalar> Atoms<'_, S> {
     }
 
     /// v += dt f / m. Fails if a force is not finite.
+    #[inline(always)]
     pub fn kick(&mut self, inverse_mass: &[f64], dt: f64) -> Check {
         let mut zero = 0.0;
         for (c, atoms) in Self::clusters(self.first) {
@@ -69,12 +70,14 @@ impl<S: Scalar> Atoms<'_, S> {
 
     /// r += dt v. Fails if an atom is then further than `sqrt(limit2)` from where it was when the
     /// neighbour list was built, or nowhere.
+    #[inline(always)]
     pub fn drift(&mut self, dt: f64, limit2: f64) -> Check {
         self.move_atoms(limit2, |_, _, _, v| v, dt)
     }
 
     /// v += dt/2 f / m, then r += dt v. The first result is that of [`Atoms::kick`], the second
     /// that of [`Atoms::drift`].
+    #[inline(always)]
     pub fn kick_drift(&mut self, inverse_mass: &[f64], dt: f64, limit2: f64) -> [Check; 2] {
         let mut zero = 0.0;
         let (width, force, species) = (self.width, self.force, self.species);
@@ -102,25 +105,30 @@ impl<S: Scalar> Atoms<'_, S> {
         dt: f64,
     ) -> Check {
         let width = self.width;
-        let limit2 = S::from_f64(limit2).to_f64();
         let mut stays = true;
         for (c, atoms) in Self::clusters(self.first) {
             let origin = self.origin[c];
             let relative = &mut self.relative[c * 3 * width..(c + 1) * 3 * width];
-            let built = &self.built[c * 3 * width..(c + 1) * 3 * width];
+            let (x, yz) = relative.split_at_mut(width);
+            let (y, z) = yz.split_at_mut(width);
             for (lane, a) in atoms.enumerate() {
                 let v = velocity(a, c, lane, self.velocity[a]);
                 self.velocity[a] = v;
-                let mut moved2 = 0.0;
+                let r = &mut self.position[a];
                 for k in 0..3 {
-                    let r = self.position[a][k] + dt * v[k];
-                    self.position[a][k] = r;
-                    let now = S::from_f64(r - origin[k]);
-                    relative[k * width + lane] = now;
-                    let moved = now.to_f64() - built[k * width + lane].to_f64();
-                    moved2 += moved * moved;
+                    r[k] += dt * v[k];
                 }
-                stays &= moved2 <= limit2;
+                x[lane] = S::from_f64(r[0] - origin[0]);
+                y[lane] = S::from_f64(r[1] - origin[1]);
+                z[lane] = S::from_f64(r[2] - origin[2]);
+            }
+            // In a loop of its own, which the compiler turns into registers full of atoms.
+            let built = &self.built[c * 3 * width..(c + 1) * 3 * width];
+            for lane in 0..width {
+                let dx = x[lane].to_f64() - built[lane].to_f64();
+                let dy = y[lane].to_f64() - built[width + lane].to_f64();
+                let dz = z[lane].to_f64() - built[2 * width + lane].to_f64();
+                stays &= dx * dx + dy * dy + dz * dz <= limit2;
             }
         }
         if stays { Check::Passed } else { Check::Failed }
@@ -166,6 +174,7 @@ impl<S: Scalar> Atoms<'_, S> {
     }
 
     /// Kinetic energy tensor and momentum.
+    #[inline(always)]
     pub fn kinetic(&self, mass: &[f64]) -> Kinetic {
         let mut sums = Kinetic::default();
         for (v, &s) in self.velocity.iter().zip(self.species) {

@@ -103,6 +103,17 @@ pub trait Kernel {
     fn run<I: Simd>(self) -> Self::Output;
 }
 
+/// Plain code that is worth compiling for the instruction set, too.
+pub struct Plain<F>(pub F);
+
+impl<R, F: FnOnce() -> R> Kernel for Plain<F> {
+    type Output = R;
+    #[inline(always)]
+    fn run<I: Simd>(self) -> R {
+        (self.0)()
+    }
+}
+
 /// The instruction sets, best last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
