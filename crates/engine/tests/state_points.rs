@@ -61,7 +61,8 @@ fn vapour() {
 
 #[test]
 fn liquid_near_coexistence() {
-    compare(0.776, 1.0, 25_000, (-5.5121, 4.6e-4), (6.7714e-3, 1.7e-3));
+    // The published errors of this point were not at hand: our own alone must cover the difference.
+    compare(0.776, 1.0, 25_000, (-5.5121, 0.0), (6.7714e-3, 0.0));
 }
 
 #[test]
