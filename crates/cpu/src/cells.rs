@@ -137,7 +137,7 @@ impl<S: Scalar> Clusters<S> {
     }
 
     /// Wraps all atoms into the box, sorts them in space (which reorders `state`) and forms the
-    /// clusters. `far` is a coordinate well beyond every cut-off.
+    /// clusters. `far` is a distance well beyond every cut-off.
     ///
     /// # Errors
     /// If a position is not finite: names the atom.
@@ -171,8 +171,25 @@ impl<S: Scalar> Clusters<S> {
         self.columns = lay_columns(simbox, &around, n, self.width);
         let (order, column_first) = sort(team, &self.columns, &places);
         permute(team, state, &order);
-        self.form(team, simbox, state, &column_first, far);
+        self.form(team, simbox, state, &column_first);
+        self.fill_empty_places(far);
         Ok(())
+    }
+
+    /// Puts the empty places of incomplete clusters where no atom can be within `far`, however wide
+    /// a dilute cluster is.
+    fn fill_empty_places(&mut self, far: f64) {
+        let width = |b: &Bounds| (0..3).map(|k| b.high[k] - b.low[k]).fold(0.0, f64::max);
+        let widest = self.bounds.iter().map(width).fold(0.0, f64::max);
+        let far = S::from_f64(far + 4.0 * widest);
+        for cluster in 0..self.count() {
+            for lane in self.atoms(cluster).len()..self.width {
+                for k in 0..3 {
+                    let place = (3 * cluster + k) * self.width + lane;
+                    (self.position[place], self.built[place]) = (far, far);
+                }
+            }
+        }
     }
 
     /// The clusters of a column.
@@ -183,7 +200,7 @@ impl<S: Scalar> Clusters<S> {
     }
 
     /// Cuts the sorted columns into clusters.
-    fn form(&mut self, team: &Team, simbox: &SimBox, state: &State, column_first: &[u32], far: f64) {
+    fn form(&mut self, team: &Team, simbox: &SimBox, state: &State, column_first: &[u32]) {
         self.first.clear();
         self.columns.first_cluster.clear();
         for column in column_first.windows(2) {
@@ -235,7 +252,6 @@ impl<S: Scalar> Clusters<S> {
                     *kind = i32::from(s);
                 }
                 let place = &mut position[c * 3 * width..(c + 1) * 3 * width];
-                place.fill(S::from_f64(far));
                 for (lane, r) in state.position[atoms].iter().enumerate() {
                     for k in 0..3 {
                         place[k * width + lane] = S::from_f64(r[k] - origin[c][k]);

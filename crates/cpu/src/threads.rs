@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// How often a waiting thread looks before it gives its core away, and before it goes to sleep.
-const LOOKS_BEFORE_YIELD: u32 = 2_000;
+const LOOKS_BEFORE_YIELD: u32 = 64;
 const LOOKS_BEFORE_SLEEP: u32 = 20_000;
 
 type Loop<'a> = dyn Fn(usize) + Sync + 'a;
