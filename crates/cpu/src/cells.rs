@@ -327,8 +327,8 @@ fn sort(team: &Team, columns: &Columns, places: &[Vec<Vec3>]) -> (Vec<u32>, Vec<
     let n_columns = columns.n[0] * columns.n[1];
     let n_atoms: usize = places.iter().map(Vec::len).sum();
     let z_scale = f64::from(u32::MAX) / columns.length[2];
-    // Counting sort by column: each thread counts its atoms, then all go to their places. A key of
-    // 32 bits along the column above the atom's number sorts without looking anything up.
+    // Counting sort by column: each thread counts its atoms, then fills and sorts its columns. A key
+    // of 32 bits along the column above the atom's number sorts without looking anything up.
     let counted = team.map(places.iter().collect(), |_, places| {
         let mut counts = vec![0u32; n_columns];
         let mut columns_and_heights = Vec::with_capacity(places.len());
@@ -340,28 +340,15 @@ fn sort(team: &Team, columns: &Columns, places: &[Vec<Vec3>]) -> (Vec<u32>, Vec<
         (counts, columns_and_heights)
     });
     let mut first = Vec::with_capacity(n_columns + 1);
-    let mut starts: Vec<Vec<u32>> = counted.iter().map(|_| Vec::with_capacity(n_columns)).collect();
     let mut total = 0;
     for column in 0..n_columns {
         first.push(total);
-        for ((counts, _), start) in counted.iter().zip(&mut starts) {
-            start.push(total);
-            total += counts[column];
-        }
+        total += counted.iter().map(|(counts, _)| counts[column]).sum::<u32>();
     }
     first.push(total);
     let mut keys = vec![0u64; n_atoms];
-    let mut atom = 0;
-    for ((_, columns_and_heights), start) in counted.iter().zip(&mut starts) {
-        for &(column, height) in columns_and_heights {
-            let at = &mut start[column as usize];
-            keys[*at as usize] = u64::from(height) << 32 | atom;
-            *at += 1;
-            atom += 1;
-        }
-    }
     let chunk = n_atoms.div_ceil(team.size()).max(1);
-    // Sort the columns, shared out in runs of about the same number of atoms.
+    // Columns are shared out in runs of about the same number of atoms.
     let mut pieces = Vec::new();
     let mut rest = &mut keys[..];
     let mut column = 0;
@@ -376,9 +363,18 @@ fn sort(team: &Team, columns: &Columns, places: &[Vec<Vec3>]) -> (Vec<u32>, Vec<
         rest = tail;
     }
     team.map(pieces, |_, (range, keys)| {
-        let base = first[range.start] as usize;
+        let base = first[range.start];
+        let mut next: Vec<u32> = first[range.clone()].iter().map(|first| first - base).collect();
+        let atoms = counted.iter().flat_map(|(_, columns_and_heights)| columns_and_heights);
+        for (atom, &(column, height)) in atoms.enumerate() {
+            if range.contains(&(column as usize)) {
+                let at = &mut next[column as usize - range.start];
+                keys[*at as usize] = u64::from(height) << 32 | atom as u64;
+                *at += 1;
+            }
+        }
         for column in range {
-            let (begin, end) = (first[column] as usize - base, first[column + 1] as usize - base);
+            let (begin, end) = ((first[column] - base) as usize, (first[column + 1] - base) as usize);
             keys[begin..end].sort_unstable();
         }
     });

@@ -106,7 +106,11 @@ impl<S: Scalar> Cpu<S> {
     fn rebuild(&mut self) -> Result<()> {
         let far = 1e3 * self.cutoff.max(1e-3);
         self.clusters.build(&self.team, &self.system.simbox, &mut self.system.state, far)?;
-        self.list_positions.clone_from(&self.system.state.position);
+        let positions = &self.system.state.position;
+        self.list_positions.resize(positions.len(), [0.0; 3]);
+        let chunk = positions.len().div_ceil(self.team.size()).max(1);
+        let copies = self.list_positions.chunks_mut(chunk).zip(positions.chunks(chunk));
+        self.team.map(copies.collect(), |_, (to, from)| to.copy_from_slice(from));
         let n = self.clusters.count();
         let n_tasks = match self.partition {
             Partition::ByThreads => self.team.size(),

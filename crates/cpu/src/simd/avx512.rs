@@ -23,29 +23,6 @@ pub unsafe fn run<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<Avx512>()
 }
 
-// The methods below wrap single instructions. They are private to kernels, which only `run` enters.
-
-macro_rules! arithmetic {
-    ($lanes:ident: $($trait:ident $method:ident $intrinsic:ident),*) => {
-        $(impl $trait for $lanes {
-            type Output = Self;
-            #[inline(always)]
-            fn $method(self, other: Self) -> Self {
-                // SAFETY: only reached through `run`, whose caller has checked the processor.
-                $lanes(unsafe { $intrinsic(self.0, other.0) })
-            }
-        })*
-        impl Neg for $lanes {
-            type Output = Self;
-            #[inline(always)]
-            fn neg(self) -> Self {
-                // Minus zero: the compiler then knows it for a change of sign and folds it away.
-                Self::lit(-0.0) - self
-            }
-        }
-    };
-}
-
 /// 16 single-precision numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct F32x16(__m512);

@@ -4,6 +4,31 @@
 //! enters it through a function compiled for the instruction set that was found at run time.
 
 pub mod aligned;
+
+/// Addition, subtraction, multiplication and division of registers by single instructions. Registers
+/// are private to kernels, which only the `run` of their instruction set enters.
+#[cfg(target_arch = "x86_64")]
+macro_rules! arithmetic {
+    ($lanes:ident: $($trait:ident $method:ident $intrinsic:ident),*) => {
+        $(impl $trait for $lanes {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                // SAFETY: only reached through `run`, whose caller has checked the processor.
+                $lanes(unsafe { $intrinsic(self.0, other.0) })
+            }
+        })*
+        impl Neg for $lanes {
+            type Output = Self;
+            #[inline(always)]
+            fn neg(self) -> Self {
+                // Minus zero: the compiler then knows it for a change of sign and folds it away.
+                Self::lit(-0.0) - self
+            }
+        }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
