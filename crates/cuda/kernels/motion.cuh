@@ -1,0 +1,112 @@
+// How one atom moves: the same functions in the fused step and in the kernels of single verbs, so
+// that both give the same bits.
+
+struct Double3 { double x, y, z; };
+
+DEVICE Double3 load(const double* a, int n, int i) { return {a[i], a[n + i], a[2 * (size_t)n + i]}; }
+DEVICE void store(double* a, int n, int i, Double3 u) {
+    a[i] = u.x;
+    a[n + i] = u.y;
+    a[2 * (size_t)n + i] = u.z;
+}
+DEVICE real3 load_force(const World& w, int i) {
+    return {w.force[i], w.force[w.n + i], w.force[2 * (size_t)w.n + i]};
+}
+
+// v += scale f
+DEVICE void kick(Double3& v, double scale, real3 f) {
+    v.x = fma(scale, (double)f.x, v.x);
+    v.y = fma(scale, (double)f.y, v.y);
+    v.z = fma(scale, (double)f.z, v.z);
+}
+
+// x += dt v
+DEVICE void drift(Double3& x, double dt, Double3 v) {
+    x.x = fma(dt, v.x, x.x);
+    x.y = fma(dt, v.y, x.y);
+    x.z = fma(dt, v.z, x.z);
+}
+
+DEVICE bool is_finite(real3 f) {
+    real zero = f.x * (real)0 + f.y * (real)0 + f.z * (real)0;
+    return zero == (real)0;
+}
+
+// Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC'11), as in jostle_core::random.
+struct Words { u32 w[4]; };
+DEVICE Words philox(u32 c0, u32 c1, u32 c2, u32 c3, u64 seed) {
+    u32 k0 = (u32)seed, k1 = (u32)(seed >> 32);
+#pragma unroll
+    for (int round = 0; round < 10; round++) {
+        u32 h0 = __umulhi(0xD2511F53u, c0), l0 = 0xD2511F53u * c0;
+        u32 h1 = __umulhi(0xCD9E8D57u, c2), l1 = 0xCD9E8D57u * c2;
+        c0 = h1 ^ c1 ^ k0;
+        c1 = l1;
+        c2 = h0 ^ c3 ^ k1;
+        c3 = l0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return {{c0, c1, c2, c3}};
+}
+
+// Uniform in (0, 1) with 53 random bits.
+DEVICE double uniform(u32 high, u32 low) {
+    u64 bits = (u64)high << 32 | low;
+    return ((double)(bits >> 11) + 0.5) * (1.0 / 9007199254740992.0);
+}
+
+// Three normal deviates (Box and Muller 1958): jostle_core::random::Stream::normal3 for the purpose
+// Langevin, this atom and this step.
+DEVICE Double3 langevin_noise(u64 seed, u32 id, u64 step) {
+    const u32 purpose = 3;
+    const double tau = 6.283185307179586476925;
+    u32 upper = (u32)(step >> 32) << 8 | purpose;
+    Words a = philox(0, id, (u32)step, upper, seed), b = philox(1, id, (u32)step, upper, seed);
+    double radius = sqrt(-2.0 * log(uniform(a.w[0], a.w[1])));
+    double angle = tau * uniform(a.w[2], a.w[3]);
+    double second = sqrt(-2.0 * log(uniform(b.w[0], b.w[1])));
+    return {radius * cos(angle), radius * sin(angle), second * cos(tau * uniform(b.w[2], b.w[3]))};
+}
+
+// v = decay v + sqrt((1 - decay^2) kT / m) xi, the O of BAOAB (Leimkuhler and Matthews 2013).
+DEVICE void ornstein_uhlenbeck(Double3& v, double decay, double thermal_energy, double inverse_mass,
+                               u64 seed, u32 id, u64 step) {
+    Double3 xi = langevin_noise(seed, id, step);
+    double width = sqrt((1.0 - decay * decay) * thermal_energy * inverse_mass);
+    v.x = fma(decay, v.x, width * xi.x);
+    v.y = fma(decay, v.y, width * xi.y);
+    v.z = fma(decay, v.z, width * xi.z);
+}
+
+// From one force evaluation to the next: half a kick, the drift, with friction and noise in its
+// middle if there is a bath. `done` counts the drifts of the leg before this one.
+DEVICE void kick_and_drift(const World& w, const Motion& motion, Double3& x, Double3& v, real3 f, int species,
+                           u32 id, i64 done) {
+    const double dt = motion.timestep, inverse_mass = w.inverse_mass[species];
+    kick(v, 0.5 * dt * inverse_mass, f);
+    if (motion.decay < 1.0) {
+        drift(x, 0.5 * dt, v);
+        ornstein_uhlenbeck(v, motion.decay, motion.thermal_energy, inverse_mass, motion.seed, id,
+                           motion.first_step + done);
+        drift(x, 0.5 * dt, v);
+    } else {
+        drift(x, dt, v);
+    }
+}
+
+// Where an atom is now, for the forces; notes in the slot after this one if it has come so far
+// that the list is stale, and if it is about to leave the range of an open axis.
+DEVICE void arrive(const World& w, int i, Double3 x, int species, Position* to, int* stale) {
+    Position p = to_position(w.frame, x.x, x.y, x.z, species);
+    to[i] = p;
+    real3 moved = difference(w.frame, p, w.built[i]);
+    // Not "greater than": what is not a number is stale, too.
+    if (!(dot(moved, moved) <= (real)w.control->limit2)) *stale = 1;
+    const double s[3] = {(x.x - w.frame.origin[0]) * w.frame.inverse[0],
+                         (x.y - w.frame.origin[1]) * w.frame.inverse[1],
+                         (x.z - w.frame.origin[2]) * w.frame.inverse[2]};
+    for (int k = 0; k < 3; k++) {
+        if (!w.frame.periodic[k] && !(s[k] > 0.125 && s[k] < 0.875)) report(w.control, ESCAPED);
+    }
+}

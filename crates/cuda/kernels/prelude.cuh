@@ -1,0 +1,245 @@
+// What every kernel knows: numbers, positions, the box, the control block.
+//
+// Compiled by NVRTC, and by a C++ compiler behind emulation.h. DOUBLE (0 or 1) says which precision.
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+
+#define DEVICE static __device__ __forceinline__
+
+#if DOUBLE
+typedef double real;
+#else
+typedef float real;
+#endif
+
+struct alignas(sizeof(real) * 4) real4 { real x, y, z, w; };
+struct real3 { real x, y, z; };
+
+DEVICE real3 operator-(real3 a, real3 b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
+DEVICE real dot(real3 a, real3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+
+// ---- the elementary functions that generated code calls
+
+DEVICE float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
+DEVICE double multiply_add(double a, double b, double c) { return fma(a, b, c); }
+DEVICE float square_root(float x) { return sqrtf(x); }
+DEVICE double square_root(double x) { return sqrt(x); }
+DEVICE float exponential(float x) { return expf(x); }
+DEVICE double exponential(double x) { return exp(x); }
+DEVICE double reciprocal(double x) { return 1.0 / x; }
+DEVICE double reciprocal_square_root(double x) { return 1.0 / sqrt(x); }
+#if defined(EMULATED) || EXACT
+DEVICE float reciprocal(float x) { return 1.0f / x; }
+DEVICE float reciprocal_square_root(float x) { return 1.0f / sqrtf(x); }
+#else
+// To within one unit in the last place; four times as fast as a division.
+DEVICE float reciprocal(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+DEVICE float reciprocal_square_root(float x) {
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+#endif
+
+// ---- positions as the force kernels see them
+
+#if DOUBLE
+// Cartesian, with the species beside.
+struct alignas(16) Position { double x, y, z; i64 species; };
+#else
+// Fractions of the box in units of 2^-32, with the species beside: differences wrap around by
+// themselves, which is the nearest image for nothing, and are exact.
+struct alignas(16) Position { u32 x, y, z; int species; };
+#endif
+
+// The box as kernels use it. Along an open axis it is a range several times as long as what the
+// atoms occupy, so that nothing ever wraps.
+struct Frame {
+    double origin[3];
+    double edge[3];     // lx, ly, lz
+    double tilt[3];     // xy, xz, yz
+    double inverse[3];  // 1 / edge
+    double width[3];    // distances between opposite faces
+    int periodic[3];
+    int triclinic;
+    int columns[2];     // columns of atoms along x and y
+    int bins;           // bins along each column
+};
+
+struct Fixed { u32 x, y, z; };
+
+// Fractions of the box, in units of 2^-32, wrapped.
+DEVICE Fixed to_fixed(const Frame& frame, double x, double y, double z) {
+    double a = x - frame.origin[0], b = y - frame.origin[1], c = z - frame.origin[2];
+    if (frame.triclinic) {
+        double s = c * frame.inverse[2];
+        b -= frame.tilt[2] * s;
+        a -= frame.tilt[1] * s + frame.tilt[0] * (b * frame.inverse[1]);
+    }
+    return {(u32)__double2ll_rd(a * frame.inverse[0] * 4294967296.0),
+            (u32)__double2ll_rd(b * frame.inverse[1] * 4294967296.0),
+            (u32)__double2ll_rd(c * frame.inverse[2] * 4294967296.0)};
+}
+
+#if DOUBLE
+DEVICE Position to_position(const Frame&, double x, double y, double z, int species) {
+    return {x, y, z, species};
+}
+DEVICE Fixed to_fixed(const Frame& frame, Position p) { return to_fixed(frame, p.x, p.y, p.z); }
+// a - b, in the nearest image.
+DEVICE real3 difference(const Frame& frame, Position a, Position b) {
+    double x = a.x - b.x, y = a.y - b.y, z = a.z - b.z;
+    if (frame.periodic[2]) {
+        double n = rint(z * frame.inverse[2]);
+        z -= n * frame.edge[2];
+        y -= n * frame.tilt[2];
+        x -= n * frame.tilt[1];
+    }
+    if (frame.periodic[1]) {
+        double n = rint(y * frame.inverse[1]);
+        y -= n * frame.edge[1];
+        x -= n * frame.tilt[0];
+    }
+    if (frame.periodic[0]) x -= rint(x * frame.inverse[0]) * frame.edge[0];
+    return {x, y, z};
+}
+#else
+DEVICE Position to_position(const Frame& frame, double x, double y, double z, int species) {
+    Fixed s = to_fixed(frame, x, y, z);
+    return {s.x, s.y, s.z, species};
+}
+DEVICE Fixed to_fixed(const Frame&, Position p) { return {p.x, p.y, p.z}; }
+DEVICE real3 difference(const Frame& frame, Position a, Position b) {
+    const double unit = 1.0 / 4294967296.0;
+    float x = (float)(int)(a.x - b.x), y = (float)(int)(a.y - b.y), z = (float)(int)(a.z - b.z);
+    real3 d = {x * (float)(frame.edge[0] * unit), y * (float)(frame.edge[1] * unit),
+               z * (float)(frame.edge[2] * unit)};
+    if (frame.triclinic) {
+        d.x += y * (float)(frame.tilt[0] * unit) + z * (float)(frame.tilt[1] * unit);
+        d.y += z * (float)(frame.tilt[2] * unit);
+    }
+    return d;
+}
+#endif
+
+// ---- what steers a run without the host
+
+// The state of affairs before a step. Each step reads its slot and writes the next one, so that no
+// block of a kernel sees what another block of it has just decided.
+struct Slot {
+    int stale;   // an atom may have moved half the skin: the list must be built before a force
+    int parity;  // which of the two position arrays is current
+    i64 done;    // drifts made since the leg began
+};
+
+enum { SLOTS = 32 };
+
+// Why the device stopped and waits for the host.
+enum Trouble {
+    TILE_FULL = 1,   // a tile or its candidates need more room (need_tile)
+    ROWS_FULL = 2,   // a list needs more rows (need_rows)
+    UNFIT = 4,       // a block of atoms is too large for the box: tiles cannot be used
+    ESCAPED = 8,     // an atom has come near the end of the range of an open axis
+    NOT_FINITE = 16, // a force is not finite (bad_atom, bad_step)
+};
+
+// How atoms move between two force evaluations.
+struct Motion {
+    double timestep;
+    double decay;           // Langevin: what is left of a velocity after a step; 1 without a bath
+    double thermal_energy;  // Langevin: k T
+    u64 seed;
+    u64 first_step;         // number of the leg's first step, over all stages
+};
+
+// A leg is made in segments, each with two parts. The even part begins a segment: half a kick and
+// a drift. The odd part makes the steps between and ends it: forces and half a kick.
+struct Control {
+    Motion motion;
+    i64 target;      // drifts of this leg after which the segment under way ends
+    i64 segment;     // steps of a segment
+    int parts;       // two for each segment of the leg
+    int part;        // the part that is due
+    i64 builds;      // lists built so far
+    i64 bad_step;    // where trouble began
+    double skin;
+    double reach;    // cut-off and skin
+    double limit2;   // how far an atom may move before the list is stale, squared
+    int sorted;      // which of the two sets of atom arrays is current
+    int trouble;
+    int bad_atom;    // id
+    int need_tile;
+    int need_rows;
+    Slot slot[SLOTS + 1];
+};
+
+// Everything there is, in device memory.
+struct World {
+    int n;           // atoms
+    int species;     // kinds of atoms
+    Frame frame;
+    Control* control;
+    const double* mass;          // by species
+    const double* inverse_mass;
+    const real* table;           // pair coefficients; 0 for one species
+    Position* position[2];
+    Position* built;             // positions when the list was built
+    // Two sets: sorting copies from one to the other. Vectors are [3][n].
+    double* x[2];
+    double* v[2];
+    u32* id[2];
+    int* image[2];
+    real* force;
+    // sorting
+    u32* bin;
+    u32* rank;
+    u32* order;
+    u32* count;
+    u32* start;
+    u32* sums;
+    // tiles
+    u32* halo;
+    int* n_halo;
+    Position* origin;
+    uint2* list;
+    int* n_rows;
+    int tile_capacity;           // atoms a tile has room for, dummies and own atoms included
+    int class_rows;              // room in a list: slots of each bank class
+    // one list per atom
+    u32* neighbor;
+    int* n_neighbor;
+    int neighbor_capacity;
+    // sums over atoms
+    double* partial;
+    double* total;
+};
+
+DEVICE void report(Control* control, int trouble) { atomicOr(&control->trouble, trouble); }
+
+// Whether a segment of the leg is to begin.
+DEVICE bool begins(const Control* control) {
+    return !control->trouble && control->part < control->parts && control->part % 2 == 0;
+}
+
+// Whether the step of this slot is to be made: forces, and on to the next drift.
+DEVICE bool goes(const Control* control, const Slot& slot) {
+    return !control->trouble && !slot.stale && control->part % 2 == 1 && slot.done < control->target;
+}
+
+// Whether the last forces of a segment are due.
+DEVICE bool ends(const Control* control, const Slot& slot) {
+    return !control->trouble && !slot.stale && control->part % 2 == 1 && slot.done == control->target;
+}
+
+// Whether the neighbour list is to be built.
+DEVICE bool builds(const Control* control, const Slot& slot) {
+    return !control->trouble && slot.stale;
+}
