@@ -1,0 +1,191 @@
+//! CUDA source from the formulas: what is written once, generic over [`Real`], becomes device
+//! functions that kernels are compiled with.
+
+mod recorder;
+
+pub use recorder::Recorder;
+
+use jostle_core::{Precision, Real};
+use jostle_potentials::{PairFunction, PairTerm, PairVisitor};
+use recorder::{Notation, Tape};
+use std::fmt::Write;
+
+/// All pair forces of a run, for a kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PairSource {
+    /// Definitions and the function `pair_force`, see [`pair_source`].
+    pub source: String,
+    /// The coefficients that depend on the species; the argument `table` of `pair_force`, in its
+    /// precision. Empty where there is nothing to look up.
+    pub table: Vec<f64>,
+}
+
+/// Writes the function
+/// ```text
+/// template <bool ENERGY> real pair_force(real r2, int species_i, int species_j, const real* table, real* energy)
+/// ```
+/// It returns the force over distance of all terms at the squared distance `r2`, each term's within
+/// its own cut-off, and with `ENERGY` adds their energies to `energy[0..N_TERMS]`.
+///
+/// What is the same for all pairs of species is a literal in the source. Where anything differs
+/// there is a table of `TABLE_SIZE` numbers, one row of `N_COEFFICIENTS` for each of the `N_SPECIES`
+/// squared ordered pairs: the squared cut-offs of all terms (0 where two species do not interact),
+/// then the coefficients of one term after the other. Beyond `LONGEST_CUTOFF2` there is no force.
+///
+/// `real` and the elementary functions are those of the kernels' prelude.
+pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
+    let table = Table::new(terms);
+    let notation = Notation { number: "real", precision };
+    let n_columns = table.rows[0].len();
+    // The distance, then what has to be looked up.
+    let (tape, (force, energies)) = Tape::record(1 + n_columns, |inputs| {
+        let column = |k: usize| table.uniform(k).map_or(inputs[1 + k], Recorder::lit);
+        let (zero, mut force, mut energies) = (Recorder::lit(0.0), Recorder::lit(0.0), Vec::new());
+        let mut first = terms.len();
+        for (k, term) in terms.iter().enumerate() {
+            let within = inputs[0].lt(column(k));
+            let at = At { r2: inputs[0], column: &column, first };
+            let (energy, force_over_r, n_coefficients) = term.kind.visit(term.truncation, at);
+            first += n_coefficients;
+            force = force + Recorder::select(within, force_over_r, zero);
+            energies.push(Recorder::select(within, energy, zero));
+        }
+        (force, energies)
+    });
+    let needed = tape.needed_for(&[force]);
+    let also = tape.needed_for(&energies);
+
+    let longest = terms.iter().map(PairTerm::largest_cutoff).fold(0.0, f64::max);
+    let numbers =
+        if (0..n_columns).all(|k| table.uniform(k).is_some()) { Vec::new() } else { table.rows.concat() };
+    let mut text = Text::default();
+    text.line(0, format!("#define N_TERMS {}", terms.len()));
+    text.line(0, format!("#define N_SPECIES {}", table.n_species));
+    text.line(0, format!("#define N_COEFFICIENTS {n_columns}"));
+    text.line(0, format!("#define TABLE_SIZE {}", numbers.len()));
+    text.line(0, format!("#define LONGEST_CUTOFF2 {}", notation.literal(longest * longest)));
+    text.line(0, "template <bool ENERGY>");
+    text.line(0, "__device__ __forceinline__ real pair_force(");
+    text.line(1, "real r2, int species_i, int species_j, const real* table, real* energy) {");
+    if !numbers.is_empty() {
+        text.line(1, "const real* c = table + (species_i * N_SPECIES + species_j) * N_COEFFICIENTS;");
+    }
+    let input = |k: usize| match k {
+        0 => "r2".to_string(),
+        _ => format!("c[{}]", k - 1),
+    };
+    text.lines(1, tape.statements(|k| needed[k], notation, input));
+    text.line(1, "if (ENERGY) {");
+    text.lines(2, tape.statements(|k| also[k] && !needed[k], notation, input));
+    for (k, energy) in energies.iter().enumerate() {
+        text.line(2, format!("energy[{k}] += {};", tape.number(*energy, notation)));
+    }
+    text.line(1, "}");
+    text.line(1, format!("return {};", tape.number(force, notation)));
+    text.line(0, "}");
+    PairSource { source: text.0, table: numbers }
+}
+
+/// Writes a function of scalars, in f64:
+/// ```text
+/// void name(const double* in, double* out)
+/// ```
+/// with as many inputs and outputs as `formula` takes and gives. The two may be the same array.
+pub fn scalar_function(
+    name: &str,
+    n_inputs: usize,
+    formula: impl FnOnce(&[Recorder]) -> Vec<Recorder>,
+) -> String {
+    let notation = Notation { number: "double", precision: Precision::Double };
+    let (tape, outputs) = Tape::record(n_inputs, formula);
+    let needed = tape.needed_for(&outputs);
+    let mut text = Text::default();
+    text.line(0, format!("__device__ __forceinline__ void {name}(const double* in, double* out) {{"));
+    text.lines(1, tape.statements(|k| needed[k], notation, |k| format!("in[{k}]")));
+    for (k, output) in outputs.iter().enumerate() {
+        text.line(1, format!("out[{k}] = {};", tape.number(*output, notation)));
+    }
+    text.line(0, "}");
+    text.0
+}
+
+/// Squared cut-offs and coefficients of all terms, one row for each ordered pair of species.
+struct Table {
+    n_species: usize,
+    rows: Vec<Vec<f64>>,
+}
+
+impl Table {
+    fn new(terms: &[PairTerm]) -> Self {
+        let n_species = terms.first().map_or(1, PairTerm::n_species);
+        let pairs = || (0..n_species).flat_map(|a| (0..n_species).map(move |b| (a, b)));
+        let cutoff2 =
+            |term: &PairTerm, (a, b)| term.get(a, b).map_or(0.0, |entry| entry.cutoff * entry.cutoff);
+        let mut rows: Vec<Vec<f64>> =
+            pairs().map(|pair| terms.iter().map(|term| cutoff2(term, pair)).collect()).collect();
+        for term in terms {
+            // Two species that do not interact borrow the coefficients of others that do: their
+            // cut-off keeps them silent, and what others have in common stays a literal.
+            let borrowed = pairs().find_map(|(a, b)| term.coefficients(a, b));
+            let none = || vec![0.0; term.kind.visit(term.truncation, Count)];
+            for (row, (a, b)) in rows.iter_mut().zip(pairs()) {
+                let coefficients = term.coefficients(a, b).or_else(|| borrowed.clone());
+                row.extend(coefficients.unwrap_or_else(none));
+            }
+        }
+        Table { n_species, rows }
+    }
+
+    /// What all pairs of species have in a column, if it is the same.
+    fn uniform(&self, column: usize) -> Option<f64> {
+        let value = self.rows[0][column];
+        self.rows.iter().all(|row| row[column] == value).then_some(value)
+    }
+}
+
+/// How many coefficients a potential has.
+struct Count;
+
+impl PairVisitor for Count {
+    type Output = usize;
+
+    fn visit<F: PairFunction>(self) -> usize {
+        F::N_COEFFICIENTS
+    }
+}
+
+/// A potential at a squared distance, with coefficients from the columns after `first`: energy,
+/// force over distance and the number of coefficients.
+struct At<'a> {
+    r2: Recorder,
+    column: &'a dyn Fn(usize) -> Recorder,
+    first: usize,
+}
+
+impl PairVisitor for At<'_> {
+    type Output = (Recorder, Recorder, usize);
+
+    fn visit<F: PairFunction>(self) -> Self::Output {
+        let c: Vec<Recorder> = (0..F::N_COEFFICIENTS).map(|k| (self.column)(self.first + k)).collect();
+        let (energy, force_over_r) = F::evaluate(self.r2, &c);
+        (energy, force_over_r, F::N_COEFFICIENTS)
+    }
+}
+
+/// Source text in lines.
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn line(&mut self, depth: usize, line: impl AsRef<str>) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.0, "{:width$}{}", "", line.as_ref(), width = 4 * depth);
+    }
+
+    fn lines(&mut self, depth: usize, lines: impl Iterator<Item = String>) {
+        lines.for_each(|line| self.line(depth, line));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,392 @@
+//! A number that is written down instead of computed.
+
+use jostle_core::{Precision, Real};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+/// A number that is not known yet: every operation on it is written down on the tape of this
+/// thread, to become source code. What is known already is computed at once, in f64; what has been
+/// written down before is not written again.
+///
+/// Only numbers of one recording go together.
+#[derive(Debug, Clone, Copy)]
+pub struct Recorder(Place);
+
+/// The outcome of a comparison that is not known yet.
+#[derive(Debug, Clone, Copy)]
+pub struct Mask(Place);
+
+/// Where on the tape an operation is.
+type Place = u32;
+
+/// One operation; its operands are before it on the tape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Operation {
+    Input(usize),
+    /// The bits of an f64.
+    Literal(u64),
+    Add(Place, Place),
+    Subtract(Place, Place),
+    Multiply(Place, Place),
+    Divide(Place, Place),
+    Negate(Place),
+    MultiplyAdd(Place, Place, Place),
+    Call(Function, Place),
+    Less(Place, Place),
+    Select(Place, Place, Place),
+}
+
+/// Functions of one number. The kernels' prelude has them under the same names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Function {
+    Reciprocal,
+    SquareRoot,
+    ReciprocalSquareRoot,
+    Exponential,
+}
+
+impl Function {
+    fn name(self) -> &'static str {
+        match self {
+            Function::Reciprocal => "reciprocal",
+            Function::SquareRoot => "square_root",
+            Function::ReciprocalSquareRoot => "reciprocal_square_root",
+            Function::Exponential => "exponential",
+        }
+    }
+
+    fn of(self, x: f64) -> f64 {
+        match self {
+            Function::Reciprocal => x.recip(),
+            Function::SquareRoot => x.sqrt(),
+            Function::ReciprocalSquareRoot => x.sqrt().recip(),
+            Function::Exponential => x.exp(),
+        }
+    }
+}
+
+impl Operation {
+    fn operands(self) -> impl Iterator<Item = Place> {
+        use Operation::*;
+        let operands = match self {
+            Input(_) | Literal(_) => [None; 3],
+            Negate(a) | Call(_, a) => [Some(a), None, None],
+            Add(a, b) | Subtract(a, b) | Multiply(a, b) | Divide(a, b) | Less(a, b) => {
+                [Some(a), Some(b), None]
+            }
+            MultiplyAdd(a, b, c) | Select(a, b, c) => [Some(a), Some(b), Some(c)],
+        };
+        operands.into_iter().flatten()
+    }
+
+    /// Whether it is written where it is used, and not as a statement: constants, and signs, which
+    /// processors change on the way into an operation.
+    fn is_written_in_place(self) -> bool {
+        matches!(self, Operation::Literal(_) | Operation::Negate(_))
+    }
+}
+
+/// A formula, one operation after the other.
+#[derive(Debug, Default)]
+pub struct Tape {
+    operations: Vec<Operation>,
+    places: HashMap<Operation, Place>,
+}
+
+thread_local! {
+    static TAPE: RefCell<Tape> = RefCell::default();
+}
+
+/// How numbers are written.
+#[derive(Debug, Clone, Copy)]
+pub struct Notation {
+    /// The type of a number.
+    pub number: &'static str,
+    /// What a literal is rounded to.
+    pub precision: Precision,
+}
+
+impl Notation {
+    /// A literal that is read back as the number nearest to `value`.
+    pub fn literal(self, value: f64) -> String {
+        let (digits, suffix) = match self.precision {
+            Precision::Mixed => (format!("{:?}", value as f32), "f"),
+            Precision::Double => (format!("{value:?}"), ""),
+        };
+        match digits.as_str() {
+            "inf" => format!("(1.0{suffix} / 0.0{suffix})"),
+            "-inf" => format!("(-1.0{suffix} / 0.0{suffix})"),
+            "NaN" => format!("(0.0{suffix} / 0.0{suffix})"),
+            _ => digits + suffix,
+        }
+    }
+}
+
+impl Tape {
+    /// Writes down what `formula` does with its inputs.
+    pub fn record<T>(n_inputs: usize, formula: impl FnOnce(&[Recorder]) -> T) -> (Tape, T) {
+        TAPE.take();
+        let inputs: Vec<Recorder> =
+            (0..n_inputs).map(|k| Recorder(on_tape(|tape| tape.push(Operation::Input(k))))).collect();
+        let output = formula(&inputs);
+        (TAPE.take(), output)
+    }
+
+    /// For every operation, whether any of the numbers depends on it.
+    pub fn needed_for(&self, numbers: &[Recorder]) -> Vec<bool> {
+        let mut needed = vec![false; self.operations.len()];
+        for number in numbers {
+            needed[number.0 as usize] = true;
+        }
+        for (k, operation) in self.operations.iter().enumerate().rev() {
+            if needed[k] {
+                operation.operands().for_each(|operand| needed[operand as usize] = true);
+            }
+        }
+        needed
+    }
+
+    /// One statement for each of the operations that are asked for, in order. `input` says how an
+    /// input is written.
+    pub fn statements(
+        &self,
+        wanted: impl Fn(usize) -> bool,
+        notation: Notation,
+        input: impl Fn(usize) -> String,
+    ) -> impl Iterator<Item = String> {
+        let operations = self.operations.iter().enumerate();
+        operations.filter(move |(k, operation)| wanted(*k) && !operation.is_written_in_place()).map(
+            move |(k, operation)| {
+                use Operation::*;
+                let text = |place: Place| self.operand(place, notation);
+                let right = match *operation {
+                    Input(k) => input(k),
+                    Add(a, b) => format!("{} + {}", text(a), text(b)),
+                    Subtract(a, b) => format!("{} - {}", text(a), text(b)),
+                    Multiply(a, b) => format!("{} * {}", text(a), text(b)),
+                    Divide(a, b) => format!("{} / {}", text(a), text(b)),
+                    MultiplyAdd(a, b, c) => format!("multiply_add({}, {}, {})", text(a), text(b), text(c)),
+                    Call(function, a) => format!("{}({})", function.name(), text(a)),
+                    Less(a, b) => format!("{} < {}", text(a), text(b)),
+                    Select(mask, a, b) => format!("{} ? {} : {}", text(mask), text(a), text(b)),
+                    Literal(_) | Negate(_) => text(k as Place),
+                };
+                let kind = if matches!(operation, Less(..)) { "bool" } else { notation.number };
+                format!("const {kind} t{k} = {right};")
+            },
+        )
+    }
+
+    /// A number, as it is written in an expression.
+    pub fn number(&self, number: Recorder, notation: Notation) -> String {
+        self.operand(number.0, notation)
+    }
+
+    fn operand(&self, place: Place, notation: Notation) -> String {
+        match self.operations[place as usize] {
+            Operation::Literal(bits) => notation.literal(f64::from_bits(bits)),
+            Operation::Negate(a) => format!("-t{a}"),
+            _ => format!("t{place}"),
+        }
+    }
+
+    fn push(&mut self, operation: Operation) -> Place {
+        *self.places.entry(operation).or_insert_with(|| {
+            self.operations.push(operation);
+            (self.operations.len() - 1) as Place
+        })
+    }
+
+    fn literal(&mut self, value: f64) -> Place {
+        self.push(Operation::Literal(value.to_bits()))
+    }
+
+    fn known(&self, place: Place) -> Option<f64> {
+        match self.operations[place as usize] {
+            Operation::Literal(bits) => Some(f64::from_bits(bits)),
+            _ => None,
+        }
+    }
+
+    /// The number that this one is the opposite of.
+    fn negated(&self, place: Place) -> Option<Place> {
+        match self.operations[place as usize] {
+            Operation::Negate(a) => Some(a),
+            _ => None,
+        }
+    }
+
+    fn negate(&mut self, a: Place) -> Place {
+        match (self.known(a), self.negated(a)) {
+            (Some(x), _) => self.literal(-x),
+            (_, Some(p)) => p,
+            _ => self.push(Operation::Negate(a)),
+        }
+    }
+
+    fn add(&mut self, a: Place, b: Place) -> Place {
+        match (self.known(a), self.known(b), self.negated(a), self.negated(b)) {
+            (Some(x), Some(y), ..) => self.literal(x + y),
+            (Some(0.0), ..) => b,
+            (_, Some(0.0), ..) => a,
+            (.., Some(q)) => self.subtract(a, q),
+            (_, _, Some(p), _) => self.subtract(b, p),
+            _ => self.push(Operation::Add(a.min(b), a.max(b))),
+        }
+    }
+
+    fn subtract(&mut self, a: Place, b: Place) -> Place {
+        match (self.known(a), self.known(b), self.negated(b)) {
+            (Some(x), Some(y), _) => self.literal(x - y),
+            (Some(0.0), ..) => self.negate(b),
+            (_, Some(0.0), _) => a,
+            (.., Some(q)) => self.add(a, q),
+            _ => self.push(Operation::Subtract(a, b)),
+        }
+    }
+
+    fn multiply(&mut self, a: Place, b: Place) -> Place {
+        match (self.known(a), self.known(b), self.negated(a), self.negated(b)) {
+            (Some(x), Some(y), ..) => self.literal(x * y),
+            (Some(x), ..) => self.scale(x, b),
+            (_, Some(y), ..) => self.scale(y, a),
+            (_, _, Some(p), _) => {
+                let product = self.multiply(p, b);
+                self.negate(product)
+            }
+            (.., Some(q)) => {
+                let product = self.multiply(a, q);
+                self.negate(product)
+            }
+            _ => self.push(Operation::Multiply(a.min(b), a.max(b))),
+        }
+    }
+
+    /// A known number times an unknown one.
+    fn scale(&mut self, x: f64, a: Place) -> Place {
+        if x == 1.0 {
+            return a;
+        }
+        if x == -1.0 {
+            return self.negate(a);
+        }
+        if let Some(p) = self.negated(a) {
+            return self.scale(-x, p);
+        }
+        if let Operation::Multiply(p, q) = self.operations[a as usize] {
+            match (self.known(p), self.known(q)) {
+                (Some(y), _) => return self.scale(x * y, q),
+                (_, Some(y)) => return self.scale(x * y, p),
+                _ => {}
+            }
+        }
+        let factor = self.literal(x);
+        self.push(Operation::Multiply(a.min(factor), a.max(factor)))
+    }
+
+    fn divide(&mut self, a: Place, b: Place) -> Place {
+        match (self.known(a), self.known(b)) {
+            (Some(x), Some(y)) => self.literal(x / y),
+            (_, Some(1.0)) => a,
+            _ => self.push(Operation::Divide(a, b)),
+        }
+    }
+
+    fn multiply_add(&mut self, a: Place, b: Place, c: Place) -> Place {
+        let (x, y) = (self.known(a), self.known(b));
+        let trivial = [x, y].into_iter().flatten().any(|x| x.abs() == 1.0);
+        if trivial || (x.is_some() && y.is_some()) || self.known(c) == Some(0.0) {
+            let product = self.multiply(a, b);
+            return self.add(product, c);
+        }
+        match (self.negated(a), self.negated(b)) {
+            (Some(p), Some(q)) => self.multiply_add(p, q, c),
+            _ => self.push(Operation::MultiplyAdd(a.min(b), a.max(b), c)),
+        }
+    }
+
+    fn call(&mut self, function: Function, a: Place) -> Place {
+        match self.known(a) {
+            Some(x) => self.literal(function.of(x)),
+            None => self.push(Operation::Call(function, a)),
+        }
+    }
+
+    fn select(&mut self, mask: Place, a: Place, b: Place) -> Place {
+        if let Operation::Less(p, q) = self.operations[mask as usize]
+            && let (Some(x), Some(y)) = (self.known(p), self.known(q))
+        {
+            return if x < y { a } else { b };
+        }
+        if a == b { a } else { self.push(Operation::Select(mask, a, b)) }
+    }
+}
+
+fn on_tape(write: impl FnOnce(&mut Tape) -> Place) -> Place {
+    TAPE.with_borrow_mut(write)
+}
+
+impl Add for Recorder {
+    type Output = Self;
+    fn add(self, o: Self) -> Self {
+        Recorder(on_tape(|tape| tape.add(self.0, o.0)))
+    }
+}
+
+impl Sub for Recorder {
+    type Output = Self;
+    fn sub(self, o: Self) -> Self {
+        Recorder(on_tape(|tape| tape.subtract(self.0, o.0)))
+    }
+}
+
+impl Mul for Recorder {
+    type Output = Self;
+    fn mul(self, o: Self) -> Self {
+        Recorder(on_tape(|tape| tape.multiply(self.0, o.0)))
+    }
+}
+
+impl Div for Recorder {
+    type Output = Self;
+    fn div(self, o: Self) -> Self {
+        Recorder(on_tape(|tape| tape.divide(self.0, o.0)))
+    }
+}
+
+impl Neg for Recorder {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Recorder(on_tape(|tape| tape.negate(self.0)))
+    }
+}
+
+impl Real for Recorder {
+    type Mask = Mask;
+
+    fn lit(value: f64) -> Self {
+        Recorder(on_tape(|tape| tape.literal(value)))
+    }
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        Recorder(on_tape(|tape| tape.multiply_add(self.0, b.0, c.0)))
+    }
+    fn recip(self) -> Self {
+        Recorder(on_tape(|tape| tape.call(Function::Reciprocal, self.0)))
+    }
+    fn sqrt(self) -> Self {
+        Recorder(on_tape(|tape| tape.call(Function::SquareRoot, self.0)))
+    }
+    fn rsqrt(self) -> Self {
+        Recorder(on_tape(|tape| tape.call(Function::ReciprocalSquareRoot, self.0)))
+    }
+    fn exp(self) -> Self {
+        Recorder(on_tape(|tape| tape.call(Function::Exponential, self.0)))
+    }
+    fn lt(self, other: Self) -> Mask {
+        Mask(on_tape(|tape| tape.push(Operation::Less(self.0, other.0))))
+    }
+    fn select(mask: Mask, a: Self, b: Self) -> Self {
+        Recorder(on_tape(|tape| tape.select(mask.0, a.0, b.0)))
+    }
+}

@@ -1,0 +1,98 @@
+use super::*;
+use jostle_potentials::{PairEntry, PairKind, Truncation};
+
+fn lennard_jones(truncation: Truncation) -> PairTerm {
+    PairTerm::uniform(PairKind::LennardJones, truncation, &[1.0, 1.0], 2.5)
+}
+
+/// Statements of the forces and of the energies alone, inputs not counted.
+fn statements(source: &str) -> [usize; 2] {
+    let (forces, energies) = source.split_once("if (ENERGY)").unwrap();
+    [forces, energies].map(|part| {
+        let right_hand_sides = part.lines().filter_map(|line| line.split_once(" = ")).map(|(_, right)| right);
+        right_hand_sides.filter(|right| *right != "r2;" && !right.starts_with("c[")).count()
+    })
+}
+
+/// By hand: the reciprocal, two products for its third power, one fused product and difference with
+/// the coefficients, two products for the rest; a comparison and a choice for the cut-off.
+#[test]
+fn lennard_jones_takes_eight_operations() {
+    let source = pair_source(&[lennard_jones(Truncation::Plain)], Precision::Mixed).source;
+    assert_eq!(statements(&source), [8, 3], "{source}");
+    // A shift concerns the energy alone.
+    let source = pair_source(&[lennard_jones(Truncation::Shifted)], Precision::Mixed).source;
+    assert_eq!(statements(&source), [8, 4], "{source}");
+    let source = pair_source(&[lennard_jones(Truncation::ForceShifted)], Precision::Mixed).source;
+    assert_eq!(statements(&source)[0], 11, "{source}");
+}
+
+#[test]
+fn terms_share_what_they_have_in_common() {
+    let yukawa = PairTerm::uniform(PairKind::Yukawa, Truncation::Plain, &[1.0, 0.7], 2.5);
+    let morse = PairTerm::uniform(PairKind::Morse, Truncation::Plain, &[1.0, 5.0, 1.1], 2.5);
+    let source = pair_source(&[yukawa, morse], Precision::Double).source;
+    for once in ["reciprocal_square_root(", " < 6.25;"] {
+        assert_eq!(source.matches(once).count(), 1, "{source}");
+    }
+    let twice = [lennard_jones(Truncation::Plain), lennard_jones(Truncation::Plain)];
+    let source = pair_source(&twice, Precision::Mixed).source;
+    assert_eq!(statements(&source)[0], 9, "{source}");
+}
+
+#[test]
+fn literals_are_read_back_as_they_were() {
+    let values = [0.1, 1.0 / 3.0, 6.25, 1e-30, 2.5e20, 1e-7, 16_777_217.0, 4.0 * std::f64::consts::PI];
+    for value in values.into_iter().flat_map(|x| [x, -x]) {
+        let double = Notation { number: "real", precision: Precision::Double }.literal(value);
+        assert_eq!(double.parse::<f64>().unwrap(), value);
+        assert!(double.contains(['.', 'e']), "{double} is an integer");
+        let single = Notation { number: "real", precision: Precision::Mixed }.literal(value);
+        let digits = single.strip_suffix('f').unwrap();
+        assert_eq!(digits.parse::<f32>().unwrap(), value as f32);
+        assert!(digits.contains(['.', 'e']), "{digits} is an integer");
+    }
+}
+
+#[test]
+fn what_is_known_is_computed_at_once() {
+    let source = scalar_function("known", 1, |x| {
+        let [zero, one, two] = [0.0, 1.0, 2.0].map(Recorder::lit);
+        let root = (two * two + two.mul_add(two, one)).sqrt();
+        vec![
+            root * one,                       // 3
+            (x[0] + zero) * one / one - zero, // x
+            -(-x[0]),                         // x
+            two * (root * x[0]),              // 6 x
+            x[0].mul_add(one, -x[0] * -two),  // x + 2 x
+            x[0] - (-x[0]),                   // x + x
+            Recorder::select(one.lt(two), x[0], one) // x
+                + Recorder::select(x[0].lt(two), one, one), // 1
+        ]
+    });
+    let body: Vec<&str> = source.lines().skip(1).map(str::trim).collect();
+    let count = |text: &str| body.iter().filter(|line| line.contains(text)).count();
+    assert_eq!(count("const"), 6, "{source}");
+    assert!(body.contains(&"out[0] = 3.0;") && count("6.0 * ") + count(" * 6.0") == 1, "{source}");
+    for gone in ["?", "<", "multiply_add", " - ", "/", "sqrt"] {
+        assert_eq!(count(gone), 0, "{gone}: {source}");
+    }
+}
+
+#[test]
+fn species_that_have_a_number_in_common_do_not_look_it_up() {
+    let mut term = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 2);
+    term.set(0, 0, PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.5 });
+    term.set(0, 1, PairEntry { parameters: vec![0.5, 1.0], cutoff: 2.5 });
+    let PairSource { source, table } = pair_source(std::slice::from_ref(&term), Precision::Double);
+    // 1-1 is silent: only its cut-off says so.
+    assert_eq!(table[9..], [0.0, 48.0, 24.0]);
+    assert_eq!(table[..9], [6.25, 48.0, 24.0, 6.25, 24.0, 12.0, 6.25, 24.0, 12.0]);
+    for definition in ["N_SPECIES 2", "N_COEFFICIENTS 3", "TABLE_SIZE 12", "LONGEST_CUTOFF2 6.25"] {
+        assert!(source.contains(&format!("#define {definition}\n")), "{source}");
+    }
+    assert!(source.contains("c[0]") && source.contains("c[1]") && source.contains("c[2]"), "{source}");
+    term.set(0, 1, PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.4 });
+    let source = pair_source(&[term], Precision::Double).source;
+    assert!(source.contains("c[0]") && !source.contains("c[1]"), "{source}");
+}
