@@ -224,22 +224,43 @@ struct World {
 
 DEVICE void report(Control* control, int trouble) { atomicOr(&control->trouble, trouble); }
 
+// Trouble with a list only keeps lists from being built: atoms that need one wait for it. After a
+// force that is not finite nothing goes on.
+DEVICE bool broken(const Control* control) { return control->trouble & NOT_FINITE; }
+
 // Whether a segment of the leg is to begin.
 DEVICE bool begins(const Control* control) {
-    return !control->trouble && control->part < control->parts && control->part % 2 == 0;
+    return !broken(control) && control->part < control->parts && control->part % 2 == 0;
 }
 
 // Whether the step of this slot is to be made: forces, and on to the next drift.
 DEVICE bool goes(const Control* control, const Slot& slot) {
-    return !control->trouble && !slot.stale && control->part % 2 == 1 && slot.done < control->target;
+    return !broken(control) && !slot.stale && control->part % 2 == 1 && slot.done < control->target;
 }
 
 // Whether the last forces of a segment are due.
 DEVICE bool ends(const Control* control, const Slot& slot) {
-    return !control->trouble && !slot.stale && control->part % 2 == 1 && slot.done == control->target;
+    return !broken(control) && !slot.stale && control->part % 2 == 1 && slot.done == control->target;
 }
 
 // Whether the neighbour list is to be built.
-DEVICE bool builds(const Control* control, const Slot& slot) {
-    return !control->trouble && slot.stale;
+DEVICE bool builds(const Control* control, const Slot& slot) { return !control->trouble && slot.stale; }
+
+#if DOUBLE
+DEVICE real as_real(int species) { return species; }
+DEVICE int as_species(real w) { return (int)w; }
+#else
+DEVICE real as_real(int species) { return __int_as_float(species); }
+DEVICE int as_species(real w) { return __float_as_int(w); }
+#endif
+
+// When a kernel that can serve several purposes has something to do.
+enum When { WHEN_GOES, WHEN_ENDS, WHEN_ASKED };
+
+DEVICE bool due(const Control* control, const Slot& slot, int when) {
+    switch (when) {
+        case WHEN_GOES: return goes(control, slot);
+        case WHEN_ENDS: return ends(control, slot);
+        default: return !broken(control) && !slot.stale;
+    }
 }

@@ -1,0 +1,182 @@
+// Spatial sort: atoms near in space become neighbours in memory.
+//
+// The box is divided into columns along z, each as wide as a tile of atoms is long, and columns
+// into thin bins. Columns are visited in a snake's line and every other one downwards, so that
+// atoms that follow each other in memory are near in space everywhere. Counting, scanning and
+// filling give each atom its bin; inside a bin atoms are ordered by height and id, so that the
+// order follows from the positions alone, whatever it was before.
+
+// Bins whose counts one block scans.
+enum { SCAN_THREADS = 256, SCAN_BINS = 16, SCAN_BLOCK = SCAN_THREADS * SCAN_BINS };
+
+// The place of a column in the snake's line.
+DEVICE u32 column_place(const Frame& frame, u32 cx, u32 cy) {
+    if (cx & 1) cy = frame.columns[1] - 1 - cy;
+    return cx * frame.columns[1] + cy;
+}
+
+DEVICE u32 column_of(const Frame& frame, Fixed s) {
+    return column_place(frame, __umulhi(s.x, (u32)frame.columns[0]), __umulhi(s.y, (u32)frame.columns[1]));
+}
+
+DEVICE u32 bin_of(const Frame& frame, Fixed s) {
+    u32 column = column_of(frame, s), bin = __umulhi(s.z, (u32)frame.bins);
+    if (column & 1) bin = frame.bins - 1 - bin;
+    return column * frame.bins + bin;
+}
+
+DEVICE u32 n_bins(const Frame& frame) { return (u32)(frame.columns[0] * frame.columns[1] * frame.bins); }
+
+extern "C" __global__ void sort_count(World w, int slot) {
+    const Slot now = w.control->slot[slot];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (!builds(w.control, now) || i >= w.n) return;
+    u32 bin = bin_of(w.frame, to_fixed(w.frame, w.position[now.parity][i]));
+    w.bin[i] = bin;
+    w.rank[i] = atomicAdd(&w.count[bin], 1u);
+}
+
+// The sum of one value per thread, for all threads.
+DEVICE u32 block_sum(u32 value, u32* warps) {
+    for (int m = 16; m > 0; m /= 2) value += __shfl_xor_sync(0xffffffffu, value, m);
+    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = value;
+    __syncthreads();
+    u32 sum = 0;
+    for (u32 k = 0; k < blockDim.x / 32; k++) sum += warps[k];
+    __syncthreads();
+    return sum;
+}
+
+// How many atoms are in the bins of each block.
+extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_sums(World w, int slot) {
+    if (!builds(w.control, w.control->slot[slot])) return;
+    __shared__ u32 warps[SCAN_THREADS / 32];
+    u32 all = n_bins(w.frame), first = blockIdx.x * SCAN_BLOCK, sum = 0;
+    for (u32 k = threadIdx.x; k < SCAN_BLOCK; k += SCAN_THREADS) sum += first + k < all ? w.count[first + k] : 0;
+    sum = block_sum(sum, warps);
+    if (threadIdx.x == 0) w.sums[blockIdx.x] = sum;
+}
+
+// Where each bin starts; leaves the counts at zero for the next time.
+extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(World w, int slot) {
+    if (!builds(w.control, w.control->slot[slot])) return;
+    __shared__ u32 warps[SCAN_THREADS / 32];
+    __shared__ u32 counts[SCAN_BLOCK + SCAN_BLOCK / SCAN_BINS];
+    u32 all = n_bins(w.frame), first = blockIdx.x * SCAN_BLOCK, before = 0;
+    for (u32 k = threadIdx.x; k < blockIdx.x; k += SCAN_THREADS) before += w.sums[k];
+    before = block_sum(before, warps);
+    // Read as they lie in memory, used SCAN_BINS to a thread; one gap a thread keeps banks apart.
+    for (u32 k = threadIdx.x; k < SCAN_BLOCK; k += SCAN_THREADS) {
+        bool real_bin = first + k < all;
+        counts[k + k / SCAN_BINS] = real_bin ? w.count[first + k] : 0;
+        if (real_bin) w.count[first + k] = 0;
+    }
+    __syncthreads();
+    u32* mine = counts + threadIdx.x * (SCAN_BINS + 1);
+    u32 sum = 0;
+    for (int k = 0; k < SCAN_BINS; k++) sum += mine[k];
+    u32 inclusive = sum, lane = threadIdx.x % 32;
+    for (int m = 1; m < 32; m *= 2) {
+        u32 other = __shfl_up_sync(0xffffffffu, inclusive, m);
+        if (lane >= m) inclusive += other;
+    }
+    if (lane == 31) warps[threadIdx.x / 32] = inclusive;
+    __syncthreads();
+    u32 start = before + inclusive - sum;
+    for (u32 k = 0; k < threadIdx.x / 32; k++) start += warps[k];
+    for (int k = 0; k < SCAN_BINS; k++) {
+        u32 count = mine[k];
+        mine[k] = start;
+        start += count;
+    }
+    __syncthreads();
+    for (u32 k = threadIdx.x; k < SCAN_BLOCK; k += SCAN_THREADS) {
+        if (first + k < all) w.start[first + k] = counts[k + k / SCAN_BINS];
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) w.start[all] = w.n;
+}
+
+extern "C" __global__ void sort_fill(World w, int slot) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (!builds(w.control, w.control->slot[slot]) || i >= w.n) return;
+    w.order[w.start[w.bin[i]] + w.rank[i]] = i;
+}
+
+// How high an atom is in its column, the way the column runs.
+DEVICE u32 height(const Frame& frame, u32 bin, Position p) {
+    u32 z = to_fixed(frame, p).z;
+    return bin / frame.bins & 1 ? ~z : z;
+}
+
+// Wraps a position into the box and counts the images crossed.
+DEVICE void wrap(const Frame& frame, Double3& x, int image[3]) {
+    double c = (x.z - frame.origin[2]) * frame.inverse[2];
+    double b = (x.y - frame.origin[1] - frame.tilt[2] * c) * frame.inverse[1];
+    double a = (x.x - frame.origin[0] - frame.tilt[0] * b - frame.tilt[1] * c) * frame.inverse[0];
+    double n[3] = {frame.periodic[0] ? floor(a) : 0.0, frame.periodic[1] ? floor(b) : 0.0,
+                   frame.periodic[2] ? floor(c) : 0.0};
+    if (n[0] == 0.0 && n[1] == 0.0 && n[2] == 0.0) return;
+    x.x -= frame.edge[0] * n[0] + frame.tilt[0] * n[1] + frame.tilt[1] * n[2];
+    x.y -= frame.edge[1] * n[1] + frame.tilt[2] * n[2];
+    x.z -= frame.edge[2] * n[2];
+    for (int k = 0; k < 3; k++) image[k] += (int)n[k];
+}
+
+// Copies each atom to its new place in the other set of arrays.
+extern "C" __global__ void sort_move(World w, int slot) {
+    const Slot now = w.control->slot[slot];
+    int p = blockIdx.x * blockDim.x + threadIdx.x;
+    if (!builds(w.control, now) || p >= w.n) return;
+    const int from = w.control->sorted, to = from ^ 1, n = w.n;
+    const Position* position = w.position[now.parity];
+    const u32 i = w.order[p], bin = w.bin[i], id = w.id[from][i];
+    const u32 first = w.start[bin], end = w.start[bin + 1];
+    Position here = position[i];
+    const u32 high = height(w.frame, bin, here);
+    u32 place = first;
+    for (u32 q = first; q < end; q++) {
+        u32 j = w.order[q], other = height(w.frame, bin, position[j]);
+        if (other < high || (other == high && w.id[from][j] < id)) place++;
+    }
+    Double3 x = load(w.x[from], n, i), v = load(w.v[from], n, i);
+    int image[3] = {w.image[from][i], w.image[from][n + i], w.image[from][2 * (size_t)n + i]};
+    wrap(w.frame, x, image);
+    store(w.x[to], n, place, x);
+    store(w.v[to], n, place, v);
+    w.id[to][place] = id;
+    for (int k = 0; k < 3; k++) w.image[to][k * (size_t)n + place] = image[k];
+#if DOUBLE
+    here = to_position(w.frame, x.x, x.y, x.z, (int)here.species);
+#endif
+    w.position[now.parity ^ 1][place] = here;
+    w.built[place] = here;
+}
+
+// Takes what follows a slot to be the state of affairs from here on. `after_build` says that the
+// kernels that build lists came before.
+extern "C" __global__ void __launch_bounds__(64) settle(World w, int from, int after_build) {
+    Control* control = w.control;
+    __shared__ Slot now;
+    if (threadIdx.x == 0) {
+        now = control->slot[from];
+        if (after_build && builds(control, now)) {
+            now.stale = 0;
+            now.parity ^= 1;
+            control->sorted ^= 1;
+            control->builds++;
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < SLOTS + 1) control->slot[threadIdx.x].stale = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) control->slot[0] = now;
+}
+
+// The leg goes on to its next part, if the one before has been done.
+extern "C" __global__ void next_part(World w, int begun) {
+    Control* control = w.control;
+    if (begun ? begins(control) : ends(control, control->slot[0])) {
+        if (begun) control->target = (control->part / 2 + 1) * control->segment;
+        control->part++;
+    }
+}

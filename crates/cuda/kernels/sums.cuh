@@ -1,0 +1,27 @@
+// Sums over all atoms, always in the same order: the same bits from run to run.
+
+// Adds up N numbers of all threads of a block, in f64, and stores them as this block's share,
+// w.partial[block][N].
+template <int THREADS_PER_BLOCK, int N>
+DEVICE void block_partial(const World& w, double (&value)[N]) {
+    __shared__ double warps[THREADS_PER_BLOCK / 32][N];
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+        for (int m = 16; m > 0; m /= 2) value[k] += __shfl_xor_sync(0xffffffffu, value[k], m);
+        if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32][k] = value[k];
+    }
+    __syncthreads();
+    for (int k = threadIdx.x; k < N; k += THREADS_PER_BLOCK) {
+        double sum = 0;
+        for (int warp = 0; warp < THREADS_PER_BLOCK / 32; warp++) sum += warps[warp][k];
+        w.partial[(size_t)blockIdx.x * N + k] = sum;
+    }
+}
+
+// A force that is not finite stops everything: the atom with the smallest id is named.
+DEVICE void check_force(const World& w, real3 f, int set, int i, i64 done) {
+    if (is_finite(f)) return;
+    atomicMin(&w.control->bad_atom, (int)w.id[set][i]);
+    w.control->bad_step = done;
+    report(w.control, NOT_FINITE);
+}
