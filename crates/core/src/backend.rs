@@ -1,6 +1,6 @@
 //! What a device must be able to do: the dozen coarse verbs a time step is written in.
 
-use crate::{Result, SimBox, State, SymTensor, Vec3};
+use crate::{Bath, Result, SimBox, State, SymTensor, Vec3};
 
 /// The arithmetic of the forces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -106,6 +106,34 @@ pub struct NoiseKey {
     pub step: u64,
 }
 
+/// Steps that nobody looks into: a device may make them wholly on its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Leg {
+    /// The number of its first step, counted over all stages.
+    pub first_step: u64,
+    /// How many steps it has.
+    pub steps: u64,
+    /// How long each of them is.
+    pub timestep: f64,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// A [`Sample`] is taken after every so many of its steps; 0: none. Divides `steps`.
+    pub sample_every: u64,
+    /// What is evaluated at its last step, so that [`Backend::energies`] has it.
+    pub evaluate: Evaluate,
+}
+
+/// What was measured in the middle of a [`Leg`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Energies and virial.
+    pub energies: Energies,
+    /// Kinetic energy and momentum.
+    pub kinetic: Kinetic,
+    /// The bath as it was then.
+    pub bath: Bath,
+}
+
 /// Where the time of a run went, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Timings {
@@ -199,6 +227,19 @@ pub trait Backend: Send {
     /// The exact Ornstein-Uhlenbeck step v = decay v + sqrt((1 - decay^2) kT / m) xi, the O of
     /// BAOAB (Leimkuhler and Matthews, 2013).
     fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey);
+
+    /// Makes many steps on its own: the same steps, with the same random numbers, as the verbs
+    /// would make one by one, and the same however a run is cut into legs. The forces of the last
+    /// evaluation are those at its start. `bath` is left as the last step leaves it.
+    ///
+    /// `None`, at once: this device is driven by the verbs, step by step.
+    ///
+    /// # Errors
+    /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`], with the step at
+    /// which it happened where that is known.
+    fn run_leg(&mut self, _leg: &Leg, _bath: &mut Bath) -> Result<Option<Vec<Sample>>> {
+        Ok(None)
+    }
 
     /// Sums for a minimiser.
     fn descent(&mut self) -> Descent;

@@ -3,6 +3,7 @@
 //! device must be able to do ([`Backend`]). No files, no threads, no devices.
 
 pub mod backend;
+pub mod bath;
 pub mod dual;
 pub mod error;
 pub mod quantity;
@@ -12,7 +13,10 @@ pub mod simbox;
 pub mod state;
 pub mod units;
 
-pub use backend::{Algorithm, Backend, Energies, Evaluate, Kinetic, NoiseKey, Precision, Settings};
+pub use backend::{
+    Algorithm, Backend, Energies, Evaluate, Kinetic, Leg, NoiseKey, Precision, Sample, Settings,
+};
+pub use bath::Bath;
 pub use dual::Dual;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use real::Real;

@@ -2,6 +2,7 @@
 
 use crate::simd::Scalar;
 use jostle_core::backend::Descent;
+use jostle_core::bath::noise_amplitude;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Kinetic, NoiseKey, Vec3};
 
@@ -151,9 +152,8 @@ impl<S: Scalar> Atoms<'_, S> {
         thermal_energy: f64,
         noise: NoiseKey,
     ) {
-        let spread = (1.0 - decay * decay).max(0.0) * thermal_energy;
         for ((v, &s), &id) in self.velocity.iter_mut().zip(self.species).zip(self.id) {
-            let sigma = (spread * inverse_mass[s as usize]).sqrt();
+            let sigma = noise_amplitude(decay, thermal_energy, inverse_mass[s as usize]);
             let xi = Stream::new(noise.seed, Purpose::Langevin, id, noise.step).normal3();
             for k in 0..3 {
                 v[k] = decay * v[k] + sigma * xi[k];

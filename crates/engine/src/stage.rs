@@ -1,13 +1,14 @@
 //! A stage under way.
 
 use crate::averages::{BlockAverage, Trend};
+use crate::checkpoint::Clock;
 use crate::freedom::{Momentum, degrees_of_freedom};
 use crate::minimize::Fire;
 use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TimeSpent};
 use crate::step::{Tick, step};
 use crate::thermo::{Atoms, Quantity, Thermo};
-use crate::thermostat::{HeatBath, momentum};
-use jostle_core::{Backend, Error, Evaluate, Result, UnitSystem, Vec3};
+use crate::thermostat::{bath, momentum};
+use jostle_core::{Backend, Bath, Error, Evaluate, Result, UnitSystem, Vec3};
 use jostle_io::input::model::{Action, StageInput, Thermostat};
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +31,7 @@ pub(crate) struct StageRun {
 /// How the atoms move.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Motion {
-    Dynamics(HeatBath),
+    Dynamics(Bath),
     /// With the velocities, by id, that the atoms get back at the end.
     Minimization(Fire, Vec<Vec3>),
 }
@@ -47,7 +48,7 @@ impl StageRun {
         stage: &StageInput,
         backend: &mut dyn Backend,
         units: UnitSystem,
-        start_time: f64,
+        clock: Clock,
         total_mass: f64,
         shortest_cutoff: f64,
     ) -> Result<(Self, Option<String>)> {
@@ -60,7 +61,7 @@ impl StageRun {
                     note = rest_center_of_mass(backend, total_mass);
                 }
                 let freedom = degrees_of_freedom(atoms, momentum);
-                let bath = HeatBath::new(thermostat.as_ref(), units.boltzmann(), freedom, *timestep);
+                let bath = bath(thermostat.as_ref(), units.boltzmann(), freedom, *timestep, clock.step);
                 if bath.scales_velocities() && backend.kinetic().energy() == 0.0 {
                     return Err(Error::input(
                         "the atoms are at rest, and this thermostat can only scale velocities",
@@ -82,7 +83,7 @@ impl StageRun {
         };
         let run = StageRun {
             stage_step: 0,
-            start_time,
+            start_time: clock.time,
             degrees_of_freedom,
             time: TimeSpent::default(),
             motion,
@@ -113,7 +114,7 @@ impl StageRun {
             Motion::Dynamics(bath) => step(backend, bath, tick, evaluate)?,
             Motion::Minimization(fire, _) => fire.iterate(backend, evaluate)?,
         }
-        self.stage_step = tick.stage_step;
+        self.stage_step += 1;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! One time step.
 
-use crate::thermostat::HeatBath;
-use jostle_core::{Backend, Evaluate, NoiseKey, Result};
+use crate::thermostat::{after, before};
+use jostle_core::{Backend, Bath, Evaluate, NoiseKey, Result};
 
 /// Which step is being made, and how long it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -10,17 +10,8 @@ pub struct Tick {
     pub seed: u64,
     /// The step, counted over all stages, that this one completes.
     pub step: u64,
-    /// The same, counted from the beginning of the stage.
-    pub stage_step: u64,
     /// Its length.
     pub timestep: f64,
-}
-
-impl Tick {
-    /// The random numbers of this step.
-    pub fn noise(&self) -> NoiseKey {
-        NoiseKey { seed: self.seed, step: self.step }
-    }
 }
 
 /// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a heat bath around it or, for
@@ -29,14 +20,15 @@ impl Tick {
 ///
 /// # Errors
 /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].
-pub fn step(backend: &mut dyn Backend, bath: &mut HeatBath, tick: &Tick, evaluate: Evaluate) -> Result<()> {
+pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: Evaluate) -> Result<()> {
     let dt = tick.timestep;
-    bath.before(backend, tick);
+    before(bath, backend, tick);
     match bath {
-        HeatBath::Langevin(langevin) => {
+        Bath::Langevin(langevin) => {
+            let noise = NoiseKey { seed: tick.seed, step: tick.step };
             backend.kick(0.5 * dt);
             backend.drift(0.5 * dt);
-            langevin.noise(backend, tick);
+            backend.ornstein_uhlenbeck(langevin.decay, langevin.thermal_energy, noise);
             backend.drift(0.5 * dt);
         }
         _ => backend.kick_drift(dt),
@@ -44,6 +36,6 @@ pub fn step(backend: &mut dyn Backend, bath: &mut HeatBath, tick: &Tick, evaluat
     backend.update_neighbors()?;
     backend.compute_forces(evaluate)?;
     backend.kick(0.5 * dt);
-    bath.after(backend, tick);
+    after(bath, backend, tick);
     Ok(())
 }

@@ -57,7 +57,7 @@ pub(crate) struct Gauge {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Atoms {
     /// They do. With the heat drawn from the bath, where it is known; see
-    /// [`crate::thermostat::HeatBath::heat`].
+    /// [`jostle_core::Bath::heat`].
     Moving { heat: Option<f64> },
     /// They are a minimiser's own: the atoms count as at rest.
     AtRest,

@@ -1,11 +1,10 @@
 //! Integrators have the order, the reversibility and the books they should.
 
-use jostle_core::{Backend, Evaluate, Precision, Settings, Species, System, UnitSystem};
+use jostle_core::{Backend, Bath, Evaluate, Precision, Settings, Species, System, UnitSystem};
 use jostle_engine::model::{
     Amount, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat,
 };
 use jostle_engine::step::{Tick, step};
-use jostle_engine::thermostat::HeatBath;
 use jostle_engine::{Mixture, Simulation, Thermo, assign_velocities, device};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
@@ -93,10 +92,10 @@ fn time_can_be_reversed() {
     let backend: &mut dyn Backend = &mut *backend;
     backend.update_neighbors().unwrap();
     backend.compute_forces(Evaluate::Forces).unwrap();
-    let mut bath = HeatBath::Isolated;
+    let mut bath = Bath::Isolated;
     for direction in 0..2 {
         for k in 1..=150 {
-            let tick = Tick { seed: 0, step: k, stage_step: k, timestep: 0.004 };
+            let tick = Tick { seed: 0, step: k, timestep: 0.004 };
             step(backend, &mut bath, &tick, Evaluate::Forces).unwrap();
         }
         if direction == 0 {

@@ -48,7 +48,7 @@ impl Simulation {
                 stage,
                 &mut *self.backend,
                 self.units,
-                self.clock.time,
+                self.clock,
                 self.total_mass,
                 self.shortest_cutoff,
             )?,
@@ -100,7 +100,7 @@ impl Simulation {
         let (mut told, mut saved) = (lap.begin, lap.begin);
         while !run.is_over(stage, &mut *self.backend) {
             let (step, stage_step) = (self.clock.step + 1, run.stage_step + 1);
-            let tick = Tick { seed: self.seed, step, stage_step, timestep };
+            let tick = Tick { seed: self.seed, step, timestep };
             let evaluate = self.evaluate_at(stage, stage_step);
             run.advance(&mut *self.backend, &tick, evaluate)
                 .map_err(|e| e.context(format!("step {step}")))?;

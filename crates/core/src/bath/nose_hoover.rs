@@ -1,25 +1,26 @@
-//! Nose-Hoover chains (G. J. Martyna, M. L. Klein, M. E. Tuckerman, J. Chem. Phys. 97 (1992) 2635),
-//! integrated reversibly around velocity Verlet (Martyna, Tuckerman, Tobias, Klein, Mol. Phys. 87
-//! (1996) 1117) with the third-order Suzuki-Yoshida weights.
-
 use super::Target;
-use crate::step::Tick;
-use jostle_core::Backend;
+use crate::Real;
 use serde::{Deserialize, Serialize};
 
 /// w1 = 1 / (2 - 2^(1/3)), twice, around w2 = 1 - 2 w1 (Yoshida 1990).
 const WEIGHTS: [f64; 3] = [1.351_207_191_959_657_6, -1.702_414_383_919_315_3, 1.351_207_191_959_657_6];
 
-/// A chain of thermostats, each at the temperature of the bath, the first on the atoms.
+/// A Nose-Hoover chain (G. J. Martyna, M. L. Klein, M. E. Tuckerman, J. Chem. Phys. 97 (1992)
+/// 2635), integrated reversibly around velocity Verlet (Martyna, Tuckerman, Tobias, Klein, Mol.
+/// Phys. 87 (1996) 1117) with the third-order Suzuki-Yoshida weights: thermostats, each at the
+/// temperature of the bath, the first on the atoms, every other one on the one before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NoseHoover {
-    target: Target,
-    /// Masses, energy * time^2.
-    mass: Vec<f64>,
-    position: Vec<f64>,
-    velocity: Vec<f64>,
+    /// The temperature it holds.
+    pub target: Target,
+    /// Masses of the links, energy * time^2.
+    pub mass: Vec<f64>,
+    /// Their positions.
+    pub position: Vec<f64>,
+    /// Their velocities, 1 / time.
+    pub velocity: Vec<f64>,
     /// Kinetic energy of the atoms between two steps, where it is known without summing again.
-    kinetic: Option<f64>,
+    pub kinetic: Option<f64>,
 }
 
 impl NoseHoover {
@@ -41,47 +42,75 @@ impl NoseHoover {
         moving + kt * (first + self.position[1..].iter().sum::<f64>())
     }
 
-    pub(super) fn before(&mut self, backend: &mut dyn Backend, tick: &Tick) {
-        let kinetic = self.kinetic.unwrap_or_else(|| backend.kinetic().energy());
-        backend.scale_velocities(self.propagate(kinetic, 0.5 * tick.timestep));
+    /// Moves the chain on by a time, given the kinetic energy of the atoms; the factor for their
+    /// velocities.
+    pub fn propagate(&mut self, kinetic: f64, time: f64) -> f64 {
+        Chain {
+            thermal_energy: self.target.thermal_energy,
+            degrees_of_freedom: self.target.degrees_of_freedom as f64,
+            mass: &self.mass,
+            position: &mut self.position,
+            velocity: &mut self.velocity,
+        }
+        .propagate(kinetic, time)
     }
+}
 
-    pub(super) fn after(&mut self, backend: &mut dyn Backend, tick: &Tick) {
-        let kinetic = backend.kinetic().energy();
-        let factor = self.propagate(kinetic, 0.5 * tick.timestep);
-        backend.scale_velocities(factor);
-        self.kinetic = Some(factor * factor * kinetic);
-    }
+/// The numbers of a chain, of whatever kind they are; see [`NoseHoover`].
+#[derive(Debug)]
+pub struct Chain<'a, R> {
+    /// k_B T.
+    pub thermal_energy: R,
+    /// How many degrees of freedom the first link is on.
+    pub degrees_of_freedom: R,
+    /// Masses of the links.
+    pub mass: &'a [R],
+    /// Their positions.
+    pub position: &'a mut [R],
+    /// Their velocities.
+    pub velocity: &'a mut [R],
+}
 
-    /// Moves the chain on by a time and returns the factor for the atoms' velocities.
-    fn propagate(&mut self, kinetic: f64, time: f64) -> f64 {
-        let mut factor = 1.0;
+impl<R: Real> Chain<'_, R> {
+    /// Moves the chain on by a time, given the kinetic energy of the atoms; the factor for their
+    /// velocities.
+    pub fn propagate(&mut self, kinetic: R, time: R) -> R {
+        let half = R::lit(0.5);
+        let mut factor = R::lit(1.0);
         for weight in WEIGHTS {
-            let dt = weight * time;
+            let dt = R::lit(weight) * time;
             for link in (0..self.mass.len()).rev() {
-                self.kick(link, factor * factor * kinetic, 0.5 * dt);
+                self.kick(link, factor * factor * kinetic, half * dt);
             }
-            factor *= (-dt * self.velocity[0]).exp();
-            for (x, v) in self.position.iter_mut().zip(&self.velocity) {
-                *x += dt * v;
+            factor = factor * (-dt * self.velocity[0]).exp();
+            for (x, v) in self.position.iter_mut().zip(&*self.velocity) {
+                *x = *x + dt * *v;
             }
             for link in 0..self.mass.len() {
-                self.kick(link, factor * factor * kinetic, 0.5 * dt);
+                self.kick(link, factor * factor * kinetic, half * dt);
             }
         }
         factor
     }
 
     /// Velocity of one link: its force, with the friction of the next link before and after.
-    fn kick(&mut self, link: usize, kinetic: f64, dt: f64) {
-        let kt = self.target.thermal_energy;
+    fn kick(&mut self, link: usize, kinetic: R, dt: R) {
         let force = match link {
-            0 => 2.0 * kinetic - self.target.degrees_of_freedom as f64 * kt,
-            _ => self.mass[link - 1] * self.velocity[link - 1].powi(2) - kt,
+            0 => R::lit(2.0) * kinetic - self.degrees_of_freedom * self.thermal_energy,
+            _ => {
+                let before = self.velocity[link - 1];
+                self.mass[link - 1] * (before * before) - self.thermal_energy
+            }
         };
-        let friction = self.velocity.get(link + 1).map_or(1.0, |v| (-0.5 * dt * v).exp());
-        let v = &mut self.velocity[link];
-        *v = (*v * friction + dt * force / self.mass[link]) * friction;
+        let kick = dt * force / self.mass[link];
+        let v = self.velocity[link];
+        self.velocity[link] = match self.velocity.get(link + 1) {
+            None => v + kick,
+            Some(next) => {
+                let friction = (-(R::lit(0.5) * dt) * *next).exp();
+                (v * friction + kick) * friction
+            }
+        };
     }
 }
 

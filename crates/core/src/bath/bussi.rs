@@ -1,20 +1,20 @@
-//! Stochastic velocity rescaling (G. Bussi, D. Donadio, M. Parrinello, J. Chem. Phys. 126 (2007)
-//! 014101): the kinetic energy does the random walk that has the canonical distribution as its
-//! stationary one, and all velocities are scaled along. Dynamics are disturbed as little as a
-//! thermostat can.
-
-use super::Target;
-use crate::step::Tick;
-use jostle_core::Backend;
-use jostle_core::random::{Purpose, Stream};
+use super::{Target, heat_of_scaling};
+use crate::Real;
+use crate::random::{Purpose, Stream};
 use serde::{Deserialize, Serialize};
 
-/// Stochastic velocity rescaling.
+/// Stochastic velocity rescaling (G. Bussi, D. Donadio, M. Parrinello, J. Chem. Phys. 126 (2007)
+/// 014101): the kinetic energy does the random walk that has the canonical distribution as its
+/// stationary one, and all velocities are scaled along. Dynamics are disturbed as little as a
+/// thermostat can.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bussi {
-    target: Target,
-    decay: f64,
-    heat: f64,
+    /// The temperature it holds.
+    pub target: Target,
+    /// What one step leaves of a deviation of the kinetic energy: exp(-dt / period).
+    pub decay: f64,
+    /// The energy given to the atoms so far.
+    pub heat: f64,
 }
 
 impl Bussi {
@@ -23,35 +23,51 @@ impl Bussi {
         Bussi { target, decay: (-timestep / period).exp(), heat: 0.0 }
     }
 
-    /// The energy given to the atoms so far.
-    pub fn heat(&self) -> f64 {
-        self.heat
+    /// The random deviates of a step.
+    pub fn deviates(&self, seed: u64, step: u64) -> Deviates {
+        Deviates::draw(seed, step, self.target.degrees_of_freedom)
     }
 
-    pub(super) fn after(&mut self, backend: &mut dyn Backend, tick: &Tick) {
-        let before = backend.kinetic().energy();
-        if before <= 0.0 {
-            return;
-        }
-        let mut stream = Stream::new(tick.seed, Purpose::Thermostat, 0, tick.step);
+    /// The factor for all velocities, given their kinetic energy; counts the heat.
+    pub fn scale(&mut self, kinetic: f64, deviates: Deviates) -> f64 {
+        let Deviates { first, others } = deviates;
+        let factor = bussi_factor(kinetic, self.target.thermal_energy, self.decay, first, others);
+        self.heat += heat_of_scaling(factor, kinetic);
+        factor
+    }
+}
+
+/// The random deviates of one step. They do not depend on the atoms, so that those of many steps
+/// can be drawn ahead.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Deviates {
+    /// A normal deviate, for the degree of freedom along the velocities.
+    pub first: f64,
+    /// The sum of squares of one for each other degree of freedom.
+    pub others: f64,
+}
+
+impl Deviates {
+    /// Those of a step, counted over all stages: a function of these three numbers only.
+    pub fn draw(seed: u64, step: u64, degrees_of_freedom: usize) -> Self {
+        let mut stream = Stream::new(seed, Purpose::Thermostat, 0, step);
         let first = stream.normal();
-        let others = chi_square(&mut stream, self.target.degrees_of_freedom - 1);
-        let factor = scale_factor(before, &self.target, self.decay, first, others);
-        backend.scale_velocities(factor);
-        self.heat += (factor * factor - 1.0) * before;
+        Deviates { first, others: chi_square(&mut stream, degrees_of_freedom.saturating_sub(1)) }
     }
 }
 
 /// The factor for all velocities: equation (A7) of the paper, with the sign of Bussi and
-/// Parrinello, Comput. Phys. Commun. 179 (2008) 26. `decay` is exp(-dt / period), `first` a normal
-/// deviate and `others` the sum of squares of one for each other degree of freedom.
-fn scale_factor(kinetic: f64, target: &Target, decay: f64, first: f64, others: f64) -> f64 {
+/// Parrinello, Comput. Phys. Commun. 179 (2008) 26; 1 for atoms at rest. `decay` is
+/// exp(-dt / period), for `first` and `others` see [`Deviates`].
+pub fn bussi_factor<R: Real>(kinetic: R, thermal_energy: R, decay: R, first: R, others: R) -> R {
+    let (zero, one) = (R::lit(0.0), R::lit(1.0));
     // K_target / (N_f K), the strength of the noise against what is there.
-    let ratio = 0.5 * target.thermal_energy / kinetic;
-    let noise = ((1.0 - decay) * ratio).sqrt();
-    let kept = decay.sqrt();
-    let along = kept + noise * first;
-    (along * along + noise * noise * others).sqrt().copysign(along)
+    let ratio = R::lit(0.5) * thermal_energy / kinetic;
+    let noise = ((one - decay) * ratio).sqrt();
+    let along = decay.sqrt() + noise * first;
+    let size = (along * along + noise * noise * others).sqrt();
+    let factor = R::select(along.lt(zero), -size, size);
+    R::select(zero.lt(kinetic), factor, one)
 }
 
 /// The sum of `n` squared normal deviates.
@@ -105,18 +121,18 @@ mod tests {
     fn kinetic_energy_becomes_canonical() {
         let dof = 4; // shape 2: the distribution function is 1 - exp(-x) (1 + x)
         let target = Target { thermal_energy: 1.5, degrees_of_freedom: dof };
-        let (decay, samples) = ((-1.0f64).exp(), 4000);
+        let mut bath = Bussi::new(target, 1.0, 1.0);
+        let samples = 4000;
         let mut walk = 100.0;
         let mut seen = Vec::new();
         for k in 0..10 * samples {
-            let mut stream = Stream::new(8, Purpose::Thermostat, 0, k);
-            let first = stream.normal();
-            let others = chi_square(&mut stream, dof - 1);
-            walk *= scale_factor(walk, &target, decay, first, others).powi(2);
+            let deviates = bath.deviates(8, k);
+            walk *= bath.scale(walk, deviates).powi(2);
             if k % 10 == 9 {
                 seen.push(walk / target.thermal_energy);
             }
         }
+        assert!((bath.heat - (walk - 100.0)).abs() < 1e-9, "{} {walk}", bath.heat);
         let seen = &mut seen[20..];
         seen.sort_by(f64::total_cmp);
         let n = seen.len() as f64;
@@ -129,8 +145,8 @@ mod tests {
     }
 
     #[test]
-    fn without_time_nothing_changes() {
-        let target = Target { thermal_energy: 1.0, degrees_of_freedom: 9 };
-        assert_eq!(scale_factor(3.0, &target, 1.0, 0.7, 8.0), 1.0);
+    fn without_time_or_motion_nothing_changes() {
+        assert_eq!(bussi_factor(3.0, 1.0, 1.0, 0.7, 8.0), 1.0);
+        assert_eq!(bussi_factor(0.0, 1.0, 0.5, 0.7, 8.0), 1.0);
     }
 }

@@ -1,0 +1,29 @@
+use crate::Real;
+use serde::{Deserialize, Serialize};
+
+/// Langevin dynamics: every atom feels friction and noise of its own.
+///
+/// Integrated as BAOAB (B. Leimkuhler and C. Matthews, J. Chem. Phys. 138 (2013) 174102): half a
+/// kick, half a drift, the exact Ornstein-Uhlenbeck step for friction and noise, half a drift, half
+/// a kick. The noise moves the centre of mass, which is thermal like every other degree of freedom:
+/// temperatures count 3 N of them, and the next stage that conserves momentum brings it to rest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Langevin {
+    /// k_B T.
+    pub thermal_energy: f64,
+    /// What friction leaves of a velocity in one step.
+    pub decay: f64,
+}
+
+impl Langevin {
+    /// `friction` is a rate: velocities decay as exp(-friction t).
+    pub fn new(thermal_energy: f64, friction: f64, timestep: f64) -> Self {
+        Langevin { thermal_energy, decay: (-friction * timestep).exp() }
+    }
+}
+
+/// The standard deviation of the noise that the exact Ornstein-Uhlenbeck step adds to a velocity,
+/// sqrt((1 - decay^2) kT / m): what friction takes away from it, at the temperature of the bath.
+pub fn noise_amplitude<R: Real>(decay: R, thermal_energy: R, inverse_mass: R) -> R {
+    ((R::lit(1.0) - decay * decay) * thermal_energy * inverse_mass).sqrt()
+}

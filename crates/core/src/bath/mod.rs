@@ -1,0 +1,74 @@
+//! Heat baths: what atoms exchange heat with, one file each.
+//!
+//! A bath is plain data, all that has to be remembered from one step to the next. What it does to
+//! the kinetic energy is a function of a few numbers, generic over [`Real`]: the engine evaluates
+//! it between the verbs of a step, a GPU gets it as source code and needs no host in between.
+
+mod bussi;
+mod langevin;
+mod nose_hoover;
+mod rescale;
+
+pub use bussi::{Bussi, Deviates, bussi_factor};
+pub use langevin::{Langevin, noise_amplitude};
+pub use nose_hoover::{Chain, NoseHoover};
+pub use rescale::{Rescale, rescale_factor};
+
+use crate::Real;
+use serde::{Deserialize, Serialize};
+
+/// What the atoms of a stage exchange heat with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Bath {
+    /// Nothing: constant energy.
+    Isolated,
+    /// See [`Rescale`].
+    Rescale(Rescale),
+    /// See [`Langevin`].
+    Langevin(Langevin),
+    /// See [`NoseHoover`].
+    NoseHoover(NoseHoover),
+    /// See [`Bussi`].
+    Bussi(Bussi),
+}
+
+/// The temperature a bath holds, in energies.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// k_B T.
+    pub thermal_energy: f64,
+    /// How many degrees of freedom share the kinetic energy.
+    pub degrees_of_freedom: usize,
+}
+
+impl Target {
+    /// The mean kinetic energy at the target temperature.
+    pub fn kinetic_energy(&self) -> f64 {
+        0.5 * self.degrees_of_freedom as f64 * self.thermal_energy
+    }
+}
+
+impl Bath {
+    /// Whether the bath acts by scaling velocities, so that it can do nothing with atoms at rest.
+    pub fn scales_velocities(&self) -> bool {
+        matches!(self, Bath::Rescale(_) | Bath::NoseHoover(_) | Bath::Bussi(_))
+    }
+
+    /// The energy the atoms have drawn from the bath since the stage began: their total energy
+    /// less this is conserved. `None` for Langevin dynamics, where keeping count would cost two
+    /// sums over all atoms a step.
+    pub fn heat(&self) -> Option<f64> {
+        match self {
+            Bath::Isolated => Some(0.0),
+            Bath::Rescale(bath) => Some(bath.heat),
+            Bath::Langevin(_) => None,
+            Bath::NoseHoover(chain) => Some(-chain.energy()),
+            Bath::Bussi(bath) => Some(bath.heat),
+        }
+    }
+}
+
+/// The energy that scaling all velocities by a factor gives to atoms with a kinetic energy.
+pub fn heat_of_scaling<R: Real>(factor: R, kinetic: R) -> R {
+    (factor * factor - R::lit(1.0)) * kinetic
+}

@@ -1,0 +1,78 @@
+//! Temperature control: the [`Bath`] of a stage, and where in a step it acts. What it does there
+//! is in [`jostle_core::bath`].
+
+use crate::freedom::Momentum;
+use crate::step::Tick;
+use jostle_core::bath::{Bussi, Langevin, NoseHoover, Rescale, Target};
+use jostle_core::{Backend, Bath};
+use jostle_io::input::model::Thermostat;
+
+/// How a thermostat treats the total momentum.
+pub fn momentum(thermostat: Option<&Thermostat>) -> Momentum {
+    match thermostat {
+        Some(Thermostat::Langevin { .. }) => Momentum::Thermal,
+        _ => Momentum::Conserved,
+    }
+}
+
+/// The bath for a thermostat of the input, for a stage that begins when `start` steps have been
+/// made. `boltzmann` turns its temperature into an energy.
+pub fn bath(
+    thermostat: Option<&Thermostat>,
+    boltzmann: f64,
+    degrees_of_freedom: usize,
+    timestep: f64,
+    start: u64,
+) -> Bath {
+    let target = |temperature: f64| Target { thermal_energy: boltzmann * temperature, degrees_of_freedom };
+    match *match thermostat {
+        None => return Bath::Isolated,
+        Some(thermostat) => thermostat,
+    } {
+        Thermostat::Rescale { temperature, every } => {
+            Bath::Rescale(Rescale::new(target(temperature), every, start))
+        }
+        Thermostat::Langevin { temperature, friction } => {
+            Bath::Langevin(Langevin::new(boltzmann * temperature, friction, timestep))
+        }
+        Thermostat::NoseHoover { temperature, period, chain } => {
+            Bath::NoseHoover(NoseHoover::new(target(temperature), period, chain))
+        }
+        Thermostat::Bussi { temperature, period } => {
+            Bath::Bussi(Bussi::new(target(temperature), period, timestep))
+        }
+    }
+}
+
+/// What a bath does before the forces of a step act.
+#[inline]
+pub fn before(bath: &mut Bath, backend: &mut dyn Backend, tick: &Tick) {
+    if let Bath::NoseHoover(chain) = bath {
+        let kinetic = chain.kinetic.unwrap_or_else(|| backend.kinetic().energy());
+        backend.scale_velocities(chain.propagate(kinetic, 0.5 * tick.timestep));
+    }
+}
+
+/// What a bath does when the atoms have arrived and the forces have acted.
+#[inline]
+pub fn after(bath: &mut Bath, backend: &mut dyn Backend, tick: &Tick) {
+    match bath {
+        Bath::Isolated | Bath::Langevin(_) => {}
+        Bath::Rescale(rescale) if !rescale.is_due(tick.step) => {}
+        Bath::Rescale(rescale) => {
+            let kinetic = backend.kinetic().energy();
+            backend.scale_velocities(rescale.scale(kinetic));
+        }
+        Bath::NoseHoover(chain) => {
+            let kinetic = backend.kinetic().energy();
+            let factor = chain.propagate(kinetic, 0.5 * tick.timestep);
+            backend.scale_velocities(factor);
+            chain.kinetic = Some(factor * factor * kinetic);
+        }
+        Bath::Bussi(bussi) => {
+            let kinetic = backend.kinetic().energy();
+            let deviates = bussi.deviates(tick.seed, tick.step);
+            backend.scale_velocities(bussi.scale(kinetic, deviates));
+        }
+    }
+}
