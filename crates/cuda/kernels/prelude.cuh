@@ -72,6 +72,7 @@ struct Frame {
     int triclinic;
     int columns[2];     // columns of atoms along x and y
     int bins;           // bins along each column
+    int unused;
 };
 
 struct Fixed { u32 x, y, z; };
@@ -176,15 +177,18 @@ struct Control {
     int sorted;      // which of the two sets of atom arrays is current
     int trouble;
     int bad_atom;    // id
-    int need_tile;
+    int need_tile;   // what there should be room for
     int need_rows;
+    int largest_tile;
     Slot slot[SLOTS + 1];
 };
 
 // Everything there is, in device memory.
 struct World {
-    int n;           // atoms
-    int species;     // kinds of atoms
+    int n;                   // atoms
+    int tile_capacity;       // atoms a tile has room for, dummies and own atoms included
+    int class_rows;          // room in a tile's list: slots of each bank class
+    int neighbor_capacity;   // room in an atom's own list
     Frame frame;
     Control* control;
     const double* mass;          // by species
@@ -211,12 +215,9 @@ struct World {
     Position* origin;
     uint2* list;
     int* n_rows;
-    int tile_capacity;           // atoms a tile has room for, dummies and own atoms included
-    int class_rows;              // room in a list: slots of each bank class
     // one list per atom
     u32* neighbor;
     int* n_neighbor;
-    int neighbor_capacity;
     // sums over atoms
     double* partial;
     double* total;

@@ -243,6 +243,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
         tile[place + k] = in_tile(w, position[j], origin);
     }
     if (thread == 0) {
+        atomicMax(&control->largest_tile, filled);
         w.n_halo[blockIdx.x] = filled - DUMMIES - TILE_ATOMS;
         w.origin[blockIdx.x] = origin;
     }
