@@ -1,0 +1,69 @@
+//! Compiled kernels on disk, in `$XDG_CACHE_HOME/jostle` or `~/.cache/jostle`. A file is named
+//! after all that went into it and ends in a checksum: a damaged one is made again, and a folder
+//! that cannot be written costs time and nothing else.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// The folder, if the environment tells where the user's caches are.
+pub fn folder() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let caches = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    Some(caches.join("jostle"))
+}
+
+/// Where a thing made of these parts is kept.
+pub fn path(parts: &[&str], extension: &str) -> Option<PathBuf> {
+    Some(folder()?.join(format!("{:032x}.{extension}", digest(parts))))
+}
+
+/// What `path` holds, if it is there and undamaged.
+pub fn read(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = fs::read(path).ok()?;
+    let end = bytes.len().checked_sub(TRAILER)?;
+    let sound = bytes[end..] == trailer(&bytes[..end]);
+    bytes.truncate(end);
+    sound.then_some(bytes)
+}
+
+/// Keeps `bytes`, whole or not at all. The file begins with them; a loader of programs or
+/// libraries does not mind what follows.
+///
+/// # Errors
+/// If the folder cannot be made or written.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+    let mut whole = bytes.to_vec();
+    whole.extend_from_slice(&trailer(bytes));
+    let written = fs::write(&temporary, whole).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+const TRAILER: usize = 24;
+
+fn trailer(bytes: &[u8]) -> [u8; TRAILER] {
+    let mut trailer = [0; TRAILER];
+    trailer[..16].copy_from_slice(&fnv(FNV_START, bytes).to_le_bytes());
+    trailer[16..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+    trailer
+}
+
+/// FNV-1a with 128 bits (Fowler, Noll, Vo; draft-eastlake-fnv).
+fn digest(parts: &[&str]) -> u128 {
+    parts
+        .iter()
+        .fold(FNV_START, |hash, part| fnv(fnv(hash, &(part.len() as u64).to_le_bytes()), part.as_bytes()))
+}
+
+const FNV_START: u128 = 0x6c62272e07bb014262b821756295c58d;
+
+fn fnv(start: u128, bytes: &[u8]) -> u128 {
+    const PRIME: u128 = 0x0000000001000000000000000000013b;
+    bytes.iter().fold(start, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
+}

@@ -1,0 +1,463 @@
+//! CUDA on the CPU: the C++ compiler makes a library of the same kernels, behind
+//! `kernels/emulation.h`, which runs their threads as fibres.
+
+use std::alloc::Layout;
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char, c_void};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+use std::{fs, ptr, slice};
+
+use jostle_core::{Error, Result};
+use libloading::Library;
+
+use super::{Code, Function, Hardware, Launch, Moment, Recording};
+use crate::cache;
+
+const HEADER: &str = include_str!("../../kernels/emulation.h");
+
+/// As on Hopper, so that what fits here fits there.
+const SHARED: usize = 227 * 1024;
+
+pub struct Processor {
+    compiler: Compiler,
+    memory: Arc<Allocations>,
+}
+
+struct Compiler {
+    program: String,
+    version: String,
+}
+
+impl Processor {
+    pub fn new() -> Result<Self> {
+        let mut candidates = Vec::from_iter(std::env::var("CXX").ok().filter(|c| !c.is_empty()));
+        candidates.extend(["g++", "c++"].map(str::to_owned));
+        let compiler = candidates.into_iter().find_map(|program| {
+            let output = Command::new(&program).arg("--version").output().ok()?;
+            let version = String::from_utf8_lossy(&output.stdout).lines().next()?.to_owned();
+            output.status.success().then_some(Compiler { program, version })
+        });
+        let compiler = compiler.ok_or_else(|| {
+            Error::device("no C++ compiler found, which the emulated GPU needs")
+                .hint("install g++, or name a compiler in the variable CXX")
+        })?;
+        Ok(Processor { compiler, memory: Arc::default() })
+    }
+
+    /// Finds the library in the cache or builds it.
+    fn build(&self, name: &str, source: &str, options: &[String]) -> Result<Built> {
+        let flags = flags(options);
+        let parts = [HEADER, source, &flags.join("\0"), &self.compiler.version];
+        let cached = cache::path(&parts, "so");
+        if let Some(path) = &cached
+            && cache::read(path).is_some()
+        {
+            return Ok(Built { library: path.clone(), _scratch: None });
+        }
+        let folder = Scratch::new()?;
+        let library = self.compiler.compile(name, source, &flags, &folder.0)?;
+        let bytes = fs::read(&library).map_err(|e| Error::io("read", &library, &e))?;
+        match cached {
+            Some(path) if cache::write(&path, &bytes).is_ok() => Ok(Built { library: path, _scratch: None }),
+            _ => Ok(Built { library, _scratch: Some(folder) }),
+        }
+    }
+}
+
+struct Built {
+    library: PathBuf,
+    /// Where it is not kept: gone with the last of us.
+    _scratch: Option<Scratch>,
+}
+
+/// A folder of our own, gone when dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("jostle-{}-{count}", std::process::id()));
+        fs::create_dir_all(&path).map_err(|e| Error::io("create", &path, &e))?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The compiler's options: those for NVRTC that mean something to it, and its own.
+fn flags(options: &[String]) -> Vec<String> {
+    let mut flags: Vec<String> =
+        ["-std=c++17", "-O2", "-shared", "-fPIC", "-fno-strict-aliasing", "-fvisibility=hidden"]
+            .iter()
+            .chain(&["-ffp-contract=fast", "-fno-math-errno", "-w"])
+            .map(|flag| flag.to_string())
+            .collect();
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+        flags.extend(["-mavx2", "-mfma"].map(str::to_owned));
+    }
+    flags.extend(options.iter().filter(|o| o.starts_with("-D")).cloned());
+    flags
+}
+
+impl Compiler {
+    /// Two rounds: macros first, so that the kernels' names and shared variables can be seen.
+    fn compile(&self, name: &str, source: &str, flags: &[String], folder: &Path) -> Result<PathBuf> {
+        let write = |file: &str, text: &str| {
+            let path = folder.join(file);
+            fs::write(&path, text).map_err(|e| Error::io("write", &path, &e)).map(|()| path)
+        };
+        write("emulation.h", HEADER)?;
+        // Nothing of it has a name outside: kernels of different libraries may share names.
+        let whole = format!("#include \"emulation.h\"\nnamespace {{\n#line 1 \"{name}\"\n{source}\n}}\n");
+        let plain = write("kernel.cpp", &whole)?;
+        let text = self.run(name, flags, &["-E"], &plain, None)?;
+        let ready = write("kernel.ii", &rewrite(&text))?;
+        let library = folder.join("kernel.so");
+        self.run(name, flags, &[], &ready, Some(&library))?;
+        Ok(library)
+    }
+
+    fn run(
+        &self,
+        name: &str,
+        flags: &[String],
+        more: &[&str],
+        input: &Path,
+        output: Option<&Path>,
+    ) -> Result<String> {
+        let mut command = Command::new(&self.program);
+        command.args(flags).args(more).arg(input);
+        if let Some(output) = output {
+            command.arg("-o").arg(output);
+        }
+        let done =
+            command.output().map_err(|e| Error::device(format!("cannot run {}: {e}", self.program)))?;
+        if done.status.success() {
+            return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+        }
+        let log = String::from_utf8_lossy(&done.stderr);
+        Err(Error::device(format!("{name} does not compile for the emulated GPU:\n{}", log.trim())))
+    }
+}
+
+/// Turns `__global__` and `__shared__` into C++, and adds what launches each kernel.
+fn rewrite(text: &str) -> String {
+    let mut kernels = Vec::new();
+    let mut output = String::with_capacity(text.len() + 4096);
+    let mut pieces = text.split("EMULATED_GLOBAL");
+    output.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let head = piece.split('(').next().unwrap_or_default();
+        // A declaration before the definition names a kernel twice.
+        let name = head.split_whitespace().last().unwrap_or_default().to_owned();
+        if !kernels.contains(&name) {
+            kernels.push(name);
+        }
+        output.push_str(piece);
+    }
+    let mut output = rewrite_shared(&output);
+    for name in kernels {
+        output.push_str(&format!(
+            "extern \"C\" __attribute__((visibility(\"default\"))) const char* launch_{name}(\
+             unsigned blocks, unsigned threads, size_t shared, void** arguments) {{ \
+             return emulation::launch_kernel({name}, blocks, threads, shared, arguments); }}\n\
+             extern \"C\" __attribute__((visibility(\"default\"))) size_t parameters_{name}(\
+             size_t* bytes) {{ return emulation::parameters({name}, bytes); }}\n"
+        ));
+    }
+    output
+}
+
+/// Static shared variables go to a section of their own, where they can be found and overwritten
+/// between blocks; the dynamic one, `extern`, becomes a pointer.
+fn rewrite_shared(text: &str) -> String {
+    let mut output = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("EMULATED_SHARED") {
+        let (before, after) = (&rest[..at], &rest[at + "EMULATED_SHARED".len()..]);
+        let dynamic = before.trim_end().strip_suffix("extern");
+        match (dynamic, after.split_once(';')) {
+            (Some(before), Some((declaration, after))) => {
+                let declaration = declaration.split('[').next().unwrap_or_default().trim_end();
+                let start = declaration
+                    .rfind(|c: char| !c.is_alphanumeric() && c != '_')
+                    .map_or(0, |space| space + 1);
+                let (kind, name) = declaration.split_at(start);
+                let kind = without_attributes(kind);
+                output.push_str(before);
+                output.push_str(&format!(
+                    "{kind}* const {name} = reinterpret_cast<{kind}*>(emulation::dynamic_shared);"
+                ));
+                rest = after;
+            }
+            _ => {
+                output.push_str(before);
+                output.push_str("static __attribute__((section(\"emulated_shared\")))");
+                rest = after;
+            }
+        }
+    }
+    output.push_str(rest);
+    output
+}
+
+/// A type without `alignas(16)` and `__attribute__((aligned(16)))`.
+fn without_attributes(kind: &str) -> String {
+    let mut kind = kind.to_owned();
+    for word in ["alignas", "__attribute__"] {
+        while let Some(start) = kind.find(word) {
+            let mut depth = 0;
+            let end = kind[start..].char_indices().find_map(|(k, c)| {
+                depth += i32::from(c == '(') - i32::from(c == ')');
+                (c == ')' && depth == 0).then_some(start + k + 1)
+            });
+            kind.replace_range(start..end.unwrap_or(kind.len()), "");
+        }
+    }
+    kind.trim().to_owned()
+}
+
+/// Every allocation has a margin on both sides that nobody may write to.
+#[derive(Default)]
+struct Allocations(Mutex<BTreeMap<u64, usize>>);
+
+const MARGIN: usize = 256;
+const MARGIN_BYTE: u8 = 0xa5;
+
+impl Allocations {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes.checked_add(2 * MARGIN)?, MARGIN).ok()
+}
+
+impl Hardware for Processor {
+    fn name(&self) -> &str {
+        "CUDA emulated on the CPU"
+    }
+
+    fn architecture(&self) -> &str {
+        "emulated"
+    }
+
+    fn multiprocessors(&self) -> u32 {
+        4
+    }
+
+    fn shared_memory(&self) -> usize {
+        SHARED
+    }
+
+    fn memory_free(&self) -> Result<usize> {
+        let path = Path::new("/proc/meminfo");
+        let text = fs::read_to_string(path).map_err(|e| Error::io("read", path, &e))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+        line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok())
+            .map(|kilobytes| 1024 * kilobytes)
+            .ok_or_else(|| Error::file(path, "does not tell the memory available"))
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64> {
+        // Linux lends more than it has.
+        let free = self.memory_free().unwrap_or(usize::MAX);
+        let layout = layout(bytes).filter(|_| bytes <= free);
+        // SAFETY: the size is not zero.
+        let start = layout.map_or(ptr::null_mut(), |l| unsafe { std::alloc::alloc_zeroed(l) });
+        if start.is_null() {
+            return Err(super::out_of_memory(bytes, self.memory_free().ok()));
+        }
+        // SAFETY: the margins are inside what was just allocated.
+        unsafe {
+            start.write_bytes(MARGIN_BYTE, MARGIN);
+            start.add(MARGIN + bytes).write_bytes(MARGIN_BYTE, MARGIN);
+        }
+        let address = start as u64 + MARGIN as u64;
+        self.memory.lock().insert(address, bytes);
+        Ok(address)
+    }
+
+    unsafe fn free(&self, address: u64) {
+        if let Some(layout) = self.memory.lock().remove(&address).and_then(layout) {
+            // SAFETY: it was allocated with this layout and is in the table no more.
+            unsafe { std::alloc::dealloc((address as usize - MARGIN) as *mut u8, layout) }
+        }
+    }
+
+    unsafe fn write(&self, to: u64, bytes: &[u8]) -> Result<()> {
+        // SAFETY: the caller vouches for the place.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to as *mut u8, bytes.len()) };
+        Ok(())
+    }
+
+    unsafe fn read(&self, from: u64, bytes: &mut [u8]) -> Result<()> {
+        self.synchronize()?;
+        // SAFETY: the caller vouches for the place.
+        unsafe { ptr::copy_nonoverlapping(from as *const u8, bytes.as_mut_ptr(), bytes.len()) };
+        Ok(())
+    }
+
+    unsafe fn clear(&self, address: u64, bytes: usize) -> Result<()> {
+        // SAFETY: the caller vouches for the place.
+        unsafe { (address as *mut u8).write_bytes(0, bytes) };
+        Ok(())
+    }
+
+    unsafe fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<()> {
+        // SAFETY: the caller vouches for the places.
+        unsafe { ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes) };
+        Ok(())
+    }
+
+    fn compile(&self, name: &str, source: &str, options: &[String]) -> Result<Box<dyn Code>> {
+        let built = self.build(name, source, options)?;
+        let path = &built.library;
+        // SAFETY: the library was made of our own sources and runs nothing when loaded.
+        let library = unsafe { Library::new(path) }
+            .map_err(|e| Error::device(format!("cannot load {}: {e}", path.display())))?;
+        Ok(Box::new(Kernels { name: name.to_owned(), library }))
+    }
+
+    unsafe fn launch(&self, launch: &Launch) -> Result<()> {
+        // SAFETY: the caller vouches for the launch.
+        unsafe { start(launch) }
+    }
+
+    unsafe fn record(&self, _launches: &[Launch]) -> Result<Box<dyn Recording>> {
+        Ok(Box::new(Repetition))
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        for (&address, &bytes) in self.memory.lock().iter() {
+            let margin = |at: usize| {
+                // SAFETY: the table holds what is allocated, each with its margins.
+                let margin = unsafe { slice::from_raw_parts(at as *const u8, MARGIN) };
+                margin.iter().all(|&byte| byte == MARGIN_BYTE)
+            };
+            let address = address as usize;
+            if !margin(address - MARGIN) || !margin(address + bytes) {
+                return Err(Error::device(format!(
+                    "a kernel wrote outside a buffer of {bytes} bytes, or just beside it"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Result<Box<dyn Moment>> {
+        static START: OnceLock<Instant> = OnceLock::new();
+        let start = START.get_or_init(Instant::now);
+        Ok(Box::new(Nanoseconds(start.elapsed().as_nanos() as u64)))
+    }
+}
+
+type Start = unsafe extern "C" fn(u32, u32, usize, *mut *mut c_void) -> *const c_char;
+type Parameters = unsafe extern "C" fn(*mut usize) -> usize;
+
+struct Kernels {
+    name: String,
+    library: Library,
+}
+
+impl Code for Kernels {
+    fn function(&self, name: &str) -> Result<Box<dyn Function>> {
+        let missing = |_| Error::device(format!("{} has no kernel {name}", self.name));
+        // SAFETY: these are the types that `rewrite` gave them.
+        let (start, parameters) = unsafe {
+            let start = self.library.get::<Start>(format!("launch_{name}")).map_err(missing)?;
+            let parameters = self.library.get::<Parameters>(format!("parameters_{name}"));
+            (*start, *parameters.map_err(missing)?)
+        };
+        let mut bytes = [0; 64];
+        // SAFETY: it writes at most 64 sizes.
+        let count = unsafe { parameters(bytes.as_mut_ptr()) };
+        let parameters = bytes[..count.min(bytes.len())].to_vec();
+        Ok(Box::new(Loaded { start, parameters }))
+    }
+}
+
+struct Loaded {
+    start: Start,
+    parameters: Vec<usize>,
+}
+
+impl Function for Loaded {
+    fn handle(&self) -> u64 {
+        self.start as usize as u64
+    }
+
+    fn parameters(&self) -> Option<&[usize]> {
+        Some(&self.parameters)
+    }
+
+    fn allow_shared(&self, bytes: usize) -> Result<()> {
+        if bytes > SHARED {
+            return Err(Error::device(format!("{bytes} bytes of shared memory; a block has {SHARED}")));
+        }
+        Ok(())
+    }
+
+    fn registers(&self) -> u32 {
+        0
+    }
+
+    fn local_bytes(&self) -> u32 {
+        0
+    }
+
+    fn blocks_per_multiprocessor(&self, block: u32, shared: usize) -> Result<u32> {
+        // As on Hopper: 2048 threads, 32 blocks, 228 KiB of which each block takes one itself.
+        let by_shared = (SHARED + 1024) / (shared + 1024);
+        Ok((2048 / block.max(1)).min(32).min(by_shared as u32))
+    }
+}
+
+/// # Safety
+/// The arguments are those of the kernel, and what they point to is there.
+unsafe fn start(launch: &Launch) -> Result<()> {
+    // SAFETY: the handle is of a `Start`, as `Loaded::handle` gave it.
+    let entry = unsafe { std::mem::transmute::<usize, Start>(launch.kernel.0.function.handle() as usize) };
+    let mut arguments = launch.pointers();
+    let blocks = launch.grid[0];
+    // SAFETY: number and sizes of the arguments were compared with the kernel's.
+    let message = unsafe { entry(blocks, launch.block, launch.shared, arguments.as_mut_ptr()) };
+    if message.is_null() {
+        return Ok(());
+    }
+    // SAFETY: it is a text in the library's memory.
+    let message = unsafe { CStr::from_ptr(message) }.to_string_lossy();
+    Err(Error::device(format!("kernel {}: {message}", launch.kernel.name())))
+}
+
+struct Repetition;
+
+impl Recording for Repetition {
+    unsafe fn replay(&self, launches: &[Launch]) -> Result<()> {
+        // SAFETY: the caller vouches for the launches.
+        launches.iter().try_for_each(|launch| unsafe { start(launch) })
+    }
+}
+
+struct Nanoseconds(u64);
+
+impl Moment for Nanoseconds {
+    fn milliseconds_until(&self, end: &dyn Moment) -> Result<f64> {
+        Ok((end.stamp() as f64 - self.0 as f64) * 1e-6)
+    }
+
+    fn stamp(&self) -> u64 {
+        self.0
+    }
+}

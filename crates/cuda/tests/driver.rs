@@ -1,0 +1,209 @@
+//! The driver does what CUDA promises: on the emulation, and on a GPU where there is one.
+
+use jostle_core::Result;
+use jostle_cuda::driver::{Device, Launch, Word};
+
+fn devices() -> Vec<Device> {
+    vec![Device::emulated().expect("a C++ compiler")]
+}
+
+fn kernel(device: &Device, source: &str) -> jostle_cuda::driver::Kernel {
+    let module = device.compile("test.cu", source, &[]).unwrap();
+    module.kernel("test").unwrap()
+}
+
+#[test]
+fn shuffles_ballots_and_matches() -> Result<()> {
+    const SOURCE: &str = r#"
+extern "C" __global__ void __launch_bounds__(64) test(unsigned* out) {
+    const unsigned t = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31;
+    float sum = lane;
+    #pragma unroll
+    for (int m = 16; m > 0; m /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, m);
+    out[8 * t + 0] = sum;
+    out[8 * t + 1] = __shfl_sync(0xffffffffu, t, 5);
+    out[8 * t + 2] = __shfl_up_sync(0xffffffffu, lane, 3);
+    out[8 * t + 3] = __shfl_down_sync(0xffffffffu, lane, 3, 8);
+    out[8 * t + 4] = __ballot_sync(0xffffffffu, lane % 3 == 0);
+    out[8 * t + 5] = __match_any_sync(0xffffffffu, lane % 4);
+    out[8 * t + 6] = __reduce_max_sync(0xffffffffu, lane ^ 21u);
+    // Half of a warp alone, and a collective after the other half has gone.
+    if (lane >= 16) return;
+    double d = __shfl_sync(0x0000ffffu, (double)lane, 15);
+    out[8 * t + 7] = (unsigned)d + __popc(__ballot_sync(0x0000ffffu, 1));
+}"#;
+    for device in devices() {
+        let out = device.alloc::<u32>(8 * 128)?;
+        device.run(&Launch::new(&kernel(&device, SOURCE), 2, 64).with(&out))?;
+        for (t, row) in out.to_vec()?.chunks_exact(8).enumerate() {
+            let (t, lane) = (t as u32, t as u32 % 32);
+            let thirds = (0..32).filter(|l| l % 3 == 0).fold(0, |b, l| b | 1 << l);
+            let alike = (0..32).filter(|l| l % 4 == lane % 4).fold(0, |b, l| b | 1 << l);
+            let down = if lane % 8 < 5 { lane + 3 } else { lane };
+            let up = if lane >= 3 { lane - 3 } else { lane };
+            let half = if lane < 16 { 15 + 16 } else { 0 };
+            assert_eq!(row, [496, t - lane + 5, up, down, thirds, alike, 31, half], "thread {t}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn shared_memory_barriers_and_atomics() -> Result<()> {
+    const SOURCE: &str = r#"
+extern __shared__ __align__(16) unsigned char room[];
+template <int N> __device__ __forceinline__ int turned(const int* x, int t) { return x[N - 1 - t]; }
+extern "C" __global__ void test(int* out, double* total, unsigned long long* most, float* sum) {
+    __shared__ int mine[256];
+    int* dynamic = (int*)room;
+    const int t = threadIdx.x, n = blockDim.x;
+    mine[t] = t * t;
+    __syncthreads();
+    dynamic[t] = turned<256>(mine, t);
+    __syncthreads();
+    const int g = blockIdx.x * n + t;
+    out[g] = dynamic[(t + 1) % n] + 1000000 * __syncthreads_or(t == 77) + 2000000 * __syncthreads_and(t < 255);
+    atomicAdd(total, 0.5 * g);
+    atomicAdd(sum, 1.0f);
+    atomicMax(most, (unsigned long long)g << 33);
+}"#;
+    for device in devices() {
+        let (blocks, threads) = (3, 256);
+        let out = device.alloc::<i32>(blocks * threads)?;
+        let total = device.upload(&[1.0f64])?;
+        let most = device.alloc::<u64>(1)?;
+        let sum = device.alloc::<f32>(1)?;
+        let launch = Launch::new(&kernel(&device, SOURCE), blocks as u32, threads as u32)
+            .shared(4 * threads)
+            .with(&out)
+            .with(&total)
+            .with(&most)
+            .with(&sum);
+        device.run(&launch)?;
+        for (g, &found) in out.to_vec()?.iter().enumerate() {
+            let from = 255 - (g % threads + 1) % threads;
+            assert_eq!(found as usize, from * from + 1_000_000);
+        }
+        let n = (blocks * threads) as f64;
+        assert_eq!(total.to_vec()?, [1.0 + 0.25 * n * (n - 1.0)]);
+        assert_eq!(most.to_vec()?, [((blocks * threads - 1) as u64) << 33]);
+        assert_eq!(sum.to_vec()?, [n as f32]);
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Numbers {
+    scale: f64,
+    shift: [f32; 3],
+    count: u32,
+}
+// SAFETY: 8 + 12 + 4 bytes of numbers, without padding.
+unsafe impl Word for Numbers {}
+
+const AFFINE: &str = r#"
+struct Numbers { double scale; float shift[3]; unsigned count; };
+extern "C" __global__ void test(const double* __restrict__ in, double* out, const Numbers n, int plus) {
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n.count; i += gridDim.x * blockDim.x)
+        out[i] = n.scale * in[i] + n.shift[i % 3] + plus;
+}"#;
+
+#[test]
+fn graphs_values_and_copies() -> Result<()> {
+    for device in devices() {
+        let x = Vec::from_iter((0..1000).map(f64::from));
+        let (a, b) = (device.upload(&x)?, device.alloc::<f64>(1000)?);
+        let kernel = kernel(&device, AFFINE);
+        let numbers = Numbers { scale: 2.0, shift: [0.0, 0.25, 0.5], count: 1000 };
+        let launch =
+            |from, to| Launch::new(&kernel, 2, 96).with(from).with(to).with_value(numbers).with_value(7i32);
+        let graph = device.record(vec![launch(&a, &b), launch(&b, &a)])?;
+        let start = device.now()?;
+        device.replay(&graph)?;
+        device.replay(&graph)?;
+        let end = device.now()?;
+        assert!(device.milliseconds(&start, &end)? > 0.0);
+        let twice = |x: f64, i: usize| 2.0 * x + f64::from(numbers.shift[i % 3]) + 7.0;
+        for (i, found) in a.to_vec()?.into_iter().enumerate() {
+            assert_eq!(found, (0..4).fold(x[i], |x, _| twice(x, i)));
+        }
+        b.copy_from(&a, 10)?;
+        a.clear()?;
+        b.write(8, &[-1.0])?;
+        let mut some = [0.0; 3];
+        b.read(7, &mut some)?;
+        assert_eq!(some[1], -1.0);
+        assert_eq!(some[0], (0..4).fold(7.0, |x, _| twice(x, 7)));
+        assert_eq!(a.to_vec()?, vec![0.0; 1000]);
+        assert!(a.write(999, &[0.0, 0.0]).is_err());
+        assert!(a.read(usize::MAX, &mut some).is_err());
+        assert!(b.copy_from(&a, 1001).is_err());
+    }
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_launched_is_refused() -> Result<()> {
+    for device in devices() {
+        let kernel = kernel(&device, AFFINE);
+        let x = device.alloc::<f64>(4)?;
+        let wrong = Launch::new(&kernel, 1, 32).with(&x).with(&x).with_value(1.0f32);
+        let message = device.run(&wrong).unwrap_err().to_string();
+        assert!(message.contains("test") && message.contains("24"), "{message}");
+        let launch = |grid, block, shared| {
+            Launch::new(&kernel, grid, block)
+                .shared(shared)
+                .with(&x)
+                .with(&x)
+                .with_value(Numbers { scale: 1.0, shift: [0.0; 3], count: 4 })
+                .with_value(0i32)
+        };
+        assert!(device.run(&launch(0, 32, 0)).is_err());
+        assert!(device.run(&launch(1, 2048, 0)).is_err());
+        assert!(device.run(&launch(1, 32, 60_000)).is_err());
+        assert!(kernel.allow_shared(device.shared_memory() + 1).is_err());
+        kernel.allow_shared(60_000)?;
+        device.run(&launch(1, 32, 60_000))?;
+        assert!(kernel.blocks_per_multiprocessor(1024, 0)? >= 1);
+        device.synchronize()?;
+        let much = device.alloc::<f64>(1 << 48).err().unwrap();
+        assert!(much.message().contains("GiB wanted"), "{much}");
+        let error = device.compile("odd.cu", "__global__ void f() { nonsense; }", &[]).err().unwrap();
+        assert!(error.message().contains("odd.cu") && error.message().contains("nonsense"), "{error}");
+        assert!(device.compile("a.cu", AFFINE, &[])?.kernel("no_such").is_err());
+    }
+    Ok(())
+}
+
+/// Mistakes that a GPU lets pass or hangs on.
+#[test]
+fn the_emulation_finds_mistakes() -> Result<()> {
+    let device = Device::emulated()?;
+    let fault = |source: &str, threads: u32| -> String {
+        let out = device.alloc::<f32>(64).unwrap();
+        let launch = Launch::new(&kernel(&device, source), 1, threads).with(&out).shared(64);
+        let ran = device.run(&launch).and_then(|()| device.synchronize());
+        ran.err().map_or(String::new(), |e| e.to_string())
+    };
+    let deadlock = fault(
+        r#"extern "C" __global__ void test(float* out) {
+            if (threadIdx.x < 3) __syncthreads(); else __syncwarp(); out[threadIdx.x] = 1; }"#,
+        32,
+    );
+    assert!(deadlock.contains("deadlock") && deadlock.contains("3 threads"), "{deadlock}");
+    let dynamic = fault(
+        r#"extern "C" __global__ void test(float* out) {
+            extern __shared__ float room[]; room[threadIdx.x] = out[threadIdx.x]; }"#,
+        17,
+    );
+    assert!(dynamic.contains("beyond its 64 bytes"), "{dynamic}");
+    let unset = r#"extern "C" __global__ void test(float* out) {
+        __shared__ float room[32]; out[threadIdx.x] = room[threadIdx.x]; }"#;
+    let out = device.alloc::<f32>(32)?;
+    device.run(&Launch::new(&kernel(&device, unset), 1, 32).with(&out))?;
+    assert!(out.to_vec()?.iter().all(|x| x.is_nan()));
+    let outside = fault(r#"extern "C" __global__ void test(float* out) { out[threadIdx.x] = 1; }"#, 65);
+    assert!(outside.contains("outside a buffer of 256 bytes"), "{outside}");
+    Ok(())
+}
