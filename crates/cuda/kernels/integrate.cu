@@ -1,0 +1,127 @@
+// Moving atoms: the parts of a leg that come before and after its fused steps, the step in pieces
+// for force kernels that do not move atoms themselves, and the single verbs.
+
+
+// Positions for the forces from x: of the species noted in w.bin for atoms fresh from the host.
+extern "C" __global__ void place_atoms(World w, int fresh) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= w.n) return;
+    Position* position = w.position[w.control->slot[0].parity];
+    Double3 x = load(w.x[w.control->sorted], w.n, i);
+    position[i] = to_position(w.frame, x.x, x.y, x.z, fresh ? (int)w.bin[i] : (int)position[i].species);
+}
+
+DEVICE void pass_on(const World& w, int slot, bool moved) {
+    if (blockIdx.x != 0 || threadIdx.x != 0) return;
+    const Slot now = w.control->slot[slot];
+    Slot* next = &w.control->slot[slot + 1];
+    next->parity = now.parity ^ moved;
+    next->done = now.done + moved;
+    if (now.stale) next->stale = 1;
+}
+
+// The first half of a segment's first step.
+extern "C" __global__ void begin_segment(World w, int slot) {
+    Control* control = w.control;
+    const Slot now = control->slot[slot];
+    const bool moves = begins(control);
+    pass_on(w, slot, moves);
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (!moves || i >= w.n) return;
+    const int set = control->sorted, species = (int)w.position[now.parity][i].species;
+    Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
+    real3 f = load_force(w, i);
+    check_force(w, f, set, i, now.done);
+    kick_and_drift(w, control->motion, x, v, f, species, w.id[set][i], now.done);
+    store(w.x[set], w.n, i, x);
+    store(w.v[set], w.n, i, v);
+    arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1].stale);
+}
+
+// After the forces of a step: the second half of its kick, and on to where the atoms are next.
+extern "C" __global__ void advance(World w, int slot) {
+    Control* control = w.control;
+    const Slot now = control->slot[slot];
+    const bool moves = goes(control, now);
+    pass_on(w, slot, moves);
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (!moves || i >= w.n) return;
+    const int set = control->sorted, species = (int)w.position[now.parity][i].species;
+    Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
+    real3 f = load_force(w, i);
+    check_force(w, f, set, i, now.done);
+    kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], f);
+    kick_and_drift(w, control->motion, x, v, f, species, w.id[set][i], now.done);
+    store(w.x[set], w.n, i, x);
+    store(w.v[set], w.n, i, v);
+    arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1].stale);
+}
+
+// The second half of a segment's last step.
+extern "C" __global__ void end_segment(World w) {
+    Control* control = w.control;
+    const Slot now = control->slot[0];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (!ends(control, now) || i >= w.n) return;
+    const int set = control->sorted, species = (int)w.position[now.parity][i].species;
+    Double3 v = load(w.v[set], w.n, i);
+    real3 f = load_force(w, i);
+    check_force(w, f, set, i, now.done);
+    kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], f);
+    store(w.v[set], w.n, i, v);
+}
+
+// ---- single verbs
+
+extern "C" __global__ void kick_atoms(World w, double dt) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= w.n) return;
+    const Slot now = w.control->slot[0];
+    const int set = w.control->sorted, species = (int)w.position[now.parity][i].species;
+    Double3 v = load(w.v[set], w.n, i);
+    real3 f = load_force(w, i);
+    check_force(w, f, set, i, now.done);
+    kick(v, dt * w.inverse_mass[species], f);
+    store(w.v[set], w.n, i, v);
+}
+
+// In place: nobody reads positions meanwhile.
+extern "C" __global__ void drift_atoms(World w, double dt) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= w.n) return;
+    Control* control = w.control;
+    const int set = control->sorted;
+    Position* position = w.position[control->slot[0].parity];
+    Double3 x = load(w.x[set], w.n, i);
+    drift(x, dt, load(w.v[set], w.n, i));
+    store(w.x[set], w.n, i, x);
+    arrive(w, i, x, (int)position[i].species, position, &control->slot[0].stale);
+}
+
+extern "C" __global__ void noise_atoms(World w, double decay, double thermal_energy, u64 seed, u64 step) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= w.n) return;
+    const int set = w.control->sorted, species = (int)w.position[w.control->slot[0].parity][i].species;
+    Double3 v = load(w.v[set], w.n, i);
+    ornstein_uhlenbeck(v, decay, thermal_energy, w.inverse_mass[species], seed, w.id[set][i], step);
+    store(w.v[set], w.n, i, v);
+}
+
+// v = factor v + (x, y, z)
+extern "C" __global__ void scale_and_shift(World w, double factor, double x, double y, double z) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= w.n) return;
+    const int set = w.control->sorted;
+    Double3 v = load(w.v[set], w.n, i);
+    store(w.v[set], w.n, i, {fma(factor, v.x, x), fma(factor, v.y, y), fma(factor, v.z, z)});
+}
+
+// v = keep v + along f
+extern "C" __global__ void mix_velocities(World w, double keep, double along) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= w.n) return;
+    const int set = w.control->sorted;
+    Double3 v = load(w.v[set], w.n, i);
+    real3 f = load_force(w, i);
+    store(w.v[set], w.n, i, {keep * v.x + along * f.x, keep * v.y + along * f.y, keep * v.z + along * f.z});
+}

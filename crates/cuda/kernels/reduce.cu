@@ -1,0 +1,66 @@
+// Sums over all atoms: every block leaves its share, then one block adds the shares up.
+
+enum { SUM_THREADS = 256, KINETIC_SUMS = 9 };
+
+// Kinetic energy tensor (xx, yy, zz, xy, xz, yz) and momentum.
+extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(World w, int when) {
+    if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
+    const int set = w.control->sorted, i = blockIdx.x * blockDim.x + threadIdx.x;
+    double sums[KINETIC_SUMS] = {};
+    if (i < w.n) {
+        const double m = w.mass[(int)w.position[w.control->slot[0].parity][i].species];
+        const Double3 v = load(w.v[set], w.n, i);
+        const double half = 0.5 * m;
+        sums[0] = half * v.x * v.x;
+        sums[1] = half * v.y * v.y;
+        sums[2] = half * v.z * v.z;
+        sums[3] = half * v.x * v.y;
+        sums[4] = half * v.x * v.z;
+        sums[5] = half * v.y * v.z;
+        sums[6] = m * v.x;
+        sums[7] = m * v.y;
+        sums[8] = m * v.z;
+    }
+    block_partial<SUM_THREADS, KINETIC_SUMS>(w, sums);
+}
+
+// Adds up `count` numbers from each of `blocks` shares, into a row of w.total: that of the segment
+// under way in a leg, the first one otherwise.
+extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares(World w, int blocks, int count, int row_length,
+                                                                     int offset, int when) {
+    if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
+    double* row = w.total + (when == WHEN_ENDS ? (size_t)(w.control->part / 2) * row_length : 0) + offset;
+    __shared__ double warps[SUM_THREADS / 32];
+    for (int k = 0; k < count; k++) {
+        double sum = 0;
+        for (int b = threadIdx.x; b < blocks; b += SUM_THREADS) sum += w.partial[(size_t)b * count + k];
+        for (int m = 16; m > 0; m /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, m);
+        if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sum;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            for (int warp = 1; warp < SUM_THREADS / 32; warp++) sum += warps[warp];
+            row[k] = sum;
+        }
+        __syncthreads();
+    }
+}
+
+// What a minimiser steers by: f.v, f.f, v.v, and the largest squares of force and velocity.
+extern "C" __global__ void __launch_bounds__(SUM_THREADS) descent_shares(World w) {
+    const int set = w.control->sorted, i = blockIdx.x * blockDim.x + threadIdx.x;
+    double sums[3] = {}, most[2] = {};
+    if (i < w.n) {
+        const Double3 v = load(w.v[set], w.n, i);
+        const real3 f = load_force(w, i);
+        const double x = f.x, y = f.y, z = f.z;
+        sums[0] = x * v.x + y * v.y + z * v.z;
+        most[0] = sums[1] = x * x + y * y + z * z;
+        most[1] = sums[2] = v.x * v.x + v.y * v.y + v.z * v.z;
+    }
+    block_partial<SUM_THREADS, 3>(w, sums);
+    // Squares are not negative, and such doubles are ordered as their bits are.
+    for (int k = 0; k < 2; k++) {
+        for (int m = 16; m > 0; m /= 2) most[k] = fmax(most[k], __shfl_xor_sync(0xffffffffu, most[k], m));
+        if (threadIdx.x % 32 == 0) atomicMax((u64*)&w.total[3 + k], (u64)__double_as_longlong(most[k]));
+    }
+}
