@@ -8,7 +8,7 @@ use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, Ti
 use crate::step::{Tick, step};
 use crate::thermo::{Atoms, Quantity, Thermo};
 use crate::thermostat::{bath, momentum};
-use jostle_core::{Backend, Bath, Error, Evaluate, Result, UnitSystem, Vec3};
+use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample, UnitSystem, Vec3};
 use jostle_io::input::model::{Action, StageInput, Thermostat};
 use serde::{Deserialize, Serialize};
 
@@ -103,7 +103,7 @@ impl StageRun {
         }
     }
 
-    /// Makes one step.
+    /// Makes one step; the caller counts it.
     pub(crate) fn advance(
         &mut self,
         backend: &mut dyn Backend,
@@ -111,11 +111,21 @@ impl StageRun {
         evaluate: Evaluate,
     ) -> Result<()> {
         match &mut self.motion {
-            Motion::Dynamics(bath) => step(backend, bath, tick, evaluate)?,
-            Motion::Minimization(fire, _) => fire.iterate(backend, evaluate)?,
+            Motion::Dynamics(bath) => step(backend, bath, tick, evaluate),
+            Motion::Minimization(fire, _) => fire.iterate(backend, evaluate),
         }
-        self.stage_step += 1;
-        Ok(())
+    }
+
+    /// Makes all steps of a leg at once, if this is dynamics and the device can; likewise.
+    pub(crate) fn advance_leg(
+        &mut self,
+        backend: &mut dyn Backend,
+        leg: &Leg,
+    ) -> Result<Option<Vec<Sample>>> {
+        match &mut self.motion {
+            Motion::Dynamics(bath) => backend.run_leg(leg, bath),
+            Motion::Minimization(..) => Ok(None),
+        }
     }
 
     /// The simulated time after so many steps of it.

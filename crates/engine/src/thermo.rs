@@ -3,7 +3,7 @@
 
 use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
-use jostle_core::{Backend, Dimension, Kinetic, SymTensor, UnitSystem, Vec3};
+use jostle_core::{Backend, Dimension, Energies, Kinetic, SimBox, SymTensor, UnitSystem, Vec3};
 use jostle_potentials::PairTerm;
 
 /// A quantity with its name and unit.
@@ -66,14 +66,18 @@ pub(crate) enum Atoms {
 impl Gauge {
     /// Reads the sums of the last evaluation, which must have included energies.
     pub(crate) fn read(&self, backend: &mut dyn Backend) -> Thermo {
+        let sums = backend.kinetic();
+        self.convert(backend.simbox(), backend.energies(), &sums)
+    }
+
+    /// Makes a measurement of sums.
+    pub(crate) fn convert(&self, simbox: &SimBox, energies: &Energies, sums: &Kinetic) -> Thermo {
         let (sums, heat) = match self.atoms {
-            Atoms::Moving { heat } => (backend.kinetic(), heat),
+            Atoms::Moving { heat } => (*sums, heat),
             Atoms::AtRest => (Kinetic::default(), None),
         };
         let (kinetic, units) = (sums.energy(), self.units);
-        let energies = backend.energies();
         let potential = energies.potential();
-        let simbox = backend.simbox();
         let pressure_tensor = simbox.periodic().iter().all(|p| *p).then(|| {
             let volume = simbox.volume();
             let pressure = |k: usize| (2.0 * sums.tensor[k] + energies.virial[k]) / volume;

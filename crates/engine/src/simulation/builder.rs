@@ -8,11 +8,14 @@ use crate::observe::Observer;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::stage::check_stage;
 use crate::thermo::quantities;
-use jostle_core::{Error, Result, Settings, SimBox, System, UnitSystem};
+use jostle_core::{Backend, Error, Result, Settings, SimBox, System, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput};
 use jostle_potentials::PairTerm;
 use std::path::Path;
+
+/// What puts a system on a device.
+type Open = dyn FnOnce(System, Vec<PairTerm>, Settings) -> Result<Box<dyn Backend>>;
 
 /// Puts a [`Simulation`] together.
 pub struct SimulationBuilder {
@@ -21,7 +24,7 @@ pub struct SimulationBuilder {
     terms: Vec<PairTerm>,
     stages: Vec<StageInput>,
     seed: u64,
-    device: DeviceInput,
+    open: Box<Open>,
     settings: Settings,
     observers: Vec<Box<dyn Observer>>,
     source: Option<InputText>,
@@ -36,7 +39,7 @@ impl SimulationBuilder {
             terms: Vec::new(),
             stages: Vec::new(),
             seed: 0,
-            device: DeviceInput::Auto,
+            open: known(DeviceInput::Auto),
             settings: Settings::default(),
             observers: Vec::new(),
             source: None,
@@ -65,7 +68,7 @@ impl SimulationBuilder {
             terms,
             stages: input.stages.iter().map(|s| stage(&s.value)).collect(),
             seed: input.system.seed,
-            device: overrides.device.unwrap_or(input.run.device),
+            open: known(overrides.device.unwrap_or(input.run.device)),
             settings,
             observers: Vec::new(),
             source: Some(InputText {
@@ -109,7 +112,16 @@ impl SimulationBuilder {
 
     /// Chooses where it is computed.
     pub fn device(mut self, device: DeviceInput) -> Self {
-        self.device = device;
+        self.open = known(device);
+        self
+    }
+
+    /// Chooses a device of one's own: `open` puts the system on it.
+    pub fn open_with<F>(mut self, open: F) -> Self
+    where
+        F: FnOnce(System, Vec<PairTerm>, Settings) -> Result<Box<dyn Backend>> + 'static,
+    {
+        self.open = Box::new(open);
         self
     }
 
@@ -179,7 +191,7 @@ impl SimulationBuilder {
         let total_mass = species.iter().zip(&counts).map(|(s, n)| s.mass * *n as f64).sum();
         let quantities = quantities(self.units, &self.terms);
         let shortest_cutoff = shortest_cutoff(&self.terms, &self.system.simbox);
-        let backend = device::open(self.device, self.system, self.terms, self.settings)?;
+        let backend = (self.open)(self.system, self.terms, self.settings)?;
         Ok(Simulation {
             units: self.units,
             seed: self.seed,
@@ -202,6 +214,11 @@ impl SimulationBuilder {
             notes: Vec::new(),
         })
     }
+}
+
+/// What puts a system on a device that has a name.
+fn known(device: DeviceInput) -> Box<Open> {
+    Box::new(move |system, terms, settings| device::open(device, system, terms, settings))
 }
 
 /// The shortest cut-off of any pair of species; for atoms without forces, the size of the box.

@@ -1,6 +1,7 @@
 //! A simulation: stages that run one after another.
 
 mod builder;
+mod leg;
 mod run;
 
 pub use builder::SimulationBuilder;
@@ -135,8 +136,9 @@ impl Simulation {
         self.run_with(&mut (), &|| false)
     }
 
-    /// The same, telling `progress` and asking `stop` after every step. When asked to stop it
-    /// writes a checkpoint; running again goes on.
+    /// The same, telling `progress` and asking `stop` after every step, or about ten times a second
+    /// where the device makes many steps on its own. When asked to stop it writes a checkpoint;
+    /// running again goes on.
     ///
     /// # Errors
     /// See [`Simulation::run`].

@@ -1,5 +1,6 @@
 //! Running the stages: steps, and everything that is due after a step.
 
+use super::leg::{Pace, cut, until};
 use super::{Outcome, Simulation};
 use crate::checkpoint::{Checkpoint, Clock, Header};
 use crate::observe::Context;
@@ -7,9 +8,9 @@ use crate::progress::{Progress, StageStart};
 use crate::stage::StageRun;
 use crate::step::Tick;
 use crate::summary;
-use crate::thermo::Gauge;
+use crate::thermo::{Atoms, Gauge};
 use jostle_core::backend::Timings;
-use jostle_core::{Backend, Error, Evaluate, Result, Vec3};
+use jostle_core::{Backend, Error, Evaluate, Leg, Result, Sample, Vec3};
 use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
 use jostle_io::trajectory::{Frame, Position, Subject};
 use std::time::{Duration, Instant};
@@ -66,7 +67,7 @@ impl Simulation {
         self.backend.update_neighbors()?;
         self.backend.compute_forces(evaluate)?;
         if !begun && self.clock == Clock::default() {
-            self.measure(stage, &mut run, progress)?;
+            self.measure(stage, &mut run, None, progress)?;
         }
         let outcome = self.make_steps(stage, &mut run, progress, stop);
         if outcome.is_err() || matches!(outcome, Ok(Outcome::Interrupted)) {
@@ -95,23 +96,12 @@ impl Simulation {
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
     ) -> Result<Outcome> {
-        let timestep = timestep(stage);
+        let mut pace = Pace::new();
         let mut lap = Lap::begin(&*self.backend);
         let (mut told, mut saved) = (lap.begin, lap.begin);
         while !run.is_over(stage, &mut *self.backend) {
-            let (step, stage_step) = (self.clock.step + 1, run.stage_step + 1);
-            let tick = Tick { seed: self.seed, step, timestep };
-            let evaluate = self.evaluate_at(stage, stage_step);
-            run.advance(&mut *self.backend, &tick, evaluate)
-                .map_err(|e| e.context(format!("step {step}")))?;
-            self.clock.step = step;
-            self.clock.time = run.time_at(stage, stage_step);
-            let mut now = Instant::now();
-            if self.anything_due(stage, stage_step) {
-                self.measure(stage, run, progress)?;
-                run.time.output += now.elapsed().as_secs_f64();
-                now = Instant::now();
-            }
+            self.advance(stage, run, &mut pace, progress)?;
+            let (now, stage_step) = (Instant::now(), run.stage_step);
             if now - told > PROGRESS_INTERVAL {
                 told = now;
                 progress.advanced(stage_step);
@@ -132,6 +122,69 @@ impl Simulation {
         Ok(Outcome::Finished)
     }
 
+    /// Makes the next step or, where the device can, the next leg; measures what is due then.
+    fn advance(
+        &mut self,
+        stage: &StageInput,
+        run: &mut StageRun,
+        pace: &mut Pace,
+        progress: &mut dyn Progress,
+    ) -> Result<()> {
+        let begun = Instant::now();
+        let leg = self.next_leg(stage, run.stage_step, *pace);
+        if let Some(samples) = run.advance_leg(&mut *self.backend, &leg)? {
+            let now = Instant::now();
+            pace.learn(leg.steps, (now - begun).as_secs_f64());
+            for sample in &samples {
+                self.count(stage, run, leg.sample_every);
+                self.measure(stage, run, Some(sample), progress)?;
+            }
+            if leg.sample_every == 0 {
+                self.count(stage, run, leg.steps);
+                if self.anything_due(stage, run.stage_step) {
+                    self.measure(stage, run, None, progress)?;
+                }
+            }
+            run.time.output += now.elapsed().as_secs_f64();
+            return Ok(());
+        }
+        let step = self.clock.step + 1;
+        let tick = Tick { seed: self.seed, step, timestep: timestep(stage) };
+        let evaluate = self.evaluate_at(stage, run.stage_step + 1);
+        run.advance(&mut *self.backend, &tick, evaluate).map_err(|e| e.context(format!("step {step}")))?;
+        self.count(stage, run, 1);
+        if self.anything_due(stage, run.stage_step) {
+            let now = Instant::now();
+            self.measure(stage, run, None, progress)?;
+            run.time.output += now.elapsed().as_secs_f64();
+        }
+        Ok(())
+    }
+
+    /// The next leg: it ends where somebody looks at the atoms, or when it has lasted long enough.
+    fn next_leg(&self, stage: &StageInput, done: u64, pace: Pace) -> Leg {
+        let observers = self.observers.iter().map(|o| o.every());
+        let stops = observers.chain(stage.trajectory.map(|t| t.every)).chain([stage.checkpoint_every]);
+        let most = pace.steps.min(steps(stage) - done);
+        let most = stops.map(|every| until(every, done)).fold(most, u64::min);
+        let (steps, sample_every) = cut(done, most, stage.thermo_every);
+        Leg {
+            first_step: self.clock.step + 1,
+            steps,
+            timestep: timestep(stage),
+            seed: self.seed,
+            sample_every,
+            evaluate: self.evaluate_at(stage, done + steps),
+        }
+    }
+
+    /// Counts steps that were made.
+    fn count(&mut self, stage: &StageInput, run: &mut StageRun, steps: u64) {
+        run.stage_step += steps;
+        self.clock.step += steps;
+        self.clock.time = run.time_at(stage, run.stage_step);
+    }
+
     /// What a step has to evaluate: energies only where somebody looks at them.
     fn evaluate_at(&self, stage: &StageInput, stage_step: u64) -> Evaluate {
         let mut observers = self.observers.iter().filter(|o| due(o.every(), stage_step));
@@ -148,15 +201,26 @@ impl Simulation {
             || self.observers.iter().any(|o| due(o.every(), stage_step))
     }
 
-    /// Everything that is due now: the row of `thermo.csv`, the frame, the observers.
-    fn measure(&mut self, stage: &StageInput, run: &mut StageRun, progress: &mut dyn Progress) -> Result<()> {
+    /// Everything that is due now: the row of `thermo.csv`, the frame, the observers. The sums are
+    /// those of a sample, else those that the device has now.
+    fn measure(
+        &mut self,
+        stage: &StageInput,
+        run: &mut StageRun,
+        sample: Option<&Sample>,
+        progress: &mut dyn Progress,
+    ) -> Result<()> {
         let stage_step = run.stage_step;
         let Clock { step, time, .. } = self.clock;
         self.thermo = None;
         if self.evaluate_at(stage, stage_step) == Evaluate::ForcesAndEnergies {
             let degrees_of_freedom = run.degrees_of_freedom;
-            let gauge = Gauge { units: self.units, degrees_of_freedom, atoms: run.atoms(), step, time };
-            self.thermo = Some(gauge.read(&mut *self.backend));
+            let atoms = sample.map_or(run.atoms(), |s| Atoms::Moving { heat: s.bath.heat() });
+            let gauge = Gauge { units: self.units, degrees_of_freedom, atoms, step, time };
+            self.thermo = Some(match sample {
+                Some(s) => gauge.convert(self.backend.simbox(), &s.energies, &s.kinetic),
+                None => gauge.read(&mut *self.backend),
+            });
         }
         if let Some(thermo) = self.thermo.as_ref().filter(|_| due(stage.thermo_every, stage_step)) {
             // The start itself, a perfect lattice perhaps, is no sample of anything.
