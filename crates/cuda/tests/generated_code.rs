@@ -1,0 +1,329 @@
+//! Device functions made from the formulas compute what the formulas do, against the same formulas
+//! in f64: every potential of the registry under every truncation, for one species and for two, in
+//! both precisions, and what heat baths do. A new potential is tested here by the line that
+//! registers it.
+
+use jostle_core::bath::{Chain, bussi_factor, heat_of_scaling, noise_amplitude, rescale_factor};
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::{Dual, Precision, Real};
+use jostle_cuda::codegen::{PairSource, pair_source, scalar_function};
+use jostle_cuda::driver::{Buffer, Device, Launch, Word};
+use jostle_potentials::{PairEntry, PairFunction, PairKind, PairTerm, PairVisitor, Truncation};
+use std::fmt::Write;
+
+const PRELUDE: &str = include_str!("../kernels/prelude.cuh");
+
+const TRUNCATIONS: [Truncation; 4] =
+    [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
+
+/// Terms that are compiled together, and what they are called.
+struct Case {
+    name: String,
+    terms: Vec<PairTerm>,
+}
+
+/// The example parameters times a factor for every pair of species that interacts.
+fn term(
+    kind: PairKind,
+    truncation: Truncation,
+    n_species: usize,
+    factors: &[(usize, usize, f64)],
+) -> PairTerm {
+    let mut term = PairTerm::new(kind, truncation, n_species);
+    for &(a, b, factor) in factors {
+        let parameters: Vec<f64> = kind.parameters().iter().map(|p| p.example * factor).collect();
+        let cutoff = kind.natural_cutoff(&parameters).unwrap_or(2.4 * factor);
+        term.set(a, b, PairEntry { parameters, cutoff });
+    }
+    term
+}
+
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut all = Vec::new();
+    for &kind in PairKind::ALL {
+        for truncation in TRUNCATIONS {
+            let name = format!("{} {}", kind.name(), truncation.name());
+            let uniform = term(kind, truncation, 1, &[(0, 0, 1.03)]);
+            cases.push(Case { name: format!("one species, {name}"), terms: vec![uniform] });
+            let mixture = term(kind, truncation, 2, &[(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)]);
+            cases.push(Case { name: format!("two species, {name}"), terms: vec![mixture] });
+            all.push(term(kind, truncation, 2, &[(0, 0, 0.9), (0, 1, 1.1)]));
+        }
+    }
+    cases.push(Case { name: "all at once, one pair silent".into(), terms: all });
+    cases
+}
+
+/// Squared distances from the core over the cut-offs to very far.
+fn squares() -> Vec<f64> {
+    let near = (0..600).map(|k| 0.6 + 0.004 * f64::from(k));
+    let far = (0..50).map(|k| 3.0 * 10f64.powf(0.1 * f64::from(k)));
+    near.chain(far).map(|r| r * r).collect()
+}
+
+/// Source of all cases, each in a namespace of its own, with a kernel that runs over distances.
+fn source(sources: &[PairSource]) -> String {
+    let mut text = PRELUDE.to_string();
+    for (k, PairSource { source, .. }) in sources.iter().enumerate() {
+        let _ = write!(
+            text,
+            "
+namespace case_{k} {{
+{source}
+}}
+extern \"C\" __global__ void evaluate_{k}(const real* r2, int n, int a, int b, const real* table, real* out) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    real energy[N_TERMS] = {{}};
+    out += i * (N_TERMS + 2);
+    out[0] = case_{k}::pair_force<true>(r2[i], a, b, table, energy);
+    out[1] = case_{k}::pair_force<false>(r2[i], a, b, table, energy);
+    for (int term = 0; term < N_TERMS; term++) out[2 + term] = energy[term];
+}}
+#undef N_TERMS
+#undef N_SPECIES
+#undef N_COEFFICIENTS
+#undef TABLE_SIZE
+#undef LONGEST_CUTOFF2
+"
+        );
+    }
+    text
+}
+
+/// A number of the device's arithmetic.
+trait Scalar: Word {
+    const PRECISION: Precision;
+    const DOUBLE: &str;
+    /// How far results may be off, relative to what rounding the distance may do.
+    const TOLERANCE: f64;
+    fn from_f64(x: f64) -> Self;
+    fn to_f64(self) -> f64;
+}
+
+impl Scalar for f32 {
+    const PRECISION: Precision = Precision::Mixed;
+    const DOUBLE: &str = "-DDOUBLE=0";
+    const TOLERANCE: f64 = 1e-6;
+    fn from_f64(x: f64) -> f32 {
+        x as f32
+    }
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+impl Scalar for f64 {
+    const PRECISION: Precision = Precision::Double;
+    const DOUBLE: &str = "-DDOUBLE=1";
+    const TOLERANCE: f64 = 1e-14;
+    fn from_f64(x: f64) -> f64 {
+        x
+    }
+    fn to_f64(self) -> f64 {
+        self
+    }
+}
+
+/// Energy and force over distance of one pair, and by how much each may be off for a relative error
+/// of one in the distance and in every coefficient, with and without the truncation.
+struct Exact {
+    values: [f64; 2],
+    scales: [f64; 2],
+}
+
+struct At<'a> {
+    r: f64,
+    coefficients: &'a [f64],
+}
+
+impl PairVisitor for At<'_> {
+    type Output = Exact;
+
+    fn visit<F: PairFunction>(self) -> Exact {
+        let numbers: Vec<f64> = [self.r].iter().chain(self.coefficients).copied().collect();
+        // Values and slopes, with one of the numbers as the variable.
+        let along = |variable: usize| {
+            let number =
+                |(k, &x): (usize, &f64)| if k == variable { Dual::variable(x) } else { Dual::constant(x) };
+            let duals: Vec<Dual<f64>> = numbers.iter().enumerate().map(number).collect();
+            let (energy, force_over_r) = F::evaluate(duals[0] * duals[0], &duals[1..]);
+            [energy, force_over_r]
+        };
+        let values = along(0).map(|dual| dual.value);
+        let mut scales = values.map(f64::abs);
+        for (variable, number) in numbers.iter().enumerate() {
+            let slopes = along(variable).map(|dual| dual.slope);
+            for k in 0..2 {
+                scales[k] += (number * slopes[k]).abs();
+            }
+        }
+        Exact { values, scales }
+    }
+}
+
+fn exact(term: &PairTerm, (a, b): (usize, usize), r2: f64) -> Exact {
+    let silent = Exact { values: [0.0; 2], scales: [0.0; 2] };
+    let Some(entry) = term.get(a, b).filter(|entry| r2 < entry.cutoff * entry.cutoff) else { return silent };
+    let at = |truncation| {
+        let coefficients = term.kind.coefficients(truncation, &entry.parameters, entry.cutoff);
+        term.kind.visit(truncation, At { r: r2.sqrt(), coefficients: &coefficients })
+    };
+    let (truncated, plain) = (at(term.truncation), at(Truncation::Plain));
+    let scales = std::array::from_fn(|k| truncated.scales[k] + plain.scales[k]);
+    Exact { values: truncated.values, scales }
+}
+
+fn check_pairs<S: Scalar>(device: &Device) {
+    let cases = cases();
+    let sources: Vec<PairSource> = cases.iter().map(|case| pair_source(&case.terms, S::PRECISION)).collect();
+    let module = device.compile("generated", &source(&sources), &[S::DOUBLE.to_string()]).unwrap();
+    let squares: Vec<S> = squares().into_iter().map(S::from_f64).collect();
+    let r2 = device.upload(&squares).unwrap();
+    let n = squares.len();
+    for (k, (case, PairSource { table, .. })) in cases.iter().zip(&sources).enumerate() {
+        let kernel = module.kernel(&format!("evaluate_{k}")).unwrap();
+        let mut table: Vec<S> = table.iter().map(|&x| S::from_f64(x)).collect();
+        table.resize(table.len().max(1), S::from_f64(0.0));
+        let table = device.upload(&table).unwrap();
+        let width = case.terms.len() + 2;
+        let out: Buffer<S> = device.alloc(n * width).unwrap();
+        let n_species = case.terms[0].n_species();
+        for (a, b) in (0..n_species).flat_map(|a| (0..n_species).map(move |b| (a, b))) {
+            let launch = Launch::new(&kernel, n.div_ceil(64) as u32, 64)
+                .with(&r2)
+                .with_value(n as i32)
+                .with_value(a as i32)
+                .with_value(b as i32)
+                .with(&table)
+                .with(&out);
+            device.run(&launch).unwrap();
+            let out: Vec<f64> = out.to_vec().unwrap().into_iter().map(S::to_f64).collect();
+            for (r2, found) in squares.iter().zip(out.chunks(width)) {
+                check_pair(case, (a, b), r2.to_f64(), found, S::TOLERANCE);
+            }
+        }
+    }
+}
+
+/// Compares what was computed for one pair of atoms: the force, the same without energies, and the
+/// energies.
+fn check_pair(case: &Case, (a, b): (usize, usize), r2: f64, found: &[f64], tolerance: f64) {
+    let what = || format!("{}, species {a} and {b}, r2 = {r2:?}", case.name);
+    let (mut force, mut scale) = (0.0, 0.0);
+    for (k, term) in case.terms.iter().enumerate() {
+        // Squared cut-offs are rounded, too.
+        let cutoff2 = term.get(a, b).map_or(0.0, |entry| entry.cutoff * entry.cutoff);
+        if (r2 / cutoff2 - 1.0).abs() < tolerance {
+            return;
+        }
+        let exact = exact(term, (a, b), r2);
+        let [energy, force_over_r] = exact.values;
+        let error = (found[2 + k] - energy).abs();
+        assert!(error <= tolerance * exact.scales[0], "{}: energy {} is not {energy}", what(), found[2 + k]);
+        force += force_over_r;
+        scale += exact.scales[1];
+    }
+    assert!((found[0] - force).abs() <= tolerance * scale, "{}: {} is not {force}", what(), found[0]);
+    assert_eq!(found[0], found[1], "{}", what());
+}
+
+#[test]
+fn generated_pair_forces_equal_the_formulas() {
+    let device = Device::emulated().unwrap();
+    check_pairs::<f32>(&device);
+    check_pairs::<f64>(&device);
+}
+
+/// What a heat bath does with a few numbers.
+trait Update {
+    const NAME: &str;
+    const INPUTS: usize;
+
+    fn of<R: Real>(x: &[R]) -> Vec<R>;
+}
+
+struct NoseHoover;
+
+impl Update for NoseHoover {
+    const NAME: &str = "nose_hoover";
+    const INPUTS: usize = 4 + 3 * 3;
+
+    fn of<R: Real>(x: &[R]) -> Vec<R> {
+        let (mut position, mut velocity) = (x[7..10].to_vec(), x[10..13].to_vec());
+        let mut chain = Chain {
+            thermal_energy: x[0],
+            degrees_of_freedom: x[1],
+            mass: &x[4..7],
+            position: &mut position,
+            velocity: &mut velocity,
+        };
+        let factor = chain.propagate(x[2], x[3] * R::lit(0.01));
+        [vec![factor], position, velocity].concat()
+    }
+}
+
+struct Bussi;
+
+impl Update for Bussi {
+    const NAME: &str = "bussi";
+    const INPUTS: usize = 5;
+
+    fn of<R: Real>(x: &[R]) -> Vec<R> {
+        let factor = bussi_factor(x[0], x[1], x[2], x[3] - R::lit(1.5), x[4]);
+        vec![factor, heat_of_scaling(factor, x[0])]
+    }
+}
+
+struct Rescale;
+
+impl Update for Rescale {
+    const NAME: &str = "rescale";
+    const INPUTS: usize = 2;
+
+    fn of<R: Real>(x: &[R]) -> Vec<R> {
+        vec![rescale_factor(x[0], x[1]), rescale_factor(R::lit(0.0), x[1])]
+    }
+}
+
+struct Langevin;
+
+impl Update for Langevin {
+    const NAME: &str = "langevin";
+    const INPUTS: usize = 3;
+
+    fn of<R: Real>(x: &[R]) -> Vec<R> {
+        vec![noise_amplitude(x[0], x[1], x[2])]
+    }
+}
+
+fn check_update<U: Update>(device: &Device) {
+    let function = scalar_function(U::NAME, U::INPUTS, U::of);
+    let kernel = format!("extern \"C\" __global__ void update(double* x) {{ {}(x, x); }}", U::NAME);
+    let source = [PRELUDE, &function, &kernel].concat();
+    let kernel =
+        device.compile(U::NAME, &source, &["-DDOUBLE=0".to_string()]).unwrap().kernel("update").unwrap();
+    for trial in 0..20 {
+        let mut random = Stream::new(1, Purpose::Thermostat, trial, 0);
+        let x: Vec<f64> = (0..U::INPUTS).map(|_| 0.01 + 0.98 * random.uniform()).collect();
+        let exact = U::of(&x);
+        let mut room = x.clone();
+        room.resize(exact.len().max(x.len()), 0.0);
+        let room = device.upload(&room).unwrap();
+        device.run(&Launch::new(&kernel, 1, 1).with(&room)).unwrap();
+        for (found, exact) in room.to_vec().unwrap().iter().zip(&exact) {
+            let error = (found - exact).abs();
+            assert!(error < 1e-13 * (1.0 + exact.abs()), "{} of {x:?}: {found} is not {exact}", U::NAME);
+        }
+    }
+}
+
+#[test]
+fn generated_heat_baths_equal_the_formulas() {
+    let device = Device::emulated().unwrap();
+    check_update::<NoseHoover>(&device);
+    check_update::<Bussi>(&device);
+    check_update::<Rescale>(&device);
+    check_update::<Langevin>(&device);
+}
