@@ -13,6 +13,13 @@ DEVICE real3 load_force(const World& w, int i) {
     return {w.force[i], w.force[w.n + i], w.force[2 * (size_t)w.n + i]};
 }
 
+DEVICE void store_force(const World& w, int i, real3 f) {
+    w.force[i] = f.x;
+    w.force[w.n + i] = f.y;
+    w.force[2 * (size_t)w.n + i] = f.z;
+}
+
+
 // v += scale f
 DEVICE void kick(Double3& v, double scale, real3 f) {
     v.x = fma(scale, (double)f.x, v.x);

@@ -9,6 +9,7 @@ typedef unsigned long long u64;
 typedef long long i64;
 
 #define DEVICE static __device__ __forceinline__
+#define ALL_LANES 0xffffffffu
 
 #if DOUBLE
 typedef double real;
@@ -216,8 +217,16 @@ struct World {
     uint2* list;
     int* n_rows;
     // one list per atom
-    u32* neighbor;
+    u32* neighbor;               // [neighbor_capacity][n]
     int* n_neighbor;
+    // all pairs
+    Position* center;            // of each group of 32 atoms
+    real4* extent;               // of each group: half its edges, in fractions of the box
+    real4* relative;             // atoms, from the centre of their group
+    real* share;                 // [shares][3][n]: forces, to be added up
+    // the heat bath: see bath.cu
+    double* bath;
+    const double* deviates;      // two for each step of the leg
     // sums over atoms
     double* partial;
     double* total;

@@ -19,7 +19,6 @@ enum {
     FETCH = 8,                       // atoms each thread has on the way from memory at once
 };
 
-#define ALL_LANES 0xffffffffu
 #define FAR ((real)1e6)
 
 // What a slot holds: a byte offset into the tile, or a place where 16 bits cannot hold that.
@@ -72,45 +71,6 @@ DEVICE Bounds bounds_of(const Frame& frame, const Extent& e, const int shift[3])
              (real)(center[1] * l[1] + center[2] * t[2]), (real)(center[2] * l[2])},
             {(real)(half[0] * l[0] + half[1] * fabs(t[0]) + half[2] * fabs(t[1])),
              (real)(half[1] * l[1] + half[2] * fabs(t[2])), (real)(half[2] * l[2])}};
-}
-
-// A point moved by fractions of the box.
-DEVICE Position moved_by(const Frame& frame, Position p, const int shift[3]) {
-#if DOUBLE
-    const double unit = 1.0 / 4294967296.0;
-    double a = shift[0] * unit, b = shift[1] * unit, c = shift[2] * unit;
-    p.x += a * frame.edge[0] + b * frame.tilt[0] + c * frame.tilt[1];
-    p.y += b * frame.edge[1] + c * frame.tilt[2];
-    p.z += c * frame.edge[2];
-#else
-    p.x += shift[0];
-    p.y += shift[1];
-    p.z += shift[2];
-#endif
-    return p;
-}
-
-// The cells of a divided axis between two fractions: the first, and how many. `n` cells make the
-// whole axis, and no cell is counted twice.
-struct Cells { int first, count; };
-DEVICE Cells cells_between(u32 low, u64 length, int n) {
-    int first = __umulhi(low, (u32)n), last = (int)((low + length) * (u64)n >> 32);
-    return {first, min(last - first + 1, n)};
-}
-
-// A stretch of atoms in sorted order.
-struct Span { u32 first, count; };
-
-DEVICE Span bins_between(const World& w, u32 column, int low, int high) {
-    if (low > high) return {0, 0};
-    const int bins = w.frame.bins;
-    if (column & 1) {
-        int turned = bins - 1 - high;
-        high = bins - 1 - low;
-        low = turned;
-    }
-    u32 first = w.start[column * bins + low];
-    return {first, w.start[column * bins + high + 1] - first};
 }
 
 // ---- building the lists
@@ -343,13 +303,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
 
 // ---- forces
 
-// What one atom's list adds up to.
-struct Pull {
-    real3 force;
-    real energy[N_TERMS];
-    real virial[6];
-};
-
 // The forces on a block's atoms. Returns with the sums of this thread's list; TEAM neighbouring
 // threads hold parts of one atom's.
 template <bool ENERGY>
@@ -390,21 +343,7 @@ DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) 
         for (int u = 0; u < 4; u++) {
             const real4 q = tile_at(tile, slots[u]);
             const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
-            const real r2 = dot(d, d);
-            if (r2 < (real)LONGEST_CUTOFF2) {
-                const real f = pair_force<ENERGY>(r2, species, as_species(q.w), w.table, pull.energy);
-                pull.force.x += f * d.x;
-                pull.force.y += f * d.y;
-                pull.force.z += f * d.z;
-                if (ENERGY) {
-                    pull.virial[0] += f * d.x * d.x;
-                    pull.virial[1] += f * d.y * d.y;
-                    pull.virial[2] += f * d.z * d.z;
-                    pull.virial[3] += f * d.x * d.y;
-                    pull.virial[4] += f * d.x * d.z;
-                    pull.virial[5] += f * d.y * d.z;
-                }
-            }
+            attract<ENERGY>(w, pull, d, species, as_species(q.w));
         }
         row = next;
     }
@@ -421,12 +360,6 @@ DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) 
 DEVICE int atom_of_thread(const World& w) {
     const int i = blockIdx.x * TILE_ATOMS + threadIdx.x / TEAM;
     return threadIdx.x % TEAM == 0 && i < w.n ? i : -1;
-}
-
-DEVICE void store_force(const World& w, int i, real3 f) {
-    w.force[i] = f.x;
-    w.force[w.n + i] = f.y;
-    w.force[2 * (size_t)w.n + i] = f.z;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles(World w, int slot, int when) {

@@ -165,6 +165,12 @@ pub struct World {
     pub n_rows: u64,
     pub neighbor: u64,
     pub n_neighbor: u64,
+    pub center: u64,
+    pub extent: u64,
+    pub relative: u64,
+    pub share: u64,
+    pub bath: u64,
+    pub deviates: u64,
     pub partial: u64,
     pub total: u64,
 }

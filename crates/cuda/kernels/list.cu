@@ -1,0 +1,71 @@
+// One list per atom: layers of neighbours, the k-th neighbours of all atoms side by side in memory
+// (Rapaport, "Multibillion-atom MD on a GPU", the layered matrix). For boxes and densities that
+// tiles are not made for: nothing here minds how small the box is.
+
+enum { LIST_THREADS = 128 };
+
+// Whether two atoms belong into each other's lists.
+DEVICE bool listed(const World& w, Position a, Position b, real reach2) {
+    const real3 d = difference(w.frame, a, b);
+    if (dot(d, d) <= reach2) return true;
+    if (!w.frame.triclinic) return false;
+    // With a list that reaches beyond half a tilted box, another image than this one may be the
+    // nearest: where two of them are as likely, the pair is taken in.
+    const Fixed s = to_fixed(w.frame, a), t = to_fixed(w.frame, b);
+    const int apart[3] = {(int)(s.x - t.x), (int)(s.y - t.y), (int)(s.z - t.z)};
+    bool doubtful = false;
+    for (int k = 0; k < 3; k++) {
+        const double most = w.control->reach / w.frame.width[k];
+        doubtful = doubtful || (w.frame.periodic[k] && fabs((double)apart[k]) >= (1.0 - most) * 4294967296.0);
+    }
+    return doubtful;
+}
+
+extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(World w, int slot) {
+    Control* control = w.control;
+    const Slot now = control->slot[slot];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (!builds(control, now) || i >= w.n) return;
+    const Position* position = w.position[now.parity ^ 1];
+    const Position mine = position[i];
+    const double reach = control->reach * (1.0 + 1e-6);
+    const real reach2 = (real)(reach * reach);
+    int found = 0;
+    each_near(w, to_fixed(w.frame, mine), reach, [&](u32 j) {
+        if (j == (u32)i || !listed(w, mine, position[j], reach2)) return;
+        if (found < w.neighbor_capacity) w.neighbor[(size_t)found * w.n + i] = j;
+        found++;
+    });
+    w.n_neighbor[i] = found;
+    if (found > w.neighbor_capacity) {
+        atomicMax(&control->need_rows, found);
+        report(control, ROWS_FULL);
+    }
+}
+
+template <bool ENERGY>
+DEVICE void list_forces(const World& w, int slot) {
+    const Position* position = w.position[w.control->slot[slot].parity];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    Pull pull = {};
+    if (i < w.n) {
+        const Position mine = position[i];
+        const int entries = w.n_neighbor[i];
+        const u32* neighbor = w.neighbor + i;
+#pragma unroll 4
+        for (int k = 0; k < entries; k++) {
+            const Position other = position[neighbor[(size_t)k * w.n]];
+            attract<ENERGY>(w, pull, difference(w.frame, mine, other), (int)mine.species, (int)other.species);
+        }
+        store_force(w, i, pull.force);
+    }
+    if (ENERGY) block_energies<LIST_THREADS>(w, pull, 0.5);
+}
+
+extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list(World w, int slot, int when) {
+    if (due(w.control, w.control->slot[slot], when)) list_forces<false>(w, slot);
+}
+
+extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list_energies(World w, int slot, int when) {
+    if (due(w.control, w.control->slot[slot], when)) list_forces<true>(w, slot);
+}

@@ -1,0 +1,68 @@
+// Looking for atoms near a point in the sorted order.
+
+// A point moved by fractions of the box.
+DEVICE Position moved_by(const Frame& frame, Position p, const int shift[3]) {
+#if DOUBLE
+    const double unit = 1.0 / 4294967296.0;
+    double a = shift[0] * unit, b = shift[1] * unit, c = shift[2] * unit;
+    p.x += a * frame.edge[0] + b * frame.tilt[0] + c * frame.tilt[1];
+    p.y += b * frame.edge[1] + c * frame.tilt[2];
+    p.z += c * frame.edge[2];
+#else
+    p.x += shift[0];
+    p.y += shift[1];
+    p.z += shift[2];
+#endif
+    return p;
+}
+
+// The cells of a divided axis between two fractions: the first, and how many. `n` cells make the
+// whole axis, and no cell is counted twice.
+struct Cells { int first, count; };
+DEVICE Cells cells_between(u32 low, u64 length, int n) {
+    int first = __umulhi(low, (u32)n), last = (int)((low + length) * (u64)n >> 32);
+    return {first, min(last - first + 1, n)};
+}
+
+// A stretch of atoms in sorted order.
+struct Span { u32 first, count; };
+
+DEVICE Span bins_between(const World& w, u32 column, int low, int high) {
+    if (low > high) return {0, 0};
+    const int bins = w.frame.bins;
+    if (column & 1) {
+        int turned = bins - 1 - high;
+        high = bins - 1 - low;
+        low = turned;
+    }
+    u32 first = w.start[column * bins + low];
+    return {first, w.start[column * bins + high + 1] - first};
+}
+
+// Calls visit(j) for every atom of the bins within a distance of a point, each once, and for some
+// that are further away.
+template <class Visit>
+DEVICE void each_near(const World& w, Fixed point, double distance, Visit visit) {
+    const Frame& frame = w.frame;
+    u64 length[3];
+    u32 low[3] = {point.x, point.y, point.z};
+    for (int k = 0; k < 3; k++) {
+        const double radius = ceil(distance / frame.width[k] * 4294967296.0) + 1.0;
+        length[k] = radius < 2147483647.0 ? 2 * (u64)radius : 0xffffffffull;
+        low[k] -= (u32)(length[k] / 2);
+    }
+    const Cells x = cells_between(low[0], length[0], frame.columns[0]);
+    const Cells y = cells_between(low[1], length[1], frame.columns[1]);
+    const Cells z = cells_between(low[2], length[2], frame.bins);
+    const int end = z.first + z.count - 1;  // may lie beyond the top, where the column starts again
+    for (int cx = 0; cx < x.count; cx++) {
+        for (int cy = 0; cy < y.count; cy++) {
+            const u32 column = column_place(frame, (x.first + cx) % frame.columns[0], (y.first + cy) % frame.columns[1]);
+            for (int part = 0; part < 2; part++) {
+                const Span span = part == 0 ? bins_between(w, column, z.first, min(end, frame.bins - 1))
+                                            : bins_between(w, column, 0, end - frame.bins);
+                for (u32 k = 0; k < span.count; k++) visit(span.first + k);
+            }
+        }
+    }
+}
