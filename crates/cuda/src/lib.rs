@@ -4,3 +4,5 @@
 mod cache;
 pub mod codegen;
 pub mod driver;
+
+pub use driver::nvrtc;

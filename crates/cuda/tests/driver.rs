@@ -1,13 +1,20 @@
 //! The driver does what CUDA promises: on the emulation, and on a GPU where there is one.
 
 use jostle_core::Result;
-use jostle_cuda::driver::{Device, Launch, Word};
+use jostle_cuda::driver::{Device, Kernel, Launch, Word};
 
 fn devices() -> Vec<Device> {
-    vec![Device::emulated().expect("a C++ compiler")]
+    let emulated = Device::emulated().expect("a C++ compiler");
+    match Device::open(0) {
+        Ok(gpu) => vec![emulated, gpu],
+        Err(why) => {
+            println!("the emulation only: {why}");
+            vec![emulated]
+        }
+    }
 }
 
-fn kernel(device: &Device, source: &str) -> jostle_cuda::driver::Kernel {
+fn kernel(device: &Device, source: &str) -> Kernel {
     let module = device.compile("test.cu", source, &[]).unwrap();
     module.kernel("test").unwrap()
 }
@@ -173,6 +180,23 @@ fn what_cannot_be_launched_is_refused() -> Result<()> {
         assert!(error.message().contains("odd.cu") && error.message().contains("nonsense"), "{error}");
         assert!(device.compile("a.cu", AFFINE, &[])?.kernel("no_such").is_err());
     }
+    Ok(())
+}
+
+#[test]
+fn devices_do_not_mix() -> Result<()> {
+    let (a, b) = (Device::emulated()?, Device::emulated()?);
+    let (x, y) = (a.alloc::<f64>(4)?, b.alloc::<f64>(4)?);
+    assert!(x.copy_from(&y, 4).is_err());
+    assert!(a.milliseconds(&a.now()?, &b.now()?).is_err());
+    let launch = |on: &Device| -> Result<Launch> {
+        let numbers = Numbers { scale: 1.0, shift: [0.0; 3], count: 4 };
+        let launch = Launch::new(&kernel(on, AFFINE), 1, 4).with(&x).with(&x);
+        Ok(launch.with_value(numbers).with_value(0i32))
+    };
+    a.run(&launch(&a)?)?;
+    assert!(a.run(&launch(&b)?).is_err());
+    assert!(b.run(&launch(&b)?).is_err());
     Ok(())
 }
 

@@ -3,6 +3,11 @@
 //! sequences of launches, and times. All `unsafe` of the GPU engine is in this folder.
 
 mod emulated;
+mod facts;
+mod nvidia;
+pub mod nvrtc;
+
+pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, GpuFacts, facts};
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -107,6 +112,14 @@ pub struct Device(Arc<dyn Hardware>);
 const SHARED_UNASKED: usize = 48 * 1024;
 
 impl Device {
+    /// An NVIDIA GPU, counted from 0.
+    ///
+    /// # Errors
+    /// If there is no driver or no such GPU; what to install.
+    pub fn open(index: usize) -> Result<Self> {
+        Ok(Device(Arc::new(nvidia::Gpu::open(index)?)))
+    }
+
     /// CUDA emulated on the CPU: slow, for tests without a GPU.
     ///
     /// # Errors
@@ -219,15 +232,22 @@ impl Device {
     /// # Errors
     /// If the device refuses.
     pub fn now(&self) -> Result<Event> {
-        Ok(Event(self.0.now()?))
+        Ok(Event { device: self.clone(), moment: self.0.now()? })
     }
 
     /// The time from one moment to another, waiting for both.
     ///
     /// # Errors
-    /// If work before them failed.
+    /// If work before them failed, or they are of another device.
     pub fn milliseconds(&self, start: &Event, end: &Event) -> Result<f64> {
-        start.0.milliseconds_until(&*end.0)
+        if !(self.is(&start.device) && self.is(&end.device)) {
+            return Err(Error::device("a time between moments of different devices"));
+        }
+        start.moment.milliseconds_until(&*end.moment)
+    }
+
+    fn is(&self, other: &Device) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
@@ -245,7 +265,10 @@ impl fmt::Debug for Device {
 }
 
 /// A moment on a device.
-pub struct Event(Box<dyn Moment>);
+pub struct Event {
+    device: Device,
+    moment: Box<dyn Moment>,
+}
 
 /// A recorded sequence of launches.
 pub struct Graph {
@@ -345,11 +368,12 @@ impl<T: Word> Buffer<T> {
     /// If one of them has not so many, or the two are the same.
     pub fn copy_from(&self, other: &Buffer<T>, count: usize) -> Result<()> {
         let (from, to) = (other.place(0, count)?, self.place(0, count)?);
-        if from == to {
-            return Err(Error::device("a buffer cannot be copied onto itself"));
+        let device = &self.memory.device;
+        if from == to || !device.is(&other.memory.device) {
+            return Err(Error::device("a buffer is copied to another one of the same device"));
         }
         // SAFETY: both have so many, and different allocations do not overlap.
-        unsafe { self.memory.device.0.copy(from, to, count * size_of::<T>()) }
+        unsafe { device.0.copy(from, to, count * size_of::<T>()) }
     }
 
     fn place(&self, offset: usize, count: usize) -> Result<u64> {
@@ -378,7 +402,8 @@ impl Module {
     pub fn kernel(&self, name: &str) -> Result<Kernel> {
         let function = self.code.function(name)?;
         let allowed = AtomicUsize::new(SHARED_UNASKED.min(self.device.shared_memory()));
-        let entry = Entry { name: name.to_owned(), function, allowed, _code: self.code.clone() };
+        let (device, _code) = (self.device.clone(), self.code.clone());
+        let entry = Entry { name: name.into(), device, function, allowed, _code };
         Ok(Kernel(Arc::new(entry)))
     }
 }
@@ -388,7 +413,8 @@ impl Module {
 pub struct Kernel(Arc<Entry>);
 
 struct Entry {
-    name: String,
+    name: Arc<str>,
+    device: Device,
     function: Box<dyn Function>,
     /// The dynamic shared memory that it may have, in bytes.
     allowed: AtomicUsize,
@@ -449,7 +475,7 @@ struct Argument {
     value: Arc<[u128]>,
     bytes: usize,
     /// Keeps what the value points to.
-    _memory: Option<Arc<Memory>>,
+    memory: Option<Arc<Memory>>,
 }
 
 impl Launch {
@@ -481,7 +507,7 @@ impl Launch {
         let mut room = vec![0u128; bytes.div_ceil(size_of::<u128>()).max(1)];
         // SAFETY: there is room, aligned as a u128.
         unsafe { room.as_mut_ptr().cast::<T>().write(value) };
-        self.arguments.push(Argument { value: room.into(), bytes, _memory: memory });
+        self.arguments.push(Argument { value: room.into(), bytes, memory });
         self
     }
 
@@ -493,6 +519,10 @@ impl Launch {
     fn check(&self, device: &Device) -> Result<()> {
         let name = self.kernel.name();
         let wrong = |what: String| Err(Error::device(format!("kernel {name}: {what}")));
+        let memories = self.arguments.iter().filter_map(|argument| argument.memory.as_ref());
+        if !self.kernel.0.device.is(device) || !memories.map(|m| &m.device).all(|d| d.is(device)) {
+            return wrong("it or its buffers are of another device".into());
+        }
         if self.block == 0 || self.block > 1024 || self.grid.contains(&0) {
             return wrong(format!("{:?} blocks of {} threads", self.grid, self.block));
         }
