@@ -1,7 +1,7 @@
 // The part of CUDA C++ that our kernels use, on the CPU: for tests without a GPU.
 //
 // Blocks run one after the other, the threads of a block as fibres that change at barriers and
-// warp collectives only. Shared memory is filled with signalling NaNs before each block, so that
+// warp collectives only. Shared memory is filled with NaNs before each block, so that
 // nothing reads what an earlier block left. `EMULATED` is defined for the few lines of a kernel
 // that have to differ.
 #pragma once
@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -76,12 +77,16 @@ asm(".text\n.p2align 4\n.globl emulated_switch\n.hidden emulated_switch\n"
 
 namespace emulation {
 
-constexpr unsigned THREADS = 1024, WARPS = THREADS / 32, EVERYBODY = ~0u;
+constexpr unsigned THREADS = 1024, WARPS = THREADS / 32;
 constexpr size_t STACK = 128 * 1024 + 65 * 64; // the odd stride keeps stacks off each other's cache lines
 constexpr size_t SHARED = 232448, GUARD = 1024;
 constexpr uint32_t POISON = 0x7ff7dead; // a NaN as float and as double, a huge index
 
 enum class State : unsigned char { Ready, Barrier, Warp, Exited };
+
+struct Fibre;
+// What a collective does once its lanes are there: sets the `result` of each lane in `present`.
+typedef void (*Operation)(Fibre* warp, unsigned present);
 
 struct Fibre {
 #if defined(__x86_64__)
@@ -90,19 +95,25 @@ struct Fibre {
     ucontext_t context;
 #endif
     State state;
-    unsigned mask;        // who takes part in the warp collective it waits for
-    const void* operation; // which one that is
+    unsigned mask;       // who takes part in the warp collective it waits for
+    Operation operation; // which one that is
     uint64_t value, parameter, result;
 };
 
 struct Block {
-    unsigned threads, alive, at_barrier, current;
+    unsigned threads, started, alive, at_barrier, current;
+    unsigned stacks; // in use: a thread that returns leaves its own to the next one to start
     int any, all, count;              // of the barrier's predicates
     int any_seen, all_seen, count_seen; // and what the last barrier found
     unsigned queue[THREADS], head, tail; // ready to run, in order
 };
 
+struct Warp {
+    unsigned waiting, gone; // lanes in a collective; lanes that have returned or never were
+};
+
 static Fibre fibres[THREADS];
+static Warp warps[WARPS];
 static Fibre scheduler;
 static Block block;
 static char* stacks;
@@ -124,17 +135,33 @@ static inline void ready(unsigned thread) {
     block.queue[block.tail++ % THREADS] = thread;
 }
 
-// Goes on with whoever is ready; with nobody ready, back to the launch, which looks what is wrong.
+// Before all others: the lanes of a warp go on together, while their stacks are in the cache.
+static inline void ready_first(unsigned thread) {
+    fibres[thread].state = State::Ready;
+    block.queue[--block.head % THREADS] = thread;
+}
+
+// Every other block starts its threads backwards: a missing barrier shows more often.
+static inline unsigned start_next() {
+    const unsigned k = block.started++;
+    return blockIdx.x % 2 ? block.threads - 1 - k : k;
+}
+
+static void prepare(unsigned thread);
+
+// Goes on with whoever is ready, or starts another thread; with nobody left, back to the launch,
+// which looks what is wrong.
 static __attribute__((noinline)) void give_way() {
     const unsigned me = block.current;
-    if (block.head == block.tail) {
-        resume(fibres[me], scheduler);
+    if (block.head != block.tail) {
+        block.current = block.queue[block.head++ % THREADS];
+        if (block.current != me) resume(fibres[me], fibres[block.current]);
+    } else if (block.started < block.threads) {
+        block.current = start_next();
+        prepare(block.current);
+        resume(fibres[me], fibres[block.current]);
     } else {
-        const unsigned next = block.queue[block.head++ % THREADS];
-        if (next != me) {
-            block.current = next;
-            resume(fibres[me], fibres[next]);
-        }
+        resume(fibres[me], scheduler);
     }
     block.current = me;
     threadIdx.x = me;
@@ -160,55 +187,60 @@ static __attribute__((noinline)) void barrier(int predicate) {
     give_way();
 }
 
-// What a collective does once its lanes are there: sets the `result` of each lane in `present`.
-typedef void (*Operation)(Fibre* warp, unsigned present);
-
-static bool complete(unsigned warp, unsigned mask, const void* operation) {
+static void complete(unsigned warp, unsigned mask, Operation operation) {
+    if (mask & ~(warps[warp].waiting | warps[warp].gone)) return;
     Fibre* lanes = fibres + 32 * warp;
-    unsigned present = 0;
-    for (unsigned l = 0; l < 32; l++) {
-        if (!(mask >> l & 1) || 32 * warp + l >= block.threads || lanes[l].state == State::Exited) continue;
-        if (lanes[l].state != State::Warp || lanes[l].mask != mask || lanes[l].operation != operation) return false;
-        present |= 1u << l;
-    }
-    if (present == 0) return false;
-    reinterpret_cast<Operation>(const_cast<void*>(operation))(lanes, present);
+    const unsigned present = mask & ~warps[warp].gone;
     for (unsigned l = 0; l < 32; l++)
-        if (present >> l & 1) ready(32 * warp + l);
-    return true;
+        if (present >> l & 1 && (lanes[l].mask != mask || lanes[l].operation != operation)) return;
+    operation(lanes, present);
+    warps[warp].waiting &= ~present;
+    for (unsigned l = 0; l < 32; l++)
+        if (present >> l & 1) ready_first(32 * warp + l);
 }
 
 static __attribute__((noinline)) uint64_t collective(unsigned mask, Operation operation, uint64_t value, uint64_t parameter) {
     Fibre& fibre = fibres[block.current];
     fibre.mask = mask;
-    fibre.operation = reinterpret_cast<const void*>(operation);
+    fibre.operation = operation;
     fibre.value = value;
     fibre.parameter = parameter;
     fibre.state = State::Warp;
-    complete(block.current / 32, fibre.mask, fibre.operation);
+    warps[block.current / 32].waiting |= 1u << block.current % 32;
+    complete(block.current / 32, mask, operation);
     give_way();
     return fibre.result;
 }
 
-static __attribute__((noinline)) void leave() {
+// The end of a thread; whether another one starts in its place.
+static __attribute__((noinline)) bool leave() {
     const unsigned me = block.current;
     fibres[me].state = State::Exited;
     block.alive--;
     open_barrier();
-    for (unsigned t = me & ~31u; t < block.threads && t < (me & ~31u) + 32; t++)
-        if (fibres[t].state == State::Warp) complete(me / 32, fibres[t].mask, fibres[t].operation);
-    give_way();
+    Warp& warp = warps[me / 32];
+    warp.gone |= 1u << me % 32;
+    for (unsigned l = 0; l < 32 && warp.waiting; l++)
+        if (warp.waiting >> l & 1) {
+            const Fibre& lane = fibres[(me & ~31u) + l];
+            complete(me / 32, lane.mask, lane.operation);
+        }
+    if (block.started == block.threads) return false;
+    block.current = start_next();
+    return true;
 }
 
 static void enter() {
-    threadIdx.x = block.current;
-    call(call_data);
-    leave();
+    do {
+        threadIdx.x = block.current;
+        call(call_data);
+    } while (leave());
+    give_way();
     __builtin_trap();
 }
 
 static void prepare(unsigned thread) {
-    char* top = stacks + (thread + 1) * STACK;
+    char* top = stacks + ++block.stacks * STACK;
 #if defined(__x86_64__)
     // As if `enter` had been called: the stack is 16 n + 8 at its first instruction.
     void** stack = reinterpret_cast<void**>(reinterpret_cast<uintptr_t>(top) & ~uintptr_t(63)) - 1;
@@ -226,11 +258,13 @@ static void prepare(unsigned thread) {
 }
 
 static void poison(void* from, size_t bytes) {
-    uint32_t* word = static_cast<uint32_t*>(from);
-    for (size_t k = 0; k < (bytes + 3) / 4; k++) word[k] = POISON;
+    static uint32_t pattern[1024];
+    if (!pattern[0]) for (uint32_t& word : pattern) word = POISON;
+    for (size_t done = 0; done < bytes; done += sizeof pattern)
+        memcpy(static_cast<char*>(from) + done, pattern, bytes - done < sizeof pattern ? bytes - done : sizeof pattern);
 }
 
-static char message[512];
+static thread_local char message[512];
 
 static const char* stuck() {
     unsigned at_barrier = 0, first_barrier = 0, in_warp = 0, first_warp = 0;
@@ -249,6 +283,39 @@ static const char* stuck() {
     return message;
 }
 
+// A kernel's bad pointers, and divisions by zero that a GPU lets pass, end the launch and not the
+// program. The library stays loaded for ever, so that the handler does.
+static thread_local bool running, faulty;
+static struct sigaction others[2];
+static constexpr int SIGNALS[2] = {SIGSEGV, SIGFPE};
+
+static void fault(int signal, siginfo_t* info, void* context) {
+    if (running) {
+        faulty = true;
+        if (signal == SIGFPE)
+            snprintf(message, sizeof message, "thread %u of block %u divided by zero", threadIdx.x, blockIdx.x);
+        else
+            snprintf(message, sizeof message, "thread %u of block %u used address %p, where no memory is", threadIdx.x,
+                     blockIdx.x, info->si_addr);
+        resume(fibres[block.current], scheduler);
+    }
+    const struct sigaction& other = others[signal == SIGFPE];
+    if (other.sa_flags & SA_SIGINFO)
+        other.sa_sigaction(signal, info, context);
+    else if (other.sa_handler != SIG_DFL && other.sa_handler != SIG_IGN)
+        other.sa_handler(signal);
+    else
+        sigaction(signal, &other, nullptr);
+}
+
+static void catch_faults() {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = fault;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    for (int k = 0; k < 2; k++) sigaction(SIGNALS[k], &action, &others[k]);
+}
+
 } // namespace emulation
 
 // The linker's names for where the static __shared__ variables begin and end.
@@ -262,7 +329,9 @@ static const char* launch(unsigned blocks, unsigned threads, size_t shared, void
         void* memory = mmap(nullptr, THREADS * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) return "no memory for the emulated threads' stacks";
         stacks = static_cast<char*>(memory);
+        catch_faults();
     }
+    faulty = false;
     call = function, call_data = data;
     blockDim.x = threads, gridDim.x = blocks;
     for (unsigned b = 0; b < blocks; b++) {
@@ -270,15 +339,19 @@ static const char* launch(unsigned blocks, unsigned threads, size_t shared, void
         if (__start_emulated_shared) poison(__start_emulated_shared, __stop_emulated_shared - __start_emulated_shared);
         blockIdx.x = b;
         block.threads = block.alive = threads;
-        block.at_barrier = block.head = block.tail = 0;
+        block.started = block.stacks = block.at_barrier = block.head = block.tail = 0;
         block.any = 0, block.all = 1, block.count = 0;
-        for (unsigned t = 0; t < threads; t++) {
-            prepare(t);
-            // Every other block runs its threads backwards: a missing barrier shows more often.
-            ready(b % 2 ? threads - 1 - t : t);
+        for (unsigned t = 0; t < threads; t++) fibres[t].state = State::Ready;
+        for (unsigned w = 0; w < WARPS; w++) {
+            const unsigned lanes = threads > 32 * w ? threads - 32 * w : 0;
+            warps[w] = {0, lanes < 32 ? ~0u << lanes : 0};
         }
-        block.current = block.queue[block.head++ % THREADS];
+        block.current = start_next();
+        prepare(block.current);
+        running = true;
         resume(scheduler, fibres[block.current]);
+        running = false;
+        if (faulty) return message;
         if (block.alive) return stuck();
         const uint32_t* guard = reinterpret_cast<const uint32_t*>(dynamic_shared + (shared + 3) / 4 * 4);
         for (size_t k = 0; k < GUARD / 4 - 1; k++)

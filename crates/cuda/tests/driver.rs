@@ -227,6 +227,14 @@ fn the_emulation_finds_mistakes() -> Result<()> {
     let out = device.alloc::<f32>(32)?;
     device.run(&Launch::new(&kernel(&device, unset), 1, 32).with(&out))?;
     assert!(out.to_vec()?.iter().all(|x| x.is_nan()));
+    let wild = fault(
+        r#"extern "C" __global__ void test(float* out) {
+            __syncthreads(); if (threadIdx.x == 20) out[1ll << 44] = 1; __syncwarp(); }"#,
+        32,
+    );
+    assert!(wild.contains("thread 20 of block 0"), "{wild}");
+    let zero = fault(r#"extern "C" __global__ void test(int* out) { out[0] = 7 / (int)threadIdx.x; }"#, 32);
+    assert!(zero.contains("thread 0 of block 0 divided by zero"), "{zero}");
     let outside = fault(r#"extern "C" __global__ void test(float* out) { out[threadIdx.x] = 1; }"#, 65);
     assert!(outside.contains("outside a buffer of 256 bytes"), "{outside}");
     Ok(())

@@ -95,12 +95,9 @@ impl Drop for Scratch {
 
 /// The compiler's options: those for NVRTC that mean something to it, and its own.
 fn flags(options: &[String]) -> Vec<String> {
-    let mut flags: Vec<String> =
-        ["-std=c++17", "-O2", "-shared", "-fPIC", "-fno-strict-aliasing", "-fvisibility=hidden"]
-            .iter()
-            .chain(&["-ffp-contract=fast", "-fno-math-errno", "-w"])
-            .map(|flag| flag.to_string())
-            .collect();
+    let ours = "-std=c++17 -O2 -shared -fPIC -Wl,-z,nodelete -fvisibility=hidden \
+                -fno-strict-aliasing -ffp-contract=fast -fno-math-errno -w";
+    let mut flags = Vec::from_iter(ours.split_whitespace().map(str::to_owned));
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
         flags.extend(["-mavx2", "-mfma"].map(str::to_owned));
