@@ -1,8 +1,13 @@
 //! The command line, as types.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use jostle_engine::model::DeviceInput;
+use jostle_io::input::Word;
+use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Molecular dynamics that is fast, easy to install and never silently wrong.
 #[derive(Debug, Parser)]
@@ -178,16 +183,31 @@ pub struct Compute {
     /// CPU threads [default: what the input says, else all cores]
     #[arg(short, long, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,
-    /// Where to compute [default: what the input says, else auto]
-    #[arg(long)]
-    pub device: Option<Device>,
+    /// Where to compute: auto, cpu, cuda, cuda:1, ... [default: what the input says, else auto]
+    #[arg(long, hide_possible_values = true, value_parser = DeviceName)]
+    pub device: Option<DeviceInput>,
 }
 
-/// Where to compute: the best there is, or the CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Device {
-    Auto,
-    Cpu,
+/// Reads the name of a device, and suggests those that need no number.
+#[derive(Debug, Clone, Copy)]
+struct DeviceName;
+
+impl TypedValueParser for DeviceName {
+    type Value = DeviceInput;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<DeviceInput, clap::Error> {
+        let parse = |name: String| DeviceInput::from_str(&name);
+        StringValueParser::new().try_map(parse).parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(DeviceInput::ALL.iter().map(|d| PossibleValue::new(d.name()).help(d.about()))))
+    }
 }
 
 /// For people or for programs.

@@ -5,7 +5,6 @@ use crate::interrupt;
 use crate::numbers::{duration, grouped};
 use crate::talk::Talk;
 use jostle_core::{Error, Result};
-use jostle_engine::model::DeviceInput;
 use jostle_engine::summary::findings;
 use jostle_engine::{Existing, Outcome, Overrides, Simulation, default_folder};
 use jostle_io::Input;
@@ -17,11 +16,7 @@ use std::time::Instant;
 impl Compute {
     /// What these options change about an input.
     pub fn overrides(&self) -> Overrides {
-        let device = self.device.map(|device| match device {
-            crate::arguments::Device::Auto => DeviceInput::Auto,
-            crate::arguments::Device::Cpu => DeviceInput::Cpu,
-        });
-        Overrides { threads: self.threads.map(|n| n.get()), device, most_steps: None }
+        Overrides { threads: self.threads.map(|n| n.get()), device: self.device, most_steps: None }
     }
 }
 

@@ -14,7 +14,7 @@ pub mod state;
 pub mod units;
 
 pub use backend::{
-    Algorithm, Backend, Energies, Evaluate, Kinetic, Leg, NoiseKey, Precision, Sample, Settings,
+    Algorithm, Backend, Energies, Evaluate, Kinetic, Leg, NoiseKey, Precision, Processor, Sample, Settings,
 };
 pub use bath::Bath;
 pub use dual::Dual;

@@ -17,13 +17,14 @@ pub mod threads;
 pub use engine::Cpu;
 pub use simd::Level;
 
-use jostle_core::{Algorithm, Backend, Precision, Result, Settings, System};
+use jostle_core::{Algorithm, Backend, Precision, Processor, Result, Settings, System};
 use jostle_potentials::PairTerm;
 
 /// Puts a system on the CPU, with the best instruction set it has.
 ///
 /// # Errors
-/// If a cut-off exceeds half the box, or a term and the system disagree on the species.
+/// If a cut-off exceeds half the box, a term and the system disagree on the species, or the
+/// algorithm is one of a GPU's.
 pub fn open(system: System, terms: Vec<PairTerm>, settings: Settings) -> Result<Box<dyn Backend>> {
     open_at(system, terms, settings, Level::best())
 }
@@ -35,6 +36,7 @@ pub fn open_at(
     settings: Settings,
     level: Level,
 ) -> Result<Box<dyn Backend>> {
+    settings.algorithm.check(Processor::Cpu)?;
     let level = if level.is_available() { level } else { Level::Portable };
     match (settings.algorithm, settings.precision) {
         (Algorithm::Reference, _) | (_, Precision::Double) => {

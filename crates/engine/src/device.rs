@@ -1,6 +1,6 @@
 //! Where a simulation is computed.
 
-use jostle_core::{Backend, Result, Settings, System};
+use jostle_core::{Backend, Error, Result, Settings, System};
 use jostle_io::input::model::DeviceInput;
 use jostle_potentials::PairTerm;
 
@@ -15,6 +15,7 @@ pub fn open(
     settings: Settings,
 ) -> Result<Box<dyn Backend>> {
     match device {
+        DeviceInput::Cuda { .. } => Err(Error::device("this version has no GPU engine")),
         DeviceInput::Auto | DeviceInput::Cpu => jostle_cpu::open(system, terms, settings),
     }
 }

@@ -87,7 +87,14 @@ const TABLE: &[Bad] = &[
     bad(("\"bussi\"", "\"berendsen\""), 22, "\"kind\" cannot be \"berendsen\"", "\"nose-hoover\""),
     bad(("kind = \"bussi\", ", ""), 22, "\"thermostat\" needs a kind", "\"bussi\""),
     bad(("\"mixed\"", "\"single\""), 33, "\"precision\" cannot be \"single\"", "\"double\""),
-    bad(("\"auto\"", "\"cuda\""), 32, "\"device\" cannot be \"cuda\"", "\"cpu\""),
+    bad(("\"auto\"", "\"gpu\""), 32, "\"device\" cannot be \"gpu\"", "\"cuda\""),
+    bad(("\"auto\"", "\"cuda:first\""), 32, "\"device\" cannot be \"cuda:first\"", "\"cuda\""),
+    bad(
+        ("\"mixed\"", "\"mixed\"\nalgorithm = \"cell\""),
+        34,
+        "\"algorithm\" cannot be \"cell\"",
+        "\"cells\"",
+    ),
     // Types.
     bad(("20_000", "\"20000\""), 20, "\"steps\" must be a whole number, not a string", "steps = 1000"),
     bad(("20_000", "2.5"), 20, "\"steps\" must be a whole number, not 2.5", ""),

@@ -84,6 +84,20 @@ fn argon() {
 }
 
 #[test]
+fn devices() {
+    let device = |name: &str| {
+        parse(&ARGON.replace("\"auto\"", &format!("\"{name}\""))).map(|input| input.run.device).ok()
+    };
+    assert_eq!(device("auto"), Some(DeviceInput::Auto));
+    assert_eq!(device("cpu"), Some(DeviceInput::Cpu));
+    assert_eq!(device("cuda"), Some(DeviceInput::Cuda { index: 0 }));
+    assert_eq!(device("cuda:3"), Some(DeviceInput::Cuda { index: 3 }));
+    for wrong in ["gpu", "cuda:", "cuda:-1", "cuda:1.5", "cuda 1", "cpu:0"] {
+        assert_eq!(device(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
 fn the_completed_input_means_the_same() {
     for (text, also) in [
         (ARGON, "period = \"0.5 ps\""),

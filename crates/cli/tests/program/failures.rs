@@ -39,7 +39,7 @@ fn wrong_arguments() {
         (&["run", "liquid.toml", "--step", "5"], &["--step", "--steps"]),
         (&["run", "liquid.toml", "--steps", "many"], &["many", "--steps"]),
         (&["run", "liquid.toml", "--threads", "0"], &["0", "--threads"]),
-        (&["run", "liquid.toml", "--device", "gpu"], &["gpu", "auto", "cpu"]),
+        (&["run", "liquid.toml", "--device", "gpu"], &["gpu", "auto", "cpu", "cuda"]),
         (&["new", "x", "--like", "argonn"], &["argonn", "argon"]),
         (&["bench", "melt-31k"], &["melt-31k", "melt-32k"]),
         (&["bench", "melt-32k", "--seconds", "-1"], &["-1"]),

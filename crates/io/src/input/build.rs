@@ -374,7 +374,7 @@ impl Builder<'_> {
 
     fn run(&self, fields: &Fields) -> Result<RunInput> {
         Ok(RunInput {
-            device: fields.need_choice("device")?,
+            device: fields.need("device")?,
             settings: Settings {
                 threads: fields.get::<u64>("threads").map(|t| t.value as usize),
                 precision: fields.need_choice("precision")?,

@@ -1,6 +1,8 @@
 //! The schema for people ([`schema_text`]) and for programs ([`schema_json`]).
 
+use super::model::DeviceInput;
 use super::schema::{Alternatives, Fallback, INPUT, Key, Kind, Needed, Range, Section, Variant, pair_keys};
+use super::word::words;
 use jostle_core::quantity::{UNITS, describe};
 use jostle_core::{Dimension, UnitSystem};
 use jostle_potentials::PairKind;
@@ -84,11 +86,8 @@ fn line(out: &mut String, key: &Key) {
     let gap = if name.len() > WIDTH { format!("\n{:WIDTH$}", "") } else { " ".repeat(WIDTH - name.len()) };
     let _ = writeln!(out, "  {name}{gap}   {}{notes}", key.about);
     match key.kind {
-        Kind::Choice(words) => {
-            for (word, about) in words() {
-                let _ = writeln!(out, "      {:<20} {about}", format!("\"{word}\""));
-            }
-        }
+        Kind::Choice(words) => listed(out, words()),
+        Kind::Device => listed(out, words::<DeviceInput>()),
         Kind::Table(section) => indented(out, section.keys),
         Kind::Variants(variants) => {
             for variant in variants {
@@ -97,6 +96,12 @@ fn line(out: &mut String, key: &Key) {
             }
         }
         _ => {}
+    }
+}
+
+fn listed(out: &mut String, words: Vec<(&str, &str)>) {
+    for (word, about) in words {
+        let _ = writeln!(out, "      {:<20} {about}", format!("\"{word}\""));
     }
 }
 
@@ -134,7 +139,7 @@ fn shape(kind: Kind) -> String {
             });
             names.collect::<Vec<_>>().join(" | ")
         }
-        Kind::Choice(_) => "word".into(),
+        Kind::Choice(_) | Kind::Device => "word".into(),
         Kind::Axes => "true | false | [x, y, z]".into(),
         Kind::Counts => "[a, b, c]".into(),
         Kind::Vector(..) => "[x, y, z]".into(),
@@ -242,10 +247,11 @@ fn kind_json(kind: Kind) -> Value {
         Kind::Count(least) => json!({ "type": "integer", "minimum": least }),
         Kind::Number(range) => range_json(range),
         Kind::Quantity(_, range) => json!({ "anyOf": [range_json(range), { "type": "string" }] }),
-        Kind::Choice(words) => {
-            let choices =
-                words().into_iter().map(|(word, about)| json!({ "const": word, "description": about }));
-            json!({ "oneOf": choices.collect::<Vec<_>>() })
+        Kind::Choice(words) => json!({ "oneOf": words_json(words()) }),
+        Kind::Device => {
+            let mut choices = words_json(words::<DeviceInput>());
+            choices.push(json!({ "type": "string", "pattern": "^cuda:[0-9]+$" }));
+            json!({ "oneOf": choices })
         }
         Kind::Axes => json!({ "anyOf": [{ "type": "boolean" }, three(json!({ "type": "boolean" }))] }),
         Kind::Counts => three(json!({ "type": "integer", "minimum": 1 })),
@@ -277,6 +283,10 @@ fn kind_json(kind: Kind) -> Value {
             json!({ "type": "object", "additionalProperties": { "anyOf": none.chain(kinds).collect::<Vec<_>>() } })
         }
     }
+}
+
+fn words_json(words: Vec<(&str, &str)>) -> Vec<Value> {
+    words.into_iter().map(|(word, about)| json!({ "const": word, "description": about })).collect()
 }
 
 fn range_json(range: Range) -> Value {

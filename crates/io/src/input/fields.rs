@@ -1,7 +1,7 @@
 //! Tables of an input file, read and checked: what [`super::read`] makes and [`super::build`]
 //! takes.
 
-use super::model::Located;
+use super::model::{DeviceInput, Located};
 use super::word::Word;
 use jostle_core::{Dimension, Error, Result};
 use std::ops;
@@ -42,6 +42,7 @@ pub(super) enum Origin {
 #[derive(Debug, Clone)]
 pub(super) enum Value {
     Text(String),
+    Device(DeviceInput),
     Flag(bool),
     Count(u64),
     Number(f64),
@@ -111,6 +112,7 @@ macro_rules! from_value {
 
 from_value! {
     String: Value::Text(text) => text.clone();
+    DeviceInput: Value::Device(device) => *device;
     bool: Value::Flag(flag) => *flag;
     u64: Value::Count(count) => *count;
     f64: Value::Number(x) | Value::Quantity(x, _) => *x;

@@ -2,10 +2,12 @@
 //! filled in. What needs the atoms (which species a structure file has) is resolved later, with
 //! errors that still point into the file.
 
-use jostle_core::{Error, UnitSystem, Vec3};
+use super::word::Word;
+use jostle_core::{Error, Result, UnitSystem, Vec3};
 use jostle_potentials::{Mixing, PairChoice, PairKind, Truncation};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// A value and where in the input it stands.
@@ -372,7 +374,7 @@ pub enum TrajectoryFormat {
 /// `[run]`: never changes the physics, only how it is computed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunInput {
-    /// `device = "auto" | "cpu"`
+    /// `device = "auto" | "cpu" | "cuda" | "cuda:1"`
     pub device: DeviceInput,
     /// Threads, precision, reproducibility, algorithm, skin.
     pub settings: jostle_core::Settings,
@@ -387,4 +389,26 @@ pub enum DeviceInput {
     Auto,
     /// The CPU.
     Cpu,
+    /// An NVIDIA GPU.
+    Cuda {
+        /// Which, from 0.
+        index: usize,
+    },
+}
+
+/// By its name in an input file; `"cuda:1"` is the second GPU.
+impl FromStr for DeviceInput {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let numbered = || {
+            let index = name.strip_prefix("cuda:")?.parse().ok()?;
+            Some(DeviceInput::Cuda { index })
+        };
+        Self::from_name(name).or_else(numbered).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|device| device.name()).collect();
+            Error::input(format!("there is no device \"{name}\""))
+                .hint(format!("it may be {} or cuda:1, cuda:2, ...", names.join(", ")))
+        })
+    }
 }

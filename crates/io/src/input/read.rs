@@ -2,7 +2,7 @@
 //! go together. What the values mean is none of its business.
 
 use super::fields::{Entry, Fields, Origin, Value};
-use super::model::Source;
+use super::model::{DeviceInput, Source};
 use super::schema::{Alternatives, Fallback, Key, Kind, Needed, Range, Section, Variant, pair_keys};
 use super::word::Word;
 use jostle_core::quantity::{nearest, parse_quantity, unit_name};
@@ -208,6 +208,12 @@ impl Reader<'_> {
                 self.one_of(key.name, word, &names, &span)?;
                 Value::Text(word.to_string())
             }
+            Kind::Device => {
+                let word = item.get_ref().as_str().ok_or_else(wrong)?;
+                let names: Vec<&str> = DeviceInput::ALL.iter().map(|d| d.name()).collect();
+                let unknown = |_| self.not_one_of(key.name, word, &names, &span);
+                Value::Device(word.parse().map_err(unknown)?)
+            }
             Kind::Axes => match item.get_ref() {
                 DeValue::Boolean(all) => Value::Axes([*all; 3]),
                 _ => Value::Axes(triple(item, |axis| Ok(axis.get_ref().as_bool()))?.ok_or_else(wrong)?),
@@ -317,12 +323,16 @@ impl Reader<'_> {
         if words.contains(&word) {
             return Ok(());
         }
+        Err(self.not_one_of(name, word, words, span))
+    }
+
+    fn not_one_of(&self, name: &str, word: &str, words: &[&str], span: &ops::Range<usize>) -> Error {
         let choices = join(words.iter().copied(), "or");
         let error = self.source.error(span, format!("\"{name}\" cannot be \"{word}\""));
-        Err(match nearest(word, words.iter().copied()) {
+        match nearest(word, words.iter().copied()) {
             Some(near) => error.hint(format!("did you mean \"{near}\"? It may be {choices}")),
             None => error.hint(format!("it may be {choices}")),
-        })
+        }
     }
 
     /// A number in the units of the file, or text with a unit.
@@ -382,6 +392,7 @@ impl Reader<'_> {
                 let words: Vec<String> = words().iter().map(|w| format!("\"{}\"", w.0)).collect();
                 words.join(" | ")
             }
+            Kind::Device => "\"auto\"".into(),
             Kind::Axes => "[true, true, false]".into(),
             Kind::Counts => "[6, 6, 6]".into(),
             Kind::Vector(..) => "[10.0, 10.0, 10.0]".into(),
@@ -434,7 +445,7 @@ fn triple<T: Copy>(item: &Item, read: impl Fn(&Item) -> Result<Option<T>>) -> Re
 /// What a value of this kind is, in words.
 pub(super) fn what(kind: Kind) -> &'static str {
     match kind {
-        Kind::Text | Kind::Choice(_) => "a string in quotes",
+        Kind::Text | Kind::Choice(_) | Kind::Device => "a string in quotes",
         Kind::Path => "a path in quotes",
         Kind::Flag => "true or false",
         Kind::Count(_) => "a whole number",

@@ -2,7 +2,7 @@
 //! what is wrong, `jostle schema` and the input that `jostle check` prints all follow from it; the
 //! parameters of pairs come from the registry of potentials.
 
-use super::model::{DeviceInput, Distribution, Lattice, Placement, TrajectoryFormat};
+use super::model::{Distribution, Lattice, Placement, TrajectoryFormat};
 use super::word::words;
 use jostle_core::{Algorithm, Dimension, Precision, UnitSystem};
 use jostle_potentials::{Mixing, PairKind, Truncation};
@@ -82,6 +82,8 @@ pub enum Kind {
     Quantity(&'static [Dimension], Range),
     /// One of a few words.
     Choice(fn() -> Vec<(&'static str, &'static str)>),
+    /// A device: one of a few words, or one with a number.
+    Device,
     /// true, false, or one of them for each axis.
     Axes,
     /// Three whole numbers, each at least 1.
@@ -493,7 +495,7 @@ static CHECKPOINT: Section = Section {
 
 static RUN: Section = Section {
     keys: &[
-        Key::new("device", Kind::Choice(words::<DeviceInput>), Value("\"auto\""), "what computes"),
+        Key::new("device", Kind::Device, Value("\"auto\""), "what computes"),
         Key::new("threads", Kind::Count(1), Absent("all cores"), "CPU threads"),
         Key::new(
             "precision",

@@ -74,17 +74,25 @@ words! {
         Xyz = "xyz": "extended XYZ: text, positions and velocities in full",
     }
     DeviceInput {
-        Auto = "auto": "the best there is",
+        Auto = "auto": "a GPU where there is one and the system is large enough, else the CPU",
         Cpu = "cpu": "the CPU",
+        Cuda { index: 0 } = "cuda": "an NVIDIA GPU, the first; \"cuda:1\" is the second",
     }
     Precision {
         Mixed = "mixed": "pair forces in f32, positions and sums in f64",
         Double = "double": "everything in f64",
     }
-    Algorithm {
-        Auto = "auto": "what is fastest here",
-        Clusters = "clusters": "cluster pair lists, rebuilt by displacement",
-        Reference = "reference": "every pair in f64: slow, plain",
+}
+
+impl Word for Algorithm {
+    const ALL: &'static [Self] = &Algorithm::ALL;
+
+    fn name(self) -> &'static str {
+        Algorithm::name(self)
+    }
+
+    fn about(self) -> &'static str {
+        Algorithm::about(self)
     }
 }
 
