@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +20,6 @@
 #if !defined(__x86_64__)
 #include <ucontext.h>
 #endif
-#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -120,7 +120,12 @@ static char* stacks;
 alignas(1024) static char dynamic_shared[SHARED + GUARD];
 static void (*call)(void*);
 static void* call_data;
-static std::mutex one_launch;
+static pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
+
+struct Turn {
+    Turn() { pthread_mutex_lock(&one_launch); }
+    ~Turn() { pthread_mutex_unlock(&one_launch); }
+};
 
 static inline void resume(Fibre& from, Fibre& to) {
 #if defined(__x86_64__)
@@ -289,16 +294,16 @@ static thread_local bool running, faulty;
 static struct sigaction others[2];
 static constexpr int SIGNALS[2] = {SIGSEGV, SIGFPE};
 
+static void stop(const char* why) {
+    faulty = true;
+    snprintf(message, sizeof message, "thread %u of block %u %s", threadIdx.x, blockIdx.x, why);
+    resume(fibres[block.current], scheduler);
+}
+
 static void fault(int signal, siginfo_t* info, void* context) {
-    if (running) {
-        faulty = true;
-        if (signal == SIGFPE)
-            snprintf(message, sizeof message, "thread %u of block %u divided by zero", threadIdx.x, blockIdx.x);
-        else
-            snprintf(message, sizeof message, "thread %u of block %u used address %p, where no memory is", threadIdx.x,
-                     blockIdx.x, info->si_addr);
-        resume(fibres[block.current], scheduler);
-    }
+    char why[64];
+    snprintf(why, sizeof why, "used address %p, where no memory is", info->si_addr);
+    if (running) stop(signal == SIGFPE ? "divided by zero" : why);
     const struct sigaction& other = others[signal == SIGFPE];
     if (other.sa_flags & SA_SIGINFO)
         other.sa_sigaction(signal, info, context);
@@ -324,7 +329,7 @@ extern "C" __attribute__((weak, visibility("hidden"))) char __start_emulated_sha
 namespace emulation {
 
 static const char* launch(unsigned blocks, unsigned threads, size_t shared, void (*function)(void*), void* data) {
-    std::lock_guard<std::mutex> lock(one_launch);
+    const Turn turn;
     if (!stacks) {
         void* memory = mmap(nullptr, THREADS * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) return "no memory for the emulated threads' stacks";
@@ -403,7 +408,10 @@ static inline void __threadfence() {}
 static inline void __threadfence_block() {}
 static inline void __threadfence_system() {}
 static inline void __nanosleep(unsigned) {}
-[[noreturn]] static inline void __trap() { abort(); }
+[[noreturn]] static inline void __trap() {
+    emulation::stop("called __trap");
+    __builtin_unreachable();
+}
 static inline unsigned __activemask() { return 1u << (threadIdx.x & 31); }
 
 namespace emulation {

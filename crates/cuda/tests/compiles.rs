@@ -32,3 +32,11 @@ extern "C" __global__ void __launch_bounds__(SIZE) scaled(float* x) { x[threadId
     assert!(error.message().contains("SIZE"), "{error}");
     assert!(nvrtc::check(source, &["-DSIZE=64".into()], "sm_1").is_err());
 }
+
+/// The emulation has no function that CUDA has not.
+#[test]
+fn the_functions_of_the_emulation_exist() {
+    if compiler() {
+        nvrtc::check(include_str!("intrinsics.cu"), &[], "sm_90").unwrap();
+    }
+}

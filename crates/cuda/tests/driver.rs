@@ -99,6 +99,44 @@ extern "C" __global__ void test(int* out, double* total, unsigned long long* mos
     Ok(())
 }
 
+/// What our kernels take from CUDA, with values that the programming guide promises.
+#[test]
+fn intrinsic_functions() -> Result<()> {
+    const SOURCE: &str = include_str!("intrinsics.cu");
+    let expected = [
+        6408.0,
+        40.0 + 3100.0 + 320_000.0 + 63_000_000.0,
+        3.0 - 10.0,
+        -2.0 + 20.0 - 300.0,
+        4.0 - 10.0 + 100.0,
+        f64::from(i32::MAX),
+        70.0,
+        1.0,
+        2f64.powi(-11) * (1.0 + 2f64.powi(-13)),
+        2f64.powi(-11),
+        1.0,
+        2.0 - 40.0 - 100.0 - 1000.0,
+        3.0 + 40.0 + 100.0 + 2000.0,
+        73.0,
+        5.0 + 7.0 + 9.0 + 16.0 + 24.0 + 8.0,
+        1.0,
+        3.0 + 20.0 + 100.0,
+        5.0 + 60.0 + 900.0 + 2000.0 + 60_000.0 + 500_000.0,
+        1.0 + 5.0,
+        1.0,
+        1.0,
+    ];
+    for device in devices() {
+        let out = device.alloc::<f64>(32)?;
+        let values = device.upload(&[3i32, 7])?;
+        device.run(&Launch::new(&kernel(&device, SOURCE), 1, 1).with(&out).with(&values))?;
+        for (n, (found, expected)) in out.to_vec()?.iter().zip(expected).enumerate() {
+            assert_eq!(*found, expected, "number {n} on {device:?}");
+        }
+    }
+    Ok(())
+}
+
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Numbers {
@@ -235,6 +273,8 @@ fn the_emulation_finds_mistakes() -> Result<()> {
     assert!(wild.contains("thread 20 of block 0"), "{wild}");
     let zero = fault(r#"extern "C" __global__ void test(int* out) { out[0] = 7 / (int)threadIdx.x; }"#, 32);
     assert!(zero.contains("thread 0 of block 0 divided by zero"), "{zero}");
+    let trap = fault(r#"extern "C" __global__ void test(float* out) { __trap(); }"#, 32);
+    assert!(trap.contains("thread 0 of block 0 called __trap"), "{trap}");
     let outside = fault(r#"extern "C" __global__ void test(float* out) { out[threadIdx.x] = 1; }"#, 65);
     assert!(outside.contains("outside a buffer of 256 bytes"), "{outside}");
     Ok(())
