@@ -37,15 +37,17 @@
 #define warpSize 32
 
 // ---- vector types ----
-#define EMULATED_VECTORS(scalar, name, align2, align4)                                              \
-    struct name##1 { scalar x; };                                                                   \
-    struct alignas(align2) name##2 { scalar x, y; };                                                \
-    struct name##3 { scalar x, y, z; };                                                             \
-    struct alignas(align4) name##4 { scalar x, y, z, w; };                                          \
-    static inline name##1 make_##name##1(scalar x) { return {x}; }                                  \
-    static inline name##2 make_##name##2(scalar x, scalar y) { return {x, y}; }                     \
-    static inline name##3 make_##name##3(scalar x, scalar y, scalar z) { return {x, y, z}; }        \
-    static inline name##4 make_##name##4(scalar x, scalar y, scalar z, scalar w) { return {x, y, z, w}; }
+#define EMULATED_VECTORS(scalar, name, align2, align4)                                       \
+    struct name##1 { scalar x; };                                                            \
+    struct alignas(align2) name##2 { scalar x, y; };                                         \
+    struct name##3 { scalar x, y, z; };                                                      \
+    struct alignas(align4) name##4 { scalar x, y, z, w; };                                   \
+    static inline name##1 make_##name##1(scalar x) { return {x}; }                           \
+    static inline name##2 make_##name##2(scalar x, scalar y) { return {x, y}; }              \
+    static inline name##3 make_##name##3(scalar x, scalar y, scalar z) { return {x, y, z}; } \
+    static inline name##4 make_##name##4(scalar x, scalar y, scalar z, scalar w) {           \
+        return {x, y, z, w};                                                                 \
+    }
 EMULATED_VECTORS(signed char, char, 2, 4)
 EMULATED_VECTORS(unsigned char, uchar, 2, 4)
 EMULATED_VECTORS(short, short, 4, 8)
@@ -78,7 +80,8 @@ asm(".text\n.p2align 4\n.globl emulated_switch\n.hidden emulated_switch\n"
 namespace emulation {
 
 constexpr unsigned THREADS = 1024, WARPS = THREADS / 32;
-constexpr size_t STACK = 128 * 1024 + 65 * 64; // the odd stride keeps stacks off each other's cache lines
+constexpr size_t STACK =
+    128 * 1024 + 65 * 64; // the odd stride keeps stacks off each other's cache lines
 constexpr size_t SHARED = 232448, GUARD = 1024;
 constexpr uint32_t POISON = 0x7ff7dead; // a NaN as float and as double, a huge index
 
@@ -102,9 +105,9 @@ struct Fibre {
 
 struct Block {
     unsigned threads, started, alive, at_barrier, current;
-    unsigned stacks; // in use: a thread that returns leaves its own to the next one to start
-    int any, all, count;              // of the barrier's predicates
-    int any_seen, all_seen, count_seen; // and what the last barrier found
+    unsigned stacks;     // in use: a thread that returns leaves its own to the next one to start
+    int any, all, count; // of the barrier's predicates
+    int any_seen, all_seen, count_seen;  // and what the last barrier found
     unsigned queue[THREADS], head, tail; // ready to run, in order
 };
 
@@ -160,7 +163,8 @@ static __attribute__((noinline)) void give_way() {
     const unsigned me = block.current;
     if (block.head != block.tail) {
         block.current = block.queue[block.head++ % THREADS];
-        if (block.current != me) resume(fibres[me], fibres[block.current]);
+        if (block.current != me)
+            resume(fibres[me], fibres[block.current]);
     } else if (block.started < block.threads) {
         block.current = start_next();
         prepare(block.current);
@@ -173,13 +177,15 @@ static __attribute__((noinline)) void give_way() {
 }
 
 static void open_barrier() {
-    if (block.alive == 0 || block.at_barrier < block.alive) return;
+    if (block.alive == 0 || block.at_barrier < block.alive)
+        return;
     block.any_seen = block.any;
     block.all_seen = block.all;
     block.count_seen = block.count;
     block.any = 0, block.all = 1, block.count = 0, block.at_barrier = 0;
     for (unsigned t = 0; t < block.threads; t++)
-        if (fibres[t].state == State::Barrier) ready(t);
+        if (fibres[t].state == State::Barrier)
+            ready(t);
 }
 
 static __attribute__((noinline)) void barrier(int predicate) {
@@ -193,18 +199,22 @@ static __attribute__((noinline)) void barrier(int predicate) {
 }
 
 static void complete(unsigned warp, unsigned mask, Operation operation) {
-    if (mask & ~(warps[warp].waiting | warps[warp].gone)) return;
+    if (mask & ~(warps[warp].waiting | warps[warp].gone))
+        return;
     Fibre* lanes = fibres + 32 * warp;
     const unsigned present = mask & ~warps[warp].gone;
     for (unsigned l = 0; l < 32; l++)
-        if (present >> l & 1 && (lanes[l].mask != mask || lanes[l].operation != operation)) return;
+        if (present >> l & 1 && (lanes[l].mask != mask || lanes[l].operation != operation))
+            return;
     operation(lanes, present);
     warps[warp].waiting &= ~present;
     for (unsigned l = 0; l < 32; l++)
-        if (present >> l & 1) ready_first(32 * warp + l);
+        if (present >> l & 1)
+            ready_first(32 * warp + l);
 }
 
-static __attribute__((noinline)) uint64_t collective(unsigned mask, Operation operation, uint64_t value, uint64_t parameter) {
+static __attribute__((noinline)) uint64_t collective(unsigned mask, Operation operation,
+                                                     uint64_t value, uint64_t parameter) {
     Fibre& fibre = fibres[block.current];
     fibre.mask = mask;
     fibre.operation = operation;
@@ -230,7 +240,8 @@ static __attribute__((noinline)) bool leave() {
             const Fibre& lane = fibres[(me & ~31u) + l];
             complete(me / 32, lane.mask, lane.operation);
         }
-    if (block.started == block.threads) return false;
+    if (block.started == block.threads)
+        return false;
     block.current = start_next();
     return true;
 }
@@ -264,9 +275,11 @@ static void prepare(unsigned thread) {
 
 static void poison(void* from, size_t bytes) {
     static uint32_t pattern[1024];
-    if (!pattern[0]) for (uint32_t& word : pattern) word = POISON;
+    if (!pattern[0])
+        for (uint32_t& word : pattern) word = POISON;
     for (size_t done = 0; done < bytes; done += sizeof pattern)
-        memcpy(static_cast<char*>(from) + done, pattern, bytes - done < sizeof pattern ? bytes - done : sizeof pattern);
+        memcpy(static_cast<char*>(from) + done, pattern,
+               bytes - done < sizeof pattern ? bytes - done : sizeof pattern);
 }
 
 static thread_local char message[512];
@@ -274,16 +287,20 @@ static thread_local char message[512];
 static const char* stuck() {
     unsigned at_barrier = 0, first_barrier = 0, in_warp = 0, first_warp = 0;
     for (unsigned t = block.threads; t-- > 0;) {
-        if (fibres[t].state == State::Barrier) at_barrier++, first_barrier = t;
-        if (fibres[t].state == State::Warp) in_warp++, first_warp = t;
+        if (fibres[t].state == State::Barrier)
+            at_barrier++, first_barrier = t;
+        if (fibres[t].state == State::Warp)
+            in_warp++, first_warp = t;
     }
     int n = snprintf(message, sizeof message, "deadlock in block %u:", blockIdx.x);
     if (at_barrier)
-        n += snprintf(message + n, sizeof message - n, " %u threads (first: %u) wait at __syncthreads;", at_barrier, first_barrier);
+        n += snprintf(message + n, sizeof message - n,
+                      " %u threads (first: %u) wait at __syncthreads;", at_barrier, first_barrier);
     if (in_warp)
         n += snprintf(message + n, sizeof message - n,
-                      " %u threads (first: %u, mask %08x) wait in a warp collective for other lanes of their mask;", in_warp,
-                      first_warp, fibres[first_warp].mask);
+                      " %u threads (first: %u, mask %08x) wait in a warp collective for other "
+                      "lanes of their mask;",
+                      in_warp, first_warp, fibres[first_warp].mask);
     snprintf(message + n, sizeof message - n, " %u have returned", block.threads - block.alive);
     return message;
 }
@@ -303,7 +320,8 @@ static void stop(const char* why) {
 static void fault(int signal, siginfo_t* info, void* context) {
     char why[64];
     snprintf(why, sizeof why, "used address %p, where no memory is", info->si_addr);
-    if (running) stop(signal == SIGFPE ? "divided by zero" : why);
+    if (running)
+        stop(signal == SIGFPE ? "divided by zero" : why);
     const struct sigaction& other = others[signal == SIGFPE];
     if (other.sa_flags & SA_SIGINFO)
         other.sa_sigaction(signal, info, context);
@@ -324,15 +342,19 @@ static void catch_faults() {
 } // namespace emulation
 
 // The linker's names for where the static __shared__ variables begin and end.
-extern "C" __attribute__((weak, visibility("hidden"))) char __start_emulated_shared[], __stop_emulated_shared[];
+extern "C" __attribute__((weak, visibility("hidden"))) char __start_emulated_shared[],
+    __stop_emulated_shared[];
 
 namespace emulation {
 
-static const char* launch(unsigned blocks, unsigned threads, size_t shared, void (*function)(void*), void* data) {
+static const char* launch(unsigned blocks, unsigned threads, size_t shared, void (*function)(void*),
+                          void* data) {
     const Turn turn;
     if (!stacks) {
-        void* memory = mmap(nullptr, THREADS * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED) return "no memory for the emulated threads' stacks";
+        void* memory = mmap(nullptr, THREADS * STACK, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED)
+            return "no memory for the emulated threads' stacks";
         stacks = static_cast<char*>(memory);
         catch_faults();
     }
@@ -341,7 +363,8 @@ static const char* launch(unsigned blocks, unsigned threads, size_t shared, void
     blockDim.x = threads, gridDim.x = blocks;
     for (unsigned b = 0; b < blocks; b++) {
         poison(dynamic_shared, shared + GUARD);
-        if (__start_emulated_shared) poison(__start_emulated_shared, __stop_emulated_shared - __start_emulated_shared);
+        if (__start_emulated_shared)
+            poison(__start_emulated_shared, __stop_emulated_shared - __start_emulated_shared);
         blockIdx.x = b;
         block.threads = block.alive = threads;
         block.started = block.stacks = block.at_barrier = block.head = block.tail = 0;
@@ -356,12 +379,16 @@ static const char* launch(unsigned blocks, unsigned threads, size_t shared, void
         running = true;
         resume(scheduler, fibres[block.current]);
         running = false;
-        if (faulty) return message;
-        if (block.alive) return stuck();
-        const uint32_t* guard = reinterpret_cast<const uint32_t*>(dynamic_shared + (shared + 3) / 4 * 4);
+        if (faulty)
+            return message;
+        if (block.alive)
+            return stuck();
+        const uint32_t* guard =
+            reinterpret_cast<const uint32_t*>(dynamic_shared + (shared + 3) / 4 * 4);
         for (size_t k = 0; k < GUARD / 4 - 1; k++)
             if (guard[k] != POISON) {
-                snprintf(message, sizeof message, "block %u wrote beyond its %zu bytes of dynamic shared memory", b, shared);
+                snprintf(message, sizeof message,
+                         "block %u wrote beyond its %zu bytes of dynamic shared memory", b, shared);
                 return message;
             }
     }
@@ -378,10 +405,13 @@ template <class... Arguments> struct Signature {
     template <size_t... I> static void apply(Data* data, std::index_sequence<I...>) {
         data->kernel(*static_cast<std::remove_reference_t<Arguments>*>(data->arguments[I])...);
     }
-    static void call(void* data) { apply(static_cast<Data*>(data), std::index_sequence_for<Arguments...>()); }
+    static void call(void* data) {
+        apply(static_cast<Data*>(data), std::index_sequence_for<Arguments...>());
+    }
 };
-template <class... Arguments>
-const char* launch_kernel(void (*kernel)(Arguments...), unsigned blocks, unsigned threads, size_t shared, void** arguments) {
+template <class... Arguments> const char* launch_kernel(void (*kernel)(Arguments...),
+                                                        unsigned blocks, unsigned threads,
+                                                        size_t shared, void** arguments) {
     typename Signature<Arguments...>::Data data = {kernel, arguments};
     return launch(blocks, threads, shared, Signature<Arguments...>::call, &data);
 }
@@ -401,9 +431,18 @@ template <class To, class From> static inline To bits(From from) {
 
 // ---- barriers and warp collectives ----
 static inline void __syncthreads() { emulation::barrier(0); }
-static inline int __syncthreads_or(int p) { emulation::barrier(p); return emulation::block.any_seen; }
-static inline int __syncthreads_and(int p) { emulation::barrier(p); return emulation::block.all_seen; }
-static inline int __syncthreads_count(int p) { emulation::barrier(p); return emulation::block.count_seen; }
+static inline int __syncthreads_or(int p) {
+    emulation::barrier(p);
+    return emulation::block.any_seen;
+}
+static inline int __syncthreads_and(int p) {
+    emulation::barrier(p);
+    return emulation::block.all_seen;
+}
+static inline int __syncthreads_count(int p) {
+    emulation::barrier(p);
+    return emulation::block.count_seen;
+}
 static inline void __threadfence() {}
 static inline void __threadfence_block() {}
 static inline void __threadfence_system() {}
@@ -416,7 +455,9 @@ static inline unsigned __activemask() { return 1u << (threadIdx.x & 31); }
 
 namespace emulation {
 
-#define EMULATED_EACH for (unsigned l = 0; l < 32; l++) if (present >> l & 1)
+#define EMULATED_EACH                 \
+    for (unsigned l = 0; l < 32; l++) \
+        if (present >> l & 1)
 static void op_nothing(Fibre*, unsigned) {}
 static void op_shuffle(Fibre* w, unsigned present) {
     // A lane that is not there has no value: poison, as CUDA leaves it undefined.
@@ -433,7 +474,8 @@ static void op_ballot(Fibre* w, unsigned present) {
 static void op_match(Fibre* w, unsigned present) {
     EMULATED_EACH {
         unsigned same = 0;
-        for (unsigned k = 0; k < 32; k++) same |= unsigned((present >> k & 1) && w[k].value == w[l].value) << k;
+        for (unsigned k = 0; k < 32; k++)
+            same |= unsigned((present >> k & 1) && w[k].value == w[l].value) << k;
         w[l].result = same;
     }
 }
@@ -447,12 +489,24 @@ template <class T, class F> static void reduce(Fibre* w, unsigned present, F f) 
     }
     EMULATED_EACH w[l].result = bits<uint64_t>(sum);
 }
-template <class T> static void op_add(Fibre* w, unsigned p) { reduce<T>(w, p, [](T a, T b) { return T(unsigned(a) + unsigned(b)); }); }
-template <class T> static void op_max(Fibre* w, unsigned p) { reduce<T>(w, p, [](T a, T b) { return a > b ? a : b; }); }
-template <class T> static void op_min(Fibre* w, unsigned p) { reduce<T>(w, p, [](T a, T b) { return a < b ? a : b; }); }
-static void op_and(Fibre* w, unsigned p) { reduce<unsigned>(w, p, [](unsigned a, unsigned b) { return a & b; }); }
-static void op_or(Fibre* w, unsigned p) { reduce<unsigned>(w, p, [](unsigned a, unsigned b) { return a | b; }); }
-static void op_xor(Fibre* w, unsigned p) { reduce<unsigned>(w, p, [](unsigned a, unsigned b) { return a ^ b; }); }
+template <class T> static void op_add(Fibre* w, unsigned p) {
+    reduce<T>(w, p, [](T a, T b) { return T(unsigned(a) + unsigned(b)); });
+}
+template <class T> static void op_max(Fibre* w, unsigned p) {
+    reduce<T>(w, p, [](T a, T b) { return a > b ? a : b; });
+}
+template <class T> static void op_min(Fibre* w, unsigned p) {
+    reduce<T>(w, p, [](T a, T b) { return a < b ? a : b; });
+}
+static void op_and(Fibre* w, unsigned p) {
+    reduce<unsigned>(w, p, [](unsigned a, unsigned b) { return a & b; });
+}
+static void op_or(Fibre* w, unsigned p) {
+    reduce<unsigned>(w, p, [](unsigned a, unsigned b) { return a | b; });
+}
+static void op_xor(Fibre* w, unsigned p) {
+    reduce<unsigned>(w, p, [](unsigned a, unsigned b) { return a ^ b; });
+}
 #undef EMULATED_EACH
 
 template <class T> static inline T shuffle(unsigned mask, T value, unsigned from) {
@@ -462,20 +516,26 @@ template <class T> static inline T shuffle(unsigned mask, T value, unsigned from
 
 } // namespace emulation
 
-static inline void __syncwarp(unsigned mask = ~0u) { emulation::collective(mask, emulation::op_nothing, 0, 0); }
+static inline void __syncwarp(unsigned mask = ~0u) {
+    emulation::collective(mask, emulation::op_nothing, 0, 0);
+}
 template <class T> static inline T __shfl_sync(unsigned mask, T value, int from, int width = 32) {
     const unsigned lane = threadIdx.x & 31;
-    return emulation::shuffle(mask, value, (lane & ~unsigned(width - 1)) | (unsigned(from) & unsigned(width - 1)));
+    return emulation::shuffle(
+        mask, value, (lane & ~unsigned(width - 1)) | (unsigned(from) & unsigned(width - 1)));
 }
-template <class T> static inline T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32) {
+template <class T>
+static inline T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32) {
     const unsigned lane = threadIdx.x & 31, from = lane ^ unsigned(lanes);
     return emulation::shuffle(mask, value, from / width > lane / width ? lane : from);
 }
-template <class T> static inline T __shfl_down_sync(unsigned mask, T value, unsigned lanes, int width = 32) {
+template <class T>
+static inline T __shfl_down_sync(unsigned mask, T value, unsigned lanes, int width = 32) {
     const unsigned lane = threadIdx.x & 31, from = lane + lanes;
     return emulation::shuffle(mask, value, from / width == lane / width ? from : lane);
 }
-template <class T> static inline T __shfl_up_sync(unsigned mask, T value, unsigned lanes, int width = 32) {
+template <class T>
+static inline T __shfl_up_sync(unsigned mask, T value, unsigned lanes, int width = 32) {
     const unsigned lane = threadIdx.x & 31, start = lane & ~unsigned(width - 1);
     return emulation::shuffle(mask, value, lane >= start + lanes ? lane - lanes : lane);
 }
@@ -488,11 +548,13 @@ static inline int __all_sync(unsigned mask, int p) {
     return unsigned(votes) == unsigned(votes >> 32);
 }
 template <class T> static inline unsigned __match_any_sync(unsigned mask, T value) {
-    return unsigned(emulation::collective(mask, emulation::op_match, emulation::bits<uint64_t>(value), 0));
+    return unsigned(
+        emulation::collective(mask, emulation::op_match, emulation::bits<uint64_t>(value), 0));
 }
-#define EMULATED_REDUCTION(type, name, operation)                                                   \
-    static inline type __reduce_##name##_sync(unsigned mask, type value) {                          \
-        return emulation::bits<type>(emulation::collective(mask, operation, emulation::bits<uint64_t>(value), 0)); \
+#define EMULATED_REDUCTION(type, name, operation)                                         \
+    static inline type __reduce_##name##_sync(unsigned mask, type value) {                \
+        return emulation::bits<type>(                                                     \
+            emulation::collective(mask, operation, emulation::bits<uint64_t>(value), 0)); \
     }
 EMULATED_REDUCTION(int, add, emulation::op_add<int>)
 EMULATED_REDUCTION(unsigned, add, emulation::op_add<unsigned>)
@@ -507,7 +569,9 @@ EMULATED_REDUCTION(unsigned, xor, emulation::op_xor)
 
 // ---- atomics: one thread runs at a time ----
 namespace emulation {
-template <class T> struct Same { typedef T type; }; // the second argument does not take part in deduction
+template <class T> struct Same {
+    typedef T type;
+}; // the second argument does not take part in deduction
 template <class T> using same = typename Same<T>::type;
 template <class T, class F> static inline T exchange(T* at, F f) {
     const T old = *at;
@@ -515,21 +579,27 @@ template <class T, class F> static inline T exchange(T* at, F f) {
     return old;
 }
 } // namespace emulation
-#define EMULATED_ATOMIC(name, expression)                                                           \
-    template <class T> static inline T name(T* at, emulation::same<T> b) {                          \
-        return emulation::exchange(at, [b](T a) { (void)a; return T(expression); });                \
-    }                                                                                               \
-    template <class T> static inline T name##_block(T* at, emulation::same<T> b) { return name(at, b); }
+#define EMULATED_ATOMIC(name, expression)                                          \
+    template <class T> static inline T name(T* at, emulation::same<T> b) {         \
+        return emulation::exchange(at, [b](T a) {                                  \
+            (void)a;                                                               \
+            return T(expression);                                                  \
+        });                                                                        \
+    }                                                                              \
+    template <class T> static inline T name##_block(T* at, emulation::same<T> b) { \
+        return name(at, b);                                                        \
+    }
 EMULATED_ATOMIC(atomicAdd, a + b)
 EMULATED_ATOMIC(atomicSub, a - b)
 EMULATED_ATOMIC(atomicMax, a > b ? a : b)
 EMULATED_ATOMIC(atomicMin, a < b ? a : b)
-EMULATED_ATOMIC(atomicAnd, a & b)
+EMULATED_ATOMIC(atomicAnd, a& b)
 EMULATED_ATOMIC(atomicOr, a | b)
 EMULATED_ATOMIC(atomicXor, a ^ b)
 EMULATED_ATOMIC(atomicExch, b)
 #undef EMULATED_ATOMIC
-template <class T> static inline T atomicCAS(T* at, emulation::same<T> expected, emulation::same<T> b) {
+template <class T>
+static inline T atomicCAS(T* at, emulation::same<T> expected, emulation::same<T> b) {
     return emulation::exchange(at, [=](T a) { return a == expected ? b : a; });
 }
 static inline float4 atomicAdd(float4* at, float4 b) {
@@ -555,12 +625,16 @@ static inline unsigned __brev(unsigned x) {
     for (int k = 0; k < 32; k++) r |= (x >> k & 1) << (31 - k);
     return r;
 }
-static inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned((unsigned long long)a * b >> 32); }
+static inline unsigned __umulhi(unsigned a, unsigned b) {
+    return unsigned((unsigned long long)a * b >> 32);
+}
 static inline int __mulhi(int a, int b) { return int((long long)a * b >> 32); }
 static inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
     return (unsigned long long)((unsigned __int128)a * b >> 64);
 }
-static inline long long __mul64hi(long long a, long long b) { return (long long)((__int128)a * b >> 64); }
+static inline long long __mul64hi(long long a, long long b) {
+    return (long long)((__int128)a * b >> 64);
+}
 static inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffff) * (b & 0xffffff); }
 static inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned n) {
     return unsigned(((unsigned long long)high << 32 | low) << (n & 31) >> 32);
@@ -601,15 +675,24 @@ template <class To> static inline To saturate(double x) {
     const bool is_signed = To(-1) < To(0);
     const double bits = 8 * sizeof(To) - (is_signed ? 1 : 0), top = ldexp(1.0, int(bits));
     const To least = is_signed ? To(uint64_t(1) << (8 * sizeof(To) - 1)) : To(0);
-    if (!(x == x)) return To(0);
+    if (!(x == x))
+        return To(0);
     return x >= top ? To(~least) : x <= (is_signed ? -top : 0.0) ? least : To(x);
 }
 } // namespace emulation
-#define EMULATED_ROUNDINGS(from, from_name, to, to_name)                                            \
-    static inline to __##from_name##2##to_name##_rn(from x) { return emulation::saturate<to>(rint(double(x))); }   \
-    static inline to __##from_name##2##to_name##_rz(from x) { return emulation::saturate<to>(trunc(double(x))); }  \
-    static inline to __##from_name##2##to_name##_rd(from x) { return emulation::saturate<to>(floor(double(x))); }  \
-    static inline to __##from_name##2##to_name##_ru(from x) { return emulation::saturate<to>(ceil(double(x))); }
+#define EMULATED_ROUNDINGS(from, from_name, to, to_name)      \
+    static inline to __##from_name##2##to_name##_rn(from x) { \
+        return emulation::saturate<to>(rint(double(x)));      \
+    }                                                         \
+    static inline to __##from_name##2##to_name##_rz(from x) { \
+        return emulation::saturate<to>(trunc(double(x)));     \
+    }                                                         \
+    static inline to __##from_name##2##to_name##_rd(from x) { \
+        return emulation::saturate<to>(floor(double(x)));     \
+    }                                                         \
+    static inline to __##from_name##2##to_name##_ru(from x) { \
+        return emulation::saturate<to>(ceil(double(x)));      \
+    }
 EMULATED_ROUNDINGS(float, float, int, int)
 EMULATED_ROUNDINGS(float, float, unsigned, uint)
 EMULATED_ROUNDINGS(float, float, long long, ll)
@@ -665,7 +748,9 @@ static inline float inverse_root(float a) { return float(1.0 / ::sqrt(double(a))
 static inline double inverse_root(double a) { return 1.0 / ::sqrt(a); }
 template <class T> static inline T sine_pi(T a) { return T(::sin(M_PI * double(a))); }
 template <class T> static inline T cosine_pi(T a) { return T(::cos(M_PI * double(a))); }
-template <class T> static inline void both_pi(T a, T* s, T* c) { *s = sine_pi(a), *c = cosine_pi(a); }
+template <class T> static inline void both_pi(T a, T* s, T* c) {
+    *s = sine_pi(a), *c = cosine_pi(a);
+}
 } // namespace emulation
 #define rsqrt emulation::inverse_root
 #define rsqrtf emulation::inverse_root
@@ -681,8 +766,8 @@ template <class T> static inline void both_pi(T a, T* s, T* c) { *s = sine_pi(a)
 #define __sinf sinf
 #define __cosf cosf
 
-#define EMULATED_EXTREMES(type)                                                                     \
-    static inline type min(type a, type b) { return a < b ? a : b; }                                \
+#define EMULATED_EXTREMES(type)                                      \
+    static inline type min(type a, type b) { return a < b ? a : b; } \
     static inline type max(type a, type b) { return a > b ? a : b; }
 EMULATED_EXTREMES(int)
 EMULATED_EXTREMES(unsigned)

@@ -65,7 +65,12 @@ pub fn init() -> Result<Version> {
     unsafe { sys::cuDriverGetVersion(&mut version) }
         .result()
         .map_err(|e| failed("the driver's version cannot be found", e))?;
-    Ok(Version { major: version / 1000, minor: version % 1000 / 10 })
+    let version = Version { major: version / 1000, minor: version % 1000 / 10 };
+    if version.major < 12 {
+        let message = format!("the NVIDIA driver is too old: it knows CUDA {version}, 12.0 is needed");
+        return Err(Error::device(message).hint("install NVIDIA's driver 525 or later"));
+    }
+    Ok(version)
 }
 
 /// How many GPUs there are, after `init`.
@@ -144,10 +149,15 @@ impl Drop for Shared {
 fn failed(what: &str, error: DriverError) -> Error {
     use sys::CUresult::*;
     let (message, hint) = match error.0 {
-        CUDA_ERROR_ILLEGAL_ADDRESS | CUDA_ERROR_MISALIGNED_ADDRESS | CUDA_ERROR_INVALID_PC => (
-            "a kernel used memory that is not its own",
-            "this is a fault of Jostle: please report it, with the input",
-        ),
+        CUDA_ERROR_ILLEGAL_ADDRESS
+        | CUDA_ERROR_MISALIGNED_ADDRESS
+        | CUDA_ERROR_INVALID_ADDRESS_SPACE
+        | CUDA_ERROR_INVALID_PC
+        | CUDA_ERROR_ILLEGAL_INSTRUCTION
+        | CUDA_ERROR_HARDWARE_STACK_ERROR
+        | CUDA_ERROR_LAUNCH_FAILED => {
+            ("a kernel went wrong", "this is a fault of Jostle: please report it, with the input")
+        }
         CUDA_ERROR_LAUNCH_TIMEOUT => (
             "a kernel ran longer than the system lets it",
             "use a GPU that drives no display, or a smaller system",
@@ -156,7 +166,7 @@ fn failed(what: &str, error: DriverError) -> Error {
             "a kernel needs more registers or shared memory than the GPU has",
             "this is a fault of Jostle: please report it, with the GPU's name",
         ),
-        CUDA_ERROR_ECC_UNCORRECTABLE | CUDA_ERROR_HARDWARE_STACK_ERROR => (
+        CUDA_ERROR_ECC_UNCORRECTABLE => (
             "the GPU found an error in its memory",
             "resume from the last checkpoint; if it happens again, the GPU may be broken",
         ),
@@ -175,8 +185,7 @@ fn failed(what: &str, error: DriverError) -> Error {
         | CUDA_ERROR_CONTEXT_IS_DESTROYED
         | CUDA_ERROR_INVALID_CONTEXT
         | CUDA_ERROR_EXTERNAL_DEVICE
-        | CUDA_ERROR_UNKNOWN
-        | CUDA_ERROR_LAUNCH_FAILED => (
+        | CUDA_ERROR_UNKNOWN => (
             "the GPU was lost",
             "resume from the last checkpoint; nvidia-smi and the system's log (dmesg, \"Xid\") may tell why",
         ),
