@@ -1,7 +1,6 @@
 //! The CPU as a [`Backend`].
 
 use crate::cells::Clusters;
-use crate::check;
 use crate::integrate::{Atoms, Check};
 use crate::neighbors::{Build, PairList};
 use crate::pair::{self, PairKernel, Sums, TaskForces};
@@ -11,9 +10,10 @@ use crate::skin::Skin;
 use crate::threads::Team;
 use jostle_core::backend::{Algorithm, Descent, NeighborFacts, Timings};
 use jostle_core::{
-    Backend, Energies, Error, Evaluate, Kinetic, NoiseKey, Result, Settings, SimBox, State, System, Vec3,
+    Backend, Energies, Error, Evaluate, Kinetic, NoiseKey, Precision, Result, Settings, SimBox, State, System,
+    Vec3,
 };
-use jostle_potentials::PairTerm;
+use jostle_potentials::{PairTerm, check};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -75,7 +75,8 @@ impl<S: Scalar> Cpu<S> {
     /// # Errors
     /// If a term and the system do not go together: species, cut-off and box, range of numbers.
     pub fn new(system: System, terms: Vec<PairTerm>, settings: Settings, level: Level) -> Result<Self> {
-        let cutoff = check::terms::<S>(&system, &terms)?;
+        let precision = if size_of::<S>() == 4 { Precision::Mixed } else { Precision::Double };
+        let cutoff = check::terms(&system, &terms, precision)?;
         let mass: Vec<f64> = system.species.iter().map(|s| s.mass).collect();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();

@@ -3,7 +3,6 @@
 //! it is tested against ([`mod@reference`]).
 
 pub mod cells;
-mod check;
 mod engine;
 pub mod integrate;
 pub mod neighbors;

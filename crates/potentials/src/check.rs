@@ -1,25 +1,24 @@
 //! Whether a system and its forces go together, before anything is computed.
 
-use crate::simd::Scalar;
-use jostle_core::{Error, Result, System};
-use jostle_potentials::PairTerm;
+use crate::PairTerm;
+use jostle_core::{Error, Precision, Result, System};
 
-/// Checks every term against the system and returns the longest cut-off. `S` is the precision of
-/// pair arithmetic.
+/// Checks every term against the system and returns the longest cut-off.
 ///
 /// # Errors
 /// If a term knows other species than the system, a cut-off exceeds half the box, a tail is to be
-/// corrected in a box without a volume, or a number is outside the range of `S`.
-pub fn terms<S: Scalar>(system: &System, terms: &[PairTerm]) -> Result<f64> {
+/// corrected in a box without a volume, or a number is outside the
+/// range of the precision.
+pub fn terms(system: &System, terms: &[PairTerm], precision: Precision) -> Result<f64> {
     let mut cutoff = 0.0_f64;
     for term in terms {
-        one::<S>(system, term).map_err(|e| e.context(format!("force {}", term.kind.name())))?;
+        one(system, term, precision).map_err(|e| e.context(format!("force {}", term.kind.name())))?;
         cutoff = cutoff.max(term.largest_cutoff());
     }
     Ok(cutoff)
 }
 
-fn one<S: Scalar>(system: &System, term: &PairTerm) -> Result<()> {
+fn one(system: &System, term: &PairTerm, precision: Precision) -> Result<()> {
     let (known, species) = (term.n_species(), &system.species);
     if known != species.len() {
         return Err(Error::input(format!("it knows {known} species, the system has {}", species.len())));
@@ -37,7 +36,10 @@ fn one<S: Scalar>(system: &System, term: &PairTerm) -> Result<()> {
     }
     for a in 0..known {
         for b in a..known {
-            let in_range = |c: f64| (S::from_f64(c).to_f64() - c).abs() <= 1e-7 * c.abs();
+            let in_range = |c: f64| match precision {
+                Precision::Mixed => (f64::from(c as f32) - c).abs() <= 1e-7 * c.abs(),
+                Precision::Double => true,
+            };
             if let Some(c) = term.coefficients(a, b).into_iter().flatten().find(|c| !in_range(*c)) {
                 return Err(Error::input(format!(
                     "pair {}-{}: a coefficient of {c:e} is outside the range of single precision",
@@ -53,8 +55,8 @@ fn one<S: Scalar>(system: &System, term: &PairTerm) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{PairKind, Truncation};
     use jostle_core::{SimBox, Species};
-    use jostle_potentials::{PairKind, Truncation};
 
     fn system(periodic: bool) -> System {
         let simbox = SimBox::new([0.0; 3], [1e5; 3], [0.0; 3], [true, true, periodic]).unwrap();
@@ -68,21 +70,21 @@ mod tests {
     #[test]
     fn numbers_that_single_precision_cannot_hold_are_refused() {
         for sigma in [4e-4, 1e4] {
-            let error = terms::<f32>(&system(true), &[lj(sigma)]).unwrap_err();
+            let error = terms(&system(true), &[lj(sigma)], Precision::Mixed).unwrap_err();
             assert!(error.message().contains("lennard-jones: pair A-A"), "{error}");
             assert!(error.help().unwrap().contains("double"), "{error}");
-            assert_eq!(terms::<f64>(&system(true), &[lj(sigma)]).unwrap(), 2.5 * sigma);
+            assert_eq!(terms(&system(true), &[lj(sigma)], Precision::Double).unwrap(), 2.5 * sigma);
         }
         for sigma in [2e-3, 1.0, 1e3] {
-            terms::<f32>(&system(true), &[lj(1.0), lj(sigma)]).unwrap();
+            terms(&system(true), &[lj(1.0), lj(sigma)], Precision::Mixed).unwrap();
         }
     }
 
     #[test]
     fn tails_need_a_periodic_box() {
         let term = lj(1.0).with_tail_correction().unwrap();
-        terms::<f32>(&system(true), std::slice::from_ref(&term)).unwrap();
-        let error = terms::<f32>(&system(false), &[term]).unwrap_err();
+        terms(&system(true), std::slice::from_ref(&term), Precision::Mixed).unwrap();
+        let error = terms(&system(false), &[term], Precision::Mixed).unwrap_err();
         assert!(error.message().contains("open along an axis"), "{error}");
     }
 }

@@ -1,0 +1,245 @@
+//! The atoms in device memory.
+
+use crate::driver::{Buffer, Device, Word};
+use crate::kernels::SCAN_BLOCK;
+use crate::world::{Control, FixedPosition, Frame, PlainPosition, World};
+use jostle_core::{Precision, Result, State, System, Vec3};
+
+/// Arrays over atoms and bins, and the block that steers the run.
+pub struct Arrays {
+    precision: Precision,
+    n: usize,
+    pub control: Buffer<Control>,
+    mass: Buffer<f64>,
+    inverse_mass: Buffer<f64>,
+    table: Table,
+    /// Positions for the forces, in units of 16 bytes: two, and those of the list.
+    position: [Buffer<FixedPosition>; 3],
+    x: [Buffer<f64>; 2],
+    v: [Buffer<f64>; 2],
+    id: [Buffer<u32>; 2],
+    image: [Buffer<i32>; 2],
+    force: Reals,
+    bin: Buffer<u32>,
+    rank: Buffer<u32>,
+    order: Buffer<u32>,
+    count: Buffer<u32>,
+    start: Buffer<u32>,
+    sums: Buffer<u32>,
+}
+
+/// Numbers in the precision of the forces.
+enum Reals {
+    Single(Buffer<f32>),
+    Double(Buffer<f64>),
+}
+
+type Table = Reals;
+
+impl Reals {
+    fn upload(device: &Device, precision: Precision, values: &[f64]) -> Result<Self> {
+        Ok(match precision {
+            Precision::Mixed => {
+                Reals::Single(device.upload(&values.iter().map(|x| *x as f32).collect::<Vec<_>>())?)
+            }
+            Precision::Double => Reals::Double(device.upload(values)?),
+        })
+    }
+
+    fn address(&self) -> u64 {
+        match self {
+            Reals::Single(buffer) => buffer.address(),
+            Reals::Double(buffer) => buffer.address(),
+        }
+    }
+
+    fn to_vec(&self) -> Result<Vec<f64>> {
+        Ok(match self {
+            Reals::Single(buffer) => buffer.to_vec()?.into_iter().map(f64::from).collect(),
+            Reals::Double(buffer) => buffer.to_vec()?,
+        })
+    }
+}
+
+/// 16-byte units of a position.
+fn position_units(precision: Precision) -> usize {
+    match precision {
+        Precision::Mixed => 1,
+        Precision::Double => size_of::<PlainPosition>() / size_of::<FixedPosition>(),
+    }
+}
+
+impl Arrays {
+    /// Room for the atoms of a system, and what does not change about them.
+    ///
+    /// # Errors
+    /// If the device has not enough memory.
+    pub fn new(device: &Device, system: &System, precision: Precision, table: &[f64]) -> Result<Self> {
+        let n = system.state.len();
+        let mass: Vec<f64> = system.species.iter().map(|s| s.mass).collect();
+        let inverse: Vec<f64> = mass.iter().map(|m| 1.0 / m).collect();
+        let positions = || device.alloc(n * position_units(precision));
+        Ok(Arrays {
+            precision,
+            n,
+            control: device.upload(&[Control::new()])?,
+            mass: device.upload(&mass)?,
+            inverse_mass: device.upload(&inverse)?,
+            table: Reals::upload(device, precision, table)?,
+            position: [positions()?, positions()?, positions()?],
+            x: [device.alloc(3 * n)?, device.alloc(3 * n)?],
+            v: [device.alloc(3 * n)?, device.alloc(3 * n)?],
+            id: [device.alloc(n)?, device.alloc(n)?],
+            image: [device.alloc(3 * n)?, device.alloc(3 * n)?],
+            force: match precision {
+                Precision::Mixed => Reals::Single(device.alloc(3 * n)?),
+                Precision::Double => Reals::Double(device.alloc(3 * n)?),
+            },
+            bin: device.alloc(n)?,
+            rank: device.alloc(n)?,
+            order: device.alloc(n)?,
+            count: device.alloc(1)?,
+            start: device.alloc(2)?,
+            sums: device.alloc(1)?,
+        })
+    }
+
+    /// Room for so many bins.
+    ///
+    /// # Errors
+    /// If the device has not enough memory.
+    pub fn resize_bins(&mut self, device: &Device, bins: usize) -> Result<()> {
+        if self.count.len() != bins {
+            self.count = device.alloc(bins)?;
+            self.start = device.alloc(bins + 1)?;
+            self.sums = device.alloc(bins.div_ceil(SCAN_BLOCK))?;
+        }
+        Ok(())
+    }
+
+    /// The addresses, for kernels; what belongs to a way of finding pairs is left at 0.
+    pub fn world(&self, frame: Frame) -> World {
+        World {
+            n: self.n as i32,
+            tile_capacity: 0,
+            class_rows: 0,
+            neighbor_capacity: 0,
+            frame,
+            control: self.control.address(),
+            mass: self.mass.address(),
+            inverse_mass: self.inverse_mass.address(),
+            table: self.table.address(),
+            position: [self.position[0].address(), self.position[1].address()],
+            built: self.position[2].address(),
+            x: [self.x[0].address(), self.x[1].address()],
+            v: [self.v[0].address(), self.v[1].address()],
+            id: [self.id[0].address(), self.id[1].address()],
+            image: [self.image[0].address(), self.image[1].address()],
+            force: self.force.address(),
+            bin: self.bin.address(),
+            rank: self.rank.address(),
+            order: self.order.address(),
+            count: self.count.address(),
+            start: self.start.address(),
+            sums: self.sums.address(),
+            halo: 0,
+            n_halo: 0,
+            origin: 0,
+            list: 0,
+            n_rows: 0,
+            neighbor: 0,
+            n_neighbor: 0,
+            partial: 0,
+            total: 0,
+        }
+    }
+
+    /// Copies the atoms to the device, into the first set of arrays. Positions for the forces
+    /// follow from the kernel `place_atoms`, which finds the species in `bin`.
+    ///
+    /// # Errors
+    /// If the device was lost; so with the rest.
+    pub fn upload(&self, state: &State) -> Result<()> {
+        self.x[0].write(0, &by_axis(&state.position))?;
+        self.v[0].write(0, &by_axis(&state.velocity))?;
+        self.id[0].write(0, &state.id)?;
+        self.image[0].write(0, &by_axis(&state.image))?;
+        self.bin.write(0, &state.species.iter().map(|s| u32::from(*s)).collect::<Vec<_>>())?;
+        self.count.clear()
+    }
+
+    /// Copies positions, velocities and images to the current set of arrays, in storage order.
+    pub fn overwrite(&self, control: &Control, state: &State) -> Result<()> {
+        let set = control.sorted as usize;
+        self.x[set].write(0, &by_axis(&state.position))?;
+        self.v[set].write(0, &by_axis(&state.velocity))?;
+        self.image[set].write(0, &by_axis(&state.image))
+    }
+
+    /// Copies the atoms back.
+    pub fn download(&self, control: &Control, state: &mut State) -> Result<()> {
+        let set = control.sorted as usize;
+        state.id = self.id[set].to_vec()?;
+        from_axes(&self.x[set].to_vec()?, &mut state.position);
+        from_axes(&self.v[set].to_vec()?, &mut state.velocity);
+        from_axes(&self.image[set].to_vec()?, &mut state.image);
+        from_axes(&self.force.to_vec()?, &mut state.force);
+        let positions = self.position[control.slot[0].parity as usize].to_vec()?;
+        state.species = match self.precision {
+            Precision::Mixed => positions.iter().map(|p| p.species as u16).collect(),
+            // Of the two units of a Cartesian position the second ends with the species.
+            Precision::Double => positions.chunks_exact(2).map(|p| p[1].fraction[2] as u16).collect(),
+        };
+        Ok(())
+    }
+
+    /// The positions that the list was built from, as near as the kernels know them.
+    pub fn built(&self, frame: &Frame) -> Result<Vec<Vec3>> {
+        let units = self.position[2].to_vec()?;
+        let word = |low: u32, high: u32| f64::from_bits(u64::from(high) << 32 | u64::from(low));
+        Ok(match self.precision {
+            Precision::Mixed => units
+                .iter()
+                .map(|p| {
+                    // The middle of what rounds down to it.
+                    let s = p.fraction.map(|n| (f64::from(n) + 0.5) / 4_294_967_296.0);
+                    let (l, t) = (frame.edge, frame.tilt);
+                    [
+                        frame.origin[0] + s[0] * l[0] + s[1] * t[0] + s[2] * t[1],
+                        frame.origin[1] + s[1] * l[1] + s[2] * t[2],
+                        frame.origin[2] + s[2] * l[2],
+                    ]
+                })
+                .collect(),
+            Precision::Double => units
+                .chunks_exact(2)
+                .map(|p| {
+                    let ([a, b, c], d) = (p[0].fraction, p[0].species as u32);
+                    let [e, f, _] = p[1].fraction;
+                    [word(a, b), word(c, d), word(e, f)]
+                })
+                .collect(),
+        })
+    }
+
+    /// Bytes of everything here.
+    pub fn bytes(&self) -> usize {
+        let real = match self.precision {
+            Precision::Mixed => 4,
+            Precision::Double => 8,
+        };
+        let per_atom = 3 * 16 * position_units(self.precision) + 2 * (48 + 4 + 12) + 3 * real + 12;
+        self.n * per_atom + 4 * (self.count.len() + self.start.len())
+    }
+}
+
+/// All x, all y, all z.
+fn by_axis<T: Word>(vectors: &[[T; 3]]) -> Vec<T> {
+    (0..3).flat_map(|k| vectors.iter().map(move |v| v[k])).collect()
+}
+
+fn from_axes<T: Word + Default>(values: &[T], vectors: &mut Vec<[T; 3]>) {
+    let n = values.len() / 3;
+    vectors.clear();
+    vectors.extend((0..n).map(|i| [values[i], values[n + i], values[2 * n + i]]));
+}

@@ -1,0 +1,141 @@
+//! The kernels' source: physics from [`crate::codegen`], skeletons from `kernels/`.
+
+use crate::codegen;
+use crate::driver::{Device, Kernel, Module};
+use jostle_core::{Precision, Result};
+use jostle_potentials::PairTerm;
+
+/// What a set of kernels is compiled for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Build {
+    /// Their source.
+    pub source: String,
+    /// Numbers that are compiled in, for the compiler's command line.
+    pub options: Vec<String>,
+    /// Pair coefficients, see [`codegen::PairSource`].
+    pub table: Vec<f64>,
+}
+
+/// The parts of the source, in the order they need each other; pair forces come after the first.
+const BEFORE_PHYSICS: [&str; 3] = [
+    include_str!("../kernels/prelude.cuh"),
+    include_str!("../kernels/motion.cuh"),
+    include_str!("../kernels/sums.cuh"),
+];
+const AFTER_PHYSICS: [&str; 4] = [
+    include_str!("../kernels/integrate.cu"),
+    include_str!("../kernels/reduce.cu"),
+    include_str!("../kernels/sort.cu"),
+    include_str!("../kernels/tiles.cu"),
+];
+
+/// Tile kernels are compiled for one shape of tiles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TileShape {
+    /// Atoms a block of threads owns: a multiple of `32 / team`.
+    pub atoms: u32,
+    /// Threads that share an atom: 1, 2, 4 or 8.
+    pub team: u32,
+    /// Whether lists hold places in the tile, as tiles too large for 16-bit byte offsets need.
+    pub wide: bool,
+}
+
+impl TileShape {
+    /// Threads of a block.
+    pub fn threads(&self) -> u32 {
+        self.atoms * self.team
+    }
+}
+
+/// Threads a multiprocessor should be able to hold: what registers are rationed for.
+const RESIDENT_THREADS: u32 = 1536;
+
+/// Puts the source for a system's forces together.
+pub fn build(terms: &[PairTerm], precision: Precision, shape: TileShape) -> Build {
+    let pair = codegen::pair_source(terms, precision);
+    let physics = [pair.source.as_str()];
+    let parts = BEFORE_PHYSICS.iter().chain(&physics).chain(&AFTER_PHYSICS);
+    let double = precision == Precision::Double;
+    let resident = if double { RESIDENT_THREADS / 2 } else { RESIDENT_THREADS };
+    let options = vec![
+        format!("-DDOUBLE={}", i32::from(double)),
+        "-DEXACT=0".into(),
+        format!("-DTILE_ATOMS={}", shape.atoms),
+        format!("-DTEAM={}", shape.team),
+        format!("-DWIDE_TILE={}", i32::from(shape.wide)),
+        format!("-DRESIDENT={}", resident.max(shape.threads())),
+    ];
+    Build { source: parts.copied().collect::<Vec<_>>().join("\n"), options, table: pair.table }
+}
+
+/// The kernels that every way of finding pairs needs.
+#[derive(Clone)]
+pub struct Kernels {
+    /// The rest, by name.
+    pub module: Module,
+    pub place_atoms: Kernel,
+    pub sort: Vec<(Kernel, Work)>,
+    pub settle: Kernel,
+    pub next_part: Kernel,
+    pub begin_segment: Kernel,
+    pub end_segment: Kernel,
+    pub advance: Kernel,
+    pub kick: Kernel,
+    pub drift: Kernel,
+    pub noise: Kernel,
+    pub scale_and_shift: Kernel,
+    pub mix: Kernel,
+    pub kinetic_shares: Kernel,
+    pub descent_shares: Kernel,
+    pub add_shares: Kernel,
+}
+
+/// What the threads of a sorting kernel are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// One atom each.
+    Atoms,
+    /// [`SCAN_BLOCK`] bins a block.
+    Bins,
+}
+
+/// Threads of blocks in which each thread has its atom.
+pub const ATOM_THREADS: u32 = 256;
+/// Bins scanned by one block: as in `sort.cu`.
+pub const SCAN_BLOCK: usize = 4096;
+
+impl Kernels {
+    /// Compiles them, or finds them compiled.
+    ///
+    /// # Errors
+    /// If there is no compiler for the device, or it refuses the source.
+    pub fn new(device: &Device, build: &Build) -> Result<Self> {
+        let module = device.compile("jostle.cu", &build.source, &build.options)?;
+        let get = |name: &str| module.kernel(name);
+        let sort = [
+            ("sort_count", Work::Atoms),
+            ("sort_sums", Work::Bins),
+            ("sort_scan", Work::Bins),
+            ("sort_fill", Work::Atoms),
+            ("sort_move", Work::Atoms),
+        ];
+        Ok(Kernels {
+            place_atoms: get("place_atoms")?,
+            sort: sort.into_iter().map(|(name, work)| Ok((get(name)?, work))).collect::<Result<_>>()?,
+            settle: get("settle")?,
+            next_part: get("next_part")?,
+            begin_segment: get("begin_segment")?,
+            end_segment: get("end_segment")?,
+            advance: get("advance")?,
+            kick: get("kick_atoms")?,
+            drift: get("drift_atoms")?,
+            noise: get("noise_atoms")?,
+            scale_and_shift: get("scale_and_shift")?,
+            mix: get("mix_velocities")?,
+            kinetic_shares: get("kinetic_shares")?,
+            descent_shares: get("descent_shares")?,
+            add_shares: get("add_shares")?,
+            module,
+        })
+    }
+}
