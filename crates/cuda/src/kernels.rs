@@ -70,7 +70,7 @@ pub fn build(terms: &[PairTerm], precision: Precision, shape: TileShape) -> Buil
 
 /// The kernels that every way of finding pairs needs.
 #[derive(Clone)]
-pub struct Kernels {
+pub(crate) struct Kernels {
     /// The rest, by name.
     pub module: Module,
     pub place_atoms: Kernel,
@@ -92,7 +92,7 @@ pub struct Kernels {
 
 /// What the threads of a sorting kernel are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
+pub(crate) enum Work {
     /// One atom each.
     Atoms,
     /// [`SCAN_BLOCK`] bins a block.
@@ -100,9 +100,9 @@ pub enum Work {
 }
 
 /// Threads of blocks in which each thread has its atom.
-pub const ATOM_THREADS: u32 = 256;
+pub(crate) const ATOM_THREADS: u32 = 256;
 /// Bins scanned by one block: as in `sort.cu`.
-pub const SCAN_BLOCK: usize = 4096;
+pub(crate) const SCAN_BLOCK: usize = 4096;
 
 impl Kernels {
     /// Compiles them, or finds them compiled.

@@ -1,0 +1,55 @@
+//! Which term a force that is not finite comes from.
+
+use jostle_core::{Error, Precision, System};
+use jostle_potentials::{PairFunction, PairTerm, PairVisitor};
+
+/// Says which force on the atom `id` is not finite, looking at the positions as they are.
+pub fn force(system: &System, terms: &[PairTerm], precision: Precision, id: usize) -> Error {
+    let hint = "two atoms came too close: minimise first, or shorten the time step";
+    let state = &system.state;
+    let Some(i) = state.id.iter().position(|k| *k as usize == id) else {
+        return Error::simulation("a force is not finite").hint(hint);
+    };
+    for term in terms {
+        for j in (0..state.len()).filter(|j| *j != i) {
+            let (a, b) = (state.species[i] as usize, state.species[j] as usize);
+            let (Some(entry), Some(coefficients)) = (term.get(a, b), term.coefficients(a, b)) else { continue };
+            let (p, q) = (state.position[i], state.position[j]);
+            let d = system.simbox.nearest_image([p[0] - q[0], p[1] - q[1], p[2] - q[2]]);
+            let r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+            if r2 >= entry.cutoff * entry.cutoff {
+                continue;
+            }
+            let force = term.kind.visit(term.truncation, Force { r2, coefficients: &coefficients });
+            let finite = match precision {
+                Precision::Mixed => (force as f32 * r2.sqrt() as f32).is_finite(),
+                Precision::Double => force.is_finite(),
+            };
+            if !finite {
+                return Error::simulation(format!(
+                    "the '{}' force on atom {} is not finite; atom {} is {:.3e} away",
+                    term.kind.name(),
+                    id + 1,
+                    state.id[j] + 1,
+                    r2.sqrt()
+                ))
+                .hint(hint);
+            }
+        }
+    }
+    Error::simulation(format!("the force on atom {} is not finite", id + 1)).hint(hint)
+}
+
+/// Force over distance of one pair.
+struct Force<'a> {
+    r2: f64,
+    coefficients: &'a [f64],
+}
+
+impl PairVisitor for Force<'_> {
+    type Output = f64;
+
+    fn visit<F: PairFunction>(self) -> f64 {
+        F::evaluate(self.r2, self.coefficients).1
+    }
+}

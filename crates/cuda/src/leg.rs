@@ -1,0 +1,196 @@
+//! Recorded sequences of launches: many steps without the host.
+//!
+//! A leg is made in segments. Each begins with half a kick and a drift, goes on with whole steps,
+//! and ends with forces (and energies, if a sample is taken) and half a kick. Every kernel looks at
+//! the control block to see whether it has anything to do: steps wait where a list is stale until
+//! the kernels that build it come by, and nothing is ever computed twice. So the host may queue as
+//! much as it likes, and looks at the control block once at the end of a leg.
+
+use crate::driver::{Buffer, Device, Graph, Launch};
+use crate::kernels::{ATOM_THREADS, Kernels, SCAN_BLOCK, Work};
+use crate::search::{Search, When};
+use crate::world::World;
+use jostle_core::{Evaluate, Result};
+
+/// Energies by term, virial, kinetic tensor and momentum: the numbers of a sample.
+pub const VIRIAL: usize = 6;
+/// Kinetic tensor and momentum.
+pub const KINETIC: usize = 9;
+
+/// All that launches are made of.
+pub struct Launches<'a> {
+    pub kernels: &'a Kernels,
+    pub search: &'a dyn Search,
+    pub world: World,
+    pub n_terms: usize,
+}
+
+impl Launches<'_> {
+    fn n_atoms(&self) -> u32 {
+        self.world.n as u32
+    }
+
+    /// Blocks of a kernel in which every thread has its atom.
+    pub fn atom_blocks(&self) -> u32 {
+        self.n_atoms().div_ceil(ATOM_THREADS).max(1)
+    }
+
+    /// A kernel in which every thread has its atom.
+    pub fn atoms(&self, kernel: &crate::driver::Kernel) -> Launch {
+        Launch::new(kernel, self.atom_blocks(), ATOM_THREADS).with_value(self.world)
+    }
+
+    /// Sorts atoms and builds the list, if that of a slot is stale.
+    pub fn build(&self, slot: i32) -> Vec<Launch> {
+        let frame = &self.world.frame;
+        let bins = frame.columns[0] as usize * frame.columns[1] as usize * frame.bins as usize;
+        let mut launches = Vec::new();
+        for (kernel, work) in &self.kernels.sort {
+            let launch = match work {
+                Work::Atoms => self.atoms(kernel),
+                Work::Bins => {
+                    let blocks = bins.div_ceil(SCAN_BLOCK) as u32;
+                    Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.world)
+                }
+            };
+            launches.push(launch.with_value(slot));
+        }
+        launches.extend(self.search.build(&self.world, slot));
+        launches.push(self.settle(slot, 1));
+        launches
+    }
+
+    fn settle(&self, slot: i32, after_build: i32) -> Launch {
+        Launch::new(&self.kernels.settle, 1, 64)
+            .with_value(self.world)
+            .with_value(slot)
+            .with_value(after_build)
+    }
+
+    fn next_part(&self, begun: i32) -> Launch {
+        Launch::new(&self.kernels.next_part, 1, 1).with_value(self.world).with_value(begun)
+    }
+
+    /// Adds up the shares of so many blocks.
+    pub fn add_shares(&self, blocks: u32, count: usize, offset: usize, when: When) -> Launch {
+        let row = (self.n_terms + VIRIAL + KINETIC) as i32;
+        Launch::new(&self.kernels.add_shares, 1, ATOM_THREADS)
+            .with_value(self.world)
+            .with_value(blocks as i32)
+            .with_value(count as i32)
+            .with_value(row)
+            .with_value(offset as i32)
+            .with_value(when as i32)
+    }
+
+    /// Forces and, if asked for, energies added up.
+    pub fn forces(&self, when: When, evaluate: Evaluate) -> Vec<Launch> {
+        let mut launches = self.search.forces(&self.world, 0, when, evaluate);
+        if evaluate == Evaluate::ForcesAndEnergies {
+            launches.push(self.add_shares(self.search.energy_blocks(), self.n_terms + VIRIAL, 0, when));
+        }
+        launches
+    }
+
+    /// Kinetic tensor and momentum.
+    pub fn kinetic(&self, when: When) -> Vec<Launch> {
+        let offset = if when == When::Ends { self.n_terms + VIRIAL } else { 0 };
+        vec![
+            self.atoms(&self.kernels.kinetic_shares).with_value(when as i32),
+            self.add_shares(self.atom_blocks(), KINETIC, offset, when),
+        ]
+    }
+
+    fn begin(&self) -> Vec<Launch> {
+        vec![
+            self.atoms(&self.kernels.begin_segment).with_value(0i32),
+            self.next_part(1),
+            self.settle(1, 0),
+        ]
+    }
+
+    fn steps(&self, slots: i32) -> Vec<Launch> {
+        let mut launches = Vec::new();
+        for slot in 0..slots {
+            match self.search.step(&self.world, slot) {
+                Some(step) => launches.extend(step),
+                None => {
+                    launches.extend(self.search.forces(&self.world, slot, When::Goes, Evaluate::Forces));
+                    launches.push(self.atoms(&self.kernels.advance).with_value(slot));
+                }
+            }
+        }
+        launches.extend(self.build(slots));
+        launches
+    }
+
+    fn end(&self, evaluate: Evaluate) -> Vec<Launch> {
+        let mut launches = self.forces(When::Ends, evaluate);
+        launches.push(self.atoms(&self.kernels.end_segment));
+        if evaluate == Evaluate::ForcesAndEnergies {
+            launches.extend(self.kinetic(When::Ends));
+        }
+        launches.push(self.next_part(0));
+        launches
+    }
+}
+
+/// The parts of a leg, recorded.
+pub struct Recorded {
+    begin: Graph,
+    steps: Graph,
+    ends: [Graph; 2],
+    slots: u64,
+    /// Step slots used up per step made, as seen so far: those after a list went stale are wasted.
+    slots_per_step: f64,
+}
+
+impl Recorded {
+    /// Records the parts, with so many step slots between two looks at the list.
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn new(device: &Device, launches: &Launches, slots: u32) -> Result<Self> {
+        Ok(Recorded {
+            begin: device.record(launches.begin())?,
+            steps: device.record(launches.steps(slots as i32))?,
+            ends: [
+                device.record(launches.end(Evaluate::Forces))?,
+                device.record(launches.end(Evaluate::ForcesAndEnergies))?,
+            ],
+            slots: u64::from(slots),
+            slots_per_step: 1.5,
+        })
+    }
+
+    /// Queues so many segments. What turns out to be too little is left for the next call.
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn queue(&self, device: &Device, segments: u64, steps: u64, evaluate: Evaluate) -> Result<u64> {
+        let slots = ((steps - 1) as f64 * self.slots_per_step * 1.02).ceil() as u64;
+        // One more, in case the last drift makes the list stale.
+        let replays = slots.div_ceil(self.slots) + 1;
+        for _ in 0..segments {
+            device.replay(&self.begin)?;
+            for _ in 0..replays {
+                device.replay(&self.steps)?;
+            }
+            device.replay(&self.ends[usize::from(evaluate == Evaluate::ForcesAndEnergies)])?;
+        }
+        Ok(segments * replays * self.slots)
+    }
+
+    /// Takes note of how many slots some steps would have needed.
+    pub fn learn(&mut self, steps: u64, builds: u64) {
+        // A list goes stale anywhere between two looks.
+        let wasted = builds as f64 * 0.5 * (self.slots as f64 + 1.0);
+        self.slots_per_step = 1.0 + wasted / steps.max(1) as f64;
+    }
+}
+
+/// Sums that kernels leave for the host.
+pub struct Sums {
+    pub partial: Buffer<f64>,
+    pub total: Buffer<f64>,
+}

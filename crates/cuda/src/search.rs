@@ -1,0 +1,43 @@
+//! The ways of finding pairs, behind one interface.
+
+use crate::driver::Launch;
+use crate::world::World;
+use jostle_core::Evaluate;
+
+/// When a kernel that can serve several purposes has something to do: as in `prelude.cuh`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum When {
+    /// At the steps in the middle of a segment.
+    Goes = 0,
+    /// At the last step of a segment.
+    Ends = 1,
+    /// Now.
+    Asked = 2,
+}
+
+/// A way of finding the pairs within the cut-off, and the forces that follow. All of it is launches
+/// that the caller makes, so that they can be recorded.
+pub trait Search: Send {
+    /// Its name in the input file.
+    fn name(&self) -> &'static str;
+
+    /// Enters its memory into the world.
+    fn attach(&self, world: &mut World);
+
+    /// What follows the spatial sort when the list of a slot is stale.
+    fn build(&self, world: &World, slot: i32) -> Vec<Launch>;
+
+    /// Forces on all atoms into `World::force`; each block's share of energies and virial into
+    /// `World::partial`.
+    fn forces(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch>;
+
+    /// Forces and the move to the next positions at once, where it can do that.
+    fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>>;
+
+    /// Blocks that leave shares of energies.
+    fn energy_blocks(&self) -> u32;
+
+    /// Bytes occupied.
+    fn bytes(&self) -> usize;
+}

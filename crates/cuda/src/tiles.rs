@@ -1,0 +1,212 @@
+//! Block-local lists in shared memory (`kernels/tiles.cu`): the fast path.
+
+use crate::driver::{Buffer, Device, Kernel, Launch, Module};
+use crate::kernels::TileShape;
+use crate::search::{Search, When};
+use crate::world::{Control, Frame, World, trouble};
+use jostle_core::{Error, Evaluate, Precision, Result};
+
+/// Bank classes and dummies, as in `tiles.cu`.
+const CLASSES: usize = 8;
+
+/// Room for lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Atoms in a tile, dummies and own atoms included.
+    pub tile: usize,
+    /// Slots of each bank class in a list.
+    pub class_rows: usize,
+}
+
+impl Room {
+    /// What should do for a homogeneous system; what does not is found out by the kernels.
+    pub fn estimate(shape: TileShape, density: f64, reach: f64, n_atoms: usize) -> Self {
+        let pi = std::f64::consts::PI;
+        let edge = (f64::from(shape.atoms) / density).cbrt();
+        // A cube of atoms and everything within reach of it; half as much again for blocks that
+        // turn from one column into the next.
+        let around = edge.powi(3) + 6.0 * edge * edge * reach + 3.0 * pi * edge * reach * reach
+            + 4.0 / 3.0 * pi * reach.powi(3);
+        let tile = (1.5 * density * around).min(n_atoms as f64) as usize + shape.atoms as usize;
+        let neighbors = 4.0 / 3.0 * pi * reach.powi(3) * density / f64::from(shape.team);
+        let per_class = neighbors / CLASSES as f64;
+        Room { tile: tile + CLASSES, class_rows: (1.3 * per_class + 2.0 * per_class.sqrt() + 4.0) as usize }
+            .rounded()
+    }
+
+    fn rounded(self) -> Self {
+        // A multiple of a warp, so that every class has as much room.
+        Room { tile: self.tile.next_multiple_of(32), class_rows: self.class_rows.min(255) }
+    }
+
+    /// Room for what did not fit, with something to spare.
+    pub fn grown(self, control: &Control) -> Self {
+        let more = |wanted: i32| (f64::from(wanted) * 1.05) as usize + 1;
+        Room {
+            tile: if control.trouble & trouble::TILE_FULL != 0 { more(control.need_tile) } else { self.tile },
+            class_rows: match control.trouble & trouble::ROWS_FULL != 0 {
+                true => more(control.need_rows).max(self.class_rows + 2),
+                false => self.class_rows,
+            },
+        }
+        .rounded()
+    }
+}
+
+/// The kernels, the lists and their room.
+pub struct Tiles {
+    shape: TileShape,
+    room: Room,
+    blocks: u32,
+    real4: usize,
+    build: Kernel,
+    forces: Kernel,
+    energies: Kernel,
+    step: Kernel,
+    halo: Buffer<u32>,
+    n_halo: Buffer<i32>,
+    origin: Buffer<u64>,
+    list: Buffer<u64>,
+    n_rows: Buffer<i32>,
+}
+
+impl Tiles {
+    /// Tiles of a shape for `n` atoms.
+    ///
+    /// # Errors
+    /// If there is not enough memory, on the device or shared by a block.
+    pub fn new(
+        device: &Device,
+        module: &Module,
+        precision: Precision,
+        shape: TileShape,
+        room: Room,
+        n: usize,
+    ) -> Result<Self> {
+        let real4 = real4_bytes(precision);
+        let blocks = n.div_ceil(shape.atoms as usize).max(1);
+        let warps = blocks * shape.threads() as usize / 32;
+        let rows = 2 * room.class_rows + 1;
+        let tiles = Tiles {
+            shape,
+            room,
+            blocks: blocks as u32,
+            real4,
+            build: module.kernel("build_tiles")?,
+            forces: module.kernel("forces_tiles")?,
+            energies: module.kernel("forces_tiles_energies")?,
+            step: module.kernel("step_tiles")?,
+            halo: device.alloc(blocks * room.tile)?,
+            n_halo: device.alloc(blocks)?,
+            origin: device.alloc(blocks * 4)?,
+            // The forces look one row ahead.
+            list: device.alloc((warps * rows + 1) * 32)?,
+            n_rows: device.alloc(warps)?,
+        };
+        tiles.build.allow_shared(tiles.build_bytes())?;
+        for kernel in [&tiles.forces, &tiles.energies, &tiles.step] {
+            kernel.allow_shared(tiles.tile_bytes())?;
+        }
+        Ok(tiles)
+    }
+
+    /// Shared memory of a tile.
+    fn tile_bytes(&self) -> usize {
+        self.room.tile * self.real4
+    }
+
+    /// Shared memory for building: the tile, candidates of each warp, lists of each warp.
+    fn build_bytes(&self) -> usize {
+        build_bytes(self.shape, self.room, self.real4)
+    }
+}
+
+fn real4_bytes(precision: Precision) -> usize {
+    match precision {
+        Precision::Mixed => 16,
+        Precision::Double => 32,
+    }
+}
+
+fn build_bytes(shape: TileShape, room: Room, real4: usize) -> usize {
+    let warps = shape.threads() as usize / 32;
+    room.tile * real4 + warps * (room.tile * 2 + CLASSES * room.class_rows * 64)
+}
+
+/// Whether such tiles can be on a device at all.
+///
+/// # Errors
+/// If they need more shared memory than a block can have.
+pub fn check(device: &Device, precision: Precision, shape: TileShape, room: Room) -> Result<()> {
+    let (wanted, most) = (build_bytes(shape, room, real4_bytes(precision)), device.shared_memory());
+    if wanted > most {
+        return Err(Error::device(format!(
+            "tiles of {} atoms need {wanted} bytes of shared memory, a block has {most}",
+            room.tile
+        ))
+        .hint("set algorithm = \"list\", or use a shorter cut-off"));
+    }
+    Ok(())
+}
+
+/// Whether lists must hold places, because byte offsets into a tile do not fit into 16 bits.
+pub fn is_wide(precision: Precision, room: Room) -> bool {
+    room.tile * real4_bytes(precision) > 1 << 16
+}
+
+/// Divides the box into columns as wide as a tile of atoms is long, and those into bins of some
+/// three atoms.
+pub fn divide(frame: &mut Frame, atoms: u32, density: f64) {
+    let edge = (f64::from(atoms) / density).cbrt();
+    let across = |k: usize, edge: f64| (frame.width[k] / edge).round().clamp(1.0, 1024.0);
+    let (x, y) = (across(0, edge), across(1, edge));
+    let column = frame.width[0] / x * (frame.width[1] / y);
+    let thickness = 3.0 / density / column;
+    let most = f64::from(1 << 28) / (x * y);
+    frame.columns = [x as i32, y as i32];
+    frame.bins = (frame.width[2] / thickness).clamp(1.0, most) as i32;
+}
+
+impl Search for Tiles {
+    fn name(&self) -> &'static str {
+        "tiles"
+    }
+
+    fn attach(&self, world: &mut World) {
+        world.tile_capacity = self.room.tile as i32;
+        world.class_rows = self.room.class_rows as i32;
+        world.halo = self.halo.address();
+        world.n_halo = self.n_halo.address();
+        world.origin = self.origin.address();
+        world.list = self.list.address();
+        world.n_rows = self.n_rows.address();
+    }
+
+    fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
+        let launch = Launch::new(&self.build, self.blocks, self.shape.threads()).shared(self.build_bytes());
+        vec![launch.with_value(*world).with_value(slot)]
+    }
+
+    fn forces(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
+        let kernel = match evaluate {
+            Evaluate::Forces => &self.forces,
+            Evaluate::ForcesAndEnergies => &self.energies,
+        };
+        let launch = Launch::new(kernel, self.blocks, self.shape.threads()).shared(self.tile_bytes());
+        vec![launch.with_value(*world).with_value(slot).with_value(when as i32)]
+    }
+
+    fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>> {
+        let launch = Launch::new(&self.step, self.blocks, self.shape.threads()).shared(self.tile_bytes());
+        Some(vec![launch.with_value(*world).with_value(slot)])
+    }
+
+    fn energy_blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    fn bytes(&self) -> usize {
+        4 * (self.halo.len() + self.n_halo.len() + self.n_rows.len())
+            + 8 * (self.list.len() + self.origin.len())
+    }
+}
