@@ -149,6 +149,12 @@ impl Arrays {
             n_rows: 0,
             neighbor: 0,
             n_neighbor: 0,
+            center: 0,
+            extent: 0,
+            relative: 0,
+            share: 0,
+            bath: 0,
+            deviates: 0,
             partial: 0,
             total: 0,
         }

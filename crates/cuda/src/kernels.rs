@@ -22,11 +22,15 @@ const BEFORE_PHYSICS: [&str; 3] = [
     include_str!("../kernels/motion.cuh"),
     include_str!("../kernels/sums.cuh"),
 ];
-const AFTER_PHYSICS: [&str; 4] = [
+const AFTER_PHYSICS: [&str; 8] = [
+    include_str!("../kernels/pair.cuh"),
     include_str!("../kernels/integrate.cu"),
     include_str!("../kernels/reduce.cu"),
     include_str!("../kernels/sort.cu"),
+    include_str!("../kernels/search.cuh"),
     include_str!("../kernels/tiles.cu"),
+    include_str!("../kernels/list.cu"),
+    include_str!("../kernels/cells.cu"),
 ];
 
 /// Tile kernels are compiled for one shape of tiles.
