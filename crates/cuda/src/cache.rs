@@ -67,3 +67,44 @@ fn fnv(start: u128, bytes: &[u8]) -> u128 {
     const PRIME: u128 = 0x0000000001000000000000000000013b;
     bytes.iter().fold(start, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_damaged_or_missing_is_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("new").join("kernel.cubin");
+        assert_eq!(read(&file), None);
+        write(&file, b"some machine code").unwrap();
+        assert_eq!(read(&file).as_deref(), Some(&b"some machine code"[..]));
+        write(&file, b"other machine code").unwrap();
+        assert_eq!(read(&file).as_deref(), Some(&b"other machine code"[..]));
+        let whole = fs::read(&file).unwrap();
+        for k in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[k] ^= 4;
+            fs::write(&file, &damaged).unwrap();
+            assert_eq!(read(&file), None, "byte {k}");
+            fs::write(&file, &whole[..k]).unwrap();
+            assert_eq!(read(&file), None, "cut at {k}");
+        }
+        let kept = Vec::from_iter(fs::read_dir(file.parent().unwrap()).unwrap());
+        assert_eq!(kept.len(), 1, "nothing temporary is left");
+        assert!(write(&file.join("below a file"), b"code").is_err());
+    }
+
+    #[test]
+    fn other_parts_have_another_name() {
+        let names = [
+            digest(&["a", "b"]),
+            digest(&["ab", ""]),
+            digest(&["", "ab"]),
+            digest(&["ab"]),
+            digest(&["b", "a"]),
+        ];
+        let distinct = std::collections::BTreeSet::from(names);
+        assert_eq!(distinct.len(), names.len());
+    }
+}

@@ -1,6 +1,7 @@
 //! NVIDIA GPUs through the driver's own interface, which is loaded at run time: the program starts
 //! without it.
 
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -155,9 +156,10 @@ fn failed(what: &str, error: DriverError) -> Error {
         | CUDA_ERROR_INVALID_PC
         | CUDA_ERROR_ILLEGAL_INSTRUCTION
         | CUDA_ERROR_HARDWARE_STACK_ERROR
-        | CUDA_ERROR_LAUNCH_FAILED => {
-            ("a kernel went wrong", "this is a fault of Jostle: please report it, with the input")
-        }
+        | CUDA_ERROR_LAUNCH_FAILED => (
+            "a wrong address, instruction or stack",
+            "this is a fault of Jostle: please report it, with the input",
+        ),
         CUDA_ERROR_LAUNCH_TIMEOUT => (
             "a kernel ran longer than the system lets it",
             "use a GPU that drives no display, or a smaller system",
@@ -213,10 +215,12 @@ impl Shared {
 
     /// An error of work that was started before, with the kernels it may be of.
     fn failed_before(&self, error: DriverError) -> Error {
-        let names = lock(&self.started).join(", ");
-        match names.as_str() {
-            "" => failed("earlier work on the GPU failed", error),
-            names => failed(&format!("earlier work on the GPU failed (one of {names})"), error),
+        let started = lock(&self.started);
+        let names = BTreeSet::from_iter(started.iter().flat_map(|names| names.split(", ")));
+        match Vec::from_iter(names).as_slice() {
+            [] => failed("earlier work on the GPU failed", error),
+            [name] => failed(&format!("kernel {name} failed"), error),
+            names => failed(&format!("one of the kernels {} failed", names.join(", ")), error),
         }
     }
 
