@@ -65,9 +65,12 @@ pub enum Command {
 
     /// Measure the speed of whole time steps on this machine
     #[command(after_help = "Examples:\n  \
-        jostle bench                              all built-in cases\n  \
+        jostle bench                              the usual cases; `jostle bench all`: all of them\n  \
         jostle bench melt-32k --threads 1 --json\n  \
-        jostle bench my-input.toml                your own system")]
+        jostle bench melt-1m --device cuda\n  \
+        jostle bench my-input.toml                your own system\n  \
+        jostle bench algorithms                   the ways to find pairs, side by side\n  \
+        jostle bench papers                       the papers' tables, then and now")]
     Bench(Bench),
 
     /// Print every key of the input file: type, unit, default, meaning
@@ -145,11 +148,11 @@ pub struct New {
 /// Options of `jostle bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// A built-in case or an input file [default: all built-in cases]
+    /// A built-in case, an input file, all, algorithms or papers [default: the usual cases]
     pub case: Option<String>,
-    /// Seconds to measure each case for
-    #[arg(long, default_value_t = 5.0, value_name = "S")]
-    pub seconds: f64,
+    /// Seconds to measure each case for [default: 5; in a table 1]
+    #[arg(long, value_name = "S")]
+    pub seconds: Option<f64>,
     #[command(flatten)]
     pub compute: Compute,
     #[command(flatten)]

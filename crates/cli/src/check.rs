@@ -26,8 +26,8 @@ pub fn check(options: &Check) -> Result<()> {
     let input = Input::read(&options.file)?;
     let mut simulation = Simulation::from_input(&input, &options.compute.overrides())?;
     let trial = Trial { input: &input, patient_until: Instant::now() + PATIENCE, stage: RefCell::default() };
-    simulation.run_with(&mut &trial, &|| trial.step())?;
-    let Timed { marks, .. } = trial.stage.into_inner();
+    simulation.run_with(&mut &trial, &|| trial.is_over())?;
+    let Timed { first, last, .. } = trial.stage.into_inner();
     let atoms = simulation.backend().n_atoms() as u64;
     let needed = simulation.backend().neighbor_facts().bytes as u64 + atoms * HOST_BYTES_PER_ATOM;
     let machine = Machine::look();
@@ -41,10 +41,10 @@ pub fn check(options: &Check) -> Result<()> {
     );
     say!("  memory      about {}", bytes(needed));
     let steps: u64 = input.stages.iter().map(|stage| planned(&stage.value.action)).sum();
-    if let (Some(first), Some(last)) = (marks.first(), marks.last())
-        && marks.len() > 1
+    if let (Some(first), Some(last)) = (first, last)
+        && last.step > first.step
     {
-        let seconds_per_step = (*last - *first).as_secs_f64() / (marks.len() - 1) as f64;
+        let seconds_per_step = (last.at - first.at).as_secs_f64() / (last.step - first.step) as f64;
         say!(
             "  time        about {} for {} steps at {} steps/s, as the first ones went",
             duration(seconds_per_step * steps as f64),
@@ -70,20 +70,28 @@ struct Trial<'a> {
     stage: RefCell<Timed>,
 }
 
-/// The steps of one stage.
+/// The first and the last steps of one stage.
 #[derive(Default)]
 struct Timed {
-    marks: Vec<Instant>,
+    first: Option<Mark>,
+    last: Option<Mark>,
     minimizes: bool,
 }
 
+/// When a step was done.
+#[derive(Clone, Copy)]
+struct Mark {
+    step: u64,
+    at: Instant,
+}
+
 impl Trial<'_> {
-    /// Notes the end of a step; whether it was the last one wanted.
-    fn step(&self) -> bool {
+    /// Whether enough steps were made.
+    fn is_over(&self) -> bool {
         let now = Instant::now();
-        let mut stage = self.stage.borrow_mut();
-        stage.marks.push(now);
-        now > self.patient_until || !stage.minimizes && now - stage.marks[0] > TRIAL
+        let stage = self.stage.borrow();
+        let enough = stage.first.is_some_and(|first| now - first.at > TRIAL);
+        now > self.patient_until || !stage.minimizes && enough
     }
 }
 
@@ -94,7 +102,14 @@ impl Progress for &Trial<'_> {
             .stages
             .get(stage.index)
             .is_some_and(|stage| matches!(stage.value.action, Action::Minimize { .. }));
-        *self.stage.borrow_mut() = Timed { marks: Vec::new(), minimizes };
+        *self.stage.borrow_mut() = Timed { minimizes, ..Timed::default() };
+    }
+
+    fn stepped(&mut self, stage_step: u64) {
+        let mark = Mark { step: stage_step, at: Instant::now() };
+        let mut stage = self.stage.borrow_mut();
+        stage.first.get_or_insert(mark);
+        stage.last = Some(mark);
     }
 }
 

@@ -1,8 +1,16 @@
 //! Where a simulation is computed.
 
-use jostle_core::{Backend, Error, Result, Settings, System};
+use jostle_core::{Backend, Error, Processor, Result, Settings, System};
 use jostle_io::input::model::DeviceInput;
 use jostle_potentials::PairTerm;
+
+/// The kind of device that a choice leads to on this machine, for a system that is large enough.
+pub fn preferred(device: DeviceInput) -> Processor {
+    match device {
+        DeviceInput::Cuda { .. } => Processor::Gpu,
+        DeviceInput::Auto | DeviceInput::Cpu => Processor::Cpu,
+    }
+}
 
 /// Puts a system on a device.
 ///

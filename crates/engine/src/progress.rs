@@ -8,7 +8,10 @@ use std::path::Path;
 pub trait Progress {
     /// A stage begins, or goes on after a checkpoint.
     fn stage_begins(&mut self, _stage: &StageStart) {}
-    /// So many steps of the stage are done; called a few times a second.
+    /// So many steps of the stage are done; called after every step, or after every leg where the
+    /// device makes many steps on its own.
+    fn stepped(&mut self, _stage_step: u64) {}
+    /// The same; called a few times a second.
     fn advanced(&mut self, _stage_step: u64) {}
     /// A row of `thermo.csv`.
     fn measured(&mut self, _thermo: &Thermo) {}

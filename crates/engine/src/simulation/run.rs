@@ -102,6 +102,7 @@ impl Simulation {
         while !run.is_over(stage, &mut *self.backend) {
             self.advance(stage, run, &mut pace, progress)?;
             let (now, stage_step) = (Instant::now(), run.stage_step);
+            progress.stepped(stage_step);
             if now - told > PROGRESS_INTERVAL {
                 told = now;
                 progress.advanced(stage_step);

@@ -383,9 +383,10 @@ pub struct RunInput {
 }
 
 /// Which device runs it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DeviceInput {
     /// The best there is.
+    #[default]
     Auto,
     /// The CPU.
     Cpu,

@@ -1,0 +1,116 @@
+//! `jostle bench algorithms`: the ways to find pairs side by side. What Rapaport's Table 3 and
+//! Wang's slides compare, on this machine.
+
+use super::cases::resize;
+use super::measure::{Measured, measure};
+use crate::arguments::Format;
+use crate::example::{self, Example};
+use crate::numbers::{grouped, significant};
+use crate::output;
+use jostle_core::{Algorithm, Processor, Result};
+use jostle_engine::{Overrides, device};
+use jostle_io::Input;
+use serde_json::json;
+
+/// Beyond so many pairs all of them are not looked at for want of patience.
+const MOST_PAIRS: f64 = 1.5e9;
+
+/// A system: what it is, and how many atoms of it.
+struct Row {
+    about: &'static str,
+    example: Example,
+    atoms: &'static [usize],
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        about: "melt, rho 0.8442, rc 2.5",
+        example: example::MELT,
+        atoms: &[500, 4_000, 32_000, 256_000, 1_000_188],
+    },
+    Row {
+        about: "LJ fluid, rho 0.38, rc 3",
+        example: example::LENNARD_JONES_RAPAPORT,
+        atoms: &[4_096, 64_000, 262_144],
+    },
+    Row { about: "soft spheres, rho 0.8", example: example::SOFT_SPHERES, atoms: &[4_096, 110_592, 262_144] },
+];
+
+/// Prints nanoseconds per atom and step for several systems and all algorithms of the device.
+///
+/// # Errors
+/// If a system cannot run at all.
+pub fn algorithms(overrides: &Overrides, seconds: f64, format: Format) -> Result<()> {
+    let here = device::preferred(overrides.device.unwrap_or_default());
+    let all: Vec<_> = Algorithm::ALL.into_iter().filter(|a| a.processor() == Some(here)).collect();
+    let mut json_rows = Vec::new();
+    for (number, (row, atoms)) in
+        ROWS.iter().flat_map(|row| row.atoms.iter().map(move |n| (row, *n))).enumerate()
+    {
+        let name = format!("{} atoms, {}", grouped(atoms as u64), row.about);
+        let mut cells = Vec::new();
+        for algorithm in &all {
+            let tried = looks_at_all(*algorithm, here) && (atoms as f64).powi(2) > MOST_PAIRS;
+            let measured =
+                if tried { None } else { attempt(&name, row, atoms, *algorithm, overrides, seconds) };
+            cells.push(measured);
+        }
+        if format.json {
+            let times: serde_json::Map<_, _> = all
+                .iter()
+                .zip(&cells)
+                .map(|(a, m)| (a.name().to_string(), json!(m.as_ref().map(Measured::to_json))))
+                .collect();
+            json_rows.push(json!({ "system": row.about, "atoms": atoms, "algorithms": times }));
+            continue;
+        }
+        if number == 0 {
+            let device = cells.iter().flatten().next().map(|m| m.device.clone()).unwrap_or_default();
+            let names: Vec<_> = all.iter().map(|a| a.name().to_string()).collect();
+            output::print(&format!(
+                "{device}\nnanoseconds per atom and step\n\n{}",
+                line("", "atoms", &names)
+            ))?;
+        }
+        let times: Vec<_> = cells
+            .iter()
+            .map(|m| m.as_ref().map_or("-".to_string(), |m| significant(m.nanoseconds(), 3)))
+            .collect();
+        output::print(&line(row.about, &grouped(atoms as u64), &times))?;
+    }
+    if format.json {
+        output::print_json(&json!({ "algorithms": json_rows }))?;
+    }
+    Ok(())
+}
+
+fn looks_at_all(algorithm: Algorithm, here: Processor) -> bool {
+    match here {
+        Processor::Cpu => algorithm == Algorithm::Reference,
+        Processor::Gpu => algorithm == Algorithm::AllPairs,
+    }
+}
+
+/// `None`, with a word about why, where the algorithm cannot do it.
+fn attempt(
+    name: &str,
+    row: &Row,
+    atoms: usize,
+    algorithm: Algorithm,
+    overrides: &Overrides,
+    seconds: f64,
+) -> Option<Measured> {
+    let run = || {
+        let mut input: Input = row.example.input()?;
+        resize(&mut input, atoms);
+        input.run.settings.algorithm = algorithm;
+        measure(name, input, overrides, seconds)
+    };
+    say!("{name}: {}", algorithm.name());
+    run().map_err(|error| say!("  {error}")).ok()
+}
+
+fn line(about: &str, atoms: &str, times: &[String]) -> String {
+    let times: String = times.iter().map(|time| format!("{time:>12}")).collect();
+    format!("{about:<28}{atoms:>10}{times}\n")
+}

@@ -1,0 +1,109 @@
+//! The systems that are timed: the examples, in several sizes.
+
+use crate::example::{self, Example};
+use jostle_core::Result;
+use jostle_engine::model::{AtomsInput, LatticeExtent, RegionInput};
+use jostle_io::Input;
+
+/// A built-in case: an example, maybe of another size or with another cut-off.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    /// Its name.
+    pub name: &'static str,
+    example: Example,
+    atoms: Option<usize>,
+    cutoff: Cutoff,
+    /// Whether it is one of those that are measured when none is named.
+    pub choice: Choice,
+}
+
+/// Where a case cuts its forces off.
+#[derive(Debug, Clone, Copy)]
+enum Cutoff {
+    /// Where the example does.
+    AsGiven,
+    /// At half the box: every atom meets every other within reach of a nearest image.
+    HalfTheBox,
+}
+
+/// When a case is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// When no case is named, too.
+    Usual,
+    /// When it is named, and with `all`.
+    Named,
+}
+
+use Choice::{Named, Usual};
+use Cutoff::{AsGiven, HalfTheBox};
+use example::{LENNARD_JONES_RAPAPORT, MELT, SOFT_SPHERES, YUKAWA};
+
+const fn case(name: &'static str, example: Example, atoms: usize, cutoff: Cutoff, choice: Choice) -> Case {
+    Case { name, example, atoms: Some(atoms), cutoff, choice }
+}
+
+/// All of them.
+pub const CASES: &[Case] = &[
+    case("melt-4k", MELT, 4_000, AsGiven, Named),
+    case("melt-32k", MELT, 32_000, AsGiven, Usual),
+    Case { name: "melt", example: MELT, atoms: None, cutoff: AsGiven, choice: Usual },
+    case("melt-256k", MELT, 256_000, AsGiven, Named),
+    case("melt-1m", MELT, 1_000_188, AsGiven, Named),
+    Case { name: "soft-spheres", example: SOFT_SPHERES, atoms: None, cutoff: AsGiven, choice: Usual },
+    case("soft-spheres-262k", SOFT_SPHERES, 262_144, AsGiven, Named),
+    case("soft-spheres-885k", SOFT_SPHERES, 884_736, AsGiven, Named),
+    Case {
+        name: "lennard-jones-rapaport",
+        example: LENNARD_JONES_RAPAPORT,
+        atoms: None,
+        cutoff: AsGiven,
+        choice: Usual,
+    },
+    case("lennard-jones-rapaport-262k", LENNARD_JONES_RAPAPORT, 262_144, AsGiven, Named),
+    case("ions-28k", YUKAWA, 27_648, HalfTheBox, Named),
+];
+
+impl Case {
+    /// The case as an input.
+    ///
+    /// # Errors
+    /// None, as long as the examples are right.
+    pub fn input(&self) -> Result<Input> {
+        let mut input = self.example.input()?;
+        if let Some(atoms) = self.atoms {
+            resize(&mut input, atoms);
+        }
+        if let HalfTheBox = self.cutoff {
+            cut_at_half_the_box(&mut input);
+        }
+        Ok(input)
+    }
+}
+
+/// Gives an input so many atoms, at the same density.
+pub fn resize(input: &mut Input, n: usize) {
+    match &mut input.system.atoms.value {
+        AtomsInput::Lattice { extent, .. } => *extent = LatticeExtent::Atoms(n),
+        AtomsInput::Random { atoms, .. } => *atoms = n,
+        AtomsInput::File { .. } => {}
+    }
+}
+
+/// Moves the cut-off of every force of a system with a number density to just below half the box.
+pub fn cut_at_half_the_box(input: &mut Input) {
+    use jostle_engine::model::DensityInput::Number;
+    if let AtomsInput::Random { atoms, region: RegionInput::Density(Number(density)), .. } =
+        input.system.atoms.value
+    {
+        let edge = (atoms as f64 / density).cbrt();
+        for force in &mut input.forces {
+            force.value.cutoff = Some(0.4999 * edge);
+        }
+    }
+}
+
+/// The names of all cases.
+pub fn names() -> String {
+    CASES.iter().map(|case| case.name).collect::<Vec<_>>().join(", ")
+}

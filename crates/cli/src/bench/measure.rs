@@ -1,0 +1,240 @@
+//! Timing whole time steps of a system.
+
+use crate::machine::Machine;
+use jostle_core::{Error, Result};
+use jostle_engine::model::{Action, StageInput};
+use jostle_engine::report::TimeSpent;
+use jostle_engine::{Overrides, Simulation};
+use jostle_io::Input;
+use serde_json::{Value, json};
+use std::time::Instant;
+
+/// No stage before the timed one takes more steps than this.
+const EQUILIBRATION: u64 = 500;
+/// No stage before the clock starts goes on for longer than so many seconds, where steps are slow.
+const PATIENCE: f64 = 20.0;
+/// Steps between two looks at that clock.
+const PIECE: u64 = 20;
+/// Steps of the timed stage before the clock starts, at least: for crystals to melt and what tunes
+/// itself to settle.
+const WARM_UP: u64 = 600;
+/// What part of the time to measure for goes to a longer warm-up.
+const LONGER_WARM_UP: f64 = 0.3;
+/// How many times a case is timed; fewer where laps are slow.
+const LAPS: usize = 10;
+/// Steps of a lap, at least: several rebuilds of the list.
+const SHORTEST_LAP: u64 = 50;
+
+/// What a case came to.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// Its name.
+    pub name: String,
+    /// How many atoms there are.
+    pub atoms: usize,
+    /// What computed it.
+    pub device: String,
+    /// CPU threads.
+    pub threads: usize,
+    /// The temperature at the end.
+    pub temperature: f64,
+    /// Seconds per step of every lap, sorted.
+    laps: Vec<f64>,
+    /// Steps of a lap.
+    pub lap_steps: u64,
+    /// Where the time of all laps went.
+    pub time: TimeSpent,
+    /// Steps from one list to the next; `None` without lists.
+    pub steps_per_list: Option<f64>,
+    /// Bytes an atom.
+    pub bytes: f64,
+    /// How far lists reach beyond the cut-off.
+    pub skin: f64,
+}
+
+impl Measured {
+    /// The median lap.
+    pub fn seconds_per_step(&self) -> f64 {
+        self.laps[self.laps.len() / 2]
+    }
+
+    /// Nanoseconds per atom and step, of the median lap.
+    pub fn nanoseconds(&self) -> f64 {
+        self.per_atom(self.seconds_per_step())
+    }
+
+    fn per_atom(&self, seconds_per_step: f64) -> f64 {
+        1e9 * seconds_per_step / self.atoms as f64
+    }
+
+    /// The shares of the time for forces, lists and moving atoms, where the device tells.
+    pub fn shares(&self) -> Option<[f64; 3]> {
+        let TimeSpent { total, pair, neighbors, integrate, .. } = self.time;
+        (pair + neighbors + integrate > 0.0).then(|| [pair, neighbors, integrate].map(|part| part / total))
+    }
+
+    /// All of it, for programs.
+    pub fn to_json(&self) -> Value {
+        let laps: Vec<_> = self.laps.iter().map(|seconds| self.per_atom(*seconds)).collect();
+        let time = self.shares().map(|[pair, neighbors, integrate]| {
+            let other = 1.0 - pair - neighbors - integrate;
+            json!({ "pair": pair, "neighbors": neighbors, "integrate": integrate, "other": other })
+        });
+        json!({
+            "case": self.name,
+            "atoms": self.atoms,
+            "device": self.device,
+            "threads": self.threads,
+            "temperature": self.temperature,
+            "ns_per_atom_step": self.nanoseconds(),
+            "steps_per_second": 1.0 / self.seconds_per_step(),
+            "laps_ns_per_atom_step": laps,
+            "steps_per_lap": self.lap_steps,
+            "steps_per_list": self.steps_per_list,
+            "time": time,
+            "bytes_per_atom": self.bytes,
+            "skin": self.skin,
+        })
+    }
+}
+
+/// A system brought to the state that is timed.
+pub struct Bench {
+    name: String,
+    simulation: Simulation,
+    threads: usize,
+    seconds_per_step: f64,
+}
+
+impl Bench {
+    /// Puts the system of an input on the device and runs the stages before the last, shortened;
+    /// the last, which is timed, is that much of a warm-up.
+    ///
+    /// # Errors
+    /// If the last stage is none of time steps, or the simulation fails.
+    pub fn set_up(name: &str, mut input: Input, overrides: &Overrides) -> Result<Self> {
+        let Some(last) = input.stages.len().checked_sub(1) else {
+            return Err(Error::input(format!("{name} has no [[stage]], so there is nothing to time")));
+        };
+        let mut stages: Vec<_> = std::mem::take(&mut input.stages).into_iter().map(|s| s.value).collect();
+        for (index, stage) in stages.iter_mut().enumerate() {
+            (stage.thermo_every, stage.trajectory, stage.checkpoint_every) = (0, None, 0);
+            match &mut stage.action {
+                Action::Dynamics { steps, .. } if index == last => *steps = WARM_UP,
+                Action::Minimize { .. } if index == last => {
+                    return Err(Error::input(format!("the last stage of {name} is a minimisation"))
+                        .hint("time steps are measured; add a stage with steps"));
+                }
+                Action::Dynamics { steps, .. } | Action::Minimize { steps, .. } => {
+                    *steps = (*steps).min(EQUILIBRATION);
+                }
+            }
+        }
+        let threads =
+            overrides.threads.or(input.run.settings.threads).unwrap_or_else(|| Machine::look().cores);
+        let simulation = Simulation::from_input(&input, overrides)?;
+        let mut bench = Bench { name: name.to_string(), simulation, threads, seconds_per_step: 1.0 };
+        for stage in stages {
+            bench.warm_up(stage)?;
+        }
+        Ok(bench)
+    }
+
+    /// Runs a stage, time steps in pieces until there are enough of them or too much time has gone.
+    fn warm_up(&mut self, mut stage: StageInput) -> Result<()> {
+        let begun = Instant::now();
+        let pieces = match &mut stage.action {
+            Action::Minimize { .. } => 1,
+            Action::Dynamics { steps, .. } => {
+                let pieces = steps.div_ceil(PIECE);
+                *steps = PIECE.min(*steps);
+                pieces
+            }
+        };
+        for _ in 0..pieces {
+            self.simulation.add_stage(stage.clone());
+            self.simulation.run()?;
+            if begun.elapsed().as_secs_f64() > PATIENCE {
+                break;
+            }
+        }
+        let last = self.simulation.reports().last();
+        self.seconds_per_step = last.map_or(1.0, |r| r.time.total / r.steps.max(1) as f64);
+        Ok(())
+    }
+
+    /// What computes it.
+    pub fn describe(&mut self) -> String {
+        self.simulation.backend().describe()
+    }
+
+    /// The steps that take so many seconds.
+    pub fn steps_in(&self, seconds: f64) -> u64 {
+        (seconds / self.seconds_per_step) as u64
+    }
+
+    /// Makes more steps, as the last stage does; seconds per step.
+    ///
+    /// # Errors
+    /// If the simulation fails.
+    pub fn run(&mut self, steps: u64) -> Result<(f64, TimeSpent)> {
+        let mut stage = self.simulation.stages().last().cloned();
+        if let Some(StageInput { action: Action::Dynamics { steps: count, .. }, .. }) = &mut stage {
+            *count = steps.max(1);
+        }
+        if let Some(stage) = stage {
+            self.simulation.add_stage(stage);
+        }
+        self.simulation.run()?;
+        let time = self.simulation.reports().last().map(|r| r.time).unwrap_or_default();
+        self.seconds_per_step = time.total / steps.max(1) as f64;
+        Ok((self.seconds_per_step, time))
+    }
+
+    /// Warms up some more, then times laps that take about so many seconds together.
+    ///
+    /// # Errors
+    /// If the simulation fails.
+    pub fn measure(mut self, seconds: f64) -> Result<Measured> {
+        self.run(self.steps_in(LONGER_WARM_UP * seconds))?;
+        let lap_steps = self.steps_in(seconds / LAPS as f64).max(SHORTEST_LAP);
+        let builds = self.simulation.backend().neighbor_facts().builds;
+        let (mut laps, mut time) = (Vec::new(), TimeSpent::default());
+        while laps.len() < LAPS && time.total < 2.0 * seconds {
+            let (seconds_per_step, spent) = self.run(lap_steps)?;
+            laps.push(seconds_per_step);
+            time.total += spent.total;
+            time.pair += spent.pair;
+            time.neighbors += spent.neighbors;
+            time.integrate += spent.integrate;
+        }
+        laps.sort_by(f64::total_cmp);
+        let steps = (laps.len() as u64 * lap_steps) as f64;
+        let freedom = self.simulation.reports().last().map_or(0, |r| r.degrees_of_freedom);
+        let boltzmann = self.simulation.units().boltzmann();
+        let backend = self.simulation.backend();
+        let (facts, atoms) = (backend.neighbor_facts(), backend.n_atoms());
+        let builds = facts.builds - builds;
+        Ok(Measured {
+            name: self.name,
+            atoms,
+            device: backend.describe(),
+            threads: self.threads,
+            temperature: 2.0 * backend.kinetic().energy() / (freedom as f64 * boltzmann),
+            laps,
+            lap_steps,
+            time,
+            steps_per_list: (builds > 0).then(|| steps / builds as f64),
+            bytes: facts.bytes as f64 / atoms as f64,
+            skin: facts.skin,
+        })
+    }
+}
+
+/// Runs an input up to its last stage, warms up, and times laps of that stage.
+///
+/// # Errors
+/// See [`Bench::set_up`] and [`Bench::measure`].
+pub fn measure(name: &str, input: Input, overrides: &Overrides, seconds: f64) -> Result<Measured> {
+    Bench::set_up(name, input, overrides)?.measure(seconds)
+}

@@ -1,0 +1,110 @@
+//! `jostle bench`
+
+mod algorithms;
+mod cases;
+mod measure;
+mod papers;
+
+use crate::arguments::Bench;
+use crate::numbers::{grouped, significant};
+use crate::output;
+use cases::{CASES, Choice};
+use jostle_core::{Error, Result};
+use jostle_engine::Overrides;
+use jostle_io::Input;
+use measure::{Measured, measure};
+use serde_json::json;
+use std::path::Path;
+
+/// Seconds to measure a case for.
+const SECONDS: f64 = 5.0;
+/// The same for one of many in a table.
+const SECONDS_IN_TABLE: f64 = 1.0;
+
+/// Measures one case, several, or one of the tables.
+///
+/// # Errors
+/// If there is no such case or file, or it cannot run.
+pub fn bench(options: &Bench) -> Result<()> {
+    let asked = options.seconds.unwrap_or(SECONDS);
+    if !(asked > 0.0 && asked.is_finite()) {
+        return Err(Error::input(format!("--seconds {asked} is no time to measure for")));
+    }
+    let in_table = options.seconds.unwrap_or(SECONDS_IN_TABLE);
+    let overrides = options.compute.overrides();
+    match options.case.as_deref() {
+        Some("algorithms") => algorithms::algorithms(&overrides, in_table, options.format),
+        Some("papers") => papers::papers(&overrides, in_table, options.format),
+        None => list(built_in(Choice::Usual)?, &overrides, asked, options),
+        Some("all") => list(built_in(Choice::Named)?, &overrides, asked, options),
+        Some(name) => list(vec![(name.to_string(), named(name)?)], &overrides, asked, options),
+    }
+}
+
+/// The usual cases, or all of them.
+fn built_in(choice: Choice) -> Result<Vec<(String, Input)>> {
+    let cases = CASES.iter().filter(|case| choice == Choice::Named || case.choice == Choice::Usual);
+    cases.map(|case| Ok((case.name.to_string(), case.input()?))).collect()
+}
+
+/// A built-in case, or the input file of this name.
+fn named(name: &str) -> Result<Input> {
+    if let Some(case) = CASES.iter().find(|case| case.name == name) {
+        return case.input();
+    }
+    let path = Path::new(name);
+    if path.extension().is_some() || path.exists() {
+        return Input::read(path);
+    }
+    Err(Error::input(format!("there is no case '{name}'")).hint(format!(
+        "one of {}; all; algorithms or papers, which are tables; or an input file",
+        cases::names()
+    )))
+}
+
+/// Measures one case after the other.
+fn list(inputs: Vec<(String, Input)>, overrides: &Overrides, seconds: f64, options: &Bench) -> Result<()> {
+    let mut rows = Vec::new();
+    for (number, (name, input)) in inputs.into_iter().enumerate() {
+        say!("{name}: warming up, then measuring for {seconds} s");
+        let measured = measure(&name, input, overrides, seconds)?;
+        if options.format.json {
+            rows.push(measured.to_json());
+            continue;
+        }
+        if number == 0 {
+            let columns = ["atoms", "ns/atom-step", "steps/s", "T", "forces", "lists", "integration"];
+            output::print(&format!("{}\n\n{}", measured.device, row("case", columns.map(str::to_string))))?;
+        }
+        output::print(&case_row(&measured))?;
+    }
+    if options.format.json {
+        output::print_json(&json!({ "cases": rows }))?;
+    }
+    Ok(())
+}
+
+fn case_row(measured: &Measured) -> String {
+    let share = |k: usize| match measured.shares() {
+        Some(shares) => format!("{:.0}%", 100.0 * shares[k]),
+        None => "-".to_string(),
+    };
+    let columns = [
+        grouped(measured.atoms as u64),
+        significant(measured.nanoseconds(), 3),
+        significant(1.0 / measured.seconds_per_step(), 4),
+        significant(measured.temperature, 3),
+        share(0),
+        share(1),
+        share(2),
+    ];
+    row(&measured.name, columns)
+}
+
+/// A line of the table.
+fn row(name: &str, columns: [String; 7]) -> String {
+    let [atoms, nanoseconds, steps, temperature, pair, neighbors, integrate] = columns;
+    format!(
+        "{name:<28}{atoms:>10}{nanoseconds:>14}{steps:>10}{temperature:>8}{pair:>9}{neighbors:>8}{integrate:>14}\n"
+    )
+}
