@@ -30,18 +30,9 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares(World w, in
                                                                      int offset, int when) {
     if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
     double* row = w.total + (when == WHEN_ENDS ? (size_t)(w.control->part / 2) * row_length : 0) + offset;
-    __shared__ double warps[SUM_THREADS / 32];
     for (int k = 0; k < count; k++) {
-        double sum = 0;
-        for (int b = threadIdx.x; b < blocks; b += SUM_THREADS) sum += w.partial[(size_t)b * count + k];
-        for (int m = 16; m > 0; m /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, m);
-        if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sum;
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            for (int warp = 1; warp < SUM_THREADS / 32; warp++) sum += warps[warp];
-            row[k] = sum;
-        }
-        __syncthreads();
+        const double sum = sum_of_shares<SUM_THREADS>(w, blocks, count, k);
+        if (threadIdx.x == 0) row[k] = sum;
     }
 }
 

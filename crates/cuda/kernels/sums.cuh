@@ -1,21 +1,36 @@
 // Sums over all atoms, always in the same order: the same bits from run to run.
 
 // Adds up N numbers of all threads of a block, in f64, and stores them as this block's share,
-// w.partial[block][N].
+// w.partial[first + block][N].
 template <int THREADS_PER_BLOCK, int N>
-DEVICE void block_partial(const World& w, double (&value)[N]) {
+DEVICE void block_partial(const World& w, double (&value)[N], int first = 0) {
     __shared__ double warps[THREADS_PER_BLOCK / 32][N];
 #pragma unroll
     for (int k = 0; k < N; k++) {
-        for (int m = 16; m > 0; m /= 2) value[k] += __shfl_xor_sync(0xffffffffu, value[k], m);
+        for (int m = 16; m > 0; m /= 2) value[k] += __shfl_xor_sync(ALL_LANES, value[k], m);
         if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32][k] = value[k];
     }
     __syncthreads();
     for (int k = threadIdx.x; k < N; k += THREADS_PER_BLOCK) {
         double sum = 0;
         for (int warp = 0; warp < THREADS_PER_BLOCK / 32; warp++) sum += warps[warp][k];
-        w.partial[(size_t)blockIdx.x * N + k] = sum;
+        w.partial[((size_t)first + blockIdx.x) * N + k] = sum;
     }
+}
+
+// The sum over `blocks` of the k-th of the `count` numbers in their shares, for thread 0.
+template <int THREADS_PER_BLOCK>
+DEVICE double sum_of_shares(const World& w, int blocks, int count, int k) {
+    __shared__ double warps[THREADS_PER_BLOCK / 32];
+    double sum = 0;
+    for (int b = threadIdx.x; b < blocks; b += THREADS_PER_BLOCK) sum += w.partial[(size_t)b * count + k];
+    for (int m = 16; m > 0; m /= 2) sum += __shfl_xor_sync(ALL_LANES, sum, m);
+    __syncthreads();  // the sum before this one has been read
+    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sum;
+    __syncthreads();
+    sum = 0;
+    for (int warp = 0; warp < THREADS_PER_BLOCK / 32; warp++) sum += warps[warp];
+    return sum;
 }
 
 // A force that is not finite stops everything: the atom with the smallest id is named.

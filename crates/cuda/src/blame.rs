@@ -13,7 +13,9 @@ pub fn force(system: &System, terms: &[PairTerm], precision: Precision, id: usiz
     for term in terms {
         for j in (0..state.len()).filter(|j| *j != i) {
             let (a, b) = (state.species[i] as usize, state.species[j] as usize);
-            let (Some(entry), Some(coefficients)) = (term.get(a, b), term.coefficients(a, b)) else { continue };
+            let (Some(entry), Some(coefficients)) = (term.get(a, b), term.coefficients(a, b)) else {
+                continue;
+            };
             let (p, q) = (state.position[i], state.position[j]);
             let d = system.simbox.nearest_image([p[0] - q[0], p[1] - q[1], p[2] - q[2]]);
             let r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];

@@ -1,18 +1,21 @@
 //! A GPU as a [`Backend`].
 
+use crate::all_pairs::{self, AllPairs, PairShape};
 use crate::arrays::Arrays;
 use crate::blame;
+use crate::cells::Cells;
 use crate::driver::Device;
 use crate::kernels::{self, Kernels, TileShape};
 use crate::leg::{KINETIC, Launches, Recorded, Sums, VIRIAL};
+use crate::list::{self, List};
 use crate::search::{Search, When};
 use crate::skin::Skin;
 use crate::tiles::{self, Room, Tiles};
 use crate::world::{Control, Frame, Motion, World, trouble};
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::{
-    Backend, Bath, Energies, Error, Evaluate, Kinetic, Leg, NoiseKey, Precision, Result, Sample, Settings,
-    SimBox, State, System, Vec3,
+    Algorithm, Backend, Bath, Energies, Error, Evaluate, Kinetic, Leg, NoiseKey, Precision, Result, Sample,
+    Settings, SimBox, State, System, Vec3,
 };
 use jostle_potentials::{PairTerm, check};
 use std::time::Instant;
@@ -23,6 +26,15 @@ const SLOTS_PER_LOOK: u32 = 8;
 /// Attempts at making room before something must be wrong.
 const MOST_ATTEMPTS: usize = 40;
 
+/// How pairs are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Tiles,
+    List,
+    Cells,
+    AllPairs,
+}
+
 /// The GPU engine: the atoms in device memory, and everything that is done to them there.
 pub struct Cuda {
     device: Device,
@@ -32,8 +44,13 @@ pub struct Cuda {
     cutoff: f64,
     skin: Skin,
     frame: Frame,
+    way: Way,
+    /// Whether `way` may be given up for another one that fits the box.
+    free: bool,
     shape: TileShape,
     room: Room,
+    /// Room in the list of an atom.
+    rows: usize,
     arrays: Arrays,
     kernels: Kernels,
     search: Box<dyn Search>,
@@ -58,6 +75,20 @@ impl Cuda {
     pub fn new(device: Device, system: System, terms: Vec<PairTerm>, settings: Settings) -> Result<Self> {
         let precision = settings.precision;
         let cutoff = check::terms(&system, &terms, precision)?;
+        let (way, free) = match settings.algorithm {
+            Algorithm::Auto => (Way::Tiles, true),
+            Algorithm::Tiles => (Way::Tiles, false),
+            Algorithm::List => (Way::List, false),
+            Algorithm::Cells => (Way::Cells, false),
+            Algorithm::AllPairs => (Way::AllPairs, false),
+            Algorithm::Clusters | Algorithm::Reference => {
+                return Err(Error::input(format!(
+                    "a GPU has no algorithm \"{}\"",
+                    settings.algorithm.name()
+                ))
+                .hint("leave it out, or set device = \"cpu\""));
+            }
+        };
         let n = system.state.len();
         if n > i32::MAX as usize / 4 {
             return Err(Error::device(format!("{n} atoms are more than one GPU run can have")));
@@ -66,13 +97,14 @@ impl Cuda {
         let skin = Skin::new(settings.skin, 0.35 * spacing, settings.reproducible);
         let frame = Frame::new(&system.simbox, &system.state, cutoff + skin.now());
         let mut shape = TileShape::for_atoms(n, device.multiprocessors());
-        let density = density(&frame, &system, cutoff);
-        let room = Room::estimate(shape, density, cutoff + skin.now(), n);
+        let (density, reach) = (density(&frame, &system, cutoff), cutoff + skin.now());
+        let room = Room::estimate(shape, density, reach, n);
         shape.wide = tiles::is_wide(precision, room);
-        let build = kernels::build(&terms, precision, shape);
+        let build = kernels::build(&terms, precision, shape, PairShape::for_atoms(n));
         let kernels = Kernels::new(&device, &build)?;
         let arrays = Arrays::new(&device, &system, precision, &build.table)?;
-        let search = Box::new(Tiles::new(&device, &kernels.module, precision, shape, room, n)?);
+        // Until everything gets its place.
+        let search = Box::new(Cells::new(&kernels.module, n)?);
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
         let world = arrays.world(frame);
         let mut cuda = Cuda {
@@ -83,8 +115,11 @@ impl Cuda {
             cutoff,
             skin,
             frame,
+            way,
+            free,
             shape,
             room,
+            rows: list::estimate(density, reach, n),
             arrays,
             kernels,
             search,
@@ -115,6 +150,7 @@ impl Cuda {
     ) -> Result<Self> {
         let mut cuda = Self::new(device, system, terms, settings)?;
         cuda.room = Room { tile: 64, class_rows: 2 };
+        cuda.rows = 1;
         cuda.arrange(false)?;
         Ok(cuda)
     }
@@ -123,20 +159,36 @@ impl Cuda {
     /// that positions are fractions of has changed.
     fn arrange(&mut self, recompile: bool) -> Result<()> {
         self.recorded = None;
-        let wide = tiles::is_wide(self.precision, self.room);
+        let n = self.system.state.len();
+        if self.way == Way::Tiles {
+            match tiles::check(&self.device, self.precision, self.shape, self.room) {
+                Err(_) if self.free => self.way = Way::List,
+                checked => checked?,
+            }
+        }
+        let (wide, pairs) = (tiles::is_wide(self.precision, self.room), PairShape::for_atoms(n));
         if recompile || wide != self.shape.wide {
             self.shape.wide = wide;
-            let build = kernels::build(&self.terms, self.precision, self.shape);
+            let build = kernels::build(&self.terms, self.precision, self.shape, pairs);
             self.kernels = Kernels::new(&self.device, &build)?;
         }
-        let n = self.system.state.len();
         let density = density(&self.frame, &self.system, self.cutoff);
-        tiles::divide(&mut self.frame, self.shape.atoms, density);
+        let atoms = match self.way {
+            Way::Tiles => self.shape.atoms,
+            // Columns half as wide as the reach leave little to be looked at in vain.
+            Way::List | Way::Cells => (density * (0.5 * self.cutoff).powi(3)).clamp(2.0, 1e6) as u32,
+            Way::AllPairs => all_pairs::GROUP as u32,
+        };
+        tiles::divide(&mut self.frame, atoms, density);
         let bins = [self.frame.columns[0], self.frame.columns[1], self.frame.bins];
         self.arrays.resize_bins(&self.device, bins.map(|b| b as usize).iter().product())?;
-        tiles::check(&self.device, self.precision, self.shape, self.room)?;
-        let module = &self.kernels.module;
-        self.search = Box::new(Tiles::new(&self.device, module, self.precision, self.shape, self.room, n)?);
+        let (device, module, precision) = (&self.device, &self.kernels.module, self.precision);
+        self.search = match self.way {
+            Way::Tiles => Box::new(Tiles::new(device, module, precision, self.shape, self.room, n)?),
+            Way::List => Box::new(List::new(device, module, n, self.rows)?),
+            Way::Cells => Box::new(Cells::new(module, n)?),
+            Way::AllPairs => Box::new(AllPairs::new(device, module, precision, pairs, n)?),
+        };
         let row = self.terms.len() + VIRIAL + KINETIC;
         let blocks = self.search.energy_blocks().max(n.div_ceil(kernels::ATOM_THREADS as usize) as u32);
         self.sums.partial = self.device.alloc(blocks as usize * row)?;
@@ -222,16 +274,22 @@ impl Cuda {
             return Err(self.blame());
         }
         if what & trouble::UNFIT != 0 {
-            if self.shape.atoms <= 32 {
+            if self.shape.atoms <= 32 && self.free {
+                self.way = Way::List;
+            } else if self.shape.atoms <= 32 {
                 return Err(Error::device("the box is too small for tiles of atoms")
                     .hint("set algorithm = \"list\" or \"all-pairs\""));
             }
-            self.shape.atoms /= 2;
+            self.shape.atoms = (self.shape.atoms / 2).max(32);
             self.shape.team = self.shape.team.max(32 / self.shape.atoms);
             let density = density(&self.frame, &self.system, self.cutoff);
             self.room = Room::estimate(self.shape, density, self.control.reach, self.system.state.len());
         }
-        self.room = self.room.grown(&self.control);
+        if self.way == Way::List {
+            self.rows = list::grown(self.rows, &self.control);
+        } else {
+            self.room = self.room.grown(&self.control);
+        }
         let escaped = what & trouble::ESCAPED != 0;
         if escaped {
             self.download()?;
@@ -335,7 +393,11 @@ impl Cuda {
 fn density(frame: &Frame, system: &System, cutoff: f64) -> f64 {
     let mut volume = 1.0;
     for k in 0..3 {
-        volume *= if frame.periodic[k] == 1 { frame.edge[k] } else { (0.25 * frame.edge[k] - 2.0 * cutoff).max(cutoff) };
+        volume *= if frame.periodic[k] == 1 {
+            frame.edge[k]
+        } else {
+            (0.25 * frame.edge[k] - 2.0 * cutoff).max(cutoff)
+        };
     }
     system.state.len().max(1) as f64 / volume
 }

@@ -1,5 +1,6 @@
 //! The kernels' source: physics from [`crate::codegen`], skeletons from `kernels/`.
 
+use crate::all_pairs::PairShape;
 use crate::codegen;
 use crate::driver::{Device, Kernel, Module};
 use jostle_core::{Precision, Result};
@@ -22,7 +23,7 @@ const BEFORE_PHYSICS: [&str; 3] = [
     include_str!("../kernels/motion.cuh"),
     include_str!("../kernels/sums.cuh"),
 ];
-const AFTER_PHYSICS: [&str; 8] = [
+const AFTER_PHYSICS: [&str; 9] = [
     include_str!("../kernels/pair.cuh"),
     include_str!("../kernels/integrate.cu"),
     include_str!("../kernels/reduce.cu"),
@@ -31,6 +32,7 @@ const AFTER_PHYSICS: [&str; 8] = [
     include_str!("../kernels/tiles.cu"),
     include_str!("../kernels/list.cu"),
     include_str!("../kernels/cells.cu"),
+    include_str!("../kernels/all_pairs.cu"),
 ];
 
 /// Tile kernels are compiled for one shape of tiles.
@@ -55,13 +57,13 @@ impl TileShape {
 const RESIDENT_THREADS: u32 = 1536;
 
 /// Puts the source for a system's forces together.
-pub fn build(terms: &[PairTerm], precision: Precision, shape: TileShape) -> Build {
+pub fn build(terms: &[PairTerm], precision: Precision, shape: TileShape, pairs: PairShape) -> Build {
     let pair = codegen::pair_source(terms, precision);
     let physics = [pair.source.as_str()];
     let parts = BEFORE_PHYSICS.iter().chain(&physics).chain(&AFTER_PHYSICS);
     let double = precision == Precision::Double;
     let resident = if double { RESIDENT_THREADS / 2 } else { RESIDENT_THREADS };
-    let options = vec![
+    let mut options = vec![
         format!("-DDOUBLE={}", i32::from(double)),
         "-DEXACT=0".into(),
         format!("-DTILE_ATOMS={}", shape.atoms),
@@ -69,6 +71,7 @@ pub fn build(terms: &[PairTerm], precision: Precision, shape: TileShape) -> Buil
         format!("-DWIDE_TILE={}", i32::from(shape.wide)),
         format!("-DRESIDENT={}", resident.max(shape.threads())),
     ];
+    options.extend(pairs.options());
     Build { source: parts.copied().collect::<Vec<_>>().join("\n"), options, table: pair.table }
 }
 

@@ -102,11 +102,7 @@ impl Launches<'_> {
     }
 
     fn begin(&self) -> Vec<Launch> {
-        vec![
-            self.atoms(&self.kernels.begin_segment).with_value(0i32),
-            self.next_part(1),
-            self.settle(1, 0),
-        ]
+        vec![self.atoms(&self.kernels.begin_segment).with_value(0i32), self.next_part(1), self.settle(1, 0)]
     }
 
     fn steps(&self, slots: i32) -> Vec<Launch> {

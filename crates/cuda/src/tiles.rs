@@ -25,7 +25,9 @@ impl Room {
         let edge = (f64::from(shape.atoms) / density).cbrt();
         // A cube of atoms and everything within reach of it; half as much again for blocks that
         // turn from one column into the next.
-        let around = edge.powi(3) + 6.0 * edge * edge * reach + 3.0 * pi * edge * reach * reach
+        let around = edge.powi(3)
+            + 6.0 * edge * edge * reach
+            + 3.0 * pi * edge * reach * reach
             + 4.0 / 3.0 * pi * reach.powi(3);
         let tile = (1.5 * density * around).min(n_atoms as f64) as usize + shape.atoms as usize;
         let neighbors = 4.0 / 3.0 * pi * reach.powi(3) * density / f64::from(shape.team);

@@ -1,0 +1,63 @@
+//! Forces straight from the cells of the spatial sort (`kernels/cells.cu`): no list, no memory.
+
+use crate::driver::{Kernel, Launch, Module};
+use crate::search::{Search, When};
+use crate::world::World;
+use jostle_core::{Evaluate, Result};
+
+/// Threads of a block, as in `cells.cu`.
+const THREADS: u32 = 128;
+
+/// The kernels.
+pub struct Cells {
+    blocks: u32,
+    forces: Kernel,
+    energies: Kernel,
+}
+
+impl Cells {
+    /// For `n` atoms.
+    ///
+    /// # Errors
+    /// If the module has no such kernels.
+    pub fn new(module: &Module, n: usize) -> Result<Self> {
+        Ok(Cells {
+            blocks: n.div_ceil(THREADS as usize).max(1) as u32,
+            forces: module.kernel("forces_cells")?,
+            energies: module.kernel("forces_cells_energies")?,
+        })
+    }
+}
+
+impl Search for Cells {
+    fn name(&self) -> &'static str {
+        "cells"
+    }
+
+    fn attach(&self, _world: &mut World) {}
+
+    fn build(&self, _world: &World, _slot: i32) -> Vec<Launch> {
+        Vec::new()
+    }
+
+    fn forces(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
+        let kernel = match evaluate {
+            Evaluate::Forces => &self.forces,
+            Evaluate::ForcesAndEnergies => &self.energies,
+        };
+        let launch = Launch::new(kernel, self.blocks, THREADS).with_value(*world);
+        vec![launch.with_value(slot).with_value(when as i32)]
+    }
+
+    fn step(&self, _world: &World, _slot: i32) -> Option<Vec<Launch>> {
+        None
+    }
+
+    fn energy_blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    fn bytes(&self) -> usize {
+        0
+    }
+}

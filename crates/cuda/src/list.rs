@@ -1,0 +1,90 @@
+//! One list per atom (`kernels/list.cu`): for boxes and densities that tiles are not made for.
+
+use crate::driver::{Buffer, Device, Kernel, Launch, Module};
+use crate::search::{Search, When};
+use crate::world::{Control, World, trouble};
+use jostle_core::{Evaluate, Result};
+
+/// Threads of a block, as in `list.cu`.
+const THREADS: u32 = 128;
+
+/// The kernels, the lists and how long each of them may be.
+pub struct List {
+    blocks: u32,
+    rows: usize,
+    build: Kernel,
+    forces: Kernel,
+    energies: Kernel,
+    neighbor: Buffer<u32>,
+    n_neighbor: Buffer<i32>,
+}
+
+/// How long a list should be for a homogeneous system; what is too short is found out by the
+/// kernels.
+pub fn estimate(density: f64, reach: f64, n_atoms: usize) -> usize {
+    let mean = 4.0 / 3.0 * std::f64::consts::PI * reach.powi(3) * density;
+    ((mean + 5.0 * mean.sqrt() + 8.0) as usize).clamp(1, n_atoms.max(1))
+}
+
+/// Room for what did not fit, with something to spare.
+pub fn grown(rows: usize, control: &Control) -> usize {
+    if control.trouble & trouble::ROWS_FULL == 0 {
+        return rows;
+    }
+    (f64::from(control.need_rows) * 1.05) as usize + 1
+}
+
+impl List {
+    /// Lists of so many rows for `n` atoms.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn new(device: &Device, module: &Module, n: usize, rows: usize) -> Result<Self> {
+        Ok(List {
+            blocks: n.div_ceil(THREADS as usize).max(1) as u32,
+            rows,
+            build: module.kernel("build_list")?,
+            forces: module.kernel("forces_list")?,
+            energies: module.kernel("forces_list_energies")?,
+            neighbor: device.alloc((n * rows).max(1))?,
+            n_neighbor: device.alloc(n.max(1))?,
+        })
+    }
+}
+
+impl Search for List {
+    fn name(&self) -> &'static str {
+        "list"
+    }
+
+    fn attach(&self, world: &mut World) {
+        world.neighbor_capacity = self.rows as i32;
+        world.neighbor = self.neighbor.address();
+        world.n_neighbor = self.n_neighbor.address();
+    }
+
+    fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
+        vec![Launch::new(&self.build, self.blocks, THREADS).with_value(*world).with_value(slot)]
+    }
+
+    fn forces(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
+        let kernel = match evaluate {
+            Evaluate::Forces => &self.forces,
+            Evaluate::ForcesAndEnergies => &self.energies,
+        };
+        let launch = Launch::new(kernel, self.blocks, THREADS).with_value(*world);
+        vec![launch.with_value(slot).with_value(when as i32)]
+    }
+
+    fn step(&self, _world: &World, _slot: i32) -> Option<Vec<Launch>> {
+        None
+    }
+
+    fn energy_blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    fn bytes(&self) -> usize {
+        4 * (self.neighbor.len() + self.n_neighbor.len())
+    }
+}

@@ -1,0 +1,199 @@
+//! Every way of finding pairs gives the forces, energies and virial of the plain double loop: in
+//! all kinds of boxes, also those that are hardly larger than the cut-off, in both precisions.
+
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::{
+    Algorithm, Backend, Bath, Evaluate, Leg, Precision, Settings, SimBox, Species, System, Vec3,
+};
+use jostle_cpu::reference;
+use jostle_cuda::Cuda;
+use jostle_cuda::driver::Device;
+use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
+
+const ALGORITHMS: [Algorithm; 4] = [Algorithm::Auto, Algorithm::List, Algorithm::Cells, Algorithm::AllPairs];
+
+struct Case {
+    name: &'static str,
+    system: System,
+    terms: Vec<PairTerm>,
+}
+
+fn species(names: &[&str]) -> Vec<Species> {
+    let one =
+        |(k, name): (usize, &&str)| Species { name: name.to_string(), mass: 1.0 + k as f64, charge: 0.0 };
+    names.iter().enumerate().map(one).collect()
+}
+
+/// Atoms at random places, none closer to another one than `apart`.
+fn scattered(simbox: SimBox, names: &[&str], n: usize, apart: f64) -> System {
+    let mut system = System::new(simbox, species(names));
+    let mut stream = Stream::new(11, Purpose::Placement, 0, 0);
+    while system.state.len() < n {
+        let s = [stream.uniform(), stream.uniform(), stream.uniform()];
+        let r = system.simbox.to_cartesian(s);
+        let far = |q: &Vec3| {
+            let d = system.simbox.nearest_image([r[0] - q[0], r[1] - q[1], r[2] - q[2]]);
+            d.iter().map(|x| x * x).sum::<f64>() > apart * apart
+        };
+        if system.state.position.iter().all(far) {
+            let kind = stream.below(names.len()) as u16;
+            system.state.push(kind, r);
+            if let Some(v) = system.state.velocity.last_mut() {
+                *v = stream.normal3();
+            }
+        }
+    }
+    system
+}
+
+fn lennard_jones(cutoff: f64) -> Vec<PairTerm> {
+    vec![PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], cutoff)]
+}
+
+fn mixture() -> Vec<PairTerm> {
+    let mut attraction = PairTerm::new(PairKind::LennardJones, Truncation::Shifted, 2);
+    for (a, b, epsilon, sigma, cutoff) in
+        [(0, 0, 1.0, 1.0, 2.5), (0, 1, 1.5, 0.8, 2.0), (1, 1, 0.5, 0.88, 2.2)]
+    {
+        attraction.set(a, b, PairEntry { parameters: vec![epsilon, sigma], cutoff });
+    }
+    let mut other = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 2);
+    other.set(0, 1, PairEntry { parameters: vec![0.3, 0.9], cutoff: 2.9 });
+    vec![attraction, other]
+}
+
+fn cases() -> Vec<Case> {
+    let boxed = |lengths, tilts, periodic| SimBox::new([-1.0, 2.0, 0.5], lengths, tilts, periodic).unwrap();
+    let (all, straight) = ([true; 3], [0.0; 3]);
+    vec![
+        Case {
+            name: "liquid",
+            system: scattered(boxed([9.0, 8.0, 10.0], straight, all), &["A"], 400, 0.88),
+            terms: lennard_jones(2.5),
+        },
+        Case {
+            name: "cut-off at half the box",
+            system: scattered(boxed([5.0, 5.0, 7.0], straight, all), &["A"], 100, 0.88),
+            terms: lennard_jones(2.5),
+        },
+        Case {
+            name: "tilted box, cut-off at half its width",
+            system: scattered(boxed([6.5, 6.0, 6.3], [2.1, -1.9, 1.7], all), &["A"], 150, 0.85),
+            terms: {
+                let width = boxed([6.5, 6.0, 6.3], [2.1, -1.9, 1.7], all).largest_cutoff();
+                lennard_jones(width)
+            },
+        },
+        Case {
+            name: "mixture in a tilted box",
+            system: scattered(boxed([11.0, 10.0, 9.0], [3.0, 0.0, -2.0], all), &["A", "B"], 500, 0.8),
+            terms: mixture(),
+        },
+        Case {
+            name: "slab",
+            system: scattered(boxed([8.0, 9.0, 6.0], straight, [true, true, false]), &["A"], 200, 0.88),
+            terms: lennard_jones(3.0),
+        },
+        Case {
+            name: "drop",
+            system: scattered(boxed([7.0, 7.0, 7.0], straight, [false; 3]), &["A", "B"], 150, 0.88),
+            terms: mixture(),
+        },
+        Case {
+            name: "two atoms",
+            system: {
+                let mut system = scattered(boxed([20.0, 20.0, 20.0], straight, all), &["A"], 2, 0.9);
+                // On two sides of a face.
+                system.state.position = vec![[-0.5, 5.0, 5.0], [18.7, 5.3, 5.0]];
+                system
+            },
+            terms: lennard_jones(10.0),
+        },
+    ]
+}
+
+fn gpu(case: &Case, algorithm: Algorithm, precision: Precision) -> Cuda {
+    let settings = Settings { algorithm, precision, skin: Some(0.4), ..Settings::default() };
+    Cuda::new(Device::emulated().unwrap(), case.system.clone(), case.terms.clone(), settings).unwrap()
+}
+
+/// The median and the largest deviation from the reference, relative to the typical force, and the
+/// largest of energies and virial.
+fn deviations(backend: &mut dyn Backend, terms: &[PairTerm]) -> [f64; 3] {
+    backend.update_neighbors().unwrap();
+    backend.compute_forces(Evaluate::Forces).unwrap();
+    let state = backend.state().unwrap().clone();
+    let mut system = System::new(backend.simbox().clone(), species(&["A", "B"][..terms[0].n_species()]));
+    system.state = state.clone();
+    let (forces, energies) = reference::evaluate(&system, terms).unwrap();
+    let size = |f: &Vec3| f.iter().map(|x| x * x).sum::<f64>();
+    let typical = (forces.iter().map(size).sum::<f64>() / forces.len() as f64).sqrt();
+    let compare = |found: &[Vec3]| {
+        let mut errors: Vec<f64> = found
+            .iter()
+            .zip(&forces)
+            .map(|(a, b)| size(&[a[0] - b[0], a[1] - b[1], a[2] - b[2]]).sqrt() / typical)
+            .collect();
+        errors.sort_by(f64::total_cmp);
+        [errors[errors.len() / 2], errors[errors.len() - 1]]
+    };
+    let alone = compare(&state.force);
+    backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+    let together = compare(&backend.state().unwrap().force);
+    let found = backend.energies();
+    let scale = energies.terms.iter().chain(&energies.virial).fold(0.0, |m: f64, x| m.max(x.abs()));
+    let pairs = found.terms.iter().zip(&energies.terms).chain(found.virial.iter().zip(&energies.virial));
+    let sums = pairs.map(|(a, b)| (a - b).abs() / scale).fold(0.0, f64::max);
+    [alone[0].max(together[0]), alone[1].max(together[1]), sums]
+}
+
+#[test]
+fn forces_energies_and_virial_are_those_of_the_double_loop() {
+    for case in cases() {
+        for algorithm in ALGORITHMS {
+            for (precision, limit) in [(Precision::Mixed, 3e-6), (Precision::Double, 1e-12)] {
+                let mut backend = gpu(&case, algorithm, precision);
+                let [median, largest, sums] = deviations(&mut backend, &case.terms);
+                let what = format!("{}, {algorithm:?}, {precision:?}", case.name);
+                assert!(median < limit, "{what}: median {median:e}");
+                assert!(largest < 30.0 * limit, "{what}: largest {largest:e}");
+                assert!(sums < limit, "{what}: sums {sums:e}");
+            }
+        }
+    }
+}
+
+/// Lists are rebuilt in time, and positions go on from where they were: after some steps forces are
+/// still those of the double loop.
+#[test]
+fn nothing_is_lost_on_the_way() {
+    let leg = Leg {
+        first_step: 1,
+        steps: 60,
+        timestep: 0.005,
+        seed: 1,
+        sample_every: 20,
+        evaluate: Evaluate::Forces,
+    };
+    for case in cases() {
+        let mut ends = Vec::new();
+        for algorithm in ALGORITHMS {
+            let mut backend = gpu(&case, algorithm, Precision::Double);
+            backend.update_neighbors().unwrap();
+            backend.compute_forces(Evaluate::Forces).unwrap();
+            let samples = backend.run_leg(&leg, &mut Bath::Isolated).unwrap().unwrap();
+            let total = |k: usize| samples[k].energies.potential() + samples[k].kinetic.energy();
+            ends.push(total(2));
+            let [_, largest, sums] = deviations(&mut backend, &case.terms);
+            let what = format!("{}, {algorithm:?}", case.name);
+            assert!(largest < 1e-11, "{what}: largest {largest:e}");
+            assert!(sums < 1e-12, "{what}: sums {sums:e}");
+        }
+        // The same trajectory, but for rounding.
+        assert!(
+            ends.iter().all(|e| (e - ends[0]).abs() < 1e-7 * ends[0].abs().max(1.0)),
+            "{}: {ends:?}",
+            case.name
+        );
+    }
+}
