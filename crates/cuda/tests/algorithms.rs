@@ -123,7 +123,7 @@ fn deviations(backend: &mut dyn Backend, terms: &[PairTerm]) -> [f64; 3] {
     backend.update_neighbors().unwrap();
     backend.compute_forces(Evaluate::Forces).unwrap();
     let state = backend.state().unwrap().clone();
-    let mut system = System::new(backend.simbox().clone(), species(&["A", "B"][..terms[0].n_species()]));
+    let mut system = System::new(*backend.simbox(), species(&["A", "B"][..terms[0].n_species()]));
     system.state = state.clone();
     let (forces, energies) = reference::evaluate(&system, terms).unwrap();
     let size = |f: &Vec3| f.iter().map(|x| x * x).sum::<f64>();

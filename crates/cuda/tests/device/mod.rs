@@ -1,0 +1,30 @@
+//! The device that tests run on: a GPU where the environment says `JOSTLE_TEST_DEVICE=cuda`, and
+//! else the emulation of one.
+
+use jostle_core::{Algorithm, Precision};
+use jostle_cuda::driver::Device;
+
+pub const ALGORITHMS: [Algorithm; 1] = [Algorithm::Tiles];
+pub const PRECISIONS: [Precision; 2] = [Precision::Mixed, Precision::Double];
+
+/// How large systems may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    Small,
+    Large,
+}
+
+pub fn size() -> Size {
+    match std::env::var("JOSTLE_TEST_DEVICE") {
+        Ok(name) if name == "cuda" => Size::Large,
+        Ok(name) => panic!("JOSTLE_TEST_DEVICE={name}: there is only \"cuda\""),
+        Err(_) => Size::Small,
+    }
+}
+
+pub fn device() -> Device {
+    match size() {
+        Size::Small => Device::emulated().unwrap(),
+        Size::Large => Device::open(0).unwrap(),
+    }
+}

@@ -1,0 +1,461 @@
+//! The GPU engine against the CPU engine in double precision: energies, virials and forces, and then
+//! the paths of the atoms, for every potential, truncation, box, heat bath, algorithm and precision.
+//! A new potential is tested here by the line that registers it.
+//!
+//! On the emulated device; on a GPU and with larger systems where the environment says
+//! `JOSTLE_TEST_DEVICE=cuda`.
+
+mod device;
+
+use device::{ALGORITHMS, PRECISIONS, Size, device};
+use jostle_core::bath::{Bussi, Langevin, NoseHoover, Rescale, Target};
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::{
+    Algorithm, Backend, Bath, Energies, Evaluate, Leg, Precision, Sample, Settings, SimBox, Species, State,
+    SymTensor, System, Vec3,
+};
+use jostle_cuda::Cuda;
+use jostle_engine::step::{Tick, step};
+use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
+
+const TRUNCATIONS: [Truncation; 4] =
+    [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
+
+/// The box, and what of it is open.
+#[derive(Debug, Clone, Copy)]
+enum Shape {
+    Orthorhombic,
+    Triclinic,
+    /// Open along z.
+    Slab,
+    /// Open along all axes.
+    Droplet,
+    /// Hardly wider than two cut-offs, and narrower than two reaches of a list.
+    Narrow,
+}
+
+const SHAPES: [Shape; 5] =
+    [Shape::Orthorhombic, Shape::Triclinic, Shape::Slab, Shape::Droplet, Shape::Narrow];
+
+/// The longest cut-off of any pair of species in [`terms`].
+const LONGEST_CUTOFF: f64 = 2.64;
+
+/// Two lists in ten steps, at the least.
+const SKIN: f64 = 0.1;
+
+/// A shaken lattice of atoms on their way, their centre of mass at rest.
+fn system(shape: Shape, n_species: usize) -> System {
+    let spacing = 1.08;
+    let cells: [u32; 3] = match (shape, device::size()) {
+        (Shape::Narrow, _) => [5; 3],
+        (_, Size::Small) => [14, 13, 13],
+        (_, Size::Large) => [24, 22, 30],
+    };
+    let lengths = cells.map(|n| f64::from(n) * spacing);
+    let tilts = if let Shape::Triclinic = shape { [0.8, -0.5, 1.1] } else { [0.0; 3] };
+    let periodic = match shape {
+        Shape::Orthorhombic | Shape::Triclinic | Shape::Narrow => [true; 3],
+        Shape::Slab => [true, true, false],
+        Shape::Droplet => [false; 3],
+    };
+    let simbox = SimBox::new([-1.0, 2.0, 0.5], lengths, tilts, periodic).unwrap();
+    assert!(simbox.largest_cutoff() > LONGEST_CUTOFF);
+    let species =
+        [("A", 1.0), ("B", 2.5)].map(|(name, mass)| Species { name: name.into(), mass, charge: 0.0 });
+    let mut system = System::new(simbox, species[..n_species].to_vec());
+    let mut random = Stream::new(5, Purpose::Placement, 0, 0);
+    for i in 0..cells[0] {
+        for j in 0..cells[1] {
+            for k in 0..cells[2] {
+                let site = [(i, cells[0]), (j, cells[1]), (k, cells[2])]
+                    .map(|(i, n)| (f64::from(i) + 0.5 + 0.24 * (random.uniform() - 0.5)) / f64::from(n));
+                let position = system.simbox.to_cartesian(site);
+                system.state.push(random.below(n_species) as u16, position);
+            }
+        }
+    }
+    for v in &mut system.state.velocity {
+        *v = random.normal3();
+    }
+    let (mut mass, mut momentum) = (0.0, [0.0; 3]);
+    for (place, v) in system.state.velocity.iter().enumerate() {
+        mass += system.mass(place);
+        momentum = std::array::from_fn(|k| momentum[k] + system.mass(place) * v[k]);
+    }
+    for v in &mut system.state.velocity {
+        *v = std::array::from_fn(|k| v[k] - momentum[k] / mass);
+    }
+    system
+}
+
+/// The example parameters, a little different for each pair of species.
+fn term(kind: PairKind, truncation: Truncation, n_species: usize) -> PairTerm {
+    let mut term = PairTerm::new(kind, truncation, n_species);
+    for (a, b, factor) in [(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)] {
+        if b < n_species {
+            let parameters: Vec<f64> = kind.parameters().iter().map(|p| p.example * factor).collect();
+            let cutoff = kind.natural_cutoff(&parameters).unwrap_or(LONGEST_CUTOFF / 1.1 * factor);
+            term.set(a, b, PairEntry { parameters, cutoff });
+        }
+    }
+    term
+}
+
+/// Which heat bath.
+#[derive(Debug, Clone, Copy)]
+enum Thermostat {
+    None,
+    Rescale,
+    Langevin,
+    NoseHoover,
+    Bussi,
+}
+
+const THERMOSTATS: [Thermostat; 5] =
+    [Thermostat::None, Thermostat::Rescale, Thermostat::Langevin, Thermostat::NoseHoover, Thermostat::Bussi];
+
+/// What is computed, and how.
+struct Case {
+    shape: Shape,
+    n_species: usize,
+    terms: Vec<PairTerm>,
+    algorithm: Algorithm,
+    precision: Precision,
+    thermostat: Thermostat,
+}
+
+/// The reference and the device.
+type Both = [Box<dyn Backend>; 2];
+
+const TIMESTEP: f64 = 0.001;
+
+/// How near the device has to come. Over so few steps chaos has no time to make the rounding of
+/// forces grow.
+struct Tolerance {
+    /// Of energies, relative to energy and virial.
+    energy: f64,
+    /// Of each force relative to itself, the median.
+    force: f64,
+    /// Of energies along a run, of what they are sums of.
+    run: f64,
+    /// Of positions after a run.
+    position: f64,
+    /// Of velocities after a run.
+    velocity: f64,
+}
+
+impl Case {
+    fn name(&self) -> String {
+        let terms: Vec<String> =
+            self.terms.iter().map(|t| format!("{} {}", t.kind.name(), t.truncation.name())).collect();
+        let Case { shape, n_species, algorithm, precision, thermostat, .. } = self;
+        format!(
+            "{}, {n_species} species, {shape:?}, {algorithm:?}, {precision:?}, {thermostat:?}",
+            terms.join(" + ")
+        )
+    }
+
+    fn tolerance(&self) -> Tolerance {
+        match self.precision {
+            Precision::Mixed => {
+                Tolerance { energy: 1e-6, force: 3e-6, run: 5e-6, position: 1e-5, velocity: 2e-4 }
+            }
+            Precision::Double => {
+                Tolerance { energy: 1e-12, force: 1e-12, run: 1e-10, position: 1e-11, velocity: 1e-9 }
+            }
+        }
+    }
+
+    fn system(&self) -> System {
+        system(self.shape, self.n_species)
+    }
+
+    fn settings(&self) -> Settings {
+        let Case { algorithm, precision, .. } = *self;
+        Settings { algorithm, precision, skin: Some(SKIN), ..Settings::default() }
+    }
+
+    fn open(&self) -> Box<dyn Backend> {
+        Box::new(Cuda::new(device(), self.system(), self.terms.clone(), self.settings()).unwrap())
+    }
+
+    fn reference(&self) -> Box<dyn Backend> {
+        let settings = Settings { precision: Precision::Double, skin: Some(SKIN), ..Settings::default() };
+        jostle_cpu::open(self.system(), self.terms.clone(), settings).unwrap()
+    }
+
+    fn bath(&self) -> Bath {
+        let degrees_of_freedom = 3 * self.system().state.len() - 3;
+        let target = Target { thermal_energy: 0.9, degrees_of_freedom };
+        match self.thermostat {
+            Thermostat::None => Bath::Isolated,
+            Thermostat::Rescale => Bath::Rescale(Rescale::new(target, 7, 100)),
+            Thermostat::Langevin => Bath::Langevin(Langevin::new(target.thermal_energy, 2.0, TIMESTEP)),
+            Thermostat::NoseHoover => Bath::NoseHoover(NoseHoover::new(target, 1.0, 3)),
+            Thermostat::Bussi => Bath::Bussi(Bussi::new(target, 0.05, TIMESTEP)),
+        }
+    }
+
+    /// Whether the algorithm can do it; tiles need some room around them.
+    fn is_possible(&self) -> bool {
+        !matches!((self.algorithm, self.shape), (Algorithm::Tiles, Shape::Narrow))
+    }
+
+    fn check(&self) {
+        if !self.is_possible() {
+            return;
+        }
+        println!("{}", self.name());
+        let mut both: Both = [self.reference(), self.open()];
+        let mut baths = [self.bath(), self.bath()];
+        for backend in &mut both {
+            backend.update_neighbors().unwrap();
+            backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+        }
+        let with_energies = self.check_forces("at first", &mut both);
+        // Sums over pairs of either sign are as exact as their parts.
+        let parts: f64 = with_energies.iter().map(|f| norm(*f)).sum();
+        self.check_energies(parts, both[0].energies(), both[1].energies());
+        both[1].compute_forces(Evaluate::Forces).unwrap();
+        let without = self.check_forces("without energies", &mut both);
+        let largest_force = largest(with_energies.iter().map(|f| norm(*f)));
+        let apart = largest(with_energies.iter().zip(&without).map(|(a, b)| distance(*a, *b)));
+        let bound = self.tolerance().force * largest_force;
+        assert!(apart < bound, "{}: without energies a force differs by {apart:e}", self.name());
+
+        let leg = Leg {
+            first_step: 101,
+            steps: 30,
+            timestep: TIMESTEP,
+            seed: 7,
+            sample_every: 10,
+            evaluate: Evaluate::ForcesAndEnergies,
+        };
+        let exact_samples = advance(&mut *both[0], &leg, &mut baths[0]);
+        let samples = run(&mut *both[1], &leg, &mut baths[1]);
+        assert_eq!(samples.len(), 3);
+        assert!(both[1].neighbor_facts().builds > 1, "{}: there is nothing but the first list", self.name());
+        for (k, (a, b)) in exact_samples.iter().zip(&samples).enumerate() {
+            self.check_sample(&format!("sample {k}"), a, b);
+        }
+        self.check_paths("after a leg", &mut both, &baths);
+
+        // The verbs one by one, and a leg without samples after them.
+        let next = Leg { first_step: 131, steps: 4, sample_every: 0, ..leg };
+        for (backend, bath) in both.iter_mut().zip(&mut baths) {
+            advance(&mut **backend, &next, bath);
+        }
+        self.check_paths("after single steps", &mut both, &baths);
+        let last = Leg { first_step: 135, steps: 5, ..next };
+        advance(&mut *both[0], &last, &mut baths[0]);
+        run(&mut *both[1], &last, &mut baths[1]);
+        self.check_paths("after a second leg", &mut both, &baths);
+        self.check_descent(&mut both);
+    }
+
+    /// Compares the energies of one evaluation; `parts` is the sum of the sizes of all forces, at
+    /// distances near one.
+    fn check_energies(&self, parts: f64, exact: &Energies, found: &Energies) {
+        let scale: f64 = exact.terms.iter().map(|e| e.abs()).sum::<f64>() + parts;
+        let tolerance = self.tolerance().energy * scale;
+        assert_eq!(exact.terms.len(), found.terms.len(), "{}", self.name());
+        for (a, b) in exact.terms.iter().zip(&found.terms) {
+            assert!((a - b).abs() < tolerance, "{}: energy {b} is not {a}", self.name());
+        }
+        for (a, b) in exact.virial.iter().zip(&found.virial) {
+            assert!((a - b).abs() < tolerance, "{}: virial {b} is not {a}", self.name());
+        }
+    }
+
+    /// Compares forces; those of the device, in the order of ids.
+    fn check_forces(&self, when: &str, both: &mut Both) -> Vec<Vec3> {
+        let [exact, found] = both.each_mut().map(|backend| by_id(&mut **backend).force);
+        let mut relative: Vec<f64> = exact
+            .iter()
+            .zip(&found)
+            .map(|(a, b)| distance(*a, *b) / norm(*a).max(f64::MIN_POSITIVE))
+            .collect();
+        relative.sort_by(f64::total_cmp);
+        let median = relative[relative.len() / 2];
+        assert!(median < self.tolerance().force, "{}, {when}: median force error {median:e}", self.name());
+        let rms = (exact.iter().map(|f| norm(*f).powi(2)).sum::<f64>() / exact.len() as f64).sqrt();
+        let worst = largest(exact.iter().zip(&found).map(|(a, b)| distance(*a, *b))) / rms;
+        let bound = 100.0 * self.tolerance().force;
+        assert!(worst < bound, "{}, {when}: a force is wrong by {worst:e} of the rms", self.name());
+        found
+    }
+
+    fn check_sample(&self, when: &str, exact: &Sample, found: &Sample) {
+        let tolerance = self.tolerance().run;
+        let energies = |sample: &Sample| {
+            let Sample { energies, kinetic, bath } = sample;
+            let virial = energies.virial.iter().map(|w| w.abs()).sum::<f64>();
+            (energies.potential(), kinetic.energy(), bath.heat().unwrap_or(0.0), virial)
+        };
+        let (a, b) = (energies(exact), energies(found));
+        let scale = a.0.abs() + a.1 + a.3;
+        for (what, x, y) in [("potential", a.0, b.0), ("kinetic", a.1, b.1), ("heat", a.2, b.2)] {
+            let name = self.name();
+            assert!((x - y).abs() < tolerance * scale, "{name}, {when}: {what} energy {y} is not {x}");
+        }
+        let apart = |a: &SymTensor, b: &SymTensor| largest(a.iter().zip(b).map(|(x, y)| x - y));
+        let virial = apart(&exact.energies.virial, &found.energies.virial);
+        let kinetic = apart(&exact.kinetic.tensor, &found.kinetic.tensor);
+        assert!(virial < tolerance * scale, "{}, {when}: virial is wrong by {virial}", self.name());
+        assert!(kinetic < tolerance * scale, "{}, {when}: kinetic tensor is wrong by {kinetic}", self.name());
+        // No bath but Langevin's moves the centre of mass.
+        let momentum = distance(exact.kinetic.momentum, found.kinetic.momentum);
+        let total = (self.n_atoms() as f64).sqrt();
+        assert!(momentum < tolerance * total, "{}, {when}: momentum is wrong by {momentum:e}", self.name());
+    }
+
+    fn check_paths(&self, when: &str, both: &mut Both, baths: &[Bath; 2]) {
+        let [a, b] = both.each_mut().map(|backend| by_id(&mut **backend));
+        assert_eq!((&a.id, &a.species), (&b.id, &b.species), "{}, {when}", self.name());
+        self.check_states(when, &a, &b);
+        let [a, b] = both.each_mut().map(|backend| (backend.energies().clone(), backend.kinetic()));
+        let sample = |(energies, kinetic), bath: &Bath| Sample { energies, kinetic, bath: bath.clone() };
+        self.check_sample(when, &sample(a, &baths[0]), &sample(b, &baths[1]));
+    }
+
+    fn check_states(&self, when: &str, a: &State, b: &State) {
+        let Tolerance { position, velocity, .. } = self.tolerance();
+        for (what, a, b, tolerance) in [
+            ("position", &a.position, &b.position, position),
+            ("velocity", &a.velocity, &b.velocity, velocity),
+        ] {
+            let worst = largest(a.iter().zip(b).map(|(a, b)| distance(*a, *b)));
+            assert!(worst < tolerance, "{}, {when}: a {what} is off by {worst:e}", self.name());
+        }
+    }
+
+    /// The verbs that minimisers and the beginnings of stages use.
+    fn check_descent(&self, both: &mut Both) {
+        let [a, b] = both.each_mut().map(|backend| {
+            backend.mix_velocities(0.7, 0.01);
+            backend.scale_velocities(0.9);
+            backend.shift_velocities([0.1, -0.2, 0.3]);
+            let descent = backend.descent();
+            backend.drift(0.01);
+            let [p, ff, vv] = [descent.power, descent.force_square, descent.velocity_square];
+            ([p, ff, vv, descent.largest_force, descent.largest_speed], by_id(&mut **backend))
+        });
+        for (x, y) in a.0.iter().zip(b.0) {
+            let tolerance = self.tolerance().velocity * x.abs();
+            assert!((x - y).abs() < tolerance, "{}: {y} of a descent is not {x}", self.name());
+        }
+        self.check_states("after a descent", &a.1, &b.1);
+    }
+
+    fn n_atoms(&self) -> usize {
+        self.system().state.len()
+    }
+}
+
+/// Makes the steps of a leg by the verbs.
+fn advance(backend: &mut dyn Backend, leg: &Leg, bath: &mut Bath) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for k in 1..=leg.steps {
+        let sampled = leg.sample_every > 0 && k % leg.sample_every == 0;
+        let last = if k == leg.steps { leg.evaluate } else { Evaluate::Forces };
+        let evaluate = if sampled { Evaluate::ForcesAndEnergies } else { last };
+        let tick = Tick { seed: leg.seed, step: leg.first_step + k - 1, timestep: leg.timestep };
+        step(backend, bath, &tick, evaluate).unwrap();
+        if sampled {
+            let (energies, kinetic) = (backend.energies().clone(), backend.kinetic());
+            samples.push(Sample { energies, kinetic, bath: bath.clone() });
+        }
+    }
+    samples
+}
+
+/// Makes the steps of a leg as the device likes to make them.
+fn run(backend: &mut dyn Backend, leg: &Leg, bath: &mut Bath) -> Vec<Sample> {
+    let samples = backend.run_leg(leg, bath).unwrap();
+    samples.unwrap_or_else(|| advance(backend, leg, bath))
+}
+
+/// The atoms in the order of ids, positions unwrapped.
+fn by_id(backend: &mut dyn Backend) -> State {
+    let mut state = backend.state().unwrap().clone();
+    let order: Vec<u32> = state.order().iter().map(|&place| place as u32).collect();
+    state.permute(&order);
+    let simbox = *backend.simbox();
+    for (position, image) in state.position.iter_mut().zip(&state.image) {
+        let shift = simbox.shift(*image);
+        *position = std::array::from_fn(|k| position[k] + shift[k]);
+    }
+    state
+}
+
+fn norm(v: Vec3) -> f64 {
+    v.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+fn distance(a: Vec3, b: Vec3) -> f64 {
+    norm(std::array::from_fn(|k| a[k] - b[k]))
+}
+
+fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    values.map(f64::abs).fold(0.0, f64::max)
+}
+
+/// The next of a list, again and again.
+fn cycle<T: Copy>(list: &[T], k: usize) -> T {
+    list[k % list.len()]
+}
+
+/// Every potential under every truncation. Each compiles kernels of its own; where compiling is
+/// slow, the truncations of a potential act together.
+#[test]
+fn every_potential_and_truncation() {
+    let mut k = 0;
+    for &kind in PairKind::ALL {
+        let together = match device::size() {
+            Size::Small => TRUNCATIONS.len(),
+            Size::Large => 1,
+        };
+        for truncations in TRUNCATIONS.chunks(together) {
+            for precision in PRECISIONS {
+                let n_species = 1 + (k / 2 + k) % 2;
+                let terms = truncations.iter().map(|truncation| term(kind, *truncation, n_species)).collect();
+                let (shape, algorithm) = (cycle(&SHAPES, k / 2), cycle(&ALGORITHMS, k));
+                let thermostat = cycle(&THERMOSTATS, k);
+                Case { shape, n_species, terms, algorithm, precision, thermostat }.check();
+                k += 1;
+            }
+        }
+    }
+}
+
+#[test]
+fn every_algorithm_in_every_box() {
+    let mut k = 0;
+    for algorithm in ALGORITHMS {
+        for precision in PRECISIONS {
+            for shape in SHAPES {
+                let terms = vec![term(PairKind::LennardJones, Truncation::ForceShifted, 1)];
+                let thermostat = cycle(&THERMOSTATS, k);
+                Case { shape, n_species: 1, terms, algorithm, precision, thermostat }.check();
+                k += 1;
+            }
+        }
+    }
+}
+
+/// In a mixture with two forces of different reach.
+#[test]
+fn every_algorithm_with_every_thermostat() {
+    let mut k = 0;
+    for algorithm in ALGORITHMS {
+        for precision in PRECISIONS {
+            for thermostat in THERMOSTATS {
+                let yukawa = term(PairKind::Yukawa, Truncation::Shifted, 2);
+                let terms = vec![term(PairKind::SoftSphere, Truncation::Plain, 2), yukawa];
+                let shape = cycle(&SHAPES, k);
+                Case { shape, n_species: 2, terms, algorithm, precision, thermostat }.check();
+                k += 1;
+            }
+        }
+    }
+}
