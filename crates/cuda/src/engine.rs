@@ -2,6 +2,7 @@
 
 use crate::all_pairs::{self, AllPairs, PairShape};
 use crate::arrays::Arrays;
+use crate::bath::{self, ScalingBath};
 use crate::blame;
 use crate::cells::Cells;
 use crate::driver::Device;
@@ -18,6 +19,7 @@ use jostle_core::{
     Settings, SimBox, State, System, Vec3,
 };
 use jostle_potentials::{PairTerm, check};
+use std::ops::Range;
 use std::time::Instant;
 
 /// Step slots between two looks at the list: a look costs some early exits, and slots after the
@@ -54,6 +56,7 @@ pub struct Cuda {
     arrays: Arrays,
     kernels: Kernels,
     search: Box<dyn Search>,
+    bath: Option<ScalingBath>,
     sums: Sums,
     world: World,
     recorded: Option<Recorded>,
@@ -123,6 +126,7 @@ impl Cuda {
             arrays,
             kernels,
             search,
+            bath: None,
             sums,
             world,
             recorded: None,
@@ -202,13 +206,16 @@ impl Cuda {
     fn attach(&mut self) {
         self.world = self.arrays.world(self.frame);
         self.search.attach(&mut self.world);
+        if let Some(bath) = &self.bath {
+            bath.attach(&mut self.world);
+        }
         self.world.partial = self.sums.partial.address();
         self.world.total = self.sums.total.address();
     }
 
     /// Room for the samples of so many segments.
     fn make_sample_room(&mut self, segments: u64) -> Result<()> {
-        let wanted = segments as usize * (self.terms.len() + VIRIAL + KINETIC);
+        let wanted = segments as usize * self.launches().row_length();
         if self.sums.total.len() < wanted {
             self.sums.total = self.device.alloc(wanted.next_power_of_two())?;
             self.recorded = None;
@@ -238,6 +245,7 @@ impl Cuda {
         Launches {
             kernels: &self.kernels,
             search: &*self.search,
+            bath: self.bath.as_ref(),
             world: self.world,
             n_terms: self.terms.len(),
         }
@@ -352,9 +360,31 @@ impl Cuda {
 
     /// Sums of the first row.
     fn totals(&mut self, count: usize) -> Result<Vec<f64>> {
-        let mut row = vec![0.0; count];
-        self.sums.total.read(0, &mut row)?;
-        Ok(row)
+        self.rows(0..1, count)
+    }
+
+    /// Sums of some rows.
+    fn rows(&mut self, rows: Range<usize>, length: usize) -> Result<Vec<f64>> {
+        let mut values = vec![0.0; rows.len() * length];
+        self.sums.total.read(rows.start * length, &mut values)?;
+        Ok(values)
+    }
+
+    /// Copies a bath that scales velocities to the device.
+    fn prepare_bath(&mut self, leg: &Leg, bath: &mut Bath) -> Result<()> {
+        if let Bath::NoseHoover(chain) = bath
+            && chain.kinetic.is_none()
+        {
+            chain.kinetic = Some(self.kinetic().energy());
+            self.take_fault()?;
+        }
+        let before = self.bath.as_ref().map(ScalingBath::identity);
+        self.bath = ScalingBath::prepare(self.bath.take(), &self.device, self.precision, bath, leg)?;
+        self.attach();
+        if before != self.bath.as_ref().map(ScalingBath::identity) {
+            self.recorded = None;
+        }
+        Ok(())
     }
 
     /// The steps of a leg, in so many segments.
@@ -364,6 +394,7 @@ impl Cuda {
             let launches = Launches {
                 kernels: &self.kernels,
                 search: &*self.search,
+                bath: self.bath.as_ref(),
                 world: self.world,
                 n_terms: self.terms.len(),
             };
@@ -556,7 +587,7 @@ impl Backend for Cuda {
         let (decay, thermal_energy) = match bath {
             Bath::Isolated => (1.0, 0.0),
             Bath::Langevin(langevin) => (langevin.decay, langevin.thermal_energy),
-            Bath::Rescale(_) | Bath::NoseHoover(_) | Bath::Bussi(_) => return Ok(None),
+            Bath::Rescale(_) | Bath::NoseHoover(_) | Bath::Bussi(_) => (1.0, 0.0),
         };
         self.take_fault()?;
         if leg.steps == 0 {
@@ -566,6 +597,7 @@ impl Backend for Cuda {
         let steps = if leg.sample_every > 0 { leg.sample_every } else { leg.steps };
         let segments = leg.steps / steps;
         let evaluate = if leg.sample_every > 0 { Evaluate::ForcesAndEnergies } else { leg.evaluate };
+        self.prepare_bath(leg, bath)?;
         self.make_sample_room(segments)?;
         self.read_control()?;
         let Leg { first_step, timestep, seed, .. } = *leg;
@@ -580,25 +612,28 @@ impl Backend for Cuda {
         self.make_segments(segments, steps, evaluate)?;
         let builds = self.control.builds - builds;
 
+        let length = self.launches().row_length();
+        let wanted = if evaluate == Evaluate::ForcesAndEnergies { 0 } else { segments as usize - 1 };
+        let rows = self.rows(wanted..segments as usize, length)?;
         let mut samples = Vec::new();
-        if evaluate == Evaluate::ForcesAndEnergies {
-            let length = self.terms.len() + VIRIAL + KINETIC;
-            let rows = self.totals(segments as usize * length)?;
-            for row in rows.chunks_exact(length) {
-                let energies = self.energies_from(row);
+        for row in rows.chunks_exact(length) {
+            let (energies, row) = row.split_at(self.terms.len() + VIRIAL);
+            let (kinetic, of_bath) = row.split_at(KINETIC);
+            bath::take_over(bath, of_bath);
+            if evaluate == Evaluate::ForcesAndEnergies {
+                let energies = self.energies_from(energies);
                 if !energies.potential().is_finite() {
                     return Err(Error::simulation("the potential energy is not finite")
                         .hint("two atoms came too close: minimise first, or shorten the time step"));
                 }
-                let kinetic = kinetic_from(&row[self.terms.len() + VIRIAL..]);
-                samples.push(Sample { energies, kinetic, bath: bath.clone() });
+                samples.push(Sample { energies, kinetic: kinetic_from(kinetic), bath: bath.clone() });
             }
-            if let Some(last) = samples.last() {
-                self.energies = last.energies.clone();
-            }
-            if leg.sample_every == 0 {
-                samples.clear();
-            }
+        }
+        if let Some(last) = samples.last() {
+            self.energies = last.energies.clone();
+        }
+        if leg.sample_every == 0 {
+            samples.clear();
         }
         let seconds = start.elapsed().as_secs_f64();
         self.timings.pair += seconds;

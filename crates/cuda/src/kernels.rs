@@ -75,6 +75,15 @@ pub fn build(terms: &[PairTerm], precision: Precision, shape: TileShape, pairs: 
     Build { source: parts.copied().collect::<Vec<_>>().join("\n"), options, table: pair.table }
 }
 
+/// Puts the source for a heat bath together; `update` is what it does, see `kernels/bath.cu`.
+pub(crate) fn bath(update: &str, precision: Precision) -> Build {
+    let parts = [include_str!("../kernels/integrate.cu"), update, include_str!("../kernels/bath.cu")];
+    let source = BEFORE_PHYSICS.iter().chain(&parts).copied().collect::<Vec<_>>().join("\n");
+    let double = precision == Precision::Double;
+    let options = vec![format!("-DDOUBLE={}", i32::from(double)), "-DEXACT=0".into()];
+    Build { source, options, table: Vec::new() }
+}
+
 /// The kernels that every way of finding pairs needs.
 #[derive(Clone)]
 pub(crate) struct Kernels {

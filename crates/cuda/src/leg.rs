@@ -6,6 +6,7 @@
 //! the kernels that build it come by, and nothing is ever computed twice. So the host may queue as
 //! much as it likes, and looks at the control block once at the end of a leg.
 
+use crate::bath::ScalingBath;
 use crate::driver::{Buffer, Device, Graph, Launch};
 use crate::kernels::{ATOM_THREADS, Kernels, SCAN_BLOCK, Work};
 use crate::search::{Search, When};
@@ -21,6 +22,7 @@ pub const KINETIC: usize = 9;
 pub struct Launches<'a> {
     pub kernels: &'a Kernels,
     pub search: &'a dyn Search,
+    pub bath: Option<&'a ScalingBath>,
     pub world: World,
     pub n_terms: usize,
 }
@@ -71,9 +73,14 @@ impl Launches<'_> {
         Launch::new(&self.kernels.next_part, 1, 1).with_value(self.world).with_value(begun)
     }
 
+    /// How many numbers a sample has: energies, virial, kinetic tensor, momentum, and the bath.
+    pub fn row_length(&self) -> usize {
+        self.n_terms + VIRIAL + KINETIC + self.bath.map_or(0, ScalingBath::row_length)
+    }
+
     /// Adds up the shares of so many blocks.
     pub fn add_shares(&self, blocks: u32, count: usize, offset: usize, when: When) -> Launch {
-        let row = (self.n_terms + VIRIAL + KINETIC) as i32;
+        let row = self.row_length() as i32;
         Launch::new(&self.kernels.add_shares, 1, ATOM_THREADS)
             .with_value(self.world)
             .with_value(blocks as i32)
@@ -102,27 +109,35 @@ impl Launches<'_> {
     }
 
     fn begin(&self) -> Vec<Launch> {
-        vec![self.atoms(&self.kernels.begin_segment).with_value(0i32), self.next_part(1), self.settle(1, 0)]
+        let mut launches = match self.bath {
+            Some(bath) => bath.begin_segment(&self.world, 0),
+            None => vec![self.atoms(&self.kernels.begin_segment).with_value(0i32)],
+        };
+        launches.extend([self.next_part(1), self.settle(1, 0)]);
+        launches
+    }
+
+    fn step(&self, slot: i32) -> Vec<Launch> {
+        let forces = || self.search.forces(&self.world, slot, When::Goes, Evaluate::Forces);
+        match (self.bath, self.search.step(&self.world, slot)) {
+            (Some(bath), _) => [forces(), bath.advance(&self.world, slot)].concat(),
+            (None, Some(step)) => step,
+            (None, None) => [forces(), vec![self.atoms(&self.kernels.advance).with_value(slot)]].concat(),
+        }
     }
 
     fn steps(&self, slots: i32) -> Vec<Launch> {
-        let mut launches = Vec::new();
-        for slot in 0..slots {
-            match self.search.step(&self.world, slot) {
-                Some(step) => launches.extend(step),
-                None => {
-                    launches.extend(self.search.forces(&self.world, slot, When::Goes, Evaluate::Forces));
-                    launches.push(self.atoms(&self.kernels.advance).with_value(slot));
-                }
-            }
-        }
+        let mut launches: Vec<Launch> = (0..slots).flat_map(|slot| self.step(slot)).collect();
         launches.extend(self.build(slots));
         launches
     }
 
     fn end(&self, evaluate: Evaluate) -> Vec<Launch> {
         let mut launches = self.forces(When::Ends, evaluate);
-        launches.push(self.atoms(&self.kernels.end_segment));
+        match self.bath {
+            Some(bath) => launches.extend(bath.end_segment(&self.world, self.row_length())),
+            None => launches.push(self.atoms(&self.kernels.end_segment)),
+        }
         if evaluate == Evaluate::ForcesAndEnergies {
             launches.extend(self.kinetic(When::Ends));
         }

@@ -3,6 +3,7 @@
 
 mod all_pairs;
 mod arrays;
+mod bath;
 mod blame;
 mod cache;
 mod cells;
