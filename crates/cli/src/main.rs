@@ -12,6 +12,7 @@ macro_rules! say {
 mod arguments;
 mod bench;
 mod check;
+mod compiling;
 mod complaint;
 mod doctor;
 mod energy;
@@ -32,6 +33,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     complaint::install_panic_hook();
+    compiling::listen();
     match obey(Arguments::parse().command) {
         Ok(code) => code,
         Err(error) => {

@@ -1,6 +1,7 @@
 //! `jostle run` and `jostle resume`
 
 use crate::arguments::{Compute, Resume, Run};
+use crate::compiling;
 use crate::interrupt;
 use crate::numbers::{duration, grouped};
 use crate::talk::Talk;
@@ -58,9 +59,14 @@ pub fn resume(options: &Resume) -> Result<ExitCode> {
 
 /// Runs what is left of a simulation, talking on stderr.
 fn go(mut simulation: Simulation, folder: &Path) -> Result<ExitCode> {
+    compiling::done();
     let stop = interrupt::listen()?;
     let (atoms, device) = (simulation.backend().n_atoms(), simulation.backend().describe());
-    say!("{} atoms on {device}\n", grouped(atoms as u64));
+    say!("{} atoms on {device}", grouped(atoms as u64));
+    if let Some(missed) = simulation.missed_device() {
+        say!("{missed}");
+    }
+    say!("");
     let mut talk = Talk::new(simulation.units(), atoms, simulation.stages());
     let begun = Instant::now();
     let outcome = simulation.run_with(&mut talk, &|| stop.load(Ordering::Relaxed));

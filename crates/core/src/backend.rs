@@ -268,7 +268,8 @@ pub trait Backend: Send {
     fn list_positions(&mut self) -> Result<&[Vec3]>;
 
     /// Goes on from a checkpoint: `state` in the storage order it was saved in, with the
-    /// `list_positions` and the skin of that moment.
+    /// `list_positions` and the skin of that moment. Where the order is that of another kind of
+    /// device, the list cannot be the very same, and a new one is built.
     fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()>;
 
     /// v += dt f / m

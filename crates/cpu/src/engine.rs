@@ -10,8 +10,8 @@ use crate::skin::Skin;
 use crate::threads::Team;
 use jostle_core::backend::{Algorithm, Descent, NeighborFacts, Timings};
 use jostle_core::{
-    Backend, Energies, Error, Evaluate, Kinetic, NoiseKey, Precision, Result, Settings, SimBox, State, System,
-    Vec3,
+    Backend, Energies, Error, Evaluate, Kinetic, NoiseKey, Precision, Result, Settings, SimBox, State,
+    System, Vec3,
 };
 use jostle_potentials::{PairTerm, check};
 use std::ops::Range;
@@ -349,7 +349,8 @@ impl<S: Scalar> Backend for Cpu<S> {
         self.skin.set(skin);
         self.rebuild()?;
         if self.system.state.id != now.id {
-            return Err(Error::simulation("the checkpoint's atoms are not in the order of its list"));
+            // Clusters of another width, or another device, gave the checkpoint its order.
+            return self.set_state(now);
         }
         self.system.state = now;
         self.each(|mut atoms| atoms.drift(0.0, f64::INFINITY));

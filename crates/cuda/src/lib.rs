@@ -20,3 +20,22 @@ mod world;
 
 pub use driver::nvrtc;
 pub use engine::Cuda;
+
+use driver::Device;
+use jostle_core::{Backend, Processor, Result, Settings, System};
+use jostle_potentials::PairTerm;
+
+/// Puts a system on a device.
+///
+/// # Errors
+/// If a term and the system do not go together, the algorithm is one of the CPU's, the device has
+/// too little memory, or kernels cannot be compiled for it.
+pub fn open(
+    device: Device,
+    system: System,
+    terms: Vec<PairTerm>,
+    settings: Settings,
+) -> Result<Box<dyn Backend>> {
+    settings.algorithm.check(Processor::Gpu)?;
+    Ok(Box::new(Cuda::new(device, system, terms, settings)?))
+}

@@ -1,29 +1,52 @@
 //! Where a simulation is computed.
 
-use jostle_core::{Backend, Error, Processor, Result, Settings, System};
+use jostle_core::{Backend, Processor, Result, Settings, System};
+use jostle_cuda::driver::Device;
 use jostle_io::input::model::DeviceInput;
 use jostle_potentials::PairTerm;
 
-/// The kind of device that a choice leads to on this machine, for a system that is large enough.
-pub fn preferred(device: DeviceInput) -> Processor {
-    match device {
-        DeviceInput::Cuda { .. } => Processor::Gpu,
-        DeviceInput::Auto | DeviceInput::Cpu => Processor::Cpu,
-    }
+pub use jostle_cuda::driver::on_compiling;
+
+/// Smaller systems stay on the CPU unless told otherwise: their steps take it about as long as it
+/// takes a GPU to start its kernels, and a short run is over before a GPU is ready.
+const WORTH_A_GPU: usize = 1000;
+
+/// A system on a device.
+pub struct Opened {
+    /// The device.
+    pub backend: Box<dyn Backend>,
+    /// Why it is the CPU, where a GPU was looked for and not found.
+    pub missed: Option<String>,
 }
 
 /// Puts a system on a device.
 ///
 /// # Errors
-/// If the device is missing, or the system and the forces do not fit together.
-pub fn open(
-    device: DeviceInput,
-    system: System,
-    terms: Vec<PairTerm>,
-    settings: Settings,
-) -> Result<Box<dyn Backend>> {
+/// If the device is missing, or the system, the forces and the settings do not fit together.
+pub fn open(device: DeviceInput, system: System, terms: Vec<PairTerm>, settings: Settings) -> Result<Opened> {
+    let mut missed = None;
+    let gpu = match device {
+        DeviceInput::Cpu => None,
+        DeviceInput::Cuda { index } => Some(Device::open(index)?),
+        DeviceInput::Auto => match settings.algorithm.processor() {
+            Some(Processor::Cpu) => None,
+            Some(Processor::Gpu) => Some(Device::open(0)?),
+            None if system.state.len() < WORTH_A_GPU => None,
+            None => Device::ready(0).map_err(|e| missed = Some(format!("no GPU: {}", e.message()))).ok(),
+        },
+    };
+    let backend = match gpu {
+        Some(gpu) => jostle_cuda::open(gpu, system, terms, settings)?,
+        None => jostle_cpu::open(system, terms, settings)?,
+    };
+    Ok(Opened { backend, missed })
+}
+
+/// The kind of device that a choice leads to on this machine, for a system that is large enough.
+pub fn preferred(device: DeviceInput) -> Processor {
     match device {
-        DeviceInput::Cuda { .. } => Err(Error::device("this version has no GPU engine")),
-        DeviceInput::Auto | DeviceInput::Cpu => jostle_cpu::open(system, terms, settings),
+        DeviceInput::Cuda { .. } => Processor::Gpu,
+        DeviceInput::Auto if Device::ready(0).is_ok() => Processor::Gpu,
+        DeviceInput::Auto | DeviceInput::Cpu => Processor::Cpu,
     }
 }

@@ -48,7 +48,7 @@ pub fn single_point(
     settings: Settings,
 ) -> Result<SinglePoint> {
     let term_names = term_names(&terms);
-    let mut backend = device::open(device, system, terms, settings)?;
+    let mut backend = device::open(device, system, terms, settings)?.backend;
     backend.update_neighbors()?;
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;
     let degrees_of_freedom = degrees_of_freedom(backend.n_atoms(), Momentum::Conserved);

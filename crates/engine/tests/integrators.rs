@@ -88,7 +88,7 @@ fn energy_error_is_of_second_order() {
 fn time_can_be_reversed() {
     let (system, term) = liquid();
     let start = system.clone();
-    let mut backend = device::open(DeviceInput::Cpu, system, vec![term], settings()).unwrap();
+    let mut backend = device::open(DeviceInput::Cpu, system, vec![term], settings()).unwrap().backend;
     let backend: &mut dyn Backend = &mut *backend;
     backend.update_neighbors().unwrap();
     backend.compute_forces(Evaluate::Forces).unwrap();

@@ -11,8 +11,8 @@ pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, GpuFacts, facts};
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use jostle_core::{Error, Result};
 
@@ -103,6 +103,21 @@ trait Moment: Send + Sync {
     fn stamp(&self) -> u64;
 }
 
+/// Who wants to know that kernels are being compiled.
+static ON_COMPILING: OnceLock<fn(&str)> = OnceLock::new();
+
+/// From now on `listener` is called with the name of a GPU when a source is about to be compiled for
+/// it, which takes seconds, rather than found in the cache. Only the first listener is taken.
+pub fn on_compiling(listener: fn(&str)) {
+    let _ = ON_COMPILING.set(listener);
+}
+
+fn announce_compiling(name: &str) {
+    if let Some(listener) = ON_COMPILING.get() {
+        listener(name);
+    }
+}
+
 /// A GPU, or the emulation of one. Work is done in the order it is asked for; clones are the same
 /// device.
 #[derive(Clone)]
@@ -118,6 +133,17 @@ impl Device {
     /// If there is no driver or no such GPU; what to install.
     pub fn open(index: usize) -> Result<Self> {
         Ok(Device(Arc::new(nvidia::Gpu::open(index)?)))
+    }
+
+    /// The same, for who would rather do without it than with half of it: only if kernels can be
+    /// compiled, too.
+    ///
+    /// # Errors
+    /// If there is no such GPU, no driver or no compiler; what to install.
+    pub fn ready(index: usize) -> Result<Self> {
+        let device = Self::open(index)?;
+        device.compile("nothing", "extern \"C\" __global__ void nothing() {}", &[])?;
+        Ok(device)
     }
 
     /// CUDA emulated on the CPU: slow, for tests without a GPU.

@@ -12,7 +12,7 @@ use jostle_core::{Error, Result};
 
 use super::facts::GpuFacts;
 use super::nvrtc::{Nvrtc, Version};
-use super::{Code, Function, Hardware, Launch, Moment, Recording, out_of_memory};
+use super::{Code, Function, Hardware, Launch, Moment, Recording, announce_compiling, out_of_memory};
 
 /// Read-backs up to so many bytes land in memory that the GPU reaches directly.
 const LANDING: usize = 64 * 1024;
@@ -365,7 +365,9 @@ impl Hardware for Gpu {
                 gpu.nvrtc.get_or_init(|| found)
             }
         };
-        let code = nvrtc.compile_cached(name, source, options, &gpu.architecture, gpu.driver)?;
+        let code = nvrtc.compile_cached(name, source, options, &gpu.architecture, gpu.driver, || {
+            announce_compiling(&gpu.name)
+        })?;
         gpu.bind()?;
         // SAFETY: it is a whole image, made by the compiler, and the driver copies it.
         let module = unsafe { result::module::load_data(code.as_ptr().cast()) }

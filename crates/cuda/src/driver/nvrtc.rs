@@ -148,7 +148,8 @@ impl Nvrtc {
         &self.path
     }
 
-    /// Machine code for an architecture, from the cache if it was made before.
+    /// Machine code for an architecture, from the cache if it was made before; if not, `before` is
+    /// called first.
     ///
     /// # Errors
     /// What the compiler has to say about the source.
@@ -159,6 +160,7 @@ impl Nvrtc {
         options: &[String],
         architecture: &str,
         driver: Version,
+        before: impl FnOnce(),
     ) -> Result<Vec<u8>> {
         let (version, driver) = (self.version.to_string(), driver.to_string());
         let all = all_options(options, architecture).join("\0");
@@ -166,6 +168,7 @@ impl Nvrtc {
         if let Some(code) = kept.as_deref().and_then(cache::read) {
             return Ok(code);
         }
+        before();
         let code = self.compile(name, source, options, architecture)?;
         if let Some(path) = kept {
             // A cache that cannot be written costs time and nothing else.

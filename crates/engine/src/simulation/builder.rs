@@ -3,7 +3,7 @@
 use super::{Overrides, Simulation};
 use crate::build::check_atoms;
 use crate::checkpoint::{Checkpoint, Clock, InputText};
-use crate::device;
+use crate::device::{self, Opened};
 use crate::observe::Observer;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::stage::check_stage;
@@ -15,7 +15,7 @@ use jostle_potentials::PairTerm;
 use std::path::Path;
 
 /// What puts a system on a device.
-type Open = dyn FnOnce(System, Vec<PairTerm>, Settings) -> Result<Box<dyn Backend>>;
+type Open = dyn FnOnce(System, Vec<PairTerm>, Settings) -> Result<Opened>;
 
 /// Puts a [`Simulation`] together.
 pub struct SimulationBuilder {
@@ -121,7 +121,9 @@ impl SimulationBuilder {
     where
         F: FnOnce(System, Vec<PairTerm>, Settings) -> Result<Box<dyn Backend>> + 'static,
     {
-        self.open = Box::new(open);
+        self.open = Box::new(|system, terms, settings| {
+            Ok(Opened { backend: open(system, terms, settings)?, missed: None })
+        });
         self
     }
 
@@ -191,7 +193,7 @@ impl SimulationBuilder {
         let total_mass = species.iter().zip(&counts).map(|(s, n)| s.mass * *n as f64).sum();
         let quantities = quantities(self.units, &self.terms);
         let shortest_cutoff = shortest_cutoff(&self.terms, &self.system.simbox);
-        let backend = (self.open)(self.system, self.terms, self.settings)?;
+        let Opened { backend, missed } = (self.open)(self.system, self.terms, self.settings)?;
         Ok(Simulation {
             units: self.units,
             seed: self.seed,
@@ -202,6 +204,7 @@ impl SimulationBuilder {
             total_mass,
             shortest_cutoff,
             backend,
+            missed,
             observers: self.observers,
             folder: None,
             source: self.source,

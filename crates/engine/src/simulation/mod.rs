@@ -51,6 +51,8 @@ pub struct Simulation {
     total_mass: f64,
     shortest_cutoff: f64,
     backend: Box<dyn Backend>,
+    /// Why that is the CPU, where a GPU was looked for.
+    missed: Option<String>,
     observers: Vec<Box<dyn Observer>>,
     folder: Option<RunFolder>,
     source: Option<InputText>,
@@ -112,6 +114,9 @@ impl Simulation {
         let mut folder = RunFolder::create(folder, existing, self.units, &self.quantities, input)?;
         folder.log(&format!("jostle {}", env!("CARGO_PKG_VERSION")))?;
         folder.log(&self.backend.describe())?;
+        if let Some(missed) = &self.missed {
+            folder.log(missed)?;
+        }
         folder.log(&format!("{} atoms; {}", self.backend.n_atoms(), self.title))?;
         self.folder = Some(folder);
         self.write_start()
@@ -250,6 +255,11 @@ impl Simulation {
     /// The device, for its description, its timings and facts about its lists.
     pub fn backend(&mut self) -> &mut dyn Backend {
         &mut *self.backend
+    }
+
+    /// Why the device is the CPU, where a GPU was looked for and not found.
+    pub fn missed_device(&self) -> Option<&str> {
+        self.missed.as_deref()
     }
 
     /// The box.

@@ -1,0 +1,114 @@
+//! A run that begins on one device goes on on another.
+
+use jostle_core::{Backend, Precision, Result, Settings, Species, System, UnitSystem, Vec3};
+use jostle_cuda::driver::Device;
+use jostle_engine::model::{
+    DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat,
+};
+use jostle_engine::{Existing, Mixture, Outcome, Progress, Simulation, SimulationBuilder, assign_velocities};
+use jostle_potentials::{PairKind, PairTerm, Truncation};
+use std::cell::Cell;
+use std::path::Path;
+
+/// What puts a system on a device.
+type Open = fn(System, Vec<PairTerm>, Settings) -> Result<Box<dyn Backend>>;
+
+fn emulated(system: System, terms: Vec<PairTerm>, settings: Settings) -> Result<Box<dyn Backend>> {
+    jostle_cuda::open(Device::emulated()?, system, terms, settings)
+}
+
+fn builder(thermostat: Thermostat) -> SimulationBuilder {
+    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
+    let (extent, density) = (LatticeExtent::Atoms(1372), DensityInput::Number(0.8));
+    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
+    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 1).unwrap();
+    assign_velocities(&mut system, 1.5, Distribution::Maxwell, 1);
+    let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.0);
+    let precision = Precision::Double;
+    let settings = Settings { threads: Some(1), reproducible: true, precision, ..Settings::default() };
+    // A checkpoint in the middle, so that a leg ends there.
+    let mut stage = StageInput::dynamics("run", STEPS, 0.005).thermostat(thermostat).thermo(10);
+    stage.checkpoint_every = STEPS / 2;
+    Simulation::builder(UnitSystem::Lj, system).force(lj).seed(3).settings(settings).stage(stage)
+}
+
+const STEPS: u64 = 40;
+
+/// Remembers the step.
+struct Steps<'a>(&'a Cell<u64>);
+
+impl Progress for Steps<'_> {
+    fn stepped(&mut self, stage_step: u64) {
+        self.0.set(stage_step);
+    }
+}
+
+/// The positions at the end of a run that changes from one device to another in the middle.
+fn positions(thermostat: Thermostat, first: Open, then: Open, folder: &Path) -> Vec<Vec3> {
+    let mut simulation = builder(thermostat).open_with(first).build().unwrap();
+    simulation.write_to(folder, Existing::Refuse).unwrap();
+    let step = Cell::new(0);
+    let outcome = simulation.run_with(&mut Steps(&step), &|| step.get() == STEPS / 2);
+    assert_eq!((outcome.unwrap(), simulation.step()), (Outcome::Interrupted, STEPS / 2));
+    drop(simulation);
+    let mut simulation = builder(thermostat).open_with(then).resume(folder).unwrap();
+    assert_eq!(simulation.run().unwrap(), Outcome::Finished);
+    let rows = std::fs::read_to_string(folder.join("thermo.csv")).unwrap();
+    assert_eq!(rows.lines().count() as u64, 2 + STEPS / 10, "{rows}");
+    simulation.unwrapped_positions().unwrap()
+}
+
+#[test]
+fn a_run_changes_devices() {
+    let langevin = Thermostat::Langevin { temperature: 1.0, friction: 1.0 };
+    let bussi = Thermostat::Bussi { temperature: 1.0, period: 0.2 };
+    for (name, thermostat) in [("langevin", langevin), ("bussi", bussi)] {
+        let folder = tempfile::tempdir().unwrap();
+        let cpu: Open = jostle_cpu::open;
+        let wanted = positions(thermostat, cpu, cpu, &folder.path().join("cpu"));
+        for (way, first, then) in [("to gpu", cpu, emulated as Open), ("to cpu", emulated as Open, cpu)] {
+            let got = positions(thermostat, first, then, &folder.path().join(way));
+            // Rounding, grown by collisions for a third of a time unit.
+            let far = |(a, b): (&Vec3, &Vec3)| (0..3).map(|k| (a[k] - b[k]).abs()).fold(0.0, f64::max);
+            let farthest = wanted.iter().zip(&got).map(far).fold(0.0, f64::max);
+            assert!(farthest < 1e-9, "{name} {way}: {farthest}");
+        }
+    }
+}
+
+#[test]
+fn algorithms_belong_to_devices() {
+    use jostle_core::Algorithm::{AllPairs, Cells, Clusters, List, Reference, Tiles};
+    let refused = |algorithm, open: Open| {
+        let settings = Settings { algorithm, ..Settings::default() };
+        let langevin = Thermostat::Langevin { temperature: 1.0, friction: 1.0 };
+        let built = builder(langevin).settings(settings).open_with(open).build();
+        built.map(|_| ()).unwrap_err()
+    };
+    for algorithm in [Tiles, List, Cells, AllPairs] {
+        let error = refused(algorithm, jostle_cpu::open);
+        assert!(error.message().contains(algorithm.name()) && error.message().contains("GPU"), "{error}");
+        assert!(error.help().unwrap().contains("cuda"), "{error}");
+    }
+    for algorithm in [Clusters, Reference] {
+        let error = refused(algorithm, emulated);
+        assert!(error.message().contains(algorithm.name()) && error.message().contains("CPU"), "{error}");
+        assert!(error.help().unwrap().contains("cpu"), "{error}");
+    }
+}
+
+/// Without a GPU: a plain refusal where one is asked for, the CPU where it is left open.
+#[test]
+fn no_gpu() {
+    if Device::open(0).is_ok() {
+        println!("there is a GPU; nothing to see here");
+        return;
+    }
+    let langevin = Thermostat::Langevin { temperature: 1.0, friction: 1.0 };
+    let open = |device| builder(langevin).device(device).build();
+    let error = open(DeviceInput::Cuda { index: 0 }).map(|_| ()).unwrap_err();
+    assert_eq!(error.kind(), jostle_core::ErrorKind::Device);
+    let mut found = open(DeviceInput::Auto).unwrap();
+    assert!(found.backend().describe().starts_with("CPU"));
+    assert!(found.missed_device().unwrap().contains(error.message()));
+}
