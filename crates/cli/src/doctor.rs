@@ -5,10 +5,12 @@ use crate::example;
 use crate::machine::Machine;
 use crate::numbers::bytes;
 use crate::output;
-use jostle_core::{Algorithm, Precision, Result, Settings, Vec3};
+use jostle_core::{Algorithm, Error, Precision, Result, Settings, Vec3};
+use jostle_engine::device::{CacheFacts, CompilerFacts, DriverFacts, GpuFacts, gpu_facts};
 use jostle_engine::model::{AtomsInput, DeviceInput};
 use jostle_engine::{SinglePoint, single_point, system_from_input};
-use serde_json::json;
+use jostle_io::input::Word;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// Atoms of the self-test.
@@ -22,9 +24,12 @@ struct Tolerance {
     force: f64,
 }
 
-/// The fast engine against the plain reference, in one precision.
+const MIXED: Tolerance = Tolerance { energy: 1e-6, force: 3e-6 };
+const DOUBLE: Tolerance = Tolerance { energy: 1e-12, force: 1e-12 };
+
+/// A fast engine against the plain reference, in one precision.
 struct Comparison {
-    precision: &'static str,
+    precision: Precision,
     device: String,
     energy: f64,
     force: f64,
@@ -37,23 +42,33 @@ impl Comparison {
     }
 }
 
-/// Prints what this machine offers and whether the fast engine computes what the reference does.
+/// Prints what this machine offers and whether its fast engines compute what the reference does.
 ///
 /// # Errors
-/// If the self-test cannot run.
+/// If that cannot be printed.
 pub fn doctor(options: &Doctor) -> Result<bool> {
     let machine = Machine::look();
-    let comparisons = [
-        compare("mixed", Precision::Mixed, Tolerance { energy: 1e-6, force: 3e-6 })?,
-        compare("double", Precision::Double, Tolerance { energy: 1e-12, force: 1e-12 })?,
-    ];
-    let passed = comparisons.iter().all(Comparison::passed);
+    let gpu = gpu_facts();
+    let gpus = gpu.driver.as_ref().map_or(0, |driver| driver.gpus.len());
+    // What is missing is shown as such; a GPU that is there and ready must compute.
+    let ready = if gpu.compiler.is_ok() { gpus } else { 0 };
+    let devices = (0..ready).map(|index| DeviceInput::Cuda { index });
+    let (mut comparisons, mut failures) = (Vec::new(), Vec::new());
+    for device in [DeviceInput::Cpu].into_iter().chain(devices) {
+        for (precision, tolerance) in [(Precision::Mixed, MIXED), (Precision::Double, DOUBLE)] {
+            match compare(device, precision, tolerance) {
+                Ok(comparison) => comparisons.push(comparison),
+                Err(error) => failures.push(error.to_string()),
+            }
+        }
+    }
+    let passed = comparisons.iter().all(Comparison::passed) && failures.is_empty();
     if options.format.json {
         let tests: Vec<_> = comparisons
             .iter()
             .map(|c| {
                 json!({
-                    "precision": c.precision,
+                    "precision": c.precision.name(),
                     "device": c.device,
                     "energy_deviation": c.energy,
                     "median_force_deviation": c.force,
@@ -64,7 +79,8 @@ pub fn doctor(options: &Doctor) -> Result<bool> {
         output::print_json(&json!({
             "jostle": env!("CARGO_PKG_VERSION"),
             "machine": machine.to_json(),
-            "self_test": { "passed": passed, "comparisons": tests },
+            "gpu": gpu_json(&gpu),
+            "self_test": { "passed": passed, "comparisons": tests, "failures": failures },
         }))?;
         return Ok(passed);
     }
@@ -81,27 +97,32 @@ pub fn doctor(options: &Doctor) -> Result<bool> {
     if let (Some(available), Some(total)) = (machine.memory_available, machine.memory_total) {
         line("memory", &format!("{} of {} free", bytes(available), bytes(total)));
     }
-    line("engine", &comparisons[0].device);
+    for (name, fact) in gpu_lines(&gpu) {
+        line(&name, &fact);
+    }
     for c in &comparisons {
         let verdict = if c.passed() { "passed" } else { "FAILED" };
         line(
             "self-test",
             &format!(
-                "{verdict} in {} precision: energy off by {:.1e}, forces by {:.1e} (median)",
-                c.precision, c.energy, c.force
+                "{verdict} on {}: energy off by {:.1e}, forces by {:.1e} (median)",
+                c.device, c.energy, c.force
             ),
         );
+    }
+    for failure in &failures {
+        line("self-test", &format!("FAILED: {failure}"));
     }
     output::print(&text)?;
     Ok(passed)
 }
 
 /// Computes a mixture of Lennard-Jones atoms at random places twice.
-fn compare(name: &'static str, precision: Precision, tolerance: Tolerance) -> Result<Comparison> {
-    let fast = compute(Settings { precision, ..Settings::default() })?;
+fn compare(device: DeviceInput, precision: Precision, tolerance: Tolerance) -> Result<Comparison> {
+    let fast = compute(device, Settings { precision, ..Settings::default() })?;
     let plain =
         Settings { precision: Precision::Double, algorithm: Algorithm::Reference, ..Settings::default() };
-    let reference = compute(plain)?;
+    let reference = compute(DeviceInput::Cpu, plain)?;
     let (energy, truth) = (fast.thermo.potential, reference.thermo.potential);
     let mut deviations: Vec<_> = fast
         .forces
@@ -111,7 +132,7 @@ fn compare(name: &'static str, precision: Precision, tolerance: Tolerance) -> Re
         .collect();
     deviations.sort_by(f64::total_cmp);
     Ok(Comparison {
-        precision: name,
+        precision,
         device: fast.device,
         energy: ((energy - truth) / truth).abs(),
         force: deviations[deviations.len() / 2],
@@ -119,13 +140,76 @@ fn compare(name: &'static str, precision: Precision, tolerance: Tolerance) -> Re
     })
 }
 
-fn compute(settings: Settings) -> Result<SinglePoint> {
+fn compute(device: DeviceInput, settings: Settings) -> Result<SinglePoint> {
     let mut input = example::KOB_ANDERSEN.input()?;
     if let AtomsInput::Random { atoms, .. } = &mut input.system.atoms.value {
         *atoms = ATOMS;
     }
     let (system, terms) = system_from_input(&input)?;
-    single_point(input.units, system, terms, DeviceInput::Auto, settings)
+    single_point(input.units, system, terms, device, settings)
+}
+
+/// What there is for running on a GPU, or what is missing.
+fn gpu_lines(gpu: &GpuFacts) -> Vec<(String, String)> {
+    let missing = |error: &Error| match error.help() {
+        Some(help) => format!("{} ({help})", error.message()),
+        None => error.message().to_string(),
+    };
+    let mut lines = Vec::new();
+    let mut line = |name: &str, fact: String| lines.push((name.to_string(), fact));
+    match &gpu.driver {
+        Ok(driver) => {
+            let release = driver.release.as_deref().unwrap_or("of an unknown release");
+            line("driver", format!("NVIDIA {release}, up to CUDA {}", driver.cuda));
+            for (index, gpu) in driver.gpus.iter().enumerate() {
+                let memory = bytes(gpu.memory as u64);
+                let rest = format!("{}, {memory}, {} multiprocessors", gpu.architecture, gpu.multiprocessors);
+                line(&format!("cuda:{index}"), format!("{}, {rest}", gpu.name));
+            }
+        }
+        Err(error) => line("driver", missing(error)),
+    }
+    match &gpu.compiler {
+        Ok(nvrtc) => line("NVRTC", format!("{}, {}", nvrtc.version, nvrtc.path.display())),
+        Err(error) => line("NVRTC", missing(error)),
+    }
+    match &gpu.cache {
+        Ok(cache) => {
+            let folder = cache.folder.display();
+            line("kernels", format!("{} compiled, {}, in {folder}", cache.files, bytes(cache.bytes)));
+        }
+        Err(error) => line("kernels", missing(error)),
+    }
+    lines
+}
+
+/// The same for programs.
+fn gpu_json(gpu: &GpuFacts) -> Value {
+    let missing = |error: &Error| json!({ "missing": error.message(), "hint": error.help() });
+    let driver = |driver: &DriverFacts| {
+        let gpus: Vec<_> = driver
+            .gpus
+            .iter()
+            .map(|gpu| {
+                json!({
+                    "name": gpu.name,
+                    "architecture": gpu.architecture,
+                    "memory": gpu.memory,
+                    "multiprocessors": gpu.multiprocessors,
+                })
+            })
+            .collect();
+        json!({ "release": driver.release, "cuda": driver.cuda.to_string(), "gpus": gpus })
+    };
+    let compiler =
+        |nvrtc: &CompilerFacts| json!({ "version": nvrtc.version.to_string(), "path": nvrtc.path });
+    let cache =
+        |cache: &CacheFacts| json!({ "folder": cache.folder, "files": cache.files, "bytes": cache.bytes });
+    json!({
+        "driver": gpu.driver.as_ref().map_or_else(missing, driver),
+        "nvrtc": gpu.compiler.as_ref().map_or_else(missing, compiler),
+        "cache": gpu.cache.as_ref().map_or_else(missing, cache),
+    })
 }
 
 fn distance(a: &Vec3, b: &Vec3) -> f64 {

@@ -5,7 +5,9 @@ use jostle_cuda::driver::Device;
 use jostle_io::input::model::DeviceInput;
 use jostle_potentials::PairTerm;
 
-pub use jostle_cuda::driver::on_compiling;
+pub use jostle_cuda::driver::{
+    CacheFacts, CompilerFacts, DriverFacts, Facts as GpuFacts, facts as gpu_facts, on_compiling,
+};
 
 /// Smaller systems stay on the CPU unless told otherwise: their steps take it about as long as it
 /// takes a GPU to start its kernels, and a short run is over before a GPU is ready.

@@ -49,6 +49,20 @@ fn wrong_arguments() {
     }
 }
 
+/// Without a GPU it is refused with what is missing, and nothing is written.
+#[test]
+fn a_gpu_that_is_not_there() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    if desk.succeed(&["doctor", "--json"]).json()["gpu"]["driver"]["missing"].is_null() {
+        println!("there is a driver; nothing to see here");
+        return;
+    }
+    refused(&desk, &["run", "liquid.toml", "--device", "cuda"], 1, &["NVIDIA driver", "--device cpu"]);
+    refused(&desk, &["bench", "melt-4k", "--device", "cuda:1"], 1, &["NVIDIA driver"]);
+    assert_eq!(desk.files(), ["liquid.toml"]);
+}
+
 #[test]
 fn wrong_inputs() {
     let fcc = r#"lattice = "fcc""#;
