@@ -6,7 +6,8 @@ enum { CELL_THREADS = 128 };
 template <bool ENERGY>
 DEVICE void cell_forces(const World& w, int slot) {
     const Control* control = w.control;
-    const Position* position = w.position[control->slot[slot].parity];
+    const Slot now = control->slot[slot];
+    const Position* position = w.position[now.parity];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     Pull pull = {};
     if (i < w.n) {
@@ -18,7 +19,7 @@ DEVICE void cell_forces(const World& w, int slot) {
             const real3 d = difference(w.frame, mine, other);
             if (j != (u32)i) attract<ENERGY>(w, pull, d, (int)mine.species, (int)other.species);
         });
-        store_force(w, i, pull.force);
+        store_pull(w, i, pull, now);
     }
     if (ENERGY) block_energies<CELL_THREADS>(w, pull, 0.5);
 }

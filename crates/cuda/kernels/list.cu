@@ -45,7 +45,8 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(World w, i
 
 template <bool ENERGY>
 DEVICE void list_forces(const World& w, int slot) {
-    const Position* position = w.position[w.control->slot[slot].parity];
+    const Slot now = w.control->slot[slot];
+    const Position* position = w.position[now.parity];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     Pull pull = {};
     if (i < w.n) {
@@ -57,7 +58,7 @@ DEVICE void list_forces(const World& w, int slot) {
             const Position other = position[neighbor[(size_t)k * w.n]];
             attract<ENERGY>(w, pull, difference(w.frame, mine, other), (int)mine.species, (int)other.species);
         }
-        store_force(w, i, pull.force);
+        store_pull(w, i, pull, now);
     }
     if (ENERGY) block_energies<LIST_THREADS>(w, pull, 0.5);
 }

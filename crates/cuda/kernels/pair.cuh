@@ -1,20 +1,70 @@
 // What a pair of atoms does to the first of them. Follows the generated `pair_force`.
 
+#if REPRODUCIBLE
+// A sum that is the same in whatever order: whole numbers of 2^-20 and of 2^-60 EXACT_UNIT.
+struct Sum { i64 high, low; };
+
+DEVICE void add(Sum& sum, real value) {
+    const double v = value * (1.0 / EXACT_UNIT);
+    const i64 high = __double2ll_rn(v * 1048576.0);
+    sum.high += high;
+    sum.low += __double2ll_rn((v - (double)high * (1.0 / 1048576.0)) * 1152921504606846976.0);
+}
+
+DEVICE double value_of(Sum sum) {
+    return ((double)sum.high * (1.0 / 1048576.0) + (double)sum.low * (1.0 / 1152921504606846976.0)) * EXACT_UNIT;
+}
+
+struct Sum3 { Sum x, y, z; };
+#else
+typedef real Sum;
+typedef real3 Sum3;
+DEVICE void add(Sum& sum, real value) { sum += value; }
+DEVICE double value_of(Sum sum) { return sum; }
+#endif
+
 // What the others do to an atom.
 struct Pull {
-    real3 force;
-    real energy[N_TERMS > 0 ? N_TERMS : 1];
-    real virial[6];
+    Sum3 force;
+    Sum energy[N_TERMS > 0 ? N_TERMS : 1];
+    Sum virial[6];
+    bool beyond;  // something was too large for exact sums
 };
+
+DEVICE real3 force_of(const Pull& pull) {
+    return {(real)value_of(pull.force.x), (real)value_of(pull.force.y), (real)value_of(pull.force.z)};
+}
 
 DEVICE void add_virial(Pull& pull, real f, real3 d) {
     const real3 force = {f * d.x, f * d.y, f * d.z};
-    pull.virial[0] += force.x * d.x;
-    pull.virial[1] += force.y * d.y;
-    pull.virial[2] += force.z * d.z;
-    pull.virial[3] += force.x * d.y;
-    pull.virial[4] += force.x * d.z;
-    pull.virial[5] += force.y * d.z;
+    add(pull.virial[0], force.x * d.x);
+    add(pull.virial[1], force.y * d.y);
+    add(pull.virial[2], force.z * d.z);
+    add(pull.virial[3], force.x * d.y);
+    add(pull.virial[4], force.x * d.z);
+    add(pull.virial[5], force.y * d.z);
+}
+
+// The force between two atoms over their distance; counts their energy.
+template <bool ENERGY>
+DEVICE real force_between(const World& w, Pull& pull, real r2, int species, int other) {
+#if REPRODUCIBLE
+    real energy[N_TERMS > 0 ? N_TERMS : 1] = {};
+    const real f = pair_force<ENERGY>(r2, species, other, w.table, energy);
+    // So that even a sum over all atoms cannot overflow.
+    const real most = (real)(EXACT_UNIT * 4398046511104.0) / (real)w.n;
+    bool fits = fabs(f) * square_root(r2) < most && fabs(f) * r2 < most;
+    if (ENERGY) {
+        for (int k = 0; k < N_TERMS; k++) {
+            fits = fits && fabs(energy[k]) < most;
+            add(pull.energy[k], energy[k]);
+        }
+    }
+    pull.beyond = pull.beyond || !fits;
+    return f;
+#else
+    return pair_force<ENERGY>(r2, species, other, w.table, pull.energy);
+#endif
 }
 
 // Adds the force of an atom at distance -d. Pairs beyond every cut-off cost no more than looking.
@@ -22,12 +72,18 @@ template <bool ENERGY>
 DEVICE void attract(const World& w, Pull& pull, real3 d, int species, int other) {
     const real r2 = dot(d, d);
     if (r2 < (real)LONGEST_CUTOFF2) {
-        const real f = pair_force<ENERGY>(r2, species, other, w.table, pull.energy);
-        pull.force.x += f * d.x;
-        pull.force.y += f * d.y;
-        pull.force.z += f * d.z;
+        const real f = force_between<ENERGY>(w, pull, r2, species, other);
+        add(pull.force.x, f * d.x);
+        add(pull.force.y, f * d.y);
+        add(pull.force.z, f * d.z);
         if (ENERGY) add_virial(pull, f, d);
     }
+}
+
+// Stores the force on an atom of the slot.
+DEVICE void store_pull(const World& w, int i, const Pull& pull, const Slot& now) {
+    store_force(w, i, force_of(pull));
+    if (pull.beyond) report_force(w, w.control->sorted, i, now.done);
 }
 
 // Energies and virial of a block's atoms; `part` is what of them each atom counts: half of what it
@@ -35,7 +91,7 @@ DEVICE void attract(const World& w, Pull& pull, real3 d, int species, int other)
 template <int THREADS_PER_BLOCK>
 DEVICE void block_energies(const World& w, const Pull& pull, double part, int first = 0) {
     double sums[N_TERMS + 6];
-    for (int k = 0; k < N_TERMS; k++) sums[k] = part * pull.energy[k];
-    for (int k = 0; k < 6; k++) sums[N_TERMS + k] = part * pull.virial[k];
+    for (int k = 0; k < N_TERMS; k++) sums[k] = part * value_of(pull.energy[k]);
+    for (int k = 0; k < 6; k++) sums[N_TERMS + k] = part * value_of(pull.virial[k]);
     block_partial<THREADS_PER_BLOCK, N_TERMS + 6>(w, sums, first);
 }

@@ -35,7 +35,23 @@ DEVICE double reciprocal_square_root(double x) { return 1.0 / sqrt(x); }
 #if defined(EMULATED) || EXACT
 DEVICE float reciprocal(float x) { return 1.0f / x; }
 DEVICE float reciprocal_square_root(float x) { return 1.0f / sqrtf(x); }
-DEVICE float exponential(float x) { return expf(x); }
+// Of exactly rounded operations only: 2^n times the exponential of what is left, which its Taylor
+// series has to the last place.
+DEVICE float exponential(float x) {
+    const float n = rintf(fminf(fmaxf(x, -104.0f), 104.0f) * 1.44269504f);
+    const float r = fmaf(n, -1.42860677e-6f, fmaf(n, -0.693145752f, x));
+    float y = 1.0f / 5040;
+    y = fmaf(y, r, 1.0f / 720);
+    y = fmaf(y, r, 1.0f / 120);
+    y = fmaf(y, r, 1.0f / 24);
+    y = fmaf(y, r, 1.0f / 6);
+    y = fmaf(y, r, 0.5f);
+    y = fmaf(y, r, 1.0f);
+    y = fmaf(y, r, 1.0f);
+    // In two steps, as 2^n may be no normal number.
+    const int half = (int)n / 2, rest = (int)n - half;
+    return y * __int_as_float((half + 127) << 23) * __int_as_float((rest + 127) << 23);
+}
 #else
 // To within one unit in the last place; four times as fast as a division.
 DEVICE float reciprocal(float x) {

@@ -4,6 +4,13 @@
 // w.partial[first + block][N].
 template <int THREADS_PER_BLOCK, int N>
 DEVICE void block_partial(const World& w, double (&value)[N], int first = 0) {
+#if REPRODUCIBLE
+    // Every atom by itself, in the order of their numbers and not of storage.
+    const int i = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
+    if (i >= w.n) return;
+    double* share = w.partial + (size_t)w.id[w.control->sorted][i] * N;
+    for (int k = 0; k < N; k++) share[k] = value[k];
+#else
     __shared__ double warps[THREADS_PER_BLOCK / 32][N];
 #pragma unroll
     for (int k = 0; k < N; k++) {
@@ -16,6 +23,7 @@ DEVICE void block_partial(const World& w, double (&value)[N], int first = 0) {
         for (int warp = 0; warp < THREADS_PER_BLOCK / 32; warp++) sum += warps[warp][k];
         w.partial[((size_t)first + blockIdx.x) * N + k] = sum;
     }
+#endif
 }
 
 // The sum over `blocks` of the k-th of the `count` numbers in their shares, for thread 0.
@@ -34,9 +42,12 @@ DEVICE double sum_of_shares(const World& w, int blocks, int count, int k) {
 }
 
 // A force that is not finite stops everything: the atom with the smallest id is named.
-DEVICE void check_force(const World& w, real3 f, int set, int i, i64 done) {
-    if (is_finite(f)) return;
+DEVICE void report_force(const World& w, int set, int i, i64 done) {
     atomicMin(&w.control->bad_atom, (int)w.id[set][i]);
     w.control->bad_step = done;
     report(w.control, NOT_FINITE);
+}
+
+DEVICE void check_force(const World& w, real3 f, int set, int i, i64 done) {
+    if (!is_finite(f)) report_force(w, set, i, done);
 }

@@ -5,6 +5,7 @@ use crate::codegen::{Recorder, scalar_function};
 use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::search::When;
+use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::bath::{Chain, bussi_factor, heat_of_scaling, rescale_factor};
 use jostle_core::{Bath, Leg, Precision, Real, Result};
@@ -130,6 +131,7 @@ pub struct ScalingBath {
     state: Buffer<f64>,
     deviates: Buffer<f64>,
     row_length: usize,
+    sums: Summation,
 }
 
 impl ScalingBath {
@@ -137,8 +139,14 @@ impl ScalingBath {
     ///
     /// # Errors
     /// If there is no compiler for the device, it refuses the source, or there is no memory left.
-    fn new(device: &Device, precision: Precision, source: String, row_length: usize) -> Result<Self> {
-        let Build { source: whole, options, .. } = kernels::bath(&source, precision);
+    fn new(
+        device: &Device,
+        precision: Precision,
+        sums: Summation,
+        source: String,
+        row_length: usize,
+    ) -> Result<Self> {
+        let Build { source: whole, options, .. } = kernels::bath(&source, precision, sums);
         let module = device.compile("bath.cu", &whole, &options)?;
         Ok(ScalingBath {
             before: module.kernel("bath_before")?,
@@ -150,6 +158,7 @@ impl ScalingBath {
             state: device.alloc(1)?,
             deviates: device.alloc(2)?,
             row_length,
+            sums,
             source,
         })
     }
@@ -163,13 +172,14 @@ impl ScalingBath {
         before: Option<Self>,
         device: &Device,
         precision: Precision,
+        sums: Summation,
         bath: &Bath,
         leg: &Leg,
     ) -> Result<Option<Self>> {
         let Some(source) = source(bath) else { return Ok(None) };
         let mut scaling = match before {
             Some(scaling) if scaling.source == source => scaling,
-            _ => Self::new(device, precision, source, row_length(bath))?,
+            _ => Self::new(device, precision, sums, source, row_length(bath))?,
         };
         let (state, deviates) = (state(bath), deviates(bath, leg));
         if scaling.state.len() != state.len() {
@@ -229,7 +239,7 @@ impl ScalingBath {
             .with_value(*world)
             .with_value(slot)
             .with_value(when as i32)
-            .with_value((world.n as u32).div_ceil(ATOM_THREADS) as i32)
+            .with_value(self.sums.shares(world.n as usize, ATOM_THREADS) as i32)
             .with_value(row_length as i32)
             .with_value(offset as i32)
     }

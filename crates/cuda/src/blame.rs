@@ -39,7 +39,8 @@ pub fn force(system: &System, terms: &[PairTerm], precision: Precision, id: usiz
             }
         }
     }
-    Error::simulation(format!("the force on atom {} is not finite", id + 1)).hint(hint)
+    Error::simulation(format!("the force on atom {} is not finite, or too large for exact sums", id + 1))
+        .hint(hint)
 }
 
 /// Force over distance of one pair.

@@ -2,6 +2,7 @@
 
 use crate::driver::{Kernel, Launch, Module};
 use crate::search::{Search, When};
+use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::{Evaluate, Result};
 
@@ -11,6 +12,7 @@ const THREADS: u32 = 128;
 /// The kernels.
 pub struct Cells {
     blocks: u32,
+    shares: u32,
     forces: Kernel,
     energies: Kernel,
 }
@@ -20,9 +22,10 @@ impl Cells {
     ///
     /// # Errors
     /// If the module has no such kernels.
-    pub fn new(module: &Module, n: usize) -> Result<Self> {
+    pub fn new(module: &Module, n: usize, sums: Summation) -> Result<Self> {
         Ok(Cells {
             blocks: n.div_ceil(THREADS as usize).max(1) as u32,
+            shares: sums.shares(n, THREADS),
             forces: module.kernel("forces_cells")?,
             energies: module.kernel("forces_cells_energies")?,
         })
@@ -54,7 +57,7 @@ impl Search for Cells {
     }
 
     fn energy_blocks(&self) -> u32 {
-        self.blocks
+        self.shares
     }
 
     fn bytes(&self) -> usize {

@@ -11,6 +11,7 @@ use crate::leg::{KINETIC, Launches, Recorded, Sums, VIRIAL};
 use crate::list::{self, List};
 use crate::search::{Search, When};
 use crate::skin::Skin;
+use crate::sums::Summation;
 use crate::tiles::{self, Room, Tiles};
 use crate::world::{Control, Frame, Motion, World, trouble};
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
@@ -43,6 +44,7 @@ pub struct Cuda {
     system: System,
     terms: Vec<PairTerm>,
     precision: Precision,
+    summation: Summation,
     cutoff: f64,
     skin: Skin,
     frame: Frame,
@@ -78,7 +80,18 @@ impl Cuda {
     pub fn new(device: Device, system: System, terms: Vec<PairTerm>, settings: Settings) -> Result<Self> {
         let precision = settings.precision;
         let cutoff = check::terms(&system, &terms, precision)?;
+        let summation = if settings.reproducible { Summation::exact(&terms) } else { Summation::Fast };
         let (way, free) = match settings.algorithm {
+            Algorithm::Tiles | Algorithm::AllPairs if settings.reproducible => {
+                let name = settings.algorithm.name();
+                return Err(Error::input(format!(
+                    "algorithm = \"{name}\" together with reproducible = true"
+                ))
+                .hint(
+                    "its sums depend on the order of the atoms; leave it out, or set \"list\" or \"cells\"",
+                ));
+            }
+            Algorithm::Auto if settings.reproducible => (Way::List, false),
             Algorithm::Auto => (Way::Tiles, true),
             Algorithm::Tiles => (Way::Tiles, false),
             Algorithm::List => (Way::List, false),
@@ -103,11 +116,11 @@ impl Cuda {
         let (density, reach) = (density(&frame, &system, cutoff), cutoff + skin.now());
         let room = Room::estimate(shape, density, reach, n);
         shape.wide = tiles::is_wide(precision, room);
-        let build = kernels::build(&terms, precision, shape, PairShape::for_atoms(n));
+        let build = kernels::build(&terms, precision, shape, PairShape::for_atoms(n), summation);
         let kernels = Kernels::new(&device, &build)?;
         let arrays = Arrays::new(&device, &system, precision, &build.table)?;
         // Until everything gets its place.
-        let search = Box::new(Cells::new(&kernels.module, n)?);
+        let search = Box::new(Cells::new(&kernels.module, n, summation)?);
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
         let world = arrays.world(frame);
         let mut cuda = Cuda {
@@ -115,6 +128,7 @@ impl Cuda {
             system,
             terms,
             precision,
+            summation,
             cutoff,
             skin,
             frame,
@@ -173,7 +187,7 @@ impl Cuda {
         let (wide, pairs) = (tiles::is_wide(self.precision, self.room), PairShape::for_atoms(n));
         if recompile || wide != self.shape.wide {
             self.shape.wide = wide;
-            let build = kernels::build(&self.terms, self.precision, self.shape, pairs);
+            let build = kernels::build(&self.terms, self.precision, self.shape, pairs, self.summation);
             self.kernels = Kernels::new(&self.device, &build)?;
         }
         let density = density(&self.frame, &self.system, self.cutoff);
@@ -189,12 +203,12 @@ impl Cuda {
         let (device, module, precision) = (&self.device, &self.kernels.module, self.precision);
         self.search = match self.way {
             Way::Tiles => Box::new(Tiles::new(device, module, precision, self.shape, self.room, n)?),
-            Way::List => Box::new(List::new(device, module, n, self.rows)?),
-            Way::Cells => Box::new(Cells::new(module, n)?),
+            Way::List => Box::new(List::new(device, module, n, self.rows, self.summation)?),
+            Way::Cells => Box::new(Cells::new(module, n, self.summation)?),
             Way::AllPairs => Box::new(AllPairs::new(device, module, precision, pairs, n)?),
         };
         let row = self.terms.len() + VIRIAL + KINETIC;
-        let blocks = self.search.energy_blocks().max(n.div_ceil(kernels::ATOM_THREADS as usize) as u32);
+        let blocks = self.search.energy_blocks().max(self.launches().atom_shares());
         self.sums.partial = self.device.alloc(blocks as usize * row)?;
         if self.sums.total.len() < row {
             self.sums.total = self.device.alloc(row)?;
@@ -248,6 +262,7 @@ impl Cuda {
             bath: self.bath.as_ref(),
             world: self.world,
             n_terms: self.terms.len(),
+            sums: self.summation,
         }
     }
 
@@ -379,7 +394,8 @@ impl Cuda {
             self.take_fault()?;
         }
         let before = self.bath.as_ref().map(ScalingBath::identity);
-        self.bath = ScalingBath::prepare(self.bath.take(), &self.device, self.precision, bath, leg)?;
+        self.bath =
+            ScalingBath::prepare(self.bath.take(), &self.device, self.precision, self.summation, bath, leg)?;
         self.attach();
         if before != self.bath.as_ref().map(ScalingBath::identity) {
             self.recorded = None;
@@ -397,6 +413,7 @@ impl Cuda {
                 bath: self.bath.as_ref(),
                 world: self.world,
                 n_terms: self.terms.len(),
+                sums: self.summation,
             };
             let recorded = match self.recorded.take() {
                 Some(recorded) => recorded,
@@ -652,7 +669,7 @@ impl Backend for Cuda {
     fn descent(&mut self) -> Descent {
         let launches = self.launches();
         let shares = launches.atoms(&self.kernels.descent_shares);
-        let add = launches.add_shares(launches.atom_blocks(), 3, 0, When::Asked);
+        let add = launches.add_shares(launches.atom_shares(), 3, 0, When::Asked);
         let sums = self.sums.total.clear().and_then(|()| self.run_all(vec![shares, add]));
         match sums.and_then(|()| self.totals(5)) {
             Ok(row) => Descent {

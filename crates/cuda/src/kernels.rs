@@ -3,6 +3,7 @@
 use crate::all_pairs::PairShape;
 use crate::codegen;
 use crate::driver::{Device, Kernel, Module};
+use crate::sums::Summation;
 use jostle_core::{Precision, Result};
 use jostle_potentials::PairTerm;
 
@@ -23,17 +24,17 @@ const BEFORE_PHYSICS: [&str; 3] = [
     include_str!("../kernels/motion.cuh"),
     include_str!("../kernels/sums.cuh"),
 ];
-const AFTER_PHYSICS: [&str; 9] = [
+const AFTER_PHYSICS: [&str; 7] = [
     include_str!("../kernels/pair.cuh"),
     include_str!("../kernels/integrate.cu"),
     include_str!("../kernels/reduce.cu"),
     include_str!("../kernels/sort.cu"),
     include_str!("../kernels/search.cuh"),
-    include_str!("../kernels/tiles.cu"),
     include_str!("../kernels/list.cu"),
     include_str!("../kernels/cells.cu"),
-    include_str!("../kernels/all_pairs.cu"),
 ];
+/// Kernels that have no exact sums.
+const FAST_ONLY: [&str; 2] = [include_str!("../kernels/tiles.cu"), include_str!("../kernels/all_pairs.cu")];
 
 /// Tile kernels are compiled for one shape of tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,30 +58,38 @@ impl TileShape {
 const RESIDENT_THREADS: u32 = 1536;
 
 /// Puts the source for a system's forces together.
-pub fn build(terms: &[PairTerm], precision: Precision, shape: TileShape, pairs: PairShape) -> Build {
+pub fn build(
+    terms: &[PairTerm],
+    precision: Precision,
+    shape: TileShape,
+    pairs: PairShape,
+    sums: Summation,
+) -> Build {
     let pair = codegen::pair_source(terms, precision);
     let physics = [pair.source.as_str()];
-    let parts = BEFORE_PHYSICS.iter().chain(&physics).chain(&AFTER_PHYSICS);
+    let fast_only: &[&str] = if sums == Summation::Fast { &FAST_ONLY } else { &[] };
+    let parts = BEFORE_PHYSICS.iter().chain(&physics).chain(&AFTER_PHYSICS).chain(fast_only);
     let double = precision == Precision::Double;
     let resident = if double { RESIDENT_THREADS / 2 } else { RESIDENT_THREADS };
     let mut options = vec![
         format!("-DDOUBLE={}", i32::from(double)),
-        "-DEXACT=0".into(),
         format!("-DTILE_ATOMS={}", shape.atoms),
         format!("-DTEAM={}", shape.team),
         format!("-DWIDE_TILE={}", i32::from(shape.wide)),
         format!("-DRESIDENT={}", resident.max(shape.threads())),
     ];
     options.extend(pairs.options());
+    options.extend(sums.options());
     Build { source: parts.copied().collect::<Vec<_>>().join("\n"), options, table: pair.table }
 }
 
 /// Puts the source for a heat bath together; `update` is what it does, see `kernels/bath.cu`.
-pub(crate) fn bath(update: &str, precision: Precision) -> Build {
+pub(crate) fn bath(update: &str, precision: Precision, sums: Summation) -> Build {
     let parts = [include_str!("../kernels/integrate.cu"), update, include_str!("../kernels/bath.cu")];
     let source = BEFORE_PHYSICS.iter().chain(&parts).copied().collect::<Vec<_>>().join("\n");
     let double = precision == Precision::Double;
-    let options = vec![format!("-DDOUBLE={}", i32::from(double)), "-DEXACT=0".into()];
+    let mut options = vec![format!("-DDOUBLE={}", i32::from(double))];
+    options.extend(sums.options());
     Build { source, options, table: Vec::new() }
 }
 

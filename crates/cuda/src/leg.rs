@@ -10,6 +10,7 @@ use crate::bath::ScalingBath;
 use crate::driver::{Buffer, Device, Graph, Launch};
 use crate::kernels::{ATOM_THREADS, Kernels, SCAN_BLOCK, Work};
 use crate::search::{Search, When};
+use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::{Evaluate, Result};
 
@@ -25,6 +26,7 @@ pub struct Launches<'a> {
     pub bath: Option<&'a ScalingBath>,
     pub world: World,
     pub n_terms: usize,
+    pub sums: Summation,
 }
 
 impl Launches<'_> {
@@ -35,6 +37,11 @@ impl Launches<'_> {
     /// Blocks of a kernel in which every thread has its atom.
     pub fn atom_blocks(&self) -> u32 {
         self.n_atoms().div_ceil(ATOM_THREADS).max(1)
+    }
+
+    /// How many shares such a kernel leaves of a sum.
+    pub fn atom_shares(&self) -> u32 {
+        self.sums.shares(self.n_atoms() as usize, ATOM_THREADS)
     }
 
     /// A kernel in which every thread has its atom.
@@ -104,7 +111,7 @@ impl Launches<'_> {
         let offset = if when == When::Ends { self.n_terms + VIRIAL } else { 0 };
         vec![
             self.atoms(&self.kernels.kinetic_shares).with_value(when as i32),
-            self.add_shares(self.atom_blocks(), KINETIC, offset, when),
+            self.add_shares(self.atom_shares(), KINETIC, offset, when),
         ]
     }
 

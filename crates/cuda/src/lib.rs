@@ -15,6 +15,7 @@ mod leg;
 mod list;
 mod search;
 mod skin;
+mod sums;
 mod tiles;
 mod world;
 

@@ -2,6 +2,7 @@
 
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::search::{Search, When};
+use crate::sums::Summation;
 use crate::world::{Control, World, trouble};
 use jostle_core::{Evaluate, Result};
 
@@ -11,6 +12,7 @@ const THREADS: u32 = 128;
 /// The kernels, the lists and how long each of them may be.
 pub struct List {
     blocks: u32,
+    shares: u32,
     rows: usize,
     build: Kernel,
     forces: Kernel,
@@ -39,9 +41,10 @@ impl List {
     ///
     /// # Errors
     /// If there is not enough memory.
-    pub fn new(device: &Device, module: &Module, n: usize, rows: usize) -> Result<Self> {
+    pub fn new(device: &Device, module: &Module, n: usize, rows: usize, sums: Summation) -> Result<Self> {
         Ok(List {
             blocks: n.div_ceil(THREADS as usize).max(1) as u32,
+            shares: sums.shares(n, THREADS),
             rows,
             build: module.kernel("build_list")?,
             forces: module.kernel("forces_list")?,
@@ -81,7 +84,7 @@ impl Search for List {
     }
 
     fn energy_blocks(&self) -> u32 {
-        self.blocks
+        self.shares
     }
 
     fn bytes(&self) -> usize {

@@ -103,6 +103,9 @@ fn flags(options: &[String]) -> Vec<String> {
         flags.extend(["-mavx2", "-mfma"].map(str::to_owned));
     }
     flags.extend(options.iter().filter(|o| o.starts_with("-D")).cloned());
+    if options.iter().any(|o| o == "--fmad=false") {
+        flags.push("-ffp-contract=off".into());
+    }
     flags
 }
 

@@ -1,0 +1,71 @@
+//! How forces and energies are added up.
+
+use jostle_potentials::{PairFunction, PairTerm, PairVisitor};
+
+/// Whether sums may depend on the order in which atoms are stored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Summation {
+    /// They may, by rounding.
+    Fast,
+    /// They do not: pair by pair in whole numbers, of fractions of this unit.
+    Exact(f64),
+}
+
+impl Summation {
+    /// Exact sums for these forces. The unit is a power of two near their largest in the outer half
+    /// of their range: sums reach from 2^-60 to 2^42 of it, so that it need not be more than a hint
+    /// at the system of units.
+    pub fn exact(terms: &[PairTerm]) -> Self {
+        let mut largest = 0.0_f64;
+        for term in terms {
+            for (a, b) in (0..term.n_species()).flat_map(|a| (0..=a).map(move |b| (a, b))) {
+                let (Some(entry), Some(coefficients)) = (term.get(a, b), term.coefficients(a, b)) else {
+                    continue;
+                };
+                for k in 8..16 {
+                    let r = entry.cutoff * f64::from(k) / 16.0;
+                    let force = Force { r2: r * r, coefficients: &coefficients };
+                    largest = largest.max((r * term.kind.visit(term.truncation, force)).abs());
+                }
+            }
+        }
+        let exponent = if largest > 0.0 && largest.is_finite() { largest.log2().round() } else { 0.0 };
+        Summation::Exact(exponent.clamp(-100.0, 100.0).exp2())
+    }
+
+    /// What the compiler has to know of it.
+    pub fn options(&self) -> Vec<String> {
+        match self {
+            Summation::Fast => vec!["-DEXACT=0".into(), "-DREPRODUCIBLE=0".into()],
+            // Multiplications and additions are not contracted in some kernels and not in others.
+            Summation::Exact(unit) => vec![
+                "-DEXACT=1".into(),
+                "-DREPRODUCIBLE=1".into(),
+                format!("-DEXACT_UNIT={unit:e}"),
+                "--fmad=false".into(),
+            ],
+        }
+    }
+
+    /// How many shares of sums over `n` atoms there are, in blocks of so many threads.
+    pub fn shares(&self, n: usize, threads: u32) -> u32 {
+        match self {
+            Summation::Fast => n.div_ceil(threads as usize).max(1) as u32,
+            Summation::Exact(_) => n as u32,
+        }
+    }
+}
+
+/// Force over distance of one pair.
+struct Force<'a> {
+    r2: f64,
+    coefficients: &'a [f64],
+}
+
+impl PairVisitor for Force<'_> {
+    type Output = f64;
+
+    fn visit<F: PairFunction>(self) -> f64 {
+        F::evaluate(self.r2, self.coefficients).1
+    }
+}

@@ -1,0 +1,150 @@
+//! With `reproducible = true` bits depend neither on the order of storage, nor on the algorithm, nor
+//! on how often somebody looks.
+
+use jostle_core::bath::{Bussi, Langevin, NoseHoover, Target};
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::{
+    Algorithm, Backend, Bath, Evaluate, Leg, Precision, Settings, SimBox, Species, System, Vec3,
+};
+use jostle_cuda::Cuda;
+use jostle_cuda::driver::Device;
+use jostle_potentials::{PairKind, PairTerm, Truncation};
+
+const TIMESTEP: f64 = 0.004;
+
+/// A liquid of two kinds of atoms in a tilted box: a lattice, shaken.
+fn liquid() -> System {
+    let simbox = SimBox::new([0.0; 3], [7.0, 7.2, 7.4], [1.0, -0.5, 0.7], [true; 3]).unwrap();
+    let species = |name: &str, mass| Species { name: name.into(), mass, charge: 0.0 };
+    let mut system = System::new(simbox, vec![species("A", 1.0), species("B", 2.5)]);
+    for k in 0..6 * 6 * 6 {
+        let mut noise = Stream::new(5, Purpose::Placement, k, 0);
+        let jitter = noise.normal3();
+        let cell = [k % 6, k / 6 % 6, k / 36];
+        let s = [0, 1, 2].map(|d| (f64::from(cell[d]) + 0.5 + 0.05 * jitter[d]) / 6.0);
+        system.state.push((k % 3 / 2) as u16, simbox.to_cartesian(s));
+        if let Some(v) = system.state.velocity.last_mut() {
+            *v = noise.normal3();
+        }
+    }
+    system
+}
+
+fn terms() -> Vec<PairTerm> {
+    let mut term = PairTerm::new(PairKind::LennardJones, Truncation::Shifted, 2);
+    for (a, b, sigma) in [(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)] {
+        let parameters = vec![1.0, sigma];
+        term.set(a, b, jostle_potentials::PairEntry { parameters, cutoff: 2.2 * sigma });
+    }
+    vec![term]
+}
+
+fn open(system: System, algorithm: Algorithm, precision: Precision) -> Cuda {
+    let settings =
+        Settings { algorithm, precision, reproducible: true, skin: Some(0.3), ..Settings::default() };
+    Cuda::new(Device::emulated().unwrap(), system, terms(), settings).unwrap()
+}
+
+fn baths() -> [Bath; 3] {
+    let target = Target { thermal_energy: 0.9, degrees_of_freedom: 3 * 216 - 3 };
+    [
+        Bath::Langevin(Langevin::new(0.9, 1.0, TIMESTEP)),
+        Bath::NoseHoover(NoseHoover::new(target, 0.5, 3)),
+        Bath::Bussi(Bussi::new(target, 0.1, TIMESTEP)),
+    ]
+}
+
+/// Positions, velocities and forces by number, and the energies of the end.
+type Outcome = (Vec<[Vec3; 3]>, Vec<f64>);
+
+fn run(system: System, algorithm: Algorithm, precision: Precision, mut bath: Bath, every: u64) -> Outcome {
+    let mut gpu = open(system, algorithm, precision);
+    gpu.update_neighbors().unwrap();
+    gpu.compute_forces(Evaluate::Forces).unwrap();
+    let leg = Leg {
+        first_step: 1,
+        steps: 60,
+        timestep: TIMESTEP,
+        seed: 8,
+        sample_every: every,
+        evaluate: Evaluate::ForcesAndEnergies,
+    };
+    gpu.run_leg(&leg, &mut bath).unwrap().unwrap();
+    assert!(gpu.neighbor_facts().builds > 1, "nothing was rebuilt");
+    let mut sums = gpu.energies().terms.clone();
+    sums.extend(gpu.energies().virial);
+    sums.extend(gpu.kinetic().tensor);
+    let state = gpu.state().unwrap();
+    let atoms = state.order().into_iter().map(|i| [state.position[i], state.velocity[i], state.force[i]]);
+    (atoms.collect(), sums)
+}
+
+#[test]
+fn bits_depend_on_nothing_but_the_physics() {
+    let mut shuffled = liquid();
+    let mut order: Vec<u32> = (0..216).collect();
+    let mut stream = Stream::new(3, Purpose::Composition, 0, 0);
+    for k in (1..order.len()).rev() {
+        order.swap(k, stream.below(k + 1));
+    }
+    shuffled.state.permute(&order);
+    for precision in [Precision::Mixed, Precision::Double] {
+        for bath in baths() {
+            let first = run(liquid(), Algorithm::List, precision, bath.clone(), 0);
+            let what = format!("{precision:?}, {bath:?}");
+            let others = [
+                ("storage", run(shuffled.clone(), Algorithm::Auto, precision, bath.clone(), 0)),
+                ("algorithm", run(shuffled.clone(), Algorithm::Cells, precision, bath.clone(), 0)),
+                ("sampling", run(liquid(), Algorithm::List, precision, bath.clone(), 6)),
+            ];
+            for (difference, other) in others {
+                assert!(first == other, "{difference} matters: {what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn forces_cancel_to_the_last_bit_that_counts() {
+    let mut gpu = open(liquid(), Algorithm::List, Precision::Double);
+    gpu.update_neighbors().unwrap();
+    gpu.compute_forces(Evaluate::Forces).unwrap();
+    let forces = &gpu.state().unwrap().force;
+    let largest = forces.iter().flatten().fold(0.0, |m: f64, f| m.max(f.abs()));
+    for k in 0..3 {
+        let sum: f64 = forces.iter().map(|f| f[k]).sum();
+        // What is left is the rounding of each sum to an f64, and that of this one.
+        assert!(sum.abs() < 216.0 * largest * f64::EPSILON, "{sum:e}");
+    }
+}
+
+#[test]
+fn what_exact_sums_cannot_hold_is_an_error() {
+    let mut system = liquid();
+    let close = system.state.position[0].map(|x| x + 1e-3);
+    system.state.position[1] = close;
+    let mut gpu = open(system, Algorithm::List, Precision::Double);
+    gpu.update_neighbors().unwrap();
+    let outcome = gpu.compute_forces(Evaluate::ForcesAndEnergies).and_then(|()| {
+        let leg = Leg {
+            first_step: 1,
+            steps: 1,
+            timestep: TIMESTEP,
+            seed: 0,
+            sample_every: 0,
+            evaluate: Evaluate::Forces,
+        };
+        gpu.run_leg(&leg, &mut Bath::Isolated).map(drop)
+    });
+    let error = outcome.unwrap_err();
+    assert!(error.message().contains("too large"), "{error}");
+}
+
+#[test]
+fn algorithms_whose_sums_depend_on_the_order_are_refused() {
+    for algorithm in [Algorithm::Tiles, Algorithm::AllPairs] {
+        let settings = Settings { algorithm, reproducible: true, ..Settings::default() };
+        let error = Cuda::new(Device::emulated().unwrap(), liquid(), terms(), settings).err().unwrap();
+        assert!(error.message().contains("reproducible"), "{error}");
+    }
+}
