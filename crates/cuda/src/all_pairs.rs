@@ -22,13 +22,17 @@ pub struct PairShape {
 }
 
 impl PairShape {
-    /// Small tiles where there would be too few large ones to fill a GPU.
+    /// Small tiles where there would be too few large ones to fill a GPU, and keep it full until
+    /// the last of them is done.
     pub fn for_atoms(n: usize) -> Self {
-        match n {
-            0..2048 => PairShape { warps: 1, rows: 1 },
-            2048..16_384 => PairShape { warps: 4, rows: 1 },
-            _ => PairShape { warps: 4, rows: 4 },
-        }
+        let (warps, rows) = match n {
+            0..2048 => (1, 1),
+            2048..6144 => (4, 1),
+            6144..24_576 => (2, 2),
+            24_576..65_536 => (2, 4),
+            _ => (4, 4),
+        };
+        PairShape { warps, rows }
     }
 
     /// What the compiler has to know of it.

@@ -81,7 +81,7 @@ impl Cuda {
         let precision = settings.precision;
         let cutoff = check::terms(&system, &terms, precision)?;
         let summation = if settings.reproducible { Summation::exact(&terms) } else { Summation::Fast };
-        let (way, free) = match settings.algorithm {
+        let (mut way, free) = match settings.algorithm {
             Algorithm::Tiles | Algorithm::AllPairs if settings.reproducible => {
                 let name = settings.algorithm.name();
                 return Err(Error::input(format!(
@@ -114,6 +114,9 @@ impl Cuda {
         let frame = Frame::new(&system.simbox, &system.state, cutoff + skin.now());
         let mut shape = TileShape::for_atoms(n, device.multiprocessors());
         let (density, reach) = (density(&frame, &system, cutoff), cutoff + skin.now());
+        if free && n > MANY && reaches_all(n, density, reach) {
+            way = Way::AllPairs;
+        }
         let room = Room::estimate(shape, density, reach, n);
         shape.wide = tiles::is_wide(precision, room);
         let build = kernels::build(&terms, precision, shape, PairShape::for_atoms(n), summation);
@@ -180,7 +183,7 @@ impl Cuda {
         let n = self.system.state.len();
         if self.way == Way::Tiles {
             match tiles::check(&self.device, self.precision, self.shape, self.room) {
-                Err(_) if self.free => self.way = Way::List,
+                Err(_) if self.free => self.way = self.without_tiles(),
                 checked => checked?,
             }
         }
@@ -215,6 +218,13 @@ impl Cuda {
         }
         self.attach();
         Ok(())
+    }
+
+    /// What takes the place of tiles that do not fit.
+    fn without_tiles(&self) -> Way {
+        let density = density(&self.frame, &self.system, self.cutoff);
+        let reach = self.cutoff + self.skin.now();
+        if reaches_all(self.system.state.len(), density, reach) { Way::AllPairs } else { Way::List }
     }
 
     fn attach(&mut self) {
@@ -298,7 +308,7 @@ impl Cuda {
         }
         if what & trouble::UNFIT != 0 {
             if self.shape.atoms <= 32 && self.free {
-                self.way = Way::List;
+                self.way = self.without_tiles();
             } else if self.shape.atoms <= 32 {
                 return Err(Error::device("the box is too small for tiles of atoms")
                     .hint("set algorithm = \"list\" or \"all-pairs\""));
@@ -436,6 +446,15 @@ impl Cuda {
         }
     }
 }
+
+/// Whether each of `n` atoms has so many others within reach that all pairs may as well be looked
+/// at: that costs an eighth of what a pair in a list does.
+fn reaches_all(n: usize, density: f64, reach: f64) -> bool {
+    (n as f64) < 8.0 * density * 4.0 / 3.0 * std::f64::consts::PI * reach.powi(3)
+}
+
+/// Atoms that fill a GPU with pairs.
+const MANY: usize = 4096;
 
 /// Atoms per volume, in what they occupy.
 fn density(frame: &Frame, system: &System, cutoff: f64) -> f64 {

@@ -163,6 +163,23 @@ fn forces_energies_and_virial_are_those_of_the_double_loop() {
     }
 }
 
+/// Lists that have far too little room at first grow, and lose nothing.
+#[test]
+fn lists_grow_by_themselves() {
+    let case = &cases()[0];
+    let settings = Settings {
+        algorithm: Algorithm::List,
+        precision: Precision::Double,
+        skin: Some(0.4),
+        ..Settings::default()
+    };
+    let device = Device::emulated().unwrap();
+    let mut backend =
+        Cuda::with_little_room(device, case.system.clone(), case.terms.clone(), settings).unwrap();
+    let [_, largest, sums] = deviations(&mut backend, &case.terms);
+    assert!(largest < 1e-11 && sums < 1e-12, "{largest:e} {sums:e}");
+}
+
 /// Lists are rebuilt in time, and positions go on from where they were: after some steps forces are
 /// still those of the double loop.
 #[test]
