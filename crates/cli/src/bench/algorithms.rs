@@ -7,13 +7,14 @@ use crate::arguments::Format;
 use crate::example::{self, Example};
 use crate::numbers::{grouped, significant};
 use crate::output;
-use jostle_core::{Algorithm, Processor, Result};
+use jostle_core::{Algorithm, Result};
 use jostle_engine::{Overrides, device};
 use jostle_io::Input;
 use serde_json::json;
 
-/// Beyond so many pairs all of them are not looked at for want of patience.
-const MOST_PAIRS: f64 = 1.5e9;
+/// Larger systems are too much for an algorithm that looks at every pair.
+const MOST_FOR_ALL_PAIRS: usize = 40_000;
+const MOST_FOR_REFERENCE: usize = 4_500;
 
 /// A system: what it is, and how many atoms of it.
 struct Row {
@@ -50,10 +51,10 @@ pub fn algorithms(overrides: &Overrides, seconds: f64, format: Format) -> Result
         let name = format!("{} atoms, {}", grouped(atoms as u64), row.about);
         let mut cells = Vec::new();
         for algorithm in &all {
-            let tried = looks_at_all(*algorithm, here) && (atoms as f64).powi(2) > MOST_PAIRS;
-            let measured =
-                if tried { None } else { attempt(&name, row, atoms, *algorithm, overrides, seconds) };
-            cells.push(measured);
+            cells.push(match atoms > most(*algorithm) {
+                true => None,
+                false => attempt(&name, row, atoms, *algorithm, overrides, seconds),
+            });
         }
         if format.json {
             let times: serde_json::Map<_, _> = all
@@ -84,10 +85,12 @@ pub fn algorithms(overrides: &Overrides, seconds: f64, format: Format) -> Result
     Ok(())
 }
 
-fn looks_at_all(algorithm: Algorithm, here: Processor) -> bool {
-    match here {
-        Processor::Cpu => algorithm == Algorithm::Reference,
-        Processor::Gpu => algorithm == Algorithm::AllPairs,
+/// The largest system that is worth the wait.
+fn most(algorithm: Algorithm) -> usize {
+    match algorithm {
+        Algorithm::AllPairs => MOST_FOR_ALL_PAIRS,
+        Algorithm::Reference => MOST_FOR_REFERENCE,
+        _ => usize::MAX,
     }
 }
 

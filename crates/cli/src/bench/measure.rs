@@ -13,13 +13,15 @@ use std::time::Instant;
 const EQUILIBRATION: u64 = 500;
 /// No stage before the clock starts goes on for longer than so many seconds, where steps are slow.
 const PATIENCE: f64 = 20.0;
-/// Steps between two looks at that clock.
-const PIECE: u64 = 20;
+/// Steps before the first look at that clock; the next comes a second later.
+const FIRST_PIECE: u64 = 20;
 /// Steps of the timed stage before the clock starts, at least: for crystals to melt and what tunes
 /// itself to settle.
 const WARM_UP: u64 = 600;
-/// What part of the time to measure for goes to a longer warm-up.
-const LONGER_WARM_UP: f64 = 0.3;
+/// Then it goes on for so many seconds, which is what tuning the skin takes, but for no longer than
+/// so many times the time to measure for.
+const TUNING: f64 = 2.0;
+const MOST_TUNING: f64 = 4.0;
 /// How many times a case is timed; fewer where laps are slow.
 const LAPS: usize = 10;
 /// Steps of a lap, at least: several rebuilds of the list.
@@ -141,26 +143,32 @@ impl Bench {
     }
 
     /// Runs a stage, time steps in pieces until there are enough of them or too much time has gone.
-    fn warm_up(&mut self, mut stage: StageInput) -> Result<()> {
-        let begun = Instant::now();
-        let pieces = match &mut stage.action {
-            Action::Minimize { .. } => 1,
-            Action::Dynamics { steps, .. } => {
-                let pieces = steps.div_ceil(PIECE);
-                *steps = PIECE.min(*steps);
-                pieces
-            }
+    fn warm_up(&mut self, stage: StageInput) -> Result<()> {
+        let Action::Dynamics { steps: mut left, .. } = stage.action else {
+            self.simulation.add_stage(stage);
+            return self.simulation.run().map(|_| ());
         };
-        for _ in 0..pieces {
-            self.simulation.add_stage(stage.clone());
-            self.simulation.run()?;
-            if begun.elapsed().as_secs_f64() > PATIENCE {
-                break;
-            }
+        let begun = Instant::now();
+        let mut piece = FIRST_PIECE;
+        while left > 0 && begun.elapsed().as_secs_f64() < PATIENCE {
+            piece = piece.min(left);
+            left -= piece;
+            self.add(stage.clone(), piece)?;
+            piece = self.steps_in(1.0).max(1);
         }
-        let last = self.simulation.reports().last();
-        self.seconds_per_step = last.map_or(1.0, |r| r.time.total / r.steps.max(1) as f64);
         Ok(())
+    }
+
+    /// Makes so many steps as a stage has them; where the time went.
+    fn add(&mut self, mut stage: StageInput, count: u64) -> Result<TimeSpent> {
+        if let Action::Dynamics { steps, .. } = &mut stage.action {
+            *steps = count;
+        }
+        self.simulation.add_stage(stage);
+        self.simulation.run()?;
+        let time = self.simulation.reports().last().map(|r| r.time).unwrap_or_default();
+        self.seconds_per_step = time.total / count as f64;
+        Ok(time)
     }
 
     /// What computes it.
@@ -173,21 +181,15 @@ impl Bench {
         (seconds / self.seconds_per_step) as u64
     }
 
-    /// Makes more steps, as the last stage does; seconds per step.
+    /// Makes more steps, as the last stage does; seconds per step, and where they went.
     ///
     /// # Errors
     /// If the simulation fails.
     pub fn run(&mut self, steps: u64) -> Result<(f64, TimeSpent)> {
-        let mut stage = self.simulation.stages().last().cloned();
-        if let Some(StageInput { action: Action::Dynamics { steps: count, .. }, .. }) = &mut stage {
-            *count = steps.max(1);
-        }
-        if let Some(stage) = stage {
-            self.simulation.add_stage(stage);
-        }
-        self.simulation.run()?;
-        let time = self.simulation.reports().last().map(|r| r.time).unwrap_or_default();
-        self.seconds_per_step = time.total / steps.max(1) as f64;
+        let time = match self.simulation.stages().last().cloned() {
+            Some(stage) => self.add(stage, steps.max(1))?,
+            None => TimeSpent::default(),
+        };
         Ok((self.seconds_per_step, time))
     }
 
@@ -196,7 +198,7 @@ impl Bench {
     /// # Errors
     /// If the simulation fails.
     pub fn measure(mut self, seconds: f64) -> Result<Measured> {
-        self.run(self.steps_in(LONGER_WARM_UP * seconds))?;
+        self.run(self.steps_in(TUNING.min(MOST_TUNING * seconds)))?;
         let lap_steps = self.steps_in(seconds / LAPS as f64).max(SHORTEST_LAP);
         let builds = self.simulation.backend().neighbor_facts().builds;
         let (mut laps, mut time) = (Vec::new(), TimeSpent::default());
