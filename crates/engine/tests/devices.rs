@@ -3,7 +3,8 @@
 use jostle_core::{Backend, Precision, Result, Settings, Species, System, UnitSystem, Vec3};
 use jostle_cuda::driver::Device;
 use jostle_engine::model::{
-    DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat,
+    Action, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat,
+    TrajectoryFormat, TrajectoryInput,
 };
 use jostle_engine::{Existing, Mixture, Outcome, Progress, Simulation, SimulationBuilder, assign_velocities};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -17,7 +18,7 @@ fn emulated(system: System, terms: Vec<PairTerm>, settings: Settings) -> Result<
     jostle_cuda::open(Device::emulated()?, system, terms, settings)
 }
 
-fn builder(thermostat: Thermostat) -> SimulationBuilder {
+fn fluid() -> SimulationBuilder {
     let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
     let (extent, density) = (LatticeExtent::Atoms(1372), DensityInput::Number(0.8));
     let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
@@ -26,10 +27,14 @@ fn builder(thermostat: Thermostat) -> SimulationBuilder {
     let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.0);
     let precision = Precision::Double;
     let settings = Settings { threads: Some(1), reproducible: true, precision, ..Settings::default() };
+    Simulation::builder(UnitSystem::Lj, system).force(lj).seed(3).settings(settings)
+}
+
+fn builder(thermostat: Thermostat) -> SimulationBuilder {
     // A checkpoint in the middle, so that a leg ends there.
     let mut stage = StageInput::dynamics("run", STEPS, 0.005).thermostat(thermostat).thermo(10);
     stage.checkpoint_every = STEPS / 2;
-    Simulation::builder(UnitSystem::Lj, system).force(lj).seed(3).settings(settings).stage(stage)
+    fluid().stage(stage)
 }
 
 const STEPS: u64 = 40;
@@ -74,6 +79,57 @@ fn a_run_changes_devices() {
             assert!(farthest < 1e-9, "{name} {way}: {farthest}");
         }
     }
+}
+
+/// A minimisation, every thermostat, rows, frames: on the GPU as on the CPU.
+#[test]
+fn every_stage_on_both_devices() {
+    let every = |name: &str, thermostat: Option<Thermostat>| {
+        let mut stage = StageInput::dynamics(name, 24, 0.005).thermo(4);
+        if let Action::Dynamics { thermostat: wanted, .. } = &mut stage.action {
+            *wanted = thermostat;
+        }
+        stage.trajectory = Some(TrajectoryInput { every: 6, format: TrajectoryFormat::Xyz });
+        stage
+    };
+    let stages = [
+        StageInput::minimize("relax", 12, 1e-9, 0.002).thermo(4),
+        every("rescale", Some(Thermostat::Rescale { temperature: 1.2, every: 5 })),
+        every("langevin", Some(Thermostat::Langevin { temperature: 1.0, friction: 1.0 })),
+        every("nose-hoover", Some(Thermostat::NoseHoover { temperature: 1.0, period: 0.5, chain: 3 })),
+        every("bussi", Some(Thermostat::Bussi { temperature: 1.0, period: 0.2 })),
+        every("free", None),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str, open: Open| {
+        let mut builder = fluid().open_with(open);
+        for stage in &stages {
+            builder = builder.stage(stage.clone());
+        }
+        let mut simulation = builder.build().unwrap();
+        simulation.write_to(&folder.path().join(name), Existing::Refuse).unwrap();
+        simulation.run().unwrap();
+    };
+    run("cpu", jostle_cpu::open);
+    run("gpu", emulated);
+    let mut compared = 0;
+    for stage in ["thermo.csv", "rescale.xyz", "langevin.xyz", "nose-hoover.xyz", "bussi.xyz", "free.xyz"] {
+        let words = |device: &str| {
+            let text = std::fs::read_to_string(folder.path().join(device).join(stage)).unwrap();
+            text.split([',', ' ', '\n', '"']).map(str::to_string).collect::<Vec<_>>()
+        };
+        let (cpu, gpu) = (words("cpu"), words("gpu"));
+        assert_eq!(cpu.len(), gpu.len(), "{stage}");
+        for (a, b) in cpu.iter().zip(&gpu) {
+            match (a.parse::<f64>(), b.parse::<f64>()) {
+                // Rounding, grown by collisions for half a time unit.
+                (Ok(x), Ok(y)) => assert!((x - y).abs() < 1e-8 * x.abs().max(1.0), "{stage}: {a} {b}"),
+                _ => assert_eq!(a, b, "{stage}"),
+            }
+            compared += 1;
+        }
+    }
+    assert!(compared > 5 * 4 * 1372 * 6, "{compared}");
 }
 
 #[test]
