@@ -1,8 +1,9 @@
 //! The command line, as types.
 
-use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use jostle_core::{Algorithm, Precision};
 use jostle_engine::model::DeviceInput;
 use jostle_io::input::Word;
 use std::ffi::OsStr;
@@ -153,6 +154,15 @@ pub struct Bench {
     /// Seconds to measure each case for [default: 5; in a table 1]
     #[arg(long, value_name = "S")]
     pub seconds: Option<f64>,
+    /// Measure energy and pressure every N steps, as a run does for thermo.csv
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub thermo: u64,
+    /// Arithmetic of the forces [default: what the case says, else mixed]
+    #[arg(long, value_parser = word::<Precision>())]
+    pub precision: Option<Precision>,
+    /// How pairs are found [default: what the case says, else auto]
+    #[arg(long, value_parser = word::<Algorithm>())]
+    pub algorithm: Option<Algorithm>,
     #[command(flatten)]
     pub compute: Compute,
     #[command(flatten)]
@@ -189,6 +199,12 @@ pub struct Compute {
     /// Where to compute: auto, cpu, cuda, cuda:1, ... [default: what the input says, else auto]
     #[arg(long, hide_possible_values = true, value_parser = DeviceName)]
     pub device: Option<DeviceInput>,
+}
+
+/// Reads one of a few words.
+fn word<W: Word + Send + Sync>() -> impl TypedValueParser<Value = W> {
+    let one = |w: &W| PossibleValue::new(w.name()).help(w.about());
+    PossibleValuesParser::new(W::ALL.iter().map(one)).try_map(|name| W::from_name(&name).ok_or("unknown"))
 }
 
 /// Reads the name of a device, and suggests those that need no number.

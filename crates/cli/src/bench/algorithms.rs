@@ -2,13 +2,13 @@
 //! Wang's slides compare, on this machine.
 
 use super::cases::resize;
-use super::measure::{Measured, measure};
+use super::measure::{Measured, Way, measure};
 use crate::arguments::Format;
 use crate::example::{self, Example};
 use crate::numbers::{grouped, significant};
 use crate::output;
 use jostle_core::{Algorithm, Result};
-use jostle_engine::{Overrides, device};
+use jostle_engine::device;
 use jostle_io::Input;
 use serde_json::json;
 
@@ -41,8 +41,8 @@ const ROWS: &[Row] = &[
 ///
 /// # Errors
 /// If a system cannot run at all.
-pub fn algorithms(overrides: &Overrides, seconds: f64, format: Format) -> Result<()> {
-    let here = device::preferred(overrides.device.unwrap_or_default());
+pub fn algorithms(way: &Way, seconds: f64, format: Format) -> Result<()> {
+    let here = device::preferred(way.overrides.device.unwrap_or_default());
     let all: Vec<_> = Algorithm::ALL.into_iter().filter(|a| a.processor() == Some(here)).collect();
     let mut json_rows = Vec::new();
     for (number, (row, atoms)) in
@@ -53,7 +53,7 @@ pub fn algorithms(overrides: &Overrides, seconds: f64, format: Format) -> Result
         for algorithm in &all {
             cells.push(match atoms > most(*algorithm) {
                 true => None,
-                false => attempt(&name, row, atoms, *algorithm, overrides, seconds),
+                false => attempt(&name, row, atoms, *algorithm, way, seconds),
             });
         }
         if format.json {
@@ -100,14 +100,14 @@ fn attempt(
     row: &Row,
     atoms: usize,
     algorithm: Algorithm,
-    overrides: &Overrides,
+    way: &Way,
     seconds: f64,
 ) -> Option<Measured> {
     let run = || {
         let mut input: Input = row.example.input()?;
         resize(&mut input, atoms);
         input.run.settings.algorithm = algorithm;
-        measure(name, input, overrides, seconds)
+        measure(name, input, way, seconds)
     };
     say!("{name}: {}", algorithm.name());
     run().map_err(|error| say!("  {error}")).ok()

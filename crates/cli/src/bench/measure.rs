@@ -1,7 +1,7 @@
 //! Timing whole time steps of a system.
 
 use crate::machine::Machine;
-use jostle_core::{Error, Result};
+use jostle_core::{Algorithm, Error, Precision, Result};
 use jostle_engine::model::{Action, StageInput};
 use jostle_engine::report::TimeSpent;
 use jostle_engine::{Overrides, Simulation};
@@ -100,6 +100,19 @@ impl Measured {
     }
 }
 
+/// How cases are measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Way {
+    /// Device and threads.
+    pub overrides: Overrides,
+    /// Instead of what a case says.
+    pub precision: Option<Precision>,
+    /// Instead of what a case says.
+    pub algorithm: Option<Algorithm>,
+    /// Steps between measurements of energy and pressure; 0: none.
+    pub thermo: u64,
+}
+
 /// A system brought to the state that is timed.
 pub struct Bench {
     name: String,
@@ -114,13 +127,17 @@ impl Bench {
     ///
     /// # Errors
     /// If the last stage is none of time steps, or the simulation fails.
-    pub fn set_up(name: &str, mut input: Input, overrides: &Overrides) -> Result<Self> {
+    pub fn set_up(name: &str, mut input: Input, way: &Way) -> Result<Self> {
+        let settings = &mut input.run.settings;
+        settings.precision = way.precision.unwrap_or(settings.precision);
+        settings.algorithm = way.algorithm.unwrap_or(settings.algorithm);
+        let overrides = &way.overrides;
         let Some(last) = input.stages.len().checked_sub(1) else {
             return Err(Error::input(format!("{name} has no [[stage]], so there is nothing to time")));
         };
         let mut stages: Vec<_> = std::mem::take(&mut input.stages).into_iter().map(|s| s.value).collect();
         for (index, stage) in stages.iter_mut().enumerate() {
-            (stage.thermo_every, stage.trajectory, stage.checkpoint_every) = (0, None, 0);
+            (stage.thermo_every, stage.trajectory, stage.checkpoint_every) = (way.thermo, None, 0);
             match &mut stage.action {
                 Action::Dynamics { steps, .. } if index == last => *steps = WARM_UP,
                 Action::Minimize { .. } if index == last => {
@@ -216,7 +233,7 @@ impl Bench {
         let boltzmann = self.simulation.units().boltzmann();
         let backend = self.simulation.backend();
         let (facts, atoms) = (backend.neighbor_facts(), backend.n_atoms());
-        let builds = facts.builds - builds;
+        let builds = facts.builds.saturating_sub(builds);
         Ok(Measured {
             name: self.name,
             atoms,
@@ -237,6 +254,6 @@ impl Bench {
 ///
 /// # Errors
 /// See [`Bench::set_up`] and [`Bench::measure`].
-pub fn measure(name: &str, input: Input, overrides: &Overrides, seconds: f64) -> Result<Measured> {
-    Bench::set_up(name, input, overrides)?.measure(seconds)
+pub fn measure(name: &str, input: Input, way: &Way, seconds: f64) -> Result<Measured> {
+    Bench::set_up(name, input, way)?.measure(seconds)
 }

@@ -10,9 +10,8 @@ use crate::numbers::{grouped, significant};
 use crate::output;
 use cases::{CASES, Choice};
 use jostle_core::{Error, Result};
-use jostle_engine::Overrides;
 use jostle_io::Input;
-use measure::{Measured, measure};
+use measure::{Measured, Way, measure};
 use serde_json::json;
 use std::path::Path;
 
@@ -31,13 +30,22 @@ pub fn bench(options: &Bench) -> Result<()> {
         return Err(Error::input(format!("--seconds {asked} is no time to measure for")));
     }
     let in_table = options.seconds.unwrap_or(SECONDS_IN_TABLE);
-    let overrides = options.compute.overrides();
+    let way = Way {
+        overrides: options.compute.overrides(),
+        precision: options.precision,
+        algorithm: options.algorithm,
+        thermo: options.thermo,
+    };
+    let table = matches!(options.case.as_deref(), Some("algorithms" | "papers"));
+    if table && options.algorithm.is_some() {
+        return Err(Error::input("a table chooses the algorithms itself").hint("leave --algorithm out"));
+    }
     match options.case.as_deref() {
-        Some("algorithms") => algorithms::algorithms(&overrides, in_table, options.format),
-        Some("papers") => papers::papers(&overrides, in_table, options.format),
-        None => list(built_in(Choice::Usual)?, &overrides, asked, options),
-        Some("all") => list(built_in(Choice::Named)?, &overrides, asked, options),
-        Some(name) => list(vec![(name.to_string(), named(name)?)], &overrides, asked, options),
+        Some("algorithms") => algorithms::algorithms(&way, in_table, options.format),
+        Some("papers") => papers::papers(&way, in_table, options.format),
+        None => list(built_in(Choice::Usual)?, &way, asked, options),
+        Some("all") => list(built_in(Choice::Named)?, &way, asked, options),
+        Some(name) => list(vec![(name.to_string(), named(name)?)], &way, asked, options),
     }
 }
 
@@ -63,11 +71,11 @@ fn named(name: &str) -> Result<Input> {
 }
 
 /// Measures one case after the other.
-fn list(inputs: Vec<(String, Input)>, overrides: &Overrides, seconds: f64, options: &Bench) -> Result<()> {
+fn list(inputs: Vec<(String, Input)>, way: &Way, seconds: f64, options: &Bench) -> Result<()> {
     let mut rows = Vec::new();
     for (number, (name, input)) in inputs.into_iter().enumerate() {
         say!("{name}: warming up, then measuring for {seconds} s");
-        let measured = measure(&name, input, overrides, seconds)?;
+        let measured = measure(&name, input, way, seconds)?;
         if options.format.json {
             rows.push(measured.to_json());
             continue;

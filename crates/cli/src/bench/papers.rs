@@ -1,13 +1,13 @@
 //! `jostle bench papers`: the tables of the papers that Jostle follows, measured again: then and now.
 
 use super::cases::{cut_at_half_the_box, resize};
-use super::measure::{Bench, Measured, measure};
+use super::measure::{Bench, Measured, Way, measure};
 use crate::arguments::Format;
 use crate::example::{self, Example};
 use crate::numbers::{grouped, significant};
 use crate::output;
 use jostle_core::{Algorithm, Processor, Result};
-use jostle_engine::{Overrides, device};
+use jostle_engine::device;
 use jostle_io::Input;
 use serde_json::{Value, json};
 
@@ -79,9 +79,9 @@ const IONS: [(usize, f64); 7] = [
 ///
 /// # Errors
 /// If a system cannot run.
-pub fn papers(overrides: &Overrides, seconds: f64, format: Format) -> Result<()> {
-    let here = device::preferred(overrides.device.unwrap_or_default());
-    let session = Session { overrides: *overrides, seconds, here };
+pub fn papers(way: &Way, seconds: f64, format: Format) -> Result<()> {
+    let here = device::preferred(way.overrides.device.unwrap_or_default());
+    let session = Session { way: *way, seconds, here };
     let tables: [fn(&Session) -> Result<Table>; 7] = [
         Session::sizes,
         Session::algorithms,
@@ -166,7 +166,7 @@ impl Table {
 
 /// How all tables are measured.
 struct Session {
-    overrides: Overrides,
+    way: Way,
     seconds: f64,
     here: Processor,
 }
@@ -174,7 +174,7 @@ struct Session {
 impl Session {
     fn measure(&self, name: &str, input: Input) -> Result<Measured> {
         say!("{name}");
-        measure(name, input, &self.overrides, self.seconds)
+        measure(name, input, &self.way, self.seconds)
     }
 
     /// Table 1: the size of the system.
@@ -300,7 +300,7 @@ impl Session {
     fn without_reordering(&self) -> Result<Table> {
         say!("soft spheres, 100,000 steps");
         let input = rapaport(example::SOFT_SPHERES, 48)?;
-        let mut bench = Bench::set_up("soft spheres", input, &self.overrides)?;
+        let mut bench = Bench::set_up("soft spheres", input, &self.way)?;
         let (mut rows, mut done) = (Vec::new(), 0);
         for (steps, then) in WITHOUT_REORDERING {
             let now = match steps - done <= bench.steps_in(PATIENCE) {

@@ -43,6 +43,9 @@ fn wrong_arguments() {
         (&["new", "x", "--like", "argonn"], &["argonn", "argon"]),
         (&["bench", "melt-31k"], &["melt-31k", "melt-32k"]),
         (&["bench", "melt-32k", "--seconds", "-1"], &["-1"]),
+        (&["bench", "papers", "--algorithm", "list"], &["--algorithm"]),
+        (&["bench", "melt-32k", "--algorithm", "tile"], &["tile", "tiles"]),
+        (&["bench", "melt-4k", "--algorithm", "tiles", "--device", "cpu"], &["tiles", "GPU"]),
         (&["completions", "cmd"], &["cmd", "bash"]),
     ] {
         refused(&desk, arguments, 2, words);
