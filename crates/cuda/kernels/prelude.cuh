@@ -23,6 +23,20 @@ struct real3 { real x, y, z; };
 DEVICE real3 operator-(real3 a, real3 b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
 DEVICE real dot(real3 a, real3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
 
+#if !defined(EMULATED) && __CUDA_ARCH__ < 800
+// What Turing does not have in hardware.
+#define REDUCTION(type, name)                                                        \
+    DEVICE type __reduce_##name##_sync(u32 lanes, type x) {                          \
+        for (int m = 16; m > 0; m /= 2) x = name(x, __shfl_xor_sync(lanes, x, m));   \
+        return x;                                                                    \
+    }
+REDUCTION(u32, max)
+REDUCTION(int, max)
+REDUCTION(u32, min)
+REDUCTION(int, min)
+#undef REDUCTION
+#endif
+
 // ---- the elementary functions that generated code calls
 
 DEVICE float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }

@@ -132,6 +132,36 @@ pub struct ScalingBath {
     deviates: Buffer<f64>,
     row_length: usize,
     sums: Summation,
+    acts: Acts,
+}
+
+/// At which steps of a leg a bath may scale velocities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acts {
+    /// At any of them.
+    Anywhere,
+    /// Only at the end of segments of so many steps.
+    Every(u64),
+}
+
+impl Acts {
+    /// What is known of a bath before a leg whose samples are `steps` apart.
+    pub fn of(bath: &Bath, leg: &Leg, steps: u64) -> Self {
+        match bath {
+            Bath::Rescale(rescale) if rescale.is_due(leg.first_step.saturating_sub(1)) => {
+                match greatest_common_divisor(steps, rescale.every) {
+                    // Segments have their price, too.
+                    0..8 => Acts::Anywhere,
+                    steps => Acts::Every(steps),
+                }
+            }
+            _ => Acts::Anywhere,
+        }
+    }
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 impl ScalingBath {
@@ -159,6 +189,7 @@ impl ScalingBath {
             deviates: device.alloc(2)?,
             row_length,
             sums,
+            acts: Acts::Anywhere,
             source,
         })
     }
@@ -175,6 +206,7 @@ impl ScalingBath {
         sums: Summation,
         bath: &Bath,
         leg: &Leg,
+        acts: Acts,
     ) -> Result<Option<Self>> {
         let Some(source) = source(bath) else { return Ok(None) };
         let mut scaling = match before {
@@ -188,14 +220,21 @@ impl ScalingBath {
         if scaling.deviates.len() < deviates.len() {
             scaling.deviates = device.alloc(deviates.len().next_power_of_two())?;
         }
+        scaling.acts = acts;
         scaling.state.write(0, &state)?;
         scaling.deviates.write(0, &deviates)?;
         Ok(Some(scaling))
     }
 
     /// What recorded launches depend on.
-    pub fn identity(&self) -> (String, [u64; 2]) {
-        (self.source.clone(), [self.state.address(), self.deviates.address()])
+    pub fn identity(&self) -> (String, [u64; 2], bool) {
+        let addresses = [self.state.address(), self.deviates.address()];
+        (self.source.clone(), addresses, self.acts == Acts::Anywhere)
+    }
+
+    /// At which steps it may scale velocities.
+    pub fn acts(&self) -> Acts {
+        self.acts
     }
 
     /// Enters its memory into the world.

@@ -2,7 +2,7 @@
 
 use crate::all_pairs::{self, AllPairs, PairShape};
 use crate::arrays::Arrays;
-use crate::bath::{self, ScalingBath};
+use crate::bath::{self, Acts, ScalingBath};
 use crate::blame;
 use crate::cells::Cells;
 use crate::driver::Device;
@@ -396,7 +396,7 @@ impl Cuda {
     }
 
     /// Copies a bath that scales velocities to the device.
-    fn prepare_bath(&mut self, leg: &Leg, bath: &mut Bath) -> Result<()> {
+    fn prepare_bath(&mut self, leg: &Leg, bath: &mut Bath, acts: Acts) -> Result<()> {
         if let Bath::NoseHoover(chain) = bath
             && chain.kinetic.is_none()
         {
@@ -404,8 +404,15 @@ impl Cuda {
             self.take_fault()?;
         }
         let before = self.bath.as_ref().map(ScalingBath::identity);
-        self.bath =
-            ScalingBath::prepare(self.bath.take(), &self.device, self.precision, self.summation, bath, leg)?;
+        self.bath = ScalingBath::prepare(
+            self.bath.take(),
+            &self.device,
+            self.precision,
+            self.summation,
+            bath,
+            leg,
+            acts,
+        )?;
         self.attach();
         if before != self.bath.as_ref().map(ScalingBath::identity) {
             self.recorded = None;
@@ -631,10 +638,15 @@ impl Backend for Cuda {
             return Ok(Some(Vec::new()));
         }
         let start = Instant::now();
-        let steps = if leg.sample_every > 0 { leg.sample_every } else { leg.steps };
+        let between = if leg.sample_every > 0 { leg.sample_every } else { leg.steps };
+        let acts = Acts::of(bath, leg, between);
+        let steps = match acts {
+            Acts::Anywhere => between,
+            Acts::Every(steps) => steps,
+        };
         let segments = leg.steps / steps;
         let evaluate = if leg.sample_every > 0 { Evaluate::ForcesAndEnergies } else { leg.evaluate };
-        self.prepare_bath(leg, bath)?;
+        self.prepare_bath(leg, bath, acts)?;
         self.make_sample_room(segments)?;
         self.read_control()?;
         let Leg { first_step, timestep, seed, .. } = *leg;
@@ -653,7 +665,10 @@ impl Backend for Cuda {
         let wanted = if evaluate == Evaluate::ForcesAndEnergies { 0 } else { segments as usize - 1 };
         let rows = self.rows(wanted..segments as usize, length)?;
         let mut samples = Vec::new();
-        for row in rows.chunks_exact(length) {
+        for (segment, row) in (wanted as u64..).zip(rows.chunks_exact(length)) {
+            if !((segment + 1) * steps).is_multiple_of(between) {
+                continue;
+            }
             let (energies, row) = row.split_at(self.terms.len() + VIRIAL);
             let (kinetic, of_bath) = row.split_at(KINETIC);
             bath::take_over(bath, of_bath);

@@ -6,7 +6,7 @@
 //! the kernels that build it come by, and nothing is ever computed twice. So the host may queue as
 //! much as it likes, and looks at the control block once at the end of a leg.
 
-use crate::bath::ScalingBath;
+use crate::bath::{Acts, ScalingBath};
 use crate::driver::{Buffer, Device, Graph, Launch};
 use crate::kernels::{ATOM_THREADS, Kernels, SCAN_BLOCK, Work};
 use crate::search::{Search, When};
@@ -126,7 +126,8 @@ impl Launches<'_> {
 
     fn step(&self, slot: i32) -> Vec<Launch> {
         let forces = || self.search.forces(&self.world, slot, When::Goes, Evaluate::Forces);
-        match (self.bath, self.search.step(&self.world, slot)) {
+        let bath = self.bath.filter(|bath| bath.acts() == Acts::Anywhere);
+        match (bath, self.search.step(&self.world, slot)) {
             (Some(bath), _) => [forces(), bath.advance(&self.world, slot)].concat(),
             (None, Some(step)) => step,
             (None, None) => [forces(), vec![self.atoms(&self.kernels.advance).with_value(slot)]].concat(),

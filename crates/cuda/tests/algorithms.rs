@@ -1,6 +1,7 @@
 //! Every way of finding pairs gives the forces, energies and virial of the plain double loop: in
 //! all kinds of boxes, also those that are hardly larger than the cut-off, in both precisions.
 
+use jostle_core::bath::{Rescale, Target};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
     Algorithm, Backend, Bath, Evaluate, Leg, Precision, Settings, SimBox, Species, System, Vec3,
@@ -212,5 +213,57 @@ fn nothing_is_lost_on_the_way() {
             "{}: {ends:?}",
             case.name
         );
+    }
+}
+
+/// A bath that acts now and then leaves the steps between alone: the same as step by step.
+#[test]
+fn velocities_are_rescaled_when_it_is_due() {
+    let case = &cases()[0];
+    let target = Target { thermal_energy: 0.7, degrees_of_freedom: 3 * 400 - 3 };
+    let leg = Leg {
+        first_step: 11,
+        steps: 40,
+        timestep: 0.004,
+        seed: 1,
+        sample_every: 20,
+        evaluate: Evaluate::Forces,
+    };
+    for every in [10, 7] {
+        let mut baths = [0, 1].map(|_| Bath::Rescale(Rescale::new(target, every, 10)));
+        let mut device = gpu(case, Algorithm::List, Precision::Double);
+        let settings = Settings { precision: Precision::Double, ..Settings::default() };
+        let mut host = jostle_cpu::open(case.system.clone(), case.terms.clone(), settings).unwrap();
+        for backend in [&mut device as &mut dyn Backend, &mut *host] {
+            backend.update_neighbors().unwrap();
+            backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+        }
+        let samples = device.run_leg(&leg, &mut baths[0]).unwrap().unwrap();
+        let mut exact = Vec::new();
+        for step in leg.first_step..leg.first_step + leg.steps {
+            host.kick_drift(leg.timestep);
+            host.update_neighbors().unwrap();
+            host.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+            host.kick(0.5 * leg.timestep);
+            if let Bath::Rescale(rescale) = &mut baths[1]
+                && rescale.is_due(step)
+            {
+                let kinetic = host.kinetic().energy();
+                host.scale_velocities(rescale.scale(kinetic));
+            }
+            if (step + 1 - leg.first_step).is_multiple_of(leg.sample_every) {
+                let heat = baths[1].heat().unwrap();
+                exact.push([host.energies().potential(), host.kinetic().energy(), heat]);
+            }
+        }
+        let found =
+            samples.iter().map(|s| [s.energies.potential(), s.kinetic.energy(), s.bath.heat().unwrap()]);
+        assert_eq!(samples.len(), exact.len());
+        for (found, exact) in found.zip(&exact) {
+            for (a, b) in found.iter().zip(exact) {
+                assert!((a - b).abs() < 1e-8 * b.abs().max(1.0), "every {every}: {found:?} {exact:?}");
+            }
+        }
+        assert!((baths[0].heat().unwrap() - baths[1].heat().unwrap()).abs() < 1e-6);
     }
 }
