@@ -11,6 +11,8 @@ DEVICE void add(Sum& sum, real value) {
     sum.low += __double2ll_rn((v - (double)high * (1.0 / 1048576.0)) * 1152921504606846976.0);
 }
 
+DEVICE void add_product(Sum& sum, real a, real b) { add(sum, a * b); }
+
 DEVICE double value_of(Sum sum) {
     return ((double)sum.high * (1.0 / 1048576.0) + (double)sum.low * (1.0 / 1152921504606846976.0)) * EXACT_UNIT;
 }
@@ -19,7 +21,7 @@ struct Sum3 { Sum x, y, z; };
 #else
 typedef real Sum;
 typedef real3 Sum3;
-DEVICE void add(Sum& sum, real value) { sum += value; }
+DEVICE void add_product(Sum& sum, real a, real b) { sum = multiply_add(a, b, sum); }
 DEVICE double value_of(Sum sum) { return sum; }
 #endif
 
@@ -37,12 +39,12 @@ DEVICE real3 force_of(const Pull& pull) {
 
 DEVICE void add_virial(Pull& pull, real f, real3 d) {
     const real3 force = {f * d.x, f * d.y, f * d.z};
-    add(pull.virial[0], force.x * d.x);
-    add(pull.virial[1], force.y * d.y);
-    add(pull.virial[2], force.z * d.z);
-    add(pull.virial[3], force.x * d.y);
-    add(pull.virial[4], force.x * d.z);
-    add(pull.virial[5], force.y * d.z);
+    add_product(pull.virial[0], force.x, d.x);
+    add_product(pull.virial[1], force.y, d.y);
+    add_product(pull.virial[2], force.z, d.z);
+    add_product(pull.virial[3], force.x, d.y);
+    add_product(pull.virial[4], force.x, d.z);
+    add_product(pull.virial[5], force.y, d.z);
 }
 
 // The force between two atoms over their distance; counts their energy.
@@ -73,9 +75,9 @@ DEVICE void attract(const World& w, Pull& pull, real3 d, int species, int other)
     const real r2 = dot(d, d);
     if (r2 < (real)LONGEST_CUTOFF2) {
         const real f = force_between<ENERGY>(w, pull, r2, species, other);
-        add(pull.force.x, f * d.x);
-        add(pull.force.y, f * d.y);
-        add(pull.force.z, f * d.z);
+        add_product(pull.force.x, f, d.x);
+        add_product(pull.force.y, f, d.y);
+        add_product(pull.force.z, f, d.z);
         if (ENERGY) add_virial(pull, f, d);
     }
 }

@@ -21,7 +21,6 @@ struct alignas(sizeof(real) * 4) real4 { real x, y, z, w; };
 struct real3 { real x, y, z; };
 
 DEVICE real3 operator-(real3 a, real3 b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
-DEVICE real dot(real3 a, real3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
 
 #if !defined(EMULATED) && __CUDA_ARCH__ < 800
 // What Turing does not have in hardware.
@@ -86,6 +85,10 @@ DEVICE float exponential(float x) {
     return fmaf(y, fmaf(-0.693147181f, t, x), y);
 }
 #endif
+
+// Compilers add no products without rounding them first unless it is written so: formulas give the
+// same bits in whichever kernel they are.
+DEVICE real dot(real3 a, real3 b) { return multiply_add(a.x, b.x, multiply_add(a.y, b.y, a.z * b.z)); }
 
 // ---- positions as the force kernels see them
 
@@ -156,14 +159,19 @@ DEVICE Position to_position(const Frame& frame, double x, double y, double z, in
     return {s.x, s.y, s.z, species};
 }
 DEVICE Fixed to_fixed(const Frame&, Position p) { return {p.x, p.y, p.z}; }
+// x times a number that single precision cannot hold: rounded, it would stretch all distances alike,
+// and errors of energies would add up.
+DEVICE float times(float x, double y) {
+    const float high = (float)y, low = (float)(y - high);
+    return fmaf(x, high, x * low);
+}
 DEVICE real3 difference(const Frame& frame, Position a, Position b) {
     const double unit = 1.0 / 4294967296.0;
-    float x = (float)(int)(a.x - b.x), y = (float)(int)(a.y - b.y), z = (float)(int)(a.z - b.z);
-    real3 d = {x * (float)(frame.edge[0] * unit), y * (float)(frame.edge[1] * unit),
-               z * (float)(frame.edge[2] * unit)};
+    const float x = (float)(int)(a.x - b.x), y = (float)(int)(a.y - b.y), z = (float)(int)(a.z - b.z);
+    real3 d = {times(x, frame.edge[0] * unit), times(y, frame.edge[1] * unit), times(z, frame.edge[2] * unit)};
     if (frame.triclinic) {
-        d.x += y * (float)(frame.tilt[0] * unit) + z * (float)(frame.tilt[1] * unit);
-        d.y += z * (float)(frame.tilt[2] * unit);
+        d.x += times(y, frame.tilt[0] * unit) + times(z, frame.tilt[1] * unit);
+        d.y += times(z, frame.tilt[2] * unit);
     }
     return d;
 }

@@ -38,7 +38,7 @@ pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
     let notation = Notation { number: "real", precision };
     let n_columns = table.rows[0].len();
     // The distance, then what has to be looked up.
-    let (tape, (force, energies)) = Tape::record(1 + n_columns, |inputs| {
+    let (mut tape, (force, energies)) = Tape::record(1 + n_columns, |inputs| {
         let column = |k: usize| table.uniform(k).map_or(inputs[1 + k], Recorder::lit);
         let (zero, mut force, mut energies) = (Recorder::lit(0.0), Recorder::lit(0.0), Vec::new());
         let mut first = terms.len();
@@ -52,6 +52,7 @@ pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
         }
         (force, energies)
     });
+    tape.fuse(&[&[force], energies.as_slice()].concat());
     let needed = tape.needed_for(&[force]);
     let also = tape.needed_for(&energies);
 
@@ -97,7 +98,8 @@ pub fn scalar_function(
     formula: impl FnOnce(&[Recorder]) -> Vec<Recorder>,
 ) -> String {
     let notation = Notation { number: "double", precision: Precision::Double };
-    let (tape, outputs) = Tape::record(n_inputs, formula);
+    let (mut tape, outputs) = Tape::record(n_inputs, formula);
+    tape.fuse(&outputs);
     let needed = tape.needed_for(&outputs);
     let mut text = Text::default();
     text.line(0, format!("__device__ __forceinline__ void {name}(const double* in, double* out) {{"));

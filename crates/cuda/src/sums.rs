@@ -37,13 +37,9 @@ impl Summation {
     pub fn options(&self) -> Vec<String> {
         match self {
             Summation::Fast => vec!["-DEXACT=0".into(), "-DREPRODUCIBLE=0".into()],
-            // Multiplications and additions are not contracted in some kernels and not in others.
-            Summation::Exact(unit) => vec![
-                "-DEXACT=1".into(),
-                "-DREPRODUCIBLE=1".into(),
-                format!("-DEXACT_UNIT={unit:e}"),
-                "--fmad=false".into(),
-            ],
+            Summation::Exact(unit) => {
+                vec!["-DEXACT=1".into(), "-DREPRODUCIBLE=1".into(), format!("-DEXACT_UNIT={unit:e}")]
+            }
         }
     }
 

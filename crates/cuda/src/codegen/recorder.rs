@@ -2,7 +2,7 @@
 
 use jostle_core::{Precision, Real};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// A number that is not known yet: every operation on it is written down on the tape of this
@@ -92,6 +92,8 @@ impl Operation {
 pub struct Tape {
     operations: Vec<Operation>,
     places: HashMap<Operation, Place>,
+    /// Products that are written as part of the one sum they go into, see [`Tape::fuse`].
+    fused: HashSet<Place>,
 }
 
 thread_local! {
@@ -147,6 +149,35 @@ impl Tape {
         needed
     }
 
+    /// Decides which products are added without being rounded first, of what is needed for some
+    /// numbers: those that go into one sum and nothing else. It is not left to compilers, which
+    /// would decide differently for the same formula in different kernels, and give other bits.
+    pub fn fuse(&mut self, numbers: &[Recorder]) {
+        let needed = self.needed_for(numbers);
+        let operations = self.operations.iter().zip(needed).filter(|(_, needed)| *needed);
+        let mut uses: HashMap<Place, usize> = HashMap::new();
+        for operand in operations.clone().flat_map(|(operation, _)| operation.operands()) {
+            *uses.entry(operand).or_default() += 1;
+        }
+        for number in numbers {
+            *uses.entry(number.0).or_default() += 1;
+        }
+        for (operation, _) in operations {
+            if let Operation::Add(a, b) | Operation::Subtract(a, b) = *operation {
+                let is_product = |p: &Place| matches!(self.operations[*p as usize], Operation::Multiply(..));
+                self.fused.extend([a, b].into_iter().find(|p| is_product(p) && uses[p] == 1));
+            }
+        }
+    }
+
+    /// The factors of a product that is part of a sum.
+    fn factors(&self, place: Place) -> Option<(Place, Place)> {
+        match self.operations[place as usize] {
+            Operation::Multiply(a, b) if self.fused.contains(&place) => Some((a, b)),
+            _ => None,
+        }
+    }
+
     /// One statement for each of the operations that are asked for, in order. `input` says how an
     /// input is written.
     pub fn statements(
@@ -155,27 +186,51 @@ impl Tape {
         notation: Notation,
         input: impl Fn(usize) -> String,
     ) -> impl Iterator<Item = String> {
+        let is_statement = move |k: usize, operation: &Operation| {
+            wanted(k) && !operation.is_written_in_place() && !self.fused.contains(&(k as Place))
+        };
         let operations = self.operations.iter().enumerate();
-        operations.filter(move |(k, operation)| wanted(*k) && !operation.is_written_in_place()).map(
-            move |(k, operation)| {
-                use Operation::*;
-                let text = |place: Place| self.operand(place, notation);
-                let right = match *operation {
-                    Input(k) => input(k),
-                    Add(a, b) => format!("{} + {}", text(a), text(b)),
-                    Subtract(a, b) => format!("{} - {}", text(a), text(b)),
-                    Multiply(a, b) => format!("{} * {}", text(a), text(b)),
-                    Divide(a, b) => format!("{} / {}", text(a), text(b)),
-                    MultiplyAdd(a, b, c) => format!("multiply_add({}, {}, {})", text(a), text(b), text(c)),
-                    Call(function, a) => format!("{}({})", function.name(), text(a)),
-                    Less(a, b) => format!("{} < {}", text(a), text(b)),
-                    Select(mask, a, b) => format!("{} ? {} : {}", text(mask), text(a), text(b)),
-                    Literal(_) | Negate(_) => text(k as Place),
-                };
-                let kind = if matches!(operation, Less(..)) { "bool" } else { notation.number };
-                format!("const {kind} t{k} = {right};")
+        operations.filter(move |(k, operation)| is_statement(*k, operation)).map(move |(k, operation)| {
+            let kind = if let Operation::Less(..) = operation { "bool" } else { notation.number };
+            format!("const {kind} t{k} = {};", self.expression(*operation, notation, &input))
+        })
+    }
+
+    fn expression(
+        &self,
+        operation: Operation,
+        notation: Notation,
+        input: &impl Fn(usize) -> String,
+    ) -> String {
+        use Operation::*;
+        let text = |place: Place| self.operand(place, notation);
+        let opposite = |place: Place| match (self.known(place), self.negated(place)) {
+            (Some(x), _) => notation.literal(-x),
+            (_, Some(p)) => text(p),
+            _ => format!("-{}", text(place)),
+        };
+        let multiply_add = |a: String, b: String, c: String| format!("multiply_add({a}, {b}, {c})");
+        match operation {
+            Input(k) => input(k),
+            Literal(bits) => notation.literal(f64::from_bits(bits)),
+            Negate(a) => opposite(a),
+            Add(a, b) => match (self.factors(a), self.factors(b)) {
+                (Some((p, q)), _) => multiply_add(text(p), text(q), text(b)),
+                (_, Some((p, q))) => multiply_add(text(p), text(q), text(a)),
+                _ => format!("{} + {}", text(a), text(b)),
             },
-        )
+            Subtract(a, b) => match (self.factors(a), self.factors(b)) {
+                (Some((p, q)), _) => multiply_add(text(p), text(q), opposite(b)),
+                (_, Some((p, q))) => multiply_add(opposite(p), text(q), text(a)),
+                _ => format!("{} - {}", text(a), text(b)),
+            },
+            Multiply(a, b) => format!("{} * {}", text(a), text(b)),
+            Divide(a, b) => format!("{} / {}", text(a), text(b)),
+            MultiplyAdd(a, b, c) => multiply_add(text(a), text(b), text(c)),
+            Call(function, a) => format!("{}({})", function.name(), text(a)),
+            Less(a, b) => format!("{} < {}", text(a), text(b)),
+            Select(mask, a, b) => format!("{} ? {} : {}", text(mask), text(a), text(b)),
+        }
     }
 
     /// A number, as it is written in an expression.

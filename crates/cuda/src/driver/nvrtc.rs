@@ -244,8 +244,10 @@ impl Drop for Compilation<'_> {
 }
 
 fn all_options(options: &[String], architecture: &str) -> Vec<String> {
-    let ours = [format!("--gpu-architecture={architecture}"), "-std=c++17".into(), "-lineinfo".into()];
-    ours.into_iter().chain(options.iter().cloned()).collect()
+    let architecture = format!("--gpu-architecture={architecture}");
+    // Products are added without being rounded first where the source says so, and nowhere else.
+    let ours = ["-std=c++17", "-lineinfo", "--fmad=false"].map(str::to_owned);
+    [architecture].into_iter().chain(ours).chain(options.iter().cloned()).collect()
 }
 
 /// The file that a library came from, where the system was left to find it.

@@ -1,105 +1,19 @@
-//! The GPU engine against the CPU engine in double precision: energies, virials and forces, and then
-//! the paths of the atoms, for every potential, truncation, box, heat bath, algorithm and precision.
-//! A new potential is tested here by the line that registers it.
-//!
-//! On the emulated device; on a GPU and with larger systems where the environment says
-//! `JOSTLE_TEST_DEVICE=cuda`.
+//! Energies, virials and forces, and then the paths of the atoms, for every potential, truncation,
+//! box, heat bath, algorithm and precision. A new potential is tested here by the line that
+//! registers it.
 
-mod device;
-
-use device::{ALGORITHMS, PRECISIONS, Size, device};
+use super::device::{self, ALGORITHMS, PRECISIONS, Size, device};
+use super::fluid::{SHAPES, SKIN, Shape, advance, by_id, distance, largest, norm, run, system, term};
 use jostle_core::bath::{Bussi, Langevin, NoseHoover, Rescale, Target};
-use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Bath, Energies, Evaluate, Leg, Precision, Sample, Settings, SimBox, Species, State,
-    SymTensor, System, Vec3,
+    Algorithm, Backend, Bath, Energies, Evaluate, Leg, Precision, Sample, Settings, State, SymTensor, System,
+    Vec3,
 };
 use jostle_cuda::Cuda;
-use jostle_engine::step::{Tick, step};
-use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
+use jostle_potentials::{PairKind, PairTerm, Truncation};
 
 const TRUNCATIONS: [Truncation; 4] =
     [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
-
-/// The box, and what of it is open.
-#[derive(Debug, Clone, Copy)]
-enum Shape {
-    Orthorhombic,
-    Triclinic,
-    /// Open along z.
-    Slab,
-    /// Open along all axes.
-    Droplet,
-    /// Hardly wider than two cut-offs, and narrower than two reaches of a list.
-    Narrow,
-}
-
-const SHAPES: [Shape; 5] =
-    [Shape::Orthorhombic, Shape::Triclinic, Shape::Slab, Shape::Droplet, Shape::Narrow];
-
-/// The longest cut-off of any pair of species in [`terms`].
-const LONGEST_CUTOFF: f64 = 2.64;
-
-/// Two lists in ten steps, at the least.
-const SKIN: f64 = 0.1;
-
-/// A shaken lattice of atoms on their way, their centre of mass at rest.
-fn system(shape: Shape, n_species: usize) -> System {
-    let spacing = 1.08;
-    let cells: [u32; 3] = match (shape, device::size()) {
-        (Shape::Narrow, _) => [5; 3],
-        (_, Size::Small) => [14, 13, 13],
-        (_, Size::Large) => [24, 22, 30],
-    };
-    let lengths = cells.map(|n| f64::from(n) * spacing);
-    let tilts = if let Shape::Triclinic = shape { [0.8, -0.5, 1.1] } else { [0.0; 3] };
-    let periodic = match shape {
-        Shape::Orthorhombic | Shape::Triclinic | Shape::Narrow => [true; 3],
-        Shape::Slab => [true, true, false],
-        Shape::Droplet => [false; 3],
-    };
-    let simbox = SimBox::new([-1.0, 2.0, 0.5], lengths, tilts, periodic).unwrap();
-    assert!(simbox.largest_cutoff() > LONGEST_CUTOFF);
-    let species =
-        [("A", 1.0), ("B", 2.5)].map(|(name, mass)| Species { name: name.into(), mass, charge: 0.0 });
-    let mut system = System::new(simbox, species[..n_species].to_vec());
-    let mut random = Stream::new(5, Purpose::Placement, 0, 0);
-    for i in 0..cells[0] {
-        for j in 0..cells[1] {
-            for k in 0..cells[2] {
-                let site = [(i, cells[0]), (j, cells[1]), (k, cells[2])]
-                    .map(|(i, n)| (f64::from(i) + 0.5 + 0.24 * (random.uniform() - 0.5)) / f64::from(n));
-                let position = system.simbox.to_cartesian(site);
-                system.state.push(random.below(n_species) as u16, position);
-            }
-        }
-    }
-    for v in &mut system.state.velocity {
-        *v = random.normal3();
-    }
-    let (mut mass, mut momentum) = (0.0, [0.0; 3]);
-    for (place, v) in system.state.velocity.iter().enumerate() {
-        mass += system.mass(place);
-        momentum = std::array::from_fn(|k| momentum[k] + system.mass(place) * v[k]);
-    }
-    for v in &mut system.state.velocity {
-        *v = std::array::from_fn(|k| v[k] - momentum[k] / mass);
-    }
-    system
-}
-
-/// The example parameters, a little different for each pair of species.
-fn term(kind: PairKind, truncation: Truncation, n_species: usize) -> PairTerm {
-    let mut term = PairTerm::new(kind, truncation, n_species);
-    for (a, b, factor) in [(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)] {
-        if b < n_species {
-            let parameters: Vec<f64> = kind.parameters().iter().map(|p| p.example * factor).collect();
-            let cutoff = kind.natural_cutoff(&parameters).unwrap_or(LONGEST_CUTOFF / 1.1 * factor);
-            term.set(a, b, PairEntry { parameters, cutoff });
-        }
-    }
-    term
-}
 
 /// Which heat bath.
 #[derive(Debug, Clone, Copy)]
@@ -167,7 +81,7 @@ impl Case {
     }
 
     fn system(&self) -> System {
-        system(self.shape, self.n_species)
+        system(self.shape, self.algorithm, self.n_species)
     }
 
     fn settings(&self) -> Settings {
@@ -350,54 +264,6 @@ impl Case {
     fn n_atoms(&self) -> usize {
         self.system().state.len()
     }
-}
-
-/// Makes the steps of a leg by the verbs.
-fn advance(backend: &mut dyn Backend, leg: &Leg, bath: &mut Bath) -> Vec<Sample> {
-    let mut samples = Vec::new();
-    for k in 1..=leg.steps {
-        let sampled = leg.sample_every > 0 && k % leg.sample_every == 0;
-        let last = if k == leg.steps { leg.evaluate } else { Evaluate::Forces };
-        let evaluate = if sampled { Evaluate::ForcesAndEnergies } else { last };
-        let tick = Tick { seed: leg.seed, step: leg.first_step + k - 1, timestep: leg.timestep };
-        step(backend, bath, &tick, evaluate).unwrap();
-        if sampled {
-            let (energies, kinetic) = (backend.energies().clone(), backend.kinetic());
-            samples.push(Sample { energies, kinetic, bath: bath.clone() });
-        }
-    }
-    samples
-}
-
-/// Makes the steps of a leg as the device likes to make them.
-fn run(backend: &mut dyn Backend, leg: &Leg, bath: &mut Bath) -> Vec<Sample> {
-    let samples = backend.run_leg(leg, bath).unwrap();
-    samples.unwrap_or_else(|| advance(backend, leg, bath))
-}
-
-/// The atoms in the order of ids, positions unwrapped.
-fn by_id(backend: &mut dyn Backend) -> State {
-    let mut state = backend.state().unwrap().clone();
-    let order: Vec<u32> = state.order().iter().map(|&place| place as u32).collect();
-    state.permute(&order);
-    let simbox = *backend.simbox();
-    for (position, image) in state.position.iter_mut().zip(&state.image) {
-        let shift = simbox.shift(*image);
-        *position = std::array::from_fn(|k| position[k] + shift[k]);
-    }
-    state
-}
-
-fn norm(v: Vec3) -> f64 {
-    v.iter().map(|x| x * x).sum::<f64>().sqrt()
-}
-
-fn distance(a: Vec3, b: Vec3) -> f64 {
-    norm(std::array::from_fn(|k| a[k] - b[k]))
-}
-
-fn largest(values: impl Iterator<Item = f64>) -> f64 {
-    values.map(f64::abs).fold(0.0, f64::max)
 }
 
 /// The next of a list, again and again.

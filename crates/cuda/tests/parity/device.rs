@@ -4,7 +4,8 @@
 use jostle_core::{Algorithm, Precision};
 use jostle_cuda::driver::Device;
 
-pub const ALGORITHMS: [Algorithm; 1] = [Algorithm::Tiles];
+pub const ALGORITHMS: [Algorithm; 5] =
+    [Algorithm::Auto, Algorithm::Tiles, Algorithm::List, Algorithm::Cells, Algorithm::AllPairs];
 pub const PRECISIONS: [Precision; 2] = [Precision::Mixed, Precision::Double];
 
 /// How large systems may be.

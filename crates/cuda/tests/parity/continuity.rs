@@ -1,0 +1,180 @@
+//! What does not depend on when a run is cut, resumed or looked at, nor on how much room there was.
+
+use super::device::{ALGORITHMS, PRECISIONS, device};
+use super::fluid::{SKIN, Shape, advance, by_id, distance, largest, norm, run, system, term};
+use jostle_core::bath::{Bussi, Langevin, NoseHoover, Target};
+use jostle_core::{Algorithm, Backend, Bath, Evaluate, Leg, Precision, Settings, State, System};
+use jostle_cuda::Cuda;
+use jostle_potentials::{PairKind, PairTerm, Truncation};
+
+const TIMESTEP: f64 = 0.002;
+
+fn terms() -> Vec<PairTerm> {
+    vec![term(PairKind::LennardJones, Truncation::ForceShifted, 2)]
+}
+
+fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
+    Settings { algorithm, precision, skin: Some(SKIN), ..Settings::default() }
+}
+
+fn fluid(algorithm: Algorithm) -> System {
+    system(Shape::Triclinic, algorithm, 2)
+}
+
+fn open(settings: Settings) -> Cuda {
+    Cuda::new(device(), fluid(settings.algorithm), terms(), settings).unwrap()
+}
+
+/// A heat bath at a thermal energy of one.
+fn baths(n_atoms: usize) -> [Bath; 4] {
+    let target = Target { thermal_energy: 1.0, degrees_of_freedom: 3 * n_atoms - 3 };
+    [
+        Bath::Isolated,
+        Bath::Langevin(Langevin::new(1.0, 2.0, TIMESTEP)),
+        Bath::NoseHoover(NoseHoover::new(target, 1.0, 3)),
+        Bath::Bussi(Bussi::new(target, 0.1, TIMESTEP)),
+    ]
+}
+
+/// Everything, with the algorithms one after the other.
+fn ways() -> impl Iterator<Item = (Algorithm, Precision)> {
+    ALGORITHMS.into_iter().flat_map(|algorithm| PRECISIONS.map(|precision| (algorithm, precision)))
+}
+
+fn begin(backend: &mut dyn Backend) {
+    backend.update_neighbors().unwrap();
+    backend.compute_forces(Evaluate::Forces).unwrap();
+}
+
+fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
+    Leg { first_step, steps, timestep: TIMESTEP, seed: 3, sample_every, evaluate: Evaluate::Forces }
+}
+
+/// The steps after `from`, in legs of these lengths.
+fn legs(backend: &mut dyn Backend, bath: &mut Bath, from: u64, lengths: &[u64]) {
+    let mut first_step = from + 1;
+    for &steps in lengths {
+        run(backend, &leg(first_step, steps, 0), bath);
+        first_step += steps;
+    }
+}
+
+/// Storage order, ids, positions, images and velocities, bit for bit; forces are not kept.
+fn assert_same(a: &State, b: &State, what: &str) {
+    assert!(a.id == b.id, "{what}: atoms are stored in another order");
+    assert!(a.position == b.position, "{what}: positions differ");
+    assert!(a.image == b.image, "{what}: images differ");
+    assert!(a.velocity == b.velocity, "{what}: velocities differ");
+}
+
+#[test]
+fn a_resumed_run_is_the_same_to_the_last_bit() {
+    for (algorithm, precision) in ways() {
+        let settings = settings(algorithm, precision);
+        for bath in baths(fluid(algorithm).state.len()) {
+            let what = format!("{algorithm:?} {precision:?} {bath:?}");
+            let (mut whole, mut bath) = (open(settings), bath);
+            begin(&mut whole);
+            legs(&mut whole, &mut bath, 0, &[15]);
+            let list_positions = whole.list_positions().unwrap().to_vec();
+            let skin = whole.neighbor_facts().skin;
+            let (state, mut resumed_bath) = (whole.state().unwrap().clone(), bath.clone());
+            legs(&mut whole, &mut bath, 15, &[20]);
+
+            let mut resumed = open(settings);
+            resumed.restore(state, list_positions, skin).unwrap();
+            begin(&mut resumed);
+            legs(&mut resumed, &mut resumed_bath, 15, &[20]);
+            assert_same(whole.state().unwrap(), resumed.state().unwrap(), &what);
+            assert_eq!(bath, resumed_bath, "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_run_is_the_same_however_it_is_cut_into_legs() {
+    for (algorithm, precision) in ways() {
+        let settings = settings(algorithm, precision);
+        for bath in baths(fluid(algorithm).state.len()) {
+            let what = format!("{algorithm:?} {precision:?} {bath:?}");
+            let [one, many] = [&[32][..], &[1, 7, 16, 8]].map(|lengths| {
+                let (mut cuda, mut bath) = (open(settings), bath.clone());
+                begin(&mut cuda);
+                legs(&mut cuda, &mut bath, 0, lengths);
+                (cuda.state().unwrap().clone(), bath)
+            });
+            assert_same(&one.0, &many.0, &what);
+            assert_eq!(one.1, many.1, "{what}");
+        }
+    }
+}
+
+/// The list with too little room is built again and again until everything fits.
+#[test]
+fn too_little_room_changes_nothing() {
+    for (algorithm, precision) in ways() {
+        let settings = settings(algorithm, precision);
+        let roomy = open(settings);
+        let narrow = Cuda::with_little_room(device(), fluid(algorithm), terms(), settings).unwrap();
+        let [a, b] = [roomy, narrow].map(|mut cuda| {
+            begin(&mut cuda);
+            legs(&mut cuda, &mut Bath::Isolated, 0, &[30]);
+            cuda.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+            (by_id(&mut cuda), cuda.energies().clone(), cuda.neighbor_facts().builds)
+        });
+        let what = format!("{algorithm:?} {precision:?}");
+        // Pairs may be summed in another order.
+        let tolerance = if precision == Precision::Double { 1e-11 } else { 1e-5 };
+        let worst = largest(a.0.position.iter().zip(&b.0.position).map(|(a, b)| distance(*a, *b)));
+        assert!(worst < tolerance, "{what}: an atom is off by {worst:e}");
+        let [x, y] = [a.1.potential(), b.1.potential()];
+        assert!((x - y).abs() < tolerance * x.abs(), "{what}: energy {y} is not {x}");
+        assert_eq!(a.2, b.2, "{what}: number of lists");
+    }
+}
+
+/// Atoms in another storage order, as a structure file may have them.
+#[test]
+fn storage_order_changes_nothing() {
+    for (algorithm, precision) in ways() {
+        let mut cuda = open(settings(algorithm, precision));
+        begin(&mut cuda);
+        let before = by_id(&mut cuda);
+        let mut turned = cuda.state().unwrap().clone();
+        let order: Vec<u32> = (0..turned.len() as u32).rev().collect();
+        turned.permute(&order);
+        cuda.set_state(turned).unwrap();
+        begin(&mut cuda);
+        let after = by_id(&mut cuda);
+        let what = format!("{algorithm:?} {precision:?}");
+        assert_eq!((&before.id, &before.species), (&after.id, &after.species), "{what}");
+        assert!(before.velocity == after.velocity, "{what}: velocities differ");
+        let rms = (before.force.iter().map(|f| norm(*f).powi(2)).sum::<f64>() / before.len() as f64).sqrt();
+        let worst = largest(before.force.iter().zip(&after.force).map(|(a, b)| distance(*a, *b)));
+        let tolerance = if precision == Precision::Double { 1e-12 } else { 1e-5 };
+        assert!(worst < tolerance * rms, "{what}: a force is off by {worst:e}");
+    }
+}
+
+#[test]
+fn energy_and_momentum_are_conserved() {
+    for (algorithm, precision) in ways() {
+        let mut cuda = open(settings(algorithm, precision));
+        begin(&mut cuda);
+        // Kinetic and potential energy come to terms first.
+        advance(&mut cuda, &leg(1, 20, 0), &mut Bath::Isolated);
+        let samples = run(&mut cuda, &leg(21, 60, 5), &mut Bath::Isolated);
+        let totals: Vec<f64> = samples.iter().map(|s| s.energies.potential() + s.kinetic.energy()).collect();
+        let mean = totals.iter().sum::<f64>() / totals.len() as f64;
+        let kinetic = samples[0].kinetic.energy();
+        let spread = largest(totals.iter().map(|e| e - mean));
+        let what = format!("{algorithm:?} {precision:?}");
+        // Velocity Verlet's own error, of second order in the time step.
+        assert!(spread < 1e-3 * kinetic, "{what}: energy wanders by {spread} of {kinetic}");
+        let tolerance = if precision == Precision::Double { 1e-10 } else { 1e-3 };
+        for sample in &samples {
+            let momentum = norm(sample.kinetic.momentum);
+            assert!(momentum < tolerance, "{what}: the momentum is {momentum:e}");
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The GPU engine against the CPU engine in double precision, against other engines, and against
+//! itself. On the emulated device; on a GPU and with larger systems where the environment says
+//! `JOSTLE_TEST_DEVICE=cuda`.
+
+mod agreement;
+mod continuity;
+mod device;
+mod fluid;
+#[path = "../../../cpu/tests/reference/mod.rs"]
+mod reference;
+mod reference_values;

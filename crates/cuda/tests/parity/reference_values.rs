@@ -1,0 +1,30 @@
+//! Energies, virials and forces against other engines.
+
+use super::device::{ALGORITHMS, PRECISIONS, device};
+use super::reference::{self, Case};
+use jostle_core::{Algorithm, Settings};
+use jostle_cuda::Cuda;
+
+fn check(cases: Vec<Case>) {
+    for case in cases {
+        // The boxes are too narrow for tiles.
+        for algorithm in ALGORITHMS.into_iter().filter(|algorithm| *algorithm != Algorithm::Tiles) {
+            for precision in PRECISIONS {
+                let settings = Settings { algorithm, precision, ..Settings::default() };
+                let terms = vec![case.term.clone()];
+                let mut cuda = Cuda::new(device(), case.system.clone(), terms, settings).unwrap();
+                case.check(&mut cuda, precision);
+            }
+        }
+    }
+}
+
+#[test]
+fn pair_forces_equal_those_of_other_engines() {
+    check(reference::shared_cases());
+}
+
+#[test]
+fn pair_styles_and_mixing_rules_equal_those_of_lammps() {
+    check(reference::own_cases());
+}
