@@ -59,6 +59,7 @@ pub mod build;
 mod checkpoint;
 pub mod device;
 mod disk;
+mod frames;
 pub mod freedom;
 pub mod minimize;
 pub mod observe;

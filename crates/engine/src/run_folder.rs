@@ -3,6 +3,7 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::disk::{Table, put_in_place, replace_file, write_beside};
+use crate::frames::{Frames, OwnedFrame};
 use crate::thermo::{Quantity, Thermo};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
@@ -42,7 +43,7 @@ pub(crate) struct RunFolder {
     thermo: Table,
     log: File,
     /// Of the stage under way.
-    trajectory: Option<TrajectoryWriter>,
+    trajectory: Option<Frames>,
     /// Names of the trajectories begun so far.
     trajectories: Vec<String>,
 }
@@ -126,7 +127,8 @@ impl RunFolder {
         subject: Subject,
     ) -> Result<()> {
         let name = trajectory_name(index, stage, format);
-        self.trajectory = Some(TrajectoryWriter::create(&self.path.join(&name), format, subject)?);
+        let writer = TrajectoryWriter::create(&self.path.join(&name), format, subject)?;
+        self.trajectory = Some(Frames::new(writer)?);
         if !self.trajectories.contains(&name) {
             self.trajectories.push(name);
         }
@@ -143,23 +145,24 @@ impl RunFolder {
         position: Position,
     ) -> Result<()> {
         let path = self.path.join(trajectory_name(index, stage, format));
-        self.trajectory = Some(TrajectoryWriter::resume(&path, format, subject, position)?);
+        let writer = TrajectoryWriter::resume(&path, format, subject, position)?;
+        self.trajectory = Some(Frames::new(writer)?);
         Ok(())
     }
 
     /// Adds a frame to the trajectory of the stage.
-    pub(crate) fn frame(&mut self, frame: &Frame) -> Result<()> {
+    pub(crate) fn frame(&mut self, frame: OwnedFrame) -> Result<()> {
         self.trajectory.as_mut().map_or(Ok(()), |trajectory| trajectory.write(frame))
     }
 
     /// Closes the trajectory of a stage.
     pub(crate) fn end_trajectory(&mut self) -> Result<()> {
-        self.trajectory.take().map_or(Ok(()), |mut trajectory| trajectory.sync())
+        self.trajectory.take().map_or(Ok(()), |mut trajectory| trajectory.settle())
     }
 
-    /// How far the trajectory of the stage under way has come.
+    /// How far the trajectory of the stage under way had come when everything was last settled.
     pub(crate) fn trajectory_position(&self) -> Option<Position> {
-        self.trajectory.as_ref().map(TrajectoryWriter::position)
+        self.trajectory.as_ref().map(Frames::position)
     }
 
     /// Names of the files of the run.
@@ -172,7 +175,7 @@ impl RunFolder {
     pub(crate) fn settle(&mut self) -> Result<u64> {
         self.thermo.sync()?;
         if let Some(trajectory) = &mut self.trajectory {
-            trajectory.sync()?;
+            trajectory.settle()?;
         }
         Ok(self.thermo.length)
     }

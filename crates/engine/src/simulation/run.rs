@@ -3,6 +3,7 @@
 use super::leg::{Pace, cut, until};
 use super::{Outcome, Simulation};
 use crate::checkpoint::{Checkpoint, Clock, Header};
+use crate::frames::OwnedFrame;
 use crate::observe::Context;
 use crate::progress::{Progress, StageStart};
 use crate::stage::StageRun;
@@ -263,9 +264,8 @@ impl Simulation {
             TrajectoryFormat::Dcd | TrajectoryFormat::Xtc => None,
         };
         let Clock { step, time, .. } = self.clock;
-        let (simbox, velocities) = (self.backend.simbox(), velocities.as_deref());
-        let frame = Frame { step, time, simbox, positions: &positions, velocities };
-        self.folder.as_mut().map_or(Ok(()), |folder| folder.frame(&frame))
+        let frame = OwnedFrame { step, time, simbox: *self.backend.simbox(), positions, velocities };
+        self.folder.as_mut().map_or(Ok(()), |folder| folder.frame(frame))
     }
 
     /// The atoms as they are at the start: a DCD or XTC file alone does not say what they are, and

@@ -1,0 +1,175 @@
+//! Frames on their way to the disk: compressed and written beside the run, which does not wait.
+
+use jostle_core::{Error, Result, SimBox, Vec3};
+use jostle_io::trajectory::{Frame, Position, TrajectoryWriter};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+
+/// Frames that may wait; with more the run waits, so that memory is not filled with them.
+const MOST_WAITING: usize = 2;
+
+/// A frame with arrays of its own; see [`Frame`].
+pub(crate) struct OwnedFrame {
+    pub step: u64,
+    pub time: f64,
+    pub simbox: SimBox,
+    pub positions: Vec<Vec3>,
+    pub velocities: Option<Vec<Vec3>>,
+}
+
+/// What the thread is told.
+enum Order {
+    Write(OwnedFrame),
+    /// Everything onto the disk; the answer says how far the file has come.
+    Settle(Sender<Result<Position>>),
+}
+
+/// A trajectory, written by a thread of its own.
+pub(crate) struct Frames {
+    orders: Option<SyncSender<Order>>,
+    /// The first failure, told as soon as there is one.
+    failures: Receiver<Error>,
+    thread: Option<JoinHandle<()>>,
+    path: PathBuf,
+    position: Position,
+}
+
+impl Frames {
+    /// Begins to write.
+    ///
+    /// # Errors
+    /// If the system has no thread left.
+    pub(crate) fn new(writer: TrajectoryWriter) -> Result<Self> {
+        let (path, position) = (writer.path().to_path_buf(), writer.position());
+        let (orders, queue) = sync_channel(MOST_WAITING);
+        let (failed, failures) = channel();
+        let thread = std::thread::Builder::new()
+            .name("frames".into())
+            .spawn(move || write(writer, &queue, &failed))
+            .map_err(|e| Error::io("write", &path, &e))?;
+        Ok(Frames { orders: Some(orders), failures, thread: Some(thread), path, position })
+    }
+
+    /// Hands a frame over.
+    ///
+    /// # Errors
+    /// If an earlier one could not be written.
+    pub(crate) fn write(&mut self, frame: OwnedFrame) -> Result<()> {
+        match self.failures.try_recv() {
+            Ok(error) => Err(error),
+            Err(_) => self.order(Order::Write(frame)),
+        }
+    }
+
+    /// Waits until all frames are safely on the disk.
+    ///
+    /// # Errors
+    /// If one could not be written.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        let (reply, answer) = channel();
+        self.order(Order::Settle(reply))?;
+        let outcome = answer.recv().unwrap_or_else(|_| Err(self.ended()));
+        self.position = match self.failures.try_recv() {
+            Ok(error) => return Err(error),
+            Err(_) => outcome?,
+        };
+        Ok(())
+    }
+
+    /// How far the file had come when it was last settled.
+    pub(crate) fn position(&self) -> Position {
+        self.position
+    }
+
+    fn order(&self, order: Order) -> Result<()> {
+        let sent = self.orders.as_ref().is_some_and(|orders| orders.send(order).is_ok());
+        if sent { Ok(()) } else { Err(self.ended()) }
+    }
+
+    fn ended(&self) -> Error {
+        Error::file(&self.path, "the thread that writes this trajectory has ended")
+    }
+}
+
+impl Drop for Frames {
+    fn drop(&mut self) {
+        self.orders = None;
+        // It writes what is left; what it says was said before.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// Follows orders until there are no more. After a failure nothing is written any more: a frame
+/// must not be missing in the middle.
+fn write(mut writer: TrajectoryWriter, orders: &Receiver<Order>, failures: &Sender<Error>) {
+    let mut sound = true;
+    for order in orders {
+        match order {
+            Order::Write(_) if !sound => {}
+            Order::Write(OwnedFrame { step, time, simbox, positions, velocities }) => {
+                let velocities = velocities.as_deref();
+                let frame = Frame { step, time, simbox: &simbox, positions: &positions, velocities };
+                if let Err(error) = writer.write(&frame) {
+                    sound = false;
+                    // Nobody listens any more only where the run has ended.
+                    let _ = failures.send(error);
+                }
+            }
+            Order::Settle(reply) => {
+                let _ = reply.send(writer.sync().map(|()| writer.position()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jostle_core::UnitSystem;
+    use jostle_io::input::model::TrajectoryFormat;
+    use jostle_io::trajectory::Subject;
+    use std::path::Path;
+
+    fn frames(path: &Path) -> Frames {
+        let (units, names) = (UnitSystem::Lj, vec!["A".to_string()]);
+        let subject = Subject { units, names, species: vec![0], timestep: 0.1, every: 1 };
+        Frames::new(TrajectoryWriter::create(path, TrajectoryFormat::Xyz, subject).unwrap()).unwrap()
+    }
+
+    fn frame(step: u64) -> OwnedFrame {
+        let simbox = SimBox::orthorhombic([4.0; 3]).unwrap();
+        OwnedFrame { step, time: 0.1 * step as f64, simbox, positions: vec![[1.0; 3]], velocities: None }
+    }
+
+    #[test]
+    fn all_frames_arrive_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.xyz");
+        let mut frames = frames(&path);
+        for step in 0..20 {
+            frames.write(frame(step)).unwrap();
+        }
+        frames.settle().unwrap();
+        assert_eq!(frames.position().frames, 20);
+        assert_eq!(frames.position().bytes, path.metadata().unwrap().len());
+        // What was handed over is written even where nobody settles.
+        frames.write(frame(20)).unwrap();
+        drop(frames);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), 3 * 21);
+    }
+
+    #[test]
+    fn a_full_disk_is_noticed() {
+        let full = Path::new("/dev/full");
+        if !full.exists() {
+            println!("this system has no {}", full.display());
+            return;
+        }
+        let mut frames = frames(full);
+        let wrote = (0..3).try_for_each(|step| frames.write(frame(step)));
+        let error = wrote.and_then(|()| frames.settle()).unwrap_err();
+        assert!(error.to_string().contains("/dev/full"), "{error}");
+    }
+}
