@@ -37,7 +37,7 @@ fn numbers(bath: &Bath) -> Option<Numbers> {
 }
 
 /// What `kernels/bath.cu` needs in front; `None` for baths that do not scale velocities.
-fn source(bath: &Bath) -> Option<String> {
+pub fn source(bath: &Bath) -> Option<String> {
     let Numbers { kind, constants, variables } = numbers(bath)?;
     let (n, m) = (constants.len(), variables.len());
     let update = scalar_function("bath_update", 3 + n + m, |input| {

@@ -4,7 +4,7 @@ use crate::all_pairs::PairShape;
 use crate::codegen;
 use crate::driver::{Device, Kernel, Module};
 use crate::sums::Summation;
-use jostle_core::{Precision, Result};
+use jostle_core::{Bath, Precision, Result};
 use jostle_potentials::PairTerm;
 
 /// What a set of kernels is compiled for.
@@ -81,6 +81,17 @@ pub fn build(
     options.extend(pairs.options());
     options.extend(sums.options());
     Build { source: parts.copied().collect::<Vec<_>>().join("\n"), options, table: pair.table }
+}
+
+/// All that may be compiled for a run with these forces and this bath, with large systems in mind.
+pub fn all(terms: &[PairTerm], precision: Precision, heat_bath: &Bath) -> Vec<Build> {
+    let shape = TileShape { atoms: 128, team: 1, wide: precision == Precision::Double };
+    let pairs = PairShape::for_atoms(100_000);
+    let both = [Summation::Fast, Summation::exact(terms)];
+    let forces = both.iter().map(|sums| build(terms, precision, shape, pairs, *sums));
+    let update = crate::bath::source(heat_bath);
+    let baths = both.iter().filter_map(|sums| Some(bath(update.as_ref()?, precision, *sums)));
+    forces.chain(baths).collect()
 }
 
 /// Puts the source for a heat bath together; `update` is what it does, see `kernels/bath.cu`.

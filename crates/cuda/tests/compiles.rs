@@ -1,7 +1,10 @@
 //! Kernels compile for every architecture we support; it takes NVRTC but no GPU.
 
+use jostle_core::bath::{Bussi, NoseHoover, Rescale, Target};
+use jostle_core::{Bath, Precision};
 use jostle_cuda::driver::facts;
-use jostle_cuda::nvrtc;
+use jostle_cuda::{kernels, nvrtc};
+use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 
 /// The oldest and the newest that NVRTC 13.0 knows, and what lies between.
 const ARCHITECTURES: [&str; 6] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120"];
@@ -31,6 +34,68 @@ extern "C" __global__ void __launch_bounds__(SIZE) scaled(float* x) { x[threadId
     let error = nvrtc::check(source, &[], "sm_90").unwrap_err();
     assert!(error.message().contains("SIZE"), "{error}");
     assert!(nvrtc::check(source, &["-DSIZE=64".into()], "sm_1").is_err());
+}
+
+/// A term of a kind for two species.
+fn term(kind: PairKind, truncation: Truncation) -> PairTerm {
+    let mut term = PairTerm::new(kind, truncation, 2);
+    for (a, b, factor) in [(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)] {
+        let parameters: Vec<f64> = kind.parameters().iter().map(|p| p.example * factor).collect();
+        let cutoff = kind.natural_cutoff(&parameters).unwrap_or(2.4 * factor);
+        term.set(a, b, PairEntry { parameters, cutoff });
+    }
+    term
+}
+
+fn check_all(terms: &[PairTerm], precision: Precision, bath: &Bath, architecture: &str) {
+    for build in kernels::all(terms, precision, bath) {
+        nvrtc::check(&build.source, &build.options, architecture).unwrap();
+    }
+}
+
+/// Every potential under every truncation, in every kernel.
+#[test]
+fn every_kernel_compiles_for_every_potential() {
+    if !compiler() {
+        return;
+    }
+    let truncations = [
+        Truncation::Plain,
+        Truncation::Shifted,
+        Truncation::ForceShifted,
+        Truncation::Switched { from: 0.8 },
+    ];
+    for kind in PairKind::ALL {
+        let terms = truncations.map(|truncation| term(*kind, truncation));
+        check_all(&terms, Precision::Mixed, &Bath::Isolated, "sm_90");
+    }
+}
+
+#[test]
+fn every_kernel_compiles_in_double_precision_and_with_every_bath() {
+    if !compiler() {
+        return;
+    }
+    let terms = [term(PairKind::LennardJones, Truncation::Shifted)];
+    let target = Target { thermal_energy: 1.0, degrees_of_freedom: 9 };
+    for bath in [
+        Bath::Rescale(Rescale::new(target, 10, 0)),
+        Bath::NoseHoover(NoseHoover::new(target, 1.0, 3)),
+        Bath::Bussi(Bussi::new(target, 1.0, 0.01)),
+    ] {
+        check_all(&terms, Precision::Double, &bath, "sm_90");
+    }
+}
+
+#[test]
+fn every_kernel_compiles_for_every_architecture() {
+    if !compiler() {
+        return;
+    }
+    let terms = [PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5)];
+    for architecture in ARCHITECTURES {
+        check_all(&terms, Precision::Mixed, &Bath::Isolated, architecture);
+    }
 }
 
 /// The emulation has no function that CUDA has not.
