@@ -221,7 +221,7 @@ pub struct Sample {
 /// Where the time of a run went, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Timings {
-    /// Pair forces.
+    /// Pair forces; all of it for a device that makes many steps on its own and cannot tell.
     pub pair: f64,
     /// Neighbour lists, sorting included.
     pub neighbors: f64,

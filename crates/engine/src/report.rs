@@ -113,6 +113,12 @@ pub struct TimeSpent {
 }
 
 impl TimeSpent {
+    /// Whether it is known how the time of steps divides; a device that makes many of them on its
+    /// own does not tell.
+    pub fn is_divided(&self) -> bool {
+        self.neighbors + self.integrate > 0.0
+    }
+
     /// Adds what a device spent between two readings of its clock.
     pub(crate) fn add(&mut self, before: &Timings, after: &Timings) {
         self.pair += after.pair - before.pair;

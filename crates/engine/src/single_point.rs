@@ -48,6 +48,8 @@ pub fn single_point(
     settings: Settings,
 ) -> Result<SinglePoint> {
     let term_names = term_names(&terms);
+    // One evaluation is over before a GPU is ready: only where it is asked for.
+    let device = if device == DeviceInput::Auto { DeviceInput::Cpu } else { device };
     let mut backend = device::open(device, system, terms, settings)?.backend;
     backend.update_neighbors()?;
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;

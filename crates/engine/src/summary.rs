@@ -56,14 +56,17 @@ pub fn findings(report: &StageReport, units: UnitSystem) -> String {
     }
     let time = &report.time;
     if time.total > 0.0 {
-        let parts = [
+        let mut parts = vec![
             ("pair forces", time.pair),
             ("neighbour lists", time.neighbors),
             ("integration", time.integrate),
-            ("output", time.output),
         ];
-        let shares = parts.map(|(name, seconds)| format!("{name} {:.0}%", 100.0 * seconds / time.total));
-        line("time", shares.join(", "));
+        if !time.is_divided() {
+            parts = vec![("steps", time.total - time.output)];
+        }
+        parts.push(("output", time.output));
+        let share = |(name, seconds)| format!("{name} {:.0}%", 100.0 * seconds / time.total);
+        line("time", parts.into_iter().map(share).collect::<Vec<_>>().join(", "));
     }
     if !doubtful.is_empty() {
         let names = doubtful.join(", ");

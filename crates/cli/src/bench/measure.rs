@@ -72,7 +72,7 @@ impl Measured {
     /// The shares of the time for forces, lists and moving atoms, where the device tells.
     pub fn shares(&self) -> Option<[f64; 3]> {
         let TimeSpent { total, pair, neighbors, integrate, .. } = self.time;
-        (pair + neighbors + integrate > 0.0).then(|| [pair, neighbors, integrate].map(|part| part / total))
+        self.time.is_divided().then(|| [pair, neighbors, integrate].map(|part| part / total))
     }
 
     /// All of it, for programs.
