@@ -1,12 +1,15 @@
 //! A run that begins on one device goes on on another.
 
-use jostle_core::{Backend, Precision, Result, Settings, Species, System, UnitSystem, Vec3};
+use jostle_core::{Backend, ErrorKind, Precision, Result, Settings, Species, System, UnitSystem, Vec3};
 use jostle_cuda::driver::Device;
 use jostle_engine::model::{
     Action, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat,
     TrajectoryFormat, TrajectoryInput,
 };
-use jostle_engine::{Existing, Mixture, Outcome, Progress, Simulation, SimulationBuilder, assign_velocities};
+use jostle_engine::{
+    CHECKPOINT, Checkpoint, Existing, Mixture, Outcome, Progress, Simulation, SimulationBuilder,
+    assign_velocities,
+};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 use std::cell::Cell;
 use std::path::Path;
@@ -132,6 +135,28 @@ fn every_stage_on_both_devices() {
     assert!(compared > 5 * 4 * 1372 * 6, "{compared}");
 }
 
+/// What goes wrong in the middle of a leg names its step, atom and force.
+#[test]
+fn a_blow_up_on_the_gpu_names_the_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let mut simulation = fluid()
+        .settings(Settings::default())
+        .open_with(emulated)
+        .stage(StageInput::dynamics("fine", 20, 0.005))
+        .stage(StageInput::dynamics("wild", 1000, 0.5))
+        .build()
+        .unwrap();
+    simulation.write_to(&run, Existing::Refuse).unwrap();
+    let error = simulation.run().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Simulation, "{error}");
+    for word in ["stage 'wild'", "step 2", "atom", "lennard-jones"] {
+        assert!(error.message().contains(word), "{error}");
+    }
+    assert!(error.help().unwrap().contains("time step"), "{error}");
+    assert_eq!(Checkpoint::read(&run.join(CHECKPOINT)).unwrap().step(), 20);
+}
+
 #[test]
 fn algorithms_belong_to_devices() {
     use jostle_core::Algorithm::{AllPairs, Cells, Clusters, List, Reference, Tiles};
@@ -163,7 +188,7 @@ fn no_gpu() {
     let langevin = Thermostat::Langevin { temperature: 1.0, friction: 1.0 };
     let open = |device| builder(langevin).device(device).build();
     let error = open(DeviceInput::Cuda { index: 0 }).map(|_| ()).unwrap_err();
-    assert_eq!(error.kind(), jostle_core::ErrorKind::Device);
+    assert_eq!(error.kind(), ErrorKind::Device);
     let mut found = open(DeviceInput::Auto).unwrap();
     assert!(found.backend().describe().starts_with("CPU"));
     assert!(found.missed_device().unwrap().contains(error.message()));

@@ -273,12 +273,7 @@ impl Simulation {
     /// If the device failed.
     pub fn positions(&mut self) -> Result<Vec<Vec3>> {
         let simbox = *self.backend.simbox();
-        let wrapped = |state: &State, place: usize| {
-            let (mut position, mut image) = (state.position[place], state.image[place]);
-            simbox.wrap(&mut position, &mut image);
-            position
-        };
-        self.by_id(wrapped)
+        self.by_id(|state, place| inside(&simbox, state, place))
     }
 
     /// Positions as if atoms had never been put back into the box, by id.
@@ -313,6 +308,13 @@ impl Simulation {
         let state = self.backend.state()?;
         Ok(state.order().into_iter().map(|place| value(state, place)).collect())
     }
+}
+
+/// Where in the box an atom is.
+fn inside(simbox: &SimBox, state: &State, place: usize) -> Vec3 {
+    let (mut position, mut image) = (state.position[place], state.image[place]);
+    simbox.wrap(&mut position, &mut image);
+    position
 }
 
 /// The folder a run of an input goes to unless told otherwise: what the input says, else its name

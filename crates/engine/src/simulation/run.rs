@@ -1,7 +1,7 @@
 //! Running the stages: steps, and everything that is due after a step.
 
 use super::leg::{Pace, cut, until};
-use super::{Outcome, Simulation};
+use super::{Outcome, Simulation, inside};
 use crate::checkpoint::{Checkpoint, Clock, Header};
 use crate::frames::OwnedFrame;
 use crate::observe::Context;
@@ -258,13 +258,16 @@ impl Simulation {
         if self.folder.is_none() {
             return Ok(());
         }
-        let positions = self.positions()?;
+        let simbox = *self.backend.simbox();
+        let state = self.backend.state()?;
+        let order = state.order();
+        let positions = order.iter().map(|place| inside(&simbox, state, *place)).collect();
         let velocities = match format {
-            TrajectoryFormat::Xyz => Some(self.velocities()?),
+            TrajectoryFormat::Xyz => Some(order.iter().map(|place| state.velocity[*place]).collect()),
             TrajectoryFormat::Dcd | TrajectoryFormat::Xtc => None,
         };
         let Clock { step, time, .. } = self.clock;
-        let frame = OwnedFrame { step, time, simbox: *self.backend.simbox(), positions, velocities };
+        let frame = OwnedFrame { step, time, simbox, positions, velocities };
         self.folder.as_mut().map_or(Ok(()), |folder| folder.frame(frame))
     }
 
