@@ -109,7 +109,7 @@ def lammps_turn(options, case, suffix, ranks, threads, skin, steps, warm_up=WARM
 
 def jostle_turn(options, case):
     """ns per atom and step of one Jostle process."""
-    command = [options.jostle, "bench", case, "--json", "--threads", str(options.threads)]
+    command = [options.jostle, "bench", case, "--json", "--device", "cpu", "--threads", str(options.threads)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"jostle failed:\n{done.stderr}")

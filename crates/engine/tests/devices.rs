@@ -84,6 +84,43 @@ fn a_run_changes_devices() {
     }
 }
 
+/// With `reproducible = true` an interrupted run on the GPU is the uninterrupted one, bit for bit.
+#[test]
+fn interruptions_leave_no_trace_on_the_gpu() {
+    for precision in [Precision::Mixed, Precision::Double] {
+        let build = || {
+            let nose_hoover = Thermostat::NoseHoover { temperature: 1.0, period: 0.5, chain: 2 };
+            let settings = Settings { reproducible: true, precision, ..Settings::default() };
+            let stage = |name: &str| StageInput::dynamics(name, 50, 0.005).thermo(7);
+            let (first, second) = (stage("nvt").thermostat(nose_hoover), stage("nve"));
+            fluid().settings(settings).open_with(emulated).stage(first).stage(second)
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
+        let mut a = build().build().unwrap();
+        a.write_to(&whole, Existing::Refuse).unwrap();
+        a.run().unwrap();
+        let mut b = build().build().unwrap();
+        b.write_to(&pieces, Existing::Refuse).unwrap();
+        let asked = Cell::new(0);
+        let stop = || {
+            asked.set(asked.get() + 1);
+            asked.get() % 3 == 0
+        };
+        let mut resumed = 0;
+        while b.run_with(&mut (), &stop).unwrap() == Outcome::Interrupted {
+            drop(b);
+            b = build().resume(&pieces).unwrap();
+            resumed += 1;
+        }
+        assert!(resumed > 1, "{resumed}");
+        assert_eq!(a.unwrapped_positions().unwrap(), b.unwrapped_positions().unwrap(), "{precision:?}");
+        assert_eq!(a.velocities().unwrap(), b.velocities().unwrap(), "{precision:?}");
+        let rows = |folder: &Path| std::fs::read_to_string(folder.join("thermo.csv")).unwrap();
+        assert_eq!(rows(&whole), rows(&pieces), "{precision:?}");
+    }
+}
+
 /// A minimisation, every thermostat, rows, frames: on the GPU as on the CPU.
 #[test]
 fn every_stage_on_both_devices() {
