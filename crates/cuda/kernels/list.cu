@@ -6,19 +6,23 @@ enum { LIST_THREADS = 128 };
 
 // Whether two atoms belong into each other's lists.
 DEVICE bool listed(const World& w, Position a, Position b, real reach2) {
-    const real3 d = difference(w.frame, a, b);
-    if (dot(d, d) <= reach2) return true;
-    if (!w.frame.triclinic) return false;
-    // With a list that reaches beyond half a tilted box, another image than this one may be the
-    // nearest: where two of them are as likely, the pair is taken in.
-    const Fixed s = to_fixed(w.frame, a), t = to_fixed(w.frame, b);
-    const int apart[3] = {(int)(s.x - t.x), (int)(s.y - t.y), (int)(s.z - t.z)};
-    bool doubtful = false;
-    for (int k = 0; k < 3; k++) {
-        const double most = w.control->reach / w.frame.width[k];
-        doubtful = doubtful || (w.frame.periodic[k] && fabs((double)apart[k]) >= (1.0 - most) * 4294967296.0);
+    const Frame& frame = w.frame;
+    if (!frame.triclinic) {
+        const real3 d = difference(frame, a, b);
+        return dot(d, d) <= reach2;
     }
-    return doubtful;
+    // A list may reach beyond half a tilted box, where the image with the smallest fractions need
+    // not be the nearest. Where another one may be, the pair is taken in.
+    const double unit = 1.0 / 4294967296.0;
+    const Fixed p = to_fixed(frame, a), q = to_fixed(frame, b);
+    const double s[3] = {(int)(p.x - q.x) * unit, (int)(p.y - q.y) * unit, (int)(p.z - q.z) * unit};
+    const double *l = frame.edge, *t = frame.tilt;
+    const double x = s[0] * l[0] + s[1] * t[0] + s[2] * t[1], y = s[1] * l[1] + s[2] * t[2], z = s[2] * l[2];
+    bool near = x * x + y * y + z * z <= reach2;
+    for (int k = 0; k < 3; k++) {
+        near = near || (frame.periodic[k] && fabs(s[k]) >= 1.0 - w.control->reach / frame.width[k]);
+    }
+    return near;
 }
 
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(World w, int slot) {

@@ -31,6 +31,7 @@ template <int THREADS_PER_BLOCK>
 DEVICE double sum_of_shares(const World& w, int blocks, int count, int k) {
     __shared__ double warps[THREADS_PER_BLOCK / 32];
     double sum = 0;
+#pragma unroll 8
     for (int b = threadIdx.x; b < blocks; b += THREADS_PER_BLOCK) sum += w.partial[(size_t)b * count + k];
     for (int m = 16; m > 0; m /= 2) sum += __shfl_xor_sync(ALL_LANES, sum, m);
     __syncthreads();  // the sum before this one has been read
