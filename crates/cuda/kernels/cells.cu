@@ -4,30 +4,47 @@
 enum { CELL_THREADS = 128 };
 
 template <bool ENERGY>
-DEVICE void cell_forces(const World& w, int slot) {
-    const Control* control = w.control;
-    const Slot now = control->slot[slot];
-    const Position* position = w.position[now.parity];
+DEVICE Pull pull_of_cells(const World& w, const Position* position, int i) {
+    Pull pull = {};
+    const Position mine = position[i];
+    // The others are in the bins where they were when they were sorted, at most half a skin ago.
+    const double distance = (w.control->reach - 0.5 * w.control->skin) * (1.0 + 1e-6);
+    each_near(w, to_fixed(w.frame, mine), distance, [&](u32 j) {
+        const Position other = position[j];
+        const real3 d = difference(w.frame, mine, other);
+        if (j != (u32)i) attract<ENERGY>(w, pull, d, (int)mine.species, (int)other.species);
+    });
+    return pull;
+}
+
+template <bool ENERGY>
+DEVICE void cells_forces(const World& w, int slot) {
+    const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     Pull pull = {};
     if (i < w.n) {
-        const Position mine = position[i];
-        // The others are in the bins where they were when they were sorted, at most half a skin ago.
-        const double distance = (control->reach - 0.5 * control->skin) * (1.0 + 1e-6);
-        each_near(w, to_fixed(w.frame, mine), distance, [&](u32 j) {
-            const Position other = position[j];
-            const real3 d = difference(w.frame, mine, other);
-            if (j != (u32)i) attract<ENERGY>(w, pull, d, (int)mine.species, (int)other.species);
-        });
+        pull = pull_of_cells<ENERGY>(w, w.position[now.parity], i);
         store_pull(w, i, pull, now);
     }
     if (ENERGY) block_energies<CELL_THREADS>(w, pull, 0.5);
 }
 
 extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells(World w, int slot, int when) {
-    if (due(w.control, w.control->slot[slot], when)) cell_forces<false>(w, slot);
+    if (due(w.control, w.control->slot[slot], when)) cells_forces<false>(w, slot);
 }
 
 extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells_energies(World w, int slot, int when) {
-    if (due(w.control, w.control->slot[slot], when)) cell_forces<true>(w, slot);
+    if (due(w.control, w.control->slot[slot], when)) cells_forces<true>(w, slot);
+}
+
+// A whole step at once.
+extern "C" __global__ void __launch_bounds__(CELL_THREADS) step_cells(World w, int slot) {
+    const Slot now = w.control->slot[slot];
+    const bool moves = goes(w.control, now);
+    pass_on(w, slot, moves);
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (!moves || i >= w.n) return;
+    const Pull pull = pull_of_cells<false>(w, w.position[now.parity], i);
+    if (pull.beyond) report_force(w, w.control->sorted, i, now.done);
+    finish_step(w, slot, now, i, force_of(pull));
 }

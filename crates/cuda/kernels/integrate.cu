@@ -38,23 +38,26 @@ extern "C" __global__ void begin_segment(World w, int slot) {
     arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1].stale);
 }
 
-// After the forces of a step: the second half of its kick, and on to where the atoms are next.
-extern "C" __global__ void advance(World w, int slot) {
+// An atom that has felt its force: the second half of the kick, and on to where it is next.
+DEVICE void finish_step(const World& w, int slot, const Slot& now, int i, real3 f) {
     Control* control = w.control;
-    const Slot now = control->slot[slot];
-    const bool moves = goes(control, now);
-    pass_on(w, slot, moves);
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (!moves || i >= w.n) return;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
     Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
-    real3 f = load_force(w, i);
     check_force(w, f, set, i, now.done);
     kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], f);
     kick_and_drift(w, control->motion, x, v, f, species, w.id[set][i], now.done);
     store(w.x[set], w.n, i, x);
     store(w.v[set], w.n, i, v);
     arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1].stale);
+}
+
+// After the forces of a step, from where they are stored.
+extern "C" __global__ void advance(World w, int slot) {
+    const Slot now = w.control->slot[slot];
+    const bool moves = goes(w.control, now);
+    pass_on(w, slot, moves);
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (moves && i < w.n) finish_step(w, slot, now, i, load_force(w, i));
 }
 
 // The second half of a segment's last step.

@@ -48,20 +48,26 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(World w, i
 }
 
 template <bool ENERGY>
+DEVICE Pull pull_of_list(const World& w, const Position* position, int i) {
+    Pull pull = {};
+    const Position mine = position[i];
+    const int entries = w.n_neighbor[i];
+    const u32* neighbor = w.neighbor + i;
+#pragma unroll 4
+    for (int k = 0; k < entries; k++) {
+        const Position other = position[neighbor[(size_t)k * w.n]];
+        attract<ENERGY>(w, pull, difference(w.frame, mine, other), (int)mine.species, (int)other.species);
+    }
+    return pull;
+}
+
+template <bool ENERGY>
 DEVICE void list_forces(const World& w, int slot) {
     const Slot now = w.control->slot[slot];
-    const Position* position = w.position[now.parity];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     Pull pull = {};
     if (i < w.n) {
-        const Position mine = position[i];
-        const int entries = w.n_neighbor[i];
-        const u32* neighbor = w.neighbor + i;
-#pragma unroll 4
-        for (int k = 0; k < entries; k++) {
-            const Position other = position[neighbor[(size_t)k * w.n]];
-            attract<ENERGY>(w, pull, difference(w.frame, mine, other), (int)mine.species, (int)other.species);
-        }
+        pull = pull_of_list<ENERGY>(w, w.position[now.parity], i);
         store_pull(w, i, pull, now);
     }
     if (ENERGY) block_energies<LIST_THREADS>(w, pull, 0.5);
@@ -73,4 +79,16 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list(World w, 
 
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list_energies(World w, int slot, int when) {
     if (due(w.control, w.control->slot[slot], when)) list_forces<true>(w, slot);
+}
+
+// A whole step at once.
+extern "C" __global__ void __launch_bounds__(LIST_THREADS) step_list(World w, int slot) {
+    const Slot now = w.control->slot[slot];
+    const bool moves = goes(w.control, now);
+    pass_on(w, slot, moves);
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (!moves || i >= w.n) return;
+    const Pull pull = pull_of_list<false>(w, w.position[now.parity], i);
+    if (pull.beyond) report_force(w, w.control->sorted, i, now.done);
+    finish_step(w, slot, now, i, force_of(pull));
 }

@@ -15,6 +15,7 @@ pub struct Cells {
     shares: u32,
     forces: Kernel,
     energies: Kernel,
+    step: Kernel,
 }
 
 impl Cells {
@@ -28,6 +29,7 @@ impl Cells {
             shares: sums.shares(n, THREADS),
             forces: module.kernel("forces_cells")?,
             energies: module.kernel("forces_cells_energies")?,
+            step: module.kernel("step_cells")?,
         })
     }
 }
@@ -52,8 +54,8 @@ impl Search for Cells {
         vec![launch.with_value(slot).with_value(when as i32)]
     }
 
-    fn step(&self, _world: &World, _slot: i32) -> Option<Vec<Launch>> {
-        None
+    fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>> {
+        Some(vec![Launch::new(&self.step, self.blocks, THREADS).with_value(*world).with_value(slot)])
     }
 
     fn energy_blocks(&self) -> u32 {

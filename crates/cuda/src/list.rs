@@ -17,6 +17,7 @@ pub struct List {
     build: Kernel,
     forces: Kernel,
     energies: Kernel,
+    step: Kernel,
     neighbor: Buffer<u32>,
     n_neighbor: Buffer<i32>,
 }
@@ -49,6 +50,7 @@ impl List {
             build: module.kernel("build_list")?,
             forces: module.kernel("forces_list")?,
             energies: module.kernel("forces_list_energies")?,
+            step: module.kernel("step_list")?,
             neighbor: device.alloc((n * rows).max(1))?,
             n_neighbor: device.alloc(n.max(1))?,
         })
@@ -79,8 +81,8 @@ impl Search for List {
         vec![launch.with_value(slot).with_value(when as i32)]
     }
 
-    fn step(&self, _world: &World, _slot: i32) -> Option<Vec<Launch>> {
-        None
+    fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>> {
+        Some(vec![Launch::new(&self.step, self.blocks, THREADS).with_value(*world).with_value(slot)])
     }
 
     fn energy_blocks(&self) -> u32 {
