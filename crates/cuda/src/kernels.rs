@@ -83,7 +83,8 @@ pub fn build(
     Build { source: parts.copied().collect::<Vec<_>>().join("\n"), options, table: pair.table }
 }
 
-/// All that may be compiled for a run with these forces and this bath, with large systems in mind.
+/// All that may be compiled for a run with these forces and this bath, with large systems in mind:
+/// what is usual comes first, then the same with exact sums.
 pub fn all(terms: &[PairTerm], precision: Precision, heat_bath: &Bath) -> Vec<Build> {
     let shape = TileShape { atoms: 128, team: 1, wide: precision == Precision::Double };
     let pairs = PairShape::for_atoms(100_000);
