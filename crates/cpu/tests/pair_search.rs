@@ -4,10 +4,13 @@
 //!
 //! Pairs are counted with a Gaussian so wide that every pair inside the cut-off has energy one.
 
+mod pairs;
+
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Algorithm, Evaluate, Precision, Settings, SimBox, Species, State, System, Vec3};
+use jostle_core::{Algorithm, Evaluate, Precision, Settings, SimBox, Species, System, Vec3};
 use jostle_cpu::{Level, open_at};
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
+use pairs::count_pairs;
 use proptest::prelude::*;
 
 /// What is searched, and how.
@@ -116,27 +119,6 @@ impl Case {
             }
         }
     }
-}
-
-/// Every pair of the two species nearer than `cutoff`, by looking at all. In fractional coordinates
-/// the image to look at is the one nearest along each axis: no other can be within half the box.
-fn count_pairs(simbox: &SimBox, state: &State, species: (usize, usize), cutoff: f64) -> usize {
-    let sites: Vec<Vec3> = state.position.iter().map(|r| simbox.to_fractional(*r)).collect();
-    let origin = simbox.to_cartesian([0.0; 3]);
-    let distance2 = |i: usize, j: usize| {
-        let d = std::array::from_fn(|k| {
-            let s = sites[i][k] - sites[j][k];
-            if simbox.periodic()[k] { s - s.round() } else { s }
-        });
-        let d = simbox.to_cartesian(d);
-        (0..3).map(|k| (d[k] - origin[k]).powi(2)).sum::<f64>()
-    };
-    let are = |i: usize, j: usize| {
-        let (a, b) = (usize::from(state.species[i]), usize::from(state.species[j]));
-        (a.min(b), a.max(b)) == species
-    };
-    let pairs = (0..sites.len()).flat_map(|i| (i + 1..sites.len()).map(move |j| (i, j)));
-    pairs.filter(|&(i, j)| are(i, j) && distance2(i, j) < cutoff * cutoff).count()
 }
 
 proptest! {

@@ -25,7 +25,7 @@ fn open(settings: Settings) -> Cuda {
     Cuda::new(device(), fluid(settings.algorithm), terms(), settings).unwrap()
 }
 
-/// A heat bath at a thermal energy of one.
+/// Heat baths at a thermal energy of one.
 fn baths(n_atoms: usize) -> [Bath; 4] {
     let target = Target { thermal_energy: 1.0, degrees_of_freedom: 3 * n_atoms - 3 };
     [
@@ -36,9 +36,10 @@ fn baths(n_atoms: usize) -> [Bath; 4] {
     ]
 }
 
-/// Everything, with the algorithms one after the other.
+/// Every algorithm in every precision.
 fn ways() -> impl Iterator<Item = (Algorithm, Precision)> {
-    ALGORITHMS.into_iter().flat_map(|algorithm| PRECISIONS.map(|precision| (algorithm, precision)))
+    let algorithms = ALGORITHMS.into_iter().filter(|algorithm| *algorithm != Algorithm::Auto);
+    algorithms.flat_map(|algorithm| PRECISIONS.map(|precision| (algorithm, precision)))
 }
 
 fn begin(backend: &mut dyn Backend) {

@@ -6,6 +6,9 @@ mod agreement;
 mod continuity;
 mod device;
 mod fluid;
+mod pair_search;
+#[path = "../../../cpu/tests/pairs/mod.rs"]
+mod pairs;
 #[path = "../../../cpu/tests/reference/mod.rs"]
 mod reference;
 mod reference_values;
