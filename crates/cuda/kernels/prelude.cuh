@@ -114,6 +114,8 @@ struct Frame {
     int columns[2];     // columns of atoms along x and y
     int bins;           // bins along each column
     int unused;
+    float high[6];      // edges and tilts in units of 2^-32 of them, rounded,
+    float low[6];       // and what rounding left out
 };
 
 struct Fixed { u32 x, y, z; };
@@ -159,19 +161,15 @@ DEVICE Position to_position(const Frame& frame, double x, double y, double z, in
     return {s.x, s.y, s.z, species};
 }
 DEVICE Fixed to_fixed(const Frame&, Position p) { return {p.x, p.y, p.z}; }
-// x times a number that single precision cannot hold: rounded, it would stretch all distances alike,
-// and errors of energies would add up.
-DEVICE float times(float x, double y) {
-    const float high = (float)y, low = (float)(y - high);
-    return fmaf(x, high, x * low);
-}
+// x times an edge or tilt. Rounded to single precision they would stretch all distances alike, and
+// errors of energies would add up.
+DEVICE float along(const Frame& frame, int k, float x) { return fmaf(x, frame.high[k], x * frame.low[k]); }
 DEVICE real3 difference(const Frame& frame, Position a, Position b) {
-    const double unit = 1.0 / 4294967296.0;
     const float x = (float)(int)(a.x - b.x), y = (float)(int)(a.y - b.y), z = (float)(int)(a.z - b.z);
-    real3 d = {times(x, frame.edge[0] * unit), times(y, frame.edge[1] * unit), times(z, frame.edge[2] * unit)};
+    real3 d = {along(frame, 0, x), along(frame, 1, y), along(frame, 2, z)};
     if (frame.triclinic) {
-        d.x += times(y, frame.tilt[0] * unit) + times(z, frame.tilt[1] * unit);
-        d.y += times(z, frame.tilt[2] * unit);
+        d.x += along(frame, 3, y) + along(frame, 4, z);
+        d.y += along(frame, 5, z);
     }
     return d;
 }

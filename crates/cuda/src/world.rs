@@ -20,6 +20,8 @@ pub struct Frame {
     pub columns: [i32; 2],
     pub bins: i32,
     pub unused: i32,
+    pub high: [f32; 6],
+    pub low: [f32; 6],
 }
 
 impl Frame {
@@ -37,10 +39,13 @@ impl Frame {
                 width[k] = edge[k];
             }
         }
+        let tilt = simbox.tilts();
+        let steps = [edge[0], edge[1], edge[2], tilt[0], tilt[1], tilt[2]].map(|l| l / 4_294_967_296.0);
+        let high = steps.map(|l| l as f32);
         Frame {
             origin,
             edge,
-            tilt: simbox.tilts(),
+            tilt,
             inverse: edge.map(|l| 1.0 / l),
             width,
             periodic: simbox.periodic().map(i32::from),
@@ -48,6 +53,8 @@ impl Frame {
             columns: [1; 2],
             bins: 1,
             unused: 0,
+            high,
+            low: std::array::from_fn(|k| (steps[k] - f64::from(high[k])) as f32),
         }
     }
 }
