@@ -1,7 +1,11 @@
 //! Device functions made from the formulas compute what the formulas do, against the same formulas
 //! in f64: every potential of the registry under every truncation, for one species and for two, in
 //! both precisions, and what heat baths do. A new potential is tested here by the line that
-//! registers it.
+//! registers it. On a GPU where the environment says `JOSTLE_TEST_DEVICE=cuda`.
+
+#[path = "parity/device.rs"]
+#[allow(dead_code)]
+mod device;
 
 use jostle_core::bath::{Chain, bussi_factor, heat_of_scaling, noise_amplitude, rescale_factor};
 use jostle_core::random::{Purpose, Stream};
@@ -231,7 +235,7 @@ fn check_pair(case: &Case, (a, b): (usize, usize), r2: f64, found: &[f64], toler
 
 #[test]
 fn generated_pair_forces_equal_the_formulas() {
-    let device = Device::emulated().unwrap();
+    let device = device::device();
     check_pairs::<f32>(&device);
     check_pairs::<f64>(&device);
 }
@@ -321,7 +325,7 @@ fn check_update<U: Update>(device: &Device) {
 
 #[test]
 fn generated_heat_baths_equal_the_formulas() {
-    let device = Device::emulated().unwrap();
+    let device = device::device();
     check_update::<NoseHoover>(&device);
     check_update::<Bussi>(&device);
     check_update::<Rescale>(&device);

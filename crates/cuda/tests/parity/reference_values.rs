@@ -1,25 +1,20 @@
-//! Energies, virials and forces against other engines. Every case compiles kernels of its own; where
-//! that is slow, each is computed in one precision.
+//! Energies, virials and forces against other engines. Every case compiles kernels of its own, so
+//! that each is computed in one precision, one after the other.
 
-use super::device::{self, ALGORITHMS, PRECISIONS, Size, device};
+use super::device::{ALGORITHMS, PRECISIONS, device};
 use super::reference::{self, Case};
 use jostle_core::{Algorithm, Settings};
 use jostle_cuda::Cuda;
 
 fn check(cases: Vec<Case>) {
     for (k, case) in cases.into_iter().enumerate() {
-        let precisions = match device::size() {
-            Size::Small => &PRECISIONS[k % 2..][..1],
-            Size::Large => &PRECISIONS[..],
-        };
+        let precision = PRECISIONS[k % 2];
         // The boxes are too narrow for tiles.
         for algorithm in ALGORITHMS.into_iter().filter(|algorithm| *algorithm != Algorithm::Tiles) {
-            for &precision in precisions {
-                let settings = Settings { algorithm, precision, ..Settings::default() };
-                let terms = vec![case.term.clone()];
-                let mut cuda = Cuda::new(device(), case.system.clone(), terms, settings).unwrap();
-                case.check(&mut cuda, precision);
-            }
+            let settings = Settings { algorithm, precision, ..Settings::default() };
+            let terms = vec![case.term.clone()];
+            let mut cuda = Cuda::new(device(), case.system.clone(), terms, settings).unwrap();
+            case.check(&mut cuda, precision);
         }
     }
 }
