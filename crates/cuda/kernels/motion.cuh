@@ -65,7 +65,7 @@ DEVICE double uniform(u32 high, u32 low) {
 
 // Three normal deviates (Box and Muller 1958): jostle_core::random::Stream::normal3 for the purpose
 // Langevin, this atom and this step.
-DEVICE Double3 langevin_noise(u64 seed, u32 id, u64 step) {
+APART Double3 langevin_noise(u64 seed, u32 id, u64 step) {
     const u32 purpose = 3;
     const double tau = 6.283185307179586476925;
     u32 upper = (u32)(step >> 32) << 8 | purpose;
@@ -102,6 +102,9 @@ DEVICE void kick_and_drift(const World& w, const Motion& motion, Double3& x, Dou
     }
 }
 
+// Whether a fraction of an open axis is far from its ends.
+DEVICE bool is_inside(double s) { return s > 0.125 && s < 0.875; }
+
 // Where an atom is now, for the forces; notes in the slot after this one if it has come so far
 // that the list is stale, and if it is about to leave the range of an open axis.
 DEVICE void arrive(const World& w, int i, Double3 x, int species, Position* to, int* stale) {
@@ -110,10 +113,9 @@ DEVICE void arrive(const World& w, int i, Double3 x, int species, Position* to, 
     real3 moved = difference(w.frame, p, w.built[i]);
     // Not "greater than": what is not a number is stale, too.
     if (!(dot(moved, moved) <= (real)w.control->limit2)) *stale = 1;
-    const double s[3] = {(x.x - w.frame.origin[0]) * w.frame.inverse[0],
-                         (x.y - w.frame.origin[1]) * w.frame.inverse[1],
-                         (x.z - w.frame.origin[2]) * w.frame.inverse[2]};
-    for (int k = 0; k < 3; k++) {
-        if (!w.frame.periodic[k] && !(s[k] > 0.125 && s[k] < 0.875)) report(w.control, ESCAPED);
-    }
+    bool inside = true;
+    if (!w.frame.periodic[0]) inside = inside && is_inside((x.x - w.frame.origin[0]) * w.frame.inverse[0]);
+    if (!w.frame.periodic[1]) inside = inside && is_inside((x.y - w.frame.origin[1]) * w.frame.inverse[1]);
+    if (!w.frame.periodic[2]) inside = inside && is_inside((x.z - w.frame.origin[2]) * w.frame.inverse[2]);
+    if (!inside) report(w.control, ESCAPED);
 }

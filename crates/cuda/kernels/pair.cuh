@@ -69,17 +69,21 @@ DEVICE real force_between(const World& w, Pull& pull, real r2, int species, int 
 #endif
 }
 
-// Adds the force of an atom at distance -d. Pairs beyond every cut-off cost no more than looking.
+// Adds the force of an atom at distance -d.
+template <bool ENERGY>
+DEVICE void pull_towards(const World& w, Pull& pull, real3 d, real r2, int species, int other) {
+    const real f = force_between<ENERGY>(w, pull, r2, species, other);
+    add_product(pull.force.x, f, d.x);
+    add_product(pull.force.y, f, d.y);
+    add_product(pull.force.z, f, d.z);
+    if (ENERGY) add_virial(pull, f, d);
+}
+
+// The same where most pairs are beyond every cut-off: those cost no more than looking.
 template <bool ENERGY>
 DEVICE void attract(const World& w, Pull& pull, real3 d, int species, int other) {
     const real r2 = dot(d, d);
-    if (r2 < (real)LONGEST_CUTOFF2) {
-        const real f = force_between<ENERGY>(w, pull, r2, species, other);
-        add_product(pull.force.x, f, d.x);
-        add_product(pull.force.y, f, d.y);
-        add_product(pull.force.z, f, d.z);
-        if (ENERGY) add_virial(pull, f, d);
-    }
+    if (r2 < (real)LONGEST_CUTOFF2) pull_towards<ENERGY>(w, pull, d, r2, species, other);
 }
 
 // Stores the force on an atom of the slot.

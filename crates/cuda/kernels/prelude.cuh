@@ -9,6 +9,12 @@ typedef unsigned long long u64;
 typedef long long i64;
 
 #define DEVICE static __device__ __forceinline__
+// A function that few kernels need: kept apart, so that it costs the others no registers.
+#ifdef EMULATED
+#define APART static
+#else
+#define APART static __device__ __noinline__
+#endif
 #define ALL_LANES 0xffffffffu
 
 #if DOUBLE
@@ -89,6 +95,24 @@ DEVICE float exponential(float x) {
 // Compilers add no products without rounding them first unless it is written so: formulas give the
 // same bits in whichever kernel they are.
 DEVICE real dot(real3 a, real3 b) { return multiply_add(a.x, b.x, multiply_add(a.y, b.y, a.z * b.z)); }
+
+// Two words of a stream that is read once: they need not push anything else out of the cache.
+DEVICE uint2 stream(const uint2* address) {
+#ifndef EMULATED
+    uint2 words;
+    asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(words.x), "=r"(words.y) : "l"(address));
+    return words;
+#else
+    return *address;
+#endif
+}
+
+// Has memory fetched that will be needed later.
+DEVICE void fetch_ahead(const void* address) {
+#ifndef EMULATED
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+#endif
+}
 
 // ---- positions as the force kernels see them
 
@@ -193,7 +217,7 @@ enum Trouble {
     ROWS_FULL = 2,   // a list needs more rows (need_rows)
     UNFIT = 4,       // a block of atoms is too large for the box: tiles cannot be used
     ESCAPED = 8,     // an atom has come near the end of the range of an open axis
-    NOT_FINITE = 16, // a force is not finite (bad_atom, bad_step)
+    NOT_FINITE = 16, // a force is not finite (first_bad)
 };
 
 // How atoms move between two force evaluations.
@@ -214,16 +238,18 @@ struct Control {
     int parts;       // two for each segment of the leg
     int part;        // the part that is due
     i64 builds;      // lists built so far
-    i64 bad_step;    // where trouble began
+    u64 first_bad;   // the first force that was not finite: drifts made, and the atom's id
     double skin;
     double reach;    // cut-off and skin
     double limit2;   // how far an atom may move before the list is stale, squared
     int sorted;      // which of the two sets of atom arrays is current
+    int reported;    // trouble since lists were last looked at: see `report`
     int trouble;
-    int bad_atom;    // id
     int need_tile;   // what there should be room for
     int need_rows;
-    int largest_tile;
+    int largest_tile;    // what there had to be room for so far
+    int most_rows;
+    int unused;
     Slot slot[SLOTS + 1];
 };
 
@@ -232,6 +258,8 @@ struct World {
     int n;                   // atoms
     int tile_capacity;       // atoms a tile has room for, dummies and own atoms included
     int class_rows;          // room in a tile's list: slots of each bank class
+    int tile_stride;         // from one tile's atoms to the next in memory
+    int row_stride;          // from one warp's rows to the next
     int neighbor_capacity;   // room in an atom's own list
     Frame frame;
     Control* control;
@@ -249,7 +277,7 @@ struct World {
     // sorting
     u32* bin;
     u32* rank;
-    u32* order;
+    u64* order;                  // heights and atoms
     u32* count;
     u32* start;
     u32* sums;
@@ -275,7 +303,9 @@ struct World {
     double* total;
 };
 
-DEVICE void report(Control* control, int trouble) { atomicOr(&control->trouble, trouble); }
+// Notes trouble, which the next `settle` makes known: no kernel may see it come up meanwhile, or the
+// threads of a block would not agree on whether there is anything to do.
+DEVICE void report(Control* control, int trouble) { atomicOr(&control->reported, trouble); }
 
 // Trouble with a list only keeps lists from being built: atoms that need one wait for it. After a
 // force that is not finite nothing goes on.

@@ -6,8 +6,13 @@
 // filling give each atom its bin; inside a bin atoms are ordered by height and id, so that the
 // order follows from the positions alone, whatever it was before.
 
+// Kernels over atoms have no more blocks than the device runs at a time, so that it costs little to
+// find out that there is nothing to do.
+#define EACH_ATOM(i) \
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < w.n; i += gridDim.x * blockDim.x)
+
 // Bins whose counts one block scans.
-enum { SCAN_THREADS = 256, SCAN_BINS = 16, SCAN_BLOCK = SCAN_THREADS * SCAN_BINS };
+enum { SCAN_THREADS = 256, SCAN_BINS = 4, SCAN_BLOCK = SCAN_THREADS * SCAN_BINS };
 
 // The place of a column in the snake's line.
 DEVICE u32 column_place(const Frame& frame, u32 cx, u32 cy) {
@@ -29,11 +34,12 @@ DEVICE u32 n_bins(const Frame& frame) { return (u32)(frame.columns[0] * frame.co
 
 extern "C" __global__ void sort_count(World w, int slot) {
     const Slot now = w.control->slot[slot];
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (!builds(w.control, now) || i >= w.n) return;
-    u32 bin = bin_of(w.frame, to_fixed(w.frame, w.position[now.parity][i]));
-    w.bin[i] = bin;
-    w.rank[i] = atomicAdd(&w.count[bin], 1u);
+    if (!builds(w.control, now)) return;
+    EACH_ATOM(i) {
+        u32 bin = bin_of(w.frame, to_fixed(w.frame, w.position[now.parity][i]));
+        w.bin[i] = bin;
+        w.rank[i] = atomicAdd(&w.count[bin], 1u);
+    }
 }
 
 // The sum of one value per thread, for all threads.
@@ -96,16 +102,20 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(World w, in
     if (blockIdx.x == 0 && threadIdx.x == 0) w.start[all] = w.n;
 }
 
-extern "C" __global__ void sort_fill(World w, int slot) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (!builds(w.control, w.control->slot[slot]) || i >= w.n) return;
-    w.order[w.start[w.bin[i]] + w.rank[i]] = i;
-}
-
 // How high an atom is in its column, the way the column runs.
 DEVICE u32 height(const Frame& frame, u32 bin, Position p) {
     u32 z = to_fixed(frame, p).z;
     return bin / frame.bins & 1 ? ~z : z;
+}
+
+// Atoms by bins, with their heights beside, in any order inside a bin.
+extern "C" __global__ void sort_fill(World w, int slot) {
+    if (!builds(w.control, w.control->slot[slot])) return;
+    const Position* position = w.position[w.control->slot[slot].parity];
+    EACH_ATOM(i) {
+        const u32 bin = w.bin[i];
+        w.order[w.start[bin] + w.rank[i]] = (u64)height(w.frame, bin, position[i]) << 32 | i;
+    }
 }
 
 // Wraps a position into the box and counts the images crossed.
@@ -125,31 +135,33 @@ DEVICE void wrap(const Frame& frame, Double3& x, int image[3]) {
 // Copies each atom to its new place in the other set of arrays.
 extern "C" __global__ void sort_move(World w, int slot) {
     const Slot now = w.control->slot[slot];
-    int p = blockIdx.x * blockDim.x + threadIdx.x;
-    if (!builds(w.control, now) || p >= w.n) return;
+    if (!builds(w.control, now)) return;
     const int from = w.control->sorted, to = from ^ 1, n = w.n;
     const Position* position = w.position[now.parity];
-    const u32 i = w.order[p], bin = w.bin[i], id = w.id[from][i];
-    const u32 first = w.start[bin], end = w.start[bin + 1];
-    Position here = position[i];
-    const u32 high = height(w.frame, bin, here);
-    u32 place = first;
-    for (u32 q = first; q < end; q++) {
-        u32 j = w.order[q], other = height(w.frame, bin, position[j]);
-        if (other < high || (other == high && w.id[from][j] < id)) place++;
-    }
-    Double3 x = load(w.x[from], n, i), v = load(w.v[from], n, i);
-    int image[3] = {w.image[from][i], w.image[from][n + i], w.image[from][2 * (size_t)n + i]};
-    wrap(w.frame, x, image);
-    store(w.x[to], n, place, x);
-    store(w.v[to], n, place, v);
-    w.id[to][place] = id;
-    for (int k = 0; k < 3; k++) w.image[to][k * (size_t)n + place] = image[k];
+    EACH_ATOM(p) {
+        const u64 entry = w.order[p];
+        const u32 i = (u32)entry, high = (u32)(entry >> 32), bin = w.bin[i], id = w.id[from][i];
+        const u32 first = w.start[bin], end = w.start[bin + 1];
+        Position here = position[i];
+        Double3 x = load(w.x[from], n, i), v = load(w.v[from], n, i);
+        int image[3] = {w.image[from][i], w.image[from][n + i], w.image[from][2 * (size_t)n + i]};
+        u32 place = first;
+        for (u32 q = first; q < end; q++) {
+            const u64 other = w.order[q];
+            if ((u32)(other >> 32) < high) place++;
+            if ((u32)(other >> 32) == high && w.id[from][(u32)other] < id) place++;
+        }
+        wrap(w.frame, x, image);
+        store(w.x[to], n, place, x);
+        store(w.v[to], n, place, v);
+        w.id[to][place] = id;
+        for (int k = 0; k < 3; k++) w.image[to][k * (size_t)n + place] = image[k];
 #if DOUBLE
-    here = to_position(w.frame, x.x, x.y, x.z, (int)here.species);
+        here = to_position(w.frame, x.x, x.y, x.z, (int)here.species);
 #endif
-    w.position[now.parity ^ 1][place] = here;
-    w.built[place] = here;
+        w.position[now.parity ^ 1][place] = here;
+        w.built[place] = here;
+    }
 }
 
 // Takes what follows a slot to be the state of affairs from here on. `after_build` says that the
@@ -158,6 +170,8 @@ extern "C" __global__ void __launch_bounds__(64) settle(World w, int from, int a
     Control* control = w.control;
     __shared__ Slot now;
     if (threadIdx.x == 0) {
+        control->trouble |= control->reported;
+        control->reported = 0;
         now = control->slot[from];
         if (after_build && builds(control, now)) {
             now.stale = 0;

@@ -44,8 +44,7 @@ DEVICE double sum_of_shares(const World& w, int blocks, int count, int k) {
 
 // A force that is not finite stops everything: the atom with the smallest id is named.
 DEVICE void report_force(const World& w, int set, int i, i64 done) {
-    atomicMin(&w.control->bad_atom, (int)w.id[set][i]);
-    w.control->bad_step = done;
+    atomicMin(&w.control->first_bad, (u64)done << 32 | w.id[set][i]);
     report(w.control, NOT_FINITE);
 }
 

@@ -17,12 +17,28 @@ enum {
     WARP_ATOMS = 32 / TEAM,          // atoms that the lanes of a warp work on
     SPANS = 256,                     // stretches of bins that a tile is gathered from, at most
     FETCH = 8,                       // atoms each thread has on the way from memory at once
+    BATCH = 4,                       // candidates looked at together while building
 };
 
-#define FAR ((real)1e6)
+// No potential reaches there, and its square and its sixth power are still numbers.
+#define FAR ((real)(1e3 * sqrt((double)LONGEST_CUTOFF2)))
 
-// What a slot holds: a byte offset into the tile, or a place where 16 bits cannot hold that.
-#if WIDE_TILE
+#define SMALL_TILE 0
+#define MEDIUM_TILE 1
+#define LARGE_TILE 2
+
+// How large tiles may become. In a small one the candidates of a class can be numbered with 8 bits;
+// in a large one slots hold places, where they otherwise hold byte offsets into the tile.
+#if TILE_SIZE == SMALL_TILE
+typedef u8 Stage;
+#else
+typedef u16 Stage;
+#endif
+
+// Entries of each class while lists are built; a batch may reach beyond the last class.
+#define STAGE_ROWS(class_rows) (CLASSES * (class_rows) + BATCH)
+
+#if TILE_SIZE == LARGE_TILE
 #define SLOT_UNIT 1
 DEVICE real4 tile_at(const real4* tile, u32 slot) { return tile[slot]; }
 #else
@@ -36,6 +52,12 @@ DEVICE real4 in_tile(const World& w, Position p, Position origin) {
 }
 
 DEVICE u32 lanes_before() { return (1u << (threadIdx.x % 32)) - 1; }
+
+// The same for finding out what is near: with minus half the squared distance from the origin.
+DEVICE real4 in_search_tile(const World& w, Position p, Position origin) {
+    const real3 d = difference(w.frame, p, origin);
+    return {d.x, d.y, d.z, (real)-0.5 * dot(d, d)};
+}
 
 // An axis-aligned box: its centre and half its edges.
 struct Bounds { real3 center, half; };
@@ -82,9 +104,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
     if (!builds(control, now)) return;
 
     extern __shared__ real4 tile[];
-    const int capacity = w.tile_capacity, class_room = capacity / CLASSES, slots = CLASSES * w.class_rows;
+    const int capacity = w.tile_capacity, class_rows = w.class_rows;
+    // Hardly ever does a warp need most of its block's tile.
+    const int candidate_room = capacity * 3 / 4 / CLASSES, class_room = candidate_room + BATCH * TEAM;
     u16* all_candidates = (u16*)(tile + capacity);
-    u16* all_lists = all_candidates + WARPS * capacity;
     __shared__ Extent pieces[2];
     __shared__ Span spans[SPANS];
     __shared__ int found[WARPS];
@@ -93,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
     const Position* position = w.position[now.parity ^ 1];
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
     const int first = blockIdx.x * TILE_ATOMS, own = min(TILE_ATOMS, w.n - first);
-    const real reach = (real)(control->reach * (1.0 + 1e-6)), reach2 = reach * reach;
+    const real reach = (real)(control->reach * (1.0 + 1e-5)), reach2 = reach * reach;
 
     // How far the block's atoms spread around one in their midst. Where the line of columns turns,
     // a block has two pieces, and what lies between them is not its own.
@@ -146,23 +169,24 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
         spans[k] = k % 2 == 0 ? bins_between(w, column, cz.first, min(end, frame.bins - 1))
                               : bins_between(w, column, 0, end - frame.bins);
     }
-    const real4 far = {FAR, FAR, FAR, as_real(0)};
+    const real4 far = {FAR, FAR, FAR, (real)-1.5 * FAR * FAR};
     if (thread < DUMMIES) tile[thread] = far;
     for (int k = thread; k < TILE_ATOMS; k += THREADS) {
         // Atoms beyond the last one are far from the dummies, too.
-        tile[DUMMIES + k] = k < own ? in_tile(w, position[first + k], origin) : real4{-FAR, -FAR, -FAR, as_real(0)};
+        tile[DUMMIES + k] = k < own ? in_search_tile(w, position[first + k], origin) : real4{-FAR, -FAR, -FAR, (real)-1.5 * FAR * FAR};
     }
     __syncthreads();
 
-    // Each warp looks through some of the spans; what it finds waits where the lists will be.
+    // Each warp looks through a share of the spans; what it finds waits where entries will be.
     const Bounds piece0 = bounds_of(frame, pieces[0], shift), piece1 = bounds_of(frame, pieces[1], shift);
-    u16* lists = all_lists + (size_t)warp * slots * 32;
-    u32* waiting = (u32*)lists;
-    const int waiting_room = slots * 16;
-    int n_found = 0;
-    for (int s = warp; s < n_spans; s += WARPS) {
+    Stage* stage = (Stage*)(all_candidates + WARPS * CLASSES * class_room) + warp * STAGE_ROWS(class_rows) * 32;
+    u32* waiting = (u32*)stage;
+    const int waiting_room = STAGE_ROWS(class_rows) * 32 * (int)sizeof(Stage) / 4;
+    int n_found = 0, turn = warp;  // stretches of 32 atoms are dealt out in turn
+    for (int s = 0; s < n_spans; s++) {
         const Span span = spans[s];
-        for (u32 base = 0; base < span.count; base += 32) {
+        u32 base = 32 * turn;
+        for (; base < span.count; base += 32 * WARPS) {
             const u32 j = span.first + base + lane;
             bool within = false;
             if (base + lane < span.count && (j < (u32)first || j >= (u32)(first + own))) {
@@ -175,6 +199,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
             if (within && place < waiting_room) waiting[place] = j;
             n_found += __popc(who);
         }
+        turn = (int)(base - (span.count + 31) / 32 * 32) / 32;
     }
     if (lane == 0) found[warp] = n_found;
     __syncthreads();
@@ -190,37 +215,37 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
                 atomicMax(&control->need_tile, filled);
                 report(control, TILE_FULL);
             } else {
-                atomicMax(&control->need_rows, most_waiting / (CLASSES * 16) + 1);
+                atomicMax(&control->need_rows, most_waiting * 4 / (CLASSES * 32 * (int)sizeof(Stage)) + 1);
                 report(control, ROWS_FULL);
             }
         }
         return;
     }
-    u32* halo = w.halo + (size_t)blockIdx.x * capacity;
+    u32* halo = w.halo + (size_t)blockIdx.x * w.tile_stride;
     for (int k = lane; k < n_found; k += 32) {
         const u32 j = waiting[k];
         halo[place - DUMMIES - TILE_ATOMS + k] = j;
-        tile[place + k] = in_tile(w, position[j], origin);
+        tile[place + k] = in_search_tile(w, position[j], origin);
     }
     if (thread == 0) {
-        atomicMax(&control->largest_tile, filled);
         w.n_halo[blockIdx.x] = filled - DUMMIES - TILE_ATOMS;
         w.origin[blockIdx.x] = origin;
     }
     __syncthreads();
 
     // What is within reach of any of the warp's atoms, class by class.
-    const int atom = warp * WARP_ATOMS + lane / TEAM, me = DUMMIES + atom, part = lane % TEAM;
+    const int atom = warp * WARP_ATOMS + lane / TEAM, part = lane % TEAM;
     const bool exists = atom < own;
-    const real4 mine = tile[me];
+    const real4 mine = tile[DUMMIES + atom];
     const real inf = (real)1e30;
     const real3 low = {warp_min(exists ? mine.x : inf), warp_min(exists ? mine.y : inf), warp_min(exists ? mine.z : inf)};
     const real3 high = {-warp_min(exists ? -mine.x : inf), -warp_min(exists ? -mine.y : inf),
                         -warp_min(exists ? -mine.z : inf)};
     const Bounds around = {{(low.x + high.x) / 2, (low.y + high.y) / 2, (low.z + high.z) / 2},
                            {(high.x - low.x) / 2, (high.y - low.y) / 2, (high.z - low.z) / 2}};
-    u16* candidates = all_candidates + warp * capacity;
+    u16* candidates = all_candidates + warp * CLASSES * class_room;
     const u32 same_class = 0x01010101u << (lane % CLASSES);
+    u16* my_class = candidates + lane % CLASSES * class_room;
     int n_class = 0;
     const bool any = __any_sync(ALL_LANES, exists);
     for (int base = 0; base < filled && any; base += 32) {
@@ -231,72 +256,118 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
             within = distance2(around, q.x, q.y, q.z) <= reach2;
         }
         const u32 who = __ballot_sync(ALL_LANES, within) & same_class;
-        if (within) candidates[lane % CLASSES * class_room + n_class + __popc(who & lanes_before())] = k;
+        const int place = n_class + __popc(who & lanes_before());
+        if (within && place < candidate_room) my_class[place] = k * SLOT_UNIT;
         n_class += __popc(who);
     }
-    for (int k = 0; k < slots; k++) lists[k * 32 + lane] = (lane + k) % CLASSES * SLOT_UNIT;
+    // What the tile must have room for on account of the candidates.
+    const int wanted = (int)__reduce_max_sync(ALL_LANES, (u32)n_class) * (CLASSES * 4) / 3 + CLASSES;
+    if (wanted > capacity + CLASSES) {
+        if (lane == 0) {
+            atomicMax(&control->need_tile, wanted);
+            report(control, TILE_FULL);
+        }
+        return;
+    }
+    // The last batch is filled up with dummies.
+    for (int k = lane / CLASSES; k < BATCH * TEAM; k += 32 / CLASSES) {
+        my_class[n_class + k] = lane % CLASSES * SLOT_UNIT;
+    }
     __syncwarp();
 
-    // Each atom's neighbours, into the slots of their class.
+    // Which candidates are each atom's neighbours. A batch is loaded before anything is stored, so
+    // that loads need not wait for stores.
+    const u32 my_slot = (DUMMIES + atom) * SLOT_UNIT;
+    // |a - b|^2 <= r^2 where a.b - |b|^2 / 2 >= (|a|^2 - r^2) / 2, which takes fewer operations.
+    const real nearest = (real)0.5 * (dot({mine.x, mine.y, mine.z}, {mine.x, mine.y, mine.z}) - reach2);
     u64 counts = 0;  // entries of each class, 8 bits a class
-    int total = 0;
+    int total = 0, most_entries = 0;
     bool full = false;
     for (int c = 0; c < CLASSES; c++) {
-        const int n_candidates = __shfl_sync(ALL_LANES, n_class, c), first_slot = (c - lane) & (CLASSES - 1);
+        const int n = __shfl_sync(ALL_LANES, n_class, c);
         const u16* candidate = candidates + c * class_room;
-        u16* entry = lists + first_slot * 32 + lane;
-        int entries = 0;
-#pragma unroll 4
-        for (int k = part; k < n_candidates; k += TEAM) {
-            const int j = candidate[k];
-            const real4 q = tile[j];
-            const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
-            if (dot(d, d) <= reach2 && j != me) {
-                if (entries < w.class_rows) entry[entries * CLASSES * 32] = j * SLOT_UNIT;
-                entries++;
+        const int start = c * class_rows * 32 + lane, end = start + class_rows * 32;
+        int entry = start;
+        for (int k = part; k < n; k += BATCH * TEAM) {
+            real4 q[BATCH];
+            u32 slots[BATCH];
+#pragma unroll
+            for (int u = 0; u < BATCH; u++) {
+                slots[u] = candidate[k + u * TEAM];
+                q[u] = tile_at(tile, slots[u]);
+            }
+            if (entry > end) break;
+#pragma unroll
+            for (int u = 0; u < BATCH; u++) {
+                const real near = multiply_add(mine.x, q[u].x, multiply_add(mine.y, q[u].y, multiply_add(mine.z, q[u].z, q[u].w)));
+                if (near >= nearest && slots[u] != my_slot) {
+                    stage[entry] = (Stage)(k + u * TEAM);
+                    entry += 32;
+                }
             }
         }
-        if (!exists) entries = 0;
-        full = full || entries > w.class_rows;
-        counts |= (u64)min(entries, 255) << (8 * c);
+        full = full || entry > end;
+        const int entries = (entry - start) / 32;
+        most_entries = max(most_entries, entries);
+        counts |= (u64)entries << (8 * c);
         total += entries;
     }
-    const int longest = (int)__reduce_max_sync(ALL_LANES, (u32)total), rows = (longest + 3) / 4;
     if (__any_sync(ALL_LANES, full)) {
-        // Room for all if the classes are as uneven as they can be.
-        if (full) {
-            int most = 0;
-            for (int c = 0; c < CLASSES; c++) most = max(most, (int)(counts >> (8 * c) & 255));
-            atomicMax(&control->need_rows, max(most, total / CLASSES + 2));
+        if (lane == 0) {
+            atomicMax(&control->need_rows, class_rows + class_rows / 8 + BATCH);
             report(control, ROWS_FULL);
         }
         return;
     }
-
-    // Entries in slots beyond the last row move into empty slots before it.
     __syncwarp();
-    const int used = 4 * rows;
-    int hole_class = 0;
-    for (int c = 0; c < CLASSES; c++) {
-        const int first_slot = (c - lane) & (CLASSES - 1);
-        const int n = (int)(counts >> (8 * c) & 255), room = (used - first_slot + CLASSES - 1) / CLASSES;
-        for (int k = max(room, 0); k < n; k++) {
-            int hole;
-            for (;; hole_class++) {
-                const int start = (hole_class - lane) & (CLASSES - 1);
-                hole = start + CLASSES * (int)(counts >> (8 * hole_class) & 255);
-                if (hole < used) break;
+
+    // What there must be room for, so that the host need not give more.
+    most_entries = (int)__reduce_max_sync(ALL_LANES, (u32)most_entries);
+    if (lane == 0) {
+        const int tile_atoms = max(filled, wanted);
+        if (tile_atoms > control->largest_tile) atomicMax(&control->largest_tile, tile_atoms);
+        if (most_entries > control->most_rows) atomicMax(&control->most_rows, most_entries);
+    }
+
+    // The lists: each slot gets an entry of its class as long as there are some, then a dummy. The
+    // slots of even rows are of the classes lane, lane + 1, ...; those of odd rows of the next four.
+    const int rows = ((int)__reduce_max_sync(ALL_LANES, (u32)total) + 3) / 4, slots = 4 * rows;
+    const int warp_index = blockIdx.x * WARPS + warp;
+    uint2* list = w.list + (size_t)warp_index * w.row_stride * 32 + lane;
+    int n_of[CLASSES], staged[CLASSES], listed[CLASSES];
+#pragma unroll
+    for (int u = 0; u < CLASSES; u++) {
+        const int c = (lane + u) % CLASSES;
+        n_of[u] = (int)(counts >> (8 * c) & 255);
+        staged[u] = c * class_rows * 32 + lane;
+        listed[u] = c * class_room;
+    }
+    for (int pair = 0; pair < rows; pair += 2) {
+        const int e = pair / 2;
+#pragma unroll
+        for (int odd = 0; odd < 2; odd++) {
+            if (pair + odd == rows) break;
+            u32 out[4];
+#pragma unroll
+            for (int u = 0; u < 4; u++) {
+                const int v = 4 * odd + u;
+                const bool full_slot = e < n_of[v];
+                const int candidate = full_slot ? stage[staged[v] + e * 32] : 0;
+                out[u] = full_slot ? candidates[listed[v] + candidate] : (lane + v) % CLASSES * SLOT_UNIT;
             }
-            lists[hole * 32 + lane] = lists[(first_slot + CLASSES * k) * 32 + lane];
-            counts += 1ull << (8 * hole_class);
+            list[(pair + odd) * 32] = make_uint2(out[0] | out[1] << 16, out[2] | out[3] << 16);
         }
     }
-    __syncwarp();
-    const int warp_index = blockIdx.x * WARPS + warp, row_room = 2 * w.class_rows + 1;
-    uint2* list = w.list + (size_t)warp_index * row_room * 32 + lane;
-    for (int r = 0; r < rows; r++) {
-        const u16* s = lists + 4 * r * 32 + lane;
-        list[r * 32] = make_uint2(s[0] | (u32)s[32] << 16, s[64] | (u32)s[96] << 16);
+    // Entries left over in classes with more of them than slots replace the dummies of others.
+    auto count = [&](int c) { return (int)(counts >> (8 * c) & 255); };
+    auto slots_of = [&](int c) { return (slots - ((c - lane) & (CLASSES - 1)) + CLASSES - 1) / CLASSES; };
+    int hole_class = 0, hole = count(0);
+    for (int c = 0; c < CLASSES; c++) {
+        for (int e = slots_of(c); e < count(c); e++) {
+            while (hole >= slots_of(hole_class)) hole = count(++hole_class);
+            const int k = ((hole_class - lane) & (CLASSES - 1)) + CLASSES * hole++;
+            ((u16*)&list[k / 4 * 32])[k % 4] = candidates[c * class_room + stage[(c * class_rows + e) * 32 + lane]];
+        }
     }
     if (lane == 0) w.n_rows[warp_index] = rows;
 }
@@ -311,9 +382,10 @@ DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) 
     const int first = blockIdx.x * TILE_ATOMS, warp_index = blockIdx.x * WARPS + warp;
     const Position origin = w.origin[blockIdx.x];
     const int n_halo = w.n_halo[blockIdx.x], rows = w.n_rows[warp_index];
-    const u32* halo = w.halo + (size_t)blockIdx.x * w.tile_capacity;
-    const uint2* list = w.list + (size_t)warp_index * (2 * w.class_rows + 1) * 32 + lane;
-    uint2 row = list[0];
+    const u32* halo = w.halo + (size_t)blockIdx.x * w.tile_stride;
+    const uint2* list = w.list + (size_t)warp_index * w.row_stride * 32 + lane;
+    // Two rows ahead of what is used.
+    uint2 row = stream(list), next = stream(list + 32);
 
     for (int base = thread; base < n_halo; base += FETCH * THREADS) {
         u32 j[FETCH];
@@ -337,15 +409,17 @@ DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) 
     const int species = as_species(mine.w);
     Pull pull = {};
     for (int r = 0; r < rows; r++) {
-        const uint2 next = list[(r + 1) * 32];
+        const uint2 after = stream(list + (r + 2) * 32);
         const u32 slots[4] = {row.x & 0xffff, row.x >> 16, row.y & 0xffff, row.y >> 16};
 #pragma unroll
         for (int u = 0; u < 4; u++) {
             const real4 q = tile_at(tile, slots[u]);
             const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
-            attract<ENERGY>(w, pull, d, species, as_species(q.w));
+            // Without a branch: hardly ever are all lanes of a warp beyond the cut-off.
+            pull_towards<ENERGY>(w, pull, d, dot(d, d), species, as_species(q.w));
         }
         row = next;
+        next = after;
     }
 #pragma unroll
     for (int m = 1; m < TEAM; m *= 2) {
@@ -396,11 +470,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_t
         if (now.stale) control->slot[slot + 1].stale = 1;
     }
     if (!made) return;
+    const int set = control->sorted, i = atom_of_thread(w);
+    if (i >= 0) {
+        for (int k = 0; k < 3; k++) {
+            fetch_ahead(&w.x[set][k * (size_t)w.n + i]);
+            fetch_ahead(&w.v[set][k * (size_t)w.n + i]);
+        }
+        fetch_ahead(&w.built[i]);
+    }
     extern __shared__ real4 tile[];
     const Pull pull = pull_of_tile<false>(w, w.position[now.parity], tile);
-    const int i = atom_of_thread(w);
     if (i < 0) return;
-    const int set = control->sorted, species = as_species(tile[DUMMIES + threadIdx.x / TEAM].w);
+    const int species = as_species(tile[DUMMIES + threadIdx.x / TEAM].w);
     Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
     check_force(w, pull.force, set, i, now.done);
     kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], pull.force);

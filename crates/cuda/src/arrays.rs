@@ -22,7 +22,7 @@ pub struct Arrays {
     force: Reals,
     bin: Buffer<u32>,
     rank: Buffer<u32>,
-    order: Buffer<u32>,
+    order: Buffer<u64>,
     count: Buffer<u32>,
     start: Buffer<u32>,
     sums: Buffer<u32>,
@@ -123,6 +123,8 @@ impl Arrays {
             n: self.n as i32,
             tile_capacity: 0,
             class_rows: 0,
+            tile_stride: 0,
+            row_stride: 0,
             neighbor_capacity: 0,
             frame,
             control: self.control.address(),
@@ -234,7 +236,7 @@ impl Arrays {
             Precision::Mixed => 4,
             Precision::Double => 8,
         };
-        let per_atom = 3 * 16 * position_units(self.precision) + 2 * (48 + 4 + 12) + 3 * real + 12;
+        let per_atom = 3 * 16 * position_units(self.precision) + 2 * (48 + 4 + 12) + 3 * real + 16;
         self.n * per_atom + 4 * (self.count.len() + self.start.len())
     }
 }

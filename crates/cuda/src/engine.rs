@@ -6,8 +6,8 @@ use crate::bath::{self, Acts, ScalingBath};
 use crate::blame;
 use crate::cells::Cells;
 use crate::driver::Device;
-use crate::kernels::{self, Kernels, TileShape};
-use crate::leg::{KINETIC, Launches, Recorded, Sums, VIRIAL};
+use crate::kernels::{self, Kernels, TileShape, TileSize};
+use crate::leg::{KINETIC, Launches, Recorded, Sums, VIRIAL, slots_per_look};
 use crate::list::{self, List};
 use crate::search::{Search, When};
 use crate::skin::Skin;
@@ -23,9 +23,15 @@ use jostle_potentials::{PairTerm, check};
 use std::ops::Range;
 use std::time::Instant;
 
-/// Step slots between two looks at the list: a look costs some early exits, and slots after the
-/// list went stale are wasted.
-const SLOTS_PER_LOOK: u32 = 8;
+/// How the work is laid out on the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// The tiles.
+    pub shape: TileShape,
+    /// Step slots between two looks at the list, to begin with.
+    pub slots_per_look: u32,
+}
+
 /// Attempts at making room before something must be wrong.
 const MOST_ATTEMPTS: usize = 40;
 
@@ -51,7 +57,7 @@ pub struct Cuda {
     way: Way,
     /// Whether `way` may be given up for another one that fits the box.
     free: bool,
-    shape: TileShape,
+    layout: Layout,
     room: Room,
     /// Room in the list of an atom.
     rows: usize,
@@ -78,6 +84,21 @@ impl Cuda {
     /// If a term and the system do not go together, the device has too little memory, or kernels
     /// cannot be compiled.
     pub fn new(device: Device, system: System, terms: Vec<PairTerm>, settings: Settings) -> Result<Self> {
+        let layout = Layout::for_atoms(system.state.len(), device.multiprocessors());
+        Self::with_layout(device, system, terms, settings, layout)
+    }
+
+    /// The same with a layout of one's choice.
+    ///
+    /// # Errors
+    /// As for [`Cuda::new`].
+    pub fn with_layout(
+        device: Device,
+        system: System,
+        terms: Vec<PairTerm>,
+        settings: Settings,
+        mut layout: Layout,
+    ) -> Result<Self> {
         let precision = settings.precision;
         let cutoff = check::terms(&system, &terms, precision)?;
         let summation = if settings.reproducible { Summation::exact(&terms) } else { Summation::Fast };
@@ -112,14 +133,13 @@ impl Cuda {
         let spacing = (system.simbox.volume() / n.max(1) as f64).cbrt();
         let skin = Skin::new(settings.skin, 0.35 * spacing, settings.reproducible);
         let frame = Frame::new(&system.simbox, &system.state, cutoff + skin.now());
-        let mut shape = TileShape::for_atoms(n, device.multiprocessors());
         let (density, reach) = (density(&frame, &system, cutoff), cutoff + skin.now());
         if free && n > MANY && reaches_all(n, density, reach) {
             way = Way::AllPairs;
         }
-        let room = Room::estimate(shape, density, reach, n);
-        shape.wide = tiles::is_wide(precision, room);
-        let build = kernels::build(&terms, precision, shape, PairShape::for_atoms(n), summation);
+        let room = Room::estimate(layout.shape, density, reach, n);
+        layout.shape.size = tiles::size(precision, room);
+        let build = kernels::build(&terms, precision, layout.shape, PairShape::for_atoms(n), summation);
         let kernels = Kernels::new(&device, &build)?;
         let arrays = Arrays::new(&device, &system, precision, &build.table)?;
         // Until everything gets its place.
@@ -137,7 +157,7 @@ impl Cuda {
             frame,
             way,
             free,
-            shape,
+            layout,
             room,
             rows: list::estimate(density, reach, n),
             arrays,
@@ -182,20 +202,20 @@ impl Cuda {
         self.recorded = None;
         let n = self.system.state.len();
         if self.way == Way::Tiles {
-            match tiles::check(&self.device, self.precision, self.shape, self.room) {
+            match tiles::check(&self.device, self.precision, self.layout.shape, self.room) {
                 Err(_) if self.free => self.way = self.without_tiles(),
                 checked => checked?,
             }
         }
-        let (wide, pairs) = (tiles::is_wide(self.precision, self.room), PairShape::for_atoms(n));
-        if recompile || wide != self.shape.wide {
-            self.shape.wide = wide;
-            let build = kernels::build(&self.terms, self.precision, self.shape, pairs, self.summation);
+        let (size, pairs) = (tiles::size(self.precision, self.room), PairShape::for_atoms(n));
+        if recompile || size != self.layout.shape.size {
+            self.layout.shape.size = size;
+            let build = kernels::build(&self.terms, self.precision, self.layout.shape, pairs, self.summation);
             self.kernels = Kernels::new(&self.device, &build)?;
         }
         let density = density(&self.frame, &self.system, self.cutoff);
         let atoms = match self.way {
-            Way::Tiles => self.shape.atoms,
+            Way::Tiles => self.layout.shape.atoms,
             // Columns half as wide as the reach leave little to be looked at in vain.
             Way::List | Way::Cells => (density * (0.5 * self.cutoff).powi(3)).clamp(2.0, 1e6) as u32,
             Way::AllPairs => all_pairs::GROUP as u32,
@@ -205,7 +225,7 @@ impl Cuda {
         self.arrays.resize_bins(&self.device, bins.map(|b| b as usize).iter().product())?;
         let (device, module, precision) = (&self.device, &self.kernels.module, self.precision);
         self.search = match self.way {
-            Way::Tiles => Box::new(Tiles::new(device, module, precision, self.shape, self.room, n)?),
+            Way::Tiles => Box::new(Tiles::new(device, module, precision, self.layout.shape, self.room, n)?),
             Way::List => Box::new(List::new(device, module, n, self.rows, self.summation)?),
             Way::Cells => Box::new(Cells::new(module, n, self.summation)?),
             Way::AllPairs => Box::new(AllPairs::new(device, module, precision, pairs, n)?),
@@ -273,6 +293,7 @@ impl Cuda {
             world: self.world,
             n_terms: self.terms.len(),
             sums: self.summation,
+            resident_blocks: 6 * self.device.multiprocessors(),
         }
     }
 
@@ -297,6 +318,7 @@ impl Cuda {
         let mut control = [self.control];
         self.arrays.control.read(0, &mut control)?;
         self.control = control[0];
+        self.control.trouble |= std::mem::take(&mut self.control.reported);
         Ok(())
     }
 
@@ -307,16 +329,17 @@ impl Cuda {
             return Err(self.blame());
         }
         if what & trouble::UNFIT != 0 {
-            if self.shape.atoms <= 32 && self.free {
+            if self.layout.shape.atoms <= 32 && self.free {
                 self.way = self.without_tiles();
-            } else if self.shape.atoms <= 32 {
+            } else if self.layout.shape.atoms <= 32 {
                 return Err(Error::device("the box is too small for tiles of atoms")
                     .hint("set algorithm = \"list\" or \"all-pairs\""));
             }
-            self.shape.atoms = (self.shape.atoms / 2).max(32);
-            self.shape.team = self.shape.team.max(32 / self.shape.atoms);
+            self.layout.shape.atoms = (self.layout.shape.atoms / 2).max(32);
+            self.layout.shape.team = self.layout.shape.team.max(32 / self.layout.shape.atoms);
             let density = density(&self.frame, &self.system, self.cutoff);
-            self.room = Room::estimate(self.shape, density, self.control.reach, self.system.state.len());
+            self.room =
+                Room::estimate(self.layout.shape, density, self.control.reach, self.system.state.len());
         }
         if self.way == Way::List {
             self.rows = list::grown(self.rows, &self.control);
@@ -341,10 +364,22 @@ impl Cuda {
         if escaped { self.place(false) } else { Ok(()) }
     }
 
+    /// Takes away room that tiles turned out not to need: what a tile occupies decides how many of
+    /// them a multiprocessor has at a time. Lists stay, or runs would depend on how they are cut
+    /// into legs.
+    fn tighten(&mut self) {
+        if let Some(room) = self.room.tightened(&self.control) {
+            self.room = room;
+            self.search.tighten(room);
+            self.recorded = None;
+            self.attach();
+        }
+    }
+
     /// Names the term and the atom of a force that was not finite.
     fn blame(&mut self) -> Error {
-        let id = self.control.bad_atom as usize;
-        let step = self.control.motion.first_step as i64 + self.control.bad_step - 1;
+        let id = self.control.first_bad as u32 as usize;
+        let step = (self.control.motion.first_step + (self.control.first_bad >> 32)) as i64 - 1;
         if let Err(error) = self.download() {
             return error;
         }
@@ -431,10 +466,11 @@ impl Cuda {
                 world: self.world,
                 n_terms: self.terms.len(),
                 sums: self.summation,
+                resident_blocks: 6 * self.device.multiprocessors(),
             };
             let recorded = match self.recorded.take() {
                 Some(recorded) => recorded,
-                None => Recorded::new(&self.device, &launches, SLOTS_PER_LOOK)?,
+                None => Recorded::new(&self.device, &launches, self.layout.slots_per_look)?,
             };
             let begun = self.control.part as u64 / 2;
             recorded.queue(&self.device, segments - begun, steps, evaluate)?;
@@ -476,7 +512,7 @@ fn density(frame: &Frame, system: &System, cutoff: f64) -> f64 {
     system.state.len().max(1) as f64 / volume
 }
 
-impl TileShape {
+impl Layout {
     /// What suits so many atoms: large tiles where there are enough to fill the device, and several
     /// threads an atom where there are not.
     fn for_atoms(n: usize, multiprocessors: u32) -> Self {
@@ -487,7 +523,7 @@ impl TileShape {
             128..512 => (128, 2),
             _ => (128, 1),
         };
-        TileShape { atoms, team, wide: false }
+        Layout { shape: TileShape { atoms, team, size: TileSize::Small }, slots_per_look: 8 }
     }
 }
 
@@ -580,6 +616,10 @@ impl Backend for Cuda {
 
     fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
         self.take_fault()?;
+        if self.control.slot[0].stale != 0 {
+            // The host has done away with the list, to make room or for another skin.
+            self.update_neighbors()?;
+        }
         self.run_all(self.launches().forces(When::Asked, evaluate))?;
         if evaluate == Evaluate::ForcesAndEnergies {
             let row = self.totals(self.terms.len() + VIRIAL)?;
@@ -656,6 +696,8 @@ impl Backend for Cuda {
         self.control.part = 0;
         self.control.target = 0;
         self.control.slot[0].done = 0;
+        self.control.largest_tile = 0;
+        self.control.most_rows = 0;
         self.write_control()?;
         let builds = self.control.builds;
         self.make_segments(segments, steps, evaluate)?;
@@ -689,13 +731,20 @@ impl Backend for Cuda {
         }
         let seconds = start.elapsed().as_secs_f64();
         self.timings.pair += seconds;
+        let life = leg.steps as f64 / builds.max(1) as f64;
         if let Some(recorded) = &mut self.recorded {
-            recorded.learn(leg.steps, builds as u64);
+            recorded.learn(life);
         }
         if self.skin.judge(leg.steps, builds, seconds) {
+            // The list is built after the next drift: the forces are in the order of the old one.
             self.set_skin();
             self.write_control()?;
-            self.update_neighbors()?;
+        } else if self.way == Way::Tiles && builds > 2 {
+            self.tighten();
+        }
+        if builds > 2 && slots_per_look(life).abs_diff(self.layout.slots_per_look) > 1 {
+            self.layout.slots_per_look = slots_per_look(life);
+            self.recorded = None;
         }
         Ok(Some(samples))
     }

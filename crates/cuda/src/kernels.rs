@@ -43,8 +43,31 @@ pub struct TileShape {
     pub atoms: u32,
     /// Threads that share an atom: 1, 2, 4 or 8.
     pub team: u32,
-    /// Whether lists hold places in the tile, as tiles too large for 16-bit byte offsets need.
-    pub wide: bool,
+    /// How many atoms a tile may gather.
+    pub size: TileSize,
+}
+
+/// How many atoms a tile may gather: as in `tiles.cu`, which knows how to save memory in small ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum TileSize {
+    /// At most 2040.
+    Small = 0,
+    /// As many as 64 KiB hold.
+    Medium = 1,
+    /// At most 65,535.
+    Large = 2,
+}
+
+impl TileSize {
+    /// What so many atoms need, of so many bytes each.
+    pub fn of(atoms: usize, bytes: usize) -> Self {
+        match atoms {
+            0..=2040 => TileSize::Small,
+            _ if atoms * bytes <= 1 << 16 => TileSize::Medium,
+            _ => TileSize::Large,
+        }
+    }
 }
 
 impl TileShape {
@@ -75,7 +98,7 @@ pub fn build(
         format!("-DDOUBLE={}", i32::from(double)),
         format!("-DTILE_ATOMS={}", shape.atoms),
         format!("-DTEAM={}", shape.team),
-        format!("-DWIDE_TILE={}", i32::from(shape.wide)),
+        format!("-DTILE_SIZE={}", shape.size as i32),
         format!("-DRESIDENT={}", resident.max(shape.threads())),
     ];
     options.extend(pairs.options());
@@ -86,7 +109,7 @@ pub fn build(
 /// All that may be compiled for a run with these forces and this bath, with large systems in mind:
 /// what is usual comes first, then the same with exact sums.
 pub fn all(terms: &[PairTerm], precision: Precision, heat_bath: &Bath) -> Vec<Build> {
-    let shape = TileShape { atoms: 128, team: 1, wide: precision == Precision::Double };
+    let shape = TileShape { atoms: 128, team: 1, size: TileSize::Small };
     let pairs = PairShape::for_atoms(100_000);
     let both = [Summation::Fast, Summation::exact(terms)];
     let forces = both.iter().map(|sums| build(terms, precision, shape, pairs, *sums));
@@ -139,7 +162,7 @@ pub(crate) enum Work {
 /// Threads of blocks in which each thread has its atom.
 pub(crate) const ATOM_THREADS: u32 = 256;
 /// Bins scanned by one block: as in `sort.cu`.
-pub(crate) const SCAN_BLOCK: usize = 4096;
+pub(crate) const SCAN_BLOCK: usize = 1024;
 
 impl Kernels {
     /// Compiles them, or finds them compiled.

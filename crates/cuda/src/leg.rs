@@ -11,7 +11,7 @@ use crate::driver::{Buffer, Device, Graph, Launch};
 use crate::kernels::{ATOM_THREADS, Kernels, SCAN_BLOCK, Work};
 use crate::search::{Search, When};
 use crate::sums::Summation;
-use crate::world::World;
+use crate::world::{SLOTS, World};
 use jostle_core::{Evaluate, Result};
 
 /// Energies by term, virial, kinetic tensor and momentum: the numbers of a sample.
@@ -27,6 +27,8 @@ pub struct Launches<'a> {
     pub world: World,
     pub n_terms: usize,
     pub sums: Summation,
+    /// Blocks that the device runs at a time.
+    pub resident_blocks: u32,
 }
 
 impl Launches<'_> {
@@ -56,7 +58,10 @@ impl Launches<'_> {
         let mut launches = Vec::new();
         for (kernel, work) in &self.kernels.sort {
             let launch = match work {
-                Work::Atoms => self.atoms(kernel),
+                Work::Atoms => {
+                    let blocks = self.atom_blocks().min(self.resident_blocks);
+                    Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.world)
+                }
                 Work::Bins => {
                     let blocks = bins.div_ceil(SCAN_BLOCK) as u32;
                     Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.world)
@@ -200,12 +205,18 @@ impl Recorded {
         Ok(segments * replays * self.slots)
     }
 
-    /// Takes note of how many slots some steps would have needed.
-    pub fn learn(&mut self, steps: u64, builds: u64) {
-        // A list goes stale anywhere between two looks.
-        let wasted = builds as f64 * 0.5 * (self.slots as f64 + 1.0);
-        self.slots_per_step = 1.0 + wasted / steps.max(1) as f64;
+    /// Takes note of how long lists last, in steps, and so of how many slots a step needs.
+    pub fn learn(&mut self, life: f64) {
+        let slots = self.slots as f64;
+        self.slots_per_step = 1.05 * (life / slots).ceil() * slots / life;
     }
+}
+
+/// How many step slots there should be between two looks at lists that last so many steps: a look
+/// costs some early exits, and slots after a list went stale are wasted.
+pub fn slots_per_look(life: f64) -> u32 {
+    let looks = (life / 24.0).ceil().max(1.0);
+    ((life / looks).ceil() as u32 + 1).clamp(4, SLOTS as u32 - 1)
 }
 
 /// Sums that kernels leave for the host.

@@ -20,7 +20,7 @@ mod tiles;
 mod world;
 
 pub use driver::nvrtc;
-pub use engine::Cuda;
+pub use engine::{Cuda, Layout};
 
 use driver::Device;
 use jostle_core::{Backend, Processor, Result, Settings, System};

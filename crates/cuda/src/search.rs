@@ -1,6 +1,7 @@
 //! The ways of finding pairs, behind one interface.
 
 use crate::driver::Launch;
+use crate::tiles::Room;
 use crate::world::World;
 use jostle_core::Evaluate;
 
@@ -24,6 +25,9 @@ pub trait Search: Send {
 
     /// Enters its memory into the world.
     fn attach(&self, world: &mut World);
+
+    /// Keeps to less room than there is memory for; lists stay as they are.
+    fn tighten(&mut self, _room: Room) {}
 
     /// What follows the spatial sort when the list of a slot is stale.
     fn build(&self, world: &World, slot: i32) -> Vec<Launch>;

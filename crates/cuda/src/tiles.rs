@@ -1,13 +1,14 @@
 //! Block-local lists in shared memory (`kernels/tiles.cu`): the fast path.
 
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
-use crate::kernels::TileShape;
+use crate::kernels::{TileShape, TileSize};
 use crate::search::{Search, When};
 use crate::world::{Control, Frame, World, trouble};
 use jostle_core::{Error, Evaluate, Precision, Result};
 
-/// Bank classes and dummies, as in `tiles.cu`.
+/// Bank classes and dummies, and candidates looked at together, as in `tiles.cu`.
 const CLASSES: usize = 8;
+const BATCH: usize = 4;
 
 /// Room for lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,13 +33,25 @@ impl Room {
         let tile = (1.5 * density * around).min(n_atoms as f64) as usize + shape.atoms as usize;
         let neighbors = 4.0 / 3.0 * pi * reach.powi(3) * density / f64::from(shape.team);
         let per_class = neighbors / CLASSES as f64;
-        Room { tile: tile + CLASSES, class_rows: (1.3 * per_class + 2.0 * per_class.sqrt() + 4.0) as usize }
-            .rounded()
+        Room {
+            tile: tile + CLASSES,
+            class_rows: (1.2 * per_class + 3.0 * per_class.sqrt()) as usize + 2 + BATCH,
+        }
+        .rounded()
+    }
+
+    /// Room for what lists needed of late, with little to spare: what a tile occupies decides how
+    /// many of them a multiprocessor has at a time. `None` if it is tight enough.
+    pub fn tightened(self, control: &Control) -> Option<Self> {
+        let tile = control.largest_tile as usize * 102 / 100 + 8;
+        let enough = Room { tile, class_rows: control.most_rows as usize + 1 }.rounded();
+        let loose = enough.tile * 11 / 10 <= self.tile || enough.class_rows + 4 <= self.class_rows;
+        (control.largest_tile > 0 && loose).then_some(enough)
     }
 
     fn rounded(self) -> Self {
-        // A multiple of a warp, so that every class has as much room.
-        Room { tile: self.tile.next_multiple_of(32), class_rows: self.class_rows.min(255) }
+        // So that every class has as much room.
+        Room { tile: self.tile.next_multiple_of(16), class_rows: self.class_rows.min(255) }
     }
 
     /// Room for what did not fit, with something to spare.
@@ -47,7 +60,7 @@ impl Room {
         Room {
             tile: if control.trouble & trouble::TILE_FULL != 0 { more(control.need_tile) } else { self.tile },
             class_rows: match control.trouble & trouble::ROWS_FULL != 0 {
-                true => more(control.need_rows).max(self.class_rows + 2),
+                true => (control.need_rows as usize).max(self.class_rows + 2),
                 false => self.class_rows,
             },
         }
@@ -58,6 +71,8 @@ impl Room {
 /// The kernels, the lists and their room.
 pub struct Tiles {
     shape: TileShape,
+    /// What there is memory for, and how much of it is used.
+    allocated: Room,
     room: Room,
     blocks: u32,
     real4: usize,
@@ -88,9 +103,10 @@ impl Tiles {
         let real4 = real4_bytes(precision);
         let blocks = n.div_ceil(shape.atoms as usize).max(1);
         let warps = blocks * shape.threads() as usize / 32;
-        let rows = 2 * room.class_rows + 1;
+        let rows = row_stride(room);
         let tiles = Tiles {
             shape,
+            allocated: room,
             room,
             blocks: blocks as u32,
             real4,
@@ -101,8 +117,8 @@ impl Tiles {
             halo: device.alloc(blocks * room.tile)?,
             n_halo: device.alloc(blocks)?,
             origin: device.alloc(blocks * 4)?,
-            // The forces look one row ahead.
-            list: device.alloc((warps * rows + 1) * 32)?,
+            // The forces look two rows ahead.
+            list: device.alloc((warps * rows + 2) * 32)?,
             n_rows: device.alloc(warps)?,
         };
         tiles.build.allow_shared(tiles.build_bytes())?;
@@ -123,6 +139,11 @@ impl Tiles {
     }
 }
 
+/// Rows of a warp's list: four slots each, and one to look ahead to.
+fn row_stride(room: Room) -> usize {
+    2 * room.class_rows + 1
+}
+
 fn real4_bytes(precision: Precision) -> usize {
     match precision {
         Precision::Mixed => 16,
@@ -132,7 +153,9 @@ fn real4_bytes(precision: Precision) -> usize {
 
 fn build_bytes(shape: TileShape, room: Room, real4: usize) -> usize {
     let warps = shape.threads() as usize / 32;
-    room.tile * real4 + warps * (room.tile * 2 + CLASSES * room.class_rows * 64)
+    let candidates = CLASSES * (room.tile * 3 / 4 / CLASSES + BATCH * shape.team as usize);
+    let stage = (CLASSES * room.class_rows + BATCH) * 32 * if shape.size == TileSize::Small { 1 } else { 2 };
+    room.tile * real4 + warps * (2 * candidates + stage)
 }
 
 /// Whether such tiles can be on a device at all.
@@ -151,19 +174,19 @@ pub fn check(device: &Device, precision: Precision, shape: TileShape, room: Room
     Ok(())
 }
 
-/// Whether lists must hold places, because byte offsets into a tile do not fit into 16 bits.
-pub fn is_wide(precision: Precision, room: Room) -> bool {
-    room.tile * real4_bytes(precision) > 1 << 16
+/// How large tiles with such room are.
+pub fn size(precision: Precision, room: Room) -> TileSize {
+    TileSize::of(room.tile, real4_bytes(precision))
 }
 
-/// Divides the box into columns as wide as a tile of atoms is long, and those into bins of some
-/// three atoms.
+/// Divides the box into columns as wide as a tile of atoms is long, and those into bins of two
+/// atoms or so.
 pub fn divide(frame: &mut Frame, atoms: u32, density: f64) {
     let edge = (f64::from(atoms) / density).cbrt();
     let across = |k: usize, edge: f64| (frame.width[k] / edge).round().clamp(1.0, 1024.0);
     let (x, y) = (across(0, edge), across(1, edge));
     let column = frame.width[0] / x * (frame.width[1] / y);
-    let thickness = 3.0 / density / column;
+    let thickness = 2.0 / density / column;
     let most = f64::from(1 << 28) / (x * y);
     frame.columns = [x as i32, y as i32];
     frame.bins = (frame.width[2] / thickness).clamp(1.0, most) as i32;
@@ -177,11 +200,17 @@ impl Search for Tiles {
     fn attach(&self, world: &mut World) {
         world.tile_capacity = self.room.tile as i32;
         world.class_rows = self.room.class_rows as i32;
+        world.tile_stride = self.allocated.tile as i32;
+        world.row_stride = row_stride(self.allocated) as i32;
         world.halo = self.halo.address();
         world.n_halo = self.n_halo.address();
         world.origin = self.origin.address();
         world.list = self.list.address();
         world.n_rows = self.n_rows.address();
+    }
+
+    fn tighten(&mut self, room: Room) {
+        self.room = room;
     }
 
     fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
