@@ -678,6 +678,7 @@ impl Backend for Cuda {
             return Ok(Some(Vec::new()));
         }
         let start = Instant::now();
+        let recorded_before = self.recorded.is_some();
         let between = if leg.sample_every > 0 { leg.sample_every } else { leg.steps };
         let acts = Acts::of(bath, leg, between);
         let steps = match acts {
@@ -735,7 +736,8 @@ impl Backend for Cuda {
         if let Some(recorded) = &mut self.recorded {
             recorded.learn(life);
         }
-        if self.skin.judge(leg.steps, builds, seconds) {
+        // Recording takes time, too, and says nothing about the skin.
+        if recorded_before && self.skin.judge(leg.steps, builds, seconds) {
             // The list is built after the next drift: the forces are in the order of the old one.
             self.set_skin();
             self.write_control()?;

@@ -1,8 +1,8 @@
 //! How far lists reach beyond the cut-off, tuned by what steps cost.
 
 /// Seconds and builds that a skin is judged by, at least.
-const TRIAL_SECONDS: f64 = 0.02;
-const TRIAL_BUILDS: i64 = 8;
+const TRIAL_SECONDS: f64 = 0.03;
+const TRIAL_BUILDS: i64 = 10;
 
 /// The skin and the search for the best one.
 #[derive(Debug)]

@@ -43,8 +43,13 @@ impl Room {
     /// Room for what lists needed of late, with little to spare: what a tile occupies decides how
     /// many of them a multiprocessor has at a time. `None` if it is tight enough.
     pub fn tightened(self, control: &Control) -> Option<Self> {
-        let tile = control.largest_tile as usize * 102 / 100 + 8;
-        let enough = Room { tile, class_rows: control.most_rows as usize + 1 }.rounded();
+        let enough = Room {
+            tile: control.largest_tile as usize * 102 / 100 + 8,
+            class_rows: control.most_rows as usize + 1,
+        }
+        .rounded();
+        let enough =
+            Room { tile: enough.tile.min(self.tile), class_rows: enough.class_rows.min(self.class_rows) };
         let loose = enough.tile * 11 / 10 <= self.tile || enough.class_rows + 4 <= self.class_rows;
         (control.largest_tile > 0 && loose).then_some(enough)
     }
