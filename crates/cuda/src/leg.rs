@@ -163,10 +163,11 @@ impl Launches<'_> {
 pub struct Recorded {
     begin: Graph,
     steps: Graph,
-    ends: [Graph; 2],
+    /// The end of a segment and the beginning of the next, without and with energies.
+    turns: [Graph; 2],
     slots: u64,
-    /// Step slots used up per step made, as seen so far: those after a list went stale are wasted.
-    slots_per_step: f64,
+    /// Steps made by one replay, as seen so far: slots after a list went stale are wasted.
+    steps_per_replay: f64,
 }
 
 impl Recorded {
@@ -175,40 +176,41 @@ impl Recorded {
     /// # Errors
     /// If the device refuses.
     pub fn new(device: &Device, launches: &Launches, slots: u32) -> Result<Self> {
+        let turn = |evaluate| device.record([launches.end(evaluate), launches.begin()].concat());
         Ok(Recorded {
             begin: device.record(launches.begin())?,
             steps: device.record(launches.steps(slots as i32))?,
-            ends: [
-                device.record(launches.end(Evaluate::Forces))?,
-                device.record(launches.end(Evaluate::ForcesAndEnergies))?,
-            ],
+            turns: [turn(Evaluate::Forces)?, turn(Evaluate::ForcesAndEnergies)?],
             slots: u64::from(slots),
-            slots_per_step: 1.5,
+            steps_per_replay: 0.67 * f64::from(slots),
         })
     }
 
-    /// Queues so many segments. What turns out to be too little is left for the next call.
+    /// Queues so many segments of so many steps. What turns out to be too little is made up for by
+    /// what is queued for the next segment or, at the end, left for the next call.
     ///
     /// # Errors
     /// If the device refuses.
-    pub fn queue(&self, device: &Device, segments: u64, steps: u64, evaluate: Evaluate) -> Result<u64> {
-        let slots = ((steps - 1) as f64 * self.slots_per_step * 1.02).ceil() as u64;
-        // One more, in case the last drift makes the list stale.
-        let replays = slots.div_ceil(self.slots) + 1;
+    pub fn queue(&self, device: &Device, segments: u64, steps: u64, evaluate: Evaluate) -> Result<()> {
+        let turn = &self.turns[usize::from(evaluate == Evaluate::ForcesAndEnergies)];
+        let replays = ((steps - 1) as f64 / self.steps_per_replay) as u64;
+        device.replay(&self.begin)?;
         for _ in 0..segments {
-            device.replay(&self.begin)?;
             for _ in 0..replays {
                 device.replay(&self.steps)?;
             }
-            device.replay(&self.ends[usize::from(evaluate == Evaluate::ForcesAndEnergies)])?;
+            // Where a segment is over now, the next one has begun when the last of these replays
+            // comes, and no slot is idle.
+            device.replay(turn)?;
+            device.replay(&self.steps)?;
+            device.replay(turn)?;
         }
-        Ok(segments * replays * self.slots)
+        Ok(())
     }
 
-    /// Takes note of how long lists last, in steps, and so of how many slots a step needs.
+    /// Takes note of how long lists last, in steps.
     pub fn learn(&mut self, life: f64) {
-        let slots = self.slots as f64;
-        self.slots_per_step = 1.05 * (life / slots).ceil() * slots / life;
+        self.steps_per_replay = life / (life / self.slots as f64).ceil();
     }
 }
 

@@ -66,7 +66,7 @@ pub fn algorithms(way: &Way, seconds: f64, format: Format) -> Result<()> {
             continue;
         }
         if number == 0 {
-            let device = cells.iter().flatten().next().map(|m| m.device.clone()).unwrap_or_default();
+            let device = cells.iter().flatten().next().map(|m| m.machine().to_string()).unwrap_or_default();
             let names: Vec<_> = all.iter().map(|a| a.name().to_string()).collect();
             output::print(&format!(
                 "{device}\nnanoseconds per atom and step\n\n{}",

@@ -60,6 +60,11 @@ impl Measured {
         self.laps[self.laps.len() / 2]
     }
 
+    /// The device without the algorithm, for tables in which that differs.
+    pub fn machine(&self) -> &str {
+        self.device.split(',').next().unwrap_or_default()
+    }
+
     /// Nanoseconds per atom and step, of the median lap.
     pub fn nanoseconds(&self) -> f64 {
         self.per_atom(self.seconds_per_step())

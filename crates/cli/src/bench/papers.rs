@@ -226,7 +226,7 @@ impl Session {
                 input.run.settings.algorithm = *algorithm;
                 let now = self.measure(&format!("{name}, {}", algorithm.name()), input)?;
                 numbers.push(Some(now.nanoseconds()));
-                device = now.device;
+                device = now.machine().to_string();
             }
             rows.push(Row { name, numbers });
         }
