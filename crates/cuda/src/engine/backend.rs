@@ -1,0 +1,194 @@
+//! The verbs.
+
+use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
+use crate::leg::{KINETIC, VIRIAL};
+use crate::search::When;
+use crate::world::Frame;
+use jostle_core::backend::{Descent, NeighborFacts, Timings};
+use jostle_core::{
+    Backend, Bath, Energies, Error, Evaluate, Kinetic, Leg, NoiseKey, Precision, Result, Sample, SimBox,
+    State, Vec3,
+};
+
+impl Backend for Cuda {
+    fn describe(&self) -> String {
+        let precision = match self.precision {
+            Precision::Mixed => "mixed",
+            Precision::Double => "double",
+        };
+        format!("{}, {}, {precision} precision", self.device.name(), self.search.name())
+    }
+
+    fn simbox(&self) -> &SimBox {
+        &self.system.simbox
+    }
+
+    fn n_atoms(&self) -> usize {
+        self.system.state.len()
+    }
+
+    fn state(&mut self) -> Result<&State> {
+        self.take_fault()?;
+        self.read_control()?;
+        self.download()?;
+        Ok(&self.system.state)
+    }
+
+    fn set_state(&mut self, state: State) -> Result<()> {
+        if state.len() != self.system.state.len() {
+            return Err(Error::input(format!(
+                "a state of {} atoms cannot replace one of {}",
+                state.len(),
+                self.system.state.len()
+            )));
+        }
+        self.system.state = state;
+        if self.system.simbox.periodic() != [true; 3] {
+            self.frame = Frame::new(&self.system.simbox, &self.system.state, self.cutoff + self.skin.now());
+            self.arrange(false)?;
+        }
+        self.upload()
+    }
+
+    fn list_positions(&mut self) -> Result<&[Vec3]> {
+        self.list_positions = self.arrays.built(&self.frame)?;
+        Ok(&self.list_positions)
+    }
+
+    fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()> {
+        // The list is built from where the atoms were when it was built before; sorting finds them
+        // in order already. Then they go where they are now.
+        let now = state.clone();
+        self.skin.set(skin);
+        self.set_state(State { position: list_positions, ..state })?;
+        self.update_neighbors()?;
+        self.download()?;
+        if self.system.state.id != now.id {
+            // Another kind of device gave the checkpoint its order.
+            return self.set_state(now);
+        }
+        self.arrays.overwrite(&self.control, &now)?;
+        self.system.state = now;
+        self.place(false)
+    }
+
+    fn kick(&mut self, dt: f64) {
+        let launch = self.launches().atoms(&self.kernels.kick).with_value(dt);
+        let result = self.device.run(&launch);
+        self.attempt(result);
+    }
+
+    fn drift(&mut self, dt: f64) {
+        let launch = self.launches().atoms(&self.kernels.drift).with_value(dt);
+        let result = self.device.run(&launch);
+        self.attempt(result);
+    }
+
+    fn update_neighbors(&mut self) -> Result<()> {
+        self.take_fault()?;
+        for _ in 0..MOST_ATTEMPTS {
+            self.run_all(self.launches().build(0))?;
+            self.read_control()?;
+            if self.control.trouble == 0 {
+                return Ok(());
+            }
+            self.settle_trouble()?;
+        }
+        Err(Error::device("the neighbour list does not stop growing"))
+    }
+
+    fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
+        self.take_fault()?;
+        if self.control.slot[0].stale != 0 {
+            // The host has done away with the list, to make room or for another skin.
+            self.update_neighbors()?;
+        }
+        self.run_all(self.launches().forces(When::Asked, evaluate))?;
+        if evaluate == Evaluate::ForcesAndEnergies {
+            let row = self.totals(self.terms.len() + VIRIAL)?;
+            self.energies = self.energies_from(&row);
+            if !self.energies.potential().is_finite() {
+                self.kick(0.0);
+                self.read_control()?;
+                return Err(self.blame());
+            }
+        }
+        Ok(())
+    }
+
+    fn energies(&self) -> &Energies {
+        &self.energies
+    }
+
+    fn kinetic(&mut self) -> Kinetic {
+        let sums = self.run_all(self.launches().kinetic(When::Asked)).and_then(|()| self.totals(KINETIC));
+        match sums {
+            Ok(row) => kinetic_from(&row),
+            Err(error) => {
+                self.attempt(Err(error));
+                Kinetic::default()
+            }
+        }
+    }
+
+    fn scale_velocities(&mut self, factor: f64) {
+        let launch = self.launches().atoms(&self.kernels.scale_and_shift).with_value(factor);
+        let result = self.device.run(&launch.with_value(0.0).with_value(0.0).with_value(0.0));
+        self.attempt(result);
+    }
+
+    fn shift_velocities(&mut self, delta: Vec3) {
+        let launch = self.launches().atoms(&self.kernels.scale_and_shift).with_value(1.0);
+        let launch = launch.with_value(delta[0]).with_value(delta[1]).with_value(delta[2]);
+        let result = self.device.run(&launch);
+        self.attempt(result);
+    }
+
+    fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) {
+        let launch = self.launches().atoms(&self.kernels.noise).with_value(decay).with_value(thermal_energy);
+        let result = self.device.run(&launch.with_value(noise.seed).with_value(noise.step));
+        self.attempt(result);
+    }
+
+    fn run_leg(&mut self, leg: &Leg, bath: &mut Bath) -> Result<Option<Vec<Sample>>> {
+        self.make_leg(leg, bath).map(Some)
+    }
+
+    fn descent(&mut self) -> Descent {
+        let launches = self.launches();
+        let shares = launches.atoms(&self.kernels.descent_shares);
+        let add = launches.add_shares(launches.atom_shares(), 3, 0, When::Asked);
+        let sums = self.sums.total.clear().and_then(|()| self.run_all(vec![shares, add]));
+        match sums.and_then(|()| self.totals(5)) {
+            Ok(row) => Descent {
+                power: row[0],
+                force_square: row[1],
+                velocity_square: row[2],
+                largest_force: row[3].sqrt(),
+                largest_speed: row[4].sqrt(),
+            },
+            Err(error) => {
+                self.attempt(Err(error));
+                Descent::default()
+            }
+        }
+    }
+
+    fn mix_velocities(&mut self, keep: f64, along: f64) {
+        let launch = self.launches().atoms(&self.kernels.mix).with_value(keep).with_value(along);
+        let result = self.device.run(&launch);
+        self.attempt(result);
+    }
+
+    fn timings(&self) -> Timings {
+        self.timings
+    }
+
+    fn neighbor_facts(&self) -> NeighborFacts {
+        NeighborFacts {
+            builds: self.control.builds as u64,
+            skin: self.skin.now(),
+            bytes: self.arrays.bytes() + self.search.bytes(),
+        }
+    }
+}

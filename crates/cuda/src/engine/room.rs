@@ -1,0 +1,76 @@
+//! What the device cannot see to alone: lists that need room, atoms that leave, forces that are not
+//! finite.
+
+use super::{Cuda, Way, density};
+use crate::blame;
+use crate::list;
+use crate::tiles::Room;
+use crate::world::{Frame, trouble};
+use jostle_core::{Error, Precision, Result};
+
+impl Cuda {
+    /// Sees to what the device cannot do alone.
+    pub(super) fn settle_trouble(&mut self) -> Result<()> {
+        let what = self.control.trouble;
+        if what & trouble::NOT_FINITE != 0 {
+            return Err(self.blame());
+        }
+        if what & trouble::UNFIT != 0 {
+            if self.layout.shape.atoms <= 32 && self.free {
+                self.way = self.without_tiles();
+            } else if self.layout.shape.atoms <= 32 {
+                return Err(Error::device("the box is too small for tiles of atoms")
+                    .hint("set algorithm = \"list\" or \"all-pairs\""));
+            }
+            self.layout.shape.atoms = (self.layout.shape.atoms / 2).max(32);
+            self.layout.shape.team = self.layout.shape.team.max(32 / self.layout.shape.atoms);
+            let density = density(&self.frame, &self.system, self.cutoff);
+            self.room =
+                Room::estimate(self.layout.shape, density, self.control.reach, self.system.state.len());
+        }
+        if self.way == Way::List {
+            self.rows = list::grown(self.rows, &self.control);
+        } else {
+            self.room = self.room.grown(&self.control);
+        }
+        let escaped = what & trouble::ESCAPED != 0;
+        if escaped {
+            self.download()?;
+            self.frame = Frame::new(&self.system.simbox, &self.system.state, self.control.reach);
+            let finest = 1e-6 * self.cutoff * f64::from(u32::MAX);
+            if self.precision == Precision::Mixed && self.frame.edge.iter().any(|l| *l > finest) {
+                return Err(Error::simulation("the atoms of an open box have gone too far apart")
+                    .hint("set precision = \"double\", or use a periodic box"));
+            }
+        }
+        self.arrange(what & trouble::UNFIT != 0)?;
+        self.control.trouble = 0;
+        self.control.need_tile = 0;
+        self.control.need_rows = 0;
+        self.write_control()?;
+        if escaped { self.place(false) } else { Ok(()) }
+    }
+
+    /// Takes away room that tiles turned out not to need: what a tile occupies decides how many of
+    /// them a multiprocessor has at a time. Lists stay, or runs would depend on how they are cut
+    /// into legs.
+    pub(super) fn tighten(&mut self) {
+        if let Some(room) = self.room.tightened(&self.control) {
+            self.room = room;
+            self.search.tighten(room);
+            self.recorded = None;
+            self.attach();
+        }
+    }
+
+    /// Names the term and the atom of a force that was not finite.
+    pub(super) fn blame(&mut self) -> Error {
+        let id = self.control.first_bad as u32 as usize;
+        let step = (self.control.motion.first_step + (self.control.first_bad >> 32)) as i64 - 1;
+        if let Err(error) = self.download() {
+            return error;
+        }
+        let error = blame::force(&self.system, &self.terms, self.precision, id);
+        if step > 0 { error.context(format!("step {step}")) } else { error }
+    }
+}

@@ -1,0 +1,165 @@
+//! Many steps in a row without the host: legs.
+
+use super::{Cuda, MOST_ATTEMPTS, Way, kinetic_from};
+use crate::bath::{self, Acts, ScalingBath};
+use crate::leg::{KINETIC, Launches, Recorded, VIRIAL, slots_per_look};
+use crate::world::Motion;
+use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample};
+use std::time::Instant;
+
+impl Cuda {
+    /// Makes the steps of a leg; the samples that were taken.
+    pub(super) fn make_leg(&mut self, leg: &Leg, bath: &mut Bath) -> Result<Vec<Sample>> {
+        let (decay, thermal_energy) = match bath {
+            Bath::Isolated => (1.0, 0.0),
+            Bath::Langevin(langevin) => (langevin.decay, langevin.thermal_energy),
+            Bath::Rescale(_) | Bath::NoseHoover(_) | Bath::Bussi(_) => (1.0, 0.0),
+        };
+        self.take_fault()?;
+        if leg.steps == 0 {
+            return Ok(Vec::new());
+        }
+        let start = Instant::now();
+        let recorded_before = self.recorded.is_some();
+        let between = if leg.sample_every > 0 { leg.sample_every } else { leg.steps };
+        let acts = Acts::of(bath, leg, between);
+        let steps = match acts {
+            Acts::Anywhere => between,
+            Acts::Every(steps) => steps,
+        };
+        let segments = leg.steps / steps;
+        let evaluate = if leg.sample_every > 0 { Evaluate::ForcesAndEnergies } else { leg.evaluate };
+        self.prepare_bath(leg, bath, acts)?;
+        self.make_sample_room(segments)?;
+        self.read_control()?;
+        let Leg { first_step, timestep, seed, .. } = *leg;
+        self.control.motion = Motion { timestep, decay, thermal_energy, seed, first_step };
+        self.control.segment = steps as i64;
+        self.control.parts = 2 * segments as i32;
+        self.control.part = 0;
+        self.control.target = 0;
+        self.control.slot[0].done = 0;
+        self.control.largest_tile = 0;
+        self.control.most_rows = 0;
+        self.write_control()?;
+        let builds = self.control.builds;
+        self.make_segments(segments, steps, evaluate)?;
+        let builds = self.control.builds - builds;
+
+        let length = self.launches().row_length();
+        let wanted = if evaluate == Evaluate::ForcesAndEnergies { 0 } else { segments as usize - 1 };
+        let rows = self.rows(wanted..segments as usize, length)?;
+        let mut samples = Vec::new();
+        for (segment, row) in (wanted as u64..).zip(rows.chunks_exact(length)) {
+            if !((segment + 1) * steps).is_multiple_of(between) {
+                continue;
+            }
+            let (energies, row) = row.split_at(self.terms.len() + VIRIAL);
+            let (kinetic, of_bath) = row.split_at(KINETIC);
+            bath::take_over(bath, of_bath);
+            if evaluate == Evaluate::ForcesAndEnergies {
+                let energies = self.energies_from(energies);
+                if !energies.potential().is_finite() {
+                    return Err(Error::simulation("the potential energy is not finite")
+                        .hint("two atoms came too close: minimise first, or shorten the time step"));
+                }
+                samples.push(Sample { energies, kinetic: kinetic_from(kinetic), bath: bath.clone() });
+            }
+        }
+        if let Some(last) = samples.last() {
+            self.energies = last.energies.clone();
+        }
+        if leg.sample_every == 0 {
+            samples.clear();
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        self.timings.pair += seconds;
+        let life = leg.steps as f64 / builds.max(1) as f64;
+        if let Some(recorded) = &mut self.recorded {
+            recorded.learn(life);
+        }
+        // Recording takes time, too, and says nothing about the skin.
+        if recorded_before && self.skin.judge(leg.steps, builds, seconds) {
+            // The list is built after the next drift: the forces are in the order of the old one.
+            self.set_skin();
+            self.write_control()?;
+        } else if self.way == Way::Tiles && builds > 2 {
+            self.tighten();
+        }
+        if builds > 2 && slots_per_look(life).abs_diff(self.layout.slots_per_look) > 1 {
+            self.layout.slots_per_look = slots_per_look(life);
+            self.recorded = None;
+        }
+        Ok(samples)
+    }
+
+    /// Room for the samples of so many segments.
+    fn make_sample_room(&mut self, segments: u64) -> Result<()> {
+        let wanted = segments as usize * self.launches().row_length();
+        if self.sums.total.len() < wanted {
+            self.sums.total = self.device.alloc(wanted.next_power_of_two())?;
+            self.recorded = None;
+            self.attach();
+        }
+        Ok(())
+    }
+
+    /// Copies a bath that scales velocities to the device.
+    fn prepare_bath(&mut self, leg: &Leg, bath: &mut Bath, acts: Acts) -> Result<()> {
+        if let Bath::NoseHoover(chain) = bath
+            && chain.kinetic.is_none()
+        {
+            chain.kinetic = Some(self.kinetic().energy());
+            self.take_fault()?;
+        }
+        let before = self.bath.as_ref().map(ScalingBath::identity);
+        self.bath = ScalingBath::prepare(
+            self.bath.take(),
+            &self.device,
+            self.precision,
+            self.summation,
+            bath,
+            leg,
+            acts,
+        )?;
+        self.attach();
+        if before != self.bath.as_ref().map(ScalingBath::identity) {
+            self.recorded = None;
+        }
+        Ok(())
+    }
+
+    /// The steps of a leg, in so many segments.
+    fn make_segments(&mut self, segments: u64, steps: u64, evaluate: Evaluate) -> Result<()> {
+        let mut attempts = 0;
+        loop {
+            let launches = Launches {
+                kernels: &self.kernels,
+                search: &*self.search,
+                bath: self.bath.as_ref(),
+                world: self.world,
+                n_terms: self.terms.len(),
+                sums: self.summation,
+                resident_blocks: 6 * self.device.multiprocessors(),
+            };
+            let recorded = match self.recorded.take() {
+                Some(recorded) => recorded,
+                None => Recorded::new(&self.device, &launches, self.layout.slots_per_look)?,
+            };
+            let begun = self.control.part as u64 / 2;
+            recorded.queue(&self.device, segments - begun, steps, evaluate)?;
+            self.recorded = Some(recorded);
+            self.read_control()?;
+            if self.control.trouble != 0 {
+                attempts += 1;
+                if attempts > MOST_ATTEMPTS {
+                    return Err(Error::device("the neighbour list does not stop growing"));
+                }
+                self.settle_trouble()?;
+            }
+            if self.control.part as u64 == 2 * segments {
+                return Ok(());
+            }
+        }
+    }
+}
