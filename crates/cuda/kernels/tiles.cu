@@ -97,7 +97,7 @@ DEVICE Bounds bounds_of(const Frame& frame, const Extent& e, const int shift[3])
 
 // ---- building the lists
 
-// Room in shared memory for building: see `build_bytes` in neighbors.rs.
+// Room in shared memory for building: see `build_bytes` in tiles.rs.
 extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int slot) {
     Control* control = w.control;
     const Slot now = control->slot[slot];
