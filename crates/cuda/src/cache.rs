@@ -12,9 +12,9 @@ pub fn folder() -> Option<PathBuf> {
     Some(caches.join("jostle"))
 }
 
-/// Where a thing made of these parts is kept.
-pub fn path(parts: &[&str], extension: &str) -> Option<PathBuf> {
-    Some(folder()?.join(format!("{:032x}.{extension}", digest(parts))))
+/// Where in a folder a thing made of these parts is kept.
+pub fn path(folder: &Path, parts: &[&str], extension: &str) -> PathBuf {
+    folder.join(format!("{:032x}.{extension}", digest(parts)))
 }
 
 /// What `path` holds, if it is there and undamaged.

@@ -48,11 +48,11 @@ impl Processor {
         Ok(Processor { compiler, memory: Arc::default() })
     }
 
-    /// Finds the library in the cache or builds it.
+    /// Finds the library among those kept, or builds it.
     fn build(&self, name: &str, source: &str, options: &[String]) -> Result<Built> {
         let flags = flags(options);
         let parts = [HEADER, source, &flags.join("\0"), &self.compiler.version];
-        let cached = cache::path(&parts, "so");
+        let cached = folder().map(|folder| cache::path(&folder, &parts, "so"));
         if let Some(path) = &cached
             && cache::read(path).is_some()
         {
@@ -66,6 +66,12 @@ impl Processor {
             _ => Ok(Built { library, _scratch: Some(folder) }),
         }
     }
+}
+
+/// Where libraries are kept: in the build folder of the program, which is a test. The cache of the
+/// user is for a GPU's kernels.
+fn folder() -> Option<PathBuf> {
+    Some(std::env::current_exe().ok()?.parent()?.parent()?.join("emulated"))
 }
 
 struct Built {

@@ -164,7 +164,8 @@ impl Nvrtc {
     ) -> Result<Vec<u8>> {
         let (version, driver) = (self.version.to_string(), driver.to_string());
         let all = all_options(options, architecture).join("\0");
-        let kept = cache::path(&[source, &all, architecture, &version, &driver], "cubin");
+        let parts = [source, &all, architecture, &version, &driver];
+        let kept = cache::folder().map(|folder| cache::path(&folder, &parts, "cubin"));
         if let Some(code) = kept.as_deref().and_then(cache::read) {
             return Ok(code);
         }
