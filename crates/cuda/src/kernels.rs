@@ -24,17 +24,41 @@ const BEFORE_PHYSICS: [&str; 3] = [
     include_str!("../kernels/motion.cuh"),
     include_str!("../kernels/sums.cuh"),
 ];
-const AFTER_PHYSICS: [&str; 7] = [
+const AFTER_PHYSICS: [&str; 5] = [
     include_str!("../kernels/pair.cuh"),
     include_str!("../kernels/integrate.cu"),
     include_str!("../kernels/reduce.cu"),
     include_str!("../kernels/sort.cu"),
     include_str!("../kernels/search.cuh"),
-    include_str!("../kernels/list.cu"),
-    include_str!("../kernels/cells.cu"),
 ];
-/// Kernels that have no exact sums.
-const FAST_ONLY: [&str; 2] = [include_str!("../kernels/tiles.cu"), include_str!("../kernels/all_pairs.cu")];
+
+/// How pairs are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Lists of tiles of atoms.
+    Tiles,
+    /// A list for each atom.
+    List,
+    /// No lists: every atom looks into the cells around it.
+    Cells,
+    /// Every pair.
+    AllPairs,
+}
+
+impl Way {
+    /// The ways, and those of them that have exact sums.
+    const ALL: [Way; 4] = [Way::Tiles, Way::List, Way::Cells, Way::AllPairs];
+    const EXACT: [Way; 2] = [Way::List, Way::Cells];
+
+    fn source(self) -> &'static str {
+        match self {
+            Way::Tiles => include_str!("../kernels/tiles.cu"),
+            Way::List => include_str!("../kernels/list.cu"),
+            Way::Cells => include_str!("../kernels/cells.cu"),
+            Way::AllPairs => include_str!("../kernels/all_pairs.cu"),
+        }
+    }
+}
 
 /// Tile kernels are compiled for one shape of tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,38 +108,53 @@ const RESIDENT_THREADS: u32 = 1536;
 pub fn build(
     terms: &[PairTerm],
     precision: Precision,
+    way: Way,
     shape: TileShape,
     pairs: PairShape,
     sums: Summation,
 ) -> Build {
     let pair = codegen::pair_source(terms, precision);
-    let physics = [pair.source.as_str()];
-    let fast_only: &[&str] = if sums == Summation::Fast { &FAST_ONLY } else { &[] };
-    let parts = BEFORE_PHYSICS.iter().chain(&physics).chain(&AFTER_PHYSICS).chain(fast_only);
+    let (physics, way_source) = ([pair.source.as_str()], [way.source()]);
+    let parts = BEFORE_PHYSICS.iter().chain(&physics).chain(&AFTER_PHYSICS).chain(&way_source);
     let double = precision == Precision::Double;
-    let resident = if double { RESIDENT_THREADS / 2 } else { RESIDENT_THREADS };
-    let mut options = vec![
-        format!("-DDOUBLE={}", i32::from(double)),
-        format!("-DTILE_ATOMS={}", shape.atoms),
-        format!("-DTEAM={}", shape.team),
-        format!("-DTILE_SIZE={}", shape.size as i32),
-        format!("-DRESIDENT={}", resident.max(shape.threads())),
-    ];
-    options.extend(pairs.options());
+    let mut options = vec![format!("-DDOUBLE={}", i32::from(double))];
     options.extend(sums.options());
+    match way {
+        Way::Tiles => {
+            let resident = if double { RESIDENT_THREADS / 2 } else { RESIDENT_THREADS };
+            options.extend([
+                format!("-DTILE_ATOMS={}", shape.atoms),
+                format!("-DTEAM={}", shape.team),
+                format!("-DTILE_SIZE={}", shape.size as i32),
+                format!("-DRESIDENT={}", resident.max(shape.threads())),
+            ]);
+        }
+        Way::AllPairs => options.extend(pairs.options()),
+        Way::List | Way::Cells => {}
+    }
     Build { source: parts.copied().collect::<Vec<_>>().join("\n"), options, table: pair.table }
 }
 
-/// All that may be compiled for a run with these forces and this bath, with large systems in mind:
-/// what is usual comes first, then the same with exact sums.
-pub fn all(terms: &[PairTerm], precision: Precision, heat_bath: &Bath) -> Vec<Build> {
+/// All that may be compiled for a run with these forces, with large systems in mind: every way to
+/// find pairs.
+pub fn usual(terms: &[PairTerm], precision: Precision) -> Vec<Build> {
+    ways(terms, precision, &Way::ALL, Summation::Fast)
+}
+
+/// The same with exact sums, and what acts as a heat bath.
+pub fn unusual(terms: &[PairTerm], precision: Precision, heat_bath: &Bath) -> Vec<Build> {
+    let exact = Summation::exact(terms);
+    let mut builds = ways(terms, precision, &Way::EXACT, exact);
+    if let Some(update) = crate::bath::source(heat_bath) {
+        builds.extend([Summation::Fast, exact].map(|sums| bath(&update, precision, sums)));
+    }
+    builds
+}
+
+fn ways(terms: &[PairTerm], precision: Precision, ways: &[Way], sums: Summation) -> Vec<Build> {
     let shape = TileShape { atoms: 128, team: 1, size: TileSize::Small };
     let pairs = PairShape::for_atoms(100_000);
-    let both = [Summation::Fast, Summation::exact(terms)];
-    let forces = both.iter().map(|sums| build(terms, precision, shape, pairs, *sums));
-    let update = crate::bath::source(heat_bath);
-    let baths = both.iter().filter_map(|sums| Some(bath(update.as_ref()?, precision, *sums)));
-    forces.chain(baths).collect()
+    ways.iter().map(|way| build(terms, precision, *way, shape, pairs, sums)).collect()
 }
 
 /// Puts the source for a heat bath together; `update` is what it does, see `kernels/bath.cu`.

@@ -45,7 +45,7 @@ impl Backend for Cuda {
         self.system.state = state;
         if self.system.simbox.periodic() != [true; 3] {
             self.frame = Frame::new(&self.system.simbox, &self.system.state, self.cutoff + self.skin.now());
-            self.arrange(false)?;
+            self.lay_out()?;
         }
         self.upload()
     }

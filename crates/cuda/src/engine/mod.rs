@@ -1,24 +1,24 @@
 //! A GPU as a [`jostle_core::Backend`]: what it holds, and where everything is.
 
 mod backend;
+mod plan;
 mod room;
 mod run;
 
-use crate::all_pairs::{self, AllPairs, PairShape};
+use plan::{Extent, Plan};
+
 use crate::arrays::Arrays;
 use crate::bath::ScalingBath;
-use crate::cells::Cells;
 use crate::driver::Device;
-use crate::kernels::{self, Kernels, TileShape, TileSize};
+use crate::kernels::{Kernels, TileShape, TileSize, Way};
 use crate::leg::{KINETIC, Launches, Recorded, Sums, VIRIAL};
-use crate::list::{self, List};
 use crate::search::Search;
 use crate::skin::Skin;
 use crate::sums::Summation;
-use crate::tiles::{self, Room, Tiles};
+use crate::tiles::{self, Room};
 use crate::world::{Control, Frame, World};
 use jostle_core::backend::Timings;
-use jostle_core::{Algorithm, Energies, Error, Kinetic, Precision, Result, Settings, System, Vec3};
+use jostle_core::{Energies, Error, Kinetic, Precision, Result, Settings, System, Vec3};
 use jostle_potentials::{PairTerm, check};
 use std::ops::Range;
 
@@ -34,34 +34,20 @@ pub struct Layout {
 /// Attempts at making room before something must be wrong.
 const MOST_ATTEMPTS: usize = 40;
 
-/// How pairs are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Tiles,
-    List,
-    Cells,
-    AllPairs,
-}
-
 /// The GPU engine: the atoms in device memory, and everything that is done to them there.
 pub struct Cuda {
     device: Device,
     system: System,
     terms: Vec<PairTerm>,
     precision: Precision,
-    summation: Summation,
     cutoff: f64,
     skin: Skin,
     frame: Frame,
-    way: Way,
-    /// Whether `way` may be given up for another one that fits the box.
-    free: bool,
-    layout: Layout,
-    room: Room,
-    /// Room in the list of an atom.
-    rows: usize,
+    plan: Plan,
     arrays: Arrays,
     kernels: Kernels,
+    /// What the kernels were compiled for, see [`Plan::compiled`].
+    compiled: (Way, TileShape),
     search: Box<dyn Search>,
     bath: Option<ScalingBath>,
     sums: Sums,
@@ -96,35 +82,11 @@ impl Cuda {
         system: System,
         terms: Vec<PairTerm>,
         settings: Settings,
-        mut layout: Layout,
+        layout: Layout,
     ) -> Result<Self> {
         let precision = settings.precision;
         let cutoff = check::terms(&system, &terms, precision)?;
         let summation = if settings.reproducible { Summation::exact(&terms) } else { Summation::Fast };
-        let (mut way, free) = match settings.algorithm {
-            Algorithm::Tiles | Algorithm::AllPairs if settings.reproducible => {
-                let name = settings.algorithm.name();
-                return Err(Error::input(format!(
-                    "algorithm = \"{name}\" together with reproducible = true"
-                ))
-                .hint(
-                    "its sums depend on the order of the atoms; leave it out, or set \"list\" or \"cells\"",
-                ));
-            }
-            Algorithm::Auto if settings.reproducible => (Way::List, false),
-            Algorithm::Auto => (Way::Tiles, true),
-            Algorithm::Tiles => (Way::Tiles, false),
-            Algorithm::List => (Way::List, false),
-            Algorithm::Cells => (Way::Cells, false),
-            Algorithm::AllPairs => (Way::AllPairs, false),
-            Algorithm::Clusters | Algorithm::Reference => {
-                return Err(Error::input(format!(
-                    "a GPU has no algorithm \"{}\"",
-                    settings.algorithm.name()
-                ))
-                .hint("leave it out, or set device = \"cpu\""));
-            }
-        };
         let n = system.state.len();
         if n > i32::MAX as usize / 4 {
             return Err(Error::device(format!("{n} atoms are more than one GPU run can have")));
@@ -132,17 +94,13 @@ impl Cuda {
         let spacing = (system.simbox.volume() / n.max(1) as f64).cbrt();
         let skin = Skin::new(settings.skin, 0.35 * spacing, settings.reproducible);
         let frame = Frame::new(&system.simbox, &system.state, cutoff + skin.now());
-        let (density, reach) = (density(&frame, &system, cutoff), cutoff + skin.now());
-        if free && n > MANY && reaches_all(n, density, reach) {
-            way = Way::AllPairs;
-        }
-        let room = Room::estimate(layout.shape, density, reach, n);
-        layout.shape.size = tiles::size(precision, room);
-        let build = kernels::build(&terms, precision, layout.shape, PairShape::for_atoms(n), summation);
+        let extent = Extent { density: density(&frame, &system, cutoff), reach: cutoff + skin.now() };
+        let mut plan = Plan::new(settings, summation, layout, extent, n)?;
+        plan.fit(&device, extent)?;
+        let build = plan.build(&terms);
         let kernels = Kernels::new(&device, &build)?;
         let arrays = Arrays::new(&device, &system, precision, &build.table)?;
-        // Until everything gets its place.
-        let search = Box::new(Cells::new(&kernels.module, n, summation)?);
+        let search = plan.open(&device, &kernels.module)?;
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
         let world = arrays.world(frame);
         let mut cuda = Cuda {
@@ -150,15 +108,11 @@ impl Cuda {
             system,
             terms,
             precision,
-            summation,
             cutoff,
             skin,
             frame,
-            way,
-            free,
-            layout,
-            room,
-            rows: list::estimate(density, reach, n),
+            compiled: plan.compiled(),
+            plan,
             arrays,
             kernels,
             search,
@@ -172,7 +126,7 @@ impl Cuda {
             timings: Timings::default(),
             fault: None,
         };
-        cuda.arrange(false)?;
+        cuda.lay_out()?;
         cuda.upload()?;
         Ok(cuda)
     }
@@ -189,46 +143,32 @@ impl Cuda {
         settings: Settings,
     ) -> Result<Self> {
         let mut cuda = Self::new(device, system, terms, settings)?;
-        cuda.room = Room { tile: 64, class_rows: 2 };
-        cuda.rows = 1;
-        cuda.arrange(false)?;
+        cuda.plan.room = Room { tile: 64, class_rows: 2 };
+        cuda.plan.rows = 1;
+        cuda.arrange()?;
         Ok(cuda)
     }
 
-    /// Gives everything its place in memory: after a start, after room was made, or when the box
-    /// that positions are fractions of has changed.
-    fn arrange(&mut self, recompile: bool) -> Result<()> {
+    /// Follows a plan that has changed: kernels, lists and their room.
+    fn arrange(&mut self) -> Result<()> {
+        let extent = self.extent();
+        self.plan.fit(&self.device, extent)?;
+        if self.plan.compiled() != self.compiled {
+            self.kernels = Kernels::new(&self.device, &self.plan.build(&self.terms))?;
+            self.compiled = self.plan.compiled();
+        }
+        self.search = self.plan.open(&self.device, &self.kernels.module)?;
+        self.lay_out()
+    }
+
+    /// Gives everything its place in memory: also when the box that positions are fractions of has
+    /// changed.
+    fn lay_out(&mut self) -> Result<()> {
         self.recorded = None;
-        let n = self.system.state.len();
-        if self.way == Way::Tiles {
-            match tiles::check(&self.device, self.precision, self.layout.shape, self.room) {
-                Err(_) if self.free => self.way = self.without_tiles(),
-                checked => checked?,
-            }
-        }
-        let (size, pairs) = (tiles::size(self.precision, self.room), PairShape::for_atoms(n));
-        if recompile || size != self.layout.shape.size {
-            self.layout.shape.size = size;
-            let build = kernels::build(&self.terms, self.precision, self.layout.shape, pairs, self.summation);
-            self.kernels = Kernels::new(&self.device, &build)?;
-        }
-        let density = density(&self.frame, &self.system, self.cutoff);
-        let atoms = match self.way {
-            Way::Tiles => self.layout.shape.atoms,
-            // Columns half as wide as the reach leave little to be looked at in vain.
-            Way::List | Way::Cells => (density * (0.5 * self.cutoff).powi(3)).clamp(2.0, 1e6) as u32,
-            Way::AllPairs => all_pairs::GROUP as u32,
-        };
-        tiles::divide(&mut self.frame, atoms, density);
+        let density = self.extent().density;
+        tiles::divide(&mut self.frame, self.plan.atoms_in_cube(density, self.cutoff), density);
         let bins = [self.frame.columns[0], self.frame.columns[1], self.frame.bins];
         self.arrays.resize_bins(&self.device, bins.map(|b| b as usize).iter().product())?;
-        let (device, module, precision) = (&self.device, &self.kernels.module, self.precision);
-        self.search = match self.way {
-            Way::Tiles => Box::new(Tiles::new(device, module, precision, self.layout.shape, self.room, n)?),
-            Way::List => Box::new(List::new(device, module, n, self.rows, self.summation)?),
-            Way::Cells => Box::new(Cells::new(module, n, self.summation)?),
-            Way::AllPairs => Box::new(AllPairs::new(device, module, precision, pairs, n)?),
-        };
         let row = self.terms.len() + VIRIAL + KINETIC;
         let blocks = self.search.energy_blocks().max(self.launches().atom_shares());
         self.sums.partial = self.device.alloc(blocks as usize * row)?;
@@ -239,11 +179,11 @@ impl Cuda {
         Ok(())
     }
 
-    /// What takes the place of tiles that do not fit.
-    fn without_tiles(&self) -> Way {
-        let density = density(&self.frame, &self.system, self.cutoff);
-        let reach = self.cutoff + self.skin.now();
-        if reaches_all(self.system.state.len(), density, reach) { Way::AllPairs } else { Way::List }
+    fn extent(&self) -> Extent {
+        Extent {
+            density: density(&self.frame, &self.system, self.cutoff),
+            reach: self.cutoff + self.skin.now(),
+        }
     }
 
     fn attach(&mut self) {
@@ -280,7 +220,7 @@ impl Cuda {
             bath: self.bath.as_ref(),
             world: self.world,
             n_terms: self.terms.len(),
-            sums: self.summation,
+            sums: self.plan.summation,
             resident_blocks: 6 * self.device.multiprocessors(),
         }
     }
@@ -353,15 +293,6 @@ impl Cuda {
         Ok(values)
     }
 }
-
-/// Whether each of `n` atoms has so many others within reach that all pairs may as well be looked
-/// at: that costs an eighth of what a pair in a list does.
-fn reaches_all(n: usize, density: f64, reach: f64) -> bool {
-    (n as f64) < 8.0 * density * 4.0 / 3.0 * std::f64::consts::PI * reach.powi(3)
-}
-
-/// Atoms that fill a GPU with pairs.
-const MANY: usize = 4096;
 
 /// Atoms per volume, in what they occupy.
 fn density(frame: &Frame, system: &System, cutoff: f64) -> f64 {

@@ -1,10 +1,8 @@
 //! What the device cannot see to alone: lists that need room, atoms that leave, forces that are not
 //! finite.
 
-use super::{Cuda, Way, density};
+use super::Cuda;
 use crate::blame;
-use crate::list;
-use crate::tiles::Room;
 use crate::world::{Frame, trouble};
 use jostle_core::{Error, Precision, Result};
 
@@ -15,24 +13,8 @@ impl Cuda {
         if what & trouble::NOT_FINITE != 0 {
             return Err(self.blame());
         }
-        if what & trouble::UNFIT != 0 {
-            if self.layout.shape.atoms <= 32 && self.free {
-                self.way = self.without_tiles();
-            } else if self.layout.shape.atoms <= 32 {
-                return Err(Error::device("the box is too small for tiles of atoms")
-                    .hint("set algorithm = \"list\" or \"all-pairs\""));
-            }
-            self.layout.shape.atoms = (self.layout.shape.atoms / 2).max(32);
-            self.layout.shape.team = self.layout.shape.team.max(32 / self.layout.shape.atoms);
-            let density = density(&self.frame, &self.system, self.cutoff);
-            self.room =
-                Room::estimate(self.layout.shape, density, self.control.reach, self.system.state.len());
-        }
-        if self.way == Way::List {
-            self.rows = list::grown(self.rows, &self.control);
-        } else {
-            self.room = self.room.grown(&self.control);
-        }
+        let extent = self.extent();
+        self.plan.make_room(&self.control, extent)?;
         let escaped = what & trouble::ESCAPED != 0;
         if escaped {
             self.download()?;
@@ -43,7 +25,7 @@ impl Cuda {
                     .hint("set precision = \"double\", or use a periodic box"));
             }
         }
-        self.arrange(what & trouble::UNFIT != 0)?;
+        self.arrange()?;
         self.control.trouble = 0;
         self.control.need_tile = 0;
         self.control.need_rows = 0;
@@ -55,8 +37,8 @@ impl Cuda {
     /// them a multiprocessor has at a time. Lists stay, or runs would depend on how they are cut
     /// into legs.
     pub(super) fn tighten(&mut self) {
-        if let Some(room) = self.room.tightened(&self.control) {
-            self.room = room;
+        if let Some(room) = self.plan.room.tightened(&self.control) {
+            self.plan.room = room;
             self.search.tighten(room);
             self.recorded = None;
             self.attach();

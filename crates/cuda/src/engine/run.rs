@@ -1,7 +1,8 @@
 //! Many steps in a row without the host: legs.
 
-use super::{Cuda, MOST_ATTEMPTS, Way, kinetic_from};
+use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bath::{self, Acts, ScalingBath};
+use crate::kernels::Way;
 use crate::leg::{KINETIC, Launches, Recorded, VIRIAL, slots_per_look};
 use crate::world::Motion;
 use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample};
@@ -83,11 +84,11 @@ impl Cuda {
             // The list is built after the next drift: the forces are in the order of the old one.
             self.set_skin();
             self.write_control()?;
-        } else if self.way == Way::Tiles && builds > 2 {
+        } else if self.plan.way == Way::Tiles && builds > 2 {
             self.tighten();
         }
-        if builds > 2 && slots_per_look(life).abs_diff(self.layout.slots_per_look) > 1 {
-            self.layout.slots_per_look = slots_per_look(life);
+        if builds > 2 && slots_per_look(life).abs_diff(self.plan.layout.slots_per_look) > 1 {
+            self.plan.layout.slots_per_look = slots_per_look(life);
             self.recorded = None;
         }
         Ok(samples)
@@ -117,7 +118,7 @@ impl Cuda {
             self.bath.take(),
             &self.device,
             self.precision,
-            self.summation,
+            self.plan.summation,
             bath,
             leg,
             acts,
@@ -139,12 +140,12 @@ impl Cuda {
                 bath: self.bath.as_ref(),
                 world: self.world,
                 n_terms: self.terms.len(),
-                sums: self.summation,
+                sums: self.plan.summation,
                 resident_blocks: 6 * self.device.multiprocessors(),
             };
             let recorded = match self.recorded.take() {
                 Some(recorded) => recorded,
-                None => Recorded::new(&self.device, &launches, self.layout.slots_per_look)?,
+                None => Recorded::new(&self.device, &launches, self.plan.layout.slots_per_look)?,
             };
             let begun = self.control.part as u64 / 2;
             recorded.queue(&self.device, segments - begun, steps, evaluate)?;

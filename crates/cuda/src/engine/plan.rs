@@ -1,0 +1,179 @@
+//! How pairs are found, and with how much room: decided at the start, and again where it turns out
+//! not to fit.
+
+use super::Layout;
+use crate::all_pairs::{self, AllPairs, PairShape};
+use crate::cells::Cells;
+use crate::driver::{Device, Module};
+use crate::kernels::{self, Build, TileShape, Way};
+use crate::list::{self, List};
+use crate::search::Search;
+use crate::sums::Summation;
+use crate::tiles::{self, Room, Tiles};
+use crate::world::{Control, trouble};
+use jostle_core::{Algorithm, Error, Precision, Result, Settings};
+use jostle_potentials::PairTerm;
+
+/// Atoms that fill a GPU with pairs.
+const MANY: usize = 4096;
+
+/// Atoms per volume, and how far lists reach.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Extent {
+    /// Atoms per volume, in what they occupy.
+    pub density: f64,
+    /// The longest cut-off and the skin.
+    pub reach: f64,
+}
+
+impl Extent {
+    /// Whether each of `n` atoms has so many others within reach that all pairs may as well be
+    /// looked at: that costs an eighth of what a pair in a list does.
+    fn reaches_all(&self, n: usize) -> bool {
+        (n as f64) < 8.0 * self.density * 4.0 / 3.0 * std::f64::consts::PI * self.reach.powi(3)
+    }
+}
+
+/// How pairs are found.
+pub struct Plan {
+    /// The way, now.
+    pub way: Way,
+    /// Whether it may be given up for another one that fits.
+    free: bool,
+    /// The tiles, and how steps are queued.
+    pub layout: Layout,
+    /// Room in the lists of tiles.
+    pub room: Room,
+    /// Room in the list of an atom.
+    pub rows: usize,
+    /// How sums are made.
+    pub summation: Summation,
+    precision: Precision,
+    n: usize,
+}
+
+impl Plan {
+    /// What the settings ask for.
+    ///
+    /// # Errors
+    /// If a GPU has no such algorithm, or it cannot be reproducible.
+    pub fn new(
+        settings: Settings,
+        summation: Summation,
+        layout: Layout,
+        extent: Extent,
+        n: usize,
+    ) -> Result<Self> {
+        let name = settings.algorithm.name();
+        let (way, free) = match settings.algorithm {
+            Algorithm::Tiles | Algorithm::AllPairs if settings.reproducible => {
+                return Err(Error::input(format!(
+                    "algorithm = \"{name}\" together with reproducible = true"
+                ))
+                .hint(
+                    "its sums depend on the order of the atoms; leave it out, or set \"list\" or \"cells\"",
+                ));
+            }
+            Algorithm::Auto if settings.reproducible => (Way::List, false),
+            Algorithm::Auto if n > MANY && extent.reaches_all(n) => (Way::AllPairs, true),
+            Algorithm::Auto => (Way::Tiles, true),
+            Algorithm::Tiles => (Way::Tiles, false),
+            Algorithm::List => (Way::List, false),
+            Algorithm::Cells => (Way::Cells, false),
+            Algorithm::AllPairs => (Way::AllPairs, false),
+            Algorithm::Clusters | Algorithm::Reference => {
+                return Err(Error::input(format!("a GPU has no algorithm \"{name}\""))
+                    .hint("leave it out, or set device = \"cpu\""));
+            }
+        };
+        Ok(Plan {
+            way,
+            free,
+            layout,
+            room: Room::estimate(layout.shape, extent.density, extent.reach, n),
+            rows: list::estimate(extent.density, extent.reach, n),
+            summation,
+            precision: settings.precision,
+            n,
+        })
+    }
+
+    /// Gives tiles up where a block has not enough memory for them.
+    ///
+    /// # Errors
+    /// If it has not, and tiles were asked for.
+    pub fn fit(&mut self, device: &Device, extent: Extent) -> Result<()> {
+        if self.way == Way::Tiles {
+            match tiles::check(device, self.precision, self.layout.shape, self.room) {
+                Err(_) if self.free => self.give_tiles_up(extent),
+                checked => checked?,
+            }
+        }
+        self.layout.shape.size = tiles::size(self.precision, self.room);
+        Ok(())
+    }
+
+    fn give_tiles_up(&mut self, extent: Extent) {
+        self.way = if extent.reaches_all(self.n) { Way::AllPairs } else { Way::List };
+    }
+
+    /// What kernels depend on: they are compiled again when it changes.
+    pub fn compiled(&self) -> (Way, TileShape) {
+        (self.way, self.layout.shape)
+    }
+
+    /// The kernels' source.
+    pub fn build(&self, terms: &[PairTerm]) -> Build {
+        let pairs = PairShape::for_atoms(self.n);
+        kernels::build(terms, self.precision, self.way, self.layout.shape, pairs, self.summation)
+    }
+
+    /// Kernels and memory.
+    ///
+    /// # Errors
+    /// If the device has too little memory.
+    pub fn open(&self, device: &Device, module: &Module) -> Result<Box<dyn Search>> {
+        let (precision, n) = (self.precision, self.n);
+        Ok(match self.way {
+            Way::Tiles => Box::new(Tiles::new(device, module, precision, self.layout.shape, self.room, n)?),
+            Way::List => Box::new(List::new(device, module, n, self.rows, self.summation)?),
+            Way::Cells => Box::new(Cells::new(module, n, self.summation)?),
+            Way::AllPairs => Box::new(AllPairs::new(device, module, precision, PairShape::for_atoms(n), n)?),
+        })
+    }
+
+    /// Atoms in a stretch of a column as long as it is wide.
+    pub fn atoms_in_cube(&self, density: f64, cutoff: f64) -> u32 {
+        match self.way {
+            Way::Tiles => self.layout.shape.atoms,
+            // Columns half as wide as the reach leave little to be looked at in vain.
+            Way::List | Way::Cells => (density * (0.5 * cutoff).powi(3)).clamp(2.0, 1e6) as u32,
+            Way::AllPairs => all_pairs::GROUP as u32,
+        }
+    }
+
+    /// Makes room for what did not fit.
+    ///
+    /// # Errors
+    /// If the box is too small for tiles, and they were asked for.
+    pub fn make_room(&mut self, control: &Control, extent: Extent) -> Result<()> {
+        if control.trouble & trouble::UNFIT != 0 {
+            let shape = &mut self.layout.shape;
+            if shape.atoms > 32 {
+                shape.atoms = (shape.atoms / 2).max(32);
+                shape.team = shape.team.max(32 / shape.atoms);
+                self.room = Room::estimate(*shape, extent.density, extent.reach, self.n);
+            } else if self.free {
+                self.give_tiles_up(extent);
+            } else {
+                return Err(Error::device("the box is too small for tiles of atoms")
+                    .hint("set algorithm = \"list\" or \"all-pairs\""));
+            }
+        }
+        match self.way {
+            Way::List => self.rows = list::grown(self.rows, control),
+            _ => self.room = self.room.grown(control),
+        }
+        Ok(())
+    }
+}
