@@ -76,11 +76,13 @@ APART Double3 langevin_noise(u64 seed, u32 id, u64 step) {
     return {radius * cos(angle), radius * sin(angle), second * cos(tau * uniform(b.w[2], b.w[3]))};
 }
 
-// v = decay v + sqrt((1 - decay^2) kT / m) xi, the O of BAOAB (Leimkuhler and Matthews 2013).
+// The O of BAOAB (Leimkuhler and Matthews 2013); the amplitude of its noise is generated code.
 DEVICE void ornstein_uhlenbeck(Double3& v, double decay, double thermal_energy, double inverse_mass,
                                u64 seed, u32 id, u64 step) {
     Double3 xi = langevin_noise(seed, id, step);
-    double width = sqrt((1.0 - decay * decay) * thermal_energy * inverse_mass);
+    const double known[3] = {decay, thermal_energy, inverse_mass};
+    double width;
+    noise_amplitude(known, &width);
     v.x = fma(decay, v.x, width * xi.x);
     v.y = fma(decay, v.y, width * xi.y);
     v.z = fma(decay, v.z, width * xi.z);

@@ -4,6 +4,7 @@ use crate::all_pairs::PairShape;
 use crate::codegen;
 use crate::driver::{Device, Kernel, Module};
 use crate::sums::Summation;
+use jostle_core::bath::noise_amplitude;
 use jostle_core::{Bath, Precision, Result};
 use jostle_potentials::PairTerm;
 
@@ -18,12 +19,18 @@ pub struct Build {
     pub table: Vec<f64>,
 }
 
-/// The parts of the source, in the order they need each other; pair forces come after the first.
-const BEFORE_PHYSICS: [&str; 3] = [
-    include_str!("../kernels/prelude.cuh"),
-    include_str!("../kernels/motion.cuh"),
-    include_str!("../kernels/sums.cuh"),
-];
+/// What all kernels start with, in the order the parts need each other.
+fn prelude() -> [String; 4] {
+    let noise = codegen::scalar_function("noise_amplitude", 3, |x| vec![noise_amplitude(x[0], x[1], x[2])]);
+    [
+        include_str!("../kernels/prelude.cuh").into(),
+        noise,
+        include_str!("../kernels/motion.cuh").into(),
+        include_str!("../kernels/sums.cuh").into(),
+    ]
+}
+
+/// What follows the pair forces.
 const AFTER_PHYSICS: [&str; 5] = [
     include_str!("../kernels/pair.cuh"),
     include_str!("../kernels/integrate.cu"),
@@ -114,8 +121,11 @@ pub fn build(
     sums: Summation,
 ) -> Build {
     let pair = codegen::pair_source(terms, precision);
-    let (physics, way_source) = ([pair.source.as_str()], [way.source()]);
-    let parts = BEFORE_PHYSICS.iter().chain(&physics).chain(&AFTER_PHYSICS).chain(&way_source);
+    let mut source = prelude().join("\n");
+    for part in [pair.source.as_str()].iter().chain(&AFTER_PHYSICS).chain(&[way.source()]) {
+        source.push('\n');
+        source.push_str(part);
+    }
     let double = precision == Precision::Double;
     let mut options = vec![format!("-DDOUBLE={}", i32::from(double))];
     options.extend(sums.options());
@@ -132,7 +142,7 @@ pub fn build(
         Way::AllPairs => options.extend(pairs.options()),
         Way::List | Way::Cells => {}
     }
-    Build { source: parts.copied().collect::<Vec<_>>().join("\n"), options, table: pair.table }
+    Build { source, options, table: pair.table }
 }
 
 /// All that may be compiled for a run with these forces, with large systems in mind: every way to
@@ -160,7 +170,7 @@ fn ways(terms: &[PairTerm], precision: Precision, ways: &[Way], sums: Summation)
 /// Puts the source for a heat bath together; `update` is what it does, see `kernels/bath.cu`.
 pub(crate) fn bath(update: &str, precision: Precision, sums: Summation) -> Build {
     let parts = [include_str!("../kernels/integrate.cu"), update, include_str!("../kernels/bath.cu")];
-    let source = BEFORE_PHYSICS.iter().chain(&parts).copied().collect::<Vec<_>>().join("\n");
+    let source = [prelude().join("\n"), parts.join("\n")].join("\n");
     let double = precision == Precision::Double;
     let mut options = vec![format!("-DDOUBLE={}", i32::from(double))];
     options.extend(sums.options());
