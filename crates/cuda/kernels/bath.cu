@@ -119,10 +119,7 @@ DEVICE void move_scaled(const World& w, int slot, bool moves, bool first) {
     if (first) check_force(w, f, set, i, now.done);
     if (!first) scale(v, w.bath[BATH_AFTER]);
     scale(v, w.bath[BATH_BEFORE]);
-    kick_and_drift(w, control->motion, x, v, f, species, 0, now.done);
-    store(w.x[set], w.n, i, x);
-    store(w.v[set], w.n, i, v);
-    arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1].stale);
+    go_on(w, slot, now, i, x, v, f, species);
 }
 
 extern "C" __global__ void bath_begin_segment(World w, int slot) { move_scaled(w, slot, begins(w.control), true); }

@@ -1,7 +1,6 @@
 // Moving atoms: the parts of a leg that come before and after its fused steps, the step in pieces
 // for force kernels that do not move atoms themselves, and the single verbs.
 
-
 // Positions for the forces from x: of the species noted in w.bin for atoms fresh from the host.
 extern "C" __global__ void place_atoms(World w, int fresh) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -32,10 +31,7 @@ extern "C" __global__ void begin_segment(World w, int slot) {
     Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
     real3 f = load_force(w, i);
     check_force(w, f, set, i, now.done);
-    kick_and_drift(w, control->motion, x, v, f, species, w.id[set][i], now.done);
-    store(w.x[set], w.n, i, x);
-    store(w.v[set], w.n, i, v);
-    arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1].stale);
+    go_on(w, slot, now, i, x, v, f, species);
 }
 
 // An atom that has felt its force: the second half of the kick, and on to where it is next.
@@ -45,10 +41,7 @@ DEVICE void finish_step(const World& w, int slot, const Slot& now, int i, real3 
     Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
     check_force(w, f, set, i, now.done);
     kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], f);
-    kick_and_drift(w, control->motion, x, v, f, species, w.id[set][i], now.done);
-    store(w.x[set], w.n, i, x);
-    store(w.v[set], w.n, i, v);
-    arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1].stale);
+    go_on(w, slot, now, i, x, v, f, species);
 }
 
 // After the forces of a step, from where they are stored.

@@ -19,7 +19,6 @@ DEVICE void store_force(const World& w, int i, real3 f) {
     w.force[2 * (size_t)w.n + i] = f.z;
 }
 
-
 // v += scale f
 DEVICE void kick(Double3& v, double scale, real3 f) {
     v.x = fma(scale, (double)f.x, v.x);
@@ -120,4 +119,15 @@ DEVICE void arrive(const World& w, int i, Double3 x, int species, Position* to, 
     if (!w.frame.periodic[1]) inside = inside && is_inside((x.y - w.frame.origin[1]) * w.frame.inverse[1]);
     if (!w.frame.periodic[2]) inside = inside && is_inside((x.z - w.frame.origin[2]) * w.frame.inverse[2]);
     if (!inside) report(w.control, ESCAPED);
+}
+
+// On from one force to where the next one is felt, by an atom with these positions and velocities.
+DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species) {
+    Control* control = w.control;
+    const int set = control->sorted;
+    const u32 id = control->motion.decay < 1.0 ? w.id[set][i] : 0;
+    kick_and_drift(w, control->motion, x, v, f, species, id, now.done);
+    store(w.x[set], w.n, i, x);
+    store(w.v[set], w.n, i, v);
+    arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1].stale);
 }

@@ -247,7 +247,7 @@ struct Control {
     int trouble;
     int need_tile;   // what there should be room for
     int need_rows;
-    int largest_tile;    // what there had to be room for so far
+    int largest_tile;    // what there had to be room for in this leg
     int most_rows;
     int unused;
     Slot slot[SLOTS + 1];

@@ -42,7 +42,7 @@ DEVICE double sum_of_shares(const World& w, int blocks, int count, int k) {
     return sum;
 }
 
-// A force that is not finite stops everything: the atom with the smallest id is named.
+// A force that is not finite stops everything. The first of them is named, with the smallest id.
 DEVICE void report_force(const World& w, int set, int i, i64 done) {
     atomicMin(&w.control->first_bad, (u64)done << 32 | w.id[set][i]);
     report(w.control, NOT_FINITE);

@@ -485,9 +485,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_t
     Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
     check_force(w, pull.force, set, i, now.done);
     kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], pull.force);
-    const u32 id = control->motion.decay < 1.0 ? w.id[set][i] : 0;
-    kick_and_drift(w, control->motion, x, v, pull.force, species, id, now.done);
-    store(w.x[set], w.n, i, x);
-    store(w.v[set], w.n, i, v);
-    arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1].stale);
+    go_on(w, slot, now, i, x, v, pull.force, species);
 }

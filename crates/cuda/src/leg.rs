@@ -14,9 +14,9 @@ use crate::sums::Summation;
 use crate::world::{SLOTS, World};
 use jostle_core::{Evaluate, Result};
 
-/// Energies by term, virial, kinetic tensor and momentum: the numbers of a sample.
+/// The numbers of a sample after the energies by term: the virial,
 pub const VIRIAL: usize = 6;
-/// Kinetic tensor and momentum.
+/// then kinetic tensor and momentum.
 pub const KINETIC: usize = 9;
 
 /// All that launches are made of.
@@ -57,17 +57,11 @@ impl Launches<'_> {
         let bins = frame.columns[0] as usize * frame.columns[1] as usize * frame.bins as usize;
         let mut launches = Vec::new();
         for (kernel, work) in &self.kernels.sort {
-            let launch = match work {
-                Work::Atoms => {
-                    let blocks = self.atom_blocks().min(self.resident_blocks);
-                    Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.world)
-                }
-                Work::Bins => {
-                    let blocks = bins.div_ceil(SCAN_BLOCK) as u32;
-                    Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.world)
-                }
+            let blocks = match work {
+                Work::Atoms => self.atom_blocks().min(self.resident_blocks),
+                Work::Bins => bins.div_ceil(SCAN_BLOCK) as u32,
             };
-            launches.push(launch.with_value(slot));
+            launches.push(Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.world).with_value(slot));
         }
         launches.extend(self.search.build(&self.world, slot));
         launches.push(self.settle(slot, 1));

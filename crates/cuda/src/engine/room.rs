@@ -47,6 +47,10 @@ impl Cuda {
 
     /// Names the term and the atom of a force that was not finite.
     pub(super) fn blame(&mut self) -> Error {
+        if self.control.first_bad == u64::MAX {
+            return Error::simulation("the potential energy is not finite")
+                .hint("two atoms came too close: minimise first, or shorten the time step");
+        }
         let id = self.control.first_bad as u32 as usize;
         let step = (self.control.motion.first_step + (self.control.first_bad >> 32)) as i64 - 1;
         if let Err(error) = self.download() {

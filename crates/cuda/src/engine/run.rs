@@ -3,7 +3,7 @@
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bath::{self, Acts, ScalingBath};
 use crate::kernels::Way;
-use crate::leg::{KINETIC, Launches, Recorded, VIRIAL, slots_per_look};
+use crate::leg::{KINETIC, Recorded, VIRIAL, slots_per_look};
 use crate::world::Motion;
 use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample};
 use std::time::Instant;
@@ -12,9 +12,8 @@ impl Cuda {
     /// Makes the steps of a leg; the samples that were taken.
     pub(super) fn make_leg(&mut self, leg: &Leg, bath: &mut Bath) -> Result<Vec<Sample>> {
         let (decay, thermal_energy) = match bath {
-            Bath::Isolated => (1.0, 0.0),
             Bath::Langevin(langevin) => (langevin.decay, langevin.thermal_energy),
-            Bath::Rescale(_) | Bath::NoseHoover(_) | Bath::Bussi(_) => (1.0, 0.0),
+            Bath::Isolated | Bath::Rescale(_) | Bath::NoseHoover(_) | Bath::Bussi(_) => (1.0, 0.0),
         };
         self.take_fault()?;
         if leg.steps == 0 {
@@ -61,8 +60,7 @@ impl Cuda {
             if evaluate == Evaluate::ForcesAndEnergies {
                 let energies = self.energies_from(energies);
                 if !energies.potential().is_finite() {
-                    return Err(Error::simulation("the potential energy is not finite")
-                        .hint("two atoms came too close: minimise first, or shorten the time step"));
+                    return Err(self.blame());
                 }
                 samples.push(Sample { energies, kinetic: kinetic_from(kinetic), bath: bath.clone() });
             }
@@ -134,18 +132,9 @@ impl Cuda {
     fn make_segments(&mut self, segments: u64, steps: u64, evaluate: Evaluate) -> Result<()> {
         let mut attempts = 0;
         loop {
-            let launches = Launches {
-                kernels: &self.kernels,
-                search: &*self.search,
-                bath: self.bath.as_ref(),
-                world: self.world,
-                n_terms: self.terms.len(),
-                sums: self.plan.summation,
-                resident_blocks: 6 * self.device.multiprocessors(),
-            };
             let recorded = match self.recorded.take() {
                 Some(recorded) => recorded,
-                None => Recorded::new(&self.device, &launches, self.plan.layout.slots_per_look)?,
+                None => Recorded::new(&self.device, &self.launches(), self.plan.layout.slots_per_look)?,
             };
             let begun = self.control.part as u64 / 2;
             recorded.queue(&self.device, segments - begun, steps, evaluate)?;
