@@ -145,8 +145,8 @@ fn compute(device: DeviceInput, settings: Settings) -> Result<SinglePoint> {
     if let AtomsInput::Random { atoms, .. } = &mut input.system.atoms.value {
         *atoms = ATOMS;
     }
-    let (system, terms) = system_from_input(&input)?;
-    single_point(input.units, system, terms, device, settings)
+    let (system, forces) = system_from_input(&input)?;
+    single_point(input.units, system, forces, device, settings)
 }
 
 /// What there is for running on a GPU, or what is missing.

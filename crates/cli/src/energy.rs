@@ -21,11 +21,11 @@ pub fn energy(options: &Energy) -> Result<()> {
     let mut settings = input.run.settings;
     settings.threads = overrides.threads.or(settings.threads);
     let device = overrides.device.unwrap_or(input.run.device);
-    let (system, terms) = system_from_input(&input)?;
+    let (system, forces) = system_from_input(&input)?;
     let (atoms, species) = (system.state.len(), species_by_id(&system));
-    let quantities = quantities(input.units, &terms);
+    let quantities = quantities(input.units, &forces);
     let unit = |name: &str| quantities.iter().find(|q| q.name == name).map_or("", |q| q.unit.as_str());
-    let point = single_point(input.units, system, terms, device, settings)?;
+    let point = single_point(input.units, system, forces, device, settings)?;
     if let Some(path) = &options.forces {
         let unit = unit_name(input.units, Dimension::FORCE);
         output::write_file(path, &forces_csv(&unit, &species, &point.forces))?;

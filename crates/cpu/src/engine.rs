@@ -13,7 +13,7 @@ use jostle_core::{
     Backend, Energies, Error, Evaluate, Kinetic, NoiseKey, Precision, Result, Settings, SimBox, State,
     System, Vec3,
 };
-use jostle_potentials::{PairTerm, check};
+use jostle_potentials::{Forces, check};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ use std::time::Instant;
 /// forces.
 pub struct Cpu<S: Scalar> {
     system: System,
-    terms: Vec<PairTerm>,
+    forces: Forces,
     kernels: Vec<Box<dyn PairKernel<S>>>,
     algorithm: Algorithm,
     level: Level,
@@ -74,14 +74,14 @@ impl<S: Scalar> Cpu<S> {
     ///
     /// # Errors
     /// If a term and the system do not go together: species, cut-off and box, range of numbers.
-    pub fn new(system: System, terms: Vec<PairTerm>, settings: Settings, level: Level) -> Result<Self> {
+    pub fn new(system: System, forces: Forces, settings: Settings, level: Level) -> Result<Self> {
         let precision = if size_of::<S>() == 4 { Precision::Mixed } else { Precision::Double };
-        let cutoff = check::terms(&system, &terms, precision)?;
+        let cutoff = check::forces(&system, &forces, precision)?;
         let mass: Vec<f64> = system.species.iter().map(|s| s.mass).collect();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();
         Ok(Cpu {
-            kernels: terms.iter().map(pair::prepare).collect(),
+            kernels: forces.pairs.iter().map(pair::prepare).collect(),
             algorithm: settings.algorithm,
             level,
             team: Team::new(settings.threads.unwrap_or(cores)),
@@ -99,7 +99,7 @@ impl<S: Scalar> Cpu<S> {
             timings: Timings::default(),
             builds: 0,
             system,
-            terms,
+            forces,
         })
     }
 
@@ -193,7 +193,7 @@ impl<S: Scalar> Cpu<S> {
 
     /// The same by the plain reference.
     fn evaluate_reference(&mut self) -> Result<()> {
-        let (forces, energies) = reference::evaluate(&self.system, &self.terms)?;
+        let (forces, energies) = reference::evaluate(&self.system, &self.forces)?;
         self.energies = energies;
         let width = self.clusters.width;
         for task in &mut self.tasks {
@@ -266,9 +266,8 @@ impl<S: Scalar> Cpu<S> {
         if self.fault.is_some() {
             return;
         }
-        for k in 0..self.terms.len() {
-            let term = self.terms[k].clone();
-            let Ok((forces, _)) = reference::evaluate(&self.system, std::slice::from_ref(&term)) else {
+        for term in &self.forces.pairs {
+            let Ok((forces, _)) = reference::evaluate(&self.system, &term.clone().into()) else {
                 continue;
             };
             let bad = forces.iter().position(|f| f.iter().any(|x| !S::from_f64(*x).to_f64().is_finite()));
@@ -412,7 +411,7 @@ impl<S: Scalar> Backend for Cpu<S> {
             if evaluate == Evaluate::ForcesAndEnergies {
                 let (volume, counts) = (self.system.simbox.volume(), self.system.counts());
                 self.energies = Energies::default();
-                for (term, sum) in self.terms.iter().zip(sums) {
+                for (term, sum) in self.forces.pairs.iter().zip(sums) {
                     let [tail_energy, tail_virial] = term.tail_times_volume(&counts);
                     self.energies.terms.push(sum.energy + tail_energy / volume);
                     for (k, (w, part)) in self.energies.virial.iter_mut().zip(sum.virial).enumerate() {

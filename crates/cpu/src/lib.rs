@@ -17,30 +17,31 @@ pub use engine::Cpu;
 pub use simd::Level;
 
 use jostle_core::{Algorithm, Backend, Precision, Processor, Result, Settings, System};
-use jostle_potentials::PairTerm;
+use jostle_potentials::Forces;
 
 /// Puts a system on the CPU, with the best instruction set it has.
 ///
 /// # Errors
 /// If a cut-off exceeds half the box, a term and the system disagree on the species, or the
 /// algorithm is one of a GPU's.
-pub fn open(system: System, terms: Vec<PairTerm>, settings: Settings) -> Result<Box<dyn Backend>> {
-    open_at(system, terms, settings, Level::best())
+pub fn open(system: System, forces: impl Into<Forces>, settings: Settings) -> Result<Box<dyn Backend>> {
+    open_at(system, forces, settings, Level::best())
 }
 
 /// The same with an instruction set of one's choice (the portable one where it is missing).
 pub fn open_at(
     system: System,
-    terms: Vec<PairTerm>,
+    forces: impl Into<Forces>,
     settings: Settings,
     level: Level,
 ) -> Result<Box<dyn Backend>> {
     settings.algorithm.check(Processor::Cpu)?;
+    let forces = forces.into();
     let level = if level.is_available() { level } else { Level::Portable };
     match (settings.algorithm, settings.precision) {
         (Algorithm::Reference, _) | (_, Precision::Double) => {
-            Ok(Box::new(Cpu::<f64>::new(system, terms, settings, level)?))
+            Ok(Box::new(Cpu::<f64>::new(system, forces, settings, level)?))
         }
-        (_, Precision::Mixed) => Ok(Box::new(Cpu::<f32>::new(system, terms, settings, level)?)),
+        (_, Precision::Mixed) => Ok(Box::new(Cpu::<f32>::new(system, forces, settings, level)?)),
     }
 }

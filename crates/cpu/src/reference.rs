@@ -2,13 +2,13 @@
 //! faster kernel is tested against it.
 
 use jostle_core::{Energies, Result, SymTensor, System, Vec3};
-use jostle_potentials::{PairFunction, PairTerm, PairVisitor};
+use jostle_potentials::{Forces, PairFunction, PairTerm, PairVisitor};
 
 /// Forces in storage order, energies by term, and the virial of a system.
-pub fn evaluate(system: &System, terms: &[PairTerm]) -> Result<(Vec<Vec3>, Energies)> {
+pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)> {
     let mut forces = vec![[0.0; 3]; system.state.len()];
     let mut energies = Energies::default();
-    for term in terms {
+    for term in &terms.pairs {
         let sums = Sums { system, term, forces: &mut forces, virial: &mut energies.virial };
         let mut energy = term.kind.visit(term.truncation, sums);
         let volume = system.simbox.volume();

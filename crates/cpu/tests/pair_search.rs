@@ -95,7 +95,7 @@ impl Case {
                 skin: Some(self.skin),
                 ..Settings::default()
             };
-            let forces = terms.iter().map(|(_, _, term)| term.clone()).collect();
+            let forces: Vec<PairTerm> = terms.iter().map(|(_, _, term)| term.clone()).collect();
             let mut cpu = open_at(self.system(), forces, settings, level).unwrap();
             for step in 0..8 {
                 cpu.update_neighbors().unwrap();

@@ -1,16 +1,16 @@
 //! Which term a force that is not finite comes from.
 
 use jostle_core::{Error, Precision, System};
-use jostle_potentials::{PairFunction, PairTerm, PairVisitor};
+use jostle_potentials::{Forces, PairFunction, PairVisitor};
 
 /// Says which force on the atom `id` is not finite, looking at the positions as they are.
-pub fn force(system: &System, terms: &[PairTerm], precision: Precision, id: usize) -> Error {
+pub fn force(system: &System, forces: &Forces, precision: Precision, id: usize) -> Error {
     let hint = "two atoms came too close: minimise first, or shorten the time step";
     let state = &system.state;
     let Some(i) = state.id.iter().position(|k| *k as usize == id) else {
         return Error::simulation("a force is not finite").hint(hint);
     };
-    for term in terms {
+    for term in &forces.pairs {
         for j in (0..state.len()).filter(|j| *j != i) {
             let (a, b) = (state.species[i] as usize, state.species[j] as usize);
             let (Some(entry), Some(coefficients)) = (term.get(a, b), term.coefficients(a, b)) else {

@@ -6,7 +6,7 @@ use crate::driver::{Device, Kernel, Module};
 use crate::sums::Summation;
 use jostle_core::bath::noise_amplitude;
 use jostle_core::{Bath, Precision, Result};
-use jostle_potentials::PairTerm;
+use jostle_potentials::Forces;
 
 /// What a set of kernels is compiled for.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,14 +113,14 @@ const RESIDENT_THREADS: u32 = 1536;
 
 /// Puts the source for a system's forces together.
 pub fn build(
-    terms: &[PairTerm],
+    forces: &Forces,
     precision: Precision,
     way: Way,
     shape: TileShape,
     pairs: PairShape,
     sums: Summation,
 ) -> Build {
-    let pair = codegen::pair_source(terms, precision);
+    let pair = codegen::pair_source(&forces.pairs, precision);
     let mut source = prelude().join("\n");
     for part in [pair.source.as_str()].iter().chain(&AFTER_PHYSICS).chain(&[way.source()]) {
         source.push('\n');
@@ -147,24 +147,24 @@ pub fn build(
 
 /// All that may be compiled for a run with these forces, with large systems in mind: every way to
 /// find pairs.
-pub fn usual(terms: &[PairTerm], precision: Precision) -> Vec<Build> {
-    ways(terms, precision, &Way::ALL, Summation::Fast)
+pub fn usual(forces: &Forces, precision: Precision) -> Vec<Build> {
+    ways(forces, precision, &Way::ALL, Summation::Fast)
 }
 
 /// The same with exact sums, and what acts as a heat bath.
-pub fn unusual(terms: &[PairTerm], precision: Precision, heat_bath: &Bath) -> Vec<Build> {
-    let exact = Summation::exact(terms);
-    let mut builds = ways(terms, precision, &Way::EXACT, exact);
+pub fn unusual(forces: &Forces, precision: Precision, heat_bath: &Bath) -> Vec<Build> {
+    let exact = Summation::exact(forces);
+    let mut builds = ways(forces, precision, &Way::EXACT, exact);
     if let Some(update) = crate::bath::source(heat_bath) {
         builds.extend([Summation::Fast, exact].map(|sums| bath(&update, precision, sums)));
     }
     builds
 }
 
-fn ways(terms: &[PairTerm], precision: Precision, ways: &[Way], sums: Summation) -> Vec<Build> {
+fn ways(forces: &Forces, precision: Precision, ways: &[Way], sums: Summation) -> Vec<Build> {
     let shape = TileShape { atoms: 128, team: 1, size: TileSize::Small };
     let pairs = PairShape::for_atoms(100_000);
-    ways.iter().map(|way| build(terms, precision, *way, shape, pairs, sums)).collect()
+    ways.iter().map(|way| build(forces, precision, *way, shape, pairs, sums)).collect()
 }
 
 /// Puts the source for a heat bath together; `update` is what it does, see `kernels/bath.cu`.

@@ -24,7 +24,7 @@ pub use engine::{Cuda, Layout};
 
 use driver::Device;
 use jostle_core::{Backend, Processor, Result, Settings, System};
-use jostle_potentials::PairTerm;
+use jostle_potentials::Forces;
 
 /// Puts a system on a device.
 ///
@@ -34,9 +34,9 @@ use jostle_potentials::PairTerm;
 pub fn open(
     device: Device,
     system: System,
-    terms: Vec<PairTerm>,
+    forces: impl Into<Forces>,
     settings: Settings,
 ) -> Result<Box<dyn Backend>> {
     settings.algorithm.check(Processor::Gpu)?;
-    Ok(Box::new(Cuda::new(device, system, terms, settings)?))
+    Ok(Box::new(Cuda::new(device, system, forces, settings)?))
 }

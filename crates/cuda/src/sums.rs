@@ -1,6 +1,6 @@
 //! How forces and energies are added up.
 
-use jostle_potentials::{PairFunction, PairTerm, PairVisitor};
+use jostle_potentials::{Forces, PairFunction, PairVisitor};
 
 /// Whether sums may depend on the order in which atoms are stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,9 +15,9 @@ impl Summation {
     /// Exact sums for these forces. The unit is a power of two near their largest in the outer half
     /// of their range: sums reach from 2^-60 to 2^42 of it, so that it need not be more than a hint
     /// at the system of units.
-    pub fn exact(terms: &[PairTerm]) -> Self {
+    pub fn exact(forces: &Forces) -> Self {
         let mut largest = 0.0_f64;
-        for term in terms {
+        for term in &forces.pairs {
             for (a, b) in (0..term.n_species()).flat_map(|a| (0..=a).map(move |b| (a, b))) {
                 let (Some(entry), Some(coefficients)) = (term.get(a, b), term.coefficients(a, b)) else {
                     continue;

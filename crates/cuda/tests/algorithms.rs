@@ -126,7 +126,7 @@ fn deviations(backend: &mut dyn Backend, terms: &[PairTerm]) -> [f64; 3] {
     let state = backend.state().unwrap().clone();
     let mut system = System::new(*backend.simbox(), species(&["A", "B"][..terms[0].n_species()]));
     system.state = state.clone();
-    let (forces, energies) = reference::evaluate(&system, terms).unwrap();
+    let (forces, energies) = reference::evaluate(&system, &terms.to_vec().into()).unwrap();
     let size = |f: &Vec3| f.iter().map(|x| x * x).sum::<f64>();
     let typical = (forces.iter().map(size).sum::<f64>() / forces.len() as f64).sqrt();
     let compare = |found: &[Vec3]| {

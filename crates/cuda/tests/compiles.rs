@@ -65,8 +65,8 @@ fn every_kernel_compiles_for_every_potential() {
         Truncation::Switched { from: 0.8 },
     ];
     for kind in PairKind::ALL {
-        let terms = truncations.map(|truncation| term(*kind, truncation));
-        kernels::usual(&terms, Precision::Mixed).iter().for_each(|build| check(build, "sm_90"));
+        let terms = truncations.map(|truncation| term(*kind, truncation)).to_vec();
+        kernels::usual(&terms.into(), Precision::Mixed).iter().for_each(|build| check(build, "sm_90"));
     }
 }
 
@@ -75,17 +75,17 @@ fn every_kernel_compiles_in_double_precision_with_exact_sums_and_every_bath() {
     if !compiler() {
         return;
     }
-    let terms = [term(PairKind::LennardJones, Truncation::Shifted)];
+    let forces = term(PairKind::LennardJones, Truncation::Shifted).into();
     let target = Target { thermal_energy: 1.0, degrees_of_freedom: 9 };
     for bath in [
         Bath::Rescale(Rescale::new(target, 10, 0)),
         Bath::NoseHoover(NoseHoover::new(target, 1.0, 3)),
         Bath::Bussi(Bussi::new(target, 1.0, 0.01)),
     ] {
-        let exact = kernels::unusual(&terms, Precision::Double, &bath);
+        let exact = kernels::unusual(&forces, Precision::Double, &bath);
         exact.iter().for_each(|build| check(build, "sm_90"));
     }
-    kernels::usual(&terms, Precision::Double).iter().for_each(|build| check(build, "sm_90"));
+    kernels::usual(&forces, Precision::Double).iter().for_each(|build| check(build, "sm_90"));
 }
 
 #[test]
@@ -93,8 +93,8 @@ fn every_kernel_compiles_for_every_architecture() {
     if !compiler() {
         return;
     }
-    let terms = [PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5)];
-    for build in kernels::usual(&terms, Precision::Mixed) {
+    let term = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5);
+    for build in kernels::usual(&term.into(), Precision::Mixed) {
         ARCHITECTURES.iter().for_each(|architecture| check(&build, architecture));
     }
 }

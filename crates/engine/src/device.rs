@@ -3,7 +3,7 @@
 use jostle_core::{Backend, Processor, Result, Settings, System};
 use jostle_cuda::driver::Device;
 use jostle_io::input::model::DeviceInput;
-use jostle_potentials::PairTerm;
+use jostle_potentials::Forces;
 
 pub use jostle_cuda::driver::{
     CacheFacts, CompilerFacts, DriverFacts, Facts as GpuFacts, facts as gpu_facts, on_compiling,
@@ -25,7 +25,12 @@ pub struct Opened {
 ///
 /// # Errors
 /// If the device is missing, or the system, the forces and the settings do not fit together.
-pub fn open(device: DeviceInput, system: System, terms: Vec<PairTerm>, settings: Settings) -> Result<Opened> {
+pub fn open(
+    device: DeviceInput,
+    system: System,
+    forces: impl Into<Forces>,
+    settings: Settings,
+) -> Result<Opened> {
     let mut missed = None;
     let gpu = match device {
         DeviceInput::Cpu => None,
@@ -38,8 +43,8 @@ pub fn open(device: DeviceInput, system: System, terms: Vec<PairTerm>, settings:
         },
     };
     let backend = match gpu {
-        Some(gpu) => jostle_cuda::open(gpu, system, terms, settings)?,
-        None => jostle_cpu::open(system, terms, settings)?,
+        Some(gpu) => jostle_cuda::open(gpu, system, forces, settings)?,
+        None => jostle_cpu::open(system, forces, settings)?,
     };
     Ok(Opened { backend, missed })
 }

@@ -5,7 +5,7 @@ use crate::freedom::{Momentum, degrees_of_freedom};
 use crate::thermo::{Atoms, Gauge, Thermo, term_names};
 use jostle_core::{Evaluate, Result, Settings, SymTensor, System, UnitSystem, Vec3};
 use jostle_io::input::model::DeviceInput;
-use jostle_potentials::PairTerm;
+use jostle_potentials::Forces;
 
 /// Energies and forces of one configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,14 +43,15 @@ pub struct SinglePoint {
 pub fn single_point(
     units: UnitSystem,
     system: System,
-    terms: Vec<PairTerm>,
+    forces: impl Into<Forces>,
     device: DeviceInput,
     settings: Settings,
 ) -> Result<SinglePoint> {
-    let term_names = term_names(&terms);
+    let forces = forces.into();
+    let term_names = term_names(&forces);
     // One evaluation is over before a GPU is ready: only where it is asked for.
     let device = if device == DeviceInput::Auto { DeviceInput::Cpu } else { device };
-    let mut backend = device::open(device, system, terms, settings)?.backend;
+    let mut backend = device::open(device, system, forces, settings)?.backend;
     backend.update_neighbors()?;
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;
     let degrees_of_freedom = degrees_of_freedom(backend.n_atoms(), Momentum::Conserved);

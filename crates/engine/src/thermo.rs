@@ -4,7 +4,7 @@
 use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
 use jostle_core::{Backend, Dimension, Energies, Kinetic, SimBox, SymTensor, UnitSystem, Vec3};
-use jostle_potentials::PairTerm;
+use jostle_potentials::Forces;
 
 /// A quantity with its name and unit.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,7 +101,7 @@ impl Gauge {
 }
 
 /// The quantities of [`Thermo::values`], in the same order.
-pub fn quantities(units: UnitSystem, terms: &[PairTerm]) -> Vec<Quantity> {
+pub fn quantities(units: UnitSystem, forces: &Forces) -> Vec<Quantity> {
     let energy = unit_name(units, Dimension::ENERGY);
     let pressure = match units {
         UnitSystem::Lj => "",
@@ -122,7 +122,7 @@ pub fn quantities(units: UnitSystem, terms: &[PairTerm]) -> Vec<Quantity> {
     for name in ["momentum_x", "momentum_y", "momentum_z"] {
         add(name.into(), &momentum);
     }
-    for name in term_names(terms) {
+    for name in term_names(forces) {
         add(name, &energy);
     }
     list
@@ -130,15 +130,15 @@ pub fn quantities(units: UnitSystem, terms: &[PairTerm]) -> Vec<Quantity> {
 
 /// Names for the energies of the forces: the potential's, with a number where there are several
 /// of a kind.
-pub fn term_names(terms: &[PairTerm]) -> Vec<String> {
-    let same = |k: usize, other: &PairTerm| other.kind == terms[k].kind;
+pub fn term_names(forces: &Forces) -> Vec<String> {
+    let kinds = forces.kinds();
     let mut names = Vec::new();
-    for k in 0..terms.len() {
-        let name = terms[k].kind.name().replace('-', "_");
-        let (before, all) = (&terms[..k], terms.iter().filter(|t| same(k, t)).count());
-        names.push(match all {
+    for (k, kind) in kinds.iter().enumerate() {
+        let count = |kinds: &[&str]| kinds.iter().filter(|other| *other == kind).count();
+        let name = kind.replace('-', "_");
+        names.push(match count(&kinds) {
             1 => name,
-            _ => format!("{name}_{}", before.iter().filter(|t| same(k, t)).count() + 1),
+            _ => format!("{name}_{}", count(&kinds[..k]) + 1),
         });
     }
     names
@@ -161,12 +161,12 @@ impl Thermo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jostle_potentials::{PairKind, Truncation};
+    use jostle_potentials::{PairKind, PairTerm, Truncation};
 
     #[test]
     fn every_value_has_its_column() {
         let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5);
-        let columns = quantities(UnitSystem::Real, &[lj.clone(), lj]);
+        let columns = quantities(UnitSystem::Real, &vec![lj.clone(), lj].into());
         let thermo = Thermo {
             step: 0,
             time: 0.0,

@@ -10,15 +10,15 @@ use jostle_engine::{
     CHECKPOINT, Checkpoint, Existing, Mixture, Outcome, Progress, Simulation, SimulationBuilder,
     assign_velocities,
 };
-use jostle_potentials::{PairKind, PairTerm, Truncation};
+use jostle_potentials::{Forces, PairKind, PairTerm, Truncation};
 use std::cell::Cell;
 use std::path::Path;
 
 /// What puts a system on a device.
-type Open = fn(System, Vec<PairTerm>, Settings) -> Result<Box<dyn Backend>>;
+type Open = fn(System, Forces, Settings) -> Result<Box<dyn Backend>>;
 
-fn emulated(system: System, terms: Vec<PairTerm>, settings: Settings) -> Result<Box<dyn Backend>> {
-    jostle_cuda::open(Device::emulated()?, system, terms, settings)
+fn emulated(system: System, forces: Forces, settings: Settings) -> Result<Box<dyn Backend>> {
+    jostle_cuda::open(Device::emulated()?, system, forces, settings)
 }
 
 fn fluid() -> SimulationBuilder {

@@ -1,6 +1,6 @@
 //! Whether a system and its forces go together, before anything is computed.
 
-use crate::PairTerm;
+use crate::{Forces, PairTerm};
 use jostle_core::{Error, Precision, Result, System};
 
 /// Checks every term against the system and returns the longest cut-off.
@@ -9,16 +9,14 @@ use jostle_core::{Error, Precision, Result, System};
 /// If a term knows other species than the system, a cut-off exceeds half the box, a tail is to be
 /// corrected in a box without a volume, or a number is outside the
 /// range of the precision.
-pub fn terms(system: &System, terms: &[PairTerm], precision: Precision) -> Result<f64> {
-    let mut cutoff = 0.0_f64;
-    for term in terms {
-        one(system, term, precision).map_err(|e| e.context(format!("force {}", term.kind.name())))?;
-        cutoff = cutoff.max(term.largest_cutoff());
+pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<f64> {
+    for term in &forces.pairs {
+        pair(system, term, precision).map_err(|e| e.context(format!("force {}", term.kind.name())))?;
     }
-    Ok(cutoff)
+    Ok(forces.largest_cutoff())
 }
 
-fn one(system: &System, term: &PairTerm, precision: Precision) -> Result<()> {
+fn pair(system: &System, term: &PairTerm, precision: Precision) -> Result<()> {
     let (known, species) = (term.n_species(), &system.species);
     if known != species.len() {
         return Err(Error::input(format!("it knows {known} species, the system has {}", species.len())));
@@ -70,21 +68,22 @@ mod tests {
     #[test]
     fn numbers_that_single_precision_cannot_hold_are_refused() {
         for sigma in [4e-4, 1e4] {
-            let error = terms(&system(true), &[lj(sigma)], Precision::Mixed).unwrap_err();
+            let error = forces(&system(true), &lj(sigma).into(), Precision::Mixed).unwrap_err();
             assert!(error.message().contains("lennard-jones: pair A-A"), "{error}");
             assert!(error.help().unwrap().contains("double"), "{error}");
-            assert_eq!(terms(&system(true), &[lj(sigma)], Precision::Double).unwrap(), 2.5 * sigma);
+            assert_eq!(forces(&system(true), &lj(sigma).into(), Precision::Double).unwrap(), 2.5 * sigma);
         }
         for sigma in [2e-3, 1.0, 1e3] {
-            terms(&system(true), &[lj(1.0), lj(sigma)], Precision::Mixed).unwrap();
+            forces(&system(true), &vec![lj(1.0), lj(sigma)].into(), Precision::Mixed).unwrap();
         }
     }
 
     #[test]
     fn tails_need_a_periodic_box() {
         let term = lj(1.0).with_tail_correction().unwrap();
-        terms(&system(true), std::slice::from_ref(&term), Precision::Mixed).unwrap();
-        let error = terms(&system(false), &[term], Precision::Mixed).unwrap_err();
+        let term = Forces::from(term);
+        forces(&system(true), &term, Precision::Mixed).unwrap();
+        let error = forces(&system(false), &term, Precision::Mixed).unwrap_err();
         assert!(error.message().contains("open along an axis"), "{error}");
     }
 }

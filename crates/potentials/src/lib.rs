@@ -4,7 +4,7 @@
 //! documentation table and tests follow from that line. Truncations wrap a potential and are
 //! potentials themselves ([`truncation`]). [`PairTermBuilder`] turns what an input file says about
 //! pairs of species, with [mixing rules](Mixing) and charges, into a [`PairTerm`]; an engine
-//! builds its kernels from that with [`PairKind::visit`].
+//! builds its kernels from that with [`PairKind::visit`]. All terms of a system are its [`Forces`].
 //!
 //! # Adding a pair potential
 //!
@@ -86,12 +86,14 @@
 //! ```
 
 pub mod check;
+pub mod forces;
 pub mod mixing;
 pub mod pair;
 pub mod resolve;
 pub mod term;
 pub mod truncation;
 
+pub use forces::Forces;
 pub use mixing::Mixing;
 pub use pair::{PairFunction, PairKind, PairPotential, PairVisitor, Parameter};
 pub use resolve::{PairChoice, PairTermBuilder};

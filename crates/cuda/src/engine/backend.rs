@@ -105,7 +105,7 @@ impl Backend for Cuda {
         }
         self.run_all(self.launches().forces(When::Asked, evaluate))?;
         if evaluate == Evaluate::ForcesAndEnergies {
-            let row = self.totals(self.terms.len() + VIRIAL)?;
+            let row = self.totals(self.forces.n_terms() + VIRIAL)?;
             self.energies = self.energies_from(&row);
             if !self.energies.potential().is_finite() {
                 self.kick(0.0);

@@ -19,7 +19,7 @@ use crate::tiles::{self, Room};
 use crate::world::{Control, Frame, World};
 use jostle_core::backend::Timings;
 use jostle_core::{Energies, Error, Kinetic, Precision, Result, Settings, System, Vec3};
-use jostle_potentials::{PairTerm, check};
+use jostle_potentials::{Forces, check};
 use std::ops::Range;
 
 /// How the work is laid out on the device.
@@ -38,7 +38,7 @@ const MOST_ATTEMPTS: usize = 40;
 pub struct Cuda {
     device: Device,
     system: System,
-    terms: Vec<PairTerm>,
+    forces: Forces,
     precision: Precision,
     cutoff: f64,
     skin: Skin,
@@ -68,9 +68,14 @@ impl Cuda {
     /// # Errors
     /// If a term and the system do not go together, the device has too little memory, or kernels
     /// cannot be compiled.
-    pub fn new(device: Device, system: System, terms: Vec<PairTerm>, settings: Settings) -> Result<Self> {
+    pub fn new(
+        device: Device,
+        system: System,
+        forces: impl Into<Forces>,
+        settings: Settings,
+    ) -> Result<Self> {
         let layout = Layout::for_atoms(system.state.len(), device.multiprocessors());
-        Self::with_layout(device, system, terms, settings, layout)
+        Self::with_layout(device, system, forces, settings, layout)
     }
 
     /// The same with a layout of one's choice.
@@ -80,13 +85,14 @@ impl Cuda {
     pub fn with_layout(
         device: Device,
         system: System,
-        terms: Vec<PairTerm>,
+        forces: impl Into<Forces>,
         settings: Settings,
         layout: Layout,
     ) -> Result<Self> {
+        let forces = forces.into();
         let precision = settings.precision;
-        let cutoff = check::terms(&system, &terms, precision)?;
-        let summation = if settings.reproducible { Summation::exact(&terms) } else { Summation::Fast };
+        let cutoff = check::forces(&system, &forces, precision)?;
+        let summation = if settings.reproducible { Summation::exact(&forces) } else { Summation::Fast };
         let n = system.state.len();
         if n > i32::MAX as usize / 4 {
             return Err(Error::device(format!("{n} atoms are more than one GPU run can have")));
@@ -97,7 +103,7 @@ impl Cuda {
         let extent = Extent { density: density(&frame, &system, cutoff), reach: cutoff + skin.now() };
         let mut plan = Plan::new(settings, summation, layout, extent, n)?;
         plan.fit(&device, extent)?;
-        let build = plan.build(&terms);
+        let build = plan.build(&forces);
         let kernels = Kernels::new(&device, &build)?;
         let arrays = Arrays::new(&device, &system, precision, &build.table)?;
         let search = plan.open(&device, &kernels.module)?;
@@ -106,7 +112,7 @@ impl Cuda {
         let mut cuda = Cuda {
             device,
             system,
-            terms,
+            forces,
             precision,
             cutoff,
             skin,
@@ -139,10 +145,10 @@ impl Cuda {
     pub fn with_little_room(
         device: Device,
         system: System,
-        terms: Vec<PairTerm>,
+        forces: impl Into<Forces>,
         settings: Settings,
     ) -> Result<Self> {
-        let mut cuda = Self::new(device, system, terms, settings)?;
+        let mut cuda = Self::new(device, system, forces, settings)?;
         cuda.plan.room = Room { tile: 64, class_rows: 2 };
         cuda.plan.rows = 1;
         cuda.arrange()?;
@@ -154,7 +160,7 @@ impl Cuda {
         let extent = self.extent();
         self.plan.fit(&self.device, extent)?;
         if self.plan.compiled() != self.compiled {
-            self.kernels = Kernels::new(&self.device, &self.plan.build(&self.terms))?;
+            self.kernels = Kernels::new(&self.device, &self.plan.build(&self.forces))?;
             self.compiled = self.plan.compiled();
         }
         self.search = self.plan.open(&self.device, &self.kernels.module)?;
@@ -169,7 +175,7 @@ impl Cuda {
         tiles::divide(&mut self.frame, self.plan.atoms_in_cube(density, self.cutoff), density);
         let bins = [self.frame.columns[0], self.frame.columns[1], self.frame.bins];
         self.arrays.resize_bins(&self.device, bins.map(|b| b as usize).iter().product())?;
-        let row = self.terms.len() + VIRIAL + KINETIC;
+        let row = self.forces.n_terms() + VIRIAL + KINETIC;
         let blocks = self.search.energy_blocks().max(self.launches().atom_shares());
         self.sums.partial = self.device.alloc(blocks as usize * row)?;
         if self.sums.total.len() < row {
@@ -219,7 +225,7 @@ impl Cuda {
             search: &*self.search,
             bath: self.bath.as_ref(),
             world: self.world,
-            n_terms: self.terms.len(),
+            n_terms: self.forces.n_terms(),
             sums: self.plan.summation,
             resident_blocks: 6 * self.device.multiprocessors(),
         }
@@ -268,10 +274,10 @@ impl Cuda {
     /// Energies from a row of sums, long-range corrections included.
     fn energies_from(&self, row: &[f64]) -> Energies {
         let (volume, counts) = (self.system.simbox.volume(), self.system.counts());
-        let (sums, virial) = row.split_at(self.terms.len());
+        let (sums, virial) = row.split_at(self.forces.n_terms());
         let mut energies = Energies::default();
         energies.virial.copy_from_slice(&virial[..VIRIAL]);
-        for (term, sum) in self.terms.iter().zip(sums) {
+        for (term, sum) in self.forces.pairs.iter().zip(sums) {
             let [tail_energy, tail_virial] = term.tail_times_volume(&counts);
             energies.terms.push(sum + tail_energy / volume);
             for k in 0..3 {

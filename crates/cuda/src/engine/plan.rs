@@ -12,7 +12,7 @@ use crate::sums::Summation;
 use crate::tiles::{self, Room, Tiles};
 use crate::world::{Control, trouble};
 use jostle_core::{Algorithm, Error, Precision, Result, Settings};
-use jostle_potentials::PairTerm;
+use jostle_potentials::Forces;
 
 /// Atoms that fill a GPU with pairs.
 const MANY: usize = 4096;
@@ -123,9 +123,9 @@ impl Plan {
     }
 
     /// The kernels' source.
-    pub fn build(&self, terms: &[PairTerm]) -> Build {
+    pub fn build(&self, forces: &Forces) -> Build {
         let pairs = PairShape::for_atoms(self.n);
-        kernels::build(terms, self.precision, self.way, self.layout.shape, pairs, self.summation)
+        kernels::build(forces, self.precision, self.way, self.layout.shape, pairs, self.summation)
     }
 
     /// Kernels and memory.

@@ -56,7 +56,7 @@ impl Cuda {
         if let Err(error) = self.download() {
             return error;
         }
-        let error = blame::force(&self.system, &self.terms, self.precision, id);
+        let error = blame::force(&self.system, &self.forces, self.precision, id);
         if step > 0 { error.context(format!("step {step}")) } else { error }
     }
 }

@@ -54,7 +54,7 @@ impl Cuda {
             if !((segment + 1) * steps).is_multiple_of(between) {
                 continue;
             }
-            let (energies, row) = row.split_at(self.terms.len() + VIRIAL);
+            let (energies, row) = row.split_at(self.forces.n_terms() + VIRIAL);
             let (kinetic, of_bath) = row.split_at(KINETIC);
             bath::take_over(bath, of_bath);
             if evaluate == Evaluate::ForcesAndEnergies {

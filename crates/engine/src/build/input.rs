@@ -7,27 +7,27 @@ use jostle_io::Input;
 use jostle_io::Structure;
 use jostle_io::input::model::{AtomsInput, Located};
 use jostle_io::structure::FileSpecies;
-use jostle_potentials::PairTerm;
+use jostle_potentials::Forces;
 use std::ops::Range;
 use std::path::Path;
 
-/// The system an input describes, built or read, with its velocities, and its pair forces.
+/// The system an input describes, built or read, with its velocities, and its forces.
 ///
 /// # Errors
 /// If a file cannot be read, atoms do not fit or lie at the same place, or a species or a pair
 /// lacks something. Errors point at the line of the input.
-pub fn system_from_input(input: &Input) -> Result<(System, Vec<PairTerm>)> {
+pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
     let mut system = match &input.system.atoms.value {
         AtomsInput::File { path, .. } => read(input, path)?,
         _ => built(input)?,
     };
-    let terms = input.pair_terms(&system.species)?;
-    check_cutoffs(input, &system.simbox, &terms)?;
+    let forces = input.resolve_forces(&system.species)?;
+    check_cutoffs(input, &system.simbox, &forces)?;
     if let Some(velocities) = input.system.velocities {
         let thermal_energy = input.units.boltzmann() * velocities.temperature;
         assign_velocities(&mut system, thermal_energy, velocities.distribution, input.system.seed);
     }
-    Ok((system, terms))
+    Ok((system, forces))
 }
 
 fn built(input: &Input) -> Result<System> {
@@ -48,9 +48,9 @@ fn built(input: &Input) -> Result<System> {
 }
 
 /// Refuses a cut-off that reaches further than the nearest image, at the line of the force.
-fn check_cutoffs(input: &Input, simbox: &SimBox, terms: &[PairTerm]) -> Result<()> {
+fn check_cutoffs(input: &Input, simbox: &SimBox, forces: &Forces) -> Result<()> {
     let most = simbox.largest_cutoff();
-    for (term, force) in terms.iter().zip(&input.forces) {
+    for (term, force) in forces.pairs.iter().zip(&input.forces) {
         let cutoff = term.largest_cutoff();
         if cutoff > most {
             let message = format!("the cut-off {cutoff} is more than half the box, {most:.6}");

@@ -11,17 +11,17 @@ use crate::thermo::quantities;
 use jostle_core::{Backend, Error, Result, Settings, SimBox, System, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput};
-use jostle_potentials::PairTerm;
+use jostle_potentials::{Forces, PairTerm};
 use std::path::Path;
 
 /// What puts a system on a device.
-type Open = dyn FnOnce(System, Vec<PairTerm>, Settings) -> Result<Opened>;
+type Open = dyn FnOnce(System, Forces, Settings) -> Result<Opened>;
 
 /// Puts a [`Simulation`] together.
 pub struct SimulationBuilder {
     units: UnitSystem,
     system: System,
-    terms: Vec<PairTerm>,
+    forces: Forces,
     stages: Vec<StageInput>,
     seed: u64,
     open: Box<Open>,
@@ -36,7 +36,7 @@ impl SimulationBuilder {
         SimulationBuilder {
             units,
             system,
-            terms: Vec::new(),
+            forces: Forces::default(),
             stages: Vec::new(),
             seed: 0,
             open: known(DeviceInput::Auto),
@@ -48,12 +48,7 @@ impl SimulationBuilder {
     }
 
     /// A builder with what an input says; the system and the forces are made from it already.
-    pub(super) fn from_input(
-        input: &Input,
-        overrides: &Overrides,
-        system: System,
-        terms: Vec<PairTerm>,
-    ) -> Self {
+    pub(super) fn from_input(input: &Input, overrides: &Overrides, system: System, forces: Forces) -> Self {
         let stage = |s: &StageInput| {
             let mut stage = s.clone();
             let (Action::Dynamics { steps, .. } | Action::Minimize { steps, .. }) = &mut stage.action;
@@ -65,7 +60,7 @@ impl SimulationBuilder {
         SimulationBuilder {
             units: input.units,
             system,
-            terms,
+            forces,
             stages: input.stages.iter().map(|s| stage(&s.value)).collect(),
             seed: input.system.seed,
             open: known(overrides.device.unwrap_or(input.run.device)),
@@ -82,7 +77,7 @@ impl SimulationBuilder {
 
     /// Adds a pair force.
     pub fn force(mut self, term: PairTerm) -> Self {
-        self.terms.push(term);
+        self.forces.pairs.push(term);
         self
     }
 
@@ -119,10 +114,10 @@ impl SimulationBuilder {
     /// Chooses a device of one's own: `open` puts the system on it.
     pub fn open_with<F>(mut self, open: F) -> Self
     where
-        F: FnOnce(System, Vec<PairTerm>, Settings) -> Result<Box<dyn Backend>> + 'static,
+        F: FnOnce(System, Forces, Settings) -> Result<Box<dyn Backend>> + 'static,
     {
-        self.open = Box::new(|system, terms, settings| {
-            Ok(Opened { backend: open(system, terms, settings)?, missed: None })
+        self.open = Box::new(|system, forces, settings| {
+            Ok(Opened { backend: open(system, forces, settings)?, missed: None })
         });
         self
     }
@@ -191,9 +186,9 @@ impl SimulationBuilder {
         }
         let counts = self.system.counts();
         let total_mass = species.iter().zip(&counts).map(|(s, n)| s.mass * *n as f64).sum();
-        let quantities = quantities(self.units, &self.terms);
-        let shortest_cutoff = shortest_cutoff(&self.terms, &self.system.simbox);
-        let Opened { backend, missed } = (self.open)(self.system, self.terms, self.settings)?;
+        let quantities = quantities(self.units, &self.forces);
+        let shortest_cutoff = shortest_cutoff(&self.forces, &self.system.simbox);
+        let Opened { backend, missed } = (self.open)(self.system, self.forces, self.settings)?;
         Ok(Simulation {
             units: self.units,
             seed: self.seed,
@@ -221,13 +216,13 @@ impl SimulationBuilder {
 
 /// What puts a system on a device that has a name.
 fn known(device: DeviceInput) -> Box<Open> {
-    Box::new(move |system, terms, settings| device::open(device, system, terms, settings))
+    Box::new(move |system, forces, settings| device::open(device, system, forces, settings))
 }
 
 /// The shortest cut-off of any pair of species; for atoms without forces, the size of the box.
-fn shortest_cutoff(terms: &[PairTerm], simbox: &SimBox) -> f64 {
+fn shortest_cutoff(forces: &Forces, simbox: &SimBox) -> f64 {
     let mut shortest = simbox.volume().cbrt();
-    for term in terms {
+    for term in &forces.pairs {
         for a in 0..term.n_species() {
             for b in a..term.n_species() {
                 shortest = term.get(a, b).map_or(shortest, |e| shortest.min(e.cutoff));

@@ -80,8 +80,8 @@ impl Simulation {
     /// # Errors
     /// If the input asks for something impossible; the error points at the line.
     pub fn from_input(input: &Input, overrides: &Overrides) -> Result<Self> {
-        let (system, terms) = system_from_input(input)?;
-        SimulationBuilder::from_input(input, overrides, system, terms).build()
+        let (system, forces) = system_from_input(input)?;
+        SimulationBuilder::from_input(input, overrides, system, forces).build()
     }
 
     /// Goes on with the run in a folder from its last checkpoint. What was written after the
@@ -99,9 +99,9 @@ impl Simulation {
         let input = Input::parse(&source.path, &source.text)?;
         let overrides = Overrides { most_steps: source.most_steps, ..*overrides };
         let (simbox, species) = (checkpoint.simbox()?, checkpoint.species());
-        let terms = input.pair_terms(&species)?;
+        let forces = input.resolve_forces(&species)?;
         let system = System::new(simbox, species);
-        SimulationBuilder::from_input(&input, &overrides, system, terms).go_on(folder, checkpoint, note)
+        SimulationBuilder::from_input(&input, &overrides, system, forces).go_on(folder, checkpoint, note)
     }
 
     /// Writes `thermo.csv`, trajectories, checkpoints, `summary.json` and a log to a folder; for

@@ -28,7 +28,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     if built {
         // All species are known, so everything about pairs can be checked now.
         let species = input.species_with_mass()?;
-        input.pair_terms(&species)?;
+        input.resolve_forces(&species)?;
     }
     Ok(input)
 }

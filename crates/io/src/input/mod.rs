@@ -18,7 +18,7 @@ pub use model::Input;
 pub use word::Word;
 
 use jostle_core::{Error, Result, Species};
-use jostle_potentials::{PairTerm, PairTermBuilder};
+use jostle_potentials::{Forces, PairTermBuilder};
 use model::Source;
 use std::path::Path;
 
@@ -50,12 +50,12 @@ impl Input {
         build::build(source, units, &fields)
     }
 
-    /// The pair forces, with the parameters of every pair of these species.
+    /// The forces, with the parameters of every pair of these species.
     ///
     /// # Errors
     /// If a pair names an unknown species, or is left without parameters or a cut-off; the error
     /// points at the pair or the force.
-    pub fn pair_terms(&self, species: &[Species]) -> Result<Vec<PairTerm>> {
+    pub fn resolve_forces(&self, species: &[Species]) -> Result<Forces> {
         let term = |force: &model::Located<model::ForceInput>| {
             let at = |span: &std::ops::Range<usize>| {
                 let (source, span) = (&self.source, span.clone());
@@ -78,7 +78,8 @@ impl Input {
             }
             builder.build().map_err(at(&force.span))
         };
-        self.forces.iter().map(term).collect()
+        let pairs = self.forces.iter().map(term).collect::<Result<Vec<_>>>()?;
+        Ok(pairs.into())
     }
 
     /// The species of the input as atoms have them, for a system that is built.
