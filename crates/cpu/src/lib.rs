@@ -35,8 +35,12 @@ pub fn open_at(
     settings: Settings,
     level: Level,
 ) -> Result<Box<dyn Backend>> {
+    place(system, forces.into(), settings, level)
+}
+
+/// Not generic, so that the kernels are compiled once, here, and not with every caller.
+fn place(system: System, forces: Forces, settings: Settings, level: Level) -> Result<Box<dyn Backend>> {
     settings.algorithm.check(Processor::Cpu)?;
-    let forces = forces.into();
     let level = if level.is_available() { level } else { Level::Portable };
     match (settings.algorithm, settings.precision) {
         (Algorithm::Reference, _) | (_, Precision::Double) => {
