@@ -33,6 +33,8 @@ examples! {
     MELT = "melt";
     KOB_ANDERSEN = "kob-andersen";
     YUKAWA = "yukawa";
+    COPPER = "copper";
+    LIQUID_IRON = "liquid-iron";
 }
 
 impl Example {

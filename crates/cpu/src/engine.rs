@@ -1,6 +1,7 @@
 //! The CPU as a [`Backend`].
 
 use crate::cells::Clusters;
+use crate::embedded::EmbeddedKernel;
 use crate::integrate::{Atoms, Check};
 use crate::neighbors::{Build, PairList};
 use crate::pair::{self, PairKernel, Sums, TaskForces};
@@ -23,6 +24,7 @@ pub struct Cpu<S: Scalar> {
     system: System,
     forces: Forces,
     kernels: Vec<Box<dyn PairKernel<S>>>,
+    embedded: Option<EmbeddedKernel<S>>,
     algorithm: Algorithm,
     level: Level,
     team: Team,
@@ -56,6 +58,8 @@ enum Partition {
 struct Task<S> {
     list: PairList<S>,
     forces: TaskForces<S>,
+    /// Densities that embedded atoms feel.
+    densities: TaskForces<S>,
     /// Forces of other tasks on clusters of this one.
     incoming: Vec<Incoming>,
 }
@@ -82,6 +86,7 @@ impl<S: Scalar> Cpu<S> {
         let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();
         Ok(Cpu {
             kernels: forces.pairs.iter().map(pair::prepare).collect(),
+            embedded: forces.embedded.clone().map(EmbeddedKernel::new),
             algorithm: settings.algorithm,
             level,
             team: Team::new(settings.threads.unwrap_or(cores)),
@@ -152,34 +157,27 @@ impl<S: Scalar> Cpu<S> {
 
     /// Pair forces over the lists; sums by term.
     fn evaluate_lists(&mut self, evaluate: Evaluate) -> Vec<Sums> {
+        let embedding = self.embed();
         let (clusters, kernels, level) = (&self.clusters, &self.kernels, self.level);
-        let width = clusters.width;
+        let (width, embedded) = (clusters.width, &self.embedded);
         let by_task = self.team.map(self.tasks.iter_mut().collect(), |_, task| {
             task.forces.clear(&task.list, width);
             let (list, forces) = (&task.list, &mut task.forces);
-            let sums = kernels.iter().map(|k| k.add_forces(level, clusters, list, forces, evaluate));
-            sums.collect::<Vec<Sums>>()
+            let pairs = kernels.iter().map(|k| k.add_forces(level, clusters, list, forces, evaluate));
+            let mut sums: Vec<Sums> = pairs.collect();
+            let embedded = embedded.iter();
+            sums.extend(embedded.map(|k| k.add_forces(level, clusters, list, forces, evaluate)));
+            sums
         });
-        if self.tasks.len() > 1 {
-            let mut foreign = Vec::new();
-            let mut own = Vec::new();
-            for task in &mut self.tasks {
-                let (mine, theirs) = task.forces.split();
-                own.push((mine, &task.incoming));
-                foreign.push(theirs);
-            }
-            let stride = 3 * width;
-            self.team.map(own, |_, (forces, incoming)| {
-                for Incoming { task, from, to } in incoming {
-                    let from = &foreign[*task as usize][*from as usize * stride..][..stride];
-                    let to = &mut forces[*to as usize * stride..][..stride];
-                    for (to, from) in to.iter_mut().zip(from) {
-                        *to = S::from_f64(to.to_f64() + from.to_f64());
-                    }
-                }
-            });
+        let parts = self.tasks.iter_mut().map(|task| {
+            let (own, foreign) = task.forces.split();
+            (own, foreign, &task.incoming[..])
+        });
+        hand_over(&self.team, parts.collect(), 3 * width);
+        let mut sums = vec![Sums::default(); self.forces.n_terms()];
+        if let (Some(_), Some(sum)) = (&self.embedded, sums.last_mut()) {
+            sum.energy = embedding;
         }
-        let mut sums = vec![Sums::default(); self.kernels.len()];
         for task in by_task {
             for (sum, part) in sums.iter_mut().zip(task) {
                 sum.energy += part.energy;
@@ -189,6 +187,37 @@ impl<S: Scalar> Cpu<S> {
             }
         }
         sums
+    }
+
+    /// Densities, and what follows from them for the forces of embedded atoms; the sum of their
+    /// embedding energies.
+    fn embed(&mut self) -> f64 {
+        let Some(mut kernel) = self.embedded.take() else { return 0.0 };
+        let (clusters, level, width) = (&self.clusters, self.level, self.clusters.width);
+        self.team.map(self.tasks.iter_mut().collect(), |_, task| {
+            task.densities.clear_numbers(&task.list, width);
+            kernel.add_densities(level, clusters, &task.list, &mut task.densities);
+        });
+        let parts = self.tasks.iter_mut().map(|task| {
+            let (own, foreign) = task.densities.split();
+            (own, foreign, &task.incoming[..])
+        });
+        hand_over(&self.team, parts.collect(), width);
+        let mut derivative = std::mem::take(&mut kernel.derivative);
+        derivative.resize(self.clusters.count() * width);
+        let mut rest = &mut derivative[..];
+        let mut parts = Vec::with_capacity(self.tasks.len());
+        for task in &self.tasks {
+            let part = rest.split_off_mut(..task.list.clusters.len() * width).unwrap_or_default();
+            parts.push((task, part));
+        }
+        let clusters = &self.clusters;
+        let energies = self
+            .team
+            .map(parts, |_, (task, part)| kernel.embed(clusters, &task.list, &task.densities.own, part));
+        kernel.derivative = derivative;
+        self.embedded = Some(kernel);
+        energies.into_iter().sum()
     }
 
     /// The same by the plain reference.
@@ -266,16 +295,17 @@ impl<S: Scalar> Cpu<S> {
         if self.fault.is_some() {
             return;
         }
-        for term in &self.forces.pairs {
-            let Ok((forces, _)) = reference::evaluate(&self.system, &term.clone().into()) else {
-                continue;
-            };
+        for term in self.forces.each() {
+            let Ok((forces, _)) = reference::evaluate(&self.system, &term) else { continue };
             let bad = forces.iter().position(|f| f.iter().any(|x| !S::from_f64(*x).to_f64().is_finite()));
             if let Some(place) = bad {
                 let id = self.system.state.id[place] + 1;
                 self.fault = Some(
-                    Error::simulation(format!("the '{}' force on atom {id} is not finite", term.kind.name()))
-                        .hint("two atoms came too close: minimise first, or shorten the time step"),
+                    Error::simulation(format!(
+                        "the '{}' force on atom {id} is not finite",
+                        term.kinds().concat()
+                    ))
+                    .hint("two atoms came too close: minimise first, or shorten the time step"),
                 );
                 return;
             }
@@ -285,6 +315,24 @@ impl<S: Scalar> Cpu<S> {
                 .hint("two atoms came too close: minimise first, or shorten the time step"),
         );
     }
+}
+
+/// Adds what tasks have for clusters of others to what those have: of each task its own numbers,
+/// those for others, and what others have for it; so many numbers a cluster.
+fn hand_over<S: Scalar>(team: &Team, parts: Vec<(&mut [S], &[S], &[Incoming])>, stride: usize) {
+    if parts.len() < 2 {
+        return;
+    }
+    let foreign: Vec<&[S]> = parts.iter().map(|(_, foreign, _)| *foreign).collect();
+    team.map(parts, |_, (own, _, incoming)| {
+        for Incoming { task, from, to } in incoming {
+            let from = &foreign[*task as usize][*from as usize * stride..][..stride];
+            let to = &mut own[*to as usize * stride..][..stride];
+            for (to, from) in to.iter_mut().zip(from) {
+                *to = S::from_f64(to.to_f64() + from.to_f64());
+            }
+        }
+    });
 }
 
 impl<S: Scalar> Backend for Cpu<S> {
@@ -411,8 +459,8 @@ impl<S: Scalar> Backend for Cpu<S> {
             if evaluate == Evaluate::ForcesAndEnergies {
                 let (volume, counts) = (self.system.simbox.volume(), self.system.counts());
                 self.energies = Energies::default();
-                for (term, sum) in self.forces.pairs.iter().zip(sums) {
-                    let [tail_energy, tail_virial] = term.tail_times_volume(&counts);
+                for (term, sum) in sums.into_iter().enumerate() {
+                    let [tail_energy, tail_virial] = self.forces.tail_times_volume(term, &counts);
                     self.energies.terms.push(sum.energy + tail_energy / volume);
                     for (k, (w, part)) in self.energies.virial.iter_mut().zip(sum.virial).enumerate() {
                         *w += part + if k < 3 { tail_virial / volume } else { 0.0 };
@@ -490,8 +538,14 @@ impl<S: Scalar> Backend for Cpu<S> {
         let tasks = self.tasks.iter();
         let bytes = state.len() * per_atom
             + self.clusters.bytes()
+            + self.embedded.as_ref().map_or(0, EmbeddedKernel::bytes)
             + tasks
-                .map(|t| t.list.bytes() + t.forces.bytes() + t.incoming.len() * size_of::<Incoming>())
+                .map(|t| {
+                    t.list.bytes()
+                        + t.forces.bytes()
+                        + t.densities.bytes()
+                        + t.incoming.len() * size_of::<Incoming>()
+                })
                 .sum::<usize>();
         NeighborFacts { builds: self.builds, skin: self.skin.now(), bytes }
     }

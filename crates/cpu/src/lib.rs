@@ -1,8 +1,9 @@
 //! The CPU engine: spatial sort and clusters ([`cells`]), pair lists ([`neighbors`]), SIMD pair
-//! forces ([`pair`], [`simd`]), a team of threads ([`threads`]), and a plain reference that all of
+//! forces ([`pair`], [`embedded`], [`simd`]), a team of threads ([`threads`]), and a plain reference that all of
 //! it is tested against ([`mod@reference`]).
 
 pub mod cells;
+pub mod embedded;
 mod engine;
 pub mod integrate;
 pub mod neighbors;

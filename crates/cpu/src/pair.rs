@@ -36,13 +36,23 @@ pub struct TaskForces<S> {
 impl<S: Scalar> TaskForces<S> {
     /// Sets all forces to zero.
     pub fn clear(&mut self, list: &PairList<S>, width: usize) {
-        self.own.refill(list.clusters.len() * 3 * width, S::default());
-        self.foreign.refill(list.foreign.len() * 3 * width, S::default());
+        self.clear_numbers(list, 3 * width);
+    }
+
+    /// The same for so many numbers a cluster.
+    pub(crate) fn clear_numbers(&mut self, list: &PairList<S>, stride: usize) {
+        self.own.refill(list.clusters.len() * stride, S::default());
+        self.foreign.refill(list.foreign.len() * stride, S::default());
     }
 
     /// The forces on own clusters, to be changed, and on foreign ones.
     pub fn split(&mut self) -> (&mut [S], &[S]) {
         (&mut self.own, &self.foreign)
+    }
+
+    /// Own clusters, foreign ones, and working space.
+    pub(crate) fn parts(&mut self) -> (&mut Aligned<S>, &mut Aligned<S>, &mut Aligned<S>) {
+        (&mut self.own, &mut self.foreign, &mut self.tile)
     }
 
     /// Bytes occupied.
@@ -159,17 +169,41 @@ impl<S: Scalar, F: PairFunction> Kernel for PairForces<'_, S, F> {
 
 /// What a row gathers: the force on its atom and, if asked for, energy and virial.
 #[derive(Clone, Copy)]
-struct Row<L> {
-    force: [L; 3],
+pub(crate) struct Row<L> {
+    pub force: [L; 3],
     energy: L,
     virial: [L; 6],
 }
 
 impl<L: Lanes> Row<L> {
     #[inline(always)]
-    fn new() -> Self {
+    pub fn new() -> Self {
         let zero = L::lit(0.0);
         Row { force: [zero; 3], energy: zero, virial: [zero; 6] }
+    }
+
+    /// Energies and virial of pairs at distances `d`.
+    #[inline(always)]
+    pub fn add_sums(&mut self, energy: L, force_over_r: L, d: [L; 3]) {
+        self.energy = self.energy + energy;
+        let f = [d[0] * force_over_r, d[1] * force_over_r, d[2] * force_over_r];
+        for k in 0..3 {
+            self.virial[k] = f[k].mul_add(d[k], self.virial[k]);
+        }
+        self.virial[3] = f[0].mul_add(d[1], self.virial[3]);
+        self.virial[4] = f[0].mul_add(d[2], self.virial[4]);
+        self.virial[5] = f[1].mul_add(d[2], self.virial[5]);
+    }
+}
+
+impl Sums {
+    /// Adds what a row has gathered.
+    #[inline(always)]
+    pub(crate) fn add<L: Lanes>(&mut self, row: &Row<L>) {
+        self.energy += row.energy.sum().to_f64();
+        for k in 0..6 {
+            self.virial[k] += row.virial[k].sum().to_f64();
+        }
     }
 }
 
@@ -225,10 +259,7 @@ impl<S: Scalar, F: PairFunction> PairForces<'_, S, F> {
                     gathered.force[k].store(&mut rows[(k * L::WIDTH + row) * L::WIDTH..]);
                 }
                 if ENERGIES {
-                    sums.energy += S::to_f64(gathered.energy.sum());
-                    for k in 0..6 {
-                        sums.virial[k] += S::to_f64(gathered.virial[k].sum());
-                    }
+                    sums.add(&gathered);
                 }
             }
             let mine = cluster - list.clusters.start;
@@ -310,14 +341,7 @@ fn meet<L: Lanes, F: PairFunction, const ENERGIES: bool, const ONLY_SOME: bool>(
         d[k].mul_add(force_over_r, L::load(reaction)).store(reaction);
     }
     if ENERGIES {
-        gathered.energy = gathered.energy + L::select(near, energy, L::lit(0.0));
-        let f = [dx * force_over_r, dy * force_over_r, dz * force_over_r];
-        for k in 0..3 {
-            gathered.virial[k] = f[k].mul_add(d[k], gathered.virial[k]);
-        }
-        gathered.virial[3] = f[0].mul_add(dy, gathered.virial[3]);
-        gathered.virial[4] = f[0].mul_add(dz, gathered.virial[4]);
-        gathered.virial[5] = f[1].mul_add(dz, gathered.virial[5]);
+        gathered.add_sums(L::select(near, energy, L::lit(0.0)), force_over_r, d);
     }
 }
 

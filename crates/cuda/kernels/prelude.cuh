@@ -295,6 +295,10 @@ struct World {
     real4* extent;               // of each group: half its edges, in fractions of the box
     real4* relative;             // atoms, from the centre of their group
     real* share;                 // [shares][3][n]: forces, to be added up
+    // embedded atoms: see embedded.cu
+    const real4* functions;      // cubics
+    real* derivative;            // of each atom's embedding energy
+    double* embedding;           // these energies
     // the heat bath: see bath.cu
     double* bath;
     const double* deviates;      // two for each step of the leg

@@ -29,7 +29,7 @@ pub struct Arrays {
 }
 
 /// Numbers in the precision of the forces.
-enum Reals {
+pub enum Reals {
     Single(Buffer<f32>),
     Double(Buffer<f64>),
 }
@@ -37,7 +37,11 @@ enum Reals {
 type Table = Reals;
 
 impl Reals {
-    fn upload(device: &Device, precision: Precision, values: &[f64]) -> Result<Self> {
+    /// Copies numbers to a device.
+    ///
+    /// # Errors
+    /// If it has not enough memory.
+    pub fn upload(device: &Device, precision: Precision, values: &[f64]) -> Result<Self> {
         Ok(match precision {
             Precision::Mixed => {
                 Reals::Single(device.upload(&values.iter().map(|x| *x as f32).collect::<Vec<_>>())?)
@@ -46,10 +50,19 @@ impl Reals {
         })
     }
 
-    fn address(&self) -> u64 {
+    /// Where they are.
+    pub fn address(&self) -> u64 {
         match self {
             Reals::Single(buffer) => buffer.address(),
             Reals::Double(buffer) => buffer.address(),
+        }
+    }
+
+    /// Bytes occupied.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Reals::Single(buffer) => 4 * buffer.len(),
+            Reals::Double(buffer) => 8 * buffer.len(),
         }
     }
 
@@ -155,6 +168,9 @@ impl Arrays {
             extent: 0,
             relative: 0,
             share: 0,
+            functions: 0,
+            derivative: 0,
+            embedding: 0,
             bath: 0,
             deviates: 0,
             partial: 0,

@@ -39,6 +39,10 @@ pub fn force(system: &System, forces: &Forces, precision: Precision, id: usize) 
             }
         }
     }
+    if let Some(term) = &forces.embedded {
+        let name = term.kind.name();
+        return Error::simulation(format!("the '{name}' force on atom {} is not finite", id + 1)).hint(hint);
+    }
     Error::simulation(format!("the force on atom {} is not finite, or too large for exact sums", id + 1))
         .hint(hint)
 }

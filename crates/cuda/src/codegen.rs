@@ -87,22 +87,41 @@ pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
     PairSource { source: text.0, table: numbers }
 }
 
-/// Writes a function of scalars, in f64:
-/// ```text
-/// void name(const double* in, double* out)
-/// ```
-/// with as many inputs and outputs as `formula` takes and gives. The two may be the same array.
+/// Writes a function of scalars, in f64: see [`function`].
 pub fn scalar_function(
     name: &str,
     n_inputs: usize,
     formula: impl FnOnce(&[Recorder]) -> Vec<Recorder>,
 ) -> String {
-    let notation = Notation { number: "double", precision: Precision::Double };
+    write_function(name, n_inputs, Notation { number: "double", precision: Precision::Double }, formula)
+}
+
+/// Writes a function of scalars, in the precision of the forces:
+/// ```text
+/// void name(const real* in, real* out)
+/// ```
+/// with as many inputs and outputs as `formula` takes and gives. The two may be the same array.
+pub fn function(
+    name: &str,
+    n_inputs: usize,
+    precision: Precision,
+    formula: impl FnOnce(&[Recorder]) -> Vec<Recorder>,
+) -> String {
+    write_function(name, n_inputs, Notation { number: "real", precision }, formula)
+}
+
+fn write_function(
+    name: &str,
+    n_inputs: usize,
+    notation: Notation,
+    formula: impl FnOnce(&[Recorder]) -> Vec<Recorder>,
+) -> String {
+    let number = notation.number;
     let (mut tape, outputs) = Tape::record(n_inputs, formula);
     tape.fuse(&outputs);
     let needed = tape.needed_for(&outputs);
     let mut text = Text::default();
-    text.line(0, format!("__device__ __forceinline__ void {name}(const double* in, double* out) {{"));
+    text.line(0, format!("__device__ __forceinline__ void {name}(const {number}* in, {number}* out) {{"));
     text.lines(1, tape.statements(|k| needed[k], notation, |k| format!("in[{k}]")));
     for (k, output) in outputs.iter().enumerate() {
         text.line(1, format!("out[{k}] = {};", tape.number(*output, notation)));

@@ -3,6 +3,7 @@
 use crate::all_pairs::PairShape;
 use crate::codegen;
 use crate::driver::{Device, Kernel, Module};
+use crate::embedded;
 use crate::sums::Summation;
 use jostle_core::bath::noise_amplitude;
 use jostle_core::{Bath, Precision, Result};
@@ -56,6 +57,11 @@ impl Way {
     /// The ways, and those of them that have exact sums.
     const ALL: [Way; 4] = [Way::Tiles, Way::List, Way::Cells, Way::AllPairs];
     const EXACT: [Way; 2] = [Way::List, Way::Cells];
+
+    /// Whether there are embedded atoms in it, with such sums.
+    pub fn has_embedded_atoms(self, sums: Summation) -> bool {
+        matches!((self, sums), (Way::Tiles | Way::List, Summation::Fast))
+    }
 
     fn source(self) -> &'static str {
         match self {
@@ -122,7 +128,10 @@ pub fn build(
 ) -> Build {
     let pair = codegen::pair_source(&forces.pairs, precision);
     let mut source = prelude().join("\n");
-    for part in [pair.source.as_str()].iter().chain(&AFTER_PHYSICS).chain(&[way.source()]) {
+    let of_metal = embedded::source(forces, precision);
+    let passes = forces.embedded.as_ref().map(|_| include_str!("../kernels/embedded.cu"));
+    let physics = [pair.source.as_str(), of_metal.as_str()];
+    for part in physics.iter().chain(&AFTER_PHYSICS).chain(&[way.source()]).chain(&passes) {
         source.push('\n');
         source.push_str(part);
     }
@@ -164,7 +173,8 @@ pub fn unusual(forces: &Forces, precision: Precision, heat_bath: &Bath) -> Vec<B
 fn ways(forces: &Forces, precision: Precision, ways: &[Way], sums: Summation) -> Vec<Build> {
     let shape = TileShape { atoms: 128, team: 1, size: TileSize::Small };
     let pairs = PairShape::for_atoms(100_000);
-    ways.iter().map(|way| build(forces, precision, *way, shape, pairs, sums)).collect()
+    let ways = ways.iter().filter(|way| forces.embedded.is_none() || way.has_embedded_atoms(sums));
+    ways.map(|way| build(forces, precision, *way, shape, pairs, sums)).collect()
 }
 
 /// Puts the source for a heat bath together; `update` is what it does, see `kernels/bath.cu`.

@@ -9,6 +9,7 @@ mod cache;
 mod cells;
 pub mod codegen;
 pub mod driver;
+mod embedded;
 mod engine;
 pub mod kernels;
 mod leg;
@@ -25,6 +26,11 @@ pub use engine::{Cuda, Layout};
 use driver::Device;
 use jostle_core::{Backend, Processor, Result, Settings, System};
 use jostle_potentials::Forces;
+
+/// Whether the GPU engine can do with these forces what the settings ask for.
+pub fn can(forces: &Forces, settings: &Settings) -> bool {
+    forces.embedded.is_none() || !settings.reproducible
+}
 
 /// Puts a system on a device.
 ///

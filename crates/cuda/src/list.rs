@@ -85,6 +85,10 @@ impl Search for List {
         Some(vec![Launch::new(&self.step, self.blocks, THREADS).with_value(*world).with_value(slot)])
     }
 
+    fn pass(&self, kernel: &Kernel) -> Option<Launch> {
+        Some(Launch::new(kernel, self.blocks, THREADS))
+    }
+
     fn energy_blocks(&self) -> u32 {
         self.shares
     }

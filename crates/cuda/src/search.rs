@@ -1,9 +1,9 @@
 //! The ways of finding pairs, behind one interface.
 
-use crate::driver::Launch;
+use crate::driver::{Kernel, Launch};
 use crate::tiles::Room;
 use crate::world::World;
-use jostle_core::Evaluate;
+use jostle_core::{Evaluate, Result};
 
 /// When a kernel that can serve several purposes has something to do: as in `prelude.cuh`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +38,20 @@ pub trait Search: Send {
 
     /// Forces and the move to the next positions at once, where it can do that.
     fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>>;
+
+    /// A launch of another kernel that goes over the same lists in the same blocks; `None` where
+    /// there are no lists.
+    fn pass(&self, _kernel: &Kernel) -> Option<Launch> {
+        None
+    }
+
+    /// Prepares such a kernel for [`Search::pass`].
+    ///
+    /// # Errors
+    /// If a block cannot have the memory it needs.
+    fn allow(&self, _kernel: &Kernel) -> Result<()> {
+        Ok(())
+    }
 
     /// Blocks that leave shares of energies.
     fn energy_blocks(&self) -> u32;

@@ -138,6 +138,11 @@ impl Tiles {
         self.room.tile * self.real4
     }
 
+    /// Shared memory of a tile with one number more for each atom.
+    fn pass_bytes(&self) -> usize {
+        self.tile_bytes() + self.room.tile * self.real4 / 4
+    }
+
     /// Shared memory for building: the tile, candidates of each warp, lists of each warp.
     fn build_bytes(&self) -> usize {
         build_bytes(self.shape, self.room, self.real4)
@@ -235,6 +240,14 @@ impl Search for Tiles {
     fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>> {
         let launch = Launch::new(&self.step, self.blocks, self.shape.threads()).shared(self.tile_bytes());
         Some(vec![launch.with_value(*world).with_value(slot)])
+    }
+
+    fn pass(&self, kernel: &Kernel) -> Option<Launch> {
+        Some(Launch::new(kernel, self.blocks, self.shape.threads()).shared(self.pass_bytes()))
+    }
+
+    fn allow(&self, kernel: &Kernel) -> Result<()> {
+        kernel.allow_shared(self.pass_bytes())
     }
 
     fn energy_blocks(&self) -> u32 {

@@ -1,4 +1,5 @@
-//! Files: the input ([`input`]), structures ([`structure`]), trajectories ([`trajectory`]).
+//! Files: the input ([`input`]), structures ([`structure`]), trajectories ([`trajectory`]),
+//! embedded-atom functions ([`dynamo`]).
 //!
 //! ```
 //! use jostle_io::Input;
@@ -30,6 +31,7 @@
 //! # Ok::<(), jostle_core::Error>(())
 //! ```
 
+pub mod dynamo;
 pub mod input;
 pub mod structure;
 pub mod trajectory;

@@ -1,6 +1,6 @@
 //! Whether a system and its forces go together, before anything is computed.
 
-use crate::{Forces, PairTerm};
+use crate::{Embedded, Forces, PairTerm};
 use jostle_core::{Error, Precision, Result, System};
 
 /// Checks every term against the system and returns the longest cut-off.
@@ -13,32 +13,59 @@ pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<
     for term in &forces.pairs {
         pair(system, term, precision).map_err(|e| e.context(format!("force {}", term.kind.name())))?;
     }
+    if let Some(term) = &forces.embedded {
+        embedded(system, term, precision).map_err(|e| e.context(format!("force {}", term.kind.name())))?;
+    }
     Ok(forces.largest_cutoff())
 }
 
-fn pair(system: &System, term: &PairTerm, precision: Precision) -> Result<()> {
-    let (known, species) = (term.n_species(), &system.species);
-    if known != species.len() {
-        return Err(Error::input(format!("it knows {known} species, the system has {}", species.len())));
+/// Species and cut-off.
+fn reach(system: &System, known: usize, cutoff: f64) -> Result<()> {
+    let most = system.simbox.largest_cutoff();
+    if known != system.species.len() {
+        let there = system.species.len();
+        return Err(Error::input(format!("it knows {known} species, the system has {there}")));
     }
-    let (cutoff, most) = (term.largest_cutoff(), system.simbox.largest_cutoff());
     if cutoff > most {
         return Err(Error::input(format!(
             "the cut-off {cutoff} is more than half the smallest width of the box ({most})"
         ))
         .hint("use a larger box or a shorter cut-off"));
     }
+    Ok(())
+}
+
+/// Whether single precision has a number.
+fn in_range(precision: Precision, c: f64) -> bool {
+    match precision {
+        Precision::Mixed => (f64::from(c as f32) - c).abs() <= 1e-7 * c.abs(),
+        Precision::Double => true,
+    }
+}
+
+fn embedded(system: &System, term: &Embedded, precision: Precision) -> Result<()> {
+    reach(system, term.n_species(), term.cutoff())?;
+    let table = term.table();
+    let finite = |x: &f64| (*x as f32).is_finite() || precision == Precision::Double;
+    // Places in the table are found by arithmetic on numbers of the precision.
+    if table.len() > 1 << 24 || !table.iter().all(finite) {
+        return Err(Error::input("its tables are beyond single precision")
+            .hint("use tables with fewer knots, or set precision = \"double\""));
+    }
+    Ok(())
+}
+
+fn pair(system: &System, term: &PairTerm, precision: Precision) -> Result<()> {
+    let (known, species) = (term.n_species(), &system.species);
+    reach(system, known, term.largest_cutoff())?;
     if term.tail_correction() && system.simbox.periodic() != [true; 3] {
         return Err(Error::input("tail_correction = true, but the box is open along an axis")
             .hint("the tail of a fluid without end is meant; leave out tail_correction"));
     }
     for a in 0..known {
         for b in a..known {
-            let in_range = |c: f64| match precision {
-                Precision::Mixed => (f64::from(c as f32) - c).abs() <= 1e-7 * c.abs(),
-                Precision::Double => true,
-            };
-            if let Some(c) = term.coefficients(a, b).into_iter().flatten().find(|c| !in_range(*c)) {
+            let coefficients = term.coefficients(a, b).into_iter().flatten();
+            if let Some(c) = coefficients.into_iter().find(|c| !in_range(precision, *c)) {
                 return Err(Error::input(format!(
                     "pair {}-{}: a coefficient of {c:e} is outside the range of single precision",
                     species[a].name, species[b].name

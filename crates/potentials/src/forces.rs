@@ -1,5 +1,6 @@
 //! All forces of a system.
 
+use crate::embedded::Embedded;
 use crate::term::PairTerm;
 
 /// All forces of a system, which add up. Energies by term, as in [`jostle_core::Energies::terms`],
@@ -8,33 +9,55 @@ use crate::term::PairTerm;
 pub struct Forces {
     /// Forces between pairs of atoms, in the order of the input.
     pub pairs: Vec<PairTerm>,
+    /// The many-body force of a metal.
+    pub embedded: Option<Embedded>,
 }
 
 impl Forces {
     /// The kinds of the terms by their names in the input file, in the order of their energies.
     pub fn kinds(&self) -> Vec<&'static str> {
-        self.pairs.iter().map(|term| term.kind.name()).collect()
+        let pairs = self.pairs.iter().map(|term| term.kind.name());
+        pairs.chain(self.embedded.iter().map(|term| term.kind.name())).collect()
     }
 
     /// How many terms there are.
     pub fn n_terms(&self) -> usize {
-        self.pairs.len()
+        self.pairs.len() + usize::from(self.embedded.is_some())
+    }
+
+    /// Each term by itself, in the same order.
+    pub fn each(&self) -> impl Iterator<Item = Forces> + '_ {
+        let pairs = self.pairs.iter().map(|term| Forces::from(term.clone()));
+        pairs.chain(self.embedded.iter().map(|term| Forces::from(term.clone())))
+    }
+
+    /// Long-range corrections of a term, see [`PairTerm::tail_times_volume`]; embedded atoms have
+    /// none.
+    pub fn tail_times_volume(&self, term: usize, counts: &[usize]) -> [f64; 2] {
+        self.pairs.get(term).map_or([0.0; 2], |term| term.tail_times_volume(counts))
     }
 
     /// The largest cut-off of any term; 0 if nothing interacts.
     pub fn largest_cutoff(&self) -> f64 {
-        self.pairs.iter().map(PairTerm::largest_cutoff).fold(0.0, f64::max)
+        let pairs = self.pairs.iter().map(PairTerm::largest_cutoff);
+        pairs.chain(self.embedded.iter().map(Embedded::cutoff)).fold(0.0, f64::max)
     }
 }
 
 impl From<Vec<PairTerm>> for Forces {
     fn from(pairs: Vec<PairTerm>) -> Self {
-        Forces { pairs }
+        Forces { pairs, ..Forces::default() }
     }
 }
 
 impl From<PairTerm> for Forces {
     fn from(term: PairTerm) -> Self {
         vec![term].into()
+    }
+}
+
+impl From<Embedded> for Forces {
+    fn from(term: Embedded) -> Self {
+        Forces { embedded: Some(term), ..Forces::default() }
     }
 }

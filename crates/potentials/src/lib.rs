@@ -86,6 +86,7 @@
 //! ```
 
 pub mod check;
+pub mod embedded;
 pub mod forces;
 pub mod mixing;
 pub mod pair;
@@ -93,6 +94,7 @@ pub mod resolve;
 pub mod term;
 pub mod truncation;
 
+pub use embedded::{Embedded, EmbeddedKind, SuttonChen};
 pub use forces::Forces;
 pub use mixing::Mixing;
 pub use pair::{PairFunction, PairKind, PairPotential, PairVisitor, Parameter};

@@ -37,7 +37,7 @@ pub enum Choice {
 
 use Choice::{Named, Usual};
 use Cutoff::{AsGiven, HalfTheBox};
-use example::{LENNARD_JONES_RAPAPORT, MELT, SOFT_SPHERES, YUKAWA};
+use example::{COPPER, LENNARD_JONES_RAPAPORT, MELT, SOFT_SPHERES, YUKAWA};
 
 const fn case(name: &'static str, example: Example, atoms: usize, cutoff: Cutoff, choice: Choice) -> Case {
     Case { name, example, atoms: Some(atoms), cutoff, choice }
@@ -61,6 +61,8 @@ pub const CASES: &[Case] = &[
         choice: Usual,
     },
     case("lennard-jones-rapaport-262k", LENNARD_JONES_RAPAPORT, 262_144, AsGiven, Named),
+    Case { name: "copper", example: COPPER, atoms: None, cutoff: AsGiven, choice: Named },
+    case("copper-1m", COPPER, 1_000_188, AsGiven, Named),
     case("ions-28k", YUKAWA, 27_648, HalfTheBox, Named),
 ];
 

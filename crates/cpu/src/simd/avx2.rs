@@ -167,6 +167,32 @@ impl Lanes for F32x8 {
         unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
     }
     #[inline(always)]
+    fn to_index(self) -> __m256i {
+        // SAFETY: as above.
+        unsafe { _mm256_cvtps_epi32(self.0) }
+    }
+    #[inline(always)]
+    fn quadruples(table: &[f32], index: __m256i, offset: usize) -> [Self; 4] {
+        assert!(table.len() >= 4 + offset && table.len() < 1 << 30);
+        // SAFETY: as above; indices are unsigned and cut off where four numbers still follow.
+        unsafe {
+            let last = _mm256_set1_epi32((table.len() - offset - 4) as i32);
+            let mut places = [0u32; 8];
+            _mm256_storeu_si256(places.as_mut_ptr().cast(), _mm256_min_epu32(index, last));
+            let four = |lane: usize| _mm_loadu_ps(table.as_ptr().add(places[lane] as usize + offset));
+            let rows = [0, 1, 2, 3].map(|k| _mm256_set_m128(four(k + 4), four(k)));
+            let [low, high] = [[rows[0], rows[1]], [rows[2], rows[3]]]
+                .map(|[a, b]| [_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b)]);
+            let pair = |a, b| (_mm256_castps_pd(a), _mm256_castps_pd(b));
+            let turned = |k: usize| {
+                let (a, b) = pair(low[k], high[k]);
+                [_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b)].map(|x| F32x8(_mm256_castpd_ps(x)))
+            };
+            let ([a, b], [c, d]) = (turned(0), turned(1));
+            [a, b, c, d]
+        }
+    }
+    #[inline(always)]
     fn lookup(table: &[f32], n: usize, index: __m256i) -> Self {
         assert!(table.len() >= n && table.len() >= 8);
         if n <= 8 {
@@ -302,6 +328,21 @@ impl Lanes for F64x4 {
         assert!(from.len() >= 4);
         // SAFETY: as above; the slice is long enough.
         unsafe { _mm_loadu_si128(from.as_ptr().cast()) }
+    }
+    #[inline(always)]
+    fn to_index(self) -> __m128i {
+        // SAFETY: as above.
+        unsafe { _mm256_cvtpd_epi32(self.0) }
+    }
+    #[inline(always)]
+    fn quadruples(table: &[f64], index: __m128i, offset: usize) -> [Self; 4] {
+        assert!(table.len() >= 4 + offset && table.len() < 1 << 30);
+        // SAFETY: as above; indices are unsigned and cut off where four numbers still follow.
+        unsafe {
+            let last = _mm_set1_epi32((table.len() - offset - 4) as i32);
+            let place = _mm_min_epu32(index, last);
+            [0, 1, 2, 3].map(|k| F64x4(_mm256_i32gather_pd::<8>(table.as_ptr().add(offset + k), place)))
+        }
     }
     #[inline(always)]
     fn lookup(table: &[f64], n: usize, index: __m128i) -> Self {

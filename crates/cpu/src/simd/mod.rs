@@ -106,6 +106,11 @@ pub trait Lanes: Real {
     fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask;
     /// Reads `WIDTH` indices from the start of the slice.
     fn load_index(from: &[i32]) -> Self::Index;
+    /// Whole numbers as indices.
+    fn to_index(self) -> Self::Index;
+    /// Four numbers that follow each other in a table, from `index + offset` on in every lane: the
+    /// k-th register has the k-th of them. Where the table ends before, its last four.
+    fn quadruples(table: &[Self::Scalar], index: Self::Index, offset: usize) -> [Self; 4];
     /// `table[index]` in every lane; the table's length is a multiple of `WIDTH`, its indices are
     /// below `n`.
     fn lookup(table: &[Self::Scalar], n: usize, index: Self::Index) -> Self;

@@ -124,6 +124,16 @@ macro_rules! array {
                 from_fn(|k| from[k])
             }
             #[inline(always)]
+            fn to_index(self) -> Self::Index {
+                self.0.map(|x| x as i32)
+            }
+            #[inline(always)]
+            fn quadruples(table: &[$scalar], index: Self::Index, offset: usize) -> [Self; 4] {
+                let last = table.len() - 4;
+                let place = index.map(|k| (k as u32 as usize + offset).min(last));
+                from_fn(|k| Array(from_fn(|lane| table[place[lane] + k])))
+            }
+            #[inline(always)]
             fn lookup(table: &[$scalar], _n: usize, index: Self::Index) -> Self {
                 Array(index.map(|k| table[k as usize]))
             }

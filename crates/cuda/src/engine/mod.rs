@@ -101,7 +101,7 @@ impl Cuda {
         let skin = Skin::new(settings.skin, 0.35 * spacing, settings.reproducible);
         let frame = Frame::new(&system.simbox, &system.state, cutoff + skin.now());
         let extent = Extent { density: density(&frame, &system, cutoff), reach: cutoff + skin.now() };
-        let mut plan = Plan::new(settings, summation, layout, extent, n)?;
+        let mut plan = Plan::new(settings, summation, &forces, layout, extent, n)?;
         plan.fit(&device, extent)?;
         let build = plan.build(&forces);
         let kernels = Kernels::new(&device, &build)?;
@@ -277,8 +277,8 @@ impl Cuda {
         let (sums, virial) = row.split_at(self.forces.n_terms());
         let mut energies = Energies::default();
         energies.virial.copy_from_slice(&virial[..VIRIAL]);
-        for (term, sum) in self.forces.pairs.iter().zip(sums) {
-            let [tail_energy, tail_virial] = term.tail_times_volume(&counts);
+        for (term, sum) in sums.iter().enumerate() {
+            let [tail_energy, tail_virial] = self.forces.tail_times_volume(term, &counts);
             energies.terms.push(sum + tail_energy / volume);
             for k in 0..3 {
                 energies.virial[k] += tail_virial / volume;

@@ -5,6 +5,7 @@ use super::Layout;
 use crate::all_pairs::{self, AllPairs, PairShape};
 use crate::cells::Cells;
 use crate::driver::{Device, Module};
+use crate::embedded::EmbeddedSearch;
 use crate::kernels::{self, Build, TileShape, Way};
 use crate::list::{self, List};
 use crate::search::Search;
@@ -12,7 +13,7 @@ use crate::sums::Summation;
 use crate::tiles::{self, Room, Tiles};
 use crate::world::{Control, trouble};
 use jostle_core::{Algorithm, Error, Precision, Result, Settings};
-use jostle_potentials::Forces;
+use jostle_potentials::{Embedded, Forces};
 
 /// Atoms that fill a GPU with pairs.
 const MANY: usize = 4096;
@@ -48,6 +49,7 @@ pub struct Plan {
     pub rows: usize,
     /// How sums are made.
     pub summation: Summation,
+    embedded: Option<Embedded>,
     precision: Precision,
     n: usize,
 }
@@ -60,6 +62,7 @@ impl Plan {
     pub fn new(
         settings: Settings,
         summation: Summation,
+        forces: &Forces,
         layout: Layout,
         extent: Extent,
         n: usize,
@@ -75,7 +78,9 @@ impl Plan {
                 ));
             }
             Algorithm::Auto if settings.reproducible => (Way::List, false),
-            Algorithm::Auto if n > MANY && extent.reaches_all(n) => (Way::AllPairs, true),
+            Algorithm::Auto if forces.embedded.is_none() && n > MANY && extent.reaches_all(n) => {
+                (Way::AllPairs, true)
+            }
             Algorithm::Auto => (Way::Tiles, true),
             Algorithm::Tiles => (Way::Tiles, false),
             Algorithm::List => (Way::List, false),
@@ -86,6 +91,11 @@ impl Plan {
                     .hint("leave it out, or set device = \"cpu\""));
             }
         };
+        if forces.embedded.is_some() && !way.has_embedded_atoms(summation) {
+            let what = if settings.reproducible { "reproducible runs" } else { "such an algorithm" };
+            return Err(Error::input(format!("the GPU engine has no {what} of embedded atoms"))
+                .hint("set algorithm = \"tiles\" or \"list\", or device = \"cpu\""));
+        }
         Ok(Plan {
             way,
             free,
@@ -93,6 +103,7 @@ impl Plan {
             room: Room::estimate(layout.shape, extent.density, extent.reach, n),
             rows: list::estimate(extent.density, extent.reach, n),
             summation,
+            embedded: forces.embedded.clone(),
             precision: settings.precision,
             n,
         })
@@ -114,7 +125,8 @@ impl Plan {
     }
 
     fn give_tiles_up(&mut self, extent: Extent) {
-        self.way = if extent.reaches_all(self.n) { Way::AllPairs } else { Way::List };
+        self.way =
+            if self.embedded.is_none() && extent.reaches_all(self.n) { Way::AllPairs } else { Way::List };
     }
 
     /// What kernels depend on: they are compiled again when it changes.
@@ -134,11 +146,15 @@ impl Plan {
     /// If the device has too little memory.
     pub fn open(&self, device: &Device, module: &Module) -> Result<Box<dyn Search>> {
         let (precision, n) = (self.precision, self.n);
-        Ok(match self.way {
+        let pairs: Box<dyn Search> = match self.way {
             Way::Tiles => Box::new(Tiles::new(device, module, precision, self.layout.shape, self.room, n)?),
             Way::List => Box::new(List::new(device, module, n, self.rows, self.summation)?),
             Way::Cells => Box::new(Cells::new(module, n, self.summation)?),
             Way::AllPairs => Box::new(AllPairs::new(device, module, precision, PairShape::for_atoms(n), n)?),
+        };
+        Ok(match &self.embedded {
+            Some(term) => Box::new(EmbeddedSearch::new(device, module, precision, term, pairs, n)?),
+            None => pairs,
         })
     }
 

@@ -58,6 +58,12 @@ fn check_cutoffs(input: &Input, simbox: &SimBox, forces: &Forces) -> Result<()> 
             return Err(error.hint("use a larger box or a shorter cut-off"));
         }
     }
+    if let (Some(metal), Some(term)) = (&input.metal, &forces.embedded)
+        && term.cutoff() > most
+    {
+        let message = format!("the cut-off {} is more than half the box, {most:.6}", term.cutoff());
+        return Err(input.source.error(&metal.span, message).hint("use a larger box"));
+    }
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use crate::thermo::quantities;
 use jostle_core::{Backend, Error, Result, Settings, SimBox, System, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput};
-use jostle_potentials::{Forces, PairTerm};
+use jostle_potentials::{Embedded, Forces, PairTerm};
 use std::path::Path;
 
 /// What puts a system on a device.
@@ -78,6 +78,12 @@ impl SimulationBuilder {
     /// Adds a pair force.
     pub fn force(mut self, term: PairTerm) -> Self {
         self.forces.pairs.push(term);
+        self
+    }
+
+    /// Chooses the many-body force of a metal.
+    pub fn metal(mut self, term: Embedded) -> Self {
+        self.forces.embedded = Some(term);
         self
     }
 
@@ -221,7 +227,8 @@ fn known(device: DeviceInput) -> Box<Open> {
 
 /// The shortest cut-off of any pair of species; for atoms without forces, the size of the box.
 fn shortest_cutoff(forces: &Forces, simbox: &SimBox) -> f64 {
-    let mut shortest = simbox.volume().cbrt();
+    let metal = forces.embedded.iter().map(Embedded::cutoff);
+    let mut shortest = metal.fold(simbox.volume().cbrt(), f64::min);
     for term in &forces.pairs {
         for a in 0..term.n_species() {
             for b in a..term.n_species() {

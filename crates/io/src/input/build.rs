@@ -3,7 +3,7 @@
 use super::fields::{Entry, Fields, Value};
 use super::model::*;
 use jostle_core::{Dimension, Result, Settings, UnitSystem};
-use jostle_potentials::{PairChoice, PairKind, Truncation};
+use jostle_potentials::{EmbeddedKind, PairChoice, PairKind, Truncation};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -21,10 +21,11 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let forces: Vec<Fields> = root.need("force")?;
     let forces = forces.iter().map(|f| builder.force(f, &species, built));
     let forces = forces.collect::<Result<Vec<_>>>()?;
+    let metal = root.get::<Fields>("metal").map(|m| builder.metal(m)).transpose()?;
     let stages = builder.stages(&root.need::<Vec<Fields>>("stage")?)?;
     let run = builder.run(&root.need("run")?)?;
     let title = root.need("title")?;
-    let input = Input { title, units, system, species, forces, stages, run, source: source.clone() };
+    let input = Input { title, units, system, species, forces, metal, stages, run, source: source.clone() };
     if built {
         // All species are known, so everything about pairs can be checked now.
         let species = input.species_with_mass()?;
@@ -345,6 +346,21 @@ impl Builder<'_> {
             stages.push(Located { value: self.stage(fields, name)?, span: fields.span.clone() });
         }
         Ok(stages)
+    }
+
+    fn metal(&self, fields: Located<Fields>) -> Result<Located<MetalInput>> {
+        let Located { value: fields, span } = fields;
+        let elements = fields.get::<Vec<String>>("elements").map(|e| e.value).unwrap_or_default();
+        let functions = if fields.need::<String>("kind")? == EmbeddedKind::SuttonChen.name() {
+            MetalFunctions::SuttonChen { cutoff: fields.get("cutoff").map(|c| c.value) }
+        } else {
+            let files = match fields.get::<Vec<String>>("files") {
+                Some(files) => files.value,
+                None => vec![fields.need("file")?],
+            };
+            MetalFunctions::Files(files.iter().map(|f| self.source.folder().join(f)).collect())
+        };
+        Ok(Located { value: MetalInput { functions, elements }, span })
     }
 
     fn stage(&self, fields: &Fields, name: String) -> Result<StageInput> {

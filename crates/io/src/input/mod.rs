@@ -17,9 +17,10 @@ pub use describe::{schema_json, schema_text};
 pub use model::Input;
 pub use word::Word;
 
-use jostle_core::{Error, Result, Species};
-use jostle_potentials::{Forces, PairTermBuilder};
-use model::Source;
+use crate::dynamo::Dynamo;
+use jostle_core::{Dimension, Error, Result, Species};
+use jostle_potentials::{Embedded, Forces, PairTermBuilder, SuttonChen};
+use model::{Located, MetalFunctions, MetalInput, Source};
 use std::path::Path;
 
 impl Input {
@@ -79,7 +80,52 @@ impl Input {
             builder.build().map_err(at(&force.span))
         };
         let pairs = self.forces.iter().map(term).collect::<Result<Vec<_>>>()?;
-        Ok(pairs.into())
+        let embedded = self.metal.as_ref().map(|metal| self.embedded(metal, species)).transpose()?;
+        Ok(Forces { pairs, embedded })
+    }
+
+    /// The force of a metal.
+    fn embedded(&self, metal: &Located<MetalInput>, species: &[Species]) -> Result<Embedded> {
+        let at = |e: Error| match e.place() {
+            Some(_) => e,
+            None => e.at_span(&self.source.path, &self.source.text, metal.span.clone()),
+        };
+        let units = self.units;
+        let of = |dimension| units.from_si(dimension);
+        let (Some(energy), Some(length)) = (of(Dimension::ENERGY), of(Dimension::LENGTH)) else {
+            let error = self.source.error(&metal.span, format!("units = \"{units}\" has no electronvolt"));
+            return Err(error.hint("metals need real units: write units = \"metal\" (eV, angstrom, ps)"));
+        };
+        let (electronvolt, angstrom) = (energy * 1.602_176_634e-19, length * 1e-10);
+        let MetalInput { functions, elements } = &metal.value;
+        let names: Vec<&str> = match elements.is_empty() {
+            true => species.iter().map(|s| s.name.as_str()).collect(),
+            false => elements.iter().map(String::as_str).collect(),
+        };
+        if names.len() != species.len() {
+            let (given, there) = (names.len(), species.len());
+            let error = Error::input(format!("{given} elements for {there} species"));
+            return Err(at(error.hint("give one for each species, in their order")));
+        }
+        match functions {
+            MetalFunctions::Files(files) => {
+                Dynamo::read(files).and_then(|d| d.embedded(&names, electronvolt, angstrom)).map_err(at)
+            }
+            MetalFunctions::SuttonChen { cutoff } => {
+                let metals = names.iter().map(|name| {
+                    SuttonChen::metal(name).ok_or_else(|| {
+                        let known = SuttonChen::METALS.map(|m| m.symbol).join(", ");
+                        let error = Error::input(format!("there is no Sutton-Chen metal \"{name}\""));
+                        at(error
+                            .hint(format!("there are {known}; say which a species is: elements = [\"Cu\"]")))
+                    })
+                });
+                let metals = metals.collect::<Result<Vec<_>>>()?;
+                let largest = metals.iter().map(|m| m.a * angstrom).fold(0.0, f64::max);
+                let cutoff = cutoff.unwrap_or(2.0 * largest);
+                SuttonChen::embedded(&metals, cutoff, electronvolt, angstrom).map_err(at)
+            }
+        }
     }
 
     /// The species of the input as atoms have them, for a system that is built.

@@ -55,6 +55,8 @@ pub struct Input {
     pub species: Vec<Located<SpeciesInput>>,
     /// `[[force]]` in the order of the file.
     pub forces: Vec<Located<ForceInput>>,
+    /// `[metal]`
+    pub metal: Option<Located<MetalInput>>,
     /// `[[stage]]` in the order of the file; at least one for `jostle run`.
     pub stages: Vec<Located<StageInput>>,
     /// `[run]`
@@ -232,6 +234,27 @@ pub struct PairInput {
     pub species: [String; 2],
     /// `{ ... }` or `"none"`.
     pub choice: PairChoice,
+}
+
+/// `[metal]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetalInput {
+    /// Where its functions come from.
+    pub functions: MetalFunctions,
+    /// The chemical symbol of each species; empty: their names.
+    pub elements: Vec<String>,
+}
+
+/// Where the functions of a metal come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MetalFunctions {
+    /// `kind = "embedded-atom"`: DYNAMO files; paths joined with the input's folder.
+    Files(Vec<PathBuf>),
+    /// `kind = "sutton-chen"`
+    SuttonChen {
+        /// Where it ends; `None`: at twice the largest lattice constant.
+        cutoff: Option<f64>,
+    },
 }
 
 /// `[[stage]]`

@@ -5,7 +5,7 @@
 use super::model::{Distribution, Lattice, Placement, TrajectoryFormat};
 use super::word::words;
 use jostle_core::{Algorithm, Dimension, Precision, UnitSystem};
-use jostle_potentials::{Mixing, PairKind, Truncation};
+use jostle_potentials::{EmbeddedKind, Mixing, PairKind, Truncation};
 
 /// A table of the input file.
 #[derive(Debug)]
@@ -224,6 +224,12 @@ pub static INPUT: Section = Section {
             "the kinds of atoms, by name",
         ),
         Key::new("force", Kind::Tables(&FORCES), Value("[]"), "the forces, which add up"),
+        Key::new(
+            "metal",
+            Kind::Variants(METALS),
+            Absent("none"),
+            "the many-body force of a metal or an alloy, besides the forces between pairs",
+        ),
         Key::new("stage", Kind::Tables(&STAGE), Value("[]"), "what is done, one after the other"),
         Key::new("run", Kind::Table(&RUN), Value("{}"), "how it is computed; never changes the physics"),
     ],
@@ -378,6 +384,49 @@ static FORCES: Section = Section {
     ],
     alternatives: &[],
 };
+
+const ELEMENTS: Key = Key::new(
+    "elements",
+    Kind::Names,
+    Absent("the names of the species"),
+    "the chemical symbol of each species, in the order of [species]",
+);
+
+const METALS: &[Variant] = &[
+    Variant {
+        name: EmbeddedKind::EmbeddedAtom.name(),
+        about: EmbeddedKind::EmbeddedAtom.about(),
+        section: Section {
+            keys: &[
+                Key::new(
+                    "file",
+                    Kind::Path,
+                    Absent(""),
+                    "a DYNAMO file: setfl (eam/alloy, eam/fs) or funcfl",
+                ),
+                Key::new("files", Kind::Names, Absent(""), "a funcfl file for each metal of an alloy"),
+                ELEMENTS,
+            ],
+            alternatives: &[Alternatives { keys: &["file", "files"], needed: Needed::Always }],
+        },
+    },
+    Variant {
+        name: EmbeddedKind::SuttonChen.name(),
+        about: EmbeddedKind::SuttonChen.about(),
+        section: Section {
+            keys: &[
+                Key::new(
+                    "cutoff",
+                    Kind::Quantity(LENGTH, Positive),
+                    Absent("twice the largest lattice constant"),
+                    "where the force ends, smoothly",
+                ),
+                ELEMENTS,
+            ],
+            alternatives: &[],
+        },
+    },
+];
 
 static STAGE: Section = Section {
     keys: &[

@@ -84,6 +84,7 @@ registry! {
     Morse,
     Buckingham,
     GaussianCore,
+    PakDoyama,
 }
 
 impl PairKind {

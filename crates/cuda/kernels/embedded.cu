@@ -1,0 +1,253 @@
+// Embedded atoms, in two passes over the lists of tiles or atoms: the density at each atom, from
+// which its embedding energy follows, then forces. Formulas and grids are generated (embedded.rs).
+
+// A place in the tables of distances: the knot before it, and how far beyond.
+struct Place {
+    int knot;
+    real p;
+};
+
+// For distances that are not numbers the last knot.
+DEVICE Place place_of(real r) {
+    const real x = fmin(multiply_add(r, (real)KNOTS_PER_LENGTH, (real)-KNOTS_START), (real)LAST_KNOT);
+    const int knot = max((int)x, 0);
+    return {knot, x - (real)knot};
+}
+
+// The cubic of the density that `species` feels of `other` (half 0) or of their pair energy (1).
+DEVICE real4 function_of(const World& w, int species, int other, int knot, int half) {
+    return w.functions[((size_t)(species * N_SPECIES + other) * (LAST_KNOT + 1) + knot) * 2 + half];
+}
+
+struct ValueAndSlope { real value, slope; };
+
+DEVICE ValueAndSlope cubic_at(real p, real4 c) {
+    const real in[5] = {p, c.x, c.y, c.z, c.w};
+    real out[2];
+    cubic(in, out);
+    return {out[0], out[1]};
+}
+
+DEVICE real density_of(const World& w, real r2, int species, int other) {
+    const Place at = place_of(r2 * reciprocal_square_root(r2));
+    const real value = cubic_at(at.p, function_of(w, species, other, at.knot, 0)).value;
+    return r2 < (real)EMBEDDED_CUTOFF2 ? value : (real)0;
+}
+
+// From the density at an atom to the derivative of its embedding energy.
+DEVICE void embed(const World& w, int i, int species, real density, int energies) {
+    const EmbeddingGrid grid = embedding_grid(species);
+    const real x = (density - grid.start) * grid.per_density, last = (real)(grid.knots - 1);
+    const int knot = min(max((int)fmin(x, last), 0), grid.knots - 2);
+    const ValueAndSlope f = cubic_at(fmin(x, last) - (real)knot, w.functions[grid.first + knot]);
+    w.derivative[i] = f.slope * grid.per_density;
+    // Beyond the last knot in a straight line.
+    if (energies) w.embedding[i] = (double)f.value + (double)f.slope * fmax(x - last, (real)0);
+}
+
+// Adds the force of an atom at distance -d, embedded as `derivative` and `felt` say, and that of
+// the forces between pairs.
+template <bool ENERGY>
+DEVICE void pull_embedded(const World& w, Pull& pull, real3 d, int species, int other, real derivative, real felt) {
+    const real r2 = dot(d, d), inverse = reciprocal_square_root(r2);
+    if (N_TERMS > 1) pull_towards<ENERGY>(w, pull, d, r2, species, other);
+    const Place at = place_of(r2 * inverse);
+    const real per_length = (real)KNOTS_PER_LENGTH;
+    const real4 density = function_of(w, species, other, at.knot, 0);
+    const real here = cubic_at(at.p, density).slope * per_length;
+    const real there = N_SPECIES == 1 ? here : cubic_at(at.p, function_of(w, other, species, at.knot, 0)).slope * per_length;
+    const ValueAndSlope z = cubic_at(at.p, function_of(w, species, other, at.knot, 1));
+    const real in[7] = {inverse, z.value, z.slope * per_length, here, there, derivative, felt};
+    real out[2];
+    embedded_pair(in, out);
+    const bool near = r2 < (real)EMBEDDED_CUTOFF2;
+    const real f = near ? out[1] : (real)0;
+    add_product(pull.force.x, f, d.x);
+    add_product(pull.force.y, f, d.y);
+    add_product(pull.force.z, f, d.z);
+    if (ENERGY) {
+        add_product(pull.energy[N_TERMS - 1], near ? out[0] : (real)0, (real)1);
+        add_virial(pull, f, d);
+    }
+}
+
+// A block's shares: half of what pairs have, and all of what its atoms have by themselves.
+template <int THREADS_PER_BLOCK>
+DEVICE void embedded_energies(const World& w, const Pull& pull, int i) {
+    double sums[N_TERMS + 6];
+    for (int k = 0; k < N_TERMS; k++) sums[k] = 0.5 * value_of(pull.energy[k]);
+    for (int k = 0; k < 6; k++) sums[N_TERMS + k] = 0.5 * value_of(pull.virial[k]);
+    if (i >= 0) sums[N_TERMS - 1] += w.embedding[i];
+    block_partial<THREADS_PER_BLOCK, N_TERMS + 6>(w, sums);
+}
+
+#ifdef TILE_ATOMS
+// ---- over tiles
+
+// Copies what is within reach of the block's atoms into its tile; `last(j)` is what stands behind
+// the coordinates of atom j.
+template <class Last>
+DEVICE void fill_tile(const World& w, const Position* position, real4* tile, Last last) {
+    const int thread = threadIdx.x, first = blockIdx.x * TILE_ATOMS, n_halo = w.n_halo[blockIdx.x];
+    const Position origin = w.origin[blockIdx.x];
+    const u32* halo = w.halo + (size_t)blockIdx.x * w.tile_stride;
+    auto put = [&](int place, u32 j) {
+        real4 q = in_tile(w, position[j], origin);
+        q.w = last(j, (int)position[j].species);
+        tile[place] = q;
+    };
+    for (int base = thread; base < n_halo; base += FETCH * THREADS) {
+        u32 j[FETCH];
+#pragma unroll
+        for (int u = 0; u < FETCH; u++) j[u] = base + u * THREADS < n_halo ? halo[base + u * THREADS] : 0xffffffffu;
+#pragma unroll
+        for (int u = 0; u < FETCH; u++) {
+            if (j[u] != 0xffffffffu) put(DUMMIES + TILE_ATOMS + base + u * THREADS, j[u]);
+        }
+    }
+    for (int k = thread; k < TILE_ATOMS; k += THREADS) {
+        if (first + k < w.n) put(DUMMIES + k, first + k);
+        else tile[DUMMIES + k] = {-FAR, -FAR, -FAR, (real)0};
+    }
+    if (thread < DUMMIES) tile[thread] = {FAR, FAR, FAR, (real)0};
+}
+
+// Calls visit(q, place) for every atom in this thread's list.
+template <class Visit>
+DEVICE void each_in_list(const World& w, const real4* tile, Visit visit) {
+    const int warp_index = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int rows = w.n_rows[warp_index];
+    const uint2* list = w.list + (size_t)warp_index * w.row_stride * 32 + lane;
+    uint2 row = stream(list), next = stream(list + 32);
+    for (int r = 0; r < rows; r++) {
+        const uint2 after = stream(list + (r + 2) * 32);
+        const u32 slots[4] = {row.x & 0xffff, row.x >> 16, row.y & 0xffff, row.y >> 16};
+#pragma unroll
+        for (int u = 0; u < 4; u++) visit(tile_at(tile, slots[u]), slots[u] / SLOT_UNIT);
+        row = next;
+        next = after;
+    }
+}
+
+DEVICE int place_of_thread() { return DUMMIES + threadIdx.x / 32 * WARP_ATOMS + threadIdx.x % 32 / TEAM; }
+
+extern "C" __global__ void __launch_bounds__(THREADS) densities_embedded(World w, int slot, int when, int energies) {
+    const Slot now = w.control->slot[slot];
+    if (!due(w.control, now, when)) return;
+    extern __shared__ real4 tile[];
+    fill_tile(w, w.position[now.parity], tile, [](u32, int species) { return as_real(species); });
+    __syncthreads();
+    const real4 mine = tile[place_of_thread()];
+    const int species = N_SPECIES == 1 ? 0 : as_species(mine.w);
+    real density = 0;
+    each_in_list(w, tile, [&](real4 q, u32) {
+        const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
+        density += density_of(w, dot(d, d), species, N_SPECIES == 1 ? 0 : as_species(q.w));
+    });
+#pragma unroll
+    for (int m = 1; m < TEAM; m *= 2) density += __shfl_xor_sync(ALL_LANES, density, m);
+    const int i = atom_of_thread(w);
+    if (i >= 0) embed(w, i, species, density, energies);
+}
+
+// With one species the derivatives stand in the tile where species would be; else behind it.
+template <bool ENERGY>
+DEVICE void embedded_forces(const World& w, int slot, int when) {
+    const Slot now = w.control->slot[slot];
+    if (!due(w.control, now, when)) return;
+    extern __shared__ real4 tile[];
+    const Position* position = w.position[now.parity];
+#if N_SPECIES == 1
+    fill_tile(w, position, tile, [&](u32 j, int) { return w.derivative[j]; });
+    __syncthreads();
+    const real4 mine = tile[place_of_thread()];
+    Pull pull = {};
+    each_in_list(w, tile, [&](real4 q, u32) {
+        const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
+        pull_embedded<ENERGY>(w, pull, d, 0, 0, mine.w, q.w);
+    });
+#else
+    real* felt = (real*)(tile + w.tile_capacity);
+    fill_tile(w, position, tile, [](u32, int species) { return as_real(species); });
+    const u32* halo = w.halo + (size_t)blockIdx.x * w.tile_stride;
+    const int first = blockIdx.x * TILE_ATOMS, filled = DUMMIES + TILE_ATOMS + w.n_halo[blockIdx.x];
+    for (int k = threadIdx.x; k < filled; k += THREADS) {
+        const int own = k - DUMMIES, there = own - TILE_ATOMS;
+        const bool exists = own >= 0 && (there >= 0 || first + own < w.n);
+        felt[k] = exists ? w.derivative[there >= 0 ? halo[there] : (u32)(first + own)] : (real)0;
+    }
+    __syncthreads();
+    const real4 mine = tile[place_of_thread()];
+    const real derivative = felt[place_of_thread()];
+    Pull pull = {};
+    each_in_list(w, tile, [&](real4 q, u32 place) {
+        const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
+        pull_embedded<ENERGY>(w, pull, d, as_species(mine.w), as_species(q.w), derivative, felt[place]);
+    });
+#endif
+#pragma unroll
+    for (int m = 1; m < TEAM; m *= 2) {
+        pull.force.x += __shfl_xor_sync(ALL_LANES, pull.force.x, m);
+        pull.force.y += __shfl_xor_sync(ALL_LANES, pull.force.y, m);
+        pull.force.z += __shfl_xor_sync(ALL_LANES, pull.force.z, m);
+    }
+    const int i = atom_of_thread(w);
+    if (i >= 0) store_force(w, i, pull.force);
+    if (ENERGY) embedded_energies<THREADS>(w, pull, i);
+}
+
+enum { EMBEDDED_THREADS = THREADS };
+#else
+// ---- over the lists of atoms
+
+extern "C" __global__ void __launch_bounds__(LIST_THREADS) densities_embedded(World w, int slot, int when, int energies) {
+    const Slot now = w.control->slot[slot];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (!due(w.control, now, when) || i >= w.n) return;
+    const Position* position = w.position[now.parity];
+    const Position mine = position[i];
+    real density = 0;
+    const int entries = w.n_neighbor[i];
+    for (int k = 0; k < entries; k++) {
+        const Position other = position[w.neighbor[(size_t)k * w.n + i]];
+        const real3 d = difference(w.frame, mine, other);
+        const real r2 = dot(d, d);
+        if (r2 < (real)EMBEDDED_CUTOFF2) density += density_of(w, r2, (int)mine.species, (int)other.species);
+    }
+    embed(w, i, (int)mine.species, density, energies);
+}
+
+template <bool ENERGY>
+DEVICE void embedded_forces(const World& w, int slot, int when) {
+    const Slot now = w.control->slot[slot];
+    if (!due(w.control, now, when)) return;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    Pull pull = {};
+    if (i < w.n) {
+        const Position* position = w.position[now.parity];
+        const Position mine = position[i];
+        const real derivative = w.derivative[i];
+        const int entries = w.n_neighbor[i];
+        for (int k = 0; k < entries; k++) {
+            const u32 j = w.neighbor[(size_t)k * w.n + i];
+            const Position other = position[j];
+            const real3 d = difference(w.frame, mine, other);
+            if (dot(d, d) < (real)LONGEST_CUTOFF2) {
+                pull_embedded<ENERGY>(w, pull, d, (int)mine.species, (int)other.species, derivative, w.derivative[j]);
+            }
+        }
+        store_pull(w, i, pull, now);
+    }
+    if (ENERGY) embedded_energies<LIST_THREADS>(w, pull, i < w.n ? i : -1);
+}
+
+enum { EMBEDDED_THREADS = LIST_THREADS };
+#endif
+
+extern "C" __global__ void __launch_bounds__(EMBEDDED_THREADS) forces_embedded(World w, int slot, int when) {
+    embedded_forces<false>(w, slot, when);
+}
+
+extern "C" __global__ void __launch_bounds__(EMBEDDED_THREADS) forces_embedded_energies(World w, int slot, int when) {
+    embedded_forces<true>(w, slot, when);
+}

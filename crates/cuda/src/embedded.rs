@@ -1,0 +1,160 @@
+//! Embedded atoms (`kernels/embedded.cu`): two passes over the lists of another way of finding
+//! pairs.
+
+use crate::arrays::Reals;
+use crate::codegen;
+use crate::driver::{Buffer, Device, Kernel, Launch, Module};
+use crate::search::{Search, When};
+use crate::tiles::Room;
+use crate::world::World;
+use jostle_core::{Error, Evaluate, Precision, Result};
+use jostle_potentials::embedded::{cubic, pair};
+use jostle_potentials::{Embedded, Forces};
+use std::fmt::Write;
+
+/// The generated part of the source: formulas, grids, and what one term more than those of pairs
+/// changes. Empty without embedded atoms.
+pub fn source(forces: &Forces, precision: Precision) -> String {
+    let Some(term) = &forces.embedded else { return String::new() };
+    let cubic = codegen::function("cubic", 5, precision, |x| {
+        let (value, slope) = cubic(x[0], [x[1], x[2], x[3], x[4]]);
+        vec![value, slope]
+    });
+    let pair = codegen::function("embedded_pair", 7, precision, |x| {
+        let (energy, force_over_r) = pair(x[0], (x[1], x[2]), [x[3], x[4]], [x[5], x[6]]);
+        vec![energy, force_over_r]
+    });
+    let (start, spacing, knots) = term.grid();
+    let mut text = String::new();
+    let mut define = |name: &str, value: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "#undef {name}\n#define {name} {value}");
+    };
+    define("N_TERMS", forces.n_terms().to_string());
+    define("N_SPECIES", term.n_species().to_string());
+    define("LONGEST_CUTOFF2", format!("{:e}", forces.largest_cutoff().powi(2)));
+    define("EMBEDDED_CUTOFF2", format!("{:e}", term.cutoff().powi(2)));
+    define("KNOTS_PER_LENGTH", format!("{:e}", 1.0 / spacing));
+    define("KNOTS_START", format!("({:e})", start / spacing));
+    define("LAST_KNOT", (knots - 1).to_string());
+    let rows = embedding_starts(term).into_iter().enumerate().map(|(species, first)| {
+        let function = term.embedding_function(species);
+        let (start, per_density, knots) = (function.start, 1.0 / function.spacing, function.cubics.len());
+        format!("{{(real){start:e}, (real){per_density:e}, {knots}, {first}}}")
+    });
+    let rows: Vec<String> = rows.collect();
+    let rows = rows.join(", ");
+    text + &cubic
+        + &pair
+        + &format!(
+            "struct EmbeddingGrid {{ real start, per_density; int knots; u32 first; }};\n\
+             DEVICE EmbeddingGrid embedding_grid(int species) {{\n    \
+             const EmbeddingGrid grids[N_SPECIES] = {{{rows}}};\n    return grids[species];\n}}\n"
+        )
+}
+
+/// Where the embedding functions of the species begin, in fours.
+fn embedding_starts(term: &Embedded) -> Vec<usize> {
+    let mut next = term.table().len() / 4;
+    let mut starts = Vec::new();
+    for species in 0..term.n_species() {
+        starts.push(next);
+        next += term.embedding_function(species).cubics.len();
+    }
+    starts
+}
+
+/// A way of finding pairs, and what embedded atoms do with it.
+pub struct EmbeddedSearch {
+    pairs: Box<dyn Search>,
+    densities: Kernel,
+    forces: Kernel,
+    energies: Kernel,
+    functions: Reals,
+    derivative: Reals,
+    embedding: Buffer<f64>,
+}
+
+impl EmbeddedSearch {
+    /// Room for `n` atoms.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn new(
+        device: &Device,
+        module: &Module,
+        precision: Precision,
+        term: &Embedded,
+        pairs: Box<dyn Search>,
+        n: usize,
+    ) -> Result<Self> {
+        let embedding = (0..term.n_species()).flat_map(|s| term.embedding_function(s).cubics.concat());
+        let functions: Vec<f64> = term.table().into_iter().chain(embedding).collect();
+        let search = EmbeddedSearch {
+            densities: module.kernel("densities_embedded")?,
+            forces: module.kernel("forces_embedded")?,
+            energies: module.kernel("forces_embedded_energies")?,
+            functions: Reals::upload(device, precision, &functions)?,
+            derivative: Reals::upload(device, precision, &vec![0.0; n.max(1)])?,
+            embedding: device.alloc(n.max(1))?,
+            pairs,
+        };
+        for kernel in [&search.densities, &search.forces, &search.energies] {
+            search.pairs.allow(kernel)?;
+            if search.pairs.pass(kernel).is_none() {
+                let name = search.pairs.name();
+                return Err(Error::device(format!("algorithm \"{name}\" has no embedded atoms"))
+                    .hint("set algorithm = \"tiles\" or \"list\""));
+            }
+        }
+        Ok(search)
+    }
+}
+
+impl Search for EmbeddedSearch {
+    fn name(&self) -> &'static str {
+        self.pairs.name()
+    }
+
+    fn attach(&self, world: &mut World) {
+        self.pairs.attach(world);
+        world.functions = self.functions.address();
+        world.derivative = self.derivative.address();
+        world.embedding = self.embedding.address();
+    }
+
+    fn tighten(&mut self, room: Room) {
+        self.pairs.tighten(room);
+    }
+
+    fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
+        self.pairs.build(world, slot)
+    }
+
+    fn forces(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
+        let (kernel, energies) = match evaluate {
+            Evaluate::Forces => (&self.forces, 0i32),
+            Evaluate::ForcesAndEnergies => (&self.energies, 1),
+        };
+        let densities = self.pairs.pass(&self.densities);
+        let passes = [densities, self.pairs.pass(kernel)].into_iter().flatten();
+        let passes = passes.map(|p| p.with_value(*world).with_value(slot).with_value(when as i32));
+        let mut launches: Vec<Launch> = passes.collect();
+        if let Some(densities) = launches.first_mut() {
+            *densities = densities.clone().with_value(energies);
+        }
+        launches
+    }
+
+    fn step(&self, _world: &World, _slot: i32) -> Option<Vec<Launch>> {
+        None
+    }
+
+    fn energy_blocks(&self) -> u32 {
+        self.pairs.energy_blocks()
+    }
+
+    fn bytes(&self) -> usize {
+        self.pairs.bytes() + self.functions.bytes() + self.derivative.bytes() + 8 * self.embedding.len()
+    }
+}
