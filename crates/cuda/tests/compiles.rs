@@ -5,7 +5,7 @@ use jostle_core::{Bath, Precision};
 use jostle_cuda::driver::facts;
 use jostle_cuda::kernels::{self, Build};
 use jostle_cuda::nvrtc;
-use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
+use jostle_potentials::{PairEntry, PairKind, PairTerm, SuttonChen, Truncation};
 
 /// The oldest and the newest that NVRTC 13.0 knows, and what lies between.
 const ARCHITECTURES: [&str; 6] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120"];
@@ -86,6 +86,21 @@ fn every_kernel_compiles_in_double_precision_with_exact_sums_and_every_bath() {
         exact.iter().for_each(|build| check(build, "sm_90"));
     }
     kernels::usual(&forces, Precision::Double).iter().for_each(|build| check(build, "sm_90"));
+}
+
+/// Over tiles and lists, of one metal and of two.
+#[test]
+fn every_kernel_compiles_for_embedded_atoms() {
+    if !compiler() {
+        return;
+    }
+    let metals = ["Cu", "Ni"].map(|symbol| SuttonChen::metal(symbol).unwrap());
+    for (count, precision) in [(1, Precision::Mixed), (2, Precision::Double)] {
+        let metal = SuttonChen::embedded(&metals[..count], 5.5, 1.0, 1.0).unwrap();
+        let builds = kernels::usual(&metal.into(), precision);
+        assert_eq!(builds.len(), 2);
+        builds.iter().for_each(|build| check(build, "sm_90"));
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod agreement;
 mod continuity;
 mod device;
+mod embedded;
 mod fluid;
 mod pair_search;
 #[path = "../../../cpu/tests/pairs/mod.rs"]

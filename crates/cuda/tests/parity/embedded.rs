@@ -1,11 +1,11 @@
-//! Embedded atoms on the GPU, emulated: against the plain reference and the CPU engine.
+//! Embedded atoms: against the plain reference and the CPU engine.
 
+use crate::device::device;
 use jostle_core::{
     Algorithm, Backend, Bath, Evaluate, Leg, Precision, Settings, SimBox, Species, System, Vec3,
 };
 use jostle_cpu::reference;
 use jostle_cuda::Cuda;
-use jostle_cuda::driver::Device;
 use jostle_potentials::embedded::Spline;
 use jostle_potentials::{
     Embedded, EmbeddedKind, Forces, PairEntry, PairKind, PairTerm, SuttonChen, Truncation,
@@ -56,7 +56,7 @@ fn cases() -> [(System, Forces); 2] {
 
 fn open(system: &System, forces: &Forces, algorithm: Algorithm, precision: Precision) -> Cuda {
     let settings = Settings { algorithm, precision, ..Settings::default() };
-    Cuda::new(Device::emulated().unwrap(), system.clone(), forces.clone(), settings).unwrap()
+    Cuda::new(device(), system.clone(), forces.clone(), settings).unwrap()
 }
 
 #[test]
@@ -129,10 +129,8 @@ fn a_leg_is_the_same_path() {
 #[test]
 fn what_the_gpu_does_not_have_is_refused() {
     let (system, forces) = cases().into_iter().next().unwrap();
-    let refused = |settings: Settings| {
-        let device = Device::emulated().unwrap();
-        Cuda::new(device, system.clone(), forces.clone(), settings).err().unwrap()
-    };
+    let refused =
+        |settings: Settings| Cuda::new(device(), system.clone(), forces.clone(), settings).err().unwrap();
     for algorithm in [Algorithm::Cells, Algorithm::AllPairs] {
         let error = refused(Settings { algorithm, ..Settings::default() });
         assert!(error.message().contains("embedded atoms"), "{error}");
