@@ -263,7 +263,8 @@ pub trait Backend: Send {
     /// the neighbour list as stale.
     fn set_state(&mut self, state: State) -> Result<()>;
 
-    /// Positions (in storage order) that the current neighbour list was built from. A checkpoint
+    /// Positions (in storage order) that the current neighbour list was built around: those of the
+    /// atoms then, or where they were expected to be half-way through its life. A checkpoint
     /// keeps them, so that a resumed run goes on with the very same list.
     fn list_positions(&mut self) -> Result<&[Vec3]>;
 
@@ -285,7 +286,8 @@ pub trait Backend: Send {
         self.drift(dt);
     }
 
-    /// Rebuilds the neighbour list if an atom may have moved half the skin since the last build.
+    /// Rebuilds the neighbour list if an atom may be further than half the skin from where the list
+    /// has it.
     ///
     /// # Errors
     /// If an atom has left an open box for infinity or a position is not finite (names the atom).

@@ -7,6 +7,9 @@
 #pragma once
 #define EMULATED 1
 
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -59,6 +62,42 @@ EMULATED_VECTORS(unsigned long long, ulonglong, 16, 16)
 EMULATED_VECTORS(float, float, 8, 16)
 EMULATED_VECTORS(double, double, 16, 16)
 #undef EMULATED_VECTORS
+// Half precision (IEEE 754 binary16), rounded to the nearest, ties to even.
+#ifdef __F16C__
+static inline float half_value(unsigned short h) { return _cvtsh_ss(h); }
+static inline unsigned short half_bits(float x) { return (unsigned short)_cvtss_sh(x, 0); }
+#else
+static inline float half_value(unsigned short h) {
+    const uint32_t magnitude = h & 0x7fff, special = magnitude >= 0x7c00 ? 0x7f800000u | magnitude << 13 : 0;
+    const uint32_t bits = magnitude << 13;
+    float size;
+    memcpy(&size, special ? &special : &bits, 4);
+    if (!special) size *= 0x1p112f;
+    return h >> 15 ? -size : size;
+}
+static inline unsigned short half_bits(float x) {
+    const unsigned short sign = signbit(x) ? 0x8000 : 0;
+    float size = fabsf(x);
+    if (size != size) return sign | 0x7e00;
+    if (size >= 65520.0f) return sign | 0x7c00;
+    uint32_t bits;
+    size *= 0x1p-112f; // what is too small for a half is too small for a float then, and rounded as such
+    memcpy(&bits, &size, 4);
+    return sign | (unsigned short)((bits + 0xfff + (bits >> 13 & 1)) >> 13);
+}
+#endif
+static inline uint32_t half2_fma(uint32_t a, uint32_t b, uint32_t c) {
+#if defined(__F16C__) && defined(__FMA__)
+    const __m128 x = _mm_cvtph_ps(_mm_cvtsi32_si128((int)a)), y = _mm_cvtph_ps(_mm_cvtsi32_si128((int)b));
+    const __m128 z = _mm_cvtph_ps(_mm_cvtsi32_si128((int)c));
+    return (uint32_t)_mm_cvtsi128_si32(_mm_cvtps_ph(_mm_fmadd_ps(x, y, z), 0));
+#else
+    const uint16_t low = half_bits(fmaf(half_value((uint16_t)a), half_value((uint16_t)b), half_value((uint16_t)c)));
+    const uint16_t high = half_bits(fmaf(half_value(a >> 16), half_value(b >> 16), half_value(c >> 16)));
+    return (uint32_t)high << 16 | low;
+#endif
+}
+
 struct dim3 {
     unsigned x = 1, y = 1, z = 1;
 };

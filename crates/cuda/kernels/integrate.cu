@@ -7,16 +7,10 @@ extern "C" __global__ void place_atoms(World w, int fresh) {
     if (i >= w.n) return;
     Position* position = w.position[w.control->slot[0].parity];
     Double3 x = load(w.x[w.control->sorted], w.n, i);
-    position[i] = to_position(w.frame, x.x, x.y, x.z, fresh ? (int)w.bin[i] : (int)position[i].species);
-}
-
-DEVICE void pass_on(const World& w, int slot, bool moved) {
-    if (blockIdx.x != 0 || threadIdx.x != 0) return;
-    const Slot now = w.control->slot[slot];
-    Slot* next = &w.control->slot[slot + 1];
-    next->parity = now.parity ^ moved;
-    next->done = now.done + moved;
-    if (now.stale) next->stale = 1;
+    const Position p = to_position(w.frame, x.x, x.y, x.z, fresh ? (int)w.bin[i] : (int)position[i].species);
+    position[i] = p;
+    // A list that is there already goes on as it would have.
+    if (!fresh && soon_stale(w, strayed2(w, i, p))) w.control->slot[0].soon = 1;
 }
 
 // The first half of a segment's first step.
@@ -40,6 +34,7 @@ DEVICE void finish_step(const World& w, int slot, const Slot& now, int i, real3 
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
     Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
     check_force(w, f, set, i, now.done);
+    if (now.soon) store_force(w, i, f);
     kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], f);
     go_on(w, slot, now, i, x, v, f, species);
 }
@@ -91,7 +86,7 @@ extern "C" __global__ void drift_atoms(World w, double dt) {
     Double3 x = load(w.x[set], w.n, i);
     drift(x, dt, load(w.v[set], w.n, i));
     store(w.x[set], w.n, i, x);
-    arrive(w, i, x, (int)position[i].species, position, &control->slot[0].stale);
+    arrive(w, i, x, (int)position[i].species, position, &control->slot[0]);
 }
 
 extern "C" __global__ void noise_atoms(World w, double decay, double thermal_energy, u64 seed, u64 step) {

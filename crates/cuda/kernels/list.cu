@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(World w, i
     const Slot now = control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!builds(control, now) || i >= w.n) return;
-    const Position* position = w.position[now.parity ^ 1];
+    const Position* position = w.built;
     const Position mine = position[i];
     const double reach = control->reach * (1.0 + 1e-6);
     const real reach2 = (real)(reach * reach);

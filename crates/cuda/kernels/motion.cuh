@@ -103,17 +103,39 @@ DEVICE void kick_and_drift(const World& w, const Motion& motion, Double3& x, Dou
     }
 }
 
+// What a step leaves for the next one, by one thread of all; atoms note the rest as they arrive.
+DEVICE void pass_on(const World& w, int slot, bool moved) {
+    if (blockIdx.x != 0 || threadIdx.x != 0) return;
+    const Slot now = w.control->slot[slot];
+    Slot* next = &w.control->slot[slot + 1];
+    next->parity = now.parity ^ moved;
+    next->done = now.done + moved;
+    next->kept = moved ? now.soon : now.kept;
+    if (now.stale) next->stale = 1;
+    if (!moved && now.soon) next->soon = 1;
+}
+
 // Whether a fraction of an open axis is far from its ends.
 DEVICE bool is_inside(double s) { return s > 0.125 && s < 0.875; }
 
-// Where an atom is now, for the forces; notes in the slot after this one if it has come so far
-// that the list is stale, and if it is about to leave the range of an open axis.
-DEVICE void arrive(const World& w, int i, Double3 x, int species, Position* to, int* stale) {
+// How far an atom is from where the list has it, squared.
+DEVICE real strayed2(const World& w, int i, Position p) {
+    const real3 d = difference(w.frame, p, w.built[i]);
+    return dot(d, d);
+}
+
+// Whether the list may be stale after another step or two.
+DEVICE bool soon_stale(const World& w, real strayed2) { return strayed2 > (real)(0.5 * w.control->limit2); }
+
+// Where an atom is now, for the forces; notes in the slot it arrives in if it has come so far that
+// the list is stale, or will be, and if it is about to leave the range of an open axis.
+DEVICE void arrive(const World& w, int i, Double3 x, int species, Position* to, Slot* slot) {
     Position p = to_position(w.frame, x.x, x.y, x.z, species);
     to[i] = p;
-    real3 moved = difference(w.frame, p, w.built[i]);
+    const real d2 = strayed2(w, i, p);
     // Not "greater than": what is not a number is stale, too.
-    if (!(dot(moved, moved) <= (real)w.control->limit2)) *stale = 1;
+    if (!(d2 <= (real)w.control->limit2)) slot->stale = 1;
+    if (soon_stale(w, d2)) slot->soon = 1;
     bool inside = true;
     if (!w.frame.periodic[0]) inside = inside && is_inside((x.x - w.frame.origin[0]) * w.frame.inverse[0]);
     if (!w.frame.periodic[1]) inside = inside && is_inside((x.y - w.frame.origin[1]) * w.frame.inverse[1]);
@@ -129,5 +151,5 @@ DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, D
     kick_and_drift(w, control->motion, x, v, f, species, id, now.done);
     store(w.x[set], w.n, i, x);
     store(w.v[set], w.n, i, v);
-    arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1].stale);
+    arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
 }

@@ -9,6 +9,7 @@ typedef unsigned long long u64;
 typedef long long i64;
 
 #define DEVICE static __device__ __forceinline__
+#define DEVICE_MEMBER __device__ __forceinline__
 // A function that few kernels need: kept apart, so that it costs the others no registers.
 #ifdef EMULATED
 #define APART static
@@ -89,6 +90,41 @@ DEVICE float exponential(float x) {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(t));
     return fmaf(y, fmaf(-0.693147181f, t, x), y);
+}
+#endif
+
+// ---- half precision: numbers of 16 bits, two to a word
+
+#ifndef EMULATED
+DEVICE u16 to_half(float x) {
+    u16 y;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+    return y;
+}
+DEVICE float from_half(u16 x) {
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+    return y;
+}
+DEVICE u32 multiply_add_halves(u32 a, u32 b, u32 c) {
+    u32 y;
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(y) : "r"(a), "r"(b), "r"(c));
+    return y;
+}
+// All bits of a half set where a >= b.
+DEVICE u32 at_least(u32 a, u32 b) {
+    u32 y;
+    asm("set.ge.u32.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+    return y;
+}
+#else
+DEVICE u16 to_half(float x) { return half_bits(x); }
+DEVICE float from_half(u16 x) { return half_value(x); }
+DEVICE u32 multiply_add_halves(u32 a, u32 b, u32 c) { return half2_fma(a, b, c); }
+DEVICE u32 at_least(u32 a, u32 b) {
+    const bool low = from_half((u16)a) >= from_half((u16)b);
+    const bool high = from_half((u16)(a >> 16)) >= from_half((u16)(b >> 16));
+    return (low ? 0xffffu : 0) | (high ? 0xffff0000u : 0);
 }
 #endif
 
@@ -204,8 +240,10 @@ DEVICE real3 difference(const Frame& frame, Position a, Position b) {
 // The state of affairs before a step. Each step reads its slot and writes the next one, so that no
 // block of a kernel sees what another block of it has just decided.
 struct Slot {
-    int stale;   // an atom may have moved half the skin: the list must be built before a force
+    int stale;   // an atom is half the skin from where the list has it: to be built before a force
     int parity;  // which of the two position arrays is current
+    int soon;    // an atom is on its way there: the forces of this step are kept for when it is
+    int kept;    // forces are those of the step before
     i64 done;    // drifts made since the leg began
 };
 
@@ -213,7 +251,7 @@ enum { SLOTS = 32 };
 
 // Why the device stopped and waits for the host.
 enum Trouble {
-    TILE_FULL = 1,   // a tile or its candidates need more room (need_tile)
+    TILE_FULL = 1,   // a tile needs more room (need_tile)
     ROWS_FULL = 2,   // a list needs more rows (need_rows)
     UNFIT = 4,       // a block of atoms is too large for the box: tiles cannot be used
     ESCAPED = 8,     // an atom has come near the end of the range of an open axis
@@ -238,10 +276,13 @@ struct Control {
     int parts;       // two for each segment of the leg
     int part;        // the part that is due
     i64 builds;      // lists built so far
+    i64 replays;     // of step slots in which anything was done, in this leg
     u64 first_bad;   // the first force that was not finite: drifts made, and the atom's id
+    u32 fastest2;    // while lists are built: the bits of the highest speed, squared
+    int foresight;   // whether lists are built around where atoms will be: see `foreseen`
     double skin;
     double reach;    // cut-off and skin
-    double limit2;   // how far an atom may move before the list is stale, squared
+    double limit2;   // how far an atom may be from where the list has it before that is stale, squared
     int sorted;      // which of the two sets of atom arrays is current
     int reported;    // trouble since lists were last looked at: see `report`
     int trouble;
@@ -257,7 +298,7 @@ struct Control {
 struct World {
     int n;                   // atoms
     int tile_capacity;       // atoms a tile has room for, dummies and own atoms included
-    int class_rows;          // room in a tile's list: slots of each bank class
+    int row_capacity;        // rows of four slots in a warp's list
     int tile_stride;         // from one tile's atoms to the next in memory
     int row_stride;          // from one warp's rows to the next
     int neighbor_capacity;   // room in an atom's own list
@@ -267,7 +308,7 @@ struct World {
     const double* inverse_mass;
     const real* table;           // pair coefficients; 0 for one species
     Position* position[2];
-    Position* built;             // positions when the list was built
+    Position* built;             // what the list was built around
     // Two sets: sorting copies from one to the other. Vectors are [3][n].
     double* x[2];
     double* v[2];
@@ -277,6 +318,7 @@ struct World {
     // sorting
     u32* bin;
     u32* rank;
+    u32* height;
     u64* order;                  // heights and atoms
     u32* count;
     u32* start;
@@ -306,6 +348,11 @@ struct World {
     double* partial;
     double* total;
 };
+
+#ifdef CONTROL_BYTES
+// The same as in world.rs.
+static_assert(sizeof(Control) == CONTROL_BYTES && sizeof(World) == WORLD_BYTES, "");
+#endif
 
 // Notes trouble, which the next `settle` makes known: no kernel may see it come up meanwhile, or the
 // threads of a block would not agree on whether there is anything to do.

@@ -32,13 +32,79 @@ DEVICE u32 bin_of(const Frame& frame, Fixed s) {
 
 DEVICE u32 n_bins(const Frame& frame) { return (u32)(frame.columns[0] * frame.columns[1] * frame.bins); }
 
+// Wraps a position into the box and counts the images crossed.
+DEVICE void wrap(const Frame& frame, Double3& x, int image[3]) {
+    double c = (x.z - frame.origin[2]) * frame.inverse[2];
+    double b = (x.y - frame.origin[1] - frame.tilt[2] * c) * frame.inverse[1];
+    double a = (x.x - frame.origin[0] - frame.tilt[0] * b - frame.tilt[1] * c) * frame.inverse[0];
+    double n[3] = {frame.periodic[0] ? floor(a) : 0.0, frame.periodic[1] ? floor(b) : 0.0,
+                   frame.periodic[2] ? floor(c) : 0.0};
+    if (n[0] == 0.0 && n[1] == 0.0 && n[2] == 0.0) return;
+    x.x -= frame.edge[0] * n[0] + frame.tilt[0] * n[1] + frame.tilt[1] * n[2];
+    x.y -= frame.edge[1] * n[1] + frame.tilt[2] * n[2];
+    x.z -= frame.edge[2] * n[2];
+    for (int k = 0; k < 3; k++) image[k] += (int)n[k];
+}
+
+extern "C" __global__ void sort_speeds(World w, int slot) {
+    Control* control = w.control;
+    if (!builds(control, control->slot[slot]) || !control->foresight) return;
+    u32 fastest2 = 0;
+    EACH_ATOM(i) {
+        const Double3 v = load(w.v[control->sorted], w.n, i);
+        const float x = (float)v.x, y = (float)v.y, z = (float)v.z;
+        // Squares are not negative, and such floats are ordered as their bits are.
+        fastest2 = max(fastest2, (u32)__float_as_int(x * x + y * y + z * z));
+    }
+    fastest2 = __reduce_max_sync(ALL_LANES, fastest2);
+    if (threadIdx.x % 32 == 0 && fastest2 > control->fastest2) atomicMax(&control->fastest2, fastest2);
+}
+
+// Where an atom will be when the fastest of all has gone almost half the skin, as far as its velocity
+// and, if it was kept, its force tell. The list is built around these positions: an atom in flight
+// comes up to its own from behind and leaves it on the other side, and may go twice as far as from
+// where it is now until the list is stale.
+DEVICE Position foreseen(const World& w, int i, Position p, const Slot& now) {
+    const Control* control = w.control;
+    const float fastest2 = __int_as_float((int)control->fastest2);
+    if (!(fastest2 > 0.0f)) return p;
+    const double most = 0.45 * control->skin, time = most / sqrt((double)fastest2);
+    Double3 d = load(w.v[control->sorted], w.n, i);
+    if (now.kept) {
+        // Of the path's parabola; a little less, because what turns an atom round does not last.
+        kick(d, 0.4 * time * w.inverse_mass[(int)p.species], load_force(w, i));
+    }
+    const double length2 = time * time * (d.x * d.x + d.y * d.y + d.z * d.z);
+    const double scale = length2 <= most * most ? time : time * most / sqrt(length2);
+    if (!(scale > 0.0)) return p;
+    const Frame& frame = w.frame;
+#if DOUBLE
+    int image[3];
+    Double3 x = {fma(scale, d.x, p.x), fma(scale, d.y, p.y), fma(scale, d.z, p.z)};
+    wrap(frame, x, image);
+    p.x = x.x;
+    p.y = x.y;
+    p.z = x.z;
+#else
+    const double *l = frame.inverse, *t = frame.tilt, unit = scale * 4294967296.0;
+    const double c = d.z * l[2], b = (d.y - t[2] * c) * l[1], a = (d.x - t[0] * b - t[1] * c) * l[0];
+    p.x += (u32)__double2ll_rn(unit * a);
+    p.y += (u32)__double2ll_rn(unit * b);
+    p.z += (u32)__double2ll_rn(unit * c);
+#endif
+    return p;
+}
+
 extern "C" __global__ void sort_count(World w, int slot) {
     const Slot now = w.control->slot[slot];
     if (!builds(w.control, now)) return;
     EACH_ATOM(i) {
-        u32 bin = bin_of(w.frame, to_fixed(w.frame, w.position[now.parity][i]));
+        const Fixed s = to_fixed(w.frame, foreseen(w, i, w.position[now.parity][i], now));
+        const u32 bin = bin_of(w.frame, s);
         w.bin[i] = bin;
         w.rank[i] = atomicAdd(&w.count[bin], 1u);
+        // How high the atom is in its column, the way the column runs.
+        w.height[i] = bin / w.frame.bins & 1 ? ~s.z : s.z;
     }
 }
 
@@ -102,34 +168,10 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(World w, in
     if (blockIdx.x == 0 && threadIdx.x == 0) w.start[all] = w.n;
 }
 
-// How high an atom is in its column, the way the column runs.
-DEVICE u32 height(const Frame& frame, u32 bin, Position p) {
-    u32 z = to_fixed(frame, p).z;
-    return bin / frame.bins & 1 ? ~z : z;
-}
-
 // Atoms by bins, with their heights beside, in any order inside a bin.
 extern "C" __global__ void sort_fill(World w, int slot) {
     if (!builds(w.control, w.control->slot[slot])) return;
-    const Position* position = w.position[w.control->slot[slot].parity];
-    EACH_ATOM(i) {
-        const u32 bin = w.bin[i];
-        w.order[w.start[bin] + w.rank[i]] = (u64)height(w.frame, bin, position[i]) << 32 | i;
-    }
-}
-
-// Wraps a position into the box and counts the images crossed.
-DEVICE void wrap(const Frame& frame, Double3& x, int image[3]) {
-    double c = (x.z - frame.origin[2]) * frame.inverse[2];
-    double b = (x.y - frame.origin[1] - frame.tilt[2] * c) * frame.inverse[1];
-    double a = (x.x - frame.origin[0] - frame.tilt[0] * b - frame.tilt[1] * c) * frame.inverse[0];
-    double n[3] = {frame.periodic[0] ? floor(a) : 0.0, frame.periodic[1] ? floor(b) : 0.0,
-                   frame.periodic[2] ? floor(c) : 0.0};
-    if (n[0] == 0.0 && n[1] == 0.0 && n[2] == 0.0) return;
-    x.x -= frame.edge[0] * n[0] + frame.tilt[0] * n[1] + frame.tilt[1] * n[2];
-    x.y -= frame.edge[1] * n[1] + frame.tilt[2] * n[2];
-    x.z -= frame.edge[2] * n[2];
-    for (int k = 0; k < 3; k++) image[k] += (int)n[k];
+    EACH_ATOM(i) w.order[w.start[w.bin[i]] + w.rank[i]] = (u64)w.height[i] << 32 | i;
 }
 
 // Copies each atom to its new place in the other set of arrays.
@@ -143,6 +185,7 @@ extern "C" __global__ void sort_move(World w, int slot) {
         const u32 i = (u32)entry, high = (u32)(entry >> 32), bin = w.bin[i], id = w.id[from][i];
         const u32 first = w.start[bin], end = w.start[bin + 1];
         Position here = position[i];
+        const Position to_come = foreseen(w, i, here, now);
         Double3 x = load(w.x[from], n, i), v = load(w.v[from], n, i);
         int image[3] = {w.image[from][i], w.image[from][n + i], w.image[from][2 * (size_t)n + i]};
         u32 place = first;
@@ -160,7 +203,7 @@ extern "C" __global__ void sort_move(World w, int slot) {
         here = to_position(w.frame, x.x, x.y, x.z, (int)here.species);
 #endif
         w.position[now.parity ^ 1][place] = here;
-        w.built[place] = here;
+        w.built[place] = to_come;
     }
 }
 
@@ -172,16 +215,18 @@ extern "C" __global__ void __launch_bounds__(64) settle(World w, int from, int a
     if (threadIdx.x == 0) {
         control->trouble |= control->reported;
         control->reported = 0;
+        control->fastest2 = 0;
         now = control->slot[from];
+        if (after_build && (now.done > control->slot[0].done || builds(control, now))) control->replays++;
         if (after_build && builds(control, now)) {
-            now.stale = 0;
+            now.stale = now.soon = now.kept = 0;
             now.parity ^= 1;
             control->sorted ^= 1;
             control->builds++;
         }
     }
     __syncthreads();
-    if (threadIdx.x < SLOTS + 1) control->slot[threadIdx.x].stale = 0;
+    if (threadIdx.x < SLOTS + 1) control->slot[threadIdx.x].stale = control->slot[threadIdx.x].soon = 0;
     __syncthreads();
     if (threadIdx.x == 0) control->slot[0] = now;
 }

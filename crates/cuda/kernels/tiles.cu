@@ -17,7 +17,8 @@ enum {
     WARP_ATOMS = 32 / TEAM,          // atoms that the lanes of a warp work on
     SPANS = 256,                     // stretches of bins that a tile is gathered from, at most
     FETCH = 8,                       // atoms each thread has on the way from memory at once
-    BATCH = 4,                       // candidates looked at together while building
+    BATCH = 8,                       // pairs of atoms looked at together while building
+    MOST_ROWS = 16000,               // of a list
 };
 
 // No potential reaches there, and its square and its sixth power are still numbers.
@@ -27,16 +28,13 @@ enum {
 #define MEDIUM_TILE 1
 #define LARGE_TILE 2
 
-// How large tiles may become. In a small one the candidates of a class can be numbered with 8 bits;
-// in a large one slots hold places, where they otherwise hold byte offsets into the tile.
+// How large tiles may become. In a small one the atoms of a class can be numbered with 8 bits; in a
+// large one slots hold places, where they otherwise hold byte offsets into the tile.
 #if TILE_SIZE == SMALL_TILE
 typedef u8 Stage;
 #else
 typedef u16 Stage;
 #endif
-
-// Entries of each class while lists are built; a batch may reach beyond the last class.
-#define STAGE_ROWS(class_rows) (CLASSES * (class_rows) + BATCH)
 
 #if TILE_SIZE == LARGE_TILE
 #define SLOT_UNIT 1
@@ -53,12 +51,6 @@ DEVICE real4 in_tile(const World& w, Position p, Position origin) {
 
 DEVICE u32 lanes_before() { return (1u << (threadIdx.x % 32)) - 1; }
 
-// The same for finding out what is near: with minus half the squared distance from the origin.
-DEVICE real4 in_search_tile(const World& w, Position p, Position origin) {
-    const real3 d = difference(w.frame, p, origin);
-    return {d.x, d.y, d.z, (real)-0.5 * dot(d, d)};
-}
-
 // An axis-aligned box: its centre and half its edges.
 struct Bounds { real3 center, half; };
 
@@ -70,9 +62,10 @@ DEVICE real distance2(const Bounds& b, real x, real y, real z) {
     return dot(d, d);
 }
 
-DEVICE real warp_min(real x) {
-    for (int m = 16; m > 0; m /= 2) x = fmin(x, __shfl_xor_sync(ALL_LANES, x, m));
-    return x;
+// How far a box reaches from the origin at most.
+DEVICE real farthest(const Bounds& b) {
+    const real3 corner = {fabs(b.center.x) + b.half.x, fabs(b.center.y) + b.half.y, fabs(b.center.z) + b.half.z};
+    return sqrt(dot(corner, corner));
 }
 
 // ---- gathering the tile
@@ -97,6 +90,36 @@ DEVICE Bounds bounds_of(const Frame& frame, const Extent& e, const int shift[3])
 
 // ---- building the lists
 
+// The atoms of a tile in half precision, in units of the reach, and two in four words: x and x, y
+// and y, z and z, and minus half the squared distances from the tile's origin. They are sorted by
+// class. Each thread of a team looks at every TEAM-th atom of a class, at 32 of them for a word of
+// marks: together with the k-th one comes the one 16 further.
+struct Sketch {
+    u16* halves;
+    int words;  // of marks for each class
+
+    DEVICE_MEMBER u16* at(int place) const {
+        const u32 k = (u32)place / CLASSES, i = k / TEAM;
+        return halves + (((place % CLASSES * words + i / 32) * 16 + i % 16) * TEAM + k % TEAM) * 8 + i / 16 % 2;
+    }
+    DEVICE_MEMBER void put(int place, real3 d, real unit) const {
+        u16* half = at(place);
+        half[0] = to_half((float)(d.x * unit));
+        half[2] = to_half((float)(d.y * unit));
+        half[4] = to_half((float)(d.z * unit));
+        const float x = from_half(half[0]), y = from_half(half[2]), z = from_half(half[4]);
+        half[6] = to_half(-0.5f * (x * x + y * y + z * z));
+    }
+};
+
+// A small number for each class.
+struct Fields {
+    u64 low, high;  // 16 bits each
+
+    DEVICE_MEMBER void set(int c, int n) { (c < 4 ? low : high) |= (u64)n << (16 * (c % 4)); }
+    DEVICE_MEMBER int get(int c) const { return (int)((c < 4 ? low : high) >> (16 * (c & 3)) & 0xffff); }
+};
+
 // Room in shared memory for building: see `build_bytes` in tiles.rs.
 extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int slot) {
     Control* control = w.control;
@@ -104,16 +127,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
     if (!builds(control, now)) return;
 
     extern __shared__ real4 tile[];
-    const int capacity = w.tile_capacity, class_rows = w.class_rows;
-    // Hardly ever does a warp need most of its block's tile.
-    const int candidate_room = capacity * 3 / 4 / CLASSES, class_room = candidate_room + BATCH * TEAM;
-    u16* all_candidates = (u16*)(tile + capacity);
+    const int capacity = w.tile_capacity, entry_room = 4 * w.row_capacity;
+    const Sketch sketch = {(u16*)tile, (capacity + 256 * TEAM - 1) / (256 * TEAM)};
+    // Neighbours class by class, by their numbers among the atoms of the class that a thread looks at.
+    const int all_pairs = CLASSES * sketch.words * 16 * TEAM;
+    Stage* const stage = (Stage*)(sketch.halves + all_pairs * 8) + threadIdx.x / 32 * entry_room * 32;
     __shared__ Extent pieces[2];
     __shared__ Span spans[SPANS];
     __shared__ int found[WARPS];
 
     const Frame& frame = w.frame;
-    const Position* position = w.position[now.parity ^ 1];
+    const Position* position = w.built;
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
     const int first = blockIdx.x * TILE_ATOMS, own = min(TILE_ATOMS, w.n - first);
     const real reach = (real)(control->reach * (1.0 + 1e-5)), reach2 = reach * reach;
@@ -158,7 +182,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
     const Cells cy = cells_between(low_y, 2 * radius[1], frame.columns[1]);
     const Cells cz = cells_between(low_z, 2 * radius[2], frame.bins);
     const int n_spans = 2 * cx.count * cy.count;
-    if (!fits || n_spans > SPANS) {
+    // How far from the origin the block's atoms and all within reach of them can be, in units of the
+    // reach.
+    const Bounds piece0 = bounds_of(frame, pieces[0], shift), piece1 = bounds_of(frame, pieces[1], shift);
+    const real unit = (real)1 / reach;
+    const float own_radius = (float)(unit * fmax(farthest(piece0), two_pieces ? farthest(piece1) : (real)0));
+    const float radius_of_all = own_radius + 1.01f;
+    if (!fits || n_spans > SPANS || !(radius_of_all < 200.0f)) {
         if (thread == 0) report(control, UNFIT);
         return;
     }
@@ -169,19 +199,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
         spans[k] = k % 2 == 0 ? bins_between(w, column, cz.first, min(end, frame.bins - 1))
                               : bins_between(w, column, 0, end - frame.bins);
     }
-    const real4 far = {FAR, FAR, FAR, (real)-1.5 * FAR * FAR};
-    if (thread < DUMMIES) tile[thread] = far;
-    for (int k = thread; k < TILE_ATOMS; k += THREADS) {
-        // Atoms beyond the last one are far from the dummies, too.
-        tile[DUMMIES + k] = k < own ? in_search_tile(w, position[first + k], origin) : real4{-FAR, -FAR, -FAR, (real)-1.5 * FAR * FAR};
+    for (int k = thread; k < all_pairs; k += THREADS) {
+        // Nothing is near a dummy.
+        ((uint4*)sketch.halves)[k] = {0, 0, 0, to_half(-60000.0f) * 0x10001u};
     }
     __syncthreads();
+    for (int k = thread; k < own; k += THREADS) {
+        sketch.put(DUMMIES + k, difference(frame, position[first + k], origin), unit);
+    }
 
-    // Each warp looks through a share of the spans; what it finds waits where entries will be.
-    const Bounds piece0 = bounds_of(frame, pieces[0], shift), piece1 = bounds_of(frame, pieces[1], shift);
-    Stage* stage = (Stage*)(all_candidates + WARPS * CLASSES * class_room) + warp * STAGE_ROWS(class_rows) * 32;
+    // Each warp looks through a share of the spans; what it finds waits where lists will be.
     u32* waiting = (u32*)stage;
-    const int waiting_room = STAGE_ROWS(class_rows) * 32 * (int)sizeof(Stage) / 4;
+    const int waiting_room = entry_room * 32 * (int)sizeof(Stage) / 4;
     int n_found = 0, turn = warp;  // stretches of 32 atoms are dealt out in turn
     for (int s = 0; s < n_spans; s++) {
         const Span span = spans[s];
@@ -215,7 +244,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
                 atomicMax(&control->need_tile, filled);
                 report(control, TILE_FULL);
             } else {
-                atomicMax(&control->need_rows, most_waiting * 4 / (CLASSES * 32 * (int)sizeof(Stage)) + 1);
+                atomicMax(&control->need_rows, most_waiting / (32 * (int)sizeof(Stage)) + 1);
                 report(control, ROWS_FULL);
             }
         }
@@ -225,122 +254,87 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
     for (int k = lane; k < n_found; k += 32) {
         const u32 j = waiting[k];
         halo[place - DUMMIES - TILE_ATOMS + k] = j;
-        tile[place + k] = in_search_tile(w, position[j], origin);
+        sketch.put(place + k, difference(frame, position[j], origin), unit);
     }
     if (thread == 0) {
+        if (filled > control->largest_tile) atomicMax(&control->largest_tile, filled);
         w.n_halo[blockIdx.x] = filled - DUMMIES - TILE_ATOMS;
         w.origin[blockIdx.x] = origin;
     }
     __syncthreads();
 
-    // What is within reach of any of the warp's atoms, class by class.
+    // Which atoms of the tile are neighbours of this thread's: |a - b|^2 <= r^2 where
+    // a.b - |b|^2 / 2 >= (|a|^2 - r^2) / 2. Half precision takes in some that are a little too far
+    // away, but all that are not: rounding moves each of two atoms by 2^-11 of its distance from the
+    // origin at most, and each of four sums by as much of the largest of them.
     const int atom = warp * WARP_ATOMS + lane / TEAM, part = lane % TEAM;
     const bool exists = atom < own;
-    const real4 mine = tile[DUMMIES + atom];
-    const real inf = (real)1e30;
-    const real3 low = {warp_min(exists ? mine.x : inf), warp_min(exists ? mine.y : inf), warp_min(exists ? mine.z : inf)};
-    const real3 high = {-warp_min(exists ? -mine.x : inf), -warp_min(exists ? -mine.y : inf),
-                        -warp_min(exists ? -mine.z : inf)};
-    const Bounds around = {{(low.x + high.x) / 2, (low.y + high.y) / 2, (low.z + high.z) / 2},
-                           {(high.x - low.x) / 2, (high.y - low.y) / 2, (high.z - low.z) / 2}};
-    u16* candidates = all_candidates + warp * CLASSES * class_room;
-    const u32 same_class = 0x01010101u << (lane % CLASSES);
-    u16* my_class = candidates + lane % CLASSES * class_room;
-    int n_class = 0;
-    const bool any = __any_sync(ALL_LANES, exists);
-    for (int base = 0; base < filled && any; base += 32) {
-        const int k = base + lane;
-        bool within = false;
-        if (k >= DUMMIES && k < filled) {
-            const real4 q = tile[k];
-            within = distance2(around, q.x, q.y, q.z) <= reach2;
-        }
-        const u32 who = __ballot_sync(ALL_LANES, within) & same_class;
-        const int place = n_class + __popc(who & lanes_before());
-        if (within && place < candidate_room) my_class[place] = k * SLOT_UNIT;
-        n_class += __popc(who);
-    }
-    // What the tile must have room for on account of the candidates.
-    const int wanted = (int)__reduce_max_sync(ALL_LANES, (u32)n_class) * (CLASSES * 4) / 3 + CLASSES;
-    if (wanted > capacity + CLASSES) {
-        if (lane == 0) {
-            atomicMax(&control->need_tile, wanted);
-            report(control, TILE_FULL);
-        }
-        return;
-    }
-    // The last batch is filled up with dummies.
-    for (int k = lane / CLASSES; k < BATCH * TEAM; k += 32 / CLASSES) {
-        my_class[n_class + k] = lane % CLASSES * SLOT_UNIT;
-    }
-    __syncwarp();
-
-    // Which candidates are each atom's neighbours. A batch is loaded before anything is stored, so
-    // that loads need not wait for stores.
-    const u32 my_slot = (DUMMIES + atom) * SLOT_UNIT;
-    // |a - b|^2 <= r^2 where a.b - |b|^2 / 2 >= (|a|^2 - r^2) / 2, which takes fewer operations.
-    const real nearest = (real)0.5 * (dot({mine.x, mine.y, mine.z}, {mine.x, mine.y, mine.z}) - reach2);
-    u64 counts = 0;  // entries of each class, 8 bits a class
-    int total = 0, most_entries = 0;
-    bool full = false;
+    const u16* mine = sketch.at(DUMMIES + atom);
+    const u32 xx = mine[0] * 0x10001u, yy = mine[2] * 0x10001u, zz = mine[4] * 0x10001u;
+    const float x = from_half(mine[0]), y = from_half(mine[2]), z = from_half(mine[4]), a2 = x * x + y * y + z * z;
+    const float rounding = 1.0f / 2048, r = 1.0f + rounding * (own_radius + radius_of_all);
+    const float largest = radius_of_all * (0.5f * radius_of_all + sqrtf(a2));
+    const float nearest = 0.5f * (a2 - r * r) - 1.001f * rounding * (4.0f * largest + 1.0f);
+    const u32 threshold = to_half(exists ? nearest : 65504.0f) * 0x10001u;
+    const int n_each = ((filled + CLASSES - 1) / CLASSES + TEAM - 1) / TEAM;  // atoms of a class for each thread
+    const int own_class = (DUMMIES + atom) % CLASSES, own_number = (DUMMIES + atom) / CLASSES / TEAM;
+    const bool own_part = (DUMMIES + atom) / CLASSES % TEAM == part;
+    Fields starts = {}, counts = {};  // of the entries of each class
+    int total = 0;
     for (int c = 0; c < CLASSES; c++) {
-        const int n = __shfl_sync(ALL_LANES, n_class, c);
-        const u16* candidate = candidates + c * class_room;
-        const int start = c * class_rows * 32 + lane, end = start + class_rows * 32;
-        int entry = start;
-        for (int k = part; k < n; k += BATCH * TEAM) {
-            real4 q[BATCH];
-            u32 slots[BATCH];
+        const uint4* pair = (const uint4*)sketch.halves + c * sketch.words * 16 * TEAM + part;
+        const int start = total;
+        for (int n = 0; n < n_each; n += 32) {
+            u32 word = 0;
+#pragma unroll 2
+            for (int k = 0; k < min(16, n_each - n); k += BATCH) {
+                u32 batch = 0;
 #pragma unroll
-            for (int u = 0; u < BATCH; u++) {
-                slots[u] = candidate[k + u * TEAM];
-                q[u] = tile_at(tile, slots[u]);
-            }
-            if (entry > end) break;
-#pragma unroll
-            for (int u = 0; u < BATCH; u++) {
-                const real near = multiply_add(mine.x, q[u].x, multiply_add(mine.y, q[u].y, multiply_add(mine.z, q[u].z, q[u].w)));
-                if (near >= nearest && slots[u] != my_slot) {
-                    stage[entry] = (Stage)(k + u * TEAM);
-                    entry += 32;
+                for (int u = 0; u < BATCH; u++) {
+                    const uint4 q = pair[(k + u) * TEAM];
+                    const u32 nearness = multiply_add_halves(xx, q.x, multiply_add_halves(yy, q.y, multiply_add_halves(zz, q.z, q.w)));
+                    batch |= at_least(nearness, threshold) & (0x10001u << u);
                 }
+                word |= batch << k;
+            }
+            pair += 16 * TEAM;
+            // All but the atom itself.
+            if (own_part && c == own_class && n == (own_number & ~31)) word &= ~(1u << (own_number & 31));
+            Stage* entry = stage + total * 32 + lane;
+            total += __popc(word);
+            if (total > entry_room) word = 0;
+            while (word != 0) {
+                *entry = (Stage)(n + __ffs((int)word) - 1);
+                entry += 32;
+                word &= word - 1;
             }
         }
-        full = full || entry > end;
-        const int entries = (entry - start) / 32;
-        most_entries = max(most_entries, entries);
-        counts |= (u64)entries << (8 * c);
-        total += entries;
+        starts.set(c, start);
+        counts.set(c, total - start);
     }
-    if (__any_sync(ALL_LANES, full)) {
+    const int rows = ((int)__reduce_max_sync(ALL_LANES, (u32)total) + 3) / 4, slots = 4 * rows;
+    if (rows > w.row_capacity || rows > MOST_ROWS) {
         if (lane == 0) {
-            atomicMax(&control->need_rows, class_rows + class_rows / 8 + BATCH);
-            report(control, ROWS_FULL);
+            atomicMax(&control->need_rows, rows);
+            report(control, rows > MOST_ROWS ? UNFIT : ROWS_FULL);
         }
         return;
     }
+    if (lane == 0 && rows > control->most_rows) atomicMax(&control->most_rows, rows);
     __syncwarp();
 
-    // What there must be room for, so that the host need not give more.
-    most_entries = (int)__reduce_max_sync(ALL_LANES, (u32)most_entries);
-    if (lane == 0) {
-        const int tile_atoms = max(filled, wanted);
-        if (tile_atoms > control->largest_tile) atomicMax(&control->largest_tile, tile_atoms);
-        if (most_entries > control->most_rows) atomicMax(&control->most_rows, most_entries);
-    }
-
-    // The lists: each slot gets an entry of its class as long as there are some, then a dummy. The
-    // slots of even rows are of the classes lane, lane + 1, ...; those of odd rows of the next four.
-    const int rows = ((int)__reduce_max_sync(ALL_LANES, (u32)total) + 3) / 4, slots = 4 * rows;
+    // The lists: each slot gets a neighbour of its class as long as there are some, then a dummy.
+    // The slots of even rows are of the classes lane, lane + 1, ...; those of odd rows of the next
+    // four.
     const int warp_index = blockIdx.x * WARPS + warp;
     uint2* list = w.list + (size_t)warp_index * w.row_stride * 32 + lane;
-    int n_of[CLASSES], staged[CLASSES], listed[CLASSES];
+    auto slot_of = [&](int c, int number) { return (u32)((number * TEAM + part) * CLASSES + c) * SLOT_UNIT; };
+    int n_of[CLASSES], staged[CLASSES];
 #pragma unroll
     for (int u = 0; u < CLASSES; u++) {
         const int c = (lane + u) % CLASSES;
-        n_of[u] = (int)(counts >> (8 * c) & 255);
-        staged[u] = c * class_rows * 32 + lane;
-        listed[u] = c * class_room;
+        n_of[u] = counts.get(c);
+        staged[u] = starts.get(c) * 32 + lane;
     }
     for (int pair = 0; pair < rows; pair += 2) {
         const int e = pair / 2;
@@ -350,23 +344,24 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
             u32 out[4];
 #pragma unroll
             for (int u = 0; u < 4; u++) {
-                const int v = 4 * odd + u;
-                const bool full_slot = e < n_of[v];
-                const int candidate = full_slot ? stage[staged[v] + e * 32] : 0;
-                out[u] = full_slot ? candidates[listed[v] + candidate] : (lane + v) % CLASSES * SLOT_UNIT;
+                const int v = 4 * odd + u, c = (lane + v) % CLASSES;
+                out[u] = e < n_of[v] ? slot_of(c, stage[staged[v] + e * 32]) : c * SLOT_UNIT;
             }
             list[(pair + odd) * 32] = make_uint2(out[0] | out[1] << 16, out[2] | out[3] << 16);
         }
     }
     // Entries left over in classes with more of them than slots replace the dummies of others.
-    auto count = [&](int c) { return (int)(counts >> (8 * c) & 255); };
-    auto slots_of = [&](int c) { return (slots - ((c - lane) & (CLASSES - 1)) + CLASSES - 1) / CLASSES; };
-    int hole_class = 0, hole = count(0);
-    for (int c = 0; c < CLASSES; c++) {
-        for (int e = slots_of(c); e < count(c); e++) {
-            while (hole >= slots_of(hole_class)) hole = count(++hole_class);
-            const int k = ((hole_class - lane) & (CLASSES - 1)) + CLASSES * hole++;
-            ((u16*)&list[k / 4 * 32])[k % 4] = candidates[c * class_room + stage[(c * class_rows + e) * 32 + lane]];
+    auto slots_of = [&](int u) { return (slots - u + CLASSES - 1) / CLASSES; };
+    int hole_class = 0, hole = n_of[0];
+#pragma unroll
+    for (int u = 0; u < CLASSES; u++) {
+        for (int e = slots_of(u); e < n_of[u]; e++) {
+            while (hole >= slots_of(hole_class)) {
+                hole_class++;
+                hole = counts.get((lane + hole_class) % CLASSES);
+            }
+            const int k = hole_class + CLASSES * hole++;
+            ((u16*)&list[k / 4 * 32])[k % 4] = (u16)slot_of((lane + u) % CLASSES, stage[staged[u] + e * 32]);
         }
     }
     if (lane == 0) w.n_rows[warp_index] = rows;
@@ -464,11 +459,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_t
     Control* control = w.control;
     const Slot now = control->slot[slot];
     const bool made = goes(control, now);
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-        control->slot[slot + 1].parity = now.parity ^ made;
-        control->slot[slot + 1].done = now.done + made;
-        if (now.stale) control->slot[slot + 1].stale = 1;
-    }
+    pass_on(w, slot, made);
     if (!made) return;
     const int set = control->sorted, i = atom_of_thread(w);
     if (i >= 0) {
@@ -484,6 +475,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_t
     const int species = as_species(tile[DUMMIES + threadIdx.x / TEAM].w);
     Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
     check_force(w, pull.force, set, i, now.done);
+    if (now.soon) store_force(w, i, pull.force);
     kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], pull.force);
     go_on(w, slot, now, i, x, v, pull.force, species);
 }

@@ -22,6 +22,7 @@ pub struct Arrays {
     force: Reals,
     bin: Buffer<u32>,
     rank: Buffer<u32>,
+    height: Buffer<u32>,
     order: Buffer<u64>,
     count: Buffer<u32>,
     start: Buffer<u32>,
@@ -110,6 +111,7 @@ impl Arrays {
             },
             bin: device.alloc(n)?,
             rank: device.alloc(n)?,
+            height: device.alloc(n)?,
             order: device.alloc(n)?,
             count: device.alloc(1)?,
             start: device.alloc(2)?,
@@ -135,7 +137,7 @@ impl Arrays {
         World {
             n: self.n as i32,
             tile_capacity: 0,
-            class_rows: 0,
+            row_capacity: 0,
             tile_stride: 0,
             row_stride: 0,
             neighbor_capacity: 0,
@@ -153,6 +155,7 @@ impl Arrays {
             force: self.force.address(),
             bin: self.bin.address(),
             rank: self.rank.address(),
+            height: self.height.address(),
             order: self.order.address(),
             count: self.count.address(),
             start: self.start.address(),
@@ -217,7 +220,7 @@ impl Arrays {
         Ok(())
     }
 
-    /// The positions that the list was built from, as near as the kernels know them.
+    /// The positions that the list was built around, as near as the kernels know them.
     pub fn built(&self, frame: &Frame) -> Result<Vec<Vec3>> {
         let units = self.position[2].to_vec()?;
         let word = |low: u32, high: u32| f64::from_bits(u64::from(high) << 32 | u64::from(low));
@@ -252,7 +255,7 @@ impl Arrays {
             Precision::Mixed => 4,
             Precision::Double => 8,
         };
-        let per_atom = 3 * 16 * position_units(self.precision) + 2 * (48 + 4 + 12) + 3 * real + 16;
+        let per_atom = 3 * 16 * position_units(self.precision) + 2 * (48 + 4 + 12) + 3 * real + 20;
         self.n * per_atom + 4 * (self.count.len() + self.start.len())
     }
 }

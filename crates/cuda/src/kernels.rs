@@ -5,6 +5,7 @@ use crate::codegen;
 use crate::driver::{Device, Kernel, Module};
 use crate::embedded;
 use crate::sums::Summation;
+use crate::world::{Control, World};
 use jostle_core::bath::noise_amplitude;
 use jostle_core::{Bath, Precision, Result};
 use jostle_potentials::Forces;
@@ -136,8 +137,7 @@ pub fn build(
         source.push_str(part);
     }
     let double = precision == Precision::Double;
-    let mut options = vec![format!("-DDOUBLE={}", i32::from(double))];
-    options.extend(sums.options());
+    let mut options = common_options(precision, sums);
     match way {
         Way::Tiles => {
             let resident = if double { RESIDENT_THREADS / 2 } else { RESIDENT_THREADS };
@@ -181,10 +181,17 @@ fn ways(forces: &Forces, precision: Precision, ways: &[Way], sums: Summation) ->
 pub(crate) fn bath(update: &str, precision: Precision, sums: Summation) -> Build {
     let parts = [include_str!("../kernels/integrate.cu"), update, include_str!("../kernels/bath.cu")];
     let source = [prelude().join("\n"), parts.join("\n")].join("\n");
-    let double = precision == Precision::Double;
-    let mut options = vec![format!("-DDOUBLE={}", i32::from(double))];
+    Build { source, options: common_options(precision, sums), table: Vec::new() }
+}
+
+fn common_options(precision: Precision, sums: Summation) -> Vec<String> {
+    let mut options = vec![
+        format!("-DDOUBLE={}", i32::from(precision == Precision::Double)),
+        format!("-DCONTROL_BYTES={}", size_of::<Control>()),
+        format!("-DWORLD_BYTES={}", size_of::<World>()),
+    ];
     options.extend(sums.options());
-    Build { source, options, table: Vec::new() }
+    options
 }
 
 /// The kernels that every way of finding pairs needs.
@@ -232,6 +239,7 @@ impl Kernels {
         let module = device.compile("jostle.cu", &build.source, &build.options)?;
         let get = |name: &str| module.kernel(name);
         let sort = [
+            ("sort_speeds", Work::Atoms),
             ("sort_count", Work::Atoms),
             ("sort_sums", Work::Bins),
             ("sort_scan", Work::Bins),

@@ -159,7 +159,6 @@ pub struct Recorded {
     steps: Graph,
     /// The end of a segment and the beginning of the next, without and with energies.
     turns: [Graph; 2],
-    slots: u64,
     /// Steps made by one replay, as seen so far: slots after a list went stale are wasted.
     steps_per_replay: f64,
 }
@@ -175,22 +174,29 @@ impl Recorded {
             begin: device.record(launches.begin())?,
             steps: device.record(launches.steps(slots as i32))?,
             turns: [turn(Evaluate::Forces)?, turn(Evaluate::ForcesAndEnergies)?],
-            slots: u64::from(slots),
             steps_per_replay: 0.67 * f64::from(slots),
         })
     }
 
-    /// Queues so many segments of so many steps. What turns out to be too little is made up for by
-    /// what is queued for the next segment or, at the end, left for the next call.
+    /// Queues so many segments of so many steps, of which so many are left in the first one. What
+    /// turns out to be too little is made up for by what is queued for the next segment or, at the
+    /// end, left for the next call.
     ///
     /// # Errors
     /// If the device refuses.
-    pub fn queue(&self, device: &Device, segments: u64, steps: u64, evaluate: Evaluate) -> Result<()> {
+    pub fn queue(
+        &self,
+        device: &Device,
+        segments: u64,
+        steps: u64,
+        left_in_first: u64,
+        evaluate: Evaluate,
+    ) -> Result<()> {
         let turn = &self.turns[usize::from(evaluate == Evaluate::ForcesAndEnergies)];
-        let replays = ((steps - 1) as f64 / self.steps_per_replay) as u64;
         device.replay(&self.begin)?;
-        for _ in 0..segments {
-            for _ in 0..replays {
+        for segment in 0..segments {
+            let left = if segment == 0 { left_in_first } else { steps };
+            for _ in 0..(left.saturating_sub(1) as f64 / self.steps_per_replay) as u64 {
                 device.replay(&self.steps)?;
             }
             // Where a segment is over now, the next one has begun when the last of these replays
@@ -202,17 +208,19 @@ impl Recorded {
         Ok(())
     }
 
-    /// Takes note of how long lists last, in steps.
-    pub fn learn(&mut self, life: f64) {
-        self.steps_per_replay = life / (life / self.slots as f64).ceil();
+    /// Takes note of how many replays some steps took.
+    pub fn learn(&mut self, steps: u64, replays: i64) {
+        self.steps_per_replay = (steps as f64 / replays.max(1) as f64).max(1.0);
     }
 }
 
-/// How many step slots there should be between two looks at lists that last so many steps: a look
-/// costs some early exits, and slots after a list went stale are wasted.
+/// How many step slots there should be between two looks at lists that last so many steps, more or
+/// less: a look costs some early exits, and slots after a list went stale are wasted. A list that
+/// outlives the slots by little wastes most of those that follow.
 pub fn slots_per_look(life: f64) -> u32 {
-    let looks = (life / 24.0).ceil().max(1.0);
-    ((life / looks).ceil() as u32 + 1).clamp(4, SLOTS as u32 - 1)
+    let long = 1.2 * life;
+    let looks = (long / f64::from(SLOTS as u32 - 2)).ceil().max(1.0);
+    ((long / looks).ceil() as u32 + 1).clamp(4, SLOTS as u32 - 1)
 }
 
 /// Sums that kernels leave for the host.

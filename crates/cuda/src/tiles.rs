@@ -6,17 +6,16 @@ use crate::search::{Search, When};
 use crate::world::{Control, Frame, World, trouble};
 use jostle_core::{Error, Evaluate, Precision, Result};
 
-/// Bank classes and dummies, and candidates looked at together, as in `tiles.cu`.
+/// Bank classes and dummies, as in `tiles.cu`.
 const CLASSES: usize = 8;
-const BATCH: usize = 4;
 
 /// Room for lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     /// Atoms in a tile, dummies and own atoms included.
     pub tile: usize,
-    /// Slots of each bank class in a list.
-    pub class_rows: usize,
+    /// Rows of four slots in a warp's list.
+    pub rows: usize,
 }
 
 impl Room {
@@ -32,12 +31,8 @@ impl Room {
             + 4.0 / 3.0 * pi * reach.powi(3);
         let tile = (1.5 * density * around).min(n_atoms as f64) as usize + shape.atoms as usize;
         let neighbors = 4.0 / 3.0 * pi * reach.powi(3) * density / f64::from(shape.team);
-        let per_class = neighbors / CLASSES as f64;
-        Room {
-            tile: tile + CLASSES,
-            class_rows: (1.2 * per_class + 3.0 * per_class.sqrt()) as usize + 2 + BATCH,
-        }
-        .rounded()
+        let slots = 1.2 * neighbors + 8.0 * neighbors.sqrt();
+        Room { tile: tile + CLASSES, rows: slots as usize / 4 + 4 }.rounded()
     }
 
     /// Room for what lists needed of late, with little to spare: what a tile occupies decides how
@@ -45,29 +40,27 @@ impl Room {
     pub fn tightened(self, control: &Control) -> Option<Self> {
         let enough = Room {
             tile: control.largest_tile as usize * 102 / 100 + 8,
-            class_rows: control.most_rows as usize + 1,
+            rows: control.most_rows as usize * 105 / 100 + 1,
         }
         .rounded();
-        let enough =
-            Room { tile: enough.tile.min(self.tile), class_rows: enough.class_rows.min(self.class_rows) };
-        let loose = enough.tile * 11 / 10 <= self.tile || enough.class_rows + 4 <= self.class_rows;
+        let enough = Room { tile: enough.tile.min(self.tile), rows: enough.rows.min(self.rows) };
+        let loose = enough.tile * 11 / 10 <= self.tile || enough.rows * 12 / 10 <= self.rows;
         (control.largest_tile > 0 && loose).then_some(enough)
     }
 
     fn rounded(self) -> Self {
-        // So that every class has as much room.
-        Room { tile: self.tile.next_multiple_of(16), class_rows: self.class_rows.min(255) }
+        Room { tile: self.tile.next_multiple_of(2 * CLASSES), ..self }
     }
 
     /// Room for what did not fit, with something to spare.
     pub fn grown(self, control: &Control) -> Self {
-        let more = |wanted: i32| (f64::from(wanted) * 1.05) as usize + 1;
+        let more = |flag: i32, wanted: i32, now: usize| match control.trouble & flag {
+            0 => now,
+            _ => now.max((f64::from(wanted) * 1.05) as usize + 1),
+        };
         Room {
-            tile: if control.trouble & trouble::TILE_FULL != 0 { more(control.need_tile) } else { self.tile },
-            class_rows: match control.trouble & trouble::ROWS_FULL != 0 {
-                true => (control.need_rows as usize).max(self.class_rows + 2),
-                false => self.class_rows,
-            },
+            tile: more(trouble::TILE_FULL, control.need_tile, self.tile),
+            rows: more(trouble::ROWS_FULL, control.need_rows, self.rows),
         }
         .rounded()
     }
@@ -143,15 +136,15 @@ impl Tiles {
         self.tile_bytes() + self.room.tile * self.real4 / 4
     }
 
-    /// Shared memory for building: the tile, candidates of each warp, lists of each warp.
+    /// Shared memory for building.
     fn build_bytes(&self) -> usize {
-        build_bytes(self.shape, self.room, self.real4)
+        build_bytes(self.shape, self.room)
     }
 }
 
-/// Rows of a warp's list: four slots each, and one to look ahead to.
+/// Rows of a warp's list, and one to look ahead to.
 fn row_stride(room: Room) -> usize {
-    2 * room.class_rows + 1
+    room.rows + 1
 }
 
 fn real4_bytes(precision: Precision) -> usize {
@@ -161,11 +154,12 @@ fn real4_bytes(precision: Precision) -> usize {
     }
 }
 
-fn build_bytes(shape: TileShape, room: Room, real4: usize) -> usize {
-    let warps = shape.threads() as usize / 32;
-    let candidates = CLASSES * (room.tile * 3 / 4 / CLASSES + BATCH * shape.team as usize);
-    let stage = (CLASSES * room.class_rows + BATCH) * 32 * if shape.size == TileSize::Small { 1 } else { 2 };
-    room.tile * real4 + warps * (2 * candidates + stage)
+/// The tile in half precision, lists of each warp.
+fn build_bytes(shape: TileShape, room: Room) -> usize {
+    let team = shape.team as usize;
+    let sketch = CLASSES * room.tile.div_ceil(256 * team) * 16 * team * 16;
+    let stage = 4 * room.rows * 32 * if shape.size == TileSize::Small { 1 } else { 2 };
+    sketch + shape.threads() as usize / 32 * stage
 }
 
 /// Whether such tiles can be on a device at all.
@@ -173,7 +167,8 @@ fn build_bytes(shape: TileShape, room: Room, real4: usize) -> usize {
 /// # Errors
 /// If they need more shared memory than a block can have.
 pub fn check(device: &Device, precision: Precision, shape: TileShape, room: Room) -> Result<()> {
-    let (wanted, most) = (build_bytes(shape, room, real4_bytes(precision)), device.shared_memory());
+    let wanted = build_bytes(shape, room).max(room.tile * real4_bytes(precision));
+    let most = device.shared_memory();
     if wanted > most {
         return Err(Error::device(format!(
             "tiles of {} atoms need {wanted} bytes of shared memory, a block has {most}",
@@ -209,7 +204,7 @@ impl Search for Tiles {
 
     fn attach(&self, world: &mut World) {
         world.tile_capacity = self.room.tile as i32;
-        world.class_rows = self.room.class_rows as i32;
+        world.row_capacity = self.room.rows as i32;
         world.tile_stride = self.allocated.tile as i32;
         world.row_stride = row_stride(self.allocated) as i32;
         world.halo = self.halo.address();

@@ -65,6 +65,8 @@ impl Frame {
 pub struct Slot {
     pub stale: i32,
     pub parity: i32,
+    pub soon: i32,
+    pub kept: i32,
     pub done: i64,
 }
 
@@ -98,7 +100,10 @@ pub struct Control {
     pub parts: i32,
     pub part: i32,
     pub builds: i64,
+    pub replays: i64,
     pub first_bad: u64,
+    pub fastest2: u32,
+    pub foresight: i32,
     pub skin: f64,
     pub reach: f64,
     pub limit2: f64,
@@ -126,7 +131,10 @@ impl Control {
             parts: 0,
             part: 0,
             builds: 0,
+            replays: 0,
             first_bad: u64::MAX,
+            fastest2: 0,
+            foresight: 1,
             skin: 0.0,
             reach: 0.0,
             limit2: 0.0,
@@ -149,7 +157,7 @@ impl Control {
 pub struct World {
     pub n: i32,
     pub tile_capacity: i32,
-    pub class_rows: i32,
+    pub row_capacity: i32,
     pub tile_stride: i32,
     pub row_stride: i32,
     pub neighbor_capacity: i32,
@@ -167,6 +175,7 @@ pub struct World {
     pub force: u64,
     pub bin: u64,
     pub rank: u64,
+    pub height: u64,
     pub order: u64,
     pub count: u64,
     pub start: u64,

@@ -107,8 +107,11 @@ fn flags(options: &[String]) -> Vec<String> {
                 -fno-strict-aliasing -ffp-contract=off -fno-tree-slp-vectorize -fno-math-errno -w";
     let mut flags = Vec::from_iter(ours.split_whitespace().map(str::to_owned));
     #[cfg(target_arch = "x86_64")]
-    if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-        flags.extend(["-mavx2", "-mfma"].map(str::to_owned));
+    if std::is_x86_feature_detected!("avx2")
+        && std::is_x86_feature_detected!("fma")
+        && std::is_x86_feature_detected!("f16c")
+    {
+        flags.extend(["-mavx2", "-mfma", "-mf16c"].map(str::to_owned));
     }
     flags.extend(options.iter().filter(|o| o.starts_with("-D")).cloned());
     flags

@@ -56,12 +56,16 @@ impl Backend for Cuda {
     }
 
     fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()> {
-        // The list is built from where the atoms were when it was built before; sorting finds them
-        // in order already. Then they go where they are now.
+        // The list is built around the same positions as before, not around where atoms might go
+        // from there; sorting finds them in order already. Then they go where they are now.
         let now = state.clone();
         self.skin.set(skin);
         self.set_state(State { position: list_positions, ..state })?;
+        self.control.foresight = 0;
+        self.write_control()?;
         self.update_neighbors()?;
+        self.control.foresight = 1;
+        self.write_control()?;
         self.download()?;
         if self.system.state.id != now.id {
             // Another kind of device gave the checkpoint its order.

@@ -149,7 +149,7 @@ impl Cuda {
         settings: Settings,
     ) -> Result<Self> {
         let mut cuda = Self::new(device, system, forces, settings)?;
-        cuda.plan.room = Room { tile: 64, class_rows: 2 };
+        cuda.plan.room = Room { tile: 64, rows: 2 };
         cuda.plan.rows = 1;
         cuda.arrange()?;
         Ok(cuda)

@@ -15,9 +15,6 @@ use crate::world::{Control, trouble};
 use jostle_core::{Algorithm, Error, Precision, Result, Settings};
 use jostle_potentials::{Embedded, Forces};
 
-/// Atoms that fill a GPU with pairs.
-const MANY: usize = 4096;
-
 /// Atoms per volume, and how far lists reach.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Extent {
@@ -35,6 +32,17 @@ impl Extent {
     }
 }
 
+/// How well the room is known that tiles need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tightness {
+    /// It was estimated, or grown from what was.
+    Estimated,
+    /// It is what tiles needed of late.
+    Tight,
+    /// That turned out to be too little once: room is made and not taken away again.
+    Learnt,
+}
+
 /// How pairs are found.
 pub struct Plan {
     /// The way, now.
@@ -45,6 +53,8 @@ pub struct Plan {
     pub layout: Layout,
     /// Room in the lists of tiles.
     pub room: Room,
+    /// How that came about.
+    tightness: Tightness,
     /// Room in the list of an atom.
     pub rows: usize,
     /// How sums are made.
@@ -78,9 +88,7 @@ impl Plan {
                 ));
             }
             Algorithm::Auto if settings.reproducible => (Way::List, false),
-            Algorithm::Auto if forces.embedded.is_none() && n > MANY && extent.reaches_all(n) => {
-                (Way::AllPairs, true)
-            }
+            Algorithm::Auto if forces.embedded.is_none() && extent.reaches_all(n) => (Way::AllPairs, true),
             Algorithm::Auto => (Way::Tiles, true),
             Algorithm::Tiles => (Way::Tiles, false),
             Algorithm::List => (Way::List, false),
@@ -102,6 +110,7 @@ impl Plan {
             layout,
             room: Room::estimate(layout.shape, extent.density, extent.reach, n),
             rows: list::estimate(extent.density, extent.reach, n),
+            tightness: Tightness::Estimated,
             summation,
             embedded: forces.embedded.clone(),
             precision: settings.precision,
@@ -168,6 +177,17 @@ impl Plan {
         }
     }
 
+    /// Takes away room that tiles turned out not to need: what a tile occupies decides how many of
+    /// them a multiprocessor has at a time. `None` if there is nothing to gain.
+    pub fn tighten(&mut self, control: &Control) -> Option<Room> {
+        if self.way != Way::Tiles || self.tightness == Tightness::Learnt {
+            return None;
+        }
+        self.room = self.room.tightened(control)?;
+        self.tightness = Tightness::Tight;
+        Some(self.room)
+    }
+
     /// Makes room for what did not fit.
     ///
     /// # Errors
@@ -185,6 +205,9 @@ impl Plan {
                 return Err(Error::device("the box is too small for tiles of atoms")
                     .hint("set algorithm = \"list\" or \"all-pairs\""));
             }
+        }
+        if self.tightness == Tightness::Tight {
+            self.tightness = Tightness::Learnt;
         }
         match self.way {
             Way::List => self.rows = list::grown(self.rows, control),

@@ -33,12 +33,10 @@ impl Cuda {
         if escaped { self.place(false) } else { Ok(()) }
     }
 
-    /// Takes away room that tiles turned out not to need: what a tile occupies decides how many of
-    /// them a multiprocessor has at a time. Lists stay, or runs would depend on how they are cut
-    /// into legs.
+    /// Takes away room that tiles turned out not to need. Lists stay, or runs would depend on how
+    /// they are cut into legs.
     pub(super) fn tighten(&mut self) {
-        if let Some(room) = self.plan.room.tightened(&self.control) {
-            self.plan.room = room;
+        if let Some(room) = self.plan.tighten(&self.control) {
             self.search.tighten(room);
             self.recorded = None;
             self.attach();

@@ -2,7 +2,6 @@
 
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bath::{self, Acts, ScalingBath};
-use crate::kernels::Way;
 use crate::leg::{KINETIC, Recorded, VIRIAL, slots_per_look};
 use crate::world::Motion;
 use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample};
@@ -39,6 +38,7 @@ impl Cuda {
         self.control.part = 0;
         self.control.target = 0;
         self.control.slot[0].done = 0;
+        self.control.replays = 0;
         self.control.largest_tile = 0;
         self.control.most_rows = 0;
         self.write_control()?;
@@ -75,17 +75,17 @@ impl Cuda {
         self.timings.pair += seconds;
         let life = leg.steps as f64 / builds.max(1) as f64;
         if let Some(recorded) = &mut self.recorded {
-            recorded.learn(life);
+            recorded.learn(leg.steps, self.control.replays);
         }
         // Recording takes time, too, and says nothing about the skin.
         if recorded_before && self.skin.judge(leg.steps, builds, seconds) {
             // The list is built after the next drift: the forces are in the order of the old one.
             self.set_skin();
             self.write_control()?;
-        } else if self.plan.way == Way::Tiles && builds > 2 {
+        } else if builds > 2 {
             self.tighten();
         }
-        if builds > 2 && slots_per_look(life).abs_diff(self.plan.layout.slots_per_look) > 1 {
+        if builds > 2 && slots_per_look(life).abs_diff(self.plan.layout.slots_per_look) > 2 {
             self.plan.layout.slots_per_look = slots_per_look(life);
             self.recorded = None;
         }
@@ -137,7 +137,11 @@ impl Cuda {
                 None => Recorded::new(&self.device, &self.launches(), self.plan.layout.slots_per_look)?,
             };
             let begun = self.control.part as u64 / 2;
-            recorded.queue(&self.device, segments - begun, steps, evaluate)?;
+            let left = match self.control.part % 2 {
+                0 => steps,
+                _ => (self.control.target - self.control.slot[0].done).max(0) as u64,
+            };
+            recorded.queue(&self.device, segments - begun, steps, left, evaluate)?;
             self.recorded = Some(recorded);
             self.read_control()?;
             if self.control.trouble != 0 {

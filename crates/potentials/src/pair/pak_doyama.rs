@@ -38,11 +38,11 @@ impl PairPotential for PakDoyama {
     const ABOUT: &'static str = "Pak and Doyama's polynomial: iron as pairs";
     const FORMULA: &'static str = "quartic (r - quartic_at)^4 + quadratic (r - quadratic_at)^2 + constant";
     const PARAMETERS: &'static [Parameter] = &[
-        parameter("quartic", per_length(4), "strength of the fourth power (iron: -0.188917 eV/A^4)", -0.9),
-        parameter("quartic_at", Dimension::LENGTH, "where it is zero (iron: 1.82709 A)", 0.7),
-        parameter("quadratic", per_length(2), "strength of the square (iron: 1.70192 eV/A^2)", 1.7),
-        parameter("quadratic_at", Dimension::LENGTH, "where it is zero (iron: 2.50849 A)", 1.0),
-        parameter("constant", Dimension::ENERGY, "what is added (iron: -0.198294 eV)", -0.2),
+        parameter("quartic", per_length(4), "strength of the fourth power (iron: -0.188917 eV/A^4)", 1.5),
+        parameter("quartic_at", Dimension::LENGTH, "where it is zero (iron: 1.82709 A)", 2.4),
+        parameter("quadratic", per_length(2), "strength of the square (iron: 1.70192 eV/A^2)", -0.5),
+        parameter("quadratic_at", Dimension::LENGTH, "where it is zero (iron: 2.50849 A)", 2.4),
+        parameter("constant", Dimension::ENERGY, "what is added (iron: -0.198294 eV)", 0.1),
     ];
 
     fn coefficients(p: &[f64]) -> Vec<f64> {
