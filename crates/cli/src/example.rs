@@ -33,6 +33,10 @@ examples! {
     MELT = "melt";
     KOB_ANDERSEN = "kob-andersen";
     YUKAWA = "yukawa";
+    CARBON_OXYGEN = "carbon-oxygen";
+    OXYGEN_NEON_CARBON = "oxygen-neon-carbon";
+    CRUST = "crust";
+    PASTA = "pasta";
     COPPER = "copper";
     LIQUID_IRON = "liquid-iron";
 }

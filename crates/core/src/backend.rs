@@ -273,6 +273,13 @@ pub trait Backend: Send {
     /// device, the list cannot be the very same, and a new one is built.
     fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()>;
 
+    /// Another box with the same periodic axes; every atom keeps its place relative to the edges,
+    /// and its velocity. Lists and forces are out of date then.
+    ///
+    /// # Errors
+    /// If a cut-off is more than half the smallest width of the new box.
+    fn deform(&mut self, simbox: SimBox) -> Result<()>;
+
     /// v += dt f / m
     fn kick(&mut self, dt: f64);
 

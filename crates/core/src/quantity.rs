@@ -123,8 +123,8 @@ pub fn parse_quantity(text: &str, wanted: &[Dimension], units: UnitSystem) -> Re
             example(wanted, units)
         )));
     }
-    if units == UnitSystem::Lj {
-        return Err(Error::input(format!("\"{text}\" has a unit, but units = \"lj\" are reduced"))
+    if units.is_reduced() {
+        return Err(Error::input(format!("\"{text}\" has a unit, but units = \"{units}\" are reduced"))
             .hint(format!("write the bare number, or choose units = \"real\", \"metal\", \"nano\" or \"nuclear\"; \"{unit}\" means nothing in reduced units")));
     }
     let found = parse_unit(unit)?;
@@ -309,6 +309,7 @@ pub fn describe(dimension: Dimension) -> String {
     let known = [
         (Dimension::NUMBER, "a bare number"),
         (Dimension::LENGTH, "a length"),
+        (Dimension::AREA, "an area"),
         (Dimension::INVERSE_LENGTH, "an inverse length"),
         (Dimension::TIME, "a time"),
         (Dimension::RATE, "an inverse time"),
@@ -346,7 +347,7 @@ pub fn describe(dimension: Dimension) -> String {
 /// reduced units.
 pub fn unit_name(units: UnitSystem, dimension: Dimension) -> String {
     let (length, time, mass, energy, temperature) = match units {
-        UnitSystem::Lj => return String::new(),
+        UnitSystem::Lj | UnitSystem::Plasma => return String::new(),
         UnitSystem::Real => ("A", "fs", "g/mol", "kcal/mol", "K"),
         UnitSystem::Metal => ("A", "ps", "g/mol", "eV", "K"),
         UnitSystem::Nano => ("nm", "ps", "g/mol", "kJ/mol", "K"),
@@ -497,6 +498,7 @@ mod tests {
     fn every_system_reads_the_units_it_writes() {
         let dimensions = [
             Dimension::LENGTH,
+            Dimension::AREA,
             Dimension::INVERSE_LENGTH,
             Dimension::TIME,
             Dimension::RATE,
@@ -512,7 +514,7 @@ mod tests {
             Dimension::ENERGY_LENGTH6,
             Dimension::PRESSURE,
         ];
-        for units in UnitSystem::ALL.into_iter().filter(|u| *u != UnitSystem::Lj) {
+        for units in UnitSystem::ALL.into_iter().filter(|u| !u.is_reduced()) {
             for dimension in dimensions {
                 let text = format!("1.5 {}", unit_name(units, dimension));
                 let value = read(&text, dimension, units);

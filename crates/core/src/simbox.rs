@@ -112,6 +112,17 @@ impl SimBox {
         [self.origin[0] + shift[0], self.origin[1] + shift[1], self.origin[2] + shift[2]]
     }
 
+    /// The box whose edges are those of this one under the linear map with these columns, upper
+    /// triangular as the edges are.
+    ///
+    /// # Errors
+    /// Those of [`SimBox::new`].
+    pub fn mapped(&self, columns: [Vec3; 3]) -> Result<Self> {
+        let map = |v: Vec3| -> Vec3 { std::array::from_fn(|k| (0..3).map(|j| columns[j][k] * v[j]).sum()) };
+        let [a, b, c] = self.edges().map(map);
+        Self::new(self.origin, [a[0], b[1], c[2]], [b[0], c[0], c[1]], self.periodic)
+    }
+
     /// The lattice vector n_a a + n_b b + n_c c.
     #[inline(always)]
     pub fn shift(&self, image: [i32; 3]) -> Vec3 {

@@ -55,6 +55,11 @@ impl State {
         self.force.push([0.0; 3]);
     }
 
+    /// The charge of all atoms together.
+    pub fn charge(&self, species: &[Species]) -> f64 {
+        self.species.iter().map(|s| species[*s as usize].charge).sum()
+    }
+
     /// Where each atom is stored: `order[id]` is its place in the arrays.
     pub fn order(&self) -> Vec<usize> {
         let mut order = vec![0; self.len()];
@@ -98,6 +103,14 @@ impl System {
     /// The mass of the atom at a place in the arrays.
     pub fn mass(&self, place: usize) -> f64 {
         self.species[self.state.species[place] as usize].mass
+    }
+
+    /// Another box; every atom keeps its place relative to the edges, and its velocity.
+    pub fn deform(&mut self, simbox: SimBox) {
+        for position in &mut self.state.position {
+            *position = simbox.to_cartesian(self.simbox.to_fractional(*position));
+        }
+        self.simbox = simbox;
     }
 
     /// How many atoms of each species there are.

@@ -46,6 +46,8 @@ dimensions! {
     NUMBER = [0 0 0 0 0 0];
     /// Length.
     LENGTH = [1 0 0 0 0 0];
+    /// Length squared.
+    AREA = [2 0 0 0 0 0];
     /// Inverse length.
     INVERSE_LENGTH = [-1 0 0 0 0 0];
     /// Time.
@@ -89,6 +91,10 @@ pub enum UnitSystem {
     Nano,
     /// fm, fm/c, MeV, MeV/c^2, temperature in MeV; pressure in MeV/fm^3.
     Nuclear,
+    /// Reduced units of a plasma of one unit charge q and one unit mass: lengths in ion-sphere
+    /// radii a = (3 / 4 pi n)^(1/3), times in 1 / omega_p, energies in q^2 / a; k_B = 1, so that
+    /// the temperature is 1 / Gamma and a screening length 1 / kappa.
+    Plasma,
 }
 
 /// The units of a system in SI; energies and masses of one particle, not of a mole.
@@ -103,8 +109,14 @@ struct Scale {
 
 impl UnitSystem {
     /// All of them.
-    pub const ALL: [UnitSystem; 5] =
-        [UnitSystem::Lj, UnitSystem::Real, UnitSystem::Metal, UnitSystem::Nano, UnitSystem::Nuclear];
+    pub const ALL: [UnitSystem; 6] = [
+        UnitSystem::Lj,
+        UnitSystem::Real,
+        UnitSystem::Metal,
+        UnitSystem::Nano,
+        UnitSystem::Nuclear,
+        UnitSystem::Plasma,
+    ];
 
     /// The name in the input file.
     pub fn name(self) -> &'static str {
@@ -114,13 +126,19 @@ impl UnitSystem {
             UnitSystem::Metal => "metal",
             UnitSystem::Nano => "nano",
             UnitSystem::Nuclear => "nuclear",
+            UnitSystem::Plasma => "plasma",
         }
+    }
+
+    /// Whether the units are reduced: quantities have numbers, but no SI.
+    pub fn is_reduced(self) -> bool {
+        matches!(self, UnitSystem::Lj | UnitSystem::Plasma)
     }
 
     fn scale(self) -> Option<Scale> {
         let dalton = 1e-3 / si::AVOGADRO;
         let scale = match self {
-            UnitSystem::Lj => return None,
+            UnitSystem::Lj | UnitSystem::Plasma => return None,
             UnitSystem::Real => Scale {
                 length: 1e-10,
                 time: 1e-15,
@@ -175,7 +193,9 @@ impl UnitSystem {
     /// Turns a mass as users write it (g/mol; MeV/c^2 in `nuclear`) into energy * time^2 /
     /// length^2, the form that [`crate::Species::mass`] has.
     pub fn mass_from_user(self, mass: f64) -> f64 {
-        mass * self.scale().map_or(1.0, |s| s.mass * (s.length / s.time).powi(2) / s.energy)
+        // omega_p^2 = 4 pi n q^2 / m with n = 3 / (4 pi a^3), so m (a omega_p)^2 is 3 q^2 / a.
+        let reduced = if self == UnitSystem::Plasma { 3.0 } else { 1.0 };
+        mass * self.scale().map_or(reduced, |s| s.mass * (s.length / s.time).powi(2) / s.energy)
     }
 
     /// The inverse of [`UnitSystem::mass_from_user`].
@@ -241,6 +261,7 @@ mod tests {
         close(UnitSystem::Metal.mass_from_user(1.0), 1.0364269656e-4, 1e-8);
         close(UnitSystem::Nano.mass_from_user(1.0), 1.0, 1e-12);
         close(UnitSystem::Nuclear.mass_from_user(939.0), 939.0, 1e-12);
+        close(UnitSystem::Plasma.mass_to_user(3.0), 1.0, 1e-12);
         close(UnitSystem::Real.pressure_to_user(1.0), 68568.415, 2e-7);
         close(UnitSystem::Metal.pressure_to_user(1.0), 1.602176634e6, 1e-9);
         close(UnitSystem::Nano.pressure_to_user(1.0), 16.6053906717, 1e-9);

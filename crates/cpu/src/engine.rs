@@ -404,6 +404,13 @@ impl<S: Scalar> Backend for Cpu<S> {
         Ok(())
     }
 
+    fn deform(&mut self, simbox: SimBox) -> Result<()> {
+        check::cutoff(self.cutoff, &simbox)?;
+        self.system.deform(simbox);
+        self.stale = true;
+        Ok(())
+    }
+
     fn kick(&mut self, dt: f64) {
         let inverse_mass = std::mem::take(&mut self.inverse_mass);
         let checks = self.integrate(|mut atoms| atoms.kick(&inverse_mass, dt));

@@ -57,6 +57,7 @@
 pub mod averages;
 pub mod build;
 mod checkpoint;
+mod deformation;
 pub mod device;
 mod disk;
 mod frames;

@@ -56,7 +56,7 @@ pub fn single_point(
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;
     let degrees_of_freedom = degrees_of_freedom(backend.n_atoms(), Momentum::Conserved);
     let atoms = Atoms::Moving { heat: Some(0.0) };
-    let gauge = Gauge { units, degrees_of_freedom, atoms, step: 0, time: 0.0 };
+    let gauge = Gauge { units, degrees_of_freedom, atoms, step: 0, time: 0.0, strain: None };
     let thermo = gauge.read(&mut *backend);
     let virial = backend.energies().virial;
     let device = backend.describe();

@@ -2,13 +2,14 @@
 
 use crate::averages::{BlockAverage, Trend};
 use crate::checkpoint::Clock;
+use crate::deformation::{deformed, strain};
 use crate::freedom::{Momentum, degrees_of_freedom};
 use crate::minimize::Fire;
 use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TimeSpent};
 use crate::step::{Tick, step};
 use crate::thermo::{Atoms, Quantity, Thermo};
 use crate::thermostat::{bath, momentum};
-use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample, UnitSystem, Vec3};
+use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample, SimBox, UnitSystem, Vec3};
 use jostle_io::input::model::{Action, StageInput, Thermostat};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,8 @@ pub(crate) struct StageRun {
     pub degrees_of_freedom: usize,
     /// Where the time went.
     pub time: TimeSpent,
+    /// The lengths and tilts of the box when it began.
+    shape: [Vec3; 2],
     motion: Motion,
     averages: Vec<BlockAverage>,
     conserved: Trend,
@@ -86,6 +89,7 @@ impl StageRun {
             start_time: clock.time,
             degrees_of_freedom,
             time: TimeSpent::default(),
+            shape: [backend.simbox().lengths(), backend.simbox().tilts()],
             motion,
             averages: Vec::new(),
             conserved: Trend::default(),
@@ -101,6 +105,27 @@ impl StageRun {
                 self.stage_step >= steps || backend.descent().largest_force <= force_tolerance
             }
         }
+    }
+
+    /// Changes the box, if that is due before the next step.
+    ///
+    /// # Errors
+    /// If a cut-off is more than half the smallest width of the new box, and those of a force
+    /// evaluation.
+    pub(crate) fn deform(&self, stage: &StageInput, backend: &mut dyn Backend) -> Result<()> {
+        let (Some(deformation), Action::Dynamics { timestep, .. }) = (&stage.deformation, &stage.action)
+        else {
+            return Ok(());
+        };
+        if !self.stage_step.is_multiple_of(deformation.every) {
+            return Ok(());
+        }
+        let (now, [lengths, tilts]) = (backend.simbox(), self.shape);
+        let start = SimBox::new(now.origin(), lengths, tilts, now.periodic())?;
+        let strain = strain(deformation, *timestep, self.stage_step + 1);
+        backend.deform(deformed(&start, deformation.mode, strain)?)?;
+        backend.update_neighbors()?;
+        backend.compute_forces(Evaluate::Forces)
     }
 
     /// Makes one step; the caller counts it.
@@ -240,7 +265,16 @@ fn rest_center_of_mass(backend: &mut dyn Backend, total_mass: f64) -> Option<Str
 }
 
 /// Refuses a stage with numbers that make no sense.
-pub(crate) fn check_stage(stage: &StageInput) -> Result<()> {
+pub(crate) fn check_stage(stage: &StageInput, simbox: &SimBox) -> Result<()> {
+    if let Some(deformation) = &stage.deformation {
+        if simbox.periodic() != [true; 3] {
+            return Err(Error::input("deform in a box that is open along an axis")
+                .hint("leave it out, or make all axes periodic"));
+        }
+        if !deformation.rate.is_finite() || deformation.every == 0 {
+            return Err(Error::input("deform needs a finite rate, and at least one step between changes"));
+        }
+    }
     let positive = |name: &str, value: f64| match value > 0.0 && value.is_finite() {
         true => Ok(()),
         false => Err(Error::input(format!("{name} = {value}, but it must be greater than zero"))),

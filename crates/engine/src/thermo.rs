@@ -1,9 +1,11 @@
 //! What is measured of the system as a whole: one list of quantities serves the columns of
 //! `thermo.csv`, the averages and the summary.
 
+use crate::deformation::stress;
 use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
 use jostle_core::{Backend, Dimension, Energies, Kinetic, SimBox, SymTensor, UnitSystem, Vec3};
+use jostle_io::input::model::Strain;
 use jostle_potentials::Forces;
 
 /// A quantity with its name and unit.
@@ -39,6 +41,11 @@ pub struct Thermo {
     pub pressure: Option<f64>,
     /// The pressure tensor, likewise.
     pub pressure_tensor: Option<SymTensor>,
+    /// The strain of a box that changes its shape, since the stage began.
+    pub strain: Option<f64>,
+    /// The stress that it works against: for tension the stress along the axis less the mean of
+    /// the others, for shear that in the plane.
+    pub stress: Option<f64>,
     /// Total momentum, mass in user units.
     pub momentum: Vec3,
 }
@@ -51,6 +58,8 @@ pub(crate) struct Gauge {
     pub atoms: Atoms,
     pub step: u64,
     pub time: f64,
+    /// How the box is being deformed, and how much it is now.
+    pub strain: Option<(Strain, f64)>,
 }
 
 /// Whether velocities mean anything.
@@ -93,6 +102,8 @@ impl Gauge {
             terms: energies.terms.clone(),
             total: kinetic + potential,
             conserved: heat.map(|heat| kinetic + potential - heat),
+            strain: self.strain.map(|(_, strain)| strain),
+            stress: self.strain.zip(pressure_tensor).map(|((mode, _), p)| stress(mode, &p)),
             pressure: pressure_tensor.as_ref().map(mean_diagonal),
             pressure_tensor,
             momentum: sums.momentum.map(|p| units.mass_to_user(p)),
@@ -104,7 +115,7 @@ impl Gauge {
 pub fn quantities(units: UnitSystem, forces: &Forces) -> Vec<Quantity> {
     let energy = unit_name(units, Dimension::ENERGY);
     let pressure = match units {
-        UnitSystem::Lj => "",
+        UnitSystem::Lj | UnitSystem::Plasma => "",
         UnitSystem::Real => "atm",
         UnitSystem::Metal | UnitSystem::Nano => "bar",
         UnitSystem::Nuclear => "MeV/fm^3",
@@ -119,6 +130,8 @@ pub fn quantities(units: UnitSystem, forces: &Forces) -> Vec<Quantity> {
     for name in ["pressure", "pxx", "pyy", "pzz", "pxy", "pxz", "pyz"] {
         add(name.into(), pressure);
     }
+    add("strain".into(), "");
+    add("stress".into(), pressure);
     for name in ["momentum_x", "momentum_y", "momentum_z"] {
         add(name.into(), &momentum);
     }
@@ -153,6 +166,7 @@ impl Thermo {
             .map(Some)
             .chain([self.conserved, self.pressure])
             .chain(tensor)
+            .chain([self.strain, self.stress])
             .chain(self.momentum.map(Some))
             .chain(self.terms.iter().map(|e| Some(*e)))
     }
@@ -173,19 +187,21 @@ mod tests {
             temperature: 1.0,
             kinetic: 2.0,
             potential: 3.0,
-            terms: vec![16.0, 17.0],
+            terms: vec![18.0, 19.0],
             total: 4.0,
             conserved: Some(5.0),
             pressure: Some(6.0),
             pressure_tensor: Some([7.0, 8.0, 9.0, 10.0, 11.0, 12.0]),
-            momentum: [13.0, 14.0, 15.0],
+            strain: Some(13.0),
+            stress: Some(14.0),
+            momentum: [15.0, 16.0, 17.0],
         };
         let values: Vec<f64> = thermo.values().flatten().collect();
-        assert_eq!(values, (1..=17).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(values, (1..=19).map(f64::from).collect::<Vec<_>>());
         let value = |name: &str| values[columns.iter().position(|c| c.name == name).unwrap()];
         assert_eq!(columns.len(), values.len());
-        assert_eq!([value("conserved"), value("pyz"), value("momentum_z")], [5.0, 12.0, 15.0]);
-        assert_eq!([value("lennard_jones_1"), value("lennard_jones_2")], [16.0, 17.0]);
+        assert_eq!([value("conserved"), value("pyz"), value("momentum_z")], [5.0, 12.0, 17.0]);
+        assert_eq!([value("lennard_jones_1"), value("lennard_jones_2")], [18.0, 19.0]);
         assert_eq!(columns[1].unit, "kcal/mol");
         assert_eq!(columns[5].unit, "atm");
     }

@@ -68,6 +68,9 @@ impl Backend for Alone {
     fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()> {
         self.cpu.restore(state, list_positions, skin)
     }
+    fn deform(&mut self, simbox: SimBox) -> Result<()> {
+        self.cpu.deform(simbox)
+    }
     fn kick(&mut self, dt: f64) {
         self.cpu.kick(dt);
     }

@@ -101,6 +101,18 @@ fn constant_energy() {
     check(&stage("nve", "").replace("steps = 60", "steps = 1500"), 2);
 }
 
+/// The box is that of the step, and the list is built anew when it changes.
+#[test]
+fn a_box_that_changes_its_shape() {
+    for deform in [
+        "deform = { kind = \"shear\", plane = \"xy\", rate = 0.05, every = 7 }",
+        "deform = { kind = \"tension\", axis = \"z\", rate = 0.02, every = 10 }",
+    ] {
+        let stages = stage("deform", deform).replace("steps = 60", "steps = 300");
+        check(&(stages + &stage("after", "")), 2);
+    }
+}
+
 /// The same for a run that a program has put together.
 #[test]
 fn a_run_without_an_input() {

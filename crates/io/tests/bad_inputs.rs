@@ -181,8 +181,26 @@ const TABLE: &[Bad] = &[
     bad(
         ("pairs.\"Ar-Ar\" = { epsilon = \"119.8 K\", sigma = 3.405 }", ""),
         13,
-        "[[force]] needs \"pairs\"",
+        "pair Ar-Ar: nothing is said about it",
         "pairs",
+    ),
+    bad(
+        ("cutoff = 8.5", "cutoff = 8.5\npreset = \"horowitz-2004\""),
+        16,
+        "there is no preset \"horowitz-2004\" for kind = \"lennard-jones\"",
+        "leave it out",
+    ),
+    bad(
+        ("cutoff = 8.5", "cutoff = 8.5\nscreening = { kind = \"relativistic\" }"),
+        16,
+        "kind = \"lennard-jones\" has no screening length",
+        "yukawa",
+    ),
+    bad(
+        ("cutoff = 8.5", "cutoff = 8.5\nscreening_length = 3\nscreening = { kind = \"relativistic\" }"),
+        17,
+        "\"screening\" contradicts \"screening_length\"",
+        "only one",
     ),
     // Contradictions.
     bad(

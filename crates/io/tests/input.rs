@@ -4,7 +4,7 @@ use jostle_core::{Dimension, Precision, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::*;
 use jostle_io::input::{schema, schema_json, schema_text};
-use jostle_potentials::{PairChoice, PairKind, Truncation};
+use jostle_potentials::{PairChoice, PairKind, Screening, Truncation};
 use std::path::Path;
 
 const ARGON: &str = r#"title = "Liquid argon at 94.4 K, after Rahman (1964)"
@@ -278,4 +278,77 @@ fn placement_keeps_a_distance_by_default() {
     assert_eq!(random("density = 0.125"), (400, 1.4));
     assert_eq!(random("density = 0.125\nmin_distance = 0.9"), (400, 0.9));
     assert_eq!(random("box = { lengths = [10, 20, 16] }"), (400, 1.4));
+}
+
+const PASTA: &str = r#"
+units = "nuclear"
+[system]
+place = "random"
+atoms = 1000
+density = 0.05
+[species.n]
+mass = 939
+fraction = 0.6
+[species.p]
+mass = 939
+charge = 1
+fraction = 0.4
+[[force]]
+kind = "nuclear"
+preset = "horowitz-2004"
+cutoff = 11.5
+[[force]]
+kind = "yukawa"
+cutoff = 13
+screening = { kind = "relativistic" }
+pairs."n-n" = "none"
+pairs."n-p" = "none"
+"#;
+
+/// A preset gives the parameters of all pairs, and isospins follow from the charges: the energies
+/// of V_N (Horowitz, Perez-Garcia and Piekarewicz 2004) at 2 fm, worked out by hand.
+#[test]
+fn nuclear_matter() {
+    let input = parse(PASTA).unwrap();
+    let species = input.species_with_mass().unwrap();
+    let forces = input.resolve_forces(&species, 0.02).unwrap();
+    let nuclear = &forces.pairs[0];
+    for ([a, b], energy) in [([0, 0], 4.080049), ([0, 1], -5.610984), ([1, 1], 4.080049)] {
+        assert_eq!(nuclear.get(a, b).unwrap().parameters[..4], [110.0, -26.0, 24.0, 1.25]);
+        let c = nuclear.coefficients(a, b).unwrap();
+        let u = (4.0 * c[2]).exp() * (c[0] * (4.0 * c[2]).exp() + c[1]);
+        assert!((u - energy).abs() < 1e-6, "{a}-{b}: {u}");
+    }
+    // In metal units the same forces, in eV and angstrom.
+    let metal = PASTA.replace("\"nuclear\"\n[system]", "\"metal\"\n[system]");
+    let metal = parse(&metal).unwrap();
+    let nuclear = metal.resolve_forces(&metal.species_with_mass().unwrap(), 0.02).unwrap().pairs.remove(0);
+    let p = &nuclear.get(0, 0).unwrap().parameters;
+    assert!((p[0] / 110e6 - 1.0).abs() < 1e-12 && (p[3] / 1.25e-10 - 1.0).abs() < 1e-12, "{p:?}");
+}
+
+/// The screening length is that of electrons as dense as the charges, unless the input says
+/// another density or the length itself.
+#[test]
+fn screening_by_electrons() {
+    let length = |text: &str, charge_density: f64| {
+        let input = parse(text).unwrap();
+        let forces = input.resolve_forces(&input.species_with_mass().unwrap(), charge_density).unwrap();
+        forces.pairs[1].get(1, 1).unwrap().parameters[1]
+    };
+    let expected = |density: f64| Screening::Relativistic.length(density, UnitSystem::Nuclear).unwrap();
+    assert_eq!(length(PASTA, 0.02), expected(0.02));
+    let with = |screening: &str| PASTA.replace("screening = { kind = \"relativistic\" }", screening);
+    let dense = with("screening = { kind = \"relativistic\", electron_density = \"1e-3 fm^-3\" }");
+    assert!((length(&dense, 0.02) / expected(1e-3) - 1.0).abs() < 1e-12);
+    assert_eq!(length(&with("screening_length = 12"), 0.02), 12.0);
+    assert_eq!(length(&with("preset = \"horowitz-2004\""), 0.02), 10.0);
+    // With every default filled in it still says the same.
+    let completed = parse(PASTA).unwrap().completed().unwrap();
+    assert_eq!(length(&completed, 0.02), expected(0.02));
+    // A pair's own wins.
+    let own = with("screening_length = 12\npairs.\"p-p\" = { screening_length = 13 }");
+    assert_eq!(length(&own, 0.02), 13.0);
+    let error = parse(PASTA).unwrap().resolve_forces(&[], 0.0).map(|_| ()).unwrap_err();
+    assert!(error.message().contains("density 0 screen nothing"), "{error}");
 }

@@ -1,7 +1,7 @@
 //! Whether a system and its forces go together, before anything is computed.
 
 use crate::{Embedded, Forces, PairTerm};
-use jostle_core::{Error, Precision, Result, System};
+use jostle_core::{Error, Precision, Result, SimBox, System};
 
 /// Checks every term against the system and returns the longest cut-off.
 ///
@@ -21,11 +21,19 @@ pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<
 
 /// Species and cut-off.
 fn reach(system: &System, known: usize, cutoff: f64) -> Result<()> {
-    let most = system.simbox.largest_cutoff();
     if known != system.species.len() {
         let there = system.species.len();
         return Err(Error::input(format!("it knows {known} species, the system has {there}")));
     }
+    self::cutoff(cutoff, &system.simbox)
+}
+
+/// Refuses a cut-off that reaches further than the nearest image.
+///
+/// # Errors
+/// If it does.
+pub fn cutoff(cutoff: f64, simbox: &SimBox) -> Result<()> {
+    let most = simbox.largest_cutoff();
     if cutoff > most {
         return Err(Error::input(format!(
             "the cut-off {cutoff} is more than half the smallest width of the box ({most})"
@@ -81,7 +89,7 @@ fn pair(system: &System, term: &PairTerm, precision: Precision) -> Result<()> {
 mod tests {
     use super::*;
     use crate::{PairKind, Truncation};
-    use jostle_core::{SimBox, Species};
+    use jostle_core::Species;
 
     fn system(periodic: bool) -> System {
         let simbox = SimBox::new([0.0; 3], [1e5; 3], [0.0; 3], [true, true, periodic]).unwrap();

@@ -91,13 +91,15 @@ pub mod forces;
 pub mod mixing;
 pub mod pair;
 pub mod resolve;
+pub mod screening;
 pub mod term;
 pub mod truncation;
 
 pub use embedded::{Embedded, EmbeddedKind, SuttonChen};
 pub use forces::Forces;
 pub use mixing::Mixing;
-pub use pair::{PairFunction, PairKind, PairPotential, PairVisitor, Parameter};
+pub use pair::{PairFunction, PairKind, PairPotential, PairVisitor, Parameter, Preset};
 pub use resolve::{PairChoice, PairTermBuilder};
+pub use screening::Screening;
 pub use term::{PairEntry, PairTerm};
 pub use truncation::Truncation;

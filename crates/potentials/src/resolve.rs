@@ -1,10 +1,10 @@
 //! From what an input file says about a pair force to the parameters of every pair of species.
 
 use crate::mixing::Mixing;
-use crate::pair::{Absent, MixesAs, PairKind, Parameter, Range};
+use crate::pair::{Absent, MixesAs, PairKind, Parameter, Preset, Range};
 use crate::term::{PairEntry, PairTerm};
 use crate::truncation::Truncation;
-use jostle_core::{Error, Result, Species};
+use jostle_core::{Error, Result, Species, UnitSystem};
 
 /// What an input file says about one pair of species.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,6 +54,8 @@ pub struct PairTermBuilder<'a> {
     cutoff: Option<f64>,
     mixing: Option<Mixing>,
     tail_correction: bool,
+    /// What pairs have that say nothing else, by parameter.
+    common: Vec<Option<f64>>,
     /// Square by rows, symmetric.
     choices: Vec<Option<PairChoice>>,
 }
@@ -72,6 +74,7 @@ impl<'a> PairTermBuilder<'a> {
             cutoff,
             mixing,
             tail_correction: false,
+            common: vec![None; kind.parameters().len()],
             choices,
         }
     }
@@ -92,6 +95,43 @@ impl<'a> PairTermBuilder<'a> {
     pub fn tail_correction(mut self) -> Self {
         self.tail_correction = true;
         self
+    }
+
+    /// A parameter that is the same for all pairs that give none. Pairs that nothing is said
+    /// about interact then, too.
+    ///
+    /// # Errors
+    /// If there is no such parameter, or the value makes no sense for it.
+    pub fn common(mut self, name: &str, value: f64) -> Result<Self> {
+        let Some(k) = self.kind.parameters().iter().position(|p| p.name == name) else {
+            return Err(self.in_force(Error::input(format!("it has no parameter {name}"))));
+        };
+        check(value, &self.kind.parameters()[k]).map_err(|e| self.in_force(e))?;
+        self.common[k] = Some(value);
+        Ok(self)
+    }
+
+    /// A published set of parameters, converted into `units`.
+    ///
+    /// # Errors
+    /// If the units are reduced and those of the set are not.
+    pub fn preset(mut self, preset: &Preset, units: UnitSystem) -> Result<Self> {
+        for (name, value) in preset.values {
+            let dimension = self.kind.parameters().iter().find(|p| p.name == *name).map(|p| p.dimension);
+            let scale = |units: UnitSystem| units.from_si(dimension?);
+            let factor = scale(units).zip(scale(preset.units)).map(|(here, there)| here / there);
+            let Some(factor) = factor.or((units == preset.units).then_some(1.0)) else {
+                return Err(self.in_force(
+                    Error::input(format!(
+                        "preset = \"{}\" has units, but units = \"{units}\" are reduced",
+                        preset.name
+                    ))
+                    .hint(format!("choose units = \"{}\"", preset.units)),
+                ));
+            };
+            self = self.common(name, value * factor)?;
+        }
+        Ok(self)
     }
 
     /// Says what a pair of species does.
@@ -192,12 +232,12 @@ impl<'a> PairTermBuilder<'a> {
         let (given, own_cutoff) = match self.choice(a, b) {
             Some(PairChoice::None) => return Ok(None),
             Some(PairChoice::Given { parameters, cutoff }) => (parameters.as_slice(), *cutoff),
-            None if a != b && self.mixing.is_some() => (&[][..], None),
+            None if self.has_common() || a != b && self.mixing.is_some() => (&[][..], None),
             None => return Err(self.nothing_said(a, b)),
         };
         let mut parameters = Vec::new();
         for (k, parameter) in self.kind.parameters().iter().enumerate() {
-            let value = match given.get(k).copied().flatten() {
+            let value = match given.get(k).copied().flatten().or(self.common[k]) {
                 Some(value) => value,
                 None => self.derive(k, parameter, a, b)?,
             };
@@ -218,10 +258,18 @@ impl<'a> PairTermBuilder<'a> {
         Ok(Some(entry))
     }
 
+    fn has_common(&self) -> bool {
+        self.common.iter().any(Option::is_some)
+    }
+
     /// A parameter that the pair itself does not give: from the charges or by mixing.
     fn derive(&self, k: usize, parameter: &Parameter, a: usize, b: usize) -> Result<f64> {
         let own = [self.own(a, k), self.own(b, k)];
         let charges = [self.species[a].charge, self.species[b].charge];
+        if parameter.absent == Absent::FromIsospin {
+            let isospin = charges.map(|q| if q == 0.0 { -1.0 } else { 1.0 });
+            return Ok(isospin[0] * isospin[1]);
+        }
         let charged = parameter.absent == Absent::FromCharges && charges.iter().all(|q| *q != 0.0);
         if charged && own == [None, None] {
             return Ok(self.coulomb * charges[0] * charges[1]);
@@ -258,14 +306,14 @@ impl<'a> PairTermBuilder<'a> {
             return Ok(value);
         }
         match self.choice(a, a) {
-            None => Err(self.in_pair(self.nothing_said(a, a), a, a)),
+            None if !self.has_common() => Err(self.in_pair(self.nothing_said(a, a), a, a)),
             Some(PairChoice::None) => Err(Error::input(format!(
                 "{} cannot be mixed, because {} is \"none\"",
                 parameter.name,
                 self.pair_name(a, a)
             ))
             .hint("give the parameters of this pair, or \"none\" if the two do not interact")),
-            Some(PairChoice::Given { .. }) => self.derive(k, parameter, a, a),
+            None | Some(PairChoice::Given { .. }) => self.derive(k, parameter, a, a),
         }
     }
 
@@ -315,7 +363,7 @@ impl<'a> PairTermBuilder<'a> {
     fn missing(&self, parameter: &Parameter, a: usize, b: usize) -> Error {
         let error = Error::input(format!("{} ({}) is missing", parameter.name, parameter.about));
         match parameter.absent {
-            Absent::Refused => error.hint(format!("add {} = ...", parameter.name)),
+            Absent::Refused | Absent::FromIsospin => error.hint(format!("add {} = ...", parameter.name)),
             Absent::FromCharges => {
                 let neutral = if self.species[a].charge == 0.0 { a } else { b };
                 error.hint(format!(

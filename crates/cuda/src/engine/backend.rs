@@ -9,6 +9,7 @@ use jostle_core::{
     Backend, Bath, Energies, Error, Evaluate, Kinetic, Leg, NoiseKey, Precision, Result, Sample, SimBox,
     State, Vec3,
 };
+use jostle_potentials::check;
 
 impl Backend for Cuda {
     fn describe(&self) -> String {
@@ -74,6 +75,17 @@ impl Backend for Cuda {
         self.arrays.overwrite(&self.control, &now)?;
         self.system.state = now;
         self.place(false)
+    }
+
+    fn deform(&mut self, simbox: SimBox) -> Result<()> {
+        check::cutoff(self.cutoff, &simbox)?;
+        self.take_fault()?;
+        self.read_control()?;
+        self.download()?;
+        self.system.deform(simbox);
+        self.frame = Frame::new(&self.system.simbox, &self.system.state, self.cutoff + self.skin.now());
+        self.lay_out()?;
+        self.upload()
     }
 
     fn kick(&mut self, dt: f64) {

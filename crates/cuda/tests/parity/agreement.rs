@@ -308,6 +308,39 @@ fn every_algorithm_in_every_box() {
     }
 }
 
+/// A box that changes its shape in the middle of a run.
+#[test]
+fn every_algorithm_in_a_box_that_changes() {
+    for (k, algorithm) in ALGORITHMS.into_iter().enumerate() {
+        let shape = if algorithm == Algorithm::Auto { Shape::Narrow } else { Shape::Orthorhombic };
+        let terms = vec![term(PairKind::LennardJones, Truncation::ForceShifted, 1)];
+        let (precision, thermostat) = (cycle(&PRECISIONS, k), Thermostat::None);
+        let case = Case { shape, n_species: 1, terms, algorithm, precision, thermostat };
+        let mut both: Both = [case.reference(), case.open()];
+        let mut baths = [case.bath(), case.bath()];
+        let leg = Leg {
+            first_step: 1,
+            steps: 10,
+            timestep: TIMESTEP,
+            seed: 7,
+            sample_every: 0,
+            evaluate: Evaluate::ForcesAndEnergies,
+        };
+        for sheared in [0.0, 0.01, 0.02] {
+            for (backend, bath) in both.iter_mut().zip(&mut baths) {
+                let columns = [[1.0, 0.0, 0.0], [sheared, 1.0, 0.0], [0.0, 0.0, 1.0]];
+                let simbox = backend.simbox().mapped(columns).unwrap();
+                backend.deform(simbox).unwrap();
+                backend.update_neighbors().unwrap();
+                backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+                run(&mut **backend, &leg, bath);
+            }
+            assert_eq!(both[0].simbox(), both[1].simbox());
+            case.check_paths("after a change of the box", &mut both, &baths);
+        }
+    }
+}
+
 /// In a mixture with two forces of different reach.
 #[test]
 fn every_algorithm_with_every_thermostat() {

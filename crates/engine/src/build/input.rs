@@ -21,7 +21,8 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
         AtomsInput::File { path, .. } => read(input, path)?,
         _ => built(input)?,
     };
-    let forces = input.resolve_forces(&system.species)?;
+    let charge_density = system.state.charge(&system.species) / system.simbox.volume();
+    let forces = input.resolve_forces(&system.species, charge_density)?;
     check_cutoffs(input, &system.simbox, &forces)?;
     if let Some(velocities) = input.system.velocities {
         let thermal_energy = input.units.boltzmann() * velocities.temperature;

@@ -184,7 +184,8 @@ impl SimulationBuilder {
             return Err(Error::input("there are no atoms"));
         }
         for stage in &self.stages {
-            check_stage(stage).map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
+            check_stage(stage, &self.system.simbox)
+                .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
         }
         let species = self.system.species.clone();
         if let Some(s) = species.iter().find(|s| !(s.mass > 0.0 && s.mass.is_finite())) {

@@ -99,7 +99,8 @@ impl Simulation {
         let input = Input::parse(&source.path, &source.text)?;
         let overrides = Overrides { most_steps: source.most_steps, ..*overrides };
         let (simbox, species) = (checkpoint.simbox()?, checkpoint.species());
-        let forces = input.resolve_forces(&species)?;
+        let charge_density = checkpoint.state.charge(&species) / simbox.volume();
+        let forces = input.resolve_forces(&species, charge_density)?;
         let system = System::new(simbox, species);
         SimulationBuilder::from_input(&input, &overrides, system, forces).go_on(folder, checkpoint, note)
     }

@@ -3,6 +3,7 @@
 use super::leg::{Pace, cut, until};
 use super::{Outcome, Simulation, inside};
 use crate::checkpoint::{Checkpoint, Clock, Header};
+use crate::deformation::strain;
 use crate::frames::OwnedFrame;
 use crate::observe::Context;
 use crate::progress::{Progress, StageStart};
@@ -133,6 +134,8 @@ impl Simulation {
         progress: &mut dyn Progress,
     ) -> Result<()> {
         let begun = Instant::now();
+        run.deform(stage, &mut *self.backend)
+            .map_err(|e| e.context(format!("step {}", self.clock.step + 1)))?;
         let leg = self.next_leg(stage, run.stage_step, *pace);
         if let Some(samples) = run.advance_leg(&mut *self.backend, &leg)? {
             let now = Instant::now();
@@ -167,6 +170,7 @@ impl Simulation {
     fn next_leg(&self, stage: &StageInput, done: u64, pace: Pace) -> Leg {
         let observers = self.observers.iter().map(|o| o.every());
         let stops = observers.chain(stage.trajectory.map(|t| t.every)).chain([stage.checkpoint_every]);
+        let stops = stops.chain(stage.deformation.map(|d| d.every));
         let most = pace.steps.min(steps(stage) - done);
         let most = stops.map(|every| until(every, done)).fold(most, u64::min);
         let (steps, sample_every) = cut(done, most, stage.thermo_every);
@@ -218,7 +222,8 @@ impl Simulation {
         if self.evaluate_at(stage, stage_step) == Evaluate::ForcesAndEnergies {
             let degrees_of_freedom = run.degrees_of_freedom;
             let atoms = sample.map_or(run.atoms(), |s| Atoms::Moving { heat: s.bath.heat() });
-            let gauge = Gauge { units: self.units, degrees_of_freedom, atoms, step, time };
+            let strain = stage.deformation.map(|d| (d.mode, strain(&d, timestep(stage), stage_step)));
+            let gauge = Gauge { units: self.units, degrees_of_freedom, atoms, step, time, strain };
             self.thermo = Some(match sample {
                 Some(s) => gauge.convert(self.backend.simbox(), &s.energies, &s.kinetic),
                 None => gauge.read(&mut *self.backend),

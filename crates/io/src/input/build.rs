@@ -3,7 +3,7 @@
 use super::fields::{Entry, Fields, Value};
 use super::model::*;
 use jostle_core::{Dimension, Result, Settings, UnitSystem};
-use jostle_potentials::{EmbeddedKind, PairChoice, PairKind, Truncation};
+use jostle_potentials::{EmbeddedKind, PairChoice, PairKind, Preset, Screening, Truncation};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -27,9 +27,10 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let title = root.need("title")?;
     let input = Input { title, units, system, species, forces, metal, stages, run, source: source.clone() };
     if built {
-        // All species are known, so everything about pairs can be checked now.
+        // All species are known, so everything about pairs can be checked now; any density of
+        // charges does for that.
         let species = input.species_with_mass()?;
-        input.resolve_forces(&species)?;
+        input.resolve_forces(&species, 1.0)?;
     }
     Ok(input)
 }
@@ -120,7 +121,7 @@ impl Builder<'_> {
                     )
                     .hint("for example fraction = 0.5"));
             }
-            if s.value.mass.is_none() && self.units == UnitSystem::Lj {
+            if s.value.mass.is_none() && self.units.is_reduced() {
                 s.value.mass = Some(1.0);
             }
             if s.value.mass.is_none() {
@@ -291,9 +292,46 @@ impl Builder<'_> {
             truncation,
             tail_correction: fields.need("tail_correction")?,
             mixing: fields.choice("mixing"),
+            preset: self.preset(kind, fields)?,
+            screening: self.screening(kind, fields)?,
             pairs,
         };
         Ok(Located { value, span: fields.span.clone() })
+    }
+
+    fn preset(&self, kind: PairKind, fields: &Fields) -> Result<Option<Located<Preset>>> {
+        let Some(name) = fields.get::<String>("preset") else { return Ok(None) };
+        if let Some(preset) = kind.presets().iter().find(|p| p.name == name.value) {
+            return Ok(Some(Located { value: *preset, span: name.span }));
+        }
+        let message = format!("there is no preset \"{}\" for kind = \"{}\"", name.value, kind.name());
+        let known: Vec<&str> = kind.presets().iter().map(|p| p.name).collect();
+        let hint = match known.is_empty() {
+            true => "leave it out and give the parameters of every pair".to_string(),
+            false => format!("its presets are {}", known.join(", ")),
+        };
+        Err(self.source.error(&name.span, message).hint(hint))
+    }
+
+    fn screening(&self, kind: PairKind, fields: &Fields) -> Result<Option<Located<ScreeningInput>>> {
+        let given = match (fields.get::<f64>("screening_length"), fields.get::<Fields>("screening")) {
+            (Some(length), _) => Located { value: ScreeningInput::Length(length.value), span: length.span },
+            (_, Some(Located { value: electrons, span })) => {
+                let name: String = electrons.need("kind")?;
+                let density = electrons.get::<f64>("electron_density").map(|d| d.value);
+                let screening = Screening::ALL.into_iter().find(|s| s.name() == name);
+                let electrons = screening.map(|kind| ScreeningInput::Electrons { kind, density });
+                let value = electrons.ok_or_else(|| self.source.error(&span, "unknown kind of screening"))?;
+                Located { value, span }
+            }
+            _ => return Ok(None),
+        };
+        if kind.parameters().iter().all(|p| p.name != "screening_length") {
+            let message = format!("kind = \"{}\" has no screening length", kind.name());
+            let hint = "leave it out, or choose kind = \"yukawa\"";
+            return Err(self.source.error(&given.span, message).hint(hint));
+        }
+        Ok(Some(given))
     }
 
     /// The two species of `"A-B"`. Names may have dashes of their own ("Cl-"): then the split
@@ -383,6 +421,7 @@ impl Builder<'_> {
             name,
             action,
             thermo_every: fields.need::<Fields>("thermo")?.need("every")?,
+            deformation: fields.get::<Fields>("deform").map(|d| deformation(&d.value)).transpose()?,
             trajectory: fields.get("trajectory").map(trajectory).transpose()?,
             checkpoint_every: fields.need::<Fields>("checkpoint")?.need("every")?,
         })
@@ -418,6 +457,14 @@ fn thermostat(fields: &Fields) -> Result<Thermostat> {
         },
         _ => Thermostat::Rescale { temperature, every: fields.need("every")? },
     })
+}
+
+fn deformation(fields: &Fields) -> Result<Deformation> {
+    let mode = match fields.need::<String>("kind")?.as_str() {
+        "tension" => Strain::Tension(fields.need_choice("axis")?),
+        _ => Strain::Shear(fields.need_choice("plane")?),
+    };
+    Ok(Deformation { mode, rate: fields.need("rate")?, every: fields.need("every")? })
 }
 
 fn density((value, dimension): (f64, Dimension)) -> DensityInput {

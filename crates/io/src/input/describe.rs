@@ -29,6 +29,9 @@ pub fn schema_text() -> String {
     heading(&mut out, "pairs, by the kind of the force", "");
     for kind in PairKind::ALL {
         let _ = writeln!(out, "  kind = \"{}\"  u(r) = {}", kind.name(), kind.formula());
+        for preset in kind.presets() {
+            let _ = writeln!(out, "      preset = \"{}\": {}", preset.name, preset.about);
+        }
         for key in pair_keys(*kind) {
             line(&mut out, &key);
         }

@@ -20,7 +20,7 @@ pub use word::Word;
 use crate::dynamo::Dynamo;
 use jostle_core::{Dimension, Error, Result, Species};
 use jostle_potentials::{Embedded, Forces, PairTermBuilder, SuttonChen};
-use model::{Located, MetalFunctions, MetalInput, Source};
+use model::{Located, MetalFunctions, MetalInput, ScreeningInput, Source};
 use std::path::Path;
 
 impl Input {
@@ -51,12 +51,14 @@ impl Input {
         build::build(source, units, &fields)
     }
 
-    /// The forces, with the parameters of every pair of these species.
+    /// The forces, with the parameters of every pair of these species. The electrons that
+    /// screen charges are as dense as `charge_density`, the charge of the atoms per volume, where
+    /// the input does not give their density.
     ///
     /// # Errors
     /// If a pair names an unknown species, or is left without parameters or a cut-off; the error
     /// points at the pair or the force.
-    pub fn resolve_forces(&self, species: &[Species]) -> Result<Forces> {
+    pub fn resolve_forces(&self, species: &[Species], charge_density: f64) -> Result<Forces> {
         let term = |force: &model::Located<model::ForceInput>| {
             let at = |span: &std::ops::Range<usize>| {
                 let (source, span) = (&self.source, span.clone());
@@ -72,6 +74,19 @@ impl Input {
             }
             if f.tail_correction {
                 builder = builder.tail_correction();
+            }
+            if let Some(preset) = &f.preset {
+                builder = builder.preset(&preset.value, self.units).map_err(at(&preset.span))?;
+            }
+            if let Some(Located { value, span }) = &f.screening {
+                let length = match *value {
+                    ScreeningInput::Length(length) => Ok(length),
+                    ScreeningInput::Electrons { kind, density } => {
+                        kind.length(density.unwrap_or(charge_density), self.units)
+                    }
+                };
+                let screened = length.and_then(|length| builder.common("screening_length", length));
+                builder = screened.map_err(at(span))?;
             }
             for pair in &f.pairs {
                 let [a, b] = &pair.value.species;

@@ -4,7 +4,7 @@
 
 use super::word::Word;
 use jostle_core::{Error, Result, UnitSystem, Vec3};
-use jostle_potentials::{Mixing, PairChoice, PairKind, Truncation};
+use jostle_potentials::{Mixing, PairChoice, PairKind, Preset, Screening, Truncation};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -223,8 +223,26 @@ pub struct ForceInput {
     pub tail_correction: bool,
     /// How unlike pairs come from like ones.
     pub mixing: Option<Located<Mixing>>,
+    /// A published set of parameters.
+    pub preset: Option<Located<Preset>>,
+    /// The screening length of all pairs that give none.
+    pub screening: Option<Located<ScreeningInput>>,
     /// `pairs."A-B" = { ... }`
     pub pairs: Vec<Located<PairInput>>,
+}
+
+/// The screening length of a force.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ScreeningInput {
+    /// `screening_length = 10`
+    Length(f64),
+    /// `screening = { kind = "relativistic" }`
+    Electrons {
+        /// What electrons they are.
+        kind: Screening,
+        /// How many per volume; `None`: as many as the atoms have charges.
+        density: Option<f64>,
+    },
 }
 
 /// One pair of species in a force.
@@ -266,6 +284,8 @@ pub struct StageInput {
     pub action: Action,
     /// `thermo = { every = 100 }`: rows of thermo.csv. 0: none.
     pub thermo_every: u64,
+    /// `deform = { kind = "shear", plane = "xy", rate = 1e-4 }`: the box changes its shape.
+    pub deformation: Option<Deformation>,
     /// `trajectory = { every = 500, format = "xtc" }`
     pub trajectory: Option<TrajectoryInput>,
     /// `checkpoint = { every = 10_000 }`; 0: only at the end of the stage. (One is also written
@@ -286,7 +306,14 @@ impl StageInput {
     }
 
     fn quiet(name: impl Into<String>, action: Action) -> Self {
-        StageInput { name: name.into(), action, thermo_every: 0, trajectory: None, checkpoint_every: 0 }
+        StageInput {
+            name: name.into(),
+            action,
+            thermo_every: 0,
+            deformation: None,
+            trajectory: None,
+            checkpoint_every: 0,
+        }
     }
 
     /// The stage with a thermostat; a minimisation has none and stays as it is.
@@ -300,6 +327,12 @@ impl StageInput {
     /// The stage with a row of measurements every so many steps.
     pub fn thermo(mut self, every: u64) -> Self {
         self.thermo_every = every;
+        self
+    }
+
+    /// The stage with a box that changes its shape.
+    pub fn deform(mut self, deformation: Deformation) -> Self {
+        self.deformation = Some(deformation);
         self
     }
 
@@ -372,6 +405,50 @@ pub enum Thermostat {
         /// Relaxation time.
         period: f64,
     },
+}
+
+/// A box that changes its shape at constant volume, in small steps; every atom keeps its place
+/// relative to the edges when it does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Deformation {
+    /// How.
+    pub mode: Strain,
+    /// Strain per time.
+    pub rate: f64,
+    /// Time steps between two changes of the box.
+    pub every: u64,
+}
+
+/// How a box changes its shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strain {
+    /// It gets longer along one axis by the factor 1 + strain, and thinner by its square root
+    /// along the others.
+    Tension(Axis),
+    /// What lies higher along the second axis of the plane moves along the first.
+    Shear(Plane),
+}
+
+/// An axis of the box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Axis {
+    /// The first.
+    X,
+    /// The second.
+    Y,
+    /// The third.
+    Z,
+}
+
+/// A plane that is sheared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plane {
+    /// Along x, by y.
+    Xy,
+    /// Along x, by z.
+    Xz,
+    /// Along y, by z.
+    Yz,
 }
 
 /// A trajectory of a stage.

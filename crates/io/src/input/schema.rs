@@ -2,10 +2,10 @@
 //! what is wrong, `jostle schema` and the input that `jostle check` prints all follow from it; the
 //! parameters of pairs come from the registry of potentials.
 
-use super::model::{Distribution, Lattice, Placement, TrajectoryFormat};
+use super::model::{Axis, Distribution, Lattice, Placement, Plane, TrajectoryFormat};
 use super::word::words;
 use jostle_core::{Algorithm, Dimension, Precision, UnitSystem};
-use jostle_potentials::{EmbeddedKind, Mixing, PairKind, Truncation};
+use jostle_potentials::{EmbeddedKind, Mixing, PairKind, Screening, Truncation};
 
 /// A table of the input file.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ pub enum Fallback {
     Value(&'static str),
     /// As if one of these had been given, depending on the unit system (in the order of
     /// [`UnitSystem::ALL`]).
-    ByUnits([&'static str; 5]),
+    ByUnits([&'static str; 6]),
     /// What is done then, in words; empty where the key is one of several [`Alternatives`].
     Absent(&'static str),
 }
@@ -187,6 +187,9 @@ pub fn pair_keys(kind: PairKind) -> Vec<Key> {
             Fallback::Absent(match p.absent {
                 jostle_potentials::pair::Absent::Refused => "from the mixing rule, else required",
                 jostle_potentials::pair::Absent::FromCharges => "Coulomb constant times the two charges",
+                jostle_potentials::pair::Absent::FromIsospin => {
+                    "1 for two charged or two neutral species, else -1"
+                }
             }),
             p.about,
         )
@@ -196,6 +199,17 @@ pub fn pair_keys(kind: PairKind) -> Vec<Key> {
         Key::new("cutoff", Kind::Quantity(LENGTH, Range::Positive), default, "cut-off of this pair alone")
     });
     parameters.chain(cutoff).collect()
+}
+
+/// The published sets of parameters of all potentials.
+fn presets() -> Vec<(&'static str, &'static str)> {
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for preset in PairKind::ALL.iter().flat_map(|kind| kind.presets()) {
+        if names.iter().all(|(name, _)| *name != preset.name) {
+            names.push((preset.name, preset.about));
+        }
+    }
+    names
 }
 
 use Fallback::{Absent, ByUnits, Required, Value};
@@ -331,7 +345,7 @@ static SPECIES: Section = Section {
         Key::new(
             "mass",
             Kind::Quantity(MASS, Positive),
-            Absent("of the structure file; 1 with units = \"lj\""),
+            Absent("of the structure file; 1 in reduced units"),
             "mass of an atom",
         ),
         Key::new(
@@ -380,10 +394,56 @@ static FORCES: Section = Section {
             Absent("every unlike pair must be given"),
             "how parameters of unlike pairs follow from like ones",
         ),
-        Key::new("pairs", Kind::Pairs, Required, "parameters by pair: pairs.\"A-B\" = { ... }, or \"none\""),
+        Key::new("preset", Kind::Choice(presets), Absent("none"), "a published set of parameters"),
+        Key::new(
+            "screening_length",
+            Kind::Quantity(LENGTH, Positive),
+            Absent("that of each pair"),
+            "screening length of all pairs (kind = \"yukawa\")",
+        ),
+        Key::new(
+            "screening",
+            Kind::Variants(SCREENINGS),
+            Absent("that of each pair"),
+            "the same, from the electrons (kind = \"yukawa\")",
+        ),
+        Key::new(
+            "pairs",
+            Kind::Pairs,
+            Value("{}"),
+            "parameters by pair: pairs.\"A-B\" = { ... }, or \"none\"",
+        ),
     ],
+    alternatives: &[Alternatives { keys: &["screening_length", "screening"], needed: Needed::Never }],
+};
+
+const ELECTRONS: Section = Section {
+    keys: &[Key::new(
+        "electron_density",
+        Kind::Quantity(&[Dimension::NUMBER_DENSITY], Positive),
+        Absent("that of the atoms' charges: matter is neutral"),
+        "electrons per volume",
+    )],
     alternatives: &[],
 };
+
+const SCREENINGS: &[Variant] = &[
+    Variant {
+        name: Screening::ThomasFermi.name(),
+        about: "slow degenerate electrons: lambda^2 = pi a_0 / (4 k_F)",
+        section: ELECTRONS,
+    },
+    Variant {
+        name: Screening::Relativistic.name(),
+        about: "degenerate electrons of any density: lambda^2 = pi / (4 alpha k_F sqrt(k_F^2 + (m_e c/hbar)^2))",
+        section: ELECTRONS,
+    },
+    Variant {
+        name: Screening::UltraRelativistic.name(),
+        about: "the same without their mass: lambda = sqrt(pi / alpha) / (2 k_F)",
+        section: ELECTRONS,
+    },
+];
 
 const ELEMENTS: Key = Key::new(
     "elements",
@@ -441,6 +501,13 @@ static STAGE: Section = Section {
             Absent(""),
             "go down to a minimum of the energy (FIRE) instead of making time steps",
         ),
+        Key::new(
+            "deform",
+            Kind::Variants(DEFORMATIONS),
+            Absent("the box keeps its shape"),
+            "change the shape of the box at constant volume; thermo.csv has strain and stress",
+        )
+        .with(&["steps"]),
         Key::new("thermo", Kind::Table(&THERMO), Value("{ every = 100 }"), "rows of thermo.csv"),
         Key::new("trajectory", Kind::Table(&TRAJECTORY), Absent("none is written"), "frames on disk"),
         Key::new(
@@ -456,7 +523,7 @@ static STAGE: Section = Section {
 const TARGET: Key =
     Key::new("temperature", Kind::Quantity(TEMPERATURE, Positive), Required, "the temperature to hold");
 
-const PERIODS: Fallback = ByUnits(["1", "500", "0.5", "0.5", "100"]);
+const PERIODS: Fallback = ByUnits(["1", "500", "0.5", "0.5", "100", "5"]);
 
 const THERMOSTATS: &[Variant] = &[
     Variant {
@@ -488,7 +555,7 @@ const THERMOSTATS: &[Variant] = &[
                 Key::new(
                     "friction",
                     Kind::Quantity(RATE, Positive),
-                    ByUnits(["1", "0.001", "1", "1", "0.01"]),
+                    ByUnits(["1", "0.001", "1", "1", "0.01", "0.2"]),
                     "friction",
                 ),
             ],
@@ -505,19 +572,54 @@ const THERMOSTATS: &[Variant] = &[
     },
 ];
 
+const STRAIN_RATE: Key = Key::new("rate", Kind::Quantity(RATE, Range::Any), Required, "strain per time");
+const BOX_CHANGES: Key = Key::new(
+    "every",
+    Kind::Count(1),
+    Value("10"),
+    "steps between changes of the box; neighbour lists are built anew then",
+);
+
+const DEFORMATIONS: &[Variant] = &[
+    Variant {
+        name: "tension",
+        about: "longer along an axis by the factor 1 + strain, thinner along the others",
+        section: Section {
+            keys: &[
+                Key::new("axis", Kind::Choice(words::<Axis>), Required, "what gets longer"),
+                STRAIN_RATE,
+                BOX_CHANGES,
+            ],
+            alternatives: &[],
+        },
+    },
+    Variant {
+        name: "shear",
+        about: "what lies higher along the second axis moves along the first: a tilt grows",
+        section: Section {
+            keys: &[
+                Key::new("plane", Kind::Choice(words::<Plane>), Required, "the two axes"),
+                STRAIN_RATE,
+                BOX_CHANGES,
+            ],
+            alternatives: &[],
+        },
+    },
+];
+
 static MINIMIZE: Section = Section {
     keys: &[
         Key::new("steps", Kind::Count(1), Value("10_000"), "at most so many iterations"),
         Key::new(
             "force_tolerance",
             Kind::Quantity(FORCE, Positive),
-            ByUnits(["1e-3", "0.01", "1e-3", "1", "1e-3"]),
+            ByUnits(["1e-3", "0.01", "1e-3", "1", "1e-3", "1e-5"]),
             "largest force on an atom at which it stops",
         ),
         Key::new(
             "timestep",
             Kind::Quantity(TIME, Positive),
-            ByUnits(["0.002", "1", "0.001", "0.001", "1"]),
+            ByUnits(["0.002", "1", "0.001", "0.001", "1", "0.01"]),
             "the first time step; it adapts",
         ),
     ],

@@ -1,6 +1,6 @@
 //! Choices by name, as an input file spells them.
 
-use super::model::{DeviceInput, Distribution, Lattice, Placement, TrajectoryFormat};
+use super::model::{Axis, DeviceInput, Distribution, Lattice, Placement, Plane, TrajectoryFormat};
 use jostle_core::{Algorithm, Precision, UnitSystem};
 use jostle_potentials::{Mixing, PairKind, Truncation};
 
@@ -49,6 +49,7 @@ words! {
         Metal = "metal": "angstrom, ps, eV, g/mol, K",
         Nano = "nano": "nm, ps, kJ/mol, g/mol, K",
         Nuclear = "nuclear": "fm, fm/c, MeV, MeV/c^2, temperature in MeV",
+        Plasma = "plasma": "reduced: ion-sphere radius, 1/omega_p, q^2/a; temperature is 1/Gamma",
     }
     Lattice {
         Sc = "sc": "simple cubic, 1 atom a cell",
@@ -67,6 +68,16 @@ words! {
         Shifted = "shifted": "shifted so that the energy is continuous",
         ForceShifted = "force-shifted": "shifted so that energy and force are continuous",
         Switched { from: 0.9 } = "switched": "switched off smoothly between switch_from and the cut-off",
+    }
+    Axis {
+        X = "x": "the first axis",
+        Y = "y": "the second axis",
+        Z = "z": "the third axis",
+    }
+    Plane {
+        Xy = "xy": "along x, by y",
+        Xz = "xz": "along x, by z",
+        Yz = "yz": "along y, by z",
     }
     TrajectoryFormat {
         Xtc = "xtc": "GROMACS XTC: positions to 0.001 nm (0.001 in lj), compressed",

@@ -108,7 +108,7 @@ impl Structure {
         }
         let species = self.species.into_iter().map(|s| {
             let given = input.species.iter().find(|g| g.value.name == s.name).map(|g| &g.value);
-            let fallback = (input.units == UnitSystem::Lj).then_some(1.0);
+            let fallback = (input.units.is_reduced()).then_some(1.0);
             let mass = given.and_then(|g| g.mass).or(s.mass).or(fallback).ok_or_else(|| {
                 input
                     .source

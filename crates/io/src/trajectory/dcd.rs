@@ -88,6 +88,7 @@ fn unit_cell(simbox: &SimBox, angstrom: f64) -> [f64; 6] {
 fn unit_note(subject: &Subject) -> &'static str {
     match subject.units {
         jostle_core::UnitSystem::Lj => "Reduced units as they are: sigma as angstrom, tau as ps",
+        jostle_core::UnitSystem::Plasma => "Reduced units as they are: ion-sphere radius as angstrom",
         jostle_core::UnitSystem::Nuclear => "Nuclear units as they are: fm as angstrom, fm/c as ps",
         _ => "Positions in angstrom",
     }

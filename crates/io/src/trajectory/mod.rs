@@ -230,7 +230,7 @@ fn picoseconds(units: UnitSystem) -> f64 {
 
 fn factor(units: UnitSystem, unit: &str, dimension: Dimension) -> f64 {
     match units {
-        UnitSystem::Lj | UnitSystem::Nuclear => 1.0,
+        UnitSystem::Lj | UnitSystem::Nuclear | UnitSystem::Plasma => 1.0,
         _ => parse_quantity(&format!("1 {unit}"), &[dimension], units).map_or(1.0, |(x, _)| 1.0 / x),
     }
 }

@@ -1,7 +1,7 @@
 //! F. H. Stillinger, "Phase transitions in the Gaussian core system", J. Chem. Phys. 65 (1976)
 //! 3968.
 
-use super::{Absent, MixesAs, PairFunction, PairPotential, Parameter, Range};
+use super::{Absent, MixesAs, PairFunction, PairPotential, Parameter, Range, tail};
 use jostle_core::{Dimension, Real};
 
 /// u(r) = epsilon exp(-(r / sigma)^2)
@@ -51,8 +51,6 @@ impl PairPotential for GaussianCore {
 
     fn tail(p: &[f64], cutoff: f64) -> Option<f64> {
         let (epsilon, sigma) = (p[0], p[1]);
-        let x = cutoff / sigma;
-        let integral = x * (-x * x).exp() + 0.5 * std::f64::consts::PI.sqrt() * libm::erfc(x);
-        Some(0.5 * epsilon * sigma.powi(3) * integral)
+        Some(epsilon * tail::gaussian(sigma, cutoff))
     }
 }

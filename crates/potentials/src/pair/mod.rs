@@ -4,6 +4,7 @@ mod buckingham;
 mod gaussian_core;
 mod lennard_jones;
 mod morse;
+mod nuclear;
 mod pak_doyama;
 mod registry;
 mod soft_sphere;
@@ -14,12 +15,13 @@ pub use buckingham::Buckingham;
 pub use gaussian_core::GaussianCore;
 pub use lennard_jones::LennardJones;
 pub use morse::Morse;
+pub use nuclear::Nuclear;
 pub use pak_doyama::PakDoyama;
 pub use registry::{PairKind, PairVisitor};
 pub use soft_sphere::SoftSphere;
 pub use yukawa::Yukawa;
 
-use jostle_core::{Dimension, Real};
+use jostle_core::{Dimension, Real, UnitSystem};
 
 /// An energy and a force as a function of the squared distance: what a kernel is made from.
 pub trait PairFunction: Copy + Send + Sync + 'static {
@@ -43,6 +45,8 @@ pub trait PairPotential: PairFunction {
     const FORMULA: &'static str;
     /// Its parameters, in the order that [`PairPotential::coefficients`] takes them.
     const PARAMETERS: &'static [Parameter];
+    /// Published sets of them.
+    const PRESETS: &'static [Preset] = &[];
 
     /// Turns the parameters of one pair of species into what `evaluate` wants
     /// ([`PairFunction::N_COEFFICIENTS`] numbers), so that nothing is computed twice per pair.
@@ -79,6 +83,19 @@ pub struct Parameter {
     pub example: f64,
 }
 
+/// A published set of parameters, the same for all pairs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Preset {
+    /// The name in the input file, `preset = "..."`.
+    pub name: &'static str,
+    /// One line for help and documentation.
+    pub about: &'static str,
+    /// The units its values are in.
+    pub units: UnitSystem,
+    /// Parameters by name.
+    pub values: &'static [(&'static str, f64)],
+}
+
 /// What happens when a parameter is not given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absent {
@@ -86,6 +103,9 @@ pub enum Absent {
     Refused,
     /// It is the Coulomb constant times the charges of the two species; both must have one.
     FromCharges,
+    /// It is the product of the two species' isospins: 1 for a species with a charge (protons),
+    /// -1 for one without (neutrons).
+    FromIsospin,
 }
 
 /// The role of a parameter in mixing rules.

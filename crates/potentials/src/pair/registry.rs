@@ -44,6 +44,11 @@ macro_rules! registry {
                 match self { $(PairKind::$name => $name::PARAMETERS,)* }
             }
 
+            /// Published sets of parameters.
+            pub fn presets(self) -> &'static [Preset] {
+                match self { $(PairKind::$name => $name::PRESETS,)* }
+            }
+
             /// Where the potential ends by itself.
             pub fn natural_cutoff(self, parameters: &[f64]) -> Option<f64> {
                 match self { $(PairKind::$name => $name::natural_cutoff(parameters),)* }
@@ -84,6 +89,7 @@ registry! {
     Morse,
     Buckingham,
     GaussianCore,
+    Nuclear,
     PakDoyama,
 }
 

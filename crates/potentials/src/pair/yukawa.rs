@@ -1,8 +1,8 @@
 //! H. Yukawa, Proc. Phys.-Math. Soc. Japan 17 (1935) 48; P. Debye and E. Hückel, Phys. Z. 24
 //! (1923) 185.
 
-use super::{Absent, MixesAs, PairFunction, PairPotential, Parameter, Range};
-use jostle_core::{Dimension, Real};
+use super::{Absent, MixesAs, PairFunction, PairPotential, Parameter, Preset, Range};
+use jostle_core::{Dimension, Real, UnitSystem};
 
 /// u(r) = amplitude exp(-r / screening_length) / r
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +45,12 @@ impl PairPotential for Yukawa {
             example: 0.7,
         },
     ];
+    const PRESETS: &'static [Preset] = &[Preset {
+        name: "horowitz-2004",
+        about: "screening_length = 10 fm, between protons in nuclear matter (Horowitz 2004)",
+        units: UnitSystem::Nuclear,
+        values: &[("screening_length", 10.0)],
+    }];
 
     fn coefficients(p: &[f64]) -> Vec<f64> {
         vec![p[0], 1.0 / p[1]]

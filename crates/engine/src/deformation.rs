@@ -1,0 +1,103 @@
+//! Boxes that change their shape while atoms move.
+
+use jostle_core::{Result, SimBox, SymTensor};
+use jostle_io::input::model::{Axis, Deformation, Plane, Strain};
+
+/// The strain of the box during a step of a stage; it is that of the end of the interval between
+/// two changes that the step belongs to, and 0 before the first step.
+pub(crate) fn strain(deformation: &Deformation, timestep: f64, stage_step: u64) -> f64 {
+    let changes = stage_step.div_ceil(deformation.every);
+    deformation.rate * timestep * (changes * deformation.every) as f64
+}
+
+/// The box that `start` becomes under a strain. Its volume stays the same.
+///
+/// # Errors
+/// If nothing is left of an edge, or a tilt joins an open and a periodic axis.
+pub(crate) fn deformed(start: &SimBox, mode: Strain, strain: f64) -> Result<SimBox> {
+    let mut columns = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    match mode {
+        Strain::Tension(axis) => {
+            let long = 1.0 + strain;
+            for k in 0..3 {
+                columns[k][k] = if k == place(axis) { long } else { 1.0 / long.sqrt() };
+            }
+        }
+        Strain::Shear(plane) => {
+            let (along, by) = axes(plane);
+            columns[by][along] = strain;
+        }
+    }
+    start.mapped(columns)
+}
+
+/// The stress that a strain works against, from the pressure tensor: for tension that along the
+/// axis, less the mean of the others; for shear that in the plane.
+pub(crate) fn stress(mode: Strain, pressure: &SymTensor) -> f64 {
+    match mode {
+        Strain::Tension(axis) => {
+            let along = pressure[place(axis)];
+            0.5 * (pressure[0] + pressure[1] + pressure[2] - along) - along
+        }
+        Strain::Shear(Plane::Xy) => -pressure[3],
+        Strain::Shear(Plane::Xz) => -pressure[4],
+        Strain::Shear(Plane::Yz) => -pressure[5],
+    }
+}
+
+fn place(axis: Axis) -> usize {
+    match axis {
+        Axis::X => 0,
+        Axis::Y => 1,
+        Axis::Z => 2,
+    }
+}
+
+fn axes(plane: Plane) -> (usize, usize) {
+    match plane {
+        Plane::Xy => (0, 1),
+        Plane::Xz => (0, 2),
+        Plane::Yz => (1, 2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODES: [Strain; 6] = [
+        Strain::Tension(Axis::X),
+        Strain::Tension(Axis::Y),
+        Strain::Tension(Axis::Z),
+        Strain::Shear(Plane::Xy),
+        Strain::Shear(Plane::Xz),
+        Strain::Shear(Plane::Yz),
+    ];
+
+    #[test]
+    fn the_volume_stays_the_same() {
+        let start = SimBox::new([1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [0.5, -0.4, 0.3], [true; 3]).unwrap();
+        for mode in MODES {
+            assert_eq!(deformed(&start, mode, 0.0).unwrap(), start);
+            for strain in [-0.2, 0.1, 0.5] {
+                let now = deformed(&start, mode, strain).unwrap();
+                assert!((now.volume() / start.volume() - 1.0).abs() < 1e-14, "{mode:?}");
+                assert_eq!(now.origin(), start.origin());
+            }
+        }
+        let sheared = deformed(&start, Strain::Shear(Plane::Xy), 0.1).unwrap();
+        assert_eq!(sheared.tilts(), [0.5 + 0.1 * 5.0, -0.4 + 0.1 * 0.3, 0.3]);
+        let long = deformed(&start, Strain::Tension(Axis::Z), 0.21).unwrap();
+        assert_eq!(long.lengths(), [4.0 / 1.1, 5.0 / 1.1, 6.0 * 1.21]);
+        assert!(deformed(&start, Strain::Tension(Axis::Z), -1.0).is_err());
+    }
+
+    /// What strains, and when: the box of an interval is that of its end.
+    #[test]
+    fn strains_grow_in_steps() {
+        let every = 10;
+        let deformation = Deformation { mode: MODES[3], rate: 0.5, every };
+        let strains: Vec<f64> = [0, 1, 9, 10, 11, 20].map(|s| strain(&deformation, 0.01, s)).into();
+        assert_eq!(strains, [0.0, 0.05, 0.05, 0.05, 0.1, 0.1]);
+    }
+}

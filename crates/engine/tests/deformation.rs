@@ -1,0 +1,105 @@
+//! Boxes that change their shape.
+
+use jostle_core::{Settings, SimBox, Species, System, UnitSystem};
+use jostle_engine::model::{
+    Axis, Deformation, DensityInput, Distribution, Lattice, LatticeExtent, Plane, StageInput, Strain,
+};
+use jostle_engine::{Mixture, Progress, Simulation, Thermo, assign_velocities};
+use jostle_potentials::{PairKind, PairTerm, Truncation};
+
+/// A cold crystal of argon.
+fn crystal() -> System {
+    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
+    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
+    let (extent, density) = (LatticeExtent::Atoms(500), DensityInput::Number(1.0));
+    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 2).unwrap();
+    assign_velocities(&mut system, 0.05, Distribution::Maxwell, 2);
+    system
+}
+
+#[derive(Default)]
+struct Rows(Vec<Thermo>);
+
+impl Progress for Rows {
+    fn measured(&mut self, thermo: &Thermo) {
+        self.0.push(thermo.clone());
+    }
+}
+
+/// All rows of a deformation of the crystal, and its box at the end.
+fn deform(mode: Strain, every: u64) -> (Vec<Thermo>, SimBox) {
+    let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::ForceShifted, &[1.0, 1.0], 2.2);
+    let deformation = Deformation { mode, rate: 0.02, every };
+    let settings = Settings { threads: Some(1), ..Settings::default() };
+    let mut simulation = Simulation::builder(UnitSystem::Lj, crystal())
+        .force(lj)
+        .settings(settings)
+        .stage(StageInput::dynamics("deform", 400, 0.004).deform(deformation).thermo(2))
+        .build()
+        .unwrap();
+    let mut rows = Rows::default();
+    simulation.run_with(&mut rows, &|| false).unwrap();
+    (rows.0, *simulation.simbox())
+}
+
+/// What the strain works against the stress, the crystal has as energy: dE = V stress d(strain),
+/// and for tension, where the strain that counts is that of the length the crystal already has,
+/// dE = V stress d(strain) / (1 + strain).
+#[test]
+fn the_work_of_the_stress_becomes_energy() {
+    for (mode, every) in
+        [(Strain::Shear(Plane::Xy), 2), (Strain::Shear(Plane::Yz), 10), (Strain::Tension(Axis::X), 2)]
+    {
+        let (rows, simbox) = deform(mode, every);
+        let mut work = 0.0;
+        for pair in rows.windows(2) {
+            let [a, b] = [&pair[0], &pair[1]].map(|t| (t.strain.unwrap(), t.stress.unwrap()));
+            let length = match mode {
+                Strain::Tension(_) => 1.0 + 0.5 * (a.0 + b.0),
+                Strain::Shear(_) => 1.0,
+            };
+            work += 0.5 * (a.1 + b.1) * (b.0 - a.0) * simbox.volume() / length;
+        }
+        let (first, last) = (&rows[0], rows.last().unwrap());
+        assert!((last.strain.unwrap() - 0.02 * 400.0 * 0.004).abs() < 1e-12);
+        let gained = last.total - first.total;
+        assert!(gained > 2.0, "{mode:?}: hardly any energy, {gained}");
+        assert!((gained / work - 1.0).abs() < 0.02, "{mode:?}: {gained} is not {work}");
+    }
+}
+
+/// The box has the shape that it should have, and the strain is there to be seen in each row.
+#[test]
+fn the_box_follows_the_strain() {
+    let (start, edge) = (crystal().simbox, crystal().simbox.lengths()[0]);
+    let (rows, sheared) = deform(Strain::Shear(Plane::Xz), 10);
+    assert!((sheared.tilts()[1] - 0.032 * edge).abs() < 1e-12 && sheared.lengths() == start.lengths());
+    // The box of an interval is that of its end.
+    let strains: Vec<f64> = rows[..7].iter().map(|t| t.strain.unwrap() / (0.02 * 0.004)).collect();
+    let expected = [0.0, 10.0, 10.0, 10.0, 10.0, 10.0, 20.0];
+    assert!(strains.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{strains:?}");
+    let (_, long) = deform(Strain::Tension(Axis::Y), 10);
+    assert!((long.volume() / start.volume() - 1.0).abs() < 1e-12);
+    assert!((long.lengths()[1] / edge - 1.032).abs() < 1e-12);
+}
+
+#[test]
+fn what_cannot_be_deformed_is_refused() {
+    let refuse = |system: System, cutoff: f64, rate: f64| {
+        let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::ForceShifted, &[1.0, 1.0], cutoff);
+        let deformation = Deformation { mode: Strain::Tension(Axis::X), rate, every: 10 };
+        let simulation = Simulation::builder(UnitSystem::Lj, system)
+            .force(lj)
+            .stage(StageInput::dynamics("deform", 100, 0.004).deform(deformation))
+            .build();
+        simulation.and_then(|mut s| s.run()).map(|_| ()).unwrap_err()
+    };
+    let mut open = crystal();
+    let simbox = open.simbox;
+    open.simbox = SimBox::new(simbox.origin(), simbox.lengths(), [0.0; 3], [true, true, false]).unwrap();
+    assert!(refuse(open, 2.2, 0.1).message().contains("open along an axis"));
+    assert!(refuse(crystal(), 2.2, f64::NAN).message().contains("finite rate"));
+    // The box becomes thinner than two cut-offs.
+    let error = refuse(crystal(), 0.499 * simbox.lengths()[0], 0.1);
+    assert!(error.message().contains("more than half the smallest width"), "{error}");
+}
