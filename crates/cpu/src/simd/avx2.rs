@@ -179,17 +179,22 @@ impl Lanes for F32x8 {
             let last = _mm256_set1_epi32((table.len() - offset - 4) as i32);
             let mut places = [0u32; 8];
             _mm256_storeu_si256(places.as_mut_ptr().cast(), _mm256_min_epu32(index, last));
-            let four = |lane: usize| _mm_loadu_ps(table.as_ptr().add(places[lane] as usize + offset));
-            let rows = [0, 1, 2, 3].map(|k| _mm256_set_m128(four(k + 4), four(k)));
-            let [low, high] = [[rows[0], rows[1]], [rows[2], rows[3]]]
-                .map(|[a, b]| [_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b)]);
-            let pair = |a, b| (_mm256_castps_pd(a), _mm256_castps_pd(b));
-            let turned = |k: usize| {
-                let (a, b) = pair(low[k], high[k]);
-                [_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b)].map(|x| F32x8(_mm256_castpd_ps(x)))
-            };
-            let ([a, b], [c, d]) = (turned(0), turned(1));
-            [a, b, c, d]
+            let from = table.as_ptr().add(offset);
+            let mut rows = [_mm256_setzero_ps(); 4];
+            for k in 0..4 {
+                let low = _mm_loadu_ps(from.add(places[k] as usize));
+                rows[k] = _mm256_set_m128(_mm_loadu_ps(from.add(places[k + 4] as usize)), low);
+            }
+            let low01 = _mm256_castps_pd(_mm256_unpacklo_ps(rows[0], rows[1]));
+            let high01 = _mm256_castps_pd(_mm256_unpackhi_ps(rows[0], rows[1]));
+            let low23 = _mm256_castps_pd(_mm256_unpacklo_ps(rows[2], rows[3]));
+            let high23 = _mm256_castps_pd(_mm256_unpackhi_ps(rows[2], rows[3]));
+            [
+                F32x8(_mm256_castpd_ps(_mm256_unpacklo_pd(low01, low23))),
+                F32x8(_mm256_castpd_ps(_mm256_unpackhi_pd(low01, low23))),
+                F32x8(_mm256_castpd_ps(_mm256_unpacklo_pd(high01, high23))),
+                F32x8(_mm256_castpd_ps(_mm256_unpackhi_pd(high01, high23))),
+            ]
         }
     }
     #[inline(always)]
@@ -341,7 +346,13 @@ impl Lanes for F64x4 {
         unsafe {
             let last = _mm_set1_epi32((table.len() - offset - 4) as i32);
             let place = _mm_min_epu32(index, last);
-            [0, 1, 2, 3].map(|k| F64x4(_mm256_i32gather_pd::<8>(table.as_ptr().add(offset + k), place)))
+            let from = table.as_ptr().add(offset);
+            [
+                F64x4(_mm256_i32gather_pd::<8>(from, place)),
+                F64x4(_mm256_i32gather_pd::<8>(from.add(1), place)),
+                F64x4(_mm256_i32gather_pd::<8>(from.add(2), place)),
+                F64x4(_mm256_i32gather_pd::<8>(from.add(3), place)),
+            ]
         }
     }
     #[inline(always)]
