@@ -208,6 +208,31 @@ impl Recorded {
         Ok(())
     }
 
+    /// Queues the beginning of a segment, if none is under way.
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn begin(&self, device: &Device) -> Result<()> {
+        device.replay(&self.begin)
+    }
+
+    /// Queues as many steps as are certain to be wanted where so many are left.
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn go(&self, device: &Device, left: u64) -> Result<()> {
+        let replays = (0.97 * left as f64 / self.steps_per_replay) as u64;
+        (0..replays.max(1)).try_for_each(|_| device.replay(&self.steps))
+    }
+
+    /// Queues the end of a segment and the beginning of the next.
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn turn(&self, device: &Device, evaluate: Evaluate) -> Result<()> {
+        device.replay(&self.turns[usize::from(evaluate == Evaluate::ForcesAndEnergies)])
+    }
+
     /// Takes note of how many replays some steps took.
     pub fn learn(&mut self, steps: u64, replays: i64) {
         self.steps_per_replay = (steps as f64 / replays.max(1) as f64).max(1.0);

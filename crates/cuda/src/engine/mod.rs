@@ -53,6 +53,8 @@ pub struct Cuda {
     sums: Sums,
     world: World,
     recorded: Option<Recorded>,
+    /// As the last leg took.
+    seconds_per_step: f64,
     /// The control block as it was when the host last looked.
     control: Control,
     list_positions: Vec<Vec3>,
@@ -126,6 +128,7 @@ impl Cuda {
             sums,
             world,
             recorded: None,
+            seconds_per_step: 0.0,
             control: Control::new(),
             list_positions: Vec::new(),
             energies: Energies::default(),

@@ -7,6 +7,9 @@ use crate::world::Motion;
 use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample};
 use std::time::Instant;
 
+/// Segments that take longer, in seconds, are worth a few looks at the device.
+const LONG_SEGMENT: f64 = 3e-3;
+
 impl Cuda {
     /// Makes the steps of a leg; the samples that were taken.
     pub(super) fn make_leg(&mut self, leg: &Leg, bath: &mut Bath) -> Result<Vec<Sample>> {
@@ -73,6 +76,7 @@ impl Cuda {
         }
         let seconds = start.elapsed().as_secs_f64();
         self.timings.pair += seconds;
+        self.seconds_per_step = seconds / leg.steps as f64;
         let life = leg.steps as f64 / builds.max(1) as f64;
         if let Some(recorded) = &mut self.recorded {
             recorded.learn(leg.steps, self.control.replays);
@@ -130,6 +134,9 @@ impl Cuda {
 
     /// The steps of a leg, in so many segments.
     fn make_segments(&mut self, segments: u64, steps: u64, evaluate: Evaluate) -> Result<()> {
+        // A look at the device costs some 20 microseconds; queueing ahead without one costs steps
+        // that find nothing to do where a segment ends.
+        let look = segments > 1 && self.seconds_per_step * steps as f64 > LONG_SEGMENT;
         let mut attempts = 0;
         loop {
             let recorded = match self.recorded.take() {
@@ -137,11 +144,22 @@ impl Cuda {
                 None => Recorded::new(&self.device, &self.launches(), self.plan.layout.slots_per_look)?,
             };
             let begun = self.control.part as u64 / 2;
-            let left = match self.control.part % 2 {
-                0 => steps,
-                _ => (self.control.target - self.control.slot[0].done).max(0) as u64,
+            let under_way = self.control.part % 2 == 1;
+            let left = match under_way {
+                false => steps,
+                true => (self.control.target - self.control.slot[0].done).max(0) as u64,
             };
-            recorded.queue(&self.device, segments - begun, steps, left, evaluate)?;
+            if !look {
+                recorded.queue(&self.device, segments - begun, steps, left, evaluate)?;
+            } else if left > 0 {
+                recorded.begin(&self.device)?;
+                recorded.go(&self.device, left)?;
+            } else {
+                recorded.turn(&self.device, evaluate)?;
+                if begun + 1 < segments {
+                    recorded.go(&self.device, steps)?;
+                }
+            }
             self.recorded = Some(recorded);
             self.read_control()?;
             if self.control.trouble != 0 {
