@@ -1,12 +1,13 @@
 // Every pair of atoms, without lists, and each once: for forces that reach far.
 //
 // Atoms in the order of storage make groups of 32, and groups make tiles of PAIR_WARPS x PAIR_ROWS
-// groups. A block takes two tiles, each of its warps PAIR_ROWS groups of the first: a lane holds
-// PAIR_ROWS atoms and meets the atoms of the second tile one after the other, all lanes of a warp
-// different ones; the reaction forces travel from lane to lane with the atoms they act on (tiles as
-// in Hoang's and in the IUMD code, and Newton's third law). Tile A meets the tiles after it around
-// the circle, A + 0 to A + T / 2, which is every pair of tiles once. Each block stores the forces
-// it has found, and a second kernel adds them up: no atomics, always the same order.
+// groups. A block takes a tile and one of the PAIR_PARTS parts of another, each of its warps
+// PAIR_ROWS groups of the first: a lane holds PAIR_ROWS atoms and meets the atoms of the second tile
+// one after the other, all lanes of a warp different ones; the reaction forces travel from lane to
+// lane with the atoms they act on (tiles as in Hoang's and in the IUMD code, and Newton's third
+// law). Tile A meets the tiles after it around the circle, A + 0 to A + T / 2, which is every pair
+// of tiles once. Each block stores the forces it has found, and a second kernel adds them up: no
+// atomics, always the same order.
 //
 // Coordinates are relative to the centre of the group, and the nearest image is found for groups,
 // not for pairs, wherever groups are compact enough to have one; groups out of reach of each other
@@ -16,7 +17,11 @@ enum {
     PAIR_GROUPS = PAIR_WARPS * PAIR_ROWS,
     PAIR_TILE = 32 * PAIR_GROUPS,
     PAIR_THREADS = 32 * PAIR_WARPS,
-    GROUP_THREADS = 128,
+    PART_GROUPS = PAIR_GROUPS / PAIR_PARTS,
+    GROUP_THREADS = 256,
+    GROUP_WARPS = GROUP_THREADS / 32,
+    // How many groups a warp looks at together: each lane at one of them and one of its rows.
+    LOOK = 32 / PAIR_ROWS < PART_GROUPS ? 32 / PAIR_ROWS : PART_GROUPS,
 };
 
 DEVICE int pair_tiles(const World& w) { return (w.n + PAIR_TILE - 1) / PAIR_TILE; }
@@ -26,15 +31,16 @@ DEVICE bool meets(int a, int k, int tiles) { return 2 * k < tiles || (2 * k == t
 
 // ---- groups
 
-// Centre, extent and relative coordinates of each group of 32 atoms, a warp each.
-extern "C" __global__ void __launch_bounds__(GROUP_THREADS) arrange_groups(World w, int slot, int when) {
-    const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
-    const int i = blockIdx.x * blockDim.x + threadIdx.x, group = i / 32, first = 32 * group;
-    if (first >= w.n) return;
+// Centre, extent and relative coordinates of the group that this warp has the atoms of, of which
+// lane i has `mine`. Places beyond the last atom are filled with what is out of reach of everything.
+DEVICE void arrange_group(const World& w, int i, Position mine) {
     const Frame& frame = w.frame;
-    const Position* position = w.position[now.parity];
-    const Position anchor = position[first], mine = position[min(i, w.n - 1)];
+    const int group = i / 32;
+    Position anchor;
+    anchor.x = __shfl_sync(ALL_LANES, mine.x, 0);
+    anchor.y = __shfl_sync(ALL_LANES, mine.y, 0);
+    anchor.z = __shfl_sync(ALL_LANES, mine.z, 0);
+    anchor.species = 0;
     const Fixed a = to_fixed(frame, anchor), s = to_fixed(frame, mine);
     const int d[3] = {(int)(s.x - a.x), (int)(s.y - a.y), (int)(s.z - a.z)};
     int shift[3];
@@ -45,19 +51,33 @@ extern "C" __global__ void __launch_bounds__(GROUP_THREADS) arrange_groups(World
         half[k] = (real)((double)((high - low) / 2 + 1) / 4294967296.0);
     }
     const Position center = moved_by(frame, anchor, shift);
-    if (i == first) {
+    if (i % 32 == 0) {
         w.center[group] = center;
         w.extent[group] = {half[0], half[1], half[2], 0};
     }
+    const real3 r = difference(frame, mine, center);
+    // Far from each other, too.
+    const real away = (real)1e30 * (real)(i + 1 - w.n);
     if (i < w.n) {
-        const real3 r = difference(frame, mine, center);
         w.relative[i] = {r.x, r.y, r.z, as_real((int)mine.species)};
+    } else {
+        w.relative[i] = {away, away, away, as_real(0)};
     }
+}
+
+// All groups, of all tiles.
+extern "C" __global__ void __launch_bounds__(GROUP_THREADS) arrange_groups(World w, int slot, int when) {
+    const Slot now = w.control->slot[slot];
+    if (!due(w.control, now, when)) return;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i / 32 * 32 >= pair_tiles(w) * PAIR_TILE) return;
+    arrange_group(w, i, w.position[now.parity][min(i, w.n - 1)]);
 }
 
 // How two groups of atoms lie to each other.
 struct Meeting {
     bool apart;      // all pairs are out of reach
+    bool wide;       // pairs are in more than two images
     bool wraps[3];   // the nearest image is not the same for all pairs, along this axis
     real3 between;   // from the centre of the second to that of the first
 };
@@ -71,10 +91,11 @@ DEVICE Meeting meeting(const World& w, int a, int b) {
     const real apart[3] = {fabs((real)(int)(s.x - t.x)) * unit, fabs((real)(int)(s.y - t.y)) * unit,
                            fabs((real)(int)(s.z - t.z)) * unit};
     const real both[3] = {e.x + f.x, e.y + f.y, e.z + f.z};
-    Meeting m = {false, {}, difference(frame, p, q)};
+    Meeting m = {false, false, {}, difference(frame, p, q)};
     real sum = 0, most = 0;
     for (int k = 0; k < 3; k++) {
         m.wraps[k] = frame.periodic[k] && apart[k] + both[k] > (real)0.499999;
+        m.wide = m.wide || (frame.periodic[k] && both[k] > (real)0.499);
         const real gap = fmax(apart[k] - both[k] - (real)1e-6, (real)0) * (real)frame.width[k];
         sum += gap * gap;
         most = fmax(most, gap * gap);
@@ -110,7 +131,7 @@ DEVICE void hand_on(real3& reaction) {
     reaction.z = __shfl_sync(ALL_LANES, reaction.z, next);
 }
 
-// d in the nearest image along an axis.
+// d in the nearest image along an axis, whatever it is.
 DEVICE void nearest(real& d, real edge, real inverse) {
 #if DOUBLE
     d -= rint(d * inverse) * edge;
@@ -120,45 +141,79 @@ DEVICE void nearest(real& d, real edge, real inverse) {
 #endif
 }
 
-// Two whole groups: `at[r]` are this lane's atoms seen from the centre of the others' group.
-template <bool ENERGY>
-DEVICE real3 meet_group(const World& w, Rows& rows, const real3* at, const real4* others, const bool* wraps) {
+// Whether a pair counts that two lanes meet: each once in the end.
+DEVICE bool counts(const World& w, int i, int j) {
+    return i < w.n && j < w.n && (i / PAIR_TILE != j / PAIR_TILE || i < j);
+}
+
+// How the nearest image is found: bits of the axes along which a pair may be in one of two images,
+// or pairs may be in any.
+enum { WRAPS_X = 1, WRAPS_Y = 2, WRAPS_Z = 4, WRAPS_ANYHOW = 8 };
+
+// What a coordinate is measured from where two images are possible: half a box from where it would
+// be, on the side where the other image is not.
+DEVICE real unfolded(real at, real between, real half) { return at - copysign(half, between); }
+
+// The same, and from there to the nearer of the two.
+DEVICE real folded(real d, real half) { return d - copysign(half, d); }
+
+// Two groups. `at[r]` are this lane's atoms seen from the centre of the others' group, `i` is the
+// first of them, and `j` the first of the others. Of groups in images of all kinds some places may be
+// empty, and they may be the same one.
+template <bool ENERGY, int WRAPS>
+DEVICE real3 meet_group(const World& w, Rows& rows, const real3* at, const real4* others, int i, int j) {
     const Frame& frame = w.frame;
-    const real edge[3] = {(real)frame.edge[0], (real)frame.edge[1], (real)frame.edge[2]};
-    const real inverse[3] = {(real)frame.inverse[0], (real)frame.inverse[1], (real)frame.inverse[2]};
+    const real half[3] = {(real)(0.5 * frame.edge[0]), (real)(0.5 * frame.edge[1]), (real)(0.5 * frame.edge[2])};
     const int lane = threadIdx.x % 32;
     real3 reaction = {};
+    others += lane;
 #pragma unroll 2
     for (int s = 0; s < 32; s++) {
-        const real4 q = others[(lane + s) % 32];
+        const real4 q = others[s];
         real3 d[PAIR_ROWS];
 #pragma unroll
-        for (int r = 0; r < PAIR_ROWS; r++) d[r] = {at[r].x - q.x, at[r].y - q.y, at[r].z - q.z};
-        if (wraps[0]) {
-#pragma unroll
-            for (int r = 0; r < PAIR_ROWS; r++) nearest(d[r].x, edge[0], inverse[0]);
-        }
-        if (wraps[1]) {
-#pragma unroll
-            for (int r = 0; r < PAIR_ROWS; r++) nearest(d[r].y, edge[1], inverse[1]);
-        }
-        if (wraps[2]) {
-#pragma unroll
-            for (int r = 0; r < PAIR_ROWS; r++) nearest(d[r].z, edge[2], inverse[2]);
+        for (int r = 0; r < PAIR_ROWS; r++) {
+            d[r] = {at[r].x - q.x, at[r].y - q.y, at[r].z - q.z};
+            if (WRAPS & WRAPS_X) d[r].x = folded(d[r].x, half[0]);
+            if (WRAPS & WRAPS_Y) d[r].y = folded(d[r].y, half[1]);
+            if (WRAPS & WRAPS_Z) d[r].z = folded(d[r].z, half[2]);
+            if (WRAPS & WRAPS_ANYHOW) {
+                nearest(d[r].x, (real)frame.edge[0], (real)frame.inverse[0]);
+                nearest(d[r].y, (real)frame.edge[1], (real)frame.inverse[1]);
+                nearest(d[r].z, (real)frame.edge[2], (real)frame.inverse[2]);
+            }
         }
 #pragma unroll
         for (int r = 0; r < PAIR_ROWS; r++) {
-            interact<ENERGY>(w, rows, r, d[r], dot(d[r], d[r]), as_species(q.w), reaction);
+            real r2 = dot(d[r], d[r]);
+            if (WRAPS & WRAPS_ANYHOW) {
+                const int me = i + 32 * r, other = j + (lane + s) % 32;
+                if (!counts(w, me, other)) r2 = (real)1e30;
+            }
+            interact<ENERGY>(w, rows, r, d[r], r2, as_species(q.w), reaction);
         }
         hand_on(reaction);
     }
     return reaction;
 }
 
-// Groups of which not all pairs count: those with themselves, where each pair is seen twice, and
-// the last one, which may not be full; or groups too wide apart in a tilted box.
 template <bool ENERGY>
-DEVICE real3 meet_some(const World& w, Rows& rows, const Position* position, int i, int first) {
+DEVICE real3 meet_folded(const World& w, Rows& rows, const real3* at, const real4* others, int wraps, int i, int j) {
+    switch (wraps) {
+        case 0: return meet_group<ENERGY, 0>(w, rows, at, others, i, j);
+        case 1: return meet_group<ENERGY, 1>(w, rows, at, others, i, j);
+        case 2: return meet_group<ENERGY, 2>(w, rows, at, others, i, j);
+        case 3: return meet_group<ENERGY, 3>(w, rows, at, others, i, j);
+        case 4: return meet_group<ENERGY, 4>(w, rows, at, others, i, j);
+        case 5: return meet_group<ENERGY, 5>(w, rows, at, others, i, j);
+        case 6: return meet_group<ENERGY, 6>(w, rows, at, others, i, j);
+        default: return meet_group<ENERGY, 7>(w, rows, at, others, i, j);
+    }
+}
+
+// Groups too wide apart in a tilted box.
+template <bool ENERGY>
+DEVICE real3 meet_tilted(const World& w, Rows& rows, const Position* position, int i, int first) {
     const int lane = threadIdx.x % 32;
     real3 reaction = {};
     for (int s = 0; s < 32; s++) {
@@ -166,74 +221,96 @@ DEVICE real3 meet_some(const World& w, Rows& rows, const Position* position, int
         const Position q = position[min(j, w.n - 1)];
         for (int r = 0; r < PAIR_ROWS; r++) {
             const int me = i + 32 * r;
-            const bool counts = me < w.n && j < w.n && (me / PAIR_TILE != j / PAIR_TILE || me < j);
-            const real3 d = difference(w.frame, position[min(me, w.n - 1)], q);
-            if (counts) interact<ENERGY>(w, rows, r, d, dot(d, d), (int)q.species, reaction);
+                        const real3 d = difference(w.frame, position[min(me, w.n - 1)], q);
+            if (counts(w, me, j)) interact<ENERGY>(w, rows, r, d, dot(d, d), (int)q.species, reaction);
         }
         hand_on(reaction);
     }
     return reaction;
 }
 
-// Two tiles: the `first`-th to the `count`-th tile after each one.
+// A tile and a part of another: the `first`-th to the `count`-th tile after each one.
 template <bool ENERGY>
 DEVICE void meet_tiles(const World& w, int slot, int first, int count) {
-    extern __shared__ real4 others[];
-    real* reactions = (real*)(others + PAIR_TILE);  // [warp][group][3][32]
+    extern __shared__ real4 others[];  // each group twice, so that nobody has to begin again
+    real* reactions = (real*)(others + 64 * PART_GROUPS);  // [warp][group][3][32]
     const Frame& frame = w.frame;
-    const Position* position = w.position[w.control->slot[slot].parity];
-    const int tiles = pair_tiles(w), mine = blockIdx.x % tiles, nth = blockIdx.x / tiles, k = first + nth;
-    const int other = (mine + k) % tiles, thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+    const int tiles = pair_tiles(w), mine = blockIdx.x % tiles, nth = blockIdx.x / tiles / PAIR_PARTS;
+    const int part = blockIdx.x / tiles % PAIR_PARTS, k = first + nth, other = (mine + k) % tiles;
+    const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
     const bool active = meets(mine, k, tiles);
     const int i = mine * PAIR_TILE + warp * 32 * PAIR_ROWS + lane, group = i / 32;
+    const int j_first = other * PAIR_TILE + part * 32 * PART_GROUPS;
 
-    for (int t = thread; t < PAIR_TILE; t += PAIR_THREADS) {
-        others[t] = w.relative[min(other * PAIR_TILE + t, w.n - 1)];
+    if (active) {
+        for (int t = thread; t < 64 * PART_GROUPS; t += PAIR_THREADS) {
+            others[t] = w.relative[j_first + t / 64 * 32 + t % 32];
+        }
     }
     Rows rows = {};
+#pragma unroll
     for (int r = 0; r < PAIR_ROWS; r++) {
-        const real4 p = w.relative[min(i + 32 * r, w.n - 1)];
+        const real4 p = w.relative[i + 32 * r];
         rows.position[r] = {p.x, p.y, p.z};
         rows.species[r] = as_species(p.w);
     }
     __syncthreads();
 
-    for (int g = 0; g < PAIR_GROUPS && active; g++) {
-        const int j = other * PAIR_TILE + 32 * g, j_group = j / 32;
-        const bool whole = (group + PAIR_ROWS) * 32 <= w.n && j + 32 <= w.n;
-        real3 reaction = {};
-        if (group * 32 >= w.n || j >= w.n || (k == 0 && j_group < group)) {
-            // Nothing there, or all pairs have been seen from the other side.
-        } else {
-            bool apart = true, wraps[3] = {};
-            real3 at[PAIR_ROWS];
+    for (int look = 0; look < PART_GROUPS && active; look += LOOK) {
+        // This lane's group of its own, and of the others.
+        const int a = group + lane % PAIR_ROWS, b = j_first / 32 + look + lane / PAIR_ROWS;
+        const bool there = lane < LOOK * PAIR_ROWS && 32 * a < w.n && 32 * b < w.n && (k > 0 || a <= b);
+        Meeting m = {true};
+        if (there) m = meeting(w, a, b);
+        const bool near = !m.apart;
+        const u32 nears = __ballot_sync(ALL_LANES, near), wide = __ballot_sync(ALL_LANES, near && m.wide);
+        const u32 wraps_x = __ballot_sync(ALL_LANES, near && m.wraps[0]);
+        const u32 wraps_y = __ballot_sync(ALL_LANES, near && m.wraps[1]);
+        const u32 wraps_z = __ballot_sync(ALL_LANES, near && m.wraps[2]);
+        for (int g = 0; g < LOOK; g++) {
+            const u32 rows_of_it = (u32)((1ull << PAIR_ROWS) - 1) << (g * PAIR_ROWS % 32);
+            const int j = j_first + 32 * (look + g), rank = k == 0 ? j / 32 - group : PAIR_ROWS;
+            real3 reaction = {};
+            if (nears & rows_of_it) {
+                const int folds = (wraps_x & rows_of_it ? WRAPS_X : 0) | (wraps_y & rows_of_it ? WRAPS_Y : 0) |
+                                  (wraps_z & rows_of_it ? WRAPS_Z : 0);
+                const bool anyhow = (wide & rows_of_it) || rank < PAIR_ROWS;
+                real3 at[PAIR_ROWS];
 #pragma unroll
-            for (int r = 0; r < PAIR_ROWS; r++) {
-                if ((group + r) * 32 >= w.n) continue;
-                const Meeting m = meeting(w, group + r, j_group);
-                apart = apart && m.apart;
-                for (int a = 0; a < 3; a++) wraps[a] = wraps[a] || m.wraps[a];
-                at[r] = {rows.position[r].x + m.between.x, rows.position[r].y + m.between.y,
-                         rows.position[r].z + m.between.z};
+                for (int r = 0; r < PAIR_ROWS; r++) {
+                    const int from = (g * PAIR_ROWS + r) % 32;
+                    const real3 between = {__shfl_sync(ALL_LANES, m.between.x, from),
+                                           __shfl_sync(ALL_LANES, m.between.y, from),
+                                           __shfl_sync(ALL_LANES, m.between.z, from)};
+                    at[r] = {rows.position[r].x + between.x, rows.position[r].y + between.y,
+                             rows.position[r].z + between.z};
+                    if (anyhow) continue;
+                    if (folds & WRAPS_X) at[r].x = unfolded(at[r].x, between.x, (real)(0.5 * frame.edge[0]));
+                    if (folds & WRAPS_Y) at[r].y = unfolded(at[r].y, between.y, (real)(0.5 * frame.edge[1]));
+                    if (folds & WRAPS_Z) at[r].z = unfolded(at[r].z, between.z, (real)(0.5 * frame.edge[2]));
+                }
+                const real4* them = others + 64 * (look + g);
+                if (frame.triclinic && folds) {
+                    reaction = meet_tilted<ENERGY>(w, rows, w.position[w.control->slot[slot].parity], i, j);
+                } else if (anyhow) {
+                    reaction = meet_group<ENERGY, WRAPS_ANYHOW>(w, rows, at, them, i, j);
+                } else {
+                    reaction = meet_folded<ENERGY>(w, rows, at, them, folds, i, j);
+                }
             }
-            const bool same = k == 0 && j_group < group + PAIR_ROWS;
-            const bool tilted = frame.triclinic && (wraps[0] || wraps[1] || wraps[2]);
-            if (!apart) {
-                reaction = whole && !same && !tilted ? meet_group<ENERGY>(w, rows, at, others + 32 * g, wraps)
-                                                     : meet_some<ENERGY>(w, rows, position, i, j);
-            }
+            real* felt = reactions + (warp * PART_GROUPS + look + g) * 96 + lane;
+            felt[0] = reaction.x;
+            felt[32] = reaction.y;
+            felt[64] = reaction.z;
         }
-        real* felt = reactions + (warp * PAIR_GROUPS + g) * 96 + lane;
-        felt[0] = reaction.x;
-        felt[32] = reaction.y;
-        felt[64] = reaction.z;
     }
     __syncthreads();
 
-    // Shares: what the tile has felt from the nth one after it, then from the nth one before it.
+    // Shares: what the tile has felt from the parts of the nth one after it, then from the nth one
+    // before it.
     const size_t n = w.n;
     if (active) {
-        real* acted = w.share + (size_t)nth * 3 * n;
+        real* acted = w.share + (size_t)(nth * PAIR_PARTS + part) * 3 * n;
         for (int r = 0; r < PAIR_ROWS; r++) {
             const int a = i + 32 * r;
             if (a >= w.n) continue;
@@ -241,19 +318,19 @@ DEVICE void meet_tiles(const World& w, int slot, int first, int count) {
             acted[n + a] = rows.force[r].y;
             acted[2 * n + a] = rows.force[r].z;
         }
-        real* reacted = w.share + (size_t)(count + nth) * 3 * n;
-        for (int t = thread; t < 3 * PAIR_TILE; t += PAIR_THREADS) {
-            const int axis = t / PAIR_TILE, a = t % PAIR_TILE, j = other * PAIR_TILE + a;
+        real* reacted = w.share + (size_t)(count * PAIR_PARTS + nth) * 3 * n;
+        for (int t = thread; t < 96 * PART_GROUPS; t += PAIR_THREADS) {
+            const int axis = t % 96 / 32, a = t / 96 * 32 + t % 32, j = j_first + a;
             real sum = 0;
-            for (int v = 0; v < PAIR_WARPS; v++) sum += reactions[(v * PAIR_GROUPS + a / 32) * 96 + axis * 32 + a % 32];
+            for (int v = 0; v < PAIR_WARPS; v++) sum += reactions[v * PART_GROUPS * 96 + t];
             if (j < w.n) reacted[axis * n + j] = sum;
         }
     }
     // Each pair has been met once.
-    if (ENERGY) block_energies<PAIR_THREADS>(w, rows.sums, 1.0, first * tiles);
+    if (ENERGY) block_energies<PAIR_THREADS>(w, rows.sums, 1.0, first * tiles * PAIR_PARTS);
 }
 
-extern "C" __global__ void __launch_bounds__(PAIR_THREADS)
+extern "C" __global__ void __launch_bounds__(PAIR_THREADS, RESIDENT / PAIR_THREADS)
 forces_all_pairs(World w, int slot, int when, int first, int count) {
     if (due(w.control, w.control->slot[slot], when)) meet_tiles<false>(w, slot, first, count);
 }
@@ -263,19 +340,67 @@ forces_all_pairs_energies(World w, int slot, int when, int first, int count) {
     if (due(w.control, w.control->slot[slot], when)) meet_tiles<true>(w, slot, first, count);
 }
 
-// Adds up the shares of `count` tiles after and before each one, on top of those from before
-// `first`. A thread for each component.
+// ---- what shares add up to
+
+// The shares of `count` tiles after and before the one of this block's group, on top of those from
+// before `first`; for the atoms of the first warp.
+DEVICE real3 sum_of_forces(const World& w, int i, int first, int count) {
+    __shared__ double sums[GROUP_WARPS][3][32];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, tiles = pair_tiles(w), tile = i / PAIR_TILE;
+    const size_t n = w.n;
+    double x = 0, y = 0, z = 0;
+    if (i < w.n) {
+        if (warp == 0 && first > 0) {
+            x = w.force[i];
+            y = w.force[n + i];
+            z = w.force[2 * n + i];
+        }
+        const real* share = w.share + i;
+#pragma unroll 4
+        for (int t = warp; t < count * (PAIR_PARTS + 1); t += GROUP_WARPS) {
+            const bool acted = t < count * PAIR_PARTS;
+            const int k = first + (acted ? t / PAIR_PARTS : t - count * PAIR_PARTS);
+            if (!meets(acted ? tile : (tile - k + tiles) % tiles, k, tiles)) continue;
+            const real* of = share + (size_t)t * 3 * n;
+            x += of[0];
+            y += of[n];
+            z += of[2 * n];
+        }
+    }
+    sums[warp][0][lane] = x;
+    sums[warp][1][lane] = y;
+    sums[warp][2][lane] = z;
+    __syncthreads();
+    double f[3] = {};
+    if (warp == 0) {
+        for (int k = 0; k < 3; k++) {
+            for (int v = 0; v < GROUP_WARPS; v++) f[k] += sums[v][k][lane];
+        }
+    }
+    return {(real)f[0], (real)f[1], (real)f[2]};
+}
+
+// A block for each group.
 extern "C" __global__ void __launch_bounds__(GROUP_THREADS) add_forces(World w, int slot, int when, int first, int count) {
     if (!due(w.control, w.control->slot[slot], when)) return;
-    const int c = blockIdx.x * blockDim.x + threadIdx.x;
-    if (c >= 3 * w.n) return;
-    const int tiles = pair_tiles(w), tile = c % w.n / PAIR_TILE;
-    double sum = first > 0 ? w.force[c] : 0.0;
-#pragma unroll 4
-    for (int nth = 0; nth < count; nth++) {
-        const int k = first + nth;
-        if (meets(tile, k, tiles)) sum += w.share[(size_t)nth * 3 * w.n + c];
-        if (meets((tile - k + tiles) % tiles, k, tiles)) sum += w.share[(size_t)(count + nth) * 3 * w.n + c];
+    const int i = blockIdx.x * 32 + threadIdx.x % 32;
+    const real3 f = sum_of_forces(w, i, first, count);
+    if (threadIdx.x < 32 && i < w.n) store_force(w, i, f);
+}
+
+// The same, and on to where the atoms are next, in groups ready for the forces there.
+extern "C" __global__ void __launch_bounds__(GROUP_THREADS) advance_groups(World w, int slot, int first, int count) {
+    const Slot now = w.control->slot[slot];
+    const bool moves = goes(w.control, now);
+    pass_on(w, slot, moves);
+    if (!moves) return;
+    const int i = blockIdx.x * 32 + threadIdx.x % 32;
+    const real3 f = sum_of_forces(w, i, first, count);
+    if (threadIdx.x >= 32) return;
+    if (i < w.n) {
+        store_force(w, i, f);
+        finish_step(w, slot, now, i, f);
     }
-    w.force[c] = (real)sum;
+    __syncwarp();
+    arrange_group(w, i, w.position[now.parity ^ 1][min(i, w.n - 1)]);
 }

@@ -49,7 +49,7 @@ DEVICE float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
 DEVICE double multiply_add(double a, double b, double c) { return fma(a, b, c); }
 DEVICE float square_root(float x) { return sqrtf(x); }
 DEVICE double square_root(double x) { return sqrt(x); }
-DEVICE double exponential(double x) { return exp(x); }
+DEVICE double exponential_of_two(double x) { return exp2(x); }
 DEVICE double reciprocal(double x) { return 1.0 / x; }
 DEVICE double reciprocal_square_root(double x) { return 1.0 / sqrt(x); }
 #if defined(EMULATED) || EXACT
@@ -57,9 +57,9 @@ DEVICE float reciprocal(float x) { return 1.0f / x; }
 DEVICE float reciprocal_square_root(float x) { return 1.0f / sqrtf(x); }
 // Of exactly rounded operations only: 2^n times the exponential of what is left, which its Taylor
 // series has to the last place.
-DEVICE float exponential(float x) {
-    const float n = rintf(fminf(fmaxf(x, -104.0f), 104.0f) * 1.44269504f);
-    const float r = fmaf(n, -1.42860677e-6f, fmaf(n, -0.693145752f, x));
+DEVICE float exponential_of_two(float x) {
+    const float n = rintf(fminf(fmaxf(x, -150.0f), 150.0f));
+    const float r = 0.693147181f * (x - n);
     float y = 1.0f / 5040;
     y = fmaf(y, r, 1.0f / 720);
     y = fmaf(y, r, 1.0f / 120);
@@ -84,12 +84,10 @@ DEVICE float reciprocal_square_root(float x) {
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 }
-// 2^t with t = x / ln 2 rounded, and to first order what rounding has left of x.
-DEVICE float exponential(float x) {
-    const float t = 1.44269504f * x;
+DEVICE float exponential_of_two(float x) {
     float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(t));
-    return fmaf(y, fmaf(-0.693147181f, t, x), y);
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
 }
 #endif
 

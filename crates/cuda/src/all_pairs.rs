@@ -7,8 +7,8 @@ use jostle_core::{Evaluate, Precision, Result};
 
 /// Atoms of a group.
 pub const GROUP: usize = 32;
-/// Threads of the blocks that arrange groups and add forces, as in `all_pairs.cu`.
-const GROUP_THREADS: usize = 128;
+/// Threads of the blocks that arrange groups, as in `all_pairs.cu`.
+const GROUP_THREADS: usize = 256;
 /// Most bytes for forces waiting to be added up; beyond, the work is done in several passes.
 const MOST_SHARES: usize = 1 << 30;
 
@@ -19,29 +19,51 @@ pub struct PairShape {
     pub warps: usize,
     /// Atoms of a lane.
     pub rows: usize,
+    /// Parts of a tile that different blocks meet: a divisor of `warps * rows`.
+    pub parts: usize,
 }
 
 impl PairShape {
     /// Small tiles where there would be too few large ones to fill a GPU, and keep it full until
     /// the last of them is done.
     pub fn for_atoms(n: usize) -> Self {
-        let (warps, rows) = match n {
-            0..2048 => (1, 1),
-            2048..6144 => (4, 1),
-            6144..24_576 => (2, 2),
-            24_576..65_536 => (2, 4),
-            _ => (4, 4),
+        let (warps, rows, parts) = match n {
+            0..2048 => (1, 1, 1),
+            2048..6144 => (4, 1, 2),
+            6144..24_576 => (2, 2, 1),
+            24_576..65_536 => (2, 4, 2),
+            _ => (4, 4, 4),
         };
-        PairShape { warps, rows }
+        PairShape { warps, rows, parts }
     }
 
-    /// What the compiler has to know of it.
-    pub fn options(&self) -> [String; 2] {
-        [format!("-DPAIR_WARPS={}", self.warps), format!("-DPAIR_ROWS={}", self.rows)]
+    /// What the compiler has to know of it. Registers are rationed for so many threads of a
+    /// multiprocessor that each can hold its atoms.
+    pub fn options(&self, precision: Precision) -> [String; 4] {
+        let threads = match self.rows {
+            1 => 1024,
+            2 => 768,
+            3..=4 => 640,
+            _ => 384,
+        };
+        let resident = match precision {
+            Precision::Mixed => threads,
+            Precision::Double => threads / 2,
+        };
+        [
+            format!("-DPAIR_WARPS={}", self.warps),
+            format!("-DPAIR_ROWS={}", self.rows),
+            format!("-DPAIR_PARTS={}", self.parts),
+            format!("-DRESIDENT={}", resident.max(32 * self.warps)),
+        ]
+    }
+
+    fn groups(&self) -> usize {
+        self.warps * self.rows
     }
 
     fn atoms(&self) -> usize {
-        GROUP * self.warps * self.rows
+        GROUP * self.groups()
     }
 }
 
@@ -58,6 +80,7 @@ pub struct AllPairs {
     forces: Kernel,
     energies: Kernel,
     add: Kernel,
+    advance: Kernel,
     /// In units of 16 bytes.
     center: Buffer<[f32; 4]>,
     extent: Buffer<[f32; 4]>,
@@ -82,9 +105,10 @@ impl AllPairs {
             Precision::Mixed => 1,
             Precision::Double => 2,
         };
-        let (groups, tiles) = (n.div_ceil(GROUP).max(1), n.div_ceil(shape.atoms()).max(1));
+        let tiles = n.div_ceil(shape.atoms()).max(1);
+        let groups = tiles * shape.groups();
         let circle = tiles / 2 + 1;
-        let per_tile = 2 * 3 * n.max(1) * real;
+        let per_tile = (shape.parts + 1) * 3 * n.max(1) * real;
         let pass = (MOST_SHARES / (4 * per_tile)).clamp(1, circle);
         let all_pairs = AllPairs {
             shape,
@@ -97,9 +121,10 @@ impl AllPairs {
             forces: module.kernel("forces_all_pairs")?,
             energies: module.kernel("forces_all_pairs_energies")?,
             add: module.kernel("add_forces")?,
+            advance: module.kernel("advance_groups")?,
             center: device.alloc(groups * real)?,
             extent: device.alloc(groups * real)?,
-            relative: device.alloc(n.max(1) * real)?,
+            relative: device.alloc(groups * GROUP * real)?,
             share: device.alloc(pass * per_tile)?,
         };
         for kernel in [&all_pairs.forces, &all_pairs.energies] {
@@ -108,9 +133,52 @@ impl AllPairs {
         Ok(all_pairs)
     }
 
-    /// A tile, and what it has felt from each warp.
+    /// A part of a tile, twice, and what it has felt from each warp.
     fn shared_bytes(&self) -> usize {
-        4 * self.real * self.shape.atoms() * (4 + 3 * self.shape.warps)
+        4 * self.real * self.shape.atoms() / self.shape.parts * (2 * 4 + 3 * self.shape.warps)
+    }
+
+    /// Places for atoms, those that stay empty included.
+    fn places(&self) -> usize {
+        self.tiles * self.shape.atoms()
+    }
+
+    fn arrange(&self, world: &World, slot: i32, when: When) -> Launch {
+        Launch::new(&self.arrange, self.places().div_ceil(GROUP_THREADS) as u32, GROUP_THREADS as u32)
+            .with_value(*world)
+            .with_value(slot)
+            .with_value(when as i32)
+    }
+
+    /// Shares of all forces, added up but for those of the last pass; how many tiles after the
+    /// first of it that one goes.
+    fn shares(&self, kernel: &Kernel, world: &World, slot: i32, when: When) -> (Vec<Launch>, [i32; 2]) {
+        let mut launches = Vec::new();
+        let mut range = [0; 2];
+        for first in (0..self.circle).step_by(self.pass) {
+            if first > 0 {
+                launches.push(self.add(world, slot, when, range));
+            }
+            let count = self.pass.min(self.circle - first);
+            range = [first as i32, count as i32];
+            let blocks = self.tiles * count * self.shape.parts;
+            let launch = Launch::new(kernel, blocks as u32, 32 * self.shape.warps as u32)
+                .shared(self.shared_bytes())
+                .with_value(*world)
+                .with_value(slot)
+                .with_value(when as i32);
+            launches.push(launch.with_value(range[0]).with_value(range[1]));
+        }
+        (launches, range)
+    }
+
+    fn add(&self, world: &World, slot: i32, when: When, [first, count]: [i32; 2]) -> Launch {
+        Launch::new(&self.add, self.n.div_ceil(GROUP).max(1) as u32, GROUP_THREADS as u32)
+            .with_value(*world)
+            .with_value(slot)
+            .with_value(when as i32)
+            .with_value(first)
+            .with_value(count)
     }
 }
 
@@ -135,31 +203,31 @@ impl Search for AllPairs {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
-        let launch = |kernel: &Kernel, blocks: usize, threads: usize| {
-            let launch = Launch::new(kernel, blocks as u32, threads as u32).with_value(*world);
-            launch.with_value(slot).with_value(when as i32)
-        };
-        let mut launches = vec![launch(&self.arrange, self.n.div_ceil(GROUP_THREADS).max(1), GROUP_THREADS)];
-        for first in (0..self.circle).step_by(self.pass) {
-            let count = self.pass.min(self.circle - first);
-            let range = |launch: Launch| launch.with_value(first as i32).with_value(count as i32);
-            let meet = launch(kernel, self.tiles * count, 32 * self.shape.warps).shared(self.shared_bytes());
-            launches.push(range(meet));
-            launches.push(range(launch(
-                &self.add,
-                (3 * self.n).div_ceil(GROUP_THREADS).max(1),
-                GROUP_THREADS,
-            )));
-        }
+        let (shares, last) = self.shares(kernel, world, slot, when);
+        let mut launches = vec![self.arrange(world, slot, when)];
+        launches.extend(shares);
+        launches.push(self.add(world, slot, when, last));
         launches
     }
 
-    fn step(&self, _world: &World, _slot: i32) -> Option<Vec<Launch>> {
-        None
+    fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>> {
+        // Later slots find their groups as the step before has left them.
+        let mut launches = Vec::from_iter((slot == 0).then(|| self.arrange(world, slot, When::Goes)));
+        let (shares, [first, count]) = self.shares(&self.forces, world, slot, When::Goes);
+        launches.extend(shares);
+        // A block for each group, those without atoms included.
+        let blocks = (self.tiles * self.shape.groups()) as u32;
+        let advance = Launch::new(&self.advance, blocks, GROUP_THREADS as u32)
+            .with_value(*world)
+            .with_value(slot)
+            .with_value(first)
+            .with_value(count);
+        launches.push(advance);
+        Some(launches)
     }
 
     fn energy_blocks(&self) -> u32 {
-        (self.tiles * self.circle) as u32
+        (self.tiles * self.circle * self.shape.parts) as u32
     }
 
     fn bytes(&self) -> usize {

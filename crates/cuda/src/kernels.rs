@@ -148,7 +148,7 @@ pub fn build(
                 format!("-DRESIDENT={}", resident.max(shape.threads())),
             ]);
         }
-        Way::AllPairs => options.extend(pairs.options()),
+        Way::AllPairs => options.extend(pairs.options(precision)),
         Way::List | Way::Cells => {}
     }
     Build { source, options, table: pair.table }

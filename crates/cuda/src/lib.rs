@@ -20,6 +20,7 @@ mod sums;
 mod tiles;
 mod world;
 
+pub use all_pairs::PairShape;
 pub use driver::nvrtc;
 pub use engine::{Cuda, Layout};
 

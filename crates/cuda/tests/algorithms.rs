@@ -7,8 +7,8 @@ use jostle_core::{
     Algorithm, Backend, Bath, Evaluate, Leg, Precision, Settings, SimBox, Species, System, Vec3,
 };
 use jostle_cpu::reference;
-use jostle_cuda::Cuda;
 use jostle_cuda::driver::Device;
+use jostle_cuda::{Cuda, PairShape};
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 
 const ALGORITHMS: [Algorithm; 4] = [Algorithm::Auto, Algorithm::List, Algorithm::Cells, Algorithm::AllPairs];
@@ -160,6 +160,20 @@ fn forces_energies_and_virial_are_those_of_the_double_loop() {
                 assert!(largest < 30.0 * limit, "{what}: largest {largest:e}");
                 assert!(sums < limit, "{what}: sums {sums:e}");
             }
+        }
+    }
+}
+
+/// Tiles of any shape meet the same pairs, each once.
+#[test]
+fn every_shape_of_pair_tiles_gives_the_same() {
+    for (warps, rows, parts) in [(2, 1, 2), (1, 8, 2), (2, 4, 1)] {
+        for case in cases() {
+            let mut backend = gpu(&case, Algorithm::AllPairs, Precision::Double);
+            backend.set_pair_shape(PairShape { warps, rows, parts }).unwrap();
+            let [_, largest, sums] = deviations(&mut backend, &case.terms);
+            let what = format!("{}, {warps} x {rows} x {parts}", case.name);
+            assert!(largest < 3e-11 && sums < 1e-12, "{what}: {largest:e} {sums:e}");
         }
     }
 }

@@ -43,7 +43,7 @@ enum Function {
     Reciprocal,
     SquareRoot,
     ReciprocalSquareRoot,
-    Exponential,
+    ExponentialOfTwo,
 }
 
 impl Function {
@@ -52,7 +52,7 @@ impl Function {
             Function::Reciprocal => "reciprocal",
             Function::SquareRoot => "square_root",
             Function::ReciprocalSquareRoot => "reciprocal_square_root",
-            Function::Exponential => "exponential",
+            Function::ExponentialOfTwo => "exponential_of_two",
         }
     }
 
@@ -61,7 +61,7 @@ impl Function {
             Function::Reciprocal => x.recip(),
             Function::SquareRoot => x.sqrt(),
             Function::ReciprocalSquareRoot => x.sqrt().recip(),
-            Function::Exponential => x.exp(),
+            Function::ExponentialOfTwo => x.exp2(),
         }
     }
 }
@@ -436,7 +436,11 @@ impl Real for Recorder {
         Recorder(on_tape(|tape| tape.call(Function::ReciprocalSquareRoot, self.0)))
     }
     fn exp(self) -> Self {
-        Recorder(on_tape(|tape| tape.call(Function::Exponential, self.0)))
+        // Processors know powers of two; the factor goes into whatever the argument is a multiple of.
+        Recorder(on_tape(|tape| {
+            let power = tape.scale(std::f64::consts::LOG2_E, self.0);
+            tape.call(Function::ExponentialOfTwo, power)
+        }))
     }
     fn lt(self, other: Self) -> Mask {
         Mask(on_tape(|tape| tape.push(Operation::Less(self.0, other.0))))

@@ -7,6 +7,7 @@ mod run;
 
 use plan::{Extent, Plan};
 
+use crate::all_pairs::PairShape;
 use crate::arrays::Arrays;
 use crate::bath::ScalingBath;
 use crate::driver::Device;
@@ -47,7 +48,7 @@ pub struct Cuda {
     arrays: Arrays,
     kernels: Kernels,
     /// What the kernels were compiled for, see [`Plan::compiled`].
-    compiled: (Way, TileShape),
+    compiled: (Way, TileShape, PairShape),
     search: Box<dyn Search>,
     bath: Option<ScalingBath>,
     sums: Sums,
@@ -156,6 +157,16 @@ impl Cuda {
         cuda.plan.rows = 1;
         cuda.arrange()?;
         Ok(cuda)
+    }
+
+    /// Meets all pairs in tiles of another shape, where all pairs are met.
+    ///
+    /// # Errors
+    /// If kernels cannot be compiled for it, or the device has too little memory.
+    pub fn set_pair_shape(&mut self, shape: PairShape) -> Result<()> {
+        self.take_fault()?;
+        self.plan.pairs = shape;
+        self.arrange()
     }
 
     /// Follows a plan that has changed: kernels, lists and their room.

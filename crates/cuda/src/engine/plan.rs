@@ -60,6 +60,8 @@ pub struct Plan {
     /// How sums are made.
     pub summation: Summation,
     embedded: Option<Embedded>,
+    /// The tiles where all pairs are met.
+    pub pairs: PairShape,
     precision: Precision,
     n: usize,
 }
@@ -113,6 +115,7 @@ impl Plan {
             tightness: Tightness::Estimated,
             summation,
             embedded: forces.embedded.clone(),
+            pairs: PairShape::for_atoms(n),
             precision: settings.precision,
             n,
         })
@@ -139,14 +142,13 @@ impl Plan {
     }
 
     /// What kernels depend on: they are compiled again when it changes.
-    pub fn compiled(&self) -> (Way, TileShape) {
-        (self.way, self.layout.shape)
+    pub fn compiled(&self) -> (Way, TileShape, PairShape) {
+        (self.way, self.layout.shape, self.pairs)
     }
 
     /// The kernels' source.
     pub fn build(&self, forces: &Forces) -> Build {
-        let pairs = PairShape::for_atoms(self.n);
-        kernels::build(forces, self.precision, self.way, self.layout.shape, pairs, self.summation)
+        kernels::build(forces, self.precision, self.way, self.layout.shape, self.pairs, self.summation)
     }
 
     /// Kernels and memory.
@@ -159,7 +161,7 @@ impl Plan {
             Way::Tiles => Box::new(Tiles::new(device, module, precision, self.layout.shape, self.room, n)?),
             Way::List => Box::new(List::new(device, module, n, self.rows, self.summation)?),
             Way::Cells => Box::new(Cells::new(module, n, self.summation)?),
-            Way::AllPairs => Box::new(AllPairs::new(device, module, precision, PairShape::for_atoms(n), n)?),
+            Way::AllPairs => Box::new(AllPairs::new(device, module, precision, self.pairs, n)?),
         };
         Ok(match &self.embedded {
             Some(term) => Box::new(EmbeddedSearch::new(device, module, precision, term, pairs, n)?),
