@@ -71,7 +71,8 @@ pub enum Command {
         jostle bench melt-1m --device cuda\n  \
         jostle bench my-input.toml                your own system\n  \
         jostle bench algorithms                   the ways to find pairs, side by side\n  \
-        jostle bench papers                       the papers' tables, then and now")]
+        jostle bench papers                       the papers' tables, then and now\n  \
+        jostle bench iumd                         screened ions, every pair: IUMD's table, and the limit")]
     Bench(Bench),
 
     /// Print every key of the input file: type, unit, default, meaning
@@ -149,7 +150,7 @@ pub struct New {
 /// Options of `jostle bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// A built-in case, an input file, all, algorithms or papers [default: the usual cases]
+    /// A built-in case, an input file, all, algorithms, papers or iumd [default: the usual cases]
     pub case: Option<String>,
     /// Seconds to measure each case for [default: 5; in a table 1]
     #[arg(long, value_name = "S")]

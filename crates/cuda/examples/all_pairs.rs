@@ -49,13 +49,12 @@ fn main() -> Result<()> {
             (kinds, energy) = (2, None);
             continue;
         }
-        let numbers: Vec<usize> = argument.split(':').filter_map(|x| x.parse().ok()).collect();
-        let [warps, rows, parts] = numbers[..] else { continue };
+        let shape: PairShape = argument.parse()?;
         let system = plasma(n, kinds)?;
         let Some(term) = repulsion(kinds, 0.4999 * system.simbox.lengths()[0]) else { break };
         let settings = Settings { algorithm: Algorithm::AllPairs, ..Settings::default() };
         let mut gpu = Cuda::new(device.clone(), system, vec![term], settings)?;
-        gpu.set_pair_shape(PairShape { warps, rows, parts })?;
+        gpu.set_pair_shape(shape)?;
         gpu.update_neighbors()?;
         gpu.compute_forces(Evaluate::ForcesAndEnergies)?;
         let start = gpu.energies().potential();

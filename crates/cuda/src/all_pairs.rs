@@ -3,7 +3,9 @@
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::search::{Search, When};
 use crate::world::World;
-use jostle_core::{Evaluate, Precision, Result};
+use jostle_core::{Error, Evaluate, Precision, Result};
+use std::fmt;
+use std::str::FromStr;
 
 /// Atoms of a group.
 pub const GROUP: usize = 32;
@@ -28,13 +30,21 @@ impl PairShape {
     /// the last of them is done.
     pub fn for_atoms(n: usize) -> Self {
         let (warps, rows, parts) = match n {
-            0..2048 => (1, 1, 1),
+            0..2048 => (4, 1, 4),
             2048..6144 => (4, 1, 2),
-            6144..24_576 => (2, 2, 1),
-            24_576..65_536 => (2, 4, 2),
+            6144..16_384 => (2, 2, 1),
+            16_384..40_960 => (4, 4, 2),
             _ => (4, 4, 4),
         };
         PairShape { warps, rows, parts }
+    }
+
+    /// Shapes of which one might be faster than this one: lanes with as many atoms, half or twice
+    /// as many.
+    pub fn near(usual: Self) -> impl Iterator<Item = Self> {
+        let all = [(4, 1, 4), (4, 1, 2), (2, 1, 1), (2, 2, 1), (4, 2, 2), (2, 4, 1), (4, 4, 2), (4, 4, 4)];
+        let shapes = all.into_iter().map(|(warps, rows, parts)| PairShape { warps, rows, parts });
+        shapes.filter(move |shape| shape.rows <= 2 * usual.rows && usual.rows <= 2 * shape.rows)
     }
 
     /// What the compiler has to know of it. Registers are rationed for so many threads of a
@@ -64,6 +74,27 @@ impl PairShape {
 
     fn atoms(&self) -> usize {
         GROUP * self.groups()
+    }
+}
+
+impl fmt::Display for PairShape {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.warps, self.rows, self.parts)
+    }
+}
+
+impl FromStr for PairShape {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let numbers: Vec<usize> = text.split(':').filter_map(|number| number.parse().ok()).collect();
+        match numbers[..] {
+            [warps @ 1..=32, rows @ 1..=8, parts @ 1..=256] if (warps * rows).is_multiple_of(parts) => {
+                Ok(PairShape { warps, rows, parts })
+            }
+            _ => Err(Error::input(format!("'{text}' is no shape of pair tiles"))
+                .hint("warps:rows:parts, such as 4:2:2; parts divides the product of the other two")),
+        }
     }
 }
 

@@ -18,6 +18,8 @@ pub struct PairSource {
     /// The coefficients that depend on the species; the argument `table` of `pair_force`, in its
     /// precision. Empty where there is nothing to look up.
     pub table: Vec<f64>,
+    /// Arithmetic operations for the force of one pair.
+    pub operations: usize,
 }
 
 /// Writes the function
@@ -30,16 +32,23 @@ pub struct PairSource {
 /// What is the same for all pairs of species is a literal in the source. Where anything differs
 /// there is a table of `TABLE_SIZE` numbers, one row of `N_COEFFICIENTS` for each of the `N_SPECIES`
 /// squared ordered pairs: the squared cut-offs of all terms (0 where two species do not interact),
-/// then the coefficients of one term after the other. Beyond `LONGEST_CUTOFF2` there is no force.
+/// then the coefficients of one term after the other. Where all that differs is products of one
+/// number of either species, such as their charges, the table is these numbers, by species. Beyond
+/// `LONGEST_CUTOFF2` there is no force.
 ///
 /// `real` and the elementary functions are those of the kernels' prelude.
 pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
     let table = Table::new(terms);
     let notation = Notation { number: "real", precision };
     let n_columns = table.rows[0].len();
+    let products = table.products();
     // The distance, then what has to be looked up.
     let (mut tape, (force, energies)) = Tape::record(1 + n_columns, |inputs| {
-        let column = |k: usize| table.uniform(k).map_or(inputs[1 + k], Recorder::lit);
+        let column = |k: usize| match (table.uniform(k), &products) {
+            (Some(value), _) => Recorder::lit(value),
+            (None, Some(products)) => Recorder::lit(products.by_column[k]) * inputs[1],
+            (None, None) => inputs[1 + k],
+        };
         let (zero, mut force, mut energies) = (Recorder::lit(0.0), Recorder::lit(0.0), Vec::new());
         let mut first = terms.len();
         for (k, term) in terms.iter().enumerate() {
@@ -57,8 +66,11 @@ pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
     let also = tape.needed_for(&energies);
 
     let longest = terms.iter().map(PairTerm::largest_cutoff).fold(0.0, f64::max);
-    let numbers =
-        if (0..n_columns).all(|k| table.uniform(k).is_some()) { Vec::new() } else { table.rows.concat() };
+    let numbers = match &products {
+        _ if (0..n_columns).all(|k| table.uniform(k).is_some()) => Vec::new(),
+        Some(products) => products.by_species.clone(),
+        None => table.rows.concat(),
+    };
     let mut text = Text::default();
     text.line(0, format!("#define N_TERMS {}", terms.len()));
     text.line(0, format!("#define N_SPECIES {}", table.n_species));
@@ -68,11 +80,12 @@ pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
     text.line(0, "template <bool ENERGY>");
     text.line(0, "__device__ __forceinline__ real pair_force(");
     text.line(1, "real r2, int species_i, int species_j, const real* table, real* energy) {");
-    if !numbers.is_empty() {
+    if !numbers.is_empty() && products.is_none() {
         text.line(1, "const real* c = table + (species_i * N_SPECIES + species_j) * N_COEFFICIENTS;");
     }
     let input = |k: usize| match k {
         0 => "r2".to_string(),
+        _ if products.is_some() => "table[species_i] * table[species_j]".to_string(),
         _ => format!("c[{}]", k - 1),
     };
     text.lines(1, tape.statements(|k| needed[k], notation, input));
@@ -84,7 +97,7 @@ pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
     text.line(1, "}");
     text.line(1, format!("return {};", tape.number(force, notation)));
     text.line(0, "}");
-    PairSource { source: text.0, table: numbers }
+    PairSource { source: text.0, table: numbers, operations: tape.count(|k| needed[k]) }
 }
 
 /// Writes a function of scalars, in f64: see [`function`].
@@ -157,11 +170,42 @@ impl Table {
         Table { n_species, rows }
     }
 
+    /// The columns that differ between pairs as products of numbers of the two species, if all do.
+    fn products(&self) -> Option<Products> {
+        let n = self.n_species;
+        let varied: Vec<usize> = (0..self.rows[0].len()).filter(|&k| self.uniform(k).is_none()).collect();
+        let first = *varied.first()?;
+        let entry = |k: usize, a: usize, b: usize| self.rows[a * n + b][k];
+        let main = (0..n).find(|&a| entry(first, a, a) != 0.0)?;
+        let unit = entry(first, main, main).abs().sqrt();
+        let by_species: Vec<f64> = (0..n).map(|a| entry(first, a, main) / unit).collect();
+        let mut by_column = vec![0.0; self.rows[0].len()];
+        for k in varied {
+            by_column[k] = entry(k, main, main) / unit / unit;
+            for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))) {
+                let product = by_column[k] * by_species[a] * by_species[b];
+                if (product - entry(k, a, b)).abs() > ROUNDING * product.abs() {
+                    return None;
+                }
+            }
+        }
+        Some(Products { by_species, by_column })
+    }
+
     /// What all pairs of species have in a column, if it is the same.
     fn uniform(&self, column: usize) -> Option<f64> {
         let value = self.rows[0][column];
         self.rows.iter().all(|row| row[column] == value).then_some(value)
     }
+}
+
+/// Products are taken for what they are though a few operations have rounded them.
+const ROUNDING: f64 = 8.0 * f64::EPSILON;
+
+/// Numbers whose product is the entry of a pair in a column: the column's and those of both species.
+struct Products {
+    by_species: Vec<f64>,
+    by_column: Vec<f64>,
 }
 
 /// How many coefficients a potential has.

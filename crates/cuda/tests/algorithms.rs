@@ -178,6 +178,23 @@ fn every_shape_of_pair_tiles_gives_the_same() {
     }
 }
 
+/// What was measured to be fastest is found again by the next run of the same kind, and forces are
+/// the same after it.
+#[test]
+fn the_fastest_pair_tiles_are_remembered() {
+    let (case, folder) = (&cases()[5], tempfile::tempdir().unwrap());
+    let mut first = gpu(case, Algorithm::AllPairs, Precision::Double);
+    assert_eq!(first.remembered_shape(folder.path()), None);
+    first.update_neighbors().unwrap();
+    let best = first.measure_pair_shapes(folder.path()).unwrap();
+    let [_, largest, sums] = deviations(&mut first, &case.terms);
+    assert!(largest < 3e-11 && sums < 1e-12, "{best}: {largest:e} {sums:e}");
+    let second = gpu(case, Algorithm::AllPairs, Precision::Double);
+    assert_eq!(second.remembered_shape(folder.path()), Some(best));
+    let other = gpu(case, Algorithm::AllPairs, Precision::Mixed);
+    assert_eq!(other.remembered_shape(folder.path()), None);
+}
+
 /// Lists that have far too little room at first grow, and lose nothing.
 #[test]
 fn lists_grow_by_themselves() {

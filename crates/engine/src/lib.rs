@@ -54,6 +54,7 @@
 //! What an input file says becomes a simulation by [`Simulation::from_input`];
 //! [`Simulation::write_to`] makes it write its folder, [`Simulation::resume`] goes on with one.
 
+pub mod arithmetic;
 pub mod averages;
 pub mod build;
 mod checkpoint;

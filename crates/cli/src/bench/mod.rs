@@ -2,6 +2,7 @@
 
 mod algorithms;
 mod cases;
+mod iumd;
 mod measure;
 mod papers;
 
@@ -36,12 +37,13 @@ pub fn bench(options: &Bench) -> Result<()> {
         algorithm: options.algorithm,
         thermo: options.thermo,
     };
-    let table = matches!(options.case.as_deref(), Some("algorithms" | "papers"));
+    let table = matches!(options.case.as_deref(), Some("algorithms" | "papers" | "iumd"));
     if table && options.algorithm.is_some() {
         return Err(Error::input("a table chooses the algorithms itself").hint("leave --algorithm out"));
     }
     match options.case.as_deref() {
         Some("algorithms") => algorithms::algorithms(&way, in_table, options.format),
+        Some("iumd") => iumd::iumd(&way, in_table, options.format),
         Some("papers") => papers::papers(&way, in_table, options.format),
         None => list(built_in(Choice::Usual)?, &way, asked, options),
         Some("all") => list(built_in(Choice::Named)?, &way, asked, options),
@@ -65,7 +67,7 @@ fn named(name: &str) -> Result<Input> {
         return Input::read(path);
     }
     Err(Error::input(format!("there is no case '{name}'")).hint(format!(
-        "one of {}; all; algorithms or papers, which are tables; or an input file",
+        "one of {}; all; algorithms, papers or iumd, which are tables; or an input file",
         cases::names()
     )))
 }

@@ -1,6 +1,7 @@
 //! `jostle bench papers`: the tables of the papers that Jostle follows, measured again: then and now.
 
-use super::cases::{cut_at_half_the_box, resize};
+use super::cases::resize;
+use super::iumd::{Ions, measure_ions};
 use super::measure::{Bench, Measured, Way, measure};
 use crate::arguments::Format;
 use crate::example::{self, Example};
@@ -64,17 +65,6 @@ const MELT_CELLS: f64 = 2.9;
 const MELT_LIST: f64 = 1.0;
 /// More ions than this take a CPU too long.
 const MOST_IONS_ON_A_CPU: usize = 4_000;
-/// Ions in Table II of Berry and others, milliseconds a step.
-const IONS: [(usize, f64); 7] = [
-    (1_152, 0.801),
-    (1_536, 1.091),
-    (1_728, 1.231),
-    (3_456, 3.152),
-    (6_912, 10.148),
-    (13_824, 41.389),
-    (27_648, 140.982),
-];
-
 /// Measures all tables.
 ///
 /// # Errors
@@ -359,23 +349,14 @@ impl Session {
 
     /// Screened ions, every pair.
     fn ions(&self) -> Result<Table> {
-        let (mut rows, mut device) = (Vec::new(), String::new());
-        for (ions, then) in IONS {
-            if self.here == Processor::Cpu && ions > MOST_IONS_ON_A_CPU {
-                continue;
-            }
-            let mut input = example::YUKAWA.input()?;
-            resize(&mut input, ions);
-            cut_at_half_the_box(&mut input);
-            if self.here == Processor::Gpu {
-                input.run.settings.algorithm = Algorithm::AllPairs;
-            }
-            let name = format!("{} ions", grouped(ions as u64));
-            let measured = self.measure(&name, input)?;
-            let now = 1e3 * measured.seconds_per_step();
-            rows.push(Row { name, numbers: vec![Some(then), Some(now), Some(then / now)] });
-            device = measured.device;
-        }
+        let most = if self.here == Processor::Cpu { MOST_IONS_ON_A_CPU } else { usize::MAX };
+        let ions = measure_ions(&self.way, self.seconds, self.here, most)?;
+        let device = ions.first().map(|row| row.now.device.clone()).unwrap_or_default();
+        let row = |row: &Ions| Row {
+            name: format!("{} ions", grouped(row.count as u64)),
+            numbers: vec![Some(row.then), Some(row.milliseconds()), Some(row.then / row.milliseconds())],
+        };
+        let rows = ions.iter().map(row).collect();
         Ok(Table {
             title: "Table II of Berry and others: screened ions, every pair".into(),
             source: BERRY,

@@ -196,6 +196,15 @@ impl Tape {
         })
     }
 
+    /// How many arithmetic operations there are among those that are asked for.
+    pub fn count(&self, wanted: impl Fn(usize) -> bool) -> usize {
+        let counts = |k: usize, operation: &Operation| {
+            let is_input = matches!(operation, Operation::Input(_));
+            wanted(k) && !is_input && !operation.is_written_in_place() && !self.fused.contains(&(k as Place))
+        };
+        self.operations.iter().enumerate().filter(|(k, operation)| counts(*k, operation)).count()
+    }
+
     fn expression(
         &self,
         operation: Operation,

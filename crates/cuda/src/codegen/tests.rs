@@ -84,7 +84,7 @@ fn species_that_have_a_number_in_common_do_not_look_it_up() {
     let mut term = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 2);
     term.set(0, 0, PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.5 });
     term.set(0, 1, PairEntry { parameters: vec![0.5, 1.0], cutoff: 2.5 });
-    let PairSource { source, table } = pair_source(std::slice::from_ref(&term), Precision::Double);
+    let PairSource { source, table, .. } = pair_source(std::slice::from_ref(&term), Precision::Double);
     // 1-1 is silent: only its cut-off says so.
     assert_eq!(table[9..], [0.0, 48.0, 24.0]);
     assert_eq!(table[..9], [6.25, 48.0, 24.0, 6.25, 24.0, 12.0, 6.25, 24.0, 12.0]);
@@ -106,4 +106,24 @@ fn a_product_for_one_sum_is_not_rounded_first() {
     assert!(source.contains("multiply_add(-t0, t1, t3)"), "{source}");
     assert!(source.contains("t1 * t2") && !source.contains("t0 * t1"), "{source}");
     assert_eq!(source.matches("multiply_add").count(), 1, "{source}");
+}
+
+#[test]
+fn what_is_proportional_to_charges_is_not_looked_up_by_pairs() {
+    let mut term = PairTerm::new(PairKind::Yukawa, Truncation::ForceShifted, 3);
+    let charges = [6.0, 8.0, -1.5];
+    let set = |term: &mut PairTerm, a: usize, b: usize, length| {
+        term.set(a, b, PairEntry { parameters: vec![charges[a] * charges[b] / 49.0, length], cutoff: 9.0 });
+    };
+    for (a, b) in (0..3).flat_map(|a| (a..3).map(move |b| (a, b))) {
+        set(&mut term, a, b, 2.0);
+    }
+    let PairSource { source, table, .. } = pair_source(&[term.clone()], Precision::Mixed);
+    let ratios = [table[1] / table[0] * 6.0, table[2] / table[0] * 6.0];
+    assert!(table.len() == 3 && (ratios[0] - 8.0).abs() < 1e-14 && (ratios[1] + 1.5).abs() < 1e-14);
+    assert!(source.contains("table[species_i] * table[species_j]") && !source.contains("c["), "{source}");
+    // Another length for one pair, and charges are not all that differs.
+    set(&mut term, 0, 2, 2.5);
+    let PairSource { source, table, .. } = pair_source(&[term], Precision::Mixed);
+    assert!(table.len() == 9 * 5 && source.contains("c["), "{source}");
 }

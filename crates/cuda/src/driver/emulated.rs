@@ -19,6 +19,9 @@ use crate::cache;
 
 const HEADER: &str = include_str!("../../kernels/emulation.h");
 
+/// What it has in place of a GPU's.
+pub const ARCHITECTURE: &str = "emulated";
+
 /// As on Hopper, so that what fits here fits there.
 const SHARED: usize = 227 * 1024;
 
@@ -258,7 +261,7 @@ impl Hardware for Processor {
     }
 
     fn architecture(&self) -> &str {
-        "emulated"
+        ARCHITECTURE
     }
 
     fn multiprocessors(&self) -> u32 {

@@ -39,6 +39,18 @@ pub struct GpuFacts {
     pub memory: usize,
     /// How many multiprocessors it has.
     pub multiprocessors: u32,
+    /// Operations in single precision, a fused multiply-add one of them, of all lanes at the
+    /// highest clock.
+    pub operations_per_second: f64,
+}
+
+/// What can be said of a GPU without using it.
+///
+/// # Errors
+/// If there is no driver or no such GPU.
+pub fn describe(index: usize) -> Result<GpuFacts> {
+    nvidia::init()?;
+    nvidia::describe(index)
 }
 
 /// NVRTC.

@@ -7,7 +7,7 @@ mod facts;
 mod nvidia;
 pub mod nvrtc;
 
-pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, GpuFacts, facts};
+pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, GpuFacts, describe, facts};
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -162,6 +162,11 @@ impl Device {
     /// What kernels are compiled for: `sm_90`, or `emulated`.
     pub fn architecture(&self) -> String {
         self.0.architecture().to_owned()
+    }
+
+    /// Whether it is the CPU in disguise.
+    pub fn is_emulated(&self) -> bool {
+        self.architecture() == emulated::ARCHITECTURE
     }
 
     /// How many multiprocessors it has.

@@ -89,12 +89,16 @@ pub fn describe(index: usize) -> Result<GpuFacts> {
         let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
         let multiprocessors = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+        let kilohertz = attribute(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?;
+        // CUDA programming guide, arithmetic throughput of single precision by compute capability.
+        let lanes = if matches!((major, minor), (7, _) | (8, 0)) { 64 } else { 128 };
         Ok(GpuFacts {
             name: result::device::get_name(device)?,
             architecture: format!("sm_{major}{minor}"),
             // SAFETY: as above.
             memory: unsafe { result::device::total_mem(device)? },
             multiprocessors: multiprocessors.unsigned_abs(),
+            operations_per_second: f64::from(multiprocessors) * f64::from(lanes) * 1e3 * f64::from(kilohertz),
         })
     };
     describe().map_err(|e| failed(&format!("GPU {index} does not answer"), e))

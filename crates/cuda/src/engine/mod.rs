@@ -4,8 +4,10 @@ mod backend;
 mod plan;
 mod room;
 mod run;
+mod tuning;
 
 use plan::{Extent, Plan};
+use tuning::Tuning;
 
 use crate::all_pairs::PairShape;
 use crate::arrays::Arrays;
@@ -56,6 +58,7 @@ pub struct Cuda {
     recorded: Option<Recorded>,
     /// As the last leg took.
     seconds_per_step: f64,
+    tuning: Tuning,
     /// The control block as it was when the host last looked.
     control: Control,
     list_positions: Vec<Vec3>,
@@ -130,6 +133,7 @@ impl Cuda {
             world,
             recorded: None,
             seconds_per_step: 0.0,
+            tuning: Tuning::default(),
             control: Control::new(),
             list_positions: Vec::new(),
             energies: Energies::default(),
@@ -159,12 +163,16 @@ impl Cuda {
         Ok(cuda)
     }
 
-    /// Meets all pairs in tiles of another shape, where all pairs are met.
+    /// Meets all pairs in tiles of another shape from now on, where all pairs are met.
     ///
     /// # Errors
     /// If kernels cannot be compiled for it, or the device has too little memory.
     pub fn set_pair_shape(&mut self, shape: PairShape) -> Result<()> {
         self.take_fault()?;
+        self.tuning.settled = true;
+        if self.plan.pairs == shape {
+            return Ok(());
+        }
         self.plan.pairs = shape;
         self.arrange()
     }

@@ -21,6 +21,7 @@ impl Cuda {
         if leg.steps == 0 {
             return Ok(Vec::new());
         }
+        self.tune_pairs(leg.steps)?;
         let start = Instant::now();
         let recorded_before = self.recorded.is_some();
         let between = if leg.sample_every > 0 { leg.sample_every } else { leg.steps };
