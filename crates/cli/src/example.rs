@@ -39,6 +39,8 @@ examples! {
     PASTA = "pasta";
     COPPER = "copper";
     LIQUID_IRON = "liquid-iron";
+    KREMER_GREST = "kremer-grest";
+    DPD = "dpd";
 }
 
 impl Example {

@@ -1,5 +1,6 @@
 //! What a device must be able to do: the dozen coarse verbs a time step is written in.
 
+use crate::bath::Dissipative;
 use crate::{Bath, Error, Result, SimBox, State, SymTensor, Vec3};
 
 /// The arithmetic of the forces.
@@ -321,6 +322,16 @@ pub trait Backend: Send {
     /// The exact Ornstein-Uhlenbeck step v = decay v + sqrt((1 - decay^2) kT / m) xi, the O of
     /// BAOAB (Leimkuhler and Matthews, 2013).
     fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey);
+
+    /// Friction and noise between pairs of atoms, over one step; [`Backend::update_neighbors`] comes
+    /// first. Forces are those of the next evaluation then.
+    ///
+    /// # Errors
+    /// If the device does not have it, or it reaches further than all pair forces.
+    fn dissipate(&mut self, _bath: &Dissipative, _noise: NoiseKey) -> Result<()> {
+        Err(Error::device("this device has no friction and noise between pairs of atoms")
+            .hint("set device = \"cpu\""))
+    }
 
     /// Makes many steps on its own: the same steps, with the same random numbers, as the verbs
     /// would make one by one, and the same however a run is cut into legs. The forces of the last

@@ -85,6 +85,13 @@ impl<R: Real> Real for Dual<R> {
         let value = self.value.exp();
         Dual { value, slope: self.slope * value }
     }
+    fn ln(self) -> Self {
+        Dual { value: self.value.ln(), slope: self.slope / self.value }
+    }
+    fn acos(self) -> Self {
+        let sine = (R::lit(1.0) - self.value * self.value).sqrt();
+        Dual { value: self.value.acos(), slope: -self.slope / sine }
+    }
     fn lt(self, other: Self) -> R::Mask {
         self.value.lt(other.value)
     }
@@ -101,7 +108,8 @@ mod tests {
     fn everything<R: Real>(x: R) -> R {
         let a = (x * x + R::lit(1.0)).sqrt() / x;
         let b = (-x).exp() - x.rsqrt() * x.recip();
-        R::select(x.lt(R::lit(10.0)), a.mul_add(b, x), R::lit(0.0))
+        let c = x.ln() + (x * R::lit(0.2)).acos();
+        R::select(x.lt(R::lit(10.0)), a.mul_add(b, c), R::lit(0.0))
     }
 
     #[test]

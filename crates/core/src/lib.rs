@@ -1,5 +1,5 @@
 //! The vocabulary that the rest of Jostle is written in: numbers ([`Real`]), boxes ([`SimBox`]),
-//! atoms ([`State`], [`System`]), units ([`UnitSystem`], [`quantity`]), random numbers, errors, and what a
+//! atoms ([`State`], [`System`]), bonds ([`Topology`]), units ([`UnitSystem`], [`quantity`]), random numbers, errors, and what a
 //! device must be able to do ([`Backend`]). No files, no threads, no devices.
 
 pub mod backend;
@@ -11,6 +11,7 @@ pub mod random;
 pub mod real;
 pub mod simbox;
 pub mod state;
+pub mod topology;
 pub mod units;
 
 pub use backend::{
@@ -22,6 +23,7 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use real::Real;
 pub use simbox::SimBox;
 pub use state::{Species, State, System};
+pub use topology::{Angle, Bond, Exclude, Topology};
 pub use units::{Dimension, UnitSystem};
 
 /// A vector in space.

@@ -34,6 +34,8 @@ pub enum Purpose {
     Thermostat = 4,
     /// Which species an atom becomes.
     Composition = 5,
+    /// The noise between two atoms.
+    Pair = 6,
 }
 
 /// A stream of random numbers: all those drawn for one subject (an atom, a step) and purpose.

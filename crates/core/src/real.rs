@@ -27,6 +27,10 @@ pub trait Real:
     fn rsqrt(self) -> Self;
     /// The exponential function; 0 far below the smallest number.
     fn exp(self) -> Self;
+    /// The natural logarithm. Not for what every pair needs: lanes compute it one by one.
+    fn ln(self) -> Self;
+    /// The angle from 0 to pi whose cosine this is; lane by lane, too.
+    fn acos(self) -> Self;
     /// `self < other`.
     fn lt(self, other: Self) -> Self::Mask;
     /// `a` where the mask is set, `b` elsewhere.
@@ -60,6 +64,14 @@ impl Real for f64 {
     #[inline(always)]
     fn exp(self) -> f64 {
         f64::exp(self)
+    }
+    #[inline(always)]
+    fn ln(self) -> f64 {
+        f64::ln(self)
+    }
+    #[inline(always)]
+    fn acos(self) -> f64 {
+        f64::acos(self)
     }
     #[inline(always)]
     fn lt(self, other: f64) -> bool {

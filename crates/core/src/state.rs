@@ -1,6 +1,6 @@
 //! Atoms: a plain structure of arrays.
 
-use crate::{SimBox, Vec3};
+use crate::{SimBox, Topology, Vec3};
 
 /// What atoms of one kind have in common.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,7 +83,7 @@ impl State {
     }
 }
 
-/// Everything that is simulated: the box, the kinds of atoms and the atoms.
+/// Everything that is simulated: the box, the kinds of atoms, the atoms, and what binds them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct System {
     /// The box.
@@ -92,12 +92,14 @@ pub struct System {
     pub species: Vec<Species>,
     /// The atoms.
     pub state: State,
+    /// Bonds and angles.
+    pub topology: Topology,
 }
 
 impl System {
     /// A system without atoms yet.
     pub fn new(simbox: SimBox, species: Vec<Species>) -> Self {
-        System { simbox, species, state: State::default() }
+        System { simbox, species, state: State::default(), topology: Topology::default() }
     }
 
     /// The mass of the atom at a place in the arrays.

@@ -66,6 +66,8 @@ dimensions! {
     VELOCITY = [1 -1 0 0 0 0];
     /// Force.
     FORCE = [-1 0 0 1 0 0];
+    /// Spring constant.
+    STIFFNESS = [-2 0 0 1 0 0];
     /// Pressure, energy per volume.
     PRESSURE = [-3 0 0 1 0 0];
     /// Atoms per volume.

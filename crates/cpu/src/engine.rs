@@ -1,15 +1,18 @@
 //! The CPU as a [`Backend`].
 
+use crate::bonded::{Bonded, TaskBonds};
 use crate::cells::Clusters;
+use crate::dissipative::TaskPairs;
 use crate::embedded::EmbeddedKernel;
 use crate::integrate::{Atoms, Check};
-use crate::neighbors::{Build, PairList};
+use crate::neighbors::{Build, Exclusions, PairList};
 use crate::pair::{self, PairKernel, Sums, TaskForces};
 use crate::reference;
 use crate::simd::{Level, Plain, Scalar};
 use crate::skin::Skin;
 use crate::threads::Team;
 use jostle_core::backend::{Algorithm, Descent, NeighborFacts, Timings};
+use jostle_core::bath::Dissipative;
 use jostle_core::{
     Backend, Energies, Error, Evaluate, Kinetic, NoiseKey, Precision, Result, Settings, SimBox, State,
     System, Vec3,
@@ -25,6 +28,9 @@ pub struct Cpu<S: Scalar> {
     forces: Forces,
     kernels: Vec<Box<dyn PairKernel<S>>>,
     embedded: Option<EmbeddedKernel<S>>,
+    bonded: Bonded<S>,
+    /// By id, ids of the atoms without a pair force; empty where there are none.
+    excluded: Vec<Vec<u32>>,
     algorithm: Algorithm,
     level: Level,
     team: Team,
@@ -60,6 +66,8 @@ struct Task<S> {
     forces: TaskForces<S>,
     /// Densities that embedded atoms feel.
     densities: TaskForces<S>,
+    bonds: TaskBonds,
+    pairs: TaskPairs,
     /// Forces of other tasks on clusters of this one.
     incoming: Vec<Incoming>,
 }
@@ -87,6 +95,8 @@ impl<S: Scalar> Cpu<S> {
         Ok(Cpu {
             kernels: forces.pairs.iter().map(pair::prepare).collect(),
             embedded: forces.embedded.clone().map(EmbeddedKernel::new),
+            bonded: Bonded::new(&system, &forces),
+            excluded: system.topology.exclusions(system.state.len(), forces.exclude),
             algorithm: settings.algorithm,
             level,
             team: Team::new(settings.threads.unwrap_or(cores)),
@@ -125,13 +135,22 @@ impl<S: Scalar> Cpu<S> {
         self.tasks.resize_with(n_tasks, Task::default);
         let reach = self.cutoff + self.skin.now();
         let (clusters, simbox, level) = (&self.clusters, &self.system.simbox, self.level);
-        let width = clusters.width;
+        let (width, state, bonded) = (clusters.width, &self.system.state, &self.bonded);
+        // Nobody asks where an atom is stored but bonds.
+        let order = if bonded.is_empty() && self.excluded.is_empty() { Vec::new() } else { state.order() };
+        let exclusions =
+            (!self.excluded.is_empty()).then(|| Exclusions::new(clusters, &state.id, &order, &self.excluded));
+        let exclusions = exclusions.as_ref();
         self.team.map(self.tasks.iter_mut().collect(), |t, task| {
             task.list.clusters = t * n / n_tasks..(t + 1) * n / n_tasks;
             if self.algorithm != Algorithm::Reference {
-                level.run(Build { clusters, simbox, reach, list: &mut task.list });
+                level.run(Build { clusters, simbox, reach, exclusions, list: &mut task.list });
             }
             task.forces.clear(&task.list, width);
+            if !bonded.is_empty() {
+                let own = task.list.clusters.clone();
+                bonded.place(simbox, state, &order, clusters, own, &mut task.bonds);
+            }
         });
         self.route_foreign_forces();
         self.stale = false;
@@ -155,11 +174,15 @@ impl<S: Scalar> Cpu<S> {
         }
     }
 
-    /// Pair forces over the lists; sums by term.
-    fn evaluate_lists(&mut self, evaluate: Evaluate) -> Vec<Sums> {
+    /// Pair forces over the lists, and those of bonds; sums by term.
+    ///
+    /// # Errors
+    /// If a bond has broken: names the two atoms.
+    fn evaluate_lists(&mut self, evaluate: Evaluate) -> Result<Vec<Sums>> {
         let embedding = self.embed();
         let (clusters, kernels, level) = (&self.clusters, &self.kernels, self.level);
         let (width, embedded) = (clusters.width, &self.embedded);
+        let (bonded, position) = (&self.bonded, &self.system.state.position);
         let by_task = self.team.map(self.tasks.iter_mut().collect(), |_, task| {
             task.forces.clear(&task.list, width);
             let (list, forces) = (&task.list, &mut task.forces);
@@ -167,18 +190,20 @@ impl<S: Scalar> Cpu<S> {
             let mut sums: Vec<Sums> = pairs.collect();
             let embedded = embedded.iter();
             sums.extend(embedded.map(|k| k.add_forces(level, clusters, list, forces, evaluate)));
-            sums
+            let own = &mut task.forces.own;
+            let (bound, broken) = bonded.add_forces(level, position, width, &task.bonds, own, evaluate);
+            sums.extend(bound);
+            (sums, broken)
         });
-        let parts = self.tasks.iter_mut().map(|task| {
-            let (own, foreign) = task.forces.split();
-            (own, foreign, &task.incoming[..])
-        });
-        hand_over(&self.team, parts.collect(), 3 * width);
+        if let Some(broken) = by_task.iter().find_map(|(_, broken)| *broken) {
+            return Err(broken.error(&self.system.state));
+        }
+        self.gather_foreign();
         let mut sums = vec![Sums::default(); self.forces.n_terms()];
-        if let (Some(_), Some(sum)) = (&self.embedded, sums.last_mut()) {
+        if let (Some(_), Some(sum)) = (&self.embedded, sums.get_mut(self.forces.pairs.len())) {
             sum.energy = embedding;
         }
-        for task in by_task {
+        for (task, _) in by_task {
             for (sum, part) in sums.iter_mut().zip(task) {
                 sum.energy += part.energy;
                 for (w, part) in sum.virial.iter_mut().zip(part.virial) {
@@ -186,7 +211,17 @@ impl<S: Scalar> Cpu<S> {
                 }
             }
         }
-        sums
+        Ok(sums)
+    }
+
+    /// Adds what acts on clusters of other tasks to what their own say.
+    fn gather_foreign(&mut self) {
+        let width = self.clusters.width;
+        let parts = self.tasks.iter_mut().map(|task| {
+            let (own, foreign) = task.forces.split();
+            (own, foreign, &task.incoming[..])
+        });
+        hand_over(&self.team, parts.collect(), 3 * width);
     }
 
     /// Densities, and what follows from them for the forces of embedded atoms; the sum of their
@@ -407,6 +442,7 @@ impl<S: Scalar> Backend for Cpu<S> {
     fn deform(&mut self, simbox: SimBox) -> Result<()> {
         check::cutoff(self.cutoff, &simbox)?;
         self.system.deform(simbox);
+        self.bonded.fit(&self.system.simbox);
         self.stale = true;
         Ok(())
     }
@@ -462,7 +498,7 @@ impl<S: Scalar> Backend for Cpu<S> {
         if self.algorithm == Algorithm::Reference {
             self.evaluate_reference()?;
         } else {
-            let sums = self.evaluate_lists(evaluate);
+            let sums = self.evaluate_lists(evaluate)?;
             if evaluate == Evaluate::ForcesAndEnergies {
                 let (volume, counts) = (self.system.simbox.volume(), self.system.counts());
                 self.energies = Energies::default();
@@ -517,6 +553,37 @@ impl<S: Scalar> Backend for Cpu<S> {
         self.inverse_mass = inverse_mass;
     }
 
+    fn dissipate(&mut self, bath: &Dissipative, noise: NoiseKey) -> Result<()> {
+        if bath.cutoff > self.cutoff {
+            let (cutoff, longest) = (bath.cutoff, self.cutoff);
+            return Err(Error::input(format!(
+                "friction and noise reach as far as {cutoff}, but no pair force further than {longest}"
+            ))
+            .hint("shorten the cut-off of the thermostat, or add a pair force that reaches as far"));
+        }
+        if self.algorithm == Algorithm::Reference {
+            return Err(Error::input("the plain reference has no friction and noise between pairs of atoms")
+                .hint("leave out algorithm"));
+        }
+        let (clusters, id) = (&self.clusters, &self.system.state.id);
+        self.team.map(self.tasks.iter_mut().collect(), |_, task| {
+            task.pairs.find(clusters, &task.list, id, bath, noise);
+        });
+        let before = self.system.state.velocity.clone();
+        // Half-way first, then all the way with the friction of the velocities half-way.
+        for part in [0.5, 1.0] {
+            let (width, velocity) = (self.clusters.width, &self.system.state.velocity);
+            self.team.map(self.tasks.iter_mut().collect(), |_, task| {
+                task.forces.clear(&task.list, width);
+                task.pairs.act(width, velocity, bath, &mut task.forces);
+            });
+            self.gather_foreign();
+            self.system.state.velocity.copy_from_slice(&before);
+            self.kick(part);
+        }
+        Ok(())
+    }
+
     fn descent(&mut self) -> Descent {
         let mut sums = Descent::default();
         for part in self.integrate(|atoms| atoms.descent()) {
@@ -549,6 +616,7 @@ impl<S: Scalar> Backend for Cpu<S> {
             + tasks
                 .map(|t| {
                     t.list.bytes()
+                        + t.bonds.bytes()
                         + t.forces.bytes()
                         + t.densities.bytes()
                         + t.incoming.len() * size_of::<Incoming>()

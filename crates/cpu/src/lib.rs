@@ -2,7 +2,9 @@
 //! forces ([`pair`], [`embedded`], [`simd`]), a team of threads ([`threads`]), and a plain reference that all of
 //! it is tested against ([`mod@reference`]).
 
+pub mod bonded;
 pub mod cells;
+pub mod dissipative;
 pub mod embedded;
 mod engine;
 pub mod integrate;

@@ -39,6 +39,48 @@ pub struct Block {
     pub first_row: u32,
 }
 
+/// A cluster within reach of which a row meets only some atoms.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    /// The entry, counted from the first of the block.
+    pub entry: u8,
+    /// Bit k is set if the row meets atom k.
+    pub atoms: u16,
+}
+
+/// Pairs of atoms without a pair force: for each atom, by its place, the others.
+pub struct Exclusions {
+    first: Vec<u32>,
+    /// Cluster and lane.
+    others: Vec<(u32, u8)>,
+}
+
+impl Exclusions {
+    /// From lists by id.
+    pub fn new<S: Scalar>(clusters: &Clusters<S>, id: &[u32], order: &[usize], by_id: &[Vec<u32>]) -> Self {
+        let mut cluster_of = vec![0; id.len()];
+        for cluster in 0..clusters.count() {
+            clusters.atoms(cluster).for_each(|atom| cluster_of[atom] = cluster as u32);
+        }
+        let (mut first, mut others) = (vec![0], Vec::new());
+        for id in id {
+            for other in &by_id[*id as usize] {
+                let place = order[*other as usize];
+                let cluster = cluster_of[place];
+                others.push((cluster, (place - clusters.atoms(cluster as usize).start) as u8));
+            }
+            first.push(others.len() as u32);
+        }
+        Exclusions { first, others }
+    }
+
+    /// The atoms of a cluster that an atom does not meet: bit k for atom k.
+    fn mask(&self, atom: usize, cluster: u32) -> u16 {
+        let others = &self.others[self.first[atom] as usize..self.first[atom + 1] as usize];
+        others.iter().filter(|(c, _)| *c == cluster).fold(0, |mask, (_, lane)| mask | 1 << lane)
+    }
+}
+
 /// The neighbour list of a task.
 #[derive(Debug, Clone, Default)]
 pub struct PairList<S> {
@@ -52,6 +94,11 @@ pub struct PairList<S> {
     pub row_ends: Vec<u32>,
     /// The entries (counted from the first of the block) that a row meets.
     pub rows: Vec<u8>,
+    /// Where pairs are excluded, for every row of every block: the atoms of the row's own cluster
+    /// that it does not meet, and the end of its part of `some`. Empty where none are.
+    pub excluded: Vec<(u16, u32)>,
+    /// The entries of which a row meets only some atoms.
+    pub some: Vec<Part>,
     /// Clusters of other tasks that this one exerts forces on.
     pub foreign: Vec<u32>,
 }
@@ -63,6 +110,8 @@ impl<S: Scalar> PairList<S> {
             + self.entries.capacity() * size_of::<Entry<S>>()
             + self.row_ends.capacity() * size_of::<u32>()
             + self.rows.capacity()
+            + self.excluded.capacity() * size_of::<(u16, u32)>()
+            + self.some.capacity() * size_of::<Part>()
             + self.foreign.capacity() * size_of::<u32>()
     }
 
@@ -82,6 +131,8 @@ pub struct Build<'a, S: Scalar> {
     pub simbox: &'a SimBox,
     /// How far lists reach: cut-off and skin.
     pub reach: f64,
+    /// Pairs without a force.
+    pub exclusions: Option<&'a Exclusions>,
     /// The list; its `clusters` say which rows to build.
     pub list: &'a mut PairList<S>,
 }
@@ -91,11 +142,13 @@ impl<S: Scalar> Kernel for Build<'_, S> {
 
     #[inline(always)]
     fn run<I: Simd>(self) {
-        let Build { clusters, simbox, reach, list } = self;
+        let Build { clusters, simbox, reach, exclusions, list } = self;
         list.blocks.clear();
         list.entries.clear();
         list.row_ends.clear();
         list.rows.clear();
+        list.excluded.clear();
+        list.some.clear();
         list.foreign.clear();
         let own = list.clusters.clone();
         let mut targets = Targets { own: own.clone(), foreign_target: vec![0; clusters.count()] };
@@ -116,7 +169,7 @@ impl<S: Scalar> Kernel for Build<'_, S> {
                     continue;
                 }
                 if meetings.len() == MOST_ENTRIES {
-                    list.close_block(&meetings, clusters.atoms(cluster).len());
+                    list.close_block(&meetings, clusters.atoms(cluster), exclusions);
                     list.open_block(cluster, false);
                     meetings.clear();
                 }
@@ -124,7 +177,7 @@ impl<S: Scalar> Kernel for Build<'_, S> {
                 list.entries.push(Entry { cluster: other as u32, target, offset });
                 meetings.push(meeting);
             }
-            list.close_block(&meetings, clusters.atoms(cluster).len());
+            list.close_block(&meetings, clusters.atoms(cluster), exclusions);
         }
     }
 }
@@ -158,7 +211,11 @@ impl<S: Scalar> PairList<S> {
     }
 
     /// Turns the rows that meet each entry of the block into the entries that each row meets.
-    fn close_block(&mut self, meetings: &[u32], n_rows: usize) {
+    fn close_block(&mut self, meetings: &[u32], atoms: Range<usize>, exclusions: Option<&Exclusions>) {
+        let n_rows = atoms.len();
+        if let Some(exclusions) = exclusions {
+            return self.close_with_exclusions(meetings, atoms, exclusions);
+        }
         for row in 0..n_rows {
             let mut end = self.rows.len();
             self.rows.resize(end + meetings.len(), 0);
@@ -168,6 +225,24 @@ impl<S: Scalar> PairList<S> {
             }
             self.rows.truncate(end);
             self.row_ends.push(end as u32);
+        }
+    }
+}
+
+impl<S: Scalar> PairList<S> {
+    /// The same where some pairs have no force.
+    fn close_with_exclusions(&mut self, meetings: &[u32], atoms: Range<usize>, exclusions: &Exclusions) {
+        let Some(&Block { cluster, first_entry, .. }) = self.blocks.last() else { return };
+        for (row, atom) in atoms.enumerate() {
+            for (k, _) in meetings.iter().enumerate().filter(|(_, meeting)| *meeting >> row & 1 != 0) {
+                let other = self.entries[first_entry as usize + k].cluster;
+                match exclusions.mask(atom, other) {
+                    0 => self.rows.push(k as u8),
+                    mask => self.some.push(Part { entry: k as u8, atoms: !mask }),
+                }
+            }
+            self.row_ends.push(self.rows.len() as u32);
+            self.excluded.push((exclusions.mask(atom, cluster), self.some.len() as u32));
         }
     }
 }

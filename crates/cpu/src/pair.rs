@@ -223,7 +223,7 @@ impl<S: Scalar, F: PairFunction> PairForces<'_, S, F> {
         let mut sums = Sums::default();
         let uniform = coefficients_of_one_species::<L, F>(table);
         let n_own = list.clusters.len();
-        let mut row_start = 0;
+        let (mut row_start, mut some_start) = (0, 0);
         for (b, block) in list.blocks.iter().enumerate() {
             let cluster = block.cluster as usize;
             let entries = list.block_entries(b);
@@ -236,9 +236,16 @@ impl<S: Scalar, F: PairFunction> PairForces<'_, S, F> {
                     [L::splat(tile[row]), L::splat(tile[L::WIDTH + row]), L::splat(tile[2 * L::WIDTH + row])];
                 let species = if UNIFORM { 0 } else { clusters.species[cluster * L::WIDTH + row] as usize };
                 let mut gathered = Row::<L>::new();
+                let (excluded, some) = match list.excluded.get(block.first_row as usize + row) {
+                    Some((excluded, some_end)) => {
+                        (u32::from(*excluded), &list.some[some_start..*some_end as usize])
+                    }
+                    None => (0, &[][..]),
+                };
+                some_start += some.len();
                 if block.own {
                     // Each pair inside the cluster once: the atoms after this one.
-                    let after = L::mask(!0 << (row + 1) & (!0 >> (32 - L::WIDTH)));
+                    let after = L::mask(!0 << (row + 1) & (!0 >> (32 - L::WIDTH)) & !excluded);
                     let c =
                         if UNIFORM { uniform } else { look_up::<L, F>(table, clusters, species, cluster) };
                     meet::<L, F, ENERGIES, true>(tile, 0, center, &c, after, &mut gathered);
@@ -252,6 +259,19 @@ impl<S: Scalar, F: PairFunction> PairForces<'_, S, F> {
                         center,
                         &c,
                         L::mask(0),
+                        &mut gathered,
+                    );
+                }
+                for part in some {
+                    let other = entries[part.entry as usize].cluster as usize;
+                    let c = if UNIFORM { uniform } else { look_up::<L, F>(table, clusters, species, other) };
+                    let atoms = L::mask(u32::from(part.atoms) & (!0 >> (32 - L::WIDTH)));
+                    meet::<L, F, ENERGIES, true>(
+                        tile,
+                        part.entry as usize + 1,
+                        center,
+                        &c,
+                        atoms,
                         &mut gathered,
                     );
                 }

@@ -1,15 +1,22 @@
 //! The plain reference: every pair, one after the other, in f64. It is kept for ever; every
 //! faster kernel is tested against it.
 
+use crate::bonded::Broken;
 use jostle_core::{Energies, Result, SymTensor, System, Vec3};
-use jostle_potentials::{Embedded, Forces, PairFunction, PairTerm, PairVisitor};
+use jostle_potentials::bonded::{AngleFunction, AngleVisitor, angle_forces};
+use jostle_potentials::{AngleTerm, BondTerm, Embedded, Forces, PairFunction, PairTerm, PairVisitor};
 
 /// Forces in storage order, energies by term, and the virial of a system.
+///
+/// # Errors
+/// If a bond has broken: names the two atoms.
 pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)> {
     let mut forces = vec![[0.0; 3]; system.state.len()];
     let mut energies = Energies::default();
+    let exclusions = system.topology.exclusions(system.state.len(), terms.exclude);
     for term in &terms.pairs {
-        let sums = Sums { system, term, forces: &mut forces, virial: &mut energies.virial };
+        let exclusions = &exclusions;
+        let sums = Sums { system, term, exclusions, forces: &mut forces, virial: &mut energies.virial };
         let mut energy = term.kind.visit(term.truncation, sums);
         let volume = system.simbox.volume();
         let [tail_energy, tail_virial] = term.tail_times_volume(&system.counts());
@@ -22,6 +29,18 @@ pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)
     if let Some(term) = &terms.embedded {
         let energy = embedded(system, term, &mut forces, &mut energies.virial);
         energies.terms.push(energy);
+    }
+    let order = system.state.order();
+    let mut bound = Bound { system, order: &order, forces: &mut forces, virial: &mut energies.virial };
+    for term in &terms.bonds {
+        let (energy, broken) = term.kind.visit(Bonds { bound: &mut bound, term });
+        if let Some(broken) = broken {
+            return Err(broken.error(&system.state));
+        }
+        energies.terms.push(energy);
+    }
+    for term in &terms.angles {
+        energies.terms.push(term.kind.visit(Angles { bound: &mut bound, term }));
     }
     Ok((forces, energies))
 }
@@ -73,14 +92,98 @@ fn add_force(
         forces[i][k] += f[k];
         forces[j][k] -= f[k];
     }
-    for (w, (p, q)) in virial.iter_mut().zip([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]) {
+    for (w, (p, q)) in virial.iter_mut().zip(TENSOR) {
         *w += d[p] * f[q];
+    }
+}
+
+/// The order of a symmetric tensor's elements.
+const TENSOR: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
+
+/// What bonds and angles add to.
+struct Bound<'a> {
+    system: &'a System,
+    /// By id, the place of an atom.
+    order: &'a [usize],
+    forces: &'a mut [Vec3],
+    virial: &'a mut SymTensor,
+}
+
+impl Bound<'_> {
+    /// From one atom to another.
+    fn between(&self, from: usize, to: usize) -> Vec3 {
+        let (a, b) = (self.system.state.position[from], self.system.state.position[to]);
+        self.system.simbox.nearest_image(std::array::from_fn(|k| b[k] - a[k]))
+    }
+
+    /// A force on an atom at the end of `arm`, and the opposite of it on the one where it starts.
+    fn pull(&mut self, start: usize, end: usize, arm: Vec3, force: Vec3) {
+        for k in 0..3 {
+            self.forces[end][k] += force[k];
+            self.forces[start][k] -= force[k];
+        }
+        for (w, (p, q)) in self.virial.iter_mut().zip(TENSOR) {
+            *w += arm[p] * force[q];
+        }
+    }
+}
+
+struct Bonds<'a, 'b> {
+    bound: &'a mut Bound<'b>,
+    term: &'a BondTerm,
+}
+
+impl PairVisitor for Bonds<'_, '_> {
+    type Output = (f64, Option<Broken>);
+
+    fn visit<F: PairFunction>(self) -> Self::Output {
+        let Bonds { bound, term } = self;
+        let (mut total, mut broken) = (0.0, None);
+        for bond in &bound.system.topology.bonds {
+            let Some(c) = term.coefficients(bond.kind.into()) else { continue };
+            let [a, b] = bond.atoms.map(|id| bound.order[id as usize]);
+            let arm = bound.between(a, b);
+            let r2: f64 = arm.iter().map(|x| x * x).sum();
+            if r2.sqrt() >= term.longest(bond.kind.into()) {
+                broken = broken.or(Some(Broken { atoms: [a, b], length: r2.sqrt() }));
+            }
+            let (energy, force_over_r) = F::evaluate(r2, &c);
+            total += energy;
+            bound.pull(a, b, arm, arm.map(|x| x * force_over_r));
+        }
+        (total, broken)
+    }
+}
+
+struct Angles<'a, 'b> {
+    bound: &'a mut Bound<'b>,
+    term: &'a AngleTerm,
+}
+
+impl AngleVisitor for Angles<'_, '_> {
+    type Output = f64;
+
+    fn visit<F: AngleFunction>(self) -> f64 {
+        let Angles { bound, term } = self;
+        let mut total = 0.0;
+        for angle in &bound.system.topology.angles {
+            let Some(c) = term.coefficients(angle.kind.into()) else { continue };
+            let [a, middle, b] = angle.atoms.map(|id| bound.order[id as usize]);
+            let arms = [bound.between(middle, a), bound.between(middle, b)];
+            let (energy, on_a, on_b) = angle_forces::<F, f64>(arms[0], arms[1], &c);
+            total += energy;
+            bound.pull(middle, a, arms[0], on_a);
+            bound.pull(middle, b, arms[1], on_b);
+        }
+        total
     }
 }
 
 struct Sums<'a> {
     system: &'a System,
     term: &'a PairTerm,
+    /// By id, ids of the atoms without a pair force; empty where there are none.
+    exclusions: &'a [Vec<u32>],
     forces: &'a mut [Vec3],
     virial: &'a mut SymTensor,
 }
@@ -100,6 +203,10 @@ impl PairVisitor for Sums<'_> {
         let mut total = 0.0;
         each_pair(self.system, self.term.largest_cutoff(), |i, j, d, r2| {
             let pair = state.species[i] as usize * n_species + state.species[j] as usize;
+            let excluded = self.exclusions.get(state.id[i] as usize);
+            if excluded.is_some_and(|list| list.contains(&state.id[j])) {
+                return;
+            }
             if let Some((cutoff2, c)) = &table[pair]
                 && r2 < *cutoff2
             {

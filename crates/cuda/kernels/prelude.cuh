@@ -50,6 +50,10 @@ DEVICE double multiply_add(double a, double b, double c) { return fma(a, b, c); 
 DEVICE float square_root(float x) { return sqrtf(x); }
 DEVICE double square_root(double x) { return sqrt(x); }
 DEVICE double exponential_of_two(double x) { return exp2(x); }
+DEVICE double logarithm(double x) { return log(x); }
+DEVICE float logarithm(float x) { return logf(x); }
+DEVICE double arc_cosine(double x) { return acos(x); }
+DEVICE float arc_cosine(float x) { return acosf(x); }
 DEVICE double reciprocal(double x) { return 1.0 / x; }
 DEVICE double reciprocal_square_root(double x) { return 1.0 / sqrt(x); }
 #if defined(EMULATED) || EXACT
@@ -300,6 +304,8 @@ struct World {
     int tile_stride;         // from one tile's atoms to the next in memory
     int row_stride;          // from one warp's rows to the next
     int neighbor_capacity;   // room in an atom's own list
+    int n_excluded;          // layers of atoms without a pair force
+    int unused;
     Frame frame;
     Control* control;
     const double* mass;          // by species
@@ -330,6 +336,7 @@ struct World {
     // one list per atom
     u32* neighbor;               // [neighbor_capacity][n]
     int* n_neighbor;
+    const u32* excluded;         // [n_excluded][n], by id: ids, then 0xffffffff
     // all pairs
     Position* center;            // of each group of 32 atoms
     real4* extent;               // of each group: half its edges, in fractions of the box

@@ -25,7 +25,7 @@ struct Numbers {
 fn numbers(bath: &Bath) -> Option<Numbers> {
     let numbers = |kind, constants, variables| Some(Numbers { kind, constants, variables });
     match bath {
-        Bath::Isolated | Bath::Langevin(_) => None,
+        Bath::Isolated | Bath::Langevin(_) | Bath::Dissipative(_) => None,
         Bath::Rescale(b) => numbers("BATH_RESCALE", vec![b.target.kinetic_energy()], vec![]),
         Bath::Bussi(b) => numbers("BATH_BUSSI", vec![b.target.thermal_energy, b.decay], vec![]),
         Bath::NoseHoover(b) => {
@@ -45,7 +45,7 @@ pub fn source(bath: &Bath) -> Option<String> {
         let (constants, variables) = input[3..].split_at(n);
         let scaled = |factor: Recorder| vec![factor, heat_of_scaling(factor, kinetic)];
         match bath {
-            Bath::Isolated | Bath::Langevin(_) => Vec::new(),
+            Bath::Isolated | Bath::Langevin(_) | Bath::Dissipative(_) => Vec::new(),
             Bath::Rescale(_) => scaled(rescale_factor(kinetic, constants[0])),
             Bath::Bussi(_) => scaled(bussi_factor(kinetic, constants[0], constants[1], a, b)),
             Bath::NoseHoover(_) => {
@@ -94,7 +94,7 @@ fn row_length(bath: &Bath) -> usize {
 pub fn take_over(bath: &mut Bath, row: &[f64]) {
     let variables = &row[(FIRST_VARIABLE - HEAT).min(row.len())..];
     match bath {
-        Bath::Isolated | Bath::Langevin(_) => {}
+        Bath::Isolated | Bath::Langevin(_) | Bath::Dissipative(_) => {}
         Bath::Rescale(b) => b.heat = row[0],
         Bath::Bussi(b) => b.heat = row[0],
         Bath::NoseHoover(b) => {

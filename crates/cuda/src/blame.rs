@@ -1,7 +1,7 @@
 //! Which term a force that is not finite comes from.
 
 use jostle_core::{Error, Precision, System};
-use jostle_potentials::{Forces, PairFunction, PairVisitor};
+use jostle_potentials::{BondTerm, Forces, PairFunction, PairVisitor};
 
 /// Says which force on the atom `id` is not finite, looking at the positions as they are.
 pub fn force(system: &System, forces: &Forces, precision: Precision, id: usize) -> Error {
@@ -10,6 +10,9 @@ pub fn force(system: &System, forces: &Forces, precision: Precision, id: usize) 
     let Some(i) = state.id.iter().position(|k| *k as usize == id) else {
         return Error::simulation("a force is not finite").hint(hint);
     };
+    if let Some(error) = bond(system, forces, i) {
+        return error;
+    }
     for term in &forces.pairs {
         for j in (0..state.len()).filter(|j| *j != i) {
             let (a, b) = (state.species[i] as usize, state.species[j] as usize);
@@ -45,6 +48,26 @@ pub fn force(system: &System, forces: &Forces, precision: Precision, id: usize) 
     }
     Error::simulation(format!("the force on atom {} is not finite, or too large for exact sums", id + 1))
         .hint(hint)
+}
+
+/// A bond of the atom at a place that is as long as it cannot be.
+fn bond(system: &System, forces: &Forces, place: usize) -> Option<Error> {
+    let (state, order) = (&system.state, system.state.order());
+    let id = state.id[place];
+    for bond in system.topology.bonds.iter().filter(|b| b.atoms.contains(&id)) {
+        let [p, q] = bond.atoms.map(|id| state.position[order[id as usize]]);
+        let d = system.simbox.nearest_image([p[0] - q[0], p[1] - q[1], p[2] - q[2]]);
+        let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let longest = |term: &BondTerm| term.longest(bond.kind.into());
+        let longest = forces.bonds.iter().map(longest).fold(f64::INFINITY, f64::min);
+        if length.is_nan() || length >= longest {
+            let (a, b) = (bond.atoms[0].min(bond.atoms[1]) + 1, bond.atoms[0].max(bond.atoms[1]) + 1);
+            return Some(Error::simulation(format!("the bond between atoms {a} and {b} is broken")).hint(
+                "minimise first, shorten the time step, or give bound beads a repulsion (exclude = \"none\")",
+            ));
+        }
+    }
+    None
 }
 
 /// Force over distance of one pair.

@@ -6,7 +6,8 @@ mod recorder;
 pub use recorder::Recorder;
 
 use jostle_core::{Precision, Real};
-use jostle_potentials::{PairFunction, PairTerm, PairVisitor};
+use jostle_potentials::bonded::{AngleFunction, AngleVisitor, angle_forces};
+use jostle_potentials::{AngleTerm, BondTerm, PairFunction, PairTerm, PairVisitor};
 use recorder::{Notation, Tape};
 use std::fmt::Write;
 
@@ -141,6 +142,67 @@ fn write_function(
     }
     text.line(0, "}");
     text.0
+}
+
+/// Writes what `kernels/bonded.cu` wants in front of it; `most` is how many coefficients bonds and
+/// angles have at most.
+pub fn bonded_source(
+    bonds: &[BondTerm],
+    angles: &[AngleTerm],
+    most: [usize; 2],
+    precision: Precision,
+) -> String {
+    let mut text = Text::default();
+    text.line(0, format!("#define N_BONDED {}", bonds.len() + angles.len()));
+    text.line(0, format!("#define N_BOND_TERMS {}", bonds.len()));
+    text.line(0, format!("#define BOND_COEFFICIENTS {}", most[0]));
+    text.line(0, format!("#define ANGLE_COEFFICIENTS {}", most[1]));
+    for (k, term) in bonds.iter().enumerate() {
+        let formula = |x: &[Recorder]| term.kind.visit(BondAt(x));
+        text.0 += &function(&format!("bond_{k}"), 1 + most[0], precision, formula);
+    }
+    for (k, term) in angles.iter().enumerate() {
+        let formula = |x: &[Recorder]| term.kind.visit(AngleAt(x));
+        text.0 += &function(&format!("angle_{k}"), 6 + most[1], precision, formula);
+    }
+    for (name, count) in [("bond", bonds.len()), ("angle", angles.len())] {
+        text.line(
+            0,
+            format!("__device__ __forceinline__ void {name}(int term, const real* in, real* out) {{"),
+        );
+        text.line(1, "switch (term) {");
+        for k in 0..count {
+            text.line(2, format!("case {k}: {name}_{k}(in, out); break;"));
+        }
+        text.line(1, "}");
+        text.line(0, "}");
+    }
+    text.0
+}
+
+/// A bond at a squared length, with coefficients after it: energy and force over length.
+struct BondAt<'a>(&'a [Recorder]);
+
+impl PairVisitor for BondAt<'_> {
+    type Output = Vec<Recorder>;
+
+    fn visit<F: PairFunction>(self) -> Vec<Recorder> {
+        let (energy, force_over_r) = F::evaluate(self.0[0], &self.0[1..]);
+        vec![energy, force_over_r]
+    }
+}
+
+/// An angle, from its two arms and the coefficients after them: energy and forces on the ends.
+struct AngleAt<'a>(&'a [Recorder]);
+
+impl AngleVisitor for AngleAt<'_> {
+    type Output = Vec<Recorder>;
+
+    fn visit<F: AngleFunction>(self) -> Vec<Recorder> {
+        let x = self.0;
+        let (energy, a, b) = angle_forces::<F, Recorder>([x[0], x[1], x[2]], [x[3], x[4], x[5]], &x[6..]);
+        [&[energy], &a[..], &b[..]].concat()
+    }
 }
 
 /// Squared cut-offs and coefficients of all terms, one row for each ordered pair of species.

@@ -179,8 +179,13 @@ fn ways(forces: &Forces, precision: Precision, ways: &[Way], sums: Summation) ->
 
 /// Puts the source for a heat bath together; `update` is what it does, see `kernels/bath.cu`.
 pub(crate) fn bath(update: &str, precision: Precision, sums: Summation) -> Build {
-    let parts = [include_str!("../kernels/integrate.cu"), update, include_str!("../kernels/bath.cu")];
-    let source = [prelude().join("\n"), parts.join("\n")].join("\n");
+    let physics = [include_str!("../kernels/integrate.cu"), update].join("\n");
+    beside(&physics, include_str!("../kernels/bath.cu"), precision, sums)
+}
+
+/// Puts the source of kernels together that stand beside those of the pairs.
+pub(crate) fn beside(physics: &str, kernels: &str, precision: Precision, sums: Summation) -> Build {
+    let source = [&prelude().join("\n"), physics, kernels].join("\n");
     Build { source, options: common_options(precision, sums), table: Vec::new() }
 }
 

@@ -7,6 +7,7 @@
 //! much as it likes, and looks at the control block once at the end of a leg.
 
 use crate::bath::{Acts, ScalingBath};
+use crate::bonded::Bonded;
 use crate::driver::{Buffer, Device, Graph, Launch};
 use crate::kernels::{ATOM_THREADS, Kernels, SCAN_BLOCK, Work};
 use crate::search::{Search, When};
@@ -23,9 +24,12 @@ pub const KINETIC: usize = 9;
 pub struct Launches<'a> {
     pub kernels: &'a Kernels,
     pub search: &'a dyn Search,
+    pub bonded: Option<&'a Bonded>,
     pub bath: Option<&'a ScalingBath>,
     pub world: World,
+    /// Terms, and how many of them are pair forces: these come first.
     pub n_terms: usize,
+    pub n_pairs: usize,
     pub sums: Summation,
     /// Blocks that the device runs at a time.
     pub resident_blocks: u32,
@@ -64,6 +68,7 @@ impl Launches<'_> {
             launches.push(Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.world).with_value(slot));
         }
         launches.extend(self.search.build(&self.world, slot));
+        launches.extend(self.bonded.map(|b| b.build(&self.world, slot)).into_iter().flatten());
         launches.push(self.settle(slot, 1));
         launches
     }
@@ -79,7 +84,8 @@ impl Launches<'_> {
         Launch::new(&self.kernels.next_part, 1, 1).with_value(self.world).with_value(begun)
     }
 
-    /// How many numbers a sample has: energies, virial, kinetic tensor, momentum, and the bath.
+    /// How many numbers a sample has: energies of pair forces, virial, energies of other forces,
+    /// kinetic tensor, momentum, and the bath.
     pub fn row_length(&self) -> usize {
         self.n_terms + VIRIAL + KINETIC + self.bath.map_or(0, ScalingBath::row_length)
     }
@@ -99,8 +105,13 @@ impl Launches<'_> {
     /// Forces and, if asked for, energies added up.
     pub fn forces(&self, when: When, evaluate: Evaluate) -> Vec<Launch> {
         let mut launches = self.search.forces(&self.world, 0, when, evaluate);
-        if evaluate == Evaluate::ForcesAndEnergies {
-            launches.push(self.add_shares(self.search.energy_blocks(), self.n_terms + VIRIAL, 0, when));
+        let energies = evaluate == Evaluate::ForcesAndEnergies;
+        if energies {
+            launches.push(self.add_shares(self.search.energy_blocks(), self.n_pairs + VIRIAL, 0, when));
+        }
+        if let Some(bonded) = self.bonded {
+            launches.push(bonded.forces(&self.world, 0, when, evaluate));
+            launches.extend(energies.then(|| bonded.sums(&self.world, self.row_length(), when)));
         }
         launches
     }
@@ -124,9 +135,16 @@ impl Launches<'_> {
     }
 
     fn step(&self, slot: i32) -> Vec<Launch> {
-        let forces = || self.search.forces(&self.world, slot, When::Goes, Evaluate::Forces);
+        let forces = || {
+            let mut launches = self.search.forces(&self.world, slot, When::Goes, Evaluate::Forces);
+            let (when, evaluate) = (When::Goes, Evaluate::Forces);
+            launches.extend(self.bonded.map(|b| b.forces(&self.world, slot, when, evaluate)));
+            launches
+        };
+        // A step at once knows of pairs only.
+        let at_once = if self.bonded.is_some() { None } else { self.search.step(&self.world, slot) };
         let bath = self.bath.filter(|bath| bath.acts() == Acts::Anywhere);
-        match (bath, self.search.step(&self.world, slot)) {
+        match (bath, at_once) {
             (Some(bath), _) => [forces(), bath.advance(&self.world, slot)].concat(),
             (None, Some(step)) => step,
             (None, None) => [forces(), vec![self.atoms(&self.kernels.advance).with_value(slot)]].concat(),

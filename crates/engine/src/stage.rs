@@ -300,6 +300,11 @@ pub(crate) fn check_stage(stage: &StageInput, simbox: &SimBox) -> Result<()> {
                     positive("friction", friction)?;
                     temperature(t)
                 }
+                Some(Thermostat::Dissipative { temperature: t, friction, cutoff }) => {
+                    positive("friction", friction)?;
+                    positive("cutoff", cutoff)?;
+                    temperature(t)
+                }
                 Some(Thermostat::NoseHoover { temperature: t, period, chain }) => {
                     positive("period", period)?;
                     positive("chain", chain as f64)?;

@@ -14,8 +14,8 @@ pub struct Tick {
     pub timestep: f64,
 }
 
-/// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a heat bath around it or, for
-/// Langevin dynamics, in its middle (BAOAB; Leimkuhler and Matthews 2013). The forces at the
+/// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a heat bath around it or, where it
+/// is noise on atoms or between them, in its middle (BAOAB; Leimkuhler and Matthews 2013). The forces at the
 /// start of the step are those of the last evaluation.
 ///
 /// # Errors
@@ -29,6 +29,14 @@ pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: E
             backend.kick(0.5 * dt);
             backend.drift(0.5 * dt);
             backend.ornstein_uhlenbeck(langevin.decay, langevin.thermal_energy, noise);
+            backend.drift(0.5 * dt);
+        }
+        Bath::Dissipative(pairs) => {
+            let noise = NoiseKey { seed: tick.seed, step: tick.step };
+            backend.kick(0.5 * dt);
+            backend.drift(0.5 * dt);
+            backend.update_neighbors()?;
+            backend.dissipate(pairs, noise)?;
             backend.drift(0.5 * dt);
         }
         _ => backend.kick_drift(dt),

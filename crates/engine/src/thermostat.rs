@@ -3,7 +3,7 @@
 
 use crate::freedom::Momentum;
 use crate::step::Tick;
-use jostle_core::bath::{Bussi, Langevin, NoseHoover, Rescale, Target};
+use jostle_core::bath::{Bussi, Dissipative, Langevin, NoseHoover, Rescale, Target};
 use jostle_core::{Backend, Bath};
 use jostle_io::input::model::Thermostat;
 
@@ -35,6 +35,9 @@ pub fn bath(
         Thermostat::Langevin { temperature, friction } => {
             Bath::Langevin(Langevin::new(boltzmann * temperature, friction, timestep))
         }
+        Thermostat::Dissipative { temperature, friction, cutoff } => {
+            Bath::Dissipative(Dissipative::new(boltzmann * temperature, friction, cutoff, timestep))
+        }
         Thermostat::NoseHoover { temperature, period, chain } => {
             Bath::NoseHoover(NoseHoover::new(target(temperature), period, chain))
         }
@@ -57,7 +60,7 @@ pub fn before(bath: &mut Bath, backend: &mut dyn Backend, tick: &Tick) {
 #[inline]
 pub fn after(bath: &mut Bath, backend: &mut dyn Backend, tick: &Tick) {
     match bath {
-        Bath::Isolated | Bath::Langevin(_) => {}
+        Bath::Isolated | Bath::Langevin(_) | Bath::Dissipative(_) => {}
         Bath::Rescale(rescale) if !rescale.is_due(tick.step) => {}
         Bath::Rescale(rescale) => {
             let kinetic = backend.kinetic().energy();

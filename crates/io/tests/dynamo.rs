@@ -142,7 +142,7 @@ fn metals_of_an_input() {
     desk.write("Cu.eam.alloy", &setfl(&["Cu"], false));
     let forces = |metal: &str| {
         let input = input(&desk, metal)?;
-        input.resolve_forces(&input.species_with_mass()?, 0.0)
+        input.resolve_forces(&input.species_with_mass()?, &input.built_topology(), 0.0)
     };
     let file = forces("kind = \"embedded-atom\"\nfile = \"Cu.eam.alloy\"").unwrap();
     assert_eq!((file.kinds(), file.largest_cutoff()), (vec!["embedded-atom"], 5.5));

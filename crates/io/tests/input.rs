@@ -1,6 +1,6 @@
 //! The input file: what is read, and what is refused.
 
-use jostle_core::{Dimension, Precision, UnitSystem};
+use jostle_core::{Dimension, Precision, Topology, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::*;
 use jostle_io::input::{schema, schema_json, schema_text};
@@ -311,7 +311,7 @@ pairs."n-p" = "none"
 fn nuclear_matter() {
     let input = parse(PASTA).unwrap();
     let species = input.species_with_mass().unwrap();
-    let forces = input.resolve_forces(&species, 0.02).unwrap();
+    let forces = input.resolve_forces(&species, &input.built_topology(), 0.02).unwrap();
     let nuclear = &forces.pairs[0];
     for ([a, b], energy) in [([0, 0], 4.080049), ([0, 1], -5.610984), ([1, 1], 4.080049)] {
         assert_eq!(nuclear.get(a, b).unwrap().parameters[..4], [110.0, -26.0, 24.0, 1.25]);
@@ -322,7 +322,11 @@ fn nuclear_matter() {
     // In metal units the same forces, in eV and angstrom.
     let metal = PASTA.replace("\"nuclear\"\n[system]", "\"metal\"\n[system]");
     let metal = parse(&metal).unwrap();
-    let nuclear = metal.resolve_forces(&metal.species_with_mass().unwrap(), 0.02).unwrap().pairs.remove(0);
+    let nuclear = metal
+        .resolve_forces(&metal.species_with_mass().unwrap(), &metal.built_topology(), 0.02)
+        .unwrap()
+        .pairs
+        .remove(0);
     let p = &nuclear.get(0, 0).unwrap().parameters;
     assert!((p[0] / 110e6 - 1.0).abs() < 1e-12 && (p[3] / 1.25e-10 - 1.0).abs() < 1e-12, "{p:?}");
 }
@@ -333,7 +337,9 @@ fn nuclear_matter() {
 fn screening_by_electrons() {
     let length = |text: &str, charge_density: f64| {
         let input = parse(text).unwrap();
-        let forces = input.resolve_forces(&input.species_with_mass().unwrap(), charge_density).unwrap();
+        let forces = input
+            .resolve_forces(&input.species_with_mass().unwrap(), &input.built_topology(), charge_density)
+            .unwrap();
         forces.pairs[1].get(1, 1).unwrap().parameters[1]
     };
     let expected = |density: f64| Screening::Relativistic.length(density, UnitSystem::Nuclear).unwrap();
@@ -349,6 +355,6 @@ fn screening_by_electrons() {
     // A pair's own wins.
     let own = with("screening_length = 12\npairs.\"p-p\" = { screening_length = 13 }");
     assert_eq!(length(&own, 0.02), 13.0);
-    let error = parse(PASTA).unwrap().resolve_forces(&[], 0.0).map(|_| ()).unwrap_err();
+    let error = parse(PASTA).unwrap().resolve_forces(&[], &Topology::default(), 0.0).map(|_| ()).unwrap_err();
     assert!(error.message().contains("density 0 screen nothing"), "{error}");
 }

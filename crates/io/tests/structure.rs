@@ -1,6 +1,6 @@
 //! Structure files: what is read, what comes back, and what is refused.
 
-use jostle_core::{SimBox, Species, State, System, UnitSystem};
+use jostle_core::{SimBox, Species, State, System, Topology, UnitSystem};
 use jostle_io::Structure;
 use jostle_io::structure::{FileSpecies, Reading, write_lammps, write_xyz};
 use std::path::Path;
@@ -150,7 +150,12 @@ fn system(units: UnitSystem) -> System {
         state.image[k] = [k as i32 - 10, 0, 3];
     }
     state.permute(&[3, 1, 0, 2, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4]);
-    System { simbox, species: vec![species("A", 1.5, 0.5), species("B", 40.0, -0.5)], state }
+    System {
+        simbox,
+        species: vec![species("A", 1.5, 0.5), species("B", 40.0, -0.5)],
+        state,
+        topology: Topology::default(),
+    }
 }
 
 /// The same system with atoms in the order of their ids.
@@ -192,7 +197,7 @@ fn a_system_comes_back_from_its_files() {
     }
 }
 
-/// Every reference file of another engine whose atoms have no bonds.
+/// Reference files of another engine.
 #[test]
 fn files_of_lammps() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/reference"));
@@ -217,6 +222,70 @@ fn files_of_lammps() {
         assert!(read.species.iter().all(|s| s.mass.is_some()), "{case}");
     }
     let melt = folder.join("04_fene_melt").join("input.data");
-    let error = Structure::read(&melt, REAL).expect_err("bonds are not computed").to_string();
-    assert!(error.contains("input.data:5") && error.contains("bonds"), "{error}");
+    let melt = Structure::read(&melt, REAL).unwrap();
+    let chains = Topology::chains(20, 50, "1");
+    assert_eq!((melt.topology.bonds, melt.topology.bond_types), (chains.bonds, chains.bond_types));
+}
+
+const MOLECULES: &str = "two molecules
+
+5 atoms
+1 atom types
+3 bonds
+2 bond types
+1 angles
+1 angle types
+0 10 xlo xhi
+0 10 ylo yhi
+0 10 zlo zhi
+
+Masses
+
+1 1.0
+
+Bond Type Labels
+
+1 long
+2 short
+
+Atoms # angle
+
+7 1 1 1.0 1.0 1.0
+3 1 1 2.0 1.0 1.0
+9 1 1 3.0 1.0 1.0
+1 2 1 1.0 5.0 1.0
+2 2 1 2.0 5.0 1.0
+
+Bonds
+
+1 2 7 3
+2 long 9 3
+3 short 1 2
+
+Angles
+
+1 1 7 3 9
+";
+
+#[test]
+fn bonds_and_angles_speak_of_atoms_in_the_order_of_the_file() {
+    let read = Structure::parse("a.data".as_ref(), MOLECULES.as_bytes(), REAL).unwrap();
+    let bonds: Vec<_> = read.topology.bonds.iter().map(|b| (b.kind, b.atoms)).collect();
+    assert_eq!(bonds, [(1, [0, 1]), (0, [2, 1]), (1, [3, 4])]);
+    assert_eq!(read.topology.angles[0].atoms, [0, 1, 2]);
+    assert_eq!(read.topology.bond_types, ["long", "short"]);
+    assert_eq!(read.topology.angle_types, ["1"]);
+    for (old, new, what) in [
+        ("1 2 7 3", "1 2 7 8", "no atom with the id 8"),
+        ("1 2 7 3", "1 2 7 7", "the atom 7 is there twice"),
+        ("1 2 7 3", "1 3 7 3", "\"3\" is not one of the 2 bond types"),
+        ("1 1 7 3 9", "1 1 7 3", "ends before the atom id"),
+        ("1 1 7 3 9", "1 1 7 3 9 1", "too many columns"),
+        ("3 bonds", "4 bonds", "has only 3 of 4 lines"),
+        ("Angles\n\n1 1 7 3 9\n", "", "1 angles, but there is no section Angles"),
+    ] {
+        let text = MOLECULES.replacen(old, new, 1);
+        let error = Structure::parse("a.data".as_ref(), text.as_bytes(), REAL).unwrap_err();
+        assert!(error.message().contains(what), "{error}");
+    }
 }

@@ -1,14 +1,15 @@
 //! Whether a system and its forces go together, before anything is computed.
 
+use crate::bonded::{BondedKind, BondedTerm};
 use crate::{Embedded, Forces, PairTerm};
-use jostle_core::{Error, Precision, Result, SimBox, System};
+use jostle_core::{Error, Exclude, Precision, Result, SimBox, System};
 
 /// Checks every term against the system and returns the longest cut-off.
 ///
 /// # Errors
 /// If a term knows other species than the system, a cut-off exceeds half the box, a tail is to be
-/// corrected in a box without a volume, or a number is outside the
-/// range of the precision.
+/// corrected in a box without a volume, a number is outside the range of the precision, a type of
+/// bonds or angles has no force, or atoms of a metal are to be excluded.
 pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<f64> {
     for term in &forces.pairs {
         pair(system, term, precision).map_err(|e| e.context(format!("force {}", term.kind.name())))?;
@@ -16,7 +17,43 @@ pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<
     if let Some(term) = &forces.embedded {
         embedded(system, term, precision).map_err(|e| e.context(format!("force {}", term.kind.name())))?;
     }
+    if forces.embedded.is_some() && forces.exclude != Exclude::None {
+        return Err(Error::input("the atoms of a metal cannot be excluded").hint("leave out exclude"));
+    }
+    let topology = &system.topology;
+    let bonds = topology.bonds.iter().map(|b| (b.kind, &b.atoms[..]));
+    bound(system, &topology.bond_types, bonds, &forces.bonds)?;
+    let angles = topology.angles.iter().map(|a| (a.kind, &a.atoms[..]));
+    bound(system, &topology.angle_types, angles, &forces.angles)?;
     Ok(forces.largest_cutoff())
+}
+
+/// Bonds or angles and their forces.
+fn bound<'a, K: BondedKind>(
+    system: &System,
+    names: &[String],
+    members: impl Iterator<Item = (u16, &'a [u32])>,
+    terms: &[BondedTerm<K>],
+) -> Result<()> {
+    let what = K::WHAT;
+    if let Some(term) = terms.iter().find(|term| term.n_types() != names.len()) {
+        let (known, there) = (term.n_types(), names.len());
+        let message = format!("{what} {} knows {known} types, the system has {there}", term.kind.name());
+        return Err(Error::input(message));
+    }
+    let n = system.state.len();
+    for (kind, atoms) in members {
+        let kind = usize::from(kind);
+        if kind >= names.len() || atoms.iter().any(|a| *a as usize >= n) {
+            return Err(Error::input(format!("the {what} of atoms {atoms:?} is of no known type or atoms")));
+        }
+        if !terms.iter().any(|term| term.parameters(kind).is_some()) {
+            let name = &names[kind];
+            return Err(Error::input(format!("nothing is said about {what}s of type \"{name}\""))
+                .hint(format!("add a section [[{what}]] with types.{name} = {{ ... }}")));
+        }
+    }
+    Ok(())
 }
 
 /// Species and cut-off.

@@ -1,7 +1,9 @@
 //! All forces of a system.
 
+use crate::bonded::{AngleTerm, BondTerm, BondedKind};
 use crate::embedded::Embedded;
 use crate::term::PairTerm;
+use jostle_core::Exclude;
 
 /// All forces of a system, which add up. Energies by term, as in [`jostle_core::Energies::terms`],
 /// are in the order of its fields.
@@ -11,28 +13,47 @@ pub struct Forces {
     pub pairs: Vec<PairTerm>,
     /// The many-body force of a metal.
     pub embedded: Option<Embedded>,
+    /// Forces along bonds.
+    pub bonds: Vec<BondTerm>,
+    /// Forces that bend angles.
+    pub angles: Vec<AngleTerm>,
+    /// Bound atoms that the pair forces leave out.
+    pub exclude: Exclude,
 }
 
 impl Forces {
     /// The kinds of the terms by their names in the input file, in the order of their energies.
     pub fn kinds(&self) -> Vec<&'static str> {
         let pairs = self.pairs.iter().map(|term| term.kind.name());
-        pairs.chain(self.embedded.iter().map(|term| term.kind.name())).collect()
+        let embedded = self.embedded.iter().map(|term| term.kind.name());
+        let bonds = self.bonds.iter().map(|term| term.kind.term());
+        let angles = self.angles.iter().map(|term| term.kind.term());
+        pairs.chain(embedded).chain(bonds).chain(angles).collect()
     }
 
     /// How many terms there are.
     pub fn n_terms(&self) -> usize {
+        self.n_searched() + self.n_bonded()
+    }
+
+    /// How many of them act on all atoms that are near: these come first.
+    pub fn n_searched(&self) -> usize {
         self.pairs.len() + usize::from(self.embedded.is_some())
     }
 
-    /// Each term by itself, in the same order.
+    /// How many of them act on bound atoms only.
+    pub fn n_bonded(&self) -> usize {
+        self.bonds.len() + self.angles.len()
+    }
+
+    /// Each term that is not of bound atoms only, by itself, in the same order.
     pub fn each(&self) -> impl Iterator<Item = Forces> + '_ {
         let pairs = self.pairs.iter().map(|term| Forces::from(term.clone()));
         pairs.chain(self.embedded.iter().map(|term| Forces::from(term.clone())))
     }
 
-    /// Long-range corrections of a term, see [`PairTerm::tail_times_volume`]; embedded atoms have
-    /// none.
+    /// Long-range corrections of a term, see [`PairTerm::tail_times_volume`]; others than pair
+    /// forces have none.
     pub fn tail_times_volume(&self, term: usize, counts: &[usize]) -> [f64; 2] {
         self.pairs.get(term).map_or([0.0; 2], |term| term.tail_times_volume(counts))
     }

@@ -85,6 +85,7 @@
 //! assert!((force_over_r.value + 2.0 * energy.slope).abs() < 1e-14);
 //! ```
 
+pub mod bonded;
 pub mod check;
 pub mod embedded;
 pub mod forces;
@@ -95,6 +96,7 @@ pub mod screening;
 pub mod term;
 pub mod truncation;
 
+pub use bonded::{AngleKind, AngleTerm, BondKind, BondTerm, BondedKind};
 pub use embedded::{Embedded, EmbeddedKind, SuttonChen};
 pub use forces::Forces;
 pub use mixing::Mixing;

@@ -376,7 +376,7 @@ impl<'a> PairTermBuilder<'a> {
 }
 
 /// Refuses values outside the range of a parameter.
-fn check(value: f64, parameter: &Parameter) -> Result<()> {
+pub(crate) fn check(value: f64, parameter: &Parameter) -> Result<()> {
     let wanted = match parameter.range {
         Range::Positive if value <= 0.0 => "greater than zero",
         Range::NonNegative if value < 0.0 => "zero or greater",

@@ -228,6 +228,12 @@ impl Real for Single {
     fn exp(self) -> Self {
         Single(self.0.exp())
     }
+    fn ln(self) -> Self {
+        Single(self.0.ln())
+    }
+    fn acos(self) -> Self {
+        Single(self.0.acos())
+    }
     fn lt(self, other: Self) -> bool {
         self.0 < other.0
     }

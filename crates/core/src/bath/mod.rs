@@ -5,11 +5,13 @@
 //! it between the verbs of a step, a GPU gets it as source code and needs no host in between.
 
 mod bussi;
+mod dissipative;
 mod langevin;
 mod nose_hoover;
 mod rescale;
 
 pub use bussi::{Bussi, Deviates, bussi_factor};
+pub use dissipative::{Dissipative, pair_impulse, pair_noise};
 pub use langevin::{Langevin, noise_amplitude};
 pub use nose_hoover::{Chain, NoseHoover};
 pub use rescale::{Rescale, rescale_factor};
@@ -30,6 +32,8 @@ pub enum Bath {
     NoseHoover(NoseHoover),
     /// See [`Bussi`].
     Bussi(Bussi),
+    /// See [`Dissipative`].
+    Dissipative(Dissipative),
 }
 
 /// The temperature a bath holds, in energies.
@@ -55,13 +59,12 @@ impl Bath {
     }
 
     /// The energy the atoms have drawn from the bath since the stage began: their total energy
-    /// less this is conserved. `None` for Langevin dynamics, where keeping count would cost two
-    /// sums over all atoms a step.
+    /// less this is conserved. `None` where keeping count would cost two sums over all atoms a step.
     pub fn heat(&self) -> Option<f64> {
         match self {
             Bath::Isolated => Some(0.0),
             Bath::Rescale(bath) => Some(bath.heat),
-            Bath::Langevin(_) => None,
+            Bath::Langevin(_) | Bath::Dissipative(_) => None,
             Bath::NoseHoover(chain) => Some(-chain.energy()),
             Bath::Bussi(bath) => Some(bath.heat),
         }

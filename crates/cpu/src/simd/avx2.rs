@@ -1,6 +1,6 @@
 //! 256-bit registers with fused multiply-add.
 
-use super::{Kernel, Lanes, Simd, exp};
+use super::{Kernel, Lanes, Simd, each_lane, exp};
 use jostle_core::Real;
 use std::arch::x86_64::*;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -70,6 +70,14 @@ impl Real for F32x8 {
     #[inline(always)]
     fn exp(self) -> Self {
         exp::exp(self, exp::LOWEST_SINGLE, &exp::SINGLE)
+    }
+    #[inline(always)]
+    fn ln(self) -> Self {
+        each_lane(self, f64::ln)
+    }
+    #[inline(always)]
+    fn acos(self) -> Self {
+        each_lane(self, f64::acos)
     }
     #[inline(always)]
     fn lt(self, other: Self) -> Self::Mask {
@@ -238,6 +246,14 @@ impl Real for F64x4 {
     #[inline(always)]
     fn exp(self) -> Self {
         exp::exp(self, exp::LOWEST_DOUBLE, &exp::DOUBLE)
+    }
+    #[inline(always)]
+    fn ln(self) -> Self {
+        each_lane(self, f64::ln)
+    }
+    #[inline(always)]
+    fn acos(self) -> Self {
+        each_lane(self, f64::acos)
     }
     #[inline(always)]
     fn lt(self, other: Self) -> Self::Mask {

@@ -116,6 +116,17 @@ pub trait Lanes: Real {
     fn lookup(table: &[Self::Scalar], n: usize, index: Self::Index) -> Self;
 }
 
+/// A function of one number, lane by lane.
+#[inline(always)]
+fn each_lane<L: Lanes>(x: L, function: fn(f64) -> f64) -> L {
+    let mut lanes = [L::Scalar::default(); 16];
+    x.store(&mut lanes);
+    for lane in &mut lanes[..L::WIDTH] {
+        *lane = L::Scalar::from_f64(function(lane.to_f64()));
+    }
+    L::load(&lanes)
+}
+
 /// An instruction set: its registers of either precision.
 pub trait Simd: Copy + Send + Sync + 'static {
     /// Single precision.

@@ -1,6 +1,6 @@
 //! Plain arrays that the compiler vectorises with whatever the processor has.
 
-use super::{Lanes, Simd, exp};
+use super::{Lanes, Simd, each_lane, exp};
 use jostle_core::Real;
 use std::array::from_fn;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -56,6 +56,14 @@ macro_rules! array {
             #[inline(always)]
             fn exp(self) -> Self {
                 exp::exp(self, $lowest, &$series)
+            }
+            #[inline(always)]
+            fn ln(self) -> Self {
+                each_lane(self, f64::ln)
+            }
+            #[inline(always)]
+            fn acos(self) -> Self {
+                each_lane(self, f64::acos)
             }
             #[inline(always)]
             fn lt(self, other: Self) -> Self::Mask {

@@ -44,6 +44,8 @@ enum Function {
     SquareRoot,
     ReciprocalSquareRoot,
     ExponentialOfTwo,
+    Logarithm,
+    ArcCosine,
 }
 
 impl Function {
@@ -53,6 +55,8 @@ impl Function {
             Function::SquareRoot => "square_root",
             Function::ReciprocalSquareRoot => "reciprocal_square_root",
             Function::ExponentialOfTwo => "exponential_of_two",
+            Function::Logarithm => "logarithm",
+            Function::ArcCosine => "arc_cosine",
         }
     }
 
@@ -62,6 +66,8 @@ impl Function {
             Function::SquareRoot => x.sqrt(),
             Function::ReciprocalSquareRoot => x.sqrt().recip(),
             Function::ExponentialOfTwo => x.exp2(),
+            Function::Logarithm => x.ln(),
+            Function::ArcCosine => x.acos(),
         }
     }
 }
@@ -450,6 +456,12 @@ impl Real for Recorder {
             let power = tape.scale(std::f64::consts::LOG2_E, self.0);
             tape.call(Function::ExponentialOfTwo, power)
         }))
+    }
+    fn ln(self) -> Self {
+        Recorder(on_tape(|tape| tape.call(Function::Logarithm, self.0)))
+    }
+    fn acos(self) -> Self {
+        Recorder(on_tape(|tape| tape.call(Function::ArcCosine, self.0)))
     }
     fn lt(self, other: Self) -> Mask {
         Mask(on_tape(|tape| tape.push(Operation::Less(self.0, other.0))))

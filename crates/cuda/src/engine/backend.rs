@@ -1,10 +1,13 @@
 //! The verbs.
 
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
+use crate::bonded::Bonded;
+use crate::dissipative::PairBath;
 use crate::leg::{KINETIC, VIRIAL};
 use crate::search::When;
 use crate::world::Frame;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
+use jostle_core::bath::Dissipative;
 use jostle_core::{
     Backend, Bath, Energies, Error, Evaluate, Kinetic, Leg, NoiseKey, Precision, Result, Sample, SimBox,
     State, Vec3,
@@ -166,8 +169,30 @@ impl Backend for Cuda {
         self.attempt(result);
     }
 
+    fn dissipate(&mut self, bath: &Dissipative, noise: NoiseKey) -> Result<()> {
+        self.take_fault()?;
+        if bath.cutoff > self.system.simbox.largest_cutoff() {
+            let cutoff = bath.cutoff;
+            return Err(Error::input(format!(
+                "friction and noise reach as far as {cutoff}, which is more than half the box"
+            ))
+            .hint("shorten the cut-off of the thermostat"));
+        }
+        let pair_bath = match self.pair_bath.take() {
+            Some(pair_bath) => pair_bath,
+            None => PairBath::new(&self.device, self.precision, self.plan.summation, self.n_atoms())?,
+        };
+        let launches = pair_bath.launches(&self.world, bath, noise);
+        self.pair_bath = Some(pair_bath);
+        launches.iter().try_for_each(|launch| self.device.run(launch))
+    }
+
     fn run_leg(&mut self, leg: &Leg, bath: &mut Bath) -> Result<Option<Vec<Sample>>> {
-        self.make_leg(leg, bath).map(Some)
+        match bath {
+            // In the middle of a step all have to wait for each other.
+            Bath::Dissipative(_) => Ok(None),
+            _ => self.make_leg(leg, bath).map(Some),
+        }
     }
 
     fn descent(&mut self) -> Descent {
@@ -204,7 +229,7 @@ impl Backend for Cuda {
         NeighborFacts {
             builds: self.control.builds as u64,
             skin: self.skin.now(),
-            bytes: self.arrays.bytes() + self.search.bytes(),
+            bytes: self.arrays.bytes() + self.search.bytes() + self.bonded.as_ref().map_or(0, Bonded::bytes),
         }
     }
 }

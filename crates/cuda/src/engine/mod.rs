@@ -12,9 +12,12 @@ use tuning::Tuning;
 use crate::all_pairs::PairShape;
 use crate::arrays::Arrays;
 use crate::bath::ScalingBath;
+use crate::bonded::Bonded;
+use crate::dissipative::PairBath;
 use crate::driver::Device;
 use crate::kernels::{Kernels, TileShape, TileSize, Way};
 use crate::leg::{KINETIC, Launches, Recorded, Sums, VIRIAL};
+use crate::list::Excluded;
 use crate::search::Search;
 use crate::skin::Skin;
 use crate::sums::Summation;
@@ -52,7 +55,9 @@ pub struct Cuda {
     /// What the kernels were compiled for, see [`Plan::compiled`].
     compiled: (Way, TileShape, PairShape),
     search: Box<dyn Search>,
+    bonded: Option<Bonded>,
     bath: Option<ScalingBath>,
+    pair_bath: Option<PairBath>,
     sums: Sums,
     world: World,
     recorded: Option<Recorded>,
@@ -107,12 +112,14 @@ impl Cuda {
         let skin = Skin::new(settings.skin, 0.35 * spacing, settings.reproducible);
         let frame = Frame::new(&system.simbox, &system.state, cutoff + skin.now());
         let extent = Extent { density: density(&frame, &system, cutoff), reach: cutoff + skin.now() };
-        let mut plan = Plan::new(settings, summation, &forces, layout, extent, n)?;
+        let excluded = Excluded::new(&device, &system.topology.exclusions(n, forces.exclude))?;
+        let mut plan = Plan::new(settings, summation, &forces, layout, extent, excluded, n)?;
         plan.fit(&device, extent)?;
         let build = plan.build(&forces);
         let kernels = Kernels::new(&device, &build)?;
         let arrays = Arrays::new(&device, &system, precision, &build.table)?;
         let search = plan.open(&device, &kernels.module)?;
+        let bonded = Bonded::new(&device, &system, &forces, precision, summation)?;
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
         let world = arrays.world(frame);
         let mut cuda = Cuda {
@@ -128,7 +135,9 @@ impl Cuda {
             arrays,
             kernels,
             search,
+            bonded,
             bath: None,
+            pair_bath: None,
             sums,
             world,
             recorded: None,
@@ -245,9 +254,11 @@ impl Cuda {
         Launches {
             kernels: &self.kernels,
             search: &*self.search,
+            bonded: self.bonded.as_ref(),
             bath: self.bath.as_ref(),
             world: self.world,
             n_terms: self.forces.n_terms(),
+            n_pairs: self.forces.n_searched(),
             sums: self.plan.summation,
             resident_blocks: 6 * self.device.multiprocessors(),
         }
@@ -296,9 +307,10 @@ impl Cuda {
     /// Energies from a row of sums, long-range corrections included.
     fn energies_from(&self, row: &[f64]) -> Energies {
         let (volume, counts) = (self.system.simbox.volume(), self.system.counts());
-        let (sums, virial) = row.split_at(self.forces.n_terms());
+        let (sums, rest) = row.split_at(self.forces.n_searched());
+        let (virial, others) = rest.split_at(VIRIAL);
         let mut energies = Energies::default();
-        energies.virial.copy_from_slice(&virial[..VIRIAL]);
+        energies.virial.copy_from_slice(virial);
         for (term, sum) in sums.iter().enumerate() {
             let [tail_energy, tail_virial] = self.forces.tail_times_volume(term, &counts);
             energies.terms.push(sum + tail_energy / volume);
@@ -306,6 +318,7 @@ impl Cuda {
                 energies.virial[k] += tail_virial / volume;
             }
         }
+        energies.terms.extend(&others[..self.forces.n_bonded()]);
         energies
     }
 

@@ -7,7 +7,7 @@ use crate::cells::Cells;
 use crate::driver::{Device, Module};
 use crate::embedded::EmbeddedSearch;
 use crate::kernels::{self, Build, TileShape, Way};
-use crate::list::{self, List};
+use crate::list::{self, Excluded, List};
 use crate::search::Search;
 use crate::sums::Summation;
 use crate::tiles::{self, Room, Tiles};
@@ -62,6 +62,8 @@ pub struct Plan {
     embedded: Option<Embedded>,
     /// The tiles where all pairs are met.
     pub pairs: PairShape,
+    /// Atoms without a pair force.
+    excluded: Excluded,
     precision: Precision,
     n: usize,
 }
@@ -77,10 +79,18 @@ impl Plan {
         forces: &Forces,
         layout: Layout,
         extent: Extent,
+        excluded: Excluded,
         n: usize,
     ) -> Result<Self> {
         let name = settings.algorithm.name();
         let (way, free) = match settings.algorithm {
+            Algorithm::Tiles | Algorithm::Cells | Algorithm::AllPairs if !excluded.is_empty() => {
+                return Err(Error::input(format!(
+                    "algorithm = \"{name}\" together with bound atoms that are excluded"
+                ))
+                .hint("only lists leave pairs out: leave algorithm out, or set \"list\""));
+            }
+            Algorithm::Auto if !excluded.is_empty() => (Way::List, false),
             Algorithm::Tiles | Algorithm::AllPairs if settings.reproducible => {
                 return Err(Error::input(format!(
                     "algorithm = \"{name}\" together with reproducible = true"
@@ -116,6 +126,7 @@ impl Plan {
             summation,
             embedded: forces.embedded.clone(),
             pairs: PairShape::for_atoms(n),
+            excluded,
             precision: settings.precision,
             n,
         })
@@ -159,7 +170,7 @@ impl Plan {
         let (precision, n) = (self.precision, self.n);
         let pairs: Box<dyn Search> = match self.way {
             Way::Tiles => Box::new(Tiles::new(device, module, precision, self.layout.shape, self.room, n)?),
-            Way::List => Box::new(List::new(device, module, n, self.rows, self.summation)?),
+            Way::List => Box::new(List::new(device, module, n, self.rows, &self.excluded, self.summation)?),
             Way::Cells => Box::new(Cells::new(module, n, self.summation)?),
             Way::AllPairs => Box::new(AllPairs::new(device, module, precision, self.pairs, n)?),
         };

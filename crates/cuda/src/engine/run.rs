@@ -15,7 +15,11 @@ impl Cuda {
     pub(super) fn make_leg(&mut self, leg: &Leg, bath: &mut Bath) -> Result<Vec<Sample>> {
         let (decay, thermal_energy) = match bath {
             Bath::Langevin(langevin) => (langevin.decay, langevin.thermal_energy),
-            Bath::Isolated | Bath::Rescale(_) | Bath::NoseHoover(_) | Bath::Bussi(_) => (1.0, 0.0),
+            Bath::Isolated
+            | Bath::Rescale(_)
+            | Bath::NoseHoover(_)
+            | Bath::Bussi(_)
+            | Bath::Dissipative(_) => (1.0, 0.0),
         };
         self.take_fault()?;
         if leg.steps == 0 {

@@ -3,6 +3,9 @@
 //! `JOSTLE_TEST_DEVICE=cuda`.
 
 mod agreement;
+mod bonds;
+#[path = "../../../cpu/tests/chains/mod.rs"]
+mod chains;
 mod continuity;
 mod device;
 mod embedded;

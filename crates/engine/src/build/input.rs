@@ -22,7 +22,7 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
         _ => built(input)?,
     };
     let charge_density = system.state.charge(&system.species) / system.simbox.volume();
-    let forces = input.resolve_forces(&system.species, charge_density)?;
+    let forces = input.resolve_forces(&system.species, &system.topology, charge_density)?;
     check_cutoffs(input, &system.simbox, &forces)?;
     if let Some(velocities) = input.system.velocities {
         let thermal_energy = input.units.boltzmann() * velocities.temperature;
@@ -38,14 +38,19 @@ fn built(input: &Input) -> Result<System> {
         mixture = mixture.with(species, said.value.amount);
     }
     let seed = input.system.seed;
-    let system = match *atoms {
+    let mut system = match *atoms {
         AtomsInput::Lattice { lattice, extent, density } => mixture.lattice(lattice, extent, density, seed),
         AtomsInput::Random { atoms, region, min_distance } => {
             mixture.random(atoms, region, min_distance, seed)
         }
+        AtomsInput::Chains { chains, beads, region, bond_length } => {
+            mixture.chains(chains, beads, region, bond_length, seed)
+        }
         AtomsInput::File { .. } => return Err(input.source.error(span, "these atoms are read, not built")),
-    };
-    system.map_err(|e| at(input, span, e))
+    }
+    .map_err(|e| at(input, span, e))?;
+    system.topology = input.built_topology();
+    Ok(system)
 }
 
 /// Refuses a cut-off that reaches further than the nearest image, at the line of the force.
@@ -92,7 +97,8 @@ fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
         let message = format!("{} is in units \"{units}\", the input in \"{}\"", path.display(), input.units);
         return Err(input.source.error(span, message).hint(format!("write units = \"{units}\"")));
     }
-    let System { simbox, species, mut state } = checkpoint.into_system().map_err(|e| e.in_file(path))?;
+    let System { simbox, species, mut state, topology } =
+        checkpoint.into_system().map_err(|e| e.in_file(path))?;
     let periodic = input.system.periodic.unwrap_or(simbox.periodic());
     let simbox = SimBox::new(simbox.origin(), simbox.lengths(), simbox.tilts(), periodic);
     let simbox = simbox.map_err(|e| at(input, span, e))?;
@@ -105,7 +111,7 @@ fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
         mass: Some(units.mass_to_user(s.mass)),
         charge: Some(s.charge),
     });
-    Ok(Structure { simbox, species: species.collect(), state, has_velocities: true })
+    Ok(Structure { simbox, species: species.collect(), state, topology, has_velocities: true })
 }
 
 fn at(input: &Input, span: &Range<usize>, error: Error) -> Error {

@@ -1,5 +1,6 @@
 //! Building systems: atoms on lattices or at random, species, velocities.
 
+pub mod chains;
 pub mod composition;
 mod grid;
 mod input;
@@ -12,7 +13,7 @@ pub use input::system_from_input;
 pub use overlap::check_atoms;
 pub use velocities::assign_velocities;
 
-use jostle_core::{Error, Result, SimBox, Species, System, UnitSystem};
+use jostle_core::{Error, Result, SimBox, Species, State, System, UnitSystem};
 use jostle_io::input::model::{Amount, DensityInput, Lattice, LatticeExtent, RegionInput};
 
 /// The kinds of atoms a system is built from, and how much there is of each.
@@ -91,6 +92,37 @@ impl Mixture {
     /// If they do not fit, or density or amounts make no sense.
     pub fn random(&self, atoms: usize, region: RegionInput, min_distance: f64, seed: u64) -> Result<System> {
         let counts = self.counts(atoms)?;
+        let simbox = self.boxed(&counts, region)?;
+        let positions = placement::random_positions(&simbox, atoms, min_distance, seed)?;
+        Ok(self.fill(simbox, positions, &counts, seed))
+    }
+
+    /// Bead-spring chains that do not overlap (see [`chains`]), species at random. The ids of a
+    /// chain's beads follow each other.
+    ///
+    /// # Errors
+    /// If density or amounts make no sense.
+    pub fn chains(
+        &self,
+        chains: usize,
+        beads: usize,
+        region: RegionInput,
+        bond_length: f64,
+        seed: u64,
+    ) -> Result<System> {
+        let counts = self.counts(chains.saturating_mul(beads))?;
+        let simbox = self.boxed(&counts, region)?;
+        let positions = chains::positions(&simbox, chains, beads, bond_length, seed)?;
+        let mut system = self.fill(simbox, positions, &counts, seed);
+        let State { position, image, .. } = &mut system.state;
+        for (r, image) in position.iter_mut().zip(image) {
+            simbox.wrap(r, image);
+        }
+        Ok(system)
+    }
+
+    /// The box for so many atoms.
+    fn boxed(&self, counts: &[usize], region: RegionInput) -> Result<SimBox> {
         let (lengths, tilts) = match region {
             RegionInput::Box { lengths, tilts } => (lengths, tilts),
             RegionInput::Density(DensityInput::LatticeConstant(_)) => {
@@ -98,13 +130,12 @@ impl Mixture {
                     .hint("give a density or a box"));
             }
             RegionInput::Density(density) => {
-                let edge = (atoms as f64 / self.number_density(density, &counts)?).cbrt();
+                let atoms: usize = counts.iter().sum();
+                let edge = (atoms as f64 / self.number_density(density, counts)?).cbrt();
                 ([edge; 3], [0.0; 3])
             }
         };
-        let simbox = SimBox::new([0.0; 3], lengths, tilts, self.periodic)?;
-        let positions = placement::random_positions(&simbox, atoms, min_distance, seed)?;
-        Ok(self.fill(simbox, positions, &counts, seed))
+        SimBox::new([0.0; 3], lengths, tilts, self.periodic)
     }
 
     fn counts(&self, atoms: usize) -> Result<Vec<usize>> {

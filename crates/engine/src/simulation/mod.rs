@@ -14,7 +14,7 @@ use crate::report::StageReport;
 use crate::run_folder::{Existing, RunFolder, newest_checkpoint};
 use crate::stage::StageRun;
 use crate::thermo::{Quantity, Thermo};
-use jostle_core::{Backend, Error, Result, SimBox, Species, State, System, UnitSystem, Vec3};
+use jostle_core::{Backend, Error, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 use jostle_io::Input;
 use jostle_io::input::model::{DeviceInput, StageInput};
 use std::path::{Path, PathBuf};
@@ -44,6 +44,7 @@ pub struct Simulation {
     units: UnitSystem,
     seed: u64,
     species: Vec<Species>,
+    topology: Topology,
     /// How many atoms of each species there are.
     counts: Vec<usize>,
     stages: Vec<StageInput>,
@@ -100,8 +101,9 @@ impl Simulation {
         let overrides = Overrides { most_steps: source.most_steps, ..*overrides };
         let (simbox, species) = (checkpoint.simbox()?, checkpoint.species());
         let charge_density = checkpoint.state.charge(&species) / simbox.volume();
-        let forces = input.resolve_forces(&species, charge_density)?;
-        let system = System::new(simbox, species);
+        let mut system = System::new(simbox, species);
+        system.topology = checkpoint.topology.clone();
+        let forces = input.resolve_forces(&system.species, &system.topology, charge_density)?;
         SimulationBuilder::from_input(&input, &overrides, system, forces).go_on(folder, checkpoint, note)
     }
 
@@ -231,6 +233,11 @@ impl Simulation {
     /// The kinds of atoms.
     pub fn species(&self) -> &[Species] {
         &self.species
+    }
+
+    /// Bonds and angles.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
     }
 
     /// The stages, over and to come.

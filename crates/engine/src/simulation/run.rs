@@ -341,6 +341,8 @@ impl Simulation {
             periodic: simbox.periodic(),
             species: self.species.iter().map(|s| (s.name.clone(), s.mass, s.charge)).collect(),
             atoms: state.len() as u64,
+            bonds: (self.topology.bond_types.clone(), self.topology.bonds.len() as u64),
+            angles: (self.topology.angle_types.clone(), self.topology.angles.len() as u64),
             skin: self.backend.neighbor_facts().skin,
             clock: self.clock,
             run: run.cloned(),
@@ -350,7 +352,8 @@ impl Simulation {
             trajectory: folder.trajectory_position(),
         };
         let list_positions = self.backend.list_positions()?.to_vec();
-        let path = folder.save(&Checkpoint { header, state, list_positions })?;
+        let path =
+            folder.save(&Checkpoint { header, state, topology: self.topology.clone(), list_positions })?;
         self.saved = Some(self.clock.step);
         folder.log(&format!("checkpoint at step {}", self.clock.step))?;
         progress.saved(&path);

@@ -2,8 +2,9 @@
 
 use super::fields::{Entry, Fields, Value};
 use super::model::*;
+use super::word::Word;
 use jostle_core::{Dimension, Result, Settings, UnitSystem};
-use jostle_potentials::{EmbeddedKind, PairChoice, PairKind, Preset, Screening, Truncation};
+use jostle_potentials::{BondedKind, EmbeddedKind, PairChoice, PairKind, Preset, Screening, Truncation};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -22,15 +23,31 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let forces = forces.iter().map(|f| builder.force(f, &species, built));
     let forces = forces.collect::<Result<Vec<_>>>()?;
     let metal = root.get::<Fields>("metal").map(|m| builder.metal(m)).transpose()?;
+    let bonds = builder.bonded(root.need("bond")?)?;
+    let angles = builder.bonded(root.need("angle")?)?;
+    let exclude = root.need_choice("exclude")?;
     let stages = builder.stages(&root.need::<Vec<Fields>>("stage")?)?;
     let run = builder.run(&root.need("run")?)?;
     let title = root.need("title")?;
-    let input = Input { title, units, system, species, forces, metal, stages, run, source: source.clone() };
+    let input = Input {
+        title,
+        units,
+        system,
+        species,
+        forces,
+        metal,
+        bonds,
+        angles,
+        exclude,
+        stages,
+        run,
+        source: source.clone(),
+    };
     if built {
         // All species are known, so everything about pairs can be checked now; any density of
         // charges does for that.
         let species = input.species_with_mass()?;
-        input.resolve_forces(&species, 1.0)?;
+        input.resolve_forces(&species, &input.built_topology(), 1.0)?;
     }
     Ok(input)
 }
@@ -71,8 +88,11 @@ impl Builder<'_> {
         } else {
             self.check_built_species(fields, species)?;
             let key = if fields.gives("lattice") { "lattice" } else { "place" };
-            let value =
-                if key == "lattice" { self.lattice(fields, species)? } else { self.random(fields, species)? };
+            let value = match fields.choice("place").map(|p| p.value) {
+                None => self.lattice(fields, species)?,
+                Some(Placement::Random) => self.random(fields, species)?,
+                Some(Placement::Chains) => self.chains(fields, species)?,
+            };
             Located { value, span: entry_span(fields, key) }
         };
         let temperature = fields.get::<f64>("temperature").map(|t| t.value);
@@ -187,6 +207,7 @@ impl Builder<'_> {
     }
 
     fn random(&self, fields: &Fields, species: &[Located<SpeciesInput>]) -> Result<AtomsInput> {
+        self.refuse(fields, &["chains", "beads", "bond_length"], "random")?;
         let atoms = match (fields.get::<u64>("atoms"), total_count(species)) {
             (Some(atoms), _) => {
                 self.check_counts(species, atoms.value, &atoms.span)?;
@@ -203,13 +224,7 @@ impl Builder<'_> {
         if atoms > MAX_ATOMS {
             return Err(self.too_many(&entry_span(fields, "atoms")));
         }
-        let region = match fields.get::<Fields>("box") {
-            Some(region) => RegionInput::Box {
-                lengths: region.value.need("lengths")?,
-                tilts: region.value.need("tilts")?,
-            },
-            None => RegionInput::Density(density(fields.need("density")?)),
-        };
+        let region = region(fields)?;
         let n = atoms as f64;
         let volume_per_atom = match region {
             RegionInput::Box { lengths, .. } => lengths.iter().product::<f64>() / n,
@@ -221,6 +236,54 @@ impl Builder<'_> {
             .get::<f64>("min_distance")
             .map_or(DEFAULT_MIN_DISTANCE * volume_per_atom.cbrt(), |d| d.value);
         Ok(AtomsInput::Random { atoms: atoms as usize, region, min_distance })
+    }
+
+    /// Refuses keys that belong to another way of placing atoms.
+    fn refuse(&self, fields: &Fields, keys: &[&str], place: &str) -> Result<()> {
+        match keys.iter().find(|key| fields.gives(key)) {
+            Some(key) => Err(self
+                .source
+                .error(&entry_span(fields, key), format!("\"{key}\" means nothing with place = \"{place}\""))
+                .hint("leave it out")),
+            None => Ok(()),
+        }
+    }
+
+    fn chains(&self, fields: &Fields, species: &[Located<SpeciesInput>]) -> Result<AtomsInput> {
+        self.refuse(fields, &["atoms", "min_distance"], "chains")?;
+        let needed = |key: &str, example: &str| {
+            let message = format!("place = \"chains\" needs \"{key}\"");
+            self.source.error(&fields.span, message).hint(format!("add {key} = {example}"))
+        };
+        let chains = fields.get::<u64>("chains").ok_or_else(|| needed("chains", "100"))?;
+        let beads = fields.get::<u64>("beads").ok_or_else(|| needed("beads", "50"))?;
+        let bond_length = fields.get::<f64>("bond_length").ok_or_else(|| needed("bond_length", "0.97"))?;
+        let atoms = chains.value.checked_mul(beads.value).filter(|n| *n <= MAX_ATOMS);
+        let atoms = atoms.ok_or_else(|| self.too_many(&chains.span))?;
+        self.check_counts(species, atoms, &chains.span)?;
+        Ok(AtomsInput::Chains {
+            chains: chains.value as usize,
+            beads: beads.value as usize,
+            region: region(fields)?,
+            bond_length: bond_length.value,
+        })
+    }
+
+    /// `[[bond]]` or `[[angle]]`
+    fn bonded<K: BondedKind + Word>(&self, tables: Vec<Fields>) -> Result<Vec<Located<BondedInput<K>>>> {
+        let one = |fields: &Fields| {
+            let kind: K = fields.need_choice("kind")?;
+            let mut types = Vec::new();
+            for entry in fields.need::<Vec<Entry>>("types")? {
+                let Value::Table(given) = &entry.value else { continue };
+                let parameters = kind.parameters().iter().map(|p| given.need(p.name));
+                let value =
+                    TypeInput { name: entry.name.clone(), parameters: parameters.collect::<Result<_>>()? };
+                types.push(Located { value, span: entry.key_span.clone() });
+            }
+            Ok(Located { value: BondedInput { kind, types }, span: fields.span.clone() })
+        };
+        tables.iter().map(one).collect()
     }
 
     fn check_counts(&self, species: &[Located<SpeciesInput>], atoms: u64, span: &Range<usize>) -> Result<()> {
@@ -449,6 +512,11 @@ fn thermostat(fields: &Fields) -> Result<Thermostat> {
     let temperature = fields.need("temperature")?;
     Ok(match fields.need::<String>("kind")?.as_str() {
         "bussi" => Thermostat::Bussi { temperature, period: fields.need("period")? },
+        "dpd" => Thermostat::Dissipative {
+            temperature,
+            friction: fields.need("friction")?,
+            cutoff: fields.need("cutoff")?,
+        },
         "langevin" => Thermostat::Langevin { temperature, friction: fields.need("friction")? },
         "nose-hoover" => Thermostat::NoseHoover {
             temperature,
@@ -469,6 +537,15 @@ fn deformation(fields: &Fields) -> Result<Deformation> {
 
 fn density((value, dimension): (f64, Dimension)) -> DensityInput {
     if dimension == Dimension::MASS_DENSITY { DensityInput::Mass(value) } else { DensityInput::Number(value) }
+}
+
+fn region(fields: &Fields) -> Result<RegionInput> {
+    Ok(match fields.get::<Fields>("box") {
+        Some(region) => {
+            RegionInput::Box { lengths: region.value.need("lengths")?, tilts: region.value.need("tilts")? }
+        }
+        None => RegionInput::Density(density(fields.need("density")?)),
+    })
 }
 
 fn entry_span(fields: &Fields, name: &str) -> Range<usize> {

@@ -73,6 +73,15 @@ impl Printer<'_> {
                         let _ = writeln!(out, "{}.{} = {value}", key.name, toml_string(&pair.name));
                     }
                 }
+                (Kind::Types(types), Some(Value::Named(entries))) => {
+                    let kind = fields.get::<String>("kind").map(|k| k.value).unwrap_or_default();
+                    let keys = (types.keys)(&kind);
+                    for entry in entries {
+                        let Value::Table(inner) = &entry.value else { continue };
+                        let (name, value) = (toml_key(&entry.name), self.inline(&keys, inner, None));
+                        let _ = writeln!(out, "{}.{name} = {value}", key.name);
+                    }
+                }
                 // The alternative to something that is given needs no mention.
                 (_, None)
                     if section

@@ -1,7 +1,10 @@
 //! The schema for people ([`schema_text`]) and for programs ([`schema_json`]).
 
 use super::model::DeviceInput;
-use super::schema::{Alternatives, Fallback, INPUT, Key, Kind, Needed, Range, Section, Variant, pair_keys};
+use super::schema::{
+    ANGLE_TYPES, Alternatives, BOND_TYPES, Fallback, INPUT, Key, Kind, Needed, Range, Section, Types,
+    Variant, pair_keys,
+};
 use super::word::words;
 use jostle_core::quantity::{UNITS, describe};
 use jostle_core::{Dimension, UnitSystem};
@@ -34,6 +37,13 @@ pub fn schema_text() -> String {
         }
         for key in pair_keys(*kind) {
             line(&mut out, &key);
+        }
+    }
+    for types in [&BOND_TYPES, &ANGLE_TYPES] {
+        heading(&mut out, &format!("types, by the kind of the {}", types.what), "");
+        for (kind, formula) in (types.kinds)() {
+            let _ = writeln!(out, "  kind = \"{kind}\"  u = {formula}");
+            (types.keys)(kind).iter().for_each(|key| line(&mut out, key));
         }
     }
     heading(&mut out, "units in quantities", "products and powers as in kcal/mol/A, kg/m^3, 1/ps");
@@ -149,7 +159,7 @@ fn shape(kind: Kind) -> String {
         Kind::Names => "[\"A\", \"B\"]".into(),
         Kind::Table(_) => "{ ... }".into(),
         Kind::Variants(_) => "{ kind = ..., ... }".into(),
-        Kind::Tables(_) | Kind::Named(_) | Kind::Pairs => "tables".into(),
+        Kind::Tables(_) | Kind::Named(_) | Kind::Pairs | Kind::Types(_) => "tables".into(),
     }
 }
 
@@ -272,6 +282,7 @@ fn kind_json(kind: Kind) -> Value {
         Kind::Named(section) => {
             json!({ "type": "object", "additionalProperties": section_json(section, &[]) })
         }
+        Kind::Types(types) => types_json(types),
         Kind::Pairs => {
             // Which of these applies follows from the kind of the force.
             let kinds = PairKind::ALL.iter().map(|kind| {
@@ -286,6 +297,19 @@ fn kind_json(kind: Kind) -> Value {
             json!({ "type": "object", "additionalProperties": { "anyOf": none.chain(kinds).collect::<Vec<_>>() } })
         }
     }
+}
+
+/// Which of these applies follows from the kind of the bond or angle.
+fn types_json(types: &Types) -> Value {
+    let kinds = (types.kinds)().into_iter().map(|(kind, formula)| {
+        let mut table = keys_json(&(types.keys)(kind), &[]);
+        if let Value::Object(map) = &mut table {
+            map.insert("title".into(), json!(kind));
+            map.insert("description".into(), json!(formula));
+        }
+        table
+    });
+    json!({ "type": "object", "additionalProperties": { "anyOf": kinds.collect::<Vec<_>>() } })
 }
 
 fn words_json(words: Vec<(&str, &str)>) -> Vec<Value> {

@@ -18,10 +18,14 @@ pub use model::Input;
 pub use word::Word;
 
 use crate::dynamo::Dynamo;
-use jostle_core::{Dimension, Error, Result, Species};
-use jostle_potentials::{Embedded, Forces, PairTermBuilder, SuttonChen};
-use model::{Located, MetalFunctions, MetalInput, ScreeningInput, Source};
+use jostle_core::{Dimension, Error, Result, Species, Topology};
+use jostle_potentials::bonded::BondedTerm;
+use jostle_potentials::{BondedKind, Embedded, Forces, PairTermBuilder, SuttonChen};
+use model::{AtomsInput, Located, MetalFunctions, MetalInput, ScreeningInput, Source};
 use std::path::Path;
+
+/// What bonds and angles of `place = "chains"` are called.
+const CHAIN: &str = "chain";
 
 impl Input {
     /// Reads an input file.
@@ -51,14 +55,19 @@ impl Input {
         build::build(source, units, &fields)
     }
 
-    /// The forces, with the parameters of every pair of these species. The electrons that
-    /// screen charges are as dense as `charge_density`, the charge of the atoms per volume, where
-    /// the input does not give their density.
+    /// The forces, with the parameters of every pair of these species and of every type of bonds and
+    /// angles. The electrons that screen charges are as dense as `charge_density`, the charge of the
+    /// atoms per volume, where the input does not give their density.
     ///
     /// # Errors
-    /// If a pair names an unknown species, or is left without parameters or a cut-off; the error
+    /// If a pair names an unknown species or type, or is left without parameters or a cut-off; the error
     /// points at the pair or the force.
-    pub fn resolve_forces(&self, species: &[Species], charge_density: f64) -> Result<Forces> {
+    pub fn resolve_forces(
+        &self,
+        species: &[Species],
+        topology: &Topology,
+        charge_density: f64,
+    ) -> Result<Forces> {
         let term = |force: &model::Located<model::ForceInput>| {
             let at = |span: &std::ops::Range<usize>| {
                 let (source, span) = (&self.source, span.clone());
@@ -96,7 +105,9 @@ impl Input {
         };
         let pairs = self.forces.iter().map(term).collect::<Result<Vec<_>>>()?;
         let embedded = self.metal.as_ref().map(|metal| self.embedded(metal, species)).transpose()?;
-        Ok(Forces { pairs, embedded })
+        let bonds = self.bonded_terms(&self.bonds, &topology.bond_types)?;
+        let angles = self.bonded_terms(&self.angles, &topology.angle_types)?;
+        Ok(Forces { pairs, embedded, bonds, angles, exclude: self.exclude })
     }
 
     /// The force of a metal.
@@ -141,6 +152,47 @@ impl Input {
                 SuttonChen::embedded(&metals, cutoff, electronvolt, angstrom).map_err(at)
             }
         }
+    }
+
+    /// Bonds or angles, with the parameters of their types.
+    fn bonded_terms<K: BondedKind>(
+        &self,
+        given: &[model::Located<model::BondedInput<K>>],
+        names: &[String],
+    ) -> Result<Vec<BondedTerm<K>>> {
+        let what = K::WHAT;
+        let mut terms = Vec::new();
+        for force in given {
+            let mut term = BondedTerm::new(force.value.kind, names.len());
+            for one in &force.value.types {
+                let (name, span) = (&one.value.name, &one.span);
+                let number = names.iter().position(|n| n == name).ok_or_else(|| {
+                    let error = self.source.error(span, format!("there are no {what}s of type \"{name}\""));
+                    match names {
+                        [] => error.hint(format!("the system has no {what}s")),
+                        _ => error.hint(format!("the types are {}", names.join(", "))),
+                    }
+                })?;
+                term = term
+                    .with(number, &one.value.parameters)
+                    .map_err(|e| e.at_span(&self.source.path, &self.source.text, span.clone()))?;
+            }
+            terms.push(term);
+        }
+        Ok(terms)
+    }
+
+    /// What binds the atoms of a system that is built; angles only where the input has a force for
+    /// them.
+    pub fn built_topology(&self) -> Topology {
+        let AtomsInput::Chains { chains, beads, .. } = self.system.atoms.value else {
+            return Topology::default();
+        };
+        let mut topology = Topology::chains(chains, beads, CHAIN);
+        if self.angles.is_empty() {
+            (topology.angles, topology.angle_types) = Default::default();
+        }
+        topology
     }
 
     /// The species of the input as atoms have them, for a system that is built.

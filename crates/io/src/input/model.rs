@@ -3,8 +3,8 @@
 //! errors that still point into the file.
 
 use super::word::Word;
-use jostle_core::{Error, Result, UnitSystem, Vec3};
-use jostle_potentials::{Mixing, PairChoice, PairKind, Preset, Screening, Truncation};
+use jostle_core::{Error, Exclude, Result, UnitSystem, Vec3};
+use jostle_potentials::{AngleKind, BondKind, Mixing, PairChoice, PairKind, Preset, Screening, Truncation};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -57,6 +57,12 @@ pub struct Input {
     pub forces: Vec<Located<ForceInput>>,
     /// `[metal]`
     pub metal: Option<Located<MetalInput>>,
+    /// `[[bond]]` in the order of the file.
+    pub bonds: Vec<Located<BondedInput<BondKind>>>,
+    /// `[[angle]]` in the order of the file.
+    pub angles: Vec<Located<BondedInput<AngleKind>>>,
+    /// Bound atoms that the pair forces leave out.
+    pub exclude: Exclude,
     /// `[[stage]]` in the order of the file; at least one for `jostle run`.
     pub stages: Vec<Located<StageInput>>,
     /// `[run]`
@@ -119,6 +125,17 @@ pub enum AtomsInput {
         /// No two atoms are nearer than this.
         min_distance: f64,
     },
+    /// `place = "chains"`: bead-spring chains, random walks pushed apart.
+    Chains {
+        /// How many.
+        chains: usize,
+        /// Atoms of each.
+        beads: usize,
+        /// The box.
+        region: RegionInput,
+        /// Distance of bound beads.
+        bond_length: f64,
+    },
     /// `file = "..."`: LAMMPS data, extended XYZ, or a Jostle checkpoint, by name or content.
     File {
         /// Path, already joined with the input's folder.
@@ -156,6 +173,8 @@ impl Lattice {
 pub enum Placement {
     /// Random positions that do not overlap.
     Random,
+    /// Bead-spring chains.
+    Chains,
 }
 
 /// How large a lattice is.
@@ -275,6 +294,24 @@ pub enum MetalFunctions {
     },
 }
 
+/// `[[bond]]` or `[[angle]]`
+#[derive(Debug, Clone)]
+pub struct BondedInput<K> {
+    /// The function.
+    pub kind: K,
+    /// `types.NAME = { ... }`
+    pub types: Vec<Located<TypeInput>>,
+}
+
+/// A type of bonds or angles.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TypeInput {
+    /// Its name.
+    pub name: String,
+    /// In the order of the kind's parameters.
+    pub parameters: Vec<f64>,
+}
+
 /// `[[stage]]`
 #[derive(Debug, Clone)]
 pub struct StageInput {
@@ -388,6 +425,15 @@ pub enum Thermostat {
         temperature: f64,
         /// Friction, 1 / time.
         friction: f64,
+    },
+    /// Dissipative particle dynamics: friction and noise between atoms that are near.
+    Dissipative {
+        /// Target.
+        temperature: f64,
+        /// Friction, force / velocity.
+        friction: f64,
+        /// Where it ends.
+        cutoff: f64,
     },
     /// Nose-Hoover chain.
     NoseHoover {

@@ -259,6 +259,12 @@ impl Reader<'_> {
                 let keys = kind.map(pair_keys).unwrap_or_default();
                 Value::Named(named(table, |name, item| self.pair(&keys, name, item))?)
             }
+            Kind::Types(types) => {
+                let table = item.get_ref().as_table().ok_or_else(wrong)?;
+                let kind = fields.get::<String>("kind").map(|k| k.value).unwrap_or_default();
+                let keys = (types.keys)(&kind);
+                Value::Named(named(table, |name, item| self.typed(&keys, name, item))?)
+            }
         })
     }
 
@@ -286,6 +292,17 @@ impl Reader<'_> {
                 Err(self.source.error(&item.span(), message).hint(hint))
             }
         }
+    }
+
+    /// `types.NAME = { ... }`
+    fn typed(&self, keys: &[Key], name: &str, item: &Item) -> Result<Value> {
+        let label = format!("types.{name}");
+        let DeValue::Table(inner) = item.get_ref() else {
+            let hint = format!("write {label} = {}", self.example_table(keys));
+            let message = format!("{label} must be a table of parameters");
+            return Err(self.source.error(&item.span(), message).hint(hint));
+        };
+        self.keys(inner, item.span(), keys, &[], &label).map(Value::Table)
     }
 
     /// A table whose `kind` says which keys it has.
@@ -404,6 +421,7 @@ impl Reader<'_> {
             },
             Kind::Tables(_) | Kind::Named(_) => "{ ... }".into(),
             Kind::Pairs => "{ \"A-A\" = { ... } }".into(),
+            Kind::Types(_) => "{ chain = { ... } }".into(),
         }
     }
 
@@ -455,7 +473,7 @@ pub(super) fn what(kind: Kind) -> &'static str {
         Kind::Counts => "a list of three whole numbers",
         Kind::Vector(..) => "a list of three numbers",
         Kind::Names => "a list of names in quotes",
-        Kind::Table(_) | Kind::Variants(_) | Kind::Named(_) | Kind::Pairs => "a table",
+        Kind::Table(_) | Kind::Variants(_) | Kind::Named(_) | Kind::Pairs | Kind::Types(_) => "a table",
         Kind::Tables(_) => "a list of tables, [[...]]",
     }
 }

@@ -4,8 +4,10 @@
 
 use super::model::{Axis, Distribution, Lattice, Placement, Plane, TrajectoryFormat};
 use super::word::words;
-use jostle_core::{Algorithm, Dimension, Precision, UnitSystem};
-use jostle_potentials::{EmbeddedKind, Mixing, PairKind, Screening, Truncation};
+use jostle_core::{Algorithm, Dimension, Exclude, Precision, UnitSystem};
+use jostle_potentials::{
+    AngleKind, BondKind, BondedKind, EmbeddedKind, Mixing, PairKind, Screening, Truncation,
+};
 
 /// A table of the input file.
 #[derive(Debug)]
@@ -103,6 +105,38 @@ pub enum Kind {
     /// Parameters by pair of species, `pairs."A-B" = { ... }` or `"none"`: those of the potential
     /// that `kind` names beside it, and `cutoff`.
     Pairs,
+    /// Parameters by type of bond or angle, `types.NAME = { ... }`.
+    Types(&'static Types),
+}
+
+/// What types of bonds or angles may have, by the `kind` beside them.
+#[derive(Debug)]
+pub struct Types {
+    /// What they are types of.
+    pub what: &'static str,
+    /// The kinds, with their formulas.
+    pub kinds: fn() -> Vec<(&'static str, &'static str)>,
+    /// The keys of a type.
+    pub keys: fn(kind: &str) -> Vec<Key>,
+}
+
+impl Types {
+    const fn of<K: BondedKind>() -> Types {
+        Types {
+            what: K::WHAT,
+            kinds: || K::ALL.iter().map(|k| (k.name(), k.formula())).collect(),
+            keys: |kind| K::from_name(kind).map(bonded_keys).unwrap_or_default(),
+        }
+    }
+}
+
+/// The keys of one type of bond or angle.
+fn bonded_keys<K: BondedKind>(kind: K) -> Vec<Key> {
+    let key = |p: &'static jostle_potentials::Parameter| {
+        let quantity = Kind::Quantity(std::slice::from_ref(&p.dimension), p.range.into());
+        Key::new(p.name, quantity, Fallback::Required, p.about)
+    };
+    kind.parameters().iter().map(key).collect()
 }
 
 /// One kind of a [`Kind::Variants`] table.
@@ -221,6 +255,8 @@ const RATE: &[Dimension] = &[Dimension::RATE];
 const MASS: &[Dimension] = &[Dimension::MASS];
 const CHARGE: &[Dimension] = &[Dimension::CHARGE];
 const FORCE: &[Dimension] = &[Dimension::FORCE];
+/// Force per velocity.
+const DRAG: &[Dimension] = &[Dimension { length: -2, time: 1, energy: 1, ..Dimension::NUMBER }];
 const TEMPERATURE: &[Dimension] = &[Dimension::TEMPERATURE];
 /// A bare number is the first.
 const DENSITY: &[Dimension] = &[Dimension::NUMBER_DENSITY, Dimension::MASS_DENSITY];
@@ -243,6 +279,14 @@ pub static INPUT: Section = Section {
             Kind::Variants(METALS),
             Absent("none"),
             "the many-body force of a metal or an alloy, besides the forces between pairs",
+        ),
+        Key::new("bond", Kind::Tables(&BONDS), Value("[]"), "forces along bonds"),
+        Key::new("angle", Kind::Tables(&ANGLES), Value("[]"), "forces that bend angles between bonds"),
+        Key::new(
+            "exclude",
+            Kind::Choice(words::<Exclude>),
+            Value("\"none\""),
+            "bound atoms that the pair forces leave out",
         ),
         Key::new("stage", Kind::Tables(&STAGE), Value("[]"), "what is done, one after the other"),
         Key::new("run", Kind::Table(&RUN), Value("{}"), "how it is computed; never changes the physics"),
@@ -289,6 +333,17 @@ static SYSTEM: Section = Section {
             Kind::Quantity(LENGTH, Positive),
             Absent("0.7 of the mean distance (volume / atoms)^(1/3)"),
             "no two atoms are placed nearer than this",
+        )
+        .with(&["place"]),
+        Key::new("chains", Kind::Count(1), Absent(""), "how many chains (place = \"chains\")")
+            .with(&["place"]),
+        Key::new("beads", Kind::Count(2), Absent(""), "atoms of each chain (place = \"chains\")")
+            .with(&["place"]),
+        Key::new(
+            "bond_length",
+            Kind::Quantity(LENGTH, Positive),
+            Absent(""),
+            "distance of bound beads (place = \"chains\")",
         )
         .with(&["place"]),
         Key::new(
@@ -488,6 +543,32 @@ const METALS: &[Variant] = &[
     },
 ];
 
+/// Types of bonds.
+pub static BOND_TYPES: Types = Types::of::<BondKind>();
+/// Types of angles.
+pub static ANGLE_TYPES: Types = Types::of::<AngleKind>();
+
+static BONDS: Section = Section {
+    keys: &[
+        Key::new("kind", Kind::Choice(words::<BondKind>), Required, "the kind of bond"),
+        Key::new(
+            "types",
+            Kind::Types(&BOND_TYPES),
+            Required,
+            "parameters by type of bond: types.NAME = { ... }; those of place = \"chains\" are called \"chain\"",
+        ),
+    ],
+    alternatives: &[],
+};
+
+static ANGLES: Section = Section {
+    keys: &[
+        Key::new("kind", Kind::Choice(words::<AngleKind>), Required, "the kind of angle"),
+        Key::new("types", Kind::Types(&ANGLE_TYPES), Required, "parameters by type of angle, likewise"),
+    ],
+    alternatives: &[],
+};
+
 static STAGE: Section = Section {
     keys: &[
         Key::new("name", Kind::Text, Absent("\"stage-1\", \"stage-2\", ..."), "its name, unique in the file"),
@@ -558,6 +639,23 @@ const THERMOSTATS: &[Variant] = &[
                     ByUnits(["1", "0.001", "1", "1", "0.01", "0.2"]),
                     "friction",
                 ),
+            ],
+            alternatives: &[],
+        },
+    },
+    Variant {
+        name: "dpd",
+        about: "friction and noise between atoms that are near (dissipative particle dynamics): conserves momentum",
+        section: Section {
+            keys: &[
+                TARGET,
+                Key::new(
+                    "friction",
+                    Kind::Quantity(DRAG, Positive),
+                    Required,
+                    "friction: force per velocity",
+                ),
+                Key::new("cutoff", Kind::Quantity(LENGTH, Positive), Required, "where it ends"),
             ],
             alternatives: &[],
         },

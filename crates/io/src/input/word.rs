@@ -1,8 +1,8 @@
 //! Choices by name, as an input file spells them.
 
 use super::model::{Axis, DeviceInput, Distribution, Lattice, Placement, Plane, TrajectoryFormat};
-use jostle_core::{Algorithm, Precision, UnitSystem};
-use jostle_potentials::{Mixing, PairKind, Truncation};
+use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
+use jostle_potentials::{AngleKind, BondKind, BondedKind, Mixing, PairKind, Truncation};
 
 /// A choice that an input file names by a word.
 pub trait Word: Copy + 'static {
@@ -58,6 +58,7 @@ words! {
     }
     Placement {
         Random = "random": "random positions that do not overlap (Hoang 2011)",
+        Chains = "chains": "bead-spring chains that do not overlap: random walks, pushed apart",
     }
     Distribution {
         Maxwell = "maxwell": "Maxwell-Boltzmann, scaled to the exact temperature",
@@ -116,6 +117,42 @@ impl Word for PairKind {
 
     fn about(self) -> &'static str {
         PairKind::about(self)
+    }
+}
+
+impl Word for Exclude {
+    const ALL: &'static [Self] = &Exclude::ALL;
+
+    fn name(self) -> &'static str {
+        Exclude::name(self)
+    }
+
+    fn about(self) -> &'static str {
+        Exclude::about(self)
+    }
+}
+
+impl Word for BondKind {
+    const ALL: &'static [Self] = <BondKind as BondedKind>::ALL;
+
+    fn name(self) -> &'static str {
+        BondedKind::name(self)
+    }
+
+    fn about(self) -> &'static str {
+        BondedKind::about(self)
+    }
+}
+
+impl Word for AngleKind {
+    const ALL: &'static [Self] = <AngleKind as BondedKind>::ALL;
+
+    fn name(self) -> &'static str {
+        BondedKind::name(self)
+    }
+
+    fn about(self) -> &'static str {
+        BondedKind::about(self)
     }
 }
 

@@ -1,10 +1,13 @@
 //! LAMMPS data files, as `read_data` takes and `write_data` makes them
 //! (<https://docs.lammps.org/read_data.html>): atom styles atomic, charge, bond, angle, molecular
-//! and full, without bonds. Force-field coefficients in the file are passed over: the forces are
-//! those of the input.
+//! and full, with bonds and angles. Force-field coefficients in the file are passed over: the forces
+//! are those of the input.
+
+mod bound;
 
 use super::lines::Lines;
 use super::{FileSpecies, Reading, Structure, wrap};
+use bound::{Bound, Count, Members};
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result, SimBox, State, Vec3};
 use std::collections::HashMap;
@@ -48,17 +51,23 @@ const PASSED_OVER: &[&str] = &[
     "AngleAngleTorsion Coeffs",
     "BondBond13 Coeffs",
     "AngleAngle Coeffs",
-    "Bond Type Labels",
-    "Angle Type Labels",
     "Dihedral Type Labels",
     "Improper Type Labels",
 ];
 
-const READ: &[&str] = &["Masses", "Atoms", "Velocities", "Atom Type Labels"];
+const READ: &[&str] = &[
+    "Masses",
+    "Atoms",
+    "Velocities",
+    "Bonds",
+    "Angles",
+    "Atom Type Labels",
+    "Bond Type Labels",
+    "Angle Type Labels",
+];
 
 /// Sections of what would change the motion and is not computed.
-const REFUSED: &[&str] =
-    &["Bonds", "Angles", "Dihedrals", "Impropers", "Ellipsoids", "Lines", "Triangles", "Bodies"];
+const REFUSED: &[&str] = &["Dihedrals", "Impropers", "Ellipsoids", "Lines", "Triangles", "Bodies"];
 
 fn is_section(line: &str) -> bool {
     let (name, _) = split_comment(line);
@@ -66,7 +75,14 @@ fn is_section(line: &str) -> bool {
 }
 
 pub(super) fn read<'a>(lines: Lines<'a>, reading: Reading<'a>) -> Result<Structure> {
-    let mut file = File { lines, reading, header: Header::default(), masses: Vec::new(), labels: Vec::new() };
+    let mut file = File {
+        lines,
+        reading,
+        header: Header::default(),
+        masses: Vec::new(),
+        labels: Vec::new(),
+        bound: Default::default(),
+    };
     let first_section = file.header()?;
     file.read(first_section)
 }
@@ -76,6 +92,8 @@ pub(super) fn read<'a>(lines: Lines<'a>, reading: Reading<'a>) -> Result<Structu
 struct Header {
     atoms: Option<u64>,
     types: Option<u64>,
+    /// Bonds and angles.
+    bound: [Count; 2],
     bounds: [Option<[f64; 2]>; 3],
     tilts: Vec3,
 }
@@ -88,6 +106,8 @@ struct File<'a> {
     masses: Vec<Option<f64>>,
     /// By type, from 0: from the section of labels, or from comments behind masses.
     labels: Vec<Option<String>>,
+    /// Bonds and angles.
+    bound: [Members; 2],
 }
 
 /// An atom as it stands in the file, and where.
@@ -176,8 +196,11 @@ impl<'a> File<'a> {
                     .error("the box is a general triclinic one")
                     .hint("write the file with edges along x and in the xy plane: xlo xhi, ylo yhi, zlo zhi, xy xz yz"));
             }
-            "bonds" | "angles" | "dihedrals" | "impropers" | "ellipsoids" | "lines" | "triangles"
-            | "bodies" => {
+            "bonds" => self.header.bound[0].members = count()?,
+            "angles" => self.header.bound[1].members = count()?,
+            "bond types" => self.header.bound[0].types = count()?,
+            "angle types" => self.header.bound[1].types = count()?,
+            "dihedrals" | "impropers" | "ellipsoids" | "lines" | "triangles" | "bodies" => {
                 if count()? > 0 {
                     return Err(lines
                         .error(format!("the file has {keyword}, which are not computed"))
@@ -228,6 +251,17 @@ impl<'a> File<'a> {
         }
         self.masses = vec![None; types as usize];
         self.labels = vec![None; types as usize];
+        for bound in [Bound::Bonds, Bound::Angles] {
+            let Count { members, types } = self.header.bound[bound as usize];
+            if (types == 0 && members > 0) || types > u64::from(u16::MAX) || members > u64::from(u32::MAX) {
+                let what = bound.what();
+                return Err(self
+                    .lines
+                    .error(format!("the header has {members} {what}s and {types} {what} types"))
+                    .hint("there must be 1 to 65535 types"));
+            }
+            self.bound[bound as usize].labels = vec![None; types as usize];
+        }
         Ok(())
     }
 
@@ -268,6 +302,10 @@ impl<'a> File<'a> {
                     velocities = Some(self.velocities(&by_id)?);
                     self.lines.next_filled()
                 }
+                "Bonds" => self.members(Bound::Bonds, &by_id)?,
+                "Angles" => self.members(Bound::Angles, &by_id)?,
+                "Bond Type Labels" => self.member_labels(Bound::Bonds)?,
+                "Angle Type Labels" => self.member_labels(Bound::Angles)?,
                 _ if PASSED_OVER.contains(&name) => self.pass_over(),
                 _ => return Err(self.unknown_section(name)),
             };
@@ -275,6 +313,17 @@ impl<'a> File<'a> {
         let Some(atoms) = atoms else {
             return Err(self.lines.error("the file has no Atoms section"));
         };
+        for bound in [Bound::Bonds, Bound::Angles] {
+            let (read, wanted) =
+                (self.bound[bound as usize].rows.len(), self.header.bound[bound as usize].members);
+            if read as u64 != wanted {
+                return Err(self.lines.error(format!(
+                    "the header says {wanted} {}s, but there is no section {}",
+                    bound.what(),
+                    bound.section()
+                )));
+            }
+        }
         self.structure(atoms, velocities)
     }
 
@@ -465,7 +514,7 @@ impl<'a> File<'a> {
         Ok(velocities.into_iter().flatten().collect())
     }
 
-    fn structure(self, atoms: Vec<Atom>, velocities: Option<Vec<Vec3>>) -> Result<Structure> {
+    fn structure(mut self, atoms: Vec<Atom>, velocities: Option<Vec<Vec3>>) -> Result<Structure> {
         let [x, y, z] = self.header.bounds.map(|b| b.unwrap_or([0.0; 2]));
         let lengths = [x[1] - x[0], y[1] - y[0], z[1] - z[0]];
         let periodic = self.reading.periodic.unwrap_or([true; 3]);
@@ -513,6 +562,6 @@ impl<'a> File<'a> {
                     .hint("name them by types = [...] in [system]"));
             }
         }
-        Ok(Structure { simbox, species, state, has_velocities })
+        Ok(Structure { simbox, species, state, topology: self.topology(), has_velocities })
     }
 }

@@ -13,7 +13,7 @@ pub use write::{write_lammps, write_xyz};
 use crate::input::Input;
 use crate::input::model::AtomsInput;
 use jostle_core::quantity::nearest;
-use jostle_core::{Error, Result, SimBox, Species, State, System, UnitSystem, Vec3};
+use jostle_core::{Error, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 use lines::Lines;
 use std::path::Path;
 
@@ -26,6 +26,8 @@ pub struct Structure {
     pub species: Vec<FileSpecies>,
     /// The atoms in the order of the file, inside the box along its periodic axes.
     pub state: State,
+    /// What binds them.
+    pub topology: Topology,
     /// Whether the file has velocities; without them all are zero.
     pub has_velocities: bool,
 }
@@ -122,7 +124,7 @@ impl Structure {
             Ok(Species { name: s.name, mass: input.units.mass_from_user(mass), charge })
         });
         let species = species.collect::<Result<Vec<_>>>()?;
-        Ok(System { simbox: self.simbox, species, state: self.state })
+        Ok(System { simbox: self.simbox, species, state: self.state, topology: self.topology })
     }
 }
 

@@ -7,6 +7,7 @@ mod morse;
 mod nuclear;
 mod pak_doyama;
 mod registry;
+mod soft_repulsion;
 mod soft_sphere;
 mod tail;
 mod yukawa;
@@ -18,6 +19,7 @@ pub use morse::Morse;
 pub use nuclear::Nuclear;
 pub use pak_doyama::PakDoyama;
 pub use registry::{PairKind, PairVisitor};
+pub use soft_repulsion::SoftRepulsion;
 pub use soft_sphere::SoftSphere;
 pub use yukawa::Yukawa;
 

@@ -91,6 +91,7 @@ registry! {
     GaussianCore,
     Nuclear,
     PakDoyama,
+    SoftRepulsion,
 }
 
 impl PairKind {

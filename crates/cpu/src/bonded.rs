@@ -1,0 +1,526 @@
+//! Forces of bonds and angles.
+//!
+//! Every atom gathers the forces of its own bonds and angles: a bond is computed for both of its
+//! atoms and an angle for all three, so that no task ever adds to another's forces, and sums are
+//! always in the same order. Entries are worked on a register full at a time, in f64.
+
+use crate::cells::Clusters;
+use crate::pair::Sums;
+use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
+use jostle_core::{Error, Evaluate, SimBox, State, System, Topology, Vec3};
+use jostle_potentials::bonded::{AngleFunction, AngleVisitor, angle_forces};
+use jostle_potentials::pair::{MAX_COEFFICIENTS, PairFunction, PairVisitor};
+use jostle_potentials::{AngleTerm, BondTerm, Forces};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// A bond or an angle as one of its atoms sees it; `N` other atoms belong to it.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<const N: usize> {
+    /// Where the task keeps the x of the atom's force.
+    slot: u32,
+    /// The place of the atom in storage.
+    atom: u32,
+    /// The places of the others.
+    others: [u32; N],
+    kind: u16,
+    /// Which of the bond's or angle's atoms this is; the first one counts the energy.
+    role: u8,
+    /// Images of the others, see [`Images`].
+    images: [u8; N],
+}
+
+/// What the atoms of a task are bound in: by term, the entries.
+#[derive(Debug, Clone, Default)]
+pub struct TaskBonds {
+    bonds: Vec<Vec<Entry<1>>>,
+    angles: Vec<Vec<Entry<2>>>,
+}
+
+impl TaskBonds {
+    /// Bytes occupied.
+    pub fn bytes(&self) -> usize {
+        let bonds: usize = self.bonds.iter().map(Vec::capacity).sum();
+        let angles: usize = self.angles.iter().map(Vec::capacity).sum();
+        bonds * size_of::<Entry<1>>() + angles * size_of::<Entry<2>>()
+    }
+}
+
+/// A bond as long as it cannot be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Broken {
+    /// Places of its atoms.
+    pub atoms: [usize; 2],
+    /// Its length.
+    pub length: f64,
+}
+
+impl Broken {
+    /// Names the atoms.
+    pub fn error(&self, state: &State) -> Error {
+        let [a, b] = self.atoms.map(|place| state.id[place] + 1);
+        let (a, b, length) = (a.min(b), a.max(b), self.length);
+        Error::simulation(format!("the bond between atoms {a} and {b} is {length:.4} long and broken")).hint(
+            "minimise first, shorten the time step, or give bound beads a repulsion (exclude = \"none\")",
+        )
+    }
+}
+
+/// The bonds and angles of a system, and the forces of all of them.
+pub struct Bonded<S> {
+    topology: Topology,
+    /// By id: the bonds and the angles that an atom is in.
+    bonds_of: Lists,
+    angles_of: Lists,
+    bonds: Vec<Box<dyn BondedKernel<S, 1>>>,
+    angles: Vec<Box<dyn BondedKernel<S, 2>>>,
+    images: Images,
+}
+
+/// Several lists in one.
+struct Lists {
+    first: Vec<u32>,
+    members: Vec<u32>,
+}
+
+impl Lists {
+    /// For each of `n` atoms, which of `groups` it is in.
+    fn of<const M: usize>(n: usize, groups: impl Iterator<Item = [u32; M]> + Clone) -> Lists {
+        let mut first = vec![0; n + 1];
+        for atom in groups.clone().flatten() {
+            first[atom as usize + 1] += 1;
+        }
+        for k in 0..n {
+            first[k + 1] += first[k];
+        }
+        let mut next = first.clone();
+        let mut members = vec![0; first[n] as usize];
+        for (number, group) in groups.enumerate() {
+            for atom in group {
+                members[next[atom as usize] as usize] = number as u32;
+                next[atom as usize] += 1;
+            }
+        }
+        Lists { first, members }
+    }
+
+    fn get(&self, atom: u32) -> &[u32] {
+        let atom = atom as usize;
+        &self.members[self.first[atom] as usize..self.first[atom + 1] as usize]
+    }
+}
+
+impl<S: Scalar> Bonded<S> {
+    /// Makes the terms ready.
+    pub fn new(system: &System, forces: &Forces) -> Self {
+        let topology = system.topology.clone();
+        let n = system.state.len();
+        Bonded {
+            bonds_of: Lists::of(n, topology.bonds.iter().map(|b| b.atoms)),
+            angles_of: Lists::of(n, topology.angles.iter().map(|a| a.atoms)),
+            bonds: forces.bonds.iter().map(prepare_bonds).collect(),
+            angles: forces.angles.iter().map(prepare_angles).collect(),
+            images: Images::new(&system.simbox),
+            topology,
+        }
+    }
+
+    /// Whether nothing is bound.
+    pub fn is_empty(&self) -> bool {
+        self.bonds.is_empty() && self.angles.is_empty()
+    }
+
+    /// Goes on in another box; everything is to be placed again.
+    pub fn fit(&mut self, simbox: &SimBox) {
+        self.images = Images::new(simbox);
+    }
+
+    /// Finds the bonds and angles of a task's atoms in storage, and the images of the others. Atoms
+    /// have just been put into the box; until they are again, images stay what they are.
+    /// `order[id]` is an atom's place.
+    pub fn place(
+        &self,
+        simbox: &SimBox,
+        state: &State,
+        order: &[usize],
+        clusters: &Clusters<S>,
+        own: Range<usize>,
+        found: &mut TaskBonds,
+    ) {
+        found.bonds.resize_with(self.bonds.len(), Vec::new);
+        found.angles.resize_with(self.angles.len(), Vec::new);
+        found.bonds.iter_mut().for_each(Vec::clear);
+        found.angles.iter_mut().for_each(Vec::clear);
+        for (c, cluster) in own.enumerate() {
+            for (lane, atom) in clusters.atoms(cluster).enumerate() {
+                let slot = (c * 3 * clusters.width + lane) as u32;
+                let id = state.id[atom];
+                let image =
+                    |other: usize| self.images.of(simbox, state.position[atom], state.position[other]);
+                for &number in self.bonds_of.get(id) {
+                    let bond = self.topology.bonds[number as usize];
+                    let role = u8::from(bond.atoms[0] != id);
+                    let other = order[bond.atoms[1 - usize::from(role)] as usize];
+                    let (others, images) = ([other as u32], [image(other)]);
+                    let entry = Entry { slot, atom: atom as u32, others, kind: bond.kind, role, images };
+                    for (term, list) in self.bonds.iter().zip(&mut found.bonds) {
+                        if term.has(bond.kind) {
+                            list.push(entry);
+                        }
+                    }
+                }
+                for &number in self.angles_of.get(id) {
+                    let angle = self.topology.angles[number as usize];
+                    let role = angle.atoms.iter().position(|a| *a == id).unwrap_or(0);
+                    let mut others = [0; 2];
+                    let rest = (0..3).filter(|k| *k != role).map(|k| order[angle.atoms[k] as usize]);
+                    for (other, place) in others.iter_mut().zip(rest) {
+                        *other = place as u32;
+                    }
+                    let images = others.map(|other| image(other as usize));
+                    let role = role as u8;
+                    let entry = Entry { slot, atom: atom as u32, others, kind: angle.kind, role, images };
+                    for (term, list) in self.angles.iter().zip(&mut found.angles) {
+                        if term.has(angle.kind) {
+                            list.push(entry);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the forces of a task's bonds and angles; sums by term, and a bond that has broken.
+    pub fn add_forces(
+        &self,
+        level: Level,
+        position: &[Vec3],
+        width: usize,
+        found: &TaskBonds,
+        forces: &mut [S],
+        evaluate: Evaluate,
+    ) -> (Vec<Sums>, Option<Broken>) {
+        let mut scene = Scene { position, images: &self.images, width, forces, evaluate };
+        let (mut sums, mut broken) = (Vec::new(), None);
+        for (term, entries) in self.bonds.iter().zip(&found.bonds) {
+            let (sum, bad) = term.add_forces(level, &mut scene, entries);
+            sums.push(sum);
+            broken = broken.or(bad);
+        }
+        for (term, entries) in self.angles.iter().zip(&found.angles) {
+            sums.push(term.add_forces(level, &mut scene, entries).0);
+        }
+        (sums, broken)
+    }
+}
+
+/// Which image of an atom is meant: lattice vectors by number.
+struct Images(Vec<Vec3>);
+
+impl Images {
+    /// Boxes that another atom's image may be away, along an edge: with tilts, two.
+    const MOST: i32 = 2;
+    const ACROSS: i32 = 2 * Images::MOST + 1;
+
+    fn new(simbox: &SimBox) -> Images {
+        let along = -Images::MOST..=Images::MOST;
+        let mut shifts = Vec::new();
+        for x in along.clone() {
+            for y in along.clone() {
+                shifts.extend(along.clone().map(|z| simbox.shift([x, y, z])));
+            }
+        }
+        Images(shifts)
+    }
+
+    /// The image of `b` that is nearest to `a`, both inside the box along its periodic axes.
+    fn of(&self, simbox: &SimBox, a: Vec3, b: Vec3) -> u8 {
+        let d: Vec3 = std::array::from_fn(|k| b[k] - a[k]);
+        let nearest = simbox.nearest_image(d);
+        let origin = simbox.origin();
+        let shift = simbox.to_fractional(std::array::from_fn(|k| origin[k] + nearest[k] - d[k]));
+        let number = shift.map(|s| (s.round() as i32).clamp(-Images::MOST, Images::MOST) + Images::MOST);
+        ((number[0] * Images::ACROSS + number[1]) * Images::ACROSS + number[2]) as u8
+    }
+}
+
+/// What entries are about.
+pub struct Scene<'a, S> {
+    position: &'a [Vec3],
+    images: &'a Images,
+    width: usize,
+    forces: &'a mut [S],
+    evaluate: Evaluate,
+}
+
+impl<S: Scalar> Scene<'_, S> {
+    /// From another atom to the entry's.
+    #[inline(always)]
+    fn towards<const N: usize>(&self, entry: &Entry<N>, k: usize) -> Vec3 {
+        let (a, b) = (self.position[entry.atom as usize], self.position[entry.others[k] as usize]);
+        let shift = self.images.0[entry.images[k] as usize];
+        [a[0] - (b[0] + shift[0]), a[1] - (b[1] + shift[1]), a[2] - (b[2] + shift[2])]
+    }
+
+    #[inline(always)]
+    fn add<const N: usize>(&mut self, entry: &Entry<N>, force: Vec3) {
+        for (k, f) in force.into_iter().enumerate() {
+            let sum = &mut self.forces[entry.slot as usize + k * self.width];
+            *sum = S::from_f64(sum.to_f64() + f);
+        }
+    }
+}
+
+/// A term made ready.
+trait BondedKernel<S, const N: usize>: Send + Sync {
+    /// Whether a type is of this term's kind.
+    fn has(&self, kind: u16) -> bool;
+
+    fn add_forces(&self, level: Level, scene: &mut Scene<S>, entries: &[Entry<N>]) -> (Sums, Option<Broken>);
+}
+
+/// Coefficients by type.
+struct Types {
+    known: Vec<bool>,
+    /// Square of the length at which a bond breaks.
+    longest2: Vec<f64>,
+    coefficients: Vec<[f64; MAX_COEFFICIENTS]>,
+}
+
+impl Types {
+    fn new(of: impl Iterator<Item = (Option<Vec<f64>>, f64)>) -> Types {
+        let mut types = Types { known: Vec::new(), longest2: Vec::new(), coefficients: Vec::new() };
+        for (coefficients, longest) in of {
+            types.known.push(coefficients.is_some());
+            types.longest2.push(longest * longest);
+            let mut row = [0.0; MAX_COEFFICIENTS];
+            for (to, from) in row.iter_mut().zip(coefficients.unwrap_or_default()) {
+                *to = from;
+            }
+            types.coefficients.push(row);
+        }
+        types
+    }
+
+    /// The first `n` coefficients of the types of some entries.
+    #[inline(always)]
+    fn gather<L: Lanes<Scalar = f64>, const N: usize>(
+        &self,
+        entries: &[Entry<N>],
+        n: usize,
+    ) -> [L; MAX_COEFFICIENTS] {
+        let mut values = [L::lit(0.0); MAX_COEFFICIENTS];
+        if self.known.len() == 1 {
+            for k in 0..n {
+                values[k] = L::splat(self.coefficients[0][k]);
+            }
+            return values;
+        }
+        for k in 0..n {
+            let mut lanes = [0.0; MOST_LANES];
+            for (lane, entry) in lanes.iter_mut().zip(entries) {
+                *lane = self.coefficients[entry.kind as usize][k];
+            }
+            values[k] = L::load(&lanes);
+        }
+        values
+    }
+}
+
+/// Lanes of the widest register.
+const MOST_LANES: usize = 16;
+
+struct Prepared<F> {
+    types: Types,
+    function: PhantomData<F>,
+}
+
+fn prepare_bonds<S: Scalar>(term: &BondTerm) -> Box<dyn BondedKernel<S, 1>> {
+    struct Prepare<S>(Types, PhantomData<S>);
+    impl<S: Scalar> PairVisitor for Prepare<S> {
+        type Output = Box<dyn BondedKernel<S, 1>>;
+        fn visit<F: PairFunction>(self) -> Self::Output {
+            Box::new(Prepared::<F> { types: self.0, function: PhantomData })
+        }
+    }
+    let types = Types::new((0..term.n_types()).map(|k| (term.coefficients(k), term.longest(k))));
+    term.kind.visit(Prepare(types, PhantomData))
+}
+
+fn prepare_angles<S: Scalar>(term: &AngleTerm) -> Box<dyn BondedKernel<S, 2>> {
+    struct Prepare<S>(Types, PhantomData<S>);
+    impl<S: Scalar> AngleVisitor for Prepare<S> {
+        type Output = Box<dyn BondedKernel<S, 2>>;
+        fn visit<F: AngleFunction>(self) -> Self::Output {
+            Box::new(PreparedAngles::<F>(Prepared { types: self.0, function: PhantomData }))
+        }
+    }
+    let types = Types::new((0..term.n_types()).map(|k| (term.coefficients(k), f64::INFINITY)));
+    term.kind.visit(Prepare(types, PhantomData))
+}
+
+impl<S: Scalar, F: PairFunction> BondedKernel<S, 1> for Prepared<F> {
+    fn has(&self, kind: u16) -> bool {
+        self.types.known[kind as usize]
+    }
+
+    fn add_forces(&self, level: Level, scene: &mut Scene<S>, entries: &[Entry<1>]) -> (Sums, Option<Broken>) {
+        level.run(Bonds { types: &self.types, scene, entries, function: self.function })
+    }
+}
+
+struct PreparedAngles<F>(Prepared<F>);
+
+impl<S: Scalar, F: AngleFunction> BondedKernel<S, 2> for PreparedAngles<F> {
+    fn has(&self, kind: u16) -> bool {
+        self.0.types.known[kind as usize]
+    }
+
+    fn add_forces(&self, level: Level, scene: &mut Scene<S>, entries: &[Entry<2>]) -> (Sums, Option<Broken>) {
+        level.run(Angles { types: &self.0.types, scene, entries, function: self.0.function })
+    }
+}
+
+struct Bonds<'a, 'b, S, F> {
+    types: &'a Types,
+    scene: &'a mut Scene<'b, S>,
+    entries: &'a [Entry<1>],
+    function: PhantomData<F>,
+}
+
+impl<S: Scalar, F: PairFunction> Kernel for Bonds<'_, '_, S, F> {
+    type Output = (Sums, Option<Broken>);
+
+    #[inline(always)]
+    fn run<I: Simd>(self) -> Self::Output {
+        match self.scene.evaluate {
+            Evaluate::Forces => self.all::<I::F64, false>(),
+            Evaluate::ForcesAndEnergies => self.all::<I::F64, true>(),
+        }
+    }
+}
+
+/// The order of a symmetric tensor's elements.
+const TENSOR: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
+
+impl<S: Scalar, F: PairFunction> Bonds<'_, '_, S, F> {
+    #[inline(always)]
+    fn all<L: Lanes<Scalar = f64>, const ENERGIES: bool>(self) -> (Sums, Option<Broken>) {
+        let Bonds { types, scene, entries, .. } = self;
+        let (mut sums, mut broken) = (Sums::default(), None);
+        for batch in entries.chunks(L::WIDTH) {
+            // Lanes that are left over are bonds of length 0.5 that nobody has.
+            let mut d = [[0.5; MOST_LANES], [0.0; MOST_LANES], [0.0; MOST_LANES]];
+            let mut longest2 = [f64::INFINITY; MOST_LANES];
+            for (lane, entry) in batch.iter().enumerate() {
+                let from = scene.towards(entry, 0);
+                for k in 0..3 {
+                    d[k][lane] = from[k];
+                }
+                longest2[lane] = types.longest2[entry.kind as usize];
+            }
+            let [x, y, z] = [L::load(&d[0]), L::load(&d[1]), L::load(&d[2])];
+            let r2 = x.mul_add(x, y.mul_add(y, z * z));
+            let whole = L::bits(r2.lt(L::load(&longest2)));
+            let (energy, force_over_r) = F::evaluate(r2, &types.gather::<L, 1>(batch, F::N_COEFFICIENTS));
+            let mut f = [[0.0; MOST_LANES]; 3];
+            (x * force_over_r).store(&mut f[0]);
+            (y * force_over_r).store(&mut f[1]);
+            (z * force_over_r).store(&mut f[2]);
+            let mut energies = [0.0; MOST_LANES];
+            if ENERGIES {
+                energy.store(&mut energies);
+            }
+            for (lane, entry) in batch.iter().enumerate() {
+                let (d, f) = ([d[0][lane], d[1][lane], d[2][lane]], [f[0][lane], f[1][lane], f[2][lane]]);
+                scene.add(entry, f);
+                if whole >> lane & 1 == 0 && broken.is_none() {
+                    let length = (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt();
+                    broken = Some(Broken { atoms: [entry.atom as usize, entry.others[0] as usize], length });
+                }
+                if ENERGIES && entry.role == 0 {
+                    sums.energy += energies[lane];
+                    for (w, (p, q)) in sums.virial.iter_mut().zip(TENSOR) {
+                        *w += d[p] * f[q];
+                    }
+                }
+            }
+        }
+        (sums, broken)
+    }
+}
+
+struct Angles<'a, 'b, S, F> {
+    types: &'a Types,
+    scene: &'a mut Scene<'b, S>,
+    entries: &'a [Entry<2>],
+    function: PhantomData<F>,
+}
+
+impl<S: Scalar, F: AngleFunction> Kernel for Angles<'_, '_, S, F> {
+    type Output = (Sums, Option<Broken>);
+
+    #[inline(always)]
+    fn run<I: Simd>(self) -> Self::Output {
+        match self.scene.evaluate {
+            Evaluate::Forces => self.all::<I::F64, false>(),
+            Evaluate::ForcesAndEnergies => self.all::<I::F64, true>(),
+        }
+    }
+}
+
+impl<S: Scalar, F: AngleFunction> Angles<'_, '_, S, F> {
+    #[inline(always)]
+    fn all<L: Lanes<Scalar = f64>, const ENERGIES: bool>(self) -> (Sums, Option<Broken>) {
+        let Angles { types, scene, entries, .. } = self;
+        let mut sums = Sums::default();
+        for batch in entries.chunks(L::WIDTH) {
+            // From the middle to the ends; lanes that are left over are right angles.
+            let mut a = [[1.0; MOST_LANES], [0.0; MOST_LANES], [0.0; MOST_LANES]];
+            let mut b = [[0.0; MOST_LANES], [1.0; MOST_LANES], [0.0; MOST_LANES]];
+            for (lane, entry) in batch.iter().enumerate() {
+                let (first, second) = (scene.towards(entry, 0), scene.towards(entry, 1));
+                for k in 0..3 {
+                    // The others are, in order: middle and end, both ends, end and middle.
+                    (a[k][lane], b[k][lane]) = match entry.role {
+                        0 => (first[k], first[k] - second[k]),
+                        1 => (-first[k], -second[k]),
+                        _ => (second[k] - first[k], second[k]),
+                    };
+                }
+            }
+            let load = |u: &[[f64; MOST_LANES]; 3]| [L::load(&u[0]), L::load(&u[1]), L::load(&u[2])];
+            let c = types.gather::<L, 2>(batch, F::N_COEFFICIENTS);
+            let (energy, on_a, on_b) = angle_forces::<F, L>(load(&a), load(&b), &c);
+            let (mut fa, mut fb) = ([[0.0; MOST_LANES]; 3], [[0.0; MOST_LANES]; 3]);
+            for k in 0..3 {
+                on_a[k].store(&mut fa[k]);
+                on_b[k].store(&mut fb[k]);
+            }
+            let mut energies = [0.0; MOST_LANES];
+            if ENERGIES {
+                energy.store(&mut energies);
+            }
+            for (lane, entry) in batch.iter().enumerate() {
+                let at = |u: &[[f64; MOST_LANES]; 3]| [u[0][lane], u[1][lane], u[2][lane]];
+                let (fa, fb) = (at(&fa), at(&fb));
+                scene.add(
+                    entry,
+                    match entry.role {
+                        0 => fa,
+                        1 => [-fa[0] - fb[0], -fa[1] - fb[1], -fa[2] - fb[2]],
+                        _ => fb,
+                    },
+                );
+                if ENERGIES && entry.role == 0 {
+                    let (a, b) = (at(&a), at(&b));
+                    sums.energy += energies[lane];
+                    for (w, (p, q)) in sums.virial.iter_mut().zip(TENSOR) {
+                        *w += a[p] * fa[q] + b[p] * fb[q];
+                    }
+                }
+            }
+        }
+        (sums, None)
+    }
+}

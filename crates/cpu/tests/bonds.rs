@@ -1,0 +1,181 @@
+//! Bonds, angles and exclusions: every way of computing them against the plain reference and
+//! against LAMMPS; what breaks is named.
+
+mod chains;
+
+use chains::{bead, chains, forces};
+use jostle_core::{Algorithm, Evaluate, Exclude, Precision, Settings, SimBox, System, Topology, Vec3};
+use jostle_cpu::{Level, open_at, reference};
+use jostle_potentials::{BondKind, BondTerm, Forces, PairKind, PairTerm, Truncation};
+use std::path::Path;
+
+fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    values.map(f64::abs).fold(0.0, f64::max)
+}
+
+#[test]
+fn every_way_gives_what_the_reference_gives() {
+    for periodic in [[true; 3], [true, true, false]] {
+        for exclude in Exclude::ALL {
+            let (system, forces) = (chains(periodic), forces(exclude));
+            let (exact, energies) = reference::evaluate(&system, &forces).unwrap();
+            for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+                for (threads, precision) in [
+                    (1, Precision::Double),
+                    (3, Precision::Double),
+                    (1, Precision::Mixed),
+                    (2, Precision::Mixed),
+                ] {
+                    let settings = Settings { threads: Some(threads), precision, ..Settings::default() };
+                    let mut cpu = open_at(system.clone(), forces.clone(), settings, level).unwrap();
+                    cpu.update_neighbors().unwrap();
+                    cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+                    let what = format!("{periodic:?} {exclude:?} {level} {threads} {precision:?}");
+                    let tolerance = if precision == Precision::Double { 1e-11 } else { 3e-6 };
+                    let found = cpu.energies();
+                    for (a, b) in found.terms.iter().zip(&energies.terms) {
+                        assert!((a - b).abs() < tolerance * b.abs(), "{what}: {:?}", found.terms);
+                    }
+                    let scale = largest(energies.virial.iter().copied());
+                    let error = largest(found.virial.iter().zip(energies.virial).map(|(a, b)| a - b));
+                    assert!(error < tolerance * scale, "{what}: virial {error:e}");
+                    let with: Vec<Vec3> = by_id(cpu.state().unwrap());
+                    let scale = largest(exact.iter().flatten().copied());
+                    let errors = with.iter().flatten().zip(exact.iter().flatten()).map(|(a, b)| a - b);
+                    assert!(largest(errors) < tolerance * scale, "{what}");
+                    cpu.compute_forces(Evaluate::Forces).unwrap();
+                    assert_eq!(with, by_id(cpu.state().unwrap()), "{what}: without energies");
+                }
+            }
+        }
+    }
+}
+
+fn by_id(state: &jostle_core::State) -> Vec<Vec3> {
+    state.order().into_iter().map(|place| state.force[place]).collect()
+}
+
+/// Bonds follow their atoms through a run in which atoms are sorted anew and cross the box, and
+/// nothing but rounding drifts.
+#[test]
+fn bonds_hold_through_a_run() {
+    for exclude in [Exclude::None, Exclude::SecondBonded] {
+        let settings = Settings {
+            threads: Some(2),
+            precision: Precision::Double,
+            skin: Some(0.3),
+            ..Settings::default()
+        };
+        let mut forces = forces(exclude);
+        forces.bonds[0] = BondTerm::new(BondKind::HarmonicBond, 2).with(0, &[80.0, 1.0]).unwrap();
+        let mut cpu = jostle_cpu::open(chains([true; 3]), forces, settings).unwrap();
+        cpu.update_neighbors().unwrap();
+        cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+        let total = |cpu: &mut dyn jostle_core::Backend| cpu.energies().potential() + cpu.kinetic().energy();
+        let before = total(&mut *cpu);
+        let dt = 0.0005;
+        for _ in 0..2000 {
+            cpu.kick_drift(dt);
+            cpu.update_neighbors().unwrap();
+            cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+            cpu.kick(0.5 * dt);
+        }
+        assert!(cpu.neighbor_facts().builds > 10);
+        let (drift, kinetic) = (total(&mut *cpu) - before, cpu.kinetic().energy());
+        assert!(drift.abs() < 1e-4 * kinetic, "{exclude:?}: {drift} of {kinetic}");
+    }
+}
+
+#[test]
+fn threads_change_no_bit_of_a_reproducible_run() {
+    let run = |threads| {
+        let settings = Settings { threads: Some(threads), reproducible: true, ..Settings::default() };
+        let mut cpu = jostle_cpu::open(chains([true; 3]), forces(Exclude::Bonded), settings).unwrap();
+        cpu.update_neighbors().unwrap();
+        cpu.compute_forces(Evaluate::Forces).unwrap();
+        for _ in 0..50 {
+            cpu.kick_drift(1e-4);
+            cpu.update_neighbors().unwrap();
+            cpu.compute_forces(Evaluate::Forces).unwrap();
+            cpu.kick(0.5e-4);
+        }
+        cpu.state().unwrap().clone()
+    };
+    assert_eq!(run(1), run(3));
+}
+
+#[test]
+fn a_broken_bond_is_named() {
+    let mut system = System::new(SimBox::orthorhombic([10.0; 3]).unwrap(), vec![bead("A")]);
+    for x in [0.2, 9.3, 7.75] {
+        system.state.push(0, [x, 5.0, 5.0]);
+    }
+    system.topology = Topology::chains(1, 3, "chain");
+    (system.topology.angles, system.topology.angle_types) = Default::default();
+    let bond = BondTerm::uniform(BondKind::Fene, &[30.0, 1.5]).unwrap();
+    let forces = Forces { bonds: vec![bond], ..Forces::default() };
+    for algorithm in [Algorithm::Clusters, Algorithm::Reference] {
+        let settings = Settings { algorithm, ..Settings::default() };
+        let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), settings).unwrap();
+        cpu.update_neighbors().unwrap();
+        let error = cpu.compute_forces(Evaluate::Forces).unwrap_err();
+        assert!(error.message().contains("between atoms 2 and 3 is 1.55"), "{error}");
+    }
+}
+
+#[test]
+fn types_without_a_force_are_refused() {
+    let mut forces = forces(Exclude::None);
+    forces.angles.pop();
+    let error = jostle_cpu::open(chains([true; 3]), forces, Settings::default()).err().unwrap();
+    assert!(error.message().contains("angles of type \"b\""), "{error}");
+}
+
+/// LAMMPS leaves the pair force out between bound beads and has it in the bond instead: the sum is
+/// that of chains without exclusions, the pair energy that with them.
+#[test]
+fn a_melt_of_chains_equals_that_of_lammps() {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/reference/04_fene_melt"));
+    if !folder.exists() {
+        println!("skipped: there is no {}", folder.display());
+        return;
+    }
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&read("reference.json")).unwrap();
+    let mut system = System::new(SimBox::orthorhombic([10.5566719198; 3]).unwrap(), vec![bead("1")]);
+    let mut exact: Vec<Vec3> = Vec::new();
+    for line in read("forces.txt").lines().filter(|l| !l.starts_with('#')) {
+        let x: Vec<f64> = line.split_whitespace().map(|w| w.parse().unwrap()).collect();
+        system.state.push(0, [x[2], x[3], x[4]]);
+        exact.push([x[5], x[6], x[7]]);
+    }
+    system.topology = Topology::chains(20, 50, "1");
+    (system.topology.angles, system.topology.angle_types) = Default::default();
+    let wca = PairTerm::uniform(PairKind::SoftSphere, Truncation::Plain, &[1.0, 1.0], 2f64.powf(1.0 / 6.0));
+    let mut forces = Forces::from(wca);
+    forces.bonds = vec![BondTerm::uniform(BondKind::Fene, &[30.0, 1.5]).unwrap()];
+    let energy = |key: &str| json["energies"][key].as_f64().unwrap();
+    for algorithm in [Algorithm::Clusters, Algorithm::Reference] {
+        let settings = Settings { algorithm, precision: Precision::Double, ..Settings::default() };
+        let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), settings).unwrap();
+        cpu.update_neighbors().unwrap();
+        cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+        let found = cpu.energies().clone();
+        assert!((found.potential() / energy("pe") - 1.0).abs() < 1e-10, "{}", found.potential());
+        for (k, w) in found.virial.iter().enumerate() {
+            let exact = json["virial_W_tensor_energy_units"][k].as_f64().unwrap();
+            assert!((w - exact).abs() < 1e-9 * 5e3, "{w} is not {exact}");
+        }
+        let scale = json["force_rms"].as_f64().unwrap();
+        let with = by_id(cpu.state().unwrap());
+        let errors = with.iter().flatten().zip(exact.iter().flatten()).map(|(a, b)| a - b);
+        assert!(largest(errors) < 1e-8 * scale);
+        forces.exclude = Exclude::Bonded;
+        let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), settings).unwrap();
+        cpu.update_neighbors().unwrap();
+        cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+        let pairs = cpu.energies().terms[0];
+        assert!((pairs / energy("evdwl") - 1.0).abs() < 1e-10, "{pairs}");
+        forces.exclude = Exclude::None;
+    }
+}

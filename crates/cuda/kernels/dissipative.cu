@@ -1,0 +1,57 @@
+// Friction and noise between pairs of atoms: dissipative particle dynamics. Every atom looks into
+// the bins around it, where atoms were when they were sorted, at most half a skin ago.
+//
+// The generated source in front of this has
+//     void pair_impulse(const double* in, double* out)
+// from {weight, velocity, noise, friction, amplitude} to the impulse along the line between the two.
+
+enum { PURPOSE_PAIR = 6 };
+
+struct Dissipation {
+    double cutoff;
+    double friction;
+    double noise;
+    u64 seed;
+    u64 step;
+};
+
+// As jostle_core::bath::pair_noise has it.
+DEVICE double pair_noise(const Dissipation& p, u32 a, u32 b) {
+    const u32 low = min(a, b), high = max(a, b);
+    const u64 seed = p.seed ^ (u64)high * 0x9E3779B97F4A7C15ull;
+    const u32 upper = (u32)(p.step >> 32) << 8 | PURPOSE_PAIR;
+    const u32 word = philox(0, low, (u32)p.step, upper, seed).w[0];
+    return sqrt(3.0) * ((word + 0.5) / 2147483648.0 - 1.0);
+}
+
+// to = v + part / m times the impulses at the velocities `from`.
+extern "C" __global__ void dissipate(World w, Dissipation p, const double* from, double* to, double part) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= w.n) return;
+    const int set = w.control->sorted;
+    const Position* position = w.position[w.control->slot[0].parity];
+    const Position mine = position[i];
+    const double* velocity = from ? from : w.v[set];
+    const Double3 v = load(velocity, w.n, i);
+    const u32 id = w.id[set][i];
+    const real cutoff2 = (real)(p.cutoff * p.cutoff);
+    Double3 sum = {0.0, 0.0, 0.0};
+    each_near(w, to_fixed(w.frame, mine), p.cutoff + w.control->skin, [&](u32 j) {
+        const real3 d = difference(w.frame, mine, position[j]);
+        const real r2 = dot(d, d);
+        if (j == (u32)i || !(r2 < cutoff2) || r2 == (real)0) return;
+        const double r = sqrt((double)r2), x = d.x / r, y = d.y / r, z = d.z / r;
+        const Double3 u = load(velocity, w.n, j);
+        const double speed = x * (v.x - u.x) + y * (v.y - u.y) + z * (v.z - u.z);
+        const double noise = pair_noise(p, id, w.id[set][j]);
+        double in[5] = {1.0 - r / p.cutoff, speed, noise, p.friction, p.noise}, impulse;
+        pair_impulse(in, &impulse);
+        sum.x = fma(impulse, x, sum.x);
+        sum.y = fma(impulse, y, sum.y);
+        sum.z = fma(impulse, z, sum.z);
+    });
+    const double scale = part * w.inverse_mass[(int)mine.species];
+    const Double3 before = load(w.v[set], w.n, i);
+    store(to ? to : w.v[set], w.n, i,
+          {fma(scale, sum.x, before.x), fma(scale, sum.y, before.y), fma(scale, sum.z, before.z)});
+}

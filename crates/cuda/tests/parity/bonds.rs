@@ -1,0 +1,138 @@
+//! Bonds and angles: the GPU engine against the CPU engine in double precision, for every way of
+//! finding pairs.
+
+use super::chains::{bead, chains, forces};
+use super::device::device;
+use super::fluid::{advance, by_id, distance, largest, norm, run};
+use jostle_core::bath::Dissipative;
+use jostle_core::{
+    Algorithm, Backend, Bath, Evaluate, Exclude, Leg, Precision, Settings, SimBox, System, Topology,
+};
+use jostle_cuda::Cuda;
+use jostle_potentials::{BondKind, BondTerm, Forces, PairKind, PairTerm, Truncation};
+
+fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
+    Settings { algorithm, precision, skin: Some(0.1), ..Settings::default() }
+}
+
+#[test]
+fn bonds_and_angles_agree() {
+    // How pairs are found is the business of other tests.
+    for (algorithm, exclude, precision) in [
+        (Algorithm::Auto, Exclude::None, Precision::Mixed),
+        (Algorithm::List, Exclude::None, Precision::Double),
+        (Algorithm::Auto, Exclude::SecondBonded, Precision::Mixed),
+    ] {
+        let what = format!("{algorithm:?} {exclude:?} {precision:?}");
+        let (system, forces) = (chains([true; 3]), forces(exclude));
+        let exact = settings(Algorithm::Auto, Precision::Double);
+        let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap();
+        let mut gpu: Box<dyn Backend> =
+            Box::new(Cuda::new(device(), system, forces, settings(algorithm, precision)).unwrap());
+        for backend in [&mut cpu, &mut gpu] {
+            backend.update_neighbors().unwrap();
+            backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+        }
+        let (force, path) = if precision == Precision::Double { (1e-12, 1e-10) } else { (3e-6, 3e-5) };
+        let (found, right) = (gpu.energies().clone(), cpu.energies().clone());
+        assert_eq!(found.terms.len(), right.terms.len());
+        for (a, b) in found.terms.iter().zip(&right.terms) {
+            assert!((a - b).abs() < 3.0 * force * b.abs(), "{what}: {:?} {:?}", found.terms, right.terms);
+        }
+        let scale = largest(right.virial.iter().copied());
+        let error = largest(found.virial.iter().zip(right.virial).map(|(a, b)| a - b));
+        assert!(error < 3.0 * force * scale, "{what}: virial {error:e}");
+        let forces = |backend: &mut dyn Backend| by_id(backend).force;
+        let with = forces(&mut *gpu);
+        let scale = largest(forces(&mut *cpu).iter().map(|f| norm(*f)));
+        let error = largest(with.iter().zip(forces(&mut *cpu)).map(|(a, b)| distance(*a, b)));
+        assert!(error < 3.0 * force * scale, "{what}: forces {error:e} of {scale}");
+        gpu.compute_forces(Evaluate::Forces).unwrap();
+        assert!(with == forces(&mut *gpu), "{what}: without energies a force differs");
+
+        let leg = Leg {
+            first_step: 1,
+            steps: 40,
+            timestep: 0.001,
+            seed: 7,
+            sample_every: 20,
+            evaluate: Evaluate::ForcesAndEnergies,
+        };
+        let exact = advance(&mut *cpu, &leg, &mut Bath::Isolated);
+        let samples = run(&mut *gpu, &leg, &mut Bath::Isolated);
+        for (a, b) in samples.iter().zip(&exact) {
+            let (a, b) = (a.energies.potential(), b.energies.potential());
+            assert!((a - b).abs() < path * b.abs(), "{what}: {a} {b}");
+        }
+        let places = |backend: &mut dyn Backend| by_id(backend).position;
+        let error = largest(places(&mut *gpu).iter().zip(places(&mut *cpu)).map(|(a, b)| distance(*a, b)));
+        assert!(error < path, "{what}: {error:e} apart");
+        assert!(gpu.neighbor_facts().builds > 1, "{what}: nothing was sorted");
+    }
+}
+
+#[test]
+fn a_broken_bond_is_named() {
+    let mut system = System::new(SimBox::orthorhombic([10.0; 3]).unwrap(), vec![bead("A")]);
+    for x in [0.2, 9.3, 7.85] {
+        system.state.push(0, [x, 5.0, 5.0]);
+    }
+    system.state.velocity[2] = [-2.0, 0.0, 0.0];
+    system.topology = Topology::chains(1, 3, "chain");
+    (system.topology.angles, system.topology.angle_types) = Default::default();
+    let bond = BondTerm::uniform(BondKind::Fene, &[0.1, 1.5]).unwrap();
+    let soft = PairTerm::uniform(PairKind::SoftRepulsion, Truncation::Plain, &[1.0, 1.0], 1.0);
+    let forces = Forces { pairs: vec![soft], bonds: vec![bond], ..Forces::default() };
+    let settings = settings(Algorithm::List, Precision::Mixed);
+    let mut gpu = Cuda::new(device(), system, forces, settings).unwrap();
+    gpu.update_neighbors().unwrap();
+    gpu.compute_forces(Evaluate::Forces).unwrap();
+    let leg = Leg {
+        first_step: 1,
+        steps: 100,
+        timestep: 0.005,
+        seed: 7,
+        sample_every: 0,
+        evaluate: Evaluate::Forces,
+    };
+    let error = gpu.run_leg(&leg, &mut Bath::Isolated).unwrap_err();
+    assert!(error.message().contains("between atoms 2 and 3 is broken"), "{error}");
+    assert!(error.message().starts_with("step "), "{error}");
+}
+
+/// Friction and noise between pairs: the same impulses on both devices, and momentum is conserved.
+#[test]
+fn friction_and_noise_of_pairs_agree() {
+    for (algorithm, precision) in [(Algorithm::Auto, Precision::Mixed), (Algorithm::List, Precision::Double)]
+    {
+        let what = format!("{algorithm:?} {precision:?}");
+        let (system, forces) = (chains([true; 3]), forces(Exclude::None));
+        let exact = settings(Algorithm::Auto, Precision::Double);
+        let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap();
+        let mut gpu: Box<dyn Backend> =
+            Box::new(Cuda::new(device(), system, forces, settings(algorithm, precision)).unwrap());
+        let before = gpu.kinetic().momentum;
+        let leg = Leg {
+            first_step: 1,
+            steps: 25,
+            timestep: 0.002,
+            seed: 7,
+            sample_every: 0,
+            evaluate: Evaluate::Forces,
+        };
+        for backend in [&mut cpu, &mut gpu] {
+            backend.update_neighbors().unwrap();
+            backend.compute_forces(Evaluate::Forces).unwrap();
+            let mut bath = Bath::Dissipative(Dissipative::new(1.5, 4.5, 1.2, leg.timestep));
+            run(&mut **backend, &leg, &mut bath);
+        }
+        let velocities = |backend: &mut dyn Backend| by_id(backend).velocity;
+        let error =
+            largest(velocities(&mut *gpu).iter().zip(velocities(&mut *cpu)).map(|(a, b)| distance(*a, b)));
+        let tolerance = if precision == Precision::Double { 1e-9 } else { 3e-4 };
+        assert!(error < tolerance, "{what}: {error:e} apart");
+        let after = gpu.kinetic().momentum;
+        let drift = largest(after.iter().zip(before).map(|(a, b)| a - b));
+        assert!(drift < 1e-3, "{what}: the momentum changes by {drift:e}");
+    }
+}

@@ -1,0 +1,122 @@
+//! Bead-spring chains at a density: random walks, pushed apart until beads no longer overlap.
+//!
+//! A step of a walk does not fold back onto the one before: beads next but one keep the distance
+//! that K. Kremer and G. S. Grest, J. Chem. Phys. 92 (1990) 5057, begin with. Then soft spheres on
+//! springs go down to where they touch no more, as in the soft push-off of R. Auhl et al., J. Chem.
+//! Phys. 119 (2003) 12718.
+
+use crate::minimize::Fire;
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::{Evaluate, Result, Settings, SimBox, Species, System, Topology, Vec3};
+use jostle_potentials::{BondKind, BondTerm, Forces, PairKind, PairTerm, Truncation};
+
+/// How far apart beads next but one are at least, in bonds: 1.02 sigma where a bond is 0.97 sigma.
+const NEXT_BUT_ONE: f64 = 1.02 / 0.97;
+
+/// The push-off, in units of the bond's length and of the force between beads at the same place.
+const SPRING: f64 = 10.0;
+const TIMESTEP: f64 = 0.05;
+const LONGEST_MOVE: f64 = 0.1;
+const MOST_ITERATIONS: usize = 1000;
+/// The force on any bead at which it ends: no two beads are nearer than some 0.95 bonds.
+const FORCE: f64 = 0.02;
+
+/// Positions of the beads, chain by chain; chains are whole and reach beyond the box.
+///
+/// # Errors
+/// If the bond is longer than half the box.
+pub fn positions(simbox: &SimBox, chains: usize, beads: usize, bond: f64, seed: u64) -> Result<Vec<Vec3>> {
+    // In units of the bond.
+    let scaled = |v: Vec3| v.map(|x| x / bond);
+    let unit = SimBox::new(
+        scaled(simbox.origin()),
+        scaled(simbox.lengths()),
+        scaled(simbox.tilts()),
+        simbox.periodic(),
+    )?;
+    let mut system = System::new(unit, vec![Species { name: "bead".into(), mass: 1.0, charge: 0.0 }]);
+    for chain in 0..chains {
+        for r in walk(&unit, beads, chain, seed) {
+            system.state.push(0, r);
+        }
+    }
+    system.topology = Topology::chains(chains, beads, "chain");
+    (system.topology.angles, system.topology.angle_types) = Default::default();
+    push_apart(system).map(|positions| positions.into_iter().map(|r| r.map(|x| x * bond)).collect())
+}
+
+/// A random walk of unit steps.
+fn walk(simbox: &SimBox, beads: usize, chain: usize, seed: u64) -> Vec<Vec3> {
+    let mut stream = Stream::new(seed, Purpose::Placement, chain as u32, 0);
+    let mut here = simbox.to_cartesian([stream.uniform(), stream.uniform(), stream.uniform()]);
+    let mut before: Option<Vec3> = None;
+    let mut positions = vec![here];
+    while positions.len() < beads {
+        let step = stream.direction();
+        let two = before.map_or([2.0, 0.0, 0.0], |b| [b[0] + step[0], b[1] + step[1], b[2] + step[2]]);
+        if two.iter().map(|x| x * x).sum::<f64>() < NEXT_BUT_ONE * NEXT_BUT_ONE {
+            continue;
+        }
+        here = [here[0] + step[0], here[1] + step[1], here[2] + step[2]];
+        before = Some(step);
+        positions.push(here);
+    }
+    positions
+}
+
+/// Moves beads until none overlap, or as far as that goes.
+fn push_apart(system: System) -> Result<Vec<Vec3>> {
+    let repulsion = PairTerm::uniform(PairKind::SoftRepulsion, Truncation::Plain, &[1.0, 1.0], 1.0);
+    let spring = BondTerm::uniform(BondKind::HarmonicBond, &[SPRING, 1.0])?;
+    let forces = Forces { pairs: vec![repulsion], bonds: vec![spring], ..Forces::default() };
+    // Started again with the same input it must come out the same.
+    let settings = Settings { reproducible: true, ..Settings::default() };
+    let simbox = system.simbox;
+    let mut backend = jostle_cpu::open(system, forces, settings)?;
+    backend.update_neighbors()?;
+    backend.compute_forces(Evaluate::Forces)?;
+    let mut fire = Fire::new(TIMESTEP, LONGEST_MOVE);
+    for _ in 0..MOST_ITERATIONS {
+        if backend.descent().largest_force < FORCE {
+            break;
+        }
+        fire.iterate(&mut *backend, Evaluate::Forces)?;
+    }
+    let state = backend.state()?;
+    let whole = |place: usize| {
+        let (r, shift) = (state.position[place], simbox.shift(state.image[place]));
+        [0, 1, 2].map(|k| r[k] + shift[k])
+    };
+    Ok(state.order().into_iter().map(whole).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beads_keep_apart_and_bonds_their_length() {
+        let (chains, beads, bond) = (10, 30, 0.97);
+        let simbox = SimBox::orthorhombic([(300.0_f64 / 0.85).cbrt(); 3]).unwrap();
+        let r = positions(&simbox, chains, beads, bond, 3).unwrap();
+        assert_eq!(r.len(), chains * beads);
+        let distance = |i: usize, j: usize| {
+            let d = simbox.nearest_image(std::array::from_fn(|k| r[i][k] - r[j][k]));
+            d.iter().map(|x| x * x).sum::<f64>().sqrt()
+        };
+        let mut least = f64::INFINITY;
+        for i in 0..r.len() {
+            for j in 0..i {
+                least = least.min(distance(i, j));
+            }
+        }
+        assert!(least > 0.9 * bond, "beads {least} apart");
+        for c in 0..chains {
+            for k in 1..beads {
+                let length = distance(c * beads + k - 1, c * beads + k);
+                assert!((length / bond - 1.0).abs() < 0.05, "a bond of {length}");
+            }
+        }
+        assert_eq!(r, positions(&simbox, chains, beads, bond, 3).unwrap());
+    }
+}

@@ -1,0 +1,105 @@
+//! Forces between atoms that are bound to each other: bonds and angles.
+//!
+//! A bond is a [`PairFunction`] of the squared length, an angle an [`AngleFunction`] of its cosine;
+//! each is one file here and one line in the registry, as pair potentials are.
+
+mod cosine_angle;
+mod fene;
+mod harmonic_angle;
+mod harmonic_bond;
+mod registry;
+mod term;
+
+pub use cosine_angle::CosineAngle;
+pub use fene::Fene;
+pub use harmonic_angle::HarmonicAngle;
+pub use harmonic_bond::HarmonicBond;
+pub use registry::{AngleKind, AngleVisitor, BondKind};
+pub use term::{AngleTerm, BondTerm, BondedTerm};
+
+use crate::pair::{PairFunction, Parameter};
+use jostle_core::Real;
+use std::fmt;
+
+/// A bonded term as users know it: a name, parameters, a formula.
+pub trait Bonded: Copy + Send + Sync + 'static {
+    /// The name in the input file, `kind = "..."`.
+    const KIND: &'static str;
+    /// The name of its energy: with the kind of term before it.
+    const TERM: &'static str;
+    /// One line for help and documentation.
+    const ABOUT: &'static str;
+    /// u, as text.
+    const FORMULA: &'static str;
+    /// Its parameters, in the order that [`Bonded::coefficients`] takes them.
+    const PARAMETERS: &'static [Parameter];
+
+    /// Turns the parameters of one type into what `evaluate` wants.
+    fn coefficients(parameters: &[f64]) -> Vec<f64>;
+
+    /// The length at which a bond breaks.
+    fn longest(_parameters: &[f64]) -> Option<f64> {
+        None
+    }
+}
+
+/// A bond: energy and -(du/dr)/r as a function of the squared length.
+pub trait BondPotential: PairFunction + Bonded {}
+
+/// An angle: energy and slope as a function of its cosine.
+pub trait AngleFunction: Copy + Send + Sync + 'static {
+    /// How many coefficients [`AngleFunction::evaluate`] reads.
+    const N_COEFFICIENTS: usize;
+
+    /// Energy u and du/d(cos theta).
+    fn evaluate<R: Real>(cosine: R, c: &[R]) -> (R, R);
+}
+
+/// The energy of an angle and the forces on the atoms at its ends; the one in the middle feels the
+/// opposite of both. `a` and `b` lead from the middle to the ends.
+#[inline(always)]
+pub fn angle_forces<F: AngleFunction, R: Real>(a: [R; 3], b: [R; 3], c: &[R]) -> (R, [R; 3], [R; 3]) {
+    let dot = |u: [R; 3], v: [R; 3]| u[0].mul_add(v[0], u[1].mul_add(v[1], u[2] * v[2]));
+    let (inv_a, inv_b) = (dot(a, a).rsqrt(), dot(b, b).rsqrt());
+    let both = inv_a * inv_b;
+    let one = R::lit(1.0);
+    // Rounding must not take it out of where it can be.
+    let cosine = dot(a, b) * both;
+    let cosine = R::select(cosine.lt(one), cosine, one);
+    let cosine = R::select((-one).lt(cosine), cosine, -one);
+    let (energy, slope) = F::evaluate(cosine, c);
+    let across = -slope * both;
+    let along = [slope * cosine * inv_a * inv_a, slope * cosine * inv_b * inv_b];
+    let force = |u: [R; 3], v: [R; 3], along: R| {
+        [across * v[0] + along * u[0], across * v[1] + along * u[1], across * v[2] + along * u[2]]
+    };
+    (energy, force(a, b, along[0]), force(b, a, along[1]))
+}
+
+/// The kinds of bonds, or those of angles.
+pub trait BondedKind: Copy + fmt::Debug + PartialEq + 'static {
+    /// What they are kinds of: "bond" or "angle".
+    const WHAT: &'static str;
+    /// All of them, in the order of the documentation.
+    const ALL: &'static [Self];
+
+    /// The name in the input file.
+    fn name(self) -> &'static str;
+    /// The name of the energy.
+    fn term(self) -> &'static str;
+    /// One line for help and documentation.
+    fn about(self) -> &'static str;
+    /// u, as text.
+    fn formula(self) -> &'static str;
+    /// The parameters of a type.
+    fn parameters(self) -> &'static [Parameter];
+    /// What the function wants instead of the parameters.
+    fn coefficients(self, parameters: &[f64]) -> Vec<f64>;
+    /// The length at which it breaks.
+    fn longest(self, parameters: &[f64]) -> Option<f64>;
+
+    /// The kind with this name in the input file.
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+}

@@ -1,0 +1,76 @@
+//! The lists of bonds and angles: one line each.
+
+use super::*;
+use crate::pair::PairVisitor;
+
+/// Something to do with an angle once its type is known. See [`AngleKind::visit`].
+pub trait AngleVisitor {
+    /// What comes out.
+    type Output;
+    /// Called with the angle.
+    fn visit<F: AngleFunction>(self) -> Self::Output;
+}
+
+macro_rules! registry {
+    ($(#[$doc:meta])* $kind:ident, $visitor:ident, $what:literal: $($name:ident,)*) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum $kind {
+            $(#[doc = concat!("See [`", stringify!($name), "`].")] $name,)*
+        }
+
+        impl $kind {
+            /// Calls the visitor with the function, as a type.
+            pub fn visit<V: $visitor>(self, visitor: V) -> V::Output {
+                match self { $($kind::$name => visitor.visit::<$name>(),)* }
+            }
+        }
+
+        impl BondedKind for $kind {
+            const WHAT: &'static str = $what;
+            const ALL: &'static [Self] = &[$($kind::$name,)*];
+
+            fn name(self) -> &'static str {
+                match self { $($kind::$name => $name::KIND,)* }
+            }
+
+            fn term(self) -> &'static str {
+                match self { $($kind::$name => $name::TERM,)* }
+            }
+
+            fn about(self) -> &'static str {
+                match self { $($kind::$name => $name::ABOUT,)* }
+            }
+
+            fn formula(self) -> &'static str {
+                match self { $($kind::$name => $name::FORMULA,)* }
+            }
+
+            fn parameters(self) -> &'static [Parameter] {
+                match self { $($kind::$name => $name::PARAMETERS,)* }
+            }
+
+            fn coefficients(self, parameters: &[f64]) -> Vec<f64> {
+                match self { $($kind::$name => $name::coefficients(parameters),)* }
+            }
+
+            fn longest(self, parameters: &[f64]) -> Option<f64> {
+                match self { $($kind::$name => $name::longest(parameters),)* }
+            }
+        }
+    };
+}
+
+registry! {
+    /// The kinds of bonds.
+    BondKind, PairVisitor, "bond":
+    Fene,
+    HarmonicBond,
+}
+
+registry! {
+    /// The kinds of angles.
+    AngleKind, AngleVisitor, "angle":
+    CosineAngle,
+    HarmonicAngle,
+}

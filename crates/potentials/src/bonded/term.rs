@@ -1,0 +1,84 @@
+//! A bonded force of the input with everything resolved: the parameters of every type of bond or
+//! angle.
+
+use super::{AngleKind, BondKind, BondedKind};
+use crate::resolve;
+use jostle_core::{Error, Result};
+
+/// Bonds of one kind, with the parameters of each type.
+pub type BondTerm = BondedTerm<BondKind>;
+
+/// Angles of one kind, with the parameters of each type.
+pub type AngleTerm = BondedTerm<AngleKind>;
+
+/// See [`BondTerm`] and [`AngleTerm`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct BondedTerm<K> {
+    /// The function.
+    pub kind: K,
+    /// `None` for types that are of another kind.
+    types: Vec<Option<Vec<f64>>>,
+}
+
+impl<K: BondedKind> BondedTerm<K> {
+    /// A term that knows no type's parameters yet.
+    pub fn new(kind: K, n_types: usize) -> Self {
+        BondedTerm { kind, types: vec![None; n_types] }
+    }
+
+    /// A term with the same parameters for all bonds, which are of one type.
+    ///
+    /// # Errors
+    /// Those of [`BondedTerm::with`].
+    pub fn uniform(kind: K, parameters: &[f64]) -> Result<Self> {
+        Self::new(kind, 1).with(0, parameters)
+    }
+
+    /// The term with the parameters of a type, in the order of [`BondedKind::parameters`].
+    ///
+    /// # Errors
+    /// If one is outside its range, or there is no such type.
+    pub fn with(mut self, number: usize, parameters: &[f64]) -> Result<Self> {
+        let what = K::WHAT;
+        let known = self.kind.parameters();
+        if parameters.len() != known.len() {
+            let n = parameters.len();
+            return Err(Error::input(format!(
+                "{what} {} has {} parameters, not {n}",
+                self.kind.name(),
+                known.len()
+            )));
+        }
+        for (value, parameter) in parameters.iter().zip(known) {
+            resolve::check(*value, parameter)
+                .map_err(|e| e.context(format!("{what} {}", self.kind.name())))?;
+        }
+        let n = self.types.len();
+        let place = self
+            .types
+            .get_mut(number)
+            .ok_or_else(|| Error::input(format!("there are {n} types of {what}s")))?;
+        *place = Some(parameters.to_vec());
+        Ok(self)
+    }
+
+    /// The parameters of a type; `None` if it is of another kind.
+    pub fn parameters(&self, number: usize) -> Option<&[f64]> {
+        self.types.get(number)?.as_deref()
+    }
+
+    /// How many types there are.
+    pub fn n_types(&self) -> usize {
+        self.types.len()
+    }
+
+    /// The coefficients of a type for the function that `visit` of the kind hands out.
+    pub fn coefficients(&self, number: usize) -> Option<Vec<f64>> {
+        Some(self.kind.coefficients(self.parameters(number)?))
+    }
+
+    /// The length at which bonds of a type break; infinite where they do not.
+    pub fn longest(&self, number: usize) -> f64 {
+        self.parameters(number).and_then(|p| self.kind.longest(p)).unwrap_or(f64::INFINITY)
+    }
+}
