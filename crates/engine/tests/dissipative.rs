@@ -44,8 +44,8 @@ thermo = {{ every = 5 }}
 }
 
 /// The temperature is that of the bath, and the pressure of a dense fluid rho kT + alpha a rho^2 with
-/// alpha = 0.101 +- 0.001 (their eq. 16). Kinetic energies after whole steps are too small by a part
-/// that grows with the square of the time step, as with every Verlet scheme: 2.3% at 0.04.
+/// alpha = 0.101. Kinetic energies after whole steps are too small by a part that grows with the
+/// square of the time step, as with every Verlet scheme: 2.3% at 0.04.
 #[test]
 fn temperature_and_equation_of_state() {
     for density in [3.0, 8.0] {
