@@ -3,8 +3,9 @@
 // The box is divided into columns along z, each as wide as a tile of atoms is long, and columns
 // into thin bins. Columns are visited in a snake's line and every other one downwards, so that
 // atoms that follow each other in memory are near in space everywhere. Counting, scanning and
-// filling give each atom its bin; inside a bin atoms are ordered by height and id, so that the
-// order follows from the positions alone, whatever it was before.
+// filling give each atom its bin; inside a bin atoms are ordered by height and id. What counts is
+// where atoms will soon be (`foreseen`), so that the order follows from positions, velocities and
+// forces, whatever it was before.
 
 // Kernels over atoms have no more blocks than the device runs at a time, so that it costs little to
 // find out that there is nothing to do.

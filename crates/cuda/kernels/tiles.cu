@@ -130,8 +130,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
     const int capacity = w.tile_capacity, entry_room = 4 * w.row_capacity;
     const Sketch sketch = {(u16*)tile, (capacity + 256 * TEAM - 1) / (256 * TEAM)};
     // Neighbours class by class, by their numbers among the atoms of the class that a thread looks at.
-    const int all_pairs = CLASSES * sketch.words * 16 * TEAM;
-    Stage* const stage = (Stage*)(sketch.halves + all_pairs * 8) + threadIdx.x / 32 * entry_room * 32;
+    const int sketch_pairs = CLASSES * sketch.words * 16 * TEAM;
+    Stage* const stage = (Stage*)(sketch.halves + sketch_pairs * 8) + threadIdx.x / 32 * entry_room * 32;
     __shared__ Extent pieces[2];
     __shared__ Span spans[SPANS];
     __shared__ int found[WARPS];
@@ -199,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
         spans[k] = k % 2 == 0 ? bins_between(w, column, cz.first, min(end, frame.bins - 1))
                               : bins_between(w, column, 0, end - frame.bins);
     }
-    for (int k = thread; k < all_pairs; k += THREADS) {
+    for (int k = thread; k < sketch_pairs; k += THREADS) {
         // Nothing is near a dummy.
         ((uint4*)sketch.halves)[k] = {0, 0, 0, to_half(-60000.0f) * 0x10001u};
     }

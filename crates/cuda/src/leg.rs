@@ -210,8 +210,7 @@ impl Recorded {
         left_in_first: u64,
         evaluate: Evaluate,
     ) -> Result<()> {
-        let turn = &self.turns[usize::from(evaluate == Evaluate::ForcesAndEnergies)];
-        device.replay(&self.begin)?;
+        self.begin(device)?;
         for segment in 0..segments {
             let left = if segment == 0 { left_in_first } else { steps };
             for _ in 0..(left.saturating_sub(1) as f64 / self.steps_per_replay) as u64 {
@@ -219,9 +218,9 @@ impl Recorded {
             }
             // Where a segment is over now, the next one has begun when the last of these replays
             // comes, and no slot is idle.
-            device.replay(turn)?;
+            self.turn(device, evaluate)?;
             device.replay(&self.steps)?;
-            device.replay(turn)?;
+            self.turn(device, evaluate)?;
         }
         Ok(())
     }

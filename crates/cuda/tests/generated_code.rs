@@ -4,7 +4,6 @@
 //! registers it. On a GPU where the environment says `JOSTLE_TEST_DEVICE=cuda`.
 
 #[path = "parity/device.rs"]
-#[allow(dead_code)]
 mod device;
 
 use jostle_core::bath::{Chain, bussi_factor, heat_of_scaling, noise_amplitude, rescale_factor};

@@ -2,8 +2,9 @@
 //! box, heat bath, algorithm and precision. A new potential is tested here by the line that
 //! registers it.
 
-use super::device::{ALGORITHMS, PRECISIONS, device};
+use super::device::device;
 use super::fluid::{SHAPES, SKIN, Shape, advance, by_id, distance, largest, norm, run, system, term};
+use super::{ALGORITHMS, PRECISIONS};
 use jostle_core::bath::{Bussi, Langevin, NoseHoover, Rescale, Target};
 use jostle_core::{
     Algorithm, Backend, Bath, Energies, Evaluate, Leg, Precision, Sample, Settings, State, SymTensor, System,

@@ -1,7 +1,8 @@
 //! What does not depend on when a run is cut, resumed or looked at, nor on how much room there was.
 
-use super::device::{ALGORITHMS, PRECISIONS, device};
+use super::device::device;
 use super::fluid::{SKIN, Shape, advance, by_id, distance, largest, norm, run, system, term};
+use super::{ALGORITHMS, PRECISIONS};
 use jostle_core::bath::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::{Algorithm, Backend, Bath, Evaluate, Leg, Precision, Settings, State, System};
 use jostle_cuda::Cuda;

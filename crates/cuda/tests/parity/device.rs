@@ -1,12 +1,7 @@
 //! The device that tests run on: a GPU where the environment says `JOSTLE_TEST_DEVICE=cuda`, and
 //! else the emulation of one.
 
-use jostle_core::{Algorithm, Precision};
 use jostle_cuda::driver::Device;
-
-pub const ALGORITHMS: [Algorithm; 5] =
-    [Algorithm::Auto, Algorithm::Tiles, Algorithm::List, Algorithm::Cells, Algorithm::AllPairs];
-pub const PRECISIONS: [Precision; 2] = [Precision::Mixed, Precision::Double];
 
 /// How large systems may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

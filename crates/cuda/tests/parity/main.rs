@@ -16,3 +16,9 @@ mod pairs;
 #[path = "../../../cpu/tests/reference/mod.rs"]
 mod reference;
 mod reference_values;
+
+use jostle_core::{Algorithm, Precision};
+
+const ALGORITHMS: [Algorithm; 5] =
+    [Algorithm::Auto, Algorithm::Tiles, Algorithm::List, Algorithm::Cells, Algorithm::AllPairs];
+const PRECISIONS: [Precision; 2] = [Precision::Mixed, Precision::Double];

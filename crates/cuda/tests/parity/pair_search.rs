@@ -4,7 +4,8 @@
 //! Pairs are counted with a Gaussian so wide that every pair inside the cut-off has energy one. The
 //! cut-offs are always the same, so that kernels are compiled once.
 
-use super::device::{PRECISIONS, device};
+use super::PRECISIONS;
+use super::device::device;
 use super::pairs::count_pairs;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Algorithm, Backend, Evaluate, Precision, Settings, SimBox, Species, System, Vec3};

@@ -1,8 +1,9 @@
 //! Energies, virials and forces against other engines. Every case compiles kernels of its own, so
 //! that each is computed in one precision, one after the other.
 
-use super::device::{ALGORITHMS, PRECISIONS, device};
+use super::device::device;
 use super::reference::{self, Case};
+use super::{ALGORITHMS, PRECISIONS};
 use jostle_core::{Algorithm, Settings};
 use jostle_cuda::Cuda;
 
