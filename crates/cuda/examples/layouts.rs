@@ -4,7 +4,7 @@
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Backend, Bath, Evaluate, Leg, Precision, Result, Settings, SimBox, Species, System};
 use jostle_cuda::driver::Device;
-use jostle_cuda::kernels::{TileShape, TileSize};
+use jostle_cuda::kernels::TileShape;
 use jostle_cuda::{Cuda, Layout};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 use std::time::Instant;
@@ -51,7 +51,7 @@ fn main() -> Result<()> {
         };
         let skin = numbers.get(3).and_then(|x| x.parse().ok());
         let precision = if numbers.get(4) == Some(&"double") { Precision::Double } else { Precision::Mixed };
-        let layout = Layout { shape: TileShape { atoms, team, size: TileSize::Small }, slots_per_look };
+        let layout = Layout { shape: TileShape::new(atoms, team), slots_per_look };
         let settings = Settings { skin, precision, ..Settings::default() };
         let system = crystal(n, density, temperature)?;
         let n = system.state.len();

@@ -111,6 +111,7 @@ DEVICE void pass_on(const World& w, int slot, bool moved) {
     next->parity = now.parity ^ moved;
     next->done = now.done + moved;
     next->kept = moved ? now.soon : now.kept;
+    next->row = row_after(w.control, next->done);
     if (now.stale) next->stale = 1;
     if (!moved && now.soon) next->soon = 1;
 }

@@ -247,6 +247,7 @@ struct Slot {
     int soon;    // an atom is on its way there: the forces of this step are kept for when it is
     int kept;    // forces are those of the step before
     i64 done;    // drifts made since the leg began
+    i64 row;     // of w.total, for the sample that the step takes; -1: it takes none
 };
 
 enum { SLOTS = 32 };
@@ -275,6 +276,7 @@ struct Control {
     Motion motion;
     i64 target;      // drifts of this leg after which the segment under way ends
     i64 segment;     // steps of a segment
+    i64 sample_every;  // steps between samples that are taken in passing; 0: none are
     int parts;       // two for each segment of the leg
     int part;        // the part that is due
     i64 builds;      // lists built so far
@@ -292,7 +294,7 @@ struct Control {
     int need_rows;
     int largest_tile;    // what there had to be room for in this leg
     int most_rows;
-    int unused;
+    int arrived;     // blocks that have left their shares of a sample
     Slot slot[SLOTS + 1];
 };
 
@@ -380,6 +382,17 @@ DEVICE bool goes(const Control* control, const Slot& slot) {
 // Whether the last forces of a segment are due.
 DEVICE bool ends(const Control* control, const Slot& slot) {
     return !broken(control) && !slot.stale && control->part % 2 == 1 && slot.done == control->target;
+}
+
+// The row for the sample that is due after so many drifts, if one is.
+DEVICE i64 row_after(const Control* control, i64 done) {
+    const u32 every = (u32)control->sample_every;
+    return every > 0 && (u32)done % every == 0 ? (i64)((u32)done / every) - 1 : -1;
+}
+
+// The row for the sample at the end of a segment.
+DEVICE i64 last_row(const Control* control) {
+    return control->sample_every > 0 ? row_after(control, control->target) : control->part / 2;
 }
 
 // Whether the neighbour list is to be built.

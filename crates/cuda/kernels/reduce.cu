@@ -1,6 +1,6 @@
 // Sums over all atoms: every block leaves its share, then one block adds the shares up.
 
-enum { SUM_THREADS = 256, KINETIC_SUMS = 9 };
+enum { SUM_THREADS = 256 };
 
 // Kinetic energy tensor (xx, yy, zz, xy, xz, yz) and momentum.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(World w, int when) {
@@ -8,32 +8,20 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(World w
     const int set = w.control->sorted, i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[KINETIC_SUMS] = {};
     if (i < w.n) {
-        const double m = w.mass[(int)w.position[w.control->slot[0].parity][i].species];
-        const Double3 v = load(w.v[set], w.n, i);
-        const double half = 0.5 * m;
-        sums[0] = half * v.x * v.x;
-        sums[1] = half * v.y * v.y;
-        sums[2] = half * v.z * v.z;
-        sums[3] = half * v.x * v.y;
-        sums[4] = half * v.x * v.z;
-        sums[5] = half * v.y * v.z;
-        sums[6] = m * v.x;
-        sums[7] = m * v.y;
-        sums[8] = m * v.z;
+        const int species = (int)w.position[w.control->slot[0].parity][i].species;
+        kinetic_of(w.mass[species], load(w.v[set], w.n, i), sums);
     }
     block_partial<SUM_THREADS, KINETIC_SUMS>(w, sums);
 }
 
-// Adds up `count` numbers from each of `blocks` shares, into a row of w.total: that of the segment
-// under way in a leg, the first one otherwise.
+// Adds up `count` numbers from each of `blocks` shares, each in a block of its own, into a row of
+// w.total: that of the segment under way in a leg, the first one otherwise.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares(World w, int blocks, int count, int row_length,
                                                                      int offset, int when) {
     if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
-    double* row = w.total + (when == WHEN_ENDS ? (size_t)(w.control->part / 2) * row_length : 0) + offset;
-    for (int k = 0; k < count; k++) {
-        const double sum = sum_of_shares<SUM_THREADS>(w, blocks, count, k);
-        if (threadIdx.x == 0) row[k] = sum;
-    }
+    double* row = w.total + (when == WHEN_ENDS ? last_row(w.control) * row_length : 0) + offset;
+    const double sum = sum_of_shares<SUM_THREADS>(w, blocks, count, blockIdx.x);
+    if (threadIdx.x == 0) row[blockIdx.x] = sum;
 }
 
 // What a minimiser steers by: f.v, f.f, v.v, and the largest squares of force and velocity.

@@ -32,7 +32,7 @@ DEVICE double sum_of_shares(const World& w, int blocks, int count, int k) {
     __shared__ double warps[THREADS_PER_BLOCK / 32];
     double sum = 0;
 #pragma unroll 8
-    for (int b = threadIdx.x; b < blocks; b += THREADS_PER_BLOCK) sum += w.partial[(size_t)b * count + k];
+    for (int b = threadIdx.x; b < blocks; b += THREADS_PER_BLOCK) sum += __ldcg(&w.partial[(size_t)b * count + k]);
     for (int m = 16; m > 0; m /= 2) sum += __shfl_xor_sync(ALL_LANES, sum, m);
     __syncthreads();  // the sum before this one has been read
     if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sum;
@@ -40,6 +40,46 @@ DEVICE double sum_of_shares(const World& w, int blocks, int count, int k) {
     sum = 0;
     for (int warp = 0; warp < THREADS_PER_BLOCK / 32; warp++) sum += warps[warp];
     return sum;
+}
+
+// Whether this block is the last one of its kernel to come here. It sees the shares of all others.
+DEVICE bool comes_last(Control* control) {
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(&control->arrived, 1) == (int)gridDim.x - 1;
+        if (last) control->arrived = 0;
+    }
+    __syncthreads();
+    return last;
+}
+
+// Kinetic energy tensor (xx, yy, zz, xy, xz, yz) and momentum of an atom.
+enum { KINETIC_SUMS = 9 };
+DEVICE void kinetic_of(double mass, Double3 v, double* sums) {
+    const double half = 0.5 * mass;
+    sums[0] = half * v.x * v.x;
+    sums[1] = half * v.y * v.y;
+    sums[2] = half * v.z * v.z;
+    sums[3] = half * v.x * v.y;
+    sums[4] = half * v.x * v.z;
+    sums[5] = half * v.y * v.z;
+    sums[6] = mass * v.x;
+    sums[7] = mass * v.y;
+    sums[8] = mass * v.z;
+}
+
+// Adds N numbers of `blocks` shares up into a row, by one block; each warp has sums of its own.
+template <int THREADS_PER_BLOCK, int N>
+DEVICE void add_up(const World& w, int blocks, double* row) {
+    for (int k = threadIdx.x / 32; k < N; k += THREADS_PER_BLOCK / 32) {
+        double sum = 0;
+#pragma unroll 16
+        for (int b = threadIdx.x % 32; b < blocks; b += 32) sum += __ldcg(&w.partial[(size_t)b * N + k]);
+        for (int m = 16; m > 0; m /= 2) sum += __shfl_xor_sync(ALL_LANES, sum, m);
+        if (threadIdx.x % 32 == 0) row[k] = sum;
+    }
 }
 
 // A force that is not finite stops everything. The first of them is named, with the smallest id.

@@ -431,6 +431,16 @@ DEVICE int atom_of_thread(const World& w) {
     return threadIdx.x % TEAM == 0 && i < w.n ? i : -1;
 }
 
+// A sample: energies, virial, kinetic tensor and momentum.
+enum { SAMPLE_SUMS = N_TERMS + 6 + KINETIC_SUMS };
+
+// A thread's share of energies and virial. Beyond the last atom there are only dummies in reach of
+// nobody: nothing is added.
+DEVICE void energies_of_tile(const Pull& pull, double* sums) {
+    for (int k = 0; k < N_TERMS; k++) sums[k] = 0.5 * pull.energy[k];
+    for (int k = 0; k < 6; k++) sums[N_TERMS + k] = 0.5 * pull.virial[k];
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles(World w, int slot, int when) {
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
@@ -447,20 +457,16 @@ extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles_energies(Worl
     const Pull pull = pull_of_tile<true>(w, w.position[now.parity], tile);
     const int i = atom_of_thread(w);
     if (i >= 0) store_force(w, i, pull.force);
-    // Beyond the last atom there are only dummies in reach of nobody: nothing is added.
     double sums[N_TERMS + 6];
-    for (int k = 0; k < N_TERMS; k++) sums[k] = 0.5 * pull.energy[k];
-    for (int k = 0; k < 6; k++) sums[N_TERMS + k] = 0.5 * pull.virial[k];
+    energies_of_tile(pull, sums);
     block_partial<THREADS, N_TERMS + 6>(w, sums);
 }
 
-// One whole step: forces, the second half of the kick, and on to where the atoms are next.
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_tiles(World w, int slot) {
+// One whole step: forces, the second half of the kick, and on to where the atoms are next. A sample
+// is taken in between, in whatever step it is due: nothing stops for it.
+template <bool SAMPLES>
+DEVICE void step_of_tile(const World& w, int slot, const Slot& now) {
     Control* control = w.control;
-    const Slot now = control->slot[slot];
-    const bool made = goes(control, now);
-    pass_on(w, slot, made);
-    if (!made) return;
     const int set = control->sorted, i = atom_of_thread(w);
     if (i >= 0) {
         for (int k = 0; k < 3; k++) {
@@ -470,12 +476,31 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_t
         fetch_ahead(&w.built[i]);
     }
     extern __shared__ real4 tile[];
-    const Pull pull = pull_of_tile<false>(w, w.position[now.parity], tile);
-    if (i < 0) return;
-    const int species = as_species(tile[DUMMIES + threadIdx.x / TEAM].w);
-    Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
-    check_force(w, pull.force, set, i, now.done);
-    if (now.soon) store_force(w, i, pull.force);
-    kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], pull.force);
-    go_on(w, slot, now, i, x, v, pull.force, species);
+    const Pull pull = pull_of_tile<SAMPLES>(w, w.position[now.parity], tile);
+    double sums[SAMPLE_SUMS] = {};
+    if (i >= 0) {
+        const int species = as_species(tile[DUMMIES + threadIdx.x / TEAM].w);
+        Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
+        check_force(w, pull.force, set, i, now.done);
+        if (now.soon) store_force(w, i, pull.force);
+        kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], pull.force);
+        if (SAMPLES) kinetic_of(w.mass[species], v, sums + N_TERMS + 6);
+        go_on(w, slot, now, i, x, v, pull.force, species);
+    }
+    if (!SAMPLES) return;
+    energies_of_tile(pull, sums);
+    block_partial<THREADS, SAMPLE_SUMS>(w, sums);
+    if (comes_last(control)) add_up<THREADS, SAMPLE_SUMS>(w, gridDim.x, w.total + now.row * SAMPLE_SUMS);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_tiles(World w, int slot) {
+    const Slot now = w.control->slot[slot];
+    const bool made = goes(w.control, now);
+    pass_on(w, slot, made);
+    if (!made) return;
+    if (now.row >= 0) {
+        step_of_tile<true>(w, slot, now);
+    } else {
+        step_of_tile<false>(w, slot, now);
+    }
 }

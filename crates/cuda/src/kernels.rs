@@ -83,6 +83,8 @@ pub struct TileShape {
     pub team: u32,
     /// How many atoms a tile may gather.
     pub size: TileSize,
+    /// Threads that a multiprocessor should be able to hold: what registers are rationed for.
+    pub resident: u32,
 }
 
 /// How many atoms a tile may gather: as in `tiles.cu`, which knows how to save memory in small ones.
@@ -109,14 +111,27 @@ impl TileSize {
 }
 
 impl TileShape {
+    /// Small tiles, for as many atoms as a device can hold.
+    pub fn new(atoms: u32, team: u32) -> Self {
+        TileShape { atoms, team, size: TileSize::Small, resident: MOST_RESIDENT }
+    }
+
+    /// The same where `n` atoms are all there are: with less to hold, threads may have more registers.
+    pub fn for_atoms(self, n: usize, multiprocessors: u32) -> Self {
+        let blocks = n.div_ceil(self.atoms as usize).div_ceil(multiprocessors.max(1) as usize);
+        let wanted = blocks * self.threads() as usize;
+        let resident = (1..MOST_RESIDENT / 512).map(|k| 512 * k).find(|threads| *threads as usize >= wanted);
+        TileShape { resident: resident.unwrap_or(MOST_RESIDENT), ..self }
+    }
+
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
         self.atoms * self.team
     }
 }
 
-/// Threads a multiprocessor should be able to hold: what registers are rationed for.
-const RESIDENT_THREADS: u32 = 1536;
+/// Beyond this there are too few registers for each.
+const MOST_RESIDENT: u32 = 1536;
 
 /// Puts the source for a system's forces together.
 pub fn build(
@@ -140,7 +155,7 @@ pub fn build(
     let mut options = common_options(precision, sums);
     match way {
         Way::Tiles => {
-            let resident = if double { RESIDENT_THREADS / 2 } else { RESIDENT_THREADS };
+            let resident = if double { shape.resident / 2 } else { shape.resident };
             options.extend([
                 format!("-DTILE_ATOMS={}", shape.atoms),
                 format!("-DTEAM={}", shape.team),
@@ -171,7 +186,7 @@ pub fn unusual(forces: &Forces, precision: Precision, heat_bath: &Bath) -> Vec<B
 }
 
 fn ways(forces: &Forces, precision: Precision, ways: &[Way], sums: Summation) -> Vec<Build> {
-    let shape = TileShape { atoms: 128, team: 1, size: TileSize::Small };
+    let shape = TileShape::new(128, 1);
     let pairs = PairShape::for_atoms(100_000);
     let ways = ways.iter().filter(|way| forces.embedded.is_none() || way.has_embedded_atoms(sums));
     ways.map(|way| build(forces, precision, *way, shape, pairs, sums)).collect()

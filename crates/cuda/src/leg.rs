@@ -5,6 +5,9 @@
 //! the control block to see whether it has anything to do: steps wait where a list is stale until
 //! the kernels that build it come by, and nothing is ever computed twice. So the host may queue as
 //! much as it likes, and looks at the control block once at the end of a leg.
+//!
+//! A sample is taken at the end of a segment; where a step is one kernel, that kernel takes it, and
+//! a leg is one segment.
 
 use crate::bath::{Acts, ScalingBath};
 use crate::bonded::Bonded;
@@ -93,7 +96,7 @@ impl Launches<'_> {
     /// Adds up the shares of so many blocks.
     pub fn add_shares(&self, blocks: u32, count: usize, offset: usize, when: When) -> Launch {
         let row = self.row_length() as i32;
-        Launch::new(&self.kernels.add_shares, 1, ATOM_THREADS)
+        Launch::new(&self.kernels.add_shares, count as u32, ATOM_THREADS)
             .with_value(self.world)
             .with_value(blocks as i32)
             .with_value(count as i32)
@@ -149,6 +152,11 @@ impl Launches<'_> {
             (None, Some(step)) => step,
             (None, None) => [forces(), vec![self.atoms(&self.kernels.advance).with_value(slot)]].concat(),
         }
+    }
+
+    /// Whether samples are taken in passing, and not at the ends of segments.
+    pub fn samples_in_passing(&self) -> bool {
+        self.search.samples() && self.bonded.is_none() && self.bath.is_none()
     }
 
     fn steps(&self, slots: i32) -> Vec<Launch> {

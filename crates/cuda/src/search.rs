@@ -39,6 +39,11 @@ pub trait Search: Send {
     /// Forces and the move to the next positions at once, where it can do that.
     fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>>;
 
+    /// Whether such a step takes samples in passing: see `Control::sample_every`.
+    fn samples(&self) -> bool {
+        false
+    }
+
     /// A launch of another kernel that goes over the same lists in the same blocks; `None` where
     /// there are no lists.
     fn pass(&self, _kernel: &Kernel) -> Option<Launch> {

@@ -237,6 +237,10 @@ impl Search for Tiles {
         Some(vec![launch.with_value(*world).with_value(slot)])
     }
 
+    fn samples(&self) -> bool {
+        true
+    }
+
     fn pass(&self, kernel: &Kernel) -> Option<Launch> {
         Some(Launch::new(kernel, self.blocks, self.shape.threads()).shared(self.pass_bytes()))
     }

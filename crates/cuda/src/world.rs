@@ -68,6 +68,7 @@ pub struct Slot {
     pub soon: i32,
     pub kept: i32,
     pub done: i64,
+    pub row: i64,
 }
 
 /// How atoms move between two force evaluations.
@@ -97,6 +98,7 @@ pub struct Control {
     pub motion: Motion,
     pub target: i64,
     pub segment: i64,
+    pub sample_every: i64,
     pub parts: i32,
     pub part: i32,
     pub builds: i64,
@@ -114,7 +116,7 @@ pub struct Control {
     pub need_rows: i32,
     pub largest_tile: i32,
     pub most_rows: i32,
-    pub unused: i32,
+    pub arrived: i32,
     pub slot: [Slot; SLOTS + 1],
 }
 
@@ -128,6 +130,7 @@ impl Control {
             motion,
             target: 0,
             segment: 0,
+            sample_every: 0,
             parts: 0,
             part: 0,
             builds: 0,
@@ -145,7 +148,7 @@ impl Control {
             need_rows: 0,
             largest_tile: 0,
             most_rows: 0,
-            unused: 0,
+            arrived: 0,
             slot,
         }
     }

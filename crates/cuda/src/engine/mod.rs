@@ -15,7 +15,7 @@ use crate::bath::ScalingBath;
 use crate::bonded::Bonded;
 use crate::dissipative::PairBath;
 use crate::driver::Device;
-use crate::kernels::{Kernels, TileShape, TileSize, Way};
+use crate::kernels::{Kernels, TileShape, Way};
 use crate::leg::{KINETIC, Launches, Recorded, Sums, VIRIAL};
 use crate::list::Excluded;
 use crate::search::Search;
@@ -67,6 +67,8 @@ pub struct Cuda {
     /// The control block as it was when the host last looked.
     control: Control,
     list_positions: Vec<Vec3>,
+    /// Energy and virial of each term beyond its cut-off, times volume.
+    tails: Vec<[f64; 2]>,
     energies: Energies,
     timings: Timings,
     /// Set by a verb that cannot fail, reported by the next one that can.
@@ -145,6 +147,7 @@ impl Cuda {
             tuning: Tuning::default(),
             control: Control::new(),
             list_positions: Vec::new(),
+            tails: Vec::new(),
             energies: Energies::default(),
             timings: Timings::default(),
             fault: None,
@@ -235,6 +238,9 @@ impl Cuda {
 
     /// Copies the host's atoms to the device; the list is stale then.
     fn upload(&mut self) -> Result<()> {
+        let counts = self.system.counts();
+        let terms = 0..self.forces.n_searched();
+        self.tails = terms.map(|term| self.forces.tail_times_volume(term, &counts)).collect();
         let builds = self.control.builds;
         self.control = Control { builds, ..Control::new() };
         self.set_skin();
@@ -306,13 +312,12 @@ impl Cuda {
 
     /// Energies from a row of sums, long-range corrections included.
     fn energies_from(&self, row: &[f64]) -> Energies {
-        let (volume, counts) = (self.system.simbox.volume(), self.system.counts());
+        let volume = self.system.simbox.volume();
         let (sums, rest) = row.split_at(self.forces.n_searched());
         let (virial, others) = rest.split_at(VIRIAL);
         let mut energies = Energies::default();
         energies.virial.copy_from_slice(virial);
-        for (term, sum) in sums.iter().enumerate() {
-            let [tail_energy, tail_virial] = self.forces.tail_times_volume(term, &counts);
+        for (sum, [tail_energy, tail_virial]) in sums.iter().zip(&self.tails) {
             energies.terms.push(sum + tail_energy / volume);
             for k in 0..3 {
                 energies.virial[k] += tail_virial / volume;
@@ -359,7 +364,8 @@ impl Layout {
             128..512 => (128, 2),
             _ => (128, 1),
         };
-        Layout { shape: TileShape { atoms, team, size: TileSize::Small }, slots_per_look: 8 }
+        let shape = TileShape::new(atoms, team).for_atoms(n, multiprocessors);
+        Layout { shape, slots_per_look: 8 }
     }
 }
 

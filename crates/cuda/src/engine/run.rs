@@ -30,18 +30,24 @@ impl Cuda {
         let recorded_before = self.recorded.is_some();
         let between = if leg.sample_every > 0 { leg.sample_every } else { leg.steps };
         let acts = Acts::of(bath, leg, between);
+        let evaluate = if leg.sample_every > 0 { Evaluate::ForcesAndEnergies } else { leg.evaluate };
+        self.prepare_bath(leg, bath, acts)?;
+        let in_passing = leg.sample_every > 0 && self.launches().samples_in_passing();
         let steps = match acts {
+            Acts::Anywhere if in_passing => leg.steps,
             Acts::Anywhere => between,
             Acts::Every(steps) => steps,
         };
         let segments = leg.steps / steps;
-        let evaluate = if leg.sample_every > 0 { Evaluate::ForcesAndEnergies } else { leg.evaluate };
-        self.prepare_bath(leg, bath, acts)?;
-        self.make_sample_room(segments)?;
+        let steps_per_row = if in_passing { between } else { steps };
+        let n_rows = leg.steps / steps_per_row;
+        self.make_sample_room(n_rows)?;
         self.read_control()?;
         let Leg { first_step, timestep, seed, .. } = *leg;
         self.control.motion = Motion { timestep, decay, thermal_energy, seed, first_step };
         self.control.segment = steps as i64;
+        self.control.sample_every = if in_passing { between as i64 } else { 0 };
+        self.control.slot[0].row = -1;
         self.control.parts = 2 * segments as i32;
         self.control.part = 0;
         self.control.target = 0;
@@ -55,11 +61,11 @@ impl Cuda {
         let builds = self.control.builds - builds;
 
         let length = self.launches().row_length();
-        let wanted = if evaluate == Evaluate::ForcesAndEnergies { 0 } else { segments as usize - 1 };
-        let rows = self.rows(wanted..segments as usize, length)?;
+        let wanted = if evaluate == Evaluate::ForcesAndEnergies { 0 } else { n_rows as usize - 1 };
+        let rows = self.rows(wanted..n_rows as usize, length)?;
         let mut samples = Vec::new();
-        for (segment, row) in (wanted as u64..).zip(rows.chunks_exact(length)) {
-            if !((segment + 1) * steps).is_multiple_of(between) {
+        for (number, row) in (wanted as u64..).zip(rows.chunks_exact(length)) {
+            if !((number + 1) * steps_per_row).is_multiple_of(between) {
                 continue;
             }
             let (energies, row) = row.split_at(self.forces.n_terms() + VIRIAL);
@@ -101,9 +107,9 @@ impl Cuda {
         Ok(samples)
     }
 
-    /// Room for the samples of so many segments.
-    fn make_sample_room(&mut self, segments: u64) -> Result<()> {
-        let wanted = segments as usize * self.launches().row_length();
+    /// Room for so many samples.
+    fn make_sample_room(&mut self, rows: u64) -> Result<()> {
+        let wanted = rows as usize * self.launches().row_length();
         if self.sums.total.len() < wanted {
             self.sums.total = self.device.alloc(wanted.next_power_of_two())?;
             self.recorded = None;
