@@ -7,7 +7,7 @@ use crate::embedded;
 use crate::sums::Summation;
 use crate::world::{Control, World};
 use jostle_core::bath::noise_amplitude;
-use jostle_core::{Bath, Precision, Result};
+use jostle_core::{Algorithm, Bath, Precision, Result};
 use jostle_potentials::Forces;
 
 /// What a set of kernels is compiled for.
@@ -55,13 +55,25 @@ pub enum Way {
 }
 
 impl Way {
-    /// The ways, and those of them that have exact sums.
-    const ALL: [Way; 4] = [Way::Tiles, Way::List, Way::Cells, Way::AllPairs];
+    /// The ways.
+    pub const ALL: [Way; 4] = [Way::Tiles, Way::List, Way::Cells, Way::AllPairs];
+    /// Those of them that have exact sums.
     const EXACT: [Way; 2] = [Way::List, Way::Cells];
 
     /// Whether there are embedded atoms in it, with such sums.
     pub fn has_embedded_atoms(self, sums: Summation) -> bool {
         matches!((self, sums), (Way::Tiles | Way::List, Summation::Fast))
+    }
+
+    /// Its name in the input file.
+    pub fn name(self) -> &'static str {
+        let algorithm = match self {
+            Way::Tiles => Algorithm::Tiles,
+            Way::List => Algorithm::List,
+            Way::Cells => Algorithm::Cells,
+            Way::AllPairs => Algorithm::AllPairs,
+        };
+        algorithm.name()
     }
 
     fn source(self) -> &'static str {

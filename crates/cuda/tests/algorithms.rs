@@ -195,6 +195,23 @@ fn the_fastest_pair_tiles_are_remembered() {
     assert_eq!(other.remembered_shape(folder.path()), None);
 }
 
+/// So it is with the way to find pairs, where it is left open.
+#[test]
+fn the_fastest_way_is_remembered() {
+    let (case, folder) = (&cases()[0], tempfile::tempdir().unwrap());
+    let mut first = gpu(case, Algorithm::Auto, Precision::Double);
+    assert_eq!(first.remembered_way(folder.path()), None);
+    first.update_neighbors().unwrap();
+    let best = first.measure_ways(folder.path()).unwrap();
+    assert!(first.describe().contains(best.name()), "{} is not {}", first.describe(), best.name());
+    let [_, largest, sums] = deviations(&mut first, &case.terms);
+    assert!(largest < 3e-11 && sums < 1e-12, "{}: {largest:e} {sums:e}", best.name());
+    let second = gpu(case, Algorithm::Auto, Precision::Double);
+    assert_eq!(second.remembered_way(folder.path()), Some(best));
+    let other = gpu(case, Algorithm::Auto, Precision::Mixed);
+    assert_eq!(other.remembered_way(folder.path()), None);
+}
+
 /// Lists that have far too little room at first grow, and lose nothing.
 #[test]
 fn lists_grow_by_themselves() {

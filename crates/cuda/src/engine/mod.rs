@@ -116,6 +116,7 @@ impl Cuda {
         let extent = Extent { density: density(&frame, &system, cutoff), reach: cutoff + skin.now() };
         let excluded = Excluded::new(&device, &system.topology.exclusions(n, forces.exclude))?;
         let mut plan = Plan::new(settings, summation, &forces, layout, extent, excluded, n)?;
+        let way_settled = plan.take_remembered_way(&device, &forces, extent);
         plan.fit(&device, extent)?;
         let build = plan.build(&forces);
         let kernels = Kernels::new(&device, &build)?;
@@ -144,7 +145,7 @@ impl Cuda {
             world,
             recorded: None,
             seconds_per_step: 0.0,
-            tuning: Tuning::default(),
+            tuning: Tuning::new(way_settled),
             control: Control::new(),
             list_positions: Vec::new(),
             tails: Vec::new(),
@@ -181,7 +182,7 @@ impl Cuda {
     /// If kernels cannot be compiled for it, or the device has too little memory.
     pub fn set_pair_shape(&mut self, shape: PairShape) -> Result<()> {
         self.take_fault()?;
-        self.tuning.settled = true;
+        self.tuning.shape_settled = true;
         if self.plan.pairs == shape {
             return Ok(());
         }

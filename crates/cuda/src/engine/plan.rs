@@ -47,8 +47,8 @@ enum Tightness {
 pub struct Plan {
     /// The way, now.
     pub way: Way,
-    /// Whether it may be given up for another one that fits.
-    free: bool,
+    /// Whether it may be given up for another one that fits, or is faster.
+    pub free: bool,
     /// The tiles, and how steps are queued.
     pub layout: Layout,
     /// Room in the lists of tiles.
@@ -64,8 +64,8 @@ pub struct Plan {
     pub pairs: PairShape,
     /// Atoms without a pair force.
     excluded: Excluded,
-    precision: Precision,
-    n: usize,
+    pub precision: Precision,
+    pub n: usize,
 }
 
 impl Plan {
@@ -130,6 +130,18 @@ impl Plan {
             precision: settings.precision,
             n,
         })
+    }
+
+    /// The ways that are worth measuring, in systems that leave it open: all pairs not where they
+    /// are many times as many as ever felt a force.
+    pub fn open_ways(&self, extent: Extent) -> Vec<Way> {
+        let few = self.n < 2000 || extent.reaches_all(self.n / 8);
+        let mut ways = Way::ALL.to_vec();
+        ways.retain(|way| match way {
+            Way::AllPairs => few && self.embedded.is_none(),
+            _ => self.embedded.is_none() || way.has_embedded_atoms(self.summation),
+        });
+        ways
     }
 
     /// Gives tiles up where a block has not enough memory for them.

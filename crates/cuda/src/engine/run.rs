@@ -25,7 +25,7 @@ impl Cuda {
         if leg.steps == 0 {
             return Ok(Vec::new());
         }
-        self.tune_pairs(leg.steps)?;
+        self.tune(leg.steps)?;
         let start = Instant::now();
         let recorded_before = self.recorded.is_some();
         let between = if leg.sample_every > 0 { leg.sample_every } else { leg.steps };
@@ -89,6 +89,7 @@ impl Cuda {
         self.timings.pair += seconds;
         self.seconds_per_step = seconds / leg.steps as f64;
         let life = leg.steps as f64 / builds.max(1) as f64;
+        self.tuning.life = life;
         if let Some(recorded) = &mut self.recorded {
             recorded.learn(leg.steps, self.control.replays);
         }

@@ -1,48 +1,161 @@
-//! The tiles in which all pairs are met: measured where a run is long enough for it to pay, and
-//! remembered beside the compiled kernels.
+//! The way to find pairs, and the tiles in which all pairs are met: measured where a run is long
+//! enough for it to pay, and remembered beside the compiled kernels.
 
 use super::Cuda;
+use super::plan::{Extent, Plan};
 use crate::all_pairs::PairShape;
 use crate::cache;
+use crate::codegen;
+use crate::driver::Device;
 use crate::kernels::Way;
 use crate::search::When;
 use jostle_core::{Backend, Evaluate, Result};
+use jostle_potentials::Forces;
 use std::path::{Path, PathBuf};
 
 /// Pairs that a run has met before shapes are measured: seconds on a fast GPU, which is what it
 /// takes to compile them all.
 const WORTH_MEASURING: f64 = 1e13;
+/// Seconds of steps before the ways are measured: what it takes to compile them, and more.
+const LONG_RUN: f64 = 20.0;
 /// Evaluations that a shape is judged by, after one that is not counted.
 const EVALUATIONS: usize = 5;
 
-/// How far the search for the best tiles has come.
+/// How far the search for what is fastest has come.
 #[derive(Debug, Default)]
 pub(super) struct Tuning {
+    /// Whether the way is the best known.
+    way_settled: bool,
+    /// Steps that a list lasts.
+    pub life: f64,
     /// Pairs met so far.
     met: f64,
     /// Whether the shape is the best known, or not to be changed any more.
-    pub settled: bool,
+    pub shape_settled: bool,
     /// Whether it has been looked up among those of earlier runs.
     looked_up: bool,
 }
 
+impl Tuning {
+    /// At the start of a run, with a way that is known to be the best, or not.
+    pub fn new(way_settled: bool) -> Self {
+        Tuning { way_settled, ..Tuning::default() }
+    }
+}
+
+impl Plan {
+    /// Takes the way that earlier runs found fastest, where it is open; whether there is one.
+    pub fn take_remembered_way(&mut self, device: &Device, forces: &Forces, extent: Extent) -> bool {
+        if !self.free || device.is_emulated() {
+            return false;
+        }
+        let way =
+            cache::folder().and_then(|folder| remembered(&self.way_file(&folder, device, forces, extent)));
+        self.way = way.unwrap_or(self.way);
+        way.is_some()
+    }
+
+    fn way_file(&self, folder: &Path, device: &Device, forces: &Forces, extent: Extent) -> PathBuf {
+        let pairs = codegen::pair_source(&forces.pairs, self.precision).source;
+        let others = format!("{:?} {}", self.precision, forces.embedded.is_some());
+        let neighbors = half_octave(extent.density * forces.largest_cutoff().powi(3));
+        let parts = [
+            &pairs,
+            &others,
+            &device.name(),
+            &device.architecture(),
+            &half_octave(self.n as f64),
+            &neighbors,
+        ];
+        cache::path(folder, &parts.map(String::as_str), "way")
+    }
+}
+
+/// What is much the same.
+fn half_octave(x: f64) -> String {
+    (2.0 * x.max(1e-9).log2()).round().to_string()
+}
+
+fn remembered(file: &Path) -> Option<Way> {
+    let name = cache::read(file)?;
+    Way::ALL.into_iter().find(|way| way.name().as_bytes() == name)
+}
+
 impl Cuda {
-    /// Before so many steps: takes the tiles that earlier runs found best, or measures which are.
-    pub(super) fn tune_pairs(&mut self, steps: u64) -> Result<()> {
-        if self.plan.way != Way::AllPairs || self.tuning.settled || self.device.is_emulated() {
+    /// Before so many steps: takes what earlier runs found fastest, or measures what is.
+    pub(super) fn tune(&mut self, steps: u64) -> Result<()> {
+        if self.device.is_emulated() {
             return Ok(());
         }
         let Some(folder) = cache::folder() else { return Ok(()) };
+        if self.plan.free && !self.tuning.way_settled && self.timings.pair > LONG_RUN {
+            self.measure_ways(&folder)?;
+        }
+        self.tune_pairs(&folder, steps)
+    }
+
+    fn tune_pairs(&mut self, folder: &Path, steps: u64) -> Result<()> {
+        if self.plan.way != Way::AllPairs || self.tuning.shape_settled {
+            return Ok(());
+        }
         if !std::mem::replace(&mut self.tuning.looked_up, true)
-            && let Some(shape) = self.remembered_shape(&folder)
+            && let Some(shape) = self.remembered_shape(folder)
         {
             return self.set_pair_shape(shape);
         }
         self.tuning.met += steps as f64 * (self.system.state.len() as f64).powi(2);
         if self.tuning.met > WORTH_MEASURING {
-            self.measure_pair_shapes(&folder)?;
+            self.measure_pair_shapes(folder)?;
         }
         Ok(())
+    }
+
+    /// Measures the ways to find pairs, goes on with the fastest and remembers it in a folder, for
+    /// this device, these forces, and about so many atoms with about so many neighbours.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn measure_ways(&mut self, folder: &Path) -> Result<Way> {
+        let (mut best, mut least) = (self.plan.way, f64::INFINITY);
+        for way in self.plan.open_ways(self.extent()) {
+            // Some need more memory than there is, or more room than the box has.
+            if !self.set_way(way).is_ok_and(|set| set) {
+                continue;
+            }
+            let milliseconds = self.time_of_forces()? + self.time_of_build()? / self.tuning.life.max(1.0);
+            if self.plan.way == way && milliseconds < least {
+                (best, least) = (way, milliseconds);
+            }
+        }
+        self.set_way(best)?;
+        self.compute_forces(Evaluate::Forces)?;
+        self.tuning.way_settled = true;
+        let file = self.way_file(folder);
+        // A cache that cannot be written costs time and nothing else.
+        let _ = cache::write(&file, best.name().as_bytes());
+        Ok(best)
+    }
+
+    /// The way that was fastest before, if a folder holds it.
+    pub fn remembered_way(&self, folder: &Path) -> Option<Way> {
+        remembered(&self.way_file(folder))
+    }
+
+    fn way_file(&self, folder: &Path) -> PathBuf {
+        self.plan.way_file(folder, &self.device, &self.forces, self.extent())
+    }
+
+    /// Goes on in another way, unless it turns out not to be one for this system.
+    fn set_way(&mut self, way: Way) -> Result<bool> {
+        if self.plan.way != way {
+            self.plan.way = way;
+            self.arrange()?;
+            self.read_control()?;
+            self.control.slot[0].stale = 1;
+            self.write_control()?;
+        }
+        self.update_neighbors()?;
+        Ok(self.plan.way == way)
     }
 
     /// Measures tiles of different shapes, goes on with the fastest and remembers it in a folder,
@@ -75,20 +188,33 @@ impl Cuda {
 
     fn shape_file(&self, folder: &Path) -> PathBuf {
         let build = self.plan.build(&self.forces);
-        // Half an octave of atoms.
-        let class = (2.0 * (self.system.state.len().max(1) as f64).log2()).round();
+        let class = half_octave(self.system.state.len() as f64);
         let (name, precision) = (self.device.name(), format!("{:?}", self.precision));
-        let parts = [&build.source, &name, &self.device.architecture(), &precision, &class.to_string()];
+        let parts = [&build.source, &name, &self.device.architecture(), &precision, &class];
         cache::path(folder, &parts.map(String::as_str), "tiles")
     }
 
     /// The shortest time of one evaluation.
     fn time_of_forces(&mut self) -> Result<f64> {
         self.compute_forces(Evaluate::Forces)?;
+        self.shortest_time(|cuda| cuda.run_all(cuda.launches().forces(When::Asked, Evaluate::Forces)))
+    }
+
+    /// The shortest time of building lists, and all that belongs to it.
+    fn time_of_build(&mut self) -> Result<f64> {
+        self.shortest_time(|cuda| {
+            cuda.read_control()?;
+            cuda.control.slot[0].stale = 1;
+            cuda.write_control()?;
+            cuda.update_neighbors()
+        })
+    }
+
+    fn shortest_time(&mut self, mut work: impl FnMut(&mut Self) -> Result<()>) -> Result<f64> {
         let mut least = f64::INFINITY;
         for _ in 0..EVALUATIONS {
             let start = self.device.now()?;
-            self.run_all(self.launches().forces(When::Asked, Evaluate::Forces))?;
+            work(self)?;
             least = least.min(self.device.milliseconds(&start, &self.device.now()?)?);
         }
         Ok(least)
