@@ -1,5 +1,6 @@
-// Friction and noise between pairs of atoms: dissipative particle dynamics. Every atom looks into
-// the bins around it, where atoms were when they were sorted, at most half a skin ago.
+// Friction and noise between pairs of atoms: dissipative particle dynamics. Every atom goes over its
+// list where it has one with all of them, and else looks into the bins around it, where atoms were
+// when they were sorted, at most half a skin ago.
 //
 // The generated source in front of this has
 //     void pair_impulse(const double* in, double* out)
@@ -13,6 +14,7 @@ struct Dissipation {
     double noise;
     u64 seed;
     u64 step;
+    i64 listed;  // whether lists of atoms have all pairs
 };
 
 // As jostle_core::bath::pair_noise has it.
@@ -24,34 +26,70 @@ DEVICE double pair_noise(const Dissipation& p, u32 a, u32 b) {
     return sqrt(3.0) * ((word + 0.5) / 2147483648.0 - 1.0);
 }
 
-// to = v + part / m times the impulses at the velocities `from`.
-extern "C" __global__ void dissipate(World w, Dissipation p, const double* from, double* to, double part) {
+// Whether the middle of a step is to be made.
+DEVICE bool crosses(const Control* control, const Slot& slot) {
+    return moves_on(control, slot) && halfway(control, slot);
+}
+
+// to = v + part / m times the impulses at the velocities `from`: half-way through the step of a slot,
+// or at once, for the step that is named, where there is no slot.
+extern "C" __global__ void dissipate(World w, Dissipation p, int slot, const double* from, double* to, double part) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const Control* control = w.control;
+    const Slot now = control->slot[max(slot, 0)];
+    if (slot >= 0) {
+        if (!crosses(control, now)) return;
+        p.seed = control->motion.seed;
+        p.step = control->motion.first_step + now.done / 2;
+    }
     if (i >= w.n) return;
-    const int set = w.control->sorted;
-    const Position* position = w.position[w.control->slot[0].parity];
+    const int set = control->sorted;
+    const Position* position = w.position[now.parity];
     const Position mine = position[i];
     const double* velocity = from ? from : w.v[set];
     const Double3 v = load(velocity, w.n, i);
     const u32 id = w.id[set][i];
     const real cutoff2 = (real)(p.cutoff * p.cutoff);
+    const double per_cutoff = 1.0 / p.cutoff;
     Double3 sum = {0.0, 0.0, 0.0};
-    each_near(w, to_fixed(w.frame, mine), p.cutoff + w.control->skin, [&](u32 j) {
+    auto visit = [&](u32 j) {
         const real3 d = difference(w.frame, mine, position[j]);
         const real r2 = dot(d, d);
         if (j == (u32)i || !(r2 < cutoff2) || r2 == (real)0) return;
-        const double r = sqrt((double)r2), x = d.x / r, y = d.y / r, z = d.z / r;
+        // Divisions are dear.
+        const double inverse = 1.0 / sqrt((double)r2), x = d.x * inverse, y = d.y * inverse, z = d.z * inverse;
         const Double3 u = load(velocity, w.n, j);
         const double speed = x * (v.x - u.x) + y * (v.y - u.y) + z * (v.z - u.z);
         const double noise = pair_noise(p, id, w.id[set][j]);
-        double in[5] = {1.0 - r / p.cutoff, speed, noise, p.friction, p.noise}, impulse;
+        double in[5] = {1.0 - r2 * inverse * per_cutoff, speed, noise, p.friction, p.noise}, impulse;
         pair_impulse(in, &impulse);
         sum.x = fma(impulse, x, sum.x);
         sum.y = fma(impulse, y, sum.y);
         sum.z = fma(impulse, z, sum.z);
-    });
+    };
+    if (p.listed) {
+        const int entries = w.n_neighbor[i];
+        for (int k = 0; k < entries; k++) visit(w.neighbor[(size_t)k * w.n + i]);
+    } else {
+        each_near(w, to_fixed(w.frame, mine), p.cutoff + control->skin, visit);
+    }
     const double scale = part * w.inverse_mass[(int)mine.species];
     const Double3 before = load(w.v[set], w.n, i);
     store(to ? to : w.v[set], w.n, i,
           {fma(scale, sum.x, before.x), fma(scale, sum.y, before.y), fma(scale, sum.z, before.z)});
+}
+
+// The second half of the way.
+extern "C" __global__ void cross(World w, int slot) {
+    Control* control = w.control;
+    const Slot now = control->slot[slot];
+    const bool moves = crosses(control, now);
+    pass_on(w, slot, moves);
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (!moves || i >= w.n) return;
+    const int set = control->sorted, species = (int)w.position[now.parity][i].species;
+    Double3 x = load(w.x[set], w.n, i);
+    drift(x, control->motion.drift, load(w.v[set], w.n, i));
+    store(w.x[set], w.n, i, x);
+    arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
 }

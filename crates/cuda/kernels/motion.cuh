@@ -91,15 +91,15 @@ DEVICE void ornstein_uhlenbeck(Double3& v, double decay, double thermal_energy, 
 // middle if there is a bath. `done` counts the drifts of the leg before this one.
 DEVICE void kick_and_drift(const World& w, const Motion& motion, Double3& x, Double3& v, real3 f, int species,
                            u32 id, i64 done) {
-    const double dt = motion.timestep, inverse_mass = w.inverse_mass[species];
+    const double dt = motion.timestep, way = motion.drift, inverse_mass = w.inverse_mass[species];
     kick(v, 0.5 * dt * inverse_mass, f);
     if (motion.decay < 1.0) {
-        drift(x, 0.5 * dt, v);
+        drift(x, 0.5 * way, v);
         ornstein_uhlenbeck(v, motion.decay, motion.thermal_energy, inverse_mass, motion.seed, id,
                            motion.first_step + done);
-        drift(x, 0.5 * dt, v);
+        drift(x, 0.5 * way, v);
     } else {
-        drift(x, dt, v);
+        drift(x, way, v);
     }
 }
 
@@ -110,7 +110,7 @@ DEVICE void pass_on(const World& w, int slot, bool moved) {
     Slot* next = &w.control->slot[slot + 1];
     next->parity = now.parity ^ moved;
     next->done = now.done + moved;
-    next->kept = moved ? now.soon : now.kept;
+    next->kept = moved && !halfway(w.control, now) ? now.soon : now.kept;
     next->row = row_after(w.control, next->done);
     if (now.stale) next->stale = 1;
     if (!moved && now.soon) next->soon = 1;

@@ -264,6 +264,7 @@ enum Trouble {
 // How atoms move between two force evaluations.
 struct Motion {
     double timestep;
+    double drift;           // from one slot to the next: half a time step where pairs get noise in the middle of it
     double decay;           // Langevin: what is left of a velocity after a step; 1 without a bath
     double thermal_energy;  // Langevin: k T
     u64 seed;
@@ -374,9 +375,19 @@ DEVICE bool begins(const Control* control) {
     return !broken(control) && control->part < control->parts && control->part % 2 == 0;
 }
 
-// Whether the step of this slot is to be made: forces, and on to the next drift.
-DEVICE bool goes(const Control* control, const Slot& slot) {
+// Whether a slot is the middle of a step, where friction and noise of pairs act and no forces.
+DEVICE bool halfway(const Control* control, const Slot& slot) {
+    return control->motion.drift < control->motion.timestep && slot.done % 2 == 1;
+}
+
+// Whether this slot is to be made: forces or what is done half-way, and on to the next drift.
+DEVICE bool moves_on(const Control* control, const Slot& slot) {
     return !broken(control) && !slot.stale && control->part % 2 == 1 && slot.done < control->target;
+}
+
+// Whether the step of this slot is to be made.
+DEVICE bool goes(const Control* control, const Slot& slot) {
+    return moves_on(control, slot) && !halfway(control, slot);
 }
 
 // Whether the last forces of a segment are due.

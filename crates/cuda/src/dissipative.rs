@@ -17,15 +17,21 @@ struct Dissipation {
     noise: f64,
     seed: u64,
     step: u64,
+    listed: i64,
 }
 
 // SAFETY: numbers only, and no padding between them.
 unsafe impl Word for Dissipation {}
 
-/// The kernel, and velocities half-way.
+/// The kernels, and velocities half-way.
 pub struct PairBath {
-    kernel: Kernel,
+    dissipate: Kernel,
+    cross: Kernel,
     halfway: Buffer<f64>,
+    /// What legs are recorded for.
+    pub bath: Option<Dissipative>,
+    /// Whether all pairs with friction are in lists of atoms.
+    pub listed: bool,
 }
 
 /// The kernel's source.
@@ -45,18 +51,48 @@ impl PairBath {
     pub fn new(device: &Device, precision: Precision, sums: Summation, n: usize) -> Result<Self> {
         let build = build(precision, sums);
         let module = device.compile("dissipative.cu", &build.source, &build.options)?;
-        Ok(PairBath { kernel: module.kernel("dissipate")?, halfway: device.alloc(3 * n)? })
-    }
-
-    /// One step: half-way first, then all the way with the friction of the velocities half-way.
-    pub fn launches(&self, world: &World, bath: &Dissipative, key: NoiseKey) -> [Launch; 2] {
-        let blocks = (world.n as u32).div_ceil(ATOM_THREADS).max(1);
-        let Dissipative { cutoff, friction, noise } = *bath;
-        let said = Dissipation { cutoff, friction, noise, seed: key.seed, step: key.step };
-        let halfway = self.halfway.address();
-        [(0, halfway, 0.5), (halfway, 0, 1.0)].map(|(from, to, part)| {
-            let launch = Launch::new(&self.kernel, blocks, ATOM_THREADS).with_value(*world);
-            launch.with_value(said).with_value(from).with_value(to).with_value(part)
+        Ok(PairBath {
+            dissipate: module.kernel("dissipate")?,
+            cross: module.kernel("cross")?,
+            halfway: device.alloc(3 * n)?,
+            bath: None,
+            listed: false,
         })
     }
+
+    /// Friction and noise at once, for a step that is named.
+    pub fn now(&self, world: &World, bath: &Dissipative, key: NoiseKey) -> [Launch; 2] {
+        self.impulses(world, bath, key, -1)
+    }
+
+    /// The middle of the step of a slot: friction and noise, and the second half of the drift.
+    pub fn cross(&self, world: &World, slot: i32) -> Vec<Launch> {
+        let Some(bath) = &self.bath else { return Vec::new() };
+        let mut launches = self.impulses(world, bath, NoiseKey { seed: 0, step: 0 }, slot).to_vec();
+        let cross = Launch::new(&self.cross, blocks(world), ATOM_THREADS);
+        launches.push(cross.with_value(*world).with_value(slot));
+        launches
+    }
+
+    /// Half-way first, then all the way with the friction of the velocities half-way.
+    fn impulses(&self, world: &World, bath: &Dissipative, key: NoiseKey, slot: i32) -> [Launch; 2] {
+        let Dissipative { cutoff, friction, noise } = *bath;
+        let said = Dissipation {
+            cutoff,
+            friction,
+            noise,
+            seed: key.seed,
+            step: key.step,
+            listed: i64::from(self.listed),
+        };
+        let halfway = self.halfway.address();
+        [(0, halfway, 0.5), (halfway, 0, 1.0)].map(|(from, to, part)| {
+            let launch = Launch::new(&self.dissipate, blocks(world), ATOM_THREADS).with_value(*world);
+            launch.with_value(said).with_value(slot).with_value(from).with_value(to).with_value(part)
+        })
+    }
+}
+
+fn blocks(world: &World) -> u32 {
+    (world.n as u32).div_ceil(ATOM_THREADS).max(1)
 }

@@ -11,6 +11,7 @@
 
 use crate::bath::{Acts, ScalingBath};
 use crate::bonded::Bonded;
+use crate::dissipative::PairBath;
 use crate::driver::{Buffer, Device, Graph, Launch};
 use crate::kernels::{ATOM_THREADS, Kernels, SCAN_BLOCK, Work};
 use crate::search::{Search, When};
@@ -29,6 +30,8 @@ pub struct Launches<'a> {
     pub search: &'a dyn Search,
     pub bonded: Option<&'a Bonded>,
     pub bath: Option<&'a ScalingBath>,
+    /// If it acts in this leg.
+    pub pair_bath: Option<&'a PairBath>,
     pub world: World,
     /// Terms, and how many of them are pair forces: these come first.
     pub n_terms: usize,
@@ -156,11 +159,16 @@ impl Launches<'_> {
 
     /// Whether samples are taken in passing, and not at the ends of segments.
     pub fn samples_in_passing(&self) -> bool {
-        self.search.samples() && self.bonded.is_none() && self.bath.is_none()
+        self.search.samples() && self.bonded.is_none() && self.bath.is_none() && self.pair_bath.is_none()
     }
 
     fn steps(&self, slots: i32) -> Vec<Launch> {
-        let mut launches: Vec<Launch> = (0..slots).flat_map(|slot| self.step(slot)).collect();
+        let made = |slot| match self.pair_bath {
+            // A segment begins with half a drift.
+            Some(bath) if slot % 2 == 0 => bath.cross(&self.world, slot),
+            _ => self.step(slot),
+        };
+        let mut launches: Vec<Launch> = (0..slots).flat_map(made).collect();
         launches.extend(self.build(slots));
         launches
     }

@@ -76,6 +76,7 @@ pub struct Slot {
 #[repr(C)]
 pub struct Motion {
     pub timestep: f64,
+    pub drift: f64,
     pub decay: f64,
     pub thermal_energy: f64,
     pub seed: u64,
@@ -123,7 +124,8 @@ pub struct Control {
 impl Control {
     /// Before anything has happened: the list is to be built.
     pub fn new() -> Self {
-        let motion = Motion { timestep: 0.0, decay: 1.0, thermal_energy: 0.0, seed: 0, first_step: 0 };
+        let motion =
+            Motion { timestep: 0.0, drift: 0.0, decay: 1.0, thermal_energy: 0.0, seed: 0, first_step: 0 };
         let mut slot = [Slot::default(); SLOTS + 1];
         slot[0].stale = 1;
         Control {

@@ -66,6 +66,7 @@ pub const CASES: &[Case] = &[
     case("ions-28k", YUKAWA, 27_648, HalfTheBox, Named),
     case("chains-32k", KREMER_GREST, 32_000, AsGiven, Named),
     case("dpd-24k", DPD, 24_000, AsGiven, Named),
+    case("dpd-1m", DPD, 1_000_000, AsGiven, Named),
 ];
 
 impl Case {

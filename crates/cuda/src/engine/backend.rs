@@ -2,7 +2,6 @@
 
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bonded::Bonded;
-use crate::dissipative::PairBath;
 use crate::leg::{KINETIC, VIRIAL};
 use crate::search::When;
 use crate::world::Frame;
@@ -171,28 +170,13 @@ impl Backend for Cuda {
 
     fn dissipate(&mut self, bath: &Dissipative, noise: NoiseKey) -> Result<()> {
         self.take_fault()?;
-        if bath.cutoff > self.system.simbox.largest_cutoff() {
-            let cutoff = bath.cutoff;
-            return Err(Error::input(format!(
-                "friction and noise reach as far as {cutoff}, which is more than half the box"
-            ))
-            .hint("shorten the cut-off of the thermostat"));
-        }
-        let pair_bath = match self.pair_bath.take() {
-            Some(pair_bath) => pair_bath,
-            None => PairBath::new(&self.device, self.precision, self.plan.summation, self.n_atoms())?,
-        };
-        let launches = pair_bath.launches(&self.world, bath, noise);
-        self.pair_bath = Some(pair_bath);
+        let world = self.world;
+        let launches = self.pair_bath(bath)?.now(&world, bath, noise);
         launches.iter().try_for_each(|launch| self.device.run(launch))
     }
 
     fn run_leg(&mut self, leg: &Leg, bath: &mut Bath) -> Result<Option<Vec<Sample>>> {
-        match bath {
-            // In the middle of a step all have to wait for each other.
-            Bath::Dissipative(_) => Ok(None),
-            _ => self.make_leg(leg, bath).map(Some),
-        }
+        self.make_leg(leg, bath).map(Some)
     }
 
     fn descent(&mut self) -> Descent {

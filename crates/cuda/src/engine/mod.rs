@@ -62,7 +62,7 @@ pub struct Cuda {
     world: World,
     recorded: Option<Recorded>,
     /// As the last leg took.
-    seconds_per_step: f64,
+    seconds_per_slot: f64,
     tuning: Tuning,
     /// The control block as it was when the host last looked.
     control: Control,
@@ -144,7 +144,7 @@ impl Cuda {
             sums,
             world,
             recorded: None,
-            seconds_per_step: 0.0,
+            seconds_per_slot: 0.0,
             tuning: Tuning::new(way_settled),
             control: Control::new(),
             list_positions: Vec::new(),
@@ -263,6 +263,7 @@ impl Cuda {
             search: &*self.search,
             bonded: self.bonded.as_ref(),
             bath: self.bath.as_ref(),
+            pair_bath: self.pair_bath.as_ref().filter(|pairs| pairs.bath.is_some()),
             world: self.world,
             n_terms: self.forces.n_terms(),
             n_pairs: self.forces.n_searched(),

@@ -132,6 +132,11 @@ impl Plan {
         })
     }
 
+    /// Whether each atom has a list of all others within reach.
+    pub fn lists_all_pairs(&self) -> bool {
+        self.way == Way::List && self.excluded.is_empty()
+    }
+
     /// The ways that are worth measuring, in systems that leave it open: all pairs not where they
     /// are many times as many as ever felt a force.
     pub fn open_ways(&self, extent: Extent) -> Vec<Way> {

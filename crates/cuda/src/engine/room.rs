@@ -50,7 +50,9 @@ impl Cuda {
                 .hint("two atoms came too close: minimise first, or shorten the time step");
         }
         let id = self.control.first_bad as u32 as usize;
-        let step = (self.control.motion.first_step + (self.control.first_bad >> 32)) as i64 - 1;
+        let (motion, drifts) = (self.control.motion, self.control.first_bad >> 32);
+        let steps = if motion.drift < motion.timestep { drifts / 2 } else { drifts };
+        let step = (motion.first_step + steps) as i64 - 1;
         if let Err(error) = self.download() {
             return error;
         }

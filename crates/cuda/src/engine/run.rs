@@ -2,8 +2,11 @@
 
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bath::{self, Acts, ScalingBath};
+use crate::dissipative::PairBath;
+use crate::kernels::Way;
 use crate::leg::{KINETIC, Recorded, VIRIAL, slots_per_look};
 use crate::world::Motion;
+use jostle_core::bath::Dissipative;
 use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample};
 use std::time::Instant;
 
@@ -32,6 +35,9 @@ impl Cuda {
         let acts = Acts::of(bath, leg, between);
         let evaluate = if leg.sample_every > 0 { Evaluate::ForcesAndEnergies } else { leg.evaluate };
         self.prepare_bath(leg, bath, acts)?;
+        self.prepare_pair_bath(bath)?;
+        // In the middle of a step all atoms have to wait for each other.
+        let slots_per_step = if let Bath::Dissipative(_) = bath { 2 } else { 1 };
         let in_passing = leg.sample_every > 0 && self.launches().samples_in_passing();
         let steps = match acts {
             Acts::Anywhere if in_passing => leg.steps,
@@ -44,8 +50,9 @@ impl Cuda {
         self.make_sample_room(n_rows)?;
         self.read_control()?;
         let Leg { first_step, timestep, seed, .. } = *leg;
-        self.control.motion = Motion { timestep, decay, thermal_energy, seed, first_step };
-        self.control.segment = steps as i64;
+        let drift = timestep / slots_per_step as f64;
+        self.control.motion = Motion { timestep, drift, decay, thermal_energy, seed, first_step };
+        self.control.segment = (steps * slots_per_step) as i64;
         self.control.sample_every = if in_passing { between as i64 } else { 0 };
         self.control.slot[0].row = -1;
         self.control.parts = 2 * segments as i32;
@@ -57,7 +64,7 @@ impl Cuda {
         self.control.most_rows = 0;
         self.write_control()?;
         let builds = self.control.builds;
-        self.make_segments(segments, steps, evaluate)?;
+        self.make_segments(segments, steps * slots_per_step, evaluate)?;
         let builds = self.control.builds - builds;
 
         let length = self.launches().row_length();
@@ -87,11 +94,12 @@ impl Cuda {
         }
         let seconds = start.elapsed().as_secs_f64();
         self.timings.pair += seconds;
-        self.seconds_per_step = seconds / leg.steps as f64;
-        let life = leg.steps as f64 / builds.max(1) as f64;
+        let slots = leg.steps * slots_per_step;
+        self.seconds_per_slot = seconds / slots as f64;
+        let life = slots as f64 / builds.max(1) as f64;
         self.tuning.life = life;
         if let Some(recorded) = &mut self.recorded {
-            recorded.learn(leg.steps, self.control.replays);
+            recorded.learn(slots, self.control.replays);
         }
         // Recording takes time, too, and says nothing about the skin.
         if recorded_before && self.skin.judge(leg.steps, builds, seconds) {
@@ -144,11 +152,50 @@ impl Cuda {
         Ok(())
     }
 
-    /// The steps of a leg, in so many segments.
-    fn make_segments(&mut self, segments: u64, steps: u64, evaluate: Evaluate) -> Result<()> {
+    /// Prepares friction and noise of pairs, or sees to it that there are none.
+    fn prepare_pair_bath(&mut self, bath: &Bath) -> Result<()> {
+        let wanted = if let Bath::Dissipative(pairs) = bath { Some(pairs) } else { None };
+        if self.pair_bath.as_ref().and_then(|pairs| pairs.bath.as_ref()) == wanted {
+            return Ok(());
+        }
+        self.recorded = None;
+        if let Some(pairs) = wanted {
+            // Friction and noise go over lists of atoms, too.
+            if self.plan.free && pairs.cutoff <= self.cutoff {
+                self.set_way(Way::List)?;
+                self.compute_forces(Evaluate::Forces)?;
+            }
+            self.pair_bath(pairs)?;
+        }
+        if let Some(pair_bath) = &mut self.pair_bath {
+            pair_bath.bath = wanted.cloned();
+        }
+        Ok(())
+    }
+
+    /// The kernels of such a bath.
+    pub(super) fn pair_bath(&mut self, bath: &Dissipative) -> Result<&PairBath> {
+        let cutoff = bath.cutoff;
+        if cutoff > self.system.simbox.largest_cutoff() {
+            return Err(Error::input(format!(
+                "friction and noise reach as far as {cutoff}, which is more than half the box"
+            ))
+            .hint("shorten the cut-off of the thermostat"));
+        }
+        let pair_bath = match self.pair_bath.take() {
+            Some(pair_bath) => pair_bath,
+            None => PairBath::new(&self.device, self.precision, self.plan.summation, self.n_atoms())?,
+        };
+        let pair_bath = self.pair_bath.insert(pair_bath);
+        pair_bath.listed = self.plan.lists_all_pairs() && cutoff <= self.cutoff;
+        Ok(pair_bath)
+    }
+
+    /// The steps of a leg, in segments of so many slots.
+    fn make_segments(&mut self, segments: u64, slots: u64, evaluate: Evaluate) -> Result<()> {
         // A look at the device costs some 20 microseconds; queueing ahead without one costs steps
         // that find nothing to do where a segment ends.
-        let look = segments > 1 && self.seconds_per_step * steps as f64 > LONG_SEGMENT;
+        let look = segments > 1 && self.seconds_per_slot * slots as f64 > LONG_SEGMENT;
         let mut attempts = 0;
         loop {
             let recorded = match self.recorded.take() {
@@ -158,18 +205,18 @@ impl Cuda {
             let begun = self.control.part as u64 / 2;
             let under_way = self.control.part % 2 == 1;
             let left = match under_way {
-                false => steps,
+                false => slots,
                 true => (self.control.target - self.control.slot[0].done).max(0) as u64,
             };
             if !look {
-                recorded.queue(&self.device, segments - begun, steps, left, evaluate)?;
+                recorded.queue(&self.device, segments - begun, slots, left, evaluate)?;
             } else if left > 0 {
                 recorded.begin(&self.device)?;
                 recorded.go(&self.device, left)?;
             } else {
                 recorded.turn(&self.device, evaluate)?;
                 if begun + 1 < segments {
-                    recorded.go(&self.device, steps)?;
+                    recorded.go(&self.device, slots)?;
                 }
             }
             self.recorded = Some(recorded);

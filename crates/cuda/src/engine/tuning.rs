@@ -88,7 +88,8 @@ impl Cuda {
             return Ok(());
         }
         let Some(folder) = cache::folder() else { return Ok(()) };
-        if self.plan.free && !self.tuning.way_settled && self.timings.pair > LONG_RUN {
+        let free = self.plan.free && self.pair_bath.is_none();
+        if free && !self.tuning.way_settled && self.timings.pair > LONG_RUN {
             self.measure_ways(&folder)?;
         }
         self.tune_pairs(&folder, steps)
@@ -146,7 +147,7 @@ impl Cuda {
     }
 
     /// Goes on in another way, unless it turns out not to be one for this system.
-    fn set_way(&mut self, way: Way) -> Result<bool> {
+    pub(super) fn set_way(&mut self, way: Way) -> Result<bool> {
         if self.plan.way != way {
             self.plan.way = way;
             self.arrange()?;

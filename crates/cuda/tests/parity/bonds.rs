@@ -117,14 +117,24 @@ fn friction_and_noise_of_pairs_agree() {
             steps: 25,
             timestep: 0.002,
             seed: 7,
-            sample_every: 0,
+            sample_every: 5,
             evaluate: Evaluate::Forces,
         };
-        for backend in [&mut cpu, &mut gpu] {
+        let samples = [&mut cpu, &mut gpu].map(|backend| {
             backend.update_neighbors().unwrap();
             backend.compute_forces(Evaluate::Forces).unwrap();
             let mut bath = Bath::Dissipative(Dissipative::new(1.5, 4.5, 1.2, leg.timestep));
-            run(&mut **backend, &leg, &mut bath);
+            let samples = run(&mut **backend, &leg, &mut bath);
+            // The verbs one by one, and a leg after them.
+            advance(&mut **backend, &Leg { first_step: 26, steps: 3, ..leg }, &mut bath);
+            run(&mut **backend, &Leg { first_step: 29, steps: 7, sample_every: 0, ..leg }, &mut bath);
+            samples.iter().map(|s| [s.energies.potential(), s.kinetic.energy()]).collect::<Vec<_>>()
+        });
+        assert!(gpu.neighbor_facts().builds > 2, "{what}: there is nothing but the first list");
+        let [exact, found] = samples;
+        assert_eq!((exact.len(), found.len()), (5, 5), "{what}");
+        for (a, b) in exact.iter().flatten().zip(found.iter().flatten()) {
+            assert!((a - b).abs() < 1e-5 * a.abs(), "{what}: an energy is {b}, not {a}");
         }
         let velocities = |backend: &mut dyn Backend| by_id(backend).velocity;
         let error =
