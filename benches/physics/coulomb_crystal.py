@@ -5,7 +5,9 @@ crystal is stable it grows, else it melts: the potential energy tells how much o
 
     python benches/physics/coulomb_crystal.py target/release/jostle --device cuda
 
-needs numpy, and half a minute on a GPU. Without screening freezing is at Gamma = 175 or so
+needs numpy, and half a minute on a GPU. It melts at 180 and grows at 195. With weaker screening,
+--kappa 0.3 --cutoff 19.5 --cells 20 20 40 --steps 30000 --gamma 165 175 185 195, it melts at 165,
+shrinks a little at 175, and grows at 185 and 195. Without screening freezing is at Gamma = 175 or so
 (D. K. Berry, J. Schuchart and R. Henschel 2013 have 175; W. L. Slattery, G. D. Doolen and
 H. E. DeWitt, Phys. Rev. A 21, 2087 (1980), 168 +- 4); screening raises it.
 """
