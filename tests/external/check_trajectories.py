@@ -30,10 +30,12 @@ def compare(what, got, expected, tolerance):
 def with_mdanalysis(path, sample):
     n = len(sample["frames"][0]["positions"])
     universe = mda.Universe.empty(n, trajectory=False)
-    universe.load_new(str(path))
+    universe.load_new(str(path), format="LAMMPSDUMP" if path.suffix == ".lammpstrj" else None)
     assert len(universe.trajectory) == len(sample["frames"])
     # MDAnalysis gives angstrom; "as they are" means nm in an XTC file.
-    length = ANGSTROM.get(sample["units"], 10.0 if sample["format"] == "xtc" else 1.0)
+    length = ANGSTROM.get(sample["units"], 10.0 if sample["format"] in ("xtc", "trr") else 1.0)
+    if sample["format"] == "lammpstrj":  # numbers as they are
+        length = 1.0
     for ts, frame in zip(universe.trajectory, sample["frames"]):
         positions = length * np.array(frame["positions"])
         largest = np.abs(positions).max()
@@ -44,7 +46,7 @@ def with_mdanalysis(path, sample):
         expected = triclinic_box(*edges)
         compare("box", ts.dimensions, expected, 1e-4 + 1e-6 * expected[:3].max())
         time = PICOSECONDS[sample["units"]] * frame["time"]
-        if sample["format"] == "xtc":
+        if sample["format"] in ("xtc", "trr"):
             compare("time", ts.time, time, 1e-6 * time)
             assert ts.data["step"] == frame["step"]
     if sample["format"] == "dcd":

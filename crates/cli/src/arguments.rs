@@ -3,8 +3,8 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use jostle_core::{Algorithm, Precision};
-use jostle_engine::model::DeviceInput;
+use jostle_core::{Algorithm, Precision, UnitSystem};
+use jostle_engine::model::{DeviceInput, TrajectoryFormat};
 use jostle_io::input::Word;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -57,6 +57,18 @@ pub enum Command {
 
     /// Validate an input, show it with every default filled in, estimate memory and time
     Check(Check),
+
+    /// Analyze a trajectory: distribution functions, diffusion, order, ...
+    #[command(after_help = crate::analyze::help())]
+    Analyze(Analyze),
+
+    /// Write a trajectory in another format
+    #[command(after_help = "Examples:\n  \
+        jostle convert sample.xyz sample.xtc\n  \
+        jostle convert dump.lammpstrj.gz sample.trr --units metal --timestep 0.001\n\n\
+        Read: DCD, XTC, TRR, extended XYZ, LAMMPS dumps (gzip or Zstandard, if you like), GSD.\n\
+        Written: DCD, XTC, TRR, extended XYZ, LAMMPS dumps.")]
+    Convert(Convert),
 
     /// Write a commented input file to start from
     #[command(after_help = "Examples:\n  \
@@ -135,6 +147,66 @@ pub struct Check {
     pub file: PathBuf,
     #[command(flatten)]
     pub compute: Compute,
+}
+
+/// Options of `jostle analyze`.
+#[derive(Debug, Args)]
+pub struct Analyze {
+    /// What to measure
+    #[arg(value_parser = kind_name())]
+    pub kind: String,
+    /// The trajectory: DCD, XTC, TRR, extended XYZ, LAMMPS dump or GSD
+    pub trajectory: PathBuf,
+    /// What is set, see below
+    #[arg(value_name = "NAME=VALUE")]
+    pub settings: Vec<String>,
+    /// Write all tables as CSV, and everything as JSON, to a folder
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// Options of `jostle convert`.
+#[derive(Debug, Args)]
+pub struct Convert {
+    /// The trajectory
+    pub from: PathBuf,
+    /// The file to write; its ending says the format
+    pub to: PathBuf,
+    /// The format, if the name does not say it
+    #[arg(long, value_parser = word::<TrajectoryFormat>())]
+    pub format: Option<TrajectoryFormat>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub overwrite: bool,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
+}
+
+/// How to read a trajectory.
+#[derive(Debug, Args, Clone)]
+pub struct ReadingOptions {
+    /// Unit system to read in [default: what the file says, or start.xyz beside it]
+    #[arg(long, value_parser = word::<UnitSystem>())]
+    pub units: Option<UnitSystem>,
+    /// A file with the atoms' names, for a trajectory without [default: start.xyz beside it]
+    #[arg(long, value_name = "FILE")]
+    pub names: Option<PathBuf>,
+    /// Time of a step, for a trajectory that only counts steps
+    #[arg(long, value_name = "TIME")]
+    pub timestep: Option<f64>,
+    /// First frame, from 0
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub first: u64,
+    /// Last frame
+    #[arg(long, value_name = "N")]
+    pub last: Option<u64>,
+    /// Every N-th frame only
+    #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
+    pub every: std::num::NonZeroU64,
 }
 
 /// Options of `jostle new`.
@@ -236,6 +308,14 @@ pub struct Format {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+fn kind_name() -> PossibleValuesParser {
+    jostle_analysis::kinds::ALL
+        .iter()
+        .map(|k| PossibleValue::new(k.name).help(k.about))
+        .collect::<Vec<_>>()
+        .into()
 }
 
 fn example_name() -> clap::builder::PossibleValuesParser {

@@ -9,11 +9,13 @@ macro_rules! say {
     }};
 }
 
+mod analyze;
 mod arguments;
 mod bench;
 mod check;
 mod compiling;
 mod complaint;
+mod convert;
 mod doctor;
 mod energy;
 mod example;
@@ -22,6 +24,7 @@ mod machine;
 mod new;
 mod numbers;
 mod output;
+mod reading;
 mod run;
 mod schema;
 mod talk;
@@ -49,6 +52,8 @@ fn obey(command: Command) -> Result<ExitCode> {
         Command::Resume(options) => return run::resume(&options),
         Command::Energy(options) => energy::energy(&options)?,
         Command::Check(options) => check::check(&options)?,
+        Command::Analyze(options) => analyze::analyze(&options)?,
+        Command::Convert(options) => convert::convert(&options)?,
         Command::New(options) => new::new(&options)?,
         Command::Bench(options) => bench::bench(&options)?,
         Command::Schema(options) => schema::schema(&options)?,

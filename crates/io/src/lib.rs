@@ -38,4 +38,4 @@ pub mod trajectory;
 
 pub use input::Input;
 pub use structure::Structure;
-pub use trajectory::{Frame, Subject, TrajectoryWriter};
+pub use trajectory::{Frame, Open, Snapshot, Subject, TrajectoryReader, TrajectoryWriter};

@@ -1,5 +1,6 @@
 //! The program as its users meet it: the real binary, real files, real signals.
 
+mod analysis;
 mod commands;
 mod documents;
 mod failures;

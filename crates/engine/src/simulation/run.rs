@@ -267,19 +267,17 @@ impl Simulation {
         let state = self.backend.state()?;
         let order = state.order();
         let positions = order.iter().map(|place| inside(&simbox, state, *place)).collect();
-        let velocities = match format {
-            TrajectoryFormat::Xyz => Some(order.iter().map(|place| state.velocity[*place]).collect()),
-            TrajectoryFormat::Dcd | TrajectoryFormat::Xtc => None,
-        };
+        let velocity = |place: &usize| state.velocity[*place];
+        let velocities = format.has_velocities().then(|| order.iter().map(velocity).collect());
         let Clock { step, time, .. } = self.clock;
         let frame = OwnedFrame { step, time, simbox, positions, velocities };
         self.folder.as_mut().map_or(Ok(()), |folder| folder.frame(frame))
     }
 
-    /// The atoms as they are at the start: a DCD or XTC file alone does not say what they are, and
-    /// some viewers open it only beside one that does.
+    /// The atoms as they are at the start: a DCD, XTC or TRR file alone does not say what they are,
+    /// and some viewers open it only beside one that does.
     pub(super) fn write_start(&mut self) -> Result<()> {
-        let nameless = |s: &&StageInput| s.trajectory.is_some_and(|t| t.format != TrajectoryFormat::Xyz);
+        let nameless = |s: &&StageInput| s.trajectory.is_some_and(|t| !t.format.has_names());
         let Some(stage) = self.stages.iter().find(nameless).cloned() else { return Ok(()) };
         let (subject, positions) = (self.subject(&stage, 1)?, self.positions()?);
         let Clock { step, time, .. } = self.clock;

@@ -515,6 +515,10 @@ pub enum TrajectoryFormat {
     Xtc,
     /// Extended XYZ, text.
     Xyz,
+    /// GROMACS TRR, with velocities.
+    Trr,
+    /// A LAMMPS dump, text.
+    Dump,
 }
 
 /// `[run]`: never changes the physics, only how it is computed.

@@ -83,7 +83,9 @@ words! {
     TrajectoryFormat {
         Xtc = "xtc": "GROMACS XTC: positions to 0.001 nm (0.001 in lj), compressed",
         Dcd = "dcd": "CHARMM/NAMD DCD: positions in single precision",
+        Trr = "trr": "GROMACS TRR: positions and velocities in single precision",
         Xyz = "xyz": "extended XYZ: text, positions and velocities in full",
+        Dump = "lammpstrj": "LAMMPS dump: text, positions and velocities in full",
     }
     DeviceInput {
         Auto = "auto": "a GPU where there is one and the system is large enough, else the CPU",

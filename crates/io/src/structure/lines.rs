@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// Goes through the lines of a file.
 #[derive(Clone)]
-pub(super) struct Lines<'a> {
+pub(crate) struct Lines<'a> {
     path: &'a Path,
     lines: std::str::Lines<'a>,
     number: usize,
@@ -15,6 +15,11 @@ pub(super) struct Lines<'a> {
 impl<'a> Lines<'a> {
     pub fn new(path: &'a Path, text: &'a str) -> Self {
         Lines { path, lines: text.lines(), number: 0 }
+    }
+
+    /// For errors at a line of a file that is read elsewhere, and numbers from it.
+    pub fn at_number(path: &'a Path, number: usize) -> Self {
+        Lines { path, lines: "".lines(), number }
     }
 
     /// The next line as it is.

@@ -6,7 +6,7 @@
 mod lammps;
 mod lines;
 mod write;
-mod xyz;
+pub(crate) mod xyz;
 
 pub use write::{write_lammps, write_xyz};
 
@@ -14,8 +14,9 @@ use crate::input::Input;
 use crate::input::model::AtomsInput;
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
-use lines::Lines;
+pub(crate) use lines::Lines;
 use std::path::Path;
+pub(crate) use xyz::around;
 
 /// Atoms as a file has them.
 #[derive(Debug, Clone, PartialEq)]

@@ -10,16 +10,7 @@ use std::collections::HashMap;
 pub(super) fn read(mut lines: Lines, reading: Reading) -> Result<Structure> {
     loop {
         let first = lines.next_filled().unwrap_or("").trim();
-        let count: u64 = first.parse().map_err(|_| {
-            lines
-                .error(format!("the first line of a frame must be the number of atoms, not \"{first}\""))
-                .hint("extended XYZ: number of atoms, a line with Lattice=\"...\", then a line for each atom")
-        })?;
-        if count == 0 || count > u64::from(u32::MAX) {
-            return Err(lines
-                .error(format!("the frame has {count} atoms"))
-                .hint("there must be 1 to 4294967295"));
-        }
+        let count = number_of_atoms(&lines, first)?;
         // Frames before the last are only counted through.
         let mut ahead = lines.clone();
         let mut left = count + 1;
@@ -35,13 +26,69 @@ pub(super) fn read(mut lines: Lines, reading: Reading) -> Result<Structure> {
     }
 }
 
+/// The number of atoms, which a frame begins with.
+pub(crate) fn number_of_atoms(lines: &Lines, first: &str) -> Result<u64> {
+    let count: u64 = first.parse().map_err(|_| {
+        lines
+            .error(format!("the first line of a frame must be the number of atoms, not \"{first}\""))
+            .hint("extended XYZ: number of atoms, a line with Lattice=\"...\", then a line for each atom")
+    })?;
+    if count == 0 || count > u64::from(u32::MAX) {
+        return Err(lines
+            .error(format!("the frame has {count} atoms"))
+            .hint("there must be 1 to 4294967295"));
+    }
+    Ok(count)
+}
+
+/// What the second line of a frame says.
+pub(crate) struct Header {
+    pub units: Option<String>,
+    pub columns: Columns,
+    /// Edges and tilts.
+    pub lattice: Option<(Vec3, Vec3)>,
+    pub origin: Vec3,
+    pub periodic: Option<[bool; 3]>,
+    pub time: Option<f64>,
+    pub step: Option<u64>,
+}
+
+impl Header {
+    /// Reads the line that `lines` stands at.
+    ///
+    /// # Errors
+    /// If a value makes no sense.
+    pub(crate) fn read(lines: &Lines, comment: &str) -> Result<Header> {
+        let keys = keys(comment).map_err(|e| lines.error(e))?;
+        let key =
+            |name: &str| keys.iter().find(|(k, _)| k.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str());
+        let axes = |text: &str| {
+            axes(text).ok_or_else(|| {
+                lines.error(format!("pbc cannot be read from \"{text}\"")).hint("write pbc=\"T T F\"")
+            })
+        };
+        Ok(Header {
+            units: key("units").map(str::to_string),
+            columns: Columns::new(key("Properties").unwrap_or("species:S:1:pos:R:3"))
+                .map_err(|e| lines.error(e))?,
+            lattice: key("Lattice").map(|text| lattice(lines, text)).transpose()?,
+            origin: match key("Origin") {
+                Some(text) => lines.vector(&mut text.split_whitespace(), ["the origin"; 3])?,
+                None => [0.0; 3],
+            },
+            periodic: key("pbc").map(axes).transpose()?,
+            time: key("Time").and_then(|text| text.parse().ok()).filter(|t: &f64| t.is_finite()),
+            step: key("Step").and_then(|text| text.parse().ok()),
+        })
+    }
+}
+
 fn frame(mut lines: Lines, reading: Reading, count: u64) -> Result<Structure> {
     let Some(comment) = lines.next() else {
         return Err(lines.error("the file ends after the number of atoms"));
     };
-    let keys = keys(comment).map_err(|e| lines.error(e))?;
-    let key = |name: &str| keys.iter().find(|(k, _)| k.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str());
-    if let Some(units) = key("units")
+    let Header { units, columns, lattice, origin, periodic: of_file, .. } = Header::read(&lines, comment)?;
+    if let Some(units) = units
         && UnitSystem::ALL.iter().any(|u| u.name() == units)
         && units != reading.units.name()
     {
@@ -52,20 +99,7 @@ fn frame(mut lines: Lines, reading: Reading, count: u64) -> Result<Structure> {
             ))
             .hint("choose the same units in the input; if the file is wrong, change it"));
     }
-    let columns =
-        Columns::new(key("Properties").unwrap_or("species:S:1:pos:R:3")).map_err(|e| lines.error(e))?;
-    let lattice = key("Lattice").map(|text| lattice(&lines, text)).transpose()?;
-    let origin = match key("Origin") {
-        Some(text) => lines.vector(&mut text.split_whitespace(), ["the origin"; 3])?,
-        None => [0.0; 3],
-    };
-    let of_file = match key("pbc") {
-        Some(text) => axes(text).ok_or_else(|| {
-            lines.error(format!("pbc cannot be read from \"{text}\"")).hint("write pbc=\"T T F\"")
-        })?,
-        None => [lattice.is_some(); 3],
-    };
-    let periodic = reading.periodic.unwrap_or(of_file);
+    let periodic = reading.periodic.or(of_file).unwrap_or([lattice.is_some(); 3]);
     let header = lines.at();
     let mut atoms = Atoms::new(lines.at_most_left().min(count as usize));
     for k in 0..count {
@@ -175,7 +209,7 @@ fn lattice(lines: &Lines, text: &str) -> Result<(Vec3, Vec3)> {
 }
 
 /// An open box around the atoms.
-fn around(positions: &[Vec3]) -> Result<SimBox> {
+pub(crate) fn around(positions: &[Vec3]) -> Result<SimBox> {
     let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
     for r in positions {
         for k in 0..3 {
@@ -189,11 +223,11 @@ fn around(positions: &[Vec3]) -> Result<SimBox> {
 }
 
 /// Where in a line things stand.
-struct Columns {
+pub(crate) struct Columns {
     total: usize,
-    species: usize,
-    position: usize,
-    velocity: Option<usize>,
+    pub species: usize,
+    pub position: usize,
+    pub velocity: Option<usize>,
     mass: Option<usize>,
     charge: Option<usize>,
 }
@@ -231,6 +265,19 @@ impl Columns {
             charge: column(&["charge", "charges", "initial_charges"], "R", 1)?,
         })
     }
+
+    /// Whether the line of an atom has as many words as there are columns.
+    ///
+    /// # Errors
+    /// If it has not.
+    pub(crate) fn check(&self, lines: &Lines, words: &[&str]) -> Result<()> {
+        if words.len() == self.total {
+            return Ok(());
+        }
+        Err(lines
+            .error(format!("the atom has {} columns instead of {}", words.len(), self.total))
+            .hint("Properties in the second line says which columns there are"))
+    }
 }
 
 /// The atoms read so far.
@@ -254,11 +301,7 @@ impl Atoms {
 
     fn read(&mut self, lines: &Lines, line: &str, columns: &Columns) -> Result<()> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        if words.len() != columns.total {
-            return Err(lines
-                .error(format!("the atom has {} columns instead of {}", words.len(), columns.total))
-                .hint("Properties in the second line says which columns there are"));
-        }
+        columns.check(lines, &words)?;
         let number = |at: usize, what: &str| lines.number(words.get(at).copied(), what);
         let vector = |at: usize, what: [&str; 3]| lines.vector(&mut words.iter().copied().skip(at), what);
         let name = words[columns.species];

@@ -8,7 +8,7 @@ use super::{Format, Frame, Position, Subject, length_factor, picoseconds};
 use jostle_core::{Error, Result, SimBox};
 
 /// One AKMA unit of time, sqrt(u A^2 / (kcal/mol)), in ps; DCD measures the time step in it.
-const AKMA: f64 = 0.04888821;
+pub(super) const AKMA: f64 = 0.04888821;
 
 pub(super) struct Dcd;
 

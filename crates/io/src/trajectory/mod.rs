@@ -3,14 +3,18 @@
 //! A format only turns frames into bytes; the file, the errors of the disk and going on after a
 //! restart are the same for all of them ([`TrajectoryWriter`]).
 //!
-//! Units in DCD and XTC files are those of the format (angstrom or nm, ps), whatever the units of
+//! Units in DCD, XTC and TRR files are those of the format (angstrom or nm, ps), whatever the units of
 //! the run. Reduced units and `nuclear` have no sensible angstrom: their numbers are written as
 //! they are, one unit of length as one of the format's and one unit of time as a picosecond.
 
 mod dcd;
+mod dump;
+mod read;
+mod trr;
 mod xtc;
 mod xyz;
 
+pub use read::{Open, Snapshot, TrajectoryReader};
 pub(crate) use xyz::write_xyz_frame;
 
 use crate::input::model::TrajectoryFormat;
@@ -80,6 +84,8 @@ fn format(kind: TrajectoryFormat) -> Box<dyn Format> {
         TrajectoryFormat::Dcd => Box::new(dcd::Dcd),
         TrajectoryFormat::Xtc => Box::new(xtc::Xtc),
         TrajectoryFormat::Xyz => Box::new(xyz::Xyz),
+        TrajectoryFormat::Trr => Box::new(trr::Trr),
+        TrajectoryFormat::Dump => Box::new(dump::Dump),
     }
 }
 
@@ -90,7 +96,24 @@ impl TrajectoryFormat {
             TrajectoryFormat::Dcd => "dcd",
             TrajectoryFormat::Xtc => "xtc",
             TrajectoryFormat::Xyz => "xyz",
+            TrajectoryFormat::Trr => "trr",
+            TrajectoryFormat::Dump => "lammpstrj",
         }
+    }
+
+    /// Whether its files hold velocities.
+    pub fn has_velocities(self) -> bool {
+        matches!(self, TrajectoryFormat::Xyz | TrajectoryFormat::Trr | TrajectoryFormat::Dump)
+    }
+
+    /// Whether its files say what the atoms are called.
+    pub fn has_names(self) -> bool {
+        matches!(self, TrajectoryFormat::Xyz | TrajectoryFormat::Dump)
+    }
+
+    /// Whether its files hold times. The others count steps.
+    pub fn has_times(self) -> bool {
+        self != TrajectoryFormat::Dump
     }
 }
 

@@ -1,0 +1,152 @@
+//! Errors of averages, and of what is computed from averages: the frames are divided into blocks,
+//! and the jackknife over blocks gives the error of any function of the means (B. Efron, The
+//! Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982).
+
+/// When there are so many blocks, neighbours are joined: memory does not grow with the frames.
+const MOST: usize = 32;
+
+/// Averages of several quantities over frames.
+#[derive(Debug, Clone)]
+pub struct Blocks {
+    width: usize,
+    /// Frames in a block.
+    length: u64,
+    blocks: Vec<Block>,
+    frames: u64,
+}
+
+/// Sums over the frames of a block. Each quantity counts its own samples.
+#[derive(Debug, Clone)]
+struct Block {
+    sums: Vec<f64>,
+    counts: Vec<f64>,
+}
+
+/// A mean and its standard error, which is `None` below two blocks.
+pub type Estimate = (f64, Option<f64>);
+
+impl Blocks {
+    /// Averages of so many quantities.
+    pub fn new(width: usize) -> Self {
+        Blocks { width, length: 1, blocks: Vec::new(), frames: 0 }
+    }
+
+    /// Begins a frame.
+    pub fn frame(&mut self) {
+        if self.frames.is_multiple_of(self.length) {
+            if self.blocks.len() == MOST {
+                let halves = std::mem::take(&mut self.blocks);
+                let mut halves = halves.into_iter();
+                while let (Some(mut a), Some(b)) = (halves.next(), halves.next()) {
+                    a.sums.iter_mut().zip(&b.sums).for_each(|(a, b)| *a += b);
+                    a.counts.iter_mut().zip(&b.counts).for_each(|(a, b)| *a += b);
+                    self.blocks.push(a);
+                }
+                self.length *= 2;
+            }
+            self.blocks.push(Block { sums: vec![0.0; self.width], counts: vec![0.0; self.width] });
+        }
+        self.frames += 1;
+    }
+
+    /// Adds a sample of a quantity to the frame under way, which [`Blocks::frame`] began.
+    pub fn add(&mut self, quantity: usize, value: f64) {
+        self.add_weighted(quantity, value, 1.0);
+    }
+
+    /// Adds the sum of so many samples.
+    pub fn add_weighted(&mut self, quantity: usize, sum: f64, count: f64) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.sums[quantity] += sum;
+            block.counts[quantity] += count;
+        }
+    }
+
+    /// Adds a frame with one sample of each quantity.
+    pub fn add_frame(&mut self, values: &[f64]) {
+        self.frame();
+        values.iter().enumerate().for_each(|(k, v)| self.add(k, *v));
+    }
+
+    /// How many frames there were.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// A function of the means of all quantities, each value with its error. The mean of a
+    /// quantity without samples is NaN.
+    pub fn derive(&self, function: impl Fn(&[f64]) -> Vec<f64>) -> Vec<Estimate> {
+        let mut total = Block { sums: vec![0.0; self.width], counts: vec![0.0; self.width] };
+        for block in &self.blocks {
+            total.sums.iter_mut().zip(&block.sums).for_each(|(t, b)| *t += b);
+            total.counts.iter_mut().zip(&block.counts).for_each(|(t, b)| *t += b);
+        }
+        let without = |left: Option<&Block>| -> Vec<f64> {
+            let mean = |k: usize| {
+                let (sum, count) = left.map_or((0.0, 0.0), |b| (b.sums[k], b.counts[k]));
+                (total.sums[k] - sum) / (total.counts[k] - count)
+            };
+            function(&(0..self.width).map(mean).collect::<Vec<_>>())
+        };
+        let whole = without(None);
+        // A last block that has just begun says nothing.
+        let full = self.blocks.len() as u64 * self.length <= self.frames + self.length / 2;
+        let blocks = if full { &self.blocks[..] } else { &self.blocks[..self.blocks.len() - 1] };
+        let n = blocks.len() as f64;
+        if blocks.len() < 2 {
+            return whole.into_iter().map(|v| (v, None)).collect();
+        }
+        let left: Vec<Vec<f64>> = blocks.iter().map(|b| without(Some(b))).collect();
+        let error = |k: usize| {
+            // Blocks without samples of what a value is made of leave it as it is or undefined.
+            let values: Vec<f64> = left.iter().map(|v| v[k]).filter(|v| v.is_finite()).collect();
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            let square = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
+            (values.len() > 1).then(|| ((n - 1.0) / n * square).sqrt())
+        };
+        whole.iter().enumerate().map(|(k, v)| (*v, error(k))).collect()
+    }
+
+    /// The means with their errors.
+    pub fn means(&self) -> Vec<Estimate> {
+        self.derive(<[f64]>::to_vec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jostle_core::random::{Purpose, Stream};
+
+    /// Means of white noise, and a ratio of two means, are off by their errors on average.
+    #[test]
+    fn errors_are_those_of_the_scatter() {
+        let (series, frames) = (300, 1000);
+        let (mut means, mut ratios) = (0.0, 0.0);
+        for seed in 0..series {
+            let mut stream = Stream::new(seed, Purpose::Thermostat, 0, 0);
+            let mut blocks = Blocks::new(2);
+            for _ in 0..frames {
+                let x = stream.normal();
+                blocks.add_frame(&[1.0 + 0.1 * x, 2.0 + 0.1 * stream.normal()]);
+            }
+            assert!(blocks.blocks.len() <= MOST);
+            let (mean, error) = blocks.means()[0];
+            means += ((mean - 1.0) / error.unwrap()).powi(2) / series as f64;
+            let (ratio, error) = blocks.derive(|m| vec![m[0] / m[1]])[0];
+            ratios += ((ratio - 0.5) / error.unwrap()).powi(2) / series as f64;
+        }
+        // chi square over its degrees of freedom; of t-distributed values somewhat above 1.
+        assert!((0.8..1.45).contains(&means), "{means}");
+        assert!((0.8..1.45).contains(&ratios), "{ratios}");
+    }
+
+    #[test]
+    fn one_frame_has_no_error() {
+        let mut blocks = Blocks::new(1);
+        blocks.add_frame(&[3.0]);
+        assert_eq!(blocks.means(), [(3.0, None)]);
+        blocks.add_frame(&[5.0]);
+        assert_eq!(blocks.means(), [(4.0, Some(1.0))]);
+    }
+}

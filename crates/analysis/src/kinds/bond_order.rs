@@ -1,0 +1,249 @@
+//! Bond-orientational order: Steinhardt's q4, q6 and W6, local and averaged over neighbours, and
+//! atoms that are in a crystal.
+
+use super::clusters::sizes;
+use super::{Kind, Measure};
+use crate::blocks::Blocks;
+use crate::cells::Cells;
+use crate::report::{Results, Table};
+use crate::settings::{Setting, Settings};
+use crate::view::{Subject, View};
+use jostle_core::{Dimension, Result, Vec3};
+use rayon::prelude::*;
+use std::f64::consts::PI;
+
+pub(super) const KIND: Kind = Kind {
+    name: "bond-order",
+    about: "q4, q6, W6 (local and averaged over neighbours), atoms in a crystal and the largest crystal",
+    settings: &[
+        Setting {
+            name: "cutoff",
+            dimension: Dimension::LENGTH,
+            default: None,
+            about: "distance of neighbours [default: 1.4 times the mean distance, density^(-1/3)]",
+        },
+        Setting {
+            name: "threshold",
+            dimension: Dimension::NUMBER,
+            default: Some(0.5),
+            about: "least correlation of q6 of two neighbours that are connected",
+        },
+        Setting {
+            name: "connections",
+            dimension: Dimension::NUMBER,
+            default: Some(7.0),
+            about: "connections from which on an atom is in a crystal",
+        },
+    ],
+    new: |subject, settings| Ok(Box::new(BondOrder::new(subject, settings)?)),
+};
+
+/// Bins of the distributions of the averaged q4 and q6 between 0 and 1.
+const BINS: usize = 100;
+
+/// q_l and W_l by P. J. Steinhardt, D. R. Nelson and M. Ronchetti (Phys. Rev. B 28 (1983) 784),
+/// averaged ones by W. Lechner and C. Dellago (J. Chem. Phys. 129 (2008) 114707), atoms of a crystal
+/// by P. R. ten Wolde, M. J. Ruiz-Montero and D. Frenkel (J. Chem. Phys. 104 (1996) 9932).
+struct BondOrder {
+    cutoff: f64,
+    threshold: f64,
+    connections: usize,
+    wigner: Vec<(i32, i32, f64)>,
+    /// The values of [`NAMES`], then the distributions.
+    blocks: Blocks,
+}
+
+const NAMES: [&str; 9] = [
+    "neighbours",
+    "q4",
+    "q6",
+    "w6",
+    "averaged q4",
+    "averaged q6",
+    "averaged w6",
+    "fraction in crystals",
+    "largest crystal",
+];
+
+type Complex = [f64; 2];
+
+impl BondOrder {
+    fn new(subject: &Subject, settings: &Settings) -> Result<Self> {
+        let cutoff = settings.positive("cutoff", 1.4 * subject.density().powf(-1.0 / 3.0))?;
+        let threshold = settings.get("threshold").unwrap_or(0.5);
+        let connections = settings.count("connections", 7, 1..=100)?;
+        let blocks = Blocks::new(NAMES.len() + 2 * BINS);
+        Ok(BondOrder { cutoff, threshold, connections, wigner: wigner_6(), blocks })
+    }
+
+    /// W_6 over |q_6|^3.
+    fn w6(&self, q: &[Complex; 7]) -> f64 {
+        let at = |m: i32| -> Complex {
+            let [re, im] = q[m.unsigned_abs() as usize];
+            match (m < 0, m % 2 == 0) {
+                (false, _) => [re, im],
+                (true, true) => [re, -im],
+                (true, false) => [-re, im],
+            }
+        };
+        let times = |a: Complex, b: Complex| [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]];
+        let sum: f64 =
+            self.wigner.iter().map(|(a, b, w)| w * times(times(at(*a), at(*b)), at(-a - b))[0]).sum();
+        sum / square(q).powf(1.5)
+    }
+}
+
+/// The sum of |q_lm|^2 over all m, given those of m >= 0.
+fn square<const M: usize>(q: &[Complex; M]) -> f64 {
+    let each = q.iter().map(|c| c[0] * c[0] + c[1] * c[1]);
+    each.enumerate().map(|(m, s)| if m == 0 { s } else { 2.0 * s }).sum()
+}
+
+/// q_l from the q_lm.
+fn invariant<const M: usize>(q: &[Complex; M]) -> f64 {
+    (4.0 * PI / (2 * M - 1) as f64 * square(q)).sqrt()
+}
+
+/// q_4m and q_6m for m >= 0.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    four: [Complex; 5],
+    six: [Complex; 7],
+}
+
+impl Moments {
+    fn add(&mut self, other: &Moments, weight: f64) {
+        for (a, b) in self.four.iter_mut().zip(&other.four).chain(self.six.iter_mut().zip(&other.six)) {
+            *a = [a[0] + weight * b[0], a[1] + weight * b[1]];
+        }
+    }
+
+    /// Spherical harmonics of a direction.
+    fn of(d: Vec3) -> Moments {
+        let r = d.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let [x, y, z] = d.map(|c| c / r);
+        let mut moments = Moments::default();
+        // Powers of sin(theta) exp(i phi).
+        let mut power = [1.0, 0.0];
+        for m in 0..=6 {
+            if m <= 4 {
+                moments.four[m] = power.map(|c| c * harmonic(4, m, z));
+            }
+            moments.six[m] = power.map(|c| c * harmonic(6, m, z));
+            power = [power[0] * x - power[1] * y, power[0] * y + power[1] * x];
+        }
+        moments
+    }
+}
+
+/// Y_lm without (sin(theta) exp(i phi))^m: the m-th derivative of Legendre's polynomial, normalised.
+fn harmonic(l: usize, m: usize, z: f64) -> f64 {
+    // P_m^m without its sines is (2m - 1)!!, with the sign of Condon and Shortley.
+    let mut below = 0.0;
+    let mut here: f64 = (1..=m).map(|k| -((2 * k - 1) as f64)).product();
+    for k in m + 1..=l {
+        let next = ((2 * k - 1) as f64 * z * here - (k + m - 1) as f64 * below) / (k - m) as f64;
+        (below, here) = (here, next);
+    }
+    let ratio: f64 = (l - m + 1..=l + m).map(|k| k as f64).product();
+    ((2 * l + 1) as f64 / (4.0 * PI * ratio)).sqrt() * here
+}
+
+/// Wigner's 3j symbols (6 6 6; a b -a-b), by Racah's formula.
+fn wigner_6() -> Vec<(i32, i32, f64)> {
+    let l = 6i32;
+    let factorial = |n: i32| -> f64 { (1..=n).map(f64::from).product() };
+    let triangle = factorial(l).powi(3) / factorial(3 * l + 1);
+    let symbol = |a: i32, b: i32| {
+        let c = -a - b;
+        let each = [a, b, c].iter().map(|m| factorial(l + m) * factorial(l - m)).product::<f64>();
+        let term = |k: i32| {
+            let parts = [k, l - k, l - a - k, l + b - k, a + k, k - b];
+            let sign = if k % 2 == 0 { 1.0 } else { -1.0 };
+            parts.iter().all(|p| *p >= 0).then(|| sign / parts.iter().map(|p| factorial(*p)).product::<f64>())
+        };
+        let sign = if c % 2 == 0 { 1.0 } else { -1.0 };
+        sign * (triangle * each).sqrt() * (0..=2 * l).filter_map(term).sum::<f64>()
+    };
+    let pairs = (-l..=l).flat_map(|a| (-l..=l).map(move |b| (a, b)));
+    pairs.filter(|(a, b)| (a + b).abs() <= l).map(|(a, b)| (a, b, symbol(a, b))).collect()
+}
+
+impl Measure for BondOrder {
+    fn add(&mut self, frame: &View) -> Result<()> {
+        let lists = Cells::new(frame.simbox, frame.positions, self.cutoff).neighbors();
+        let n = lists.len();
+        let local: Vec<Moments> = lists
+            .par_iter()
+            .map(|list| {
+                let mut sum = Moments::default();
+                list.iter().for_each(|(_, d)| sum.add(&Moments::of(*d), 1.0 / list.len() as f64));
+                sum
+            })
+            .collect();
+        let averaged: Vec<Moments> = lists
+            .par_iter()
+            .enumerate()
+            .map(|(i, list)| {
+                let weight = 1.0 / (list.len() + 1) as f64;
+                let mut sum = Moments::default();
+                sum.add(&local[i], weight);
+                list.iter().for_each(|(j, _)| sum.add(&local[*j as usize], weight));
+                sum
+            })
+            .collect();
+        let connected = |i: usize, j: usize| {
+            let (a, b) = (&local[i].six, &local[j].six);
+            let dot = a
+                .iter()
+                .zip(b)
+                .enumerate()
+                .map(|(m, (a, b))| (if m == 0 { 1.0 } else { 2.0 }) * (a[0] * b[0] + a[1] * b[1]));
+            dot.sum::<f64>() > self.threshold * (square(a) * square(b)).sqrt()
+        };
+        let solid: Vec<bool> = lists
+            .par_iter()
+            .enumerate()
+            .map(|(i, list)| {
+                list.iter().filter(|(j, _)| connected(i, *j as usize)).count() >= self.connections
+            })
+            .collect();
+        let bonds = lists.iter().enumerate().filter(|(i, _)| solid[*i]).flat_map(|(i, list)| {
+            let solid = &solid;
+            list.iter().filter(move |(j, _)| solid[*j as usize]).map(move |(j, _)| (i as u32, *j))
+        });
+        let in_crystals = solid.iter().filter(|s| **s).count();
+        let largest = sizes(n, bonds).keys().next_back().copied().unwrap_or(0).min(in_crystals);
+        self.blocks.frame();
+        let count = n as f64;
+        let with = lists.iter().filter(|l| !l.is_empty()).count() as f64;
+        self.blocks.add(0, lists.iter().map(Vec::len).sum::<usize>() as f64 / count);
+        for (k, moments) in [&local, &averaged].into_iter().enumerate() {
+            let met = || moments.iter().zip(&lists).filter(|(_, l)| !l.is_empty()).map(|(m, _)| m);
+            self.blocks.add_weighted(3 * k + 1, met().map(|m| invariant(&m.four)).sum::<f64>(), with);
+            self.blocks.add_weighted(3 * k + 2, met().map(|m| invariant(&m.six)).sum::<f64>(), with);
+            self.blocks.add_weighted(3 * k + 3, met().map(|m| self.w6(&m.six)).sum::<f64>(), with);
+        }
+        self.blocks.add(7, in_crystals as f64 / count);
+        self.blocks.add(8, largest as f64);
+        let mut histogram = vec![0.0; 2 * BINS];
+        for m in &averaged {
+            for (k, q) in [invariant(&m.four), invariant(&m.six)].into_iter().enumerate() {
+                histogram[k * BINS + ((q * BINS as f64) as usize).min(BINS - 1)] += BINS as f64 / count;
+            }
+        }
+        histogram.iter().enumerate().for_each(|(k, p)| self.blocks.add(NAMES.len() + k, *p));
+        Ok(())
+    }
+
+    fn results(&self) -> Result<Results> {
+        let means = self.blocks.means();
+        let q = (0..BINS).map(|k| (k as f64 + 0.5) / BINS as f64).collect();
+        let mut table = Table::new("bond-order", "q", String::new(), q);
+        table.with_errors("p(averaged q4)", "", &means[NAMES.len()..NAMES.len() + BINS]);
+        table.with_errors("p(averaged q6)", "", &means[NAMES.len() + BINS..]);
+        let mut results = Results { tables: vec![table], values: Vec::new() };
+        NAMES.iter().zip(&means).for_each(|(name, value)| results.value(name, "", *value));
+        Ok(results)
+    }
+}

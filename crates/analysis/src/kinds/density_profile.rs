@@ -1,0 +1,72 @@
+//! Number densities along an edge of the box.
+
+use super::{Kind, Measure};
+use crate::blocks::Blocks;
+use crate::report::{Results, Table, unit};
+use crate::settings::Setting;
+use crate::view::{Subject, View};
+use jostle_core::{Dimension, Error, Result};
+
+pub(super) const KIND: Kind = Kind {
+    name: "density-profile",
+    about: "number density of each species along an edge of the box",
+    settings: &[
+        Setting {
+            name: "axis",
+            dimension: Dimension::NUMBER,
+            default: Some(3.0),
+            about: "1: along x, 2: y, 3: z",
+        },
+        Setting { name: "bins", dimension: Dimension::NUMBER, default: Some(100.0), about: "number of bins" },
+    ],
+    new: |subject, settings| {
+        let axis = settings.count("axis", 3, 1..=3)? - 1;
+        let bins = settings.count("bins", 100, 1..=100_000)?;
+        let blocks = Blocks::new(bins * (subject.names.len() + 1) + 1);
+        Ok(Box::new(Profile { subject: subject.clone(), axis, bins, blocks }))
+    },
+};
+
+struct Profile {
+    subject: Subject,
+    axis: usize,
+    bins: usize,
+    /// For each bin all atoms and those of each species; then the length of the edge.
+    blocks: Blocks,
+}
+
+impl Measure for Profile {
+    fn add(&mut self, frame: &View) -> Result<()> {
+        if !frame.simbox.periodic()[self.axis] {
+            return Err(Error::input("the box is open along that axis").hint("choose another axis"));
+        }
+        let width = self.subject.names.len() + 1;
+        let mut counts = vec![0.0; self.bins * width];
+        for (r, s) in frame.positions.iter().zip(&self.subject.species) {
+            let s_axis = frame.simbox.to_fractional(*r)[self.axis];
+            let bin = (((s_axis - s_axis.floor()) * self.bins as f64) as usize).min(self.bins - 1);
+            counts[bin * width] += 1.0;
+            counts[bin * width + 1 + usize::from(*s)] += 1.0;
+        }
+        let slice = frame.simbox.volume() / self.bins as f64;
+        let mut values: Vec<f64> = counts.into_iter().map(|n| n / slice).collect();
+        values.push(frame.simbox.lengths()[self.axis]);
+        self.blocks.add_frame(&values);
+        Ok(())
+    }
+
+    fn results(&self) -> Result<Results> {
+        let (units, means, width) = (self.subject.units, self.blocks.means(), self.subject.names.len() + 1);
+        let length = means[self.bins * width].0;
+        let along = (0..self.bins).map(|k| (k as f64 + 0.5) * length / self.bins as f64).collect();
+        let name = ["x", "y", "z"][self.axis];
+        let mut table = Table::new("density-profile", name, unit(units, 1, 0), along);
+        let of = |what: usize| (0..self.bins).map(|bin| means[bin * width + what]).collect::<Vec<_>>();
+        let density = unit(units, -3, 0);
+        table.with_errors("density all", &density, &of(0));
+        for (s, name) in self.subject.names.iter().enumerate().filter(|_| width > 2) {
+            table.with_errors(&format!("density {name}"), &density, &of(s + 1));
+        }
+        Ok(Results { tables: vec![table], values: Vec::new() })
+    }
+}

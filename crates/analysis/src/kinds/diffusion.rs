@@ -1,0 +1,199 @@
+//! Mean-square displacements, the non-Gaussian parameter, self-diffusion.
+
+use super::{Kind, Measure};
+use crate::blocks::Blocks;
+use crate::correlate::{Clock, MultiTau};
+use crate::report::{Results, Table, unit};
+use crate::settings::{Setting, Settings};
+use crate::view::{Subject, View};
+use jostle_core::quantity::unit_name;
+use jostle_core::{Dimension, Error, Result, Vec3};
+use std::f64::consts::PI;
+
+pub(super) const KIND: Kind = Kind {
+    name: "msd",
+    about: "mean-square displacement, self-diffusion coefficient, non-Gaussian parameter",
+    settings: &[
+        Setting {
+            name: "from",
+            dimension: Dimension::TIME,
+            default: None,
+            about: "where the fit begins [default: 10% of the longest lag]",
+        },
+        Setting {
+            name: "to",
+            dimension: Dimension::TIME,
+            default: None,
+            about: "where the fit ends [default: 50% of the longest lag]",
+        },
+        Setting {
+            name: "viscosity",
+            dimension: Dimension { energy: 1, length: -3, time: 1, ..Dimension::NUMBER },
+            default: None,
+            about: "shear viscosity (energy time / volume) to correct the diffusion coefficient for the size of a cubic box",
+        },
+        Setting {
+            name: "temperature",
+            dimension: Dimension::TEMPERATURE,
+            default: None,
+            about: "temperature for that correction",
+        },
+    ],
+    new: |subject, settings| Ok(Box::new(Diffusion::new(subject, settings)?)),
+};
+
+const LAGS: usize = 16;
+
+struct Diffusion {
+    subject: Subject,
+    settings: Settings,
+    clock: Clock,
+    past: MultiTau<Vec<Vec3>>,
+    /// For each lag: the mean square displacement of all atoms, of each species, and the fourth
+    /// power of all.
+    blocks: Blocks,
+    counts: Vec<f64>,
+    frames: u64,
+}
+
+impl Diffusion {
+    fn new(subject: &Subject, settings: &Settings) -> Result<Self> {
+        let past = MultiTau::new(LAGS);
+        let counts: Vec<f64> = subject.counts().iter().map(|n| *n as f64).collect();
+        if settings.get("viscosity").is_some() {
+            settings.positive("viscosity", 1.0)?;
+            if settings.get("temperature").is_none() {
+                return Err(Error::input("the correction by the viscosity needs the temperature, too")
+                    .hint("temperature=94.4"));
+            }
+            let [x, y, z] = subject.simbox.lengths();
+            let cubic = (x - y).abs() + (x - z).abs() < 1e-6 * x && subject.simbox.is_orthorhombic();
+            if !cubic || subject.simbox.periodic() != [true; 3] {
+                return Err(Error::input("the correction by the viscosity is for cubic periodic boxes"));
+            }
+        }
+        let blocks = Blocks::new(past.width() * (counts.len() + 2));
+        let (clock, frames) = (Clock::default(), 0);
+        Ok(Diffusion {
+            subject: subject.clone(),
+            settings: settings.clone(),
+            clock,
+            past,
+            blocks,
+            counts,
+            frames,
+        })
+    }
+
+    /// Lags up to half of the trajectory: beyond, there are few independent origins.
+    fn lags(&self) -> Vec<usize> {
+        (0..self.past.width()).filter(|k| self.past.lag(*k) <= (self.frames - 1) / 2).collect()
+    }
+}
+
+impl Measure for Diffusion {
+    fn add(&mut self, frame: &View) -> Result<()> {
+        self.clock.add(frame.time)?;
+        self.blocks.frame();
+        self.frames += 1;
+        let (blocks, species, counts) = (&mut self.blocks, &self.subject.species, &self.counts);
+        let width = counts.len() + 2;
+        self.past.add(frame.unwrapped.to_vec(), |lag, then, now| {
+            let mut squares = vec![0.0; counts.len()];
+            let mut fourth = 0.0;
+            for ((a, b), s) in then.iter().zip(now).zip(species) {
+                let d2 = (0..3).map(|k| (b[k] - a[k]).powi(2)).sum::<f64>();
+                squares[usize::from(*s)] += d2;
+                fourth += d2 * d2;
+            }
+            let all = species.len() as f64;
+            blocks.add(lag * width, squares.iter().sum::<f64>() / all);
+            for (s, (square, n)) in squares.iter().zip(counts).enumerate().filter(|(_, (_, n))| **n > 0.0) {
+                blocks.add(lag * width + 1 + s, square / n);
+            }
+            blocks.add(lag * width + 1 + counts.len(), fourth / all);
+        });
+        Ok(())
+    }
+
+    fn results(&self) -> Result<Results> {
+        if self.frames < 4 {
+            return Err(Error::input(format!("{} frames are too few for displacements", self.frames)));
+        }
+        let (units, lags) = (self.subject.units, self.lags());
+        let width = self.counts.len() + 2;
+        let times: Vec<f64> = lags.iter().map(|k| self.past.lag(*k) as f64 * self.clock.interval()).collect();
+        let longest = times.last().copied().unwrap_or(0.0);
+        let (from, to) = (
+            self.settings.get("from").unwrap_or(0.1 * longest),
+            self.settings.get("to").unwrap_or(0.5 * longest),
+        );
+        let fit: Vec<usize> =
+            (0..times.len()).filter(|k| (from..=to * (1.0 + 1e-9)).contains(&times[*k])).collect();
+        if fit.len() < 3 {
+            return Err(Error::input(format!(
+                "only {} lags lie between {from} and {to}, where the line is fitted",
+                fit.len()
+            ))
+            .hint("choose other times with from= and to=, or take more frames"));
+        }
+        let area = unit(units, 2, 0);
+        let mut table = Table::new("msd", "t", unit(units, 0, 1), times.clone());
+        let mut results = Results::default();
+        let column = |what: usize| move |m: &[f64]| -> Vec<f64> { lags_of(m, what, width, &self.lags()) };
+        let diffusive = unit(units, 2, -1);
+        let mut kinds = vec![("all".to_string(), 0)];
+        if self.counts.len() > 1 {
+            kinds.extend(self.subject.names.iter().enumerate().map(|(s, name)| (name.clone(), s + 1)));
+        }
+        for (name, what) in kinds.into_iter().filter(|(_, w)| *w == 0 || self.counts[w - 1] > 0.0) {
+            table.with_errors(&format!("msd {name}"), &area, &self.blocks.derive(column(what)));
+            let slope = self.blocks.derive(|m| {
+                let msd = column(what)(m);
+                vec![slope(&fit.iter().map(|k| (times[*k], msd[*k])).collect::<Vec<_>>()) / 6.0]
+            });
+            results.value(&format!("diffusion coefficient {name}"), &diffusive, slope[0]);
+            if let (Some(viscosity), Some(temperature)) =
+                (self.settings.get("viscosity"), self.settings.get("temperature"))
+            {
+                let (d, error) = slope[0];
+                let shift =
+                    finite_size(units.boltzmann() * temperature, viscosity, self.subject.simbox.lengths()[0]);
+                results.value(
+                    &format!("diffusion coefficient {name}, infinite box"),
+                    &diffusive,
+                    (d + shift, error),
+                );
+            }
+        }
+        let gauss = self.blocks.derive(|m| {
+            let (second, fourth) = (column(0)(m), column(1 + self.counts.len())(m));
+            second.iter().zip(fourth).map(|(s, f)| 3.0 * f / (5.0 * s * s) - 1.0).collect()
+        });
+        table.with_errors("alpha2", "", &gauss);
+        let time = unit_name(units, Dimension::TIME);
+        results.value("fit from", &time, (times[fit[0]], Some(0.0)));
+        results.value("fit to", &time, (times[fit[fit.len() - 1]], Some(0.0)));
+        results.tables = vec![table];
+        Ok(results)
+    }
+}
+
+fn lags_of(means: &[f64], what: usize, width: usize, lags: &[usize]) -> Vec<f64> {
+    lags.iter().map(|k| means[k * width + what]).collect()
+}
+
+/// By least squares.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let n = points.len() as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(a, b), (x, y)| (a + x / n, b + y / n));
+    let (xx, xy) =
+        points.iter().fold((0.0, 0.0), |(a, b), p| (a + (p.0 - x).powi(2), b + (p.0 - x) * (p.1 - y)));
+    xy / xx
+}
+
+/// What diffusion in a periodic cube of edge L lacks: xi k_B T / (6 pi eta L) with xi = 2.837297
+/// (I.-C. Yeh and G. Hummer, J. Phys. Chem. B 108 (2004) 15873, equation 12).
+fn finite_size(thermal: f64, viscosity: f64, edge: f64) -> f64 {
+    2.837297 * thermal / (6.0 * PI * viscosity * edge)
+}

@@ -1,0 +1,80 @@
+//! Sizes of chains whose atoms follow each other: end-to-end distance and radius of gyration.
+
+use super::{Kind, Measure};
+use crate::blocks::Blocks;
+use crate::report::{Results, Table, unit};
+use crate::settings::Setting;
+use crate::view::{Subject, View};
+use jostle_core::{Dimension, Error, Result, Vec3};
+
+pub(super) const KIND: Kind = Kind {
+    name: "gyration",
+    about: "end-to-end distance, radius of gyration and internal distances of chains",
+    settings: &[Setting {
+        name: "length",
+        dimension: Dimension::NUMBER,
+        default: None,
+        about: "atoms of a chain; must be given",
+    }],
+    new: |subject, settings| {
+        let atoms = subject.species.len();
+        if settings.get("length").is_none() {
+            return Err(Error::input("the number of atoms of a chain must be given").hint("length=50"));
+        }
+        let length = settings.count("length", 2, 2..=atoms.max(2))?;
+        if !atoms.is_multiple_of(length) {
+            return Err(Error::input(format!("{atoms} atoms are no whole number of chains of {length}")));
+        }
+        Ok(Box::new(Chains { subject: subject.clone(), length, blocks: Blocks::new(length + 2) }))
+    },
+};
+
+struct Chains {
+    subject: Subject,
+    length: usize,
+    /// Squared end-to-end distance, squared radius of gyration, squared distances of monomers by
+    /// how far they are apart along the chain, from 1.
+    blocks: Blocks,
+}
+
+impl Measure for Chains {
+    fn add(&mut self, frame: &View) -> Result<()> {
+        let n = self.length;
+        self.blocks.frame();
+        for chain in frame.positions.chunks(n) {
+            // A chain is followed from atom to atom: no bond is as long as half the box.
+            let mut path: Vec<Vec3> = vec![chain[0]];
+            for pair in chain.windows(2) {
+                let d = frame.simbox.nearest_image(std::array::from_fn(|k| pair[1][k] - pair[0][k]));
+                let last = path[path.len() - 1];
+                path.push(std::array::from_fn(|k| last[k] + d[k]));
+            }
+            let square = |a: Vec3, b: Vec3| (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>();
+            let centre: Vec3 = std::array::from_fn(|k| path.iter().map(|r| r[k]).sum::<f64>() / n as f64);
+            self.blocks.add(0, square(path[0], path[n - 1]));
+            self.blocks.add(1, path.iter().map(|r| square(*r, centre)).sum::<f64>() / n as f64);
+            for apart in 1..n {
+                let sum = (apart..n).map(|k| square(path[k], path[k - apart])).sum();
+                self.blocks.add_weighted(1 + apart, sum, (n - apart) as f64);
+            }
+        }
+        Ok(())
+    }
+
+    fn results(&self) -> Result<Results> {
+        let (units, n) = (self.subject.units, self.length);
+        let (length, area) = (unit(units, 1, 0), unit(units, 2, 0));
+        let means = self.blocks.means();
+        let mut table =
+            Table::new("internal-distances", "apart", String::new(), (1..n).map(|k| k as f64).collect());
+        table.with_errors("squared distance", &area, &means[2..n + 1]);
+        let mut results = Results { tables: vec![table], values: Vec::new() };
+        let roots = self.blocks.derive(|m| vec![m[0].sqrt(), m[1].sqrt(), m[0] / m[1]]);
+        results.value("squared end-to-end distance", &area, means[0]);
+        results.value("squared radius of gyration", &area, means[1]);
+        results.value("end-to-end distance", &length, roots[0]);
+        results.value("radius of gyration", &length, roots[1]);
+        results.value("ratio of the squares", "", roots[2]);
+        Ok(results)
+    }
+}

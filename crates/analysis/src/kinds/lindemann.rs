@@ -1,0 +1,91 @@
+//! Lindemann's ratio: how far atoms of a crystal are from their mean positions, over the distance
+//! of nearest neighbours.
+
+use super::{Kind, Measure};
+use crate::blocks::Blocks;
+use crate::cells::Cells;
+use crate::report::{Results, unit};
+use crate::settings::Setting;
+use crate::view::{Subject, View};
+use jostle_core::{Dimension, Error, Result};
+
+pub(super) const KIND: Kind = Kind {
+    name: "lindemann",
+    about: "Lindemann's ratio: displacement from mean positions over the nearest-neighbour distance",
+    settings: &[Setting {
+        name: "spacing",
+        dimension: Dimension::LENGTH,
+        default: None,
+        about: "nearest-neighbour distance [default: measured around the mean positions]",
+    }],
+    new: |subject, settings| {
+        let spacing = settings.get("spacing").map(|_| settings.positive("spacing", 1.0)).transpose()?;
+        let blocks = Blocks::new(4 * subject.species.len());
+        Ok(Box::new(Lindemann { subject: subject.clone(), spacing, blocks, simbox: subject.simbox }))
+    },
+};
+
+struct Lindemann {
+    subject: Subject,
+    spacing: Option<f64>,
+    /// For each atom x, y, z on its unbroken path and the square of its distance from the origin.
+    blocks: Blocks,
+    simbox: jostle_core::SimBox,
+}
+
+impl Measure for Lindemann {
+    fn add(&mut self, frame: &View) -> Result<()> {
+        self.simbox = *frame.simbox;
+        let values: Vec<f64> = frame
+            .unwrapped
+            .iter()
+            .flat_map(|r| [r[0], r[1], r[2], r[0] * r[0] + r[1] * r[1] + r[2] * r[2]])
+            .collect();
+        self.blocks.add_frame(&values);
+        Ok(())
+    }
+
+    fn results(&self) -> Result<Results> {
+        if self.blocks.frames() < 4 {
+            return Err(Error::input(format!(
+                "{} frames are too few for mean positions",
+                self.blocks.frames()
+            )));
+        }
+        let means: Vec<f64> = self.blocks.means().into_iter().map(|m| m.0).collect();
+        let positions: Vec<_> = means.as_chunks::<4>().0.iter().map(|m| [m[0], m[1], m[2]]).collect();
+        let spacing = match self.spacing {
+            Some(spacing) => spacing,
+            None => nearest(&self.simbox, &positions, self.subject.density())?,
+        };
+        let ratio = self.blocks.derive(|m| {
+            let square = |a: &[f64; 4]| (a[3] - a[0] * a[0] - a[1] * a[1] - a[2] * a[2]).max(0.0);
+            let atoms = m.as_chunks::<4>().0;
+            let mean = atoms.iter().map(square).sum::<f64>() / atoms.len() as f64;
+            vec![mean.sqrt() / spacing, mean.sqrt()]
+        });
+        let length = unit(self.subject.units, 1, 0);
+        let mut results = Results::default();
+        results.value("Lindemann ratio", "", ratio[0]);
+        results.value("displacement", &length, ratio[1]);
+        results.value("nearest-neighbour distance", &length, (spacing, Some(0.0)));
+        Ok(results)
+    }
+}
+
+/// The mean distance to the nearest neighbour.
+fn nearest(simbox: &jostle_core::SimBox, positions: &[jostle_core::Vec3], density: f64) -> Result<f64> {
+    let mut reach = 1.3 * density.powf(-1.0 / 3.0);
+    for _ in 0..4 {
+        let lists = Cells::new(simbox, positions, reach).neighbors();
+        if lists.iter().all(|l| !l.is_empty()) {
+            let square = |d: &jostle_core::Vec3| d.iter().map(|x| x * x).sum::<f64>();
+            let least =
+                lists.iter().map(|l| l.iter().map(|(_, d)| square(d)).fold(f64::INFINITY, f64::min).sqrt());
+            return Ok(least.sum::<f64>() / positions.len() as f64);
+        }
+        reach *= 1.5;
+    }
+    Err(Error::input("some atoms have no neighbours")
+        .hint("give the nearest-neighbour distance: spacing=..."))
+}

@@ -1,0 +1,67 @@
+//! The kinds of analysis: one file each and one line in [`ALL`], from which the command line, its
+//! help and the tests follow.
+
+mod bond_order;
+mod clusters;
+mod density_profile;
+mod diffusion;
+mod gyration;
+mod lindemann;
+mod minkowski;
+mod radial;
+mod structure_factor;
+mod van_hove;
+mod velocity;
+
+use crate::report::Results;
+use crate::settings::{Setting, Settings};
+use crate::view::{Subject, View};
+use jostle_core::Result;
+
+/// Takes frames, gives results.
+pub trait Measure: Send {
+    /// Takes the next frame.
+    ///
+    /// # Errors
+    /// If the frame lacks what is measured: velocities, times, a volume.
+    fn add(&mut self, frame: &View) -> Result<()>;
+
+    /// What has been found so far.
+    ///
+    /// # Errors
+    /// If there were too few frames.
+    fn results(&self) -> Result<Results>;
+}
+
+/// A kind of analysis.
+#[derive(Debug, Clone, Copy)]
+pub struct Kind {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// What can be set.
+    pub settings: &'static [Setting],
+    /// Makes a measure.
+    pub new: fn(&Subject, &Settings) -> Result<Box<dyn Measure>>,
+}
+
+/// All kinds.
+pub static ALL: &[Kind] = &[
+    radial::KIND,
+    structure_factor::KIND,
+    diffusion::KIND,
+    velocity::KIND,
+    van_hove::KIND,
+    density_profile::KIND,
+    bond_order::KIND,
+    lindemann::KIND,
+    clusters::KIND,
+    gyration::KIND,
+    minkowski::KIND,
+];
+
+/// The kind with this name.
+pub fn find(name: &str) -> Option<&'static Kind> {
+    ALL.iter().find(|k| k.name == name)
+}

@@ -1,0 +1,156 @@
+//! The static structure factor directly: S(q) = |sum exp(iq.r)|^2 / N at the wave vectors that fit
+//! the box.
+
+use super::{Kind, Measure};
+use crate::blocks::Blocks;
+use crate::report::{Results, Table, unit};
+use crate::settings::{Setting, Settings};
+use crate::view::{Subject, View};
+use jostle_core::{Dimension, Error, Result, Vec3};
+use rayon::prelude::*;
+use std::f64::consts::TAU;
+
+pub(super) const KIND: Kind = Kind {
+    name: "structure-factor",
+    about: "static structure factor S(q) over the wave vectors of the box",
+    settings: &[
+        Setting {
+            name: "largest",
+            dimension: Dimension::INVERSE_LENGTH,
+            default: None,
+            about: "largest wave number [default: 3 times 2 pi over the mean distance, less in large boxes]",
+        },
+        Setting { name: "bins", dimension: Dimension::NUMBER, default: Some(100.0), about: "number of bins" },
+    ],
+    new: |subject, settings| Ok(Box::new(StructureFactor::new(subject, settings)?)),
+};
+
+/// As many wave vectors by default.
+const VECTORS: f64 = 20_000.0;
+
+struct StructureFactor {
+    subject: Subject,
+    largest: f64,
+    bins: usize,
+    /// Half of the wave vectors, as multiples of the reciprocal edges: S(-q) = S(q).
+    vectors: Vec<[i32; 3]>,
+    /// For each bin the mean of S, then that of |q|.
+    blocks: Blocks,
+}
+
+impl StructureFactor {
+    fn new(subject: &Subject, settings: &Settings) -> Result<Self> {
+        let simbox = &subject.simbox;
+        if simbox.periodic() != [true; 3] {
+            return Err(Error::input("wave vectors need a box that is periodic along all axes"));
+        }
+        let affordable = (VECTORS * 12.0 * std::f64::consts::PI.powi(2) / simbox.volume()).cbrt();
+        let largest = settings.positive("largest", affordable.min(3.0 * TAU * subject.density().cbrt()))?;
+        let bins = settings.count("bins", 100, 1..=100_000)?;
+        let edges = simbox.edges();
+        let most: [i32; 3] = std::array::from_fn(|k| {
+            let edge = edges[k].iter().map(|x| x * x).sum::<f64>().sqrt();
+            (largest * edge / TAU).min(1e4) as i32
+        });
+        let mut vectors = Vec::new();
+        for x in 0..=most[0] {
+            for y in -most[1]..=most[1] {
+                for z in -most[2]..=most[2] {
+                    if (x, y, z) > (0, 0, 0) && norm(wave_vector(simbox, [x, y, z])) <= largest {
+                        vectors.push([x, y, z]);
+                    }
+                }
+            }
+        }
+        if vectors.is_empty() {
+            return Err(Error::input(format!(
+                "no wave vector of the box is as short as largest = {largest}"
+            ))
+            .hint(format!("the shortest is {}", TAU / simbox.lengths().into_iter().fold(0.0, f64::max))));
+        }
+        let blocks = Blocks::new(2 * bins);
+        Ok(StructureFactor { subject: subject.clone(), largest, bins, vectors, blocks })
+    }
+}
+
+fn norm(v: Vec3) -> f64 {
+    v.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// 2 pi times the fractional coordinates' gradient: q.r is 2 pi n.s.
+fn wave_vector(simbox: &jostle_core::SimBox, n: [i32; 3]) -> Vec3 {
+    let ([lx, ly, lz], [xy, xz, yz]) = (simbox.lengths(), simbox.tilts());
+    let [a, b, c] = n.map(f64::from);
+    let qx = a / lx;
+    let qy = (b - qx * xy) / ly;
+    [TAU * qx, TAU * qy, TAU * (c - qx * xz - qy * yz) / lz]
+}
+
+impl Measure for StructureFactor {
+    fn add(&mut self, frame: &View) -> Result<()> {
+        let fractional: Vec<Vec3> = frame.positions.iter().map(|r| frame.simbox.to_fractional(*r)).collect();
+        let n = fractional.len() as f64;
+        // exp(i 2 pi s) of every atom along each axis; whole powers of it by multiplication.
+        let phases: Vec<[[f64; 2]; 3]> =
+            fractional.iter().map(|s| s.map(|x| [(TAU * x).cos(), (TAU * x).sin()])).collect();
+        let rows = rows(&self.vectors);
+        let values: Vec<Vec<(f64, f64)>> = rows
+            .into_par_iter()
+            .map(|row| {
+                let [x, y, first] = row[0];
+                let mut sums = vec![[0.0; 2]; row.len()];
+                for [px, py, pz] in &phases {
+                    let mut e = times(times(power(*px, x), power(*py, y)), power(*pz, first));
+                    for sum in &mut sums {
+                        *sum = [sum[0] + e[0], sum[1] + e[1]];
+                        e = times(e, *pz);
+                    }
+                }
+                let s = sums.iter().map(|[re, im]| (re * re + im * im) / n);
+                row.iter().map(|v| norm(wave_vector(frame.simbox, *v))).zip(s).collect()
+            })
+            .collect();
+        self.blocks.frame();
+        for (q, s) in values.into_iter().flatten() {
+            let bin = ((q / self.largest * self.bins as f64) as usize).min(self.bins - 1);
+            self.blocks.add(bin, s);
+            self.blocks.add(self.bins + bin, q);
+        }
+        Ok(())
+    }
+
+    fn results(&self) -> Result<Results> {
+        let means = self.blocks.means();
+        let (s, q) = means.split_at(self.bins);
+        let met: Vec<usize> = (0..self.bins).filter(|k| q[*k].0.is_finite()).collect();
+        let wave_numbers = met.iter().map(|k| q[*k].0).collect();
+        let mut table = Table::new("structure-factor", "q", unit(self.subject.units, -1, 0), wave_numbers);
+        table.with_errors("S", "", &met.iter().map(|k| s[*k]).collect::<Vec<_>>());
+        Ok(Results { tables: vec![table], values: Vec::new() })
+    }
+}
+
+/// Runs of wave vectors that differ along the last axis only.
+fn rows(vectors: &[[i32; 3]]) -> Vec<&[[i32; 3]]> {
+    vectors.chunk_by(|a, b| a[..2] == b[..2] && a[2] + 1 == b[2]).collect()
+}
+
+fn times([a, b]: [f64; 2], [c, d]: [f64; 2]) -> [f64; 2] {
+    [a * c - b * d, a * d + b * c]
+}
+
+/// A whole power of a number of modulus 1.
+fn power(mut base: [f64; 2], exponent: i32) -> [f64; 2] {
+    if exponent < 0 {
+        base[1] = -base[1];
+    }
+    let (mut left, mut result) = (exponent.unsigned_abs(), [1.0, 0.0]);
+    while left > 0 {
+        if left & 1 == 1 {
+            result = times(result, base);
+        }
+        base = times(base, base);
+        left >>= 1;
+    }
+    result
+}

@@ -1,0 +1,19 @@
+//! Analysis of configurations: distribution functions, correlations in time, order.
+//!
+//! A measure takes frames one after the other and gives tables ([`Measure`]); it neither reads
+//! files nor knows a device, so that it serves during a run as on a trajectory. All kinds are in
+//! one registry, [`kinds::ALL`]. Every average has an error, from blocks of frames ([`Blocks`]).
+
+mod blocks;
+pub mod cells;
+mod correlate;
+pub mod kinds;
+mod report;
+mod settings;
+mod view;
+
+pub use blocks::{Blocks, Estimate};
+pub use kinds::{Kind, Measure};
+pub use report::{Column, Results, Table, Value};
+pub use settings::{Setting, Settings};
+pub use view::{Paths, Subject, View};

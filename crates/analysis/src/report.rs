@@ -1,0 +1,121 @@
+//! Results as tables and single values, with units, as CSV and JSON.
+
+use crate::blocks::Estimate;
+use jostle_core::UnitSystem;
+use jostle_core::quantity::unit_name;
+use serde_json::{Value as Json, json};
+use std::fmt::Write as _;
+
+/// A column of numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// What it is.
+    pub name: String,
+    /// Its unit; empty for bare numbers and in reduced units.
+    pub unit: String,
+    /// The numbers; NaN where there is none.
+    pub values: Vec<f64>,
+}
+
+/// Columns of the same length.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Table {
+    /// What it is.
+    pub name: String,
+    /// Its columns; the first is what the others are functions of.
+    pub columns: Vec<Column>,
+}
+
+/// A single number with its error.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Value {
+    /// What it is.
+    pub name: String,
+    /// Its unit.
+    pub unit: String,
+    /// The number.
+    pub value: f64,
+    /// Its standard error; `None` where a single frame cannot tell.
+    pub error: Option<f64>,
+}
+
+/// What a measure has found.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Results {
+    /// Functions; the first is the one that the measure is named after.
+    pub tables: Vec<Table>,
+    /// Single numbers.
+    pub values: Vec<Value>,
+}
+
+impl Table {
+    /// A table with its first column.
+    pub fn new(name: &str, first: &str, unit: String, values: Vec<f64>) -> Self {
+        let columns = vec![Column { name: first.to_string(), unit, values }];
+        Table { name: name.to_string(), columns }
+    }
+
+    /// Adds a column without errors: a count or a coordinate.
+    pub fn plain(&mut self, name: &str, unit: &str, values: Vec<f64>) {
+        self.columns.push(Column { name: name.to_string(), unit: unit.to_string(), values });
+    }
+
+    /// Adds a column and that of its errors.
+    pub fn with_errors(&mut self, name: &str, unit: &str, values: &[Estimate]) {
+        self.plain(name, unit, values.iter().map(|v| v.0).collect());
+        self.plain(&format!("{name} error"), unit, values.iter().map(|v| v.1.unwrap_or(f64::NAN)).collect());
+    }
+
+    /// The column with this name.
+    pub fn column(&self, name: &str) -> Option<&[f64]> {
+        self.columns.iter().find(|c| c.name == name).map(|c| c.values.as_slice())
+    }
+
+    /// As CSV: names with units in the first line; empty where there is no number.
+    pub fn csv(&self) -> String {
+        let title = |c: &Column| match c.unit.as_str() {
+            "" => c.name.clone(),
+            unit => format!("{} ({unit})", c.name),
+        };
+        let mut text = self.columns.iter().map(title).collect::<Vec<_>>().join(",");
+        text.push('\n');
+        for row in 0..self.columns.first().map_or(0, |c| c.values.len()) {
+            for (k, column) in self.columns.iter().enumerate() {
+                let comma = if k > 0 { "," } else { "" };
+                let value = column.values[row];
+                let _ =
+                    if value.is_finite() { write!(text, "{comma}{value}") } else { write!(text, "{comma}") };
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+impl Results {
+    /// Adds a single number.
+    pub fn value(&mut self, name: &str, unit: &str, (value, error): Estimate) {
+        self.values.push(Value { name: name.to_string(), unit: unit.to_string(), value, error });
+    }
+
+    /// The single number with this name.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.values.iter().find(|v| v.name == name)
+    }
+
+    /// As JSON: `{"tables": {...}, "values": {...}}`, null where there is no number.
+    pub fn json(&self) -> Json {
+        let column = |c: &Column| json!({ "name": c.name, "unit": c.unit, "values": c.values });
+        let table = |t: &Table| json!({ "name": t.name, "columns": t.columns.iter().map(column).collect::<Vec<_>>() });
+        let value = |v: &Value| json!({ "name": v.name, "unit": v.unit, "value": v.value, "error": v.error });
+        json!({
+            "tables": self.tables.iter().map(table).collect::<Vec<_>>(),
+            "values": self.values.iter().map(value).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// The unit of length to a power, with time to another.
+pub(crate) fn unit(units: UnitSystem, length: i8, time: i8) -> String {
+    unit_name(units, jostle_core::Dimension { length, time, ..jostle_core::Dimension::NUMBER })
+}

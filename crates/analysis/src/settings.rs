@@ -1,0 +1,92 @@
+//! What can be set of a measure: numbers by name, with units.
+
+use jostle_core::quantity::{nearest, parse_quantity};
+use jostle_core::{Dimension, Error, Result, UnitSystem};
+
+/// Something that can be set.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// Its name.
+    pub name: &'static str,
+    /// Its dimension.
+    pub dimension: Dimension,
+    /// What it is where nobody sets it; `None`: found from the first frame.
+    pub default: Option<f64>,
+    /// What it means.
+    pub about: &'static str,
+}
+
+/// What was set.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    values: Vec<(&'static str, f64)>,
+}
+
+impl Settings {
+    /// Reads `name=value` words; values may carry units.
+    ///
+    /// # Errors
+    /// If a name is unknown or a value is no quantity of the right kind.
+    pub fn parse(words: &[String], known: &'static [Setting], units: UnitSystem) -> Result<Self> {
+        let mut values = Vec::new();
+        for word in words {
+            let (name, text) = word.split_once('=').unwrap_or((word, ""));
+            let Some(setting) = known.iter().find(|s| s.name == name) else {
+                let names = || known.iter().map(|s| s.name);
+                let error = Error::input(format!("there is nothing called \"{name}\" to set"));
+                return Err(match nearest(name, names()) {
+                    Some(near) => error.hint(format!("did you mean {near}=...?")),
+                    None => error.hint(format!("it may be {}", names().collect::<Vec<_>>().join(", "))),
+                });
+            };
+            let value = match text.parse::<f64>() {
+                Ok(number) => number,
+                Err(_) => parse_quantity(text, &[setting.dimension], units).map_err(|e| e.context(name))?.0,
+            };
+            if !value.is_finite() {
+                return Err(Error::input(format!("{name} is {value}, not a finite number")));
+            }
+            values.push((setting.name, value));
+        }
+        for setting in known {
+            if let Some(default) = setting.default.filter(|_| !values.iter().any(|(n, _)| *n == setting.name))
+            {
+                values.push((setting.name, default));
+            }
+        }
+        Ok(Settings { values })
+    }
+
+    /// A number, if it was set or has a default.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.values.iter().find(|(n, _)| *n == name).map(|(_, v)| *v)
+    }
+
+    /// A number that must be greater than zero.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn positive(&self, name: &str, default: f64) -> Result<f64> {
+        let value = self.get(name).unwrap_or(default);
+        match value > 0.0 {
+            true => Ok(value),
+            false => Err(Error::input(format!("{name} = {value} is not greater than zero"))),
+        }
+    }
+
+    /// A whole number within a range.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn count(&self, name: &str, default: usize, range: std::ops::RangeInclusive<usize>) -> Result<usize> {
+        let value = self.get(name).unwrap_or(default as f64);
+        match value.fract() == 0.0 && (*range.start() as f64..=*range.end() as f64).contains(&value) {
+            true => Ok(value as usize),
+            false => Err(Error::input(format!("{name} = {value} is not a whole number")).hint(format!(
+                "it may be {} to {}",
+                range.start(),
+                range.end()
+            ))),
+        }
+    }
+}

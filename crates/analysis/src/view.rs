@@ -1,0 +1,80 @@
+//! What a measure sees of a frame.
+
+use jostle_core::{SimBox, UnitSystem, Vec3};
+
+/// What all frames have in common.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// The unit system of all numbers.
+    pub units: UnitSystem,
+    /// Names of the species.
+    pub names: Vec<String>,
+    /// The species of each atom, by id.
+    pub species: Vec<u16>,
+    /// The box of the first frame.
+    pub simbox: SimBox,
+}
+
+impl Subject {
+    /// How many atoms of each species there are.
+    pub fn counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.names.len()];
+        for s in &self.species {
+            counts[usize::from(*s)] += 1;
+        }
+        counts
+    }
+
+    /// Atoms per volume in the first frame.
+    pub fn density(&self) -> f64 {
+        self.species.len() as f64 / self.simbox.volume()
+    }
+}
+
+/// The atoms at one time, in the order of their ids.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// The time, if it is known.
+    pub time: Option<f64>,
+    /// The box.
+    pub simbox: &'a SimBox,
+    /// Positions, wrapped or not.
+    pub positions: &'a [Vec3],
+    /// Positions on unbroken paths; see [`Paths`].
+    pub unwrapped: &'a [Vec3],
+    /// Velocities, where they are known.
+    pub velocities: Option<&'a [Vec3]>,
+}
+
+/// Unbroken paths from positions that may have been wrapped into the box: each atom goes to that
+/// image of its new position that is nearest to where it was. Right as long as no atom moves by
+/// half the box between two frames; where crossings of the box were counted, they decide.
+#[derive(Debug, Clone, Default)]
+pub struct Paths {
+    before: Vec<Vec3>,
+    paths: Vec<Vec3>,
+}
+
+impl Paths {
+    /// Goes on to the next frame; positions on unbroken paths.
+    pub fn advance(&mut self, simbox: &SimBox, positions: &[Vec3], images: Option<&[[i32; 3]]>) -> &[Vec3] {
+        if let Some(images) = images {
+            let whole = |(r, n): (&Vec3, &[i32; 3])| {
+                let shift = simbox.shift(*n);
+                [r[0] + shift[0], r[1] + shift[1], r[2] + shift[2]]
+            };
+            self.paths = positions.iter().zip(images).map(whole).collect();
+        } else if self.before.is_empty() {
+            self.paths = positions.to_vec();
+        } else {
+            for ((path, before), now) in self.paths.iter_mut().zip(&self.before).zip(positions) {
+                let moved =
+                    simbox.nearest_image([now[0] - before[0], now[1] - before[1], now[2] - before[2]]);
+                *path = [path[0] + moved[0], path[1] + moved[1], path[2] + moved[2]];
+            }
+        }
+        self.before.clear();
+        self.before.extend_from_slice(positions);
+        &self.paths
+    }
+}

@@ -1,0 +1,337 @@
+//! Every kind of analysis against a case that is known exactly.
+
+use jostle_analysis::{Kind, Paths, Results, Settings, Subject, View, kinds};
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::{SimBox, UnitSystem, Vec3};
+
+struct Frame {
+    positions: Vec<Vec3>,
+    velocities: Option<Vec<Vec3>>,
+}
+
+/// Frames at times 0, 0.1, 0.2, ...
+fn analyze(kind: &str, settings: &[&str], simbox: &SimBox, frames: impl Iterator<Item = Frame>) -> Results {
+    let kind: &Kind = kinds::find(kind).unwrap();
+    let words: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
+    let settings = Settings::parse(&words, kind.settings, UnitSystem::Lj).unwrap();
+    let (mut measure, mut paths) = (None, Paths::default());
+    for (k, frame) in frames.enumerate() {
+        let n = frame.positions.len();
+        let measure = measure.get_or_insert_with(|| {
+            let (names, species) =
+                (vec!["A".into(), "B".into()], (0..n).map(|k| u16::from(k % 4 == 0)).collect());
+            let subject = Subject { units: UnitSystem::Lj, names, species, simbox: *simbox };
+            (kind.new)(&subject, &settings).unwrap()
+        });
+        let view = View {
+            time: Some(0.1 * k as f64),
+            simbox,
+            positions: &frame.positions,
+            unwrapped: paths.advance(simbox, &frame.positions, None),
+            velocities: frame.velocities.as_deref(),
+        };
+        measure.add(&view).unwrap();
+    }
+    measure.unwrap().results().unwrap()
+}
+
+fn at_rest(positions: Vec<Vec3>) -> Frame {
+    Frame { positions, velocities: None }
+}
+
+/// How far a value is from what it should be, in its errors.
+fn off(results: &Results, name: &str, expected: f64) -> f64 {
+    let value = results.get(name).unwrap_or_else(|| panic!("no {name} in {:?}", results.values));
+    let error = value.error.unwrap();
+    assert!(error > 0.0 && error < 0.2 * expected.abs().max(1.0), "{name}: {} ± {error}", value.value);
+    (value.value - expected) / error
+}
+
+fn gas(n: usize, simbox: SimBox, frames: u64) -> impl Iterator<Item = Frame> {
+    (0..frames).map(move |k| {
+        let mut stream = Stream::new(k, Purpose::Thermostat, 0, 0);
+        let mut uniform = || (stream.normal() * 1e3).rem_euclid(1.0);
+        at_rest((0..n).map(|_| simbox.to_cartesian([uniform(), uniform(), uniform()])).collect())
+    })
+}
+
+/// Mean square of (value - expected) / error: 1 for independent values with right errors.
+fn chi_square(
+    results: &Results,
+    table: &str,
+    column: &str,
+    expected: impl Fn(f64) -> f64,
+    above: f64,
+) -> f64 {
+    let table = results.tables.iter().find(|t| t.name == table).unwrap();
+    let (values, errors) = (table.column(column).unwrap(), table.column(&format!("{column} error")).unwrap());
+    let rows = (0..values.len()).filter(|k| table.columns[0].values[*k] > above && errors[*k] > 0.0);
+    let squares: Vec<f64> =
+        rows.map(|k| ((values[k] - expected(table.columns[0].values[k])) / errors[k]).powi(2)).collect();
+    assert!(squares.len() > 10, "{} of {} rows", squares.len(), values.len());
+    squares.iter().sum::<f64>() / squares.len() as f64
+}
+
+#[test]
+fn an_ideal_gas_has_no_structure() {
+    let simbox = SimBox::new([0.0; 3], [8.0, 9.0, 10.0], [2.0, -1.0, 1.5], [true; 3]).unwrap();
+    let results = analyze("rdf", &["bins=40"], &simbox, gas(400, simbox, 64));
+    for column in ["g all", "g A-A", "g A-B", "g B-B"] {
+        let chi = chi_square(&results, "rdf", column, |_| 1.0, 0.5);
+        assert!((0.4..2.0).contains(&chi), "{column}: {chi}");
+    }
+    // N_A around a B: all of them within a sphere.
+    let density = 300.0 / simbox.volume();
+    let expected = |r: f64| 4.0 / 3.0 * std::f64::consts::PI * r.powi(3) * 100.0 / 300.0 * density;
+    let around = results.tables.iter().find(|t| t.name == "coordination").unwrap();
+    let (r, n) = (&around.columns[0].values, around.column("n A-B").unwrap());
+    assert!((n[39] / expected(r[39]) - 1.0).abs() < 0.02, "{} {}", n[39], expected(r[39]));
+    let direct = analyze("structure-factor", &["bins=20", "largest=6"], &simbox, gas(400, simbox, 64));
+    let chi = chi_square(&direct, "structure-factor", "S", |_| 1.0, 0.0);
+    assert!((0.3..2.5).contains(&chi), "{chi}");
+    let van_hove = analyze("van-hove", &["bins=40", "lags=2"], &simbox, gas(400, simbox, 64));
+    let chi = chi_square(&van_hove, "van-hove", "distinct 0.1", |_| 1.0, 0.5);
+    assert!((0.4..2.0).contains(&chi), "{chi}");
+    let profile = analyze("density-profile", &["axis=2", "bins=20"], &simbox, gas(400, simbox, 64));
+    let chi = chi_square(&profile, "density-profile", "density all", |_| 400.0 / simbox.volume(), 0.0);
+    assert!((0.3..2.5).contains(&chi), "{chi}");
+}
+
+/// S(q) of a crystal is N at a reciprocal lattice vector and 0 between.
+#[test]
+fn a_crystal_scatters_at_its_reciprocal_lattice() {
+    let simbox = SimBox::orthorhombic([6.0; 3]).unwrap();
+    let sc = crystal(&[[0.0; 3]], 6);
+    let results = analyze(
+        "structure-factor",
+        &["bins=700", "largest=7"],
+        &simbox,
+        [at_rest(sc.clone()), at_rest(sc)].into_iter(),
+    );
+    let table = &results.tables[0];
+    for (q, s) in table.columns[0].values.iter().zip(&table.columns[1].values) {
+        let bragg = (q - std::f64::consts::TAU).abs() < 1e-9;
+        // Other vectors of the same length, (2, 4, 4)/6 of the box, share the bin.
+        assert!(if bragg { *s > 1.0 } else { s.abs() < 1e-20 }, "S({q}) = {s}");
+    }
+}
+
+/// Cells of edge 1 with atoms at these places.
+fn crystal(basis: &[Vec3], cells: usize) -> Vec<Vec3> {
+    let mut atoms = Vec::new();
+    for x in 0..cells {
+        for y in 0..cells {
+            for z in 0..cells {
+                let corner = [x, y, z].map(|c| c as f64);
+                atoms.extend(basis.iter().map(|b| std::array::from_fn(|k| corner[k] + b[k])));
+            }
+        }
+    }
+    atoms
+}
+
+/// q4, q6 and W6 of perfect crystals: P. J. Steinhardt et al., Phys. Rev. B 28 (1983) 784, figure 2
+/// and tables; the digits follow from the definitions.
+#[test]
+fn perfect_crystals_have_their_order() {
+    let h = 0.5;
+    let fcc: &[Vec3] = &[[0.0; 3], [h, h, 0.0], [h, 0.0, h], [0.0, h, h]];
+    for (basis, neighbours, q4, q6, w6) in [
+        (&[[0.0; 3]][..], 6.0, 0.763_763, 0.353_553, 0.013_161),
+        (&[[0.0; 3], [h; 3]][..], 14.0, 0.036_370, 0.510_688, 0.013_161),
+        (fcc, 12.0, 0.190_941, 0.574_524, -0.013_161),
+    ] {
+        let simbox = SimBox::orthorhombic([5.0; 3]).unwrap();
+        // Rotations change nothing: the crystal as it is, and in a sheared cell of the same lattice.
+        let sheared = SimBox::new([0.0; 3], [5.0; 3], [5.0, 0.0, 0.0], [true; 3]).unwrap();
+        for simbox in [simbox, sheared] {
+            let atoms = crystal(basis, 5);
+            let n = atoms.len() as f64;
+            let results = analyze("bond-order", &[], &simbox, std::iter::once(at_rest(atoms)));
+            let is = |name: &str, expected: f64, tolerance: f64| {
+                let value = results.get(name).unwrap();
+                assert!(
+                    (value.value - expected).abs() <= tolerance,
+                    "{name}: {} is not {expected}",
+                    value.value
+                );
+                assert_eq!(value.error, None, "one frame cannot tell");
+            };
+            is("neighbours", neighbours, 1e-12);
+            for (name, expected) in [("q4", q4), ("q6", q6), ("w6", w6)] {
+                is(name, expected, 1e-6);
+                is(&format!("averaged {name}"), expected, 1e-6);
+            }
+            let solid = f64::from(neighbours >= 7.0);
+            is("fraction in crystals", solid, 0.0);
+            is("largest crystal", solid * n, 0.0);
+        }
+    }
+}
+
+/// A random walk of normal steps: <r^2> = 3 sigma^2 per step, Gaussian at all times.
+#[test]
+fn a_random_walk_diffuses() {
+    let simbox = SimBox::orthorhombic([5.0; 3]).unwrap();
+    let n = 200;
+    let mut streams: Vec<Stream> = (0..n).map(|k| Stream::new(k, Purpose::Thermostat, 1, 1)).collect();
+    let mut at = vec![[2.5; 3]; n as usize];
+    let frames = (0..2000).map(|_| {
+        for (r, stream) in at.iter_mut().zip(&mut streams) {
+            // Wrapped into the box, as trajectories are.
+            *r = r.map(|x| (x + 0.1 * stream.normal()).rem_euclid(5.0));
+        }
+        at_rest(at.clone())
+    });
+    let results = analyze("msd", &[], &simbox, frames);
+    let exact = 0.01 / 2.0 / 0.1;
+    for name in ["all", "A", "B"] {
+        let off = off(&results, &format!("diffusion coefficient {name}"), exact);
+        assert!(off.abs() < 4.0, "{name}: off by {off} errors");
+    }
+    let table = &results.tables[0];
+    for (t, msd, alpha) in table.columns[0]
+        .values
+        .iter()
+        .zip(table.column("msd all").unwrap())
+        .zip(table.column("alpha2").unwrap())
+        .map(|((t, m), a)| (t, m, a))
+        .skip(1)
+    {
+        assert!((msd / (6.0 * exact * t) - 1.0).abs() < 0.2, "msd({t}) = {msd}");
+        assert!(alpha.abs() < 0.2, "alpha2({t}) = {alpha}");
+    }
+}
+
+/// Yeh and Hummer's correction: 2.837297 k_B T / (6 pi eta L).
+#[test]
+fn diffusion_is_corrected_for_the_size_of_the_box() {
+    let simbox = SimBox::orthorhombic([5.0; 3]).unwrap();
+    let walk = |k: u64| at_rest(vec![[0.01 * k as f64, 0.0, 0.0], [1.0, 0.02 * k as f64, 0.0]]);
+    let results = analyze("msd", &["viscosity=2", "temperature=3"], &simbox, (0..100).map(walk));
+    let value = |name: &str| results.get(name).unwrap().value;
+    let shift = value("diffusion coefficient all, infinite box") - value("diffusion coefficient all");
+    assert!((shift / (2.837297 * 3.0 / (6.0 * std::f64::consts::PI * 2.0 * 5.0)) - 1.0).abs() < 1e-9);
+}
+
+/// Velocities by an Ornstein-Uhlenbeck process: <v(0) v(t)> = 3 exp(-gamma t), D = 1 / gamma; its
+/// spectrum is a Lorentzian.
+#[test]
+fn velocities_forget_exponentially() {
+    let simbox = SimBox::orthorhombic([5.0; 3]).unwrap();
+    let n = 400;
+    let gamma: f64 = 1.0;
+    let keep = (-gamma * 0.1).exp();
+    let mut streams: Vec<Stream> = (0..n).map(|k| Stream::new(k, Purpose::Thermostat, 2, 1)).collect();
+    let mut v: Vec<Vec3> = streams.iter_mut().map(|s| [s.normal(), s.normal(), s.normal()]).collect();
+    let frames = (0..1500).map(|_| {
+        for (v, stream) in v.iter_mut().zip(&mut streams) {
+            *v = v.map(|x| keep * x + (1.0 - keep * keep).sqrt() * stream.normal());
+        }
+        Frame { positions: vec![[0.0; 3]; n as usize], velocities: Some(v.clone()) }
+    });
+    let results = analyze("vacf", &["lags=80"], &simbox, frames);
+    // The trapezoidal rule on exp(-t) with steps of 0.1, up to 8.
+    let exact = 0.05 * (1.0 + keep) / (1.0 - keep) * (1.0 - (-8.0f64).exp());
+    let off = off(&results, "diffusion coefficient all", exact);
+    assert!(off.abs() < 4.0, "off by {off} errors");
+    let table = &results.tables[0];
+    for (t, c) in table.columns[0].values.iter().zip(table.column("vacf").unwrap()) {
+        assert!((c - 3.0 * (-gamma * t).exp()).abs() < 0.05, "vacf({t}) = {c}");
+    }
+    let spectrum = &results.tables[1];
+    let (f, power) = (&spectrum.columns[0].values, spectrum.column("power").unwrap());
+    let integral: f64 =
+        f.windows(2).zip(power.windows(2)).map(|(f, p)| 0.5 * (f[1] - f[0]) * (p[0] + p[1])).sum();
+    assert!((integral - 1.0).abs() < 1e-9, "{integral}");
+    let half = power[0] / 2.0;
+    let at = f.iter().zip(power).find(|(_, p)| **p < half).unwrap().0;
+    // Half its height at omega = gamma; the window widens it somewhat.
+    assert!((std::f64::consts::TAU * at / gamma - 1.0).abs() < 0.45, "{at}");
+}
+
+#[test]
+fn clusters_are_counted_across_the_boundary() {
+    let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
+    let atoms =
+        vec![[0.2, 5.0, 5.0], [9.6, 5.0, 5.0], [1.0, 5.0, 5.0], [5.0; 3], [5.0, 5.0, 5.9], [2.0, 2.0, 2.0]];
+    let results =
+        analyze("clusters", &["cutoff=1"], &simbox, [at_rest(atoms.clone()), at_rest(atoms)].into_iter());
+    let value = |name: &str| results.get(name).unwrap().value;
+    assert_eq!([value("number of clusters"), value("largest cluster")], [3.0, 3.0]);
+    assert_eq!(value("mean size weighted by size"), 14.0 / 6.0);
+    assert_eq!(results.tables[0].columns[0].values, [1.0, 2.0, 3.0]);
+}
+
+/// Random walks of n normal steps: <R^2> = n b^2 and <Rg^2> = b^2 n (n + 2) / (6 (n + 1)).
+#[test]
+fn ideal_chains_have_their_size() {
+    let simbox = SimBox::orthorhombic([6.0; 3]).unwrap();
+    let frames = (0..64).map(|k| {
+        let mut stream = Stream::new(k, Purpose::Thermostat, 3, 1);
+        let mut atoms = Vec::new();
+        for _ in 0..50 {
+            let mut r = [3.0; 3];
+            for _ in 0..20 {
+                atoms.push(r);
+                r = r.map(|x| (x + 0.3 * stream.normal()).rem_euclid(6.0));
+            }
+        }
+        at_rest(atoms)
+    });
+    let results = analyze("gyration", &["length=20"], &simbox, frames);
+    let bond = 3.0 * 0.09;
+    for (name, exact) in [
+        ("squared end-to-end distance", 19.0 * bond),
+        ("squared radius of gyration", bond * 19.0 * 21.0 / (6.0 * 20.0)),
+    ] {
+        let off = off(&results, name, exact);
+        assert!(off.abs() < 4.0, "{name}: off by {off} errors");
+    }
+}
+
+/// Atoms that shake independently by sigma along each axis: sqrt(3) sigma over their distance.
+#[test]
+fn an_einstein_crystal_has_its_lindemann_ratio() {
+    let simbox = SimBox::orthorhombic([4.0; 3]).unwrap();
+    let frames = (0..200).map(|k| {
+        let mut stream = Stream::new(k, Purpose::Thermostat, 4, 1);
+        let places = crystal(&[[0.0; 3]], 4).into_iter();
+        at_rest(places.map(|r| r.map(|x| (x + 0.05 * stream.normal()).rem_euclid(4.0))).collect())
+    });
+    let results = analyze("lindemann", &["spacing=1"], &simbox, frames);
+    // The mean positions are those of 200 frames.
+    let off = off(&results, "Lindemann ratio", (3.0 * 0.0025 * 199.0 / 200.0f64).sqrt());
+    assert!(off.abs() < 4.0, "off by {off} errors");
+    let measured = analyze("lindemann", &[], &simbox, (0..8).map(|_| at_rest(crystal(&[[0.0; 3]], 4))));
+    assert_eq!(measured.get("nearest-neighbour distance").unwrap().value, 1.0);
+    assert_eq!(measured.get("Lindemann ratio").unwrap().value, 0.0);
+}
+
+/// A ball, and a tube through the periodic box, which has a hole.
+#[test]
+fn balls_and_tubes_have_their_minkowski_functionals() {
+    let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
+    let settings = ["radius=3", "voxel=0.1"];
+    let ball = analyze("minkowski", &settings, &simbox, std::iter::once(at_rest(vec![[5.0; 3]])));
+    let pi = std::f64::consts::PI;
+    let value = |results: &Results, name: &str| results.get(name).unwrap().value;
+    assert!((value(&ball, "volume fraction") / (36.0 * pi / 1000.0) - 1.0).abs() < 0.01);
+    assert!((value(&ball, "surface") / (36.0 * pi) - 1.0).abs() < 0.03);
+    assert!((value(&ball, "mean breadth") / 6.0 - 1.0).abs() < 0.03);
+    assert_eq!(value(&ball, "Euler characteristic"), 1.0);
+    let tube = (0..100).map(|k| [5.0, 5.0, 0.1 * f64::from(k)]).collect();
+    let tube = analyze("minkowski", &settings, &simbox, std::iter::once(at_rest(tube)));
+    assert_eq!(value(&tube, "Euler characteristic"), 0.0);
+}
+
+#[test]
+fn what_cannot_be_set_is_refused() {
+    let kind = kinds::find("rdf").unwrap();
+    let parse = |word: &str| Settings::parse(&[word.to_string()], kind.settings, UnitSystem::Real);
+    assert_eq!(parse("cutoff=1nm").unwrap().get("cutoff"), Some(10.0));
+    let error = parse("cutof=3").unwrap_err().to_string();
+    assert!(error.contains("cutof") && error.contains("did you mean cutoff=...?"), "{error}");
+    assert!(parse("cutoff=3 ps").is_err());
+    assert!(parse("cutoff=").is_err());
+}

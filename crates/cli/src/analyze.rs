@@ -1,0 +1,124 @@
+//! `jostle analyze`
+
+use crate::arguments::Analyze;
+use crate::numbers::{grouped, significant};
+use crate::output;
+use crate::reading::Frames;
+use jostle_analysis::{Kind, Paths, Results, Settings, Subject, Value, View, kinds};
+use jostle_core::quantity::describe;
+use jostle_core::{Dimension, Error, Result};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Goes through a trajectory and prints what one kind of analysis finds.
+///
+/// # Errors
+/// If the trajectory cannot be read or does not have what is measured.
+pub fn analyze(options: &Analyze) -> Result<()> {
+    let kind = kinds::find(&options.kind)
+        .ok_or_else(|| Error::input(format!("there is no analysis \"{}\"", options.kind)))?;
+    let mut frames = Frames::open(&options.trajectory, &options.reading)?;
+    let units = frames.reader().units();
+    let settings = Settings::parse(&options.settings, kind.settings, units)?;
+    let mut measure = None;
+    let mut paths = Paths::default();
+    let mut count = 0u64;
+    let here = |e: Error| e.in_file(&options.trajectory);
+    while let Some(frame) = frames.next_frame()? {
+        let reader = frames.reader();
+        let measure = match &mut measure {
+            Some(measure) => measure,
+            none => {
+                let (names, species) = (reader.names().to_vec(), reader.species().to_vec());
+                let subject = Subject { units, names, species, simbox: frame.simbox };
+                none.insert((kind.new)(&subject, &settings)?)
+            }
+        };
+        let view = View {
+            time: frame.time,
+            simbox: &frame.simbox,
+            positions: &frame.positions,
+            unwrapped: paths.advance(&frame.simbox, &frame.positions, frame.images.as_deref()),
+            velocities: frame.velocities.as_deref(),
+        };
+        measure.add(&view).map_err(here)?;
+        count += 1;
+    }
+    frames.end();
+    let Some(measure) = measure else {
+        return Err(
+            Error::file(&options.trajectory, "there is no frame to analyze").hint("see --first and --last")
+        );
+    };
+    let results = measure.results().map_err(here)?;
+    say!("{} frames, units = {units}", grouped(count));
+    if results.values.iter().any(|v| v.error.is_none()) {
+        say!("errors need at least two frames: there are none here");
+    }
+    if let Some(folder) = &options.output {
+        return write(folder, kind, &results);
+    }
+    if options.format.json {
+        return output::print_json(
+            &json!({ "kind": kind.name, "units": units.name(), "frames": count, "results": results.json() }),
+        );
+    }
+    match results.tables.first() {
+        Some(table) => {
+            results.values.iter().for_each(|v| say!("{}", sentence(v)));
+            output::print(&table.csv())
+        }
+        None => output::print(&values_csv(&results)),
+    }
+}
+
+/// `diffusion coefficient all = 2.43 ± 0.05 A^2/ps`
+fn sentence(value: &Value) -> String {
+    let error = value.error.map_or(String::new(), |e| format!(" ± {}", significant(e, 2)));
+    format!("{} = {}{error} {}", value.name, significant(value.value, 6), value.unit).trim_end().to_string()
+}
+
+fn values_csv(results: &Results) -> String {
+    let mut csv = "quantity,unit,value,error\n".to_string();
+    for v in &results.values {
+        let error = v.error.map_or(String::new(), |e| e.to_string());
+        let _ = writeln!(csv, "\"{}\",{},{},{error}", v.name, v.unit, v.value);
+    }
+    csv
+}
+
+/// All tables and values into a folder.
+fn write(folder: &Path, kind: &Kind, results: &Results) -> Result<()> {
+    std::fs::create_dir_all(folder).map_err(|e| Error::io("create", folder, &e))?;
+    for table in &results.tables {
+        output::write_file(&folder.join(format!("{}.csv", table.name)), &table.csv())?;
+    }
+    output::write_file(&folder.join(format!("{}-values.csv", kind.name)), &values_csv(results))?;
+    output::write_file(&folder.join(format!("{}.json", kind.name)), &format!("{:#}\n", results.json()))?;
+    results.values.iter().for_each(|v| say!("{}", sentence(v)));
+    Ok(())
+}
+
+/// What can be set of each kind, for `jostle help analyze`.
+pub fn help() -> String {
+    let mut text = "Examples:\n  \
+        jostle analyze rdf argon/sample.xyz cutoff=12 > rdf.csv\n  \
+        jostle analyze msd argon/sample.xyz from=5ps to=20ps --output analysis\n\n\
+        Data goes to stdout as CSV (--json: all of it as JSON), single numbers with their errors to stderr.\n\
+        Errors come from blocks of frames, by the jackknife.\n\n\
+        What can be set:\n"
+        .to_string();
+    for kind in kinds::ALL {
+        let _ = writeln!(text, "  {}", kind.name);
+        for setting in kind.settings {
+            let default = setting.default.map_or(String::new(), |d| format!(" [default: {d}]"));
+            let what = match setting.dimension {
+                Dimension::NUMBER => String::new(),
+                other => format!(" ({})", describe(other)),
+            };
+            let _ = writeln!(text, "    {}={what} {}{default}", setting.name, setting.about);
+        }
+    }
+    text
+}

@@ -1,0 +1,68 @@
+//! `jostle convert`
+
+use crate::arguments::Convert;
+use crate::numbers::grouped;
+use crate::reading::Frames;
+use jostle_core::{Error, Result};
+use jostle_io::input::Word;
+use jostle_io::input::model::TrajectoryFormat;
+use jostle_io::{Frame, TrajectoryWriter};
+use std::path::Path;
+
+/// Writes a trajectory in another format.
+///
+/// # Errors
+/// If a file cannot be read or written, or the new format is not known.
+pub fn convert(options: &Convert) -> Result<()> {
+    let format = options.format.map_or_else(|| by_name(&options.to), Ok)?;
+    if options.to.exists() && !options.overwrite {
+        return Err(Error::file(&options.to, "this file exists").hint("replace it with --overwrite"));
+    }
+    let same = |a: &Path, b: &Path| a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b));
+    if same(&options.from, &options.to) {
+        return Err(Error::input("a trajectory cannot be converted into itself"));
+    }
+    let mut frames = Frames::open(&options.from, &options.reading)?;
+    let Some(first) = frames.next_frame()? else {
+        return Err(Error::file(&options.from, "there is no frame to convert").hint("see --first and --last"));
+    };
+    let second = frames.next_frame()?;
+    let subject = frames.reader().subject(&first, second.as_ref());
+    if first.time.is_none() && format.has_times() {
+        say!("{} has no times: steps stand in their place (--timestep gives them)", options.from.display());
+    }
+    if first.velocities.is_some() && !format.has_velocities() {
+        say!("velocities are left out: {} files have none", format.name());
+    }
+    let mut writer = TrajectoryWriter::create(&options.to, format, subject)?;
+    let mut write = |snapshot: &jostle_io::Snapshot| {
+        writer.write(&Frame {
+            step: snapshot.step,
+            time: snapshot.time.unwrap_or(snapshot.step as f64),
+            simbox: &snapshot.simbox,
+            positions: &snapshot.positions,
+            velocities: snapshot.velocities.as_deref(),
+        })
+    };
+    write(&first)?;
+    if let Some(second) = second {
+        write(&second)?;
+    }
+    while let Some(snapshot) = frames.next_frame()? {
+        write(&snapshot)?;
+    }
+    writer.sync()?;
+    frames.end();
+    say!("{}: {} frames", options.to.display(), grouped(writer.position().frames));
+    Ok(())
+}
+
+fn by_name(path: &Path) -> Result<TrajectoryFormat> {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase();
+    let known = |format: &&TrajectoryFormat| format.extension() == extension;
+    TrajectoryFormat::ALL.iter().find(known).copied().ok_or_else(|| {
+        let all: Vec<_> = TrajectoryFormat::ALL.iter().map(|f| f.extension()).collect();
+        Error::input(format!("\"{}\" does not say which format to write", path.display()))
+            .hint(format!("let its name end in .{}, or give --format", all.join(", .")))
+    })
+}

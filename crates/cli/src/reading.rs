@@ -1,0 +1,68 @@
+//! Frames of a trajectory for the commands that go through one, with a bar that shows how far.
+
+use crate::arguments::ReadingOptions;
+use indicatif::{ProgressBar, ProgressStyle};
+use jostle_core::Result;
+use jostle_io::{Open, Snapshot, TrajectoryReader};
+use std::io::{IsTerminal, stderr};
+use std::path::Path;
+
+/// The frames that were asked for.
+pub struct Frames {
+    reader: TrajectoryReader,
+    /// The number of the next frame in the file.
+    number: u64,
+    first: u64,
+    last: u64,
+    every: u64,
+    bar: Option<ProgressBar>,
+}
+
+impl Frames {
+    /// Opens a trajectory.
+    ///
+    /// # Errors
+    /// See [`TrajectoryReader::open`].
+    pub fn open(path: &Path, options: &ReadingOptions) -> Result<Self> {
+        let open = Open { units: options.units, names: options.names.clone(), timestep: options.timestep };
+        let reader = TrajectoryReader::open(path, &open)?;
+        let bar = stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{bar:24.cyan/dim} {percent:>3}%  {eta} left");
+            ProgressBar::new(reader.progress().1)
+                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─"))
+        });
+        let last = options.last.unwrap_or(u64::MAX);
+        Ok(Frames { reader, number: 0, first: options.first, last, every: options.every.get(), bar })
+    }
+
+    /// The next of the frames asked for.
+    ///
+    /// # Errors
+    /// See [`TrajectoryReader::next_frame`].
+    pub fn next_frame(&mut self) -> Result<Option<Snapshot>> {
+        while self.number <= self.last {
+            let Some(frame) = self.reader.next_frame()? else { return Ok(None) };
+            let number = self.number;
+            self.number += 1;
+            if let Some(bar) = &self.bar {
+                bar.set_position(self.reader.progress().0);
+            }
+            if number >= self.first && (number - self.first).is_multiple_of(self.every) {
+                return Ok(Some(frame));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is read.
+    pub fn reader(&self) -> &TrajectoryReader {
+        &self.reader
+    }
+
+    /// Takes the bar away.
+    pub fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Numbers from a binary stream. No count in a file makes anyone reserve memory for more than the
+//! file has.
+
+use super::{Stream, unreadable};
+use jostle_core::{Result, Vec3};
+use std::io::{BufRead, Read};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Little,
+    Big,
+}
+
+/// A stream of numbers in one byte order.
+pub(super) struct Binary {
+    stream: Stream,
+    order: Order,
+    block: Vec<u8>,
+}
+
+/// How many bytes a floating-point number has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Width {
+    Single,
+    Double,
+}
+
+impl Width {
+    pub fn bytes(self) -> usize {
+        match self {
+            Width::Single => 4,
+            Width::Double => 8,
+        }
+    }
+}
+
+macro_rules! numbers {
+    ($($name:ident $type:ty;)*) => {
+        $(pub fn $name(&mut self) -> Result<$type> {
+            let mut bytes = [0; size_of::<$type>()];
+            self.stream.read_exact(&mut bytes).map_err(|e| unreadable(&e))?;
+            Ok(match self.order {
+                Order::Little => <$type>::from_le_bytes(bytes),
+                Order::Big => <$type>::from_be_bytes(bytes),
+            })
+        })*
+    };
+}
+
+impl Binary {
+    pub fn little_endian(stream: Stream) -> Self {
+        Binary { stream, order: Order::Little, block: Vec::new() }
+    }
+
+    pub fn big_endian(stream: Stream) -> Self {
+        Binary { stream, order: Order::Big, block: Vec::new() }
+    }
+
+    /// Whether there is nothing left.
+    pub fn at_end(&mut self) -> Result<bool> {
+        self.stream.fill_buf().map(<[u8]>::is_empty).map_err(|e| unreadable(&e))
+    }
+
+    numbers! {
+        i32 i32;
+        i64 i64;
+        f32 f32;
+    }
+
+    /// So many bytes.
+    pub fn bytes(&mut self, count: u64) -> Result<&[u8]> {
+        self.block.clear();
+        let limited = Read::take(&mut self.stream, count);
+        let read = { limited }.read_to_end(&mut self.block).map_err(|e| unreadable(&e))?;
+        if read as u64 != count {
+            return Err(unreadable(&std::io::ErrorKind::UnexpectedEof.into()));
+        }
+        Ok(&self.block)
+    }
+
+    /// So many floating-point numbers, handed over one by one.
+    pub fn floats(&mut self, count: usize, width: Width, mut each: impl FnMut(usize, f64)) -> Result<()> {
+        let order = self.order;
+        let bytes = self.bytes(count as u64 * width.bytes() as u64)?;
+        match width {
+            Width::Single => {
+                for (k, chunk) in bytes.as_chunks::<4>().0.iter().enumerate() {
+                    let x = if order == Order::Little {
+                        f32::from_le_bytes(*chunk)
+                    } else {
+                        f32::from_be_bytes(*chunk)
+                    };
+                    each(k, f64::from(x));
+                }
+            }
+            Width::Double => {
+                for (k, chunk) in bytes.as_chunks::<8>().0.iter().enumerate() {
+                    let x = if order == Order::Little {
+                        f64::from_le_bytes(*chunk)
+                    } else {
+                        f64::from_be_bytes(*chunk)
+                    };
+                    each(k, x);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// So many vectors.
+    pub fn vectors(&mut self, count: usize, width: Width) -> Result<Vec<Vec3>> {
+        let mut flat = Vec::new();
+        self.floats(3 * count, width, |_, x| flat.push(x))?;
+        Ok(flat.as_chunks::<3>().0.to_vec())
+    }
+}

@@ -1,0 +1,366 @@
+//! Trajectories back from files, one frame at a time: memory does not grow with the file.
+//!
+//! What a file is shows in its first bytes; text and binary streams may be compressed by gzip or
+//! Zstandard. Lengths and times come out in one unit system, see [`TrajectoryReader::units`].
+
+mod binary;
+mod dcd;
+mod dump;
+mod gsd;
+mod trr;
+mod xtc;
+mod xyz;
+
+use super::{Subject, length_factor, picoseconds};
+use crate::structure::{Reading, Structure, around};
+use binary::Binary;
+use flate2::bufread::MultiGzDecoder;
+use jostle_core::{Error, Result, SimBox, UnitSystem, Vec3};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The atoms at one time as a file has them, in the order of their ids.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Snapshot {
+    /// Which step it is; the number of the frame, from 0, where the file does not say.
+    pub step: u64,
+    /// The time, where the file or [`Open::timestep`] says.
+    pub time: Option<f64>,
+    /// The box.
+    pub simbox: SimBox,
+    /// Positions, wrapped into the box or not, as the file has them.
+    pub positions: Vec<Vec3>,
+    /// How many times each atom has crossed the box, where the file says.
+    pub images: Option<Vec<[i32; 3]>>,
+    /// Velocities, where the file has them.
+    pub velocities: Option<Vec<Vec3>>,
+}
+
+/// How to open a trajectory.
+#[derive(Debug, Clone, Default)]
+pub struct Open {
+    /// The unit system to read in; `None`: that of the file, or of `start.xyz` beside it.
+    pub units: Option<UnitSystem>,
+    /// A file with the names of the atoms for a trajectory without: extended XYZ, a LAMMPS dump,
+    /// GSD, LAMMPS data. `None`: `start.xyz` beside the trajectory, if it is there and fits.
+    pub names: Option<PathBuf>,
+    /// The time of a step for files that count steps only.
+    pub timestep: Option<f64>,
+}
+
+/// The units of a file's numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum FileUnits {
+    /// The file does not say.
+    Unknown,
+    /// Those of a system.
+    Of(UnitSystem),
+    /// The format's own: this length and picoseconds.
+    Fixed(&'static str),
+}
+
+/// Who the atoms are.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Cast {
+    names: Vec<String>,
+    species: Vec<u16>,
+}
+
+impl Cast {
+    /// The number of a species, which is added if it is new.
+    fn number(&mut self, name: &str) -> Result<u16> {
+        let known = self.names.iter().position(|n| n == name);
+        let number = known.unwrap_or_else(|| {
+            self.names.push(name.to_string());
+            self.names.len() - 1
+        });
+        u16::try_from(number).map_err(|_| damaged("there are more than 65536 species"))
+    }
+}
+
+/// A file in one format: frames in the file's own numbers.
+trait Source: Send {
+    /// The next frame; `None` where the file ends after the last.
+    fn next(&mut self) -> Result<Option<Snapshot>>;
+
+    /// The units of its numbers; known at the latest after the first frame.
+    fn units(&self) -> FileUnits;
+
+    /// Who the atoms are, where the file says; known at the latest after the first frame.
+    fn cast(&self) -> Option<&Cast>;
+}
+
+/// A failure in the contents of the file being read, which its caller names.
+fn damaged(message: impl Into<String>) -> Error {
+    Error::simulation(message)
+}
+
+/// A failure of reading as such.
+fn unreadable(error: &std::io::Error) -> Error {
+    match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => damaged("the file ends in the middle of it")
+            .hint("the file is truncated: still being written, or a run or a copy was cut short"),
+        _ => damaged(format!("it cannot be read: {error}")),
+    }
+}
+
+/// Reads a trajectory frame by frame.
+pub struct TrajectoryReader {
+    path: PathBuf,
+    source: Box<dyn Source>,
+    first: Option<Snapshot>,
+    frames: u64,
+    units: UnitSystem,
+    /// One unit of length and of time of the file.
+    scale: [f64; 2],
+    cast: Cast,
+    timestep: Option<f64>,
+    read: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+impl TrajectoryReader {
+    /// Opens a trajectory and reads its first frame. DCD, XTC, TRR, extended XYZ, LAMMPS dumps and
+    /// GSD are told apart by their first bytes; all but GSD may be compressed.
+    ///
+    /// # Errors
+    /// If the file cannot be read, its format is unknown, its first frame is damaged, or it is in
+    /// other units than asked for.
+    pub fn open(path: &Path, open: &Open) -> Result<Self> {
+        let read = Arc::new(AtomicU64::new(0));
+        let file = File::open(path).map_err(|e| Error::io("read", path, &e))?;
+        let bytes = file.metadata().map_err(|e| Error::io("look at", path, &e))?.len();
+        let counted = Counted { file, read: read.clone() };
+        let mut source = source(Box::new(BufReader::with_capacity(1 << 16, counted)), path)?;
+        let in_first = |e: Error| e.context("frame 0").blame_file(path);
+        let first = source.next().map_err(in_first)?.ok_or_else(|| {
+            Error::file(path, "the trajectory has no frame").hint("was the run stopped before its first?")
+        })?;
+        let beside = path.with_file_name("start.xyz");
+        let known = match &open.names {
+            _ if source.cast().is_some() => None,
+            Some(names) => Some(cast_of(names, open.units)?),
+            None if beside.is_file() && beside != path => cast_of(&beside, open.units)
+                .ok()
+                .filter(|(cast, _)| cast.species.len() == first.positions.len()),
+            None => None,
+        };
+        let n = first.positions.len();
+        let (cast, of_names) = match (source.cast(), known) {
+            (Some(cast), _) => (cast.clone(), None),
+            (None, Some((cast, units))) => (cast, units),
+            (None, None) => (Cast { names: vec!["X".into()], species: vec![0; n] }, None),
+        };
+        if cast.species.len() != n {
+            let message = format!("the trajectory has {n} atoms, the names are for {}", cast.species.len());
+            return Err(Error::file(path, message).hint("give the right file with --names"));
+        }
+        let units = match (source.units(), open.units, of_names) {
+            (FileUnits::Of(units), Some(asked), _) if units != asked => {
+                return Err(Error::file(path, format!("the file is in units \"{units}\", not \"{asked}\"")));
+            }
+            (FileUnits::Of(units), _, _) | (_, Some(units), _) | (_, None, Some(units)) => units,
+            (FileUnits::Fixed("nm"), None, None) => UnitSystem::Nano,
+            (FileUnits::Fixed(_), None, None) => UnitSystem::Real,
+            (FileUnits::Unknown, None, None) => UnitSystem::Lj,
+        };
+        let scale = match source.units() {
+            FileUnits::Fixed(unit) => [1.0 / length_factor(units, unit), 1.0 / picoseconds(units)],
+            _ => [1.0; 2],
+        };
+        let (path, timestep) = (path.to_path_buf(), open.timestep);
+        let mut reader = TrajectoryReader {
+            path,
+            source,
+            first: None,
+            frames: 0,
+            units,
+            scale,
+            cast,
+            timestep,
+            read,
+            bytes,
+        };
+        reader.first = Some(reader.finished(first));
+        Ok(reader)
+    }
+
+    /// The next frame; `None` after the last.
+    ///
+    /// # Errors
+    /// If the frame is damaged or cut short; the error names file, frame and cause.
+    pub fn next_frame(&mut self) -> Result<Option<Snapshot>> {
+        let frame = match self.first.take() {
+            Some(frame) => Some(frame),
+            None => {
+                let number = self.frames;
+                let in_frame = |e: Error| e.context(format!("frame {number}")).blame_file(&self.path);
+                let Some(frame) = self.source.next().map_err(in_frame)? else { return Ok(None) };
+                let (n, before) = (frame.positions.len(), self.cast.species.len());
+                if n != before {
+                    let message = format!("frame {number} has {n} atoms, those before it {before}");
+                    return Err(Error::file(&self.path, message)
+                        .hint("trajectories whose number of atoms changes are not read"));
+                }
+                Some(self.finished(frame))
+            }
+        };
+        self.frames += 1;
+        Ok(frame)
+    }
+
+    /// The unit system of all numbers that come out. Reduced units where neither the file nor
+    /// anybody else says: the numbers are those of the file then.
+    pub fn units(&self) -> UnitSystem {
+        self.units
+    }
+
+    /// Names of the species; `X` for all atoms of a file without names.
+    pub fn names(&self) -> &[String] {
+        &self.cast.names
+    }
+
+    /// The species of each atom, by id.
+    pub fn species(&self) -> &[u16] {
+        &self.cast.species
+    }
+
+    /// What a writer of the same frames has to know, given the first two of them.
+    pub fn subject(&self, first: &Snapshot, second: Option<&Snapshot>) -> Subject {
+        let every = second.map_or(1, |s| s.step.saturating_sub(first.step)).max(1);
+        let apart = second.and_then(|s| Some(s.time? - first.time?));
+        Subject {
+            units: self.units,
+            names: self.cast.names.clone(),
+            species: self.cast.species.clone(),
+            timestep: apart.map_or(0.0, |apart| apart / every as f64),
+            every,
+        }
+    }
+
+    /// Bytes read so far, and bytes of the file.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.read.load(Ordering::Relaxed), self.bytes)
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A frame in the units of the reader.
+    fn finished(&self, mut frame: Snapshot) -> Snapshot {
+        let [length, time] = self.scale;
+        frame.time = frame.time.map(|t| t * time).or(self.timestep.map(|dt| dt * frame.step as f64));
+        if length != 1.0 {
+            frame.positions.as_flattened_mut().iter_mut().for_each(|x| *x *= length);
+            let scaled = |v: Vec3| v.map(|x| x * length);
+            let simbox = &frame.simbox;
+            let (origin, edges, tilts) = (simbox.origin(), simbox.lengths(), simbox.tilts());
+            // A scaled box is as valid as it was.
+            frame.simbox = SimBox::new(scaled(origin), scaled(edges), scaled(tilts), simbox.periodic())
+                .unwrap_or(frame.simbox);
+        }
+        if let Some(velocities) = frame.velocities.as_mut().filter(|_| length != time) {
+            velocities.as_flattened_mut().iter_mut().for_each(|v| *v *= length / time);
+        }
+        frame
+    }
+}
+
+/// The atoms of a file that has names, and its units.
+fn cast_of(path: &Path, units: Option<UnitSystem>) -> Result<(Cast, Option<UnitSystem>)> {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+    if ["data", "lmp", "lammps"].contains(&extension) {
+        let reading = Reading { units: units.unwrap_or(UnitSystem::Lj), types: &[], periodic: None };
+        let structure = Structure::read(path, reading)?;
+        let names = structure.species.into_iter().map(|s| s.name).collect();
+        return Ok((Cast { names, species: structure.state.species }, None));
+    }
+    let mut source = source(Box::new(BufReader::new(open_file(path)?)), path)?;
+    source.next().map_err(|e| e.context("frame 0").blame_file(path))?;
+    let units = match source.units() {
+        FileUnits::Of(units) => Some(units),
+        _ => None,
+    };
+    let cast = source.cast().cloned();
+    let cast = cast.ok_or_else(|| Error::file(path, "the file has no names of atoms"))?;
+    Ok((cast, units))
+}
+
+fn open_file(path: &Path) -> Result<File> {
+    File::open(path).map_err(|e| Error::io("read", path, &e))
+}
+
+type Stream = Box<dyn BufRead + Send>;
+
+/// Tells formats apart by their first bytes.
+fn source(mut stream: Stream, path: &Path) -> Result<Box<dyn Source>> {
+    let start = stream.fill_buf().map_err(|e| Error::io("read", path, &e))?;
+    let start = start[..start.len().min(64)].to_vec();
+    let number = |k: usize| start.get(k..k + 4).and_then(|b| b.try_into().ok()).map(i32::from_be_bytes);
+    let control = [84i32.to_le_bytes(), 84i32.to_be_bytes()];
+    if start.starts_with(&[0x1f, 0x8b]) {
+        return source(Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(stream))), path);
+    }
+    if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        let decoder = zstd::stream::read::Decoder::with_buffer(stream);
+        let decoder = decoder.map_err(|e| Error::io("unpack", path, &e))?;
+        return source(Box::new(BufReader::with_capacity(1 << 16, decoder)), path);
+    }
+    let blame = |e: Error| e.blame_file(path);
+    if start.starts_with(&gsd::MAGIC.to_le_bytes()) {
+        return Ok(Box::new(gsd::Gsd::open(open_file(path)?).map_err(blame)?));
+    }
+    if matches!(number(0), Some(xtc::MAGIC | xtc::MAGIC_LARGE)) {
+        return Ok(Box::new(xtc::Xtc::new(Binary::big_endian(stream))));
+    }
+    if number(0) == Some(trr::MAGIC) {
+        return Ok(Box::new(trr::Trr::new(Binary::big_endian(stream))));
+    }
+    if start.get(..4).is_some_and(|first| control.iter().any(|c| c == first)) {
+        let swapped = start[..4] == control[1];
+        let binary = if swapped { Binary::big_endian(stream) } else { Binary::little_endian(stream) };
+        return Ok(Box::new(dcd::Dcd::open(binary).map_err(blame)?));
+    }
+    if start.starts_with(b"ITEM:") {
+        return Ok(Box::new(dump::Dump::new(stream, path)));
+    }
+    let line = start.split(|b| *b == b'\n').next().unwrap_or_default();
+    if std::str::from_utf8(line).is_ok_and(|line| line.trim().parse::<u64>().is_ok()) {
+        return Ok(Box::new(xyz::Xyz::new(stream, path)));
+    }
+    Err(Error::file(path, if start.is_empty() { "the file is empty" } else { "this is no known trajectory" })
+        .hint("DCD, XTC, TRR, extended XYZ, LAMMPS dumps and GSD are read"))
+}
+
+/// Counts the bytes read, so that progress can be shown.
+struct Counted {
+    file: File,
+    read: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.file.read(buffer)?;
+        self.read.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
+/// A box by its edges a, b, c, whose a must lie along x and whose b in the xy plane; an open one
+/// around the atoms where all are zero.
+fn simbox_of(edges: [Vec3; 3], positions: &[Vec3]) -> Result<SimBox> {
+    let [[ax, ay, az], [bx, by, bz], [cx, cy, cz]] = edges;
+    let largest = edges.as_flattened().iter().fold(0.0f64, |max, x| max.max(x.abs()));
+    if largest == 0.0 {
+        return around(positions);
+    }
+    if [ay, az, bz].iter().any(|x| x.abs() > 1e-6 * largest) {
+        return Err(damaged("the edge a of its box is not along x, or b not in the xy plane"));
+    }
+    SimBox::new([0.0; 3], [ax, by, cz], [bx, cx, cy], [true; 3])
+}

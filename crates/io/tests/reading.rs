@@ -1,0 +1,194 @@
+//! Trajectories read back: what was written comes back, other programs' files are read, and what
+//! is damaged is an error that names file, frame and cause.
+
+use jostle_core::{Error, SimBox, UnitSystem, Vec3};
+use jostle_io::input::Word;
+use jostle_io::input::model::TrajectoryFormat;
+use jostle_io::{Frame, Open, Snapshot, Subject, TrajectoryReader, TrajectoryWriter};
+use proptest::prelude::*;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+const ATOMS: usize = 60;
+
+fn subject(units: UnitSystem) -> Subject {
+    let species = (0..ATOMS).map(|k| (k % 2) as u16).collect();
+    Subject { units, names: vec!["Ar".into(), "Kr".into()], species, timestep: 2.0, every: 10 }
+}
+
+/// Frames of scattered atoms in a tilted box that grows.
+fn frames() -> Vec<Snapshot> {
+    let frame = |k: u64| {
+        let wave = |n: usize| 10.0 + 9.0 * (n as f64 * 1.7 + k as f64 * 0.1).sin();
+        let positions: Vec<Vec3> =
+            (0..ATOMS).map(|id| [wave(id), wave(3 * id + 1), wave(7 * id + 2)]).collect();
+        let velocities = Some(positions.iter().map(|r| r.map(|x| 0.01 * (x - 10.0))).collect());
+        let grown = 1.0 + 0.01 * k as f64;
+        let lengths = [20.0 * grown, 22.0 * grown, 18.0 * grown];
+        let simbox = SimBox::new([0.0; 3], lengths, [2.0, -3.0, 1.0], [true; 3]).unwrap();
+        Snapshot {
+            step: 100 + 10 * k,
+            time: Some(200.0 + 20.0 * k as f64),
+            simbox,
+            positions,
+            images: None,
+            velocities,
+        }
+    };
+    (0..4).map(frame).collect()
+}
+
+fn write(folder: &Path, format: TrajectoryFormat, units: UnitSystem) -> PathBuf {
+    let path = folder.join(format!("{units}.{}", format.extension()));
+    let mut writer = TrajectoryWriter::create(&path, format, subject(units)).unwrap();
+    for s in frames() {
+        let (time, velocities) = (s.time.unwrap(), s.velocities.as_deref());
+        writer
+            .write(&Frame { step: s.step, time, simbox: &s.simbox, positions: &s.positions, velocities })
+            .unwrap();
+    }
+    path
+}
+
+fn read(path: &Path, open: &Open) -> Result<(TrajectoryReader, Vec<Snapshot>), Error> {
+    let mut reader = TrajectoryReader::open(path, open)?;
+    let mut frames = Vec::new();
+    while let Some(frame) = reader.next_frame()? {
+        frames.push(frame);
+    }
+    Ok((reader, frames))
+}
+
+fn close(got: &[Vec3], want: &[Vec3], tolerance: f64) {
+    assert_eq!(got.len(), want.len());
+    for (g, w) in got.as_flattened().iter().zip(want.as_flattened()) {
+        assert!((g - w).abs() <= tolerance, "{g} is not {w}");
+    }
+}
+
+#[test]
+fn what_is_written_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in TrajectoryFormat::ALL {
+        for units in [UnitSystem::Real, UnitSystem::Nano, UnitSystem::Lj] {
+            let path = write(folder.path(), *format, units);
+            let open = Open { units: Some(units), timestep: Some(2.0), ..Open::default() };
+            let (reader, got) = read(&path, &open).unwrap();
+            assert_eq!(reader.units(), units);
+            assert_eq!(got.len(), 4, "{}", format.name());
+            // XTC rounds to 0.001 nm, DCD and TRR to single precision.
+            let tolerance = match (format, units) {
+                (TrajectoryFormat::Xtc, UnitSystem::Real) => 0.00501,
+                (TrajectoryFormat::Xtc, _) => 0.000501,
+                (TrajectoryFormat::Xyz | TrajectoryFormat::Dump, _) => 0.0,
+                _ => 2e-6,
+            };
+            for (got, want) in got.iter().zip(frames()) {
+                assert_eq!(got.step, want.step);
+                assert!((got.time.unwrap() / want.time.unwrap() - 1.0).abs() < 1e-6, "{}", format.name());
+                close(&got.positions, &want.positions, tolerance);
+                close(&got.simbox.edges(), &want.simbox.edges(), 1e-5);
+                assert_eq!(got.velocities.is_some(), format.has_velocities());
+                if let Some(velocities) = &got.velocities {
+                    close(velocities, want.velocities.as_ref().unwrap(), 1e-8);
+                }
+            }
+            let names = if format.has_names() { vec!["Ar", "Kr"] } else { vec!["X"] };
+            assert_eq!(reader.names(), names);
+        }
+    }
+}
+
+#[test]
+fn compressed_files_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in TrajectoryFormat::ALL {
+        let plain = write(folder.path(), *format, UnitSystem::Real);
+        let open = Open { units: Some(UnitSystem::Real), ..Open::default() };
+        let want = read(&plain, &open).unwrap().1;
+        let bytes = std::fs::read(&plain).unwrap();
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&bytes).unwrap();
+        for packed in [gzip.finish().unwrap(), zstd::encode_all(&bytes[..], 1).unwrap()] {
+            let path = folder.path().join("packed");
+            std::fs::write(&path, packed).unwrap();
+            assert_eq!(read(&path, &open).unwrap().1, want);
+        }
+    }
+}
+
+#[test]
+fn names_and_units_stand_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), TrajectoryFormat::Xtc, UnitSystem::Metal);
+    std::fs::rename(
+        write(folder.path(), TrajectoryFormat::Xyz, UnitSystem::Metal),
+        folder.path().join("start.xyz"),
+    )
+    .unwrap();
+    let (reader, got) = read(&path, &Open::default()).unwrap();
+    assert_eq!((reader.units(), reader.names()), (UnitSystem::Metal, &["Ar".to_string(), "Kr".into()][..]));
+    assert_eq!(reader.species()[..4], [0, 1, 0, 1]);
+    close(&got[0].positions, &frames()[0].positions, 0.00501);
+    let open = Open { units: Some(UnitSystem::Real), ..Open::default() };
+    let error = read(&folder.path().join("start.xyz"), &open).map(drop).unwrap_err().to_string();
+    assert!(error.contains("in units \"metal\""), "{error}");
+}
+
+#[test]
+fn cut_files_are_named_with_the_frame() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in TrajectoryFormat::ALL {
+        let path = write(folder.path(), *format, UnitSystem::Real);
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() - 150]).unwrap();
+        let mut reader = TrajectoryReader::open(&path, &Open::default()).unwrap();
+        for _ in 0..3 {
+            reader.next_frame().unwrap().unwrap();
+        }
+        let error = reader.next_frame().map(drop).unwrap_err();
+        assert!(error.message().contains("frame 3"), "{error}");
+        assert_eq!(error.place().unwrap().file, path);
+        assert!(error.to_string().contains("truncated") || error.to_string().contains("columns"), "{error}");
+    }
+    let empty = folder.path().join("empty.xtc");
+    std::fs::write(&empty, b"").unwrap();
+    let error = read(&empty, &Open::default()).map(drop).unwrap_err().to_string();
+    assert!(error.contains("empty.xtc") && error.contains("empty"), "{error}");
+}
+
+/// Steps of a dump whose atoms come in any order, scaled, with images.
+#[test]
+fn dumps_of_other_columns_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.dump");
+    let text = "ITEM: UNITS\nmetal\nITEM: TIME\n0.5\nITEM: TIMESTEP\n500\nITEM: NUMBER OF ATOMS\n2\n\
+        ITEM: BOX BOUNDS xy xz yz pp pp ff\n-1 13 2\n0 10 0\n0 5 0\nITEM: ATOMS id type xs ys zs ix iy iz\n\
+        7 2 0.5 0.5 0.5 1 -1 0\n3 1 0 0 0 0 0 0\n";
+    std::fs::write(&path, text).unwrap();
+    let (reader, got) = read(&path, &Open::default()).unwrap();
+    assert_eq!(reader.units(), UnitSystem::Metal);
+    assert_eq!((got[0].step, got[0].time), (500, Some(0.5)));
+    assert_eq!(
+        got[0].simbox,
+        SimBox::new([-1.0, 0.0, 0.0], [12.0, 10.0, 5.0], [2.0, 0.0, 0.0], [true, true, false]).unwrap()
+    );
+    assert_eq!(got[0].positions, [[-1.0, 0.0, 0.0], [6.0, 5.0, 2.5]]);
+    assert_eq!(got[0].images, Some(vec![[0; 3], [1, -1, 0]]));
+    assert_eq!((reader.names(), reader.species()), (&["2".to_string(), "1".into()][..], &[1, 0][..]));
+}
+
+proptest! {
+    /// Whatever is damaged: an answer or an error, never a panic.
+    #[test]
+    fn damage_never_panics(which in 0usize..5, at in 0.0f64..1.0, value in any::<u8>(), cut in 0.1f64..1.0) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(folder.path(), TrajectoryFormat::ALL[which], UnitSystem::Lj);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let place = (at * bytes.len() as f64) as usize;
+        bytes[place] = value;
+        bytes.truncate((cut * bytes.len() as f64) as usize);
+        std::fs::write(&path, bytes).unwrap();
+        let _ = read(&path, &Open::default());
+    }
+}

@@ -1,0 +1,138 @@
+"""Writes trajectories with MDAnalysis, ASE and gsd, lets `jostle convert` read them, and compares
+every number; then opens what `jostle convert` writes.
+
+    cargo build -p jostle
+    pip install MDAnalysis ase gsd
+    python tests/external/check_reading.py target/debug/jostle
+"""
+
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import ase
+import ase.io
+import gsd.hoomd
+import MDAnalysis as mda
+import numpy as np
+from MDAnalysis.lib.mdamath import triclinic_box, triclinic_vectors
+
+warnings.filterwarnings("ignore")
+jostle = Path(sys.argv[1]).resolve()
+rng = np.random.default_rng(1)
+N, FRAMES = 250, 4
+# Angstrom, lower triangular; ps.
+EDGES = [np.array([[20 + k, 0, 0], [2.0, 22, 0], [-3.0, 1.0, 18 + k]]) for k in range(FRAMES)]
+POSITIONS = [rng.uniform(0, 18, (N, 3)).astype(np.float32) for _ in range(FRAMES)]
+VELOCITIES = [rng.normal(0, 3, (N, 3)).astype(np.float32) for _ in range(FRAMES)]
+TIMES = [2.0 * k for k in range(FRAMES)]
+failures = 0
+
+
+def convert(*arguments):
+    subprocess.run([jostle, "convert", *map(str, arguments), "--overwrite"], check=True, capture_output=True)
+
+
+def close(what, got, expected, tolerance):
+    worst = np.abs(np.asarray(got, float) - np.asarray(expected, float)).max()
+    assert worst <= tolerance, f"{what}: off by {worst}, allowed {tolerance}"
+
+
+def universe():
+    u = mda.Universe.empty(N, trajectory=True, velocities=True)
+    u.add_TopologyAttr("type", ["1"] * N)
+    u.add_TopologyAttr("mass", [1.0] * N)
+    return u
+
+
+def by_mdanalysis(path):
+    u = universe()
+    options = {"dt": 2.0} if path.suffix == ".dcd" else {}
+    with mda.Writer(str(path), N, **options) as writer:
+        for k in range(FRAMES):
+            ts = u.trajectory.ts
+            ts.positions, ts.velocities = POSITIONS[k], VELOCITIES[k]
+            ts.dimensions = triclinic_box(*EDGES[k])
+            ts.time, ts.frame, ts.data["step"] = TIMES[k], k, k
+            writer.write(u.atoms)
+
+
+def by_ase(path):
+    images = []
+    for k in range(FRAMES):
+        atoms = ase.Atoms("Ar" * N, positions=POSITIONS[k], cell=EDGES[k], pbc=True, info={"Time": TIMES[k]})
+        atoms.arrays["velo"] = VELOCITIES[k].astype(float)
+        images.append(atoms)
+    ase.io.write(path, images, format="extxyz")
+
+
+def by_gsd(path):
+    with gsd.hoomd.open(str(path), "w") as file:
+        for k in range(FRAMES):
+            (lx, _, _), (xy, ly, _), (xz, yz, lz) = EDGES[k]
+            frame = gsd.hoomd.Frame()
+            frame.configuration.step = 1000 * k
+            frame.configuration.box = [lx, ly, lz, xy / ly, xz / lz, yz / lz]
+            frame.particles.N = N
+            frame.particles.types = ["Ar"]
+            frame.particles.typeid = [0] * N
+            frame.particles.position = POSITIONS[k]
+            frame.particles.velocity = VELOCITIES[k]
+            file.append(frame)
+
+
+def read(name, write, tolerance, velocities, units, *options):
+    """A file of another program, through Jostle into extended XYZ, read by ASE."""
+    path = folder / name
+    write(path)
+    convert(path, folder / "out.xyz", "--units", units, *options)
+    frames = ase.io.read(folder / "out.xyz", index=":", format="extxyz")
+    assert len(frames) == FRAMES
+    for k, atoms in enumerate(frames):
+        close("positions", atoms.positions, POSITIONS[k], tolerance)
+        close("box", atoms.cell[:], EDGES[k], 2e-5)
+        close("time", atoms.info["Time"], TIMES[k], 1e-5)
+        if velocities:
+            close("velocities", atoms.arrays["velo"], VELOCITIES[k], 2e-6)
+
+
+def written(extension):
+    """Extended XYZ through Jostle into a format, opened by MDAnalysis."""
+    path = folder / f"written.{extension}"
+    by_ase(folder / "in.xyz")
+    convert(folder / "in.xyz", path, "--units", "metal")
+    u = mda.Universe.empty(N, trajectory=False)
+    u.load_new(str(path), format="LAMMPSDUMP" if extension == "lammpstrj" else None)
+    assert len(u.trajectory) == FRAMES
+    for k, ts in enumerate(u.trajectory):
+        close("positions", ts.positions, POSITIONS[k], 0.00501 if extension == "xtc" else 4e-6)
+        close("box", triclinic_vectors(ts.dimensions), EDGES[k], 1e-4)
+        if extension != "lammpstrj":
+            close("time", ts.time, TIMES[k], 1e-4)
+        if extension in ("trr", "lammpstrj"):
+            close("velocities", ts.velocities, VELOCITIES[k], 2e-6)
+
+
+def check(name, run):
+    global failures
+    try:
+        run()
+        print("ok    ", name)
+    except Exception as error:  # every file is reported
+        failures += 1
+        detail = getattr(error, "stderr", b"") or b""
+        print("FAILED", name, error, detail.decode())
+
+
+with tempfile.TemporaryDirectory() as folder:
+    folder = Path(folder)
+    check("xtc by MDAnalysis", lambda: read("a.xtc", by_mdanalysis, 0.00501, False, "metal"))
+    check("trr by MDAnalysis", lambda: read("a.trr", by_mdanalysis, 4e-6, True, "metal"))
+    check("dcd by MDAnalysis", lambda: read("a.dcd", by_mdanalysis, 4e-6, False, "metal"))
+    check("extended XYZ by ASE", lambda: read("a.xyz", by_ase, 1e-6, True, "metal"))
+    check("GSD by gsd", lambda: read("a.gsd", by_gsd, 4e-6, True, "lj", "--timestep", "0.002"))
+    for extension in ("xtc", "trr", "dcd", "lammpstrj"):
+        check(f"{extension} opened by MDAnalysis", lambda: written(extension))
+sys.exit(1 if failures else 0)
