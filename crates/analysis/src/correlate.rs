@@ -62,8 +62,10 @@ impl<T> MultiTau<T> {
 /// Frames that are equally far apart in time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Clock {
+    first: f64,
     last: Option<f64>,
     interval: Option<f64>,
+    frames: u64,
 }
 
 impl Clock {
@@ -87,13 +89,18 @@ impl Clock {
                 .hint("correlations in time need equal intervals; choose a part with --first and --last"));
             }
         }
+        if self.frames == 0 {
+            self.first = time;
+        }
+        self.frames += 1;
         self.last = Some(time);
         Ok(())
     }
 
-    /// The time between two frames.
+    /// The time between two frames, from the first and the last: rounding then matters least.
     pub fn interval(&self) -> f64 {
-        self.interval.unwrap_or(0.0)
+        let last = self.last.filter(|_| self.frames > 1);
+        last.map_or(0.0, |last| (last - self.first) / (self.frames - 1) as f64)
     }
 }
 

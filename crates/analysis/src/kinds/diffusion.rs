@@ -128,8 +128,9 @@ impl Measure for Diffusion {
             self.settings.get("from").unwrap_or(0.1 * longest),
             self.settings.get("to").unwrap_or(0.5 * longest),
         );
-        let fit: Vec<usize> =
-            (0..times.len()).filter(|k| (from..=to * (1.0 + 1e-9)).contains(&times[*k])).collect();
+        let fit: Vec<usize> = (0..times.len())
+            .filter(|k| (from * (1.0 - 1e-9)..=to * (1.0 + 1e-9)).contains(&times[*k]))
+            .collect();
         if fit.len() < 3 {
             return Err(Error::input(format!(
                 "only {} lags lie between {from} and {to}, where the line is fitted",

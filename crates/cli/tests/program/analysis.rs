@@ -2,9 +2,9 @@
 
 use crate::jostle::{Desk, LIQUID};
 
-/// A run with a trajectory in extended XYZ, five frames.
+/// A run with a trajectory in extended XYZ, 20 frames.
 fn liquid(desk: &Desk) {
-    desk.write("liquid.toml", LIQUID);
+    desk.write("liquid.toml", LIQUID.replace("every = 20", "every = 4"));
     desk.succeed(&["run", "liquid.toml"]);
 }
 
@@ -56,9 +56,44 @@ fn a_run_is_analyzed() {
     let json = desk.succeed(&["analyze", "bond-order", "liquid/sample.xyz", "--json"]).json();
     assert_eq!(json["kind"], "bond-order");
     assert!(json["results"]["values"].as_array().unwrap().iter().all(|v| v["error"].is_number()));
-    desk.succeed(&["analyze", "msd", "liquid/sample.xyz", "from=0.1", "to=1", "--output", "out"]);
+    desk.succeed(&["analyze", "msd", "liquid/sample.xyz", "from=0.02", "to=1", "--output", "out"]);
     assert!(desk.read("out/msd.csv").starts_with("t,msd all,msd all error"));
     let wrong = desk.jostle(&["analyze", "rdf", "liquid/sample.xyz", "bin=50"]);
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.stderr.contains("did you mean bins=...?"), "{}", wrong.stderr);
+}
+
+/// A. Rahman, Phys. Rev. 136 (1964) A405: in liquid argon at 94.4 K the first peak of g(r) is at
+/// 3.7 angstrom and D = 2.43e-5 cm^2/s. His cut-off was 2.25 sigma; ours is 2.5.
+#[test]
+fn argon_is_rahmans() {
+    let desk = Desk::new();
+    let example = std::fs::read_to_string(crate::jostle::repository("examples/argon.toml")).unwrap();
+    let short = example
+        .replace("steps = 100_000", "steps = 10_000")
+        .replace("steps = 900_000", "steps = 50_000")
+        .replace("every = 5000, format = \"xyz\"", "every = 20, format = \"trr\"");
+    desk.write("argon.toml", short);
+    desk.succeed(&["run", "argon.toml"]);
+    let values = |arguments: &[&str]| {
+        let json = desk.succeed(arguments).json();
+        move |name: &str| {
+            let values = json["results"]["values"].as_array().unwrap();
+            let value = values.iter().find(|v| v["name"] == name).unwrap();
+            (value["value"].as_f64().unwrap(), value["error"].as_f64().unwrap())
+        }
+    };
+    // start.xyz beside the trajectory has the names and the units.
+    let rdf = values(&["analyze", "rdf", "argon/sample.trr", "bins=300", "--every", "10", "--json"]);
+    let (peak, _) = rdf("first peak all");
+    assert!((peak - 3.7).abs() < 0.05, "the first peak is at {peak} A");
+    // 1 cm^2/s is 10 A^2/fs.
+    let (rahman, tolerance) = (2.43e-4, 0.05 * 2.43e-4);
+    for kind in [&["msd", "from=2ps", "to=20ps"][..], &["vacf", "lags=100"]] {
+        let (kind, settings) = kind.split_first().unwrap();
+        let arguments = [&["analyze", kind, "argon/sample.trr", "--json"][..], settings].concat();
+        let (d, error) = values(&arguments)("diffusion coefficient all");
+        assert!((d - rahman).abs() < 3.0 * error + tolerance, "{kind}: D = {d} ± {error} A^2/fs");
+        assert!(error < 0.15 * d, "{kind}: D = {d} ± {error} A^2/fs");
+    }
 }
