@@ -4,7 +4,7 @@
 use jostle_core::{Result, SimBox, UnitSystem, Vec3};
 use jostle_io::input::Word;
 use jostle_io::input::model::TrajectoryFormat;
-use jostle_io::{Frame, Subject, TrajectoryWriter};
+use jostle_io::{Frame, Open, Subject, TrajectoryReader, TrajectoryWriter};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -204,6 +204,12 @@ proptest! {
         let frame = Frame { step: 1, time: 0.0, simbox: &simbox, positions: &positions, velocities: None };
         if writer.write(&frame).is_ok() {
             let frames = molly::XTCReader::open(&path).unwrap().read_all_frames().unwrap();
+            // Our own reader sees what molly's does.
+            let open = Open { units: Some(UnitSystem::Lj), ..Open::default() };
+            let read = TrajectoryReader::open(&path, &open).unwrap().next_frame().unwrap().unwrap();
+            for (ours, molly) in read.positions.iter().zip(frames[0].coords()) {
+                prop_assert_eq!(ours.map(|x| x as f32), molly);
+            }
             let precision = f64::from(frames[0].precision);
             for (got, want) in frames[0].coords().zip(&positions) {
                 for k in 0..3 {
