@@ -9,6 +9,7 @@ mod gyration;
 mod lindemann;
 mod minkowski;
 mod radial;
+mod shells;
 mod structure_factor;
 mod van_hove;
 mod velocity;

@@ -1,13 +1,14 @@
 //! Radial distribution functions g(r) by species pair, running coordination numbers, and the
 //! structure factor that follows.
 
+use super::shells::Shells;
 use super::{Kind, Measure};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
 use crate::report::{Results, Table, unit};
 use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
-use jostle_core::{Dimension, Error, Result};
+use jostle_core::{Dimension, Result};
 use std::f64::consts::PI;
 
 pub(super) const KIND: Kind = Kind {
@@ -29,8 +30,7 @@ pub(super) const KIND: Kind = Kind {
 /// is another, (N - 1) / V of the same. The coordination number counts atoms of B within r of an A.
 struct Radial {
     subject: Subject,
-    cutoff: f64,
-    bins: usize,
+    shells: Shells,
     /// Pairs of species, `None` for all atoms, with the number of pairs of atoms.
     pairs: Vec<(Option<(usize, usize)>, f64)>,
     /// For each pair and bin: pairs found times the volume (over that expected without it), pairs
@@ -40,14 +40,7 @@ struct Radial {
 
 impl Radial {
     fn new(subject: &Subject, settings: &Settings) -> Result<Self> {
-        let largest = subject.simbox.largest_cutoff();
-        let cutoff = match settings.get("cutoff") {
-            None if largest.is_infinite() => {
-                return Err(Error::input("the box is open, so the cutoff must be given").hint("cutoff=10"));
-            }
-            _ => settings.positive("cutoff", largest)?,
-        };
-        let bins = settings.count("bins", 200, 1..=100_000)?;
+        let shells = Shells::new(subject, settings, 200, 100_000)?;
         let counts: Vec<f64> = subject.counts().iter().map(|n| *n as f64).collect();
         let total = subject.species.len() as f64;
         let mut pairs = vec![(None, total * (total - 1.0) / 2.0)];
@@ -57,26 +50,20 @@ impl Radial {
                 pairs.extend((a + 1..counts.len()).map(|b| (Some((a, b)), counts[a] * counts[b])));
             }
         }
-        let blocks = Blocks::new(2 * pairs.len() * bins + 1);
-        Ok(Radial { subject: subject.clone(), cutoff, bins, pairs, blocks })
+        let blocks = Blocks::new(2 * pairs.len() * shells.bins + 1);
+        Ok(Radial { subject: subject.clone(), shells, pairs, blocks })
     }
 
     fn name(&self, pair: Option<(usize, usize)>) -> String {
         let names = &self.subject.names;
         pair.map_or("all".to_string(), |(a, b)| format!("{}-{}", names[a], names[b]))
     }
-
-    /// Volume of a spherical shell.
-    fn shell(&self, bin: usize) -> f64 {
-        let r = |k: usize| k as f64 * self.cutoff / self.bins as f64;
-        4.0 / 3.0 * PI * (r(bin + 1).powi(3) - r(bin).powi(3))
-    }
 }
 
 impl Measure for Radial {
     fn add(&mut self, frame: &View) -> Result<()> {
-        let cells = Cells::new(frame.simbox, frame.positions, self.cutoff);
-        let (bins, per_length) = (self.bins, self.bins as f64 / self.cutoff);
+        let cells = Cells::new(frame.simbox, frame.positions, self.shells.cutoff);
+        let (bins, per_length) = (self.shells.bins, self.shells.bins as f64 / self.shells.cutoff);
         let n = self.subject.names.len();
         // The histogram of each pair of species, in both orders.
         let place: Vec<usize> = (0..n * n)
@@ -116,12 +103,13 @@ impl Measure for Radial {
     }
 
     fn results(&self) -> Result<Results> {
-        let (units, bins, width) = (self.subject.units, self.bins, self.pairs.len() * self.bins);
+        let (units, bins, width) =
+            (self.subject.units, self.shells.bins, self.pairs.len() * self.shells.bins);
         let length = unit(units, 1, 0);
-        let step = self.cutoff / bins as f64;
+        let step = self.shells.cutoff / bins as f64;
         let middle: Vec<f64> = (0..bins).map(|k| (k as f64 + 0.5) * step).collect();
         let g_of = |means: &[f64], pair: usize| -> Vec<f64> {
-            (0..bins).map(|k| means[pair * bins + k] / (self.pairs[pair].1 * self.shell(k))).collect()
+            (0..bins).map(|k| means[pair * bins + k] / (self.pairs[pair].1 * self.shells.volume(k))).collect()
         };
         let mut table = Table::new("rdf", "r", length.clone(), middle.clone());
         let mut around =
@@ -164,7 +152,7 @@ impl Measure for Radial {
         }
         results.tables = vec![table, around];
         if let Some(factor) = factor {
-            let q = (0..factor.len()).map(|k| wave_number(k, self.cutoff)).collect();
+            let q = (0..factor.len()).map(|k| wave_number(k, self.shells.cutoff)).collect();
             let mut table = Table::new("structure-factor", "q", unit(units, -1, 0), q);
             table.with_errors("S all", "", &factor);
             results.tables.push(table);

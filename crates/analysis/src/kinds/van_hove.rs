@@ -1,6 +1,7 @@
 //! Van Hove's correlation functions of a few lags: where an atom is that was at the origin (self),
 //! and where others are (distinct; L. van Hove, Phys. Rev. 95 (1954) 249).
 
+use super::shells::Shells;
 use super::{Kind, Measure};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
@@ -12,7 +13,6 @@ use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, Vec3};
 use rayon::prelude::*;
 use std::collections::VecDeque;
-use std::f64::consts::PI;
 
 pub(super) const KIND: Kind = Kind {
     name: "van-hove",
@@ -34,8 +34,7 @@ struct VanHove {
     subject: Subject,
     clock: Clock,
     lags: usize,
-    cutoff: f64,
-    bins: usize,
+    shells: Shells,
     /// Positions, wrapped or not, and on unbroken paths; the latest first.
     past: VecDeque<(Vec<Vec3>, Vec<Vec3>)>,
     /// For each lag and bin the self part, then the distinct one.
@@ -44,38 +43,27 @@ struct VanHove {
 
 impl VanHove {
     fn new(subject: &Subject, settings: &Settings) -> Result<Self> {
-        let largest = subject.simbox.largest_cutoff();
-        let cutoff = match settings.get("cutoff") {
-            None if largest.is_infinite() => {
-                return Err(Error::input("the box is open, so the cutoff must be given").hint("cutoff=10"));
-            }
-            _ => settings.positive("cutoff", largest)?,
-        };
-        let (lags, bins) = (settings.count("lags", 5, 1..=12)?, settings.count("bins", 100, 1..=10_000)?);
-        let blocks = Blocks::new(2 * lags * bins);
+        let shells = Shells::new(subject, settings, 100, 10_000)?;
+        let lags = settings.count("lags", 5, 1..=12)?;
+        let blocks = Blocks::new(2 * lags * shells.bins);
         let (clock, past) = (Clock::default(), VecDeque::new());
-        Ok(VanHove { subject: subject.clone(), clock, lags, cutoff, bins, past, blocks })
-    }
-
-    fn shell(&self, bin: usize) -> f64 {
-        let r = |k: usize| k as f64 * self.cutoff / self.bins as f64;
-        4.0 / 3.0 * PI * (r(bin + 1).powi(3) - r(bin).powi(3))
+        Ok(VanHove { subject: subject.clone(), clock, lags, shells, past, blocks })
     }
 }
 
 impl Measure for VanHove {
     fn add(&mut self, frame: &View) -> Result<()> {
         self.clock.add(frame.time)?;
-        let (bins, per_length) = (self.bins, self.bins as f64 / self.cutoff);
+        let (bins, per_length) = (self.shells.bins, self.shells.bins as f64 / self.shells.cutoff);
         let n = frame.positions.len() as f64;
-        let cells = Cells::new(frame.simbox, frame.positions, self.cutoff);
+        let cells = Cells::new(frame.simbox, frame.positions, self.shells.cutoff);
         self.blocks.frame();
         for lag in 0..self.lags {
             let Some((then, path)) = self.past.get((1 << lag) - 1) else { break };
             let mut own = vec![0.0; bins];
             for (a, b) in path.iter().zip(frame.unwrapped) {
                 let d = (0..3).map(|k| (b[k] - a[k]).powi(2)).sum::<f64>().sqrt();
-                if d < self.cutoff {
+                if d < self.shells.cutoff {
                     own[((d * per_length) as usize).min(bins - 1)] += 1.0;
                 }
             }
@@ -95,7 +83,7 @@ impl Measure for VanHove {
                 then.par_iter().enumerate().fold(|| vec![0; bins], count).reduce(|| vec![0; bins], join);
             let density = (n - 1.0) / frame.simbox.volume();
             for bin in 0..bins {
-                let shell = self.shell(bin);
+                let shell = self.shells.volume(bin);
                 self.blocks.add(2 * lag * bins + bin, own[bin] / n / shell);
                 self.blocks.add((2 * lag + 1) * bins + bin, f64::from(others[bin]) / n / shell / density);
             }
@@ -106,12 +94,12 @@ impl Measure for VanHove {
     }
 
     fn results(&self) -> Result<Results> {
-        let (units, bins) = (self.subject.units, self.bins);
+        let (units, bins) = (self.subject.units, self.shells.bins);
         let met = (0..self.lags).filter(|lag| (1u64 << lag) < self.blocks.frames()).count();
         if met == 0 {
             return Err(Error::input("van Hove functions need two frames"));
         }
-        let r = (0..bins).map(|k| (k as f64 + 0.5) * self.cutoff / bins as f64).collect();
+        let r = (0..bins).map(|k| (k as f64 + 0.5) * self.shells.cutoff / bins as f64).collect();
         let mut table = Table::new("van-hove", "r", unit(units, 1, 0), r);
         let (per_volume, time) = (unit(units, -3, 0), unit_name(units, Dimension::TIME));
         let means = self.blocks.means();

@@ -155,26 +155,24 @@ impl Cuda {
     /// Prepares friction and noise of pairs, or sees to it that there are none.
     fn prepare_pair_bath(&mut self, bath: &Bath) -> Result<()> {
         let wanted = if let Bath::Dissipative(pairs) = bath { Some(pairs) } else { None };
-        if self.pair_bath.as_ref().and_then(|pairs| pairs.bath.as_ref()) == wanted {
-            return Ok(());
-        }
-        self.recorded = None;
-        if let Some(pairs) = wanted {
+        if self.pair_bath.as_ref().and_then(|pairs| pairs.bath.as_ref()) != wanted {
+            self.recorded = None;
             // Friction and noise go over lists of atoms, too.
-            if self.plan.free && pairs.cutoff <= self.cutoff {
+            if self.plan.free && wanted.is_some_and(|pairs| pairs.cutoff <= self.cutoff) {
                 self.set_way(Way::List)?;
                 self.compute_forces(Evaluate::Forces)?;
             }
-            self.pair_bath(pairs)?;
         }
-        if let Some(pair_bath) = &mut self.pair_bath {
-            pair_bath.bath = wanted.cloned();
+        match (wanted, &mut self.pair_bath) {
+            (Some(pairs), _) => self.pair_bath(pairs)?.bath = Some(pairs.clone()),
+            (None, Some(pair_bath)) => pair_bath.bath = None,
+            (None, None) => {}
         }
         Ok(())
     }
 
-    /// The kernels of such a bath.
-    pub(super) fn pair_bath(&mut self, bath: &Dissipative) -> Result<&PairBath> {
+    /// The kernels of such a bath; refuses one that the box, which may have changed, is too small for.
+    pub(super) fn pair_bath(&mut self, bath: &Dissipative) -> Result<&mut PairBath> {
         let cutoff = bath.cutoff;
         if cutoff > self.system.simbox.largest_cutoff() {
             return Err(Error::input(format!(
