@@ -69,7 +69,17 @@ impl Real for F32x16 {
     }
     #[inline(always)]
     fn exp(self) -> Self {
-        exp::exp(self, exp::LOWEST_SINGLE, &exp::SINGLE)
+        // 2^x = 2^floor(x) 2^(x - floor(x)), both parts by single instructions.
+        let x = self * Self::lit(std::f64::consts::LOG2_E);
+        let inside = Self::lit(exp::LOWEST_SINGLE * std::f64::consts::LOG2_E).lt(x);
+        // SAFETY: as above.
+        let part = F32x16(unsafe { _mm512_reduce_ps::<_MM_FROUND_TO_NEG_INF>(x.0) });
+        let mut series = Self::lit(exp::POWER_OF_TWO[0]);
+        for &c in &exp::POWER_OF_TWO[1..] {
+            series = series.mul_add(part, Self::lit(c));
+        }
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_maskz_scalef_ps(inside, series.0, x.0) })
     }
     #[inline(always)]
     fn ln(self) -> Self {
