@@ -4,8 +4,8 @@
 //! atoms and an angle for all three, so that no task ever adds to another's forces, and sums are
 //! always in the same order. Entries are worked on a register full at a time, in f64.
 
+use crate::blocks::Sums;
 use crate::cells::Clusters;
-use crate::pair::Sums;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use jostle_core::{Error, Evaluate, SimBox, State, System, Topology, Vec3};
 use jostle_potentials::bonded::{AngleFunction, AngleVisitor, angle_forces};
@@ -28,6 +28,38 @@ pub struct Entry<const N: usize> {
     role: u8,
     /// Images of the others, see [`Images`].
     images: [u8; N],
+}
+
+impl<const N: usize> Entry<N> {
+    /// Of an atom (id and place) and of those that it is bound to, by `order[id]` and `image(place)`.
+    fn new(
+        slot: u32,
+        (id, atom): (u32, u32),
+        kind: u16,
+        members: &[u32],
+        order: &[usize],
+        image: &impl Fn(usize) -> u8,
+    ) -> Self {
+        let role = members.iter().position(|member| *member == id).unwrap_or(0);
+        let rest = members.iter().enumerate().filter(|(k, _)| *k != role);
+        let mut others = [0; N];
+        for (other, (_, member)) in others.iter_mut().zip(rest) {
+            *other = order[*member as usize] as u32;
+        }
+        let images = others.map(|other| image(other as usize));
+        Entry { slot, atom, others, kind, role: role as u8, images }
+    }
+}
+
+/// Puts an entry on the lists of all terms of its kind.
+fn list_by_term<S, const N: usize>(
+    terms: &[Box<dyn BondedKernel<S, N>>],
+    lists: &mut [Vec<Entry<N>>],
+    entry: Entry<N>,
+) {
+    for (_, list) in terms.iter().zip(lists).filter(|(term, _)| term.has(entry.kind)) {
+        list.push(entry);
+    }
 }
 
 /// What the atoms of a task are bound in: by term, the entries.
@@ -157,34 +189,16 @@ impl<S: Scalar> Bonded<S> {
                 let id = state.id[atom];
                 let image =
                     |other: usize| self.images.of(simbox, state.position[atom], state.position[other]);
+                let atom = atom as u32;
                 for &number in self.bonds_of.get(id) {
                     let bond = self.topology.bonds[number as usize];
-                    let role = u8::from(bond.atoms[0] != id);
-                    let other = order[bond.atoms[1 - usize::from(role)] as usize];
-                    let (others, images) = ([other as u32], [image(other)]);
-                    let entry = Entry { slot, atom: atom as u32, others, kind: bond.kind, role, images };
-                    for (term, list) in self.bonds.iter().zip(&mut found.bonds) {
-                        if term.has(bond.kind) {
-                            list.push(entry);
-                        }
-                    }
+                    let entry = Entry::new(slot, (id, atom), bond.kind, &bond.atoms, order, &image);
+                    list_by_term(&self.bonds, &mut found.bonds, entry);
                 }
                 for &number in self.angles_of.get(id) {
                     let angle = self.topology.angles[number as usize];
-                    let role = angle.atoms.iter().position(|a| *a == id).unwrap_or(0);
-                    let mut others = [0; 2];
-                    let rest = (0..3).filter(|k| *k != role).map(|k| order[angle.atoms[k] as usize]);
-                    for (other, place) in others.iter_mut().zip(rest) {
-                        *other = place as u32;
-                    }
-                    let images = others.map(|other| image(other as usize));
-                    let role = role as u8;
-                    let entry = Entry { slot, atom: atom as u32, others, kind: angle.kind, role, images };
-                    for (term, list) in self.angles.iter().zip(&mut found.angles) {
-                        if term.has(angle.kind) {
-                            list.push(entry);
-                        }
-                    }
+                    let entry = Entry::new(slot, (id, atom), angle.kind, &angle.atoms, order, &image);
+                    list_by_term(&self.angles, &mut found.angles, entry);
                 }
             }
         }
@@ -208,7 +222,9 @@ impl<S: Scalar> Bonded<S> {
             broken = broken.or(bad);
         }
         for (term, entries) in self.angles.iter().zip(&found.angles) {
-            sums.push(term.add_forces(level, &mut scene, entries).0);
+            let (sum, bad) = term.add_forces(level, &mut scene, entries);
+            sums.push(sum);
+            broken = broken.or(bad);
         }
         (sums, broken)
     }
@@ -330,17 +346,12 @@ impl Types {
 /// Lanes of the widest register.
 const MOST_LANES: usize = 16;
 
-struct Prepared<F> {
-    types: Types,
-    function: PhantomData<F>,
-}
-
 fn prepare_bonds<S: Scalar>(term: &BondTerm) -> Box<dyn BondedKernel<S, 1>> {
     struct Prepare<S>(Types, PhantomData<S>);
     impl<S: Scalar> PairVisitor for Prepare<S> {
         type Output = Box<dyn BondedKernel<S, 1>>;
         fn visit<F: PairFunction>(self) -> Self::Output {
-            Box::new(Prepared::<F> { types: self.0, function: PhantomData })
+            Box::new(Prepared::<OfBond<F>> { types: self.0, function: PhantomData })
         }
     }
     let types = Types::new((0..term.n_types()).map(|k| (term.coefficients(k), term.longest(k))));
@@ -352,43 +363,106 @@ fn prepare_angles<S: Scalar>(term: &AngleTerm) -> Box<dyn BondedKernel<S, 2>> {
     impl<S: Scalar> AngleVisitor for Prepare<S> {
         type Output = Box<dyn BondedKernel<S, 2>>;
         fn visit<F: AngleFunction>(self) -> Self::Output {
-            Box::new(PreparedAngles::<F>(Prepared { types: self.0, function: PhantomData }))
+            Box::new(Prepared::<OfAngle<F>> { types: self.0, function: PhantomData })
         }
     }
     let types = Types::new((0..term.n_types()).map(|k| (term.coefficients(k), f64::INFINITY)));
     term.kind.visit(Prepare(types, PhantomData))
 }
 
-impl<S: Scalar, F: PairFunction> BondedKernel<S, 1> for Prepared<F> {
+/// A function of the vectors between bound atoms, as each of these atoms sees it.
+trait Bound<const N: usize>: Send + Sync {
+    const N_COEFFICIENTS: usize;
+    /// Vectors that nobody has, for lanes that are left over.
+    const NOBODY: [Vec3; N];
+    /// The vectors, from those that point from the others to the atom of this role.
+    fn vectors(role: u8, towards: [Vec3; N]) -> [Vec3; N];
+    /// Energy, and the force along each vector on its tip.
+    fn evaluate<L: Lanes<Scalar = f64>>(vectors: [[L; 3]; N], c: &[L]) -> (L, [[L; 3]; N]);
+    /// What of these forces acts on the atom of this role.
+    fn on(role: u8, forces: [Vec3; N]) -> Vec3;
+}
+
+struct OfBond<F>(PhantomData<F>);
+
+impl<F: PairFunction> Bound<1> for OfBond<F> {
+    const N_COEFFICIENTS: usize = F::N_COEFFICIENTS;
+    const NOBODY: [Vec3; 1] = [[0.5, 0.0, 0.0]];
+
+    #[inline(always)]
+    fn vectors(_role: u8, towards: [Vec3; 1]) -> [Vec3; 1] {
+        towards
+    }
+
+    #[inline(always)]
+    fn evaluate<L: Lanes<Scalar = f64>>([[x, y, z]]: [[L; 3]; 1], c: &[L]) -> (L, [[L; 3]; 1]) {
+        let (energy, force_over_r) = F::evaluate(x.mul_add(x, y.mul_add(y, z * z)), c);
+        (energy, [[x * force_over_r, y * force_over_r, z * force_over_r]])
+    }
+
+    #[inline(always)]
+    fn on(_role: u8, [force]: [Vec3; 1]) -> Vec3 {
+        force
+    }
+}
+
+struct OfAngle<F>(PhantomData<F>);
+
+impl<F: AngleFunction> Bound<2> for OfAngle<F> {
+    const N_COEFFICIENTS: usize = F::N_COEFFICIENTS;
+    const NOBODY: [Vec3; 2] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
+
+    /// From the middle to the ends.
+    #[inline(always)]
+    fn vectors(role: u8, [first, second]: [Vec3; 2]) -> [Vec3; 2] {
+        let minus = |a: Vec3, b: Vec3| [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
+        // The others are, in order: middle and end, both ends, end and middle.
+        match role {
+            0 => [first, minus(first, second)],
+            1 => [first.map(|x| -x), second.map(|x| -x)],
+            _ => [minus(second, first), second],
+        }
+    }
+
+    #[inline(always)]
+    fn evaluate<L: Lanes<Scalar = f64>>([a, b]: [[L; 3]; 2], c: &[L]) -> (L, [[L; 3]; 2]) {
+        let (energy, on_a, on_b) = angle_forces::<F, L>(a, b, c);
+        (energy, [on_a, on_b])
+    }
+
+    #[inline(always)]
+    fn on(role: u8, [a, b]: [Vec3; 2]) -> Vec3 {
+        match role {
+            0 => a,
+            1 => [-a[0] - b[0], -a[1] - b[1], -a[2] - b[2]],
+            _ => b,
+        }
+    }
+}
+
+struct Prepared<B> {
+    types: Types,
+    function: PhantomData<B>,
+}
+
+impl<S: Scalar, B: Bound<N>, const N: usize> BondedKernel<S, N> for Prepared<B> {
     fn has(&self, kind: u16) -> bool {
         self.types.known[kind as usize]
     }
 
-    fn add_forces(&self, level: Level, scene: &mut Scene<S>, entries: &[Entry<1>]) -> (Sums, Option<Broken>) {
-        level.run(Bonds { types: &self.types, scene, entries, function: self.function })
+    fn add_forces(&self, level: Level, scene: &mut Scene<S>, entries: &[Entry<N>]) -> (Sums, Option<Broken>) {
+        level.run(BoundForces { types: &self.types, scene, entries, function: self.function })
     }
 }
 
-struct PreparedAngles<F>(Prepared<F>);
-
-impl<S: Scalar, F: AngleFunction> BondedKernel<S, 2> for PreparedAngles<F> {
-    fn has(&self, kind: u16) -> bool {
-        self.0.types.known[kind as usize]
-    }
-
-    fn add_forces(&self, level: Level, scene: &mut Scene<S>, entries: &[Entry<2>]) -> (Sums, Option<Broken>) {
-        level.run(Angles { types: &self.0.types, scene, entries, function: self.0.function })
-    }
-}
-
-struct Bonds<'a, 'b, S, F> {
+struct BoundForces<'a, 'b, S, B, const N: usize> {
     types: &'a Types,
     scene: &'a mut Scene<'b, S>,
-    entries: &'a [Entry<1>],
-    function: PhantomData<F>,
+    entries: &'a [Entry<N>],
+    function: PhantomData<B>,
 }
 
-impl<S: Scalar, F: PairFunction> Kernel for Bonds<'_, '_, S, F> {
+impl<S: Scalar, B: Bound<N>, const N: usize> Kernel for BoundForces<'_, '_, S, B, N> {
     type Output = (Sums, Option<Broken>);
 
     #[inline(always)]
@@ -403,124 +477,80 @@ impl<S: Scalar, F: PairFunction> Kernel for Bonds<'_, '_, S, F> {
 /// The order of a symmetric tensor's elements.
 const TENSOR: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
 
-impl<S: Scalar, F: PairFunction> Bonds<'_, '_, S, F> {
+/// Vectors lane by lane: x of all lanes, then y, then z.
+type ByLane = [[f64; MOST_LANES]; 3];
+
+#[inline(always)]
+fn lane(vectors: &ByLane, lane: usize) -> Vec3 {
+    [vectors[0][lane], vectors[1][lane], vectors[2][lane]]
+}
+
+impl<S: Scalar, B: Bound<N>, const N: usize> BoundForces<'_, '_, S, B, N> {
     #[inline(always)]
     fn all<L: Lanes<Scalar = f64>, const ENERGIES: bool>(self) -> (Sums, Option<Broken>) {
-        let Bonds { types, scene, entries, .. } = self;
+        let BoundForces { types, scene, entries, .. } = self;
         let (mut sums, mut broken) = (Sums::default(), None);
-        for batch in entries.chunks(L::WIDTH) {
-            // Lanes that are left over are bonds of length 0.5 that nobody has.
-            let mut d = [[0.5; MOST_LANES], [0.0; MOST_LANES], [0.0; MOST_LANES]];
-            let mut longest2 = [f64::INFINITY; MOST_LANES];
-            for (lane, entry) in batch.iter().enumerate() {
-                let from = scene.towards(entry, 0);
-                for k in 0..3 {
-                    d[k][lane] = from[k];
-                }
-                longest2[lane] = types.longest2[entry.kind as usize];
+        let mut nobody: [ByLane; N] = [[[0.0; MOST_LANES]; 3]; N];
+        for n in 0..N {
+            for k in 0..3 {
+                nobody[n][k] = [B::NOBODY[n][k]; MOST_LANES];
             }
-            let [x, y, z] = [L::load(&d[0]), L::load(&d[1]), L::load(&d[2])];
-            let r2 = x.mul_add(x, y.mul_add(y, z * z));
-            let whole = L::bits(r2.lt(L::load(&longest2)));
-            let (energy, force_over_r) = F::evaluate(r2, &types.gather::<L, 1>(batch, F::N_COEFFICIENTS));
-            let mut f = [[0.0; MOST_LANES]; 3];
-            (x * force_over_r).store(&mut f[0]);
-            (y * force_over_r).store(&mut f[1]);
-            (z * force_over_r).store(&mut f[2]);
+        }
+        for batch in entries.chunks(L::WIDTH) {
+            let (mut d, mut f) = (nobody, nobody);
+            for (lane, entry) in batch.iter().enumerate() {
+                let mut towards = [[0.0; 3]; N];
+                for n in 0..N {
+                    towards[n] = scene.towards(entry, n);
+                }
+                let vectors = B::vectors(entry.role, towards);
+                for n in 0..N {
+                    for k in 0..3 {
+                        d[n][k][lane] = vectors[n][k];
+                    }
+                }
+            }
+            let mut vectors = [[L::lit(0.0); 3]; N];
+            for n in 0..N {
+                for k in 0..3 {
+                    vectors[n][k] = L::load(&d[n][k]);
+                }
+            }
+            let c = types.gather::<L, N>(batch, B::N_COEFFICIENTS);
+            let (energy, forces) = B::evaluate(vectors, &c);
+            for n in 0..N {
+                for k in 0..3 {
+                    forces[n][k].store(&mut f[n][k]);
+                }
+            }
             let mut energies = [0.0; MOST_LANES];
             if ENERGIES {
                 energy.store(&mut energies);
             }
-            for (lane, entry) in batch.iter().enumerate() {
-                let (d, f) = ([d[0][lane], d[1][lane], d[2][lane]], [f[0][lane], f[1][lane], f[2][lane]]);
-                scene.add(entry, f);
-                if whole >> lane & 1 == 0 && broken.is_none() {
-                    let length = (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt();
-                    broken = Some(Broken { atoms: [entry.atom as usize, entry.others[0] as usize], length });
+            for (at, entry) in batch.iter().enumerate() {
+                let (mut vectors, mut forces) = ([[0.0; 3]; N], [[0.0; 3]; N]);
+                for n in 0..N {
+                    (vectors[n], forces[n]) = (lane(&d[n], at), lane(&f[n], at));
+                }
+                scene.add(entry, B::on(entry.role, forces));
+                let first = vectors[0];
+                let length2 = first[0] * first[0] + first[1] * first[1] + first[2] * first[2];
+                // Not a number is not whole either.
+                let whole = length2 < types.longest2[entry.kind as usize];
+                if !whole && broken.is_none() {
+                    let atoms = [entry.atom as usize, entry.others[0] as usize];
+                    broken = Some(Broken { atoms, length: length2.sqrt() });
                 }
                 if ENERGIES && entry.role == 0 {
-                    sums.energy += energies[lane];
-                    for (w, (p, q)) in sums.virial.iter_mut().zip(TENSOR) {
-                        *w += d[p] * f[q];
+                    sums.energy += energies[at];
+                    for n in 0..N {
+                        for (w, (p, q)) in sums.virial.iter_mut().zip(TENSOR) {
+                            *w += vectors[n][p] * forces[n][q];
+                        }
                     }
                 }
             }
         }
         (sums, broken)
-    }
-}
-
-struct Angles<'a, 'b, S, F> {
-    types: &'a Types,
-    scene: &'a mut Scene<'b, S>,
-    entries: &'a [Entry<2>],
-    function: PhantomData<F>,
-}
-
-impl<S: Scalar, F: AngleFunction> Kernel for Angles<'_, '_, S, F> {
-    type Output = (Sums, Option<Broken>);
-
-    #[inline(always)]
-    fn run<I: Simd>(self) -> Self::Output {
-        match self.scene.evaluate {
-            Evaluate::Forces => self.all::<I::F64, false>(),
-            Evaluate::ForcesAndEnergies => self.all::<I::F64, true>(),
-        }
-    }
-}
-
-impl<S: Scalar, F: AngleFunction> Angles<'_, '_, S, F> {
-    #[inline(always)]
-    fn all<L: Lanes<Scalar = f64>, const ENERGIES: bool>(self) -> (Sums, Option<Broken>) {
-        let Angles { types, scene, entries, .. } = self;
-        let mut sums = Sums::default();
-        for batch in entries.chunks(L::WIDTH) {
-            // From the middle to the ends; lanes that are left over are right angles.
-            let mut a = [[1.0; MOST_LANES], [0.0; MOST_LANES], [0.0; MOST_LANES]];
-            let mut b = [[0.0; MOST_LANES], [1.0; MOST_LANES], [0.0; MOST_LANES]];
-            for (lane, entry) in batch.iter().enumerate() {
-                let (first, second) = (scene.towards(entry, 0), scene.towards(entry, 1));
-                for k in 0..3 {
-                    // The others are, in order: middle and end, both ends, end and middle.
-                    (a[k][lane], b[k][lane]) = match entry.role {
-                        0 => (first[k], first[k] - second[k]),
-                        1 => (-first[k], -second[k]),
-                        _ => (second[k] - first[k], second[k]),
-                    };
-                }
-            }
-            let load = |u: &[[f64; MOST_LANES]; 3]| [L::load(&u[0]), L::load(&u[1]), L::load(&u[2])];
-            let c = types.gather::<L, 2>(batch, F::N_COEFFICIENTS);
-            let (energy, on_a, on_b) = angle_forces::<F, L>(load(&a), load(&b), &c);
-            let (mut fa, mut fb) = ([[0.0; MOST_LANES]; 3], [[0.0; MOST_LANES]; 3]);
-            for k in 0..3 {
-                on_a[k].store(&mut fa[k]);
-                on_b[k].store(&mut fb[k]);
-            }
-            let mut energies = [0.0; MOST_LANES];
-            if ENERGIES {
-                energy.store(&mut energies);
-            }
-            for (lane, entry) in batch.iter().enumerate() {
-                let at = |u: &[[f64; MOST_LANES]; 3]| [u[0][lane], u[1][lane], u[2][lane]];
-                let (fa, fb) = (at(&fa), at(&fb));
-                scene.add(
-                    entry,
-                    match entry.role {
-                        0 => fa,
-                        1 => [-fa[0] - fb[0], -fa[1] - fb[1], -fa[2] - fb[2]],
-                        _ => fb,
-                    },
-                );
-                if ENERGIES && entry.role == 0 {
-                    let (a, b) = (at(&a), at(&b));
-                    sums.energy += energies[lane];
-                    for (w, (p, q)) in sums.virial.iter_mut().zip(TENSOR) {
-                        *w += a[p] * fa[q] + b[p] * fb[q];
-                    }
-                }
-            }
-        }
-        (sums, None)
     }
 }

@@ -3,9 +3,9 @@
 //! The pairs within the cut-off are found once a step in the neighbour lists, with their distances
 //! and their noise, and used twice: for the velocities half-way, and for those after it.
 
+use crate::blocks::TaskForces;
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
-use crate::pair::TaskForces;
 use crate::simd::Scalar;
 use jostle_core::bath::{Dissipative, pair_impulse, pair_noise};
 use jostle_core::{NoiseKey, Vec3};

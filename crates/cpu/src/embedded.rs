@@ -1,9 +1,9 @@
 //! Embedded-atom forces over cluster lists, in two passes: the density at every atom, then, with
-//! the derivatives of the embedding energies, forces. Tiles are those of [`crate::pair`].
+//! the derivatives of the embedding energies, forces.
 
+use crate::blocks::{Encounter, Row, Sums, TaskForces, all_blocks};
 use crate::cells::Clusters;
-use crate::neighbors::{Entry, MOST_ENTRIES, PairList};
-use crate::pair::{Row, Sums, TaskForces};
+use crate::neighbors::PairList;
 use crate::simd::aligned::Aligned;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use jostle_core::Evaluate;
@@ -147,15 +147,30 @@ fn starts<L: Lanes>(
     clusters: &Clusters<L::Scalar>,
     species: usize,
     other: usize,
-    back: &mut [L::Scalar],
 ) -> [L; 2] {
     let n = kernel.term.n_species();
     let kinds = &clusters.species[other * L::WIDTH..(other + 1) * L::WIDTH];
+    let mut back = [L::Scalar::default(); 16];
     for (start, kind) in back.iter_mut().zip(kinds) {
         *start = kernel.starts[*kind as usize * kernel.stride + species];
     }
     let row = &kernel.starts[species * kernel.stride..(species + 1) * kernel.stride];
-    [L::lookup(row, n, L::load_index(kinds)), L::load(back)]
+    [L::lookup(row, n, L::load_index(kinds)), L::load(&back)]
+}
+
+/// The same where atoms may be all of one species.
+#[inline(always)]
+fn kinds<L: Lanes, const UNIFORM: bool>(
+    kernel: &EmbeddedKernel<L::Scalar>,
+    clusters: &Clusters<L::Scalar>,
+    cluster: usize,
+    row: usize,
+    other: usize,
+) -> [L; 2] {
+    match UNIFORM {
+        true => [L::lit(0.0); 2],
+        false => starts(kernel, clusters, clusters.species[cluster * L::WIDTH + row] as usize, other),
+    }
 }
 
 struct Densities<'a, S> {
@@ -171,157 +186,80 @@ impl<S: Scalar> Kernel for Densities<'_, S> {
     #[inline(always)]
     fn run<I: Simd>(self) {
         match self.kernel.term.n_species() {
-            1 => self.all_blocks::<S::Lanes<I>, true>(),
-            _ => self.all_blocks::<S::Lanes<I>, false>(),
+            1 => self.all::<S::Lanes<I>, true>(),
+            _ => self.all::<S::Lanes<I>, false>(),
         }
     }
 }
-
-/// What a place of the density tile has: three coordinates and a density.
-const DENSITY_PLACE: usize = 4;
 
 impl<S: Scalar> Densities<'_, S> {
     #[inline(always)]
-    fn all_blocks<L: Lanes<Scalar = S>, const UNIFORM: bool>(self) {
+    fn all<L: Lanes<Scalar = S>, const UNIFORM: bool>(self) {
         let Densities { kernel, clusters, list, densities } = self;
-        let (own, foreign, tile) = densities.parts();
-        let rows_start = (MOST_ENTRIES + 1) * DENSITY_PLACE * L::WIDTH;
-        tile.resize(rows_start + L::WIDTH * L::WIDTH);
-        let (tile, rows) = tile.split_at_mut(rows_start);
-        let grid = Grid::<L>::new(kernel);
-        let mut back = [S::default(); 16];
-        let n_own = list.clusters.len();
-        let mut row_start = 0;
-        for (b, block) in list.blocks.iter().enumerate() {
-            let cluster = block.cluster as usize;
-            let entries = list.block_entries(b);
-            load_positions::<L>(tile, DENSITY_PLACE, clusters, cluster, entries);
-            for row in 0..clusters.atoms(cluster).len() {
-                let row_end = list.row_ends[block.first_row as usize + row] as usize;
-                let partners = &list.rows[row_start..row_end];
-                row_start = row_end;
-                let center =
-                    [L::splat(tile[row]), L::splat(tile[L::WIDTH + row]), L::splat(tile[2 * L::WIDTH + row])];
-                let species = if UNIFORM { 0 } else { clusters.species[cluster * L::WIDTH + row] as usize };
-                let mut sum = L::lit(0.0);
-                let mut first = [L::lit(0.0); 2];
-                if block.own {
-                    // Each pair inside the cluster once: the atoms after this one.
-                    let after = L::mask(!0 << (row + 1) & (!0 >> (32 - L::WIDTH)));
-                    if !UNIFORM {
-                        first = starts::<L>(kernel, clusters, species, cluster, &mut back);
-                    }
-                    feel::<L, UNIFORM, true>(&grid, tile, 0, center, first, after, &mut sum);
-                }
-                for &k in partners {
-                    if !UNIFORM {
-                        let other = entries[k as usize].cluster as usize;
-                        first = starts::<L>(kernel, clusters, species, other, &mut back);
-                    }
-                    feel::<L, UNIFORM, false>(
-                        &grid,
-                        tile,
-                        k as usize + 1,
-                        center,
-                        first,
-                        L::mask(0),
-                        &mut sum,
-                    );
-                }
-                sum.store(&mut rows[row * L::WIDTH..]);
-            }
-            let mine = cluster - list.clusters.start;
-            let density = &mut own[mine * L::WIDTH..(mine + 1) * L::WIDTH];
-            (L::load(density) + L::sum_rows(rows)).store(density);
-            add::<L>(tile, 0, own, mine);
-            for (k, entry) in entries.iter().enumerate() {
-                let target = entry.target as usize;
-                if target < n_own {
-                    add::<L>(tile, k + 1, own, target);
-                } else {
-                    add::<L>(tile, k + 1, foreign, target - n_own);
-                }
-            }
+        let feeling = Feeling::<L, UNIFORM> { kernel, grid: Grid::new(kernel) };
+        all_blocks(&feeling, clusters, list, densities);
+    }
+}
+
+/// Atoms feel each other's densities.
+struct Feeling<'a, L: Lanes, const UNIFORM: bool> {
+    kernel: &'a EmbeddedKernel<L::Scalar>,
+    grid: Grid<'a, L>,
+}
+
+impl<L: Lanes, const UNIFORM: bool> Encounter<L> for Feeling<'_, L, UNIFORM> {
+    const PLACE: usize = 4;
+    const FELT: usize = 1;
+    const ENERGIES: bool = false;
+    type Atom = ();
+    type Kinds = [L; 2];
+
+    #[inline(always)]
+    fn atom(&self, _place: &[L::Scalar], _row: usize) {}
+
+    #[inline(always)]
+    fn kinds(&self, clusters: &Clusters<L::Scalar>, cluster: usize, row: usize, other: usize) -> [L; 2] {
+        kinds::<L, UNIFORM>(self.kernel, clusters, cluster, row, other)
+    }
+
+    #[inline(always)]
+    fn meet<const ONLY_SOME: bool>(
+        &self,
+        _atom: &(),
+        center: [L; 3],
+        first: &[L; 2],
+        place: &mut [L::Scalar],
+        some: L::Mask,
+        gathered: &mut Row<L>,
+    ) {
+        let grid = &self.grid;
+        let dx = center[0] - L::load(place);
+        let dy = center[1] - L::load(&place[L::WIDTH..]);
+        let dz = center[2] - L::load(&place[2 * L::WIDTH..]);
+        let r2 = dx.mul_add(dx, dy.mul_add(dy, dz * dz));
+        let mut near = r2.lt(grid.cutoff2);
+        if ONLY_SOME {
+            near = L::and(near, some);
         }
+        let (knot, p) = grid.place(r2 * r2.rsqrt());
+        let row = L::lit(Embedded::ROW as f64);
+        let function = L::quadruples(grid.table, knot.mul_add(row, first[0]).to_index(), 0);
+        let here = L::select(near, cubic(p, function).0, L::lit(0.0));
+        let there = match UNIFORM {
+            true => here,
+            false => {
+                let function = L::quadruples(grid.table, knot.mul_add(row, first[1]).to_index(), 0);
+                L::select(near, cubic(p, function).0, L::lit(0.0))
+            }
+        };
+        gathered.force[0] = gathered.force[0] + here;
+        let density = &mut place[3 * L::WIDTH..4 * L::WIDTH];
+        (L::load(density) + there).store(density);
     }
-}
 
-/// One atom and the cluster at a place of the tile feel each other's density.
-#[inline(always)]
-fn feel<L: Lanes, const UNIFORM: bool, const ONLY_SOME: bool>(
-    grid: &Grid<L>,
-    tile: &mut [L::Scalar],
-    place: usize,
-    center: [L; 3],
-    first: [L; 2],
-    some: L::Mask,
-    sum: &mut L,
-) {
-    let part = &mut tile[place * DENSITY_PLACE * L::WIDTH..(place + 1) * DENSITY_PLACE * L::WIDTH];
-    let dx = center[0] - L::load(part);
-    let dy = center[1] - L::load(&part[L::WIDTH..]);
-    let dz = center[2] - L::load(&part[2 * L::WIDTH..]);
-    let r2 = dx.mul_add(dx, dy.mul_add(dy, dz * dz));
-    let mut near = r2.lt(grid.cutoff2);
-    if ONLY_SOME {
-        near = L::and(near, some);
-    }
-    let (knot, p) = grid.place(r2 * r2.rsqrt());
-    let row = L::lit(Embedded::ROW as f64);
-    let function = L::quadruples(grid.table, knot.mul_add(row, first[0]).to_index(), 0);
-    let here = L::select(near, cubic(p, function).0, L::lit(0.0));
-    let there = match UNIFORM {
-        true => here,
-        false => {
-            let function = L::quadruples(grid.table, knot.mul_add(row, first[1]).to_index(), 0);
-            L::select(near, cubic(p, function).0, L::lit(0.0))
-        }
-    };
-    *sum = *sum + here;
-    let density = &mut part[3 * L::WIDTH..];
-    (L::load(density) + there).store(density);
-}
-
-/// densities[target] += those at a place of the tile
-#[inline(always)]
-fn add<L: Lanes>(tile: &[L::Scalar], place: usize, densities: &mut [L::Scalar], target: usize) {
-    let part = &tile[(place * DENSITY_PLACE + 3) * L::WIDTH..(place + 1) * DENSITY_PLACE * L::WIDTH];
-    let densities = &mut densities[target * L::WIDTH..(target + 1) * L::WIDTH];
-    (L::load(densities) + L::load(part)).store(densities);
-}
-
-/// Fills a tile with the positions of the cluster and of its entries, and with zeros behind them.
-#[inline(always)]
-fn load_positions<L: Lanes>(
-    tile: &mut [L::Scalar],
-    stride: usize,
-    clusters: &Clusters<L::Scalar>,
-    cluster: usize,
-    entries: &[Entry<L::Scalar>],
-) {
-    load_place::<L>(tile, 0, stride, clusters, cluster, [L::Scalar::default(); 3]);
-    for (k, entry) in entries.iter().enumerate() {
-        load_place::<L>(tile, k + 1, stride, clusters, entry.cluster as usize, entry.offset);
-    }
-}
-
-#[inline(always)]
-fn load_place<L: Lanes>(
-    tile: &mut [L::Scalar],
-    place: usize,
-    stride: usize,
-    clusters: &Clusters<L::Scalar>,
-    cluster: usize,
-    offset: [L::Scalar; 3],
-) {
-    let part = &mut tile[place * stride * L::WIDTH..(place + 1) * stride * L::WIDTH];
-    let positions = &clusters.position[cluster * 3 * L::WIDTH..(cluster + 1) * 3 * L::WIDTH];
-    for k in 0..3 {
-        let x = L::load(&positions[k * L::WIDTH..]) + L::splat(offset[k]);
-        x.store(&mut part[k * L::WIDTH..]);
-    }
-    for k in 3..stride {
-        L::lit(0.0).store(&mut part[k * L::WIDTH..]);
+    #[inline(always)]
+    fn returned(felt: L, in_tile: L) -> L {
+        felt + in_tile
     }
 }
 
@@ -339,178 +277,99 @@ impl<S: Scalar> Kernel for PairForces<'_, S> {
     #[inline(always)]
     fn run<I: Simd>(self) -> Sums {
         match (self.evaluate, self.kernel.term.n_species()) {
-            (Evaluate::Forces, 1) => self.all_blocks::<S::Lanes<I>, false, true>(),
-            (Evaluate::Forces, _) => self.all_blocks::<S::Lanes<I>, false, false>(),
-            (Evaluate::ForcesAndEnergies, 1) => self.all_blocks::<S::Lanes<I>, true, true>(),
-            (Evaluate::ForcesAndEnergies, _) => self.all_blocks::<S::Lanes<I>, true, false>(),
+            (Evaluate::Forces, 1) => self.all::<S::Lanes<I>, false, true>(),
+            (Evaluate::Forces, _) => self.all::<S::Lanes<I>, false, false>(),
+            (Evaluate::ForcesAndEnergies, 1) => self.all::<S::Lanes<I>, true, true>(),
+            (Evaluate::ForcesAndEnergies, _) => self.all::<S::Lanes<I>, true, false>(),
         }
     }
 }
-
-/// What a place of the force tile has: three coordinates, three forces, and the derivative of the
-/// embedding energy.
-const FORCE_PLACE: usize = 7;
 
 impl<S: Scalar> PairForces<'_, S> {
     #[inline(always)]
-    fn all_blocks<L: Lanes<Scalar = S>, const ENERGIES: bool, const UNIFORM: bool>(self) -> Sums {
+    fn all<L: Lanes<Scalar = S>, const ENERGIES: bool, const UNIFORM: bool>(self) -> Sums {
         let PairForces { kernel, clusters, list, forces, .. } = self;
-        let (own, foreign, tile) = forces.parts();
-        let rows_start = (MOST_ENTRIES + 1) * FORCE_PLACE * L::WIDTH;
-        tile.resize(rows_start + 3 * L::WIDTH * L::WIDTH);
-        let (tile, rows) = tile.split_at_mut(rows_start);
-        let grid = Grid::<L>::new(kernel);
-        let per_length = L::splat(kernel.spacing[1]);
-        let mut back = [S::default(); 16];
-        let mut sums = Sums::default();
-        let n_own = list.clusters.len();
-        let mut row_start = 0;
-        for (b, block) in list.blocks.iter().enumerate() {
-            let cluster = block.cluster as usize;
-            let entries = list.block_entries(b);
-            load_positions::<L>(tile, FORCE_PLACE, clusters, cluster, entries);
-            load_derivatives::<L>(tile, 0, &kernel.derivative, cluster);
-            for (k, entry) in entries.iter().enumerate() {
-                load_derivatives::<L>(tile, k + 1, &kernel.derivative, entry.cluster as usize);
-            }
-            for row in 0..clusters.atoms(cluster).len() {
-                let row_end = list.row_ends[block.first_row as usize + row] as usize;
-                let partners = &list.rows[row_start..row_end];
-                row_start = row_end;
-                let atom = Atom {
-                    center: [
-                        L::splat(tile[row]),
-                        L::splat(tile[L::WIDTH + row]),
-                        L::splat(tile[2 * L::WIDTH + row]),
-                    ],
-                    derivative: L::splat(tile[6 * L::WIDTH + row]),
-                    per_length,
-                };
-                let species = if UNIFORM { 0 } else { clusters.species[cluster * L::WIDTH + row] as usize };
-                let mut gathered = Row::<L>::new();
-                let mut first = [L::lit(0.0); 2];
-                if block.own {
-                    let after = L::mask(!0 << (row + 1) & (!0 >> (32 - L::WIDTH)));
-                    if !UNIFORM {
-                        first = starts::<L>(kernel, clusters, species, cluster, &mut back);
-                    }
-                    meet::<L, ENERGIES, UNIFORM, true>(&grid, tile, 0, &atom, first, after, &mut gathered);
-                }
-                for &k in partners {
-                    if !UNIFORM {
-                        let other = entries[k as usize].cluster as usize;
-                        first = starts::<L>(kernel, clusters, species, other, &mut back);
-                    }
-                    let place = k as usize + 1;
-                    meet::<L, ENERGIES, UNIFORM, false>(
-                        &grid,
-                        tile,
-                        place,
-                        &atom,
-                        first,
-                        L::mask(0),
-                        &mut gathered,
-                    );
-                }
-                for k in 0..3 {
-                    gathered.force[k].store(&mut rows[(k * L::WIDTH + row) * L::WIDTH..]);
-                }
-                if ENERGIES {
-                    sums.add(&gathered);
-                }
-            }
-            let mine = cluster - list.clusters.start;
-            for k in 0..3 {
-                let force = &mut own[(mine * 3 + k) * L::WIDTH..(mine * 3 + k + 1) * L::WIDTH];
-                let sums = L::sum_rows(&rows[k * L::WIDTH * L::WIDTH..(k + 1) * L::WIDTH * L::WIDTH]);
-                (L::load(force) + sums).store(force);
-            }
-            subtract::<L>(tile, 0, own, mine);
-            for (k, entry) in entries.iter().enumerate() {
-                let target = entry.target as usize;
-                if target < n_own {
-                    subtract::<L>(tile, k + 1, own, target);
-                } else {
-                    subtract::<L>(tile, k + 1, foreign, target - n_own);
-                }
-            }
+        let pulling = Pulling::<L, ENERGIES, UNIFORM> { kernel, grid: Grid::new(kernel) };
+        all_blocks(&pulling, clusters, list, forces)
+    }
+}
+
+/// Atoms pull each other; they bring the derivatives of their embedding energies.
+struct Pulling<'a, L: Lanes, const ENERGIES: bool, const UNIFORM: bool> {
+    kernel: &'a EmbeddedKernel<L::Scalar>,
+    grid: Grid<'a, L>,
+}
+
+impl<L: Lanes, const ENERGIES: bool, const UNIFORM: bool> Encounter<L> for Pulling<'_, L, ENERGIES, UNIFORM> {
+    const PLACE: usize = 7;
+    const FELT: usize = 3;
+    const ENERGIES: bool = ENERGIES;
+    type Atom = L;
+    type Kinds = [L; 2];
+
+    #[inline(always)]
+    fn bring(&self, cluster: usize, brought: &mut [L::Scalar]) {
+        L::load(&self.kernel.derivative[cluster * L::WIDTH..(cluster + 1) * L::WIDTH]).store(brought);
+    }
+
+    #[inline(always)]
+    fn atom(&self, place: &[L::Scalar], row: usize) -> L {
+        L::splat(place[6 * L::WIDTH + row])
+    }
+
+    #[inline(always)]
+    fn kinds(&self, clusters: &Clusters<L::Scalar>, cluster: usize, row: usize, other: usize) -> [L; 2] {
+        kinds::<L, UNIFORM>(self.kernel, clusters, cluster, row, other)
+    }
+
+    #[inline(always)]
+    fn meet<const ONLY_SOME: bool>(
+        &self,
+        derivative: &L,
+        center: [L; 3],
+        first: &[L; 2],
+        place: &mut [L::Scalar],
+        some: L::Mask,
+        gathered: &mut Row<L>,
+    ) {
+        let grid = &self.grid;
+        let dx = center[0] - L::load(place);
+        let dy = center[1] - L::load(&place[L::WIDTH..]);
+        let dz = center[2] - L::load(&place[2 * L::WIDTH..]);
+        let r2 = dx.mul_add(dx, dy.mul_add(dy, dz * dz));
+        let mut near = r2.lt(grid.cutoff2);
+        if ONLY_SOME {
+            near = L::and(near, some);
         }
-        sums
-    }
-}
-
-/// The atom of a row.
-struct Atom<L> {
-    center: [L; 3],
-    derivative: L,
-    per_length: L,
-}
-
-/// One atom meets the cluster at a place of the tile.
-#[inline(always)]
-fn meet<L: Lanes, const ENERGIES: bool, const UNIFORM: bool, const ONLY_SOME: bool>(
-    grid: &Grid<L>,
-    tile: &mut [L::Scalar],
-    place: usize,
-    atom: &Atom<L>,
-    first: [L; 2],
-    some: L::Mask,
-    gathered: &mut Row<L>,
-) {
-    let part = &mut tile[place * FORCE_PLACE * L::WIDTH..(place + 1) * FORCE_PLACE * L::WIDTH];
-    let dx = atom.center[0] - L::load(part);
-    let dy = atom.center[1] - L::load(&part[L::WIDTH..]);
-    let dz = atom.center[2] - L::load(&part[2 * L::WIDTH..]);
-    let r2 = dx.mul_add(dx, dy.mul_add(dy, dz * dz));
-    let mut near = r2.lt(grid.cutoff2);
-    if ONLY_SOME {
-        near = L::and(near, some);
-    }
-    let inverse = r2.rsqrt();
-    let (knot, p) = grid.place(r2 * inverse);
-    let row = L::lit(Embedded::ROW as f64);
-    let index = knot.mul_add(row, first[0]).to_index();
-    let here = cubic(p, L::quadruples(grid.table, index, 0)).1 * atom.per_length;
-    let there = match UNIFORM {
-        true => here,
-        false => {
-            let index = knot.mul_add(row, first[1]).to_index();
-            cubic(p, L::quadruples(grid.table, index, 0)).1 * atom.per_length
+        let inverse = r2.rsqrt();
+        let (knot, p) = grid.place(r2 * inverse);
+        let row = L::lit(Embedded::ROW as f64);
+        let index = knot.mul_add(row, first[0]).to_index();
+        let here = cubic(p, L::quadruples(grid.table, index, 0)).1 * grid.per_length;
+        let there = match UNIFORM {
+            true => here,
+            false => {
+                let index = knot.mul_add(row, first[1]).to_index();
+                cubic(p, L::quadruples(grid.table, index, 0)).1 * grid.per_length
+            }
+        };
+        let (z, slope) = cubic(p, L::quadruples(grid.table, index, 4));
+        let derivatives = [*derivative, L::load(&place[6 * L::WIDTH..])];
+        let (energy, force_over_r) = pair(inverse, (z, slope * grid.per_length), [here, there], derivatives);
+        let force_over_r = L::select(near, force_over_r, L::lit(0.0));
+        let d = [dx, dy, dz];
+        for k in 0..3 {
+            gathered.force[k] = d[k].mul_add(force_over_r, gathered.force[k]);
+            let reaction = &mut place[(3 + k) * L::WIDTH..(4 + k) * L::WIDTH];
+            d[k].mul_add(force_over_r, L::load(reaction)).store(reaction);
         }
-    };
-    let (z, slope) = cubic(p, L::quadruples(grid.table, index, 4));
-    let derivatives = [atom.derivative, L::load(&part[6 * L::WIDTH..])];
-    let (energy, force_over_r) = pair(inverse, (z, slope * atom.per_length), [here, there], derivatives);
-    let force_over_r = L::select(near, force_over_r, L::lit(0.0));
-    let d = [dx, dy, dz];
-    for k in 0..3 {
-        gathered.force[k] = d[k].mul_add(force_over_r, gathered.force[k]);
-        let reaction = &mut part[(3 + k) * L::WIDTH..(4 + k) * L::WIDTH];
-        d[k].mul_add(force_over_r, L::load(reaction)).store(reaction);
+        if ENERGIES {
+            gathered.add_sums(L::select(near, energy, L::lit(0.0)), force_over_r, d);
+        }
     }
-    if ENERGIES {
-        gathered.add_sums(L::select(near, energy, L::lit(0.0)), force_over_r, d);
-    }
-}
 
-#[inline(always)]
-fn load_derivatives<L: Lanes>(
-    tile: &mut [L::Scalar],
-    place: usize,
-    derivative: &[L::Scalar],
-    cluster: usize,
-) {
-    let part = &mut tile[(place * FORCE_PLACE + 6) * L::WIDTH..(place + 1) * FORCE_PLACE * L::WIDTH];
-    L::load(&derivative[cluster * L::WIDTH..(cluster + 1) * L::WIDTH]).store(part);
-}
-
-/// forces[target] -= the forces at a place of the tile
-#[inline(always)]
-fn subtract<L: Lanes>(tile: &[L::Scalar], place: usize, forces: &mut [L::Scalar], target: usize) {
-    let part = &tile[(place * FORCE_PLACE + 3) * L::WIDTH..(place * FORCE_PLACE + 6) * L::WIDTH];
-    let forces = &mut forces[target * 3 * L::WIDTH..(target + 1) * 3 * L::WIDTH];
-    for k in 0..3 {
-        let sum = L::load(&forces[k * L::WIDTH..]) - L::load(&part[k * L::WIDTH..]);
-        sum.store(&mut forces[k * L::WIDTH..]);
+    #[inline(always)]
+    fn returned(felt: L, in_tile: L) -> L {
+        felt - in_tile
     }
 }

@@ -1,7 +1,8 @@
-//! The CPU engine: spatial sort and clusters ([`cells`]), pair lists ([`neighbors`]), SIMD pair
-//! forces ([`pair`], [`embedded`], [`simd`]), a team of threads ([`threads`]), and a plain reference that all of
-//! it is tested against ([`mod@reference`]).
+//! The CPU engine: spatial sort and clusters ([`cells`]), pair lists ([`neighbors`]), SIMD forces
+//! over their blocks ([`blocks`], [`pair`], [`embedded`], [`simd`]), a team of threads ([`threads`]),
+//! and a plain reference that all of it is tested against ([`mod@reference`]).
 
+pub mod blocks;
 pub mod bonded;
 pub mod cells;
 pub mod dissipative;

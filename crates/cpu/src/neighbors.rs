@@ -104,6 +104,17 @@ pub struct PairList<S> {
 }
 
 impl<S: Scalar> PairList<S> {
+    /// Forgets all but whose list it is.
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+        self.entries.clear();
+        self.row_ends.clear();
+        self.rows.clear();
+        self.excluded.clear();
+        self.some.clear();
+        self.foreign.clear();
+    }
+
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
         self.blocks.capacity() * size_of::<Block>()
@@ -143,13 +154,7 @@ impl<S: Scalar> Kernel for Build<'_, S> {
     #[inline(always)]
     fn run<I: Simd>(self) {
         let Build { clusters, simbox, reach, exclusions, list } = self;
-        list.blocks.clear();
-        list.entries.clear();
-        list.row_ends.clear();
-        list.rows.clear();
-        list.excluded.clear();
-        list.some.clear();
-        list.foreign.clear();
+        list.clear();
         let own = list.clusters.clone();
         let mut targets = Targets { own: own.clone(), foreign_target: vec![0; clusters.count()] };
         let mut search = Search::new(clusters, simbox, reach);
@@ -247,6 +252,24 @@ impl<S: Scalar> PairList<S> {
     }
 }
 
+/// Which atoms of a cluster, at `mine`, are within reach of the box around another one moved by
+/// `offset`: bit k for atom k.
+#[inline(always)]
+fn rows_near_box<L: Lanes>(
+    mine: &[L::Scalar],
+    [low, high]: &[[L::Scalar; 3]; 2],
+    offset: [L::Scalar; 3],
+    reach2: L,
+) -> u32 {
+    let mut gap2 = L::lit(0.0);
+    for k in 0..3 {
+        let x = L::load(&mine[k * L::WIDTH..]) - L::splat(offset[k]);
+        let gap = (L::splat(low[k]) - x).max(x - L::splat(high[k])).max(L::lit(0.0));
+        gap2 = gap.mul_add(gap, gap2);
+    }
+    L::bits(gap2.lt(reach2))
+}
+
 /// Which atoms of `cluster` have an atom of `other`, moved by `offset`, within `reach`: bit k for
 /// atom k.
 #[inline(always)]
@@ -263,14 +286,7 @@ fn rows_meeting<L: Lanes>(
     // A little more than the reach, so that rounding never loses a pair.
     let reach2 = L::lit(reach * reach * (1.0 + 1e-5));
     // First all atoms of the cluster at once against the box around the others.
-    let [low, high] = &clusters.extent[other];
-    let mut gap2 = L::lit(0.0);
-    for k in 0..3 {
-        let x = L::load(&mine[k * L::WIDTH..]) - L::splat(offset[k]);
-        let gap = (L::splat(low[k]) - x).max(x - L::splat(high[k])).max(L::lit(0.0));
-        gap2 = gap.mul_add(gap, gap2);
-    }
-    let mut near_box = L::bits(gap2.lt(reach2));
+    let mut near_box = rows_near_box::<L>(mine, &clusters.extent[other], offset, reach2);
     let x = L::load(theirs) + L::splat(offset[0]);
     let y = L::load(&theirs[L::WIDTH..]) + L::splat(offset[1]);
     let z = L::load(&theirs[2 * L::WIDTH..]) + L::splat(offset[2]);

@@ -1,22 +1,21 @@
-//! The CPU as a [`Backend`].
+//! The CPU engine: what it holds, lists and forces. Its verbs are in [`verbs`].
 
+mod verbs;
+
+use crate::blocks::{Sums, TaskForces};
 use crate::bonded::{Bonded, TaskBonds};
 use crate::cells::Clusters;
 use crate::dissipative::TaskPairs;
 use crate::embedded::EmbeddedKernel;
-use crate::integrate::{Atoms, Check};
+use crate::integrate::Atoms;
 use crate::neighbors::{Build, Exclusions, PairList};
-use crate::pair::{self, PairKernel, Sums, TaskForces};
+use crate::pair::{self, PairKernel};
 use crate::reference;
 use crate::simd::{Level, Plain, Scalar};
 use crate::skin::Skin;
 use crate::threads::Team;
-use jostle_core::backend::{Algorithm, Descent, NeighborFacts, Timings};
-use jostle_core::bath::Dissipative;
-use jostle_core::{
-    Backend, Energies, Error, Evaluate, Kinetic, NoiseKey, Precision, Result, Settings, SimBox, State,
-    System, Vec3,
-};
+use jostle_core::backend::{Algorithm, Timings};
+use jostle_core::{Energies, Error, Evaluate, Precision, Result, Settings, State, System, Vec3};
 use jostle_potentials::{Forces, check};
 use std::ops::Range;
 use std::time::Instant;
@@ -92,12 +91,13 @@ impl<S: Scalar> Cpu<S> {
         let mass: Vec<f64> = system.species.iter().map(|s| s.mass).collect();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();
+        let excluded = system.topology.exclusions(system.state.len(), forces.exclude);
         Ok(Cpu {
+            algorithm: settings.algorithm,
             kernels: forces.pairs.iter().map(pair::prepare).collect(),
             embedded: forces.embedded.clone().map(EmbeddedKernel::new),
             bonded: Bonded::new(&system, &forces),
-            excluded: system.topology.exclusions(system.state.len(), forces.exclude),
-            algorithm: settings.algorithm,
+            excluded,
             level,
             team: Team::new(settings.threads.unwrap_or(cores)),
             partition: if settings.reproducible { Partition::Fixed } else { Partition::ByThreads },
@@ -368,260 +368,4 @@ fn hand_over<S: Scalar>(team: &Team, parts: Vec<(&mut [S], &[S], &[Incoming])>, 
             }
         }
     });
-}
-
-impl<S: Scalar> Backend for Cpu<S> {
-    fn describe(&self) -> String {
-        let threads = match self.team.size() {
-            1 => "1 thread".to_string(),
-            n => format!("{n} threads"),
-        };
-        let precision = if size_of::<S>() == 4 { "mixed" } else { "double" };
-        match self.algorithm {
-            Algorithm::Reference => format!("CPU, {threads}, plain reference"),
-            _ => format!("CPU, {threads}, {}, {precision} precision", self.level),
-        }
-    }
-
-    fn simbox(&self) -> &SimBox {
-        &self.system.simbox
-    }
-
-    fn n_atoms(&self) -> usize {
-        self.system.state.len()
-    }
-
-    fn state(&mut self) -> Result<&State> {
-        let width = self.clusters.width;
-        for task in &self.tasks {
-            for (c, cluster) in task.list.clusters.clone().enumerate() {
-                for (lane, atom) in self.clusters.atoms(cluster).enumerate() {
-                    let place = c * 3 * width + lane;
-                    self.system.state.force[atom] =
-                        [0, 1, 2].map(|k| task.forces.own[place + k * width].to_f64());
-                }
-            }
-        }
-        Ok(&self.system.state)
-    }
-
-    fn set_state(&mut self, state: State) -> Result<()> {
-        if state.len() != self.system.state.len() {
-            return Err(Error::input(format!(
-                "a state of {} atoms cannot replace one of {}",
-                state.len(),
-                self.system.state.len()
-            )));
-        }
-        self.system.state = state;
-        self.tasks.clear();
-        self.stale = true;
-        Ok(())
-    }
-
-    fn list_positions(&mut self) -> Result<&[Vec3]> {
-        Ok(&self.list_positions)
-    }
-
-    fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()> {
-        // The list is built from where the atoms were when it was built before, in the order it
-        // left them in, which sorting does not change again. Then they go where they are now.
-        let now = state.clone();
-        self.set_state(State { position: list_positions, ..state })?;
-        self.skin.set(skin);
-        self.rebuild()?;
-        if self.system.state.id != now.id {
-            // Clusters of another width, or another device, gave the checkpoint its order.
-            return self.set_state(now);
-        }
-        self.system.state = now;
-        self.each(|mut atoms| atoms.drift(0.0, f64::INFINITY));
-        Ok(())
-    }
-
-    fn deform(&mut self, simbox: SimBox) -> Result<()> {
-        check::cutoff(self.cutoff, &simbox)?;
-        self.system.deform(simbox);
-        self.bonded.fit(&self.system.simbox);
-        self.stale = true;
-        Ok(())
-    }
-
-    fn kick(&mut self, dt: f64) {
-        let inverse_mass = std::mem::take(&mut self.inverse_mass);
-        let checks = self.integrate(|mut atoms| atoms.kick(&inverse_mass, dt));
-        self.inverse_mass = inverse_mass;
-        if checks.contains(&Check::Failed) {
-            self.blame_force();
-        }
-    }
-
-    fn drift(&mut self, dt: f64) {
-        let limit2 = self.limit2();
-        let checks = self.integrate(|mut atoms| atoms.drift(dt, limit2));
-        self.stale |= checks.contains(&Check::Failed);
-    }
-
-    fn kick_drift(&mut self, dt: f64) {
-        let limit2 = self.limit2();
-        let inverse_mass = std::mem::take(&mut self.inverse_mass);
-        let checks = self.integrate(|mut atoms| atoms.kick_drift(&inverse_mass, dt, limit2));
-        self.inverse_mass = inverse_mass;
-        self.stale |= checks.iter().any(|c| c[1] == Check::Failed);
-        if checks.iter().any(|c| c[0] == Check::Failed) {
-            self.blame_force();
-        }
-    }
-
-    fn update_neighbors(&mut self) -> Result<()> {
-        if let Some(fault) = self.fault.take() {
-            return Err(fault);
-        }
-        if self.stale {
-            let start = Instant::now();
-            self.skin.tune(&self.timings);
-            self.rebuild()?;
-            self.timings.neighbors += start.elapsed().as_secs_f64();
-        }
-        self.skin.step();
-        Ok(())
-    }
-
-    fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
-        if let Some(fault) = self.fault.take() {
-            return Err(fault);
-        }
-        if self.tasks.is_empty() {
-            self.update_neighbors()?;
-        }
-        let start = Instant::now();
-        if self.algorithm == Algorithm::Reference {
-            self.evaluate_reference()?;
-        } else {
-            let sums = self.evaluate_lists(evaluate)?;
-            if evaluate == Evaluate::ForcesAndEnergies {
-                let (volume, counts) = (self.system.simbox.volume(), self.system.counts());
-                self.energies = Energies::default();
-                for (term, sum) in sums.into_iter().enumerate() {
-                    let [tail_energy, tail_virial] = self.forces.tail_times_volume(term, &counts);
-                    self.energies.terms.push(sum.energy + tail_energy / volume);
-                    for (k, (w, part)) in self.energies.virial.iter_mut().zip(sum.virial).enumerate() {
-                        *w += part + if k < 3 { tail_virial / volume } else { 0.0 };
-                    }
-                }
-            }
-        }
-        self.timings.pair += start.elapsed().as_secs_f64();
-        if evaluate == Evaluate::ForcesAndEnergies && !self.energies.potential().is_finite() {
-            self.blame_force();
-            return self.fault.take().map_or(Ok(()), Err);
-        }
-        Ok(())
-    }
-
-    fn energies(&self) -> &Energies {
-        &self.energies
-    }
-
-    fn kinetic(&mut self) -> Kinetic {
-        let mass = std::mem::take(&mut self.mass);
-        let parts = self.integrate(|atoms| atoms.kinetic(&mass));
-        self.mass = mass;
-        let mut sums = Kinetic::default();
-        for part in parts {
-            for (t, p) in sums.tensor.iter_mut().zip(part.tensor) {
-                *t += p;
-            }
-            for (t, p) in sums.momentum.iter_mut().zip(part.momentum) {
-                *t += p;
-            }
-        }
-        sums
-    }
-
-    fn scale_velocities(&mut self, factor: f64) {
-        self.integrate(|mut atoms| atoms.scale_and_shift(factor, [0.0; 3]));
-    }
-
-    fn shift_velocities(&mut self, delta: Vec3) {
-        self.integrate(|mut atoms| atoms.scale_and_shift(1.0, delta));
-    }
-
-    fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) {
-        let inverse_mass = std::mem::take(&mut self.inverse_mass);
-        self.integrate(|mut atoms| atoms.ornstein_uhlenbeck(&inverse_mass, decay, thermal_energy, noise));
-        self.inverse_mass = inverse_mass;
-    }
-
-    fn dissipate(&mut self, bath: &Dissipative, noise: NoiseKey) -> Result<()> {
-        if bath.cutoff > self.cutoff {
-            let (cutoff, longest) = (bath.cutoff, self.cutoff);
-            return Err(Error::input(format!(
-                "friction and noise reach as far as {cutoff}, but no pair force further than {longest}"
-            ))
-            .hint("shorten the cut-off of the thermostat, or add a pair force that reaches as far"));
-        }
-        if self.algorithm == Algorithm::Reference {
-            return Err(Error::input("the plain reference has no friction and noise between pairs of atoms")
-                .hint("leave out algorithm"));
-        }
-        let (clusters, id) = (&self.clusters, &self.system.state.id);
-        self.team.map(self.tasks.iter_mut().collect(), |_, task| {
-            task.pairs.find(clusters, &task.list, id, bath, noise);
-        });
-        let before = self.system.state.velocity.clone();
-        // Half-way first, then all the way with the friction of the velocities half-way.
-        for part in [0.5, 1.0] {
-            let (width, velocity) = (self.clusters.width, &self.system.state.velocity);
-            self.team.map(self.tasks.iter_mut().collect(), |_, task| {
-                task.forces.clear(&task.list, width);
-                task.pairs.act(width, velocity, bath, &mut task.forces);
-            });
-            self.gather_foreign();
-            self.system.state.velocity.copy_from_slice(&before);
-            self.kick(part);
-        }
-        Ok(())
-    }
-
-    fn descent(&mut self) -> Descent {
-        let mut sums = Descent::default();
-        for part in self.integrate(|atoms| atoms.descent()) {
-            sums.power += part.power;
-            sums.velocity_square += part.velocity_square;
-            sums.force_square += part.force_square;
-            sums.largest_force = sums.largest_force.max(part.largest_force);
-            sums.largest_speed = sums.largest_speed.max(part.largest_speed);
-        }
-        sums.largest_force = sums.largest_force.sqrt();
-        sums.largest_speed = sums.largest_speed.sqrt();
-        sums
-    }
-
-    fn mix_velocities(&mut self, keep: f64, along: f64) {
-        self.integrate(|mut atoms| atoms.mix(keep, along));
-    }
-
-    fn timings(&self) -> Timings {
-        self.timings
-    }
-
-    fn neighbor_facts(&self) -> NeighborFacts {
-        let state = &self.system.state;
-        let per_atom = 2 * size_of::<u32>() + size_of::<u16>() + 5 * size_of::<Vec3>();
-        let tasks = self.tasks.iter();
-        let bytes = state.len() * per_atom
-            + self.clusters.bytes()
-            + self.embedded.as_ref().map_or(0, EmbeddedKernel::bytes)
-            + tasks
-                .map(|t| {
-                    t.list.bytes()
-                        + t.bonds.bytes()
-                        + t.forces.bytes()
-                        + t.densities.bytes()
-                        + t.incoming.len() * size_of::<Incoming>()
-                })
-                .sum::<usize>();
-        NeighborFacts { builds: self.builds, skin: self.skin.now(), bytes }
-    }
 }
