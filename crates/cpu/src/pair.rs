@@ -107,13 +107,19 @@ impl<S: Scalar, F: PairFunction> Kernel for PairForces<'_, S, F> {
 
     #[inline(always)]
     fn run<I: Simd>(self) -> Sums {
+        // Every way more is compiled for every potential, truncation and instruction set: one of its
+        // own only for what most runs do most of the time.
         match (self.evaluate, self.table.n_species) {
-            (Evaluate::Forces, 1) => self.all::<S::Lanes<I>, false, true>(),
+            (Evaluate::Forces, 1) if is_single::<S>() => self.all::<S::Lanes<I>, false, true>(),
             (Evaluate::Forces, _) => self.all::<S::Lanes<I>, false, false>(),
-            (Evaluate::ForcesAndEnergies, 1) => self.all::<S::Lanes<I>, true, true>(),
             (Evaluate::ForcesAndEnergies, _) => self.all::<S::Lanes<I>, true, false>(),
         }
     }
+}
+
+/// Whether numbers are f32.
+const fn is_single<S>() -> bool {
+    size_of::<S>() == 4
 }
 
 impl<S: Scalar, F: PairFunction> PairForces<'_, S, F> {
