@@ -2,11 +2,13 @@
 //! and the jackknife over blocks gives the error of any function of the means (B. Efron, The
 //! Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982).
 
+use serde::{Deserialize, Serialize};
+
 /// When there are so many blocks, neighbours are joined: memory does not grow with the frames.
 const MOST: usize = 32;
 
 /// Averages of several quantities over frames.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Blocks {
     width: usize,
     /// Frames in a block.
@@ -16,7 +18,7 @@ pub struct Blocks {
 }
 
 /// Sums over the frames of a block. Each quantity counts its own samples.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Block {
     sums: Vec<f64>,
     counts: Vec<f64>,

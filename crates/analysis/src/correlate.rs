@@ -3,7 +3,8 @@
 //! Simulation, 2nd ed., section 4.4.2; J. Ramirez et al., J. Chem. Phys. 133 (2010) 154103).
 
 use jostle_core::{Error, Result};
-use std::collections::VecDeque;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Enough for 2^24 times the lags of the first level.
@@ -59,8 +60,34 @@ impl<T> MultiTau<T> {
     }
 }
 
+/// Numbers of the frames on a level, the latest first.
+fn on_level(level: usize, lags: usize, frames: u64) -> impl Iterator<Item = u64> {
+    let apart = 1u64 << level;
+    let count = frames.div_ceil(apart);
+    (0..count.min(lags as u64)).map(move |back| (count - 1 - back) * apart)
+}
+
+/// Each frame once, by its number.
+impl<T: Serialize> Serialize for MultiTau<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        let level = |(k, level)| on_level(k, self.lags, self.frames).zip(level);
+        let kept: BTreeMap<u64, &Arc<T>> = self.levels.iter().enumerate().flat_map(level).collect();
+        let kept: BTreeMap<u64, &T> = kept.into_iter().map(|(number, frame)| (number, &**frame)).collect();
+        (self.lags, self.frames, kept).serialize(to)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for MultiTau<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        let (lags, frames, kept) = <(usize, u64, BTreeMap<u64, T>)>::deserialize(from)?;
+        let kept: BTreeMap<u64, Arc<T>> = kept.into_iter().map(|(n, frame)| (n, Arc::new(frame))).collect();
+        let level = |k| on_level(k, lags, frames).map_while(|n| kept.get(&n).cloned()).collect();
+        Ok(MultiTau { lags, levels: (0..LEVELS).map(level).collect(), frames })
+    }
+}
+
 /// Frames that are equally far apart in time.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct Clock {
     first: f64,
     last: Option<f64>,

@@ -8,12 +8,14 @@ mod blocks;
 pub mod cells;
 mod correlate;
 pub mod kinds;
+mod memory;
 mod report;
 mod settings;
 mod view;
 
 pub use blocks::{Blocks, Estimate};
 pub use kinds::{Kind, Measure};
-pub use report::{Column, Results, Table, Value};
+pub use memory::{Memory, recall, remember};
+pub use report::{Column, Record, Results, Table, Value};
 pub use settings::{Setting, Settings};
 pub use view::{Paths, Subject, View};

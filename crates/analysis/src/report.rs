@@ -3,22 +3,24 @@
 use crate::blocks::Estimate;
 use jostle_core::UnitSystem;
 use jostle_core::quantity::unit_name;
-use serde_json::{Value as Json, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 use std::fmt::Write as _;
 
 /// A column of numbers.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
     /// What it is.
     pub name: String,
     /// Its unit; empty for bare numbers and in reduced units.
     pub unit: String,
     /// The numbers; NaN where there is none.
+    #[serde(with = "gaps")]
     pub values: Vec<f64>,
 }
 
 /// Columns of the same length.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Table {
     /// What it is.
     pub name: String,
@@ -27,20 +29,21 @@ pub struct Table {
 }
 
 /// A single number with its error.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Value {
     /// What it is.
     pub name: String,
     /// Its unit.
     pub unit: String,
-    /// The number.
+    /// The number; NaN where there is none.
+    #[serde(with = "gap")]
     pub value: f64,
     /// Its standard error; `None` where a single frame cannot tell.
     pub error: Option<f64>,
 }
 
 /// What a measure has found.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Results {
     /// Functions; the first is the one that the measure is named after.
     pub tables: Vec<Table>,
@@ -103,15 +106,83 @@ impl Results {
         self.values.iter().find(|v| v.name == name)
     }
 
-    /// As JSON: `{"tables": {...}, "values": {...}}`, null where there is no number.
+    /// As JSON: `{"tables": [...], "values": [...]}`, null where there is no number.
     pub fn json(&self) -> Json {
-        let column = |c: &Column| json!({ "name": c.name, "unit": c.unit, "values": c.values });
-        let table = |t: &Table| json!({ "name": t.name, "columns": t.columns.iter().map(column).collect::<Vec<_>>() });
-        let value = |v: &Value| json!({ "name": v.name, "unit": v.unit, "value": v.value, "error": v.error });
-        json!({
-            "tables": self.tables.iter().map(table).collect::<Vec<_>>(),
-            "values": self.values.iter().map(value).collect::<Vec<_>>(),
-        })
+        // Structures of names and numbers always become JSON.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// Single numbers as CSV.
+    pub fn values_csv(&self) -> String {
+        let mut csv = "quantity,unit,value,error\n".to_string();
+        for v in &self.values {
+            let number = |x: f64| if x.is_finite() { x.to_string() } else { String::new() };
+            let error = v.error.map_or(String::new(), number);
+            let _ = writeln!(csv, "\"{}\",{},{},{error}", v.name, v.unit, number(v.value));
+        }
+        csv
+    }
+}
+
+/// What a measure has found, and in what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The kind of analysis.
+    pub kind: String,
+    /// The name of the unit system.
+    pub units: String,
+    /// How many frames were looked at.
+    pub frames: u64,
+    /// What was found.
+    #[serde(flatten)]
+    pub results: Results,
+}
+
+impl Record {
+    /// What a table's file is called without its ending, given what all files of the record begin
+    /// with: the kind of analysis, or more.
+    pub fn stem(&self, base: &str, table: &Table) -> String {
+        if table.name == self.kind { base.to_string() } else { format!("{base}-{}", table.name) }
+    }
+
+    /// The files that hold it, name and text: every table and the single numbers as CSV, all of it
+    /// as JSON.
+    pub fn files(&self, base: &str) -> Vec<(String, String)> {
+        let tables = self.results.tables.iter();
+        let mut files: Vec<_> = tables.map(|t| (format!("{}.csv", self.stem(base, t)), t.csv())).collect();
+        if !self.results.values.is_empty() {
+            files.push((format!("{base}-values.csv"), self.results.values_csv()));
+        }
+        let json = serde_json::to_value(self).unwrap_or_default();
+        files.push((format!("{base}.json"), format!("{json:#}\n")));
+        files
+    }
+}
+
+/// Numbers that may be missing: NaN, in JSON null.
+mod gaps {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(values: &[f64], to: S) -> Result<S::Ok, S::Error> {
+        values.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
+        let values = Vec::<Option<f64>>::deserialize(from)?;
+        Ok(values.into_iter().map(|v| v.unwrap_or(f64::NAN)).collect())
+    }
+}
+
+/// Likewise one number.
+mod gap {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        value.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        Option::deserialize(from).map(|value| value.unwrap_or(f64::NAN))
     }
 }
 

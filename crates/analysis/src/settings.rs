@@ -48,13 +48,15 @@ impl Settings {
             }
             values.push((setting.name, value));
         }
-        for setting in known {
-            if let Some(default) = setting.default.filter(|_| !values.iter().any(|(n, _)| *n == setting.name))
-            {
-                values.push((setting.name, default));
-            }
-        }
-        Ok(Settings { values })
+        Ok(Settings::of(known, |setting| {
+            values.iter().find(|(name, _)| *name == setting.name).map(|(_, value)| *value)
+        }))
+    }
+
+    /// Settings with the values that `given` has for them, else their defaults.
+    pub fn of(known: &'static [Setting], given: impl Fn(&Setting) -> Option<f64>) -> Self {
+        let value = |s: &Setting| Some((s.name, given(s).or(s.default)?));
+        Settings { values: known.iter().filter_map(value).collect() }
     }
 
     /// A number, if it was set or has a default.

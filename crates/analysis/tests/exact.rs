@@ -1,6 +1,6 @@
 //! Every kind of analysis against a case that is known exactly.
 
-use jostle_analysis::{Kind, Paths, Results, Settings, Subject, View, kinds};
+use jostle_analysis::{Kind, Paths, Results, Settings, Subject, View, kinds, recall, remember};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{SimBox, UnitSystem, Vec3};
 
@@ -334,4 +334,49 @@ fn what_cannot_be_set_is_refused() {
     assert!(error.contains("cutof") && error.contains("did you mean cutoff=...?"), "{error}");
     assert!(parse("cutoff=3 ps").is_err());
     assert!(parse("cutoff=").is_err());
+}
+
+/// Every kind: written down in the middle and read by another measure, it finds the same.
+#[test]
+fn what_is_remembered_is_all_there_is_to_remember() {
+    let simbox = SimBox::orthorhombic([6.0; 3]).unwrap();
+    let n = 64;
+    let mut stream = Stream::new(3, Purpose::Thermostat, 0, 0);
+    let mut vectors =
+        |size: f64| -> Vec<Vec3> { (0..n).map(|_| [0; 3].map(|_| size * stream.normal())).collect() };
+    let (start, velocities) = (vectors(3.0), vectors(1.0));
+    let settings = [("cutoff", 1.5), ("length", 8.0), ("radius", 0.5), ("spacing", 1.0), ("voxel", 0.5)];
+    for kind in kinds::ALL {
+        let settings = Settings::of(kind.settings, |s| {
+            settings.iter().find(|(name, _)| *name == s.name).map(|(_, value)| *value).or(s.default)
+        });
+        let (names, species) = (vec!["A".into(), "B".into()], (0..n as u16).map(|k| k % 2).collect());
+        let subject = Subject { units: UnitSystem::Lj, names, species, simbox };
+        let fresh = || (kind.new)(&subject, &settings).unwrap();
+        let (mut whole, mut parts) = (fresh(), fresh());
+        for frame in 0..40 {
+            let time = 0.1 * f64::from(frame);
+            let moved: Vec<Vec3> =
+                start.iter().zip(&velocities).map(|(r, v)| [0, 1, 2].map(|k| r[k] + v[k] * time)).collect();
+            let (positions, unwrapped) = (&moved[..], &moved[..]);
+            let view = View {
+                time: Some(time),
+                simbox: &simbox,
+                positions,
+                unwrapped,
+                velocities: Some(&velocities),
+            };
+            whole.add(&view).unwrap();
+            parts.add(&view).unwrap();
+            if frame % 13 == 7 {
+                let bytes = remember(&mut *parts).unwrap();
+                parts = fresh();
+                recall(&mut *parts, &bytes).unwrap();
+                assert!(recall(&mut *fresh(), &bytes[..bytes.len() - 1]).is_err(), "{}", kind.name);
+            }
+        }
+        let (whole, parts) = (whole.results().unwrap(), parts.results().unwrap());
+        assert_eq!(whole.json(), parts.json(), "{}", kind.name);
+        assert!(!whole.values.is_empty() || !whole.tables.is_empty());
+    }
 }

@@ -4,7 +4,7 @@ use crate::arguments::Analyze;
 use crate::numbers::{grouped, significant};
 use crate::output;
 use crate::reading::Frames;
-use jostle_analysis::{Kind, Paths, Results, Settings, Subject, Value, View, kinds};
+use jostle_analysis::{Paths, Record, Settings, Subject, Value, View, kinds};
 use jostle_core::quantity::describe;
 use jostle_core::{Dimension, Error, Result};
 use serde_json::json;
@@ -57,7 +57,8 @@ pub fn analyze(options: &Analyze) -> Result<()> {
         say!("errors need at least two frames: there are none here");
     }
     if let Some(folder) = &options.output {
-        return write(folder, kind, &results);
+        let record = Record { kind: kind.name.into(), units: units.name().into(), frames: count, results };
+        return write(folder, &record);
     }
     if options.format.json {
         return output::print_json(
@@ -69,7 +70,7 @@ pub fn analyze(options: &Analyze) -> Result<()> {
             results.values.iter().for_each(|v| say!("{}", sentence(v)));
             output::print(&table.csv())
         }
-        None => output::print(&values_csv(&results)),
+        None => output::print(&results.values_csv()),
     }
 }
 
@@ -79,24 +80,13 @@ fn sentence(value: &Value) -> String {
     format!("{} = {}{error} {}", value.name, significant(value.value, 6), value.unit).trim_end().to_string()
 }
 
-fn values_csv(results: &Results) -> String {
-    let mut csv = "quantity,unit,value,error\n".to_string();
-    for v in &results.values {
-        let error = v.error.map_or(String::new(), |e| e.to_string());
-        let _ = writeln!(csv, "\"{}\",{},{},{error}", v.name, v.unit, v.value);
-    }
-    csv
-}
-
 /// All tables and values into a folder.
-fn write(folder: &Path, kind: &Kind, results: &Results) -> Result<()> {
+fn write(folder: &Path, record: &Record) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|e| Error::io("create", folder, &e))?;
-    for table in &results.tables {
-        output::write_file(&folder.join(format!("{}.csv", table.name)), &table.csv())?;
+    for (name, text) in record.files(&record.kind) {
+        output::write_file(&folder.join(name), text.as_bytes())?;
     }
-    output::write_file(&folder.join(format!("{}-values.csv", kind.name)), &values_csv(results))?;
-    output::write_file(&folder.join(format!("{}.json", kind.name)), &format!("{:#}\n", results.json()))?;
-    results.values.iter().for_each(|v| say!("{}", sentence(v)));
+    record.results.values.iter().for_each(|v| say!("{}", sentence(v)));
     Ok(())
 }
 

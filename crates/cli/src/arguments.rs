@@ -62,6 +62,13 @@ pub enum Command {
     #[command(after_help = crate::analyze::help())]
     Analyze(Analyze),
 
+    /// Draw a run and what was analyzed, for print: SVG and PNG
+    #[command(after_help = "Examples:\n  \
+        jostle plot argon                         temperature, energies, ..., every analysis in the folder\n  \
+        jostle plot results/rdf.json msd.csv      what jostle analyze has written\n\n\
+        Figures are one column (86 mm) wide in print; bands are standard errors.")]
+    Plot(Plot),
+
     /// Write a trajectory in another format
     #[command(after_help = "Examples:\n  \
         jostle convert sample.xyz sample.xtc\n  \
@@ -167,6 +174,17 @@ pub struct Analyze {
     pub reading: ReadingOptions,
     #[command(flatten)]
     pub format: Format,
+}
+
+/// Options of `jostle plot`.
+#[derive(Debug, Args)]
+pub struct Plot {
+    /// Folders of runs or analyses, or single files: JSON or CSV of an analysis, thermo.csv
+    #[arg(required = true, value_name = "RUN|FILE")]
+    pub paths: Vec<PathBuf>,
+    /// The folder to write to [default: RUN/plots, or beside FILE]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
 }
 
 /// Options of `jostle convert`.

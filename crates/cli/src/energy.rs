@@ -28,7 +28,7 @@ pub fn energy(options: &Energy) -> Result<()> {
     let point = single_point(input.units, system, forces, device, settings)?;
     if let Some(path) = &options.forces {
         let unit = unit_name(input.units, Dimension::FORCE);
-        output::write_file(path, &forces_csv(&unit, &species, &point.forces))?;
+        output::write_file(path, forces_csv(&unit, &species, &point.forces).as_bytes())?;
     }
     let thermo = &point.thermo;
     let terms = point.term_names.iter().zip(&thermo.terms);

@@ -24,6 +24,7 @@ mod machine;
 mod new;
 mod numbers;
 mod output;
+mod plot;
 mod reading;
 mod run;
 mod schema;
@@ -53,6 +54,7 @@ fn obey(command: Command) -> Result<ExitCode> {
         Command::Energy(options) => energy::energy(&options)?,
         Command::Check(options) => check::check(&options)?,
         Command::Analyze(options) => analyze::analyze(&options)?,
+        Command::Plot(options) => plot::plot(&options)?,
         Command::Convert(options) => convert::convert(&options)?,
         Command::New(options) => new::new(&options)?,
         Command::Bench(options) => bench::bench(&options)?,

@@ -32,13 +32,13 @@ pub fn print_json(value: &serde_json::Value) -> Result<()> {
 ///
 /// # Errors
 /// If it cannot be written; a file that was there before is then as it was.
-pub fn write_file(path: &Path, text: &str) -> Result<()> {
+pub fn write_file(path: &Path, content: &[u8]) -> Result<()> {
     let failed = |error| Error::io("write", path, &error);
     if path.metadata().is_ok_and(|there| !there.is_file()) {
         return OpenOptions::new()
             .write(true)
             .open(path)
-            .and_then(|mut f| f.write_all(text.as_bytes()))
+            .and_then(|mut f| f.write_all(content))
             .map_err(failed);
     }
     let mut name = path.as_os_str().to_owned();
@@ -46,7 +46,7 @@ pub fn write_file(path: &Path, text: &str) -> Result<()> {
     let beside = PathBuf::from(name);
     let write = || {
         let mut file = File::create(&beside)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(content)?;
         file.sync_all()?;
         std::fs::rename(&beside, path)
     };

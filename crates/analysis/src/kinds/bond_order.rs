@@ -5,6 +5,7 @@ use super::clusters::sizes;
 use super::{Kind, Measure};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
+use crate::memory::Memory;
 use crate::report::{Results, Table};
 use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
@@ -234,6 +235,10 @@ impl Measure for BondOrder {
         }
         histogram.iter().enumerate().for_each(|(k, p)| self.blocks.add(NAMES.len() + k, *p));
         Ok(())
+    }
+
+    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+        vec![&mut self.blocks]
     }
 
     fn results(&self) -> Result<Results> {

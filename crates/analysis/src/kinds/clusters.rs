@@ -3,6 +3,7 @@
 use super::{Kind, Measure};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
+use crate::memory::Memory;
 use crate::report::{Results, Table};
 use crate::settings::Setting;
 use crate::view::View;
@@ -58,6 +59,10 @@ impl Measure for Clusters {
         sizes.into_iter().for_each(|(size, n)| values[2 + size] = n as f64);
         self.blocks.add_frame(&values);
         Ok(())
+    }
+
+    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+        vec![&mut self.blocks]
     }
 
     fn results(&self) -> Result<Results> {

@@ -3,6 +3,7 @@
 use super::{Kind, Measure};
 use crate::blocks::Blocks;
 use crate::correlate::{Clock, MultiTau};
+use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
@@ -114,6 +115,10 @@ impl Measure for Diffusion {
             blocks.add(lag * width + 1 + counts.len(), fourth / all);
         });
         Ok(())
+    }
+
+    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+        vec![&mut self.clock, &mut self.past, &mut self.blocks, &mut self.frames]
     }
 
     fn results(&self) -> Result<Results> {

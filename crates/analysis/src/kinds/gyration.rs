@@ -2,6 +2,7 @@
 
 use super::{Kind, Measure};
 use crate::blocks::Blocks;
+use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::Setting;
 use crate::view::{Subject, View};
@@ -59,6 +60,10 @@ impl Measure for Chains {
             }
         }
         Ok(())
+    }
+
+    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+        vec![&mut self.blocks]
     }
 
     fn results(&self) -> Result<Results> {

@@ -4,10 +4,11 @@
 use super::{Kind, Measure};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
+use crate::memory::Memory;
 use crate::report::{Results, unit};
 use crate::settings::Setting;
 use crate::view::{Subject, View};
-use jostle_core::{Dimension, Error, Result};
+use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 
 pub(super) const KIND: Kind = Kind {
     name: "lindemann",
@@ -21,7 +22,8 @@ pub(super) const KIND: Kind = Kind {
     new: |subject, settings| {
         let spacing = settings.get("spacing").map(|_| settings.positive("spacing", 1.0)).transpose()?;
         let blocks = Blocks::new(4 * subject.species.len());
-        Ok(Box::new(Lindemann { subject: subject.clone(), spacing, blocks, simbox: subject.simbox }))
+        let shape = shape(&subject.simbox);
+        Ok(Box::new(Lindemann { subject: subject.clone(), spacing, blocks, shape }))
     },
 };
 
@@ -30,12 +32,17 @@ struct Lindemann {
     spacing: Option<f64>,
     /// For each atom x, y, z on its unbroken path and the square of its distance from the origin.
     blocks: Blocks,
-    simbox: jostle_core::SimBox,
+    /// Origin, lengths and tilts of the last box.
+    shape: [Vec3; 3],
+}
+
+fn shape(simbox: &SimBox) -> [Vec3; 3] {
+    [simbox.origin(), simbox.lengths(), simbox.tilts()]
 }
 
 impl Measure for Lindemann {
     fn add(&mut self, frame: &View) -> Result<()> {
-        self.simbox = *frame.simbox;
+        self.shape = shape(frame.simbox);
         let values: Vec<f64> = frame
             .unwrapped
             .iter()
@@ -43,6 +50,10 @@ impl Measure for Lindemann {
             .collect();
         self.blocks.add_frame(&values);
         Ok(())
+    }
+
+    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+        vec![&mut self.blocks, &mut self.shape]
     }
 
     fn results(&self) -> Result<Results> {
@@ -56,7 +67,11 @@ impl Measure for Lindemann {
         let positions: Vec<_> = means.as_chunks::<4>().0.iter().map(|m| [m[0], m[1], m[2]]).collect();
         let spacing = match self.spacing {
             Some(spacing) => spacing,
-            None => nearest(&self.simbox, &positions, self.subject.density())?,
+            None => {
+                let [origin, lengths, tilts] = self.shape;
+                let simbox = SimBox::new(origin, lengths, tilts, self.subject.simbox.periodic())?;
+                nearest(&simbox, &positions, self.subject.density())?
+            }
         };
         let ratio = self.blocks.derive(|m| {
             let square = |a: &[f64; 4]| (a[3] - a[0] * a[0] - a[1] * a[1] - a[2] * a[2]).max(0.0);
@@ -74,12 +89,12 @@ impl Measure for Lindemann {
 }
 
 /// The mean distance to the nearest neighbour.
-fn nearest(simbox: &jostle_core::SimBox, positions: &[jostle_core::Vec3], density: f64) -> Result<f64> {
+fn nearest(simbox: &SimBox, positions: &[Vec3], density: f64) -> Result<f64> {
     let mut reach = 1.3 * density.powf(-1.0 / 3.0);
     for _ in 0..4 {
         let lists = Cells::new(simbox, positions, reach).neighbors();
         if lists.iter().all(|l| !l.is_empty()) {
-            let square = |d: &jostle_core::Vec3| d.iter().map(|x| x * x).sum::<f64>();
+            let square = |d: &Vec3| d.iter().map(|x| x * x).sum::<f64>();
             let least =
                 lists.iter().map(|l| l.iter().map(|(_, d)| square(d)).fold(f64::INFINITY, f64::min).sqrt());
             return Ok(least.sum::<f64>() / positions.len() as f64);

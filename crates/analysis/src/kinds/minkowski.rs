@@ -4,6 +4,7 @@
 use super::{Kind, Measure};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
+use crate::memory::Memory;
 use crate::report::{Results, unit};
 use crate::settings::Setting;
 use crate::view::{Subject, View};
@@ -80,6 +81,10 @@ impl Measure for Minkowski {
         let euler = corners - edges + faces - cubes;
         self.blocks.add_frame(&[cubes / count as f64, surface, breadth, euler, volume]);
         Ok(())
+    }
+
+    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+        vec![&mut self.blocks]
     }
 
     fn results(&self) -> Result<Results> {

@@ -14,6 +14,7 @@ mod structure_factor;
 mod van_hove;
 mod velocity;
 
+use crate::memory::Memory;
 use crate::report::Results;
 use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
@@ -26,6 +27,10 @@ pub trait Measure: Send {
     /// # Errors
     /// If the frame lacks what is measured: velocities, times, a volume.
     fn add(&mut self, frame: &View) -> Result<()>;
+
+    /// What it has to remember from one frame to the next. A run keeps it in its checkpoints, so
+    /// that a resumed one finds what it would have found without a stop.
+    fn memory(&mut self) -> Vec<&mut dyn Memory>;
 
     /// What has been found so far.
     ///

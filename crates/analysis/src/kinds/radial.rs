@@ -5,6 +5,7 @@ use super::shells::Shells;
 use super::{Kind, Measure};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
+use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
@@ -100,6 +101,10 @@ impl Measure for Radial {
         }
         self.blocks.add(2 * width, volume);
         Ok(())
+    }
+
+    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+        vec![&mut self.blocks]
     }
 
     fn results(&self) -> Result<Results> {

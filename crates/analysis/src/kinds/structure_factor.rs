@@ -3,6 +3,7 @@
 
 use super::{Kind, Measure};
 use crate::blocks::Blocks;
+use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
@@ -117,6 +118,10 @@ impl Measure for StructureFactor {
             self.blocks.add(self.bins + bin, q);
         }
         Ok(())
+    }
+
+    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+        vec![&mut self.blocks]
     }
 
     fn results(&self) -> Result<Results> {

@@ -6,6 +6,7 @@ use super::{Kind, Measure};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
 use crate::correlate::Clock;
+use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
@@ -91,6 +92,10 @@ impl Measure for VanHove {
         self.past.push_front((frame.positions.to_vec(), frame.unwrapped.to_vec()));
         self.past.truncate(1 << (self.lags - 1));
         Ok(())
+    }
+
+    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+        vec![&mut self.clock, &mut self.past, &mut self.blocks]
     }
 
     fn results(&self) -> Result<Results> {

@@ -3,6 +3,7 @@
 use super::{Kind, Measure};
 use crate::blocks::Blocks;
 use crate::correlate::Clock;
+use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::Setting;
 use crate::view::{Subject, View};
@@ -57,6 +58,10 @@ impl Measure for Velocities {
         self.blocks.frame();
         products.iter().enumerate().for_each(|(lag, c)| self.blocks.add(lag, *c));
         Ok(())
+    }
+
+    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+        vec![&mut self.clock, &mut self.past, &mut self.blocks]
     }
 
     fn results(&self) -> Result<Results> {

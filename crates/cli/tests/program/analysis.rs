@@ -100,3 +100,22 @@ fn argon_is_rahmans() {
         assert!(error < 0.15 * d, "{kind}: D = {d} ± {error} A^2/fs");
     }
 }
+
+#[test]
+fn a_run_and_its_analyses_are_drawn() {
+    let desk = Desk::new();
+    liquid(&desk);
+    desk.succeed(&["analyze", "rdf", "liquid/sample.xyz", "--output", "liquid"]);
+    desk.succeed(&["plot", "liquid"]);
+    for name in ["temperature", "energy", "pressure", "rdf", "rdf-coordination"] {
+        assert!(desk.read(&format!("liquid/plots/{name}.svg")).starts_with("<svg"), "{name}");
+        assert!(desk.path(&format!("liquid/plots/{name}.png")).is_file(), "{name}");
+    }
+    // Single files, to a folder of one's own.
+    desk.succeed(&["plot", "liquid/rdf.csv", "liquid/thermo.csv", "--output", "figures"]);
+    assert_eq!(desk.read("figures/rdf.svg"), desk.read("liquid/plots/rdf.svg"));
+    for (path, said) in [("liquid/input.toml", "input.toml"), ("nowhere.csv", "nowhere.csv")] {
+        let refused = desk.jostle(&["plot", path]);
+        assert!(refused.code != Some(0) && refused.stderr.contains(said), "{}", refused.stderr);
+    }
+}

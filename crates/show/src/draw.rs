@@ -1,0 +1,243 @@
+//! Figures as SVG, and as PNG drawn from it.
+
+use crate::figure::{Curve, Figure, Point, Scale};
+use jostle_core::{Error, Result};
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use plotters::prelude::*;
+use plotters::style::{FontStyle, register_font};
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{self, fontdb};
+use std::ops::Range;
+use std::sync::{Arc, Once};
+
+/// The size of a figure; text is as large as in print when it is one column (86 mm) wide.
+const SIZE: (u32, u32) = (680, 500);
+const TEXT: u32 = 21;
+/// Points of a PNG for each of the figure: 600 dpi at that width.
+const SHARPNESS: f32 = 3.0;
+/// More points than this cannot be told apart.
+const MOST_POINTS: usize = 3000;
+const FONT: &str = "DejaVu Sans";
+const FONT_DATA: &[u8] = include_bytes!("../assets/font/DejaVuSans.ttf");
+/// M. Okabe and K. Ito's colours, which the colour-blind can tell apart (Color Universal Design,
+/// 2008).
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 180, 233),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 0, 0),
+];
+
+/// Draws a figure as SVG.
+///
+/// # Errors
+/// If it cannot be drawn; a bug.
+pub fn svg(figure: &Figure) -> Result<String> {
+    static FONTS: Once = Once::new();
+    FONTS.call_once(|| {
+        // That it cannot be read shows when text is drawn.
+        let _ = register_font(FONT, FontStyle::Normal, FONT_DATA);
+    });
+    let mut text = String::new();
+    let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+    let (x, mut y) = (range(figure, |p| (p.x, p.x), figure.x.scale), range(figure, reach, figure.y.scale));
+    // Room for the words.
+    let words = figure.curves.iter().filter(|c| !c.label.is_empty()).count() as f64;
+    y.end = match figure.y.scale {
+        Scale::Linear => y.end + 0.075 * words * (y.end - y.start),
+        Scale::Logarithmic => y.end * (y.end / y.start).powf(0.075 * words),
+    };
+    let drawn = match (figure.x.scale, figure.y.scale) {
+        (Scale::Linear, Scale::Linear) => chart(figure, &area, x, y),
+        (Scale::Linear, Scale::Logarithmic) => chart(figure, &area, x, y.log_scale()),
+        (Scale::Logarithmic, Scale::Linear) => chart(figure, &area, x.log_scale(), y),
+        (Scale::Logarithmic, Scale::Logarithmic) => chart(figure, &area, x.log_scale(), y.log_scale()),
+    };
+    drawn.map_err(|e| Error::simulation(format!("the figure \"{}\" cannot be drawn: {e}", figure.name)))?;
+    drop(area);
+    // A viewer without the font takes one of the same width.
+    Ok(text
+        .replace(&format!("font-family=\"{FONT}\""), &format!("font-family=\"{FONT}, Verdana, sans-serif\"")))
+}
+
+/// Draws a figure as PNG.
+///
+/// # Errors
+/// Likewise.
+pub fn png(figure: &Figure) -> Result<Vec<u8>> {
+    let failed = |why: String| Error::simulation(format!("\"{}\" cannot become a PNG: {why}", figure.name));
+    let mut fonts = fontdb::Database::new();
+    fonts.load_font_data(FONT_DATA.to_vec());
+    let options =
+        usvg::Options { fontdb: Arc::new(fonts), font_family: FONT.into(), ..usvg::Options::default() };
+    let tree = usvg::Tree::from_str(&svg(figure)?, &options).map_err(|e| failed(e.to_string()))?;
+    let pixels = |n: u32| (n as f32 * SHARPNESS) as u32;
+    let mut pixmap = Pixmap::new(pixels(SIZE.0), pixels(SIZE.1)).ok_or_else(|| failed("no memory".into()))?;
+    resvg::render(&tree, Transform::from_scale(SHARPNESS, SHARPNESS), &mut pixmap.as_mut());
+    pixmap.encode_png().map_err(|e| failed(e.to_string()))
+}
+
+/// From where to where a point reaches with its error.
+fn reach(point: &Point) -> (f64, f64) {
+    let error = point.error.unwrap_or(0.0);
+    (point.y - error, point.y + error)
+}
+
+/// What an axis shows: all points and, on a linear one, a margin.
+fn range(figure: &Figure, reach: impl Fn(&Point) -> (f64, f64), scale: Scale) -> Range<f64> {
+    let points = figure.curves.iter().flat_map(|c| &c.points);
+    let shown = points.filter(|p| figure.x.scale.shows(p.x) && figure.y.scale.shows(p.y));
+    let ends = shown.flat_map(|p| <[f64; 2]>::from(reach(p))).filter(|x| scale.shows(*x));
+    let (low, high) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
+    if low > high {
+        return 0.1..1.0;
+    }
+    match scale {
+        Scale::Logarithmic => low / 1.2..high * 1.2,
+        Scale::Linear => {
+            let margin = if high > low { 0.04 * (high - low) } else { 0.05 * high.abs().max(1e-12) };
+            // What begins at zero is drawn from zero on.
+            let from = if low >= 0.0 && low < 0.2 * high { 0.0 } else { low - margin };
+            from..high + margin
+        }
+    }
+}
+
+fn chart<X, Y>(
+    figure: &Figure,
+    area: &DrawingArea<SVGBackend, Shift>,
+    x: X,
+    y: Y,
+) -> std::result::Result<(), Box<dyn std::error::Error>>
+where
+    X: AsRangedCoord<Value = f64>,
+    Y: AsRangedCoord<Value = f64>,
+    X::CoordDescType: ValueFormatter<f64>,
+    Y::CoordDescType: ValueFormatter<f64>,
+{
+    area.fill(&WHITE)?;
+    let text = |size: u32| (FONT, size).into_font();
+    let (x_scale, y_scale) = (figure.x.scale, figure.y.scale);
+    let mut chart = ChartBuilder::on(area)
+        .margin(16)
+        .margin_right(28)
+        .x_label_area_size(58)
+        .y_label_area_size(100)
+        .build_cartesian_2d(x, y)?;
+    chart
+        .configure_mesh()
+        .bold_line_style(BLACK.mix(0.12))
+        .light_line_style(TRANSPARENT)
+        .axis_style(BLACK)
+        .x_desc(&figure.x.label)
+        .y_desc(&figure.y.label)
+        .x_labels(6)
+        .y_labels(6)
+        .label_style(text(TEXT))
+        .axis_desc_style(text(TEXT))
+        .x_label_formatter(&number)
+        .y_label_formatter(&number)
+        .draw()?;
+    let visible = |c: &Curve| -> Vec<Point> {
+        let c = c.thinned(MOST_POINTS);
+        c.points.into_iter().filter(|p| x_scale.shows(p.x) && y_scale.shows(p.y)).collect()
+    };
+    let colour = |k: usize| COLOURS[k % COLOURS.len()];
+    for (k, curve) in figure.curves.iter().enumerate() {
+        let points = visible(curve);
+        let band: Vec<(f64, f64, f64)> = points
+            .iter()
+            .map(|p| (p.x, reach(p)))
+            .map(|(x, (low, high))| (x, if y_scale.shows(low) { low } else { high / 10.0 }, high))
+            .collect();
+        if points.iter().any(|p| p.error.is_some()) {
+            let around = band.iter().map(|b| (b.0, b.1)).chain(band.iter().rev().map(|b| (b.0, b.2)));
+            let around: Vec<(f64, f64)> = around.collect();
+            chart.draw_series([Polygon::new(around, colour(k).mix(0.25).filled())])?;
+        }
+    }
+    for (k, curve) in figure.curves.iter().enumerate() {
+        let line = visible(curve).into_iter().map(|p| (p.x, p.y));
+        let drawn = chart.draw_series(LineSeries::new(line, colour(k).stroke_width(2)))?;
+        if !curve.label.is_empty() {
+            drawn
+                .label(&curve.label)
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 26, y)], colour(k).stroke_width(3)));
+        }
+    }
+    if figure.curves.iter().any(|c| !c.label.is_empty()) {
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperRight)
+            .legend_area_size(32)
+            .margin(12)
+            .background_style(WHITE.mix(0.8))
+            .label_font(text(TEXT - 3))
+            .draw()?;
+    }
+    area.present()?;
+    Ok(())
+}
+
+/// A number on an axis, as short as it can be.
+fn number(x: &f64) -> String {
+    let x = *x;
+    let size = x.abs();
+    if size < 1e-12 {
+        return "0".into();
+    }
+    if !(1e-3..1e5).contains(&size) {
+        let power = size.log10().floor();
+        let text = format!("{:.2}", x / 10f64.powf(power));
+        let digits = text.trim_end_matches('0').trim_end_matches('.');
+        return format!("{}e{power}", digits).replace('-', "−");
+    }
+    let text = format!("{x:.6}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    text.replace('-', "−")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::Axis;
+
+    fn figure(scale: Scale) -> Figure {
+        let axis = |label: &str| Axis { label: label.into(), scale };
+        let points = (0..50).map(|k| {
+            let x = f64::from(k) * 0.2;
+            Point { x, y: x * x, error: Some(0.1 * x) }
+        });
+        let curve = |label: &str| Curve { label: label.into(), points: points.clone().collect() };
+        Figure {
+            name: "msd".into(),
+            title: "MSD".into(),
+            x: axis("time (ps)"),
+            y: axis("msd (Å²)"),
+            curves: vec![curve("one"), curve("<two>")],
+        }
+    }
+
+    #[test]
+    fn a_figure_becomes_svg_and_png() {
+        for scale in [Scale::Linear, Scale::Logarithmic] {
+            let text = svg(&figure(scale)).unwrap();
+            assert!(text.contains("msd (Å²)") && text.contains("&lt;two&gt;") && !text.contains("NaN"));
+            let png = png(&figure(scale)).unwrap();
+            assert_eq!(&png[1..4], b"PNG");
+            assert_eq!(png[16..24], [0, 0, 0x07, 0xf8, 0, 0, 0x05, 0xdc], "width and height");
+        }
+    }
+
+    #[test]
+    fn numbers_on_axes_are_short() {
+        for (x, text) in [(0.0, "0"), (94.4, "94.4"), (-1200.0, "−1200"), (2.5e7, "2.5e7"), (1e-6, "1e−6")]
+        {
+            assert_eq!(number(&x), text);
+        }
+    }
+}

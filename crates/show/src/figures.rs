@@ -1,0 +1,160 @@
+//! Which figures a run and an analysis make.
+
+use crate::figure::{Axis, Curve, Figure, Point, Scale};
+use crate::run::{Finding, Run, StageRows, Thermo};
+use crate::words::{function, label, time_unit};
+use jostle_analysis::{Column, Table};
+
+/// All that there is to draw of a run.
+pub fn of_run(run: &Run) -> Vec<Figure> {
+    let thermo = run.thermo.iter().flat_map(of_thermo);
+    thermo.chain(run.findings.iter().flat_map(of_finding)).collect()
+}
+
+/// Temperature, energies, the drift of what should be conserved, pressure and, in a box that is
+/// deformed, stress over strain.
+pub fn of_thermo(thermo: &Thermo) -> Vec<Figure> {
+    let times = thermo.stages.iter().flat_map(|s| &s.time);
+    let (unit, divisor) = time_unit(&thermo.time_unit, times.fold(0.0, |a, b| a.max(*b)));
+    let time = linear(label("time", unit));
+    let clock = |s: &StageRows| -> Vec<f64> { s.time.iter().map(|t| t / divisor).collect() };
+    let figure = |name: &str, title: &str, y: Axis, curves: Vec<Curve>| Figure {
+        name: name.into(),
+        title: title.into(),
+        x: time.clone(),
+        y,
+        curves,
+    };
+    let stages = |quantity: usize, value: &dyn Fn(&StageRows, f64) -> f64| -> Vec<Curve> {
+        let curve = |s: &StageRows| {
+            let values: Vec<f64> = s.values[quantity].iter().map(|v| value(s, *v)).collect();
+            curve(&s.name, &clock(s), &values, None)
+        };
+        thermo.stages.iter().map(curve).collect()
+    };
+    let mut figures = Vec::new();
+    let plain = |_: &StageRows, value: f64| value;
+    for (name, title) in [("temperature", "Temperature"), ("pressure", "Pressure")] {
+        if let Some(k) = thermo.quantity(name) {
+            let y = linear(label(name, &thermo.quantities[k].1));
+            figures.push(figure(name, title, y, stages(k, &plain)));
+        }
+    }
+    let energies = ["kinetic", "potential", "total"];
+    if let Some(unit) = thermo.quantity("total").map(|k| &thermo.quantities[k].1) {
+        let whole = |name: &str| {
+            let k = thermo.quantity(name)?;
+            let times: Vec<f64> = thermo.stages.iter().flat_map(clock).collect();
+            let values: Vec<f64> = thermo.stages.iter().flat_map(|s| s.values[k].iter().copied()).collect();
+            Some(curve(name, &times, &values, None))
+        };
+        let curves = energies.iter().filter_map(|name| whole(name)).collect();
+        figures.push(figure("energy", "Energies", linear(label("energy", unit)), curves));
+    }
+    if let Some(k) = thermo.quantity("conserved") {
+        let y = linear(label("change of the conserved quantity", &thermo.quantities[k].1));
+        let since = |stage: &StageRows, value: f64| {
+            value - stage.values[k].iter().find(|v| v.is_finite()).copied().unwrap_or(0.0)
+        };
+        figures.push(figure("drift", "Drift, stage by stage", y, stages(k, &since)));
+    }
+    if let (Some(strain), Some(stress)) = (thermo.quantity("strain"), thermo.quantity("stress")) {
+        let curves = thermo.stages.iter();
+        let curves = curves.map(|s| curve(&s.name, &s.values[strain], &s.values[stress], None)).collect();
+        let y = linear(label("stress", &thermo.quantities[stress].1));
+        let x = linear(label("strain", ""));
+        figures.push(Figure { x, ..figure("stress", "Stress over strain", y, curves) });
+    }
+    figures.into_iter().filter_map(finished).collect()
+}
+
+/// What the tables of an analysis make.
+pub fn of_finding(finding: &Finding) -> Vec<Figure> {
+    let Finding { base, record } = finding;
+    record.results.tables.iter().flat_map(|t| of_table(&record.stem(base, t), t)).collect()
+}
+
+/// One figure for each group of columns that are of one kind; columns of errors are bands around
+/// the others. `stem` is what the first is called.
+fn of_table(stem: &str, table: &Table) -> Vec<Figure> {
+    let Some((first, others)) = table.columns.split_first() else { return Vec::new() };
+    let longest = first.values.iter().fold(0.0f64, |a, b| a.max(*b));
+    let (x_unit, divisor) = time_unit(&first.unit, longest);
+    let xs: Vec<f64> = first.values.iter().map(|x| x / divisor).collect();
+    let errors = |name: &str| others.iter().find(|c| c.name.strip_suffix(" error") == Some(name));
+    let mut groups: Vec<(&str, Vec<&Column>)> = Vec::new();
+    for column in others.iter().filter(|c| !c.name.ends_with(" error")) {
+        let kind = kind_of(&column.name);
+        match groups.iter_mut().find(|(k, of)| *k == kind && of[0].unit == column.unit) {
+            Some((_, columns)) => columns.push(column),
+            None => groups.push((kind, vec![column])),
+        }
+    }
+    let named = |k: usize, kind: &str| {
+        let name = if k == 0 { stem.to_string() } else { format!("{stem}-{kind}") };
+        name.replace(|c: char| !(c.is_alphanumeric() || "-_.".contains(c)), "-")
+    };
+    let figure = |(k, (kind, columns)): (usize, (&str, Vec<&Column>))| {
+        let alone = columns.len() == 1;
+        let part = |c: &Column| match alone {
+            true => String::new(),
+            false => c.name.strip_prefix(kind).unwrap_or(&c.name).trim().to_string(),
+        };
+        let one = |c: &&Column| curve(&part(c), &xs, &c.values, errors(&c.name).map(|e| e.values.as_slice()));
+        let along = if first.name == "t" { "time" } else { first.name.as_str() };
+        let shown =
+            if alone { columns[0].name.strip_suffix(" all").unwrap_or(&columns[0].name) } else { kind };
+        let shown = function(shown, &first.name);
+        finished(Figure {
+            name: named(k, kind),
+            title: stem.replace('-', " ").replace('.', ": "),
+            x: linear(label(along, x_unit)),
+            y: linear(label(&shown, &columns[0].unit)),
+            curves: columns.iter().map(one).collect(),
+        })
+    };
+    groups.into_iter().enumerate().filter_map(figure).collect()
+}
+
+/// What columns with names like `g Ar-Ar` have in common.
+fn kind_of(name: &str) -> &str {
+    name.split(' ').next().unwrap_or(name)
+}
+
+fn linear(label: String) -> Axis {
+    Axis { label, scale: Scale::Linear }
+}
+
+fn curve(label: &str, x: &[f64], y: &[f64], errors: Option<&[f64]>) -> Curve {
+    let error = |k: usize| errors.and_then(|e| e.get(k)).copied().filter(|e| e.is_finite());
+    let points = x.iter().zip(y).enumerate();
+    let points = points.map(|(k, (x, y))| Point { x: *x, y: *y, error: error(k) });
+    let points = points.filter(|p| p.x.is_finite() && p.y.is_finite()).collect();
+    Curve { label: label.to_string(), points }
+}
+
+/// Chooses scales; nothing where there is nothing to draw.
+fn finished(mut figure: Figure) -> Option<Figure> {
+    figure.curves.retain(|c| c.points.len() > 1);
+    if figure.curves.is_empty() {
+        return None;
+    }
+    let points = || figure.curves.iter().flat_map(|c| &c.points);
+    let mut along: Vec<f64> = points().map(|p| p.x).filter(|x| *x > 0.0).collect();
+    along.sort_by(f64::total_cmp);
+    // Lags that grow by powers of two.
+    let (middle, last) = (along.get(along.len() / 2), along.last());
+    if middle.zip(last).is_some_and(|(middle, last)| last / middle > 8.0) && points().all(|p| p.x >= 0.0) {
+        figure.x.scale = Scale::Logarithmic;
+        let up: Vec<f64> = points().filter(|p| p.x > 0.0).map(|p| p.y).collect();
+        let (low, high) =
+            up.iter().fold((f64::INFINITY, 0.0), |(l, h): (f64, f64), y| (l.min(*y), h.max(*y)));
+        if low > 0.0 && high / low > 100.0 {
+            figure.y.scale = Scale::Logarithmic;
+        }
+    }
+    if figure.curves.len() == 1 {
+        figure.curves[0].label = String::new();
+    }
+    Some(figure)
+}
