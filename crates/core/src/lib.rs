@@ -1,11 +1,12 @@
 //! The vocabulary that the rest of Jostle is written in: numbers ([`Real`]), boxes ([`SimBox`]),
-//! atoms ([`State`], [`System`]), bonds ([`Topology`]), units ([`UnitSystem`], [`quantity`]), random numbers, errors, and what a
-//! device must be able to do ([`Backend`]). No files, no threads, no devices.
+//! atoms ([`State`], [`System`]), what binds them ([`Topology`]), units ([`UnitSystem`], [`quantity`]), random
+//! numbers, errors, and what a device must be able to do ([`Backend`]). No files, no threads, no devices.
 
 pub mod backend;
 pub mod bath;
 pub mod dual;
 pub mod error;
+pub mod names;
 pub mod quantity;
 pub mod random;
 pub mod real;
@@ -20,10 +21,11 @@ pub use backend::{
 pub use bath::Bath;
 pub use dual::Dual;
 pub use error::{Error, ErrorKind, Place, Result};
+pub use names::{AtomName, Names, Residue};
 pub use real::Real;
 pub use simbox::SimBox;
 pub use state::{Species, State, System};
-pub use topology::{Angle, Bond, Exclude, Topology};
+pub use topology::{Angle, Bond, Constraint, CrossTerm, Dihedral, Exclude, SiteRule, Topology, VirtualSite};
 pub use units::{Dimension, UnitSystem};
 
 /// A vector in space.

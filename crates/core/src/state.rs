@@ -1,6 +1,6 @@
 //! Atoms: a plain structure of arrays.
 
-use crate::{SimBox, Topology, Vec3};
+use crate::{Names, SimBox, Topology, Vec3};
 
 /// What atoms of one kind have in common.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,7 +11,8 @@ pub struct Species {
     /// acceleration and `mass * v^2 / 2` an energy without any further factor.
     /// [`crate::UnitSystem::mass_from_user`] converts.
     pub mass: f64,
-    /// Charge in units of the unit system (elementary charges; reduced in `lj`).
+    /// Charge in units of the unit system (elementary charges; reduced in `lj`). Where atoms have
+    /// charges of their own ([`System::charges`]) nobody looks at it.
     pub charge: f64,
 }
 
@@ -55,11 +56,6 @@ impl State {
         self.force.push([0.0; 3]);
     }
 
-    /// The charge of all atoms together.
-    pub fn charge(&self, species: &[Species]) -> f64 {
-        self.species.iter().map(|s| species[*s as usize].charge).sum()
-    }
-
     /// Where each atom is stored: `order[id]` is its place in the arrays.
     pub fn order(&self) -> Vec<usize> {
         let mut order = vec![0; self.len()];
@@ -92,14 +88,36 @@ pub struct System {
     pub species: Vec<Species>,
     /// The atoms.
     pub state: State,
-    /// Bonds and angles.
+    /// What binds them.
     pub topology: Topology,
+    /// By id, the charge of every atom; empty where the charges of the species hold.
+    pub charges: Vec<f64>,
+    /// What the atoms are called; empty where only their species have names.
+    pub names: Names,
 }
 
 impl System {
     /// A system without atoms yet.
     pub fn new(simbox: SimBox, species: Vec<Species>) -> Self {
-        System { simbox, species, state: State::default(), topology: Topology::default() }
+        System {
+            simbox,
+            species,
+            state: State::default(),
+            topology: Topology::default(),
+            charges: Vec::new(),
+            names: Names::default(),
+        }
+    }
+
+    /// The charge of the atom at a place in the arrays.
+    pub fn charge(&self, place: usize) -> f64 {
+        let of_species = || self.species[self.state.species[place] as usize].charge;
+        self.charges.get(self.state.id[place] as usize).copied().unwrap_or_else(of_species)
+    }
+
+    /// The charge of all atoms together.
+    pub fn total_charge(&self) -> f64 {
+        (0..self.state.len()).map(|place| self.charge(place)).sum()
     }
 
     /// The mass of the atom at a place in the arrays.

@@ -1,34 +1,98 @@
 //! Which atoms are bound to which, by id: storage order never matters here.
 
+use serde::{Deserialize, Serialize};
+
 /// Two atoms held together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bond {
     /// Index into [`Topology::bond_types`].
-    pub kind: u16,
+    pub kind: u32,
     /// The ids of the two.
     pub atoms: [u32; 2],
 }
 
 /// Three atoms in a row; the angle is at the second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Angle {
     /// Index into [`Topology::angle_types`].
-    pub kind: u16,
+    pub kind: u32,
     /// The ids of the three.
     pub atoms: [u32; 3],
 }
 
-/// Bonds and angles of a system. It does not change as atoms move.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Four atoms and the angle between the plane of the first three and that of the last three, 0
+/// where first and last are on the same side (cis). Several may share their atoms and add up; an
+/// improper dihedral is one of atoms that are not bound in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dihedral {
+    /// Index into [`Topology::dihedral_types`].
+    pub kind: u32,
+    /// The ids of the four.
+    pub atoms: [u32; 4],
+}
+
+/// Two dihedrals that share three atoms, of a force that depends on both angles (CMAP): five atoms
+/// in a row, the first four and the last four.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CrossTerm {
+    /// Index of its map.
+    pub kind: u32,
+    /// The ids of the five.
+    pub atoms: [u32; 5],
+}
+
+/// Two atoms at a distance that does not change.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Constraint {
+    /// The ids of the two.
+    pub atoms: [u32; 2],
+    /// Their distance.
+    pub length: f64,
+}
+
+/// A point without mass whose place follows from those of atoms; forces on it act on them.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct VirtualSite {
+    /// The id of the point.
+    pub site: u32,
+    /// The ids of the atoms.
+    pub atoms: [u32; 3],
+    /// How it follows from them.
+    pub rule: SiteRule,
+}
+
+/// How the place of a [`VirtualSite`] follows from three atoms.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum SiteRule {
+    /// w1 r1 + w2 r2 + w3 r3; the weights add up to one.
+    Average([f64; 3]),
+    /// r1 + a (r2 - r1) + b (r3 - r1) + c (r2 - r1) x (r3 - r1); c is an inverse length.
+    OutOfPlane([f64; 3]),
+}
+
+/// What binds the atoms of a system. It does not change as atoms move.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Topology {
     /// Names of the kinds of bonds.
     pub bond_types: Vec<String>,
-    /// The bonds, each once.
+    /// The bonds, each once, and other pairs of atoms with a force of their own.
     pub bonds: Vec<Bond>,
     /// Names of the kinds of angles.
     pub angle_types: Vec<String>,
     /// The angles, each once.
     pub angles: Vec<Angle>,
+    /// Names of the kinds of dihedrals.
+    pub dihedral_types: Vec<String>,
+    /// The dihedrals, each term once.
+    pub dihedrals: Vec<Dihedral>,
+    /// Pairs of dihedrals.
+    pub cross_terms: Vec<CrossTerm>,
+    /// Pairs of atoms that the pair forces leave out, besides those that [`Exclude`] names.
+    pub excluded: Vec<[u32; 2]>,
+    /// Distances that do not change.
+    pub constraints: Vec<Constraint>,
+    /// Points that follow atoms.
+    pub virtual_sites: Vec<VirtualSite>,
 }
 
 /// Which pairs of bound atoms the pair forces leave out.
@@ -67,9 +131,23 @@ impl Exclude {
 }
 
 impl Topology {
-    /// Whether there are neither bonds nor angles.
+    /// Whether no atom is bound in anything that has a force.
     pub fn is_empty(&self) -> bool {
-        self.bonds.is_empty() && self.angles.is_empty()
+        self.bonds.is_empty()
+            && self.angles.is_empty()
+            && self.dihedrals.is_empty()
+            && self.cross_terms.is_empty()
+    }
+
+    /// Whether all atoms that are mentioned are among `n`.
+    pub fn fits(&self, n: usize) -> bool {
+        let bound = self.bonds.iter().flat_map(|b| &b.atoms);
+        let bound = bound.chain(self.angles.iter().flat_map(|a| &a.atoms));
+        let bound = bound.chain(self.dihedrals.iter().flat_map(|d| &d.atoms));
+        let bound = bound.chain(self.cross_terms.iter().flat_map(|c| &c.atoms));
+        let others = self.excluded.iter().flatten().chain(self.constraints.iter().flat_map(|c| &c.atoms));
+        let sites = self.virtual_sites.iter().flat_map(|v| v.atoms.iter().chain([&v.site]));
+        bound.chain(others).chain(sites).all(|atom| (*atom as usize) < n)
     }
 
     /// For each of `n` atoms, by id, the ids of the atoms it is bound to, in ascending order.
@@ -89,21 +167,30 @@ impl Topology {
     /// For each of `n` atoms, by id, the ids of the atoms that it has no pair force with, in
     /// ascending order; no lists at all where nothing is left out.
     pub fn exclusions(&self, n: usize, exclude: Exclude) -> Vec<Vec<u32>> {
-        let partners = match exclude {
-            Exclude::None => return Vec::new(),
-            _ if self.bonds.is_empty() => return Vec::new(),
-            Exclude::Bonded => return self.partners(n),
-            Exclude::SecondBonded => self.partners(n),
+        let by_bonds = exclude != Exclude::None && !self.bonds.is_empty();
+        if !by_bonds && self.excluded.is_empty() {
+            return Vec::new();
+        }
+        let partners = if by_bonds { self.partners(n) } else { vec![Vec::new(); n] };
+        let mut lists = match exclude {
+            Exclude::SecondBonded => {
+                let second = |a: usize| {
+                    let further = partners[a].iter().flat_map(|b| &partners[*b as usize]);
+                    partners[a].iter().chain(further).copied().filter(|c| *c as usize != a).collect()
+                };
+                (0..n).map(second).collect()
+            }
+            Exclude::None | Exclude::Bonded => partners,
         };
-        let second = |a: usize| {
-            let further = partners[a].iter().flat_map(|b| &partners[*b as usize]);
-            let mut list: Vec<u32> =
-                partners[a].iter().chain(further).copied().filter(|c| *c as usize != a).collect();
+        for [a, b] in &self.excluded {
+            lists[*a as usize].push(*b);
+            lists[*b as usize].push(*a);
+        }
+        for list in &mut lists {
             list.sort_unstable();
             list.dedup();
-            list
-        };
-        (0..n).map(second).collect()
+        }
+        lists
     }
 
     /// Chains of `beads` atoms each that follow each other in their ids, with all bonds of one type
@@ -118,6 +205,7 @@ impl Topology {
             bonds: firsts().flat_map(|first| places(1).map(move |k| bond(first + k))).collect(),
             angle_types: vec![name.into()],
             angles: firsts().flat_map(|first| places(2).map(move |k| angle(first + k))).collect(),
+            ..Topology::default()
         }
     }
 }
@@ -147,5 +235,16 @@ mod tests {
         let far = topology.exclusions(6, Exclude::SecondBonded);
         assert_eq!(far[0], [1, 2]);
         assert_eq!(far[2], [0, 1, 3, 4]);
+    }
+
+    #[test]
+    fn pairs_that_are_named_are_left_out() {
+        let mut topology = Topology::chains(1, 5, "chain");
+        topology.excluded = vec![[4, 0], [0, 1]];
+        assert_eq!(topology.exclusions(6, Exclude::None)[0], [1, 4]);
+        let lists = topology.exclusions(6, Exclude::Bonded);
+        assert_eq!((&lists[0][..], &lists[4][..]), (&[1, 4][..], &[0, 3][..]));
+        topology.bonds.clear();
+        assert_eq!(topology.exclusions(6, Exclude::SecondBonded)[4], [0]);
     }
 }

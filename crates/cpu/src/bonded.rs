@@ -23,7 +23,7 @@ pub struct Entry<const N: usize> {
     atom: u32,
     /// The places of the others.
     others: [u32; N],
-    kind: u16,
+    kind: u32,
     /// Which of the bond's or angle's atoms this is; the first one counts the energy.
     role: u8,
     /// Images of the others, see [`Images`].
@@ -35,7 +35,7 @@ impl<const N: usize> Entry<N> {
     fn new(
         slot: u32,
         (id, atom): (u32, u32),
-        kind: u16,
+        kind: u32,
         members: &[u32],
         order: &[usize],
         image: &impl Fn(usize) -> u8,
@@ -290,7 +290,7 @@ impl<S: Scalar> Scene<'_, S> {
 /// A term made ready.
 trait BondedKernel<S, const N: usize>: Send + Sync {
     /// Whether a type is of this term's kind.
-    fn has(&self, kind: u16) -> bool;
+    fn has(&self, kind: u32) -> bool;
 
     fn add_forces(&self, level: Level, scene: &mut Scene<S>, entries: &[Entry<N>]) -> (Sums, Option<Broken>);
 }
@@ -446,7 +446,7 @@ struct Prepared<B> {
 }
 
 impl<S: Scalar, B: Bound<N>, const N: usize> BondedKernel<S, N> for Prepared<B> {
-    fn has(&self, kind: u16) -> bool {
+    fn has(&self, kind: u32) -> bool {
         self.types.known[kind as usize]
     }
 

@@ -140,11 +140,11 @@ impl PairVisitor for Bonds<'_, '_> {
         let Bonds { bound, term } = self;
         let (mut total, mut broken) = (0.0, None);
         for bond in &bound.system.topology.bonds {
-            let Some(c) = term.coefficients(bond.kind.into()) else { continue };
+            let Some(c) = term.coefficients(bond.kind as usize) else { continue };
             let [a, b] = bond.atoms.map(|id| bound.order[id as usize]);
             let arm = bound.between(a, b);
             let r2: f64 = arm.iter().map(|x| x * x).sum();
-            if r2.sqrt() >= term.longest(bond.kind.into()) {
+            if r2.sqrt() >= term.longest(bond.kind as usize) {
                 broken = broken.or(Some(Broken { atoms: [a, b], length: r2.sqrt() }));
             }
             let (energy, force_over_r) = F::evaluate(r2, &c);
@@ -167,7 +167,7 @@ impl AngleVisitor for Angles<'_, '_> {
         let Angles { bound, term } = self;
         let mut total = 0.0;
         for angle in &bound.system.topology.angles {
-            let Some(c) = term.coefficients(angle.kind.into()) else { continue };
+            let Some(c) = term.coefficients(angle.kind as usize) else { continue };
             let [a, middle, b] = angle.atoms.map(|id| bound.order[id as usize]);
             let arms = [bound.between(middle, a), bound.between(middle, b)];
             let (energy, on_a, on_b) = angle_forces::<F, f64>(arms[0], arms[1], &c);

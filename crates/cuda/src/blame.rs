@@ -58,7 +58,7 @@ fn bond(system: &System, forces: &Forces, place: usize) -> Option<Error> {
         let [p, q] = bond.atoms.map(|id| state.position[order[id as usize]]);
         let d = system.simbox.nearest_image([p[0] - q[0], p[1] - q[1], p[2] - q[2]]);
         let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let longest = |term: &BondTerm| term.longest(bond.kind.into());
+        let longest = |term: &BondTerm| term.longest(bond.kind as usize);
         let longest = forces.bonds.iter().map(longest).fold(f64::INFINITY, f64::min);
         if length.is_nan() || length >= longest {
             let (a, b) = (bond.atoms[0].min(bond.atoms[1]) + 1, bond.atoms[0].max(bond.atoms[1]) + 1);

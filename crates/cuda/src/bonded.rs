@@ -139,16 +139,17 @@ impl Bonded {
         let n = system.state.len();
         let (mut bonds, mut angles) = (Layers::<1>::new(n), Layers::<2>::new(n));
         for (number, term) in forces.bonds.iter().enumerate() {
-            for bond in system.topology.bonds.iter().filter(|b| term.parameters(b.kind.into()).is_some()) {
-                let row = (number * term.n_types()) as u32 + u32::from(bond.kind);
+            for bond in system.topology.bonds.iter().filter(|b| term.parameters(b.kind as usize).is_some()) {
+                let row = (number * term.n_types()) as u32 + bond.kind;
                 let [a, b] = bond.atoms;
                 bonds.add(a, [b], row);
                 bonds.add(b, [a], row);
             }
         }
         for (number, term) in forces.angles.iter().enumerate() {
-            for angle in system.topology.angles.iter().filter(|a| term.parameters(a.kind.into()).is_some()) {
-                let row = 4 * ((number * term.n_types()) as u32 + u32::from(angle.kind));
+            for angle in system.topology.angles.iter().filter(|a| term.parameters(a.kind as usize).is_some())
+            {
+                let row = 4 * ((number * term.n_types()) as u32 + angle.kind);
                 let [a, middle, b] = angle.atoms;
                 angles.add(a, [middle, b], row);
                 angles.add(middle, [a, b], row + 1);

@@ -27,12 +27,20 @@ pub use driver::nvrtc;
 pub use engine::{Cuda, Layout};
 
 use driver::Device;
-use jostle_core::{Backend, Processor, Result, Settings, System};
+use jostle_core::{Backend, Error, Processor, Result, Settings, System};
 use jostle_potentials::Forces;
 
 /// Whether the GPU engine can do with these forces what the settings ask for.
 pub fn can(forces: &Forces, settings: &Settings) -> bool {
-    forces.embedded.is_none() || !settings.reproducible
+    (forces.embedded.is_none() || !settings.reproducible) && lacking(forces).is_none()
+}
+
+/// Forces that the GPU engine has not.
+fn lacking(forces: &Forces) -> Option<&'static str> {
+    if forces.vacuum.is_some() {
+        return Some("forces without a cut-off");
+    }
+    (!forces.dihedrals.is_empty() || !forces.cmaps.is_empty()).then_some("forces of dihedrals")
 }
 
 /// Puts a system on a device.
@@ -47,5 +55,9 @@ pub fn open(
     settings: Settings,
 ) -> Result<Box<dyn Backend>> {
     settings.algorithm.check(Processor::Gpu)?;
+    let forces = forces.into();
+    if let Some(what) = lacking(&forces) {
+        return Err(Error::device(format!("the GPU engine has no {what}")).hint("set device = \"cpu\""));
+    }
     Ok(Box::new(Cuda::new(device, system, forces, settings)?))
 }

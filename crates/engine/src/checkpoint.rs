@@ -5,7 +5,7 @@
 
 use crate::report::StageReport;
 use crate::stage::StageRun;
-use jostle_core::{Angle, Bond, Error, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
+use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 use jostle_io::trajectory::Position;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -13,7 +13,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"JOSTLECP";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Magic, version, length of the body.
 const FRONT: usize = 8 + 4 + 8;
 /// Positions hardly compress; the quickest level takes what there is to take.
@@ -27,6 +27,10 @@ pub struct Checkpoint {
     pub(crate) state: State,
     /// What binds the atoms.
     pub(crate) topology: Topology,
+    /// See [`System::charges`].
+    pub(crate) charges: Vec<f64>,
+    /// See [`System::names`].
+    pub(crate) names: Names,
     /// See [`jostle_core::Backend::list_positions`].
     pub(crate) list_positions: Vec<Vec3>,
 }
@@ -44,9 +48,6 @@ pub(crate) struct Header {
     /// Name, mass and charge, the mass as [`Species::mass`].
     pub species: Vec<(String, f64, f64)>,
     pub atoms: u64,
-    /// Names of the types of bonds, and how many bonds there are; then of angles.
-    pub bonds: (Vec<String>, u64),
-    pub angles: (Vec<String>, u64),
     pub skin: f64,
     pub clock: Clock,
     /// The stage under way; `None` between stages.
@@ -133,10 +134,17 @@ impl Checkpoint {
     /// If the box makes no sense.
     pub fn into_system(self) -> Result<System> {
         let (simbox, species) = (self.simbox()?, self.species());
-        let (mut state, topology) = (self.state, self.topology);
+        let mut state = self.state;
         let order: Vec<u32> = state.order().into_iter().map(|place| place as u32).collect();
         state.permute(&order);
-        Ok(System { simbox, species, state, topology })
+        Ok(System {
+            simbox,
+            species,
+            state,
+            topology: self.topology,
+            charges: self.charges,
+            names: self.names,
+        })
     }
 
     pub(crate) fn simbox(&self) -> Result<SimBox> {
@@ -169,11 +177,8 @@ impl Checkpoint {
         for vectors in [position, velocity, &self.list_positions] {
             put(&bytes_of(vectors.as_flattened(), |x| x.to_le_bytes()))?;
         }
-        let Topology { bonds, angles, .. } = &self.topology;
-        put(&bytes_of(&bonds.iter().map(|b| b.kind).collect::<Vec<_>>(), |x| x.to_le_bytes()))?;
-        put(&bytes_of(&bonds.iter().flat_map(|b| b.atoms).collect::<Vec<_>>(), |x| x.to_le_bytes()))?;
-        put(&bytes_of(&angles.iter().map(|a| a.kind).collect::<Vec<_>>(), |x| x.to_le_bytes()))?;
-        put(&bytes_of(&angles.iter().flat_map(|a| a.atoms).collect::<Vec<_>>(), |x| x.to_le_bytes()))?;
+        let molecules = postcard::to_stdvec(&(&self.topology, &self.charges, &self.names));
+        put(&molecules.map_err(|e| failed(&e))?)?;
         let body = body.finish().map_err(|e| failed(&e))?;
         let mut file = Vec::with_capacity(FRONT + body.len() + 4);
         file.extend(MAGIC);
@@ -220,7 +225,11 @@ impl Checkpoint {
         let position = bytes.vectors(n, f64::from_le_bytes)?;
         let velocity = bytes.vectors(n, f64::from_le_bytes)?;
         let list_positions = bytes.vectors(n, f64::from_le_bytes)?;
-        let topology = bytes.topology(&header, n)?;
+        let (topology, charges, names): (Topology, Vec<f64>, Names) =
+            postcard::from_bytes(bytes.0).map_err(|e| damaged(&e.to_string()))?;
+        if !topology.fits(n) || (!charges.is_empty() && charges.len() != n) {
+            return Err(damaged("a bond or a charge is one of unknown atoms"));
+        }
         let mut seen = vec![false; n];
         for &id in &id {
             match seen.get_mut(id as usize) {
@@ -233,7 +242,7 @@ impl Checkpoint {
         }
         let force = vec![[0.0; 3]; n];
         let state = State { id, species, position, image, velocity, force };
-        Ok(Checkpoint { header, state, topology, list_positions })
+        Ok(Checkpoint { header, state, topology, charges, names, list_positions })
     }
 }
 
@@ -269,26 +278,6 @@ impl<'a> Bytes<'a> {
         Ok(flat.as_chunks::<3>().0.to_vec())
     }
 
-    /// What binds `n` atoms.
-    fn topology(&mut self, header: &Header, n: usize) -> Result<Topology> {
-        let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        let (n_bonds, n_angles) = (count(header.bonds.1), count(header.angles.1));
-        let kinds = self.array(n_bonds, u16::from_le_bytes)?;
-        let atoms = self.array(n_bonds.saturating_mul(2), u32::from_le_bytes)?;
-        let pairs = atoms.as_chunks::<2>().0;
-        let bonds = kinds.into_iter().zip(pairs).map(|(kind, atoms)| Bond { kind, atoms: *atoms }).collect();
-        let kinds = self.array(n_angles, u16::from_le_bytes)?;
-        let more = self.array(n_angles.saturating_mul(3), u32::from_le_bytes)?;
-        let triples = more.as_chunks::<3>().0;
-        let angles =
-            kinds.into_iter().zip(triples).map(|(kind, atoms)| Angle { kind, atoms: *atoms }).collect();
-        if atoms.iter().chain(&more).any(|a| *a as usize >= n) {
-            return Err(damaged("a bond is one of unknown atoms"));
-        }
-        let (bond_types, angle_types) = (header.bonds.0.clone(), header.angles.0.clone());
-        Ok(Topology { bond_types, bonds, angle_types, angles })
-    }
-
     fn word(&mut self) -> Result<u32> {
         Ok(self.array(1, u32::from_le_bytes)?[0])
     }
@@ -301,6 +290,7 @@ impl<'a> Bytes<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jostle_core::{Angle, AtomName, Bond};
 
     fn example() -> Checkpoint {
         let mut state = State::default();
@@ -319,8 +309,6 @@ mod tests {
             periodic: [true; 3],
             species: vec![("A".into(), 1.5, 0.0), ("B".into(), 2.5, -1.0)],
             atoms: 5,
-            bonds: (vec!["x".into()], 1),
-            angles: (vec!["y".into()], 1),
             skin: 0.3,
             clock: Clock { stage: 1, step: 7, time: 0.7 },
             run: None,
@@ -335,8 +323,11 @@ mod tests {
             bonds: vec![Bond { kind: 0, atoms: [4, 2] }],
             angle_types: vec!["y".into()],
             angles: vec![Angle { kind: 0, atoms: [4, 2, 0] }],
+            excluded: vec![[0, 3]],
+            ..Topology::default()
         };
-        Checkpoint { header, state, topology, list_positions }
+        let names = Names { atoms: vec![AtomName::default(); 5], residues: Vec::new() };
+        Checkpoint { header, state, topology, charges: vec![0.5; 5], names, list_positions }
     }
 
     #[test]
@@ -381,7 +372,8 @@ mod tests {
         assert!(refused(|c| c.state.id[0] = c.state.id[1]));
         assert!(refused(|c| c.state.species[0] = 2));
         assert!(refused(|c| c.topology.bonds[0].atoms[1] = 5));
-        assert!(refused(|c| c.header.angles.1 = u64::MAX));
+        assert!(refused(|c| c.topology.excluded[0][1] = 5));
+        assert!(refused(|c| c.charges.push(1.0)));
         assert!(refused(|c| c.header.atoms = 6));
         assert!(refused(|c| c.header.atoms = u64::MAX));
     }

@@ -150,12 +150,8 @@ fn system(units: UnitSystem) -> System {
         state.image[k] = [k as i32 - 10, 0, 3];
     }
     state.permute(&[3, 1, 0, 2, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4]);
-    System {
-        simbox,
-        species: vec![species("A", 1.5, 0.5), species("B", 40.0, -0.5)],
-        state,
-        topology: Topology::default(),
-    }
+    let species = vec![species("A", 1.5, 0.5), species("B", 40.0, -0.5)];
+    System { state, ..System::new(simbox, species) }
 }
 
 /// The same system with atoms in the order of their ids.

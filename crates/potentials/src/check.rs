@@ -1,7 +1,7 @@
 //! Whether a system and its forces go together, before anything is computed.
 
 use crate::bonded::{BondedKind, BondedTerm};
-use crate::{Embedded, Forces, PairTerm};
+use crate::{Embedded, Forces, PairTerm, Vacuum};
 use jostle_core::{Error, Exclude, Precision, Result, SimBox, System};
 
 /// Checks every term against the system and returns the longest cut-off.
@@ -9,7 +9,8 @@ use jostle_core::{Error, Exclude, Precision, Result, SimBox, System};
 /// # Errors
 /// If a term knows other species than the system, a cut-off exceeds half the box, a tail is to be
 /// corrected in a box without a volume, a number is outside the range of the precision, a type of
-/// bonds or angles has no force, or atoms of a metal are to be excluded.
+/// bonds, angles or dihedrals has no force, atoms of a metal are to be excluded, or there are points
+/// that follow atoms.
 pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<f64> {
     for term in &forces.pairs {
         pair(system, term, precision).map_err(|e| e.context(format!("force {}", term.kind.name())))?;
@@ -20,19 +21,39 @@ pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<
     if forces.embedded.is_some() && forces.exclude != Exclude::None {
         return Err(Error::input("the atoms of a metal cannot be excluded").hint("leave out exclude"));
     }
-    let topology = &system.topology;
+    if let Some(term) = &forces.vacuum {
+        vacuum(system, term)?;
+    }
+    let (topology, n) = (&system.topology, system.state.len());
+    if !system.charges.is_empty() && system.charges.len() != n {
+        return Err(Error::input(format!("there are {n} atoms and {} charges", system.charges.len())));
+    }
+    if topology.excluded.as_flattened().iter().any(|a| *a as usize >= n) {
+        return Err(Error::input("an excluded pair is one of unknown atoms"));
+    }
+    if let Some(site) = topology.virtual_sites.first() {
+        let name = system.names.describe(site.site);
+        return Err(Error::input(format!("{name} is a virtual site, which no device can move yet"))
+            .hint("use a model without them (TIP3P or SPC/E water, for example)"));
+    }
     let bonds = topology.bonds.iter().map(|b| (b.kind, &b.atoms[..]));
     bound(system, &topology.bond_types, bonds, &forces.bonds)?;
     let angles = topology.angles.iter().map(|a| (a.kind, &a.atoms[..]));
     bound(system, &topology.angle_types, angles, &forces.angles)?;
+    let dihedrals = topology.dihedrals.iter().map(|d| (d.kind, &d.atoms[..]));
+    bound(system, &topology.dihedral_types, dihedrals, &forces.dihedrals)?;
+    let wrong = |atoms: &[u32; 5]| atoms.iter().any(|a| *a as usize >= n);
+    if topology.cross_terms.iter().any(|c| c.kind as usize >= forces.cmaps.len() || wrong(&c.atoms)) {
+        return Err(Error::input("a pair of dihedrals is of no known map or atoms"));
+    }
     Ok(forces.largest_cutoff())
 }
 
-/// Bonds or angles and their forces.
+/// Bonds, angles or dihedrals and their forces.
 fn bound<'a, K: BondedKind>(
     system: &System,
     names: &[String],
-    members: impl Iterator<Item = (u16, &'a [u32])>,
+    members: impl Iterator<Item = (u32, &'a [u32])>,
     terms: &[BondedTerm<K>],
 ) -> Result<()> {
     let what = K::WHAT;
@@ -43,7 +64,7 @@ fn bound<'a, K: BondedKind>(
     }
     let n = system.state.len();
     for (kind, atoms) in members {
-        let kind = usize::from(kind);
+        let kind = kind as usize;
         if kind >= names.len() || atoms.iter().any(|a| *a as usize >= n) {
             return Err(Error::input(format!("the {what} of atoms {atoms:?} is of no known type or atoms")));
         }
@@ -54,6 +75,15 @@ fn bound<'a, K: BondedKind>(
         }
     }
     Ok(())
+}
+
+/// Forces without a cut-off.
+fn vacuum(system: &System, term: &Vacuum) -> Result<()> {
+    if system.simbox.periodic() != [false; 3] {
+        return Err(Error::input("forces without a cut-off, but the box is periodic")
+            .hint("set periodic = false in [system]"));
+    }
+    reach(system, term.lennard_jones.n_species(), 0.0)
 }
 
 /// Species and cut-off.

@@ -1,8 +1,9 @@
 //! All forces of a system.
 
-use crate::bonded::{AngleTerm, BondTerm, BondedKind};
+use crate::bonded::{AngleTerm, BondTerm, Cmap, DihedralTerm};
 use crate::embedded::Embedded;
 use crate::term::PairTerm;
+use crate::vacuum::Vacuum;
 use jostle_core::Exclude;
 
 /// All forces of a system, which add up. Energies by term, as in [`jostle_core::Energies::terms`],
@@ -13,10 +14,16 @@ pub struct Forces {
     pub pairs: Vec<PairTerm>,
     /// The many-body force of a metal.
     pub embedded: Option<Embedded>,
+    /// Forces between all atoms of molecules in open space.
+    pub vacuum: Option<Vacuum>,
     /// Forces along bonds.
     pub bonds: Vec<BondTerm>,
     /// Forces that bend angles.
     pub angles: Vec<AngleTerm>,
+    /// Forces that turn dihedrals.
+    pub dihedrals: Vec<DihedralTerm>,
+    /// Maps over two dihedral angles, by kind of [`jostle_core::CrossTerm`].
+    pub cmaps: Vec<Cmap>,
     /// Bound atoms that the pair forces leave out.
     pub exclude: Exclude,
 }
@@ -26,14 +33,18 @@ impl Forces {
     pub fn kinds(&self) -> Vec<&'static str> {
         let pairs = self.pairs.iter().map(|term| term.kind.name());
         let embedded = self.embedded.iter().map(|term| term.kind.name());
-        let bonds = self.bonds.iter().map(|term| term.kind.term());
-        let angles = self.angles.iter().map(|term| term.kind.term());
-        pairs.chain(embedded).chain(bonds).chain(angles).collect()
+        let vacuum = self.vacuum.iter().flat_map(|_| Vacuum::TERMS);
+        let bonds = self.bonds.iter().map(|term| term.term());
+        let angles = self.angles.iter().map(|term| term.term());
+        let dihedrals = self.dihedrals.iter().map(|term| term.term());
+        let cmaps = (!self.cmaps.is_empty()).then_some(Cmap::TERM);
+        let bound = bonds.chain(angles).chain(dihedrals).chain(cmaps);
+        pairs.chain(embedded).chain(vacuum).chain(bound).collect()
     }
 
     /// How many terms there are.
     pub fn n_terms(&self) -> usize {
-        self.n_searched() + self.n_bonded()
+        self.n_searched() + self.n_unbounded() + self.n_bonded()
     }
 
     /// How many of them act on all atoms that are near: these come first.
@@ -41,15 +52,22 @@ impl Forces {
         self.pairs.len() + usize::from(self.embedded.is_some())
     }
 
+    /// How many of them act on all atoms, wherever they are: these come next.
+    pub fn n_unbounded(&self) -> usize {
+        self.vacuum.as_ref().map_or(0, |_| Vacuum::TERMS.len())
+    }
+
     /// How many of them act on bound atoms only.
     pub fn n_bonded(&self) -> usize {
-        self.bonds.len() + self.angles.len()
+        self.bonds.len() + self.angles.len() + self.dihedrals.len() + usize::from(!self.cmaps.is_empty())
     }
 
     /// Each term that is not of bound atoms only, by itself, in the same order.
     pub fn each(&self) -> impl Iterator<Item = Forces> + '_ {
         let pairs = self.pairs.iter().map(|term| Forces::from(term.clone()));
-        pairs.chain(self.embedded.iter().map(|term| Forces::from(term.clone())))
+        let embedded = self.embedded.iter().map(|term| Forces::from(term.clone()));
+        let vacuum = self.vacuum.iter().map(|term| Forces::from(term.clone()));
+        pairs.chain(embedded).chain(vacuum)
     }
 
     /// Long-range corrections of a term, see [`PairTerm::tail_times_volume`]; others than pair
@@ -80,5 +98,11 @@ impl From<PairTerm> for Forces {
 impl From<Embedded> for Forces {
     fn from(term: Embedded) -> Self {
         Forces { embedded: Some(term), ..Forces::default() }
+    }
+}
+
+impl From<Vacuum> for Forces {
+    fn from(term: Vacuum) -> Self {
+        Forces { vacuum: Some(term), ..Forces::default() }
     }
 }

@@ -95,8 +95,9 @@ pub mod resolve;
 pub mod screening;
 pub mod term;
 pub mod truncation;
+pub mod vacuum;
 
-pub use bonded::{AngleKind, AngleTerm, BondKind, BondTerm, BondedKind};
+pub use bonded::{AngleKind, AngleTerm, BondKind, BondTerm, BondedKind, Cmap, DihedralKind, DihedralTerm};
 pub use embedded::{Embedded, EmbeddedKind, SuttonChen};
 pub use forces::Forces;
 pub use mixing::Mixing;
@@ -105,3 +106,4 @@ pub use resolve::{PairChoice, PairTermBuilder};
 pub use screening::Screening;
 pub use term::{PairEntry, PairTerm};
 pub use truncation::Truncation;
+pub use vacuum::Vacuum;

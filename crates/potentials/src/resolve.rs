@@ -380,6 +380,9 @@ pub(crate) fn check(value: f64, parameter: &Parameter) -> Result<()> {
     let wanted = match parameter.range {
         Range::Positive if value <= 0.0 => "greater than zero",
         Range::NonNegative if value < 0.0 => "zero or greater",
+        Range::Turns if !(1..=Range::MOST_TURNS).any(|n| value == f64::from(n)) => {
+            "a whole number from 1 to 6"
+        }
         _ if !value.is_finite() => "a finite number",
         _ => return Ok(()),
     };

@@ -1,11 +1,13 @@
-//! What every bond and angle of the registry must satisfy. A new one is tested here by the line
+//! What every bond, angle and dihedral of the registry must satisfy. A new one is tested here by the line
 //! that registers it.
 
 use jostle_core::Dual;
 use jostle_core::random::{Purpose, Stream};
-use jostle_potentials::bonded::{AngleFunction, AngleVisitor, angle_forces};
+use jostle_potentials::bonded::{
+    AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, Turn, angle_forces, dihedral_forces,
+};
 use jostle_potentials::pair::{PairFunction, PairVisitor, Parameter};
-use jostle_potentials::{AngleKind, AngleTerm, BondKind, BondTerm, BondedKind};
+use jostle_potentials::{AngleKind, AngleTerm, BondKind, BondTerm, BondedKind, DihedralKind, DihedralTerm};
 
 fn examples(parameters: &[Parameter]) -> Vec<f64> {
     parameters.iter().map(|p| p.example).collect()
@@ -79,6 +81,148 @@ fn forces_of_angles_are_the_exact_derivatives_of_their_energies() {
             }
         }
     }
+}
+
+type Vectors = [[f64; 3]; 3];
+
+/// Energy of a dihedral and all its derivatives, with the forces.
+struct DihedralAt<'a>(Vectors, &'a [f64]);
+
+impl DihedralVisitor for DihedralAt<'_> {
+    type Output = (f64, Vectors, Vectors);
+
+    fn visit<F: DihedralFunction>(self) -> Self::Output {
+        let DihedralAt(vectors, c) = self;
+        let duals: Vec<_> = c.iter().map(|c| Dual::constant(*c)).collect();
+        let at = |vector: usize, axis: usize| {
+            let mut dual = vectors.map(|v| v.map(Dual::constant));
+            dual[vector][axis] = Dual::variable(vectors[vector][axis]);
+            dihedral_forces::<F, Dual<f64>>(dual, &duals).0.slope
+        };
+        let slopes = std::array::from_fn(|vector| std::array::from_fn(|axis| at(vector, axis)));
+        let (energy, forces) = dihedral_forces::<F, f64>(vectors, c);
+        (energy, slopes, forces)
+    }
+}
+
+/// Three vectors whose dihedral angle is `phi` and whose bends are `first` and `last`, from 0 where
+/// they are straight, in some direction.
+fn turned(phi: f64, first: f64, last: f64, trial: u32) -> Vectors {
+    let mut random = Stream::new(7, Purpose::Placement, trial, 0);
+    let x = random.direction();
+    let other = random.direction();
+    let cross = |u: [f64; 3], v: [f64; 3]| {
+        [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]]
+    };
+    let z = cross(x, other);
+    let z = z.map(|a| a / z.iter().map(|a| a * a).sum::<f64>().sqrt());
+    let y = cross(z, x);
+    let along = |a: f64, b: f64, c: f64| std::array::from_fn(|k| a * x[k] + b * y[k] + c * z[k]);
+    [
+        along(1.1 * first.cos(), -1.1 * first.sin(), 0.0),
+        along(0.9, 0.0, 0.0),
+        along(1.3 * last.cos(), 1.3 * last.sin() * phi.cos(), 1.3 * last.sin() * phi.sin()),
+    ]
+}
+
+/// All the way round, with cis and trans and what is next to them, and nearly straight ends.
+#[test]
+fn forces_of_dihedrals_are_the_exact_derivatives_of_their_energies() {
+    let mut angles: Vec<f64> = (0..72).map(|k| f64::from(k - 36) * 0.0875).collect();
+    for near in [0.0, std::f64::consts::PI, -std::f64::consts::PI] {
+        angles.extend([-1e-3, -1e-6, -1e-9, 1e-9, 1e-6, 1e-3].map(|d| near + d));
+    }
+    for kind in DihedralKind::ALL {
+        let c = kind.coefficients(&examples(kind.parameters()));
+        for (trial, phi) in angles.iter().enumerate() {
+            for (first, last) in [(1.2, 0.9), (0.3, 2.8), (1e-3, 1.0), (1.1, 3.1), (2e-5, 1e-4)] {
+                let vectors = turned(*phi, first, last, trial as u32);
+                let turn = Turn::new(vectors);
+                let off = (turn.cosine - phi.cos()).hypot(turn.sine - phi.sin());
+                let sines = first.sin() * last.sin();
+                assert!(off < 1e-14 / sines, "{phi}: {}", turn.angle());
+                let (energy, slopes, forces) = kind.visit(DihedralAt(vectors, &c));
+                assert!(energy.is_finite());
+                for (force, slope) in forces.as_flattened().iter().zip(slopes.as_flattened()) {
+                    // Rounding of the angle, and what a small distance from the axis makes of it.
+                    let rounding = 1e-13 * 500.0 / first.sin().min(last.sin()).powi(2);
+                    assert!(
+                        (force + slope).abs() < rounding,
+                        "{kind:?} {phi}: {forces:?} is not -{slopes:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// No force and no torque on the whole: forces of vectors are internal, and turn nothing.
+#[test]
+fn dihedrals_turn_nothing_as_a_whole() {
+    for kind in DihedralKind::ALL {
+        let c = kind.coefficients(&examples(kind.parameters()));
+        let vectors = turned(0.7, 1.2, 0.9, 1);
+        let (_, _, forces) = kind.visit(DihedralAt(vectors, &c));
+        for (p, q) in [(0, 1), (1, 2), (2, 0)] {
+            let torque: f64 = vectors.iter().zip(forces).map(|(v, f)| v[p] * f[q] - v[q] * f[p]).sum();
+            assert!(torque.abs() < 1e-12, "{kind:?}: {torque}");
+        }
+    }
+}
+
+/// Three or four atoms in a line have no dihedral angle; nothing becomes infinite.
+#[test]
+fn straight_dihedrals_have_finite_forces() {
+    for kind in DihedralKind::ALL {
+        let c = kind.coefficients(&examples(kind.parameters()));
+        let x = [1.0, 0.0, 0.0];
+        for vectors in [[x, x, x], [x, x, [0.0, 1.0, 0.0]], [[0.0, 1.0, 0.0], x, x.map(|a| -a)]] {
+            struct Plain<'a>(Vectors, &'a [f64]);
+            impl DihedralVisitor for Plain<'_> {
+                type Output = (f64, Vectors);
+                fn visit<F: DihedralFunction>(self) -> Self::Output {
+                    dihedral_forces::<F, f64>(self.0, self.1)
+                }
+            }
+            let (energy, forces) = kind.visit(Plain(vectors, &c));
+            assert!(energy.is_finite() && forces.as_flattened().iter().all(|f| f.is_finite()), "{kind:?}");
+        }
+    }
+}
+
+#[test]
+fn dihedrals_at_known_angles() {
+    let at = |kind: DihedralKind, parameters: &[f64], degrees: f64| {
+        let c = kind.coefficients(parameters);
+        kind.visit(DihedralAt(turned(f64::to_radians(degrees), 1.2, 0.9, 3), &c)).0
+    };
+    let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} is not {b}");
+    for n in 1..=6 {
+        for degrees in [-170.0, -60.0, 0.0, 37.0, 180.0] {
+            let energy = at(DihedralKind::PeriodicDihedral, &[2.0, f64::from(n), 30.0], degrees);
+            close(energy, 2.0 * (1.0 + (f64::from(n) * degrees - 30.0).to_radians().cos()));
+        }
+    }
+    // Butane (Ryckaert and Bellemans 1975): zero for trans, the sum of all six for cis.
+    let butane = [9.28, 12.16, -13.12, -3.06, 26.24, -31.5];
+    close(at(DihedralKind::RyckaertBellemans, &butane, 180.0), 9.28 + 12.16 - 13.12 - 3.06 + 26.24 - 31.5);
+    close(at(DihedralKind::RyckaertBellemans, &butane, 0.0), 9.28 - 12.16 - 13.12 + 3.06 + 26.24 + 31.5);
+    close(at(DihedralKind::RyckaertBellemans, &butane, 90.0), 9.28);
+    // The shorter way from -170 to 170 degrees is one of 20.
+    let turn = f64::to_radians(20.0);
+    close(at(DihedralKind::HarmonicDihedral, &[3.0, 170.0], -170.0), 1.5 * turn * turn);
+    close(at(DihedralKind::HarmonicDihedral, &[3.0, 0.0], 20.0), 1.5 * turn * turn);
+    for n in [0.0, 1.5, 7.0, f64::NAN] {
+        let error = DihedralTerm::uniform(DihedralKind::PeriodicDihedral, &[1.0, n, 0.0]).unwrap_err();
+        assert!(error.message().contains("a whole number from 1 to 6"), "{error}");
+    }
+}
+
+/// Four atoms by hand, and the sign that IUPAC gives a right-handed screw.
+#[test]
+fn right_handed_screws_are_positive() {
+    let turn = Turn::new([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]);
+    assert!((turn.angle() - std::f64::consts::FRAC_PI_2).abs() < 1e-15);
 }
 
 #[test]

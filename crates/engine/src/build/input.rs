@@ -21,14 +21,22 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
         AtomsInput::File { path, .. } => read(input, path)?,
         _ => built(input)?,
     };
-    let charge_density = system.state.charge(&system.species) / system.simbox.volume();
-    let forces = input.resolve_forces(&system.species, &system.topology, charge_density)?;
+    let forces = forces_from_input(input, &system)?;
     check_cutoffs(input, &system.simbox, &forces)?;
     if let Some(velocities) = input.system.velocities {
         let thermal_energy = input.units.boltzmann() * velocities.temperature;
         assign_velocities(&mut system, thermal_energy, velocities.distribution, input.system.seed);
     }
     Ok((system, forces))
+}
+
+/// The forces that an input gives a system.
+///
+/// # Errors
+/// If a pair or a type is unknown, or lacks something.
+pub(crate) fn forces_from_input(input: &Input, system: &System) -> Result<Forces> {
+    let charge_density = system.total_charge() / system.simbox.volume();
+    input.resolve_forces(&system.species, &system.topology, charge_density)
 }
 
 fn built(input: &Input) -> Result<System> {
@@ -97,7 +105,7 @@ fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
         let message = format!("{} is in units \"{units}\", the input in \"{}\"", path.display(), input.units);
         return Err(input.source.error(span, message).hint(format!("write units = \"{units}\"")));
     }
-    let System { simbox, species, mut state, topology } =
+    let System { simbox, species, mut state, topology, charges, names } =
         checkpoint.into_system().map_err(|e| e.in_file(path))?;
     let periodic = input.system.periodic.unwrap_or(simbox.periodic());
     let simbox = SimBox::new(simbox.origin(), simbox.lengths(), simbox.tilts(), periodic);
@@ -111,7 +119,8 @@ fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
         mass: Some(units.mass_to_user(s.mass)),
         charge: Some(s.charge),
     });
-    Ok(Structure { simbox, species: species.collect(), state, topology, has_velocities: true })
+    let species = species.collect();
+    Ok(Structure { simbox, species, state, topology, charges, names, has_velocities: true })
 }
 
 fn at(input: &Input, span: &Range<usize>, error: Error) -> Error {

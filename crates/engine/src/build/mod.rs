@@ -9,6 +9,7 @@ mod overlap;
 pub mod placement;
 mod velocities;
 
+pub(crate) use input::forces_from_input;
 pub use input::system_from_input;
 pub use overlap::check_atoms;
 pub use velocities::assign_velocities;

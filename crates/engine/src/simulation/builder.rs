@@ -148,7 +148,9 @@ impl SimulationBuilder {
         let (checkpoint, note) = newest_checkpoint(folder)?;
         let same_box = checkpoint.simbox()? == self.system.simbox;
         let same_atoms = checkpoint.state.len() == self.system.state.len();
-        let same_bonds = checkpoint.topology == self.system.topology;
+        let same_bonds = checkpoint.topology == self.system.topology
+            && checkpoint.charges == self.system.charges
+            && checkpoint.names == self.system.names;
         if !(same_box && same_atoms && same_bonds && checkpoint.species() == self.system.species) {
             return Err(Error::file(folder, "the checkpoint is that of another system")
                 .hint("give the builder the system that the run began with"));
@@ -163,9 +165,11 @@ impl SimulationBuilder {
         from: Checkpoint,
         note: Option<String>,
     ) -> Result<Simulation> {
-        let Checkpoint { header, state, topology, list_positions } = from;
+        let Checkpoint { header, state, topology, charges, names, list_positions } = from;
         self.system.state = state.clone();
         self.system.topology = topology;
+        self.system.charges = charges;
+        self.system.names = names;
         let mut simulation = self.open()?;
         simulation.backend.restore(state, list_positions, header.skin)?;
         simulation.clock = header.clock;
@@ -190,7 +194,7 @@ impl SimulationBuilder {
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
         }
         let species = self.system.species.clone();
-        let topology = self.system.topology.clone();
+        let System { topology, charges, names, .. } = self.system.clone();
         if let Some(s) = species.iter().find(|s| !(s.mass > 0.0 && s.mass.is_finite())) {
             return Err(Error::input(format!("the mass of {} is {}, which is not positive", s.name, s.mass)));
         }
@@ -204,6 +208,8 @@ impl SimulationBuilder {
             seed: self.seed,
             species,
             topology,
+            charges,
+            names,
             counts,
             stages: self.stages,
             quantities,

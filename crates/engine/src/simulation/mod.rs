@@ -6,7 +6,7 @@ mod run;
 
 pub use builder::SimulationBuilder;
 
-use crate::build::system_from_input;
+use crate::build::{forces_from_input, system_from_input};
 use crate::checkpoint::{Clock, InputText};
 use crate::observe::Observer;
 use crate::progress::Progress;
@@ -14,7 +14,9 @@ use crate::report::StageReport;
 use crate::run_folder::{Existing, RunFolder, newest_checkpoint};
 use crate::stage::StageRun;
 use crate::thermo::{Quantity, Thermo};
-use jostle_core::{Backend, Error, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
+use jostle_core::{
+    Backend, Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3,
+};
 use jostle_io::Input;
 use jostle_io::input::model::{DeviceInput, StageInput};
 use std::path::{Path, PathBuf};
@@ -45,6 +47,8 @@ pub struct Simulation {
     seed: u64,
     species: Vec<Species>,
     topology: Topology,
+    charges: Vec<f64>,
+    names: Names,
     /// How many atoms of each species there are.
     counts: Vec<usize>,
     stages: Vec<StageInput>,
@@ -99,11 +103,8 @@ impl Simulation {
         };
         let input = Input::parse(&source.path, &source.text)?;
         let overrides = Overrides { most_steps: source.most_steps, ..*overrides };
-        let (simbox, species) = (checkpoint.simbox()?, checkpoint.species());
-        let charge_density = checkpoint.state.charge(&species) / simbox.volume();
-        let mut system = System::new(simbox, species);
-        system.topology = checkpoint.topology.clone();
-        let forces = input.resolve_forces(&system.species, &system.topology, charge_density)?;
+        let system = checkpoint.clone().into_system()?;
+        let forces = forces_from_input(&input, &system)?;
         SimulationBuilder::from_input(&input, &overrides, system, forces).go_on(folder, checkpoint, note)
     }
 

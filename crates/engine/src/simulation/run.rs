@@ -339,8 +339,6 @@ impl Simulation {
             periodic: simbox.periodic(),
             species: self.species.iter().map(|s| (s.name.clone(), s.mass, s.charge)).collect(),
             atoms: state.len() as u64,
-            bonds: (self.topology.bond_types.clone(), self.topology.bonds.len() as u64),
-            angles: (self.topology.angle_types.clone(), self.topology.angles.len() as u64),
             skin: self.backend.neighbor_facts().skin,
             clock: self.clock,
             run: run.cloned(),
@@ -350,8 +348,8 @@ impl Simulation {
             trajectory: folder.trajectory_position(),
         };
         let list_positions = self.backend.list_positions()?.to_vec();
-        let path =
-            folder.save(&Checkpoint { header, state, topology: self.topology.clone(), list_positions })?;
+        let (topology, charges, names) = (self.topology.clone(), self.charges.clone(), self.names.clone());
+        let path = folder.save(&Checkpoint { header, state, topology, charges, names, list_positions })?;
         self.saved = Some(self.clock.step);
         folder.log(&format!("checkpoint at step {}", self.clock.step))?;
         progress.saved(&path);

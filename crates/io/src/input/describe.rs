@@ -323,5 +323,6 @@ fn range_json(range: Range) -> Value {
         Range::Positive => json!({ "type": "number", "exclusiveMinimum": 0 }),
         Range::Fraction => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 }),
         Range::Inside => json!({ "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 }),
+        Range::Turns => json!({ "type": "integer", "minimum": 1, "maximum": 6 }),
     }
 }

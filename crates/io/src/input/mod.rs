@@ -107,7 +107,7 @@ impl Input {
         let embedded = self.metal.as_ref().map(|metal| self.embedded(metal, species)).transpose()?;
         let bonds = self.bonded_terms(&self.bonds, &topology.bond_types)?;
         let angles = self.bonded_terms(&self.angles, &topology.angle_types)?;
-        Ok(Forces { pairs, embedded, bonds, angles, exclude: self.exclude })
+        Ok(Forces { pairs, embedded, bonds, angles, exclude: self.exclude, ..Forces::default() })
     }
 
     /// The force of a metal.

@@ -163,6 +163,8 @@ pub enum Range {
     Fraction,
     /// Greater than zero and less than one.
     Inside,
+    /// A whole number that a dihedral may have as its multiplicity.
+    Turns,
 }
 
 impl Range {
@@ -175,6 +177,7 @@ impl Range {
                 Range::Positive => x > 0.0,
                 Range::Fraction => x > 0.0 && x <= 1.0,
                 Range::Inside => x > 0.0 && x < 1.0,
+                Range::Turns => (1..=jostle_potentials::pair::Range::MOST_TURNS).any(|n| x == f64::from(n)),
             }
     }
 
@@ -186,6 +189,7 @@ impl Range {
             Range::Positive => "greater than zero",
             Range::Fraction => "greater than 0 and at most 1",
             Range::Inside => "between 0 and 1",
+            Range::Turns => "a whole number from 1 to 6",
         }
     }
 }
@@ -196,6 +200,7 @@ impl From<jostle_potentials::pair::Range> for Range {
             jostle_potentials::pair::Range::Any => Range::Any,
             jostle_potentials::pair::Range::NonNegative => Range::NonNegative,
             jostle_potentials::pair::Range::Positive => Range::Positive,
+            jostle_potentials::pair::Range::Turns => Range::Turns,
         }
     }
 }

@@ -9,7 +9,7 @@ use super::lines::Lines;
 use super::{FileSpecies, Reading, Structure, wrap};
 use bound::{Bound, Count, Members};
 use jostle_core::quantity::nearest;
-use jostle_core::{Error, Result, SimBox, State, Vec3};
+use jostle_core::{Error, Names, Result, SimBox, State, Vec3};
 use std::collections::HashMap;
 
 /// Which columns an atom has between its id and its coordinates.
@@ -562,6 +562,7 @@ impl<'a> File<'a> {
                     .hint("name them by types = [...] in [system]"));
             }
         }
-        Ok(Structure { simbox, species, state, topology: self.topology(), has_velocities })
+        let (topology, charges, names) = (self.topology(), Vec::new(), Names::default());
+        Ok(Structure { simbox, species, state, topology, charges, names, has_velocities })
     }
 }

@@ -13,7 +13,7 @@ pub use write::{write_lammps, write_xyz};
 use crate::input::Input;
 use crate::input::model::AtomsInput;
 use jostle_core::quantity::nearest;
-use jostle_core::{Error, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
+use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 pub(crate) use lines::Lines;
 use std::path::Path;
 pub(crate) use xyz::around;
@@ -29,6 +29,10 @@ pub struct Structure {
     pub state: State,
     /// What binds them.
     pub topology: Topology,
+    /// By id, the charge of every atom, where those of the species do not hold.
+    pub charges: Vec<f64>,
+    /// What they are called, where more than a species is known.
+    pub names: Names,
     /// Whether the file has velocities; without them all are zero.
     pub has_velocities: bool,
 }
@@ -125,7 +129,8 @@ impl Structure {
             Ok(Species { name: s.name, mass: input.units.mass_from_user(mass), charge })
         });
         let species = species.collect::<Result<Vec<_>>>()?;
-        Ok(System { simbox: self.simbox, species, state: self.state, topology: self.topology })
+        let Structure { simbox, state, topology, charges, names, .. } = self;
+        Ok(System { simbox, species, state, topology, charges, names })
     }
 }
 

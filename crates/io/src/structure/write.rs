@@ -30,7 +30,7 @@ pub fn write_lammps(system: &System, units: UnitSystem, out: &mut dyn Write) -> 
     writeln!(out, "\nAtoms # charge\n")?;
     for (id, &place) in order.iter().enumerate() {
         let species = usize::from(state.species[place]);
-        let charge = system.species[species].charge;
+        let charge = system.charge(place);
         let ([x, y, z], [i, j, k]) = (state.position[place], state.image[place]);
         writeln!(out, "{} {} {charge} {x} {y} {z} {i} {j} {k}", id + 1, species + 1)?;
     }

@@ -4,7 +4,7 @@
 
 use super::lines::Lines;
 use super::{FileSpecies, Reading, Structure, wrap};
-use jostle_core::{Result, SimBox, State, Topology, UnitSystem, Vec3};
+use jostle_core::{Names, Result, SimBox, State, Topology, UnitSystem, Vec3};
 use std::collections::HashMap;
 
 pub(super) fn read(mut lines: Lines, reading: Reading) -> Result<Structure> {
@@ -134,7 +134,15 @@ fn frame(mut lines: Lines, reading: Reading, count: u64) -> Result<Structure> {
     if has_velocities {
         state.velocity = atoms.velocities;
     }
-    Ok(Structure { simbox, species: atoms.species, state, topology: Topology::default(), has_velocities })
+    Ok(Structure {
+        simbox,
+        species: atoms.species,
+        state,
+        topology: Topology::default(),
+        charges: Vec::new(),
+        names: Names::default(),
+        has_velocities,
+    })
 }
 
 /// `key=value` pairs; values with spaces stand in quotes, brackets or braces.

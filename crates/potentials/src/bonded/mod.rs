@@ -1,21 +1,34 @@
-//! Forces between atoms that are bound to each other: bonds and angles.
+//! Forces between atoms that are bound to each other: bonds, angles, dihedrals.
 //!
-//! A bond is a [`PairFunction`] of the squared length, an angle an [`AngleFunction`] of its cosine;
-//! each is one file here and one line in the registry, as pair potentials are.
+//! A bond is a [`PairFunction`] of the squared length, an angle an [`AngleFunction`] of its cosine, a
+//! dihedral a [`DihedralFunction`] of cosine and sine; each is one file here and one line in the
+//! registry, as pair potentials are. [`Cmap`] is a map over two dihedral angles.
 
+mod cmap;
 mod cosine_angle;
+mod dihedral;
 mod fene;
 mod harmonic_angle;
 mod harmonic_bond;
+mod harmonic_dihedral;
+mod periodic_dihedral;
 mod registry;
+mod ryckaert_bellemans;
+mod scaled_pair;
 mod term;
 
+pub use cmap::{Cmap, interpolate};
 pub use cosine_angle::CosineAngle;
+pub use dihedral::{DihedralFunction, Turn, dihedral_forces};
 pub use fene::Fene;
 pub use harmonic_angle::HarmonicAngle;
 pub use harmonic_bond::HarmonicBond;
-pub use registry::{AngleKind, AngleVisitor, BondKind};
-pub use term::{AngleTerm, BondTerm, BondedTerm};
+pub use harmonic_dihedral::HarmonicDihedral;
+pub use periodic_dihedral::PeriodicDihedral;
+pub use registry::{AngleKind, AngleVisitor, BondKind, DihedralKind, DihedralVisitor};
+pub use ryckaert_bellemans::RyckaertBellemans;
+pub use scaled_pair::ScaledPair;
+pub use term::{AngleTerm, BondTerm, BondedTerm, DihedralTerm};
 
 use crate::pair::{PairFunction, Parameter};
 use jostle_core::Real;
@@ -76,9 +89,9 @@ pub fn angle_forces<F: AngleFunction, R: Real>(a: [R; 3], b: [R; 3], c: &[R]) ->
     (energy, force(a, b, along[0]), force(b, a, along[1]))
 }
 
-/// The kinds of bonds, or those of angles.
+/// The kinds of bonds, of angles, or of dihedrals.
 pub trait BondedKind: Copy + fmt::Debug + PartialEq + 'static {
-    /// What they are kinds of: "bond" or "angle".
+    /// What they are kinds of: "bond", "angle" or "dihedral".
     const WHAT: &'static str;
     /// All of them, in the order of the documentation.
     const ALL: &'static [Self];

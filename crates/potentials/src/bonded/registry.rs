@@ -1,4 +1,4 @@
-//! The lists of bonds and angles: one line each.
+//! The lists of bonds, angles and dihedrals: one line each.
 
 use super::*;
 use crate::pair::PairVisitor;
@@ -9,6 +9,14 @@ pub trait AngleVisitor {
     type Output;
     /// Called with the angle.
     fn visit<F: AngleFunction>(self) -> Self::Output;
+}
+
+/// Something to do with a dihedral once its type is known. See [`DihedralKind::visit`].
+pub trait DihedralVisitor {
+    /// What comes out.
+    type Output;
+    /// Called with the dihedral.
+    fn visit<F: DihedralFunction>(self) -> Self::Output;
 }
 
 macro_rules! registry {
@@ -66,6 +74,7 @@ registry! {
     BondKind, PairVisitor, "bond":
     Fene,
     HarmonicBond,
+    ScaledPair,
 }
 
 registry! {
@@ -73,4 +82,12 @@ registry! {
     AngleKind, AngleVisitor, "angle":
     CosineAngle,
     HarmonicAngle,
+}
+
+registry! {
+    /// The kinds of dihedrals.
+    DihedralKind, DihedralVisitor, "dihedral":
+    PeriodicDihedral,
+    RyckaertBellemans,
+    HarmonicDihedral,
 }

@@ -1,7 +1,6 @@
-//! A bonded force of the input with everything resolved: the parameters of every type of bond or
-//! angle.
+//! A bonded force with everything resolved: the parameters of every type of bond, angle or dihedral.
 
-use super::{AngleKind, BondKind, BondedKind};
+use super::{AngleKind, BondKind, BondedKind, DihedralKind};
 use crate::resolve;
 use jostle_core::{Error, Result};
 
@@ -11,11 +10,16 @@ pub type BondTerm = BondedTerm<BondKind>;
 /// Angles of one kind, with the parameters of each type.
 pub type AngleTerm = BondedTerm<AngleKind>;
 
-/// See [`BondTerm`] and [`AngleTerm`].
+/// Dihedrals of one kind, with the parameters of each type.
+pub type DihedralTerm = BondedTerm<DihedralKind>;
+
+/// See [`BondTerm`], [`AngleTerm`] and [`DihedralTerm`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct BondedTerm<K> {
     /// The function.
     pub kind: K,
+    /// The name of its energy.
+    term: &'static str,
     /// `None` for types that are of another kind.
     types: Vec<Option<Vec<f64>>>,
 }
@@ -23,7 +27,17 @@ pub struct BondedTerm<K> {
 impl<K: BondedKind> BondedTerm<K> {
     /// A term that knows no type's parameters yet.
     pub fn new(kind: K, n_types: usize) -> Self {
-        BondedTerm { kind, types: vec![None; n_types] }
+        BondedTerm { kind, term: kind.term(), types: vec![None; n_types] }
+    }
+
+    /// The term with another name for its energy, where force fields have one: "urey-bradley".
+    pub fn named(self, term: &'static str) -> Self {
+        BondedTerm { term, ..self }
+    }
+
+    /// The name of its energy.
+    pub fn term(&self) -> &'static str {
+        self.term
     }
 
     /// A term with the same parameters for all bonds, which are of one type.

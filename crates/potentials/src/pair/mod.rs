@@ -1,6 +1,7 @@
 //! Pair potentials.
 
 mod buckingham;
+mod coulomb;
 mod gaussian_core;
 mod lennard_jones;
 mod morse;
@@ -13,6 +14,7 @@ mod tail;
 mod yukawa;
 
 pub use buckingham::Buckingham;
+pub use coulomb::Coulomb;
 pub use gaussian_core::GaussianCore;
 pub use lennard_jones::LennardJones;
 pub use morse::Morse;
@@ -132,4 +134,11 @@ pub enum Range {
     NonNegative,
     /// Any finite number.
     Any,
+    /// A whole number from 1 to [`Range::MOST_TURNS`].
+    Turns,
+}
+
+impl Range {
+    /// The largest multiplicity of a dihedral.
+    pub const MOST_TURNS: u8 = 6;
 }

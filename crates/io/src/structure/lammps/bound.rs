@@ -34,7 +34,7 @@ pub(super) struct Members {
     /// By type, from 0.
     pub labels: Vec<Option<String>>,
     /// Type and ids of the atoms, from 0 in the order of the file.
-    pub rows: Vec<(u16, Vec<u32>)>,
+    pub rows: Vec<(u32, Vec<u32>)>,
 }
 
 impl<'a> File<'a> {
@@ -47,20 +47,20 @@ impl<'a> File<'a> {
             let Some(label) = words.next() else {
                 return Err(self.lines.error("the line ends before the label"));
             };
-            self.bound[bound as usize].labels[usize::from(kind)] = Some(label.to_string());
+            self.bound[bound as usize].labels[kind as usize] = Some(label.to_string());
         }
         Ok(self.lines.next_filled())
     }
 
     /// A type of bonds or angles by number or label, from 0.
-    fn member_type(&self, bound: Bound, word: Option<&str>) -> Result<u16> {
+    fn member_type(&self, bound: Bound, word: Option<&str>) -> Result<u32> {
         let (what, labels) = (bound.what(), &self.bound[bound as usize].labels);
         let word = word.ok_or_else(|| self.lines.error(format!("the line ends before the {what} type")))?;
         let known = match word.parse::<usize>() {
             Ok(kind) => (1..=labels.len()).contains(&kind).then(|| kind - 1),
             Err(_) => labels.iter().position(|l| l.as_deref() == Some(word)),
         };
-        known.map(|kind| kind as u16).ok_or_else(|| {
+        known.map(|kind| kind as u32).ok_or_else(|| {
             self.lines
                 .error(format!("\"{word}\" is not one of the {} {what} types of the header", labels.len()))
                 .hint("types count from 1, or are names from a section of labels before this one")
@@ -124,6 +124,7 @@ impl<'a> File<'a> {
             angles: triples.collect(),
             bond_types: names(bonds.labels),
             angle_types: names(angles.labels),
+            ..Topology::default()
         }
     }
 }

@@ -1,0 +1,66 @@
+//! What atoms are called: for selections, for files that others read, and for messages.
+
+use serde::{Deserialize, Serialize};
+
+/// The names of all atoms of a system, by id. Empty where atoms are known by their species alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Names {
+    /// The atoms.
+    pub atoms: Vec<AtomName>,
+    /// The residues, in the order of their first atoms.
+    pub residues: Vec<Residue>,
+}
+
+/// What an atom is called.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AtomName {
+    /// Its name in the residue, "CA".
+    pub name: String,
+    /// Its chemical symbol; empty where nobody knows.
+    pub element: String,
+    /// Index into [`Names::residues`].
+    pub residue: u32,
+}
+
+/// A residue: an amino acid, a base, a molecule of water.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Residue {
+    /// Its name, "ALA".
+    pub name: String,
+    /// Its number in the file.
+    pub number: i32,
+    /// The chain or segment that it belongs to; empty where there are none.
+    pub chain: String,
+}
+
+impl Names {
+    /// The atom with this id for a message, with its number as files count: `atom 5 (CA of ALA 2)`.
+    pub fn describe(&self, id: u32) -> String {
+        let number = u64::from(id) + 1;
+        let Some(atom) = self.atoms.get(id as usize) else { return format!("atom {number}") };
+        match self.residues.get(atom.residue as usize) {
+            Some(Residue { name, number: n, chain }) => {
+                let chain = if chain.is_empty() { String::new() } else { format!(", chain {chain}") };
+                format!("atom {number} ({} of {name} {n}{chain})", atom.name)
+            }
+            None => format!("atom {number} ({})", atom.name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn atoms_are_described_by_what_is_known_of_them() {
+        let residue = |chain: &str| Residue { name: "ALA".into(), number: 2, chain: chain.into() };
+        let atom = |residue| AtomName { name: "CA".into(), element: "C".into(), residue };
+        let atoms = vec![atom(0), atom(1), atom(7)];
+        let names = Names { atoms, residues: vec![residue(""), residue("B")] };
+        assert_eq!(names.describe(0), "atom 1 (CA of ALA 2)");
+        assert_eq!(names.describe(1), "atom 2 (CA of ALA 2, chain B)");
+        assert_eq!(names.describe(2), "atom 3 (CA)");
+        assert_eq!(names.describe(3), "atom 4");
+    }
+}

@@ -1,0 +1,116 @@
+//! The geometry of a dihedral angle, and the forces that follow from it: A. Blondel and M. Karplus,
+//! J. Comput. Chem. 17 (1996) 1132, which has no singularity where the four atoms are in a plane.
+
+use jostle_core::Real;
+
+/// A dihedral: energy and slope as a function of cosine and sine of its angle.
+pub trait DihedralFunction: Copy + Send + Sync + 'static {
+    /// How many coefficients [`DihedralFunction::evaluate`] reads.
+    const N_COEFFICIENTS: usize;
+
+    /// Energy u and du/d(phi).
+    fn evaluate<R: Real>(cosine: R, sine: R, c: &[R]) -> (R, R);
+}
+
+/// Nearer to a straight line than this sine, three atoms count as this far from it: they have no
+/// plane, and forces would be without bounds.
+const SMALLEST_SINE: f64 = 1e-6;
+
+/// A dihedral angle, from the three vectors that lead from atom to atom.
+pub struct Turn<R> {
+    /// cos(phi)
+    pub cosine: R,
+    /// sin(phi); phi is 0 where the ends are on the same side (cis), and positive for a right-handed
+    /// screw (IUPAC).
+    pub sine: R,
+    /// The normals of both planes over their squares.
+    normals: [[R; 3]; 2],
+    /// The length of the vector in the middle.
+    length: R,
+    /// The first vector and the last one, projected on the one in the middle.
+    along: [R; 2],
+}
+
+#[inline(always)]
+fn dot<R: Real>(u: [R; 3], v: [R; 3]) -> R {
+    u[0].mul_add(v[0], u[1].mul_add(v[1], u[2] * v[2]))
+}
+
+#[inline(always)]
+fn cross<R: Real>(u: [R; 3], v: [R; 3]) -> [R; 3] {
+    [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]]
+}
+
+impl<R: Real> Turn<R> {
+    /// Of the vectors from the first atom to the second, on to the third, and to the fourth.
+    #[inline(always)]
+    pub fn new([first, middle, last]: [[R; 3]; 3]) -> Self {
+        let (a, b) = (cross(first, middle), cross(middle, last));
+        let middle2 = dot(middle, middle);
+        let inv_length = middle2.rsqrt();
+        let length = middle2 * inv_length;
+        let square = |normal: [R; 3], arm: [R; 3]| {
+            let least = R::lit(SMALLEST_SINE * SMALLEST_SINE) * dot(arm, arm) * middle2;
+            let square = dot(normal, normal);
+            R::select(least.lt(square), square, least)
+        };
+        let (a2, b2) = (square(a, first), square(b, last));
+        let (inv_a, inv_b) = (a2.rsqrt(), b2.rsqrt());
+        let both = inv_a * inv_b;
+        let over = |normal: [R; 3], inv: R| normal.map(|x| x * inv * inv);
+        Turn {
+            cosine: dot(a, b) * both,
+            // Not by first . b, which loses digits twice where both ends are nearly straight.
+            sine: dot(cross(a, b), middle) * inv_length * both,
+            normals: [over(a, inv_a), over(b, inv_b)],
+            length,
+            along: [dot(first, middle) * inv_length, dot(last, middle) * inv_length],
+        }
+    }
+
+    /// The angle, from -pi to pi.
+    #[inline(always)]
+    pub fn angle(&self) -> R {
+        angle(self.cosine, self.sine)
+    }
+
+    /// The forces along the three vectors, on their tips, where the energy has this slope du/d(phi).
+    /// What acts on an atom is the force of the vector that ends at it less that of the one that
+    /// begins there.
+    #[inline(always)]
+    pub fn forces(&self, slope: R) -> [[R; 3]; 3] {
+        let [a, b] = self.normals;
+        let end = -slope * self.length;
+        let (by_a, by_b) = (slope * self.along[0], slope * self.along[1]);
+        let middle = [
+            by_a.mul_add(a[0], by_b * b[0]),
+            by_a.mul_add(a[1], by_b * b[1]),
+            by_a.mul_add(a[2], by_b * b[2]),
+        ];
+        [a.map(|x| end * x), middle, b.map(|x| end * x)]
+    }
+}
+
+/// The angle from -pi to pi with this cosine and sine: by the inverse of the smaller of both, as that
+/// of the other one is inexact near its ends.
+#[inline(always)]
+pub(super) fn angle<R: Real>(cosine: R, sine: R) -> R {
+    let (zero, one, steep) = (R::lit(0.0), R::lit(1.0), R::lit(0.75));
+    let (half, right) = (R::lit(std::f64::consts::PI), R::lit(std::f64::consts::FRAC_PI_2));
+    let (near, far) = (steep.lt(cosine), cosine.lt(-steep));
+    let smaller = R::select(near, sine, R::select(far, sine, cosine));
+    let smaller = R::select(smaller.lt(one), smaller, one);
+    let smaller = R::select((-one).lt(smaller), smaller, -one);
+    let arc = smaller.acos();
+    let left = sine.lt(zero);
+    let around = R::select(left, -half, half) - (right - arc);
+    R::select(near, right - arc, R::select(far, around, R::select(left, -arc, arc)))
+}
+
+/// The energy of a dihedral and the forces along its three vectors; see [`Turn::forces`].
+#[inline(always)]
+pub fn dihedral_forces<F: DihedralFunction, R: Real>(vectors: [[R; 3]; 3], c: &[R]) -> (R, [[R; 3]; 3]) {
+    let turn = Turn::new(vectors);
+    let (energy, slope) = F::evaluate(turn.cosine, turn.sine, c);
+    (energy, turn.forces(slope))
+}
