@@ -10,6 +10,7 @@ mod correlate;
 pub mod kinds;
 mod memory;
 mod report;
+pub mod series;
 mod settings;
 mod view;
 
@@ -17,5 +18,6 @@ pub use blocks::{Blocks, Estimate};
 pub use kinds::{Kind, Measure};
 pub use memory::{Memory, recall, remember};
 pub use report::{Column, Record, Results, Table, Value};
+pub use series::Series;
 pub use settings::{Setting, Settings};
 pub use view::{Paths, Subject, View};

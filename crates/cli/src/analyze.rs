@@ -1,12 +1,15 @@
 //! `jostle analyze`
 
-use crate::arguments::Analyze;
+use crate::arguments::{Analyze, ReadingOptions};
 use crate::numbers::{grouped, significant};
 use crate::output;
 use crate::reading::Frames;
-use jostle_analysis::{Paths, Record, Settings, Subject, Value, View, kinds};
+use jostle_analysis::series::{self, SeriesKind};
+use jostle_analysis::{Paths, Record, Series, Settings, Subject, Value, View, kinds};
 use jostle_core::quantity::describe;
 use jostle_core::{Dimension, Error, Result};
+use jostle_engine::{CHECKPOINT, Checkpoint};
+use jostle_show::Run;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,6 +19,9 @@ use std::path::Path;
 /// # Errors
 /// If the trajectory cannot be read or does not have what is measured.
 pub fn analyze(options: &Analyze) -> Result<()> {
+    if let Some(kind) = series::find(&options.kind) {
+        return rows(options, kind);
+    }
     let kind = kinds::find(&options.kind)
         .ok_or_else(|| Error::input(format!("there is no analysis \"{}\"", options.kind)))?;
     let mut frames = Frames::open(&options.trajectory, &options.reading)?;
@@ -53,16 +59,21 @@ pub fn analyze(options: &Analyze) -> Result<()> {
     };
     let results = measure.results().map_err(here)?;
     say!("{} frames, units = {units}", grouped(count));
+    tell(options, Record { kind: kind.name.into(), units: units.name().into(), frames: count, results })
+}
+
+/// Prints what was found, or writes it to a folder.
+fn tell(options: &Analyze, record: Record) -> Result<()> {
+    let results = &record.results;
     if results.values.iter().any(|v| v.error.is_none()) {
         say!("errors need at least two frames: there are none here");
     }
     if let Some(folder) = &options.output {
-        let record = Record { kind: kind.name.into(), units: units.name().into(), frames: count, results };
         return write(folder, &record);
     }
     if options.format.json {
         return output::print_json(
-            &json!({ "kind": kind.name, "units": units.name(), "frames": count, "results": results.json() }),
+            &json!({ "kind": record.kind, "units": record.units, "frames": record.frames, "results": results.json() }),
         );
     }
     match results.tables.first() {
@@ -72,6 +83,49 @@ pub fn analyze(options: &Analyze) -> Result<()> {
         }
         None => output::print(&results.values_csv()),
     }
+}
+
+/// Analyzes the rows of `thermo.csv` of one stage.
+fn rows(options: &Analyze, kind: &SeriesKind) -> Result<()> {
+    let folder = &options.trajectory;
+    if !folder.is_dir() {
+        return Err(Error::file(folder, format!("{} comes from the rows of thermo.csv", kind.name))
+            .hint("give the folder of the run"));
+    }
+    let run = Run::read(folder)?;
+    let checkpoint = Checkpoint::read(&folder.join(CHECKPOINT))?;
+    let (units, system) = (checkpoint.units()?, checkpoint.into_system()?);
+    let thermo = run.thermo.as_ref().ok_or_else(|| Error::file(folder, "there is no thermo.csv"))?;
+    let stage = match &options.stage {
+        None => thermo.stages.last(),
+        Some(name) => thermo.stages.iter().find(|s| s.name == *name),
+    };
+    let report = stage.and_then(|s| run.stages.iter().find(|r| r.name == s.name));
+    let (Some(stage), Some(report)) = (stage, report) else {
+        let names: Vec<&str> = thermo.stages.iter().map(|s| s.name.as_str()).collect();
+        return Err(Error::file(folder, "there is no such stage")
+            .hint(format!("with rows there are: {}", names.join(", "))));
+    };
+    let ReadingOptions { first, last, every, .. } = &options.reading;
+    let last = last.unwrap_or(u64::MAX);
+    let chosen = |values: &[f64]| -> Vec<f64> {
+        let asked = |k: &u64| *k >= *first && *k <= last && (*k - *first).is_multiple_of(every.get());
+        (0u64..).zip(values).filter(|(k, _)| asked(k)).map(|(_, v)| *v).collect()
+    };
+    let columns = thermo.quantities.iter().zip(&stage.values);
+    let series = Series {
+        units,
+        atoms: system.state.len(),
+        degrees_of_freedom: report.degrees_of_freedom,
+        volume: system.simbox.volume(),
+        time: chosen(&stage.time),
+        columns: columns.map(|((name, _), values)| (name.clone(), chosen(values))).collect(),
+    };
+    let settings = Settings::parse(&options.settings, kind.settings, units)?;
+    let results = (kind.analyze)(&series, &settings).map_err(|e| e.in_file(folder))?;
+    let frames = series.time.len() as u64;
+    say!("{} rows of stage '{}', units = {units}", grouped(frames), stage.name);
+    tell(options, Record { kind: kind.name.into(), units: units.name().into(), frames, results })
 }
 
 /// `diffusion coefficient all = 2.43 ± 0.05 A^2/ps`
@@ -94,14 +148,16 @@ fn write(folder: &Path, record: &Record) -> Result<()> {
 pub fn help() -> String {
     let mut text = "Examples:\n  \
         jostle analyze rdf argon/sample.xyz cutoff=12 > rdf.csv\n  \
-        jostle analyze msd argon/sample.xyz from=5ps to=20ps --output analysis\n\n\
+        jostle analyze msd argon/sample.xyz from=5ps to=20ps --output analysis\n  \
+        jostle analyze viscosity argon            from the rows of thermo.csv\n\n\
         Data goes to stdout as CSV (--json: all of it as JSON), single numbers with their errors to stderr.\n\
         Errors come from blocks of frames, by the jackknife.\n\n\
         What can be set:\n"
         .to_string();
-    for kind in kinds::ALL {
-        let _ = writeln!(text, "  {}", kind.name);
-        for setting in kind.settings {
+    let of_frames = kinds::ALL.iter().map(|k| (k.name, k.settings));
+    for (name, settings) in of_frames.chain(series::ALL.iter().map(|k| (k.name, k.settings))) {
+        let _ = writeln!(text, "  {name}");
+        for setting in settings {
             let default = setting.default.map_or(String::new(), |d| format!(" [default: {d}]"));
             let what = match setting.dimension {
                 Dimension::NUMBER => String::new(),

@@ -69,6 +69,22 @@ pub enum Command {
         Figures are one column (86 mm) wide in print; bands are standard errors.")]
     Plot(Plot),
 
+    /// Write all about a run into one HTML file that opens anywhere, offline
+    #[command(after_help = "Example:\n  \
+        jostle report argon                       writes argon/report.html\n\n\
+        What was run, where and how fast; plots to hover and zoom, with every analysis in the folder;\n\
+        averages with errors; what to be careful about; the last configuration in 3D.")]
+    Report(Report),
+
+    /// Show a run or a trajectory in 3D in the browser, also while it runs
+    #[command(after_help = "Examples:\n  \
+        jostle view argon                         all its trajectories; grows with a run under way\n  \
+        jostle view traj.xtc --names start.xyz\n\n\
+        Drag to turn, right button to move, wheel to come nearer; space plays, arrows step.\n\
+        It listens on 127.0.0.1 only; the address that it prints has a token. From another machine:\n\
+        ssh -L 8123:127.0.0.1:8123 HOST jostle view argon --port 8123")]
+    View(View),
+
     /// Write a trajectory in another format
     #[command(after_help = "Examples:\n  \
         jostle convert sample.xyz sample.xtc\n  \
@@ -162,11 +178,15 @@ pub struct Analyze {
     /// What to measure
     #[arg(value_parser = kind_name())]
     pub kind: String,
-    /// The trajectory: DCD, XTC, TRR, extended XYZ, LAMMPS dump or GSD
+    /// The trajectory: DCD, XTC, TRR, extended XYZ, LAMMPS dump or GSD; for what comes from the
+    /// rows of thermo.csv, the folder of the run
     pub trajectory: PathBuf,
     /// What is set, see below
     #[arg(value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
+    /// Stage whose rows are taken [default: the last]
+    #[arg(long, value_name = "NAME")]
+    pub stage: Option<String>,
     /// Write all tables as CSV, and everything as JSON, to a folder
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
@@ -185,6 +205,33 @@ pub struct Plot {
     /// The folder to write to [default: RUN/plots, or beside FILE]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+}
+
+/// Options of `jostle report`.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// The folder of the run
+    pub folder: PathBuf,
+    /// The file to write [default: RUN/report.html]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Options of `jostle view`.
+#[derive(Debug, Args)]
+pub struct View {
+    /// The folder of a run, or a trajectory
+    #[arg(value_name = "RUN|FILE")]
+    pub path: PathBuf,
+    /// The port of 127.0.0.1 to listen on [default: any that is free]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub port: u16,
+    /// Unit system to read in [default: what the file says, or start.xyz beside it]
+    #[arg(long, value_parser = word::<UnitSystem>())]
+    pub units: Option<UnitSystem>,
+    /// A file with the atoms' names, for a trajectory without [default: start.xyz beside it]
+    #[arg(long, value_name = "FILE")]
+    pub names: Option<PathBuf>,
 }
 
 /// Options of `jostle convert`.
@@ -216,13 +263,13 @@ pub struct ReadingOptions {
     /// Time of a step, for a trajectory that only counts steps
     #[arg(long, value_name = "TIME")]
     pub timestep: Option<f64>,
-    /// First frame, from 0
+    /// First frame or row, from 0
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub first: u64,
-    /// Last frame
+    /// Last frame or row
     #[arg(long, value_name = "N")]
     pub last: Option<u64>,
-    /// Every N-th frame only
+    /// Every N-th frame or row only
     #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
     pub every: std::num::NonZeroU64,
 }
@@ -329,11 +376,9 @@ pub struct Format {
 }
 
 fn kind_name() -> PossibleValuesParser {
-    jostle_analysis::kinds::ALL
-        .iter()
-        .map(|k| PossibleValue::new(k.name).help(k.about))
-        .collect::<Vec<_>>()
-        .into()
+    let of_frames = jostle_analysis::kinds::ALL.iter().map(|k| PossibleValue::new(k.name).help(k.about));
+    let of_rows = jostle_analysis::series::ALL.iter().map(|k| PossibleValue::new(k.name).help(k.about));
+    of_frames.chain(of_rows).collect::<Vec<_>>().into()
 }
 
 fn example_name() -> clap::builder::PossibleValuesParser {

@@ -26,9 +26,11 @@ mod numbers;
 mod output;
 mod plot;
 mod reading;
+mod report;
 mod run;
 mod schema;
 mod talk;
+mod view;
 
 use arguments::{Arguments, Command};
 use clap::{CommandFactory, Parser};
@@ -55,6 +57,8 @@ fn obey(command: Command) -> Result<ExitCode> {
         Command::Check(options) => check::check(&options)?,
         Command::Analyze(options) => analyze::analyze(&options)?,
         Command::Plot(options) => plot::plot(&options)?,
+        Command::Report(options) => report::report(&options)?,
+        Command::View(options) => view::view(&options)?,
         Command::Convert(options) => convert::convert(&options)?,
         Command::New(options) => new::new(&options)?,
         Command::Bench(options) => bench::bench(&options)?,

@@ -3,6 +3,7 @@
 //! The file is `magic | version | length | body | crc32`; the body is zstd-compressed and holds a
 //! postcard header and the raw arrays. A damaged file is recognised by its checksum, never read.
 
+use crate::measure::Remembered;
 use crate::report::StageReport;
 use crate::stage::StageRun;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
@@ -13,7 +14,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"JOSTLECP";
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// Magic, version, length of the body.
 const FRONT: usize = 8 + 4 + 8;
 /// Positions hardly compress; the quickest level takes what there is to take.
@@ -52,6 +53,8 @@ pub(crate) struct Header {
     pub clock: Clock,
     /// The stage under way; `None` between stages.
     pub run: Option<StageRun>,
+    /// What is measured in it.
+    pub measures: Vec<Remembered>,
     /// The stages that are over.
     pub reports: Vec<StageReport>,
     /// The input; `None` for a simulation that a program has put together.
@@ -312,6 +315,7 @@ mod tests {
             skin: 0.3,
             clock: Clock { stage: 1, step: 7, time: 0.7 },
             run: None,
+            measures: Vec::new(),
             reports: Vec::new(),
             input: Some(InputText { path: "a.toml".into(), text: "units".into(), most_steps: None }),
             thermo_bytes: 120,

@@ -63,6 +63,7 @@ pub mod device;
 mod disk;
 mod frames;
 pub mod freedom;
+mod measure;
 pub mod minimize;
 pub mod observe;
 pub mod progress;

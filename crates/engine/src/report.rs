@@ -108,8 +108,11 @@ pub struct TimeSpent {
     pub neighbors: f64,
     /// Moving atoms, sums over velocities.
     pub integrate: f64,
-    /// Measuring and writing.
+    /// Rows, frames, checkpoints.
     pub output: f64,
+    /// Analysis while it runs (`measure`).
+    #[serde(default)]
+    pub analysis: f64,
 }
 
 impl TimeSpent {

@@ -23,7 +23,7 @@ pub const CHECKPOINT: &str = "latest.checkpoint";
 const START: &str = "start.xyz";
 const PREVIOUS: &str = "previous.checkpoint";
 
-/// The files every run may have; trajectories come on top.
+/// The files every run may have; trajectories and results come on top.
 const OWN_FILES: [&str; 7] = [LOG, THERMO, SUMMARY, INPUT, START, CHECKPOINT, PREVIOUS];
 
 /// What to do with a folder that is not empty.
@@ -44,8 +44,8 @@ pub(crate) struct RunFolder {
     log: File,
     /// Of the stage under way.
     trajectory: Option<Frames>,
-    /// Names of the trajectories begun so far.
-    trajectories: Vec<String>,
+    /// Names of the trajectories begun and of the results written so far.
+    others: Vec<String>,
 }
 
 impl RunFolder {
@@ -81,8 +81,8 @@ impl RunFolder {
             replace_file(&path.join(INPUT), text.as_bytes())?;
         }
         let thermo = Table::create(path.join(THERMO), &header(units, quantities))?;
-        let (path, trajectories) = (path.to_path_buf(), Vec::new());
-        Ok(RunFolder { path, thermo, log, trajectory: None, trajectories })
+        let (path, others) = (path.to_path_buf(), Vec::new());
+        Ok(RunFolder { path, thermo, log, trajectory: None, others })
     }
 
     /// Opens the folder of a run to go on with it; `thermo.csv` is cut back to the length it had
@@ -90,8 +90,8 @@ impl RunFolder {
     pub(crate) fn resume(path: &Path, thermo_bytes: u64) -> Result<Self> {
         let log = open_log(path)?;
         let thermo = Table::cut_back(path.join(THERMO), thermo_bytes)?;
-        let trajectories = trajectories_of(path);
-        Ok(RunFolder { path: path.to_path_buf(), thermo, log, trajectory: None, trajectories })
+        let others = others_of(path);
+        Ok(RunFolder { path: path.to_path_buf(), thermo, log, trajectory: None, others })
     }
 
     /// Adds a row to `thermo.csv`.
@@ -129,8 +129,8 @@ impl RunFolder {
         let name = trajectory_name(index, stage, format);
         let writer = TrajectoryWriter::create(&self.path.join(&name), format, subject)?;
         self.trajectory = Some(Frames::new(writer)?);
-        if !self.trajectories.contains(&name) {
-            self.trajectories.push(name);
+        if !self.others.contains(&name) {
+            self.others.push(name);
         }
         Ok(())
     }
@@ -155,6 +155,17 @@ impl RunFolder {
         self.trajectory.as_mut().map_or(Ok(()), |trajectory| trajectory.write(frame))
     }
 
+    /// Replaces the results of a measure: names and texts.
+    pub(crate) fn results(&mut self, files: &[(String, String)]) -> Result<()> {
+        for (name, text) in files {
+            replace_file(&self.path.join(name), text.as_bytes())?;
+            if !self.others.contains(name) {
+                self.others.push(name.clone());
+            }
+        }
+        Ok(())
+    }
+
     /// Closes the trajectory of a stage.
     pub(crate) fn end_trajectory(&mut self) -> Result<()> {
         self.trajectory.take().map_or(Ok(()), |mut trajectory| trajectory.settle())
@@ -168,7 +179,7 @@ impl RunFolder {
     /// Names of the files of the run.
     pub(crate) fn files(&self) -> Vec<&str> {
         let own = OWN_FILES.iter().copied().filter(|name| self.path.join(name).exists());
-        own.chain(self.trajectories.iter().map(String::as_str)).collect()
+        own.chain(self.others.iter().map(String::as_str)).collect()
     }
 
     /// Makes sure that all that was written is safely on the disk; the length of `thermo.csv`.
@@ -233,9 +244,9 @@ fn open_log(path: &Path) -> Result<File> {
 
 /// Removes the files of an earlier run, and nothing else. The log stays: it is the lock.
 fn remove_run(path: &Path) -> Result<()> {
-    let trajectories = trajectories_of(path);
+    let others = others_of(path);
     let own = OWN_FILES.iter().copied().filter(|name| *name != LOG);
-    for name in own.chain(trajectories.iter().map(String::as_str)) {
+    for name in own.chain(others.iter().map(String::as_str)) {
         let file = path.join(name);
         match std::fs::remove_file(&file) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::io("remove", &file, &e)),
@@ -245,8 +256,8 @@ fn remove_run(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The trajectories that the summary of an earlier run mentions; none if there is no summary.
-fn trajectories_of(path: &Path) -> Vec<String> {
+/// The trajectories and results that the summary of an earlier run mentions; none if there is no summary.
+fn others_of(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path.join(SUMMARY)).unwrap_or_default();
     let summary: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     let names = summary["files"].as_array().into_iter().flatten().filter_map(|name| name.as_str());
@@ -255,15 +266,20 @@ fn trajectories_of(path: &Path) -> Vec<String> {
     names.filter(plain).filter(|name| !OWN_FILES.contains(name)).map(String::from).collect()
 }
 
-/// The file of a stage's trajectory: its name, where that can be the name of a file.
-fn trajectory_name(index: usize, stage: &str, format: TrajectoryFormat) -> String {
+/// What the files of a stage begin with: its name, where that can be the name of a file.
+pub(crate) fn stage_file(index: usize, stage: &str) -> String {
     let odd = |c: char| !(c.is_alphanumeric() || "-_.+".contains(c));
-    let mut name = stage.replace(odd, "_");
-    let taken = |name: &str| OWN_FILES.contains(&format!("{name}.{}", format.extension()).as_str());
-    if name != stage || name.starts_with('.') || taken(&name) {
-        name = format!("{}-{name}", index + 1);
+    let name = stage.replace(odd, "_");
+    if name != stage || name.starts_with('.') { format!("{}-{name}", index + 1) } else { name }
+}
+
+/// The file of a stage's trajectory.
+fn trajectory_name(index: usize, stage: &str, format: TrajectoryFormat) -> String {
+    let (name, ending) = (stage_file(index, stage), format.extension());
+    match OWN_FILES.contains(&format!("{name}.{ending}").as_str()) {
+        true => format!("{}-{name}.{ending}", index + 1),
+        false => format!("{name}.{ending}"),
     }
-    format!("{name}.{}", format.extension())
 }
 
 /// The newest checkpoint of a run that is whole, and a note if that is not the newest of all.
@@ -351,8 +367,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let summary = r#"{ "files": ["thermo.csv", "a.xtc", "../b.xtc", "/c.xtc", "..", 7] }"#;
         std::fs::write(folder.path().join(SUMMARY), summary).unwrap();
-        assert_eq!(trajectories_of(folder.path()), ["a.xtc"]);
+        assert_eq!(others_of(folder.path()), ["a.xtc"]);
         std::fs::write(folder.path().join(SUMMARY), "no json").unwrap();
-        assert!(trajectories_of(folder.path()).is_empty());
+        assert!(others_of(folder.path()).is_empty());
     }
 }

@@ -120,12 +120,17 @@ impl StageRun {
         if !self.stage_step.is_multiple_of(deformation.every) {
             return Ok(());
         }
-        let (now, [lengths, tilts]) = (backend.simbox(), self.shape);
-        let start = SimBox::new(now.origin(), lengths, tilts, now.periodic())?;
+        let start = self.first_box(backend.simbox())?;
         let strain = strain(deformation, *timestep, self.stage_step + 1);
         backend.deform(deformed(&start, deformation.mode, strain)?)?;
         backend.update_neighbors()?;
         backend.compute_forces(Evaluate::Forces)
+    }
+
+    /// The box when it began, given the box now.
+    pub(crate) fn first_box(&self, now: &SimBox) -> Result<SimBox> {
+        let [lengths, tilts] = self.shape;
+        SimBox::new(now.origin(), lengths, tilts, now.periodic())
     }
 
     /// Makes one step; the caller counts it.

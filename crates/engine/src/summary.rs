@@ -62,9 +62,12 @@ pub fn findings(report: &StageReport, units: UnitSystem) -> String {
             ("integration", time.integrate),
         ];
         if !time.is_divided() {
-            parts = vec![("steps", time.total - time.output)];
+            parts = vec![("steps", time.total - time.output - time.analysis)];
         }
         parts.push(("output", time.output));
+        if time.analysis > 0.0 {
+            parts.push(("analysis", time.analysis));
+        }
         let share = |(name, seconds)| format!("{name} {:.0}%", 100.0 * seconds / time.total);
         line("time", parts.into_iter().map(share).collect::<Vec<_>>().join(", "));
     }

@@ -105,9 +105,13 @@ fn of_table(stem: &str, table: &Table) -> Vec<Figure> {
         let shown =
             if alone { columns[0].name.strip_suffix(" all").unwrap_or(&columns[0].name) } else { kind };
         let shown = function(shown, &first.name);
+        let words = stem.replace('-', " ").replace('.', ": ");
         finished(Figure {
             name: named(k, kind),
-            title: stem.replace('-', " ").replace('.', ": "),
+            title: match k {
+                0 => words,
+                _ => format!("{words}, {shown}"),
+            },
             x: linear(label(along, x_unit)),
             y: linear(label(&shown, &columns[0].unit)),
             curves: columns.iter().map(one).collect(),

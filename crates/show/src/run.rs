@@ -3,6 +3,8 @@
 use crate::csv::Csv;
 use jostle_analysis::{Column, Record, Table};
 use jostle_core::{Error, Result};
+use jostle_engine::StageReport;
+use serde::Deserialize;
 use serde_json::Value as Json;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,12 @@ pub struct Run {
     pub path: PathBuf,
     /// `summary.json`; null where there is none.
     pub summary: Json,
+    /// The stages that are over, and what there is of the one under way.
+    pub stages: Vec<StageReport>,
+    /// `input.toml`.
+    pub input: Option<String>,
+    /// `jostle.log`.
+    pub log: Option<String>,
     /// `thermo.csv`.
     pub thermo: Option<Thermo>,
     /// Analyses, sorted by name.
@@ -71,17 +79,33 @@ impl Run {
         let thermo = path.join(THERMO);
         let thermo = thermo.is_file().then(|| Thermo::read(&thermo)).transpose()?;
         let findings = findings(&names)?;
+        let reports = summary["stages"].as_array().into_iter().flatten().chain(summary.get("under_way"));
+        let stages = reports.filter_map(|s| StageReport::deserialize(s).ok()).collect();
+        let [input, log] = ["input.toml", "jostle.log"].map(|n| std::fs::read_to_string(path.join(n)).ok());
         if thermo.is_none() && findings.is_empty() {
             return Err(Error::file(path, "there is no run and no analysis in this folder")
                 .hint("give the folder that jostle run or jostle analyze --output has written"));
         }
-        Ok(Run { path: path.to_path_buf(), summary, thermo, findings })
+        Ok(Run { path: path.to_path_buf(), summary, stages, input, log, thermo, findings })
     }
 
     /// The title of the run, if it has one.
     pub fn title(&self) -> Option<&str> {
         self.summary["title"].as_str().filter(|t| !t.is_empty())
     }
+}
+
+/// Whether a run goes on, as far as its folder tells, and the trajectories it has written.
+pub(crate) fn trajectories(run: &Path) -> (bool, Vec<PathBuf>) {
+    let summary = json(&run.join(SUMMARY)).unwrap_or_default();
+    let names = summary["files"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    // Only plain names: a summary that was tampered with must not reach outside the folder.
+    let plain = names.map(Path::new).filter(|name| name.file_name() == Some(name.as_os_str()));
+    let endings = ["xtc", "dcd", "trr", "lammpstrj", "xyz"];
+    let frames =
+        plain.filter(|name| name.extension().is_some_and(|e| endings.iter().any(|known| e == *known)));
+    let frames = frames.filter(|name| *name != Path::new("start.xyz")).map(|name| run.join(name));
+    (summary["status"] == "running", frames.collect())
 }
 
 /// The analyses among the files of a folder. A table in CSV that is in JSON, too, counts once.

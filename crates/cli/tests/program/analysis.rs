@@ -119,3 +119,71 @@ fn a_run_and_its_analyses_are_drawn() {
         assert!(refused.code != Some(0) && refused.stderr.contains(said), "{}", refused.stderr);
     }
 }
+
+#[test]
+fn a_run_is_measured_while_it_goes() {
+    let desk = Desk::new();
+    let measured = |list: &str| {
+        LIQUID
+            .replace("trajectory = { every = 20,", &format!("measure = [{list}]\ntrajectory = {{ every = 4,"))
+    };
+    desk.write(
+        "liquid.toml",
+        measured("{ kind = \"rdf\", every = 4, bins = 50 }, { kind = \"lindemann\", every = 40 }"),
+    );
+    let finished = desk.succeed(&["run", "liquid.toml"]);
+    // The same frames from the trajectory give the same numbers.
+    desk.succeed(&["analyze", "rdf", "liquid/sample.xyz", "bins=50", "--output", "after"]);
+    let columns = |name: &str| -> Vec<f64> {
+        let text = desk.read(name);
+        text.lines()
+            .skip(1)
+            .flat_map(|l| l.split(',').map(|x| x.parse().unwrap_or(f64::NAN)).collect::<Vec<f64>>())
+            .collect()
+    };
+    let (during, after) = (columns("liquid/sample.rdf.csv"), columns("after/rdf.csv"));
+    assert_eq!(during.len(), 150);
+    assert!(during.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-9 * (1.0 + a.abs())));
+    assert!(finished.stderr.contains("2 frames are too few"), "{}", finished.stderr);
+    assert!(!desk.files().iter().any(|f| f.contains("lindemann")));
+    for (list, said) in [
+        ("{ kind = \"rfd\", every = 4 }", "did you mean \"rdf\"?"),
+        ("{ kind = \"rdf\" }", "needs \"every\""),
+        ("{ kind = \"rdf\", every = 4, cutof = 2 }", "did you mean \"cutoff\"?"),
+        ("{ kind = \"rdf\", every = 4, bins = 0.5 }", "not a whole number"),
+    ] {
+        desk.write("wrong.toml", measured(list));
+        let refused = desk.jostle(&["check", "wrong.toml"]);
+        assert_eq!(refused.code, Some(2));
+        assert!(
+            refused.stderr.contains(said) && refused.stderr.contains("wrong.toml:"),
+            "{}",
+            refused.stderr
+        );
+    }
+}
+
+#[test]
+fn a_report_holds_everything_itself() {
+    let desk = Desk::new();
+    liquid(&desk);
+    desk.succeed(&["analyze", "rdf", "liquid/sample.xyz", "--output", "liquid"]);
+    desk.succeed(&["report", "liquid"]);
+    let page = desk.read("liquid/report.html");
+    for part in
+        ["A small liquid", "kind = &quot;bussi&quot;", "first peak all", "id=\"atoms\"", "pair forces"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("<script src") && !page.contains("<link rel=\"stylesheet\""));
+    let content = page.split("id=\"content\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let content: serde_json::Value = serde_json::from_str(content).unwrap();
+    let names: Vec<&str> =
+        content["figures"].as_array().unwrap().iter().map(|f| f["name"].as_str().unwrap()).collect();
+    assert!(
+        ["temperature", "energy", "drift", "pressure", "rdf"].iter().all(|n| names.contains(n)),
+        "{names:?}"
+    );
+    let refused = desk.jostle(&["report", "."]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("no run"), "{}", refused.stderr);
+}

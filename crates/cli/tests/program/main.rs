@@ -6,3 +6,4 @@ mod documents;
 mod failures;
 mod jostle;
 mod runs;
+mod viewer;

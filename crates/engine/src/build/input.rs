@@ -2,6 +2,7 @@
 
 use super::{Mixture, assign_velocities, check_atoms};
 use crate::checkpoint::Checkpoint;
+use crate::measure;
 use jostle_core::{Error, Result, SimBox, System};
 use jostle_io::Input;
 use jostle_io::Structure;
@@ -23,6 +24,7 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
     };
     let forces = forces_from_input(input, &system)?;
     check_cutoffs(input, &system.simbox, &forces)?;
+    measure::check(input, &system)?;
     if let Some(velocities) = input.system.velocities {
         let thermal_energy = input.units.boltzmann() * velocities.temperature;
         assign_velocities(&mut system, thermal_energy, velocities.distribution, input.system.seed);

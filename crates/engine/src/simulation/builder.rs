@@ -4,6 +4,7 @@ use super::{Overrides, Simulation};
 use crate::build::check_atoms;
 use crate::checkpoint::{Checkpoint, Clock, InputText};
 use crate::device::{self, Opened};
+use crate::measure::Measures;
 use crate::observe::Observer;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::stage::check_stage;
@@ -179,6 +180,11 @@ impl SimulationBuilder {
         simulation.notes.extend(note);
         // Last, because it cuts off what was written after the checkpoint.
         simulation.folder = Some(RunFolder::resume(folder, header.thermo_bytes)?);
+        if let (Some(stage), Some(run)) = (simulation.stage_under_way(), &simulation.run) {
+            let simbox = run.first_box(simulation.backend.simbox())?;
+            simulation.begin_measures(&stage, simbox)?;
+            simulation.measures.recall(&header.measures)?;
+        }
         if let (Some(stage), Some(position)) = (simulation.stage_under_way(), header.trajectory) {
             simulation.resume_trajectory(&stage, position)?;
         }
@@ -202,6 +208,7 @@ impl SimulationBuilder {
         let total_mass = species.iter().zip(&counts).map(|(s, n)| s.mass * *n as f64).sum();
         let quantities = quantities(self.units, &self.forces);
         let shortest_cutoff = shortest_cutoff(&self.forces, &self.system.simbox);
+        let threads = self.settings.threads;
         let Opened { backend, missed } = (self.open)(self.system, self.forces, self.settings)?;
         Ok(Simulation {
             units: self.units,
@@ -223,6 +230,8 @@ impl SimulationBuilder {
             title: self.title,
             clock: Clock::default(),
             run: None,
+            measures: Measures::default(),
+            threads,
             reports: Vec::new(),
             thermo: None,
             saved: None,

@@ -8,6 +8,7 @@ pub use builder::SimulationBuilder;
 
 use crate::build::{forces_from_input, system_from_input};
 use crate::checkpoint::{Clock, InputText};
+use crate::measure::{Measures, inside, unbroken};
 use crate::observe::Observer;
 use crate::progress::Progress;
 use crate::report::StageReport;
@@ -65,6 +66,10 @@ pub struct Simulation {
     clock: Clock,
     /// The stage under way.
     run: Option<StageRun>,
+    /// What is measured in it.
+    measures: Measures,
+    /// CPU threads; `None`: all cores.
+    threads: Option<usize>,
     reports: Vec<StageReport>,
     thermo: Option<Thermo>,
     /// The step of the last checkpoint.
@@ -291,10 +296,7 @@ impl Simulation {
     /// If the device failed.
     pub fn unwrapped_positions(&mut self) -> Result<Vec<Vec3>> {
         let simbox = *self.backend.simbox();
-        self.by_id(|state, place| {
-            let (position, shift) = (state.position[place], simbox.shift(state.image[place]));
-            [0, 1, 2].map(|k| position[k] + shift[k])
-        })
+        self.by_id(|state, place| unbroken(&simbox, state, place))
     }
 
     /// Velocities, by id.
@@ -317,13 +319,6 @@ impl Simulation {
         let state = self.backend.state()?;
         Ok(state.order().into_iter().map(|place| value(state, place)).collect())
     }
-}
-
-/// Where in the box an atom is.
-fn inside(simbox: &SimBox, state: &State, place: usize) -> Vec3 {
-    let (mut position, mut image) = (state.position[place], state.image[place]);
-    simbox.wrap(&mut position, &mut image);
-    position
 }
 
 /// The folder a run of an input goes to unless told otherwise: what the input says, else its name

@@ -1,10 +1,11 @@
 //! Running the stages: steps, and everything that is due after a step.
 
 use super::leg::{Pace, cut, until};
-use super::{Outcome, Simulation, inside};
+use super::{Outcome, Simulation};
 use crate::checkpoint::{Checkpoint, Clock, Header};
 use crate::deformation::strain;
 use crate::frames::OwnedFrame;
+use crate::measure::{Measures, inside, subject};
 use crate::observe::Context;
 use crate::progress::{Progress, StageStart};
 use crate::stage::StageRun;
@@ -12,7 +13,7 @@ use crate::step::Tick;
 use crate::summary;
 use crate::thermo::{Atoms, Gauge};
 use jostle_core::backend::Timings;
-use jostle_core::{Backend, Error, Evaluate, Leg, Result, Sample, Vec3};
+use jostle_core::{Backend, Error, Evaluate, Leg, Result, Sample, SimBox, Vec3};
 use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
 use jostle_io::trajectory::{Frame, Position, Subject};
 use std::time::{Duration, Instant};
@@ -58,6 +59,8 @@ impl Simulation {
         };
         progress.stage_begins(&self.describe(stage, &run));
         if !begun {
+            let simbox = *self.backend.simbox();
+            self.begin_measures(stage, simbox)?;
             self.log(&format!("stage '{}' begins at step {}", stage.name, self.clock.step))?;
             self.begin_trajectory(stage)?;
             self.summarize("running")?;
@@ -78,6 +81,10 @@ impl Simulation {
         }
         let report = run.report(stage, &mut *self.backend, &self.quantities, self.units)?;
         run.end(&mut *self.backend)?;
+        for missing in self.write_measures()? {
+            self.say(progress, &format!("nothing is known yet: {missing}"))?;
+        }
+        self.measures = Measures::default();
         progress.stage_ends(&report);
         self.log(&summary::headline(&report))?;
         self.log(&summary::findings(&report, self.units))?;
@@ -139,6 +146,7 @@ impl Simulation {
         let leg = self.next_leg(stage, run.stage_step, *pace);
         if let Some(samples) = run.advance_leg(&mut *self.backend, &leg)? {
             let now = Instant::now();
+            let analysis = run.time.analysis;
             pace.learn(leg.steps, (now - begun).as_secs_f64());
             for sample in &samples {
                 self.count(stage, run, leg.sample_every);
@@ -150,7 +158,7 @@ impl Simulation {
                     self.measure(stage, run, None, progress)?;
                 }
             }
-            run.time.output += now.elapsed().as_secs_f64();
+            run.time.output += now.elapsed().as_secs_f64() - (run.time.analysis - analysis);
             return Ok(());
         }
         let step = self.clock.step + 1;
@@ -159,9 +167,9 @@ impl Simulation {
         run.advance(&mut *self.backend, &tick, evaluate).map_err(|e| e.context(format!("step {step}")))?;
         self.count(stage, run, 1);
         if self.anything_due(stage, run.stage_step) {
-            let now = Instant::now();
+            let (now, analysis) = (Instant::now(), run.time.analysis);
             self.measure(stage, run, None, progress)?;
-            run.time.output += now.elapsed().as_secs_f64();
+            run.time.output += now.elapsed().as_secs_f64() - (run.time.analysis - analysis);
         }
         Ok(())
     }
@@ -170,7 +178,7 @@ impl Simulation {
     fn next_leg(&self, stage: &StageInput, done: u64, pace: Pace) -> Leg {
         let observers = self.observers.iter().map(|o| o.every());
         let stops = observers.chain(stage.trajectory.map(|t| t.every)).chain([stage.checkpoint_every]);
-        let stops = stops.chain(stage.deformation.map(|d| d.every));
+        let stops = stops.chain(stage.deformation.map(|d| d.every)).chain(self.measures.intervals());
         let most = pace.steps.min(steps(stage) - done);
         let most = stops.map(|every| until(every, done)).fold(most, u64::min);
         let (steps, sample_every) = cut(done, most, stage.thermo_every);
@@ -205,6 +213,7 @@ impl Simulation {
         due(stage.thermo_every, stage_step)
             || stage.trajectory.is_some_and(|t| due(t.every, stage_step))
             || self.observers.iter().any(|o| due(o.every(), stage_step))
+            || self.measures.due(stage_step)
     }
 
     /// Everything that is due now: the row of `thermo.csv`, the frame, the observers. The sums are
@@ -242,6 +251,11 @@ impl Simulation {
         if let Some(trajectory) = stage.trajectory.filter(|t| due(t.every, stage_step)) {
             self.write_frame(trajectory.format)?;
         }
+        let looked = Instant::now();
+        self.measures
+            .look(&mut *self.backend, stage_step, time)
+            .map_err(|e| e.context(format!("step {step}")))?;
+        run.time.analysis += looked.elapsed().as_secs_f64();
         let mut context = Context {
             backend: &mut *self.backend,
             step,
@@ -321,8 +335,31 @@ impl Simulation {
         Ok(Subject { units: self.units, names, species, timestep, every })
     }
 
+    /// Makes the measures of the stage under way.
+    /// `simbox` is that in which it began.
+    pub(super) fn begin_measures(&mut self, stage: &StageInput, simbox: SimBox) -> Result<()> {
+        let subject = subject(self.units, &self.species, self.backend.state()?, simbox);
+        self.measures = Measures::begin(stage, self.clock.stage, &subject, self.threads)?;
+        Ok(())
+    }
+
+    /// Writes what the measures have found so far; why those have found nothing that have not.
+    fn write_measures(&mut self) -> Result<Vec<Error>> {
+        let Some(folder) = &mut self.folder else { return Ok(Vec::new()) };
+        let mut missing = Vec::new();
+        for (base, record) in self.measures.records(self.units) {
+            match record {
+                Ok(record) => folder.results(&record.files(&base))?,
+                Err(error) => missing.push(error),
+            }
+        }
+        Ok(missing)
+    }
+
     /// Writes a checkpoint if there is a folder to write to.
     fn save(&mut self, run: Option<&StageRun>, progress: &mut dyn Progress) -> Result<()> {
+        // What has too few frames to say anything will say so at the end.
+        self.write_measures()?;
         let Some(folder) = &mut self.folder else { return Ok(()) };
         let simbox = *self.backend.simbox();
         let state = self.backend.state()?.clone();
@@ -342,6 +379,7 @@ impl Simulation {
             skin: self.backend.neighbor_facts().skin,
             clock: self.clock,
             run: run.cloned(),
+            measures: self.measures.remember()?,
             reports: self.reports.clone(),
             input: self.source.clone(),
             thermo_bytes: folder.settle()?,

@@ -480,12 +480,23 @@ impl Builder<'_> {
         let trajectory = |t: Located<Fields>| -> Result<TrajectoryInput> {
             Ok(TrajectoryInput { every: t.value.need("every")?, format: t.value.need_choice("format")? })
         };
+        let measure = |fields: &Fields| -> Result<Located<MeasureInput>> {
+            let name: String = fields.need("kind")?;
+            let kind = jostle_analysis::kinds::find(&name)
+                .ok_or_else(|| self.source.error(&fields.span, format!("there is no analysis \"{name}\"")))?;
+            let given = |s: &jostle_analysis::Setting| fields.get::<f64>(s.name).map(|v| v.value);
+            let settings = jostle_analysis::Settings::of(kind.settings, given);
+            let value = MeasureInput { every: fields.need("every")?, kind, settings };
+            Ok(Located { value, span: fields.span.clone() })
+        };
+        let measures = fields.get::<Vec<Fields>>("measure").map_or_else(Vec::new, |m| m.value);
         Ok(StageInput {
             name,
             action,
             thermo_every: fields.need::<Fields>("thermo")?.need("every")?,
             deformation: fields.get::<Fields>("deform").map(|d| deformation(&d.value)).transpose()?,
             trajectory: fields.get("trajectory").map(trajectory).transpose()?,
+            measures: measures.iter().map(measure).collect::<Result<_>>()?,
             checkpoint_every: fields.need::<Fields>("checkpoint")?.need("every")?,
         })
     }

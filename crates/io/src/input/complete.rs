@@ -3,7 +3,7 @@
 use super::fields::{Entry, Fields, Origin, Value};
 use super::model::{Input, Source};
 use super::read::read;
-use super::schema::{Fallback, INPUT, Key, Kind, Section, pair_keys};
+use super::schema::{Fallback, INPUT, Key, Kind, Section, Variant, pair_keys};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Result, UnitSystem};
 use jostle_potentials::PairKind;
@@ -133,13 +133,19 @@ impl Printer<'_> {
         }
         match (key.kind, &entry.value) {
             (Kind::Table(section), Value::Table(fields)) => self.inline(section.keys, fields, None),
-            (Kind::Variants(variants), Value::Table(fields)) => {
-                let kind = fields.get::<String>("kind").map(|k| k.value).unwrap_or_default();
-                let keys = variants.iter().find(|v| v.name == kind).map_or(&[][..], |v| v.section.keys);
-                self.inline(keys, fields, Some(&kind))
+            (Kind::Variants(variants), Value::Table(fields)) => self.variant(variants, fields),
+            (Kind::Several(variants), Value::Tables(tables)) => {
+                let tables = tables.iter().map(|fields| self.variant(variants(), fields));
+                format!("[{}]", tables.collect::<Vec<_>>().join(", "))
             }
             _ => self.text(entry).to_string(),
         }
+    }
+
+    fn variant(&self, variants: &[Variant], fields: &Fields) -> String {
+        let kind = fields.get::<String>("kind").map(|k| k.value).unwrap_or_default();
+        let keys = variants.iter().find(|v| v.name == kind).map_or(&[][..], |v| v.section.keys);
+        self.inline(keys, fields, Some(&kind))
     }
 
     fn inline(&self, keys: &[Key], fields: &Fields, kind: Option<&str>) -> String {

@@ -102,13 +102,16 @@ fn line(out: &mut String, key: &Key) {
         Kind::Choice(words) => listed(out, words()),
         Kind::Device => listed(out, words::<DeviceInput>()),
         Kind::Table(section) => indented(out, section.keys),
-        Kind::Variants(variants) => {
-            for variant in variants {
-                let _ = writeln!(out, "      kind = \"{}\": {}", variant.name, variant.about);
-                indented(out, variant.section.keys);
-            }
-        }
+        Kind::Variants(variants) => variants_text(out, variants),
+        Kind::Several(variants) => variants_text(out, variants()),
         _ => {}
+    }
+}
+
+fn variants_text(out: &mut String, variants: &[Variant]) {
+    for variant in variants {
+        let _ = writeln!(out, "      kind = \"{}\": {}", variant.name, variant.about);
+        indented(out, variant.section.keys);
     }
 }
 
@@ -159,6 +162,7 @@ fn shape(kind: Kind) -> String {
         Kind::Names => "[\"A\", \"B\"]".into(),
         Kind::Table(_) => "{ ... }".into(),
         Kind::Variants(_) => "{ kind = ..., ... }".into(),
+        Kind::Several(_) => "[{ kind = ..., ... }, ...]".into(),
         Kind::Tables(_) | Kind::Named(_) | Kind::Pairs | Kind::Types(_) => "tables".into(),
     }
 }
@@ -277,6 +281,9 @@ fn kind_json(kind: Kind) -> Value {
                 section_json(&v.section, &[("kind", kind)])
             };
             json!({ "oneOf": variants.iter().map(one).collect::<Vec<_>>() })
+        }
+        Kind::Several(variants) => {
+            json!({ "type": "array", "items": kind_json(Kind::Variants(variants())) })
         }
         Kind::Tables(section) => json!({ "type": "array", "items": section_json(section, &[]) }),
         Kind::Named(section) => {

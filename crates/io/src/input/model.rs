@@ -325,6 +325,8 @@ pub struct StageInput {
     pub deformation: Option<Deformation>,
     /// `trajectory = { every = 500, format = "xtc" }`
     pub trajectory: Option<TrajectoryInput>,
+    /// `measure = [{ kind = "rdf", every = 50 }]`: what is analyzed while it runs.
+    pub measures: Vec<Located<MeasureInput>>,
     /// `checkpoint = { every = 10_000 }`; 0: only at the end of the stage. (One is also written
     /// about every ten minutes of wall time and when the run is interrupted.)
     pub checkpoint_every: u64,
@@ -349,6 +351,7 @@ impl StageInput {
             thermo_every: 0,
             deformation: None,
             trajectory: None,
+            measures: Vec::new(),
             checkpoint_every: 0,
         }
     }
@@ -376,6 +379,17 @@ impl StageInput {
     /// The stage with a trajectory.
     pub fn trajectory(mut self, every: u64, format: TrajectoryFormat) -> Self {
         self.trajectory = Some(TrajectoryInput { every, format });
+        self
+    }
+
+    /// The stage with an analysis that looks every so many steps.
+    pub fn measure(
+        mut self,
+        every: u64,
+        kind: &'static jostle_analysis::Kind,
+        settings: jostle_analysis::Settings,
+    ) -> Self {
+        self.measures.push(Located { value: MeasureInput { every, kind, settings }, span: 0..0 });
         self
     }
 
@@ -504,6 +518,17 @@ pub struct TrajectoryInput {
     pub every: u64,
     /// The file format.
     pub format: TrajectoryFormat,
+}
+
+/// An analysis during a stage.
+#[derive(Debug, Clone)]
+pub struct MeasureInput {
+    /// Steps between looks.
+    pub every: u64,
+    /// What is measured.
+    pub kind: &'static jostle_analysis::Kind,
+    /// How.
+    pub settings: jostle_analysis::Settings,
 }
 
 /// The trajectory formats.

@@ -240,6 +240,14 @@ impl Reader<'_> {
                 let table = item.get_ref().as_table().ok_or_else(wrong)?;
                 Value::Table(self.variant(key, table, span, variants)?)
             }
+            Kind::Several(variants) => {
+                let items = item.get_ref().as_array().ok_or_else(wrong)?;
+                let tables = items.iter().map(|t| match t.get_ref().as_table() {
+                    Some(table) => self.variant(key, table, t.span(), variants()),
+                    None => Err(wrong()),
+                });
+                Value::Tables(tables.collect::<Result<_>>()?)
+            }
             Kind::Tables(section) => {
                 let items = item.get_ref().as_array().ok_or_else(wrong)?;
                 let label = format!("[[{}]]", key.name);
@@ -419,6 +427,7 @@ impl Reader<'_> {
                 Some(v) => format!("{{ kind = \"{}\", ... }}", v.name),
                 None => "{ }".into(),
             },
+            Kind::Several(variants) => format!("[{}]", self.example(Kind::Variants(variants()))),
             Kind::Tables(_) | Kind::Named(_) => "{ ... }".into(),
             Kind::Pairs => "{ \"A-A\" = { ... } }".into(),
             Kind::Types(_) => "{ chain = { ... } }".into(),
@@ -474,6 +483,7 @@ pub(super) fn what(kind: Kind) -> &'static str {
         Kind::Vector(..) => "a list of three numbers",
         Kind::Names => "a list of names in quotes",
         Kind::Table(_) | Kind::Variants(_) | Kind::Named(_) | Kind::Pairs | Kind::Types(_) => "a table",
+        Kind::Several(_) => "a list of tables",
         Kind::Tables(_) => "a list of tables, [[...]]",
     }
 }

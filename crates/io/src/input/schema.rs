@@ -8,6 +8,7 @@ use jostle_core::{Algorithm, Dimension, Exclude, Precision, UnitSystem};
 use jostle_potentials::{
     AngleKind, BondKind, BondedKind, EmbeddedKind, Mixing, PairKind, Screening, Truncation,
 };
+use std::sync::LazyLock;
 
 /// A table of the input file.
 #[derive(Debug)]
@@ -98,6 +99,8 @@ pub enum Kind {
     Table(&'static Section),
     /// A table whose `kind` says which keys it has.
     Variants(&'static [Variant]),
+    /// A list of such tables.
+    Several(fn() -> &'static [Variant]),
     /// Tables one after the other: `[[force]]`.
     Tables(&'static Section),
     /// Tables by name: `[species.Ar]`.
@@ -249,6 +252,29 @@ fn presets() -> Vec<(&'static str, &'static str)> {
         }
     }
     names
+}
+
+/// The kinds of analysis, each with `every` and its own settings.
+fn measures() -> &'static [Variant] {
+    static MEASURES: LazyLock<Vec<Variant>> = LazyLock::new(|| {
+        let setting = |s: &'static jostle_analysis::Setting| {
+            let kind = match s.dimension {
+                Dimension::NUMBER => Kind::Number(Range::Any),
+                _ => Kind::Quantity(std::slice::from_ref(&s.dimension), Range::Any),
+            };
+            let default = s.default.map_or(Absent(""), |x| Value(format!("{x}").leak()));
+            Key::new(s.name, kind, default, s.about)
+        };
+        let variant = |kind: &'static jostle_analysis::Kind| {
+            let every = Key::new("every", Kind::Count(1), Required, "steps between looks");
+            let keys: Vec<Key> = std::iter::once(every).chain(kind.settings.iter().map(setting)).collect();
+            // Made once, for the life of the program, like the tables that stand in this file.
+            let section = Section { keys: keys.leak(), alternatives: &[] };
+            Variant { name: kind.name, about: kind.about, section }
+        };
+        jostle_analysis::kinds::ALL.iter().map(variant).collect()
+    });
+    &MEASURES
 }
 
 use Fallback::{Absent, ByUnits, Required, Value};
@@ -596,6 +622,13 @@ static STAGE: Section = Section {
         .with(&["steps"]),
         Key::new("thermo", Kind::Table(&THERMO), Value("{ every = 100 }"), "rows of thermo.csv"),
         Key::new("trajectory", Kind::Table(&TRAJECTORY), Absent("none is written"), "frames on disk"),
+        Key::new(
+            "measure",
+            Kind::Several(measures),
+            Value("[]"),
+            "what is analyzed while it runs; tables and values go to the run folder",
+        )
+        .with(&["steps"]),
         Key::new(
             "checkpoint",
             Kind::Table(&CHECKPOINT),

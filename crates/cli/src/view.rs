@@ -1,0 +1,26 @@
+//! `jostle view`
+
+use crate::arguments::View;
+use crate::interrupt;
+use crate::output;
+use jostle_core::Result;
+use jostle_io::Open;
+use jostle_show::Viewer;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Shows a run or a trajectory until Ctrl-C.
+///
+/// # Errors
+/// If there is nothing to show, or the port is taken.
+pub fn view(options: &View) -> Result<()> {
+    let how = Open { units: options.units, names: options.names.clone(), timestep: None };
+    let viewer = Viewer::open(&options.path, how, options.port)?;
+    let stop = interrupt::listen()?;
+    say!("open this address in a browser; Ctrl-C ends the viewer");
+    output::print(&format!("{}\n", viewer.url()))?;
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! Analysis while it runs: the measures of the stage under way.
+
+use crate::run_folder::stage_file;
+use jostle_analysis::{Kind, Measure, Record, Subject, View, recall, remember};
+use jostle_core::{Backend, Error, Result, SimBox, Species, State, System, UnitSystem, Vec3};
+use jostle_io::Input;
+use jostle_io::input::model::StageInput;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use serde::{Deserialize, Serialize};
+
+/// What looks at the atoms of a stage.
+#[derive(Default)]
+pub(crate) struct Measures {
+    measures: Vec<Looking>,
+    /// As many threads as the run has; `None` where nothing is measured.
+    threads: Option<ThreadPool>,
+}
+
+/// A measure.
+struct Looking {
+    kind: &'static Kind,
+    every: u64,
+    /// What its files begin with.
+    base: String,
+    measure: Box<dyn Measure>,
+    frames: u64,
+}
+
+/// A measure in a checkpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Remembered {
+    frames: u64,
+    memory: Vec<u8>,
+}
+
+impl Measures {
+    /// The measures of a stage that begins. `threads`: `None` for all cores.
+    ///
+    /// # Errors
+    /// If the settings of one do not fit the system.
+    pub(crate) fn begin(
+        stage: &StageInput,
+        index: usize,
+        subject: &Subject,
+        threads: Option<usize>,
+    ) -> Result<Self> {
+        if stage.measures.is_empty() {
+            return Ok(Measures::default());
+        }
+        let mut measures: Vec<Looking> = Vec::new();
+        for input in &stage.measures {
+            let (kind, every) = (input.value.kind, input.value.every);
+            let of_kind = measures.iter().filter(|m| m.kind.name == kind.name).count();
+            let number = if of_kind > 0 { format!("-{}", of_kind + 1) } else { String::new() };
+            let base = format!("{}.{}{number}", stage_file(index, &stage.name), kind.name);
+            let measure = (kind.new)(subject, &input.value.settings).map_err(|e| e.context(kind.name))?;
+            measures.push(Looking { kind, every, base, measure, frames: 0 });
+        }
+        let threads = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
+        let threads = threads.map_err(|e| Error::device(format!("no threads to measure with: {e}")))?;
+        Ok(Measures { measures, threads: Some(threads) })
+    }
+
+    /// Steps between the looks of each.
+    pub(crate) fn intervals(&self) -> impl Iterator<Item = u64> {
+        self.measures.iter().map(|m| m.every)
+    }
+
+    /// Whether one looks after so many steps of the stage.
+    pub(crate) fn due(&self, stage_step: u64) -> bool {
+        stage_step > 0 && self.intervals().any(|every| stage_step.is_multiple_of(every))
+    }
+
+    /// Shows the atoms to those that look now.
+    ///
+    /// # Errors
+    /// If the device failed, or a frame lacks what is measured.
+    pub(crate) fn look(&mut self, backend: &mut dyn Backend, stage_step: u64, time: f64) -> Result<()> {
+        let Some(threads) = self.threads.as_ref().filter(|_| self.due(stage_step)) else { return Ok(()) };
+        let simbox = *backend.simbox();
+        let state = backend.state()?;
+        let order = state.order();
+        let positions: Vec<Vec3> = order.iter().map(|place| inside(&simbox, state, *place)).collect();
+        let unwrapped: Vec<Vec3> = order.iter().map(|place| unbroken(&simbox, state, *place)).collect();
+        let velocities: Vec<Vec3> = order.iter().map(|place| state.velocity[*place]).collect();
+        let view = View {
+            time: Some(time),
+            simbox: &simbox,
+            positions: &positions,
+            unwrapped: &unwrapped,
+            velocities: Some(&velocities),
+        };
+        for m in self.measures.iter_mut().filter(|m| stage_step.is_multiple_of(m.every)) {
+            m.frames += 1;
+            threads.install(|| m.measure.add(&view)).map_err(|e| e.context(m.kind.name))?;
+        }
+        Ok(())
+    }
+
+    /// What a checkpoint keeps.
+    ///
+    /// # Errors
+    /// See [`remember`].
+    pub(crate) fn remember(&mut self) -> Result<Vec<Remembered>> {
+        let one = |m: &mut Looking| Ok(Remembered { frames: m.frames, memory: remember(&mut *m.measure)? });
+        self.measures.iter_mut().map(one).collect()
+    }
+
+    /// Goes on from what a checkpoint kept.
+    ///
+    /// # Errors
+    /// If that was kept of others.
+    pub(crate) fn recall(&mut self, kept: &[Remembered]) -> Result<()> {
+        if kept.len() != self.measures.len() {
+            return Err(Error::input("the checkpoint was written with other measures"));
+        }
+        for (m, kept) in self.measures.iter_mut().zip(kept) {
+            recall(&mut *m.measure, &kept.memory).map_err(|e| e.context(m.kind.name))?;
+            m.frames = kept.frames;
+        }
+        Ok(())
+    }
+
+    /// What each has found so far, with what its files begin with.
+    pub(crate) fn records(&self, units: UnitSystem) -> Vec<(String, Result<Record>)> {
+        let record = |m: &Looking| {
+            let results = m.measure.results();
+            let record = results.map(|results| Record {
+                kind: m.kind.name.into(),
+                units: units.name().into(),
+                frames: m.frames,
+                results,
+            });
+            (m.base.clone(), record.map_err(|e| e.context(m.kind.name)))
+        };
+        self.measures.iter().map(record).collect()
+    }
+}
+
+/// What measures know of a system.
+pub(crate) fn subject(units: UnitSystem, species: &[Species], state: &State, simbox: SimBox) -> Subject {
+    Subject {
+        units,
+        names: species.iter().map(|s| s.name.clone()).collect(),
+        species: state.order().into_iter().map(|place| state.species[place]).collect(),
+        simbox,
+    }
+}
+
+/// Refuses measures whose settings do not fit the system, at their lines of the input.
+pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
+    let stages = input.stages.iter().filter(|s| !s.value.measures.is_empty());
+    for (stage, measure) in stages.flat_map(|s| s.value.measures.iter().map(|m| (&s.value, m))) {
+        let subject = subject(input.units, &system.species, &system.state, system.simbox);
+        let here = |e: Error| {
+            let e = e.context(format!("stage '{}', measure {}", stage.name, measure.value.kind.name));
+            e.at_span(&input.source.path, &input.source.text, measure.span.clone())
+        };
+        (measure.value.kind.new)(&subject, &measure.value.settings).map_err(here)?;
+    }
+    Ok(())
+}
+
+/// Where in the box an atom is.
+pub(crate) fn inside(simbox: &SimBox, state: &State, place: usize) -> Vec3 {
+    let (mut position, mut image) = (state.position[place], state.image[place]);
+    simbox.wrap(&mut position, &mut image);
+    position
+}
+
+/// Where an atom would be had it never been put back into the box.
+pub(crate) fn unbroken(simbox: &SimBox, state: &State, place: usize) -> Vec3 {
+    let (position, shift) = (state.position[place], simbox.shift(state.image[place]));
+    [0, 1, 2].map(|k| position[k] + shift[k])
+}

@@ -1,0 +1,110 @@
+// A trajectory that may still be growing: frames are fetched when they are wanted, a few ahead.
+"use strict";
+
+const content = JSON.parse(document.getElementById("content").textContent);
+const element = (id) => document.getElementById(id);
+const scene = new Scene(element("atoms"), new Uint8Array(bytes(content.kinds)), new Uint32Array(bytes(content.bonds)));
+const ask = (path) => fetch(`${path}?token=${content.token}`).then((answer) => {
+  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+  return answer;
+});
+
+// Frames at hand, the latest used last.
+const kept = new Map();
+const MOST_BYTES = 256e6;
+let [frames, wanted, shown, playing] = [0, 0, -1, false];
+
+function frame(k) {
+  let promise = kept.get(k);
+  kept.delete(k);
+  promise ??= ask(`/frame/${k}`).then((a) => a.arrayBuffer()).catch((e) => { kept.delete(k); throw e; });
+  kept.set(k, promise);
+  const most = Math.max(8, Math.floor(MOST_BYTES / (7 * new Uint8Array(bytes(content.kinds)).length)));
+  while (kept.size > Math.min(most, 2000)) kept.delete(kept.keys().next().value);
+  return promise;
+}
+
+async function show(k) {
+  wanted = k;
+  const data = await frame(k);
+  // Somebody has moved on meanwhile.
+  if (wanted !== k) return;
+  const now = decode(data);
+  scene.show(now.box, now.places, now.speeds);
+  shown = k;
+  element("frame").value = k;
+  const time = Number.isFinite(now.time) ? `, t = ${Number(now.time.toPrecision(7))} ${content.time_unit}` : "";
+  element("time").textContent = `frame ${k + 1} of ${frames}, step ${now.step}${time}`;
+  if (!now.speeds) element("colour").querySelector("[value=speed]").disabled = true;
+  for (const next of [k + 1, k + 2, k + 3]) if (next < frames) frame(next).catch(() => {});
+}
+
+async function play() {
+  while (playing) {
+    const begun = performance.now();
+    await show(shown + 1 < frames ? shown + 1 : 0);
+    await new Promise((go) => setTimeout(go, Math.max(0, 40 - (performance.now() - begun))));
+  }
+}
+
+function toggle() {
+  playing = !playing;
+  element("play").textContent = playing ? "stop" : "play";
+  if (playing) play();
+}
+
+const charts = new Map();
+function plots(figures) {
+  const chosen = figures.filter((f) => ["temperature", "energy", "drift", "pressure"].includes(f.name));
+  for (const figure of chosen) {
+    const tables = figure.curves.map((c) => [c.x, c.y]);
+    const data = tables.length > 1 ? uPlot.join(tables) : tables[0];
+    let chart = charts.get(figure.name);
+    if (chart && chart.series.length !== data.length) {
+      chart.destroy();
+      chart = undefined;
+    }
+    if (chart) {
+      chart.setData(data);
+      continue;
+    }
+    const colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"];
+    const series = figure.curves.map((c, k) => ({ label: c.label || figure.y.label, stroke: colours[k % 6], width: 1.5, points: { show: false }, spanGaps: true }));
+    const axis = (of, size) => ({ label: of.label, labelFont: "12px sans-serif", font: "11px sans-serif", labelSize: 18, size });
+    charts.set(figure.name, new uPlot({
+      width: 360, height: 190, scales: { x: { time: false } },
+      series: [{ label: figure.x.label }, ...series], axes: [axis(figure.x, 28), axis(figure.y, 66)],
+    }, data, element("plots")));
+  }
+}
+
+async function poll() {
+  try {
+    const state = await (await ask("/state")).json();
+    const grown = state.frames !== frames;
+    frames = state.frames;
+    element("frame").max = Math.max(0, frames - 1);
+    element("status").textContent = state.error ?? [state.status && `run ${state.status}`, state.reading && "reading"].filter(Boolean).join(", ");
+    plots(state.figures);
+    if (frames > 0 && shown < 0) await show(0);
+    else if (grown && element("follow").checked && !playing && state.status === "running") await show(frames - 1);
+    else if (grown && shown >= 0) await show(shown);
+    setTimeout(poll, state.reading ? 1000 : 10000);
+  } catch (error) {
+    element("status").textContent = "the viewer has ended";
+  }
+}
+
+element("play").addEventListener("click", toggle);
+element("frame").addEventListener("input", (e) => { element("follow").checked = false; show(Number(e.target.value)); });
+element("colour").addEventListener("change", (e) => scene.setMode(e.target.value));
+element("size").addEventListener("input", (e) => scene.setRadius(Number(e.target.value)));
+const clip = () => scene.setClip(Number(element("axis").value), Number(element("clip").value));
+for (const name of ["axis", "clip"]) element(name).addEventListener("input", clip);
+document.addEventListener("keydown", (e) => {
+  if (["INPUT", "SELECT", "BUTTON"].includes(e.target.tagName) && e.key !== "ArrowLeft" && e.key !== "ArrowRight") return;
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
+  if (e.key === " ") { e.preventDefault(); toggle(); }
+  else if (step && e.target.id !== "frame" && shown + step >= 0 && shown + step < frames) show(shown + step);
+});
+poll();

@@ -1,0 +1,199 @@
+//! The frames of a trajectory, ready to be shown in any order: a thread reads the files from
+//! beginning to end, and goes on as they grow; what a page needs of each frame waits in a temporary
+//! file, so that memory does not grow with the trajectory.
+
+use crate::run::trajectories;
+use crate::scene::{Atoms, Scene};
+use jostle_core::{Error, Result};
+use jostle_engine::{CHECKPOINT, Checkpoint};
+use jostle_io::{Open, Snapshot, TrajectoryReader};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Between two looks at files that may grow.
+const PATIENCE: Duration = Duration::from_millis(300);
+/// So often a frame may look damaged because it is being written.
+const TRIES: u32 = 20;
+
+/// Frames, as far as they have been read.
+pub(crate) struct Reel {
+    shared: Arc<Mutex<Shared>>,
+    /// Who the atoms are.
+    pub scene: Scene,
+}
+
+struct Shared {
+    file: File,
+    /// Where frames end.
+    ends: Vec<u64>,
+    progress: Progress,
+}
+
+/// How far the thread is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// There may be more.
+    Reading,
+    /// That was all.
+    Done,
+    /// This frame could not be read.
+    Failed(String),
+}
+
+impl Reel {
+    /// Begins to read a trajectory, or all trajectories of a run one after the other.
+    ///
+    /// # Errors
+    /// If there is no first frame, or it cannot be read.
+    pub fn open(path: &Path, how: Open) -> Result<Self> {
+        let file = tempfile::tempfile().map_err(|e| Error::io("write to", &std::env::temp_dir(), &e))?;
+        let mut shared = Shared { file, ends: Vec::new(), progress: Progress::Reading };
+        let run = path.is_dir().then(|| path.to_path_buf());
+        let last = path.join(CHECKPOINT);
+        let checkpoint = match &run {
+            Some(_) if last.is_file() => Some(Scene::of_checkpoint(Checkpoint::read(&last)?)?),
+            _ => None,
+        };
+        let mut files = Files { run, read: Vec::new(), file: (!path.is_dir()).then(|| path.to_path_buf()) };
+        let Some(first) = files.next() else {
+            // A run without trajectories has its last configuration.
+            let (scene, frame) = checkpoint.ok_or_else(|| {
+                Error::file(path, "there is nothing to show yet: no trajectory and no checkpoint")
+                    .hint("trajectory = { every = ... } in a stage writes one; or wait for the first frame")
+            })?;
+            shared.append(&frame)?;
+            shared.progress = Progress::Done;
+            return Ok(Reel { shared: Arc::new(Mutex::new(shared)), scene });
+        };
+        let reader = TrajectoryReader::open(&first, &how)?;
+        let bonds = checkpoint.map_or_else(Vec::new, |(scene, _)| scene.bonds);
+        let scene = Scene { names: reader.names().to_vec(), species: reader.species().to_vec(), bonds };
+        let shared = Arc::new(Mutex::new(shared));
+        let theirs = shared.clone();
+        let spawned = std::thread::Builder::new().name("frames".into()).spawn(move || {
+            let end = match wind(reader, &mut files, &how, &theirs) {
+                Ok(()) => Progress::Done,
+                Err(error) => Progress::Failed(error.to_string()),
+            };
+            locked(&theirs).progress = end;
+        });
+        spawned.map_err(|e| Error::io("read", path, &e))?;
+        Ok(Reel { shared, scene })
+    }
+
+    /// How many frames there are by now, and whether there may be more.
+    pub fn progress(&self) -> (usize, Progress) {
+        let shared = locked(&self.shared);
+        (shared.ends.len(), shared.progress.clone())
+    }
+
+    /// A frame, see [`Atoms::bytes`]; `None` if there is none with this number.
+    ///
+    /// # Errors
+    /// If the temporary file cannot be read.
+    pub fn frame(&self, number: usize) -> Result<Option<Vec<u8>>> {
+        let mut shared = locked(&self.shared);
+        let Some(end) = shared.ends.get(number).copied() else { return Ok(None) };
+        let begin = number.checked_sub(1).map_or(0, |before| shared.ends[before]);
+        let mut bytes = vec![0; (end - begin) as usize];
+        let file = &mut shared.file;
+        let read = file.seek(SeekFrom::Start(begin)).and_then(|_| file.read_exact(&mut bytes));
+        read.map_err(|e| Error::simulation(format!("the temporary file of frames cannot be read: {e}")))?;
+        Ok(Some(bytes))
+    }
+}
+
+impl Shared {
+    fn append(&mut self, frame: &[u8]) -> Result<()> {
+        let end = self.ends.last().copied().unwrap_or(0);
+        let written = self.file.seek(SeekFrom::Start(end)).and_then(|_| self.file.write_all(frame));
+        written.map_err(|e| Error::io("write to", &std::env::temp_dir(), &e))?;
+        self.ends.push(end + frame.len() as u64);
+        Ok(())
+    }
+}
+
+/// A thread that failed has left whole frames behind.
+fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The trajectories to read.
+struct Files {
+    run: Option<PathBuf>,
+    read: Vec<PathBuf>,
+    file: Option<PathBuf>,
+}
+
+impl Files {
+    /// The next one, if it is there by now.
+    fn next(&mut self) -> Option<PathBuf> {
+        if let Some(file) = self.file.take() {
+            return Some(file);
+        }
+        let (_, names) = trajectories(self.run.as_ref()?);
+        let next = names.into_iter().find(|name| !self.read.contains(name) && name.is_file())?;
+        self.read.push(next.clone());
+        Some(next)
+    }
+
+    /// Whether a run is under way that may write more.
+    fn grow(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| trajectories(run).0)
+    }
+}
+
+/// Reads everything there is and will be.
+fn wind(mut reader: TrajectoryReader, files: &mut Files, how: &Open, to: &Mutex<Shared>) -> Result<()> {
+    let (mut frames, mut tries) = (0, 0);
+    loop {
+        // Asked before reading: what is written between the two is not missed.
+        let growing = files.grow();
+        match reader.next_frame() {
+            Ok(Some(frame)) => {
+                locked(to).append(&bytes(&frame))?;
+                (frames, tries) = (frames + 1, 0);
+            }
+            Ok(None) => match files.next() {
+                Some(next) => {
+                    reader = opened(&next, how, 0)?;
+                    frames = 0;
+                }
+                None if growing => std::thread::sleep(PATIENCE),
+                None => return Ok(()),
+            },
+            Err(error) if !growing || tries == TRIES => return Err(error),
+            Err(_) => {
+                tries += 1;
+                std::thread::sleep(PATIENCE);
+                reader = opened(reader.path(), how, frames)?;
+            }
+        }
+    }
+}
+
+/// A trajectory after so many frames; its first may still be on its way.
+fn opened(path: &Path, how: &Open, frames: u64) -> Result<TrajectoryReader> {
+    let mut tries = 0;
+    let mut reader = loop {
+        match TrajectoryReader::open(path, how) {
+            Ok(reader) => break reader,
+            Err(error) if tries == 10 * TRIES => return Err(error),
+            Err(_) => std::thread::sleep(PATIENCE),
+        }
+        tries += 1;
+    };
+    for _ in 0..frames {
+        reader.next_frame()?;
+    }
+    Ok(reader)
+}
+
+fn bytes(frame: &Snapshot) -> Vec<u8> {
+    let time = frame.time.unwrap_or(f64::NAN);
+    let (simbox, positions) = (&frame.simbox, &frame.positions[..]);
+    Atoms { step: frame.step, time, simbox, positions, velocities: frame.velocities.as_deref() }.bytes()
+}

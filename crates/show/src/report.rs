@@ -1,0 +1,319 @@
+//! A run as one page: everything it needs is inside, so that it opens anywhere and offline.
+
+use crate::figure::{Axis, Figure, Scale};
+use crate::figures::of_run;
+use crate::run::{Finding, Run};
+use crate::scene::Scene;
+use crate::warnings::warnings;
+use crate::words::unit;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jostle_core::Result;
+use jostle_engine::report::{Average, Convergence, TimeSpent};
+use jostle_engine::summary::with_error;
+use jostle_engine::{CHECKPOINT, Checkpoint, StageReport};
+use serde_json::{Value as Json, json};
+use std::fmt::Write as _;
+
+const PAGE: &str = include_str!("../pages/report.html");
+const STYLE: &str = include_str!("../pages/style.css");
+const SCRIPT: &str = include_str!("../pages/report.js");
+pub(crate) const SCENE: &str = include_str!("../pages/scene.js");
+pub(crate) const PLOTS: [&str; 2] =
+    [include_str!("../assets/uplot/uPlot.iife.min.js"), include_str!("../assets/uplot/uPlot.min.css")];
+pub(crate) const GRAPHICS: &str = include_str!("../assets/ogl/ogl.min.js");
+/// Points of a curve beyond which nobody sees a difference.
+const MOST_POINTS: usize = 4000;
+/// More atoms than this would make the page too large to open: 7 bytes each.
+const MOST_ATOMS: usize = 2_000_000;
+
+/// The report on a run, as HTML.
+///
+/// # Errors
+/// If the checkpoint cannot be read.
+pub fn report(run: &Run) -> Result<String> {
+    let figures = of_run(run);
+    let last = run.path.join(CHECKPOINT);
+    let scene = match last.is_file() {
+        true => Some(Scene::of_checkpoint(Checkpoint::read(&last)?)?),
+        false => None,
+    };
+    let drawn = scene.as_ref().filter(|(scene, _)| scene.species.len() <= MOST_ATOMS);
+    let content = json!({
+        "figures": figures_json(&figures),
+        "scene": drawn.map(|(scene, frame)| json!({
+            "kinds": STANDARD.encode(scene.kinds()),
+            "bonds": STANDARD.encode(scene.bond_bytes()),
+            "frame": STANDARD.encode(frame),
+        })),
+    });
+    // Within a script only "</" could end it.
+    let content = content.to_string().replace("</", "<\\/");
+    let title = run.title().map_or_else(|| run.path.display().to_string(), String::from);
+    let places: String = (0..figures.len())
+        .map(|k| {
+            format!(
+                "<figure><figcaption>{}</figcaption><div id=\"figure-{k}\"></div></figure>",
+                escape(&figures[k].title)
+            )
+        })
+        .collect();
+    let scripts = match drawn {
+        Some(_) => [PLOTS[0], GRAPHICS, SCENE, SCRIPT].join("\n"),
+        None => [PLOTS[0], SCRIPT].join("\n"),
+    };
+    let parts = [
+        ("title", escape(&title)),
+        ("style", format!("{}\n{STYLE}", PLOTS[1])),
+        ("facts", facts(run)),
+        ("warnings", warnings_html(&warnings(run))),
+        ("figures", places),
+        ("stages", run.stages.iter().map(stage_html).collect()),
+        ("findings", run.findings.iter().map(finding_html).collect()),
+        ("atoms", atoms_html(scene.as_ref().map(|(s, _)| s), drawn.is_some())),
+        ("input", text_html("Input", run.input.as_deref())),
+        ("log", text_html("Log", run.log.as_deref())),
+        ("content", content),
+        ("scripts", scripts),
+    ];
+    Ok(filled(PAGE, &parts))
+}
+
+/// A page with its parts in the places `{{name}}`; parts are not looked into.
+pub(crate) fn filled(page: &str, parts: &[(&str, String)]) -> String {
+    let mut out = String::new();
+    let mut rest = page;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let Some((name, behind)) = after.split_once("}}") else { break };
+        out.push_str(before);
+        out.extend(parts.iter().find(|(n, _)| *n == name).map(|(_, part)| part.as_str()));
+        rest = behind;
+    }
+    out + rest
+}
+
+/// What pages draw.
+pub(crate) fn figures_json(figures: &[Figure]) -> Vec<Json> {
+    figures.iter().map(figure_json).collect()
+}
+
+fn figure_json(figure: &Figure) -> Json {
+    let axis = |a: &Axis| json!({ "label": a.label, "scale": if a.scale == Scale::Linear { "linear" } else { "log" } });
+    let curves = figure.curves.iter().map(|c| {
+        let mut points = c.thinned(MOST_POINTS).points;
+        points.retain(|p| figure.x.scale.shows(p.x) && figure.y.scale.shows(p.y));
+        let errors: Vec<f64> = points.iter().map(|p| p.error.unwrap_or(0.0)).collect();
+        json!({
+            "label": c.label,
+            "x": points.iter().map(|p| p.x).collect::<Vec<_>>(),
+            "y": points.iter().map(|p| p.y).collect::<Vec<_>>(),
+            "error": errors.iter().any(|e| *e > 0.0).then_some(errors),
+        })
+    });
+    json!({ "name": figure.name, "x": axis(&figure.x), "y": axis(&figure.y), "curves": curves.collect::<Vec<_>>() })
+}
+
+/// Text as HTML shows it.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+fn row(name: &str, value: &str) -> String {
+    format!("<tr><th>{}</th><td>{}</td></tr>", escape(name), escape(value))
+}
+
+fn facts(run: &Run) -> String {
+    let s = &run.summary;
+    let said = |key: &str| s[key].as_str().unwrap_or_default().to_string();
+    let counted = |key: &str| s[key].as_u64().map(|n| n.to_string()).unwrap_or_default();
+    let species = s["species"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|k| format!("{} {}", k["count"], k["name"].as_str().unwrap_or_default()));
+    let list = [
+        ("folder", run.path.display().to_string()),
+        ("input", said("input")),
+        ("status", said("status")),
+        ("atoms", species.collect::<Vec<_>>().join(", ")),
+        ("units", said("units")),
+        ("steps", counted("step")),
+        ("device", said("device")),
+        ("Jostle", said("jostle")),
+        ("seed", counted("seed")),
+        (
+            "neighbour lists",
+            s["neighbors"]["builds"].as_u64().map(|n| format!("built {n} times")).unwrap_or_default(),
+        ),
+    ];
+    list.iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| row(name, value)).collect()
+}
+
+fn warnings_html(warnings: &[String]) -> String {
+    match warnings {
+        [] => "<p class=\"fine\">Nothing to warn of: the run ended, the conserved quantity stayed, the halves of the last stage agree, and errors rest on enough rows.</p>".into(),
+        some => {
+            let items: String = some.iter().map(|w| format!("<li>{}</li>", escape(w))).collect();
+            format!("<ul class=\"warnings\">{items}</ul>")
+        }
+    }
+}
+
+fn stage_html(stage: &StageReport) -> String {
+    let mut out = format!("<section><h3>{}</h3>", escape(&stage.name));
+    let _ = write!(
+        out,
+        "<p>{} steps in {:.1} s: {:.0} steps/s",
+        stage.steps, stage.time.total, stage.speed.steps_per_second
+    );
+    if let Some(ns) = stage.speed.ns_per_day.filter(|ns| *ns > 0.0) {
+        let _ = write!(out, ", {ns:.1} ns/day");
+    }
+    let _ = write!(out, ", {:.2} million atom-steps/s.", stage.speed.million_atom_steps_per_second);
+    if let Some(drift) = &stage.drift {
+        let _ = write!(
+            out,
+            " Over the stage the conserved quantity drifted by {:.1e} of the kinetic energy",
+            drift.of_kinetic
+        );
+        let _ = match drift.kt_per_ns_per_dof {
+            Some(kt) => write!(out, ", {kt:.1e} k<sub>B</sub>T per ns and degree of freedom."),
+            None => write!(out, "."),
+        };
+    }
+    if let Some(minimum) = &stage.minimum {
+        let reached = match minimum.outcome {
+            Convergence::Converged => "was reached",
+            Convergence::Unconverged => "was not reached",
+        };
+        let _ = write!(
+            out,
+            " The minimum {reached}: largest force {:.3e}, potential energy {:.6}.",
+            minimum.largest_force, minimum.potential
+        );
+    }
+    out.push_str("</p>");
+    out.push_str(&time_html(&stage.time));
+    let rows: String = stage.averages.iter().filter_map(average_row).collect();
+    if !rows.is_empty() {
+        let _ = write!(
+            out,
+            "<table class=\"numbers\"><thead><tr><th>quantity</th><th>mean ± standard error</th><th>unit</th><th>rows</th><th>independent</th></tr></thead><tbody>{rows}</tbody></table>"
+        );
+    }
+    out + "</section>"
+}
+
+fn average_row(average: &Average) -> Option<String> {
+    let e = average.estimate?;
+    let independent = e.samples as f64 / e.inefficiency;
+    Some(format!(
+        "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{independent:.0}</td></tr>",
+        escape(&average.quantity.replace('_', " ")),
+        escape(&with_error(e.mean, e.error)),
+        escape(&unit(&average.unit)),
+        e.samples
+    ))
+}
+
+/// Where the time went, as a bar.
+fn time_html(time: &TimeSpent) -> String {
+    if time.total <= 0.0 {
+        return String::new();
+    }
+    let measured = [
+        ("pair forces", time.pair),
+        ("neighbour lists", time.neighbors),
+        ("integration", time.integrate),
+        ("output", time.output),
+        ("analysis", time.analysis),
+    ];
+    let rest = time.total - measured.iter().map(|(_, t)| t).sum::<f64>();
+    let other = if time.is_divided() { "other" } else { "steps on the device" };
+    let shares = measured.into_iter().chain([(other, rest)]).map(|(name, t)| (name, 100.0 * t / time.total));
+    let shares: Vec<_> = shares.filter(|(_, share)| *share > 0.05).collect();
+    let parts: String = shares
+        .iter()
+        .enumerate()
+        .map(|(k, (name, share))| {
+            format!(
+                "<span class=\"part-{k}\" style=\"width:{share:.2}%\" title=\"{name} {share:.1} %\"></span>"
+            )
+        })
+        .collect();
+    let words: String = shares
+        .iter()
+        .enumerate()
+        .map(|(k, (name, share))| format!("<span><i class=\"part-{k}\"></i>{name} {share:.1} %</span>"))
+        .collect();
+    format!("<div class=\"bar\">{parts}</div><div class=\"legend\">{words}</div>")
+}
+
+fn finding_html(finding: &Finding) -> String {
+    let Finding { base, record } = finding;
+    if record.results.values.is_empty() {
+        return String::new();
+    }
+    let value = |v: &jostle_analysis::Value| {
+        let number = match v.error {
+            Some(error) if error > 0.0 => with_error(v.value, error),
+            _ => v.value.to_string(),
+        };
+        format!(
+            "<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
+            escape(&v.name),
+            escape(&number),
+            escape(&unit(&v.unit))
+        )
+    };
+    let rows: String = record.results.values.iter().map(value).collect();
+    format!(
+        "<section><h3>{}</h3><p>{} frames</p><table class=\"numbers\"><thead><tr><th>quantity</th><th>value ± standard error</th><th>unit</th></tr></thead><tbody>{rows}</tbody></table></section>",
+        escape(&base.replace('.', ": ")),
+        record.frames
+    )
+}
+
+fn atoms_html(scene: Option<&Scene>, drawn: bool) -> String {
+    let Some(scene) = scene else { return String::new() };
+    if !drawn {
+        let n = scene.species.len();
+        return format!(
+            "<section><h2>Last configuration</h2><p>{n} atoms are too many for a page: jostle view shows them.</p></section>"
+        );
+    }
+    format!(
+        "<section><h2>Last configuration</h2>{}<div class=\"scene\"><canvas id=\"atoms\"></canvas></div></section>",
+        controls(scene)
+    )
+}
+
+/// What a scene can be asked for.
+pub(crate) fn controls(scene: &Scene) -> String {
+    let names = scene
+        .names
+        .iter()
+        .enumerate()
+        .map(|(k, name)| format!("<span><i class=\"kind-{}\"></i>{}</span>", k % 8, escape(name)));
+    format!(
+        "<div class=\"legend\">{}<label>colour by <select id=\"colour\"><option value=\"species\">species</option><option value=\"speed\">speed</option></select></label><label>cut <select id=\"axis\"><option value=\"-1\">nothing</option><option value=\"0\">along a</option><option value=\"1\">along b</option><option value=\"2\">along c</option></select> <input id=\"clip\" type=\"range\" min=\"0\" max=\"1\" step=\"0.005\" value=\"0.5\"></label></div>",
+        names.collect::<String>()
+    )
+}
+
+fn text_html(title: &str, text: Option<&str>) -> String {
+    let Some(text) = text else { return String::new() };
+    format!("<details><summary>{title}</summary><pre>{}</pre></details>", escape(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_come_into_their_places_and_are_left_alone() {
+        let parts = [("a", "1 {{b}}".to_string()), ("b", "2".to_string())];
+        assert_eq!(filled("x {{a}} y {{b}} {{c}}z", &parts), "x 1 {{b}} y 2 z");
+        assert_eq!(escape("<a href=\"&\">"), "&lt;a href=&quot;&amp;&quot;&gt;");
+    }
+}

@@ -1,0 +1,167 @@
+"""The report and the viewer in a real browser without a screen.
+
+    pip install playwright numpy pillow
+    python tests/external/check_pages.py target/release/jostle OUTPUT [/usr/bin/chromium]
+
+Opens both, fails on any message in the console, any request to elsewhere, a canvas that is blank or
+does not change when it should; screenshots are left in OUTPUT. Without the path of a browser it
+takes the one that `playwright install chromium` has put in place.
+"""
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+jostle, output = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
+browser_path = sys.argv[3] if len(sys.argv) > 3 else None
+output.mkdir(parents=True, exist_ok=True)
+
+INPUT = """
+title = "A mixture <with & signs>"
+units = "lj"
+[system]
+lattice = "fcc"
+{size}
+density = 0.8442
+temperature = 1.2
+seed = 7
+[species.A]
+mass = 1
+fraction = 0.75
+[species.B]
+mass = 2
+fraction = 0.25
+[[force]]
+kind = "lennard-jones"
+cutoff = 2.5
+pairs."A-A" = {{ epsilon = 1, sigma = 1 }}
+pairs."A-B" = {{ epsilon = 1, sigma = 1 }}
+pairs."B-B" = {{ epsilon = 1, sigma = 1 }}
+[[stage]]
+name = "equilibrate"
+steps = {steps}
+timestep = 0.004
+thermostat = {{ kind = "bussi", temperature = 1.2 }}
+thermo = {{ every = 10 }}
+[[stage]]
+name = "sample"
+steps = {steps}
+timestep = 0.004
+thermo = {{ every = 10 }}
+trajectory = {{ every = {every}, format = "trr" }}
+measure = [{{ kind = "rdf", every = {every}, cutoff = 3 }}, {{ kind = "msd", every = {every} }}]
+"""
+
+
+def run(name, **values):
+    (output / f"{name}.toml").write_text(INPUT.format(**values))
+    command = [jostle, "run", f"{name}.toml", "--overwrite"]
+    subprocess.run(command, cwd=output, check=True, stderr=subprocess.DEVNULL)
+    return output / name
+
+
+def watched(browser):
+    """A page, and what it complains about."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    complaints = []
+    page.on("console", lambda m: complaints.append(m.text))
+    page.on("pageerror", lambda e: complaints.append(str(e)))
+    page.on("requestfailed", lambda r: complaints.append(f"failed: {r.url[:99]}"))
+    allowed = re.compile(r"^(file:|data:|http://127\.0\.0\.1:)")
+    page.on("request", lambda r: allowed.match(r.url) or complaints.append(f"elsewhere: {r.url[:99]}"))
+    return page, complaints
+
+
+def picture(page, name):
+    """What the canvas shows; it must show something."""
+    page.wait_for_timeout(400)
+    pixels = np.asarray(Image.open(io.BytesIO(page.locator("#atoms").screenshot())).convert("RGB"))
+    Image.fromarray(pixels).save(output / f"{name}.png")
+    colours = len(np.unique(pixels.reshape(-1, 3), axis=0))
+    assert colours > 200, f"{name}: the canvas has {colours} colours: it is blank"
+    return pixels.astype(int)
+
+
+def changed(a, b):
+    return np.abs(a - b).max(axis=2).astype(bool).mean()
+
+
+def check_report(browser, folder):
+    subprocess.run([jostle, "report", folder], check=True, stderr=subprocess.DEVNULL)
+    page, complaints = watched(browser)
+    page.context.set_offline(True)
+    page.goto((folder / "report.html").resolve().as_uri())
+    page.wait_for_timeout(1500)
+    plots = page.locator(".u-over").count()
+    assert plots >= 7, f"{plots} plots"
+    before = picture(page, "report-species")
+    page.select_option("#colour", "speed")
+    assert changed(before, picture(page, "report-speed")) > 0.05
+    # Hovering shows values.
+    page.locator(".u-over").first.hover()
+    assert re.search(r"\d", page.locator(".u-legend").first.inner_text())
+    page.screenshot(path=output / "report.png", full_page=True)
+    assert page.title() == "A mixture <with & signs>"
+    assert not complaints, complaints
+    page.context.set_offline(False)
+    page.close()
+
+
+def check_viewer(browser, folder, name, frames):
+    viewer = subprocess.Popen([jostle, "view", folder], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        page, complaints = watched(browser)
+        page.goto(viewer.stdout.readline().strip())
+        page.wait_for_function(f"document.getElementById('time').textContent.includes('of {frames}')", timeout=120_000)
+        first = picture(page, f"{name}-first")
+        page.locator("#frame").evaluate("(e, k) => { e.value = k; e.dispatchEvent(new Event('input')); }", frames - 1)
+        page.wait_for_function(f"document.getElementById('time').textContent.startsWith('frame {frames} ')")
+        last = picture(page, f"{name}-last")
+        assert changed(first, last) > 0.02, "the scrubber does not move the frame"
+        page.select_option("#axis", "2")
+        cut = picture(page, f"{name}-cut")
+        assert changed(last, cut) > 0.02, "the cut does not show"
+        page.select_option("#colour", "speed")
+        assert changed(cut, picture(page, f"{name}-speed")) > 0.05
+        page.mouse.move(300, 300)
+        page.mouse.down()
+        page.mouse.move(450, 350, steps=5)
+        page.mouse.up()
+        assert changed(cut, picture(page, f"{name}-turned")) > 0.05, "dragging does not turn it"
+        page.select_option("#axis", "-1")
+        # What a frame costs apart from the graphics card: decoding, and handing it over.
+        cost = page.evaluate(
+            """async () => {
+                const data = await frame(0);
+                const begun = performance.now();
+                for (let k = 0; k < 50; k++) { const f = decode(data); scene.show(f.box, f.places, f.speeds); scene.atoms.attributes.place.needsUpdate = true; }
+                return (performance.now() - begun) / 50;
+            }"""
+        )
+        page.screenshot(path=output / f"{name}.png")
+        assert not complaints, complaints
+        page.close()
+        return cost
+    finally:
+        viewer.terminate()
+        viewer.wait()
+
+
+with sync_playwright() as playwright:
+    arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    browser = playwright.chromium.launch(executable_path=browser_path, args=arguments)
+    small = run("small", size="atoms = 864", steps=400, every=20)
+    check_report(browser, small)
+    print("report: plots, canvas, colours; nothing in the console, nothing fetched")
+    cost = check_viewer(browser, small, "view", 20)
+    print(f"viewer: scrubber, cut, colours, turning; nothing in the console; {cost:.2f} ms a frame")
+    large = run("large", size="cells = [30, 30, 30]", steps=20, every=4)
+    cost = check_viewer(browser, large, "view-108000", 5)
+    print(f"viewer with 108,000 atoms: the same; {cost:.2f} ms a frame without drawing")
+    browser.close()
