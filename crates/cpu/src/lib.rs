@@ -1,6 +1,6 @@
 //! The CPU engine: spatial sort and clusters ([`cells`]), pair lists ([`neighbors`]), SIMD forces
-//! over their blocks ([`blocks`], [`pair`], [`embedded`], [`simd`]), a team of threads ([`threads`]),
-//! and a plain reference that all of it is tested against ([`mod@reference`]).
+//! over their blocks ([`blocks`], [`pair`], [`embedded`], [`simd`]), what is bound ([`bonded`]), molecules
+//! in open space ([`vacuum`]), a team of threads ([`threads`]), and a plain reference that all of it is tested against ([`mod@reference`]).
 
 pub mod blocks;
 pub mod bonded;
@@ -16,6 +16,7 @@ pub mod search;
 pub mod simd;
 mod skin;
 pub mod threads;
+pub mod vacuum;
 
 pub use engine::Cpu;
 pub use simd::Level;

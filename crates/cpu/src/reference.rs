@@ -1,10 +1,14 @@
 //! The plain reference: every pair, one after the other, in f64. It is kept for ever; every
 //! faster kernel is tested against it.
 
-use crate::bonded::Broken;
+use crate::bonded::{Broken, TENSOR};
 use jostle_core::{Energies, Result, SymTensor, System, Vec3};
-use jostle_potentials::bonded::{AngleFunction, AngleVisitor, angle_forces};
-use jostle_potentials::{AngleTerm, BondTerm, Embedded, Forces, PairFunction, PairTerm, PairVisitor};
+use jostle_potentials::bonded::{
+    AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, dihedral_forces,
+};
+use jostle_potentials::{
+    AngleTerm, BondTerm, DihedralTerm, Embedded, Forces, PairFunction, PairTerm, PairVisitor, Vacuum,
+};
 
 /// Forces in storage order, energies by term, and the virial of a system.
 ///
@@ -30,6 +34,9 @@ pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)
         let energy = embedded(system, term, &mut forces, &mut energies.virial);
         energies.terms.push(energy);
     }
+    if let Some(term) = &terms.vacuum {
+        energies.terms.extend(vacuum(system, term, &exclusions, &mut forces, &mut energies.virial));
+    }
     let order = system.state.order();
     let mut bound = Bound { system, order: &order, forces: &mut forces, virial: &mut energies.virial };
     for term in &terms.bonds {
@@ -41,6 +48,17 @@ pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)
     }
     for term in &terms.angles {
         energies.terms.push(term.kind.visit(Angles { bound: &mut bound, term }));
+    }
+    for term in &terms.dihedrals {
+        energies.terms.push(term.kind.visit(Dihedrals { bound: &mut bound, term }));
+    }
+    if !terms.cmaps.is_empty() {
+        let mut total = 0.0;
+        for cross in &system.topology.cross_terms {
+            let Some(map) = terms.cmaps.get(cross.kind as usize) else { continue };
+            total += bound.chain(cross.atoms, |vectors| map.forces(vectors));
+        }
+        energies.terms.push(total);
     }
     Ok((forces, energies))
 }
@@ -79,6 +97,31 @@ fn embedded(system: &System, term: &Embedded, forces: &mut [Vec3], virial: &mut 
     energy
 }
 
+/// Adds the forces and the virial of atoms in open space; both energies.
+fn vacuum(
+    system: &System,
+    term: &Vacuum,
+    exclusions: &[Vec<u32>],
+    forces: &mut [Vec3],
+    virial: &mut SymTensor,
+) -> [f64; 2] {
+    let state = &system.state;
+    let mut total = [0.0; 2];
+    each_pair(system, f64::INFINITY, |i, j, d, r2| {
+        if exclusions.get(state.id[i] as usize).is_some_and(|list| list.contains(&state.id[j])) {
+            return;
+        }
+        let coefficients = term.coefficients(state.species[i].into(), state.species[j].into());
+        let strength = term.coulomb * system.charge(i) * system.charge(j);
+        let (energies, force_over_r) = Vacuum::evaluate(r2, coefficients, strength);
+        for (sum, energy) in total.iter_mut().zip(energies) {
+            *sum += energy;
+        }
+        add_force(forces, virial, (i, j), d, force_over_r);
+    });
+    total
+}
+
 /// Adds the force that two atoms at distance `d` exert on each other, and its virial.
 fn add_force(
     forces: &mut [Vec3],
@@ -97,10 +140,7 @@ fn add_force(
     }
 }
 
-/// The order of a symmetric tensor's elements.
-const TENSOR: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
-
-/// What bonds and angles add to.
+/// What bonds, angles and dihedrals add to.
 struct Bound<'a> {
     system: &'a System,
     /// By id, the place of an atom.
@@ -125,6 +165,43 @@ impl Bound<'_> {
         for (w, (p, q)) in self.virial.iter_mut().zip(TENSOR) {
             *w += arm[p] * force[q];
         }
+    }
+}
+
+impl Bound<'_> {
+    /// Adds the forces on atoms in a row (ids), which are functions of the vectors from each to the
+    /// next; the energy.
+    fn chain<const N: usize, const M: usize>(
+        &mut self,
+        atoms: [u32; M],
+        forces: impl FnOnce([Vec3; N]) -> (f64, [Vec3; N]),
+    ) -> f64 {
+        let places = atoms.map(|id| self.order[id as usize]);
+        let vectors: [Vec3; N] = std::array::from_fn(|k| self.between(places[k], places[k + 1]));
+        let (energy, forces) = forces(vectors);
+        for k in 0..N {
+            self.pull(places[k], places[k + 1], vectors[k], forces[k]);
+        }
+        energy
+    }
+}
+
+struct Dihedrals<'a, 'b> {
+    bound: &'a mut Bound<'b>,
+    term: &'a DihedralTerm,
+}
+
+impl DihedralVisitor for Dihedrals<'_, '_> {
+    type Output = f64;
+
+    fn visit<F: DihedralFunction>(self) -> f64 {
+        let Dihedrals { bound, term } = self;
+        let mut total = 0.0;
+        for dihedral in &bound.system.topology.dihedrals {
+            let Some(c) = term.coefficients(dihedral.kind as usize) else { continue };
+            total += bound.chain(dihedral.atoms, |vectors| dihedral_forces::<F, f64>(vectors, &c));
+        }
+        total
     }
 }
 

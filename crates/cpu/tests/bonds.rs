@@ -1,12 +1,16 @@
-//! Bonds, angles and exclusions: every way of computing them against the plain reference and
+//! Bonds, angles, dihedrals and exclusions: every way of computing them against the plain reference and
 //! against LAMMPS; what breaks is named.
 
 mod chains;
 
 use chains::{bead, chains, forces};
-use jostle_core::{Algorithm, Evaluate, Exclude, Precision, Settings, SimBox, System, Topology, Vec3};
+use jostle_core::{
+    Algorithm, CrossTerm, Dihedral, Evaluate, Exclude, Precision, Settings, SimBox, System, Topology, Vec3,
+};
 use jostle_cpu::{Level, open_at, reference};
-use jostle_potentials::{BondKind, BondTerm, Forces, PairKind, PairTerm, Truncation};
+use jostle_potentials::{
+    BondKind, BondTerm, Cmap, DihedralKind, DihedralTerm, Forces, PairKind, PairTerm, Truncation, Vacuum,
+};
 use std::path::Path;
 
 fn largest(values: impl Iterator<Item = f64>) -> f64 {
@@ -17,37 +21,78 @@ fn largest(values: impl Iterator<Item = f64>) -> f64 {
 fn every_way_gives_what_the_reference_gives() {
     for periodic in [[true; 3], [true, true, false]] {
         for exclude in Exclude::ALL {
-            let (system, forces) = (chains(periodic), forces(exclude));
-            let (exact, energies) = reference::evaluate(&system, &forces).unwrap();
-            for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
-                for (threads, precision) in [
-                    (1, Precision::Double),
-                    (3, Precision::Double),
-                    (1, Precision::Mixed),
-                    (2, Precision::Mixed),
-                ] {
-                    let settings = Settings { threads: Some(threads), precision, ..Settings::default() };
-                    let mut cpu = open_at(system.clone(), forces.clone(), settings, level).unwrap();
-                    cpu.update_neighbors().unwrap();
-                    cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
-                    let what = format!("{periodic:?} {exclude:?} {level} {threads} {precision:?}");
-                    let tolerance = if precision == Precision::Double { 1e-11 } else { 3e-6 };
-                    let found = cpu.energies();
-                    for (a, b) in found.terms.iter().zip(&energies.terms) {
-                        assert!((a - b).abs() < tolerance * b.abs(), "{what}: {:?}", found.terms);
-                    }
-                    let scale = largest(energies.virial.iter().copied());
-                    let error = largest(found.virial.iter().zip(energies.virial).map(|(a, b)| a - b));
-                    assert!(error < tolerance * scale, "{what}: virial {error:e}");
-                    let with: Vec<Vec3> = by_id(cpu.state().unwrap());
-                    let scale = largest(exact.iter().flatten().copied());
-                    let errors = with.iter().flatten().zip(exact.iter().flatten()).map(|(a, b)| a - b);
-                    assert!(largest(errors) < tolerance * scale, "{what}");
-                    cpu.compute_forces(Evaluate::Forces).unwrap();
-                    assert_eq!(with, by_id(cpu.state().unwrap()), "{what}: without energies");
-                }
-            }
+            every_way_agrees(&chains(periodic), &forces(exclude), &format!("{periodic:?} {exclude:?}"));
         }
+    }
+}
+
+/// Every instruction set, with one thread and several, in both precisions.
+fn every_way_agrees(system: &System, forces: &Forces, what: &str) {
+    let (exact, energies) = reference::evaluate(system, forces).unwrap();
+    for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+        for (threads, precision) in
+            [(1, Precision::Double), (3, Precision::Double), (1, Precision::Mixed), (2, Precision::Mixed)]
+        {
+            let settings = Settings { threads: Some(threads), precision, ..Settings::default() };
+            let mut cpu = open_at(system.clone(), forces.clone(), settings, level).unwrap();
+            cpu.update_neighbors().unwrap();
+            cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+            let what = format!("{what} {level} {threads} {precision:?}");
+            let tolerance = if precision == Precision::Double { 1e-11 } else { 3e-6 };
+            let found = cpu.energies();
+            assert_eq!(found.terms.len(), energies.terms.len());
+            for (a, b) in found.terms.iter().zip(&energies.terms) {
+                assert!((a - b).abs() < tolerance * b.abs(), "{what}: {:?}", found.terms);
+            }
+            let scale = largest(energies.virial.iter().copied());
+            let error = largest(found.virial.iter().zip(energies.virial).map(|(a, b)| a - b));
+            assert!(error < tolerance * scale, "{what}: virial {error:e}");
+            let with: Vec<Vec3> = by_id(cpu.state().unwrap());
+            let scale = largest(exact.iter().flatten().copied());
+            let errors = with.iter().flatten().zip(exact.iter().flatten()).map(|(a, b)| a - b);
+            assert!(largest(errors) < tolerance * scale, "{what}");
+            cpu.compute_forces(Evaluate::Forces).unwrap();
+            assert_eq!(with, by_id(cpu.state().unwrap()), "{what}: without energies");
+        }
+    }
+}
+
+/// Every kind of dihedral and two maps, across the faces of a tilted box; and in open space the
+/// forces between all atoms, but for those that are bound.
+#[test]
+fn dihedrals_and_open_space_give_what_the_reference_gives() {
+    for periodic in [[true; 3], [false; 3]] {
+        let (mut system, mut forces) = (chains([true; 3]), forces(Exclude::None));
+        let n = system.state.len() as u32;
+        // Chains of twelve beads.
+        let firsts = |members: u32| (0..n).filter(move |k| k % 12 + members <= 12);
+        let topology = &mut system.topology;
+        topology.dihedral_types = ["a", "b", "c"].map(String::from).to_vec();
+        topology.dihedrals =
+            firsts(4).map(|k| Dihedral { kind: k % 3, atoms: [k, k + 1, k + 2, k + 3] }).collect();
+        topology.cross_terms = firsts(5)
+            .map(|k| CrossTerm { kind: k % 2, atoms: std::array::from_fn(|j| k + j as u32) })
+            .collect();
+        let term = |kind, number, p: &[f64]| DihedralTerm::new(kind, 3).with(number, p).unwrap();
+        forces.dihedrals = vec![
+            term(DihedralKind::PeriodicDihedral, 0, &[2.0, 3.0, 40.0]),
+            term(DihedralKind::RyckaertBellemans, 1, &[9.28, 12.16, -13.12, -3.06, 26.24, -31.5]),
+            term(DihedralKind::HarmonicDihedral, 2, &[30.0, 60.0]),
+        ];
+        let map = |shift: f64| {
+            let energies: Vec<f64> = (0..64).map(|k| (f64::from(k) + shift).sin()).collect();
+            Cmap::new(8, &energies).unwrap()
+        };
+        forces.cmaps = vec![map(0.0), map(0.5)];
+        if periodic == [false; 3] {
+            // Random beads may be near each other: small ones.
+            forces.pairs.clear();
+            system.simbox = SimBox::new([0.0; 3], [9.0; 3], [0.0; 3], periodic).unwrap();
+            forces.vacuum = Some(Vacuum::new(2, 10.0, |a, b| [1.0 + (a + b) as f64, 0.2]));
+            system.charges = (0..n).map(|k| f64::from(k % 5) - 2.0).collect();
+            system.topology.excluded = firsts(3).flat_map(|k| [[k, k + 1], [k, k + 2]]).collect();
+        }
+        every_way_agrees(&system, &forces, &format!("{periodic:?}"));
     }
 }
 

@@ -1,5 +1,5 @@
 //! Files: the input ([`input`]), structures ([`structure`]), trajectories ([`trajectory`]),
-//! embedded-atom functions ([`dynamo`]).
+//! embedded-atom functions ([`dynamo`]), molecules with their force fields ([`forcefield`]).
 //!
 //! ```
 //! use jostle_io::Input;
@@ -32,6 +32,7 @@
 //! ```
 
 pub mod dynamo;
+pub mod forcefield;
 pub mod input;
 pub mod structure;
 pub mod trajectory;

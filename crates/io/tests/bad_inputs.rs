@@ -165,7 +165,12 @@ const TABLE: &[Bad] = &[
         "[system] needs \"density\" or \"lattice_constant\"",
         "density = 1.5",
     ),
-    bad(("lattice = \"fcc\"\n", ""), 4, "[system] needs \"lattice\", \"place\" or \"file\"", "lattice ="),
+    bad(
+        ("lattice = \"fcc\"\n", ""),
+        4,
+        "[system] needs \"lattice\", \"place\", \"file\" or \"topology\"",
+        "lattice =",
+    ),
     bad(("mass = 39.948", "charge = 0"), 10, "[species.Ar] needs a mass", "g/mol"),
     bad(("[species.Ar]\nmass = 39.948", ""), 4, "needs to know its species", "[species.Ar]"),
     bad(("timestep = 5\nthermostat", "thermostat"), 18, "[[stage]] needs \"timestep\"", "1.5 fs"),

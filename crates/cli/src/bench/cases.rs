@@ -92,7 +92,7 @@ pub fn resize(input: &mut Input, n: usize) {
         AtomsInput::Lattice { extent, .. } => *extent = LatticeExtent::Atoms(n),
         AtomsInput::Random { atoms, .. } => *atoms = n,
         AtomsInput::Chains { chains, beads, .. } => *chains = n / *beads,
-        AtomsInput::File { .. } => {}
+        AtomsInput::File { .. } | AtomsInput::Molecules(_) => {}
     }
 }
 

@@ -14,6 +14,7 @@ use crate::reference;
 use crate::simd::{Level, Plain, Scalar};
 use crate::skin::Skin;
 use crate::threads::Team;
+use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Timings};
 use jostle_core::{Energies, Error, Evaluate, Precision, Result, Settings, State, System, Vec3};
 use jostle_potentials::{Forces, check};
@@ -27,6 +28,7 @@ pub struct Cpu<S: Scalar> {
     forces: Forces,
     kernels: Vec<Box<dyn PairKernel<S>>>,
     embedded: Option<EmbeddedKernel<S>>,
+    vacuum: Option<VacuumKernel>,
     bonded: Bonded<S>,
     /// By id, ids of the atoms without a pair force; empty where there are none.
     excluded: Vec<Vec<u32>>,
@@ -96,6 +98,7 @@ impl<S: Scalar> Cpu<S> {
             algorithm: settings.algorithm,
             kernels: forces.pairs.iter().map(pair::prepare).collect(),
             embedded: forces.embedded.clone().map(EmbeddedKernel::new),
+            vacuum: forces.vacuum.as_ref().map(VacuumKernel::new),
             bonded: Bonded::new(&system, &forces),
             excluded,
             level,
@@ -134,16 +137,22 @@ impl<S: Scalar> Cpu<S> {
         };
         self.tasks.resize_with(n_tasks, Task::default);
         let reach = self.cutoff + self.skin.now();
+        // In open space nobody is looked for.
+        let searched = self.forces.vacuum.is_none() || self.forces.n_searched() > 0;
         let (clusters, simbox, level) = (&self.clusters, &self.system.simbox, self.level);
         let (width, state, bonded) = (clusters.width, &self.system.state, &self.bonded);
         // Nobody asks where an atom is stored but bonds.
-        let order = if bonded.is_empty() && self.excluded.is_empty() { Vec::new() } else { state.order() };
+        let asked = !bonded.is_empty() || !self.excluded.is_empty() || self.vacuum.is_some();
+        let order = if asked { state.order() } else { Vec::new() };
+        if let Some(vacuum) = &mut self.vacuum {
+            vacuum.sort(&self.system, &self.excluded, &order);
+        }
         let exclusions =
             (!self.excluded.is_empty()).then(|| Exclusions::new(clusters, &state.id, &order, &self.excluded));
         let exclusions = exclusions.as_ref();
         self.team.map(self.tasks.iter_mut().collect(), |t, task| {
             task.list.clusters = t * n / n_tasks..(t + 1) * n / n_tasks;
-            if self.algorithm != Algorithm::Reference {
+            if self.algorithm != Algorithm::Reference && searched {
                 level.run(Build { clusters, simbox, reach, exclusions, list: &mut task.list });
             }
             task.forces.clear(&task.list, width);
@@ -180,9 +189,12 @@ impl<S: Scalar> Cpu<S> {
     /// If a bond has broken: names the two atoms.
     fn evaluate_lists(&mut self, evaluate: Evaluate) -> Result<Vec<Sums>> {
         let embedding = self.embed();
+        if let Some(vacuum) = &mut self.vacuum {
+            vacuum.follow(&self.system.state.position);
+        }
         let (clusters, kernels, level) = (&self.clusters, &self.kernels, self.level);
         let (width, embedded) = (clusters.width, &self.embedded);
-        let (bonded, position) = (&self.bonded, &self.system.state.position);
+        let (vacuum, bonded, position) = (&self.vacuum, &self.bonded, &self.system.state.position);
         let by_task = self.team.map(self.tasks.iter_mut().collect(), |_, task| {
             task.forces.clear(&task.list, width);
             let (list, forces) = (&task.list, &mut task.forces);
@@ -191,6 +203,9 @@ impl<S: Scalar> Cpu<S> {
             let embedded = embedded.iter();
             sums.extend(embedded.map(|k| k.add_forces(level, clusters, list, forces, evaluate)));
             let own = &mut task.forces.own;
+            let vacuum = vacuum.iter();
+            let range = &task.list.clusters;
+            sums.extend(vacuum.flat_map(|k| k.add_forces(level, clusters, range.clone(), own, evaluate)));
             let (bound, broken) = bonded.add_forces(level, position, width, &task.bonds, own, evaluate);
             sums.extend(bound);
             (sums, broken)

@@ -4,6 +4,7 @@ use super::{Cpu, Incoming};
 use crate::embedded::EmbeddedKernel;
 use crate::integrate::Check;
 use crate::simd::Scalar;
+use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Descent, NeighborFacts, Timings};
 use jostle_core::bath::Dissipative;
 use jostle_core::{Backend, Energies, Error, Evaluate, Kinetic, NoiseKey, Result, SimBox, State, Vec3};
@@ -252,6 +253,7 @@ impl<S: Scalar> Backend for Cpu<S> {
         let tasks = self.tasks.iter();
         let bytes = state.len() * per_atom
             + self.clusters.bytes()
+            + self.vacuum.as_ref().map_or(0, VacuumKernel::bytes)
             + self.embedded.as_ref().map_or(0, EmbeddedKernel::bytes)
             + tasks
                 .map(|t| {

@@ -18,12 +18,21 @@ use std::path::Path;
 /// If a file cannot be read, atoms do not fit or lie at the same place, or a species or a pair
 /// lacks something. Errors point at the line of the input.
 pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
-    let mut system = match &input.system.atoms.value {
-        AtomsInput::File { path, .. } => read(input, path)?,
-        _ => built(input)?,
+    let (mut system, forces) = match input.read_molecules()? {
+        Some((system, forces)) => {
+            check_atoms(&system).map_err(|e| at(input, &input.system.atoms.span, e))?;
+            (system, forces)
+        }
+        None => {
+            let system = match &input.system.atoms.value {
+                AtomsInput::File { path, .. } => read(input, path)?,
+                _ => built(input)?,
+            };
+            let forces = forces_from_input(input, &system)?;
+            check_cutoffs(input, &system.simbox, &forces)?;
+            (system, forces)
+        }
     };
-    let forces = forces_from_input(input, &system)?;
-    check_cutoffs(input, &system.simbox, &forces)?;
     measure::check(input, &system)?;
     if let Some(velocities) = input.system.velocities {
         let thermal_energy = input.units.boltzmann() * velocities.temperature;
@@ -35,8 +44,15 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
 /// The forces that an input gives a system.
 ///
 /// # Errors
-/// If a pair or a type is unknown, or lacks something.
+/// If a pair or a type is unknown, or lacks something, or the files of molecules have others.
 pub(crate) fn forces_from_input(input: &Input, system: &System) -> Result<Forces> {
+    if let Some((read, forces)) = input.read_molecules()? {
+        if (&read.topology, &read.charges) != (&system.topology, &system.charges) {
+            let message = "the files of the molecules are not those that the run began with";
+            return Err(input.source.error(&input.system.atoms.span, message));
+        }
+        return Ok(forces);
+    }
     let charge_density = system.total_charge() / system.simbox.volume();
     input.resolve_forces(&system.species, &system.topology, charge_density)
 }
@@ -56,7 +72,9 @@ fn built(input: &Input) -> Result<System> {
         AtomsInput::Chains { chains, beads, region, bond_length } => {
             mixture.chains(chains, beads, region, bond_length, seed)
         }
-        AtomsInput::File { .. } => return Err(input.source.error(span, "these atoms are read, not built")),
+        AtomsInput::File { .. } | AtomsInput::Molecules(_) => {
+            return Err(input.source.error(span, "these atoms are read, not built"));
+        }
     }
     .map_err(|e| at(input, span, e))?;
     system.topology = input.built_topology();

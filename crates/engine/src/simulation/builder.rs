@@ -204,6 +204,13 @@ impl SimulationBuilder {
         if let Some(s) = species.iter().find(|s| !(s.mass > 0.0 && s.mass.is_finite())) {
             return Err(Error::input(format!("the mass of {} is {}, which is not positive", s.name, s.mass)));
         }
+        if !self.system.topology.constraints.is_empty() && !self.stages.is_empty() {
+            let n = self.system.topology.constraints.len();
+            return Err(Error::input(format!(
+                "the topology fixes {n} distances, which no stage can keep yet"
+            ))
+            .hint("write the topology without constraints, and take time steps of 1 fs or less"));
+        }
         let counts = self.system.counts();
         let total_mass = species.iter().zip(&counts).map(|(s, n)| s.mass * *n as f64).sum();
         let quantities = quantities(self.units, &self.forces);

@@ -18,7 +18,10 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let entries: Vec<Entry> = root.get("species").map(|s| s.value).unwrap_or_default();
     let mut species = entries.iter().map(|e| builder.species(e)).collect::<Result<Vec<_>>>()?;
     let system = builder.system(&system, &mut species)?;
-    let built = !matches!(system.atoms.value, AtomsInput::File { .. });
+    let built = !matches!(system.atoms.value, AtomsInput::File { .. } | AtomsInput::Molecules(_));
+    if let AtomsInput::Molecules(_) = system.atoms.value {
+        builder.refuse_other_forces(root)?;
+    }
     let forces: Vec<Fields> = root.need("force")?;
     let forces = forces.iter().map(|f| builder.force(f, &species, built));
     let forces = forces.collect::<Result<Vec<_>>>()?;
@@ -85,6 +88,11 @@ impl Builder<'_> {
             let types = fields.get::<Vec<String>>("types").map(|t| t.value).unwrap_or_default();
             let path = self.source.folder().join(path.value);
             Located { value: AtomsInput::File { path, types }, span: entry_span(fields, "file") }
+        } else if let Some(topology) = fields.get::<String>("topology") {
+            let path = |name: String| self.source.folder().join(name);
+            let coordinates = path(fields.need("coordinates")?);
+            let molecules = MoleculesInput { topology: path(topology.value), coordinates };
+            Located { value: AtomsInput::Molecules(molecules), span: topology.span }
         } else {
             self.check_built_species(fields, species)?;
             let key = if fields.gives("lattice") { "lattice" } else { "place" };
@@ -102,6 +110,17 @@ impl Builder<'_> {
             .map(|(temperature, distribution)| VelocityInput { temperature, distribution });
         let periodic = fields.get::<[bool; 3]>("periodic").map(|p| p.value);
         Ok(SystemInput { atoms, periodic, velocities, seed: fields.need("seed")? })
+    }
+
+    /// The file of molecules has their species and forces.
+    fn refuse_other_forces(&self, root: &Fields) -> Result<()> {
+        let others = ["species", "force", "metal", "bond", "angle", "exclude"];
+        let Some(entry) = others.iter().filter(|key| root.gives(key)).find_map(|key| root.entry(key)) else {
+            return Ok(());
+        };
+        let message =
+            format!("\"{}\" beside a topology, which has species and forces of its own", entry.name);
+        Err(self.source.error(&entry.key_span, message).hint("leave it out"))
     }
 
     /// A structure file says how many atoms of each species there are.

@@ -144,6 +144,17 @@ pub enum AtomsInput {
         /// comments, else "1", "2", ...
         types: Vec<String>,
     },
+    /// `topology = "..."`: molecules with their force field.
+    Molecules(MoleculesInput),
+}
+
+/// Files of molecules; paths joined with the input's folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MoleculesInput {
+    /// What binds the atoms, with the force field.
+    pub topology: PathBuf,
+    /// Where they are.
+    pub coordinates: PathBuf,
 }
 
 /// The lattices that can be built.

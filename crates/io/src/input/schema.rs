@@ -336,6 +336,19 @@ static SYSTEM: Section = Section {
             "atoms from a LAMMPS data file, extended XYZ or a Jostle checkpoint",
         ),
         Key::new(
+            "topology",
+            Kind::Path,
+            Absent(""),
+            "molecules with their force field: OpenMM's serialised System (.xml)",
+        ),
+        Key::new(
+            "coordinates",
+            Kind::Path,
+            Absent(""),
+            "where the atoms of the topology are: PDB, AMBER inpcrd or rst7, extended XYZ",
+        )
+        .with(&["topology"]),
+        Key::new(
             "atoms",
             Kind::Count(1),
             Absent("from cells, or the counts of the species"),
@@ -406,10 +419,11 @@ static SYSTEM: Section = Section {
         Key::new("seed", Kind::Count(0), Value("1"), "seed of everything random"),
     ],
     alternatives: &[
-        Alternatives { keys: &["lattice", "place", "file"], needed: Needed::Always },
+        Alternatives { keys: &["lattice", "place", "file", "topology"], needed: Needed::Always },
         Alternatives { keys: &["atoms", "cells"], needed: Needed::With("lattice") },
         Alternatives { keys: &["density", "lattice_constant"], needed: Needed::With("lattice") },
         Alternatives { keys: &["density", "box"], needed: Needed::With("place") },
+        Alternatives { keys: &["coordinates"], needed: Needed::With("topology") },
     ],
 };
 

@@ -1,0 +1,44 @@
+//! Maps over two dihedral angles. There is one for each residue of a protein at most: they are worked
+//! on one by one.
+
+use super::{BondedKernel, Broken, Entry, Scene, TENSOR, chain, on_chain};
+use crate::blocks::Sums;
+use crate::simd::{Level, Scalar};
+use jostle_core::Evaluate;
+use jostle_potentials::Cmap;
+
+struct Maps(Vec<Cmap>);
+
+/// The term of all maps; `None` where there are none.
+pub(super) fn of_maps<S: Scalar>(maps: &[Cmap]) -> Option<Box<dyn BondedKernel<S, 4>>> {
+    (!maps.is_empty()).then(|| -> Box<dyn BondedKernel<S, 4>> { Box::new(Maps(maps.to_vec())) })
+}
+
+impl<S: Scalar> BondedKernel<S, 4> for Maps {
+    fn has(&self, kind: u32) -> bool {
+        (kind as usize) < self.0.len()
+    }
+
+    fn add_forces(
+        &self,
+        _level: Level,
+        scene: &mut Scene<S>,
+        entries: &[Entry<4>],
+    ) -> (Sums, Option<Broken>) {
+        let mut sums = Sums::default();
+        for entry in entries {
+            let vectors = chain(entry.role, std::array::from_fn(|k| scene.towards(entry, k)));
+            let (energy, forces) = self.0[entry.kind as usize].forces(vectors);
+            scene.add(entry, on_chain(entry.role, forces));
+            if scene.evaluate == Evaluate::ForcesAndEnergies && entry.role == 0 {
+                sums.energy += energy;
+                for (vector, force) in vectors.iter().zip(forces) {
+                    for (w, (p, q)) in sums.virial.iter_mut().zip(TENSOR) {
+                        *w += vector[p] * force[q];
+                    }
+                }
+            }
+        }
+        (sums, None)
+    }
+}

@@ -1,0 +1,303 @@
+//! Functions of bonds, angles and dihedrals over lists of entries, a register full at a time.
+
+use super::{BondedKernel, Broken, Entry, Scene, TENSOR, chain, on_chain};
+use crate::blocks::Sums;
+use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
+use jostle_core::{Evaluate, Vec3};
+use jostle_potentials::bonded::{
+    AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, dihedral_forces,
+};
+use jostle_potentials::pair::{MAX_COEFFICIENTS, PairFunction, PairVisitor};
+use jostle_potentials::{AngleTerm, BondTerm, DihedralTerm};
+use std::marker::PhantomData;
+
+/// Coefficients by type.
+struct Types {
+    known: Vec<bool>,
+    /// Square of the length at which a bond breaks.
+    longest2: Vec<f64>,
+    coefficients: Vec<[f64; MAX_COEFFICIENTS]>,
+}
+
+impl Types {
+    fn new(of: impl Iterator<Item = (Option<Vec<f64>>, f64)>) -> Types {
+        let mut types = Types { known: Vec::new(), longest2: Vec::new(), coefficients: Vec::new() };
+        for (coefficients, longest) in of {
+            types.known.push(coefficients.is_some());
+            types.longest2.push(longest * longest);
+            let mut row = [0.0; MAX_COEFFICIENTS];
+            for (to, from) in row.iter_mut().zip(coefficients.unwrap_or_default()) {
+                *to = from;
+            }
+            types.coefficients.push(row);
+        }
+        types
+    }
+
+    /// The first `n` coefficients of the types of some entries.
+    #[inline(always)]
+    fn gather<L: Lanes<Scalar = f64>, const N: usize>(
+        &self,
+        entries: &[Entry<N>],
+        n: usize,
+    ) -> [L; MAX_COEFFICIENTS] {
+        let mut values = [L::lit(0.0); MAX_COEFFICIENTS];
+        if self.known.len() == 1 {
+            for k in 0..n {
+                values[k] = L::splat(self.coefficients[0][k]);
+            }
+            return values;
+        }
+        for k in 0..n {
+            let mut lanes = [0.0; MOST_LANES];
+            for (lane, entry) in lanes.iter_mut().zip(entries) {
+                *lane = self.coefficients[entry.kind as usize][k];
+            }
+            values[k] = L::load(&lanes);
+        }
+        values
+    }
+}
+
+/// Lanes of the widest register.
+const MOST_LANES: usize = 16;
+
+pub(super) fn of_bonds<S: Scalar>(term: &BondTerm) -> Box<dyn BondedKernel<S, 1>> {
+    struct Prepare<S>(Types, PhantomData<S>);
+    impl<S: Scalar> PairVisitor for Prepare<S> {
+        type Output = Box<dyn BondedKernel<S, 1>>;
+        fn visit<F: PairFunction>(self) -> Self::Output {
+            Box::new(Prepared::<OfBond<F>> { types: self.0, function: PhantomData })
+        }
+    }
+    let types = Types::new((0..term.n_types()).map(|k| (term.coefficients(k), term.longest(k))));
+    term.kind.visit(Prepare(types, PhantomData))
+}
+
+pub(super) fn of_angles<S: Scalar>(term: &AngleTerm) -> Box<dyn BondedKernel<S, 2>> {
+    struct Prepare<S>(Types, PhantomData<S>);
+    impl<S: Scalar> AngleVisitor for Prepare<S> {
+        type Output = Box<dyn BondedKernel<S, 2>>;
+        fn visit<F: AngleFunction>(self) -> Self::Output {
+            Box::new(Prepared::<OfAngle<F>> { types: self.0, function: PhantomData })
+        }
+    }
+    let types = Types::new((0..term.n_types()).map(|k| (term.coefficients(k), f64::INFINITY)));
+    term.kind.visit(Prepare(types, PhantomData))
+}
+
+pub(super) fn of_dihedrals<S: Scalar>(term: &DihedralTerm) -> Box<dyn BondedKernel<S, 3>> {
+    struct Prepare<S>(Types, PhantomData<S>);
+    impl<S: Scalar> DihedralVisitor for Prepare<S> {
+        type Output = Box<dyn BondedKernel<S, 3>>;
+        fn visit<F: DihedralFunction>(self) -> Self::Output {
+            Box::new(Prepared::<OfDihedral<F>> { types: self.0, function: PhantomData })
+        }
+    }
+    let types = Types::new((0..term.n_types()).map(|k| (term.coefficients(k), f64::INFINITY)));
+    term.kind.visit(Prepare(types, PhantomData))
+}
+
+/// A function of the vectors between bound atoms, as each of these atoms sees it.
+trait Bound<const N: usize>: Send + Sync {
+    const N_COEFFICIENTS: usize;
+    /// Vectors that nobody has, for lanes that are left over.
+    const NOBODY: [Vec3; N];
+    /// The vectors, from those that point from the others to the atom of this role.
+    fn vectors(role: u8, towards: [Vec3; N]) -> [Vec3; N];
+    /// Energy, and the force along each vector on its tip.
+    fn evaluate<L: Lanes<Scalar = f64>>(vectors: [[L; 3]; N], c: &[L]) -> (L, [[L; 3]; N]);
+    /// What of these forces acts on the atom of this role.
+    fn on(role: u8, forces: [Vec3; N]) -> Vec3;
+}
+
+struct OfBond<F>(PhantomData<F>);
+
+impl<F: PairFunction> Bound<1> for OfBond<F> {
+    const N_COEFFICIENTS: usize = F::N_COEFFICIENTS;
+    const NOBODY: [Vec3; 1] = [[0.5, 0.0, 0.0]];
+
+    #[inline(always)]
+    fn vectors(_role: u8, towards: [Vec3; 1]) -> [Vec3; 1] {
+        towards
+    }
+
+    #[inline(always)]
+    fn evaluate<L: Lanes<Scalar = f64>>([[x, y, z]]: [[L; 3]; 1], c: &[L]) -> (L, [[L; 3]; 1]) {
+        let (energy, force_over_r) = F::evaluate(x.mul_add(x, y.mul_add(y, z * z)), c);
+        (energy, [[x * force_over_r, y * force_over_r, z * force_over_r]])
+    }
+
+    #[inline(always)]
+    fn on(_role: u8, [force]: [Vec3; 1]) -> Vec3 {
+        force
+    }
+}
+
+struct OfAngle<F>(PhantomData<F>);
+
+impl<F: AngleFunction> Bound<2> for OfAngle<F> {
+    const N_COEFFICIENTS: usize = F::N_COEFFICIENTS;
+    const NOBODY: [Vec3; 2] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
+
+    /// From the middle to the ends.
+    #[inline(always)]
+    fn vectors(role: u8, [first, second]: [Vec3; 2]) -> [Vec3; 2] {
+        let minus = |a: Vec3, b: Vec3| [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
+        // The others are, in order: middle and end, both ends, end and middle.
+        match role {
+            0 => [first, minus(first, second)],
+            1 => [first.map(|x| -x), second.map(|x| -x)],
+            _ => [minus(second, first), second],
+        }
+    }
+
+    #[inline(always)]
+    fn evaluate<L: Lanes<Scalar = f64>>([a, b]: [[L; 3]; 2], c: &[L]) -> (L, [[L; 3]; 2]) {
+        let (energy, on_a, on_b) = angle_forces::<F, L>(a, b, c);
+        (energy, [on_a, on_b])
+    }
+
+    #[inline(always)]
+    fn on(role: u8, [a, b]: [Vec3; 2]) -> Vec3 {
+        match role {
+            0 => a,
+            1 => [-a[0] - b[0], -a[1] - b[1], -a[2] - b[2]],
+            _ => b,
+        }
+    }
+}
+
+struct OfDihedral<F>(PhantomData<F>);
+
+impl<F: DihedralFunction> Bound<3> for OfDihedral<F> {
+    const N_COEFFICIENTS: usize = F::N_COEFFICIENTS;
+    const NOBODY: [Vec3; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+
+    #[inline(always)]
+    fn vectors(role: u8, towards: [Vec3; 3]) -> [Vec3; 3] {
+        chain(role, towards)
+    }
+
+    #[inline(always)]
+    fn evaluate<L: Lanes<Scalar = f64>>(vectors: [[L; 3]; 3], c: &[L]) -> (L, [[L; 3]; 3]) {
+        dihedral_forces::<F, L>(vectors, c)
+    }
+
+    #[inline(always)]
+    fn on(role: u8, forces: [Vec3; 3]) -> Vec3 {
+        on_chain(role, forces)
+    }
+}
+
+struct Prepared<B> {
+    types: Types,
+    function: PhantomData<B>,
+}
+
+impl<S: Scalar, B: Bound<N>, const N: usize> BondedKernel<S, N> for Prepared<B> {
+    fn has(&self, kind: u32) -> bool {
+        self.types.known[kind as usize]
+    }
+
+    fn add_forces(&self, level: Level, scene: &mut Scene<S>, entries: &[Entry<N>]) -> (Sums, Option<Broken>) {
+        level.run(BoundForces { types: &self.types, scene, entries, function: self.function })
+    }
+}
+
+struct BoundForces<'a, 'b, S, B, const N: usize> {
+    types: &'a Types,
+    scene: &'a mut Scene<'b, S>,
+    entries: &'a [Entry<N>],
+    function: PhantomData<B>,
+}
+
+impl<S: Scalar, B: Bound<N>, const N: usize> Kernel for BoundForces<'_, '_, S, B, N> {
+    type Output = (Sums, Option<Broken>);
+
+    #[inline(always)]
+    fn run<I: Simd>(self) -> Self::Output {
+        match self.scene.evaluate {
+            Evaluate::Forces => self.all::<I::F64, false>(),
+            Evaluate::ForcesAndEnergies => self.all::<I::F64, true>(),
+        }
+    }
+}
+
+/// Vectors lane by lane: x of all lanes, then y, then z.
+type ByLane = [[f64; MOST_LANES]; 3];
+
+#[inline(always)]
+fn lane(vectors: &ByLane, lane: usize) -> Vec3 {
+    [vectors[0][lane], vectors[1][lane], vectors[2][lane]]
+}
+
+impl<S: Scalar, B: Bound<N>, const N: usize> BoundForces<'_, '_, S, B, N> {
+    #[inline(always)]
+    fn all<L: Lanes<Scalar = f64>, const ENERGIES: bool>(self) -> (Sums, Option<Broken>) {
+        let BoundForces { types, scene, entries, .. } = self;
+        let (mut sums, mut broken) = (Sums::default(), None);
+        let mut nobody: [ByLane; N] = [[[0.0; MOST_LANES]; 3]; N];
+        for n in 0..N {
+            for k in 0..3 {
+                nobody[n][k] = [B::NOBODY[n][k]; MOST_LANES];
+            }
+        }
+        for batch in entries.chunks(L::WIDTH) {
+            let (mut d, mut f) = (nobody, nobody);
+            for (lane, entry) in batch.iter().enumerate() {
+                let mut towards = [[0.0; 3]; N];
+                for n in 0..N {
+                    towards[n] = scene.towards(entry, n);
+                }
+                let vectors = B::vectors(entry.role, towards);
+                for n in 0..N {
+                    for k in 0..3 {
+                        d[n][k][lane] = vectors[n][k];
+                    }
+                }
+            }
+            let mut vectors = [[L::lit(0.0); 3]; N];
+            for n in 0..N {
+                for k in 0..3 {
+                    vectors[n][k] = L::load(&d[n][k]);
+                }
+            }
+            let c = types.gather::<L, N>(batch, B::N_COEFFICIENTS);
+            let (energy, forces) = B::evaluate(vectors, &c);
+            for n in 0..N {
+                for k in 0..3 {
+                    forces[n][k].store(&mut f[n][k]);
+                }
+            }
+            let mut energies = [0.0; MOST_LANES];
+            if ENERGIES {
+                energy.store(&mut energies);
+            }
+            for (at, entry) in batch.iter().enumerate() {
+                let (mut vectors, mut forces) = ([[0.0; 3]; N], [[0.0; 3]; N]);
+                for n in 0..N {
+                    (vectors[n], forces[n]) = (lane(&d[n], at), lane(&f[n], at));
+                }
+                scene.add(entry, B::on(entry.role, forces));
+                let first = vectors[0];
+                let length2 = first[0] * first[0] + first[1] * first[1] + first[2] * first[2];
+                // Not a number is not whole either.
+                let whole = length2 < types.longest2[entry.kind as usize];
+                if !whole && broken.is_none() {
+                    let atoms = [entry.atom as usize, entry.others[0] as usize];
+                    broken = Some(Broken { atoms, length: length2.sqrt() });
+                }
+                if ENERGIES && entry.role == 0 {
+                    sums.energy += energies[at];
+                    for n in 0..N {
+                        for (w, (p, q)) in sums.virial.iter_mut().zip(TENSOR) {
+                            *w += vectors[n][p] * forces[n][q];
+                        }
+                    }
+                }
+            }
+        }
+        (sums, broken)
+    }
+}

@@ -1,0 +1,165 @@
+//! All-atom molecules: energies by term and forces against OpenMM's, from the files of OpenMM.
+
+use jostle_core::{Algorithm, Precision, Settings, UnitSystem};
+use jostle_engine::{SinglePoint, model::DeviceInput, single_point, system_from_input};
+use jostle_io::Input;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The values of OpenMM for a case, where they are.
+struct Reference {
+    folder: PathBuf,
+    values: Value,
+    /// In nm and kJ/mol/nm.
+    positions: Vec<[f64; 3]>,
+    forces: Vec<[f64; 3]>,
+}
+
+impl Reference {
+    fn open(case: &str) -> Option<Reference> {
+        let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/reference")).join(case);
+        let Ok(text) = fs::read_to_string(folder.join("reference.json")) else {
+            println!("skipped: there is no {}", folder.display());
+            return None;
+        };
+        let values = serde_json::from_str(&text).unwrap();
+        let atoms = fs::read_to_string(folder.join("forces.txt")).unwrap();
+        let rows = atoms.lines().filter(|l| !l.starts_with('#'));
+        let rows: Vec<Vec<f64>> =
+            rows.map(|l| l.split_whitespace().map(|w| w.parse().unwrap()).collect()).collect();
+        let three = |row: &Vec<f64>, from: usize| [row[from], row[from + 1], row[from + 2]];
+        Some(Reference {
+            folder,
+            values,
+            positions: rows.iter().map(|r| three(r, 1)).collect(),
+            forces: rows.iter().map(|r| three(r, 4)).collect(),
+        })
+    }
+
+    /// The sum of the energies of some groups.
+    fn groups(&self, names: &[&str]) -> f64 {
+        let groups = self.values["energy_by_group"].as_object().unwrap();
+        let named = groups.iter().filter(|(name, _)| names.contains(&name.split(':').nth(1).unwrap_or("")));
+        named.map(|(_, energy)| energy.as_f64().unwrap()).sum()
+    }
+
+    fn split(&self, name: &str) -> f64 {
+        let split = self.values["nonbonded_split"].as_object().unwrap();
+        split.iter().find(|(key, _)| key.starts_with(name)).unwrap().1.as_f64().unwrap()
+    }
+
+    /// Energies by the names that Jostle has for them.
+    fn energies(&self) -> Vec<(&'static str, f64)> {
+        let (lj, lj_14) = match self.split("lj_total") {
+            // In files of CHARMM36 Lennard-Jones forces are custom ones.
+            0.0 => (self.groups(&["LennardJones"]), self.groups(&["LennardJones14"])),
+            total => (total - self.split("lj_1-4"), self.split("lj_1-4")),
+        };
+        let coulomb_14 = self.split("coulomb_1-4");
+        vec![
+            ("bond_harmonic", self.groups(&["HarmonicBondForce"])),
+            ("angle_harmonic", self.groups(&["HarmonicAngleForce"])),
+            ("dihedral_periodic", self.groups(&["PeriodicTorsionForce"])),
+            ("dihedral_harmonic", self.groups(&["CustomTorsionForce"])),
+            ("cmap", self.groups(&["CMAPTorsionForce"])),
+            ("scaled_pair", coulomb_14 + lj_14),
+            ("coulomb", self.split("coulomb_total") - coulomb_14),
+            ("lennard_jones", lj),
+        ]
+    }
+
+    fn total(&self) -> f64 {
+        self.values["potential_energy_total"].as_f64().unwrap()
+    }
+}
+
+/// Positions in full precision, as extended XYZ in nm.
+fn write_positions(reference: &Reference, path: &Path) {
+    let mut text = format!("{}\nProperties=species:S:1:pos:R:3\n", reference.positions.len());
+    for [x, y, z] in &reference.positions {
+        text += &format!("X {x:?} {y:?} {z:?}\n");
+    }
+    fs::write(path, text).unwrap();
+}
+
+/// One evaluation of an input in nm and kJ/mol.
+fn evaluate(reference: &Reference, system: &str, precision: Precision, algorithm: Algorithm) -> SinglePoint {
+    let folder = tempfile::tempdir().unwrap();
+    write_positions(reference, &folder.path().join("positions.xyz"));
+    let text = format!("units = \"nano\"\n[system]\n{system}\ncoordinates = \"positions.xyz\"\n");
+    let input = Input::parse(&folder.path().join("in.toml"), &text).unwrap();
+    let (system, forces) = system_from_input(&input).unwrap_or_else(|e| panic!("{e}: {:?}", e.help()));
+    let settings = Settings { precision, algorithm, threads: Some(2), ..Settings::default() };
+    single_point(UnitSystem::Nano, system, forces, DeviceInput::Cpu, settings).unwrap()
+}
+
+fn agrees(reference: &Reference, point: &SinglePoint, tolerance: f64) {
+    for (name, wanted) in reference.energies() {
+        let of_term = |(term, energy): (&String, &f64)| term.starts_with(name).then_some(*energy);
+        let got: f64 = point.term_names.iter().zip(&point.thermo.terms).filter_map(of_term).sum();
+        let off = (got - wanted).abs() / wanted.abs().max(1.0);
+        assert!(off < tolerance, "{name}: {got} is not {wanted}, {off:e}");
+    }
+    let potential = point.thermo.potential;
+    // A sum of terms many times as large.
+    let size: f64 = point.thermo.terms.iter().map(|e| e.abs()).sum();
+    assert!((potential - reference.total()).abs() < tolerance * size, "{potential}");
+    let square = |v: &[f64; 3]| v.iter().map(|x| x * x).sum::<f64>();
+    let n = reference.forces.len();
+    let rms = (reference.forces.iter().map(square).sum::<f64>() / n as f64).sqrt();
+    assert_eq!(point.forces.len(), n);
+    for (k, (got, wanted)) in point.forces.iter().zip(&reference.forces).enumerate() {
+        let off = square(&[0, 1, 2].map(|a| got[a] - wanted[a])).sqrt() / rms;
+        assert!(off < tolerance, "atom {}: {got:?} is not {wanted:?}, {off:e}", k + 1);
+    }
+    // Nothing pulls at the system as a whole, so that the virial is the sum of r f.
+    for (k, (p, q)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
+        let sum: f64 = reference.positions.iter().zip(&reference.forces).map(|(r, f)| r[p] * f[q]).sum();
+        let off = (point.virial[k] - sum).abs() / (rms * (n as f64).sqrt());
+        assert!(off < 10.0 * tolerance, "virial {k}: {} is not {sum}, {off:e}", point.virial[k]);
+    }
+}
+
+/// In `double` to what OpenMM's own reference is good for, in `mixed` to single precision.
+fn compare(case: &str, system: impl Fn(&Path) -> String) {
+    let Some(reference) = Reference::open(case) else { return };
+    let system = system(&reference.folder);
+    for (precision, algorithm, tolerance) in [
+        (Precision::Double, Algorithm::Auto, 1e-9),
+        (Precision::Double, Algorithm::Reference, 1e-9),
+        (Precision::Mixed, Algorithm::Auto, 1e-6),
+    ] {
+        agrees(&reference, &evaluate(&reference, &system, precision, algorithm), tolerance);
+    }
+}
+
+fn xml(folder: &Path) -> String {
+    format!("topology = {:?}", folder.join("system.xml"))
+}
+
+#[test]
+fn alanine_dipeptide_amber14() {
+    compare("07a_aladip_vac_amber14", xml);
+}
+
+#[test]
+fn alanine_dipeptide_of_a_prmtop() {
+    compare("07c_aladip_prmtop_vac", xml);
+}
+
+/// Maps, Urey-Bradley springs, harmonic impropers, Lennard-Jones forces by pairs of types.
+#[test]
+fn trialanine_charmm36() {
+    compare("07b_ala3_vac_charmm36", xml);
+}
+
+#[test]
+fn trialanine_charmm22() {
+    compare("07g_ala3_vac_psf_charmm22", xml);
+}
+
+#[test]
+fn dihydrofolate_reductase() {
+    compare("07h_dhfr_vac_amber14", xml);
+}

@@ -1,0 +1,186 @@
+//! Molecules with their force fields, from the files of other programs: every parameter of every
+//! term as the file has it, in the units of the input.
+
+mod assembly;
+pub mod coordinates;
+mod elements;
+mod openmm;
+
+use crate::input::Input;
+use crate::input::model::{AtomsInput, MoleculesInput};
+use crate::structure::around;
+use coordinates::Coordinates;
+use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
+use jostle_potentials::{Forces, Vacuum};
+use std::path::Path;
+
+/// The name of the energy of springs between the ends of angles.
+const UREY_BRADLEY: &str = "urey-bradley";
+
+/// Molecules as a force-field file has them, in the units of the input; atoms in the order of the
+/// file.
+#[derive(Debug, Clone)]
+pub struct Molecules {
+    /// The units.
+    pub units: UnitSystem,
+    /// The kinds of atoms: types of Lennard-Jones forces with their masses.
+    pub species: Vec<Species>,
+    /// By atom, an index into `species`.
+    pub atoms: Vec<u16>,
+    /// By atom.
+    pub charges: Vec<f64>,
+    /// What they are called; empty where the file does not say.
+    pub names: Names,
+    /// What binds them.
+    pub topology: Topology,
+    /// The forces of what binds them.
+    pub forces: Forces,
+    /// Epsilon and sigma of every two species, a square by rows.
+    pub lennard_jones: Vec<[f64; 2]>,
+    /// The box; `None` where the file has none, or has molecules in open space.
+    pub simbox: Option<SimBox>,
+}
+
+impl Molecules {
+    /// Reads a file by what is in it.
+    ///
+    /// # Errors
+    /// If it cannot be read, is of no known format, is damaged, or has a force that Jostle has not.
+    pub fn read(path: &Path, units: UnitSystem) -> Result<Molecules> {
+        let text = text_of(path)?;
+        let start = text.trim_start();
+        if start.starts_with('<') {
+            return openmm::read(path, &text, units);
+        }
+        Err(Error::file(path, "it is not clear what kind of topology this is")
+            .hint("OpenMM's serialised System (.xml) is read"))
+    }
+
+    /// The system with these coordinates, and its forces; `periodic` as the input says.
+    ///
+    /// # Errors
+    /// If numbers of atoms differ, an atom is another one in the coordinates, or there is no box.
+    pub fn into_system(
+        self,
+        coordinates: Coordinates,
+        periodic: Option<[bool; 3]>,
+    ) -> Result<(System, Forces)> {
+        let Coordinates { positions, velocities, simbox, names } = coordinates;
+        let (n, given) = (self.atoms.len(), positions.len());
+        if n != given {
+            return Err(Error::input(format!("the topology has {n} atoms, the coordinates have {given}"))
+                .hint("give both files of the same system"));
+        }
+        let names = same_atoms(self.names, names)?;
+        // A box in the topology says that there is one; its present size is that of the coordinates.
+        let boxed = self.simbox.map(|own| simbox.unwrap_or(own));
+        let boxed = boxed.or(simbox.filter(|_| periodic.is_some_and(|p| p.contains(&true))));
+        let open = periodic == Some([false; 3]) || boxed.is_none();
+        let simbox = match boxed {
+            _ if open => around(&positions)?,
+            Some(simbox) => {
+                let periodic = periodic.unwrap_or([true; 3]);
+                SimBox::new(simbox.origin(), simbox.lengths(), simbox.tilts(), periodic)?
+            }
+            None => around(&positions)?,
+        };
+        if let Some(wanted) = periodic.filter(|p| p.contains(&true) && open) {
+            return Err(Error::input(format!("periodic = {wanted:?}, but no file has a box"))
+                .hint("coordinates with a box are needed"));
+        }
+        let mut state = State::default();
+        for (k, (species, mut position)) in self.atoms.iter().zip(positions).enumerate() {
+            let mut image = [0; 3];
+            simbox.wrap(&mut position, &mut image);
+            state.push(*species, position);
+            state.image[k] = image;
+        }
+        if let Some(velocities) = velocities {
+            state.velocity = velocities;
+        }
+        if !open {
+            return Err(Error::input("forces of charges across a periodic box are not there yet")
+                .hint("molecules in open space are: set periodic = false in [system]"));
+        }
+        let (species, pairs) = (self.species, self.lennard_jones);
+        let n = species.len();
+        let vacuum = Vacuum::new(n, self.units.coulomb(), |a, b| pairs[a * n + b]);
+        let forces = Forces { vacuum: Some(vacuum), ..self.forces };
+        let (topology, charges) = (self.topology, self.charges);
+        Ok((System { simbox, species, state, topology, charges, names }, forces))
+    }
+}
+
+impl Input {
+    /// The system of `topology = "..."` and its forces; `None` if the input has another one.
+    ///
+    /// # Errors
+    /// Those of [`Molecules::read`], [`Coordinates::read`] and [`Molecules::into_system`].
+    pub fn read_molecules(&self) -> Result<Option<(System, Forces)>> {
+        let AtomsInput::Molecules(MoleculesInput { topology, coordinates }) = &self.system.atoms.value else {
+            return Ok(None);
+        };
+        let at = |e: Error| match e.place() {
+            Some(_) => e,
+            None => e.at_span(&self.source.path, &self.source.text, self.system.atoms.span.clone()),
+        };
+        let molecules = Molecules::read(topology, self.units).map_err(at)?;
+        let coordinates = Coordinates::read(coordinates, self.units).map_err(at)?;
+        molecules.into_system(coordinates, self.system.periodic).map(Some).map_err(at)
+    }
+}
+
+/// The names of one of two files, after a look at whether they can be the same atoms: the elements,
+/// as far as the first letters of names tell.
+fn same_atoms(topology: Names, coordinates: Option<Names>) -> Result<Names> {
+    let Some(coordinates) = coordinates else { return Ok(topology) };
+    if topology.atoms.is_empty() {
+        return Ok(coordinates);
+    }
+    let letter = |name: &str| name.chars().find(|c| c.is_alphabetic()).map(|c| c.to_ascii_uppercase());
+    for (k, (one, other)) in topology.atoms.iter().zip(&coordinates.atoms).enumerate() {
+        if letter(&one.name) != letter(&other.name) {
+            let (one, other) = (topology.describe(k as u32), coordinates.describe(k as u32));
+            return Err(Error::input(format!("the topology has {one}, but the coordinates have {other}"))
+                .hint("both files must have the same atoms in the same order"));
+        }
+    }
+    Ok(topology)
+}
+
+/// The text of a file.
+fn text_of(path: &Path) -> Result<String> {
+    let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
+    for (magic, program) in [(&[0x1f, 0x8b][..], "gunzip"), (&[0xfd, b'7', b'z', b'X', b'Z'], "unxz")] {
+        if bytes.starts_with(magic) {
+            let error = Error::file(path, "the file is compressed");
+            return Err(error.hint(format!("unpack it first, with {program}")));
+        }
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        let line = e.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count() + 1;
+        Error::file_line(path, line, "the file is not text (UTF-8)")
+    })
+}
+
+/// A box from its edges.
+fn edges_to_box([a, b, c]: [Vec3; 3]) -> Result<SimBox> {
+    if [a[1], a[2], b[2]].iter().any(|x| *x != 0.0) {
+        return Err(Error::input(
+            "the first edge of the box is not along x, or the second not in the xy plane",
+        ));
+    }
+    SimBox::new([0.0; 3], [a[0], b[1], c[2]], [b[0], c[0], c[1]], [true; 3])
+}
+
+/// Epsilon and sigma of u = a/r^12 - b/r^6; not a number where there is no well.
+fn well(a: f64, b: f64) -> [f64; 2] {
+    if a == 0.0 && b == 0.0 { [0.0; 2] } else { [b * b / (4.0 * a), (a / b).powf(1.0 / 6.0)] }
+}
+
+/// Unlike pairs after Lorentz and Berthelot, of epsilon and sigma.
+fn lorentz_berthelot(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+    let epsilon = (a[0] * b[0]).sqrt();
+    [epsilon, if epsilon == 0.0 { 0.0 } else { 0.5 * (a[1] + b[1]) }]
+}

@@ -1,0 +1,109 @@
+//! Force fields of other programs: what is read, and what is refused with its line.
+
+use jostle_core::{Error, UnitSystem};
+use jostle_io::Input;
+use jostle_io::forcefield::Molecules;
+use std::fs;
+use std::path::Path;
+
+/// Two atoms on a spring.
+const SYSTEM: &str = r#"<?xml version="1.0" ?>
+<System openmmVersion="8" type="System" version="1">
+<Particles>
+<Particle mass="1.008"/>
+<Particle mass="15.999"/>
+</Particles>
+<Constraints/>
+<Forces>
+<Force type="HarmonicBondForce" name="HarmonicBondForce">
+<Bonds><Bond d=".1" k="1000" p1="0" p2="1"/></Bonds>
+</Force>
+<Force type="NonbondedForce" method="0">
+<Particles><Particle eps="0" q=".4" sig="1"/><Particle eps="0.65" q="-.4" sig=".3166"/></Particles>
+<Exceptions><Exception eps="0" p1="0" p2="1" q="0" sig="1"/></Exceptions>
+</Force>
+</Forces>
+</System>
+"#;
+
+fn read(text: &str, units: UnitSystem) -> Result<Molecules, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.xml");
+    fs::write(&path, text).unwrap();
+    Molecules::read(&path, units)
+}
+
+#[test]
+fn units_are_converted() {
+    let nano = read(SYSTEM, UnitSystem::Nano).unwrap();
+    assert_eq!(nano.charges, [0.4, -0.4]);
+    assert_eq!(nano.forces.bonds[0].parameters(0).unwrap(), [1000.0, 0.1]);
+    let names: Vec<&str> = nano.species.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(names, ["H1", "O2"]);
+    assert_eq!((nano.lennard_jones[0], nano.lennard_jones[3]), ([0.0, 0.0], [0.65, 0.3166]));
+    let real = read(SYSTEM, UnitSystem::Real).unwrap();
+    let [stiffness, length] = real.forces.bonds[0].parameters(0).unwrap() else { panic!() };
+    assert!((stiffness - 1000.0 / 418.4).abs() < 1e-12 && (length - 1.0).abs() < 1e-14);
+    assert!((real.lennard_jones[3][1] - 3.166).abs() < 1e-13);
+    let error = read(SYSTEM, UnitSystem::Lj).unwrap_err();
+    assert!(error.help().unwrap().contains("nano"), "{error}");
+}
+
+#[test]
+fn damaged_and_unknown_systems_are_refused_at_their_line() {
+    for (from, to, line, message) in [
+        ("</System>", "", 0, "not XML"),
+        ("<System ", "<Systen ", 0, "XML"),
+        ("k=\"1000\"", "k=\"10x0\"", 10, "\"k\" of this Bond is \"10x0\""),
+        ("k=\"1000\" ", "", 10, "no \"k\""),
+        ("k=\"1000\"", "k=\"-1\"", 10, "stiffness = -1"),
+        ("p2=\"1\"/></Bonds>", "p2=\"2\"/></Bonds>", 10, "there is no atom 3"),
+        ("p2=\"1\"/></Bonds>", "p2=\"0\"/></Bonds>", 10, "atom 1 is there twice"),
+        ("mass=\"15.999\"", "mass=\"-1\"", 5, "mass -1"),
+        ("type=\"HarmonicBondForce\"", "type=\"GBSAOBCForce\"", 9, "no GBSAOBCForce"),
+        ("type=\"HarmonicBondForce\"", "type=\"MonteCarloBarostat\"", 9, "no force"),
+        ("type=\"HarmonicBondForce\"", "type=\"CustomBondForce\" energy=\"r\"", 9, "r"),
+        ("<Particle mass=\"15.999\"/>", "", 10, "there is no atom 2"),
+        ("<Particle eps=\"0\" q=\".4\" sig=\"1\"/>", "", 2, "2 particles, and a NonbondedForce for 1"),
+        ("eps=\"0.65\"", "eps=\"-0.65\"", 13, "epsilon = -0.65"),
+    ] {
+        assert!(SYSTEM.contains(from), "{from}");
+        let error = read(&SYSTEM.replacen(from, to, 1), UnitSystem::Nano).unwrap_err();
+        assert!(error.message().contains(message), "{to}: {error}");
+        let place = error.place().unwrap_or_else(|| panic!("{to}: {error} has no place"));
+        assert!(line == 0 || place.line == Some(line), "{to}: {error} at {:?}", place.line);
+    }
+}
+
+/// An input with both files in a folder.
+fn input(folder: &Path, coordinates: (&str, &str), more: &str) -> Result<Input, Error> {
+    fs::write(folder.join("a.xml"), SYSTEM).unwrap();
+    fs::write(folder.join(coordinates.0), coordinates.1).unwrap();
+    let name = coordinates.0;
+    let text = format!("units = \"real\"\n[system]\ntopology = \"a.xml\"\ncoordinates = \"{name}\"\n{more}");
+    Input::parse(&folder.join("in.toml"), &text)
+}
+
+const TWO: &str = "2\nProperties=species:S:1:pos:R:3\nH 0 0 0\nO 1 0 0.5\n";
+
+#[test]
+fn systems_and_their_forces_follow_from_both_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = input(folder.path(), ("a.xyz", TWO), "").unwrap();
+    let (system, forces) = read.read_molecules().unwrap().unwrap();
+    assert_eq!((system.charges.len(), system.topology.excluded.len()), (2, 1));
+    assert_eq!(system.simbox.periodic(), [false; 3]);
+    assert_eq!(forces.kinds(), ["lennard-jones", "coulomb", "bond-harmonic"]);
+    let other = "[[force]]\nkind = \"lennard-jones\"\n";
+    let error = input(folder.path(), ("a.xyz", TWO), other).unwrap_err();
+    assert!(error.message().contains("\"force\" beside a topology"), "{error}");
+    for (coordinates, more, message) in [
+        (("a.xyz", "1\n\nH 0 0 0\n"), "", "2 atoms, the coordinates have 1"),
+        (("a.foo", "x"), "", "what kind of coordinates"),
+        (("a.xyz", TWO), "periodic = true\n", "no file has a box"),
+    ] {
+        let read = input(folder.path(), coordinates, more).unwrap();
+        let error = read.read_molecules().unwrap_err();
+        assert!(error.message().contains(message) && error.place().is_some(), "{error}");
+    }
+}
