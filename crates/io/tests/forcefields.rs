@@ -30,7 +30,7 @@ fn read(text: &str, units: UnitSystem) -> Result<Molecules, Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.xml");
     fs::write(&path, text).unwrap();
-    Molecules::read(&path, units)
+    Molecules::read(&path, &[], units)
 }
 
 #[test]
@@ -105,5 +105,73 @@ fn systems_and_their_forces_follow_from_both_files() {
         let read = input(folder.path(), coordinates, more).unwrap();
         let error = read.read_molecules().unwrap_err();
         assert!(error.message().contains(message) && error.place().is_some(), "{error}");
+    }
+}
+
+/// Real files, cut short and with characters changed: errors, never a panic.
+#[test]
+fn damaged_files_are_errors() {
+    let shared = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/reference"));
+    let charmm = shared.join("07g_ala3_vac_psf_charmm22");
+    let parameters = [charmm.join("charmm22.rtf"), charmm.join("charmm22.par")];
+    for (file, parameters) in [
+        (shared.join("07c_aladip_prmtop_vac/alanine-dipeptide-implicit.prmtop"), &[][..]),
+        (shared.join("07a_aladip_vac_amber14/system.xml"), &[]),
+        (charmm.join("ala_ala_ala.psf"), &parameters),
+    ] {
+        let Ok(text) = fs::read_to_string(&file) else {
+            println!("skipped: there is no {}", file.display());
+            continue;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("damaged");
+        let read = |text: &str| {
+            fs::write(&path, text).unwrap();
+            Molecules::read(&path, parameters, UnitSystem::Real)
+        };
+        assert!(read(&text).is_ok(), "{}: {}", file.display(), read(&text).unwrap_err());
+        for k in 1..40 {
+            let cut = text.len() * k / 40;
+            // Nobody looks at the last sections of a prmtop.
+            assert!(k > 32 || read(&text[..cut]).is_err(), "{} cut at {cut}", file.display());
+            for with in ["9", "-", " ", "x"] {
+                let mut other = text.clone();
+                other.replace_range(cut..cut + 1, with);
+                if let Err(error) = read(&other) {
+                    assert!(error.place().is_some(), "{error}");
+                }
+            }
+        }
+    }
+}
+
+/// What a PSF needs and no file has is named, with what is near.
+#[test]
+fn missing_parameters_name_atoms_and_types() {
+    let folder = Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../shared/reference/07g_ala3_vac_psf_charmm22"
+    ));
+    let (Ok(parameters), Ok(masses)) =
+        (fs::read_to_string(folder.join("charmm22.par")), fs::read_to_string(folder.join("charmm22.rtf")))
+    else {
+        return println!("skipped: there is no {}", folder.display());
+    };
+    let here = tempfile::tempdir().unwrap();
+    let files = [here.path().join("a.rtf"), here.path().join("a.par")];
+    fs::write(&files[0], masses).unwrap();
+    for (row, message, hint) in [
+        ("NH1  CT1   320.000", "the bond NH1-CT1: atom 13 (N of ALA 2, chain AAL), atom 15 (CA", "CT1-C"),
+        ("O      0.000000  -0.120000", "Lennard-Jones force of type O: atom 12 (O of ALA 1", "parameters"),
+    ] {
+        assert!(parameters.contains(row), "{row}");
+        fs::write(&files[1], parameters.replace(row, &format!("!{row}"))).unwrap();
+        let read = Molecules::read(&folder.join("ala_ala_ala.psf"), &files, UnitSystem::Real);
+        let error = read.unwrap_err();
+        assert!(
+            error.message().contains(message) && error.help().unwrap().contains(hint),
+            "{error} {:?}",
+            error.help()
+        );
     }
 }

@@ -303,6 +303,11 @@ impl Assembly {
         Ok(())
     }
 
+    /// The charge of an atom, in elementary charges; zero if it is not there.
+    pub fn charge(&self, atom: u32) -> f64 {
+        self.charges.get(atom as usize).copied().unwrap_or(0.0)
+    }
+
     /// What was put together. `lennard_jones` gives epsilon and sigma, in the file's units, of two
     /// Lennard-Jones types.
     ///

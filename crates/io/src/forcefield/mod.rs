@@ -1,7 +1,9 @@
 //! Molecules with their force fields, from the files of other programs: every parameter of every
 //! term as the file has it, in the units of the input.
 
+mod amber;
 mod assembly;
+mod charmm;
 pub mod coordinates;
 mod elements;
 mod openmm;
@@ -12,7 +14,7 @@ use crate::structure::around;
 use coordinates::Coordinates;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 use jostle_potentials::{Forces, Vacuum};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The name of the energy of springs between the ends of angles.
 const UREY_BRADLEY: &str = "urey-bradley";
@@ -42,18 +44,29 @@ pub struct Molecules {
 }
 
 impl Molecules {
-    /// Reads a file by what is in it.
+    /// Reads a file by what is in it, with the files of parameters that it needs.
     ///
     /// # Errors
-    /// If it cannot be read, is of no known format, is damaged, or has a force that Jostle has not.
-    pub fn read(path: &Path, units: UnitSystem) -> Result<Molecules> {
+    /// If it cannot be read, is of no known format, is damaged, has a force that Jostle has not, or
+    /// lacks a parameter.
+    pub fn read(path: &Path, parameters: &[PathBuf], units: UnitSystem) -> Result<Molecules> {
         let text = text_of(path)?;
+        if charmm::is_one(&text) {
+            return charmm::read(path, &text, parameters, units);
+        }
+        if let Some(file) = parameters.first() {
+            return Err(Error::file(path, format!("the topology needs no parameters of {}", file.display()))
+                .hint("leave out parameters, which belong to a PSF"));
+        }
         let start = text.trim_start();
         if start.starts_with('<') {
             return openmm::read(path, &text, units);
         }
+        if amber::is_one(&text) {
+            return amber::read(path, &text, units);
+        }
         Err(Error::file(path, "it is not clear what kind of topology this is")
-            .hint("OpenMM's serialised System (.xml) is read"))
+            .hint("AMBER's prmtop, CHARMM's PSF and OpenMM's serialised System (.xml) are read"))
     }
 
     /// The system with these coordinates, and its forces; `periodic` as the input says.
@@ -117,14 +130,13 @@ impl Input {
     /// # Errors
     /// Those of [`Molecules::read`], [`Coordinates::read`] and [`Molecules::into_system`].
     pub fn read_molecules(&self) -> Result<Option<(System, Forces)>> {
-        let AtomsInput::Molecules(MoleculesInput { topology, coordinates }) = &self.system.atoms.value else {
-            return Ok(None);
-        };
+        let AtomsInput::Molecules(files) = &self.system.atoms.value else { return Ok(None) };
+        let MoleculesInput { topology, parameters, coordinates } = files;
         let at = |e: Error| match e.place() {
             Some(_) => e,
             None => e.at_span(&self.source.path, &self.source.text, self.system.atoms.span.clone()),
         };
-        let molecules = Molecules::read(topology, self.units).map_err(at)?;
+        let molecules = Molecules::read(topology, parameters, self.units).map_err(at)?;
         let coordinates = Coordinates::read(coordinates, self.units).map_err(at)?;
         molecules.into_system(coordinates, self.system.periodic).map(Some).map_err(at)
     }
@@ -177,6 +189,11 @@ fn edges_to_box([a, b, c]: [Vec3; 3]) -> Result<SimBox> {
 /// Epsilon and sigma of u = a/r^12 - b/r^6; not a number where there is no well.
 fn well(a: f64, b: f64) -> [f64; 2] {
     if a == 0.0 && b == 0.0 { [0.0; 2] } else { [b * b / (4.0 * a), (a / b).powf(1.0 / 6.0)] }
+}
+
+/// A map whose second angle runs faster as one whose first does.
+fn second_faster(size: usize, energies: &[f64]) -> Vec<f64> {
+    (0..size * size).map(|k| energies[k % size * size + k / size]).collect()
 }
 
 /// Unlike pairs after Lorentz and Berthelot, of epsilon and sigma.

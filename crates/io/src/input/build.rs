@@ -91,7 +91,9 @@ impl Builder<'_> {
         } else if let Some(topology) = fields.get::<String>("topology") {
             let path = |name: String| self.source.folder().join(name);
             let coordinates = path(fields.need("coordinates")?);
-            let molecules = MoleculesInput { topology: path(topology.value), coordinates };
+            let parameters = fields.get::<Vec<String>>("parameters").map(|p| p.value).unwrap_or_default();
+            let parameters = parameters.into_iter().map(path).collect();
+            let molecules = MoleculesInput { topology: path(topology.value), parameters, coordinates };
             Located { value: AtomsInput::Molecules(molecules), span: topology.span }
         } else {
             self.check_built_species(fields, species)?;

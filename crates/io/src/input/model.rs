@@ -153,7 +153,9 @@ pub enum AtomsInput {
 pub struct MoleculesInput {
     /// What binds the atoms, with the force field.
     pub topology: PathBuf,
-    /// Where they are.
+    /// The parameters of a topology that has none of its own.
+    pub parameters: Vec<PathBuf>,
+    /// Where the atoms are.
     pub coordinates: PathBuf,
 }
 

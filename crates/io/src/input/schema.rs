@@ -339,8 +339,15 @@ static SYSTEM: Section = Section {
             "topology",
             Kind::Path,
             Absent(""),
-            "molecules with their force field: OpenMM's serialised System (.xml)",
+            "molecules with their force field: AMBER's prmtop, CHARMM's PSF, OpenMM's System (.xml)",
         ),
+        Key::new(
+            "parameters",
+            Kind::Names,
+            Absent("none: prmtop and System have their own"),
+            "files of CHARMM's parameters for a PSF: prm, par, str, rtf, in their order",
+        )
+        .with(&["topology"]),
         Key::new(
             "coordinates",
             Kind::Path,

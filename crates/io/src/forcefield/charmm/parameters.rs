@@ -1,0 +1,254 @@
+//! CHARMM's files of parameters (prm, par, rtf, str): sections of rows by types of atoms; comments
+//! begin with an exclamation mark. Of residues in topology files only the masses of types are read.
+
+use crate::structure::Lines;
+use jostle_core::{Error, Result};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Stands for any type.
+const ANY: &str = "X";
+
+/// Rows of numbers by types of atoms.
+pub(super) type Rows<const N: usize> = HashMap<[String; N], Vec<Vec<f64>>>;
+
+/// What all files say together; what stands in a later one replaces what stood before.
+#[derive(Debug, Default)]
+pub(super) struct Parameters {
+    /// The names of types by their numbers in topology files.
+    pub types: HashMap<i64, String>,
+    pub bonds: Rows<2>,
+    pub angles: Rows<3>,
+    pub dihedrals: Rows<4>,
+    pub impropers: Rows<4>,
+    pub maps: HashMap<[String; 8], (usize, Vec<f64>)>,
+    pub nonbonded: Rows<1>,
+    /// Pairs of types with parameters of their own.
+    pub pairs: Rows<2>,
+    /// What scales the charges of 1-4 pairs.
+    pub scale_14: Option<f64>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Section {
+    Other,
+    Bonds,
+    Angles,
+    Dihedrals,
+    Impropers,
+    Maps,
+    Nonbonded,
+    Pairs,
+}
+
+impl Section {
+    /// The section that a line begins; `None` if it is a row of one.
+    fn begins(words: &[&str]) -> Option<Section> {
+        let word = words.first()?.to_uppercase();
+        let start = &word[..word.len().min(4)];
+        let alone = words.len() == 1;
+        Some(match start {
+            "BOND" if alone => Section::Bonds,
+            "ANGL" | "THET" if alone => Section::Angles,
+            "DIHE" | "PHI" if alone => Section::Dihedrals,
+            "IMPR" | "IMPH" if alone => Section::Impropers,
+            "CMAP" if alone => Section::Maps,
+            "NONB" | "NBON" => Section::Nonbonded,
+            "NBFI" => Section::Pairs,
+            "ATOM" if alone => Section::Other,
+            "HBON" | "END" | "RETU" | "READ" | "RESI" | "PRES" | "THOL" => Section::Other,
+            _ => return None,
+        })
+    }
+}
+
+impl Parameters {
+    /// Adds what a file says.
+    ///
+    /// # Errors
+    /// If a row is damaged; the error has the line.
+    pub fn read(&mut self, path: &Path, text: &str) -> Result<()> {
+        let mut lines = Lines::new(path, text);
+        let mut section = Section::Other;
+        // Dihedrals of several terms stand in several rows; those of an earlier file go.
+        let (mut dihedrals, mut impropers) = (Rows::new(), Rows::new());
+        while let Some(line) = lines.next() {
+            let row = bare(line);
+            let words: Vec<&str> = row.split_whitespace().collect();
+            if words.is_empty() || row.trim_start().starts_with('*') {
+                continue;
+            }
+            if words[0].eq_ignore_ascii_case("MASS") {
+                let number: i64 = lines.parse(words.get(1).copied(), "the number of the type")?;
+                let name = words.get(2).ok_or_else(|| lines.error("a type has no name"))?;
+                self.types.insert(number, name.to_string());
+                continue;
+            }
+            if let Some(begun) = Section::begins(&words) {
+                section = begun;
+                if section == Section::Nonbonded {
+                    self.options(&mut lines, row)?;
+                }
+                continue;
+            }
+            match section {
+                Section::Other => {}
+                Section::Bonds => {
+                    let (types, row) = split(&lines, &words, 2)?;
+                    self.bonds.insert(types, vec![row]);
+                }
+                Section::Angles => {
+                    let (types, row) = split(&lines, &words, 2)?;
+                    self.angles.insert(types, vec![row]);
+                }
+                Section::Dihedrals => {
+                    let (types, row) = split(&lines, &words, 3)?;
+                    let terms: &mut Vec<Vec<f64>> = dihedrals.entry(types).or_default();
+                    terms.retain(|term| term[1] != row[1]);
+                    terms.push(row);
+                }
+                Section::Impropers => {
+                    let (types, row) = split(&lines, &words, 3)?;
+                    impropers.insert(types, vec![row]);
+                }
+                Section::Maps => {
+                    let (types, row) = split(&lines, &words, 1)?;
+                    let map = map(&mut lines, row[0])?;
+                    self.maps.insert(types, map);
+                }
+                Section::Nonbonded => {
+                    let (types, row) = split(&lines, &words, 3)?;
+                    self.nonbonded.insert(types, vec![row]);
+                }
+                Section::Pairs => {
+                    let (types, row) = split(&lines, &words, 2)?;
+                    self.pairs.insert(types, vec![row]);
+                }
+            }
+        }
+        self.dihedrals.extend(dihedrals);
+        self.impropers.extend(impropers);
+        Ok(())
+    }
+
+    /// The options of the forces between pairs, which go on in the next line after a dash.
+    fn options(&mut self, lines: &mut Lines, row: &str) -> Result<()> {
+        let mut text = row.trim_end().to_string();
+        while text.ends_with('-') {
+            text.pop();
+            let Some(line) = lines.next() else { break };
+            text += bare(line).trim_end();
+        }
+        let words: Vec<String> = text.split_whitespace().map(str::to_uppercase).collect();
+        if let Some(place) = words.iter().position(|word| word == "E14FAC") {
+            let word = words.get(place + 1).map(String::as_str);
+            self.scale_14 = Some(lines.number(word, "e14fac")?);
+        }
+        if words.iter().any(|word| word == "GEOM") {
+            return Err(lines.error("geometric mixing of sizes (GEOM) is not read"));
+        }
+        Ok(())
+    }
+
+    /// The rows of two types in either order.
+    pub fn of_pair<'a>(rows: &'a Rows<2>, [a, b]: [&str; 2]) -> Option<&'a [f64]> {
+        either_way(rows, [a, b]).and_then(|rows| rows.first()).map(Vec::as_slice)
+    }
+
+    /// The row of an angle.
+    pub fn of_angle(&self, types: [&str; 3]) -> Option<&[f64]> {
+        either_way(&self.angles, types).and_then(|rows| rows.first()).map(Vec::as_slice)
+    }
+
+    /// The terms of a dihedral: exactly these types, else any at the ends.
+    pub fn of_dihedral(&self, [a, b, c, d]: [&str; 4]) -> Option<&[Vec<f64>]> {
+        let ways = [[a, b, c, d], [ANY, b, c, ANY]];
+        ways.into_iter().find_map(|types| either_way(&self.dihedrals, types))
+    }
+
+    /// The terms of an improper, in the order in which CHARMM looks for them.
+    pub fn of_improper(&self, [a, b, c, d]: [&str; 4]) -> Option<&[Vec<f64>]> {
+        let ways = [[a, b, c, d], [a, ANY, ANY, d], [ANY, b, c, d], [ANY, b, c, ANY], [ANY, ANY, c, d]];
+        ways.into_iter().find_map(|types| either_way(&self.impropers, types))
+    }
+}
+
+/// The rows of some types, from the first to the last or the other way round.
+fn either_way<'a, const N: usize>(rows: &'a Rows<N>, types: [&str; N]) -> Option<&'a [Vec<f64>]> {
+    let key = types.map(str::to_string);
+    let mut turned = key.clone();
+    turned.reverse();
+    rows.get(&key).or_else(|| rows.get(&turned)).map(Vec::as_slice)
+}
+
+/// A hint of the known rows that are nearest: those that share most types in their places.
+pub(super) fn nearest<'a, const N: usize>(
+    known: impl Iterator<Item = &'a [String; N]>,
+    types: [&str; N],
+) -> String {
+    let shared = |key: &[String; N]| {
+        let ahead = (0..N).filter(|k| key[*k] == types[*k]).count();
+        let back = (0..N).filter(|k| key[N - 1 - *k] == types[*k]).count();
+        ahead.max(back)
+    };
+    let mut near: Vec<(usize, String)> =
+        known.map(|key| (shared(key), key.join("-"))).filter(|(n, _)| *n + 1 >= N.max(2)).collect();
+    near.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    match &near[..] {
+        [] => "a file of parameters is missing, or is of another force field".to_string(),
+        some => {
+            let names: Vec<&str> = some.iter().take(3).map(|(_, name)| name.as_str()).collect();
+            format!("there are {}; is a file of parameters missing?", names.join(", "))
+        }
+    }
+}
+
+/// A line without its comment.
+fn bare(line: &str) -> &str {
+    line.split('!').next().unwrap_or("")
+}
+
+/// The types that a row begins with, and its numbers, of which there are at least so many.
+fn split<const N: usize>(lines: &Lines, words: &[&str], least: usize) -> Result<([String; N], Vec<f64>)> {
+    let Some((types, rest)) = words.split_first_chunk::<N>().filter(|(_, rest)| rest.len() >= least) else {
+        return Err(lines.error(format!(
+            "the row has {} words, but {N} types and {least} numbers are wanted",
+            words.len()
+        )));
+    };
+    let mut row = Vec::new();
+    for (k, word) in rest.iter().enumerate() {
+        match word.parse::<f64>() {
+            Ok(x) if x.is_finite() => row.push(x),
+            // Comments without a mark.
+            _ if k >= least => break,
+            _ => return Err(lines.error(format!("\"{word}\" is no number"))),
+        }
+    }
+    Ok((types.map(str::to_string), row))
+}
+
+/// The energies of a map, the second angle running faster.
+fn map(lines: &mut Lines, size: f64) -> Result<(usize, Vec<f64>)> {
+    if !(3.0..=1000.0).contains(&size) || size.fract() != 0.0 {
+        return Err(lines.error(format!("a map of {size} points an angle")));
+    }
+    let size = size as usize;
+    let mut energies = Vec::with_capacity(size * size);
+    while energies.len() < size * size {
+        let Some(line) = lines.next() else {
+            let found = energies.len();
+            return Err(lines.error(format!("a map has {found} of {} energies", size * size)));
+        };
+        for word in bare(line).split_whitespace() {
+            energies.push(lines.number(Some(word), "an energy of the map")?);
+        }
+    }
+    Ok((size, energies))
+}
+
+/// An error for what nobody has parameters for.
+pub(super) fn missing(what: &str, types: &[&str], atoms: &[String], near: String) -> Error {
+    let (types, atoms) = (types.join("-"), atoms.join(", "));
+    Error::input(format!("there are no parameters of the {what} {types}: {atoms}")).hint(near)
+}

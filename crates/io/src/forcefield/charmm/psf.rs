@@ -1,0 +1,158 @@
+//! Protein structure files (PSF): atoms and what is bound to what, in CHARMM's format, X-PLOR's, and
+//! the extended ones of both.
+
+use crate::structure::Lines;
+use jostle_core::{Error, Result};
+use std::path::Path;
+
+/// What a file says; atoms by numbers from 0.
+#[derive(Debug, Default)]
+pub(super) struct Psf {
+    pub atoms: Vec<Atom>,
+    pub bonds: Vec<[u32; 2]>,
+    pub angles: Vec<[u32; 3]>,
+    pub dihedrals: Vec<[u32; 4]>,
+    pub impropers: Vec<[u32; 4]>,
+    pub cross_terms: Vec<[u32; 8]>,
+    /// Pairs that are left out besides those that follow from bonds.
+    pub excluded: Vec<[u32; 2]>,
+}
+
+/// An atom.
+#[derive(Debug)]
+pub(super) struct Atom {
+    pub segment: String,
+    pub residue: i32,
+    pub residue_name: String,
+    pub name: String,
+    /// The name of the type, or its number in CHARMM's format.
+    pub of_type: String,
+    pub charge: f64,
+    pub mass: f64,
+}
+
+/// Whether a file begins as these do.
+pub(in crate::forcefield) fn is_one(text: &str) -> bool {
+    text.starts_with("PSF")
+}
+
+pub(super) fn read(path: &Path, text: &str) -> Result<Psf> {
+    let mut file = File { lines: Lines::new(path, text) };
+    let first = file.lines.next().unwrap_or("").to_uppercase();
+    if first.contains("DRUDE") {
+        return Err(file
+            .lines
+            .error("this is a file of a polarisable (Drude) force field, which is not read"));
+    }
+    // A file that was cut short must not pass for one without the rest.
+    let mut wanted = vec!["NATOM", "NBOND", "NTHETA", "NPHI", "NIMPHI"];
+    if first.contains("CMAP") {
+        wanted.push("NCRTERM");
+    }
+    let mut found = Psf::default();
+    while let Some(line) = file.lines.next() {
+        // `33 !NATOM`, `9 0 !NGRP NST2`
+        let Some((counts, name)) = line.split_once('!') else { continue };
+        let mut counts = counts.split_whitespace();
+        let n: usize = file.lines.parse(counts.next(), "the number of entries")?;
+        let name = name.split([':', ' ']).next().unwrap_or("").trim();
+        wanted.retain(|section| *section != name);
+        match name {
+            // Lines of a title may look like anything.
+            "NTITLE" => {
+                for _ in 0..n.min(file.lines.at_most_left()) {
+                    file.lines.next();
+                }
+            }
+            "NATOM" => found.atoms = file.atoms(n)?,
+            "NBOND" => found.bonds = file.groups(n, name)?,
+            "NTHETA" => found.angles = file.groups(n, name)?,
+            "NPHI" => found.dihedrals = file.groups(n, name)?,
+            "NIMPHI" => found.impropers = file.groups(n, name)?,
+            "NCRTERM" => found.cross_terms = file.groups(n, name)?,
+            "NNB" => found.excluded = file.excluded(n, found.atoms.len())?,
+            "NUMLP" if n > 0 => {
+                return Err(file.lines.error(format!("the file has {n} lone pairs, which are not read")));
+            }
+            _ => {}
+        }
+    }
+    if let Some(section) = wanted.first() {
+        return Err(Error::file(path, format!("the file has no section {section}"))
+            .hint("the file seems to be truncated; make or copy it again"));
+    }
+    if found.atoms.is_empty() {
+        return Err(Error::file(path, "the file has no atoms"));
+    }
+    Ok(found)
+}
+
+struct File<'a> {
+    lines: Lines<'a>,
+}
+
+impl File<'_> {
+    fn atoms(&mut self, n: usize) -> Result<Vec<Atom>> {
+        let mut atoms = Vec::with_capacity(n.min(self.lines.at_most_left()));
+        for k in 0..n {
+            let Some(line) = self.lines.next() else {
+                return Err(self.lines.error(format!("the file ends after {k} of {n} atoms")));
+            };
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let &[_, segment, residue, residue_name, name, of_type, charge, mass, ..] = &words[..] else {
+                return Err(self
+                    .lines
+                    .error("an atom has fewer than eight columns")
+                    .hint("number, segment, residue's number and name, name, type, charge, mass"));
+            };
+            // Insertion codes are letters behind the number.
+            let digits = residue.trim_end_matches(|c: char| c.is_alphabetic());
+            atoms.push(Atom {
+                segment: segment.to_string(),
+                residue: digits.parse().unwrap_or(0),
+                residue_name: residue_name.to_string(),
+                name: name.to_string(),
+                of_type: of_type.to_string(),
+                charge: self.lines.number(Some(charge), "the charge")?,
+                mass: self.lines.number(Some(mass), "the mass")?,
+            });
+        }
+        Ok(atoms)
+    }
+
+    /// So many whole numbers.
+    fn numbers(&mut self, n: usize, what: &str) -> Result<Vec<i64>> {
+        let mut numbers = Vec::with_capacity(n.min(20 * self.lines.at_most_left()));
+        while numbers.len() < n {
+            let Some(line) = self.lines.next().filter(|line| !line.contains('!')) else {
+                let found = numbers.len();
+                return Err(self.lines.error(format!("the section {what} has {found} of {n} numbers")));
+            };
+            for word in line.split_whitespace() {
+                numbers.push(self.lines.parse(Some(word), "the number of an atom")?);
+            }
+        }
+        Ok(numbers)
+    }
+
+    fn groups<const N: usize>(&mut self, n: usize, what: &str) -> Result<Vec<[u32; N]>> {
+        let numbers = self.numbers(n.saturating_mul(N), what)?;
+        let atom = |number: i64| u32::try_from(number - 1).unwrap_or(u32::MAX);
+        Ok(numbers.as_chunks::<N>().0.iter().map(|group| group.map(atom)).collect())
+    }
+
+    /// A list of atoms, and of every atom where its own end in there.
+    fn excluded(&mut self, n: usize, atoms: usize) -> Result<Vec<[u32; 2]>> {
+        let (others, ends) = (self.numbers(n, "NNB")?, self.numbers(atoms, "NNB")?);
+        let mut pairs = Vec::new();
+        let mut from = 0;
+        for (atom, end) in ends.into_iter().enumerate() {
+            let end = usize::try_from(end).unwrap_or(0).clamp(from, others.len());
+            for other in &others[from..end] {
+                pairs.push([atom as u32, u32::try_from(other - 1).unwrap_or(u32::MAX)]);
+            }
+            from = end;
+        }
+        Ok(pairs)
+    }
+}
