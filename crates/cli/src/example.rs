@@ -41,6 +41,7 @@ examples! {
     LIQUID_IRON = "liquid-iron";
     KREMER_GREST = "kremer-grest";
     DPD = "dpd";
+    FORMULA = "formula";
 }
 
 impl Example {

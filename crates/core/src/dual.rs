@@ -92,12 +92,33 @@ impl<R: Real> Real for Dual<R> {
         let sine = (R::lit(1.0) - self.value * self.value).sqrt();
         Dual { value: self.value.acos(), slope: -self.slope / sine }
     }
+    fn sin(self) -> Self {
+        Dual { value: self.value.sin(), slope: self.slope * self.value.cos() }
+    }
+    fn cos(self) -> Self {
+        Dual { value: self.value.cos(), slope: -self.slope * self.value.sin() }
+    }
+    fn tanh(self) -> Self {
+        let value = self.value.tanh();
+        Dual { value, slope: self.slope * (R::lit(1.0) - value * value) }
+    }
+    fn erf(self) -> Self {
+        Dual { value: self.value.erf(), slope: self.slope * bell(self.value) }
+    }
+    fn erfc(self) -> Self {
+        Dual { value: self.value.erfc(), slope: -self.slope * bell(self.value) }
+    }
     fn lt(self, other: Self) -> R::Mask {
         self.value.lt(other.value)
     }
     fn select(mask: R::Mask, a: Self, b: Self) -> Self {
         Dual { value: R::select(mask, a.value, b.value), slope: R::select(mask, a.slope, b.slope) }
     }
+}
+
+/// The derivative of the error function.
+fn bell<R: Real>(x: R) -> R {
+    R::lit(std::f64::consts::FRAC_2_SQRT_PI) * (-(x * x)).exp()
 }
 
 #[cfg(test)]
@@ -108,8 +129,9 @@ mod tests {
     fn everything<R: Real>(x: R) -> R {
         let a = (x * x + R::lit(1.0)).sqrt() / x;
         let b = (-x).exp() - x.rsqrt() * x.recip();
-        let c = x.ln() + (x * R::lit(0.2)).acos();
-        R::select(x.lt(R::lit(10.0)), a.mul_add(b, c), R::lit(0.0))
+        let c = x.ln() * x.sin() + x.cos() * x.tanh() - (x * a).erf() * x.erfc();
+        let d = (x * R::lit(0.2)).acos();
+        R::select(x.lt(R::lit(10.0)), a.mul_add(b, d) + c, R::lit(0.0))
     }
 
     #[test]

@@ -156,6 +156,16 @@ pub fn parse_quantity(text: &str, wanted: &[Dimension], units: UnitSystem) -> Re
     Ok((value, dimension))
 }
 
+/// Reads a quantity of any dimension, for numbers whose meaning only the user knows.
+///
+/// # Errors
+/// Those of [`parse_quantity`], without any about the dimension.
+pub fn parse_any_quantity(text: &str, units: UnitSystem) -> Result<f64> {
+    let (_, unit) = split(text.trim());
+    let dimension = if unit.is_empty() { Dimension::NUMBER } else { parse_unit(unit)?.dimension };
+    parse_quantity(text, &[dimension], units).map(|(value, _)| value)
+}
+
 /// A unit read from text.
 struct Compound {
     si: f64,

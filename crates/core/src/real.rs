@@ -27,10 +27,21 @@ pub trait Real:
     fn rsqrt(self) -> Self;
     /// The exponential function; 0 far below the smallest number.
     fn exp(self) -> Self;
-    /// The natural logarithm. Not for what every pair needs: lanes compute it one by one.
+    /// The natural logarithm.
     fn ln(self) -> Self;
-    /// The angle from 0 to pi whose cosine this is; lane by lane, too.
+    /// The angle from 0 to pi whose cosine this is. Not for what every pair needs: lanes compute it
+    /// one by one.
     fn acos(self) -> Self;
+    /// The sine of an angle in radians; its error grows with the angle's rounding.
+    fn sin(self) -> Self;
+    /// The cosine of an angle in radians; its error grows with the angle's rounding.
+    fn cos(self) -> Self;
+    /// The hyperbolic tangent.
+    fn tanh(self) -> Self;
+    /// The error function.
+    fn erf(self) -> Self;
+    /// 1 - erf, accurate where that is small.
+    fn erfc(self) -> Self;
     /// `self < other`.
     fn lt(self, other: Self) -> Self::Mask;
     /// `a` where the mask is set, `b` elsewhere.
@@ -72,6 +83,26 @@ impl Real for f64 {
     #[inline(always)]
     fn acos(self) -> f64 {
         f64::acos(self)
+    }
+    #[inline(always)]
+    fn sin(self) -> f64 {
+        f64::sin(self)
+    }
+    #[inline(always)]
+    fn cos(self) -> f64 {
+        f64::cos(self)
+    }
+    #[inline(always)]
+    fn tanh(self) -> f64 {
+        f64::tanh(self)
+    }
+    #[inline(always)]
+    fn erf(self) -> f64 {
+        libm::erf(self)
+    }
+    #[inline(always)]
+    fn erfc(self) -> f64 {
+        libm::erfc(self)
     }
     #[inline(always)]
     fn lt(self, other: f64) -> bool {

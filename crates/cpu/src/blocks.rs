@@ -5,7 +5,7 @@
 //! full of atoms at a time. What the others feel gathers in the tile and is added to memory once.
 
 use crate::cells::Clusters;
-use crate::neighbors::{MOST_ENTRIES, PairList};
+use crate::neighbors::{Entry, MOST_ENTRIES, PairList, Part};
 use crate::simd::aligned::Aligned;
 use crate::simd::{Lanes, Scalar};
 use jostle_core::SymTensor;
@@ -86,6 +86,14 @@ impl<L: Lanes> Row<L> {
         self.virial[4] = f[0].mul_add(d[2], self.virial[4]);
         self.virial[5] = f[1].mul_add(d[2], self.virial[5]);
     }
+
+    /// Leaves what the row feels for [`all_blocks`].
+    #[inline(always)]
+    pub fn leave(&self, n_felt: usize, row: usize, rows: &mut [L::Scalar]) {
+        for k in 0..n_felt {
+            self.force[k].store(&mut rows[(k * L::WIDTH + row) * L::WIDTH..]);
+        }
+    }
 }
 
 impl Sums {
@@ -102,12 +110,84 @@ impl Sums {
 // Everything that touches registers is a function and `#[inline(always)]`: a closure would be
 // compiled without the instruction set.
 
-/// What atoms do to each other when they meet.
-pub(crate) trait Encounter<L: Lanes> {
+/// One block of a list.
+pub(crate) struct AtBlock<'a, S> {
+    /// Its cluster.
+    pub cluster: usize,
+    /// How many rows it has.
+    pub n_rows: usize,
+    /// Whether its atoms meet each other.
+    pub own: bool,
+    /// The clusters within reach.
+    pub entries: &'a [Entry<S>],
+    list: &'a PairList<S>,
+    first_row: usize,
+}
+
+impl<'a, S: Scalar> AtBlock<'a, S> {
+    /// The entries all atoms of which a row meets.
+    #[inline(always)]
+    pub fn partners(&self, row: usize) -> &'a [u8] {
+        let row = self.first_row + row;
+        let start = if row == 0 { 0 } else { self.list.row_ends[row - 1] };
+        &self.list.rows[start as usize..self.list.row_ends[row] as usize]
+    }
+
+    /// The entries of which a row meets only some atoms.
+    #[inline(always)]
+    pub fn parts(&self, row: usize) -> &'a [Part] {
+        let row = self.first_row + row;
+        let Some((_, end)) = self.list.excluded.get(row) else { return &[] };
+        let start = if row == 0 { 0 } else { self.list.excluded[row - 1].1 };
+        &self.list.some[start as usize..*end as usize]
+    }
+
+    /// The atoms of its own cluster that a row meets: those after it, so that each pair is met once.
+    #[inline(always)]
+    pub fn after(&self, row: usize) -> u32 {
+        let excluded = self.list.excluded.get(self.first_row + row).map_or(0, |(atoms, _)| u32::from(*atoms));
+        !0 << (row + 1) & !excluded
+    }
+
+    /// The cluster at a place of the tile.
+    #[inline(always)]
+    pub fn cluster_at(&self, place: usize) -> usize {
+        match place {
+            0 => self.cluster,
+            _ => self.entries[place - 1].cluster as usize,
+        }
+    }
+}
+
+/// What happens in a block. Place 0 of its tile is the cluster itself, its entries follow.
+pub(crate) trait Meetings<L: Lanes> {
     /// Registers of a place of the tile: three coordinates, what the atoms there feel, and what they
     /// bring.
     const PLACE: usize;
     /// How many numbers an atom feels: 3 are a force, 1 a density.
+    const FELT: usize;
+
+    /// Fills a place, from where what is felt ends, with what the atoms of a cluster bring.
+    fn bring(&self, _cluster: usize, _brought: &mut [L::Scalar]) {}
+    /// All rows meet their partners: adds what these feel to the tile, and leaves in `rows` what each
+    /// row feels, by component and row a register that is to be summed.
+    fn meet_all(
+        &mut self,
+        at: &AtBlock<L::Scalar>,
+        clusters: &Clusters<L::Scalar>,
+        tile: &mut [L::Scalar],
+        rows: &mut [L::Scalar],
+        sums: &mut Sums,
+    );
+    /// What atoms feel, with what they have felt in the tile.
+    fn returned(felt: L, in_tile: L) -> L;
+}
+
+/// What two atoms do to each other when they meet: meetings one after the other.
+pub(crate) trait Encounter<L: Lanes> {
+    /// See [`Meetings::PLACE`].
+    const PLACE: usize;
+    /// See [`Meetings::FELT`].
     const FELT: usize;
     /// Whether rows gather energies and virials.
     const ENERGIES: bool;
@@ -116,7 +196,7 @@ pub(crate) trait Encounter<L: Lanes> {
     /// What depends on the species of an atom and of those it meets.
     type Kinds: Copy;
 
-    /// Fills a place, from where what is felt ends, with what the atoms of a cluster bring.
+    /// See [`Meetings::bring`].
     fn bring(&self, _cluster: usize, _brought: &mut [L::Scalar]) {}
     /// The same of one of them, from the place of its cluster.
     fn atom(&self, place: &[L::Scalar], row: usize) -> Self::Atom;
@@ -133,87 +213,109 @@ pub(crate) trait Encounter<L: Lanes> {
         some: L::Mask,
         gathered: &mut Row<L>,
     );
-    /// What atoms feel, with what they have felt in the tile.
+    /// See [`Meetings::returned`].
     fn returned(felt: L, in_tile: L) -> L;
+}
+
+impl<L: Lanes, E: Encounter<L>> Meetings<L> for E {
+    const PLACE: usize = <E as Encounter<L>>::PLACE;
+    const FELT: usize = <E as Encounter<L>>::FELT;
+
+    #[inline(always)]
+    fn bring(&self, cluster: usize, brought: &mut [L::Scalar]) {
+        Encounter::bring(self, cluster, brought);
+    }
+
+    #[inline(always)]
+    fn meet_all(
+        &mut self,
+        at: &AtBlock<L::Scalar>,
+        clusters: &Clusters<L::Scalar>,
+        tile: &mut [L::Scalar],
+        rows: &mut [L::Scalar],
+        sums: &mut Sums,
+    ) {
+        let place = <E as Encounter<L>>::PLACE * L::WIDTH;
+        for row in 0..at.n_rows {
+            let center = center_of_row(tile, row);
+            let atom = self.atom(&tile[..place], row);
+            let mut gathered = Row::<L>::new();
+            for &k in at.partners(row) {
+                let k = usize::from(k);
+                let kinds = self.kinds(clusters, at.cluster, row, at.entries[k].cluster as usize);
+                let part = &mut tile[(k + 1) * place..(k + 2) * place];
+                self.meet::<false>(&atom, center, &kinds, part, L::mask(0), &mut gathered);
+            }
+            let itself = at.own.then(|| (0, at.after(row)));
+            let parts = at.parts(row).iter().map(|part| (usize::from(part.entry) + 1, part.atoms.into()));
+            for (k, atoms) in itself.into_iter().chain(parts) {
+                let kinds = self.kinds(clusters, at.cluster, row, at.cluster_at(k));
+                let part = &mut tile[k * place..(k + 1) * place];
+                self.meet::<true>(&atom, center, &kinds, part, lanes::<L>(atoms), &mut gathered);
+            }
+            gathered.leave(<E as Encounter<L>>::FELT, row, rows);
+            if E::ENERGIES {
+                sums.add(&gathered);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn returned(felt: L, in_tile: L) -> L {
+        <E as Encounter<L>>::returned(felt, in_tile)
+    }
+}
+
+/// The position of a row's atom, in all lanes.
+#[inline(always)]
+pub(crate) fn center_of_row<L: Lanes>(tile: &[L::Scalar], row: usize) -> [L; 3] {
+    [L::splat(tile[row]), L::splat(tile[L::WIDTH + row]), L::splat(tile[2 * L::WIDTH + row])]
+}
+
+/// Lane k where bit k is set; there may be more bits than lanes.
+#[inline(always)]
+pub(crate) fn lanes<L: Lanes>(bits: u32) -> L::Mask {
+    L::mask(bits & (!0 >> (32 - L::WIDTH)))
 }
 
 /// All atoms of a task meet those on its list.
 #[inline(always)]
-pub(crate) fn all_blocks<L: Lanes, E: Encounter<L>>(
-    encounter: &E,
+pub(crate) fn all_blocks<L: Lanes, M: Meetings<L>>(
+    mut meetings: M,
     clusters: &Clusters<L::Scalar>,
     list: &PairList<L::Scalar>,
     felt: &mut TaskForces<L::Scalar>,
 ) -> Sums {
     let TaskForces { own, foreign, tile } = felt;
-    let (place, square) = (E::PLACE * L::WIDTH, L::WIDTH * L::WIDTH);
-    // Place 0 of the tile is the cluster itself, the entries follow.
-    // What the rows of a block feel stands behind it, to be summed together.
+    let (place, square) = (M::PLACE * L::WIDTH, L::WIDTH * L::WIDTH);
+    // What the rows of a block feel stands behind its tile, to be summed together.
     let rows_start = (MOST_ENTRIES + 1) * place;
-    tile.resize(rows_start + E::FELT * square);
+    tile.resize(rows_start + M::FELT * square);
     let (tile, rows) = tile.split_at_mut(rows_start);
     let mut sums = Sums::default();
     let n_own = list.clusters.len();
-    let (mut row_start, mut some_start) = (0, 0);
     for (b, block) in list.blocks.iter().enumerate() {
         let cluster = block.cluster as usize;
         let entries = list.block_entries(b);
-        load_place(encounter, tile, clusters, cluster, [L::Scalar::default(); 3]);
+        load_place(&meetings, tile, clusters, cluster, [L::Scalar::default(); 3]);
         for (entry, part) in entries.iter().zip(tile[place..].chunks_exact_mut(place)) {
-            load_place(encounter, part, clusters, entry.cluster as usize, entry.offset);
+            load_place(&meetings, part, clusters, entry.cluster as usize, entry.offset);
         }
-        for row in 0..clusters.atoms(cluster).len() {
-            let row_end = list.row_ends[block.first_row as usize + row] as usize;
-            let partners = &list.rows[row_start..row_end];
-            row_start = row_end;
-            let center =
-                [L::splat(tile[row]), L::splat(tile[L::WIDTH + row]), L::splat(tile[2 * L::WIDTH + row])];
-            let atom = encounter.atom(&tile[..place], row);
-            let mut gathered = Row::<L>::new();
-            let (excluded, some) = match list.excluded.get(block.first_row as usize + row) {
-                Some((excluded, some_end)) => {
-                    (u32::from(*excluded), &list.some[some_start..*some_end as usize])
-                }
-                None => (0, &[][..]),
-            };
-            some_start += some.len();
-            for &k in partners {
-                let kinds = encounter.kinds(clusters, cluster, row, entries[k as usize].cluster as usize);
-                let part = &mut tile[(k as usize + 1) * place..(k as usize + 2) * place];
-                encounter.meet::<false>(&atom, center, &kinds, part, L::mask(0), &mut gathered);
-            }
-            // Each pair inside the cluster once: the atoms after this one.
-            let after = !0 << (row + 1) & !excluded;
-            let itself = block.own.then_some((0, cluster, after));
-            let parts = some.iter().map(|part| {
-                let k = part.entry as usize;
-                (k + 1, entries[k].cluster as usize, u32::from(part.atoms))
-            });
-            for (k, other, atoms) in itself.into_iter().chain(parts) {
-                let kinds = encounter.kinds(clusters, cluster, row, other);
-                let part = &mut tile[k * place..(k + 1) * place];
-                let atoms = L::mask(atoms & (!0 >> (32 - L::WIDTH)));
-                encounter.meet::<true>(&atom, center, &kinds, part, atoms, &mut gathered);
-            }
-            for k in 0..E::FELT {
-                gathered.force[k].store(&mut rows[k * square + row * L::WIDTH..]);
-            }
-            if E::ENERGIES {
-                sums.add(&gathered);
-            }
-        }
+        let (n_rows, first_row) = (clusters.atoms(cluster).len(), block.first_row as usize);
+        let at = AtBlock { cluster, n_rows, own: block.own, entries, list, first_row };
+        meetings.meet_all(&at, clusters, tile, rows, &mut sums);
         let mine = cluster - list.clusters.start;
-        for k in 0..E::FELT {
-            let own = &mut own[(mine * E::FELT + k) * L::WIDTH..(mine * E::FELT + k + 1) * L::WIDTH];
+        for k in 0..M::FELT {
+            let own = &mut own[(mine * M::FELT + k) * L::WIDTH..(mine * M::FELT + k + 1) * L::WIDTH];
             (L::load(own) + L::sum_rows(&rows[k * square..(k + 1) * square])).store(own);
         }
-        give_back::<L, E>(&tile[..place], own, mine);
+        give_back::<L, M>(&tile[..place], own, mine);
         for (entry, part) in entries.iter().zip(tile[place..].chunks_exact(place)) {
             let target = entry.target as usize;
             if target < n_own {
-                give_back::<L, E>(part, own, target);
+                give_back::<L, M>(part, own, target);
             } else {
-                give_back::<L, E>(part, foreign, target - n_own);
+                give_back::<L, M>(part, foreign, target - n_own);
             }
         }
     }
@@ -222,8 +324,8 @@ pub(crate) fn all_blocks<L: Lanes, E: Encounter<L>>(
 
 /// Fills a place of the tile: where the atoms of a cluster are, nothing felt yet, and what they bring.
 #[inline(always)]
-fn load_place<L: Lanes, E: Encounter<L>>(
-    encounter: &E,
+fn load_place<L: Lanes, M: Meetings<L>>(
+    meetings: &M,
     place: &mut [L::Scalar],
     clusters: &Clusters<L::Scalar>,
     cluster: usize,
@@ -233,18 +335,18 @@ fn load_place<L: Lanes, E: Encounter<L>>(
     for k in 0..3 {
         (L::load(&positions[k * L::WIDTH..]) + L::splat(offset[k])).store(&mut place[k * L::WIDTH..]);
     }
-    for k in 3..3 + E::FELT {
+    for k in 3..3 + M::FELT {
         L::lit(0.0).store(&mut place[k * L::WIDTH..]);
     }
-    encounter.bring(cluster, &mut place[(3 + E::FELT) * L::WIDTH..E::PLACE * L::WIDTH]);
+    meetings.bring(cluster, &mut place[(3 + M::FELT) * L::WIDTH..M::PLACE * L::WIDTH]);
 }
 
 /// Adds what atoms have felt at a place of the tile to what they feel.
 #[inline(always)]
-fn give_back<L: Lanes, E: Encounter<L>>(place: &[L::Scalar], felt: &mut [L::Scalar], target: usize) {
-    let felt = &mut felt[target * E::FELT * L::WIDTH..(target + 1) * E::FELT * L::WIDTH];
-    for k in 0..E::FELT {
-        let sum = E::returned(L::load(&felt[k * L::WIDTH..]), L::load(&place[(3 + k) * L::WIDTH..]));
+fn give_back<L: Lanes, M: Meetings<L>>(place: &[L::Scalar], felt: &mut [L::Scalar], target: usize) {
+    let felt = &mut felt[target * M::FELT * L::WIDTH..(target + 1) * M::FELT * L::WIDTH];
+    for k in 0..M::FELT {
+        let sum = M::returned(L::load(&felt[k * L::WIDTH..]), L::load(&place[(3 + k) * L::WIDTH..]));
         sum.store(&mut felt[k * L::WIDTH..]);
     }
 }

@@ -4,6 +4,7 @@
 use crate::blocks::{Encounter, Row, Sums, TaskForces, all_blocks};
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
+use crate::pair::{act, distance, square};
 use crate::simd::aligned::Aligned;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use jostle_core::Evaluate;
@@ -197,7 +198,7 @@ impl<S: Scalar> Densities<'_, S> {
     fn all<L: Lanes<Scalar = S>, const UNIFORM: bool>(self) {
         let Densities { kernel, clusters, list, densities } = self;
         let feeling = Feeling::<L, UNIFORM> { kernel, grid: Grid::new(kernel) };
-        all_blocks(&feeling, clusters, list, densities);
+        all_blocks(feeling, clusters, list, densities);
     }
 }
 
@@ -233,10 +234,7 @@ impl<L: Lanes, const UNIFORM: bool> Encounter<L> for Feeling<'_, L, UNIFORM> {
         gathered: &mut Row<L>,
     ) {
         let grid = &self.grid;
-        let dx = center[0] - L::load(place);
-        let dy = center[1] - L::load(&place[L::WIDTH..]);
-        let dz = center[2] - L::load(&place[2 * L::WIDTH..]);
-        let r2 = dx.mul_add(dx, dy.mul_add(dy, dz * dz));
+        let r2 = square(distance(place, center));
         let mut near = r2.lt(grid.cutoff2);
         if ONLY_SOME {
             near = L::and(near, some);
@@ -290,7 +288,7 @@ impl<S: Scalar> PairForces<'_, S> {
     fn all<L: Lanes<Scalar = S>, const ENERGIES: bool, const UNIFORM: bool>(self) -> Sums {
         let PairForces { kernel, clusters, list, forces, .. } = self;
         let pulling = Pulling::<L, ENERGIES, UNIFORM> { kernel, grid: Grid::new(kernel) };
-        all_blocks(&pulling, clusters, list, forces)
+        all_blocks(pulling, clusters, list, forces)
     }
 }
 
@@ -333,10 +331,8 @@ impl<L: Lanes, const ENERGIES: bool, const UNIFORM: bool> Encounter<L> for Pulli
         gathered: &mut Row<L>,
     ) {
         let grid = &self.grid;
-        let dx = center[0] - L::load(place);
-        let dy = center[1] - L::load(&place[L::WIDTH..]);
-        let dz = center[2] - L::load(&place[2 * L::WIDTH..]);
-        let r2 = dx.mul_add(dx, dy.mul_add(dy, dz * dz));
+        let d = distance(place, center);
+        let r2 = square(d);
         let mut near = r2.lt(grid.cutoff2);
         if ONLY_SOME {
             near = L::and(near, some);
@@ -355,17 +351,8 @@ impl<L: Lanes, const ENERGIES: bool, const UNIFORM: bool> Encounter<L> for Pulli
         };
         let (z, slope) = cubic(p, L::quadruples(grid.table, index, 4));
         let derivatives = [*derivative, L::load(&place[6 * L::WIDTH..])];
-        let (energy, force_over_r) = pair(inverse, (z, slope * grid.per_length), [here, there], derivatives);
-        let force_over_r = L::select(near, force_over_r, L::lit(0.0));
-        let d = [dx, dy, dz];
-        for k in 0..3 {
-            gathered.force[k] = d[k].mul_add(force_over_r, gathered.force[k]);
-            let reaction = &mut place[(3 + k) * L::WIDTH..(4 + k) * L::WIDTH];
-            d[k].mul_add(force_over_r, L::load(reaction)).store(reaction);
-        }
-        if ENERGIES {
-            gathered.add_sums(L::select(near, energy, L::lit(0.0)), force_over_r, d);
-        }
+        let both = pair(inverse, (z, slope * grid.per_length), [here, there], derivatives);
+        act::<L, ENERGIES>(place, d, near, both, gathered);
     }
 
     #[inline(always)]

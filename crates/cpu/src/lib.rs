@@ -8,6 +8,7 @@ pub mod cells;
 pub mod dissipative;
 pub mod embedded;
 mod engine;
+pub mod formula;
 pub mod integrate;
 pub mod neighbors;
 pub mod pair;

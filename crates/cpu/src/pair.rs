@@ -2,11 +2,12 @@
 
 use crate::blocks::{Encounter, Row, Sums, TaskForces, all_blocks};
 use crate::cells::Clusters;
+use crate::formula;
 use crate::neighbors::PairList;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use jostle_core::Evaluate;
 use jostle_potentials::pair::MAX_COEFFICIENTS;
-use jostle_potentials::{PairFunction, PairTerm, PairVisitor};
+use jostle_potentials::{PairFunction, PairTerm, PairVisitor, Potential, Truncation};
 use std::marker::PhantomData;
 
 /// A pair term made ready for the CPU.
@@ -31,12 +32,21 @@ pub fn prepare<S: Scalar>(term: &PairTerm) -> Box<dyn PairKernel<S>> {
             Box::new(Prepared::<S, F> { table: Table::new(self.0, F::N_COEFFICIENTS), function: PhantomData })
         }
     }
-    term.kind.visit(term.truncation, Prepare(term, PhantomData))
+    // What is not shifted is shifted by nothing, which spares a quarter of all kernels.
+    let truncation = match term.truncation {
+        Truncation::Plain => Truncation::Shifted,
+        other => other,
+    };
+    match &term.potential {
+        Potential::BuiltIn(kind) => kind.visit(truncation, Prepare(term, PhantomData)),
+        Potential::Formula(formula) => formula::prepare(formula, term),
+    }
 }
 
 /// Square cut-off and coefficients of all pairs of species.
-struct Table<S> {
-    n_species: usize,
+pub(crate) struct Table<S> {
+    /// How many species there are.
+    pub n_species: usize,
     /// Entries of a row, at least the widest register.
     stride: usize,
     /// By species of the first atom, by coefficient (the square cut-off first), by species of the
@@ -46,7 +56,8 @@ struct Table<S> {
 }
 
 impl<S: Scalar> Table<S> {
-    fn new(term: &PairTerm, n_coefficients: usize) -> Self {
+    /// The table of a term; coefficients that it does not have are zero.
+    pub fn new(term: &PairTerm, n_coefficients: usize) -> Self {
         let n_species = term.n_species();
         let stride = n_species.next_multiple_of(16);
         let n_values = n_coefficients + 1;
@@ -67,7 +78,7 @@ impl<S: Scalar> Table<S> {
 
     /// Row of a coefficient (0: the square cut-off) for a first species.
     #[inline(always)]
-    fn row(&self, species: usize, k: usize) -> &[S] {
+    pub fn row(&self, species: usize, k: usize) -> &[S] {
         let start = (species * self.n_values + k) * self.stride;
         &self.values[start..start + self.stride]
     }
@@ -128,7 +139,7 @@ impl<S: Scalar, F: PairFunction> PairForces<'_, S, F> {
         let PairForces { table, clusters, list, forces, .. } = self;
         let uniform = coefficients_of_one_species::<L, F>(table);
         let meeting = PairEncounter::<L, F, ENERGIES, UNIFORM> { table, uniform, function: PhantomData };
-        all_blocks(&meeting, clusters, list, forces)
+        all_blocks(meeting, clusters, list, forces)
     }
 }
 
@@ -209,19 +220,13 @@ impl<L: Lanes, F: PairFunction, const ENERGIES: bool, const UNIFORM: bool> Encou
         some: L::Mask,
         gathered: &mut Row<L>,
     ) {
-        let dx = center[0] - L::load(place);
-        let dy = center[1] - L::load(&place[L::WIDTH..]);
-        let dz = center[2] - L::load(&place[2 * L::WIDTH..]);
-        let d = [dx, dy, dz];
-        let (energy, force_over_r) = pull::<L, F, ONLY_SOME>(d, c, some);
-        for k in 0..3 {
-            gathered.force[k] = d[k].mul_add(force_over_r, gathered.force[k]);
-            let reaction = &mut place[(3 + k) * L::WIDTH..(4 + k) * L::WIDTH];
-            d[k].mul_add(force_over_r, L::load(reaction)).store(reaction);
+        let d = distance(place, center);
+        let r2 = square(d);
+        let mut near = r2.lt(c.cutoff2);
+        if ONLY_SOME {
+            near = L::and(near, some);
         }
-        if ENERGIES {
-            gathered.add_sums(energy, force_over_r, d);
-        }
+        act::<L, ENERGIES>(place, d, near, F::evaluate(r2, &c.values), gathered);
     }
 
     #[inline(always)]
@@ -230,19 +235,37 @@ impl<L: Lanes, F: PairFunction, const ENERGIES: bool, const UNIFORM: bool> Encou
     }
 }
 
-/// Energies and forces over distance of pairs at distances `d`; zero beyond the cut-off, and where
-/// only some count, of the others.
+/// From the atoms at a place of the tile to one.
 #[inline(always)]
-fn pull<L: Lanes, F: PairFunction, const ONLY_SOME: bool>(
+pub(crate) fn distance<L: Lanes>(place: &[L::Scalar], center: [L; 3]) -> [L; 3] {
+    let dx = center[0] - L::load(place);
+    let dy = center[1] - L::load(&place[L::WIDTH..]);
+    let dz = center[2] - L::load(&place[2 * L::WIDTH..]);
+    [dx, dy, dz]
+}
+
+/// The square of a distance.
+#[inline(always)]
+pub(crate) fn square<L: Lanes>([dx, dy, dz]: [L; 3]) -> L {
+    dx.mul_add(dx, dy.mul_add(dy, dz * dz))
+}
+
+/// An atom and those of a place pull each other where they are near.
+#[inline(always)]
+pub(crate) fn act<L: Lanes, const ENERGIES: bool>(
+    place: &mut [L::Scalar],
     d: [L; 3],
-    c: &Coefficients<L>,
-    some: L::Mask,
-) -> (L, L) {
-    let r2 = d[0].mul_add(d[0], d[1].mul_add(d[1], d[2] * d[2]));
-    let mut near = r2.lt(c.cutoff2);
-    if ONLY_SOME {
-        near = L::and(near, some);
+    near: L::Mask,
+    (energy, force_over_r): (L, L),
+    gathered: &mut Row<L>,
+) {
+    let force_over_r = L::select(near, force_over_r, L::lit(0.0));
+    for k in 0..3 {
+        gathered.force[k] = d[k].mul_add(force_over_r, gathered.force[k]);
+        let reaction = &mut place[(3 + k) * L::WIDTH..(4 + k) * L::WIDTH];
+        d[k].mul_add(force_over_r, L::load(reaction)).store(reaction);
     }
-    let (energy, force_over_r) = F::evaluate(r2, &c.values);
-    (L::select(near, energy, L::lit(0.0)), L::select(near, force_over_r, L::lit(0.0)))
+    if ENERGIES {
+        gathered.add_sums(L::select(near, energy, L::lit(0.0)), force_over_r, d);
+    }
 }

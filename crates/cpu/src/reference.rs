@@ -19,9 +19,7 @@ pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)
     let mut energies = Energies::default();
     let exclusions = system.topology.exclusions(system.state.len(), terms.exclude);
     for term in &terms.pairs {
-        let exclusions = &exclusions;
-        let sums = Sums { system, term, exclusions, forces: &mut forces, virial: &mut energies.virial };
-        let mut energy = term.kind.visit(term.truncation, sums);
+        let mut energy = add_pairs(system, term, &exclusions, &mut forces, &mut energies.virial);
         let volume = system.simbox.volume();
         let [tail_energy, tail_virial] = term.tail_times_volume(&system.counts());
         energy += tail_energy / volume;
@@ -256,42 +254,36 @@ impl AngleVisitor for Angles<'_, '_> {
     }
 }
 
-struct Sums<'a> {
-    system: &'a System,
-    term: &'a PairTerm,
-    /// By id, ids of the atoms without a pair force; empty where there are none.
-    exclusions: &'a [Vec<u32>],
-    forces: &'a mut [Vec3],
-    virial: &'a mut SymTensor,
-}
-
-impl PairVisitor for Sums<'_> {
-    type Output = f64;
-
-    fn visit<F: PairFunction>(self) -> f64 {
-        let state = &self.system.state;
-        let n_species = self.system.species.len();
-        let table: Vec<Option<(f64, Vec<f64>)>> = (0..n_species * n_species)
-            .map(|k| {
-                let (a, b) = (k / n_species, k % n_species);
-                Some((self.term.get(a, b)?.cutoff.powi(2), self.term.coefficients(a, b)?))
-            })
-            .collect();
-        let mut total = 0.0;
-        each_pair(self.system, self.term.largest_cutoff(), |i, j, d, r2| {
-            let pair = state.species[i] as usize * n_species + state.species[j] as usize;
-            let excluded = self.exclusions.get(state.id[i] as usize);
-            if excluded.is_some_and(|list| list.contains(&state.id[j])) {
-                return;
-            }
-            if let Some((cutoff2, c)) = &table[pair]
-                && r2 < *cutoff2
-            {
-                let (energy, force_over_r) = F::evaluate(r2, c);
-                total += energy;
-                add_force(self.forces, self.virial, (i, j), d, force_over_r);
-            }
-        });
-        total
-    }
+/// Adds forces and virial of one term and returns its energy. Exclusions are ids by id; empty where
+/// there are none.
+fn add_pairs(
+    system: &System,
+    term: &PairTerm,
+    exclusions: &[Vec<u32>],
+    forces: &mut [Vec3],
+    virial: &mut SymTensor,
+) -> f64 {
+    let state = &system.state;
+    let n_species = system.species.len();
+    let table: Vec<Option<(f64, Vec<f64>)>> = (0..n_species * n_species)
+        .map(|k| {
+            let (a, b) = (k / n_species, k % n_species);
+            Some((term.get(a, b)?.cutoff.powi(2), term.coefficients(a, b)?))
+        })
+        .collect();
+    let mut total = 0.0;
+    each_pair(system, term.largest_cutoff(), |i, j, d, r2| {
+        let pair = state.species[i] as usize * n_species + state.species[j] as usize;
+        if exclusions.get(state.id[i] as usize).is_some_and(|list| list.contains(&state.id[j])) {
+            return;
+        }
+        if let Some((cutoff2, c)) = &table[pair]
+            && r2 < *cutoff2
+        {
+            let (energy, force_over_r) = term.evaluate(r2, c);
+            total += energy;
+            add_force(forces, virial, (i, j), d, force_over_r);
+        }
+    });
+    total
 }

@@ -1,22 +1,23 @@
-//! Every potential of the registry under every truncation: cluster lists with every instruction
-//! set, in both precisions, against the plain reference. A new potential is tested here by the line
-//! that registers it.
+//! Every potential of the registry under every truncation, as it is built in and as the formula of
+//! its documentation: cluster lists with every instruction set, in both precisions, against the
+//! plain reference of the built-in one. A new potential is tested here by the line that registers
+//! it.
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Algorithm, Energies, Evaluate, Precision, Settings, SimBox, Species, System, Vec3};
 use jostle_cpu::{Level, open_at};
-use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
+use jostle_potentials::{Formula, PairEntry, PairKind, PairTerm, Truncation};
 
 const TRUNCATIONS: [Truncation; 4] =
     [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
 
-/// A shaken lattice of two species in a sheared box.
-fn system() -> System {
+/// A shaken lattice of up to two species in a sheared box.
+fn system(n_species: usize) -> System {
     let (cells, spacing, shake) = ([6, 7, 8], 1.08, 0.12);
     let lengths = cells.map(|n| f64::from(n) * spacing);
     let simbox = SimBox::new([-1.0, 2.0, 0.5], lengths, [0.8, -0.5, 1.1], [true; 3]).unwrap();
     let species = ["A", "B"].map(|name| Species { name: name.into(), mass: 1.0, charge: 0.0 });
-    let mut system = System::new(simbox, species.to_vec());
+    let mut system = System::new(simbox, species[..n_species].to_vec());
     let mut random = Stream::new(5, Purpose::Placement, 0, 0);
     for i in 0..cells[0] {
         for j in 0..cells[1] {
@@ -24,7 +25,7 @@ fn system() -> System {
                 let site = [(i, cells[0]), (j, cells[1]), (k, cells[2])].map(|(i, n)| {
                     (f64::from(i) + 0.5 + 2.0 * shake * (random.uniform() - 0.5)) / f64::from(n)
                 });
-                system.state.push(random.below(2) as u16, system.simbox.to_cartesian(site));
+                system.state.push(random.below(n_species) as u16, system.simbox.to_cartesian(site));
             }
         }
     }
@@ -32,9 +33,12 @@ fn system() -> System {
 }
 
 /// The example parameters, a little different for each pair of species.
-fn term(kind: PairKind, truncation: Truncation) -> PairTerm {
-    let mut term = PairTerm::new(kind, truncation, 2);
+fn term(kind: PairKind, truncation: Truncation, n_species: usize) -> PairTerm {
+    let mut term = PairTerm::new(kind, truncation, n_species);
     for (a, b, factor) in [(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)] {
+        if b >= n_species {
+            continue;
+        }
         let parameters: Vec<f64> = kind.parameters().iter().map(|p| p.example * factor).collect();
         let cutoff = kind.natural_cutoff(&parameters).unwrap_or(2.4 * factor);
         term.set(a, b, PairEntry { parameters, cutoff });
@@ -66,15 +70,17 @@ fn difference(a: Vec3, b: Vec3) -> f64 {
     norm(std::array::from_fn(|k| a[k] - b[k]))
 }
 
-#[test]
-fn cluster_kernels_equal_the_reference() {
-    let system = system();
+/// Compares what a term makes of the kernels with the reference of another one that should be the
+/// same.
+fn check(n_species: usize, made: impl Fn(&PairTerm) -> PairTerm) {
+    let system = system(n_species);
     let n = system.state.len() as f64;
     for &kind in PairKind::ALL {
         for truncation in TRUNCATIONS {
-            let term = term(kind, truncation);
+            let expected = term(kind, truncation, n_species);
+            let term = made(&expected);
             let plain = (Algorithm::Reference, Precision::Double, Level::Portable);
-            let (exact, reference) = compute(&system, &term, plain, Evaluate::ForcesAndEnergies);
+            let (exact, reference) = compute(&system, &expected, plain, Evaluate::ForcesAndEnergies);
             // Rounded distances change an energy by their share of the virial.
             let virial: f64 = reference.virial[..3].iter().sum();
             let scale = reference.potential().abs() + virial.abs();
@@ -108,6 +114,51 @@ fn cluster_kernels_equal_the_reference() {
                     let rounding = if precision == Precision::Double { 1e-13 } else { 1e-5 };
                     assert!(apart < rounding * rms, "{what}: without energies forces differ by {apart:e}");
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn cluster_kernels_equal_the_reference() {
+    check(2, PairTerm::clone);
+}
+
+#[test]
+fn formulas_equal_the_built_in_potentials() {
+    for n_species in [1, 2] {
+        check(n_species, |term| term.as_formula().unwrap());
+    }
+}
+
+/// What no potential of the registry has.
+#[test]
+fn every_function_of_formulas_equals_the_reference() {
+    let text = "a erfc(r/2) / r + 0.1 sin(b r) cos(r)^2 - tanh(r - 1) log(r/3) / r^8.5
+        + 0.01 if(r < b, (b - r)^3, erf(r - b)^3) + max(1.2 - r, 0)^2 sqrt(r)";
+    for n_species in [1, 2] {
+        let system = system(n_species);
+        let mut term = PairTerm::new(Formula::new(text).unwrap(), Truncation::ForceShifted, n_species);
+        for (a, b, factor) in [(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)] {
+            if b < n_species {
+                let parameters = vec![factor, 1.3 * factor];
+                term.set(a, b, PairEntry { parameters, cutoff: 2.4 * factor });
+            }
+        }
+        let plain = (Algorithm::Reference, Precision::Double, Level::Portable);
+        let (exact, reference) = compute(&system, &term, plain, Evaluate::ForcesAndEnergies);
+        let rms = (exact.iter().map(|f| norm(*f).powi(2)).sum::<f64>() / exact.len() as f64).sqrt();
+        for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+            for (precision, tolerance) in [(Precision::Double, 1e-12), (Precision::Mixed, 1e-5)] {
+                let way = (Algorithm::Clusters, precision, level);
+                let (forces, energies) = compute(&system, &term, way, Evaluate::ForcesAndEnergies);
+                let apart = forces.iter().zip(&exact).map(|(a, b)| difference(*a, *b)).fold(0.0, f64::max);
+                assert!(apart < tolerance * rms, "{level} {precision:?}: forces differ by {apart:e}");
+                let energy = (energies.potential() - reference.potential()).abs();
+                assert!(
+                    energy < tolerance * reference.potential().abs(),
+                    "{level} {precision:?}: {energy:e}"
+                );
             }
         }
     }

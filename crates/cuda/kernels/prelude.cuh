@@ -54,6 +54,16 @@ DEVICE double logarithm(double x) { return log(x); }
 DEVICE float logarithm(float x) { return logf(x); }
 DEVICE double arc_cosine(double x) { return acos(x); }
 DEVICE float arc_cosine(float x) { return acosf(x); }
+DEVICE double sine(double x) { return sin(x); }
+DEVICE double cosine(double x) { return cos(x); }
+DEVICE double hyperbolic_tangent(double x) { return tanh(x); }
+DEVICE double error_integral(double x) { return erf(x); }
+DEVICE double error_complement(double x) { return erfc(x); }
+DEVICE float sine(float x) { return sinf(x); }
+DEVICE float cosine(float x) { return cosf(x); }
+DEVICE float hyperbolic_tangent(float x) { return tanhf(x); }
+DEVICE float error_integral(float x) { return erff(x); }
+DEVICE float error_complement(float x) { return erfcf(x); }
 DEVICE double reciprocal(double x) { return 1.0 / x; }
 DEVICE double reciprocal_square_root(double x) { return 1.0 / sqrt(x); }
 #if defined(EMULATED) || EXACT

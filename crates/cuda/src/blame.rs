@@ -1,7 +1,7 @@
 //! Which term a force that is not finite comes from.
 
 use jostle_core::{Error, Precision, System};
-use jostle_potentials::{BondTerm, Forces, PairFunction, PairVisitor};
+use jostle_potentials::{BondTerm, Forces};
 
 /// Says which force on the atom `id` is not finite, looking at the positions as they are.
 pub fn force(system: &System, forces: &Forces, precision: Precision, id: usize) -> Error {
@@ -25,7 +25,7 @@ pub fn force(system: &System, forces: &Forces, precision: Precision, id: usize) 
             if r2 >= entry.cutoff * entry.cutoff {
                 continue;
             }
-            let force = term.kind.visit(term.truncation, Force { r2, coefficients: &coefficients });
+            let (_, force) = term.evaluate(r2, &coefficients);
             let finite = match precision {
                 Precision::Mixed => (force as f32 * r2.sqrt() as f32).is_finite(),
                 Precision::Double => force.is_finite(),
@@ -33,7 +33,7 @@ pub fn force(system: &System, forces: &Forces, precision: Precision, id: usize) 
             if !finite {
                 return Error::simulation(format!(
                     "the '{}' force on atom {} is not finite; atom {} is {:.3e} away",
-                    term.kind.name(),
+                    term.potential.name(),
                     id + 1,
                     state.id[j] + 1,
                     r2.sqrt()
@@ -68,18 +68,4 @@ fn bond(system: &System, forces: &Forces, place: usize) -> Option<Error> {
         }
     }
     None
-}
-
-/// Force over distance of one pair.
-struct Force<'a> {
-    r2: f64,
-    coefficients: &'a [f64],
-}
-
-impl PairVisitor for Force<'_> {
-    type Output = f64;
-
-    fn visit<F: PairFunction>(self) -> f64 {
-        F::evaluate(self.r2, self.coefficients).1
-    }
 }

@@ -54,9 +54,9 @@ pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
         let mut first = terms.len();
         for (k, term) in terms.iter().enumerate() {
             let within = inputs[0].lt(column(k));
-            let at = At { r2: inputs[0], column: &column, first };
-            let (energy, force_over_r, n_coefficients) = term.kind.visit(term.truncation, at);
-            first += n_coefficients;
+            let c: Vec<Recorder> = (first..first + term.n_coefficients()).map(column).collect();
+            first += c.len();
+            let (energy, force_over_r) = term.evaluate(inputs[0], &c);
             force = force + Recorder::select(within, force_over_r, zero);
             energies.push(Recorder::select(within, energy, zero));
         }
@@ -223,7 +223,7 @@ impl Table {
             // Two species that do not interact borrow the coefficients of others that do: their
             // cut-off keeps them silent, and what others have in common stays a literal.
             let borrowed = pairs().find_map(|(a, b)| term.coefficients(a, b));
-            let none = || vec![0.0; term.kind.visit(term.truncation, Count)];
+            let none = || vec![0.0; term.n_coefficients()];
             for (row, (a, b)) in rows.iter_mut().zip(pairs()) {
                 let coefficients = term.coefficients(a, b).or_else(|| borrowed.clone());
                 row.extend(coefficients.unwrap_or_else(none));
@@ -268,35 +268,6 @@ const ROUNDING: f64 = 8.0 * f64::EPSILON;
 struct Products {
     by_species: Vec<f64>,
     by_column: Vec<f64>,
-}
-
-/// How many coefficients a potential has.
-struct Count;
-
-impl PairVisitor for Count {
-    type Output = usize;
-
-    fn visit<F: PairFunction>(self) -> usize {
-        F::N_COEFFICIENTS
-    }
-}
-
-/// A potential at a squared distance, with coefficients from the columns after `first`: energy,
-/// force over distance and the number of coefficients.
-struct At<'a> {
-    r2: Recorder,
-    column: &'a dyn Fn(usize) -> Recorder,
-    first: usize,
-}
-
-impl PairVisitor for At<'_> {
-    type Output = (Recorder, Recorder, usize);
-
-    fn visit<F: PairFunction>(self) -> Self::Output {
-        let c: Vec<Recorder> = (0..F::N_COEFFICIENTS).map(|k| (self.column)(self.first + k)).collect();
-        let (energy, force_over_r) = F::evaluate(self.r2, &c);
-        (energy, force_over_r, F::N_COEFFICIENTS)
-    }
 }
 
 /// Source text in lines.

@@ -1,6 +1,6 @@
 //! How forces and energies are added up.
 
-use jostle_potentials::{Forces, PairFunction, PairVisitor};
+use jostle_potentials::Forces;
 
 /// Whether sums may depend on the order in which atoms are stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,8 +24,8 @@ impl Summation {
                 };
                 for k in 8..16 {
                     let r = entry.cutoff * f64::from(k) / 16.0;
-                    let force = Force { r2: r * r, coefficients: &coefficients };
-                    largest = largest.max((r * term.kind.visit(term.truncation, force)).abs());
+                    let (_, force_over_r) = term.evaluate(r * r, &coefficients);
+                    largest = largest.max((r * force_over_r).abs());
                 }
             }
         }
@@ -49,19 +49,5 @@ impl Summation {
             Summation::Fast => n.div_ceil(threads as usize).max(1) as u32,
             Summation::Exact(_) => n as u32,
         }
-    }
-}
-
-/// Force over distance of one pair.
-struct Force<'a> {
-    r2: f64,
-    coefficients: &'a [f64],
-}
-
-impl PairVisitor for Force<'_> {
-    type Output = f64;
-
-    fn visit<F: PairFunction>(self) -> f64 {
-        F::evaluate(self.r2, self.coefficients).1
     }
 }

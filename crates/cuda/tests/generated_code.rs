@@ -1,5 +1,5 @@
 //! Device functions made from the formulas compute what the formulas do, against the same formulas
-//! in f64: every potential of the registry under every truncation, for one species and for two, in
+//! in f64: every potential of the registry under every truncation, also as the formula of its documentation, for one species and for two, in
 //! both precisions, and what heat baths do. A new potential is tested here by the line that
 //! registers it. On a GPU where the environment says `JOSTLE_TEST_DEVICE=cuda`.
 
@@ -11,7 +11,7 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Dual, Precision, Real};
 use jostle_cuda::codegen::{PairSource, pair_source, scalar_function};
 use jostle_cuda::driver::{Buffer, Device, Launch, Word};
-use jostle_potentials::{PairEntry, PairFunction, PairKind, PairTerm, PairVisitor, Truncation};
+use jostle_potentials::{Formula, PairEntry, PairKind, PairTerm, Truncation};
 use std::fmt::Write;
 
 const PRELUDE: &str = include_str!("../kernels/prelude.cuh");
@@ -23,6 +23,20 @@ const TRUNCATIONS: [Truncation; 4] =
 struct Case {
     name: String,
     terms: Vec<PairTerm>,
+    /// What they should be the same as.
+    expected: Vec<PairTerm>,
+}
+
+impl Case {
+    fn new(name: String, terms: Vec<PairTerm>) -> Self {
+        Case { name, expected: terms.clone(), terms }
+    }
+
+    /// The formula of a built-in term, which should be the same as that.
+    fn formula(name: &str, built_in: PairTerm) -> Self {
+        let name = format!("{} species, formula of {name}", built_in.n_species());
+        Case { name, terms: vec![built_in.as_formula().unwrap()], expected: vec![built_in] }
+    }
 }
 
 /// The example parameters times a factor for every pair of species that interacts.
@@ -48,13 +62,21 @@ fn cases() -> Vec<Case> {
         for truncation in TRUNCATIONS {
             let name = format!("{} {}", kind.name(), truncation.name());
             let uniform = term(kind, truncation, 1, &[(0, 0, 1.03)]);
-            cases.push(Case { name: format!("one species, {name}"), terms: vec![uniform] });
+            cases.push(Case::new(format!("one species, {name}"), vec![uniform]));
             let mixture = term(kind, truncation, 2, &[(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)]);
-            cases.push(Case { name: format!("two species, {name}"), terms: vec![mixture] });
+            cases.push(Case::new(format!("two species, {name}"), vec![mixture]));
+            cases.push(Case::formula(&name, term(kind, truncation, 1, &[(0, 0, 1.03)])));
+            let mixture = term(kind, truncation, 2, &[(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)]);
+            cases.push(Case::formula(&name, mixture));
             all.push(term(kind, truncation, 2, &[(0, 0, 0.9), (0, 1, 1.1)]));
         }
     }
-    cases.push(Case { name: "all at once, one pair silent".into(), terms: all });
+    let text = "a erfc(r/2) / r + 0.1 sin(b r) cos(r)^2 - tanh(r - 1) log(r/3) / r^8.5
+        + if(r < b, (b - r)^3, erf(r - b)^3) + max(1.2 - r, 0)^2 sqrt(r)";
+    let functions = Formula::new(text).unwrap();
+    let functions = PairTerm::uniform(functions, Truncation::Shifted, &[1.1, 1.7], 2.4);
+    cases.push(Case::new("every function".into(), vec![functions]));
+    cases.push(Case::new("all at once, one pair silent".into(), all));
     cases
 }
 
@@ -136,44 +158,38 @@ struct Exact {
     scales: [f64; 2],
 }
 
-struct At<'a> {
-    r: f64,
-    coefficients: &'a [f64],
-}
-
-impl PairVisitor for At<'_> {
-    type Output = Exact;
-
-    fn visit<F: PairFunction>(self) -> Exact {
-        let numbers: Vec<f64> = [self.r].iter().chain(self.coefficients).copied().collect();
-        // Values and slopes, with one of the numbers as the variable.
-        let along = |variable: usize| {
-            let number =
-                |(k, &x): (usize, &f64)| if k == variable { Dual::variable(x) } else { Dual::constant(x) };
-            let duals: Vec<Dual<f64>> = numbers.iter().enumerate().map(number).collect();
-            let (energy, force_over_r) = F::evaluate(duals[0] * duals[0], &duals[1..]);
-            [energy, force_over_r]
-        };
-        let values = along(0).map(|dual| dual.value);
-        let mut scales = values.map(f64::abs);
-        for (variable, number) in numbers.iter().enumerate() {
-            let slopes = along(variable).map(|dual| dual.slope);
-            for k in 0..2 {
-                scales[k] += (number * slopes[k]).abs();
-            }
+/// At a distance, with the coefficients of a term.
+fn at(term: &PairTerm, r: f64, coefficients: &[f64]) -> Exact {
+    let numbers: Vec<f64> = [r].iter().chain(coefficients).copied().collect();
+    // Values and slopes, with one of the numbers as the variable.
+    let along = |variable: usize| {
+        let number =
+            |(k, &x): (usize, &f64)| if k == variable { Dual::variable(x) } else { Dual::constant(x) };
+        let duals: Vec<Dual<f64>> = numbers.iter().enumerate().map(number).collect();
+        let (energy, force_over_r) = term.evaluate(duals[0] * duals[0], &duals[1..]);
+        [energy, force_over_r]
+    };
+    let values = along(0).map(|dual| dual.value);
+    let mut scales = values.map(f64::abs);
+    for (variable, number) in numbers.iter().enumerate() {
+        let slopes = along(variable).map(|dual| dual.slope);
+        for k in 0..2 {
+            scales[k] += (number * slopes[k]).abs();
         }
-        Exact { values, scales }
     }
+    Exact { values, scales }
 }
 
 fn exact(term: &PairTerm, (a, b): (usize, usize), r2: f64) -> Exact {
     let silent = Exact { values: [0.0; 2], scales: [0.0; 2] };
     let Some(entry) = term.get(a, b).filter(|entry| r2 < entry.cutoff * entry.cutoff) else { return silent };
-    let at = |truncation| {
-        let coefficients = term.kind.coefficients(truncation, &entry.parameters, entry.cutoff);
-        term.kind.visit(truncation, At { r: r2.sqrt(), coefficients: &coefficients })
+    let with = |truncation| {
+        let mut term = term.clone();
+        term.truncation = truncation;
+        let c = term.potential.coefficients(truncation, &entry.parameters, entry.cutoff);
+        at(&term, r2.sqrt(), &c)
     };
-    let (truncated, plain) = (at(term.truncation), at(Truncation::Plain));
+    let (truncated, plain) = (with(term.truncation), with(Truncation::Plain));
     let scales = std::array::from_fn(|k| truncated.scales[k] + plain.scales[k]);
     Exact { values: truncated.values, scales }
 }
@@ -215,7 +231,7 @@ fn check_pairs<S: Scalar>(device: &Device) {
 fn check_pair(case: &Case, (a, b): (usize, usize), r2: f64, found: &[f64], tolerance: f64) {
     let what = || format!("{}, species {a} and {b}, r2 = {r2:?}", case.name);
     let (mut force, mut scale) = (0.0, 0.0);
-    for (k, term) in case.terms.iter().enumerate() {
+    for (k, term) in case.expected.iter().enumerate() {
         // Squared cut-offs are rounded, too.
         let cutoff2 = term.get(a, b).map_or(0.0, |entry| entry.cutoff * entry.cutoff);
         if (r2 / cutoff2 - 1.0).abs() < tolerance {

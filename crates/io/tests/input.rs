@@ -60,12 +60,13 @@ fn argon() {
     let velocities = VelocityInput { temperature: 94.4, distribution: Distribution::Maxwell };
     assert_eq!(input.system.velocities, Some(velocities));
     assert_eq!(input.system.seed, 1964);
-    let argon = SpeciesInput { name: "Ar".into(), mass: Some(39.948), charge: None, amount: None };
+    let constants = Vec::new();
+    let argon = SpeciesInput { name: "Ar".into(), mass: Some(39.948), charge: None, constants, amount: None };
     assert_eq!(input.species[0].value, argon);
     let force = &input.forces[0].value;
     assert_eq!(
-        (force.kind, force.cutoff, force.truncation),
-        (PairKind::LennardJones, Some(8.5), Truncation::Plain)
+        (&force.potential, force.cutoff, force.truncation),
+        (&PotentialInput::BuiltIn(PairKind::LennardJones), Some(8.5), Truncation::Plain)
     );
     let kelvin =
         jostle_core::quantity::parse_quantity("119.8 K", &[Dimension::ENERGY], input.units).unwrap().0;
@@ -357,4 +358,117 @@ fn screening_by_electrons() {
     assert_eq!(length(&own, 0.02), 13.0);
     let error = parse(PASTA).unwrap().resolve_forces(&[], &Topology::default(), 0.0).map(|_| ()).unwrap_err();
     assert!(error.message().contains("density 0 screen nothing"), "{error}");
+}
+
+const FORMULA: &str = r#"units = "lj"
+
+[system]
+lattice = "fcc"
+atoms = 864
+density = 0.8
+
+[species.A]
+charge = 2
+fraction = 0.5
+constants = { radius = 0.5 }
+
+[species.B]
+mass = 4
+fraction = 0.5
+constants = { radius = 0.4 }
+
+[[force]]
+kind = "formula"
+energy = "epsilon ((radius_a + radius_b)/r)^12 + coulomb charge_a charge_b/r - c sqrt(mass_a mass_b)/r^6"
+parameters = { c = 0.1, epsilon = 2 }
+cutoff = 2.5
+pairs."A-B" = { epsilon = 3, cutoff = 2 }
+"#;
+
+fn formula_terms(text: &str) -> jostle_core::Result<jostle_potentials::PairTerm> {
+    let input = parse(text)?;
+    let species = input.species_with_mass()?;
+    Ok(input.resolve_forces(&species, &Topology::default(), 0.0)?.pairs.remove(0))
+}
+
+#[test]
+fn names_of_formulas_are_parameters_and_constants() {
+    let term = formula_terms(FORMULA).unwrap();
+    let r: f64 = 1.3;
+    let expected =
+        |a: f64, q: f64, epsilon: f64, mass: f64| epsilon * (a / r).powi(12) + q / r - 0.1 * mass / r.powi(6);
+    for ((a, b), expected) in [
+        ((0, 0), expected(1.0, 4.0, 2.0, 1.0)),
+        ((1, 0), expected(0.9, 0.0, 3.0, 2.0)),
+        ((1, 1), expected(0.8, 0.0, 2.0, 4.0)),
+    ] {
+        let c = term.coefficients(a, b).unwrap();
+        let (energy, _) = term.evaluate(r * r, &c);
+        assert!((energy - expected).abs() < 1e-14 * expected.abs(), "{a}-{b}: {energy} is not {expected}");
+    }
+    assert_eq!([term.get(0, 0), term.get(0, 1)].map(|e| e.unwrap().cutoff), [2.5, 2.0]);
+    let silent = FORMULA.replace("{ epsilon = 3, cutoff = 2 }", "\"none\"");
+    assert!(formula_terms(&silent).unwrap().get(0, 1).is_none());
+    let real = FORMULA.replace("\"lj\"", "\"real\"").replace("c = 0.1", "c = \"1 eV\"");
+    let real = real.replace("charge = 2", "mass = 1\ncharge = 2");
+    let PotentialInput::Formula { parameters, .. } = &parse(&real).unwrap().forces[0].value.potential else {
+        panic!("no formula")
+    };
+    assert!((parameters[0].1 - 23.060_547_8).abs() < 1e-6, "{parameters:?}");
+}
+
+#[test]
+fn a_formula_with_an_end_needs_no_cutoff() {
+    let ended = FORMULA
+        .replace("mass_b)/r^6\"", "mass_b)/r^6, r < 2 (radius_a + radius_b)\"")
+        .replace("cutoff = 2.5\n", "")
+        .replace(", cutoff = 2 ", "");
+    let term = formula_terms(&ended).unwrap();
+    assert_eq!(term.get(0, 1).unwrap().cutoff, 1.8);
+}
+
+#[test]
+fn mistakes_in_formulas_are_pointed_at() {
+    let wrong = |from: &str, to: &str| formula_terms(&FORMULA.replace(from, to)).unwrap_err();
+    for (from, to, at) in [
+        ("sqrt(mass_a", "sqr(mass_a", "sqr"),
+        (" + coulomb", " + * coulomb", "*"),
+        ("r)^12", "r^12", "("),
+        ("{ epsilon = 3,", "{ epsilo = 3,", "epsilo"),
+        ("parameters = {", "parameters = { d = 1,", "{ d = 1, c = 0.1, epsilon = 2 }"),
+    ] {
+        let error = wrong(from, to);
+        let place = error.place().unwrap();
+        let text = FORMULA.replace(from, to);
+        assert_eq!(&text[place.span.clone().unwrap()], at, "{error}");
+    }
+    for (from, to, message, hint) in [
+        ("c = 0.1, ", "", "pair A-A: c is missing", "parameters = { c = ... }"),
+        ("constants = { radius = 0.4 }", "", "species B has no constant radius", "[species.B]"),
+        ("(radius_a + radius_b)", "(radius_a)", "exchanged", "both alike"),
+        ("cutoff = 2.5", "", "pair A-A: there is no cut-off", "cutoff"),
+        ("- c sqrt", "+ 1/(r - 1.75) - c sqrt", "not finite at r = 1.75", "if(r < 1"),
+        ("cutoff = 2.5", "cutoff = 2.5\nmixing = \"geometric\"", "mixing", "pair"),
+        ("cutoff = 2.5", "cutoff = 2.5\ntail_correction = true", "no tail correction", "tail_correction"),
+    ] {
+        let error = wrong(from, to);
+        assert!(error.message().contains(message), "{error}");
+        assert!(error.help().unwrap().contains(hint), "{error}");
+    }
+}
+
+#[test]
+fn only_formulas_have_an_energy() {
+    let text = ARGON.replacen("cutoff = 8.5", "cutoff = 8.5\nenergy = \"1/r\"", 1);
+    let error = parse(&text).unwrap_err();
+    assert!(error.message().contains("\"energy\" means nothing with kind = \"lennard-jones\""), "{error}");
+    let error = parse(&FORMULA.replacen("energy =", "#", 1)).unwrap_err();
+    assert!(error.message().contains("needs \"energy\""), "{error}");
+}
+
+#[test]
+fn the_completed_input_of_a_formula_means_the_same() {
+    let input = parse(FORMULA).unwrap();
+    let completed = input.completed().unwrap();
+    assert_eq!(meaning(&parse(&completed).unwrap()), meaning(&input), "{completed}");
 }

@@ -13,7 +13,7 @@ use jostle_core::{Error, Exclude, Precision, Result, SimBox, System};
 /// that follow atoms.
 pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<f64> {
     for term in &forces.pairs {
-        pair(system, term, precision).map_err(|e| e.context(format!("force {}", term.kind.name())))?;
+        pair(system, term, precision).map_err(|e| e.context(format!("force {}", term.potential.name())))?;
     }
     if let Some(term) = &forces.embedded {
         embedded(system, term, precision).map_err(|e| e.context(format!("force {}", term.kind.name())))?;

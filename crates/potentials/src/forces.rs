@@ -31,7 +31,7 @@ pub struct Forces {
 impl Forces {
     /// The kinds of the terms by their names in the input file, in the order of their energies.
     pub fn kinds(&self) -> Vec<&'static str> {
-        let pairs = self.pairs.iter().map(|term| term.kind.name());
+        let pairs = self.pairs.iter().map(|term| term.potential.name());
         let embedded = self.embedded.iter().map(|term| term.kind.name());
         let vacuum = self.vacuum.iter().flat_map(|_| Vacuum::TERMS);
         let bonds = self.bonds.iter().map(|term| term.term());

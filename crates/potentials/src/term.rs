@@ -1,14 +1,15 @@
 //! A pair force of the input with everything resolved: which potential, how it is truncated, and
 //! the parameters of every pair of species.
 
-use crate::pair::PairKind;
+use crate::formula::{Formula, Mistake};
+use crate::potential::Potential;
 use crate::truncation::Truncation;
-use jostle_core::{Error, Result};
+use jostle_core::{Error, Real, Result};
 
 /// The interaction of one pair of species.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairEntry {
-    /// In the order of [`PairKind::parameters`].
+    /// In the order of [`Potential::parameters`].
     pub parameters: Vec<f64>,
     /// Beyond this distance there is no interaction.
     pub cutoff: f64,
@@ -18,7 +19,7 @@ pub struct PairEntry {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairTerm {
     /// The potential.
-    pub kind: PairKind,
+    pub potential: Potential,
     /// What happens at the cut-off.
     pub truncation: Truncation,
     tail_correction: bool,
@@ -29,14 +30,20 @@ pub struct PairTerm {
 
 impl PairTerm {
     /// A term in which no species interact yet.
-    pub fn new(kind: PairKind, truncation: Truncation, n_species: usize) -> Self {
+    pub fn new(potential: impl Into<Potential>, truncation: Truncation, n_species: usize) -> Self {
         let entries = vec![None; n_species * (n_species + 1) / 2];
-        PairTerm { kind, truncation, tail_correction: false, n_species, entries }
+        let potential = potential.into();
+        PairTerm { potential, truncation, tail_correction: false, n_species, entries }
     }
 
     /// A term with the same interaction between all atoms of a single species.
-    pub fn uniform(kind: PairKind, truncation: Truncation, parameters: &[f64], cutoff: f64) -> Self {
-        let mut term = Self::new(kind, truncation, 1);
+    pub fn uniform(
+        potential: impl Into<Potential>,
+        truncation: Truncation,
+        parameters: &[f64],
+        cutoff: f64,
+    ) -> Self {
+        let mut term = Self::new(potential, truncation, 1);
         term.set(0, 0, PairEntry { parameters: parameters.to_vec(), cutoff });
         term
     }
@@ -55,9 +62,9 @@ impl PairTerm {
             ))
             .hint("a tail correction belongs to truncation = \"plain\"; leave out one of the two"));
         }
-        let known = |e: &PairEntry| self.kind.tail(&e.parameters, e.cutoff).is_some();
+        let known = |e: &PairEntry| self.potential.tail(&e.parameters, e.cutoff).is_some();
         if !self.entries.iter().flatten().all(known) {
-            return Err(Error::input(format!("there is no tail correction for {}", self.kind.name()))
+            return Err(Error::input(format!("there is no tail correction for {}", self.potential.name()))
                 .hint("leave out tail_correction and use a longer cut-off"));
         }
         self.tail_correction = true;
@@ -95,10 +102,75 @@ impl PairTerm {
         self.entries.iter().flatten().map(|e| e.cutoff).fold(0.0, f64::max)
     }
 
-    /// Coefficients of two species for the function that [`PairKind::visit`] hands out.
+    /// Coefficients of two species for [`PairTerm::evaluate`].
     pub fn coefficients(&self, a: usize, b: usize) -> Option<Vec<f64>> {
         let entry = self.get(a, b)?;
-        Some(self.kind.coefficients(self.truncation, &entry.parameters, entry.cutoff))
+        Some(self.potential.coefficients(self.truncation, &entry.parameters, entry.cutoff))
+    }
+
+    /// The same term as the formula that stands in its documentation, for a potential of the
+    /// registry; a formula stays what it is.
+    ///
+    /// # Errors
+    /// If the documentation's formula cannot be understood.
+    pub fn as_formula(&self) -> std::result::Result<PairTerm, Mistake> {
+        let Potential::BuiltIn(kind) = self.potential else { return Ok(self.clone()) };
+        let formula = Formula::new(kind.formula())?;
+        let own: Vec<&str> = self.potential.parameters();
+        let places: Vec<Option<usize>> =
+            formula.parameters().iter().map(|name| own.iter().position(|p| p == name)).collect();
+        let parameters = |entry: &PairEntry| {
+            places
+                .iter()
+                .map(|k| k.and_then(|k| entry.parameters.get(k)).copied().unwrap_or(f64::NAN))
+                .collect()
+        };
+        let entries = self
+            .entries
+            .iter()
+            .map(|entry| entry.as_ref().map(|e| PairEntry { parameters: parameters(e), cutoff: e.cutoff }));
+        let (truncation, tail_correction, n_species) = (self.truncation, false, self.n_species);
+        let term = PairTerm {
+            potential: formula.into(),
+            truncation,
+            tail_correction,
+            n_species,
+            entries: entries.collect(),
+        };
+        term.with_known_parameters()
+    }
+
+    /// A formula's term with what is the same for all pairs of species computed ahead.
+    pub(crate) fn with_known_parameters(mut self) -> std::result::Result<PairTerm, Mistake> {
+        let Potential::Formula(formula) = &self.potential else { return Ok(self) };
+        let names = formula.parameters();
+        let same = |k: usize| {
+            let mut values = self.entries.iter().flatten().map(|e| e.parameters[k]);
+            let first = values.next()?;
+            values.all(|x| x == first).then_some(first)
+        };
+        let known: Vec<Option<f64>> = (0..names.len()).map(same).collect();
+        let numbers = names.iter().zip(&known).filter_map(|(name, x)| Some((name.clone(), (*x)?)));
+        let bound = Formula::with(formula.text(), &numbers.collect())?;
+        let left: Vec<Option<usize>> =
+            bound.parameters().iter().map(|name| names.iter().position(|n| n == name)).collect();
+        for entry in self.entries.iter_mut().flatten() {
+            let of = |k: &Option<usize>| k.map_or(f64::NAN, |k| entry.parameters[k]);
+            entry.parameters = left.iter().map(of).collect();
+        }
+        self.potential = bound.into();
+        Ok(self)
+    }
+
+    /// How many coefficients there are for two species.
+    pub fn n_coefficients(&self) -> usize {
+        self.potential.n_coefficients(self.truncation)
+    }
+
+    /// Energy and force over distance at a squared distance within the cut-off, with the
+    /// coefficients of a pair of species.
+    pub fn evaluate<R: Real>(&self, r2: R, c: &[R]) -> (R, R) {
+        self.potential.evaluate(self.truncation, r2, c)
     }
 
     /// Long-range corrections to energy and virial (trace / 3) for a homogeneous fluid beyond the
@@ -112,7 +184,7 @@ impl PairTerm {
         for a in 0..self.n_species {
             for b in 0..self.n_species {
                 let Some(entry) = self.get(a, b) else { continue };
-                let Some([energy, virial]) = self.kind.tail(&entry.parameters, entry.cutoff) else {
+                let Some([energy, virial]) = self.potential.tail(&entry.parameters, entry.cutoff) else {
                     continue;
                 };
                 let pairs = 2.0 * std::f64::consts::PI * counts[a] as f64 * counts[b] as f64;

@@ -3,7 +3,7 @@
 //!
 //! None of them looks at the cut-off: a kernel never calls them beyond it.
 
-use crate::pair::{PairFunction, PairPotential};
+use crate::pair::{PairFunction, PairVisitor};
 use jostle_core::Real;
 use std::marker::PhantomData;
 
@@ -36,24 +36,38 @@ impl Truncation {
         }
     }
 
-    /// Coefficients of the potential `P` under this truncation.
-    pub fn coefficients<P: PairPotential>(self, parameters: &[f64], cutoff: f64) -> Vec<f64> {
-        let mut c = P::coefficients(parameters);
-        let (energy, force_over_r) = P::evaluate(cutoff * cutoff, &c);
+    /// The coefficients of the truncation itself, which come after those of the potential, from
+    /// energy and force over distance at the cut-off.
+    pub fn coefficients(self, (energy, force_over_r): (f64, f64), cutoff: f64) -> Vec<f64> {
         match self {
-            Truncation::Plain => {}
-            Truncation::Shifted => c.push(energy),
+            Truncation::Plain => Vec::new(),
+            Truncation::Shifted => vec![energy],
             // u_fs = u - u_c + (r - rc) f_c = u + f_c r - (u_c + f_c rc)
             Truncation::ForceShifted => {
                 let force = force_over_r * cutoff;
-                c.extend([force, energy + force * cutoff]);
+                vec![force, energy + force * cutoff]
             }
             Truncation::Switched { from } => {
                 let start = from * cutoff;
-                c.extend([start, 1.0 / (cutoff - start)]);
+                vec![start, 1.0 / (cutoff - start)]
             }
         }
-        c
+    }
+
+    /// Whether the truncated force depends on the energy, too.
+    pub fn force_needs_energy(self) -> bool {
+        matches!(self, Truncation::Switched { .. })
+    }
+
+    /// Calls the visitor with a potential wrapped in the truncation, as a type.
+    #[inline(always)]
+    pub fn visit<P: PairFunction, V: PairVisitor>(self, visitor: V) -> V::Output {
+        match self {
+            Truncation::Plain => visitor.visit::<Plain<P>>(),
+            Truncation::Shifted => visitor.visit::<Shifted<P>>(),
+            Truncation::ForceShifted => visitor.visit::<ForceShifted<P>>(),
+            Truncation::Switched { .. } => visitor.visit::<Switched<P>>(),
+        }
     }
 }
 
@@ -120,5 +134,19 @@ impl<P: PairFunction> PairFunction for Switched<P> {
         let gap = one - x;
         let slope = R::lit(-30.0) * x2 * gap * gap * inv_width;
         (energy * s, force_over_r * s - energy * slope * inv)
+    }
+}
+
+/// A potential that has been computed already: its coefficients are energy and force over distance.
+/// Wrapped in a truncation it makes those of the truncated potential.
+#[derive(Debug, Clone, Copy)]
+pub struct Given;
+
+impl PairFunction for Given {
+    const N_COEFFICIENTS: usize = 2;
+
+    #[inline(always)]
+    fn evaluate<R: Real>(_r2: R, c: &[R]) -> (R, R) {
+        (c[0], c[1])
     }
 }

@@ -234,6 +234,21 @@ impl Real for Single {
     fn acos(self) -> Self {
         Single(self.0.acos())
     }
+    fn sin(self) -> Self {
+        Single(self.0.sin())
+    }
+    fn cos(self) -> Self {
+        Single(self.0.cos())
+    }
+    fn tanh(self) -> Self {
+        Single(self.0.tanh())
+    }
+    fn erf(self) -> Self {
+        Single(Real::erf(f64::from(self.0)) as f32)
+    }
+    fn erfc(self) -> Self {
+        Single(Real::erfc(f64::from(self.0)) as f32)
+    }
     fn lt(self, other: Self) -> bool {
         self.0 < other.0
     }

@@ -64,17 +64,15 @@ impl Real for F32x8 {
     fn rsqrt(self) -> Self {
         // SAFETY: as above.
         let y = F32x8(unsafe { _mm256_rsqrt_ps(self.0) });
-        // One Newton step: 12 to 23 bits.
-        (y * Self::lit(0.5)).mul_add(-(self * y).mul_add(y, Self::lit(-1.0)), y)
+        // One Halley step, 12 to 24 bits: what a Newton step leaves is of one sign, and adds up.
+        let rest = -(self * y).mul_add(y, Self::lit(-1.0));
+        (y * rest).mul_add(rest.mul_add(Self::lit(0.375), Self::lit(0.5)), y)
     }
     #[inline(always)]
     fn exp(self) -> Self {
         exp::exp(self, exp::LOWEST_SINGLE, &exp::SINGLE)
     }
-    #[inline(always)]
-    fn ln(self) -> Self {
-        each_lane(self, f64::ln)
-    }
+    elementary!(ln, sin, cos, tanh, erf, erfc);
     #[inline(always)]
     fn acos(self) -> Self {
         each_lane(self, f64::acos)
@@ -147,6 +145,17 @@ impl Lanes for F32x8 {
             let exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n.0), _mm256_set1_epi32(127));
             let power = _mm256_castsi256_ps(_mm256_slli_epi32::<23>(exponent));
             F32x8(_mm256_mul_ps(self.0, power))
+        }
+    }
+    #[inline(always)]
+    fn split(self) -> (Self, Self) {
+        // SAFETY: as above.
+        unsafe {
+            let bits = _mm256_castps_si256(self.0);
+            let exponent = _mm256_sub_epi32(_mm256_srli_epi32::<23>(bits), _mm256_set1_epi32(127));
+            let fraction = _mm256_and_si256(bits, _mm256_set1_epi32(0x007f_ffff));
+            let mantissa = _mm256_or_si256(fraction, _mm256_set1_epi32(127 << 23));
+            (F32x8(_mm256_castsi256_ps(mantissa)), F32x8(_mm256_cvtepi32_ps(exponent)))
         }
     }
     #[inline(always)]
@@ -247,10 +256,7 @@ impl Real for F64x4 {
     fn exp(self) -> Self {
         exp::exp(self, exp::LOWEST_DOUBLE, &exp::DOUBLE)
     }
-    #[inline(always)]
-    fn ln(self) -> Self {
-        each_lane(self, f64::ln)
-    }
+    elementary!(ln, sin, cos, tanh, erf, erfc);
     #[inline(always)]
     fn acos(self) -> Self {
         each_lane(self, f64::acos)
@@ -323,6 +329,20 @@ impl Lanes for F64x4 {
             let exponent = _mm256_add_epi64(exponent, _mm256_set1_epi64x(1023));
             let power = _mm256_castsi256_pd(_mm256_slli_epi64::<52>(exponent));
             F64x4(_mm256_mul_pd(self.0, power))
+        }
+    }
+    #[inline(always)]
+    fn split(self) -> (Self, Self) {
+        // SAFETY: as above.
+        unsafe {
+            let bits = _mm256_castpd_si256(self.0);
+            // There is no conversion: the exponent becomes the last bits of a number near 2^52.
+            let large = _mm256_set1_epi64x(0x4330_0000_0000_0000);
+            let exponent = _mm256_castsi256_pd(_mm256_or_si256(_mm256_srli_epi64::<52>(bits), large));
+            let exponent = _mm256_sub_pd(exponent, _mm256_set1_pd(4_503_599_627_370_496.0 + 1023.0));
+            let fraction = _mm256_and_si256(bits, _mm256_set1_epi64x(0x000f_ffff_ffff_ffff));
+            let mantissa = _mm256_or_si256(fraction, _mm256_set1_epi64x(1023 << 52));
+            (F64x4(_mm256_castsi256_pd(mantissa)), F64x4(exponent))
         }
     }
     #[inline(always)]

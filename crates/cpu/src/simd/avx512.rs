@@ -81,10 +81,7 @@ impl Real for F32x16 {
         // SAFETY: as above.
         F32x16(unsafe { _mm512_maskz_scalef_ps(inside, series.0, x.0) })
     }
-    #[inline(always)]
-    fn ln(self) -> Self {
-        each_lane(self, f64::ln)
-    }
+    elementary!(ln, sin, cos, tanh, erf, erfc);
     #[inline(always)]
     fn acos(self) -> Self {
         each_lane(self, f64::acos)
@@ -176,6 +173,14 @@ impl Lanes for F32x16 {
     fn times_power_of_two(self, n: Self) -> Self {
         // SAFETY: as above.
         F32x16(unsafe { _mm512_scalef_ps(self.0, n.0) })
+    }
+    #[inline(always)]
+    fn split(self) -> (Self, Self) {
+        // SAFETY: as above.
+        unsafe {
+            let mantissa = _mm512_getmant_ps::<_MM_MANT_NORM_1_2, _MM_MANT_SIGN_ZERO>(self.0);
+            (F32x16(mantissa), F32x16(_mm512_getexp_ps(self.0)))
+        }
     }
     #[inline(always)]
     fn bits(mask: __mmask16) -> u32 {
@@ -281,10 +286,7 @@ impl Real for F64x8 {
     fn exp(self) -> Self {
         exp::exp(self, exp::LOWEST_DOUBLE, &exp::DOUBLE)
     }
-    #[inline(always)]
-    fn ln(self) -> Self {
-        each_lane(self, f64::ln)
-    }
+    elementary!(ln, sin, cos, tanh, erf, erfc);
     #[inline(always)]
     fn acos(self) -> Self {
         each_lane(self, f64::acos)
@@ -350,6 +352,14 @@ impl Lanes for F64x8 {
     fn times_power_of_two(self, n: Self) -> Self {
         // SAFETY: as above.
         F64x8(unsafe { _mm512_scalef_pd(self.0, n.0) })
+    }
+    #[inline(always)]
+    fn split(self) -> (Self, Self) {
+        // SAFETY: as above.
+        unsafe {
+            let mantissa = _mm512_getmant_pd::<_MM_MANT_NORM_1_2, _MM_MANT_SIGN_ZERO>(self.0);
+            (F64x8(mantissa), F64x8(_mm512_getexp_pd(self.0)))
+        }
     }
     #[inline(always)]
     fn bits(mask: __mmask8) -> u32 {

@@ -12,15 +12,20 @@ const LN2: [f64; 2] = [0.693_145_751_953_125, 1.428_606_820_309_417_2e-6];
 #[inline(always)]
 pub fn exp<L: Lanes>(x: L, lowest: f64, inverse_factorials: &[f64]) -> L {
     let inside = L::lit(lowest).lt(x);
-    let clamped = x.max(L::lit(lowest));
-    let n = (clamped * L::lit(std::f64::consts::LOG2_E)).round();
-    let r = n.mul_add(L::lit(-LN2[0]), clamped);
-    let r = n.mul_add(L::lit(-LN2[1]), r);
+    let (n, r) = reduce(x.max(L::lit(lowest)));
     let mut series = L::lit(inverse_factorials[0]);
     for &c in &inverse_factorials[1..] {
         series = series.mul_add(r, L::lit(c));
     }
     L::select(inside, series.times_power_of_two(n), L::lit(0.0))
+}
+
+/// Whole n and small r with x = n ln 2 + r.
+#[inline(always)]
+pub fn reduce<L: Lanes>(x: L) -> (L, L) {
+    let n = (x * L::lit(std::f64::consts::LOG2_E)).round();
+    let r = n.mul_add(L::lit(-LN2[0]), x);
+    (n, n.mul_add(L::lit(-LN2[1]), r))
 }
 
 /// 1/7! to 1/0!: the error of the series is 5e-9.

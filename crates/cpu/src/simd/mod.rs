@@ -29,10 +29,21 @@ macro_rules! arithmetic {
     };
 }
 
+/// The elementary functions that are the same on every instruction set.
+macro_rules! elementary {
+    ($($function:ident),*) => {
+        $(#[inline(always)]
+        fn $function(self) -> Self {
+            super::elementary::$function(self)
+        })*
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+pub(crate) mod elementary;
 mod exp;
 mod portable;
 
@@ -98,6 +109,8 @@ pub trait Lanes: Real {
     fn round(self) -> Self;
     /// `self` times 2^n for whole n within the range of exponents.
     fn times_power_of_two(self, n: Self) -> Self;
+    /// Mantissa and exponent of a normal number greater than zero: m and n with m 2^n, 1 <= m < 2.
+    fn split(self) -> (Self, Self);
     /// Bit k of the result is lane k of the mask.
     fn bits(mask: Self::Mask) -> u32;
     /// Lane k of the mask is bit k.

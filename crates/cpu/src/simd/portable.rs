@@ -57,10 +57,7 @@ macro_rules! array {
             fn exp(self) -> Self {
                 exp::exp(self, $lowest, &$series)
             }
-            #[inline(always)]
-            fn ln(self) -> Self {
-                each_lane(self, f64::ln)
-            }
+            elementary!(ln, sin, cos, tanh, erf, erfc);
             #[inline(always)]
             fn acos(self) -> Self {
                 each_lane(self, f64::acos)
@@ -114,6 +111,14 @@ macro_rules! array {
             fn times_power_of_two(self, n: Self) -> Self {
                 let power = |n: $scalar| $scalar::from_bits(((n as i64 + $bias) << $mantissa) as _);
                 Array(from_fn(|k| self.0[k] * power(n.0[k])))
+            }
+            #[inline(always)]
+            fn split(self) -> (Self, Self) {
+                let bits = self.0.map(|x| x.to_bits());
+                let fraction = (1 << $mantissa) - 1;
+                let exponent = |k: usize| ((bits[k] >> $mantissa) as i64 - $bias) as $scalar;
+                let mantissa = |k: usize| $scalar::from_bits((bits[k] & fraction) | ($bias << $mantissa));
+                (Array(from_fn(mantissa)), Array(from_fn(exponent)))
             }
             #[inline(always)]
             fn bits(mask: Self::Mask) -> u32 {

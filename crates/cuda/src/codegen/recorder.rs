@@ -46,6 +46,11 @@ enum Function {
     ExponentialOfTwo,
     Logarithm,
     ArcCosine,
+    Sine,
+    Cosine,
+    HyperbolicTangent,
+    ErrorIntegral,
+    ErrorComplement,
 }
 
 impl Function {
@@ -57,6 +62,11 @@ impl Function {
             Function::ExponentialOfTwo => "exponential_of_two",
             Function::Logarithm => "logarithm",
             Function::ArcCosine => "arc_cosine",
+            Function::Sine => "sine",
+            Function::Cosine => "cosine",
+            Function::HyperbolicTangent => "hyperbolic_tangent",
+            Function::ErrorIntegral => "error_integral",
+            Function::ErrorComplement => "error_complement",
         }
     }
 
@@ -68,6 +78,11 @@ impl Function {
             Function::ExponentialOfTwo => x.exp2(),
             Function::Logarithm => x.ln(),
             Function::ArcCosine => x.acos(),
+            Function::Sine => x.sin(),
+            Function::Cosine => x.cos(),
+            Function::HyperbolicTangent => x.tanh(),
+            Function::ErrorIntegral => Real::erf(x),
+            Function::ErrorComplement => Real::erfc(x),
         }
     }
 }
@@ -462,6 +477,21 @@ impl Real for Recorder {
     }
     fn acos(self) -> Self {
         Recorder(on_tape(|tape| tape.call(Function::ArcCosine, self.0)))
+    }
+    fn sin(self) -> Self {
+        Recorder(on_tape(|tape| tape.call(Function::Sine, self.0)))
+    }
+    fn cos(self) -> Self {
+        Recorder(on_tape(|tape| tape.call(Function::Cosine, self.0)))
+    }
+    fn tanh(self) -> Self {
+        Recorder(on_tape(|tape| tape.call(Function::HyperbolicTangent, self.0)))
+    }
+    fn erf(self) -> Self {
+        Recorder(on_tape(|tape| tape.call(Function::ErrorIntegral, self.0)))
+    }
+    fn erfc(self) -> Self {
+        Recorder(on_tape(|tape| tape.call(Function::ErrorComplement, self.0)))
     }
     fn lt(self, other: Self) -> Mask {
         Mask(on_tape(|tape| tape.push(Operation::Less(self.0, other.0))))

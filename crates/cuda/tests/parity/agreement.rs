@@ -66,7 +66,7 @@ struct Tolerance {
 impl Case {
     fn name(&self) -> String {
         let terms: Vec<String> =
-            self.terms.iter().map(|t| format!("{} {}", t.kind.name(), t.truncation.name())).collect();
+            self.terms.iter().map(|t| format!("{} {}", t.potential.name(), t.truncation.name())).collect();
         let Case { shape, n_species, algorithm, precision, thermostat, .. } = self;
         format!(
             "{}, {n_species} species, {shape:?}, {algorithm:?}, {precision:?}, {thermostat:?}",
@@ -374,6 +374,18 @@ fn every_algorithm_in_a_box_that_changes() {
             assert_eq!(both[0].simbox(), both[1].simbox());
             case.check_paths("after a change of the box", &mut both, &baths);
         }
+    }
+}
+
+/// A force that is written down beside one that is built in.
+#[test]
+fn every_algorithm_with_a_formula() {
+    for (k, algorithm) in ALGORITHMS.into_iter().enumerate() {
+        let shape = if algorithm == Algorithm::Auto { Shape::Narrow } else { Shape::Orthorhombic };
+        let formula = term(PairKind::Yukawa, Truncation::Shifted, 2).as_formula().unwrap();
+        let terms = vec![term(PairKind::SoftSphere, Truncation::Plain, 2), formula];
+        let (precision, thermostat) = (cycle(&PRECISIONS, k), cycle(&THERMOSTATS, k));
+        Case { shape, n_species: 2, terms, algorithm, precision, thermostat }.check();
     }
 }
 

@@ -1,8 +1,9 @@
 //! From checked values to the typed [`Input`]: what the values mean together.
 
 use super::fields::{Entry, Fields, Value};
+use super::formula;
 use super::model::*;
-use super::word::Word;
+use super::word::{ForceKind, Word};
 use jostle_core::{Dimension, Result, Settings, UnitSystem};
 use jostle_potentials::{BondedKind, EmbeddedKind, PairChoice, PairKind, Preset, Screening, Truncation};
 use std::collections::HashMap;
@@ -78,7 +79,8 @@ impl Builder<'_> {
         let fraction = fields.get::<f64>("fraction").map(|f| Amount::Fraction(f.value));
         let mass = fields.get::<f64>("mass").map(|m| m.value);
         let charge = fields.get::<f64>("charge").map(|c| c.value);
-        let value = SpeciesInput { name, mass, charge, amount: count.or(fraction) };
+        let constants = formula::numbers(fields, "constants");
+        let value = SpeciesInput { name, mass, charge, constants, amount: count.or(fraction) };
         Ok(Located { value, span: entry.span.clone() })
     }
 
@@ -330,7 +332,12 @@ impl Builder<'_> {
         species: &[Located<SpeciesInput>],
         built: bool,
     ) -> Result<Located<ForceInput>> {
-        let kind: PairKind = fields.need_choice("kind")?;
+        let kind: ForceKind = fields.need_choice("kind")?;
+        let potential = match kind {
+            ForceKind::BuiltIn(kind) => PotentialInput::BuiltIn(kind),
+            ForceKind::Formula => formula::potential(self.source, fields)?,
+        };
+        formula::refuse_keys(self.source, kind, fields)?;
         let cutoff = fields.get::<f64>("cutoff").map(|c| c.value);
         let mut truncation: Truncation = fields.need_choice("truncation")?;
         if let Some(given) = fields.get::<f64>("switch_from") {
@@ -356,8 +363,8 @@ impl Builder<'_> {
                 let message = format!("the pair \"{}\" is given twice, first as \"{earlier}\"", entry.name);
                 return Err(self.source.error(&entry.key_span, message).hint("leave out one of the two"));
             }
-            let choice = match &entry.value {
-                Value::Table(given) => PairChoice::Given {
+            let choice = match (&entry.value, &potential) {
+                (Value::Table(given), PotentialInput::BuiltIn(kind)) => PairChoice::Given {
                     parameters: kind
                         .parameters()
                         .iter()
@@ -365,19 +372,26 @@ impl Builder<'_> {
                         .collect(),
                     cutoff: given.get("cutoff").map(|c| c.value),
                 },
+                (Value::Table(given), PotentialInput::Formula { formula, .. }) => {
+                    formula::choice(self.source, formula, given)?
+                }
                 _ => PairChoice::None,
             };
             let span = entry.key_span.start.min(entry.span.start)..entry.span.end.max(entry.key_span.end);
             pairs.push(Located { value: PairInput { species, choice }, span });
         }
+        let (preset, screening) = match &potential {
+            PotentialInput::BuiltIn(kind) => (self.preset(*kind, fields)?, self.screening(*kind, fields)?),
+            PotentialInput::Formula { .. } => (None, None),
+        };
         let value = ForceInput {
-            kind,
+            potential,
             cutoff,
             truncation,
             tail_correction: fields.need("tail_correction")?,
             mixing: fields.choice("mixing"),
-            preset: self.preset(kind, fields)?,
-            screening: self.screening(kind, fields)?,
+            preset,
+            screening,
             pairs,
         };
         Ok(Located { value, span: fields.span.clone() })
@@ -580,7 +594,7 @@ fn region(fields: &Fields) -> Result<RegionInput> {
     })
 }
 
-fn entry_span(fields: &Fields, name: &str) -> Range<usize> {
+pub(super) fn entry_span(fields: &Fields, name: &str) -> Range<usize> {
     fields.entry(name).map_or(fields.span.clone(), |e| e.span.clone())
 }
 

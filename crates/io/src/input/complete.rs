@@ -63,11 +63,11 @@ impl Printer<'_> {
         for key in section.keys {
             match (key.kind, fields.entry(key.name).map(|e| &e.value)) {
                 (Kind::Pairs, Some(Value::Named(pairs))) => {
-                    let keys =
-                        fields.choice::<PairKind>("kind").map(|k| pair_keys(k.value)).unwrap_or_default();
+                    let keys = fields.choice::<PairKind>("kind").map(|k| pair_keys(k.value));
                     for pair in pairs {
-                        let value = match &pair.value {
-                            Value::Table(inner) => self.inline(&keys, inner, None),
+                        let value = match (&pair.value, &keys) {
+                            (Value::Table(inner), Some(keys)) => self.inline(keys, inner, None),
+                            (Value::Table(inner), None) => self.numbers(&inner.entries),
                             _ => "\"none\"".to_string(),
                         };
                         let _ = writeln!(out, "{}.{} = {value}", key.name, toml_string(&pair.name));
@@ -133,6 +133,7 @@ impl Printer<'_> {
         }
         match (key.kind, &entry.value) {
             (Kind::Table(section), Value::Table(fields)) => self.inline(section.keys, fields, None),
+            (Kind::Numbers, Value::Named(entries)) => self.numbers(entries),
             (Kind::Variants(variants), Value::Table(fields)) => self.variant(variants, fields),
             (Kind::Several(variants), Value::Tables(tables)) => {
                 let tables = tables.iter().map(|fields| self.variant(variants(), fields));
@@ -155,6 +156,13 @@ impl Printer<'_> {
             Some(format!("{} = {}", key.name, self.value(key, entry)))
         });
         let parts: Vec<String> = kind.into_iter().chain(rest).collect();
+        if parts.is_empty() { "{}".to_string() } else { format!("{{ {} }}", parts.join(", ")) }
+    }
+
+    /// Numbers by name.
+    fn numbers(&self, entries: &[Entry]) -> String {
+        let one = |e: &Entry| format!("{} = {}", toml_key(&e.name), self.text(e));
+        let parts: Vec<String> = entries.iter().map(one).collect();
         if parts.is_empty() { "{}".to_string() } else { format!("{{ {} }}", parts.join(", ")) }
     }
 

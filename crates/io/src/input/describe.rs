@@ -3,12 +3,13 @@
 use super::model::DeviceInput;
 use super::schema::{
     ANGLE_TYPES, Alternatives, BOND_TYPES, Fallback, INPUT, Key, Kind, Needed, Range, Section, Types,
-    Variant, pair_keys,
+    Variant, pair_cutoff, pair_keys,
 };
 use super::word::words;
 use jostle_core::quantity::{UNITS, describe};
 use jostle_core::{Dimension, UnitSystem};
 use jostle_potentials::PairKind;
+use jostle_potentials::formula::FUNCTIONS;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
@@ -39,6 +40,21 @@ pub fn schema_text() -> String {
             line(&mut out, &key);
         }
     }
+    let _ = writeln!(out, "  kind = \"formula\"  u(r) = energy");
+    line(&mut out, &pair_cutoff());
+    let functions: Vec<&str> = FUNCTIONS.iter().map(|f| f.0).collect();
+    for about in [
+        "numbers of any name, for the names in energy; besides, there are for the two species of",
+        "the pair mass_a, mass_b, charge_a, charge_b and NAME_a, NAME_b of their constants, and",
+        "coulomb, pi and r. Products may be written without *, powers with ^; functions are",
+    ] {
+        let _ = writeln!(out, "      {about}");
+    }
+    let _ = writeln!(out, "      {}", functions.join(", "));
+    let _ = writeln!(
+        out,
+        "      as in if(r < 1, a, b); step(x) is 1 from x = 0 on. \"..., r < b\": it ends there"
+    );
     for types in [&BOND_TYPES, &ANGLE_TYPES] {
         heading(&mut out, &format!("types, by the kind of the {}", types.what), "");
         for (kind, formula) in (types.kinds)() {
@@ -161,6 +177,7 @@ fn shape(kind: Kind) -> String {
         Kind::Vector(..) => "[x, y, z]".into(),
         Kind::Names => "[\"A\", \"B\"]".into(),
         Kind::Table(_) => "{ ... }".into(),
+        Kind::Numbers => "{ NAME = number, ... }".into(),
         Kind::Variants(_) => "{ kind = ..., ... }".into(),
         Kind::Several(_) => "[{ kind = ..., ... }, ...]".into(),
         Kind::Tables(_) | Kind::Named(_) | Kind::Pairs | Kind::Types(_) => "tables".into(),
@@ -290,6 +307,7 @@ fn kind_json(kind: Kind) -> Value {
             json!({ "type": "object", "additionalProperties": section_json(section, &[]) })
         }
         Kind::Types(types) => types_json(types),
+        Kind::Numbers => json!({ "type": "object", "additionalProperties": any_number() }),
         Kind::Pairs => {
             // Which of these applies follows from the kind of the force.
             let kinds = PairKind::ALL.iter().map(|kind| {
@@ -300,8 +318,10 @@ fn kind_json(kind: Kind) -> Value {
                 }
                 table
             });
-            let none = std::iter::once(json!({ "const": "none" }));
-            json!({ "type": "object", "additionalProperties": { "anyOf": none.chain(kinds).collect::<Vec<_>>() } })
+            let formula =
+                json!({ "title": "formula", "type": "object", "additionalProperties": any_number() });
+            let others = [json!({ "const": "none" }), formula];
+            json!({ "type": "object", "additionalProperties": { "anyOf": others.into_iter().chain(kinds).collect::<Vec<_>>() } })
         }
     }
 }
@@ -317,6 +337,10 @@ fn types_json(types: &Types) -> Value {
         table
     });
     json!({ "type": "object", "additionalProperties": { "anyOf": kinds.collect::<Vec<_>>() } })
+}
+
+fn any_number() -> Value {
+    json!({ "anyOf": [range_json(Range::Any), { "type": "string" }] })
 }
 
 fn words_json(words: Vec<(&str, &str)>) -> Vec<Value> {

@@ -7,7 +7,7 @@ use jostle_core::{Dimension, Error, Result};
 use std::ops;
 
 /// A table, read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Fields {
     /// What messages call it: `[system]`.
     pub label: String,

@@ -8,6 +8,7 @@ mod build;
 mod complete;
 mod describe;
 mod fields;
+mod formula;
 pub mod model;
 mod read;
 pub mod schema;
@@ -20,7 +21,7 @@ pub use word::Word;
 use crate::dynamo::Dynamo;
 use jostle_core::{Dimension, Error, Result, Species, Topology};
 use jostle_potentials::bonded::BondedTerm;
-use jostle_potentials::{BondedKind, Embedded, Forces, PairTermBuilder, SuttonChen};
+use jostle_potentials::{BondedKind, Embedded, Forces, PairTerm, PairTermBuilder, SuttonChen};
 use model::{AtomsInput, Located, MetalFunctions, MetalInput, ScreeningInput, Source};
 use std::path::Path;
 
@@ -74,7 +75,19 @@ impl Input {
                 move |e: Error| e.at_span(&source.path, &source.text, span)
             };
             let f = &force.value;
-            let mut builder = PairTermBuilder::new(f.kind, f.truncation, species, self.units.coulomb());
+            let kind = match &f.potential {
+                model::PotentialInput::BuiltIn(kind) => *kind,
+                model::PotentialInput::Formula { formula, parameters } => {
+                    let term = self.formula_term(f, (formula, parameters), species);
+                    let corrected = |term: PairTerm| match f.tail_correction {
+                        true => term.with_tail_correction(),
+                        false => Ok(term),
+                    };
+                    let named = |e: Error| e.context("force formula");
+                    return term.and_then(corrected).map_err(named).map_err(at(&force.span));
+                }
+            };
+            let mut builder = PairTermBuilder::new(kind, f.truncation, species, self.units.coulomb());
             if let Some(cutoff) = f.cutoff {
                 builder = builder.cutoff(cutoff);
             }

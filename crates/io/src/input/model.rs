@@ -4,7 +4,9 @@
 
 use super::word::Word;
 use jostle_core::{Error, Exclude, Result, UnitSystem, Vec3};
-use jostle_potentials::{AngleKind, BondKind, Mixing, PairChoice, PairKind, Preset, Screening, Truncation};
+use jostle_potentials::{
+    AngleKind, BondKind, Formula, Mixing, PairChoice, PairKind, Preset, Screening, Truncation,
+};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -78,6 +80,8 @@ pub struct SpeciesInput {
     pub mass: Option<f64>,
     /// Charge; `None`: that of the structure file, else 0.
     pub charge: Option<f64>,
+    /// Numbers for formulas.
+    pub constants: Vec<(String, f64)>,
     /// How many atoms of the built system are of this species.
     pub amount: Option<Amount>,
 }
@@ -246,7 +250,7 @@ pub enum Distribution {
 #[derive(Debug, Clone)]
 pub struct ForceInput {
     /// The potential.
-    pub kind: PairKind,
+    pub potential: PotentialInput,
     /// Cut-off of all pairs that give none; `None` only where the potential ends by itself.
     pub cutoff: Option<f64>,
     /// What happens there.
@@ -274,6 +278,20 @@ pub enum ScreeningInput {
         kind: Screening,
         /// How many per volume; `None`: as many as the atoms have charges.
         density: Option<f64>,
+    },
+}
+
+/// The potential of a force.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PotentialInput {
+    /// One of the registry.
+    BuiltIn(PairKind),
+    /// `energy = "..."`
+    Formula {
+        /// u(r)
+        formula: Arc<Formula>,
+        /// `parameters = { ... }`: numbers that all pairs share.
+        parameters: Vec<(String, f64)>,
     },
 }
 

@@ -3,11 +3,12 @@
 
 use super::fields::{Entry, Fields, Origin, Value};
 use super::model::{DeviceInput, Source};
-use super::schema::{Alternatives, Fallback, Key, Kind, Needed, Range, Section, Variant, pair_keys};
-use super::word::Word;
-use jostle_core::quantity::{nearest, parse_quantity, unit_name};
+use super::schema::{
+    Alternatives, Fallback, Key, Kind, Needed, Range, Section, Variant, pair_cutoff, pair_keys,
+};
+use super::word::{ForceKind, Word};
+use jostle_core::quantity::{nearest, parse_any_quantity, parse_quantity, unit_name};
 use jostle_core::{Dimension, Error, Result, UnitSystem};
-use jostle_potentials::PairKind;
 use std::ops;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -16,6 +17,14 @@ use toml::de::{DeString, DeTable, DeValue};
 pub(super) struct Reader<'a> {
     source: &'a Source,
     units: UnitSystem,
+}
+
+/// What may be said about a pair of species.
+enum PairKeys {
+    /// These keys.
+    Fixed(Vec<Key>),
+    /// Numbers of any name, besides the cut-off.
+    Free(Key),
 }
 
 type Item<'i> = Spanned<DeValue<'i>>;
@@ -263,8 +272,10 @@ impl Reader<'_> {
             }
             Kind::Pairs => {
                 let table = item.get_ref().as_table().ok_or_else(wrong)?;
-                let kind = fields.choice::<PairKind>("kind").map(|k| k.value);
-                let keys = kind.map(pair_keys).unwrap_or_default();
+                let keys = match fields.choice::<ForceKind>("kind").map(|k| k.value) {
+                    Some(ForceKind::BuiltIn(kind)) => PairKeys::Fixed(pair_keys(kind)),
+                    _ => PairKeys::Free(pair_cutoff()),
+                };
                 Value::Named(named(table, |name, item| self.pair(&keys, name, item))?)
             }
             Kind::Types(types) => {
@@ -272,6 +283,10 @@ impl Reader<'_> {
                 let kind = fields.get::<String>("kind").map(|k| k.value).unwrap_or_default();
                 let keys = (types.keys)(&kind);
                 Value::Named(named(table, |name, item| self.typed(&keys, name, item))?)
+            }
+            Kind::Numbers => {
+                let table = item.get_ref().as_table().ok_or_else(wrong)?;
+                Value::Named(named(table, |name, item| self.any_number(name, item))?)
             }
         })
     }
@@ -289,14 +304,27 @@ impl Reader<'_> {
     }
 
     /// `pairs."A-B" = { ... }` or `"none"`
-    fn pair(&self, keys: &[Key], name: &str, item: &Item) -> Result<Value> {
+    fn pair(&self, keys: &PairKeys, name: &str, item: &Item) -> Result<Value> {
         let label = format!("pairs.\"{name}\"");
         match item.get_ref() {
-            DeValue::Table(inner) => self.keys(inner, item.span(), keys, &[], &label).map(Value::Table),
+            DeValue::Table(inner) => match keys {
+                PairKeys::Fixed(keys) => self.keys(inner, item.span(), keys, &[], &label).map(Value::Table),
+                PairKeys::Free(cutoff) => {
+                    let entries = named(inner, |name, item| match name == cutoff.name {
+                        true => self.value(cutoff, item, &Fields::default(), &label),
+                        false => self.any_number(name, item),
+                    })?;
+                    Ok(Value::Table(Fields { label, span: item.span(), entries }))
+                }
+            },
             DeValue::String(word) if word == "none" => Ok(Value::Text(word.to_string())),
             _ => {
                 let message = format!("{label} must be a table of parameters, or \"none\"");
-                let hint = format!("write {label} = {}", self.example_table(keys));
+                let example = match keys {
+                    PairKeys::Fixed(keys) => self.example_table(keys),
+                    PairKeys::Free(_) => "{ epsilon = 1.0 }".to_string(),
+                };
+                let hint = format!("write {label} = {example}");
                 Err(self.source.error(&item.span(), message).hint(hint))
             }
         }
@@ -311,6 +339,22 @@ impl Reader<'_> {
             return Err(self.source.error(&item.span(), message).hint(hint));
         };
         self.keys(inner, item.span(), keys, &[], &label).map(Value::Table)
+    }
+
+    /// A number in the units of the file, or text with a unit of any dimension.
+    fn any_number(&self, name: &str, item: &Item) -> Result<Value> {
+        let x = match item.get_ref() {
+            DeValue::String(text) => parse_any_quantity(text, self.units)
+                .map_err(|e| e.at_span(&self.source.path, &self.source.text, item.span()))?,
+            value => number(value).ok_or_else(|| {
+                let message = format!(
+                    "\"{name}\" must be a number, or a string with a unit, not {}",
+                    article(value.type_str())
+                );
+                self.source.error(&item.span(), message).hint(format!("write {name} = 1.5"))
+            })?,
+        };
+        Ok(Value::Number(self.in_range(name, x, Range::Any, &item.span())?))
     }
 
     /// A table whose `kind` says which keys it has.
@@ -429,6 +473,7 @@ impl Reader<'_> {
             },
             Kind::Several(variants) => format!("[{}]", self.example(Kind::Variants(variants()))),
             Kind::Tables(_) | Kind::Named(_) => "{ ... }".into(),
+            Kind::Numbers => "{ kappa = 0.5 }".into(),
             Kind::Pairs => "{ \"A-A\" = { ... } }".into(),
             Kind::Types(_) => "{ chain = { ... } }".into(),
         }
@@ -482,7 +527,12 @@ pub(super) fn what(kind: Kind) -> &'static str {
         Kind::Counts => "a list of three whole numbers",
         Kind::Vector(..) => "a list of three numbers",
         Kind::Names => "a list of names in quotes",
-        Kind::Table(_) | Kind::Variants(_) | Kind::Named(_) | Kind::Pairs | Kind::Types(_) => "a table",
+        Kind::Table(_)
+        | Kind::Variants(_)
+        | Kind::Named(_)
+        | Kind::Pairs
+        | Kind::Types(_)
+        | Kind::Numbers => "a table",
         Kind::Several(_) => "a list of tables",
         Kind::Tables(_) => "a list of tables, [[...]]",
     }

@@ -3,7 +3,7 @@
 //! parameters of pairs come from the registry of potentials.
 
 use super::model::{Axis, Distribution, Lattice, Placement, Plane, TrajectoryFormat};
-use super::word::words;
+use super::word::{ForceKind, words};
 use jostle_core::{Algorithm, Dimension, Exclude, Precision, UnitSystem};
 use jostle_potentials::{
     AngleKind, BondKind, BondedKind, EmbeddedKind, Mixing, PairKind, Screening, Truncation,
@@ -105,6 +105,8 @@ pub enum Kind {
     Tables(&'static Section),
     /// Tables by name: `[species.Ar]`.
     Named(&'static Section),
+    /// Numbers by name: `{ kappa = 0.5 }`.
+    Numbers,
     /// Parameters by pair of species, `pairs."A-B" = { ... }` or `"none"`: those of the potential
     /// that `kind` names beside it, and `cutoff`.
     Pairs,
@@ -219,6 +221,12 @@ impl Key {
     }
 }
 
+/// The cut-off of one pair of species.
+pub fn pair_cutoff() -> Key {
+    let default = Fallback::Absent("the cut-off of the force");
+    Key::new("cutoff", Kind::Quantity(LENGTH, Range::Positive), default, "cut-off of this pair alone")
+}
+
 /// The keys of one pair of species in a force of this kind.
 pub fn pair_keys(kind: PairKind) -> Vec<Key> {
     let parameters = kind.parameters().iter().map(|p| {
@@ -236,10 +244,7 @@ pub fn pair_keys(kind: PairKind) -> Vec<Key> {
             p.about,
         )
     });
-    let cutoff = (!kind.ends_by_itself()).then(|| {
-        let default = Fallback::Absent("the cut-off of the force");
-        Key::new("cutoff", Kind::Quantity(LENGTH, Range::Positive), default, "cut-off of this pair alone")
-    });
+    let cutoff = (!kind.ends_by_itself()).then(pair_cutoff);
     parameters.chain(cutoff).collect()
 }
 
@@ -461,6 +466,12 @@ static SPECIES: Section = Section {
             Absent("of the structure file, else 0"),
             "charge of an atom",
         ),
+        Key::new(
+            "constants",
+            Kind::Numbers,
+            Absent("none"),
+            "numbers that formulas know as NAME_a and NAME_b: { radius = 0.5 }",
+        ),
         Key::new("count", Kind::Count(1), Absent("all atoms, if it is the only species"), "how many atoms"),
         Key::new("fraction", Kind::Number(Fraction), Absent("from count"), "share of all atoms"),
     ],
@@ -469,7 +480,19 @@ static SPECIES: Section = Section {
 
 static FORCES: Section = Section {
     keys: &[
-        Key::new("kind", Kind::Choice(words::<PairKind>), Required, "the potential"),
+        Key::new("kind", Kind::Choice(words::<ForceKind>), Required, "the potential"),
+        Key::new(
+            "energy",
+            Kind::Text,
+            Absent("required with kind = \"formula\""),
+            "u(r), as a formula in r and the names of parameters (kind = \"formula\")",
+        ),
+        Key::new(
+            "parameters",
+            Kind::Numbers,
+            Absent("those of each pair"),
+            "numbers of the formula that all pairs share (kind = \"formula\")",
+        ),
         Key::new(
             "cutoff",
             Kind::Quantity(LENGTH, Positive),

@@ -110,6 +110,41 @@ impl Word for Algorithm {
     }
 }
 
+/// What a `[[force]]` is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForceKind {
+    /// A potential of the registry.
+    BuiltIn(PairKind),
+    /// `energy = "..."`
+    Formula,
+}
+
+impl Word for ForceKind {
+    const ALL: &'static [Self] = &{
+        let mut all = [ForceKind::Formula; PairKind::ALL.len() + 1];
+        let mut k = 0;
+        while k < PairKind::ALL.len() {
+            all[k] = ForceKind::BuiltIn(PairKind::ALL[k]);
+            k += 1;
+        }
+        all
+    };
+
+    fn name(self) -> &'static str {
+        match self {
+            ForceKind::BuiltIn(kind) => kind.name(),
+            ForceKind::Formula => "formula",
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            ForceKind::BuiltIn(kind) => kind.about(),
+            ForceKind::Formula => "any energy u(r) that is written down: energy = \"a exp(-r) / r\"",
+        }
+    }
+}
+
 impl Word for PairKind {
     const ALL: &'static [Self] = PairKind::ALL;
 

@@ -20,6 +20,7 @@ pub use lennard_jones::LennardJones;
 pub use morse::Morse;
 pub use nuclear::Nuclear;
 pub use pak_doyama::PakDoyama;
+pub(crate) use registry::At;
 pub use registry::{PairKind, PairVisitor};
 pub use soft_repulsion::SoftRepulsion;
 pub use soft_sphere::SoftSphere;

@@ -1,7 +1,8 @@
 //! The list of pair potentials: one line each.
 
 use super::*;
-use crate::truncation::{ForceShifted, Plain, Shifted, Switched, Truncation};
+use crate::truncation::Truncation;
+use jostle_core::Real;
 
 /// Something to do with a potential once its type is known: build a kernel, write source code,
 /// test its derivative. See [`PairKind::visit`].
@@ -59,24 +60,14 @@ macro_rules! registry {
                 match self { $(PairKind::$name => $name::tail(parameters, cutoff),)* }
             }
 
-            /// Coefficients of the potential wrapped in a truncation, for the function that
-            /// [`PairKind::visit`] hands out.
-            pub fn coefficients(self, truncation: Truncation, parameters: &[f64], cutoff: f64) -> Vec<f64> {
-                match self {
-                    $(PairKind::$name => truncation.coefficients::<$name>(parameters, cutoff),)*
-                }
+            /// Coefficients of the potential itself.
+            fn own_coefficients(self, parameters: &[f64]) -> Vec<f64> {
+                match self { $(PairKind::$name => $name::coefficients(parameters),)* }
             }
 
             /// Calls the visitor with the potential wrapped in a truncation, as a type.
             pub fn visit<V: PairVisitor>(self, truncation: Truncation, visitor: V) -> V::Output {
-                match self {
-                    $(PairKind::$name => match truncation {
-                        Truncation::Plain => visitor.visit::<Plain<$name>>(),
-                        Truncation::Shifted => visitor.visit::<Shifted<$name>>(),
-                        Truncation::ForceShifted => visitor.visit::<ForceShifted<$name>>(),
-                        Truncation::Switched { .. } => visitor.visit::<Switched<$name>>(),
-                    },)*
-                }
+                match self { $(PairKind::$name => truncation.visit::<$name, V>(visitor),)* }
             }
         }
     };
@@ -111,6 +102,21 @@ impl PairKind {
         self.parameters().iter().all(|p| p.mixes_as != MixesAs::Never)
     }
 
+    /// Coefficients of the potential wrapped in a truncation, for the function that
+    /// [`PairKind::visit`] hands out.
+    pub fn coefficients(self, truncation: Truncation, parameters: &[f64], cutoff: f64) -> Vec<f64> {
+        let mut c = self.own_coefficients(parameters);
+        let end = self.evaluate(Truncation::Plain, cutoff * cutoff, &c);
+        c.extend(truncation.coefficients(end, cutoff));
+        c
+    }
+
+    /// Energy and force over distance at a squared distance, with the coefficients of
+    /// [`PairKind::coefficients`].
+    pub fn evaluate<R: Real>(self, truncation: Truncation, r2: R, c: &[R]) -> (R, R) {
+        self.visit(truncation, At { r2, coefficients: c })
+    }
+
     /// The integrals beyond `cutoff` of r^2 u(r) and of r^3 du/dr, which long-range corrections
     /// are made of. `None` if they do not exist or are not known.
     pub fn tail(self, parameters: &[f64], cutoff: f64) -> Option<[f64; 2]> {
@@ -119,22 +125,22 @@ impl PairKind {
         }
         let energy = self.tail_integral(parameters, cutoff)?;
         let c = self.coefficients(Truncation::Plain, parameters, cutoff);
-        let [u, _] = self.visit(Truncation::Plain, At { r2: cutoff * cutoff, coefficients: &c });
+        let (u, _) = self.evaluate(Truncation::Plain, cutoff * cutoff, &c);
         // By parts: r^3 u vanishes at infinity wherever the integral of r^2 u exists.
         Some([energy, -cutoff.powi(3) * u - 3.0 * energy])
     }
 }
 
 /// Energy and force over distance of one pair.
-struct At<'a> {
-    r2: f64,
-    coefficients: &'a [f64],
+pub(crate) struct At<'a, R> {
+    pub r2: R,
+    pub coefficients: &'a [R],
 }
 
-impl PairVisitor for At<'_> {
-    type Output = [f64; 2];
+impl<R: Real> PairVisitor for At<'_, R> {
+    type Output = (R, R);
 
-    fn visit<F: PairFunction>(self) -> [f64; 2] {
-        F::evaluate(self.r2, self.coefficients).into()
+    fn visit<F: PairFunction>(self) -> (R, R) {
+        F::evaluate(self.r2, self.coefficients)
     }
 }

@@ -25,7 +25,7 @@ impl PairPotential for SoftRepulsion {
     const KIND: &'static str = "soft-repulsion";
     const ABOUT: &'static str =
         "linear repulsion of dissipative particle dynamics; finite at r = 0, ends at size";
-    const FORMULA: &'static str = "strength size/2 (1 - r/size)^2, r < size";
+    const FORMULA: &'static str = "strength size (1 - r/size)^2 / 2, r < size";
     const PARAMETERS: &'static [Parameter] = &[
         Parameter {
             name: "strength",

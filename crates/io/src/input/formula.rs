@@ -1,0 +1,130 @@
+//! Forces that are written down: `kind = "formula"`.
+
+use super::fields::{Entry, Fields, Value};
+use super::model::{ForceInput, Input, PotentialInput, Source};
+use super::word::ForceKind;
+use jostle_core::quantity::nearest;
+use jostle_core::{Error, Result, Species};
+use jostle_potentials::formula::{FormulaForce, Mistake};
+use jostle_potentials::{Formula, PairChoice, PairTerm};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Numbers by name that a key has.
+pub(super) fn numbers(fields: &Fields, key: &str) -> Vec<(String, f64)> {
+    let entries: Vec<Entry> = fields.get(key).map(|e| e.value).unwrap_or_default();
+    let number = |e: Entry| match e.value {
+        Value::Number(x) => Some((e.name, x)),
+        _ => None,
+    };
+    entries.into_iter().filter_map(number).collect()
+}
+
+/// Refuses keys that mean nothing for this kind of force.
+pub(super) fn refuse_keys(source: &Source, kind: ForceKind, fields: &Fields) -> Result<()> {
+    let (foreign, hint): (&[&str], _) = match kind {
+        ForceKind::BuiltIn(_) => (&["energy", "parameters"], "leave it out, or choose kind = \"formula\""),
+        ForceKind::Formula => (
+            &["mixing", "preset", "screening_length", "screening"],
+            "give the parameters of every pair, or constants to the species",
+        ),
+    };
+    if let Some(entry) = foreign.iter().find_map(|key| fields.entry(key).filter(|_| fields.gives(key))) {
+        let name = super::Word::name(kind);
+        let message = format!("\"{}\" means nothing with kind = \"{name}\"", entry.name);
+        return Err(source.error(&entry.key_span, message).hint(hint));
+    }
+    Ok(())
+}
+
+/// The formula of a force.
+pub(super) fn potential(source: &Source, fields: &Fields) -> Result<PotentialInput> {
+    let Some(energy) = fields.get::<String>("energy") else {
+        return Err(source
+            .error(&fields.span, "kind = \"formula\" needs \"energy\": u(r) as a formula")
+            .hint("add for example energy = \"4 epsilon ((sigma/r)^12 - (sigma/r)^6)\""));
+    };
+    let point = |mistake: Mistake| {
+        let at = place(source, &energy.value, &energy.span, &mistake.at);
+        source.error(&at, mistake.message).hint(mistake.hint)
+    };
+    let formula = Formula::new(&energy.value).map_err(point)?;
+    let parameters = numbers(fields, "parameters");
+    for (name, _) in &parameters {
+        if !formula.parameters().contains(name) {
+            return Err(unknown(source, &formula, name, &super::build::entry_span(fields, "parameters")));
+        }
+    }
+    Ok(PotentialInput::Formula { formula: formula.into(), parameters })
+}
+
+/// Where some bytes of a text are in the file that it stands in. The whole of it where it is
+/// written with escapes.
+fn place(source: &Source, text: &str, span: &Range<usize>, at: &Range<usize>) -> Range<usize> {
+    let written = source.text.get(span.clone()).unwrap_or("");
+    match written.find(text) {
+        Some(start) => span.start + start + at.start..span.start + start + at.end,
+        None => span.clone(),
+    }
+}
+
+fn unknown(source: &Source, formula: &Formula, name: &str, span: &Range<usize>) -> Error {
+    let names = formula.parameters().iter().map(String::as_str);
+    let error = source.error(span, format!("there is no \"{name}\" in the formula"));
+    match nearest(name, names.clone()) {
+        Some(near) => error.hint(format!("did you mean \"{near}\"?")),
+        None => error.hint(format!("its parameters are {}", names.collect::<Vec<_>>().join(", "))),
+    }
+}
+
+/// What is said about a pair.
+pub(super) fn choice(source: &Source, formula: &Formula, given: &Fields) -> Result<PairChoice> {
+    let names = formula.parameters();
+    let known = |e: &&Entry| e.name != "cutoff" && !names.contains(&e.name);
+    if let Some(entry) = given.entries.iter().find(known) {
+        return Err(unknown(source, formula, &entry.name, &entry.key_span));
+    }
+    let parameters = names.iter().map(|name| given.get::<f64>(name).map(|v| v.value)).collect();
+    Ok(PairChoice::Given { parameters, cutoff: given.get("cutoff").map(|c| c.value) })
+}
+
+impl Input {
+    /// The term of a formula, for these species.
+    pub(super) fn formula_term(
+        &self,
+        force: &ForceInput,
+        (formula, shared): (&Formula, &[(String, f64)]),
+        species: &[Species],
+    ) -> Result<PairTerm> {
+        let constants = |s: &Species| {
+            let said = self.species.iter().find(|other| other.value.name == s.name);
+            let mut all: HashMap<String, f64> = said.iter().flat_map(|s| s.value.constants.clone()).collect();
+            all.insert("mass".into(), self.units.mass_to_user(s.mass));
+            all.insert("charge".into(), s.charge);
+            all
+        };
+        let mut parameters: HashMap<String, f64> = shared.iter().cloned().collect();
+        parameters.entry("coulomb".into()).or_insert(self.units.coulomb());
+        let mut pairs = Vec::new();
+        for pair in &force.pairs {
+            let index = |name: &String| {
+                species.iter().position(|s| s.name == *name).ok_or_else(|| {
+                    let known: Vec<&str> = species.iter().map(|s| s.name.as_str()).collect();
+                    let error = self.source.error(&pair.span, format!("there is no species '{name}'"));
+                    error.hint(format!("the species are {}", known.join(", ")))
+                })
+            };
+            let [a, b] = &pair.value.species;
+            pairs.push(([index(a)?, index(b)?], pair.value.choice.clone()));
+        }
+        let force = FormulaForce {
+            formula,
+            truncation: force.truncation,
+            species: species.iter().map(|s| (s.name.as_str(), constants(s))).collect(),
+            parameters,
+            cutoff: force.cutoff,
+            pairs,
+        };
+        force.build()
+    }
+}

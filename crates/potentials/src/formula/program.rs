@@ -1,0 +1,115 @@
+//! A formula as a list of simple steps, ready to be computed on any kind of number.
+
+use super::algebra::Function;
+use jostle_core::Real;
+
+/// Where the result of a step stands.
+pub type Place = u16;
+
+/// The most steps of a program.
+pub const MOST_STEPS: usize = 200;
+
+/// One step; its operands are results of earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// The squared distance.
+    Square,
+    /// A coefficient of the pair of species.
+    Coefficient(u16),
+    /// A number.
+    Literal(f64),
+    /// a + b
+    Add(Place, Place),
+    /// a b
+    Multiply(Place, Place),
+    /// a b + c, rounded once where that is cheaper
+    MultiplyAdd(Place, Place, Place),
+    /// 1 / a
+    Recip(Place),
+    /// The square root.
+    Sqrt(Place),
+    /// 1 / square root
+    Rsqrt(Place),
+    /// A function.
+    Call(Function, Place),
+    /// The third where the first is less than the second, else the fourth.
+    Choose([Place; 4]),
+}
+
+impl Step {
+    /// What it computes with.
+    pub fn operands(self) -> impl Iterator<Item = Place> {
+        let operands = match self {
+            Step::Square | Step::Coefficient(_) | Step::Literal(_) => [None; 4],
+            Step::Recip(a) | Step::Sqrt(a) | Step::Rsqrt(a) | Step::Call(_, a) => [Some(a), None, None, None],
+            Step::Add(a, b) | Step::Multiply(a, b) => [Some(a), Some(b), None, None],
+            Step::MultiplyAdd(a, b, c) => [Some(a), Some(b), Some(c), None],
+            Step::Choose(places) => places.map(Some),
+        };
+        operands.into_iter().flatten()
+    }
+
+    /// The same with other operands.
+    pub fn moved(self, to: impl Fn(Place) -> Place) -> Step {
+        match self {
+            Step::Square | Step::Coefficient(_) | Step::Literal(_) => self,
+            Step::Add(a, b) => Step::Add(to(a), to(b)),
+            Step::Multiply(a, b) => Step::Multiply(to(a), to(b)),
+            Step::MultiplyAdd(a, b, c) => Step::MultiplyAdd(to(a), to(b), to(c)),
+            Step::Recip(a) => Step::Recip(to(a)),
+            Step::Sqrt(a) => Step::Sqrt(to(a)),
+            Step::Rsqrt(a) => Step::Rsqrt(to(a)),
+            Step::Call(function, a) => Step::Call(function, to(a)),
+            Step::Choose(places) => Step::Choose(places.map(to)),
+        }
+    }
+
+    /// Its result, from those of earlier steps.
+    #[inline(always)]
+    pub fn result<R: Real>(self, r2: R, c: &[R], earlier: &[R]) -> R {
+        let at = |place: Place| earlier[usize::from(place)];
+        match self {
+            Step::Square => r2,
+            Step::Coefficient(k) => c[usize::from(k)],
+            Step::Literal(x) => R::lit(x),
+            Step::Add(a, b) => at(a) + at(b),
+            Step::Multiply(a, b) => at(a) * at(b),
+            Step::MultiplyAdd(a, b, c) => at(a).mul_add(at(b), at(c)),
+            Step::Recip(a) => at(a).recip(),
+            Step::Sqrt(a) => at(a).sqrt(),
+            Step::Rsqrt(a) => at(a).rsqrt(),
+            Step::Call(function, a) => function.of(at(a)),
+            Step::Choose([a, b, yes, no]) => R::select(at(a).lt(at(b)), at(yes), at(no)),
+        }
+    }
+}
+
+/// Energy and force over distance of a pair, step by step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Program {
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// How many of them the force alone takes: the first ones.
+    pub n_force: usize,
+    /// Where the force over distance stands.
+    pub force: Place,
+    /// Where the energy stands.
+    pub energy: Place,
+}
+
+impl Program {
+    /// Energy and force over distance at a squared distance.
+    pub fn evaluate<R: Real>(&self, r2: R, c: &[R]) -> (R, R) {
+        let results = self.results(r2, c);
+        (results[usize::from(self.energy)], results[usize::from(self.force)])
+    }
+
+    /// The results of all steps.
+    pub fn results<R: Real>(&self, r2: R, c: &[R]) -> Vec<R> {
+        let mut results = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            results.push(step.result(r2, c, &results));
+        }
+        results
+    }
+}

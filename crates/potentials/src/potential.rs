@@ -1,0 +1,102 @@
+//! What a pair force is made of: a potential of the registry, or what a user brings.
+
+use crate::formula::Formula;
+use crate::pair::{At, PairFunction, PairKind, PairVisitor};
+use crate::truncation::{Given, Truncation};
+use jostle_core::Real;
+use std::sync::Arc;
+
+/// A pair potential, without the parameters of the pairs of species.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Potential {
+    /// One of the registry.
+    BuiltIn(PairKind),
+    /// One that is written down in the input.
+    Formula(Arc<Formula>),
+}
+
+impl From<PairKind> for Potential {
+    fn from(kind: PairKind) -> Self {
+        Potential::BuiltIn(kind)
+    }
+}
+
+impl From<Formula> for Potential {
+    fn from(formula: Formula) -> Self {
+        Potential::Formula(Arc::new(formula))
+    }
+}
+
+impl Potential {
+    /// The name in the input file.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Potential::BuiltIn(kind) => kind.name(),
+            Potential::Formula(_) => "formula",
+        }
+    }
+
+    /// Names of the parameters of a pair, in their order.
+    pub fn parameters(&self) -> Vec<&str> {
+        match self {
+            Potential::BuiltIn(kind) => kind.parameters().iter().map(|p| p.name).collect(),
+            Potential::Formula(formula) => formula.parameters().iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// The integrals beyond the cut-off, see [`PairKind::tail`]. Not known for formulas, unless they
+    /// end by themselves.
+    pub fn tail(&self, parameters: &[f64], cutoff: f64) -> Option<[f64; 2]> {
+        match self {
+            Potential::BuiltIn(kind) => kind.tail(parameters, cutoff),
+            Potential::Formula(formula) => formula.end(parameters).map(|_| [0.0; 2]),
+        }
+    }
+
+    /// Coefficients of the potential under a truncation, for [`Potential::evaluate`].
+    pub fn coefficients(&self, truncation: Truncation, parameters: &[f64], cutoff: f64) -> Vec<f64> {
+        match self {
+            Potential::BuiltIn(kind) => kind.coefficients(truncation, parameters, cutoff),
+            Potential::Formula(formula) => {
+                let mut c = formula.coefficients(parameters);
+                let end = formula.evaluate(cutoff * cutoff, &c);
+                c.extend(truncation.coefficients(end, cutoff));
+                c
+            }
+        }
+    }
+
+    /// How many coefficients there are.
+    pub fn n_coefficients(&self, truncation: Truncation) -> usize {
+        match self {
+            Potential::BuiltIn(kind) => kind.visit(truncation, Count),
+            Potential::Formula(formula) => {
+                formula.n_coefficients() + truncation.visit::<Given, _>(Count) - Given::N_COEFFICIENTS
+            }
+        }
+    }
+
+    /// Energy and force over distance at a squared distance.
+    pub fn evaluate<R: Real>(&self, truncation: Truncation, r2: R, c: &[R]) -> (R, R) {
+        match self {
+            Potential::BuiltIn(kind) => kind.evaluate(truncation, r2, c),
+            Potential::Formula(formula) => {
+                let (own, rest) = c.split_at(formula.n_coefficients());
+                let (energy, force_over_r) = formula.evaluate(r2, own);
+                let given = [&[energy, force_over_r], rest].concat();
+                truncation.visit::<Given, _>(At { r2, coefficients: &given })
+            }
+        }
+    }
+}
+
+/// How many coefficients a potential has.
+struct Count;
+
+impl PairVisitor for Count {
+    type Output = usize;
+
+    fn visit<F: PairFunction>(self) -> usize {
+        F::N_COEFFICIENTS
+    }
+}
