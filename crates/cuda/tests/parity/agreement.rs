@@ -11,7 +11,7 @@ use jostle_core::{
     Vec3,
 };
 use jostle_cuda::Cuda;
-use jostle_potentials::{PairFunction, PairKind, PairTerm, PairVisitor, Truncation};
+use jostle_potentials::{PairKind, PairTerm, Truncation};
 
 const TRUNCATIONS: [Truncation; 4] =
     [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
@@ -92,7 +92,7 @@ impl Case {
             let entry = term.get(0, 0).unwrap();
             let coefficients = term.coefficients(0, 0).unwrap();
             let r = entry.cutoff * (1.0 - 1e-12);
-            r * term.kind.visit(term.truncation, ForceOverR { r2: r * r, coefficients }).abs()
+            r * term.evaluate(r * r, &coefficients).1.abs()
         });
         match self.precision {
             Precision::Mixed => jumps.sum(),
@@ -286,20 +286,6 @@ impl Case {
 
     fn n_atoms(&self) -> usize {
         self.system().state.len()
-    }
-}
-
-/// The force of a pair, over its distance.
-struct ForceOverR {
-    r2: f64,
-    coefficients: Vec<f64>,
-}
-
-impl PairVisitor for ForceOverR {
-    type Output = f64;
-
-    fn visit<F: PairFunction>(self) -> f64 {
-        F::evaluate(self.r2, &self.coefficients).1
     }
 }
 
