@@ -217,13 +217,16 @@ pub(crate) trait Encounter<L: Lanes> {
     fn returned(felt: L, in_tile: L) -> L;
 }
 
-impl<L: Lanes, E: Encounter<L>> Meetings<L> for E {
-    const PLACE: usize = <E as Encounter<L>>::PLACE;
-    const FELT: usize = <E as Encounter<L>>::FELT;
+/// Rows meet their partners one after the other.
+pub(crate) struct OneByOne<E>(pub E);
+
+impl<L: Lanes, E: Encounter<L>> Meetings<L> for OneByOne<E> {
+    const PLACE: usize = E::PLACE;
+    const FELT: usize = E::FELT;
 
     #[inline(always)]
     fn bring(&self, cluster: usize, brought: &mut [L::Scalar]) {
-        Encounter::bring(self, cluster, brought);
+        self.0.bring(cluster, brought);
     }
 
     #[inline(always)]
@@ -235,25 +238,25 @@ impl<L: Lanes, E: Encounter<L>> Meetings<L> for E {
         rows: &mut [L::Scalar],
         sums: &mut Sums,
     ) {
-        let place = <E as Encounter<L>>::PLACE * L::WIDTH;
+        let place = E::PLACE * L::WIDTH;
         for row in 0..at.n_rows {
             let center = center_of_row(tile, row);
-            let atom = self.atom(&tile[..place], row);
+            let atom = self.0.atom(&tile[..place], row);
             let mut gathered = Row::<L>::new();
             for &k in at.partners(row) {
                 let k = usize::from(k);
-                let kinds = self.kinds(clusters, at.cluster, row, at.entries[k].cluster as usize);
+                let kinds = self.0.kinds(clusters, at.cluster, row, at.entries[k].cluster as usize);
                 let part = &mut tile[(k + 1) * place..(k + 2) * place];
-                self.meet::<false>(&atom, center, &kinds, part, L::mask(0), &mut gathered);
+                self.0.meet::<false>(&atom, center, &kinds, part, L::mask(0), &mut gathered);
             }
             let itself = at.own.then(|| (0, at.after(row)));
             let parts = at.parts(row).iter().map(|part| (usize::from(part.entry) + 1, part.atoms.into()));
             for (k, atoms) in itself.into_iter().chain(parts) {
-                let kinds = self.kinds(clusters, at.cluster, row, at.cluster_at(k));
+                let kinds = self.0.kinds(clusters, at.cluster, row, at.cluster_at(k));
                 let part = &mut tile[k * place..(k + 1) * place];
-                self.meet::<true>(&atom, center, &kinds, part, lanes::<L>(atoms), &mut gathered);
+                self.0.meet::<true>(&atom, center, &kinds, part, lanes::<L>(atoms), &mut gathered);
             }
-            gathered.leave(<E as Encounter<L>>::FELT, row, rows);
+            gathered.leave(E::FELT, row, rows);
             if E::ENERGIES {
                 sums.add(&gathered);
             }
@@ -262,7 +265,7 @@ impl<L: Lanes, E: Encounter<L>> Meetings<L> for E {
 
     #[inline(always)]
     fn returned(felt: L, in_tile: L) -> L {
-        <E as Encounter<L>>::returned(felt, in_tile)
+        E::returned(felt, in_tile)
     }
 }
 

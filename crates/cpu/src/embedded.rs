@@ -1,7 +1,7 @@
 //! Embedded-atom forces over cluster lists, in two passes: the density at every atom, then, with
 //! the derivatives of the embedding energies, forces.
 
-use crate::blocks::{Encounter, Row, Sums, TaskForces, all_blocks};
+use crate::blocks::{Encounter, OneByOne, Row, Sums, TaskForces, all_blocks};
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
 use crate::pair::{act, distance, square};
@@ -198,7 +198,7 @@ impl<S: Scalar> Densities<'_, S> {
     fn all<L: Lanes<Scalar = S>, const UNIFORM: bool>(self) {
         let Densities { kernel, clusters, list, densities } = self;
         let feeling = Feeling::<L, UNIFORM> { kernel, grid: Grid::new(kernel) };
-        all_blocks(feeling, clusters, list, densities);
+        all_blocks(OneByOne(feeling), clusters, list, densities);
     }
 }
 
@@ -288,7 +288,7 @@ impl<S: Scalar> PairForces<'_, S> {
     fn all<L: Lanes<Scalar = S>, const ENERGIES: bool, const UNIFORM: bool>(self) -> Sums {
         let PairForces { kernel, clusters, list, forces, .. } = self;
         let pulling = Pulling::<L, ENERGIES, UNIFORM> { kernel, grid: Grid::new(kernel) };
-        all_blocks(pulling, clusters, list, forces)
+        all_blocks(OneByOne(pulling), clusters, list, forces)
     }
 }
 

@@ -189,7 +189,7 @@ impl<S: Scalar> FormulaForces<'_, S> {
     #[inline(always)]
     fn all<L: Lanes<Scalar = S>, const ENERGIES: bool>(self) -> Sums {
         let FormulaForces { prepared, level, clusters, list, forces, evaluate } = self;
-        let batches = Batches::<S, ENERGIES> {
+        let batches = Batches::<L, ENERGIES> {
             prepared,
             level,
             evaluate,
@@ -198,7 +198,7 @@ impl<S: Scalar> FormulaForces<'_, S> {
             results: Aligned::default(),
             slots: prepared.slots::<L>(),
         };
-        all_blocks::<L, _>(batches, clusters, list, forces)
+        all_blocks(batches, clusters, list, forces)
     }
 }
 
@@ -230,19 +230,19 @@ impl<S: Scalar> Prepared<S> {
 }
 
 /// Meetings of a block, collected so that each step can be made for several of them.
-struct Batches<'a, S, const ENERGIES: bool> {
-    prepared: &'a Prepared<S>,
+struct Batches<'a, L: Lanes, const ENERGIES: bool> {
+    prepared: &'a Prepared<L::Scalar>,
     level: Level,
     evaluate: Evaluate,
     items: Vec<Item>,
     /// Squared distances, a register for each item; batches are full.
-    squares: Aligned<S>,
+    squares: Aligned<L::Scalar>,
     /// Force over distance and energy of each item.
-    results: Aligned<S>,
-    slots: Aligned<S>,
+    results: Aligned<L::Scalar>,
+    slots: Aligned<L::Scalar>,
 }
 
-impl<L: Lanes, const ENERGIES: bool> Meetings<L> for Batches<'_, L::Scalar, ENERGIES> {
+impl<L: Lanes, const ENERGIES: bool> Meetings<L> for Batches<'_, L, ENERGIES> {
     const PLACE: usize = 6;
     const FELT: usize = 3;
 

@@ -63,7 +63,7 @@ impl Truncation {
     #[inline(always)]
     pub fn visit<P: PairFunction, V: PairVisitor>(self, visitor: V) -> V::Output {
         match self {
-            Truncation::Plain => visitor.visit::<Plain<P>>(),
+            Truncation::Plain => visitor.visit_plain::<P>(),
             Truncation::Shifted => visitor.visit::<Shifted<P>>(),
             Truncation::ForceShifted => visitor.visit::<ForceShifted<P>>(),
             Truncation::Switched { .. } => visitor.visit::<Switched<P>>(),

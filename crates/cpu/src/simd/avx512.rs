@@ -5,6 +5,9 @@ use jostle_core::Real;
 use std::arch::x86_64::*;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
+/// The binary logarithm of e in single precision, and what is missing.
+const LOG2_E: [f64; 2] = [1.442_695_021_629_333_5, 1.925_962_991_126_617_5e-8];
+
 /// The AVX-512 instruction set.
 #[derive(Debug, Clone, Copy)]
 pub struct Avx512;
@@ -70,10 +73,13 @@ impl Real for F32x16 {
     #[inline(always)]
     fn exp(self) -> Self {
         // 2^x = 2^floor(x) 2^(x - floor(x)), both parts by single instructions.
-        let x = self * Self::lit(std::f64::consts::LOG2_E);
-        let inside = Self::lit(exp::LOWEST_SINGLE * std::f64::consts::LOG2_E).lt(x);
+        let x = self * Self::lit(LOG2_E[0]);
+        let inside = Self::lit(exp::LOWEST_SINGLE * LOG2_E[0]).lt(x);
+        // What rounding took from the product counts where the product is large.
+        let lost = self.mul_add(Self::lit(LOG2_E[0]), -x);
+        let lost = self.mul_add(Self::lit(LOG2_E[1]), lost);
         // SAFETY: as above.
-        let part = F32x16(unsafe { _mm512_reduce_ps::<_MM_FROUND_TO_NEG_INF>(x.0) });
+        let part = F32x16(unsafe { _mm512_reduce_ps::<_MM_FROUND_TO_NEG_INF>(x.0) }) + lost;
         let mut series = Self::lit(exp::POWER_OF_TWO[0]);
         for &c in &exp::POWER_OF_TWO[1..] {
             series = series.mul_add(part, Self::lit(c));

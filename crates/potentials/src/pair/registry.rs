@@ -1,7 +1,7 @@
 //! The list of pair potentials: one line each.
 
 use super::*;
-use crate::truncation::Truncation;
+use crate::truncation::{Plain, Truncation};
 use jostle_core::Real;
 
 /// Something to do with a potential once its type is known: build a kernel, write source code,
@@ -11,6 +11,13 @@ pub trait PairVisitor {
     type Output;
     /// Called with the potential wrapped in its truncation.
     fn visit<F: PairFunction>(self) -> Self::Output;
+    /// Called instead with a potential that is cut off plainly.
+    fn visit_plain<P: PairFunction>(self) -> Self::Output
+    where
+        Self: Sized,
+    {
+        self.visit::<Plain<P>>()
+    }
 }
 
 macro_rules! registry {
