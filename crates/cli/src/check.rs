@@ -40,6 +40,11 @@ pub fn check(options: &Check) -> Result<()> {
         simulation.backend().describe()
     );
     say!("  memory      about {}", bytes(needed));
+    for table in input.tables(simulation.species())? {
+        let ([a, b], [from, to]) = (&table.species, table.range);
+        let (cubics, error) = (grouped(table.intervals as u64), table.error);
+        say!("  table {a}-{b}   {cubics} cubics in r^2 from {from} to {to}, within {error:.0e} of its file");
+    }
     let steps: u64 = input.stages.iter().map(|stage| planned(&stage.value.action)).sum();
     if let (Some(first), Some(last)) = (first, last)
         && last.step > first.step

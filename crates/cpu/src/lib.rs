@@ -16,6 +16,7 @@ pub mod reference;
 pub mod search;
 pub mod simd;
 mod skin;
+mod table;
 pub mod threads;
 pub mod vacuum;
 

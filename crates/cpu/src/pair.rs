@@ -5,6 +5,7 @@ use crate::cells::Clusters;
 use crate::formula;
 use crate::neighbors::PairList;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
+use crate::table;
 use jostle_core::Evaluate;
 use jostle_potentials::pair::MAX_COEFFICIENTS;
 use jostle_potentials::truncation::Shifted;
@@ -40,6 +41,7 @@ pub fn prepare<S: Scalar>(term: &PairTerm) -> Box<dyn PairKernel<S>> {
     match &term.potential {
         Potential::BuiltIn(kind) => kind.visit(term.truncation, Prepare(term, PhantomData)),
         Potential::Formula(formula) => formula::prepare(formula, term),
+        Potential::Table(tables) => table::prepare(tables, term),
     }
 }
 

@@ -6,6 +6,7 @@
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Algorithm, Energies, Evaluate, Precision, Settings, SimBox, Species, System, Vec3};
 use jostle_cpu::{Level, open_at};
+use jostle_potentials::table::{Curve, Tables, truncated};
 use jostle_potentials::{Formula, PairEntry, PairKind, PairTerm, Truncation};
 
 const TRUNCATIONS: [Truncation; 4] =
@@ -72,49 +73,53 @@ fn difference(a: Vec3, b: Vec3) -> f64 {
 
 /// Compares what a term makes of the kernels with the reference of another one that should be the
 /// same.
+fn compare(system: &System, term: &PairTerm, expected: &PairTerm, what: &str) {
+    let n = system.state.len() as f64;
+    let plain = (Algorithm::Reference, Precision::Double, Level::Portable);
+    let (exact, reference) = compute(system, expected, plain, Evaluate::ForcesAndEnergies);
+    // Rounded distances change an energy by their share of the virial.
+    let virial: f64 = reference.virial[..3].iter().sum();
+    let scale = reference.potential().abs() + virial.abs();
+    let rms = (exact.iter().map(|f| norm(*f).powi(2)).sum::<f64>() / n).sqrt();
+    for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+        for precision in [Precision::Double, Precision::Mixed] {
+            let what = format!("{what} {level} {precision:?}");
+            let way = (Algorithm::Clusters, precision, level);
+            let (forces, energies) = compute(system, term, way, Evaluate::ForcesAndEnergies);
+            let errors = forces.iter().zip(&exact).map(|(a, b)| difference(*a, *b));
+            let energy_error = (energies.potential() - reference.potential()).abs() / scale;
+            match precision {
+                Precision::Double => {
+                    let worst = errors.fold(0.0, f64::max);
+                    assert!(worst < 1e-12 * rms, "{what}: forces differ by {worst:e} of {rms}");
+                    assert!(energy_error < 1e-12, "{what}: energy differs by {energy_error:e}");
+                }
+                Precision::Mixed => {
+                    let mut relative: Vec<f64> =
+                        errors.zip(&exact).map(|(error, f)| error / norm(*f)).collect();
+                    relative.sort_by(f64::total_cmp);
+                    let median = relative[relative.len() / 2];
+                    assert!(median < 3e-6, "{what}: median relative force error {median:e}");
+                    assert!(energy_error < 1e-6, "{what}: energy differs by {energy_error:e}");
+                }
+            }
+            // The quick path of nearly every step gives the same forces.
+            let (quick, _) = compute(system, term, way, Evaluate::Forces);
+            let apart = quick.iter().zip(&forces).map(|(a, b)| difference(*a, *b)).fold(0.0, f64::max);
+            let rounding = if precision == Precision::Double { 1e-13 } else { 1e-5 };
+            assert!(apart < rounding * rms, "{what}: without energies forces differ by {apart:e}");
+        }
+    }
+}
+
+/// Compares what is made of every potential with the reference of that potential.
 fn check(n_species: usize, made: impl Fn(&PairTerm) -> PairTerm) {
     let system = system(n_species);
-    let n = system.state.len() as f64;
     for &kind in PairKind::ALL {
         for truncation in TRUNCATIONS {
             let expected = term(kind, truncation, n_species);
-            let term = made(&expected);
-            let plain = (Algorithm::Reference, Precision::Double, Level::Portable);
-            let (exact, reference) = compute(&system, &expected, plain, Evaluate::ForcesAndEnergies);
-            // Rounded distances change an energy by their share of the virial.
-            let virial: f64 = reference.virial[..3].iter().sum();
-            let scale = reference.potential().abs() + virial.abs();
-            let rms = (exact.iter().map(|f| norm(*f).powi(2)).sum::<f64>() / n).sqrt();
-            for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
-                for precision in [Precision::Double, Precision::Mixed] {
-                    let what = format!("{} {truncation:?} {level} {precision:?}", kind.name());
-                    let way = (Algorithm::Clusters, precision, level);
-                    let (forces, energies) = compute(&system, &term, way, Evaluate::ForcesAndEnergies);
-                    let errors = forces.iter().zip(&exact).map(|(a, b)| difference(*a, *b));
-                    let energy_error = (energies.potential() - reference.potential()).abs() / scale;
-                    match precision {
-                        Precision::Double => {
-                            let worst = errors.fold(0.0, f64::max);
-                            assert!(worst < 1e-12 * rms, "{what}: forces differ by {worst:e} of {rms}");
-                            assert!(energy_error < 1e-12, "{what}: energy differs by {energy_error:e}");
-                        }
-                        Precision::Mixed => {
-                            let mut relative: Vec<f64> =
-                                errors.zip(&exact).map(|(error, f)| error / norm(*f)).collect();
-                            relative.sort_by(f64::total_cmp);
-                            let median = relative[relative.len() / 2];
-                            assert!(median < 3e-6, "{what}: median relative force error {median:e}");
-                            assert!(energy_error < 1e-6, "{what}: energy differs by {energy_error:e}");
-                        }
-                    }
-                    // The quick path of nearly every step gives the same forces.
-                    let (quick, _) = compute(&system, &term, way, Evaluate::Forces);
-                    let apart =
-                        quick.iter().zip(&forces).map(|(a, b)| difference(*a, *b)).fold(0.0, f64::max);
-                    let rounding = if precision == Precision::Double { 1e-13 } else { 1e-5 };
-                    assert!(apart < rounding * rms, "{what}: without energies forces differ by {apart:e}");
-                }
-            }
+            let what = format!("{} {truncation:?}", kind.name());
+            compare(&system, &made(&expected), &expected, &what);
         }
     }
 }
@@ -128,6 +133,44 @@ fn cluster_kernels_equal_the_reference() {
 fn formulas_equal_the_built_in_potentials() {
     for n_species in [1, 2] {
         check(n_species, |term| term.as_formula().unwrap());
+    }
+}
+
+/// A potential as tables.
+fn tabulated(kind: PairKind, truncation: Truncation, n_species: usize) -> PairTerm {
+    let built_in = term(kind, Truncation::Plain, n_species);
+    let (mut curves, mut entries) = (Vec::new(), Vec::new());
+    for (a, b) in [(0, 0), (0, 1), (1, 1)].into_iter().filter(|(_, b)| *b < n_species) {
+        let (c, cutoff) = (built_in.coefficients(a, b).unwrap(), built_in.get(a, b).unwrap().cutoff);
+        let plain = |r: f64| {
+            let (energy, force_over_r) = built_in.evaluate(r * r, &c);
+            (energy, force_over_r * r)
+        };
+        entries.push((a, b, PairEntry { parameters: vec![curves.len() as f64], cutoff }));
+        curves.push(Curve::through(0.7, cutoff, truncated(truncation, cutoff, plain)));
+    }
+    let mut tables = PairTerm::new(Tables::new(curves), Truncation::Plain, n_species);
+    entries.into_iter().for_each(|(a, b, entry)| tables.set(a, b, entry));
+    tables
+}
+
+#[test]
+fn tables_equal_their_reference_and_what_they_were_made_of() {
+    let kinds = [(PairKind::LennardJones, Truncation::ForceShifted), (PairKind::Yukawa, Truncation::Plain)];
+    for (n_species, (kind, truncation)) in [1, 2].into_iter().flat_map(|n| kinds.map(|k| (n, k))) {
+        let system = system(n_species);
+        let tables = tabulated(kind, truncation, n_species);
+        compare(&system, &tables, &tables, &format!("table of {}", kind.name()));
+        let plain = (Algorithm::Reference, Precision::Double, Level::Portable);
+        let energies = Evaluate::ForcesAndEnergies;
+        let (exact, expected) = compute(&system, &term(kind, truncation, n_species), plain, energies);
+        let (forces, found) = compute(&system, &tables, plain, energies);
+        let rms = (exact.iter().map(|f| norm(*f).powi(2)).sum::<f64>() / exact.len() as f64).sqrt();
+        let worst = forces.iter().zip(&exact).map(|(a, b)| difference(*a, *b)).fold(0.0, f64::max);
+        assert!(worst < 1e-6 * rms, "{}: {worst:e} of {rms}", kind.name());
+        let virial: f64 = expected.virial[..3].iter().sum();
+        let scale = expected.potential().abs() + virial.abs();
+        assert!((found.potential() - expected.potential()).abs() < 1e-6 * scale);
     }
 }
 

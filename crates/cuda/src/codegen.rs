@@ -7,7 +7,8 @@ pub use recorder::Recorder;
 
 use jostle_core::{Precision, Real};
 use jostle_potentials::bonded::{AngleFunction, AngleVisitor, angle_forces};
-use jostle_potentials::{AngleTerm, BondTerm, PairFunction, PairTerm, PairVisitor};
+use jostle_potentials::table::{ROW, Tables};
+use jostle_potentials::{AngleTerm, BondTerm, PairFunction, PairTerm, PairVisitor, Potential};
 use recorder::{Notation, Tape};
 use std::fmt::Write;
 
@@ -33,7 +34,8 @@ pub struct PairSource {
 /// What is the same for all pairs of species is a literal in the source. Where anything differs
 /// there is a table of `TABLE_SIZE` numbers, one row of `N_COEFFICIENTS` for each of the `N_SPECIES`
 /// squared ordered pairs: the squared cut-offs of all terms (0 where two species do not interact),
-/// then the coefficients of one term after the other. Where all that differs is products of one
+/// then the coefficients of one term after the other. Rows of tables, four numbers each, follow.
+/// Where all that differs is products of one
 /// number of either species, such as their charges, the table is these numbers, by species. Beyond
 /// `LONGEST_CUTOFF2` there is no force.
 ///
@@ -42,9 +44,11 @@ pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
     let table = Table::new(terms);
     let notation = Notation { number: "real", precision };
     let n_columns = table.rows[0].len();
-    let products = table.products();
+    let curves = Curves::new(terms);
+    let products = if curves.0.is_empty() { table.products() } else { None };
     // The distance, then what has to be looked up.
-    let (mut tape, (force, energies)) = Tape::record(1 + n_columns, |inputs| {
+    let n_inputs = 1 + n_columns + CURVE_INPUTS * curves.0.len();
+    let (mut tape, (force, energies)) = Tape::record(n_inputs, |inputs| {
         let column = |k: usize| match (table.uniform(k), &products) {
             (Some(value), _) => Recorder::lit(value),
             (None, Some(products)) => Recorder::lit(products.by_column[k]) * inputs[1],
@@ -56,7 +60,10 @@ pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
             let within = inputs[0].lt(column(k));
             let c: Vec<Recorder> = (first..first + term.n_coefficients()).map(column).collect();
             first += c.len();
-            let (energy, force_over_r) = term.evaluate(inputs[0], &c);
+            let (energy, force_over_r) = term.evaluate_with(inputs[0], &c, |_, _, _| {
+                let curve = &inputs[1 + n_columns + CURVE_INPUTS * curves.place(k)..];
+                (curve[0], [curve[1], curve[2], curve[3], curve[4]])
+            });
             force = force + Recorder::select(within, force_over_r, zero);
             energies.push(Recorder::select(within, energy, zero));
         }
@@ -72,20 +79,50 @@ pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
         Some(products) => products.by_species.clone(),
         None => table.rows.concat(),
     };
+    let mut numbers = numbers;
+    let table_size = numbers.len();
+    if !curves.0.is_empty() {
+        // Rows are read at once.
+        numbers.resize(table_size.next_multiple_of(ROW), 0.0);
+    }
+    let offsets = curves.append_rows(&mut numbers);
     let mut text = Text::default();
     text.line(0, format!("#define N_TERMS {}", terms.len()));
     text.line(0, format!("#define N_SPECIES {}", table.n_species));
     text.line(0, format!("#define N_COEFFICIENTS {n_columns}"));
-    text.line(0, format!("#define TABLE_SIZE {}", numbers.len()));
+    text.line(0, format!("#define TABLE_SIZE {table_size}"));
     text.line(0, format!("#define LONGEST_CUTOFF2 {}", notation.literal(longest * longest)));
     text.line(0, "template <bool ENERGY>");
     text.line(0, "__device__ __forceinline__ real pair_force(");
     text.line(1, "real r2, int species_i, int species_j, const real* table, real* energy) {");
-    if !numbers.is_empty() && products.is_none() {
+    if table_size > 0 && products.is_none() {
         text.line(1, "const real* c = table + (species_i * N_SPECIES + species_j) * N_COEFFICIENTS;");
+    }
+    let looked_up = |k: usize| match table.uniform(k) {
+        Some(value) => notation.literal(value),
+        None => format!("c[{k}]"),
+    };
+    for (k, offset) in offsets.iter().enumerate() {
+        let first = curves.0[k].1;
+        let [per_square, start, row, last] = [0, 1, 2, 3].map(|column| looked_up(first + column));
+        text.line(1, format!("const real place_{k} = multiply_add(r2, {per_square}, -({start}));"));
+        text.line(1, format!("const int last_{k} = (int){last};"));
+        text.line(
+            1,
+            format!("const int row_{k} = place_{k} < last_{k} ? max((int)place_{k}, 0) : last_{k};"),
+        );
+        text.line(
+            1,
+            format!("const real4 cubic_{k} = ((const real4*)(table + {offset}))[(int){row} + row_{k}];"),
+        );
     }
     let input = |k: usize| match k {
         0 => "r2".to_string(),
+        _ if k > n_columns => {
+            let (curve, part) = ((k - 1 - n_columns) / CURVE_INPUTS, (k - 1 - n_columns) % CURVE_INPUTS);
+            let row = ["x", "y", "z", "w"].map(|part| format!("cubic_{curve}.{part}"));
+            if part == 0 { format!("place_{curve} - row_{curve}") } else { row[part - 1].clone() }
+        }
         _ if products.is_some() => "table[species_i] * table[species_j]".to_string(),
         _ => format!("c[{}]", k - 1),
     };
@@ -258,6 +295,41 @@ impl Table {
     fn uniform(&self, column: usize) -> Option<f64> {
         let value = self.rows[0][column];
         self.rows.iter().all(|row| row[column] == value).then_some(value)
+    }
+}
+
+/// How far a distance is beyond the beginning of a row, and the row.
+const CURVE_INPUTS: usize = 1 + ROW;
+
+/// The terms that are tables: their places, and their first columns.
+struct Curves<'a>(Vec<(usize, usize, &'a Tables)>);
+
+impl<'a> Curves<'a> {
+    fn new(terms: &'a [PairTerm]) -> Self {
+        let mut first = terms.len();
+        let mut curves = Vec::new();
+        for (k, term) in terms.iter().enumerate() {
+            if let Potential::Table(tables) = &term.potential {
+                curves.push((k, first, tables.as_ref()));
+            }
+            first += term.n_coefficients();
+        }
+        Curves(curves)
+    }
+
+    /// Which of the tables a term is.
+    fn place(&self, term: usize) -> usize {
+        self.0.iter().take_while(|curve| curve.0 < term).count()
+    }
+
+    /// Appends all rows and returns where those of each table begin.
+    fn append_rows(&self, numbers: &mut Vec<f64>) -> Vec<usize> {
+        let append = |(_, _, tables): &(usize, usize, &Tables)| {
+            let offset = numbers.len();
+            numbers.extend(tables.rows().flatten());
+            offset
+        };
+        self.0.iter().map(append).collect()
     }
 }
 

@@ -11,6 +11,7 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Dual, Precision, Real};
 use jostle_cuda::codegen::{PairSource, pair_source, scalar_function};
 use jostle_cuda::driver::{Buffer, Device, Launch, Word};
+use jostle_potentials::table::{Curve, ROW, Tables};
 use jostle_potentials::{Formula, PairEntry, PairKind, PairTerm, Truncation};
 use std::fmt::Write;
 
@@ -76,6 +77,18 @@ fn cases() -> Vec<Case> {
     let functions = Formula::new(text).unwrap();
     let functions = PairTerm::uniform(functions, Truncation::Shifted, &[1.1, 1.7], 2.4);
     cases.push(Case::new("every function".into(), vec![functions]));
+    let yukawa = |strength: f64| {
+        Curve::through(0.4, 2.4, move |r| {
+            let energy = strength * (-r).exp() / r;
+            (energy, energy * (1.0 + 1.0 / r))
+        })
+    };
+    let mut tables = PairTerm::new(Tables::new(vec![yukawa(1.0), yukawa(-0.7)]), Truncation::Plain, 2);
+    tables.set(0, 0, PairEntry { parameters: vec![0.0], cutoff: 2.4 });
+    tables.set(0, 1, PairEntry { parameters: vec![1.0], cutoff: 2.4 });
+    cases.push(Case::new("tables".into(), vec![tables.clone()]));
+    all.push(tables.clone());
+    all.push(tables);
     cases.push(Case::new("all at once, one pair silent".into(), all));
     cases
 }
@@ -158,6 +171,14 @@ struct Exact {
     scales: [f64; 2],
 }
 
+/// A row does not depend on the distance, the place in it does.
+fn look_up(tables: &Tables, r2: Dual<f64>, c: &[Dual<f64>]) -> (Dual<f64>, [Dual<f64>; ROW]) {
+    let values: Vec<f64> = c.iter().map(|x| x.value).collect();
+    let (beyond, row) = tables.look_up(r2.value, &values);
+    let place = r2 * c[0] - c[1];
+    (place - Dual::constant(place.value - beyond), row.map(Dual::constant))
+}
+
 /// At a distance, with the coefficients of a term.
 fn at(term: &PairTerm, r: f64, coefficients: &[f64]) -> Exact {
     let numbers: Vec<f64> = [r].iter().chain(coefficients).copied().collect();
@@ -166,7 +187,7 @@ fn at(term: &PairTerm, r: f64, coefficients: &[f64]) -> Exact {
         let number =
             |(k, &x): (usize, &f64)| if k == variable { Dual::variable(x) } else { Dual::constant(x) };
         let duals: Vec<Dual<f64>> = numbers.iter().enumerate().map(number).collect();
-        let (energy, force_over_r) = term.evaluate(duals[0] * duals[0], &duals[1..]);
+        let (energy, force_over_r) = term.evaluate_with(duals[0] * duals[0], &duals[1..], look_up);
         [energy, force_over_r]
     };
     let values = along(0).map(|dual| dual.value);

@@ -35,6 +35,7 @@ pub mod dynamo;
 pub mod forcefield;
 pub mod input;
 pub mod structure;
+pub mod table;
 pub mod trajectory;
 
 pub use input::Input;

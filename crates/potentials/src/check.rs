@@ -1,7 +1,7 @@
 //! Whether a system and its forces go together, before anything is computed.
 
 use crate::bonded::{BondedKind, BondedTerm};
-use crate::{Embedded, Forces, PairTerm, Vacuum};
+use crate::{Embedded, Forces, PairTerm, Potential, Vacuum};
 use jostle_core::{Error, Exclude, Precision, Result, SimBox, System};
 
 /// Checks every term against the system and returns the longest cut-off.
@@ -136,6 +136,16 @@ fn pair(system: &System, term: &PairTerm, precision: Precision) -> Result<()> {
     if term.tail_correction() && system.simbox.periodic() != [true; 3] {
         return Err(Error::input("tail_correction = true, but the box is open along an axis")
             .hint("the tail of a fluid without end is meant; leave out tail_correction"));
+    }
+    if let Potential::Table(tables) = &term.potential
+        && precision == Precision::Mixed
+    {
+        // A first row has no numbers. Places are found by arithmetic on numbers of the precision.
+        let mut numbers = tables.rows().flatten().filter(|x| !x.is_nan());
+        if tables.rows().count() > 1 << 22 || numbers.any(|x| !(*x as f32).is_finite()) {
+            return Err(Error::input("its numbers are beyond single precision")
+                .hint("begin the table at a larger distance, or set precision = \"double\""));
+        }
     }
     for a in 0..known {
         for b in a..known {

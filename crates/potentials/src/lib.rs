@@ -95,6 +95,7 @@ pub mod pair;
 pub mod potential;
 pub mod resolve;
 pub mod screening;
+pub mod table;
 pub mod term;
 pub mod truncation;
 pub mod vacuum;

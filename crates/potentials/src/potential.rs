@@ -2,6 +2,7 @@
 
 use crate::formula::Formula;
 use crate::pair::{At, PairFunction, PairKind, PairVisitor};
+use crate::table::{self, Tables};
 use crate::truncation::{Given, Truncation};
 use jostle_core::Real;
 use std::sync::Arc;
@@ -13,6 +14,9 @@ pub enum Potential {
     BuiltIn(PairKind),
     /// One that is written down in the input.
     Formula(Arc<Formula>),
+    /// Numbers from files; what happens at the cut-off is in them. The parameter of a pair is the
+    /// place of its curve.
+    Table(Arc<Tables>),
 }
 
 impl From<PairKind> for Potential {
@@ -27,12 +31,19 @@ impl From<Formula> for Potential {
     }
 }
 
+impl From<Tables> for Potential {
+    fn from(tables: Tables) -> Self {
+        Potential::Table(Arc::new(tables))
+    }
+}
+
 impl Potential {
     /// The name in the input file.
     pub fn name(&self) -> &'static str {
         match self {
             Potential::BuiltIn(kind) => kind.name(),
             Potential::Formula(_) => "formula",
+            Potential::Table(_) => "table",
         }
     }
 
@@ -41,15 +52,17 @@ impl Potential {
         match self {
             Potential::BuiltIn(kind) => kind.parameters().iter().map(|p| p.name).collect(),
             Potential::Formula(formula) => formula.parameters().iter().map(String::as_str).collect(),
+            Potential::Table(_) => vec!["curve"],
         }
     }
 
     /// The integrals beyond the cut-off, see [`PairKind::tail`]. Not known for formulas, unless they
-    /// end by themselves.
+    /// end by themselves, and for tables.
     pub fn tail(&self, parameters: &[f64], cutoff: f64) -> Option<[f64; 2]> {
         match self {
             Potential::BuiltIn(kind) => kind.tail(parameters, cutoff),
             Potential::Formula(formula) => formula.end(parameters).map(|_| [0.0; 2]),
+            Potential::Table(_) => None,
         }
     }
 
@@ -63,6 +76,10 @@ impl Potential {
                 c.extend(truncation.coefficients(end, cutoff));
                 c
             }
+            Potential::Table(tables) => {
+                let curve = parameters.first().and_then(|curve| tables.coefficients(*curve as usize));
+                curve.unwrap_or([f64::NAN; table::N_COEFFICIENTS]).to_vec()
+            }
         }
     }
 
@@ -73,11 +90,19 @@ impl Potential {
             Potential::Formula(formula) => {
                 formula.n_coefficients() + truncation.visit::<Given, _>(Count) - Given::N_COEFFICIENTS
             }
+            Potential::Table(_) => table::N_COEFFICIENTS,
         }
     }
 
-    /// Energy and force over distance at a squared distance.
-    pub fn evaluate<R: Real>(&self, truncation: Truncation, r2: R, c: &[R]) -> (R, R) {
+    /// Energy and force over distance at a squared distance. For a table, `look_up` says how far this
+    /// is beyond the beginning of a row, and the row; see [`Tables::look_up`].
+    pub fn evaluate<R: Real>(
+        &self,
+        truncation: Truncation,
+        r2: R,
+        c: &[R],
+        look_up: impl FnOnce(&Tables, R, &[R]) -> (R, [R; table::ROW]),
+    ) -> (R, R) {
         match self {
             Potential::BuiltIn(kind) => kind.evaluate(truncation, r2, c),
             Potential::Formula(formula) => {
@@ -85,6 +110,10 @@ impl Potential {
                 let (energy, force_over_r) = formula.evaluate(r2, own);
                 let given = [&[energy, force_over_r], rest].concat();
                 truncation.visit::<Given, _>(At { r2, coefficients: &given })
+            }
+            Potential::Table(tables) => {
+                let (beyond, row) = look_up(tables, r2, c);
+                table::energy_and_force(beyond, c[0], row)
             }
         }
     }

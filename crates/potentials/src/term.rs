@@ -3,6 +3,7 @@
 
 use crate::formula::{Formula, Mistake};
 use crate::potential::Potential;
+use crate::table::{ROW, Tables};
 use crate::truncation::Truncation;
 use jostle_core::{Error, Real, Result};
 
@@ -109,7 +110,7 @@ impl PairTerm {
     }
 
     /// The same term as the formula that stands in its documentation, for a potential of the
-    /// registry; a formula stays what it is.
+    /// registry; another one stays what it is.
     ///
     /// # Errors
     /// If the documentation's formula cannot be understood.
@@ -169,8 +170,18 @@ impl PairTerm {
 
     /// Energy and force over distance at a squared distance within the cut-off, with the
     /// coefficients of a pair of species.
-    pub fn evaluate<R: Real>(&self, r2: R, c: &[R]) -> (R, R) {
-        self.potential.evaluate(self.truncation, r2, c)
+    pub fn evaluate(&self, r2: f64, c: &[f64]) -> (f64, f64) {
+        self.evaluate_with(r2, c, Tables::look_up)
+    }
+
+    /// The same for any kind of number; see [`Potential::evaluate`].
+    pub fn evaluate_with<R: Real>(
+        &self,
+        r2: R,
+        c: &[R],
+        look_up: impl FnOnce(&Tables, R, &[R]) -> (R, [R; ROW]),
+    ) -> (R, R) {
+        self.potential.evaluate(self.truncation, r2, c, look_up)
     }
 
     /// Long-range corrections to energy and virial (trace / 3) for a homogeneous fluid beyond the

@@ -3,6 +3,7 @@
 use super::fields::{Entry, Fields, Value};
 use super::formula;
 use super::model::*;
+use super::table;
 use super::word::{ForceKind, Word};
 use jostle_core::{Dimension, Result, Settings, UnitSystem};
 use jostle_potentials::{BondedKind, EmbeddedKind, PairChoice, PairKind, Preset, Screening, Truncation};
@@ -336,6 +337,7 @@ impl Builder<'_> {
         let potential = match kind {
             ForceKind::BuiltIn(kind) => PotentialInput::BuiltIn(kind),
             ForceKind::Formula => formula::potential(self.source, fields)?,
+            ForceKind::Table => PotentialInput::Table,
         };
         formula::refuse_keys(self.source, kind, fields)?;
         let cutoff = fields.get::<f64>("cutoff").map(|c| c.value);
@@ -377,12 +379,16 @@ impl Builder<'_> {
                 }
                 _ => PairChoice::None,
             };
+            let table = match (&entry.value, &potential) {
+                (Value::Table(given), PotentialInput::Table) => Some(table::choice(self.source, given)?),
+                _ => None,
+            };
             let span = entry.key_span.start.min(entry.span.start)..entry.span.end.max(entry.key_span.end);
-            pairs.push(Located { value: PairInput { species, choice }, span });
+            pairs.push(Located { value: PairInput { species, choice, table }, span });
         }
         let (preset, screening) = match &potential {
             PotentialInput::BuiltIn(kind) => (self.preset(*kind, fields)?, self.screening(*kind, fields)?),
-            PotentialInput::Formula { .. } => (None, None),
+            PotentialInput::Formula { .. } | PotentialInput::Table => (None, None),
         };
         let value = ForceInput {
             potential,

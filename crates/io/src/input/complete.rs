@@ -3,10 +3,10 @@
 use super::fields::{Entry, Fields, Origin, Value};
 use super::model::{Input, Source};
 use super::read::read;
-use super::schema::{Fallback, INPUT, Key, Kind, Section, Variant, pair_keys};
+use super::schema::{Fallback, INPUT, Key, Kind, Section, Variant, pair_keys, table_keys};
+use super::word::ForceKind;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Result, UnitSystem};
-use jostle_potentials::PairKind;
 use std::fmt::Write;
 
 impl Input {
@@ -63,7 +63,11 @@ impl Printer<'_> {
         for key in section.keys {
             match (key.kind, fields.entry(key.name).map(|e| &e.value)) {
                 (Kind::Pairs, Some(Value::Named(pairs))) => {
-                    let keys = fields.choice::<PairKind>("kind").map(|k| pair_keys(k.value));
+                    let keys = match fields.choice::<ForceKind>("kind").map(|k| k.value) {
+                        Some(ForceKind::BuiltIn(kind)) => Some(pair_keys(kind)),
+                        Some(ForceKind::Table) => Some(table_keys()),
+                        _ => None,
+                    };
                     for pair in pairs {
                         let value = match (&pair.value, &keys) {
                             (Value::Table(inner), Some(keys)) => self.inline(keys, inner, None),

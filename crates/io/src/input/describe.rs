@@ -3,7 +3,7 @@
 use super::model::DeviceInput;
 use super::schema::{
     ANGLE_TYPES, Alternatives, BOND_TYPES, Fallback, INPUT, Key, Kind, Needed, Range, Section, Types,
-    Variant, pair_cutoff, pair_keys,
+    Variant, pair_cutoff, pair_keys, table_keys,
 };
 use super::word::words;
 use jostle_core::quantity::{UNITS, describe};
@@ -55,6 +55,8 @@ pub fn schema_text() -> String {
         out,
         "      as in if(r < 1, a, b); step(x) is 1 from x = 0 on. \"..., r < b\": it ends there"
     );
+    let _ = writeln!(out, "  kind = \"table\"  u(r) by cubics in r^2");
+    table_keys().iter().for_each(|key| line(&mut out, key));
     for types in [&BOND_TYPES, &ANGLE_TYPES] {
         heading(&mut out, &format!("types, by the kind of the {}", types.what), "");
         for (kind, formula) in (types.kinds)() {
@@ -320,7 +322,11 @@ fn kind_json(kind: Kind) -> Value {
             });
             let formula =
                 json!({ "title": "formula", "type": "object", "additionalProperties": any_number() });
-            let others = [json!({ "const": "none" }), formula];
+            let mut table = keys_json(&table_keys(), &[]);
+            if let Value::Object(map) = &mut table {
+                map.insert("title".into(), json!("table"));
+            }
+            let others = [json!({ "const": "none" }), formula, table];
             json!({ "type": "object", "additionalProperties": { "anyOf": others.into_iter().chain(kinds).collect::<Vec<_>>() } })
         }
     }

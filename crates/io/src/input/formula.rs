@@ -28,6 +28,10 @@ pub(super) fn refuse_keys(source: &Source, kind: ForceKind, fields: &Fields) -> 
             &["mixing", "preset", "screening_length", "screening"],
             "give the parameters of every pair, or constants to the species",
         ),
+        ForceKind::Table => (
+            &["energy", "parameters", "mixing", "preset", "screening_length", "screening", "tail_correction"],
+            "leave it out: the file has all there is",
+        ),
     };
     if let Some(entry) = foreign.iter().find_map(|key| fields.entry(key).filter(|_| fields.gives(key))) {
         let name = super::Word::name(kind);

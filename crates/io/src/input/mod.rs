@@ -12,10 +12,12 @@ mod formula;
 pub mod model;
 mod read;
 pub mod schema;
+mod table;
 mod word;
 
 pub use describe::{schema_json, schema_text};
 pub use model::Input;
+pub use table::TableFacts;
 pub use word::Word;
 
 use crate::dynamo::Dynamo;
@@ -85,6 +87,10 @@ impl Input {
                     };
                     let named = |e: Error| e.context("force formula");
                     return term.and_then(corrected).map_err(named).map_err(at(&force.span));
+                }
+                model::PotentialInput::Table => {
+                    let term = self.table_term(force, species).map(|(term, _)| term);
+                    return term.map_err(|e| e.context("force table")).map_err(at(&force.span));
                 }
             };
             let mut builder = PairTermBuilder::new(kind, f.truncation, species, self.units.coulomb());

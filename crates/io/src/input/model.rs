@@ -293,6 +293,21 @@ pub enum PotentialInput {
         /// `parameters = { ... }`: numbers that all pairs share.
         parameters: Vec<(String, f64)>,
     },
+    /// Files, see [`PairInput::table`].
+    Table,
+}
+
+/// Numbers of a pair of species in a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableInput {
+    /// The file.
+    pub file: PathBuf,
+    /// The keyword of a section in it.
+    pub section: Option<String>,
+    /// The pair's own cut-off.
+    pub cutoff: Option<f64>,
+    /// Where the input names the file.
+    pub span: Range<usize>,
 }
 
 /// One pair of species in a force.
@@ -302,6 +317,8 @@ pub struct PairInput {
     pub species: [String; 2],
     /// `{ ... }` or `"none"`.
     pub choice: PairChoice,
+    /// The file of `kind = "table"`.
+    pub table: Option<TableInput>,
 }
 
 /// `[metal]`

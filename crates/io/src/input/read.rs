@@ -4,7 +4,7 @@
 use super::fields::{Entry, Fields, Origin, Value};
 use super::model::{DeviceInput, Source};
 use super::schema::{
-    Alternatives, Fallback, Key, Kind, Needed, Range, Section, Variant, pair_cutoff, pair_keys,
+    Alternatives, Fallback, Key, Kind, Needed, Range, Section, Variant, pair_cutoff, pair_keys, table_keys,
 };
 use super::word::{ForceKind, Word};
 use jostle_core::quantity::{nearest, parse_any_quantity, parse_quantity, unit_name};
@@ -274,6 +274,7 @@ impl Reader<'_> {
                 let table = item.get_ref().as_table().ok_or_else(wrong)?;
                 let keys = match fields.choice::<ForceKind>("kind").map(|k| k.value) {
                     Some(ForceKind::BuiltIn(kind)) => PairKeys::Fixed(pair_keys(kind)),
+                    Some(ForceKind::Table) => PairKeys::Fixed(table_keys()),
                     _ => PairKeys::Free(pair_cutoff()),
                 };
                 Value::Named(named(table, |name, item| self.pair(&keys, name, item))?)

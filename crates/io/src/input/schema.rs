@@ -227,6 +227,22 @@ pub fn pair_cutoff() -> Key {
     Key::new("cutoff", Kind::Quantity(LENGTH, Range::Positive), default, "cut-off of this pair alone")
 }
 
+/// The keys of one pair of species in a table.
+pub fn table_keys() -> Vec<Key> {
+    let section = Fallback::Absent("the only one of the file");
+    let cutoff = Fallback::Absent("the cut-off of the force, else the last distance of the file");
+    vec![
+        Key::new(
+            "file",
+            Kind::Text,
+            Fallback::Required,
+            "distances, energies and forces, in the units of the input",
+        ),
+        Key::new("section", Kind::Text, section, "the keyword of a section in a file of LAMMPS"),
+        Key::new("cutoff", Kind::Quantity(LENGTH, Range::Positive), cutoff, "cut-off of this pair alone"),
+    ]
+}
+
 /// The keys of one pair of species in a force of this kind.
 pub fn pair_keys(kind: PairKind) -> Vec<Key> {
     let parameters = kind.parameters().iter().map(|p| {

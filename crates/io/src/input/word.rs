@@ -117,11 +117,14 @@ pub enum ForceKind {
     BuiltIn(PairKind),
     /// `energy = "..."`
     Formula,
+    /// `pairs."A-B" = { file = "..." }`
+    Table,
 }
 
 impl Word for ForceKind {
     const ALL: &'static [Self] = &{
-        let mut all = [ForceKind::Formula; PairKind::ALL.len() + 1];
+        let mut all = [ForceKind::Formula; PairKind::ALL.len() + 2];
+        all[PairKind::ALL.len() + 1] = ForceKind::Table;
         let mut k = 0;
         while k < PairKind::ALL.len() {
             all[k] = ForceKind::BuiltIn(PairKind::ALL[k]);
@@ -134,6 +137,7 @@ impl Word for ForceKind {
         match self {
             ForceKind::BuiltIn(kind) => kind.name(),
             ForceKind::Formula => "formula",
+            ForceKind::Table => "table",
         }
     }
 
@@ -141,6 +145,9 @@ impl Word for ForceKind {
         match self {
             ForceKind::BuiltIn(kind) => kind.about(),
             ForceKind::Formula => "any energy u(r) that is written down: energy = \"a exp(-r) / r\"",
+            ForceKind::Table => {
+                "energies and forces from files: LAMMPS' pair tables, or columns r, u, -du/dr"
+            }
         }
     }
 }
