@@ -83,7 +83,8 @@ fn cases() -> Vec<Case> {
             (energy, energy * (1.0 + 1.0 / r))
         })
     };
-    let mut tables = PairTerm::new(Tables::new(vec![yukawa(1.0), yukawa(-0.7)]), Truncation::Plain, 2);
+    let mut tables =
+        PairTerm::new(Tables::new("table", vec![yukawa(1.0), yukawa(-0.7)]), Truncation::Plain, 2);
     tables.set(0, 0, PairEntry { parameters: vec![0.0], cutoff: 2.4 });
     tables.set(0, 1, PairEntry { parameters: vec![1.0], cutoff: 2.4 });
     cases.push(Case::new("tables".into(), vec![tables.clone()]));

@@ -118,16 +118,23 @@ fn mistakes_in_files_are_found_with_their_lines() {
 }
 
 fn input(force: &str) -> Result<Input> {
+    with_force(&format!("kind = \"table\"\n{force}"))
+}
+
+fn with_force(force: &str) -> Result<Input> {
     let path = file("lj.table", &lammps());
     let text = format!(
         "units = \"lj\"\n[system]\nlattice = \"fcc\"\natoms = 864\ndensity = 0.8\n[species.A]\nfraction = 0.5\n\
-         [species.B]\nfraction = 0.5\n[[force]]\nkind = \"table\"\n{force}\n"
+         [species.B]\nfraction = 0.5\n[[force]]\n{force}\n"
     );
     Input::parse(&path.with_file_name("input.toml"), &text)
 }
 
 fn term(force: &str) -> Result<PairTerm> {
-    let input = input(force)?;
+    term_of(input(force)?)
+}
+
+fn term_of(input: Input) -> Result<PairTerm> {
     let species = input.species_with_mass()?;
     Ok(input.resolve_forces(&species, &Topology::default(), 0.0)?.pairs.remove(0))
 }
@@ -167,6 +174,29 @@ fn truncation_is_that_of_the_force() {
     let c = term.coefficients(0, 0).unwrap();
     let (energy, force_over_r) = term.evaluate(2.0f64.powi(2) * (1.0 - 1e-9), &c);
     assert!(energy.abs() < 1e-6 && force_over_r.abs() < 1e-6, "{energy} {force_over_r}");
+}
+
+/// Any potential can be looked up instead of computed.
+#[test]
+fn other_potentials_as_tables() {
+    for force in [
+        "kind = \"yukawa\"\npairs.\"A-A\" = { strength = 1.5, screening_length = 0.8 }\n\
+         pairs.\"A-B\" = { strength = 1, screening_length = 0.8 }\npairs.\"B-B\" = \"none\"",
+        "kind = \"formula\"\nenergy = \"1.5 exp(-r / 0.8) / r\"",
+    ] {
+        let force = format!("cutoff = 3\ntruncation = \"shifted\"\n{force}");
+        let [exact, tables] = ["", "tabulate = true\n"]
+            .map(|more| term_of(with_force(&format!("{more}{force}")).unwrap()).unwrap());
+        assert_eq!(exact.potential.name(), tables.potential.name());
+        let [c, d] = [&exact, &tables].map(|term| term.coefficients(0, 0).unwrap());
+        for r in [0.4_f64, 0.7, 1.1, 2.0, 2.9] {
+            let (expected, found) = (exact.evaluate(r * r, &c), tables.evaluate(r * r, &d));
+            assert!((found.0 - expected.0).abs() < 1e-6 * expected.0.abs().max(1e-2), "{r}");
+            assert!((found.1 - expected.1).abs() < 1e-6 * expected.1.abs().max(1e-2), "{r}");
+        }
+    }
+    let steps = "kind = \"formula\"\nenergy = \"step(1.3 - r)\"\ncutoff = 3\ntabulate = true";
+    assert!(term_of(with_force(steps).unwrap()).unwrap_err().message().contains("cannot be tabulated"));
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub enum Potential {
     BuiltIn(PairKind),
     /// One that is written down in the input.
     Formula(Arc<Formula>),
-    /// Numbers from files; what happens at the cut-off is in them. The parameter of a pair is the
+    /// Numbers, from files or from another potential; what happens at the cut-off is in them. The parameter of a pair is the
     /// place of its curve.
     Table(Arc<Tables>),
 }
@@ -43,7 +43,7 @@ impl Potential {
         match self {
             Potential::BuiltIn(kind) => kind.name(),
             Potential::Formula(_) => "formula",
-            Potential::Table(_) => "table",
+            Potential::Table(tables) => tables.name(),
         }
     }
 

@@ -37,6 +37,8 @@ pub struct Curve {
 /// The curves of a force.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tables {
+    /// What the energies are called.
+    name: &'static str,
     curves: Vec<Curve>,
     /// Where the rows of each curve begin.
     first: Vec<usize>,
@@ -55,6 +57,17 @@ impl Curve {
             }
             n *= 2;
         }
+    }
+
+    /// A curve that begins as near as 8192 knots are as exact as single precision rounds; `None` if
+    /// they are not even in the outer tenth.
+    pub fn towards_zero(cutoff: f64, function: impl Fn(f64) -> (f64, f64)) -> Option<Curve> {
+        let exact = |from: f64| {
+            let curve = Curve::with(INTERVALS[1], from, cutoff, &function);
+            curve.error_between(&function) <= WANTED
+        };
+        let nearest = (2..80).map(|k| cutoff * 0.95f64.powi(k)).take_while(|from| exact(*from)).last()?;
+        Some(Curve::through(nearest, cutoff, function))
     }
 
     fn with(n: usize, from: f64, cutoff: f64, function: &impl Fn(f64) -> (f64, f64)) -> Curve {
@@ -117,13 +130,18 @@ impl Curve {
 
 impl Tables {
     /// Curves, which pairs of species know by their places.
-    pub fn new(curves: Vec<Curve>) -> Tables {
+    pub fn new(name: &'static str, curves: Vec<Curve>) -> Tables {
         let mut rows = 0;
         let first = curves.iter().map(|curve| {
             rows += curve.rows.len();
             rows - curve.rows.len()
         });
-        Tables { first: first.collect(), curves }
+        Tables { name, first: first.collect(), curves }
+    }
+
+    /// The name in the input file of what they are the energies of.
+    pub fn name(&self) -> &'static str {
+        self.name
     }
 
     /// The curves.
@@ -222,10 +240,10 @@ mod tests {
 
     #[test]
     fn nearer_than_the_first_distance_there_is_no_number() {
-        let tables = Tables::new(vec![
-            Curve::through(0.9, 2.5, lennard_jones),
-            Curve::with(128, 0.8, 2.0, &lennard_jones),
-        ]);
+        let tables = Tables::new(
+            "table",
+            vec![Curve::through(0.9, 2.5, lennard_jones), Curve::with(128, 0.8, 2.0, &lennard_jones)],
+        );
         for (curve, inside, outside) in [(0, 0.91_f64, 0.89_f64), (1, 0.81, 0.79)] {
             let c = tables.coefficients(curve).unwrap();
             let at = |r: f64| {

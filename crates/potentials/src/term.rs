@@ -3,7 +3,7 @@
 
 use crate::formula::{Formula, Mistake};
 use crate::potential::Potential;
-use crate::table::{ROW, Tables};
+use crate::table::{Curve, ROW, Tables};
 use crate::truncation::Truncation;
 use jostle_core::{Error, Real, Result};
 
@@ -161,6 +161,48 @@ impl PairTerm {
         }
         self.potential = bound.into();
         Ok(self)
+    }
+
+    /// The same term by tables, see [`crate::table`]: for potentials that take longer to compute than
+    /// to look up. Atoms must not come nearer than the first distance of a table
+    /// ([`Curve::towards_zero`]).
+    ///
+    /// # Errors
+    /// If a table would not be as exact as single precision, or there is a tail correction, which
+    /// tables do not know.
+    pub fn tabulated(&self) -> Result<PairTerm> {
+        if self.tail_correction {
+            return Err(Error::input("tabulate = true together with tail_correction = true")
+                .hint("leave out one of the two"));
+        }
+        let (mut curves, mut entries) = (Vec::new(), Vec::new());
+        for entry in &self.entries {
+            let Some(PairEntry { parameters, cutoff }) = entry else {
+                entries.push(None);
+                continue;
+            };
+            let c = self.potential.coefficients(self.truncation, parameters, *cutoff);
+            let function = |r: f64| {
+                let (energy, force_over_r) = self.evaluate(r * r, &c);
+                (energy, force_over_r * r)
+            };
+            let curve = Curve::towards_zero(*cutoff, function).ok_or_else(|| {
+                Error::input(format!(
+                    "{} cannot be tabulated: it is not smooth enough",
+                    self.potential.name()
+                ))
+                .hint("leave out tabulate")
+            })?;
+            entries.push(Some(PairEntry { parameters: vec![curves.len() as f64], cutoff: *cutoff }));
+            curves.push(curve);
+        }
+        Ok(PairTerm {
+            potential: Tables::new(self.potential.name(), curves).into(),
+            truncation: Truncation::Plain,
+            tail_correction: false,
+            n_species: self.n_species,
+            entries,
+        })
     }
 
     /// How many coefficients there are for two species.

@@ -365,13 +365,16 @@ fn every_algorithm_in_a_box_that_changes() {
 
 /// A force that is written down beside one that is built in.
 #[test]
-fn every_algorithm_with_a_formula() {
+fn every_algorithm_with_formulas_and_tables() {
     for (k, algorithm) in ALGORITHMS.into_iter().enumerate() {
         let shape = if algorithm == Algorithm::Auto { Shape::Narrow } else { Shape::Orthorhombic };
-        let formula = term(PairKind::Yukawa, Truncation::Shifted, 2).as_formula().unwrap();
-        let terms = vec![term(PairKind::SoftSphere, Truncation::Plain, 2), formula];
-        let (precision, thermostat) = (cycle(&PRECISIONS, k), cycle(&THERMOSTATS, k));
-        Case { shape, n_species: 2, terms, algorithm, precision, thermostat }.check();
+        let yukawa = term(PairKind::Yukawa, Truncation::Shifted, 2);
+        for (j, other) in [yukawa.as_formula().unwrap(), yukawa.tabulated().unwrap()].into_iter().enumerate()
+        {
+            let terms = vec![term(PairKind::SoftSphere, Truncation::Plain, 2), other];
+            let (precision, thermostat) = (cycle(&PRECISIONS, k + j), cycle(&THERMOSTATS, k));
+            Case { shape, n_species: 2, terms, algorithm, precision, thermostat }.check();
+        }
     }
 }
 

@@ -395,6 +395,7 @@ impl Builder<'_> {
             cutoff,
             truncation,
             tail_correction: fields.need("tail_correction")?,
+            tabulate: fields.need("tabulate")?,
             mixing: fields.choice("mixing"),
             preset,
             screening,

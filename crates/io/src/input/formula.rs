@@ -29,7 +29,16 @@ pub(super) fn refuse_keys(source: &Source, kind: ForceKind, fields: &Fields) -> 
             "give the parameters of every pair, or constants to the species",
         ),
         ForceKind::Table => (
-            &["energy", "parameters", "mixing", "preset", "screening_length", "screening", "tail_correction"],
+            &[
+                "energy",
+                "parameters",
+                "mixing",
+                "preset",
+                "screening_length",
+                "screening",
+                "tail_correction",
+                "tabulate",
+            ],
             "leave it out: the file has all there is",
         ),
     };

@@ -122,7 +122,15 @@ impl Input {
             }
             builder.build().map_err(at(&force.span))
         };
-        let pairs = self.forces.iter().map(term).collect::<Result<Vec<_>>>()?;
+        let tabulated = |force: &model::Located<model::ForceInput>| {
+            let term = term(force)?;
+            if !force.value.tabulate {
+                return Ok(term);
+            }
+            let at = |e: Error| e.at_span(&self.source.path, &self.source.text, force.span.clone());
+            term.tabulated().map_err(at)
+        };
+        let pairs = self.forces.iter().map(tabulated).collect::<Result<Vec<_>>>()?;
         let embedded = self.metal.as_ref().map(|metal| self.embedded(metal, species)).transpose()?;
         let bonds = self.bonded_terms(&self.bonds, &topology.bond_types)?;
         let angles = self.bonded_terms(&self.angles, &topology.angle_types)?;

@@ -257,6 +257,8 @@ pub struct ForceInput {
     pub truncation: Truncation,
     /// Energy and pressure corrected for the tail.
     pub tail_correction: bool,
+    /// Looked up in tables instead of computed.
+    pub tabulate: bool,
     /// How unlike pairs come from like ones.
     pub mixing: Option<Located<Mixing>>,
     /// A published set of parameters.

@@ -535,6 +535,12 @@ static FORCES: Section = Section {
             "correct energy and pressure for the tail beyond the cut-off",
         ),
         Key::new(
+            "tabulate",
+            Kind::Flag,
+            Value("false"),
+            "look energies and forces up in tables as exact as single precision, for costly functions",
+        ),
+        Key::new(
             "mixing",
             Kind::Choice(words::<Mixing>),
             Absent("every unlike pair must be given"),

@@ -84,7 +84,7 @@ impl Input {
             entries.push((a, b, PairEntry { parameters: vec![curves.len() as f64], cutoff }));
             curves.push(curve);
         }
-        let mut term = PairTerm::new(Tables::new(curves), Truncation::Plain, n);
+        let mut term = PairTerm::new(Tables::new("table", curves), Truncation::Plain, n);
         for (a, b, entry) in entries {
             term.set(a, b, entry);
         }
