@@ -42,6 +42,7 @@ examples! {
     KREMER_GREST = "kremer-grest";
     DPD = "dpd";
     FORMULA = "formula";
+    SEDIMENT = "sediment";
 }
 
 impl Example {

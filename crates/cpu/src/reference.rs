@@ -6,6 +6,7 @@ use jostle_core::{Energies, Result, SymTensor, System, Vec3};
 use jostle_potentials::bonded::{
     AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, dihedral_forces,
 };
+use jostle_potentials::outside::on_atom;
 use jostle_potentials::{
     AngleTerm, BondTerm, DihedralTerm, Embedded, Forces, PairFunction, PairTerm, PairVisitor, Vacuum,
 };
@@ -58,6 +59,14 @@ pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)
         }
         energies.terms.push(total);
     }
+    let mut outside = vec![0.0; terms.n_outside()];
+    for (k, force) in forces.iter_mut().enumerate() {
+        let place = (system.state.position[k], system.state.image[k]);
+        let species = usize::from(system.state.species[k]);
+        let more = on_atom(terms, &system.simbox, species, place, |term, energy| outside[term] += energy);
+        (0..3).for_each(|axis| force[axis] += more[axis]);
+    }
+    energies.terms.extend(outside);
     Ok((forces, energies))
 }
 

@@ -6,7 +6,7 @@
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Algorithm, Energies, Evaluate, Precision, Settings, SimBox, Species, System, Vec3};
 use jostle_cpu::{Level, open_at};
-use jostle_potentials::{Formula, PairEntry, PairKind, PairTerm, Truncation};
+use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 
 const TRUNCATIONS: [Truncation; 4] =
     [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];

@@ -1,6 +1,7 @@
 //! Which term a force that is not finite comes from.
 
 use jostle_core::{Error, Precision, System};
+use jostle_potentials::outside::behind;
 use jostle_potentials::{BondTerm, Forces};
 
 /// Says which force on the atom `id` is not finite, looking at the positions as they are.
@@ -10,6 +11,9 @@ pub fn force(system: &System, forces: &Forces, precision: Precision, id: usize) 
     let Some(i) = state.id.iter().position(|k| *k as usize == id) else {
         return Error::simulation("a force is not finite").hint(hint);
     };
+    if let Some(error) = behind(system, forces) {
+        return error;
+    }
     if let Some(error) = bond(system, forces, i) {
         return error;
     }

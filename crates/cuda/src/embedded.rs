@@ -30,7 +30,7 @@ pub fn source(forces: &Forces, precision: Precision) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "#undef {name}\n#define {name} {value}");
     };
-    define("N_TERMS", forces.n_terms().to_string());
+    define("N_TERMS", forces.n_searched().to_string());
     define("N_SPECIES", term.n_species().to_string());
     define("LONGEST_CUTOFF2", format!("{:e}", forces.largest_cutoff().powi(2)));
     define("EMBEDDED_CUTOFF2", format!("{:e}", term.cutoff().powi(2)));

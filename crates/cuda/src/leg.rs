@@ -14,6 +14,7 @@ use crate::bonded::Bonded;
 use crate::dissipative::PairBath;
 use crate::driver::{Buffer, Device, Graph, Launch};
 use crate::kernels::{ATOM_THREADS, Kernels, SCAN_BLOCK, Work};
+use crate::outside::Outside;
 use crate::search::{Search, When};
 use crate::sums::Summation;
 use crate::world::{SLOTS, World};
@@ -29,6 +30,7 @@ pub struct Launches<'a> {
     pub kernels: &'a Kernels,
     pub search: &'a dyn Search,
     pub bonded: Option<&'a Bonded>,
+    pub outside: Option<&'a Outside>,
     pub bath: Option<&'a ScalingBath>,
     /// If it acts in this leg.
     pub pair_bath: Option<&'a PairBath>,
@@ -119,7 +121,13 @@ impl Launches<'_> {
             launches.push(bonded.forces(&self.world, 0, when, evaluate));
             launches.extend(energies.then(|| bonded.sums(&self.world, self.row_length(), when)));
         }
+        launches.extend(self.outside(0, when, evaluate));
         launches
+    }
+
+    fn outside(&self, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
+        let row = self.row_length();
+        self.outside.map(|o| o.forces(&self.world, slot, row, when, evaluate)).unwrap_or_default()
     }
 
     /// Kinetic tensor and momentum.
@@ -145,10 +153,11 @@ impl Launches<'_> {
             let mut launches = self.search.forces(&self.world, slot, When::Goes, Evaluate::Forces);
             let (when, evaluate) = (When::Goes, Evaluate::Forces);
             launches.extend(self.bonded.map(|b| b.forces(&self.world, slot, when, evaluate)));
+            launches.extend(self.outside(slot, when, evaluate));
             launches
         };
         // A step at once knows of pairs only.
-        let at_once = if self.bonded.is_some() { None } else { self.search.step(&self.world, slot) };
+        let at_once = if self.only_pairs() { self.search.step(&self.world, slot) } else { None };
         let bath = self.bath.filter(|bath| bath.acts() == Acts::Anywhere);
         match (bath, at_once) {
             (Some(bath), _) => [forces(), bath.advance(&self.world, slot)].concat(),
@@ -159,7 +168,11 @@ impl Launches<'_> {
 
     /// Whether samples are taken in passing, and not at the ends of segments.
     pub fn samples_in_passing(&self) -> bool {
-        self.search.samples() && self.bonded.is_none() && self.bath.is_none() && self.pair_bath.is_none()
+        self.search.samples() && self.only_pairs() && self.bath.is_none() && self.pair_bath.is_none()
+    }
+
+    fn only_pairs(&self) -> bool {
+        self.bonded.is_none() && self.outside.is_none()
     }
 
     fn steps(&self, slots: i32) -> Vec<Launch> {

@@ -16,6 +16,7 @@ mod engine;
 pub mod kernels;
 mod leg;
 mod list;
+mod outside;
 mod search;
 mod skin;
 mod sums;

@@ -1,13 +1,23 @@
 //! Degrees of freedom: what a kinetic energy is divided by to make it a temperature.
 
+use jostle_potentials::Forces;
+
 /// Whether the motion of the centre of mass is taken out of the temperature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Momentum {
     /// Nothing but the atoms acts on the atoms, in periodic and in open boxes alike: the total
     /// momentum stays what it is, and it is set to zero when a stage begins.
     Conserved,
-    /// Each atom gets noise of its own (Langevin): the centre of mass is thermal like all else.
+    /// Each atom gets noise of its own (Langevin), or forces come from outside: the centre of mass
+    /// is thermal like all else.
     Thermal,
+}
+
+impl Momentum {
+    /// What these forces do to it.
+    pub fn under(forces: &Forces) -> Momentum {
+        if forces.n_outside() > 0 { Momentum::Thermal } else { Momentum::Conserved }
+    }
 }
 
 /// 3 N - 3 where momentum is conserved, 3 N where it is thermal. A single atom has 3: its motion

@@ -48,13 +48,13 @@ pub fn single_point(
     settings: Settings,
 ) -> Result<SinglePoint> {
     let forces = forces.into();
-    let term_names = term_names(&forces);
+    let (term_names, momentum) = (term_names(&forces), Momentum::under(&forces));
     // One evaluation is over before a GPU is ready: only where it is asked for.
     let device = if device == DeviceInput::Auto { DeviceInput::Cpu } else { device };
     let mut backend = device::open(device, system, forces, settings)?.backend;
     backend.update_neighbors()?;
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;
-    let degrees_of_freedom = degrees_of_freedom(backend.n_atoms(), Momentum::Conserved);
+    let degrees_of_freedom = degrees_of_freedom(backend.n_atoms(), momentum);
     let atoms = Atoms::Moving { heat: Some(0.0) };
     let gauge = Gauge { units, degrees_of_freedom, atoms, step: 0, time: 0.0, strain: None };
     let thermo = gauge.read(&mut *backend);

@@ -45,7 +45,8 @@ const LONGEST_MOVE: f64 = 0.04;
 
 impl StageRun {
     /// Begins a stage: brings the centre of mass to rest where its motion is conserved, and sets
-    /// up the thermostat or the minimiser. `total_mass` is that of all atoms. The text says what
+    /// up the thermostat or the minimiser. `total_mass` is that of all atoms, `isolated` what becomes of
+    /// momentum without a thermostat. The text says what
     /// was changed, if that was worth mentioning.
     pub(crate) fn begin(
         stage: &StageInput,
@@ -54,12 +55,13 @@ impl StageRun {
         clock: Clock,
         total_mass: f64,
         shortest_cutoff: f64,
+        isolated: Momentum,
     ) -> Result<(Self, Option<String>)> {
         let atoms = backend.n_atoms();
         let mut note = None;
         let (motion, degrees_of_freedom) = match &stage.action {
             Action::Dynamics { timestep, thermostat, .. } => {
-                let momentum = momentum(thermostat.as_ref());
+                let momentum = momentum(thermostat.as_ref(), isolated);
                 if momentum == Momentum::Conserved && atoms > 1 {
                     note = rest_center_of_mass(backend, total_mass);
                 }
@@ -81,7 +83,7 @@ impl StageRun {
                 }
                 backend.scale_velocities(0.0);
                 let fire = Fire::new(*timestep, LONGEST_MOVE * shortest_cutoff);
-                (Motion::Minimization(fire, velocities), degrees_of_freedom(atoms, Momentum::Conserved))
+                (Motion::Minimization(fire, velocities), degrees_of_freedom(atoms, isolated))
             }
         };
         let run = StageRun {

@@ -7,11 +7,11 @@ use jostle_core::bath::{Bussi, Dissipative, Langevin, NoseHoover, Rescale, Targe
 use jostle_core::{Backend, Bath};
 use jostle_io::input::model::Thermostat;
 
-/// How a thermostat treats the total momentum.
-pub fn momentum(thermostat: Option<&Thermostat>) -> Momentum {
+/// What becomes of the total momentum under a thermostat; `isolated` is that without one.
+pub fn momentum(thermostat: Option<&Thermostat>, isolated: Momentum) -> Momentum {
     match thermostat {
         Some(Thermostat::Langevin { .. }) => Momentum::Thermal,
-        _ => Momentum::Conserved,
+        _ => isolated,
     }
 }
 

@@ -24,6 +24,13 @@ pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<
     if let Some(term) = &forces.vacuum {
         vacuum(system, term)?;
     }
+    for wall in &forces.walls {
+        if system.simbox.periodic()[wall.axis] {
+            let axis = ["x", "y", "z"][wall.axis];
+            return Err(Error::input(format!("a wall across the axis {axis}, which is periodic"))
+                .hint("make it open by periodic = [...] in [system]"));
+        }
+    }
     let (topology, n) = (&system.topology, system.state.len());
     if !system.charges.is_empty() && system.charges.len() != n {
         return Err(Error::input(format!("there are {n} atoms and {} charges", system.charges.len())));

@@ -2,6 +2,7 @@
 
 use crate::bonded::{AngleTerm, BondTerm, Cmap, DihedralTerm};
 use crate::embedded::Embedded;
+use crate::outside::{Field, Wall};
 use crate::term::PairTerm;
 use crate::vacuum::Vacuum;
 use jostle_core::Exclude;
@@ -24,6 +25,10 @@ pub struct Forces {
     pub dihedrals: Vec<DihedralTerm>,
     /// Maps over two dihedral angles, by kind of [`jostle_core::CrossTerm`].
     pub cmaps: Vec<Cmap>,
+    /// Forces that are the same everywhere.
+    pub fields: Vec<Field>,
+    /// Walls.
+    pub walls: Vec<Wall>,
     /// Bound atoms that the pair forces leave out.
     pub exclude: Exclude,
 }
@@ -39,12 +44,13 @@ impl Forces {
         let dihedrals = self.dihedrals.iter().map(|term| term.term());
         let cmaps = (!self.cmaps.is_empty()).then_some(Cmap::TERM);
         let bound = bonds.chain(angles).chain(dihedrals).chain(cmaps);
-        pairs.chain(embedded).chain(vacuum).chain(bound).collect()
+        let outside = self.fields.iter().map(|_| "field").chain(self.walls.iter().map(|_| "wall"));
+        pairs.chain(embedded).chain(vacuum).chain(bound).chain(outside).collect()
     }
 
     /// How many terms there are.
     pub fn n_terms(&self) -> usize {
-        self.n_searched() + self.n_unbounded() + self.n_bonded()
+        self.n_searched() + self.n_unbounded() + self.n_bonded() + self.n_outside()
     }
 
     /// How many of them act on all atoms that are near: these come first.
@@ -60,6 +66,11 @@ impl Forces {
     /// How many of them act on bound atoms only.
     pub fn n_bonded(&self) -> usize {
         self.bonds.len() + self.angles.len() + self.dihedrals.len() + usize::from(!self.cmaps.is_empty())
+    }
+
+    /// How many of them come from outside, and not from other atoms: these come last.
+    pub fn n_outside(&self) -> usize {
+        self.fields.len() + self.walls.len()
     }
 
     /// Each term that is not of bound atoms only, by itself, in the same order.

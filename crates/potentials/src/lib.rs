@@ -91,6 +91,7 @@ pub mod embedded;
 pub mod forces;
 pub mod formula;
 pub mod mixing;
+pub mod outside;
 pub mod pair;
 pub mod potential;
 pub mod resolve;

@@ -9,6 +9,7 @@ use crate::dissipative::TaskPairs;
 use crate::embedded::EmbeddedKernel;
 use crate::integrate::Atoms;
 use crate::neighbors::{Build, Exclusions, PairList};
+use crate::outside;
 use crate::pair::{self, PairKernel};
 use crate::reference;
 use crate::simd::{Level, Plain, Scalar};
@@ -17,6 +18,7 @@ use crate::threads::Team;
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Timings};
 use jostle_core::{Energies, Error, Evaluate, Precision, Result, Settings, State, System, Vec3};
+use jostle_potentials::outside::behind;
 use jostle_potentials::{Forces, check};
 use std::ops::Range;
 use std::time::Instant;
@@ -194,7 +196,7 @@ impl<S: Scalar> Cpu<S> {
         }
         let (clusters, kernels, level) = (&self.clusters, &self.kernels, self.level);
         let (width, embedded) = (clusters.width, &self.embedded);
-        let (vacuum, bonded, position) = (&self.vacuum, &self.bonded, &self.system.state.position);
+        let (vacuum, bonded, system, all) = (&self.vacuum, &self.bonded, &self.system, &self.forces);
         let by_task = self.team.map(self.tasks.iter_mut().collect(), |_, task| {
             task.forces.clear(&task.list, width);
             let (list, forces) = (&task.list, &mut task.forces);
@@ -206,8 +208,10 @@ impl<S: Scalar> Cpu<S> {
             let vacuum = vacuum.iter();
             let range = &task.list.clusters;
             sums.extend(vacuum.flat_map(|k| k.add_forces(level, clusters, range.clone(), own, evaluate)));
-            let (bound, broken) = bonded.add_forces(level, position, width, &task.bonds, own, evaluate);
+            let (bound, broken) =
+                bonded.add_forces(level, &system.state.position, width, &task.bonds, own, evaluate);
             sums.extend(bound);
+            sums.extend(outside::add_forces(system, all, clusters, task.list.clusters.clone(), own));
             (sums, broken)
         });
         if let Some(broken) = by_task.iter().find_map(|(_, broken)| *broken) {
@@ -343,6 +347,10 @@ impl<S: Scalar> Cpu<S> {
     /// Finds out which force was not finite.
     fn blame_force(&mut self) {
         if self.fault.is_some() {
+            return;
+        }
+        if let Some(error) = behind(&self.system, &self.forces) {
+            self.fault = Some(error);
             return;
         }
         for term in self.forces.each() {

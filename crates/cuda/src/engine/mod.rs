@@ -18,6 +18,7 @@ use crate::driver::Device;
 use crate::kernels::{Kernels, TileShape, Way};
 use crate::leg::{KINETIC, Launches, Recorded, Sums, VIRIAL};
 use crate::list::Excluded;
+use crate::outside::Outside;
 use crate::search::Search;
 use crate::skin::Skin;
 use crate::sums::Summation;
@@ -56,6 +57,7 @@ pub struct Cuda {
     compiled: (Way, TileShape, PairShape),
     search: Box<dyn Search>,
     bonded: Option<Bonded>,
+    outside: Option<Outside>,
     bath: Option<ScalingBath>,
     pair_bath: Option<PairBath>,
     sums: Sums,
@@ -123,6 +125,7 @@ impl Cuda {
         let arrays = Arrays::new(&device, &system, precision, &build.table)?;
         let search = plan.open(&device, &kernels.module)?;
         let bonded = Bonded::new(&device, &system, &forces, precision, summation)?;
+        let outside = Outside::new(&device, n, &forces, precision, summation)?;
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
         let world = arrays.world(frame);
         let mut cuda = Cuda {
@@ -139,6 +142,7 @@ impl Cuda {
             kernels,
             search,
             bonded,
+            outside,
             bath: None,
             pair_bath: None,
             sums,
@@ -262,6 +266,7 @@ impl Cuda {
             kernels: &self.kernels,
             search: &*self.search,
             bonded: self.bonded.as_ref(),
+            outside: self.outside.as_ref(),
             bath: self.bath.as_ref(),
             pair_bath: self.pair_bath.as_ref().filter(|pairs| pairs.bath.is_some()),
             world: self.world,
@@ -325,7 +330,7 @@ impl Cuda {
                 energies.virial[k] += tail_virial / volume;
             }
         }
-        energies.terms.extend(&others[..self.forces.n_bonded()]);
+        energies.terms.extend(&others[..self.forces.n_bonded() + self.forces.n_outside()]);
         energies
     }
 

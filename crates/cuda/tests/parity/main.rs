@@ -10,6 +10,7 @@ mod continuity;
 mod device;
 mod embedded;
 mod fluid;
+mod outside;
 mod pair_search;
 #[path = "../../../cpu/tests/pairs/mod.rs"]
 mod pairs;

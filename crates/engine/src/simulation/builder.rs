@@ -4,6 +4,7 @@ use super::{Overrides, Simulation};
 use crate::build::check_atoms;
 use crate::checkpoint::{Checkpoint, Clock, InputText};
 use crate::device::{self, Opened};
+use crate::freedom::Momentum;
 use crate::measure::Measures;
 use crate::observe::Observer;
 use crate::run_folder::{RunFolder, newest_checkpoint};
@@ -214,6 +215,7 @@ impl SimulationBuilder {
         let counts = self.system.counts();
         let total_mass = species.iter().zip(&counts).map(|(s, n)| s.mass * *n as f64).sum();
         let quantities = quantities(self.units, &self.forces);
+        let isolated = Momentum::under(&self.forces);
         let shortest_cutoff = shortest_cutoff(&self.forces, &self.system.simbox);
         let threads = self.settings.threads;
         let Opened { backend, missed } = (self.open)(self.system, self.forces, self.settings)?;
@@ -229,6 +231,7 @@ impl SimulationBuilder {
             quantities,
             total_mass,
             shortest_cutoff,
+            isolated,
             backend,
             missed,
             observers: self.observers,

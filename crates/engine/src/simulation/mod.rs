@@ -8,6 +8,7 @@ pub use builder::SimulationBuilder;
 
 use crate::build::{forces_from_input, system_from_input};
 use crate::checkpoint::{Clock, InputText};
+use crate::freedom::Momentum;
 use crate::measure::{Measures, inside, unbroken};
 use crate::observe::Observer;
 use crate::progress::Progress;
@@ -56,6 +57,8 @@ pub struct Simulation {
     quantities: Vec<Quantity>,
     total_mass: f64,
     shortest_cutoff: f64,
+    /// What becomes of momentum without a thermostat.
+    isolated: Momentum,
     backend: Box<dyn Backend>,
     /// Why that is the CPU, where a GPU was looked for.
     missed: Option<String>,

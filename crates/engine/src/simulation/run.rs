@@ -55,6 +55,7 @@ impl Simulation {
                 self.clock,
                 self.total_mass,
                 self.shortest_cutoff,
+                self.isolated,
             )?,
         };
         progress.stage_begins(&self.describe(stage, &run));

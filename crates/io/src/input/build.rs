@@ -3,6 +3,7 @@
 use super::fields::{Entry, Fields, Value};
 use super::formula;
 use super::model::*;
+use super::outside;
 use super::table;
 use super::word::{ForceKind, Word};
 use jostle_core::{Dimension, Result, Settings, UnitSystem};
@@ -31,6 +32,9 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let bonds = builder.bonded(root.need("bond")?)?;
     let angles = builder.bonded(root.need("angle")?)?;
     let exclude = root.need_choice("exclude")?;
+    let fields = root.need::<Vec<Fields>>("field")?.iter().map(outside::field).collect::<Result<_>>()?;
+    let walls: Vec<Fields> = root.need("wall")?;
+    let walls = walls.iter().map(|w| builder.wall(w, &species, built)).collect::<Result<_>>()?;
     let stages = builder.stages(&root.need::<Vec<Fields>>("stage")?)?;
     let run = builder.run(&root.need("run")?)?;
     let title = root.need("title")?;
@@ -44,6 +48,8 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         bonds,
         angles,
         exclude,
+        fields,
+        walls,
         stages,
         run,
         source: source.clone(),
@@ -402,6 +408,20 @@ impl Builder<'_> {
             pairs,
         };
         Ok(Located { value, span: fields.span.clone() })
+    }
+
+    fn wall(
+        &self,
+        fields: &Fields,
+        species: &[Located<SpeciesInput>],
+        built: bool,
+    ) -> Result<Located<WallInput>> {
+        let mut all = species.to_vec();
+        if let Some(mut wall) = species.first().cloned() {
+            wall.value.name = outside::WALL.into();
+            all.push(wall);
+        }
+        outside::wall(self.source, fields, self.force(&fields.need("force")?, &all, built)?)
     }
 
     fn preset(&self, kind: PairKind, fields: &Fields) -> Result<Option<Located<Preset>>> {

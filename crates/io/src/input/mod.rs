@@ -10,6 +10,7 @@ mod describe;
 mod fields;
 mod formula;
 pub mod model;
+mod outside;
 mod read;
 pub mod schema;
 mod table;
@@ -71,7 +72,7 @@ impl Input {
         topology: &Topology,
         charge_density: f64,
     ) -> Result<Forces> {
-        let term = |force: &model::Located<model::ForceInput>| {
+        let term = |force: &model::Located<model::ForceInput>, species: &[Species]| {
             let at = |span: &std::ops::Range<usize>| {
                 let (source, span) = (&self.source, span.clone());
                 move |e: Error| e.at_span(&source.path, &source.text, span)
@@ -122,19 +123,29 @@ impl Input {
             }
             builder.build().map_err(at(&force.span))
         };
-        let tabulated = |force: &model::Located<model::ForceInput>| {
-            let term = term(force)?;
+        let tabulated = |force: &model::Located<model::ForceInput>, species: &[Species]| {
+            let term = term(force, species)?;
             if !force.value.tabulate {
                 return Ok(term);
             }
             let at = |e: Error| e.at_span(&self.source.path, &self.source.text, force.span.clone());
             term.tabulated().map_err(at)
         };
-        let pairs = self.forces.iter().map(tabulated).collect::<Result<Vec<_>>>()?;
+        let pairs = self.forces.iter().map(|f| tabulated(f, species)).collect::<Result<Vec<_>>>()?;
+        let (fields, walls) = (self.resolve_fields(species)?, self.resolve_walls(species, tabulated)?);
         let embedded = self.metal.as_ref().map(|metal| self.embedded(metal, species)).transpose()?;
         let bonds = self.bonded_terms(&self.bonds, &topology.bond_types)?;
         let angles = self.bonded_terms(&self.angles, &topology.angle_types)?;
-        Ok(Forces { pairs, embedded, bonds, angles, exclude: self.exclude, ..Forces::default() })
+        Ok(Forces {
+            pairs,
+            embedded,
+            bonds,
+            angles,
+            fields,
+            walls,
+            exclude: self.exclude,
+            ..Forces::default()
+        })
     }
 
     /// The force of a metal.

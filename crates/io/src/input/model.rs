@@ -4,6 +4,7 @@
 
 use super::word::Word;
 use jostle_core::{Error, Exclude, Result, UnitSystem, Vec3};
+use jostle_potentials::outside::Side;
 use jostle_potentials::{
     AngleKind, BondKind, Formula, Mixing, PairChoice, PairKind, Preset, Screening, Truncation,
 };
@@ -65,6 +66,10 @@ pub struct Input {
     pub angles: Vec<Located<BondedInput<AngleKind>>>,
     /// Bound atoms that the pair forces leave out.
     pub exclude: Exclude,
+    /// `[[field]]` in the order of the file.
+    pub fields: Vec<Located<FieldInput>>,
+    /// `[[wall]]` in the order of the file.
+    pub walls: Vec<Located<WallInput>>,
     /// `[[stage]]` in the order of the file; at least one for `jostle run`.
     pub stages: Vec<Located<StageInput>>,
     /// `[run]`
@@ -267,6 +272,39 @@ pub struct ForceInput {
     pub screening: Option<Located<ScreeningInput>>,
     /// `pairs."A-B" = { ... }`
     pub pairs: Vec<Located<PairInput>>,
+}
+
+/// `[[field]]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldInput {
+    /// What is the same everywhere.
+    pub strength: FieldStrength,
+    /// The species it acts on; `None`: all.
+    pub species: Option<Located<Vec<String>>>,
+}
+
+/// What is the same everywhere.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FieldStrength {
+    /// `force = [0, 0, 1]`
+    Force(Vec3),
+    /// `acceleration = [0, 0, -9.81]`: the force is mass times this.
+    Acceleration(Vec3),
+    /// `electric = [0, 0, 1]`, energy / (charge length): the force is charge times this.
+    Electric(Vec3),
+}
+
+/// `[[wall]]`
+#[derive(Debug, Clone)]
+pub struct WallInput {
+    /// The axis it is perpendicular to.
+    pub axis: Axis,
+    /// Where on this axis.
+    pub at: f64,
+    /// Where the atoms are.
+    pub atoms: Side,
+    /// The force; the wall is the species `wall` of its pairs.
+    pub force: Located<ForceInput>,
 }
 
 /// The screening length of a force.

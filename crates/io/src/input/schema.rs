@@ -5,6 +5,7 @@
 use super::model::{Axis, Distribution, Lattice, Placement, Plane, TrajectoryFormat};
 use super::word::{ForceKind, words};
 use jostle_core::{Algorithm, Dimension, Exclude, Precision, UnitSystem};
+use jostle_potentials::outside::Side;
 use jostle_potentials::{
     AngleKind, BondKind, BondedKind, EmbeddedKind, Mixing, PairKind, Screening, Truncation,
 };
@@ -307,6 +308,9 @@ const RATE: &[Dimension] = &[Dimension::RATE];
 const MASS: &[Dimension] = &[Dimension::MASS];
 const CHARGE: &[Dimension] = &[Dimension::CHARGE];
 const FORCE: &[Dimension] = &[Dimension::FORCE];
+const ACCELERATION: &[Dimension] = &[Dimension { length: 1, time: -2, ..Dimension::NUMBER }];
+/// Force per charge.
+const ELECTRIC: &[Dimension] = &[Dimension { length: -1, energy: 1, charge: -1, ..Dimension::NUMBER }];
 /// Force per velocity.
 const DRAG: &[Dimension] = &[Dimension { length: -2, time: 1, energy: 1, ..Dimension::NUMBER }];
 const TEMPERATURE: &[Dimension] = &[Dimension::TEMPERATURE];
@@ -340,6 +344,8 @@ pub static INPUT: Section = Section {
             Value("\"none\""),
             "bound atoms that the pair forces leave out",
         ),
+        Key::new("field", Kind::Tables(&FIELDS), Value("[]"), "forces from outside, the same everywhere"),
+        Key::new("wall", Kind::Tables(&WALLS), Value("[]"), "planes that act on atoms near them"),
         Key::new("stage", Kind::Tables(&STAGE), Value("[]"), "what is done, one after the other"),
         Key::new("run", Kind::Table(&RUN), Value("{}"), "how it is computed; never changes the physics"),
     ],
@@ -567,6 +573,46 @@ static FORCES: Section = Section {
         ),
     ],
     alternatives: &[Alternatives { keys: &["screening_length", "screening"], needed: Needed::Never }],
+};
+
+static FIELDS: Section = Section {
+    keys: &[
+        Key::new("force", Kind::Vector(FORCE, Range::Any), Absent(""), "on every atom"),
+        Key::new(
+            "acceleration",
+            Kind::Vector(ACCELERATION, Range::Any),
+            Absent(""),
+            "of every atom: the force is its mass times this",
+        ),
+        Key::new(
+            "electric",
+            Kind::Vector(ELECTRIC, Range::Any),
+            Absent(""),
+            "the force is the charge of an atom times this",
+        ),
+        Key::new("species", Kind::Names, Absent("all"), "the species it acts on"),
+    ],
+    alternatives: &[Alternatives { keys: &["force", "acceleration", "electric"], needed: Needed::Always }],
+};
+
+static WALLS: Section = Section {
+    keys: &[
+        Key::new(
+            "axis",
+            Kind::Choice(words::<Axis>),
+            Required,
+            "the axis it is perpendicular to, an open one",
+        ),
+        Key::new("at", Kind::Quantity(LENGTH, Range::Any), Required, "where on this axis it is"),
+        Key::new("atoms", Kind::Choice(words::<Side>), Required, "where the atoms are"),
+        Key::new(
+            "force",
+            Kind::Table(&FORCES),
+            Required,
+            "as in [[force]], of the distance to the plane, with pairs.\"A-wall\" = { ... }",
+        ),
+    ],
+    alternatives: &[],
 };
 
 const ELECTRONS: Section = Section {

@@ -2,6 +2,7 @@
 
 use super::model::{Axis, DeviceInput, Distribution, Lattice, Placement, Plane, TrajectoryFormat};
 use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
+use jostle_potentials::outside::Side;
 use jostle_potentials::{AngleKind, BondKind, BondedKind, Mixing, PairKind, Truncation};
 
 /// A choice that an input file names by a word.
@@ -173,6 +174,18 @@ impl Word for Exclude {
 
     fn about(self) -> &'static str {
         Exclude::about(self)
+    }
+}
+
+impl Word for Side {
+    const ALL: &'static [Self] = &Side::ALL;
+
+    fn name(self) -> &'static str {
+        Side::name(self)
+    }
+
+    fn about(self) -> &'static str {
+        Side::about(self)
     }
 }
 

@@ -1,0 +1,20 @@
+// A force that is the same everywhere; its energy is that of the unbroken path.
+
+struct Place {
+    const double* force;  // by species, three numbers
+};
+
+template <bool ENERGY>
+DEVICE real3 force_on(const World& w, const Place& place, const Slot& now, int i, double* energy) {
+    const double* f = place.force + 3 * (int)w.position[now.parity][i].species;
+    if (ENERGY) {
+        const int set = w.control->sorted;
+        const Double3 x = load(w.x[set], w.n, i);
+        const double a = w.image[set][i], b = w.image[set][w.n + i], c = w.image[set][2 * (size_t)w.n + i];
+        const double* edge = w.frame.edge;
+        const double* tilt = w.frame.tilt;
+        energy[0] -= f[0] * (x.x + edge[0] * a + tilt[0] * b + tilt[1] * c) +
+                     f[1] * (x.y + edge[1] * b + tilt[2] * c) + f[2] * (x.z + edge[2] * c);
+    }
+    return {(real)f[0], (real)f[1], (real)f[2]};
+}

@@ -1,0 +1,41 @@
+// Fields and walls: forces that follow from the place of an atom alone, added to those of other atoms.
+//
+// In front of this stand either `field.cu` or a generated pair force and `wall.cu`, which say
+//     template <bool ENERGY>
+//     real3 force_on(const World& w, const Place& place, const Slot& now, int i, double* energy)
+
+enum { OUTSIDE_THREADS = 256 };
+
+template <bool ENERGY>
+DEVICE void outside_force(const World& w, const Place& place, const Slot& now, int i, double* energy) {
+    const real3 more = force_on<ENERGY>(w, place, now, i, energy);
+    if (more.x == 0 && more.y == 0 && more.z == 0) return;
+    const real3 force = load_force(w, i);
+    store_force(w, i, {force.x + more.x, force.y + more.y, force.z + more.z});
+}
+
+extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
+outside_forces(World w, Place place, int slot, int when) {
+    const Slot now = w.control->slot[slot];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (due(w.control, now, when) && i < w.n) outside_force<false>(w, place, now, i, nullptr);
+}
+
+extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
+outside_forces_energies(World w, Place place, int slot, int when) {
+    const Slot now = w.control->slot[slot];
+    if (!due(w.control, now, when)) return;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    double energy[1] = {};
+    if (i < w.n) outside_force<true>(w, place, now, i, energy);
+    block_partial<OUTSIDE_THREADS, 1>(w, energy);
+}
+
+// The energy, into a place of a row of w.total.
+extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
+outside_sums(World w, int blocks, int row_length, int column, int when) {
+    if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
+    double* row = w.total + (when == WHEN_ENDS ? (size_t)(w.control->part / 2) * row_length : 0);
+    const double sum = sum_of_shares<OUTSIDE_THREADS>(w, blocks, 1, 0);
+    if (threadIdx.x == 0) row[column] = sum;
+}

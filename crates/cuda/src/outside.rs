@@ -1,0 +1,179 @@
+//! Fields and walls (`kernels/outside.cu`): forces that are added to those of other atoms.
+
+use crate::arrays::Reals;
+use crate::codegen;
+use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::kernels::{self, ATOM_THREADS, Build};
+use crate::leg::VIRIAL;
+use crate::search::When;
+use crate::sums::Summation;
+use crate::world::World;
+use jostle_core::{Evaluate, Precision, Result};
+use jostle_potentials::Forces;
+use jostle_potentials::outside::{Field, Wall};
+
+/// What kernels are told of a field: as in `field.cu`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct FieldPlace {
+    force: u64,
+}
+
+/// What kernels are told of a wall: as in `wall.cu`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct WallPlace {
+    table: u64,
+    reach: u64,
+    at: f64,
+    side: f64,
+    axis: i64,
+}
+
+// SAFETY: numbers only, and no padding between them.
+unsafe impl Word for FieldPlace {}
+// SAFETY: numbers only, and no padding between them.
+unsafe impl Word for WallPlace {}
+
+/// A field or a wall.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Field(FieldPlace),
+    Wall(WallPlace),
+}
+
+/// The kernels of one field or wall.
+struct Term {
+    place: Place,
+    forces: Kernel,
+    energies: Kernel,
+    sums: Kernel,
+    /// What the addresses in `place` belong to.
+    _numbers: Buffer<f64>,
+    _table: Option<Reals>,
+}
+
+/// All fields and walls.
+pub struct Outside {
+    terms: Vec<Term>,
+    shares: u32,
+    /// Where the first of them has its energy in a sample.
+    first: usize,
+}
+
+/// The source for a field.
+pub fn field(precision: Precision, sums: Summation) -> Build {
+    kernels::beside(
+        include_str!("../kernels/field.cu"),
+        include_str!("../kernels/outside.cu"),
+        precision,
+        sums,
+    )
+}
+
+/// The source for a wall.
+pub fn wall(wall: &Wall, precision: Precision, sums: Summation) -> Build {
+    let pair = codegen::pair_source(std::slice::from_ref(&wall.term), precision);
+    let physics = [pair.source.as_str(), include_str!("../kernels/wall.cu")].join("\n");
+    let build = kernels::beside(&physics, include_str!("../kernels/outside.cu"), precision, sums);
+    Build { table: pair.table, ..build }
+}
+
+impl Term {
+    fn new(
+        device: &Device,
+        build: &Build,
+        place: Place,
+        numbers: Buffer<f64>,
+        table: Option<Reals>,
+    ) -> Result<Term> {
+        let module = device.compile("outside.cu", &build.source, &build.options)?;
+        Ok(Term {
+            place,
+            forces: module.kernel("outside_forces")?,
+            energies: module.kernel("outside_forces_energies")?,
+            sums: module.kernel("outside_sums")?,
+            _numbers: numbers,
+            _table: table,
+        })
+    }
+
+    fn field(device: &Device, field: &Field, precision: Precision, sums: Summation) -> Result<Term> {
+        let force = device.upload(field.force.as_flattened())?;
+        let place = Place::Field(FieldPlace { force: force.address() });
+        Term::new(device, &self::field(precision, sums), place, force, None)
+    }
+
+    fn wall(device: &Device, wall: &Wall, precision: Precision, sums: Summation) -> Result<Term> {
+        let build = self::wall(wall, precision, sums);
+        let table = Reals::upload(device, precision, &build.table)?;
+        let cutoff = |species| wall.term.get(species, wall.species()).map_or(0.0, |entry| entry.cutoff);
+        let reach = device.upload(&(0..wall.species()).map(cutoff).collect::<Vec<f64>>())?;
+        let place = Place::Wall(WallPlace {
+            table: table.address(),
+            reach: reach.address(),
+            at: wall.at,
+            side: wall.side.sign(),
+            axis: wall.axis as i64,
+        });
+        Term::new(device, &build, place, reach, Some(table))
+    }
+
+    fn launch(&self, kernel: &Kernel, world: &World) -> Launch {
+        let blocks = (world.n as u32).div_ceil(ATOM_THREADS).max(1);
+        let launch = Launch::new(kernel, blocks, ATOM_THREADS).with_value(*world);
+        match self.place {
+            Place::Field(place) => launch.with_value(place),
+            Place::Wall(place) => launch.with_value(place),
+        }
+    }
+}
+
+impl Outside {
+    /// What fields and walls need on a device; `None` where there are none.
+    ///
+    /// # Errors
+    /// If there is no compiler for the device, or not enough memory.
+    pub fn new(
+        device: &Device,
+        n: usize,
+        forces: &Forces,
+        precision: Precision,
+        sums: Summation,
+    ) -> Result<Option<Self>> {
+        let fields = forces.fields.iter().map(|field| Term::field(device, field, precision, sums));
+        let walls = forces.walls.iter().map(|wall| Term::wall(device, wall, precision, sums));
+        let terms = fields.chain(walls).collect::<Result<Vec<_>>>()?;
+        let first = forces.n_searched() + VIRIAL + forces.n_bonded();
+        let shares = sums.shares(n, ATOM_THREADS);
+        Ok((!terms.is_empty()).then_some(Outside { terms, shares, first }))
+    }
+
+    /// Adds the forces; with energies, these go into a sample, too.
+    pub fn forces(
+        &self,
+        world: &World,
+        slot: i32,
+        row_length: usize,
+        when: When,
+        evaluate: Evaluate,
+    ) -> Vec<Launch> {
+        let mut launches = Vec::new();
+        for (k, term) in self.terms.iter().enumerate() {
+            let energies = evaluate == Evaluate::ForcesAndEnergies;
+            let kernel = if energies { &term.energies } else { &term.forces };
+            launches.push(term.launch(kernel, world).with_value(slot).with_value(when as i32));
+            if energies {
+                launches.push(
+                    Launch::new(&term.sums, 1, ATOM_THREADS)
+                        .with_value(*world)
+                        .with_value(self.shares as i32)
+                        .with_value(row_length as i32)
+                        .with_value((self.first + k) as i32)
+                        .with_value(when as i32),
+                );
+            }
+        }
+        launches
+    }
+}

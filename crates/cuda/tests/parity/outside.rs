@@ -1,0 +1,173 @@
+//! Fields and walls: the derivative of their energy, and both engines against the plain reference.
+
+use crate::device::device;
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::{
+    Algorithm, Backend, Bath, Evaluate, Leg, Precision, Settings, SimBox, Species, System, Vec3,
+};
+use jostle_cpu::reference;
+use jostle_cuda::Cuda;
+use jostle_potentials::outside::{Field, Side, Wall, on_atom};
+use jostle_potentials::{Forces, Formula, PairEntry, PairKind, PairTerm, Truncation};
+
+/// A slab of two species between two walls, some of the atoms in other images.
+fn system() -> System {
+    let (cells, spacing) = ([11, 10, 9], 1.15);
+    let lengths = cells.map(|n| f64::from(n) * spacing);
+    let simbox = SimBox::new([0.3, -1.0, 2.0], lengths, [0.9, 0.0, 0.0], [true, true, false]).unwrap();
+    let species =
+        [("A", 1.0), ("B", 1.7)].map(|(name, mass)| Species { name: name.into(), mass, charge: 0.0 });
+    let mut system = System::new(simbox, species.to_vec());
+    let mut random = Stream::new(11, Purpose::Placement, 0, 0);
+    for k in 0..cells[0] * cells[1] * cells[2] {
+        let site = [k % cells[0], k / cells[0] % cells[1], k / cells[0] / cells[1]];
+        let site: Vec3 = std::array::from_fn(|a| {
+            (f64::from(site[a]) + 0.5 + 0.2 * (random.uniform() - 0.5)) / f64::from(cells[a])
+        });
+        system.state.push(random.below(2) as u16, system.simbox.to_cartesian(site));
+    }
+    for (velocity, image) in system.state.velocity.iter_mut().zip(&mut system.state.image) {
+        *velocity = random.normal3();
+        *image = [random.below(3) as i32 - 1, random.below(2) as i32, 0];
+    }
+    system
+}
+
+fn forces() -> Forces {
+    let mut pairs = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 2);
+    for (a, b, sigma) in [(0, 0, 1.0), (0, 1, 0.95), (1, 1, 0.9)] {
+        pairs.set(a, b, PairEntry { parameters: vec![1.0, sigma], cutoff: 2.5 * sigma });
+    }
+    // One wall for both species, one for the second only.
+    let mut soft = PairTerm::new(PairKind::LennardJones, Truncation::Shifted, 3);
+    soft.set(0, 2, PairEntry { parameters: vec![1.2, 0.9], cutoff: 2.2 });
+    soft.set(1, 2, PairEntry { parameters: vec![0.7, 0.8], cutoff: 1.9 });
+    let plane = Formula::new("2 pi / 3 (2 / 15 (s / r)^9 - (s / r)^3)").unwrap();
+    let mut other = PairTerm::new(plane, Truncation::Plain, 3);
+    other.set(1, 2, PairEntry { parameters: vec![0.9], cutoff: 2.5 });
+    let (low, high) = (1.8, 2.0 + 9.0 * 1.15 + 0.4);
+    Forces {
+        fields: vec![Field { force: vec![[0.3, 0.0, -0.2], [0.0, -0.4, 0.1]] }],
+        walls: vec![
+            Wall { axis: 2, at: low, side: Side::Above, term: soft },
+            Wall { axis: 2, at: high, side: Side::Below, term: other },
+        ],
+        ..pairs.into()
+    }
+}
+
+#[test]
+fn the_force_is_minus_the_slope_of_the_energy() {
+    let (forces, simbox) = (forces(), system().simbox);
+    let energy = |species: usize, r: Vec3| {
+        let mut sum = 0.0;
+        on_atom(&forces, &simbox, species, (r, [1, -1, 0]), |_, energy| sum += energy);
+        sum
+    };
+    for species in 0..2 {
+        for z in [2.6, 2.9, 3.5, 6.0, 10.0, 11.0, 11.7] {
+            let r = [1.0, 2.0, z];
+            let force = on_atom(&forces, &simbox, species, (r, [1, -1, 0]), |_, _| {});
+            for k in 0..3 {
+                let h = 1e-5;
+                let at =
+                    |x: f64| energy(species, std::array::from_fn(|a| if a == k { r[a] + x } else { r[a] }));
+                let slope = (at(h) - at(-h)) / (2.0 * h);
+                assert!((slope + force[k]).abs() < 1e-6 * (1.0 + force[k].abs()), "{r:?}: {slope} {force:?}");
+            }
+        }
+    }
+}
+
+fn open(algorithm: Algorithm, precision: Precision) -> [Box<dyn Backend>; 2] {
+    let settings = |algorithm| Settings { algorithm, precision, threads: Some(2), ..Settings::default() };
+    let cpu = jostle_cpu::open(system(), forces(), settings(Algorithm::Clusters)).unwrap();
+    [cpu, Box::new(Cuda::new(device(), system(), forces(), settings(algorithm)).unwrap())]
+}
+
+#[test]
+fn forces_and_energies_are_those_of_the_reference() {
+    let (exact, energies) = reference::evaluate(&system(), &forces()).unwrap();
+    let rms = (exact.iter().flatten().map(|f| f * f).sum::<f64>() / exact.len() as f64).sqrt();
+    for algorithm in [Algorithm::Tiles, Algorithm::List, Algorithm::Cells, Algorithm::AllPairs] {
+        for (precision, tolerance) in [(Precision::Double, 1e-11), (Precision::Mixed, 1e-5)] {
+            for mut device in open(algorithm, precision) {
+                device.update_neighbors().unwrap();
+                for evaluate in [Evaluate::Forces, Evaluate::ForcesAndEnergies] {
+                    device.compute_forces(evaluate).unwrap();
+                    let what = device.describe();
+                    let state = device.state().unwrap();
+                    for (force, id) in state.force.iter().zip(&state.id) {
+                        for k in 0..3 {
+                            let off = (force[k] - exact[*id as usize][k]).abs() / rms;
+                            assert!(off < tolerance, "{what}: force on {id} off by {off:e}");
+                        }
+                    }
+                }
+                let (what, found) = (device.describe(), device.energies());
+                assert_eq!(found.terms.len(), forces().n_terms());
+                for (a, b) in found.terms.iter().zip(&energies.terms) {
+                    assert!((a / b - 1.0).abs() < tolerance, "{what}: energy {a} {b}");
+                }
+            }
+        }
+    }
+}
+
+/// Energy is conserved, that of the field included, though atoms cross the periodic boundaries; and
+/// steps that the device makes alone are those of the CPU.
+#[test]
+fn a_leg_is_the_same_path_and_conserves_energy() {
+    let (steps, timestep) = (200, 0.001);
+    let [mut cpu, mut gpu] = open(Algorithm::Tiles, Precision::Double);
+    let mut totals = Vec::new();
+    for device in [&mut cpu, &mut gpu] {
+        device.update_neighbors().unwrap();
+        device.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+        totals.push(device.energies().potential() + device.kinetic().energy());
+    }
+    for _ in 0..steps {
+        cpu.kick_drift(timestep);
+        cpu.update_neighbors().unwrap();
+        cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+        cpu.kick(0.5 * timestep);
+    }
+    totals.push(cpu.energies().potential() + cpu.kinetic().energy());
+    let evaluate = Evaluate::ForcesAndEnergies;
+    let leg = Leg { first_step: 0, steps, timestep, seed: 1, sample_every: 100, evaluate };
+    let samples = gpu.run_leg(&leg, &mut Bath::Isolated).unwrap().unwrap();
+    totals.extend(samples.iter().map(|s| s.energies.potential() + s.kinetic.energy()));
+    let scale = cpu.kinetic().energy();
+    for total in &totals {
+        assert!((total - totals[0]).abs() < 2e-4 * scale, "{totals:?}");
+    }
+    let (a, b) = (cpu.state().unwrap(), gpu.state().unwrap());
+    for (i, j) in a.order().into_iter().zip(b.order()) {
+        for k in 0..3 {
+            let (v, w) = (a.velocity[i][k], b.velocity[j][k]);
+            assert!((v - w).abs() < 1e-6, "{v} {w}");
+        }
+    }
+}
+
+#[test]
+fn what_comes_from_behind_a_wall_is_named() {
+    for device in [0, 1] {
+        let mut system = system();
+        system.state.position[17][2] = 1.7;
+        let settings = Settings { algorithm: Algorithm::Auto, ..Settings::default() };
+        let mut backend: Box<dyn Backend> = match device {
+            0 => jostle_cpu::open(system, forces(), settings).unwrap(),
+            _ => Box::new(Cuda::new(crate::device::device(), system, forces(), settings).unwrap()),
+        };
+        let error = backend
+            .update_neighbors()
+            .and_then(|()| backend.compute_forces(Evaluate::ForcesAndEnergies))
+            .and_then(|()| {
+                backend.kick_drift(1e-6);
+                backend.update_neighbors()
+            })
+            .unwrap_err();
+        assert!(error.message().contains("atom 18 is behind the wall at z = 1.8"), "{error}");
+    }
+}

@@ -1,0 +1,127 @@
+//! Forces from outside: `[[field]]` and `[[wall]]`.
+
+use super::build::entry_span;
+use super::fields::Fields;
+use super::model::{
+    Axis, FieldInput, FieldStrength, ForceInput, Input, Located, PairInput, Source, WallInput,
+};
+use jostle_core::quantity::nearest;
+use jostle_core::{Error, Result, Species, Vec3};
+use jostle_potentials::outside::{Field, Wall};
+use jostle_potentials::{PairChoice, PairTerm};
+
+/// What walls are called among species.
+pub(super) const WALL: &str = "wall";
+
+/// `[[field]]`
+pub(super) fn field(fields: &Fields) -> Result<Located<FieldInput>> {
+    let strengths = [
+        ("force", FieldStrength::Force as fn(Vec3) -> FieldStrength),
+        ("acceleration", FieldStrength::Acceleration),
+        ("electric", FieldStrength::Electric),
+    ];
+    let given = strengths.iter().find_map(|(key, strength)| {
+        let vector = fields.get::<[f64; 3]>(key)?;
+        Some(strength(vector.value))
+    });
+    let strength = given.unwrap_or(FieldStrength::Force([0.0; 3]));
+    let value = FieldInput { strength, species: fields.get("species") };
+    Ok(Located { value, span: fields.span.clone() })
+}
+
+/// `[[wall]]`, with its force.
+pub(super) fn wall(
+    source: &Source,
+    fields: &Fields,
+    force: Located<ForceInput>,
+) -> Result<Located<WallInput>> {
+    let among = |pair: &&Located<PairInput>| pair.value.species.iter().filter(|s| *s == WALL).count() != 1;
+    if let Some(pair) = force.value.pairs.iter().find(among) {
+        return Err(source
+            .error(&pair.span, "a wall acts between itself and a species")
+            .hint(format!("write pairs.\"A-{WALL}\" = {{ ... }}")));
+    }
+    if force.value.tail_correction {
+        let span = fields
+            .get::<Fields>("force")
+            .map_or(fields.span.clone(), |f| entry_span(&f.value, "tail_correction"));
+        return Err(source.error(&span, "there is no tail correction for walls").hint("leave it out"));
+    }
+    let value = WallInput {
+        axis: fields.need_choice("axis")?,
+        at: fields.need("at")?,
+        atoms: fields.need_choice("atoms")?,
+        force,
+    };
+    Ok(Located { value, span: fields.span.clone() })
+}
+
+impl Input {
+    /// The fields, for these species.
+    pub(super) fn resolve_fields(&self, species: &[Species]) -> Result<Vec<Field>> {
+        self.fields.iter().map(|field| self.resolve_field(&field.value, species)).collect()
+    }
+
+    fn resolve_field(&self, field: &FieldInput, species: &[Species]) -> Result<Field> {
+        if let Some(named) = &field.species {
+            let known: Vec<&str> = species.iter().map(|s| s.name.as_str()).collect();
+            if let Some(unknown) = named.value.iter().find(|name| !known.contains(&name.as_str())) {
+                let error = self.source.error(&named.span, format!("there is no species \"{unknown}\""));
+                return Err(match nearest(unknown, known.iter().copied()) {
+                    Some(near) => error.hint(format!("did you mean \"{near}\"?")),
+                    None => error.hint(format!("the species are {}", known.join(", "))),
+                });
+            }
+        }
+        let force = |s: &Species| match &field.species {
+            Some(named) if !named.value.contains(&s.name) => [0.0; 3],
+            _ => match field.strength {
+                FieldStrength::Force(force) => force,
+                FieldStrength::Acceleration(a) => a.map(|a| s.mass * a),
+                FieldStrength::Electric(e) => e.map(|e| s.charge * e),
+            },
+        };
+        Ok(Field { force: species.iter().map(force).collect() })
+    }
+
+    /// The walls, for these species; `term` resolves a force.
+    pub(super) fn resolve_walls(
+        &self,
+        species: &[Species],
+        term: impl Fn(&Located<ForceInput>, &[Species]) -> Result<PairTerm>,
+    ) -> Result<Vec<Wall>> {
+        if let (Some(wall), true) = (self.walls.first(), species.iter().any(|s| s.name == WALL)) {
+            let error =
+                self.source.error(&wall.span, format!("a species is called \"{WALL}\", as walls are"));
+            return Err(error.hint("choose another name for it"));
+        }
+        let mut all = species.to_vec();
+        all.push(Species { name: WALL.into(), mass: 1.0, charge: 0.0 });
+        let resolve = |wall: &Located<WallInput>| {
+            let WallInput { axis, at, atoms, force } = &wall.value;
+            let mut force = force.clone();
+            // Of the wall's force nothing acts between atoms.
+            let names = all.iter().map(|s| &s.name);
+            let others = species.iter().flat_map(|a| names.clone().map(move |b| [a.name.clone(), b.clone()]));
+            let others = others.filter(|[_, b]| b != WALL).chain([[WALL.to_string(), WALL.to_string()]]);
+            for pair in others {
+                let known = |p: &Located<PairInput>| {
+                    let [a, b] = &p.value.species;
+                    [a, b] == [&pair[0], &pair[1]] || [b, a] == [&pair[0], &pair[1]]
+                };
+                if !force.value.pairs.iter().any(known) {
+                    let value = PairInput { species: pair, choice: PairChoice::None, table: None };
+                    force.value.pairs.push(Located { value, span: force.span.clone() });
+                }
+            }
+            let term = term(&force, &all).map_err(|e: Error| e.context("wall"))?;
+            let axis = match axis {
+                Axis::X => 0,
+                Axis::Y => 1,
+                Axis::Z => 2,
+            };
+            Ok(Wall { axis, at: *at, side: *atoms, term })
+        };
+        self.walls.iter().map(resolve).collect()
+    }
+}

@@ -1,0 +1,131 @@
+//! Forces from outside: fields, the same everywhere, and walls.
+
+use crate::{Forces, PairTerm};
+use jostle_core::{Error, SimBox, System, Vec3};
+
+/// A force on every atom of some species, the same wherever it is. Its energy is minus the force
+/// times the unbroken path of the atom, so that it stands for the work done across periodic
+/// boundaries, too.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// By species.
+    pub force: Vec<Vec3>,
+}
+
+/// The side of a wall that atoms are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// That of larger coordinates.
+    Above,
+    /// That of smaller ones.
+    Below,
+}
+
+impl Side {
+    /// Both.
+    pub const ALL: [Side; 2] = [Side::Above, Side::Below];
+
+    /// The name in the input file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Above => "above",
+            Side::Below => "below",
+        }
+    }
+
+    /// One line for people.
+    pub fn about(self) -> &'static str {
+        match self {
+            Side::Above => "atoms are on the side of larger coordinates",
+            Side::Below => "atoms are on the side of smaller coordinates",
+        }
+    }
+
+    /// 1 or -1: from the wall towards the atoms.
+    pub fn sign(self) -> f64 {
+        match self {
+            Side::Above => 1.0,
+            Side::Below => -1.0,
+        }
+    }
+}
+
+/// A plane that acts on atoms like another atom right below them would: by a pair potential of the
+/// distance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wall {
+    /// The axis it is perpendicular to.
+    pub axis: usize,
+    /// Where on this axis it is.
+    pub at: f64,
+    /// Where the atoms are.
+    pub side: Side,
+    /// The force. The wall is its last species.
+    pub term: PairTerm,
+}
+
+impl Wall {
+    /// How far a position is from the wall; negative behind it.
+    pub fn height(&self, position: Vec3) -> f64 {
+        self.side.sign() * (position[self.axis] - self.at)
+    }
+
+    /// The number of the wall among the species of its term.
+    pub fn species(&self) -> usize {
+        self.term.n_species() - 1
+    }
+
+    /// Energy of an atom of a species at a position, and the force on it along the axis; no numbers
+    /// behind the wall.
+    pub fn evaluate(&self, species: usize, position: Vec3) -> (f64, f64) {
+        let height = self.height(position);
+        let wall = self.species();
+        if self.term.get(species, wall).is_none_or(|entry| height >= entry.cutoff) {
+            return (0.0, 0.0);
+        }
+        match self.term.coefficients(species, wall) {
+            Some(c) if height > 0.0 => {
+                let (energy, force_over_r) = self.term.evaluate(height * height, &c);
+                (energy, self.side.sign() * force_over_r * height)
+            }
+            _ => (f64::NAN, f64::NAN),
+        }
+    }
+}
+
+/// Energies, and the sum of the forces, of all fields and walls on one atom.
+pub fn on_atom(
+    forces: &Forces,
+    simbox: &SimBox,
+    species: usize,
+    (position, image): (Vec3, [i32; 3]),
+    mut energy: impl FnMut(usize, f64),
+) -> Vec3 {
+    let mut force = [0.0; 3];
+    for (k, field) in forces.fields.iter().enumerate() {
+        let (f, shift) = (field.force[species], simbox.shift(image));
+        energy(k, -(0..3).map(|k| f[k] * (position[k] + shift[k])).sum::<f64>());
+        (0..3).for_each(|k| force[k] += f[k]);
+    }
+    for (k, wall) in forces.walls.iter().enumerate() {
+        let (u, f) = wall.evaluate(species, position);
+        energy(forces.fields.len() + k, u);
+        force[wall.axis] += f;
+    }
+    force
+}
+
+/// The first atom that is behind a wall which acts on it.
+pub fn behind(system: &System, forces: &Forces) -> Option<Error> {
+    let state = &system.state;
+    forces.walls.iter().find_map(|wall| {
+        let acts = |k: &usize| wall.term.get(state.species[*k] as usize, wall.species()).is_some();
+        let place = (0..state.len()).filter(acts).find(|k| wall.height(state.position[*k]) <= 0.0)?;
+        let axis = ["x", "y", "z"][wall.axis];
+        let (id, there, at) = (state.id[place] + 1, state.position[place][wall.axis], wall.at);
+        let message = format!("atom {id} is behind the wall at {axis} = {at}: it is at {axis} = {there}");
+        Some(Error::simulation(message).hint(
+            "atoms must begin on the wall's side; if they do, shorten the time step or make the wall steeper",
+        ))
+    })
+}
