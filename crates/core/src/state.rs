@@ -92,6 +92,8 @@ pub struct System {
     pub topology: Topology,
     /// By id, the charge of every atom; empty where the charges of the species hold.
     pub charges: Vec<f64>,
+    /// By species, the velocity that its atoms keep whatever acts on them; empty where all are free.
+    pub driven: Vec<Option<Vec3>>,
     /// What the atoms are called; empty where only their species have names.
     pub names: Names,
 }
@@ -105,6 +107,7 @@ impl System {
             state: State::default(),
             topology: Topology::default(),
             charges: Vec::new(),
+            driven: Vec::new(),
             names: Names::default(),
         }
     }
@@ -113,6 +116,26 @@ impl System {
     pub fn charge(&self, place: usize) -> f64 {
         let of_species = || self.species[self.state.species[place] as usize].charge;
         self.charges.get(self.state.id[place] as usize).copied().unwrap_or_else(of_species)
+    }
+
+    /// The velocity that atoms of a species keep; `None` where forces move them.
+    pub fn driven(&self, species: usize) -> Option<Vec3> {
+        self.driven.get(species).copied().flatten()
+    }
+
+    /// By species, mass and inverse mass of what forces move; zeros for atoms that are driven, so
+    /// that no force moves them and they have no part in temperature or momentum.
+    pub fn dynamic_masses(&self) -> (Vec<f64>, Vec<f64>) {
+        let masses = self.species.iter().enumerate().map(|(k, s)| match self.driven(k) {
+            Some(_) => (0.0, 0.0),
+            None => (s.mass, 1.0 / s.mass),
+        });
+        masses.unzip()
+    }
+
+    /// How many atoms are free to move as forces tell.
+    pub fn n_free(&self) -> usize {
+        self.state.species.iter().filter(|s| self.driven(usize::from(**s)).is_none()).count()
     }
 
     /// The charge of all atoms together.

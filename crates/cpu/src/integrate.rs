@@ -135,9 +135,12 @@ impl<S: Scalar> Atoms<'_, S> {
         if stays { Check::Passed } else { Check::Failed }
     }
 
-    /// v = factor v + delta
-    pub fn scale_and_shift(&mut self, factor: f64, delta: Vec3) {
-        for v in self.velocity.iter_mut() {
+    /// v = factor v + delta, of all atoms that forces can move.
+    pub fn scale_and_shift(&mut self, inverse_mass: &[f64], factor: f64, delta: Vec3) {
+        for (v, &s) in self.velocity.iter_mut().zip(self.species) {
+            if inverse_mass[s as usize] == 0.0 {
+                continue;
+            }
             for k in 0..3 {
                 v[k] = factor * v[k] + delta[k];
             }
@@ -153,6 +156,9 @@ impl<S: Scalar> Atoms<'_, S> {
         noise: NoiseKey,
     ) {
         for ((v, &s), &id) in self.velocity.iter_mut().zip(self.species).zip(self.id) {
+            if inverse_mass[s as usize] == 0.0 {
+                continue;
+            }
             let sigma = noise_amplitude(decay, thermal_energy, inverse_mass[s as usize]);
             let xi = Stream::new(noise.seed, Purpose::Langevin, id, noise.step).normal3();
             for k in 0..3 {
@@ -161,10 +167,13 @@ impl<S: Scalar> Atoms<'_, S> {
         }
     }
 
-    /// v = keep v + along f
-    pub fn mix(&mut self, keep: f64, along: f64) {
+    /// v = keep v + along f, of all atoms that forces can move.
+    pub fn mix(&mut self, inverse_mass: &[f64], keep: f64, along: f64) {
         for (c, atoms) in Self::clusters(self.first) {
             for (lane, a) in atoms.enumerate() {
+                if inverse_mass[self.species[a] as usize] == 0.0 {
+                    continue;
+                }
                 let f = Self::force(self.force, self.width, c, lane);
                 for k in 0..3 {
                     self.velocity[a][k] = keep * self.velocity[a][k] + along * f[k];
@@ -190,11 +199,14 @@ impl<S: Scalar> Atoms<'_, S> {
     }
 
     /// Sums for a minimiser; the largest force and speed are still squared.
-    pub fn descent(&self) -> Descent {
+    pub fn descent(&self, inverse_mass: &[f64]) -> Descent {
         let dot = |a: &Vec3, b: &Vec3| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
         let mut sums = Descent::default();
         for (c, atoms) in Self::clusters(self.first) {
             for (lane, a) in atoms.enumerate() {
+                if inverse_mass[self.species[a] as usize] == 0.0 {
+                    continue;
+                }
                 let f = Self::force(self.force, self.width, c, lane);
                 let v = &self.velocity[a];
                 sums.power += dot(&f, v);

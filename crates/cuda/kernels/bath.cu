@@ -117,8 +117,10 @@ DEVICE void move_scaled(const World& w, int slot, bool moves, bool first) {
     Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
     const real3 f = load_force(w, i);
     if (first) check_force(w, f, set, i, now.done);
-    if (!first) scale(v, w.bath[BATH_AFTER]);
-    scale(v, w.bath[BATH_BEFORE]);
+    if (w.inverse_mass[species] != 0) {
+        if (!first) scale(v, w.bath[BATH_AFTER]);
+        scale(v, w.bath[BATH_BEFORE]);
+    }
     go_on(w, slot, now, i, x, v, f, species);
 }
 
@@ -131,6 +133,7 @@ extern "C" __global__ void bath_advance(World w, int slot) {
 extern "C" __global__ void bath_end_segment(World w) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     if (!ends(w.control, w.control->slot[0]) || i >= w.n) return;
+    if (driven(w, i)) return;
     Double3 v = load(w.v[set], w.n, i);
     scale(v, w.bath[BATH_AFTER]);
     store(w.v[set], w.n, i, v);

@@ -98,10 +98,15 @@ extern "C" __global__ void noise_atoms(World w, double decay, double thermal_ene
     store(w.v[set], w.n, i, v);
 }
 
+// Whether an atom keeps its velocity whatever happens.
+DEVICE bool driven(const World& w, int i) {
+    return w.inverse_mass[(int)w.position[w.control->slot[0].parity][i].species] == 0;
+}
+
 // v = factor v + (x, y, z)
 extern "C" __global__ void scale_and_shift(World w, double factor, double x, double y, double z) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= w.n) return;
+    if (i >= w.n || driven(w, i)) return;
     const int set = w.control->sorted;
     Double3 v = load(w.v[set], w.n, i);
     store(w.v[set], w.n, i, {fma(factor, v.x, x), fma(factor, v.y, y), fma(factor, v.z, z)});
@@ -110,7 +115,7 @@ extern "C" __global__ void scale_and_shift(World w, double factor, double x, dou
 // v = keep v + along f
 extern "C" __global__ void mix_velocities(World w, double keep, double along) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= w.n) return;
+    if (i >= w.n || driven(w, i)) return;
     const int set = w.control->sorted;
     Double3 v = load(w.v[set], w.n, i);
     real3 f = load_force(w, i);

@@ -78,6 +78,7 @@ APART Double3 langevin_noise(u64 seed, u32 id, u64 step) {
 // The O of BAOAB (Leimkuhler and Matthews 2013); the amplitude of its noise is generated code.
 DEVICE void ornstein_uhlenbeck(Double3& v, double decay, double thermal_energy, double inverse_mass,
                                u64 seed, u32 id, u64 step) {
+    if (inverse_mass == 0) return;
     Double3 xi = langevin_noise(seed, id, step);
     const double known[3] = {decay, thermal_energy, inverse_mass};
     double width;

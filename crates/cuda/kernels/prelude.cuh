@@ -321,7 +321,7 @@ struct World {
     int unused;
     Frame frame;
     Control* control;
-    const double* mass;          // by species
+    const double* mass;          // by species; 0, as are their inverse masses, of atoms that are driven
     const double* inverse_mass;
     const real* table;           // pair coefficients; 0 for one species
     Position* position[2];

@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares(World w, in
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) descent_shares(World w) {
     const int set = w.control->sorted, i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[3] = {}, most[2] = {};
-    if (i < w.n) {
+    if (i < w.n && !driven(w, i)) {
         const Double3 v = load(w.v[set], w.n, i);
         const real3 f = load_force(w, i);
         const double x = f.x, y = f.y, z = f.z;

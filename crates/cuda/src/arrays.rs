@@ -90,8 +90,7 @@ impl Arrays {
     /// If the device has not enough memory.
     pub fn new(device: &Device, system: &System, precision: Precision, table: &[f64]) -> Result<Self> {
         let n = system.state.len();
-        let mass: Vec<f64> = system.species.iter().map(|s| s.mass).collect();
-        let inverse: Vec<f64> = mass.iter().map(|m| 1.0 / m).collect();
+        let (mass, inverse) = system.dynamic_masses();
         let positions = || device.alloc(n * position_units(precision));
         Ok(Arrays {
             precision,

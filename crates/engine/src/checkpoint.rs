@@ -146,6 +146,7 @@ impl Checkpoint {
             state,
             topology: self.topology,
             charges: self.charges,
+            driven: Vec::new(),
             names: self.names,
         })
     }

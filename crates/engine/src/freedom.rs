@@ -1,5 +1,6 @@
 //! Degrees of freedom: what a kinetic energy is divided by to make it a temperature.
 
+use jostle_core::System;
 use jostle_potentials::Forces;
 
 /// Whether the motion of the centre of mass is taken out of the temperature.
@@ -8,15 +9,26 @@ pub enum Momentum {
     /// Nothing but the atoms acts on the atoms, in periodic and in open boxes alike: the total
     /// momentum stays what it is, and it is set to zero when a stage begins.
     Conserved,
-    /// Each atom gets noise of its own (Langevin), or forces come from outside: the centre of mass
-    /// is thermal like all else.
+    /// Each atom gets noise of its own (Langevin), or something acts from outside: fields, walls,
+    /// atoms that are driven. The centre of mass is thermal like all else.
     Thermal,
 }
 
-impl Momentum {
-    /// What these forces do to it.
-    pub fn under(forces: &Forces) -> Momentum {
-        if forces.n_outside() > 0 { Momentum::Thermal } else { Momentum::Conserved }
+/// What moves without a thermostat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Isolated {
+    /// Atoms that forces can move.
+    pub free_atoms: usize,
+    /// What becomes of their momentum.
+    pub momentum: Momentum,
+}
+
+impl Isolated {
+    /// A system under forces.
+    pub fn new(system: &System, forces: &Forces) -> Self {
+        let free_atoms = system.n_free();
+        let alone = forces.n_outside() == 0 && free_atoms == system.state.len();
+        Isolated { free_atoms, momentum: if alone { Momentum::Conserved } else { Momentum::Thermal } }
     }
 }
 

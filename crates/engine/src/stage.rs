@@ -3,7 +3,7 @@
 use crate::averages::{BlockAverage, Trend};
 use crate::checkpoint::Clock;
 use crate::deformation::{deformed, strain};
-use crate::freedom::{Momentum, degrees_of_freedom};
+use crate::freedom::{Isolated, Momentum, degrees_of_freedom};
 use crate::minimize::Fire;
 use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TimeSpent};
 use crate::step::{Tick, step};
@@ -45,8 +45,8 @@ const LONGEST_MOVE: f64 = 0.04;
 
 impl StageRun {
     /// Begins a stage: brings the centre of mass to rest where its motion is conserved, and sets
-    /// up the thermostat or the minimiser. `total_mass` is that of all atoms, `isolated` what becomes of
-    /// momentum without a thermostat. The text says what
+    /// up the thermostat or the minimiser. `total_mass` is that of all atoms, `isolated` what moves
+    /// without a thermostat. The text says what
     /// was changed, if that was worth mentioning.
     pub(crate) fn begin(
         stage: &StageInput,
@@ -55,17 +55,17 @@ impl StageRun {
         clock: Clock,
         total_mass: f64,
         shortest_cutoff: f64,
-        isolated: Momentum,
+        isolated: Isolated,
     ) -> Result<(Self, Option<String>)> {
         let atoms = backend.n_atoms();
         let mut note = None;
         let (motion, degrees_of_freedom) = match &stage.action {
             Action::Dynamics { timestep, thermostat, .. } => {
-                let momentum = momentum(thermostat.as_ref(), isolated);
+                let momentum = momentum(thermostat.as_ref(), isolated.momentum);
                 if momentum == Momentum::Conserved && atoms > 1 {
                     note = rest_center_of_mass(backend, total_mass);
                 }
-                let freedom = degrees_of_freedom(atoms, momentum);
+                let freedom = degrees_of_freedom(isolated.free_atoms, momentum);
                 let bath = bath(thermostat.as_ref(), units.boltzmann(), freedom, *timestep, clock.step);
                 if bath.scales_velocities() && backend.kinetic().energy() == 0.0 {
                     return Err(Error::input(
@@ -83,7 +83,10 @@ impl StageRun {
                 }
                 backend.scale_velocities(0.0);
                 let fire = Fire::new(*timestep, LONGEST_MOVE * shortest_cutoff);
-                (Motion::Minimization(fire, velocities), degrees_of_freedom(atoms, isolated))
+                (
+                    Motion::Minimization(fire, velocities),
+                    degrees_of_freedom(isolated.free_atoms, isolated.momentum),
+                )
             }
         };
         let run = StageRun {

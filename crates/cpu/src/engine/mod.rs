@@ -92,7 +92,7 @@ impl<S: Scalar> Cpu<S> {
     pub fn new(system: System, forces: Forces, settings: Settings, level: Level) -> Result<Self> {
         let precision = if size_of::<S>() == 4 { Precision::Mixed } else { Precision::Double };
         let cutoff = check::forces(&system, &forces, precision)?;
-        let mass: Vec<f64> = system.species.iter().map(|s| s.mass).collect();
+        let (mass, inverse_mass) = system.dynamic_masses();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();
         let excluded = system.topology.exclusions(system.state.len(), forces.exclude);
@@ -106,7 +106,7 @@ impl<S: Scalar> Cpu<S> {
             level,
             team: Team::new(settings.threads.unwrap_or(cores)),
             partition: if settings.reproducible { Partition::Fixed } else { Partition::ByThreads },
-            inverse_mass: mass.iter().map(|m| 1.0 / m).collect(),
+            inverse_mass,
             mass,
             cutoff,
             skin: Skin::new(settings.skin, 0.3 * spacing, settings.reproducible),
@@ -336,6 +336,13 @@ impl<S: Scalar> Cpu<S> {
         let results = self.each(body);
         self.timings.integrate += start.elapsed().as_secs_f64();
         results
+    }
+
+    /// v = factor v + delta
+    fn scale_and_shift(&mut self, factor: f64, delta: Vec3) {
+        let inverse_mass = std::mem::take(&mut self.inverse_mass);
+        self.integrate(|mut atoms| atoms.scale_and_shift(&inverse_mass, factor, delta));
+        self.inverse_mass = inverse_mass;
     }
 
     /// How far atoms may move before the list is stale, squared.

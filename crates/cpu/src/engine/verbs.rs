@@ -181,11 +181,11 @@ impl<S: Scalar> Backend for Cpu<S> {
     }
 
     fn scale_velocities(&mut self, factor: f64) {
-        self.integrate(|mut atoms| atoms.scale_and_shift(factor, [0.0; 3]));
+        self.scale_and_shift(factor, [0.0; 3]);
     }
 
     fn shift_velocities(&mut self, delta: Vec3) {
-        self.integrate(|mut atoms| atoms.scale_and_shift(1.0, delta));
+        self.scale_and_shift(1.0, delta);
     }
 
     fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) {
@@ -227,7 +227,10 @@ impl<S: Scalar> Backend for Cpu<S> {
 
     fn descent(&mut self) -> Descent {
         let mut sums = Descent::default();
-        for part in self.integrate(|atoms| atoms.descent()) {
+        let inverse_mass = std::mem::take(&mut self.inverse_mass);
+        let parts = self.integrate(|atoms| atoms.descent(&inverse_mass));
+        self.inverse_mass = inverse_mass;
+        for part in parts {
             sums.power += part.power;
             sums.velocity_square += part.velocity_square;
             sums.force_square += part.force_square;
@@ -240,7 +243,9 @@ impl<S: Scalar> Backend for Cpu<S> {
     }
 
     fn mix_velocities(&mut self, keep: f64, along: f64) {
-        self.integrate(|mut atoms| atoms.mix(keep, along));
+        let inverse_mass = std::mem::take(&mut self.inverse_mass);
+        self.integrate(|mut atoms| atoms.mix(&inverse_mass, keep, along));
+        self.inverse_mass = inverse_mass;
     }
 
     fn timings(&self) -> Timings {

@@ -1,9 +1,10 @@
 //! Fields and walls: the derivative of their energy, and both engines against the plain reference.
 
 use crate::device::device;
+use jostle_core::bath::{Bussi, Langevin, Target};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Leg, Precision, Settings, SimBox, Species, System, Vec3,
+    Algorithm, Backend, Bath, Evaluate, Leg, NoiseKey, Precision, Settings, SimBox, Species, System, Vec3,
 };
 use jostle_cpu::reference;
 use jostle_cuda::Cuda;
@@ -169,5 +170,78 @@ fn what_comes_from_behind_a_wall_is_named() {
             })
             .unwrap_err();
         assert!(error.message().contains("atom 18 is behind the wall at z = 1.8"), "{error}");
+    }
+}
+
+/// Whatever acts on them, and whichever bath: driven atoms keep their velocity.
+#[test]
+fn driven_atoms_keep_their_velocity() {
+    let driven = [0.25, -0.5, 0.125];
+    let mut system = system();
+    system.driven = vec![None, Some(driven)];
+    for (velocity, species) in system.state.velocity.iter_mut().zip(&system.state.species) {
+        if *species == 1 {
+            *velocity = driven;
+        }
+    }
+    let start = system.state.clone();
+    let langevin = Langevin::new(1.0, 0.5, 0.002);
+    let bussi =
+        Bussi::new(Target { thermal_energy: 1.0, degrees_of_freedom: 3 * system.n_free() }, 0.1, 0.002);
+    for device in [0, 1] {
+        let settings = Settings::default();
+        let mut backend: Box<dyn Backend> = match device {
+            0 => jostle_cpu::open(system.clone(), forces(), settings).unwrap(),
+            _ => Box::new(Cuda::new(crate::device::device(), system.clone(), forces(), settings).unwrap()),
+        };
+        let what = backend.describe();
+        backend.update_neighbors().unwrap();
+        backend.compute_forces(Evaluate::Forces).unwrap();
+        backend.scale_velocities(0.9);
+        backend.shift_velocities([0.1, 0.2, 0.3]);
+        backend.mix_velocities(0.8, 0.001);
+        backend.ornstein_uhlenbeck(0.5, 1.0, NoiseKey { seed: 3, step: 1 });
+        let mut time = 0.0;
+        for mut bath in [Bath::Isolated, Bath::Langevin(langevin.clone()), Bath::Bussi(bussi.clone())] {
+            let leg = Leg {
+                first_step: 0,
+                steps: 6,
+                timestep: 0.002,
+                seed: 1,
+                sample_every: 3,
+                evaluate: Evaluate::ForcesAndEnergies,
+            };
+            if backend.run_leg(&leg, &mut bath).unwrap().is_none() {
+                for _ in 0..leg.steps {
+                    backend.kick_drift(leg.timestep);
+                    backend.update_neighbors().unwrap();
+                    backend.compute_forces(Evaluate::Forces).unwrap();
+                    backend.kick(0.5 * leg.timestep);
+                }
+            }
+            time += leg.steps as f64 * leg.timestep;
+        }
+        let kinetic = backend.kinetic().energy();
+        let simbox = backend.simbox().clone();
+        let state = backend.state().unwrap();
+        let (mut energy, mut moved) = (0.0, 0);
+        for (place, first) in state.order().into_iter().zip(start.order()) {
+            let v = state.velocity[place];
+            if state.species[place] == 0 {
+                energy += 0.5 * v.iter().map(|x| x * x).sum::<f64>();
+                moved += usize::from(v != start.velocity[first]);
+                continue;
+            }
+            assert_eq!(v, driven, "{what}");
+            let [from, to] = [(&start, first), (state, place)].map(|(s, k)| {
+                let shift = simbox.shift(s.image[k]);
+                [0, 1, 2].map(|axis| s.position[k][axis] + shift[axis])
+            });
+            for k in 0..3 {
+                assert!((to[k] - from[k] - driven[k] * time).abs() < 1e-9, "{what}: {from:?} {to:?}");
+            }
+        }
+        assert_eq!(moved, system.n_free(), "{what}");
+        assert!((kinetic - energy).abs() < 1e-9 * energy, "{what}: {kinetic} {energy}");
     }
 }

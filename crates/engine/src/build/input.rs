@@ -1,5 +1,6 @@
 //! From an input file to the atoms it describes.
 
+use super::velocities::drive;
 use super::{Mixture, assign_velocities, check_atoms};
 use crate::checkpoint::Checkpoint;
 use crate::measure;
@@ -34,6 +35,8 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
         }
     };
     measure::check(input, &system)?;
+    system.driven = input.driven(&system.species);
+    drive(&mut system);
     if let Some(velocities) = input.system.velocities {
         let thermal_energy = input.units.boltzmann() * velocities.temperature;
         assign_velocities(&mut system, thermal_energy, velocities.distribution, input.system.seed);
@@ -125,7 +128,7 @@ fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
         let message = format!("{} is in units \"{units}\", the input in \"{}\"", path.display(), input.units);
         return Err(input.source.error(span, message).hint(format!("write units = \"{units}\"")));
     }
-    let System { simbox, species, mut state, topology, charges, names } =
+    let System { simbox, species, mut state, topology, charges, names, .. } =
         checkpoint.into_system().map_err(|e| e.in_file(path))?;
     let periodic = input.system.periodic.unwrap_or(simbox.periodic());
     let simbox = SimBox::new(simbox.origin(), simbox.lengths(), simbox.tilts(), periodic);

@@ -4,7 +4,7 @@ use super::{Overrides, Simulation};
 use crate::build::check_atoms;
 use crate::checkpoint::{Checkpoint, Clock, InputText};
 use crate::device::{self, Opened};
-use crate::freedom::Momentum;
+use crate::freedom::Isolated;
 use crate::measure::Measures;
 use crate::observe::Observer;
 use crate::run_folder::{RunFolder, newest_checkpoint};
@@ -13,6 +13,7 @@ use crate::thermo::quantities;
 use jostle_core::{Backend, Error, Result, Settings, SimBox, System, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput};
+use jostle_potentials::outside::{Field, Wall};
 use jostle_potentials::{Embedded, Forces, PairTerm};
 use std::path::Path;
 
@@ -80,6 +81,18 @@ impl SimulationBuilder {
     /// Adds a pair force.
     pub fn force(mut self, term: PairTerm) -> Self {
         self.forces.pairs.push(term);
+        self
+    }
+
+    /// Adds a force from outside, the same everywhere.
+    pub fn field(mut self, field: Field) -> Self {
+        self.forces.fields.push(field);
+        self
+    }
+
+    /// Adds a wall.
+    pub fn wall(mut self, wall: Wall) -> Self {
+        self.forces.walls.push(wall);
         self
     }
 
@@ -212,10 +225,17 @@ impl SimulationBuilder {
             ))
             .hint("write the topology without constraints, and take time steps of 1 fs or less"));
         }
+        let driven = self.system.driven.iter().zip(&species);
+        if let Some((_, s)) = driven.clone().find(|(v, _)| v.is_some_and(|v| v != [0.0; 3]))
+            && self.stages.iter().any(|stage| matches!(stage.action, Action::Minimize { .. }))
+        {
+            let message = format!("{} cannot be driven while energy is minimised", s.name);
+            return Err(Error::input(message).hint("minimise with frozen atoms, in a run of its own"));
+        }
         let counts = self.system.counts();
         let total_mass = species.iter().zip(&counts).map(|(s, n)| s.mass * *n as f64).sum();
         let quantities = quantities(self.units, &self.forces);
-        let isolated = Momentum::under(&self.forces);
+        let isolated = Isolated::new(&self.system, &self.forces);
         let shortest_cutoff = shortest_cutoff(&self.forces, &self.system.simbox);
         let threads = self.settings.threads;
         let Opened { backend, missed } = (self.open)(self.system, self.forces, self.settings)?;

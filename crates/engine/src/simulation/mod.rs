@@ -8,7 +8,7 @@ pub use builder::SimulationBuilder;
 
 use crate::build::{forces_from_input, system_from_input};
 use crate::checkpoint::{Clock, InputText};
-use crate::freedom::Momentum;
+use crate::freedom::Isolated;
 use crate::measure::{Measures, inside, unbroken};
 use crate::observe::Observer;
 use crate::progress::Progress;
@@ -57,8 +57,7 @@ pub struct Simulation {
     quantities: Vec<Quantity>,
     total_mass: f64,
     shortest_cutoff: f64,
-    /// What becomes of momentum without a thermostat.
-    isolated: Momentum,
+    isolated: Isolated,
     backend: Box<dyn Backend>,
     /// Why that is the CPU, where a GPU was looked for.
     missed: Option<String>,
@@ -111,7 +110,8 @@ impl Simulation {
         };
         let input = Input::parse(&source.path, &source.text)?;
         let overrides = Overrides { most_steps: source.most_steps, ..*overrides };
-        let system = checkpoint.clone().into_system()?;
+        let mut system = checkpoint.clone().into_system()?;
+        system.driven = input.driven(&system.species);
         let forces = forces_from_input(&input, &system)?;
         SimulationBuilder::from_input(&input, &overrides, system, forces).go_on(folder, checkpoint, note)
     }

@@ -86,8 +86,10 @@ impl Builder<'_> {
         let fraction = fields.get::<f64>("fraction").map(|f| Amount::Fraction(f.value));
         let mass = fields.get::<f64>("mass").map(|m| m.value);
         let charge = fields.get::<f64>("charge").map(|c| c.value);
+        let frozen = fields.need::<bool>("frozen")?.then_some([0.0; 3]);
+        let driven = fields.get::<[f64; 3]>("velocity").map(|v| v.value).or(frozen);
         let constants = formula::numbers(fields, "constants");
-        let value = SpeciesInput { name, mass, charge, constants, amount: count.or(fraction) };
+        let value = SpeciesInput { name, mass, charge, driven, constants, amount: count.or(fraction) };
         Ok(Located { value, span: entry.span.clone() })
     }
 

@@ -85,6 +85,8 @@ pub struct SpeciesInput {
     pub mass: Option<f64>,
     /// Charge; `None`: that of the structure file, else 0.
     pub charge: Option<f64>,
+    /// The velocity that its atoms keep whatever acts on them; `None` where forces move them.
+    pub driven: Option<Vec3>,
     /// Numbers for formulas.
     pub constants: Vec<(String, f64)>,
     /// How many atoms of the built system are of this species.

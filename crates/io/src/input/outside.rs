@@ -57,6 +57,13 @@ pub(super) fn wall(
 }
 
 impl Input {
+    /// By species, the velocity that atoms keep; empty where all are free.
+    pub fn driven(&self, species: &[Species]) -> Vec<Option<Vec3>> {
+        let said = |s: &Species| self.species.iter().find(|other| other.value.name == s.name)?.value.driven;
+        let driven: Vec<_> = species.iter().map(said).collect();
+        if driven.iter().any(Option::is_some) { driven } else { Vec::new() }
+    }
+
     /// The fields, for these species.
     pub(super) fn resolve_fields(&self, species: &[Species]) -> Result<Vec<Field>> {
         self.fields.iter().map(|field| self.resolve_field(&field.value, species)).collect()

@@ -308,6 +308,7 @@ const RATE: &[Dimension] = &[Dimension::RATE];
 const MASS: &[Dimension] = &[Dimension::MASS];
 const CHARGE: &[Dimension] = &[Dimension::CHARGE];
 const FORCE: &[Dimension] = &[Dimension::FORCE];
+const VELOCITY: &[Dimension] = &[Dimension { length: 1, time: -1, ..Dimension::NUMBER }];
 const ACCELERATION: &[Dimension] = &[Dimension { length: 1, time: -2, ..Dimension::NUMBER }];
 /// Force per charge.
 const ELECTRIC: &[Dimension] = &[Dimension { length: -1, energy: 1, charge: -1, ..Dimension::NUMBER }];
@@ -488,6 +489,13 @@ static SPECIES: Section = Section {
             Absent("of the structure file, else 0"),
             "charge of an atom",
         ),
+        Key::new("frozen", Kind::Flag, Value("false"), "its atoms do not move"),
+        Key::new(
+            "velocity",
+            Kind::Vector(VELOCITY, Range::Any),
+            Absent("forces move its atoms"),
+            "its atoms keep this velocity, whatever acts on them",
+        ),
         Key::new(
             "constants",
             Kind::Numbers,
@@ -497,7 +505,10 @@ static SPECIES: Section = Section {
         Key::new("count", Kind::Count(1), Absent("all atoms, if it is the only species"), "how many atoms"),
         Key::new("fraction", Kind::Number(Fraction), Absent("from count"), "share of all atoms"),
     ],
-    alternatives: &[Alternatives { keys: &["count", "fraction"], needed: Needed::Never }],
+    alternatives: &[
+        Alternatives { keys: &["count", "fraction"], needed: Needed::Never },
+        Alternatives { keys: &["frozen", "velocity"], needed: Needed::Never },
+    ],
 };
 
 static FORCES: Section = Section {

@@ -130,7 +130,7 @@ impl Structure {
         });
         let species = species.collect::<Result<Vec<_>>>()?;
         let Structure { simbox, state, topology, charges, names, .. } = self;
-        Ok(System { simbox, species, state, topology, charges, names })
+        Ok(System { simbox, species, state, topology, charges, names, driven: Vec::new() })
     }
 }
 
