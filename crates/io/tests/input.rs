@@ -61,7 +61,14 @@ fn argon() {
     assert_eq!(input.system.velocities, Some(velocities));
     assert_eq!(input.system.seed, 1964);
     let constants = Vec::new();
-    let argon = SpeciesInput { name: "Ar".into(), mass: Some(39.948), charge: None, constants, amount: None };
+    let argon = SpeciesInput {
+        name: "Ar".into(),
+        mass: Some(39.948),
+        charge: None,
+        driven: None,
+        constants,
+        amount: None,
+    };
     assert_eq!(input.species[0].value, argon);
     let force = &input.forces[0].value;
     assert_eq!(
@@ -71,7 +78,7 @@ fn argon() {
     let kelvin =
         jostle_core::quantity::parse_quantity("119.8 K", &[Dimension::ENERGY], input.units).unwrap().0;
     let choice = PairChoice::Given { parameters: vec![Some(kelvin), Some(3.405)], cutoff: None };
-    assert_eq!(force.pairs[0].value, PairInput { species: ["Ar".into(), "Ar".into()], choice });
+    assert_eq!(force.pairs[0].value, PairInput { species: ["Ar".into(), "Ar".into()], choice, table: None });
     let thermostat = Some(Thermostat::Bussi { temperature: 94.4, period: 500.0 });
     let [equilibrate, sample] = &input.stages[..] else { panic!("{:?}", input.stages) };
     assert_eq!(equilibrate.value.action, Action::Dynamics { steps: 20_000, timestep: 5.0, thermostat });

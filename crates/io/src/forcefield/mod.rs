@@ -120,7 +120,7 @@ impl Molecules {
         let vacuum = Vacuum::new(n, self.units.coulomb(), |a, b| pairs[a * n + b]);
         let forces = Forces { vacuum: Some(vacuum), ..self.forces };
         let (topology, charges) = (self.topology, self.charges);
-        Ok((System { simbox, species, state, topology, charges, names }, forces))
+        Ok((System { simbox, species, state, topology, charges, names, driven: Vec::new() }, forces))
     }
 }
 
