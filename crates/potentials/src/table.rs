@@ -19,6 +19,9 @@ pub const N_COEFFICIENTS: usize = 4;
 /// Wanted of a curve, relative to energy and r times force: what single precision rounds.
 const WANTED: f64 = 1e-7;
 
+/// Where a table must begin at the latest, as a fraction of the cut-off.
+const NEAREST: f64 = 0.4;
+
 /// Fewest and most intervals of a curve. A row is 16 bytes in single precision.
 const INTERVALS: [usize; 2] = [128, 8192];
 
@@ -60,14 +63,15 @@ impl Curve {
     }
 
     /// A curve that begins as near as 8192 knots are as exact as single precision rounds; `None` if
-    /// they are not even in the outer tenth.
+    /// that is beyond two fifths of the cut-off, as where a function has a kink or a jump.
     pub fn towards_zero(cutoff: f64, function: impl Fn(f64) -> (f64, f64)) -> Option<Curve> {
         let exact = |from: f64| {
             let curve = Curve::with(INTERVALS[1], from, cutoff, &function);
             curve.error_between(&function) <= WANTED
         };
-        let nearest = (2..80).map(|k| cutoff * 0.95f64.powi(k)).take_while(|from| exact(*from)).last()?;
-        Some(Curve::through(nearest, cutoff, function))
+        let distances = (1..80).map(|k| cutoff * 0.95f64.powi(k));
+        let nearest = distances.take_while(|from| exact(*from)).last()?;
+        (nearest <= NEAREST * cutoff).then(|| Curve::through(nearest, cutoff, function))
     }
 
     fn with(n: usize, from: f64, cutoff: f64, function: &impl Fn(f64) -> (f64, f64)) -> Curve {

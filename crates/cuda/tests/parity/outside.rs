@@ -13,7 +13,7 @@ use jostle_potentials::{Forces, Formula, PairEntry, PairKind, PairTerm, Truncati
 
 /// A slab of two species between two walls, some of the atoms in other images.
 fn system() -> System {
-    let (cells, spacing) = ([11, 10, 9], 1.15);
+    let (cells, spacing) = ([18, 17, 9], 1.15);
     let lengths = cells.map(|n| f64::from(n) * spacing);
     let simbox = SimBox::new([0.3, -1.0, 2.0], lengths, [0.9, 0.0, 0.0], [true, true, false]).unwrap();
     let species =
@@ -43,8 +43,8 @@ fn forces() -> Forces {
     let mut soft = PairTerm::new(PairKind::LennardJones, Truncation::Shifted, 3);
     soft.set(0, 2, PairEntry { parameters: vec![1.2, 0.9], cutoff: 2.2 });
     soft.set(1, 2, PairEntry { parameters: vec![0.7, 0.8], cutoff: 1.9 });
-    let plane = Formula::new("2 pi / 3 (2 / 15 (s / r)^9 - (s / r)^3)").unwrap();
-    let mut other = PairTerm::new(plane, Truncation::Plain, 3);
+    let plane = Formula::new("2.0943951 (0.13333333 (s / r)^9 - (s / r)^3)").unwrap();
+    let mut other = PairTerm::new(plane, Truncation::Shifted, 3);
     other.set(1, 2, PairEntry { parameters: vec![0.9], cutoff: 2.5 });
     let (low, high) = (1.8, 2.0 + 9.0 * 1.15 + 0.4);
     Forces {
@@ -119,7 +119,7 @@ fn forces_and_energies_are_those_of_the_reference() {
 /// steps that the device makes alone are those of the CPU.
 #[test]
 fn a_leg_is_the_same_path_and_conserves_energy() {
-    let (steps, timestep) = (200, 0.001);
+    let (steps, timestep) = (400, 0.0005);
     let [mut cpu, mut gpu] = open(Algorithm::Tiles, Precision::Double);
     let mut totals = Vec::new();
     for device in [&mut cpu, &mut gpu] {
@@ -135,7 +135,7 @@ fn a_leg_is_the_same_path_and_conserves_energy() {
     }
     totals.push(cpu.energies().potential() + cpu.kinetic().energy());
     let evaluate = Evaluate::ForcesAndEnergies;
-    let leg = Leg { first_step: 0, steps, timestep, seed: 1, sample_every: 100, evaluate };
+    let leg = Leg { first_step: 0, steps, timestep, seed: 1, sample_every: 40, evaluate };
     let samples = gpu.run_leg(&leg, &mut Bath::Isolated).unwrap().unwrap();
     totals.extend(samples.iter().map(|s| s.energies.potential() + s.kinetic.energy()));
     let scale = cpu.kinetic().energy();

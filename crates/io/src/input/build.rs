@@ -86,7 +86,7 @@ impl Builder<'_> {
         let fraction = fields.get::<f64>("fraction").map(|f| Amount::Fraction(f.value));
         let mass = fields.get::<f64>("mass").map(|m| m.value);
         let charge = fields.get::<f64>("charge").map(|c| c.value);
-        let frozen = fields.need::<bool>("frozen")?.then_some([0.0; 3]);
+        let frozen = fields.get::<bool>("frozen").and_then(|f| f.value.then_some([0.0; 3]));
         let driven = fields.get::<[f64; 3]>("velocity").map(|v| v.value).or(frozen);
         let constants = formula::numbers(fields, "constants");
         let value = SpeciesInput { name, mass, charge, driven, constants, amount: count.or(fraction) };

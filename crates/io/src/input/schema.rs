@@ -489,7 +489,7 @@ static SPECIES: Section = Section {
             Absent("of the structure file, else 0"),
             "charge of an atom",
         ),
-        Key::new("frozen", Kind::Flag, Value("false"), "its atoms do not move"),
+        Key::new("frozen", Kind::Flag, Absent("forces move its atoms"), "its atoms do not move"),
         Key::new(
             "velocity",
             Kind::Vector(VELOCITY, Range::Any),
