@@ -66,12 +66,11 @@ impl Curve {
     /// that is beyond two fifths of the cut-off, as where a function has a kink or a jump.
     pub fn towards_zero(cutoff: f64, function: impl Fn(f64) -> (f64, f64)) -> Option<Curve> {
         let exact = |from: f64| {
-            let curve = Curve::with(INTERVALS[1], from, cutoff, &function);
-            curve.error_between(&function) <= WANTED
+            let curve = Curve::through(from, cutoff, &function);
+            (curve.error_between(&function) <= WANTED).then_some(curve)
         };
-        let distances = (1..80).map(|k| cutoff * 0.95f64.powi(k));
-        let nearest = distances.take_while(|from| exact(*from)).last()?;
-        (nearest <= NEAREST * cutoff).then(|| Curve::through(nearest, cutoff, function))
+        let curves = (1..80).map_while(|k| exact(cutoff * 0.95f64.powi(k)));
+        curves.last().filter(|curve| curve.from() <= NEAREST * cutoff)
     }
 
     fn with(n: usize, from: f64, cutoff: f64, function: &impl Fn(f64) -> (f64, f64)) -> Curve {

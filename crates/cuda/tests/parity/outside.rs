@@ -222,7 +222,7 @@ fn driven_atoms_keep_their_velocity() {
             time += leg.steps as f64 * leg.timestep;
         }
         let kinetic = backend.kinetic().energy();
-        let simbox = backend.simbox().clone();
+        let simbox = *backend.simbox();
         let state = backend.state().unwrap();
         let (mut energy, mut moved) = (0.0, 0);
         for (place, first) in state.order().into_iter().zip(start.order()) {
