@@ -35,8 +35,8 @@ fn gas() -> (System, Forces) {
     let simbox = SimBox::new([0.0; 3], [10.0, 10.0, 20.0], [0.0; 3], [true, true, false]).unwrap();
     let mut system = System::new(simbox, vec![Species { name: "A".into(), mass: 1.0, charge: 0.0 }]);
     for k in 0..ATOMS {
-        let at = |n: usize| (k * n % 97) as f64 / 97.0;
-        system.state.push(0, [10.0 * at(31), 10.0 * at(17), 1.0 + 3.0 * at(5)]);
+        let at = |step: f64| (k as f64 * step).fract();
+        system.state.push(0, [10.0 * at(0.618), 10.0 * at(0.414), 1.0 + 3.0 * at(0.732)]);
     }
     let mut floor = PairTerm::new(PairKind::SoftSphere, Truncation::Plain, 2);
     let parameters = vec![1.0, 1.0];
