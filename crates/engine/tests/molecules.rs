@@ -1,7 +1,8 @@
 //! All-atom molecules: energies by term and forces against OpenMM's, from the files of OpenMM.
 
 use jostle_core::{Algorithm, Precision, Settings, UnitSystem};
-use jostle_engine::{SinglePoint, model::DeviceInput, single_point, system_from_input};
+use jostle_engine::model::DeviceInput;
+use jostle_engine::{Existing, Outcome, Overrides, Simulation, SinglePoint, single_point, system_from_input};
 use jostle_io::Input;
 use serde_json::Value;
 use std::fs;
@@ -217,4 +218,81 @@ fn trialanine_charmm22() {
 #[test]
 fn dihydrofolate_reductase() {
     compare("07h_dhfr_vac_amber14", xml);
+}
+
+/// An input with a run, in a folder of its own.
+fn a_run(reference: &Reference, folder: &Path, stages: &str) -> Input {
+    write_positions(reference, &folder.join("positions.xyz"));
+    let text = format!(
+        "units = \"nano\"\n[system]\n{}\ncoordinates = \"positions.xyz\"\ntemperature = 300\n{stages}\n\
+         [run]\ndevice = \"auto\"\nthreads = 1\nreproducible = true\n",
+        xml(&reference.folder)
+    );
+    Input::parse(&folder.join("in.toml"), &text).unwrap()
+}
+
+/// Every term at once keeps the energy, as well as velocity Verlet does at this step, and momentum.
+#[test]
+fn energy_and_momentum_are_kept() {
+    let Some(reference) = Reference::open("07b_ala3_vac_charmm36") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let total = |timestep: f64, steps: u64| {
+        let stages = format!(
+            "[[stage]]\nminimize = {{ force_tolerance = 50 }}\n\
+             [[stage]]\nsteps = 2000\ntimestep = 0.0005\n\
+             thermostat = {{ kind = \"langevin\", temperature = 300, friction = 20 }}\n\
+             [[stage]]\nname = \"sample\"\nsteps = {steps}\ntimestep = {timestep}\nthermo = {{ every = 10 }}\n"
+        );
+        let input = a_run(&reference, folder.path(), &stages);
+        let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+        let output = folder.path().join(format!("{timestep}"));
+        simulation.write_to(&output, Existing::Refuse).unwrap();
+        simulation.run().unwrap();
+        let momentum = simulation.thermo().unwrap().momentum;
+        assert!(momentum.iter().all(|p| p.abs() < 1e-4), "{momentum:?}");
+        let text = fs::read_to_string(output.join("thermo.csv")).unwrap();
+        let mut rows = text.lines().map(|row| row.split(',').collect::<Vec<_>>());
+        let header = rows.next().unwrap();
+        let column = |name: &str| header.iter().position(|h| h.starts_with(name)).unwrap();
+        let (stage, total) = (column("stage"), column("total"));
+        let last: Vec<Vec<&str>> = rows.filter(|row| row[stage] == "sample").collect();
+        let values: Vec<f64> = last.iter().map(|row| row[total].parse().unwrap()).collect();
+        assert_eq!(values.len() as u64, steps / 10);
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
+    };
+    // Half the step, a quarter of the fluctuation.
+    let (coarse, fine) = (total(0.0005, 2000), total(0.00025, 4000));
+    println!("fluctuations of {coarse} and {fine} kJ/mol");
+    assert!(fine < 0.35 * coarse && fine < 1.0, "{coarse} {fine}");
+}
+
+/// A run goes on after an interruption as if there had been none, and reads its topology again.
+#[test]
+fn a_resumed_run_equals_the_uninterrupted_one() {
+    let Some(reference) = Reference::open("07b_ala3_vac_charmm36") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let stages = "[[stage]]\nsteps = 200\ntimestep = 0.0005\nthermo = { every = 20 }\n\
+                  thermostat = { kind = \"langevin\", temperature = 300, friction = 5 }\n";
+    let input = a_run(&reference, folder.path(), stages);
+    let run = |name: &str, interval: u64| {
+        let path = folder.path().join(name);
+        let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+        simulation.write_to(&path, Existing::Refuse).unwrap();
+        loop {
+            let asked = std::cell::Cell::new(0);
+            let stop = || {
+                asked.set(asked.get() + 1);
+                asked.get() >= interval
+            };
+            match simulation.run_with(&mut (), &stop).unwrap() {
+                Outcome::Finished => return fs::read_to_string(path.join("thermo.csv")).unwrap(),
+                Outcome::Interrupted => {
+                    drop(simulation);
+                    simulation = Simulation::resume(&path, &Overrides::default()).unwrap();
+                }
+            }
+        }
+    };
+    assert_eq!(run("pieces", 37), run("whole", u64::MAX));
 }
