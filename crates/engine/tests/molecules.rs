@@ -1,9 +1,11 @@
 //! All-atom molecules: energies by term and forces against OpenMM's, from the files of OpenMM.
 
 use jostle_core::{Algorithm, Precision, Settings, UnitSystem};
-use jostle_engine::model::DeviceInput;
+use jostle_engine::model::{DeviceInput, MoleculesInput};
 use jostle_engine::{Existing, Outcome, Overrides, Simulation, SinglePoint, single_point, system_from_input};
 use jostle_io::Input;
+use jostle_io::forcefield::coordinates::Coordinates;
+use jostle_io::forcefield::{Boundary, Molecules};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -180,14 +182,17 @@ fn prmtop_and_inpcrd_agree_with_the_system_that_openmm_made_of_them() {
         return;
     };
     let path = folder.join("alanine-dipeptide-explicit.inpcrd");
-    let read = jostle_io::forcefield::coordinates::Coordinates::read(&path, UnitSystem::Nano).unwrap();
+    let read = Coordinates::read(&path, UnitSystem::Nano).unwrap();
     for (a, b) in read.positions.as_flattened().iter().zip(positions.as_flattened()) {
         assert!((a - b).abs() < 1e-12, "{a} {b}");
     }
     let lengths = read.simbox.unwrap().lengths();
     assert!((lengths[1] - 3.286_164_8).abs() < 1e-12, "{lengths:?}");
     let read = |name: &str| {
-        jostle_io::forcefield::Molecules::read(&folder.join(name), &[], UnitSystem::Nano).unwrap()
+        let topology = folder.join(name);
+        let (parameters, define, include, coordinates) = Default::default();
+        let files = MoleculesInput { topology, parameters, define, include, coordinates };
+        Molecules::read(&files, UnitSystem::Nano).unwrap()
     };
     let (prmtop, xml) = (read("alanine-dipeptide-explicit.prmtop"), read("system.xml"));
     assert_eq!(prmtop.names.describe(22), "atom 23 (O of WAT 4)");
@@ -195,8 +200,11 @@ fn prmtop_and_inpcrd_agree_with_the_system_that_openmm_made_of_them() {
     for (a, b) in prmtop.charges.iter().zip(&xml.charges) {
         assert!((a - b).abs() < 1e-12, "{a} {b}");
     }
-    let boxes = [prmtop.simbox.unwrap().lengths(), xml.simbox.unwrap().lengths()];
-    assert!((boxes[0][2] - boxes[1][2]).abs() < 1e-12, "{boxes:?}");
+    let (Boundary::Box(one), Boundary::Box(other)) = (prmtop.boundary, xml.boundary) else {
+        panic!("no box")
+    };
+    let edges = [one.lengths()[2], other.lengths()[2]];
+    assert!((edges[0] - edges[1]).abs() < 1e-12, "{edges:?}");
 }
 
 /// Maps, Urey-Bradley springs, harmonic impropers, Lennard-Jones forces by pairs of types.

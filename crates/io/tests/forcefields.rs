@@ -3,8 +3,9 @@
 use jostle_core::{Error, UnitSystem};
 use jostle_io::Input;
 use jostle_io::forcefield::Molecules;
+use jostle_io::input::model::MoleculesInput;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Two atoms on a spring.
 const SYSTEM: &str = r#"<?xml version="1.0" ?>
@@ -26,11 +27,22 @@ const SYSTEM: &str = r#"<?xml version="1.0" ?>
 </System>
 "#;
 
+/// A topology with files of parameters.
+fn files(topology: &Path, parameters: &[PathBuf]) -> MoleculesInput {
+    MoleculesInput {
+        topology: topology.into(),
+        parameters: parameters.into(),
+        define: Vec::new(),
+        include: Vec::new(),
+        coordinates: PathBuf::new(),
+    }
+}
+
 fn read(text: &str, units: UnitSystem) -> Result<Molecules, Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.xml");
     fs::write(&path, text).unwrap();
-    Molecules::read(&path, &[], units)
+    Molecules::read(&files(&path, &[]), units)
 }
 
 #[test]
@@ -127,7 +139,7 @@ fn damaged_files_are_errors() {
         let path = folder.path().join("damaged");
         let read = |text: &str| {
             fs::write(&path, text).unwrap();
-            Molecules::read(&path, parameters, UnitSystem::Real)
+            Molecules::read(&files(&path, parameters), UnitSystem::Real)
         };
         assert!(read(&text).is_ok(), "{}: {}", file.display(), read(&text).unwrap_err());
         for k in 1..40 {
@@ -158,20 +170,151 @@ fn missing_parameters_name_atoms_and_types() {
         return println!("skipped: there is no {}", folder.display());
     };
     let here = tempfile::tempdir().unwrap();
-    let files = [here.path().join("a.rtf"), here.path().join("a.par")];
-    fs::write(&files[0], masses).unwrap();
+    let given = [here.path().join("a.rtf"), here.path().join("a.par")];
+    fs::write(&given[0], masses).unwrap();
     for (row, message, hint) in [
         ("NH1  CT1   320.000", "the bond NH1-CT1: atom 13 (N of ALA 2, chain AAL), atom 15 (CA", "CT1-C"),
         ("O      0.000000  -0.120000", "Lennard-Jones force of type O: atom 12 (O of ALA 1", "parameters"),
     ] {
         assert!(parameters.contains(row), "{row}");
-        fs::write(&files[1], parameters.replace(row, &format!("!{row}"))).unwrap();
-        let read = Molecules::read(&folder.join("ala_ala_ala.psf"), &files, UnitSystem::Real);
+        fs::write(&given[1], parameters.replace(row, &format!("!{row}"))).unwrap();
+        let read = Molecules::read(&files(&folder.join("ala_ala_ala.psf"), &given), UnitSystem::Real);
         let error = read.unwrap_err();
         assert!(
             error.message().contains(message) && error.help().unwrap().contains(hint),
             "{error} {:?}",
             error.help()
         );
+    }
+}
+
+/// A made-up molecule of four beads in GROMACS' format, in three files.
+fn gromacs(folder: &Path, change: (&str, &str)) -> Result<Molecules, Error> {
+    let field = "\
+[ defaults ]
+1 2 yes 0.5 0.75
+[ atomtypes ]
+; name bonded number mass charge letter V W
+CA  C3  6  15.0  0.1  A  0.4  0.8
+CB      6  14.0 -0.1  A  0.3  0.2
+[ bondtypes ]
+C3 CB 1 0.15 1000
+CB CB 1 0.16 STIFF
+[ angletypes ]
+C3 CB CB 5 112 300 0.25 700
+[ dihedraltypes ]
+X  CB CB X  9 0 9.0 1
+C3 CB CB C3 9 0 1.5 1
+C3 CB CB C3 9 180 2.5 2
+[ nonbond_params ]
+CA CB 1 0.33 0.44
+";
+    let molecule = "\
+[ moleculetype ]
+chain 2 ; angles are left out, the ends are not
+[ atoms ]
+1 CA 1 BUT C1 1 0.2
+2 CB 1 BUT C2 1
+3 CB 1 BUT C3 1 -0.1 13.0
+4 CA 1 BUT C4 1
+[ bonds ]
+1 2 1
+3 2 1
+4 3 1 0.17 \\
+  900
+[ pairs ]
+1 4 1
+[ angles ]
+1 2 3 5
+2 3 4 1 110 200
+[ dihedrals ]
+4 3 2 1 9
+1 2 3 4 3 1 2 3 4 5 6
+1 2 3 4 2 35 20
+#ifdef RESTRAINED
+[ position_restraints ]
+1 1 1000 1000 1000
+#endif
+[ exclusions ]
+1 4
+";
+    let top = "\
+* a comment of an old kind
+#define STIFF 2000
+#include \"field.itp\"
+#ifndef ABSENT
+#include \"molecule.itp\"
+#else
+nonsense
+#endif
+[ system ]
+two chains
+[ molecules ]
+chain 2
+";
+    for (name, text) in [("field.itp", field), ("molecule.itp", molecule), ("a.top", top)] {
+        fs::write(folder.join(name), text.replacen(change.0, change.1, 1)).unwrap();
+    }
+    Molecules::read(&files(&folder.join("a.top"), &[]), UnitSystem::Nano)
+}
+
+#[test]
+fn topologies_of_gromacs_are_put_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = gromacs(folder.path(), ("", "")).unwrap();
+    assert_eq!(read.charges, [0.2, -0.1, -0.1, 0.1, 0.2, -0.1, -0.1, 0.1]);
+    let names: Vec<&str> = read.species.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!((names, &read.atoms[..4]), (vec!["CA", "CB", "CB_2"], &[0, 1, 2, 0][..]));
+    assert_eq!(read.names.describe(4), "atom 5 (C1 of BUT 1)");
+    // The pair CA-CB has parameters of its own.
+    assert_eq!((read.lennard_jones[0], read.lennard_jones[1]), ([0.8, 0.4], [0.44, 0.33]));
+    let topology = &read.topology;
+    let of = |kind: u32| {
+        read.forces.bonds.iter().find_map(|term| Some((term.term(), term.parameters(kind as usize)?)))
+    };
+    let bonds: Vec<_> = topology.bonds.iter().map(|b| (b.atoms, of(b.kind).unwrap())).collect();
+    assert_eq!(bonds[0], ([0, 1], ("bond-harmonic", &[1000.0, 0.15][..])));
+    assert_eq!(bonds[1], ([2, 1], ("bond-harmonic", &[2000.0, 0.16][..])));
+    assert_eq!(bonds[2], ([3, 2], ("bond-harmonic", &[900.0, 0.17][..])));
+    let (ends, (name, pair)) = bonds[3];
+    assert_eq!((ends, name, &pair[..2]), ([0, 3], "scaled-pair", &[0.4, 0.4][..]));
+    assert!((pair[2] / UnitSystem::Nano.coulomb() - 0.75 * 0.02).abs() < 1e-15);
+    assert_eq!(bonds[4], ([0, 2], ("urey-bradley", &[700.0, 0.25][..])));
+    assert_eq!(bonds[5].0, [4, 5]);
+    let angle = |k: usize| read.forces.angles[0].parameters(k).unwrap();
+    assert_eq!((angle(0), angle(1)), (&[300.0, 112.0][..], &[200.0, 110.0][..]));
+    let kinds = read.forces.kinds();
+    let wanted = ["dihedral-periodic", "dihedral-ryckaert-bellemans", "dihedral-harmonic"];
+    assert_eq!(kinds[4..], wanted);
+    // Exact types go before any, all rows of them, and the last atom may come first.
+    let periodic = |k: usize| read.forces.dihedrals[0].parameters(k);
+    assert_eq!((periodic(0), periodic(1)), (Some(&[1.5, 1.0, 0.0][..]), Some(&[2.5, 2.0, 180.0][..])));
+    assert_eq!(read.forces.dihedrals[2].parameters(3), Some(&[20.0, 35.0][..]));
+    let lists = topology.exclusions(8, jostle_core::Exclude::None);
+    assert_eq!(
+        (&lists[0][..], &lists[1][..], &lists[7][..]),
+        (&[1, 2, 3][..], &[0, 2, 3][..], &[4, 5, 6][..])
+    );
+}
+
+#[test]
+fn mistakes_in_topologies_of_gromacs_are_found_in_their_files() {
+    let folder = tempfile::tempdir().unwrap();
+    for (change, place, message) in [
+        (("#define STIFF 2000\n", ""), ("field.itp", 9), "\"STIFF\" is no number"),
+        (("\"field.itp\"", "\"fields.itp\""), ("a.top", 3), "there is no file fields.itp"),
+        (("#endif\n[ system", "[ system"), ("a.top", 4), "no #endif"),
+        (("\nCB CB 1 0.16", "\nCX CB 1 0.16"), ("molecule.itp", 10), "bond CB-CB: atom 3 (C3 of BUT 1)"),
+        (("2 CB 1 BUT", "2 CZ 1 BUT"), ("molecule.itp", 5), "no type of atoms CZ"),
+        (("4 3 1 0.17", "5 3 1 0.17"), ("molecule.itp", 11), "no atom 5"),
+        (("4 3 1 0.17", "4 3 2 0.17"), ("molecule.itp", 11), "function 2"),
+        (("chain 2\n", "chian 2\n"), ("a.top", 12), "no molecule chian"),
+        (("#ifdef RESTRAINED\n", "#ifndef RESTRAINED\n"), ("molecule.itp", 24), "position_restraints"),
+    ] {
+        let error = gromacs(folder.path(), change).unwrap_err();
+        assert!(error.message().contains(message), "{change:?}: {error}");
+        let found = error.place().unwrap();
+        let file = found.file.file_name().unwrap().to_str().unwrap();
+        assert_eq!((file, found.line), (place.0, Some(place.1)), "{error}");
     }
 }

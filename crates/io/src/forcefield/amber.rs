@@ -2,7 +2,7 @@
 //! in columns; angstrom, kcal/mol, radians, charges times 18.2223.
 
 use super::assembly::{Assembly, factor};
-use super::{Molecules, well};
+use super::{Boundary, Molecules, well};
 use crate::structure::Lines;
 use jostle_core::{AtomName, Dimension, Error, Names, Residue, Result, SimBox, UnitSystem};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
@@ -347,9 +347,10 @@ impl Reader<'_> {
         let mut molecules = assembly
             .finish(|a, b| wells.get(&file, a + 1, b + 1).unwrap_or([f64::NAN; 2]))
             .map_err(|e| e.in_file(file.path))?;
-        if boxed {
-            molecules.simbox = simbox(&file, units)?;
-        }
+        molecules.boundary = match boxed {
+            true => simbox(&file, units)?.map_or(Boundary::Unsaid, Boundary::Box),
+            false => Boundary::Open,
+        };
         Ok(molecules)
     }
 }

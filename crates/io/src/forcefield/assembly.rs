@@ -1,7 +1,7 @@
 //! What readers of force fields put together: atoms, what binds them, and the forces that follow.
 //! Parameters come in the file's units and leave in those of the input; equal ones become one type.
 
-use super::Molecules;
+use super::{Boundary, Molecules};
 use jostle_core::quantity::unit_name;
 use jostle_core::{
     Angle, Bond, Constraint, CrossTerm, Dihedral, Dimension, Error, Names, Result, Species, Topology,
@@ -361,7 +361,7 @@ impl Assembly {
             topology,
             forces,
             lennard_jones: pairs,
-            simbox: None,
+            boundary: Boundary::Unsaid,
         })
     }
 }

@@ -6,6 +6,8 @@ mod assembly;
 mod charmm;
 pub mod coordinates;
 mod elements;
+mod gromacs;
+mod missing;
 mod openmm;
 
 use crate::input::Input;
@@ -14,7 +16,7 @@ use crate::structure::around;
 use coordinates::Coordinates;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 use jostle_potentials::{Forces, Vacuum};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The name of the energy of springs between the ends of angles.
 const UREY_BRADLEY: &str = "urey-bradley";
@@ -39,34 +41,58 @@ pub struct Molecules {
     pub forces: Forces,
     /// Epsilon and sigma of every two species, a square by rows.
     pub lennard_jones: Vec<[f64; 2]>,
-    /// The box; `None` where the file has none, or has molecules in open space.
-    pub simbox: Option<SimBox>,
+    /// What is around them.
+    pub boundary: Boundary,
+}
+
+/// What is around molecules, as far as their topology says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Boundary {
+    /// It does not.
+    Unsaid,
+    /// Open space.
+    Open,
+    /// Images of a periodic box.
+    Box(SimBox),
 }
 
 impl Molecules {
-    /// Reads a file by what is in it, with the files of parameters that it needs.
+    /// Reads a topology by what is in it, with the files that it needs.
     ///
     /// # Errors
-    /// If it cannot be read, is of no known format, is damaged, has a force that Jostle has not, or
+    /// If a file cannot be read, is of no known format, is damaged, has a force that Jostle has not, or
     /// lacks a parameter.
-    pub fn read(path: &Path, parameters: &[PathBuf], units: UnitSystem) -> Result<Molecules> {
+    pub fn read(files: &MoleculesInput, units: UnitSystem) -> Result<Molecules> {
+        let MoleculesInput { topology: path, parameters, define, include, .. } = files;
         let text = text_of(path)?;
+        let unwanted = |keys: &str, whose: &str| {
+            let error = Error::file(path, format!("this topology needs no {keys}"));
+            Err(error.hint(format!("leave them out, they belong to {whose}")))
+        };
         if charmm::is_one(&text) {
-            return charmm::read(path, &text, parameters, units);
+            return match define.is_empty() && include.is_empty() {
+                true => charmm::read(path, &text, parameters, units),
+                false => unwanted("define or include", "GROMACS' topologies"),
+            };
         }
-        if let Some(file) = parameters.first() {
-            return Err(Error::file(path, format!("the topology needs no parameters of {}", file.display()))
-                .hint("leave out parameters, which belong to a PSF"));
+        if !parameters.is_empty() {
+            return unwanted("parameters", "a PSF");
         }
-        let start = text.trim_start();
-        if start.starts_with('<') {
+        if gromacs::is_one(&text) {
+            return gromacs::read(path, &text, define, include, units);
+        }
+        if !(define.is_empty() && include.is_empty()) {
+            return unwanted("define or include", "GROMACS' topologies");
+        }
+        if text.trim_start().starts_with('<') {
             return openmm::read(path, &text, units);
         }
         if amber::is_one(&text) {
             return amber::read(path, &text, units);
         }
-        Err(Error::file(path, "it is not clear what kind of topology this is")
-            .hint("AMBER's prmtop, CHARMM's PSF and OpenMM's serialised System (.xml) are read"))
+        Err(Error::file(path, "it is not clear what kind of topology this is").hint(
+            "AMBER's prmtop, CHARMM's PSF, GROMACS' top and OpenMM's serialised System (.xml) are read",
+        ))
     }
 
     /// The system with these coordinates, and its forces; `periodic` as the input says.
@@ -85,22 +111,28 @@ impl Molecules {
                 .hint("give both files of the same system"));
         }
         let names = same_atoms(self.names, names)?;
-        // A box in the topology says that there is one; its present size is that of the coordinates.
-        let boxed = self.simbox.map(|own| simbox.unwrap_or(own));
-        let boxed = boxed.or(simbox.filter(|_| periodic.is_some_and(|p| p.contains(&true))));
-        let open = periodic == Some([false; 3]) || boxed.is_none();
-        let simbox = match boxed {
-            _ if open => around(&positions)?,
-            Some(simbox) => {
-                let periodic = periodic.unwrap_or([true; 3]);
-                SimBox::new(simbox.origin(), simbox.lengths(), simbox.tilts(), periodic)?
+        let wanted = match (periodic, self.boundary, simbox) {
+            (Some(wanted), ..) => wanted,
+            (None, Boundary::Box(_), _) => [true; 3],
+            (None, Boundary::Open, _) | (None, Boundary::Unsaid, None) => [false; 3],
+            (None, Boundary::Unsaid, Some(_)) => {
+                return Err(Error::input(
+                    "the coordinates have a box, and the topology does not say if it is meant",
+                )
+                .hint("write periodic = true or periodic = false in [system]"));
             }
-            None => around(&positions)?,
         };
-        if let Some(wanted) = periodic.filter(|p| p.contains(&true) && open) {
-            return Err(Error::input(format!("periodic = {wanted:?}, but no file has a box"))
-                .hint("coordinates with a box are needed"));
-        }
+        // The present size of a box is that of the coordinates.
+        let own = if let Boundary::Box(own) = self.boundary { Some(own) } else { None };
+        let open = wanted == [false; 3];
+        let simbox = match simbox.or(own) {
+            _ if open => around(&positions)?,
+            Some(simbox) => SimBox::new(simbox.origin(), simbox.lengths(), simbox.tilts(), wanted)?,
+            None => {
+                return Err(Error::input(format!("periodic = {wanted:?}, but no file has a box"))
+                    .hint("coordinates with a box are needed"));
+            }
+        };
         let mut state = State::default();
         for (k, (species, mut position)) in self.atoms.iter().zip(positions).enumerate() {
             let mut image = [0; 3];
@@ -131,13 +163,12 @@ impl Input {
     /// Those of [`Molecules::read`], [`Coordinates::read`] and [`Molecules::into_system`].
     pub fn read_molecules(&self) -> Result<Option<(System, Forces)>> {
         let AtomsInput::Molecules(files) = &self.system.atoms.value else { return Ok(None) };
-        let MoleculesInput { topology, parameters, coordinates } = files;
         let at = |e: Error| match e.place() {
             Some(_) => e,
             None => e.at_span(&self.source.path, &self.source.text, self.system.atoms.span.clone()),
         };
-        let molecules = Molecules::read(topology, parameters, self.units).map_err(at)?;
-        let coordinates = Coordinates::read(coordinates, self.units).map_err(at)?;
+        let molecules = Molecules::read(files, self.units).map_err(at)?;
+        let coordinates = Coordinates::read(&files.coordinates, self.units).map_err(at)?;
         molecules.into_system(coordinates, self.system.periodic).map(Some).map_err(at)
     }
 }

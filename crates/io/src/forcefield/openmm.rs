@@ -1,7 +1,7 @@
 //! OpenMM's serialised System (XML): every parameter of every term, in nm, kJ/mol and radians.
 
 use super::assembly::Assembly;
-use super::{Molecules, elements};
+use super::{Boundary, Molecules, elements};
 use jostle_core::{Error, Result, SimBox, SiteRule, UnitSystem, Vec3, VirtualSite};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
 use roxmltree::{Document, Node, ParsingOptions};
@@ -461,9 +461,10 @@ impl Reader<'_, '_> {
             None => assembly.finish(|a, b| super::lorentz_berthelot(pairs.wells[a], pairs.wells[b])),
         }
         .map_err(|e| e.in_file(file.path))?;
-        if pairs.method != Some(NO_CUTOFF) {
-            molecules.simbox = simbox(file, root, molecules.units)?;
-        }
+        molecules.boundary = match pairs.method {
+            Some(NO_CUTOFF) => Boundary::Open,
+            _ => simbox(file, root, molecules.units)?.map_or(Boundary::Unsaid, Boundary::Box),
+        };
         Ok(molecules)
     }
 }

@@ -102,9 +102,15 @@ impl Builder<'_> {
         } else if let Some(topology) = fields.get::<String>("topology") {
             let path = |name: String| self.source.folder().join(name);
             let coordinates = path(fields.need("coordinates")?);
-            let parameters = fields.get::<Vec<String>>("parameters").map(|p| p.value).unwrap_or_default();
-            let parameters = parameters.into_iter().map(path).collect();
-            let molecules = MoleculesInput { topology: path(topology.value), parameters, coordinates };
+            let names = |key: &str| fields.get::<Vec<String>>(key).map(|n| n.value).unwrap_or_default();
+            let paths = |key: &str| names(key).into_iter().map(path).collect();
+            let molecules = MoleculesInput {
+                topology: path(topology.value),
+                parameters: paths("parameters"),
+                define: names("define"),
+                include: paths("include"),
+                coordinates,
+            };
             Located { value: AtomsInput::Molecules(molecules), span: topology.span }
         } else {
             self.check_built_species(fields, species)?;

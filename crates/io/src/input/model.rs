@@ -166,6 +166,10 @@ pub struct MoleculesInput {
     pub topology: PathBuf,
     /// The parameters of a topology that has none of its own.
     pub parameters: Vec<PathBuf>,
+    /// Macros that GROMACS' preprocessor knows.
+    pub define: Vec<String>,
+    /// Folders of files that it includes.
+    pub include: Vec<PathBuf>,
     /// Where the atoms are.
     pub coordinates: PathBuf,
 }

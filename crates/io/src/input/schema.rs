@@ -367,7 +367,7 @@ static SYSTEM: Section = Section {
             "topology",
             Kind::Path,
             Absent(""),
-            "molecules with their force field: AMBER's prmtop, CHARMM's PSF, OpenMM's System (.xml)",
+            "molecules with their force field: prmtop (AMBER), PSF, top (GROMACS), System (OpenMM)",
         ),
         Key::new(
             "parameters",
@@ -376,11 +376,20 @@ static SYSTEM: Section = Section {
             "files of CHARMM's parameters for a PSF: prm, par, str, rtf, in their order",
         )
         .with(&["topology"]),
+        Key::new("define", Kind::Names, Absent("none"), "macros of a GROMACS topology: [\"FLEXIBLE\"]")
+            .with(&["topology"]),
+        Key::new(
+            "include",
+            Kind::Names,
+            Absent("the folder of the topology alone"),
+            "folders of files that a GROMACS topology includes",
+        )
+        .with(&["topology"]),
         Key::new(
             "coordinates",
             Kind::Path,
             Absent(""),
-            "where the atoms of the topology are: PDB, AMBER inpcrd or rst7, extended XYZ",
+            "where the atoms of the topology are: PDB, inpcrd or rst7, gro, extended XYZ",
         )
         .with(&["topology"]),
         Key::new(

@@ -4,10 +4,11 @@ mod parameters;
 mod psf;
 
 use super::assembly::Assembly;
+use super::missing::{missing, nearest};
 use super::{Molecules, UREY_BRADLEY, elements, second_faster, text_of};
 use jostle_core::{AtomName, Residue, Result, Topology, UnitSystem};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
-use parameters::{Parameters, missing, nearest};
+use parameters::Parameters;
 use psf::Psf;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -93,7 +94,7 @@ impl Reader {
     fn bonds(&mut self) -> Result<()> {
         for atoms in std::mem::take(&mut self.psf.bonds) {
             let row = Parameters::of_pair(&self.parameters.bonds, self.of(atoms)).ok_or_else(|| {
-                let near = nearest(self.parameters.bonds.keys(), self.of(atoms));
+                let near = nearest(self.parameters.bonds.keys().map(|k| &k[..]), &self.of(atoms));
                 missing("bond", &self.of(atoms), &self.named(&atoms), near)
             })?;
             let parameters = [2.0 * row[0], row[1]];
@@ -107,7 +108,7 @@ impl Reader {
     fn angles(&mut self) -> Result<()> {
         for atoms in std::mem::take(&mut self.psf.angles) {
             let row = self.parameters.of_angle(self.of(atoms)).ok_or_else(|| {
-                let near = nearest(self.parameters.angles.keys(), self.of(atoms));
+                let near = nearest(self.parameters.angles.keys().map(|k| &k[..]), &self.of(atoms));
                 missing("angle", &self.of(atoms), &self.named(&atoms), near)
             })?;
             let (parameters, spring) = ([2.0 * row[0], row[1]], row.get(2).copied().zip(row.get(3).copied()));
@@ -130,7 +131,7 @@ impl Reader {
                 continue;
             }
             let rows = self.parameters.of_dihedral(self.of(atoms)).ok_or_else(|| {
-                let near = nearest(self.parameters.dihedrals.keys(), self.of(atoms));
+                let near = nearest(self.parameters.dihedrals.keys().map(|k| &k[..]), &self.of(atoms));
                 missing("dihedral", &self.of(atoms), &self.named(&atoms), near)
             })?;
             for row in rows.iter().filter(|row| row[0] != 0.0) {
@@ -144,7 +145,7 @@ impl Reader {
     fn impropers(&mut self) -> Result<()> {
         for atoms in std::mem::take(&mut self.psf.impropers) {
             let rows = self.parameters.of_improper(self.of(atoms)).ok_or_else(|| {
-                let near = nearest(self.parameters.impropers.keys(), self.of(atoms));
+                let near = nearest(self.parameters.impropers.keys().map(|k| &k[..]), &self.of(atoms));
                 missing("improper", &self.of(atoms), &self.named(&atoms), near)
             })?;
             for row in rows {
@@ -167,7 +168,7 @@ impl Reader {
                 Some(number) => *number,
                 None => {
                     let (size, energies) = self.parameters.maps.get(&types).ok_or_else(|| {
-                        let near = nearest(self.parameters.maps.keys(), self.of(atoms));
+                        let near = nearest(self.parameters.maps.keys().map(|k| &k[..]), &self.of(atoms));
                         missing("map", &self.of(atoms), &self.named(&atoms), near)
                     })?;
                     let number = self.assembly.cmap(*size, &second_faster(*size, energies))?;
@@ -206,7 +207,7 @@ impl Reader {
         for name in self.types.iter().collect::<BTreeSet<_>>() {
             if self.well([name, name], Apart::Any).is_none() {
                 let atom = self.types.iter().position(|of_type| of_type == name).unwrap_or(0) as u32;
-                let near = nearest(self.parameters.nonbonded.keys(), [name.as_str()]);
+                let near = nearest(self.parameters.nonbonded.keys().map(|k| &k[..]), &[name.as_str()]);
                 return Err(missing(
                     "Lennard-Jones force of type",
                     &[name.as_str()],

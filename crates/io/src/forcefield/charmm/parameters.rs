@@ -2,7 +2,7 @@
 //! begin with an exclamation mark. Of residues in topology files only the masses of types are read.
 
 use crate::structure::Lines;
-use jostle_core::{Error, Result};
+use jostle_core::Result;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -181,28 +181,6 @@ fn either_way<'a, const N: usize>(rows: &'a Rows<N>, types: [&str; N]) -> Option
     rows.get(&key).or_else(|| rows.get(&turned)).map(Vec::as_slice)
 }
 
-/// A hint of the known rows that are nearest: those that share most types in their places.
-pub(super) fn nearest<'a, const N: usize>(
-    known: impl Iterator<Item = &'a [String; N]>,
-    types: [&str; N],
-) -> String {
-    let shared = |key: &[String; N]| {
-        let ahead = (0..N).filter(|k| key[*k] == types[*k]).count();
-        let back = (0..N).filter(|k| key[N - 1 - *k] == types[*k]).count();
-        ahead.max(back)
-    };
-    let mut near: Vec<(usize, String)> =
-        known.map(|key| (shared(key), key.join("-"))).filter(|(n, _)| *n + 1 >= N.max(2)).collect();
-    near.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    match &near[..] {
-        [] => "a file of parameters is missing, or is of another force field".to_string(),
-        some => {
-            let names: Vec<&str> = some.iter().take(3).map(|(_, name)| name.as_str()).collect();
-            format!("there are {}; is a file of parameters missing?", names.join(", "))
-        }
-    }
-}
-
 /// A line without its comment.
 fn bare(line: &str) -> &str {
     line.split('!').next().unwrap_or("")
@@ -245,10 +223,4 @@ fn map(lines: &mut Lines, size: f64) -> Result<(usize, Vec<f64>)> {
         }
     }
     Ok((size, energies))
-}
-
-/// An error for what nobody has parameters for.
-pub(super) fn missing(what: &str, types: &[&str], atoms: &[String], near: String) -> Error {
-    let (types, atoms) = (types.join("-"), atoms.join(", "));
-    Error::input(format!("there are no parameters of the {what} {types}: {atoms}")).hint(near)
 }

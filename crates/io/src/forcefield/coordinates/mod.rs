@@ -1,6 +1,7 @@
-//! Where the atoms of molecules are: PDB, AMBER restart files, extended XYZ.
+//! Where the atoms of molecules are: PDB, AMBER restart files, GROMACS gro, extended XYZ.
 
 mod amber;
+mod gro;
 mod pdb;
 
 use super::text_of;
@@ -23,7 +24,7 @@ pub struct Coordinates {
 
 impl Coordinates {
     /// Reads a file: by its name, `.pdb` and `.ent` (PDB), `.inpcrd`, `.rst7`, `.rst`, `.crd` (AMBER),
-    /// `.xyz` and `.extxyz`.
+    /// `.gro` (GROMACS), `.xyz` and `.extxyz`.
     ///
     /// # Errors
     /// If it cannot be read or is damaged.
@@ -34,12 +35,13 @@ impl Coordinates {
         match extension.as_str() {
             "pdb" | "ent" => pdb::read(lines, units),
             "inpcrd" | "rst7" | "rst" | "restrt" | "crd" => amber::read(lines, units),
+            "gro" => gro::read(lines, units),
             "xyz" | "extxyz" => {
                 let reading = Reading { units, types: &[], periodic: None };
                 Structure::parse(path, text.as_bytes(), reading).map(Coordinates::from)
             }
             _ => Err(Error::file(path, "it is not clear what kind of coordinates these are")
-                .hint("PDB (.pdb), AMBER (.inpcrd, .rst7) and extended XYZ (.xyz) are read")),
+                .hint("PDB (.pdb), AMBER (.inpcrd, .rst7), GROMACS (.gro) and extended XYZ (.xyz) are read")),
         }
     }
 }

@@ -1,0 +1,476 @@
+//! GROMACS' topologies (top, itp): nm, kJ/mol, degrees.
+
+mod preprocess;
+mod types;
+
+use super::assembly::Assembly;
+use super::missing::{missing, nearest};
+use super::{Molecules, UREY_BRADLEY, elements, second_faster};
+use jostle_core::{AtomName, Bond, Error, Exclude, Residue, Result, Topology, UnitSystem};
+use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
+use preprocess::Line;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use types::{Defaults, Row, Types, find, number};
+
+/// Whether a file is one of these, by what its first line with a word is.
+pub(super) fn is_one(text: &str) -> bool {
+    let mut lines = text.lines().map(|line| line.split(';').next().unwrap_or("").trim());
+    lines
+        .find(|line| !line.is_empty() && !line.starts_with('*'))
+        .is_some_and(|line| line.starts_with('#') || (line.starts_with('[') && line.ends_with(']')))
+}
+
+/// Reads the text of a file, with macros that are defined and folders of files to include.
+///
+/// # Errors
+/// If a file is missing or damaged (the error has the line), a parameter is missing, or there is a
+/// force that Jostle has not.
+pub(super) fn read(
+    path: &Path,
+    text: &str,
+    define: &[String],
+    include: &[PathBuf],
+    units: UnitSystem,
+) -> Result<Molecules> {
+    let mut file = File { defaults: None, types: Types::default(), kinds: Vec::new(), molecules: Vec::new() };
+    let mut section = String::new();
+    for line in preprocess::lines(path, text, define, include)? {
+        match heading(&line) {
+            Some(name) => section = name,
+            None => file.row(&section, line)?,
+        }
+    }
+    file.assemble(units).map_err(|e| e.in_file(path))
+}
+
+/// The name of the section that a line begins: `[ atoms ]`.
+fn heading(line: &Line) -> Option<String> {
+    let text = line.words.join(" ");
+    let inner = text.strip_prefix('[')?.strip_suffix(']')?;
+    Some(inner.trim().to_string())
+}
+
+/// A kind of molecule, with its atoms from 0.
+struct Kind {
+    name: String,
+    /// So many bonds apart atoms have no pair force.
+    excluded: usize,
+    atoms: Vec<Atom>,
+    rows: Vec<(String, Line)>,
+}
+
+struct Atom {
+    of_type: String,
+    residue: i32,
+    residue_name: String,
+    name: String,
+    charge: f64,
+    mass: f64,
+}
+
+/// What binds the atoms of one molecule.
+enum Term {
+    Bond(BondKind, &'static str, Vec<f64>, [u32; 2]),
+    Angle(Vec<f64>, [u32; 3]),
+    Dihedral(DihedralKind, Vec<f64>, [u32; 4]),
+    Map(u32, [u32; 5]),
+    Pair([f64; 2], f64, [u32; 2]),
+    Exclude([u32; 2]),
+    Constraint(f64, [u32; 2]),
+}
+
+struct File {
+    defaults: Option<Defaults>,
+    types: Types,
+    kinds: Vec<Kind>,
+    /// Which kinds there are, and how many of each, in their order.
+    molecules: Vec<(usize, usize)>,
+}
+
+impl File {
+    fn row(&mut self, section: &str, line: Line) -> Result<()> {
+        let types = &mut self.types;
+        match section {
+            "defaults" => self.defaults = Some(Defaults::new(&line)?),
+            "atomtypes" => types.add_atom(&line)?,
+            "bondtypes" => types.bonds.push(Types::row(&line, 2)?),
+            "constrainttypes" => types.constraints.push(Types::row(&line, 2)?),
+            "angletypes" => types.angles.push(Types::row(&line, 3)?),
+            "dihedraltypes" => types.dihedrals.push(Types::row(&line, 4)?),
+            "cmaptypes" => types.add_map(&line)?,
+            "pairtypes" => Types::add_pair(&line, &mut types.pairs_14)?,
+            "nonbond_params" => Types::add_pair(&line, &mut types.pairs)?,
+            "moleculetype" => {
+                let word = line.words.get(1).ok_or_else(|| line.error("a molecule needs name and nrexcl"))?;
+                let excluded = number(&line, word)? as usize;
+                let (name, atoms, rows) = (line.words[0].clone(), Vec::new(), Vec::new());
+                self.kinds.push(Kind { name, excluded, atoms, rows });
+            }
+            "molecules" => {
+                let (name, count) = match &line.words[..] {
+                    [name, count, ..] => (name, count),
+                    _ => return Err(line.error("the name of a molecule and how many there are is wanted")),
+                };
+                let kind = self.kinds.iter().position(|kind| kind.name == *name);
+                let kind = kind.ok_or_else(|| {
+                    let known: Vec<&str> = self.kinds.iter().map(|kind| kind.name.as_str()).collect();
+                    line.error(format!("there is no molecule {name}"))
+                        .hint(format!("there are {}", known.join(", ")))
+                })?;
+                self.molecules.push((kind, number(&line, count)? as usize));
+            }
+            // A title; Born radii, which nothing here has.
+            "system" | "implicit_genborn_params" => {}
+            _ => {
+                let kind = self.kinds.last_mut();
+                let kind =
+                    kind.ok_or_else(|| line.error(format!("a row of [ {section} ] before any molecule")))?;
+                match section {
+                    "atoms" => kind.atoms.push(atom(&self.types, &line)?),
+                    _ => kind.rows.push((section.to_string(), line)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn assemble(self, units: UnitSystem) -> Result<Molecules> {
+        let File { defaults, types, kinds, molecules } = self;
+        let defaults = defaults.ok_or_else(|| {
+            Error::input("the topology has no [ defaults ]").hint("include the file of a force field first")
+        })?;
+        let mut assembly = Assembly::new(UnitSystem::Nano, units)?;
+        let mut maps = HashMap::new();
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        let mut order: Vec<String> = Vec::new();
+        for (kind, count) in molecules {
+            let kind = &kinds[kind];
+            let terms = kind.terms(&types, &defaults, &mut assembly, &mut maps)?;
+            for _ in 0..count {
+                let first = assembly.n_atoms() as u32;
+                let mut last = None;
+                for atom in &kind.atoms {
+                    let names = &mut assembly.names;
+                    let residue = (atom.residue, &atom.residue_name);
+                    if last != Some(residue) {
+                        last = Some(residue);
+                        let (name, number) = (atom.residue_name.clone(), atom.residue);
+                        names.residues.push(Residue { name, number, chain: String::new() });
+                    }
+                    names.atoms.push(AtomName {
+                        name: atom.name.clone(),
+                        element: elements::by_mass(atom.mass).unwrap_or_default().into(),
+                        residue: names.residues.len() as u32 - 1,
+                    });
+                    let next = numbers.len();
+                    let number = *numbers.entry(atom.of_type.clone()).or_insert_with(|| {
+                        order.push(atom.of_type.clone());
+                        next
+                    });
+                    assembly.atom(&atom.of_type, number, atom.mass, atom.charge)?;
+                }
+                terms.iter().try_for_each(|(term, line)| {
+                    add(&mut assembly, term, first).map_err(|e| line.as_ref().map_or(e.clone(), |l| l.at(e)))
+                })?;
+            }
+        }
+        if assembly.n_atoms() == 0 {
+            return Err(Error::input("the topology has no atoms").hint("does it have [ molecules ]?"));
+        }
+        let pair = |name: &str| types.atoms.get(name).map_or([0.0; 2], |of_type| of_type.pair);
+        assembly.finish(|a, b| match Types::pair(&types.pairs, &order[a], &order[b]) {
+            Some(own) => defaults.well(own),
+            None if a == b => defaults.well(pair(&order[a])),
+            None => defaults.mixed(pair(&order[a]), pair(&order[b])),
+        })
+    }
+}
+
+/// A row of `[ atoms ]`: number, type, residue's number and name, name, charge group, charge, mass.
+fn atom(types: &Types, line: &Line) -> Result<Atom> {
+    let words: Vec<&str> = line.words.iter().map(String::as_str).collect();
+    let &[_, of_type, residue, residue_name, name, ..] = &words[..] else {
+        return Err(line.error("an atom needs number, type, residue's number and name, and name"));
+    };
+    let known = types.atoms.get(of_type).ok_or_else(|| {
+        let names = types.atoms.keys().map(std::slice::from_ref);
+        line.error(format!("there is no type of atoms {of_type}")).hint(nearest(names, &[of_type]))
+    })?;
+    let or = |k: usize, usual: f64| words.get(k).map_or(Ok(usual), |word| number(line, word));
+    Ok(Atom {
+        of_type: of_type.to_string(),
+        residue: residue.trim_end_matches(|c: char| c.is_alphabetic()).parse().unwrap_or(0),
+        residue_name: residue_name.to_string(),
+        name: name.to_string(),
+        charge: or(6, known.charge)?,
+        mass: or(7, known.mass)?,
+    })
+}
+
+/// Adds a term to the molecule whose atoms begin with `first`.
+fn add(assembly: &mut Assembly, term: &Term, first: u32) -> Result<()> {
+    match term {
+        Term::Bond(kind, name, p, atoms) => assembly.bond(*kind, name, p, atoms.map(|a| a + first)),
+        Term::Angle(p, atoms) => assembly.angle(AngleKind::HarmonicAngle, p, atoms.map(|a| a + first)),
+        Term::Dihedral(kind, p, atoms) => assembly.dihedral(*kind, kind.term(), p, atoms.map(|a| a + first)),
+        Term::Map(map, atoms) => {
+            let [a, b, c, d, e] = atoms.map(|atom| atom + first);
+            assembly.cross_term(*map, [a, b, c, d], [b, c, d, e])
+        }
+        Term::Pair(well, charges, atoms) => {
+            assembly.pair_of_its_own(*well, *charges, atoms.map(|a| a + first))
+        }
+        Term::Exclude(atoms) => assembly.exclude(atoms.map(|a| a + first)),
+        Term::Constraint(length, atoms) => assembly.constraint(*length, atoms.map(|a| a + first)),
+    }
+}
+
+/// Numbers of maps in the assembly by their place among the types.
+type Maps = HashMap<usize, u32>;
+
+impl Kind {
+    /// What binds the atoms, with the lines that say so.
+    fn terms(
+        &self,
+        types: &Types,
+        defaults: &Defaults,
+        assembly: &mut Assembly,
+        maps: &mut Maps,
+    ) -> Result<Vec<(Term, Option<Line>)>> {
+        let mut terms: Vec<(Term, Option<Line>)> = Vec::new();
+        let mut bound: Vec<[u32; 2]> = Vec::new();
+        for (section, line) in &self.rows {
+            let mut push = |term: Term| terms.push((term, Some(line.clone())));
+            match section.as_str() {
+                "bonds" => {
+                    let (atoms, row) = self.given::<2>(line)?;
+                    bound.push(atoms);
+                    // Five is a connection without a force.
+                    if row.function != 5 {
+                        let p = self.known(line, &row, &types.bonds, "bond", types, &[1])?;
+                        let kind = BondKind::HarmonicBond;
+                        push(Term::Bond(kind, kind.term(), vec![p[0][1], p[0][0]], atoms));
+                    }
+                }
+                "angles" => {
+                    let (atoms, row) = self.given::<3>(line)?;
+                    let p = self.known(line, &row, &types.angles, "angle", types, &[1, 5])?;
+                    push(Term::Angle(vec![p[0][1], p[0][0]], atoms));
+                    if let (5, &[_, _, length, stiffness, ..]) = (row.function, &p[0][..])
+                        && stiffness != 0.0
+                    {
+                        let ends = [atoms[0], atoms[2]];
+                        push(Term::Bond(BondKind::HarmonicBond, UREY_BRADLEY, vec![stiffness, length], ends));
+                    }
+                }
+                "dihedrals" => {
+                    let (atoms, row) = self.given::<4>(line)?;
+                    for p in
+                        self.known(line, &row, &types.dihedrals, "dihedral", types, &[1, 2, 3, 4, 5, 9])?
+                    {
+                        dihedral(row.function, &p, |kind, p| push(Term::Dihedral(kind, p, atoms)));
+                    }
+                }
+                "cmap" => {
+                    let (atoms, row) = self.given::<5>(line)?;
+                    let names = self.types_of(&row, types);
+                    let place = types.maps.iter().position(|(map, _)| map.types == names);
+                    let place = place.ok_or_else(|| self.lacks(line, "map", &row, types, &[]))?;
+                    let map = match maps.get(&place) {
+                        Some(map) => *map,
+                        None => {
+                            let (row, size) = &types.maps[place];
+                            let energies = second_faster(*size, &row.parameters);
+                            let map = assembly.cmap(*size, &energies).map_err(|e| line.at(e))?;
+                            maps.insert(place, map);
+                            map
+                        }
+                    };
+                    push(Term::Map(map, atoms));
+                }
+                "pairs" => {
+                    let (atoms, row) = self.given::<2>(line)?;
+                    let (well, charges) = self.pair(line, &row, types, defaults)?;
+                    push(Term::Pair(well, charges, atoms));
+                }
+                "exclusions" => {
+                    let numbers = line.words.iter().map(|word| self.index(line, word));
+                    let numbers = numbers.collect::<Result<Vec<_>>>()?;
+                    for other in numbers.iter().skip(1) {
+                        push(Term::Exclude([numbers[0], *other]));
+                    }
+                }
+                "settles" => {
+                    let (first, row) = self.given::<1>(line)?;
+                    let &[to_hydrogen, between, ..] = &row.parameters[..] else {
+                        return Err(line.error("[ settles ] needs two distances"));
+                    };
+                    let o = first[0];
+                    for (length, atoms) in
+                        [(to_hydrogen, [o, o + 1]), (to_hydrogen, [o, o + 2]), (between, [o + 1, o + 2])]
+                    {
+                        push(Term::Constraint(length, atoms));
+                    }
+                    bound.extend([[o, o + 1], [o, o + 2]]);
+                }
+                "constraints" => {
+                    let (atoms, row) = self.given::<2>(line)?;
+                    let p = self.known(line, &row, &types.constraints, "constraint", types, &[1, 2])?;
+                    push(Term::Constraint(p[0][0], atoms));
+                    if row.function == 1 {
+                        bound.push(atoms);
+                    }
+                }
+                other => {
+                    return Err(line.error(format!("[ {other} ] is not read")).hint(
+                        "leave it out; parts under #ifdef are read where define = [...] in [system] says so",
+                    ));
+                }
+            }
+        }
+        for pair in excluded_by_bonds(self.atoms.len(), &bound, self.excluded) {
+            terms.push((Term::Exclude(pair), None));
+        }
+        Ok(terms)
+    }
+
+    /// A number of an atom, from 1, as one from 0.
+    fn index(&self, line: &Line, word: &str) -> Result<u32> {
+        let place = word.parse::<usize>().ok().filter(|n| (1..=self.atoms.len()).contains(n));
+        let error = || line.error(format!("the molecule has no atom {word}, it has {}", self.atoms.len()));
+        place.map(|n| n as u32 - 1).ok_or_else(error)
+    }
+
+    /// Atoms, function and parameters of a row.
+    fn given<const N: usize>(&self, line: &Line) -> Result<([u32; N], Row)> {
+        let row = Types::row(line, N)?;
+        let mut atoms = [0; N];
+        for (atom, word) in atoms.iter_mut().zip(&row.types) {
+            *atom = self.index(line, word)?;
+        }
+        Ok((atoms, row))
+    }
+
+    fn atom(&self, word: &str) -> Option<&Atom> {
+        self.atoms.get(word.parse::<usize>().ok()?.checked_sub(1)?)
+    }
+
+    /// What bonds and angles call the types of a row's atoms.
+    fn types_of(&self, row: &Row, types: &Types) -> Vec<String> {
+        let of = |word: &String| types.atoms.get(&self.atom(word)?.of_type).map(|t| t.bonded.clone());
+        row.types.iter().map(|word| of(word).unwrap_or_default()).collect()
+    }
+
+    /// The parameters of a row: its own, else those of its types.
+    fn known(
+        &self,
+        line: &Line,
+        row: &Row,
+        rows: &[Row],
+        what: &str,
+        types: &Types,
+        functions: &[u32],
+    ) -> Result<Vec<Vec<f64>>> {
+        if !functions.contains(&row.function) {
+            return Err(line.error(format!("the {what} function {} is not read", row.function)));
+        }
+        // How many parameters these functions have.
+        let least = match (what, row.function) {
+            ("constraint", _) => 1,
+            ("dihedral", 1 | 4 | 9) => 3,
+            ("dihedral", 3) => 6,
+            ("dihedral", 5) => 4,
+            ("angle", 5) => 4,
+            _ => 2,
+        };
+        let own = (!row.parameters.is_empty()).then(|| vec![row.parameters.clone()]);
+        let found = own.unwrap_or_else(|| {
+            let names = self.types_of(row, types);
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            find(rows, &names, &[row.function]).iter().map(|known| known.parameters.clone()).collect()
+        });
+        if found.is_empty() {
+            return Err(self.lacks(line, what, row, types, rows));
+        }
+        match found.iter().find(|p| p.len() < least) {
+            Some(short) => {
+                let message = format!("this {what} has {} parameters, {least} are wanted", short.len());
+                Err(line.error(message))
+            }
+            None => Ok(found),
+        }
+    }
+
+    /// An error for a row without parameters.
+    fn lacks(&self, line: &Line, what: &str, row: &Row, types: &Types, rows: &[Row]) -> Error {
+        let names = self.types_of(row, types);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let atoms = row.types.iter().map(|word| match self.atom(word) {
+            Some(atom) => format!("atom {word} ({} of {} {})", atom.name, atom.residue_name, atom.residue),
+            None => format!("atom {word}"),
+        });
+        let near = nearest(rows.iter().map(|row| &row.types[..]), &names);
+        line.at(missing(what, &names, &atoms.collect::<Vec<_>>(), near))
+    }
+
+    /// Epsilon and sigma of a 1-4 pair, and what its charges are together.
+    fn pair(&self, line: &Line, row: &Row, types: &Types, defaults: &Defaults) -> Result<([f64; 2], f64)> {
+        if row.function != 1 {
+            return Err(line.error(format!("the pair function {} is not read", row.function)));
+        }
+        let [Some(a), Some(b)] = [0, 1].map(|k| self.atom(&row.types[k])) else {
+            return Err(line.error("a pair needs two atoms"));
+        };
+        let charges = defaults.scale[1] * a.charge * b.charge;
+        let well = match (&row.parameters[..], Types::pair(&types.pairs_14, &a.of_type, &b.of_type)) {
+            ([v, w, ..], _) => defaults.well([*v, *w]),
+            (_, Some(own)) => defaults.well(own),
+            _ if defaults.generate => {
+                let of = |atom: &Atom| types.atoms.get(&atom.of_type).map_or([0.0; 2], |t| t.pair);
+                let [epsilon, sigma] = defaults.mixed(of(a), of(b));
+                [defaults.scale[0] * epsilon, sigma]
+            }
+            _ => return Err(self.lacks(line, "1-4 pair", row, types, &[])),
+        };
+        Ok((well, charges))
+    }
+}
+
+/// The terms of a dihedral of a function.
+fn dihedral(function: u32, p: &[f64], mut push: impl FnMut(DihedralKind, Vec<f64>)) {
+    match function {
+        2 => push(DihedralKind::HarmonicDihedral, vec![p[1], p[0]]),
+        3 => push(DihedralKind::RyckaertBellemans, p[..6].to_vec()),
+        5 => {
+            // Half of each of 1 + cos(phi), 1 - cos(2 phi), 1 + cos(3 phi), 1 - cos(4 phi).
+            for (n, (strength, phase)) in (1..).zip(p.iter().zip([0.0, 180.0, 0.0, 180.0])) {
+                if *strength != 0.0 {
+                    let parameters = vec![0.5 * strength, f64::from(n), phase];
+                    push(DihedralKind::PeriodicDihedral, parameters);
+                }
+            }
+        }
+        _ if p[1] == 0.0 => {}
+        _ => push(DihedralKind::PeriodicDihedral, vec![p[1], p[2], p[0]]),
+    }
+}
+
+/// Pairs of a molecule's atoms that are at most so many bonds apart.
+fn excluded_by_bonds(n: usize, bound: &[[u32; 2]], reach: usize) -> Vec<[u32; 2]> {
+    let bonds = bound.iter().map(|atoms| Bond { kind: 0, atoms: *atoms }).collect();
+    let partners = Topology { bonds, ..Topology::default() }.exclusions(n, Exclude::Bonded);
+    let mut pairs = Vec::new();
+    for atom in 0..n as u32 {
+        let mut seen = HashSet::from([atom]);
+        let mut edge = vec![atom];
+        for _ in 0..reach {
+            let next = edge.iter().filter_map(|a| partners.get(*a as usize)).flatten();
+            edge = next.copied().filter(|other| seen.insert(*other)).collect();
+        }
+        let mut others: Vec<u32> = seen.into_iter().filter(|other| *other > atom).collect();
+        others.sort_unstable();
+        pairs.extend(others.into_iter().map(|other| [atom, other]));
+    }
+    pairs
+}

@@ -1,0 +1,137 @@
+//! What GROMACS' preprocessor does: files included, macros, parts under conditions, comments after
+//! semicolons, lines that go on after a backslash.
+
+use crate::forcefield::text_of;
+use jostle_core::{Error, Result};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Files include each other no deeper than this.
+const DEEPEST: usize = 32;
+
+/// A line that is left, in words, and where it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    pub words: Vec<String>,
+    pub file: Rc<PathBuf>,
+    pub number: usize,
+}
+
+impl Line {
+    /// An error at this line.
+    pub fn error(&self, message: impl Into<String>) -> Error {
+        Error::file_line(&self.file, self.number, message)
+    }
+
+    /// An error of elsewhere at this line.
+    pub fn at(&self, error: Error) -> Error {
+        error.at_line(&self.file, self.number)
+    }
+}
+
+/// All lines of a topology.
+///
+/// # Errors
+/// If a file is missing, or a condition has no end.
+pub(super) fn lines(path: &Path, text: &str, define: &[String], include: &[PathBuf]) -> Result<Vec<Line>> {
+    let mut macros = HashMap::new();
+    for name in define {
+        let (name, value) = name.split_once('=').unwrap_or((name, ""));
+        macros.insert(name.to_string(), value.split_whitespace().map(str::to_string).collect());
+    }
+    let mut preprocessor = Preprocessor { macros, include, found: Vec::new() };
+    preprocessor.file(path, text, 0)?;
+    Ok(preprocessor.found)
+}
+
+struct Preprocessor<'a> {
+    macros: HashMap<String, Vec<String>>,
+    include: &'a [PathBuf],
+    found: Vec<Line>,
+}
+
+impl Preprocessor<'_> {
+    fn file(&mut self, path: &Path, text: &str, depth: usize) -> Result<()> {
+        let file = Rc::new(path.to_path_buf());
+        // Of every condition around: whether it holds, and where it began.
+        let mut conditions: Vec<(bool, usize)> = Vec::new();
+        let mut lines = (1..).zip(text.lines());
+        while let Some((number, first)) = lines.next() {
+            let mut whole = bare(first).to_string();
+            while whole.ends_with('\\') {
+                whole.pop();
+                whole.push(' ');
+                let Some((_, line)) = lines.next() else { break };
+                whole += bare(line);
+            }
+            let words: Vec<String> = whole.split_whitespace().map(str::to_string).collect();
+            let at = |words| Line { words, file: file.clone(), number };
+            let Some(directive) = whole.trim_start().strip_prefix('#') else {
+                if !words.is_empty() && conditions.iter().all(|(holds, _)| *holds) {
+                    let words = words.into_iter().flat_map(|word| match self.macros.get(&word) {
+                        Some(value) => value.clone(),
+                        None => vec![word],
+                    });
+                    let line = at(words.collect());
+                    self.found.push(line);
+                }
+                continue;
+            };
+            let mut rest = directive.split_whitespace();
+            let (name, argument) = (rest.next().unwrap_or(""), rest.next());
+            let needed = || argument.ok_or_else(|| at(Vec::new()).error(format!("#{name} of what?")));
+            let holds = conditions.iter().all(|(holds, _)| *holds);
+            match name {
+                "ifdef" => conditions.push((self.macros.contains_key(needed()?), number)),
+                "ifndef" => conditions.push((!self.macros.contains_key(needed()?), number)),
+                "else" => match conditions.last_mut() {
+                    Some((holds, _)) => *holds = !*holds,
+                    None => return Err(at(Vec::new()).error("#else without a condition before it")),
+                },
+                "endif" => {
+                    if conditions.pop().is_none() {
+                        return Err(at(Vec::new()).error("#endif without a condition before it"));
+                    }
+                }
+                _ if !holds => {}
+                "define" => {
+                    self.macros.insert(needed()?.to_string(), rest.map(str::to_string).collect());
+                }
+                "undef" => {
+                    self.macros.remove(needed()?);
+                }
+                "include" => {
+                    let name = needed()?.trim_matches(['"', '<', '>']);
+                    let line = at(Vec::new());
+                    if depth == DEEPEST {
+                        return Err(line.error("files include each other without end"));
+                    }
+                    let found = self.find(path, name).ok_or_else(|| {
+                        let error = line.error(format!("there is no file {name} to include"));
+                        error.hint("say where GROMACS' force fields are: include = [\"/usr/share/gromacs/top\"] in [system]")
+                    })?;
+                    self.file(&found, &text_of(&found)?, depth + 1)?;
+                }
+                _ => return Err(at(Vec::new()).error(format!("there is no directive #{name}"))),
+            }
+        }
+        match conditions.last() {
+            Some((_, number)) => Err(Error::file_line(path, *number, "this condition has no #endif")),
+            None => Ok(()),
+        }
+    }
+
+    /// A file beside the one that includes it, or in one of the folders.
+    fn find(&self, from: &Path, name: &str) -> Option<PathBuf> {
+        let beside = from.parent().unwrap_or(Path::new("."));
+        let folders = std::iter::once(beside).chain(self.include.iter().map(PathBuf::as_path));
+        folders.map(|folder| folder.join(name)).find(|file| file.is_file())
+    }
+}
+
+/// A line without its comment; an asterisk makes one of the whole line.
+fn bare(line: &str) -> &str {
+    let text = line.split(';').next().unwrap_or("").trim_end();
+    if text.starts_with('*') { "" } else { text }
+}

@@ -1,0 +1,193 @@
+//! The parameters of types of atoms in GROMACS' topologies.
+
+use super::preprocess::Line;
+use jostle_core::Result;
+use std::collections::HashMap;
+
+/// Stands for any type.
+const ANY: &str = "X";
+
+/// A type of atoms.
+#[derive(Debug, Clone)]
+pub(super) struct AtomType {
+    /// What bonds and angles call it.
+    pub bonded: String,
+    pub mass: f64,
+    pub charge: f64,
+    /// V and W of its Lennard-Jones forces.
+    pub pair: [f64; 2],
+}
+
+/// A row of parameters by types of atoms, for one function.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub types: Vec<String>,
+    pub function: u32,
+    pub parameters: Vec<f64>,
+}
+
+/// How Lennard-Jones forces are given and combined.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Combination {
+    /// C6 and C12, both by geometric means.
+    Coefficients,
+    /// Sigma and epsilon, after Lorentz and Berthelot.
+    LorentzBerthelot,
+    /// Sigma and epsilon, both by geometric means (OPLS).
+    Geometric,
+}
+
+/// `[ defaults ]`
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Defaults {
+    pub combination: Combination,
+    /// Whether 1-4 pairs without a type of their own follow from those of the atoms.
+    pub generate: bool,
+    /// What scales Lennard-Jones forces and charges of 1-4 pairs.
+    pub scale: [f64; 2],
+}
+
+impl Defaults {
+    pub fn new(line: &Line) -> Result<Self> {
+        let word = |k: usize| line.words.get(k).map(String::as_str);
+        let scale = |k: usize| word(k).map_or(Ok(1.0), |text| number(line, text));
+        if word(0) != Some("1") {
+            return Err(line.error("forces between pairs other than Lennard-Jones (nbfunc 1) are not read"));
+        }
+        let combination = match word(1) {
+            Some("1") => Combination::Coefficients,
+            Some("2") => Combination::LorentzBerthelot,
+            Some("3") => Combination::Geometric,
+            _ => return Err(line.error("the combination rule is not 1, 2 or 3")),
+        };
+        let generate = word(2).is_some_and(|word| word.eq_ignore_ascii_case("yes"));
+        Ok(Defaults { combination, generate, scale: [scale(3)?, scale(4)?] })
+    }
+
+    /// Epsilon and sigma of V and W.
+    pub fn well(&self, [v, w]: [f64; 2]) -> [f64; 2] {
+        match self.combination {
+            Combination::Coefficients => crate::forcefield::well(w, v),
+            _ if w == 0.0 => [0.0; 2],
+            _ => [w, v],
+        }
+    }
+
+    /// Epsilon and sigma of two types.
+    pub fn mixed(&self, a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+        let mean = |k: usize| (a[k] * b[k]).sqrt();
+        match self.combination {
+            Combination::LorentzBerthelot => self.well([0.5 * (a[0] + b[0]), mean(1)]),
+            _ => self.well([mean(0), mean(1)]),
+        }
+    }
+}
+
+/// All types.
+#[derive(Debug, Default)]
+pub(super) struct Types {
+    pub atoms: HashMap<String, AtomType>,
+    pub bonds: Vec<Row>,
+    pub constraints: Vec<Row>,
+    pub angles: Vec<Row>,
+    pub dihedrals: Vec<Row>,
+    /// Maps, the second angle running faster, and their points along each angle.
+    pub maps: Vec<(Row, usize)>,
+    /// V and W of pairs of types, and of 1-4 pairs.
+    pub pairs: HashMap<[String; 2], [f64; 2]>,
+    pub pairs_14: HashMap<[String; 2], [f64; 2]>,
+}
+
+/// A word as a number.
+pub(super) fn number(line: &Line, word: &str) -> Result<f64> {
+    let x: Option<f64> = word.parse().ok().filter(|x: &f64| x.is_finite());
+    x.ok_or_else(|| line.error(format!("\"{word}\" is no number")).hint("is a macro not defined?"))
+}
+
+impl Types {
+    /// A row of `[ atomtypes ]`: name, perhaps what bonds call it and the atomic number, mass, charge,
+    /// a letter, V, W.
+    pub fn add_atom(&mut self, line: &Line) -> Result<()> {
+        let words: Vec<&str> = line.words.iter().map(String::as_str).collect();
+        let letter = (3..words.len()).find(|k| ["A", "S", "V", "D"].contains(&words[*k]));
+        let Some((front, [_, v, w, ..])) = letter.map(|k| words.split_at(k)) else {
+            return Err(line.error("a type of atoms needs name, mass, charge, A, V and W"));
+        };
+        let &[name, .., mass, charge] = front else {
+            return Err(line.error("a type of atoms needs name, mass, charge, A, V and W"));
+        };
+        let named = front.get(1).filter(|word| front.len() > 3 && word.parse::<f64>().is_err());
+        let of_type = AtomType {
+            bonded: named.unwrap_or(&name).to_string(),
+            mass: number(line, mass)?,
+            charge: number(line, charge)?,
+            pair: [number(line, v)?, number(line, w)?],
+        };
+        self.atoms.insert(name.to_string(), of_type);
+        Ok(())
+    }
+
+    /// A row of `[ cmaptypes ]`: five types, function, points along both angles, energies.
+    pub fn add_map(&mut self, line: &Line) -> Result<()> {
+        let mut row = Types::row(line, 5)?;
+        let (&[nx, ny, ..], n) = (&row.parameters[..], row.parameters.len()) else {
+            return Err(line.error("a map needs two numbers of points"));
+        };
+        if nx != ny || n as f64 != nx * ny + 2.0 {
+            return Err(line.error(format!("a map of {nx} x {ny} points with {} energies", n - 2)));
+        }
+        row.parameters.drain(..2);
+        self.maps.push((row, nx as usize));
+        Ok(())
+    }
+
+    /// A row of types, function and numbers.
+    pub fn row(line: &Line, n: usize) -> Result<Row> {
+        let Some((types, [function, rest @ ..])) = line.words.split_at_checked(n) else {
+            return Err(line.error(format!("a row of {n} types, a function and parameters is wanted")));
+        };
+        let function =
+            function.parse().map_err(|_| line.error(format!("\"{function}\" is no number of a function")))?;
+        let parameters = rest.iter().map(|word| number(line, word)).collect::<Result<_>>()?;
+        Ok(Row { types: types.to_vec(), function, parameters })
+    }
+
+    /// A row of two types with V and W.
+    pub fn add_pair(line: &Line, pairs: &mut HashMap<[String; 2], [f64; 2]>) -> Result<()> {
+        let row = Types::row(line, 2)?;
+        let ([a, b], [v, w, ..]) = (&row.types[..], &row.parameters[..]) else {
+            return Err(line.error("a pair of types needs V and W"));
+        };
+        pairs.insert([a.clone(), b.clone()], [*v, *w]);
+        Ok(())
+    }
+
+    /// V and W of two types in either order.
+    pub fn pair(pairs: &HashMap<[String; 2], [f64; 2]>, a: &str, b: &str) -> Option<[f64; 2]> {
+        let of = |a: &str, b: &str| pairs.get(&[a.to_string(), b.to_string()]).copied();
+        of(a, b).or_else(|| of(b, a))
+    }
+}
+
+/// The rows for some types of atoms and a function, first to last or the other way round: those with
+/// the fewest that stand for any; where there are several, those that follow each other.
+pub(super) fn find<'a>(rows: &'a [Row], types: &[&str], functions: &[u32]) -> &'a [Row] {
+    let matches = |row: &Row| {
+        let fits = |(known, own): (&String, &&str)| known == own || known == ANY;
+        let ahead = row.types.iter().zip(types).all(fits);
+        let back = row.types.iter().zip(types.iter().rev()).all(fits);
+        functions.contains(&row.function) && row.types.len() == types.len() && (ahead || back)
+    };
+    let free = |row: &Row| row.types.iter().filter(|known| *known == ANY).count();
+    let found = rows.iter().enumerate().filter(|(_, row)| matches(row));
+    // Of equals the last: later files replace what earlier ones say.
+    let Some((last, row)) = found.min_by_key(|(k, row)| (free(row), std::cmp::Reverse(*k))) else {
+        return &[];
+    };
+    let same = |other: &&Row| other.types == row.types && other.function == row.function;
+    let before = rows[..last].iter().rev().take_while(same).count();
+    match row.function {
+        9 => &rows[last - before..=last],
+        _ => &rows[last..=last],
+    }
+}
