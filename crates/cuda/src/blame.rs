@@ -6,7 +6,7 @@ use jostle_potentials::{BondTerm, Forces};
 
 /// Says which force on the atom `id` is not finite, looking at the positions as they are.
 pub fn force(system: &System, forces: &Forces, precision: Precision, id: usize) -> Error {
-    let hint = "two atoms came too close: minimise first, or shorten the time step";
+    let hint = forces.hint();
     let state = &system.state;
     let Some(i) = state.id.iter().position(|k| *k as usize == id) else {
         return Error::simulation("a force is not finite").hint(hint);
@@ -34,7 +34,7 @@ pub fn force(system: &System, forces: &Forces, precision: Precision, id: usize) 
                 Precision::Mixed => (force as f32 * r2.sqrt() as f32).is_finite(),
                 Precision::Double => force.is_finite(),
             };
-            if !finite {
+            if !finite && r2.is_finite() {
                 return Error::simulation(format!(
                     "the '{}' force on atom {} is not finite; atom {} is {:.3e} away",
                     term.potential.name(),

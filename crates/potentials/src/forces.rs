@@ -81,6 +81,18 @@ impl Forces {
         pairs.chain(embedded).chain(vacuum)
     }
 
+    /// What to do where a force is not finite.
+    pub fn hint(&self) -> String {
+        let mut hint = "two atoms came too close: minimise first, or shorten the time step".to_string();
+        for term in &self.pairs {
+            if let Some(start) = term.table_begins() {
+                let name = term.potential.name();
+                hint += &format!("; the table of '{name}' begins at {start:.3}, and nothing may come nearer");
+            }
+        }
+        hint
+    }
+
     /// Long-range corrections of a term, see [`PairTerm::tail_times_volume`]; others than pair
     /// forces have none.
     pub fn tail_times_volume(&self, term: usize, counts: &[usize]) -> [f64; 2] {

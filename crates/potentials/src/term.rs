@@ -205,6 +205,12 @@ impl PairTerm {
         })
     }
 
+    /// Where the last of its tables begins; `None` for other potentials.
+    pub fn table_begins(&self) -> Option<f64> {
+        let Potential::Table(tables) = &self.potential else { return None };
+        tables.curves().iter().map(Curve::from).reduce(f64::max)
+    }
+
     /// How many coefficients there are for two species.
     pub fn n_coefficients(&self) -> usize {
         self.potential.n_coefficients(self.truncation)

@@ -3,7 +3,7 @@
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Dual, Real};
-use jostle_potentials::{PairFunction, PairKind, PairVisitor, Truncation};
+use jostle_potentials::{Forces, PairFunction, PairKind, PairTerm, PairVisitor, Truncation};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 const TRUNCATIONS: [Truncation; 4] =
@@ -335,4 +335,18 @@ fn coefficients_are_as_many_as_promised() {
         assert_eq!(case.coefficients().len(), count, "{case:?}");
         assert!(count <= jostle_potentials::pair::MAX_COEFFICIENTS);
     }
+}
+
+/// Where nothing is known, users are told where that begins.
+#[test]
+fn where_a_table_begins_is_said() {
+    let plain = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5);
+    let table = plain.tabulated().unwrap();
+    let start = table.table_begins().unwrap();
+    assert!(start > 0.3 && start < 1.0, "{start}");
+    let c = table.coefficients(0, 0).unwrap();
+    assert!(table.evaluate((0.99 * start).powi(2), &c).1.is_nan());
+    assert!(table.evaluate((1.01 * start).powi(2), &c).1.is_finite());
+    assert!(Forces::from(table).hint().contains(&format!("begins at {start:.3}")));
+    assert!(!Forces::from(plain).hint().contains("table"));
 }

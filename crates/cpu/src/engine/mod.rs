@@ -370,15 +370,12 @@ impl<S: Scalar> Cpu<S> {
                         "the '{}' force on atom {id} is not finite",
                         term.kinds().concat()
                     ))
-                    .hint("two atoms came too close: minimise first, or shorten the time step"),
+                    .hint(self.forces.hint()),
                 );
                 return;
             }
         }
-        self.fault = Some(
-            Error::simulation("a force is not finite")
-                .hint("two atoms came too close: minimise first, or shorten the time step"),
-        );
+        self.fault = Some(Error::simulation("a force is not finite").hint(self.forces.hint()));
     }
 }
 
