@@ -130,7 +130,8 @@ fn rows(options: &Analyze, kind: &SeriesKind) -> Result<()> {
 
 /// `diffusion coefficient all = 2.43 ± 0.05 A^2/ps`
 fn sentence(value: &Value) -> String {
-    let error = value.error.map_or(String::new(), |e| format!(" ± {}", significant(e, 2)));
+    let error =
+        value.error.filter(|e| *e > 0.0).map_or(String::new(), |e| format!(" ± {}", significant(e, 2)));
     format!("{} = {}{error} {}", value.name, significant(value.value, 6), value.unit).trim_end().to_string()
 }
 

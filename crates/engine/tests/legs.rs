@@ -230,7 +230,10 @@ fn check(stages: &[StageInput]) {
                 compared += 1;
             }
         }
-        assert_eq!(compared, 1 + stages.iter().filter(|s| s.trajectory.is_some()).count(), "{name}");
+        let frames = stages.iter().filter(|s| s.trajectory.is_some()).count();
+        // Displacements and diffusion coefficients.
+        let measured = 2 * stages.iter().map(|s| s.measures.len()).sum::<usize>();
+        assert_eq!(compared, 1 + frames + measured, "{name}");
     }
 }
 
@@ -248,6 +251,15 @@ fn rows_and_frames_at_steps_of_their_own() {
     let mut saving = stage("saving", 4);
     saving.checkpoint_every = 9;
     check(&[frames(stage("dense", 1), 7), stage("none", 0), frames(saving, 50), stage("rare", 100)]);
+}
+
+/// Measures see the atoms of their steps, whatever else there is.
+#[test]
+fn measures_at_steps_of_their_own() {
+    let msd = jostle_analysis::kinds::find("msd").unwrap();
+    let measured =
+        |name: &str, rows, every| stage(name, rows).measure(every, msd, jostle_analysis::Settings::default());
+    check(&[measured("dense", 5, 1), frames(measured("none", 0, 3), 7), measured("rare", 4, 6)]);
 }
 
 #[test]

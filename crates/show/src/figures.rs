@@ -52,11 +52,16 @@ pub fn of_thermo(thermo: &Thermo) -> Vec<Figure> {
         figures.push(figure("energy", "Energies", linear(label("energy", unit)), curves));
     }
     if let Some(k) = thermo.quantity("conserved") {
-        let y = linear(label("change of the conserved quantity", &thermo.quantities[k].1));
+        let y = linear(label("drift", &thermo.quantities[k].1));
         let since = |stage: &StageRows, value: f64| {
             value - stage.values[k].iter().find(|v| v.is_finite()).copied().unwrap_or(0.0)
         };
-        figures.push(figure("drift", "Drift, stage by stage", y, stages(k, &since)));
+        figures.push(figure(
+            "drift",
+            "Change of the conserved quantity since the stage began",
+            y,
+            stages(k, &since),
+        ));
     }
     if let (Some(strain), Some(stress)) = (thermo.quantity("strain"), thermo.quantity("stress")) {
         let curves = thermo.stages.iter();
