@@ -136,6 +136,9 @@ pub struct Run {
     /// No stage takes more than N steps
     #[arg(long, value_name = "N")]
     pub steps: Option<u64>,
+    /// Draw temperature, energy, pressure and speed in the terminal as it runs
+    #[arg(long)]
+    pub tui: bool,
     #[command(flatten)]
     pub compute: Compute,
 }
@@ -145,6 +148,9 @@ pub struct Run {
 pub struct Resume {
     /// The folder of the run
     pub folder: PathBuf,
+    /// Draw temperature, energy, pressure and speed in the terminal as it runs
+    #[arg(long)]
+    pub tui: bool,
     #[command(flatten)]
     pub compute: Compute,
 }

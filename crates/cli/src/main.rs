@@ -16,6 +16,7 @@ mod check;
 mod compiling;
 mod complaint;
 mod convert;
+mod dashboard;
 mod doctor;
 mod energy;
 mod example;

@@ -2,6 +2,7 @@
 
 use crate::arguments::{Compute, Resume, Run};
 use crate::compiling;
+use crate::dashboard::Dashboard;
 use crate::interrupt;
 use crate::numbers::{duration, grouped};
 use crate::talk::Talk;
@@ -40,7 +41,7 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     if !input.title.is_empty() {
         say!("{}", input.title);
     }
-    go(simulation, &folder)
+    go(simulation, &folder, options.tui)
 }
 
 /// Goes on with the run in a folder.
@@ -54,11 +55,11 @@ pub fn resume(options: &Resume) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     say!("going on with {} after step {}", options.folder.display(), grouped(simulation.step()));
-    go(simulation, &options.folder)
+    go(simulation, &options.folder, options.tui)
 }
 
 /// Runs what is left of a simulation, talking on stderr.
-fn go(mut simulation: Simulation, folder: &Path) -> Result<ExitCode> {
+fn go(mut simulation: Simulation, folder: &Path, tui: bool) -> Result<ExitCode> {
     compiling::done();
     let stop = interrupt::listen()?;
     let (atoms, device) = (simulation.backend().n_atoms(), simulation.backend().describe());
@@ -67,7 +68,9 @@ fn go(mut simulation: Simulation, folder: &Path) -> Result<ExitCode> {
         say!("{missed}");
     }
     say!("");
-    let mut talk = Talk::new(simulation.units(), atoms, simulation.stages());
+    let units = simulation.units();
+    let dashboard = tui.then(|| Dashboard::open(units)).transpose()?;
+    let mut talk = Talk::new(units, atoms, simulation.stages(), dashboard);
     let begun = Instant::now();
     let outcome = simulation.run_with(&mut talk, &|| stop.load(Ordering::Relaxed));
     talk.end();

@@ -1,5 +1,6 @@
-//! What a run says on stderr: a progress bar on a terminal, plain lines elsewhere.
+//! What a run says on stderr: a progress bar on a terminal, plain lines elsewhere; or a dashboard.
 
+use crate::dashboard::Dashboard;
 use crate::numbers::{duration, grouped, per_day, significant};
 use indicatif::{ProgressBar, ProgressStyle};
 use jostle_core::quantity::unit_name;
@@ -22,8 +23,18 @@ pub struct Talk {
     temperature_unit: String,
     energy_unit: String,
     atoms: usize,
-    bar: Option<ProgressBar>,
+    screen: Screen,
     stage: Stage,
+}
+
+/// Where progress is shown.
+enum Screen {
+    /// A line now and then.
+    Lines,
+    /// A bar on a terminal.
+    Bar(ProgressBar),
+    /// A dashboard.
+    Dashboard(Box<Dashboard>),
 }
 
 /// The stage that runs.
@@ -39,8 +50,8 @@ struct Stage {
 }
 
 impl Talk {
-    /// A listener for a run with these stages.
-    pub fn new(units: UnitSystem, atoms: usize, stages: &[StageInput]) -> Self {
+    /// A listener for a run with these stages, on a dashboard if there is one.
+    pub fn new(units: UnitSystem, atoms: usize, stages: &[StageInput], dashboard: Option<Dashboard>) -> Self {
         let now = Instant::now();
         let steps = |stage: &StageInput| match stage.action {
             Action::Dynamics { steps, .. } => steps,
@@ -53,7 +64,7 @@ impl Talk {
             temperature_unit: spaced(&unit_name(units, Dimension::TEMPERATURE)),
             energy_unit: spaced(&unit_name(units, Dimension::ENERGY)),
             atoms,
-            bar: None,
+            screen: dashboard.map_or(Screen::Lines, |d| Screen::Dashboard(Box::new(d))),
             stage: Stage {
                 name: String::new(),
                 index: 0,
@@ -78,10 +89,21 @@ impl Talk {
         Some(elapsed / made as f64 * left as f64)
     }
 
-    /// Takes the bar away, so that other words can follow.
+    /// Takes bar or dashboard away, so that other words can follow.
     pub fn end(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
+        match std::mem::replace(&mut self.screen, Screen::Lines) {
+            Screen::Lines => {}
+            Screen::Bar(bar) => bar.finish_and_clear(),
+            Screen::Dashboard(mut dashboard) => dashboard.end(),
+        }
+    }
+
+    /// Says something beside what shows the progress.
+    fn tell(&mut self, words: &str) {
+        match &mut self.screen {
+            Screen::Lines => say!("{words}"),
+            Screen::Bar(bar) => bar.suspend(|| say!("{words}")),
+            Screen::Dashboard(dashboard) => dashboard.say(words),
         }
     }
 }
@@ -98,31 +120,40 @@ impl Progress for Talk {
             last_line: now,
             measured: None,
         };
-        if stderr().is_terminal() {
+        if let Screen::Dashboard(dashboard) = &mut self.screen {
+            dashboard.begin(stage.name, stage.done);
+        } else if stderr().is_terminal() {
             let style = ProgressStyle::with_template("{prefix}  {bar:24.cyan/dim} {percent:>3}%  {wide_msg}");
             let bar = ProgressBar::new(stage.steps)
                 .with_prefix(self.stage.name.clone())
                 .with_position(stage.done)
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─"));
-            self.bar = Some(bar);
+            self.screen = Screen::Bar(bar);
         }
     }
 
     fn advanced(&mut self, stage_step: u64) {
-        let left = self.seconds_left(stage_step).map(|seconds| format!("{} left", duration(seconds)));
+        let left = self.seconds_left(stage_step);
+        let part = stage_step as f64 / self.stage.steps.max(1) as f64;
+        if let Screen::Dashboard(dashboard) = &mut self.screen {
+            return dashboard.advanced(stage_step, part, left);
+        }
+        let left = left.map(|seconds| format!("{} left", duration(seconds)));
         let words: Vec<_> = left.into_iter().chain(self.stage.measured.clone()).collect();
         let words = words.join("  ");
-        if let Some(bar) = &self.bar {
+        if let Screen::Bar(bar) = &self.screen {
             bar.set_message(words);
             bar.set_position(stage_step);
         } else if self.stage.last_line.elapsed() >= BETWEEN_LINES {
             self.stage.last_line = Instant::now();
-            let percent = 100.0 * stage_step as f64 / self.stage.steps.max(1) as f64;
-            say!("{}  step {} ({percent:.0}%)  {words}", self.stage.name, grouped(stage_step));
+            say!("{}  step {} ({:.0}%)  {words}", self.stage.name, grouped(stage_step), 100.0 * part);
         }
     }
 
     fn measured(&mut self, thermo: &Thermo) {
+        if let Screen::Dashboard(dashboard) = &mut self.screen {
+            return dashboard.measured(thermo);
+        }
         let temperature = significant(thermo.temperature, 4);
         let energy = significant(thermo.total, 7);
         let measured = format!("T {temperature}{}  E {energy}{}", self.temperature_unit, self.energy_unit);
@@ -130,9 +161,11 @@ impl Progress for Talk {
     }
 
     fn stage_ends(&mut self, report: &StageReport) {
-        self.end();
-        let steps = grouped(report.steps);
-        match &report.minimum {
+        if matches!(self.screen, Screen::Bar(_)) {
+            self.end();
+        }
+        let (name, steps) = (&self.stage.name, grouped(report.steps));
+        let words = match &report.minimum {
             Some(minimum) => {
                 let outcome = match minimum.outcome {
                     Convergence::Converged => "converged",
@@ -140,27 +173,23 @@ impl Progress for Talk {
                 };
                 let force = significant(minimum.largest_force, 3);
                 let potential = significant(minimum.potential, 7);
-                say!(
-                    "{}  {outcome} after {steps} iterations in {}: potential energy {potential}{}, largest force {force}",
-                    self.stage.name,
+                format!(
+                    "{name}  {outcome} after {steps} iterations in {}: potential energy {potential}{}, largest force {force}",
                     duration(report.time.total),
                     self.energy_unit,
-                );
+                )
             }
-            None => say!(
-                "{}  {steps} steps in {}  {}",
-                self.stage.name,
+            None => format!(
+                "{name}  {steps} steps in {}  {}",
                 duration(report.time.total),
                 speed(&report.speed, self.atoms),
             ),
-        }
+        };
+        self.tell(&words);
     }
 
     fn note(&mut self, message: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| say!("{message}")),
-            None => say!("{message}"),
-        }
+        self.tell(message);
     }
 }
 
