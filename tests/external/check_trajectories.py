@@ -1,7 +1,7 @@
-"""Opens Jostle's trajectories with MDAnalysis and ASE and compares every number.
+"""Opens Jostle's trajectories with MDAnalysis, ASE and gsd and compares every number.
 
     cargo run -p jostle-io --example trajectory_samples -- samples
-    pip install MDAnalysis ase
+    pip install MDAnalysis ase gsd
     python tests/external/check_trajectories.py samples
 """
 
@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 
 import ase.io
+import gsd.hoomd
 import MDAnalysis as mda
 import numpy as np
 from MDAnalysis.lib.mdamath import triclinic_box
@@ -67,9 +68,24 @@ def with_ase(path, sample):
 
 folder = Path(sys.argv[1])
 samples = json.loads((folder / "samples.json").read_text())
+def with_gsd(path, sample):
+    with gsd.hoomd.open(str(path)) as trajectory:
+        assert len(trajectory) == len(sample["frames"])
+        for got, frame in zip(trajectory, sample["frames"]):
+            assert got.configuration.step == frame["step"]
+            assert got.particles.types == ["Ar", "Kr"]
+            assert list(got.particles.typeid) == [k % 2 for k in range(len(frame["positions"]))]
+            edges = np.array(frame["edges"])
+            (lx, ly, lz), (xy, xz, yz) = edges.diagonal(), (edges[1, 0], edges[2, 0], edges[2, 1])
+            compare("box", got.configuration.box, [lx, ly, lz, xy / ly, xz / lz, yz / lz], 1e-7 * edges.max())
+            positions = np.array(frame["positions"]) - edges.sum(axis=0) / 2
+            compare("positions", got.particles.position, positions, 1e-7 * np.abs(positions).max())
+            compare("velocities", got.particles.velocity, frame["velocities"], 1e-7)
+
+
 failures = 0
 for sample in samples:
-    check = with_ase if sample["format"] == "xyz" else with_mdanalysis
+    check = {"xyz": with_ase, "gsd": with_gsd}.get(sample["format"], with_mdanalysis)
     try:
         check(folder / sample["file"], sample)
         print("ok    ", sample["file"])

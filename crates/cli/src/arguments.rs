@@ -90,7 +90,7 @@ pub enum Command {
         jostle convert sample.xyz sample.xtc\n  \
         jostle convert dump.lammpstrj.gz sample.trr --units metal --timestep 0.001\n\n\
         Read: DCD, XTC, TRR, extended XYZ, LAMMPS dumps (gzip or Zstandard, if you like), GSD.\n\
-        Written: DCD, XTC, TRR, extended XYZ, LAMMPS dumps.")]
+        Written: DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD.")]
     Convert(Convert),
 
     /// Write a commented input file to start from

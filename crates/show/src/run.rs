@@ -101,7 +101,7 @@ pub(crate) fn trajectories(run: &Path) -> (bool, Vec<PathBuf>) {
     let names = summary["files"].as_array().into_iter().flatten().filter_map(Json::as_str);
     // Only plain names: a summary that was tampered with must not reach outside the folder.
     let plain = names.map(Path::new).filter(|name| name.file_name() == Some(name.as_os_str()));
-    let endings = ["xtc", "dcd", "trr", "lammpstrj", "xyz"];
+    let endings = ["xtc", "dcd", "trr", "lammpstrj", "xyz", "gsd"];
     let frames =
         plain.filter(|name| name.extension().is_some_and(|e| endings.iter().any(|known| e == *known)));
     let frames = frames.filter(|name| *name != Path::new("start.xyz")).map(|name| run.join(name));

@@ -638,6 +638,8 @@ pub enum TrajectoryFormat {
     Trr,
     /// A LAMMPS dump, text.
     Dump,
+    /// GSD with HOOMD's schema, with velocities.
+    Gsd,
 }
 
 /// `[run]`: never changes the physics, only how it is computed.

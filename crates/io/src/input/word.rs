@@ -87,6 +87,7 @@ words! {
         Trr = "trr": "GROMACS TRR: positions and velocities in single precision",
         Xyz = "xyz": "extended XYZ: text, positions and velocities in full",
         Dump = "lammpstrj": "LAMMPS dump: text, positions and velocities in full",
+        Gsd = "gsd": "GSD as of HOOMD: positions and velocities in single precision, steps but no times",
     }
     DeviceInput {
         Auto = "auto": "a GPU where there is one and the system is large enough, else the CPU",

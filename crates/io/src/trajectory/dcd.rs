@@ -39,7 +39,7 @@ impl Format for Dcd {
         bytes
     }
 
-    fn frame(&self, subject: &Subject, frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
+    fn frame(&mut self, subject: &Subject, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
         let angstrom = length_factor(subject.units, "A");
         let cell: Vec<u8> = unit_cell(frame.simbox, angstrom).iter().flat_map(|x| x.to_le_bytes()).collect();
         record(out, &cell);

@@ -9,6 +9,7 @@
 
 mod dcd;
 mod dump;
+mod gsd;
 mod read;
 mod trr;
 mod xtc;
@@ -68,15 +69,29 @@ pub struct Position {
 
 /// A file format: bytes before the first frame, bytes of a frame.
 trait Format: Send {
-    /// What comes before the first frame, given how far the file has come. It has the same length
-    /// at all times, and is written anew after every frame if it changes.
+    /// What comes before the first frame, given how far the file has come. It is written anew after
+    /// every frame, and never longer than at first.
     fn header(&self, subject: &Subject, position: &Position) -> Vec<u8>;
 
-    /// Appends a frame to `out`.
+    /// Appends a frame to `out`; its number counts from 0.
     ///
     /// # Errors
     /// If the format cannot hold the numbers.
-    fn frame(&self, subject: &Subject, frame: &Frame, out: &mut Vec<u8>) -> Result<()>;
+    fn frame(&mut self, subject: &Subject, frame: &Frame, number: u64, out: &mut Vec<u8>) -> Result<()>;
+
+    /// What else is to be written, and where, given how far the file has come.
+    fn patch(&self, _: &Subject, _: &Position, _: Patch) -> Option<(u64, Vec<u8>)> {
+        None
+    }
+}
+
+/// What is written between header and frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patch {
+    /// What belongs to the last frame.
+    LastFrame,
+    /// Nothing, behind the last frame: later ones were taken back.
+    Behind,
 }
 
 fn format(kind: TrajectoryFormat) -> Box<dyn Format> {
@@ -86,6 +101,7 @@ fn format(kind: TrajectoryFormat) -> Box<dyn Format> {
         TrajectoryFormat::Xyz => Box::new(xyz::Xyz),
         TrajectoryFormat::Trr => Box::new(trr::Trr),
         TrajectoryFormat::Dump => Box::new(dump::Dump),
+        TrajectoryFormat::Gsd => Box::new(gsd::Gsd::new()),
     }
 }
 
@@ -98,22 +114,23 @@ impl TrajectoryFormat {
             TrajectoryFormat::Xyz => "xyz",
             TrajectoryFormat::Trr => "trr",
             TrajectoryFormat::Dump => "lammpstrj",
+            TrajectoryFormat::Gsd => "gsd",
         }
     }
 
     /// Whether its files hold velocities.
     pub fn has_velocities(self) -> bool {
-        matches!(self, TrajectoryFormat::Xyz | TrajectoryFormat::Trr | TrajectoryFormat::Dump)
+        !matches!(self, TrajectoryFormat::Dcd | TrajectoryFormat::Xtc)
     }
 
     /// Whether its files say what the atoms are called.
     pub fn has_names(self) -> bool {
-        matches!(self, TrajectoryFormat::Xyz | TrajectoryFormat::Dump)
+        matches!(self, TrajectoryFormat::Xyz | TrajectoryFormat::Dump | TrajectoryFormat::Gsd)
     }
 
     /// Whether its files hold times. The others count steps.
     pub fn has_times(self) -> bool {
-        self != TrajectoryFormat::Dump
+        !matches!(self, TrajectoryFormat::Dump | TrajectoryFormat::Gsd)
     }
 }
 
@@ -165,7 +182,8 @@ impl TrajectoryWriter {
         let (path, buffer, format) = (path.to_path_buf(), Vec::new(), format(kind));
         let mut writer = TrajectoryWriter { path, file, format, subject, position, buffer };
         writer.file.set_len(position.bytes).map_err(|e| writer.io_error("shorten", &e))?;
-        writer.write_header().map_err(|e| writer.io_error("write", &e))?;
+        let cut = writer.write_patch(Patch::Behind).and_then(|()| writer.write_header());
+        cut.map_err(|e| writer.io_error("write", &e))?;
         Ok(writer)
     }
 
@@ -177,7 +195,8 @@ impl TrajectoryWriter {
     pub fn write(&mut self, frame: &Frame) -> Result<()> {
         self.check(frame)?;
         self.buffer.clear();
-        let made = self.format.frame(&self.subject, frame, &mut self.buffer);
+        let number = self.position.frames;
+        let made = self.format.frame(&self.subject, frame, number, &mut self.buffer);
         made.map_err(|e| e.in_file(&self.path))?;
         let before = self.position;
         if before.frames == 0 {
@@ -185,12 +204,15 @@ impl TrajectoryWriter {
         }
         self.position.frames += 1;
         self.position.bytes += self.buffer.len() as u64;
-        let written = self.file.write_all(&self.buffer).and_then(|()| self.write_header());
+        let written = self.file.write_all(&self.buffer);
+        let written = written.and_then(|()| self.write_patch(Patch::LastFrame));
+        let written = written.and_then(|()| self.write_header());
         if let Err(e) = written {
             self.position = before;
             let error = self.io_error("write", &e);
             // Best effort: the first error is the one worth reporting.
-            let _ = self.file.set_len(before.bytes).and_then(|()| self.write_header());
+            let cut = self.file.set_len(before.bytes).and_then(|()| self.write_patch(Patch::Behind));
+            let _ = cut.and_then(|()| self.write_header());
             return Err(error);
         }
         Ok(())
@@ -212,6 +234,12 @@ impl TrajectoryWriter {
     /// If the disk does not take it.
     pub fn sync(&mut self) -> Result<()> {
         self.file.sync_data().map_err(|e| self.io_error("write", &e))
+    }
+
+    fn write_patch(&mut self, what: Patch) -> std::io::Result<()> {
+        let Some((at, bytes)) = self.format.patch(&self.subject, &self.position, what) else { return Ok(()) };
+        self.file.seek(SeekFrom::Start(at))?;
+        self.file.write_all(&bytes)
     }
 
     fn write_header(&mut self) -> std::io::Result<()> {

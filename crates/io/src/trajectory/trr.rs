@@ -10,7 +10,7 @@ impl Format for Trr {
         Vec::new()
     }
 
-    fn frame(&self, subject: &Subject, frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
+    fn frame(&mut self, subject: &Subject, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
         let (nm, ps) = (length_factor(subject.units, "nm"), picoseconds(subject.units));
         let n = frame.positions.len();
         let bytes =

@@ -25,7 +25,7 @@ impl Format for Xtc {
         Vec::new()
     }
 
-    fn frame(&self, subject: &Subject, frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
+    fn frame(&mut self, subject: &Subject, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
         let nm = length_factor(subject.units, "nm");
         let positions: Vec<[f32; 3]> = frame.positions.iter().map(|r| r.map(|x| (x * nm) as f32)).collect();
         let precision = precision(&positions).ok_or_else(|| {

@@ -13,7 +13,7 @@ impl Format for Xyz {
         Vec::new()
     }
 
-    fn frame(&self, subject: &Subject, frame: &Frame, out: &mut Vec<u8>) -> Result<()> {
+    fn frame(&mut self, subject: &Subject, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
         write_xyz_frame(subject, frame, out)
             .map_err(|e| jostle_core::Error::simulation(format!("a frame cannot be written as text: {e}")))
     }

@@ -3,12 +3,12 @@
 //! The index is read along with the frames.
 
 use super::{Cast, FileUnits, Snapshot, Source, damaged, unreadable};
-use jostle_core::{Result, SimBox, Vec3};
+use jostle_core::{Result, SimBox, UnitSystem, Vec3};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
-pub(super) const MAGIC: u64 = 0x65DF_65DF_65DF_65DF;
+pub(in crate::trajectory) const MAGIC: u64 = 0x65DF_65DF_65DF_65DF;
 
 /// Bytes of an entry of the index, and of the list of names.
 const ENTRY: usize = 32;
@@ -37,6 +37,8 @@ pub(super) struct Gsd {
     atoms: usize,
     cast: Cast,
     frames: u64,
+    /// Known of files of our own.
+    units: Option<UnitSystem>,
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
@@ -64,7 +66,10 @@ impl Gsd {
         let names = (0..).zip(names).collect();
         let index = (u64_at(&header, 8), u64_at(&header, 16));
         let (ahead, first, cast) = (Vec::new(), HashMap::new(), Cast::default());
-        Ok(Gsd { file, ahead, index, names, first, atoms: 0, cast, frames: 0 })
+        let writer = text(header.get(48..112).unwrap_or_default());
+        let units = writer.strip_prefix("jostle ").and_then(|w| w.split_once(" units "));
+        let units = units.and_then(|(_, name)| UnitSystem::ALL.into_iter().find(|u| u.name() == name));
+        Ok(Gsd { file, ahead, index, names, first, atoms: 0, cast, frames: 0, units })
     }
 
     /// The next entry of the index, which stays where it is.
@@ -186,7 +191,7 @@ impl Source for Gsd {
     }
 
     fn units(&self) -> FileUnits {
-        FileUnits::Unknown
+        self.units.map_or(FileUnits::Unknown, FileUnits::Of)
     }
 
     fn cast(&self) -> Option<&Cast> {

@@ -1,0 +1,246 @@
+//! GSD 2 with HOOMD's schema
+//! (<https://gsd.readthedocs.io/en/stable/file-layer.html>, <https://gsd.readthedocs.io/en/stable/schema-hoomd.html>):
+//! positions and velocities in single precision, in the units of the run, which the name of the
+//! application that wrote the file tells.
+//!
+//! The index of a file is in one piece. Where it is full, the next frame brings one of twice the
+//! size along; what is where follows from the number of frames alone.
+
+use super::{Format, Frame, Patch, Position, Subject};
+use crate::trajectory::read::GSD_MAGIC;
+use jostle_core::{Error, Result};
+
+/// Names of the chunks, in the order of the index; the first frame has all of them, others only
+/// [`EVERY`].
+const NAMES: [&str; 7] = [
+    "configuration/step",
+    "configuration/box",
+    "particles/N",
+    "particles/types",
+    "particles/typeid",
+    "particles/position",
+    "particles/velocity",
+];
+const EVERY: [usize; 4] = [0, 1, 5, 6];
+const VELOCITY: usize = 6;
+const HEADER: u64 = 256;
+/// Bytes for the names, in pieces of 64.
+const NAME_PIECES: u64 = 4;
+/// Bytes of an entry, and entries of the first index.
+const ENTRY: u64 = 32;
+const FIRST: u64 = 256;
+
+/// The format, with what is the same for all frames of a file.
+pub(super) struct Gsd {
+    /// Whether frames have velocities; known with the first. Those of a run do.
+    velocities: bool,
+}
+
+/// A chunk: its name, rows, columns, the number of its type, bytes of a number.
+#[derive(Clone, Copy)]
+struct Chunk {
+    name: usize,
+    rows: u64,
+    columns: u64,
+    kind: u8,
+    width: u64,
+}
+
+impl Chunk {
+    fn bytes(self) -> u64 {
+        self.rows * self.columns * self.width
+    }
+}
+
+impl Gsd {
+    pub(super) fn new() -> Self {
+        Gsd { velocities: true }
+    }
+
+    /// The chunks of a frame.
+    fn chunks(&self, subject: &Subject, number: u64) -> impl Iterator<Item = Chunk> {
+        let atoms = subject.species.len() as u64;
+        let longest = subject.names.iter().map(|n| n.len() as u64 + 1).max().unwrap_or(1);
+        let shapes = [
+            (1, 1, 4, 8),
+            (6, 1, 9, 4),
+            (1, 1, 3, 4),
+            (subject.names.len() as u64, longest, 5, 1),
+            (atoms, 1, 3, 4),
+            (atoms, 3, 9, 4),
+            (atoms, 3, 9, 4),
+        ];
+        let velocities = self.velocities;
+        let all = shapes.into_iter().enumerate();
+        let all = all.map(|(name, (rows, columns, kind, width))| Chunk { name, rows, columns, kind, width });
+        all.filter(move |c| (number == 0 || EVERY.contains(&c.name)) && (velocities || c.name != VELOCITY))
+    }
+
+    /// Entries of the index before a frame.
+    fn entries(&self, number: u64) -> u64 {
+        let without = if self.velocities { 0 } else { 1 };
+        match number {
+            0 => 0,
+            _ => NAMES.len() as u64 - without + (number - 1) * (EVERY.len() as u64 - without),
+        }
+    }
+
+    /// The size of the index that has room for so many frames.
+    fn room(&self, frames: u64) -> u64 {
+        let mut room = FIRST;
+        while room < self.entries(frames) {
+            room *= 2;
+        }
+        room
+    }
+
+    /// Bytes of the index that a frame brings along.
+    fn brought(&self, number: u64) -> u64 {
+        let (before, after) = (self.room(number), self.room(number + 1));
+        if number > 0 && after > before { after * ENTRY } else { 0 }
+    }
+
+    /// Where a frame begins, with its index if it brings one.
+    fn begin(&self, subject: &Subject, number: u64) -> u64 {
+        let bytes = |k: u64| self.chunks(subject, k).map(Chunk::bytes).sum::<u64>();
+        let (mut indices, mut room) = (0, FIRST);
+        while room < self.room(number) {
+            room *= 2;
+            indices += room * ENTRY;
+        }
+        let frames = if number > 0 { bytes(0) + (number - 1) * bytes(1) } else { 0 };
+        HEADER + 64 * NAME_PIECES + FIRST * ENTRY + indices + frames
+    }
+
+    /// Where the index of a file with so many frames is.
+    fn index(&self, subject: &Subject, frames: u64) -> u64 {
+        let room = self.room(frames);
+        if room == FIRST {
+            return HEADER + 64 * NAME_PIECES;
+        }
+        // The frame that brought it: the first that did not fit into half of it.
+        let (mut low, mut high) = (0, frames);
+        while low + 1 < high {
+            let middle = (low + high) / 2;
+            if self.room(middle) < room { low = middle } else { high = middle }
+        }
+        self.begin(subject, low)
+    }
+
+    /// The entries of a frame.
+    fn indexed(&self, subject: &Subject, number: u64, out: &mut Vec<u8>) {
+        let mut at = self.begin(subject, number) + self.brought(number);
+        for chunk in self.chunks(subject, number) {
+            for word in [number, chunk.rows, at] {
+                out.extend(word.to_le_bytes());
+            }
+            out.extend((chunk.columns as u32).to_le_bytes());
+            out.extend((chunk.name as u16).to_le_bytes());
+            out.extend([chunk.kind, 0]);
+            at += chunk.bytes();
+        }
+    }
+}
+
+impl Format for Gsd {
+    fn header(&self, subject: &Subject, position: &Position) -> Vec<u8> {
+        let (index, room) = (self.index(subject, position.frames), self.room(position.frames));
+        let mut out = Vec::new();
+        for word in [GSD_MAGIC, index, room, HEADER, NAME_PIECES] {
+            out.extend(word.to_le_bytes());
+        }
+        let version = |major: u32, minor: u32| (major << 16 | minor).to_le_bytes();
+        out.extend(version(1, 4));
+        out.extend(version(2, 0));
+        let mut padded = |words: String, length: usize| {
+            let end = out.len() + length;
+            out.extend(words.into_bytes());
+            out.resize(end, 0);
+        };
+        padded(format!("jostle {} units {}", env!("CARGO_PKG_VERSION"), subject.units.name()), 64);
+        padded("hoomd".into(), 64);
+        padded(String::new(), 80);
+        padded(NAMES.join("\0"), 64 * NAME_PIECES as usize);
+        if position.frames == 0 {
+            // What stands there later is not to be written over.
+            out.resize(out.len() + (FIRST * ENTRY) as usize, 0);
+        }
+        out
+    }
+
+    fn frame(&mut self, subject: &Subject, frame: &Frame, number: u64, out: &mut Vec<u8>) -> Result<()> {
+        if number == 0 {
+            self.velocities = frame.velocities.is_some();
+        }
+        if self.velocities != frame.velocities.is_some() {
+            return Err(Error::simulation(
+                "some frames have velocities and others have none, which a GSD file cannot hold",
+            ));
+        }
+        let brought = self.brought(number) as usize;
+        if brought > 0 {
+            (0..number).for_each(|k| self.indexed(subject, k, out));
+            out.resize(brought, 0);
+        }
+        let simbox = frame.simbox;
+        let ([lx, ly, lz], [xy, xz, yz]) = (simbox.lengths(), simbox.tilts());
+        let middle = simbox.to_cartesian([0.5; 3]);
+        let chunks: Vec<Chunk> = self.chunks(subject, number).collect();
+        let single = |x: f64, out: &mut Vec<u8>| -> Result<()> {
+            let x = x as f32;
+            if !x.is_finite() {
+                return Err(Error::simulation("a number is too large for a GSD file"));
+            }
+            out.extend(x.to_le_bytes());
+            Ok(())
+        };
+        for chunk in chunks {
+            match NAMES[chunk.name] {
+                "configuration/step" => out.extend(frame.step.to_le_bytes()),
+                "configuration/box" => {
+                    [lx, ly, lz, xy / ly, xz / lz, yz / lz].iter().try_for_each(|x| single(*x, out))?;
+                }
+                "particles/N" => out.extend((subject.species.len() as u32).to_le_bytes()),
+                "particles/types" => {
+                    for name in &subject.names {
+                        let end = out.len() + chunk.columns as usize;
+                        out.extend(name.bytes());
+                        out.resize(end, 0);
+                    }
+                }
+                "particles/typeid" => {
+                    out.extend(subject.species.iter().flat_map(|s| u32::from(*s).to_le_bytes()));
+                }
+                "particles/position" => {
+                    // HOOMD's boxes have their centre at the origin.
+                    for r in frame.positions {
+                        (0..3).try_for_each(|k| single(r[k] - middle[k], out))?;
+                    }
+                }
+                _ => {
+                    let velocities = frame.velocities.unwrap_or_default().as_flattened();
+                    velocities.iter().try_for_each(|v| single(*v, out))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn patch(&self, subject: &Subject, position: &Position, what: Patch) -> Option<(u64, Vec<u8>)> {
+        let index = self.index(subject, position.frames);
+        let mut entries = Vec::new();
+        let from = match what {
+            Patch::LastFrame => {
+                let last = position.frames.checked_sub(1)?;
+                self.indexed(subject, last, &mut entries);
+                self.entries(last)
+            }
+            Patch::Behind => {
+                let from = self.entries(position.frames);
+                entries.resize(((self.room(position.frames) - from) * ENTRY) as usize, 0);
+                from
+            }
+        };
+        Some((index + from * ENTRY, entries))
+    }
+}
