@@ -7,6 +7,7 @@
 use crate::Vec3;
 
 /// Four random words for a counter under a key.
+#[inline(always)]
 pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     const M: [u64; 2] = [0xD251_1F53, 0xCD9E_8D57];
     const W: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
@@ -18,6 +19,13 @@ pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
         k = [k[0].wrapping_add(W[0]), k[1].wrapping_add(W[1])];
     }
     c
+}
+
+/// Uniform in (0, 1), with 53 random bits of two words.
+#[inline(always)]
+pub fn uniform(high: u32, low: u32) -> f64 {
+    let bits = u64::from(high) << 32 | u64::from(low);
+    ((bits >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
 }
 
 /// What a random number is for: streams never overlap.
@@ -60,6 +68,13 @@ impl Stream {
         }
     }
 
+    /// The four words of a block of a stream, counted from 0.
+    #[inline(always)]
+    pub fn words(seed: u64, purpose: Purpose, subject: u32, step: u64, block: u32) -> [u32; 4] {
+        let upper = ((step >> 32) as u32) << 8 | purpose as u32;
+        philox([block, subject, step as u32, upper], [seed as u32, (seed >> 32) as u32])
+    }
+
     /// 32 random bits.
     pub fn word(&mut self) -> u32 {
         if self.used == 4 {
@@ -73,8 +88,7 @@ impl Stream {
 
     /// Uniform in (0, 1), with 53 random bits.
     pub fn uniform(&mut self) -> f64 {
-        let bits = u64::from(self.word()) << 32 | u64::from(self.word());
-        ((bits >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
+        uniform(self.word(), self.word())
     }
 
     /// A whole number below `n`.

@@ -1,9 +1,9 @@
 //! Moving atoms, and sums over velocities: loops over the atoms of one task.
 
-use crate::simd::Scalar;
+use crate::noise::{BATCH, Normals};
+use crate::simd::{Level, Scalar};
 use jostle_core::backend::Descent;
 use jostle_core::bath::noise_amplitude;
-use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Kinetic, NoiseKey, Vec3};
 
 /// The atoms of a task, cluster by cluster.
@@ -150,19 +150,28 @@ impl<S: Scalar> Atoms<'_, S> {
     /// v = decay v + sqrt((1 - decay^2) kT / m) xi
     pub fn ornstein_uhlenbeck(
         &mut self,
+        level: Level,
         inverse_mass: &[f64],
         decay: f64,
         thermal_energy: f64,
         noise: NoiseKey,
     ) {
-        for ((v, &s), &id) in self.velocity.iter_mut().zip(self.species).zip(self.id) {
-            if inverse_mass[s as usize] == 0.0 {
-                continue;
-            }
-            let sigma = noise_amplitude(decay, thermal_energy, inverse_mass[s as usize]);
-            let xi = Stream::new(noise.seed, Purpose::Langevin, id, noise.step).normal3();
-            for k in 0..3 {
-                v[k] = decay * v[k] + sigma * xi[k];
+        let mut xi = [[0.0; BATCH]; 3];
+        for start in (0..self.velocity.len()).step_by(BATCH) {
+            let n = BATCH.min(self.velocity.len() - start);
+            let mut id = [0; BATCH];
+            id[..n].copy_from_slice(&self.id[start..start + n]);
+            level.run(Normals { id: &id, noise, out: &mut xi });
+            for lane in 0..n {
+                let inverse_mass = inverse_mass[self.species[start + lane] as usize];
+                if inverse_mass == 0.0 {
+                    continue;
+                }
+                let sigma = noise_amplitude(decay, thermal_energy, inverse_mass);
+                let v = &mut self.velocity[start + lane];
+                for k in 0..3 {
+                    v[k] = decay * v[k] + sigma * xi[k][lane];
+                }
             }
         }
     }

@@ -11,6 +11,7 @@ mod engine;
 pub mod formula;
 pub mod integrate;
 pub mod neighbors;
+pub mod noise;
 pub mod outside;
 pub mod pair;
 pub mod reference;

@@ -190,7 +190,10 @@ impl<S: Scalar> Backend for Cpu<S> {
 
     fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) {
         let inverse_mass = std::mem::take(&mut self.inverse_mass);
-        self.integrate(|mut atoms| atoms.ornstein_uhlenbeck(&inverse_mass, decay, thermal_energy, noise));
+        let level = self.level;
+        self.integrate(|mut atoms| {
+            atoms.ornstein_uhlenbeck(level, &inverse_mass, decay, thermal_energy, noise);
+        });
         self.inverse_mass = inverse_mass;
     }
 
