@@ -42,6 +42,8 @@ examples! {
     KREMER_GREST = "kremer-grest";
     DPD = "dpd";
     FORMULA = "formula";
+    MOLTEN_SALT = "molten-salt";
+    WATER = "water";
     SEDIMENT = "sediment";
 }
 

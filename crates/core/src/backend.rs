@@ -294,6 +294,14 @@ pub trait Backend: Send {
         self.drift(dt);
     }
 
+    /// After a drift by `dt`: moves atoms back to where the distances that constraints keep are what
+    /// they should be, along the directions they had before, and changes velocities accordingly.
+    fn constrain_positions(&mut self, _dt: f64) {}
+
+    /// Takes from the velocities what would change a distance that constraints keep. After a kick by
+    /// `dt` with forces that were evaluated with energies, the virial gets that of the constraints.
+    fn constrain_velocities(&mut self, _kick: Option<f64>) {}
+
     /// Rebuilds the neighbour list if an atom may be further than half the skin from where the list
     /// has it.
     ///

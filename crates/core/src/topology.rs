@@ -208,6 +208,22 @@ impl Topology {
             ..Topology::default()
         }
     }
+
+    /// Rigid molecules of three atoms that follow each other in their ids, the first of which is bound
+    /// to the others by `bond` and in the middle of `angle`, in degrees; they do not act on each other.
+    pub fn rigid_water(molecules: usize, bond: f64, angle: f64) -> Topology {
+        let across = 2.0 * bond * (0.5 * angle.to_radians()).sin();
+        let distances = [([0, 1], bond), ([0, 2], bond), ([1, 2], across)];
+        let mut topology = Topology::default();
+        for first in (0..molecules as u32).map(|m| 3 * m) {
+            for (pair, length) in distances {
+                let atoms = pair.map(|k| first + k);
+                topology.excluded.push(atoms);
+                topology.constraints.push(Constraint { atoms, length });
+            }
+        }
+        topology
+    }
 }
 
 #[cfg(test)]

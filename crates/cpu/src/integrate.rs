@@ -1,5 +1,6 @@
 //! Moving atoms, and sums over velocities: loops over the atoms of one task.
 
+use crate::constraints::Constraints;
 use crate::noise::{BATCH, Normals};
 use crate::simd::{Level, Scalar};
 use jostle_core::backend::Descent;
@@ -73,7 +74,7 @@ impl<S: Scalar> Atoms<'_, S> {
     /// neighbour list was built, or nowhere.
     #[inline(always)]
     pub fn drift(&mut self, dt: f64, limit2: f64) -> Check {
-        self.move_atoms(limit2, |_, _, _, v| v, dt)
+        self.move_atoms(limit2, |_, _, _, v| (v, v.map(|v| dt * v)))
     }
 
     /// v += dt/2 f / m, then r += dt v. The first result is that of [`Atoms::kick`], the second
@@ -82,28 +83,42 @@ impl<S: Scalar> Atoms<'_, S> {
     pub fn kick_drift(&mut self, inverse_mass: &[f64], dt: f64, limit2: f64) -> [Check; 2] {
         let mut zero = 0.0;
         let (width, force, species) = (self.width, self.force, self.species);
-        let moved = self.move_atoms(
-            limit2,
-            |a, c, lane, v| {
-                let f = Self::force(force, width, c, lane);
-                let scale = 0.5 * dt * inverse_mass[species[a] as usize];
-                for k in 0..3 {
-                    zero += 0.0 * f[k];
-                }
-                [v[0] + scale * f[0], v[1] + scale * f[1], v[2] + scale * f[2]]
-            },
-            dt,
-        );
+        let moved = self.move_atoms(limit2, |a, c, lane, v| {
+            let f = Self::force(force, width, c, lane);
+            let scale = 0.5 * dt * inverse_mass[species[a] as usize];
+            for k in 0..3 {
+                zero += 0.0 * f[k];
+            }
+            let v = [v[0] + scale * f[0], v[1] + scale * f[1], v[2] + scale * f[2]];
+            (v, v.map(|v| dt * v))
+        });
         [if zero == 0.0 { Check::Passed } else { Check::Failed }, moved]
     }
 
-    /// Moves every atom with the velocity that `velocity(atom, cluster, lane, v)` gives it.
+    /// r += c and v += c / dt by the corrections of constraints. Fails as [`Atoms::drift`] does.
+    #[inline(always)]
+    pub fn correct(&mut self, constraints: &Constraints, dt: f64, limit2: f64) -> Check {
+        let id = self.id;
+        self.move_atoms(limit2, |a, _, _, v| {
+            let c = constraints.correction(id[a]);
+            ([v[0] + c[0] / dt, v[1] + c[1] / dt, v[2] + c[2] / dt], c)
+        })
+    }
+
+    /// v += c by the corrections of constraints.
+    pub fn correct_velocities(&mut self, constraints: &Constraints) {
+        for (v, id) in self.velocity.iter_mut().zip(self.id) {
+            let c = constraints.correction(*id);
+            (0..3).for_each(|k| v[k] += c[k]);
+        }
+    }
+
+    /// Gives every atom the velocity and moves it by the step that `moved(atom, cluster, lane, v)` says.
     #[inline(always)]
     fn move_atoms(
         &mut self,
         limit2: f64,
-        mut velocity: impl FnMut(usize, usize, usize, Vec3) -> Vec3,
-        dt: f64,
+        mut moved: impl FnMut(usize, usize, usize, Vec3) -> (Vec3, Vec3),
     ) -> Check {
         let width = self.width;
         let mut stays = true;
@@ -113,11 +128,11 @@ impl<S: Scalar> Atoms<'_, S> {
             let (x, yz) = relative.split_at_mut(width);
             let (y, z) = yz.split_at_mut(width);
             for (lane, a) in atoms.enumerate() {
-                let v = velocity(a, c, lane, self.velocity[a]);
+                let (v, step) = moved(a, c, lane, self.velocity[a]);
                 self.velocity[a] = v;
                 let r = &mut self.position[a];
                 for k in 0..3 {
-                    r[k] += dt * v[k];
+                    r[k] += step[k];
                 }
                 x[lane] = S::from_f64(r[0] - origin[0]);
                 y[lane] = S::from_f64(r[1] - origin[1]);

@@ -5,7 +5,9 @@
 pub mod blocks;
 pub mod bonded;
 pub mod cells;
+pub mod constraints;
 pub mod dissipative;
+pub mod electrostatics;
 pub mod embedded;
 mod engine;
 pub mod formula;

@@ -147,9 +147,11 @@ impl<S: Scalar, F: PairFunction> PairForces<'_, S, F> {
 
 /// The square cut-off and the coefficients of the atoms of a register.
 #[derive(Clone, Copy)]
-struct Coefficients<L> {
-    cutoff2: L,
-    values: [L; MAX_COEFFICIENTS],
+pub(crate) struct Coefficients<L> {
+    /// The square cut-off.
+    pub cutoff2: L,
+    /// The coefficients.
+    pub values: [L; MAX_COEFFICIENTS],
 }
 
 #[inline(always)]
@@ -161,8 +163,9 @@ fn coefficients_of_one_species<L: Lanes, F: PairFunction>(table: &Table<L::Scala
     Coefficients { cutoff2: L::splat(table.row(0, 0)[0]), values }
 }
 
+/// Those of an atom of a species and of a cluster.
 #[inline(always)]
-fn look_up<L: Lanes, F: PairFunction>(
+pub(crate) fn look_up<L: Lanes, F: PairFunction>(
     table: &Table<L::Scalar>,
     clusters: &Clusters<L::Scalar>,
     species: usize,
@@ -262,12 +265,23 @@ pub(crate) fn act<L: Lanes, const ENERGIES: bool>(
     gathered: &mut Row<L>,
 ) {
     let force_over_r = L::select(near, force_over_r, L::lit(0.0));
+    add_pulls(place, d, force_over_r, gathered);
+    if ENERGIES {
+        gathered.add_sums(L::select(near, energy, L::lit(0.0)), force_over_r, d);
+    }
+}
+
+/// Adds forces to those on an atom and on the atoms of a place.
+#[inline(always)]
+pub(crate) fn add_pulls<L: Lanes>(
+    place: &mut [L::Scalar],
+    d: [L; 3],
+    force_over_r: L,
+    gathered: &mut Row<L>,
+) {
     for k in 0..3 {
         gathered.force[k] = d[k].mul_add(force_over_r, gathered.force[k]);
         let reaction = &mut place[(3 + k) * L::WIDTH..(4 + k) * L::WIDTH];
         d[k].mul_add(force_over_r, L::load(reaction)).store(reaction);
-    }
-    if ENERGIES {
-        gathered.add_sums(L::select(near, energy, L::lit(0.0)), force_over_r, d);
     }
 }

@@ -2,10 +2,12 @@
 //! faster kernel is tested against it.
 
 use crate::bonded::{Broken, TENSOR};
+use crate::electrostatics::ewald::Waves;
 use jostle_core::{Energies, Result, SymTensor, System, Vec3};
 use jostle_potentials::bonded::{
     AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, dihedral_forces,
 };
+use jostle_potentials::electrostatics::{self, Electrostatics};
 use jostle_potentials::outside::on_atom;
 use jostle_potentials::{
     AngleTerm, BondTerm, DihedralTerm, Embedded, Forces, PairFunction, PairTerm, PairVisitor, Vacuum,
@@ -31,6 +33,10 @@ pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)
     }
     if let Some(term) = &terms.embedded {
         let energy = embedded(system, term, &mut forces, &mut energies.virial);
+        energies.terms.push(energy);
+    }
+    if let Some(term) = &terms.electrostatics {
+        let energy = electrostatics(system, term, &exclusions, &mut forces, &mut energies.virial);
         energies.terms.push(energy);
     }
     if let Some(term) = &terms.vacuum {
@@ -83,6 +89,46 @@ fn each_pair(system: &System, cutoff: f64, mut visit: impl FnMut(usize, usize, V
             }
         }
     }
+}
+
+/// Adds the forces and the virial of charges; their energy. What is beyond the cut-off is Ewald's
+/// sum, whether there is a mesh or not.
+fn electrostatics(
+    system: &System,
+    term: &Electrostatics,
+    exclusions: &[Vec<u32>],
+    forces: &mut [Vec3],
+    virial: &mut SymTensor,
+) -> f64 {
+    let id = &system.state.id;
+    let charges: Vec<f64> = (0..id.len()).map(|place| system.charge(place) * term.coulomb.sqrt()).collect();
+    let [itself, background] = term.constants(system);
+    let mut energy = itself + background;
+    virial[..3].iter_mut().for_each(|w| *w += background);
+    let is_excluded =
+        |i: usize, j: usize| exclusions.get(id[i] as usize).is_some_and(|list| list.contains(&id[j]));
+    // Where there are waves, excluded pairs feel them at any distance.
+    let reach = if term.method.alpha().is_some() { f64::INFINITY } else { term.cutoff };
+    each_pair(system, reach, |i, j, d, r2| {
+        let excluded = is_excluded(i, j);
+        if excluded || r2 < term.cutoff.powi(2) {
+            let one = if excluded { 0.0 } else { 1.0 };
+            let (u, force_over_r) = electrostatics::direct(r2, one, term.smooth(r2));
+            energy += charges[i] * charges[j] * u;
+            add_force(forces, virial, (i, j), d, charges[i] * charges[j] * force_over_r);
+        }
+    });
+    let Some((alpha, longest)) = term.method.waves() else { return energy };
+    let (simbox, position) = (&system.simbox, &system.state.position);
+    let waves = Waves::new(simbox, alpha, longest);
+    let amplitudes = waves.amplitudes(simbox, position, &charges);
+    let on_atoms = waves.forces(simbox, position, &charges, &amplitudes);
+    for (force, more) in forces.iter_mut().zip(on_atoms) {
+        (0..3).for_each(|k| force[k] += more[k]);
+    }
+    let sums = waves.sums(&amplitudes);
+    virial.iter_mut().zip(sums.virial).for_each(|(w, part)| *w += part);
+    energy + sums.energy
 }
 
 /// Adds the forces and the virial of embedded atoms; their energy.

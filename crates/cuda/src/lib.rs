@@ -32,14 +32,20 @@ use jostle_core::{Backend, Error, Processor, Result, Settings, System};
 use jostle_potentials::Forces;
 
 /// Whether the GPU engine can do with these forces what the settings ask for.
-pub fn can(forces: &Forces, settings: &Settings) -> bool {
-    (forces.embedded.is_none() || !settings.reproducible) && lacking(forces).is_none()
+pub fn can(system: &System, forces: &Forces, settings: &Settings) -> bool {
+    (forces.embedded.is_none() || !settings.reproducible) && lacking(system, forces).is_none()
 }
 
 /// Forces that the GPU engine has not.
-fn lacking(forces: &Forces) -> Option<&'static str> {
+fn lacking(system: &System, forces: &Forces) -> Option<&'static str> {
+    if !system.topology.constraints.is_empty() {
+        return Some("constraints");
+    }
     if forces.vacuum.is_some() {
         return Some("forces without a cut-off");
+    }
+    if forces.electrostatics.is_some() {
+        return Some("electrostatics");
     }
     (!forces.dihedrals.is_empty() || !forces.cmaps.is_empty()).then_some("forces of dihedrals")
 }
@@ -57,7 +63,7 @@ pub fn open(
 ) -> Result<Box<dyn Backend>> {
     settings.algorithm.check(Processor::Gpu)?;
     let forces = forces.into();
-    if let Some(what) = lacking(&forces) {
+    if let Some(what) = lacking(&system, &forces) {
         return Err(Error::device(format!("the GPU engine has no {what}")).hint("set device = \"cpu\""));
     }
     Ok(Box::new(Cuda::new(device, system, forces, settings)?))

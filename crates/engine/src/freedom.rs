@@ -19,6 +19,8 @@ pub enum Momentum {
 pub struct Isolated {
     /// Atoms that forces can move.
     pub free_atoms: usize,
+    /// Distances that do not change.
+    pub constraints: usize,
     /// What becomes of their momentum.
     pub momentum: Momentum,
 }
@@ -28,7 +30,18 @@ impl Isolated {
     pub fn new(system: &System, forces: &Forces) -> Self {
         let free_atoms = system.n_free();
         let alone = forces.n_outside() == 0 && free_atoms == system.state.len();
-        Isolated { free_atoms, momentum: if alone { Momentum::Conserved } else { Momentum::Thermal } }
+        let constraints = system.topology.constraints.len();
+        Isolated {
+            free_atoms,
+            constraints,
+            momentum: if alone { Momentum::Conserved } else { Momentum::Thermal },
+        }
+    }
+
+    /// What a kinetic energy is divided by, with what becomes of the momentum under a thermostat: each
+    /// constraint takes one.
+    pub fn degrees_of_freedom(&self, momentum: Momentum) -> usize {
+        degrees_of_freedom(self.free_atoms, momentum).saturating_sub(self.constraints)
     }
 }
 

@@ -1,7 +1,7 @@
 //! One configuration: its energies and forces.
 
 use crate::device;
-use crate::freedom::{Isolated, degrees_of_freedom};
+use crate::freedom::Isolated;
 use crate::thermo::{Atoms, Gauge, Thermo, term_names};
 use jostle_core::{Evaluate, Result, Settings, SymTensor, System, UnitSystem, Vec3};
 use jostle_io::input::model::DeviceInput;
@@ -54,7 +54,7 @@ pub fn single_point(
     let mut backend = device::open(device, system, forces, settings)?.backend;
     backend.update_neighbors()?;
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;
-    let degrees_of_freedom = degrees_of_freedom(isolated.free_atoms, isolated.momentum);
+    let degrees_of_freedom = isolated.degrees_of_freedom(isolated.momentum);
     let atoms = Atoms::Moving { heat: Some(0.0) };
     let gauge = Gauge { units, degrees_of_freedom, atoms, step: 0, time: 0.0, strain: None };
     let thermo = gauge.read(&mut *backend);

@@ -3,13 +3,13 @@
 use crate::averages::{BlockAverage, Trend};
 use crate::checkpoint::Clock;
 use crate::deformation::{deformed, strain};
-use crate::freedom::{Isolated, Momentum, degrees_of_freedom};
+use crate::freedom::{Isolated, Momentum};
 use crate::minimize::Fire;
 use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TimeSpent};
 use crate::step::{Tick, step};
 use crate::thermo::{Atoms, Quantity, Thermo};
 use crate::thermostat::{bath, momentum};
-use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample, SimBox, UnitSystem, Vec3};
+use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample, SimBox, Topology, UnitSystem, Vec3};
 use jostle_io::input::model::{Action, StageInput, Thermostat};
 use serde::{Deserialize, Serialize};
 
@@ -61,11 +61,12 @@ impl StageRun {
         let mut note = None;
         let (motion, degrees_of_freedom) = match &stage.action {
             Action::Dynamics { timestep, thermostat, .. } => {
+                backend.constrain_velocities(None);
                 let momentum = momentum(thermostat.as_ref(), isolated.momentum);
                 if momentum == Momentum::Conserved && atoms > 1 {
                     note = rest_center_of_mass(backend, total_mass);
                 }
-                let freedom = degrees_of_freedom(isolated.free_atoms, momentum);
+                let freedom = isolated.degrees_of_freedom(momentum);
                 let bath = bath(thermostat.as_ref(), units.boltzmann(), freedom, *timestep, clock.step);
                 if bath.scales_velocities() && backend.kinetic().energy() == 0.0 {
                     return Err(Error::input(
@@ -83,10 +84,7 @@ impl StageRun {
                 }
                 backend.scale_velocities(0.0);
                 let fire = Fire::new(*timestep, LONGEST_MOVE * shortest_cutoff);
-                (
-                    Motion::Minimization(fire, velocities),
-                    degrees_of_freedom(isolated.free_atoms, isolated.momentum),
-                )
+                (Motion::Minimization(fire, velocities), isolated.degrees_of_freedom(isolated.momentum))
             }
         };
         let run = StageRun {
@@ -272,6 +270,25 @@ fn rest_center_of_mass(backend: &mut dyn Backend, total_mass: f64) -> Option<Str
     (part > 1e-10).then(|| {
         format!("the centre of mass was brought to rest; its motion was {part:.1e} of the kinetic energy")
     })
+}
+
+/// Refuses a stage that cannot keep constraints.
+pub(crate) fn check_constraints(stage: &StageInput, topology: &Topology) -> Result<()> {
+    if topology.constraints.is_empty() {
+        return Ok(());
+    }
+    match stage.action {
+        Action::Minimize { .. } => Err(Error::input("a minimisation does not keep constraints")
+            .hint("begin with short time steps and a strong thermostat instead")),
+        Action::Dynamics { thermostat: Some(Thermostat::Dissipative { .. }), .. } => {
+            Err(Error::input("friction and noise between pairs of atoms do not keep constraints")
+                .hint("choose another thermostat"))
+        }
+        Action::Dynamics { .. } if stage.deformation.is_some() => {
+            Err(Error::input("a box that is deformed does not keep constraints").hint("leave out deform"))
+        }
+        Action::Dynamics { .. } => Ok(()),
+    }
 }
 
 /// Refuses a stage with numbers that make no sense.

@@ -15,8 +15,9 @@ pub struct Tick {
 }
 
 /// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a heat bath around it or, where it
-/// is noise on atoms or between them, in its middle (BAOAB; Leimkuhler and Matthews 2013). The forces at the
-/// start of the step are those of the last evaluation.
+/// is noise on atoms or between them, in its middle (BAOAB; Leimkuhler and Matthews 2013). Constraints are
+/// satisfied after every drift and, by velocities, after every kick that ends a step and after noise
+/// (RATTLE; Andersen 1983; Leimkuhler and Matthews 2016). The forces at the start of the step are those of the last evaluation.
 ///
 /// # Errors
 /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].
@@ -28,8 +29,11 @@ pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: E
             let noise = NoiseKey { seed: tick.seed, step: tick.step };
             backend.kick(0.5 * dt);
             backend.drift(0.5 * dt);
+            backend.constrain_positions(0.5 * dt);
             backend.ornstein_uhlenbeck(langevin.decay, langevin.thermal_energy, noise);
+            backend.constrain_velocities(None);
             backend.drift(0.5 * dt);
+            backend.constrain_positions(0.5 * dt);
         }
         Bath::Dissipative(pairs) => {
             let noise = NoiseKey { seed: tick.seed, step: tick.step };
@@ -39,11 +43,15 @@ pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: E
             backend.dissipate(pairs, noise)?;
             backend.drift(0.5 * dt);
         }
-        _ => backend.kick_drift(dt),
+        _ => {
+            backend.kick_drift(dt);
+            backend.constrain_positions(dt);
+        }
     }
     backend.update_neighbors()?;
     backend.compute_forces(evaluate)?;
     backend.kick(0.5 * dt);
+    backend.constrain_velocities(Some(0.5 * dt));
     after(bath, backend, tick);
     Ok(())
 }

@@ -4,6 +4,7 @@ use jostle_core::{Dimension, Precision, Topology, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::*;
 use jostle_io::input::{schema, schema_json, schema_text};
+use jostle_potentials::electrostatics::{Method, NetCharge};
 use jostle_potentials::{PairChoice, PairKind, Screening, Truncation};
 use std::path::Path;
 
@@ -478,4 +479,62 @@ fn the_completed_input_of_a_formula_means_the_same() {
     let input = parse(FORMULA).unwrap();
     let completed = input.completed().unwrap();
     assert_eq!(meaning(&parse(&completed).unwrap()), meaning(&input), "{completed}");
+}
+
+const SALT: &str = r#"units = "lj"
+[system]
+lattice = "sc"
+atoms = 216
+density = 0.5
+[species.A]
+charge = 1
+fraction = 0.5
+[species.B]
+charge = -1
+fraction = 0.5
+[[force]]
+kind = "lennard-jones"
+cutoff = 2.5
+mixing = "geometric"
+pairs."A-A" = { epsilon = 1, sigma = 1 }
+pairs."B-B" = { epsilon = 1, sigma = 1 }
+[electrostatics]
+kind = "pme"
+"#;
+
+/// Accuracy and cut-off give splitting and mesh; what is not given has a default, here the cut-off of
+/// the pair forces.
+#[test]
+fn electrostatics() {
+    let term = |text: &str| {
+        let input = parse(text).unwrap();
+        let species = input.species_with_mass().unwrap();
+        input.resolve_forces(&species, &input.built_topology(), 0.0).unwrap().electrostatics.unwrap()
+    };
+    let pme = term(SALT);
+    assert_eq!((pme.cutoff, pme.coulomb, pme.net_charge), (2.5, 1.0, NetCharge::Refuse));
+    assert_eq!(pme.method, Method::pme(2.5, 5e-4, 5));
+    let with = |keys: &str| term(&SALT.replace("kind = \"pme\"", keys));
+    let fine = with("kind = \"pme\"\ncutoff = 2\naccuracy = 1e-5\norder = 6\nnet_charge = \"background\"");
+    assert_eq!((fine.cutoff, fine.net_charge), (2.0, NetCharge::Background));
+    assert_eq!(fine.method, Method::pme(2.0, 1e-5, 6));
+    assert_eq!(with("kind = \"ewald\"").method, Method::ewald(2.5, 5e-4));
+    assert_eq!(with("kind = \"cutoff\"").method, Method::Cutoff);
+    let field = with("kind = \"reaction-field\"\ndielectric = 78.5");
+    assert_eq!(field.method, Method::ReactionField { dielectric: 78.5 });
+    let conductor = with("kind = \"reaction-field\"");
+    assert_eq!(conductor.method, Method::ReactionField { dielectric: f64::INFINITY });
+    // With every default filled in it still says the same.
+    assert_eq!(term(&parse(SALT).unwrap().completed().unwrap()), pme);
+    for (keys, cause) in [
+        ("kind = \"pme\"\norder = 7", "order = 7"),
+        ("kind = \"pme\"\naccuracy = 2", "between 0 and 1"),
+        ("kind = \"cutoff\"\naccuracy = 1e-3", "unknown key \"accuracy\""),
+    ] {
+        let error = parse(&SALT.replace("kind = \"pme\"", keys)).map(|_| ()).unwrap_err();
+        assert!(error.message().contains(cause), "{error}");
+    }
+    let alone = SALT.split("[[force]]").next().unwrap().to_string() + "[electrostatics]\nkind = \"pme\"\n";
+    let error = parse(&alone).map(|_| ()).unwrap_err();
+    assert!(error.message().contains("needs \"cutoff\""), "{error}");
 }

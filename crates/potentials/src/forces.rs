@@ -1,6 +1,7 @@
 //! All forces of a system.
 
 use crate::bonded::{AngleTerm, BondTerm, Cmap, DihedralTerm};
+use crate::electrostatics::Electrostatics;
 use crate::embedded::Embedded;
 use crate::outside::{Field, Wall};
 use crate::term::PairTerm;
@@ -15,6 +16,8 @@ pub struct Forces {
     pub pairs: Vec<PairTerm>,
     /// The many-body force of a metal.
     pub embedded: Option<Embedded>,
+    /// Forces between charges.
+    pub electrostatics: Option<Electrostatics>,
     /// Forces between all atoms of molecules in open space.
     pub vacuum: Option<Vacuum>,
     /// Forces along bonds.
@@ -38,6 +41,7 @@ impl Forces {
     pub fn kinds(&self) -> Vec<&'static str> {
         let pairs = self.pairs.iter().map(|term| term.potential.name());
         let embedded = self.embedded.iter().map(|term| term.kind.name());
+        let electrostatics = self.electrostatics.iter().map(|_| Electrostatics::TERM);
         let vacuum = self.vacuum.iter().flat_map(|_| Vacuum::TERMS);
         let bonds = self.bonds.iter().map(|term| term.term());
         let angles = self.angles.iter().map(|term| term.term());
@@ -45,7 +49,7 @@ impl Forces {
         let cmaps = (!self.cmaps.is_empty()).then_some(Cmap::TERM);
         let bound = bonds.chain(angles).chain(dihedrals).chain(cmaps);
         let outside = self.fields.iter().map(|_| "field").chain(self.walls.iter().map(|_| "wall"));
-        pairs.chain(embedded).chain(vacuum).chain(bound).chain(outside).collect()
+        pairs.chain(embedded).chain(electrostatics).chain(vacuum).chain(bound).chain(outside).collect()
     }
 
     /// How many terms there are.
@@ -55,7 +59,7 @@ impl Forces {
 
     /// How many of them act on all atoms that are near: these come first.
     pub fn n_searched(&self) -> usize {
-        self.pairs.len() + usize::from(self.embedded.is_some())
+        self.pairs.len() + usize::from(self.embedded.is_some()) + usize::from(self.electrostatics.is_some())
     }
 
     /// How many of them act on all atoms, wherever they are: these come next.
@@ -77,8 +81,9 @@ impl Forces {
     pub fn each(&self) -> impl Iterator<Item = Forces> + '_ {
         let pairs = self.pairs.iter().map(|term| Forces::from(term.clone()));
         let embedded = self.embedded.iter().map(|term| Forces::from(term.clone()));
+        let electrostatics = self.electrostatics.iter().map(|term| Forces::from(*term));
         let vacuum = self.vacuum.iter().map(|term| Forces::from(term.clone()));
-        pairs.chain(embedded).chain(vacuum)
+        pairs.chain(embedded).chain(electrostatics).chain(vacuum)
     }
 
     /// What to do where a force is not finite.
@@ -102,7 +107,9 @@ impl Forces {
     /// The largest cut-off of any term; 0 if nothing interacts.
     pub fn largest_cutoff(&self) -> f64 {
         let pairs = self.pairs.iter().map(PairTerm::largest_cutoff);
-        pairs.chain(self.embedded.iter().map(Embedded::cutoff)).fold(0.0, f64::max)
+        let embedded = self.embedded.iter().map(Embedded::cutoff);
+        let electrostatics = self.electrostatics.iter().map(|term| term.cutoff);
+        pairs.chain(embedded).chain(electrostatics).fold(0.0, f64::max)
     }
 }
 
@@ -121,6 +128,12 @@ impl From<PairTerm> for Forces {
 impl From<Embedded> for Forces {
     fn from(term: Embedded) -> Self {
         Forces { embedded: Some(term), ..Forces::default() }
+    }
+}
+
+impl From<Electrostatics> for Forces {
+    fn from(term: Electrostatics) -> Self {
+        Forces { electrostatics: Some(term), ..Forces::default() }
     }
 }
 

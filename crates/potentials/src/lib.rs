@@ -87,6 +87,7 @@
 
 pub mod bonded;
 pub mod check;
+pub mod electrostatics;
 pub mod embedded;
 pub mod forces;
 pub mod formula;
@@ -102,6 +103,7 @@ pub mod truncation;
 pub mod vacuum;
 
 pub use bonded::{AngleKind, AngleTerm, BondKind, BondTerm, BondedKind, Cmap, DihedralKind, DihedralTerm};
+pub use electrostatics::Electrostatics;
 pub use embedded::{Embedded, EmbeddedKind, SuttonChen};
 pub use forces::Forces;
 pub use formula::Formula;

@@ -37,7 +37,7 @@ pub enum Choice {
 
 use Choice::{Named, Usual};
 use Cutoff::{AsGiven, HalfTheBox};
-use example::{COPPER, DPD, KREMER_GREST, LENNARD_JONES_RAPAPORT, MELT, SOFT_SPHERES, YUKAWA};
+use example::{COPPER, DPD, KREMER_GREST, LENNARD_JONES_RAPAPORT, MELT, SOFT_SPHERES, WATER, YUKAWA};
 
 const fn case(name: &'static str, example: Example, atoms: usize, cutoff: Cutoff, choice: Choice) -> Case {
     Case { name, example, atoms: Some(atoms), cutoff, choice }
@@ -65,6 +65,7 @@ pub const CASES: &[Case] = &[
     case("copper-1m", COPPER, 1_000_188, AsGiven, Named),
     case("ions-28k", YUKAWA, 27_648, HalfTheBox, Named),
     case("chains-32k", KREMER_GREST, 32_000, AsGiven, Named),
+    Case { name: "water-24k", example: WATER, atoms: None, cutoff: AsGiven, choice: Named },
     case("dpd-24k", DPD, 24_000, AsGiven, Named),
     case("dpd-1m", DPD, 1_000_000, AsGiven, Named),
 ];
@@ -92,6 +93,7 @@ pub fn resize(input: &mut Input, n: usize) {
         AtomsInput::Lattice { extent, .. } => *extent = LatticeExtent::Atoms(n),
         AtomsInput::Random { atoms, .. } => *atoms = n,
         AtomsInput::Chains { chains, beads, .. } => *chains = n / *beads,
+        AtomsInput::Water { molecules, .. } => *molecules = n / 3,
         AtomsInput::File { .. } | AtomsInput::Molecules(_) => {}
     }
 }

@@ -5,7 +5,9 @@ mod verbs;
 use crate::blocks::{Sums, TaskForces};
 use crate::bonded::{Bonded, TaskBonds};
 use crate::cells::Clusters;
+use crate::constraints::Constraints;
 use crate::dissipative::TaskPairs;
+use crate::electrostatics::Charged;
 use crate::embedded::EmbeddedKernel;
 use crate::integrate::Atoms;
 use crate::neighbors::{Build, Exclusions, PairList};
@@ -28,8 +30,13 @@ use std::time::Instant;
 pub struct Cpu<S: Scalar> {
     system: System,
     forces: Forces,
-    kernels: Vec<Box<dyn PairKernel<S>>>,
+    /// With the number of their term.
+    kernels: Vec<(usize, Box<dyn PairKernel<S>>)>,
     embedded: Option<EmbeddedKernel<S>>,
+    charged: Option<Charged<S>>,
+    constraints: Constraints,
+    /// What the last evaluation of forces was for.
+    evaluated: Evaluate,
     vacuum: Option<VacuumKernel>,
     bonded: Bonded<S>,
     /// By id, ids of the atoms without a pair force; empty where there are none.
@@ -96,10 +103,17 @@ impl<S: Scalar> Cpu<S> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();
         let excluded = system.topology.exclusions(system.state.len(), forces.exclude);
+        let charged = Charged::new(&system, &forces);
+        // One of them may be part of the pass over charges.
+        let companion = charged.as_ref().and_then(|charged| charged.companion);
+        let pairs = forces.pairs.iter().enumerate().filter(|(term, _)| Some(*term) != companion);
         Ok(Cpu {
             algorithm: settings.algorithm,
-            kernels: forces.pairs.iter().map(pair::prepare).collect(),
+            kernels: pairs.map(|(term, pair)| (term, pair::prepare(pair))).collect(),
             embedded: forces.embedded.clone().map(EmbeddedKernel::new),
+            charged,
+            constraints: Constraints::new(&system)?,
+            evaluated: Evaluate::Forces,
             vacuum: forces.vacuum.as_ref().map(VacuumKernel::new),
             bonded: Bonded::new(&system, &forces),
             excluded,
@@ -145,6 +159,7 @@ impl<S: Scalar> Cpu<S> {
         let (width, state, bonded) = (clusters.width, &self.system.state, &self.bonded);
         // Nobody asks where an atom is stored but bonds.
         let asked = !bonded.is_empty() || !self.excluded.is_empty() || self.vacuum.is_some();
+        let asked = asked || !self.constraints.is_empty();
         let order = if asked { state.order() } else { Vec::new() };
         if let Some(vacuum) = &mut self.vacuum {
             vacuum.sort(&self.system, &self.excluded, &order);
@@ -152,6 +167,12 @@ impl<S: Scalar> Cpu<S> {
         let exclusions =
             (!self.excluded.is_empty()).then(|| Exclusions::new(clusters, &state.id, &order, &self.excluded));
         let exclusions = exclusions.as_ref();
+        if !self.constraints.is_empty() {
+            self.constraints.place(&order);
+        }
+        if let Some(charged) = &mut self.charged {
+            charged.place(&self.system, clusters, &self.excluded, &order, self.skin.now());
+        }
         self.team.map(self.tasks.iter_mut().collect(), |t, task| {
             task.list.clusters = t * n / n_tasks..(t + 1) * n / n_tasks;
             if self.algorithm != Algorithm::Reference && searched {
@@ -195,15 +216,26 @@ impl<S: Scalar> Cpu<S> {
             vacuum.follow(&self.system.state.position);
         }
         let (clusters, kernels, level) = (&self.clusters, &self.kernels, self.level);
-        let (width, embedded) = (clusters.width, &self.embedded);
+        let (width, embedded, charged) = (clusters.width, &self.embedded, &self.charged);
+        let (n_pairs, n_searched) = (self.forces.pairs.len(), self.forces.n_searched());
         let (vacuum, bonded, system, all) = (&self.vacuum, &self.bonded, &self.system, &self.forces);
         let by_task = self.team.map(self.tasks.iter_mut().collect(), |_, task| {
             task.forces.clear(&task.list, width);
             let (list, forces) = (&task.list, &mut task.forces);
-            let pairs = kernels.iter().map(|k| k.add_forces(level, clusters, list, forces, evaluate));
-            let mut sums: Vec<Sums> = pairs.collect();
-            let embedded = embedded.iter();
-            sums.extend(embedded.map(|k| k.add_forces(level, clusters, list, forces, evaluate)));
+            let mut sums = vec![Sums::default(); n_searched];
+            for (term, kernel) in kernels {
+                sums[*term] = kernel.add_forces(level, clusters, list, forces, evaluate);
+            }
+            if let Some(kernel) = embedded {
+                sums[n_pairs] = kernel.add_forces(level, clusters, list, forces, evaluate);
+            }
+            if let Some(Charged { direct, companion, charge, .. }) = charged {
+                let both = direct.add_forces(level, clusters, list, charge, forces, evaluate);
+                if let Some(term) = companion {
+                    sums[*term] = both[0];
+                }
+                sums[n_searched - 1] = both[1];
+            }
             let own = &mut task.forces.own;
             let vacuum = vacuum.iter();
             let range = &task.list.clusters;
@@ -218,7 +250,11 @@ impl<S: Scalar> Cpu<S> {
             return Err(broken.error(&self.system.state));
         }
         self.gather_foreign();
+        let long_range = self.add_long_range(evaluate);
         let mut sums = vec![Sums::default(); self.forces.n_terms()];
+        if let Some(long_range) = long_range {
+            sums[n_searched - 1] = long_range;
+        }
         if let (Some(_), Some(sum)) = (&self.embedded, sums.get_mut(self.forces.pairs.len())) {
             sum.energy = embedding;
         }
@@ -241,6 +277,18 @@ impl<S: Scalar> Cpu<S> {
             (own, foreign, &task.incoming[..])
         });
         hand_over(&self.team, parts.collect(), 3 * width);
+    }
+
+    /// Adds what charges do to each other that lists do not see.
+    fn add_long_range(&mut self, evaluate: Evaluate) -> Option<Sums> {
+        let charged = self.charged.as_mut()?;
+        let tasks = self.tasks.iter_mut().map(|task| {
+            let range = task.list.clusters.clone();
+            (range, &mut task.forces.own[..])
+        });
+        let tasks = tasks.collect();
+        let (team, system, clusters) = (&self.team, &self.system, &self.clusters);
+        Some(charged.add_long_range((team, self.level), system, clusters, tasks, evaluate))
     }
 
     /// Densities, and what follows from them for the forces of embedded atoms; the sum of their
@@ -343,6 +391,14 @@ impl<S: Scalar> Cpu<S> {
         let inverse_mass = std::mem::take(&mut self.inverse_mass);
         self.integrate(|mut atoms| atoms.scale_and_shift(&inverse_mass, factor, delta));
         self.inverse_mass = inverse_mass;
+    }
+
+    /// Makes sure that atoms have been sorted, if there are constraints; whether there are.
+    fn is_constrained(&mut self) -> bool {
+        if !self.constraints.is_empty() && self.tasks.is_empty() {
+            self.fault = self.rebuild().err().or(self.fault.take());
+        }
+        !self.constraints.is_empty() && self.fault.is_none()
     }
 
     /// How far atoms may move before the list is stale, squared.

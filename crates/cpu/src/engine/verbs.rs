@@ -1,6 +1,7 @@
 //! The CPU as a [`Backend`].
 
 use super::{Cpu, Incoming};
+use crate::electrostatics::Charged;
 use crate::embedded::EmbeddedKernel;
 use crate::integrate::Check;
 use crate::simd::Scalar;
@@ -114,6 +115,40 @@ impl<S: Scalar> Backend for Cpu<S> {
         }
     }
 
+    fn constrain_positions(&mut self, dt: f64) {
+        if !self.is_constrained() {
+            return;
+        }
+        let start = Instant::now();
+        let (simbox, state) = (&self.system.simbox, &self.system.state);
+        if let Err(fault) = self.constraints.correct_positions(&self.team, simbox, state, dt) {
+            self.fault = Some(fault);
+            return;
+        }
+        self.timings.integrate += start.elapsed().as_secs_f64();
+        let limit2 = self.limit2();
+        let constraints = std::mem::take(&mut self.constraints);
+        let checks = self.integrate(|mut atoms| atoms.correct(&constraints, dt, limit2));
+        self.constraints = constraints;
+        self.stale |= checks.contains(&Check::Failed);
+    }
+
+    fn constrain_velocities(&mut self, kick: Option<f64>) {
+        if !self.is_constrained() {
+            return;
+        }
+        let start = Instant::now();
+        let (simbox, state) = (&self.system.simbox, &self.system.state);
+        let impulse = self.constraints.correct_velocities(&self.team, simbox, state);
+        self.timings.integrate += start.elapsed().as_secs_f64();
+        let constraints = std::mem::take(&mut self.constraints);
+        self.integrate(|mut atoms| atoms.correct_velocities(&constraints));
+        self.constraints = constraints;
+        if let (Some(dt), Evaluate::ForcesAndEnergies) = (kick, self.evaluated) {
+            self.energies.virial.iter_mut().zip(impulse).for_each(|(w, part)| *w += part / dt);
+        }
+    }
+
     fn update_neighbors(&mut self) -> Result<()> {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
@@ -129,6 +164,7 @@ impl<S: Scalar> Backend for Cpu<S> {
     }
 
     fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
+        self.evaluated = evaluate;
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
@@ -263,6 +299,7 @@ impl<S: Scalar> Backend for Cpu<S> {
             + self.clusters.bytes()
             + self.vacuum.as_ref().map_or(0, VacuumKernel::bytes)
             + self.embedded.as_ref().map_or(0, EmbeddedKernel::bytes)
+            + self.charged.as_ref().map_or(0, Charged::bytes)
             + tasks
                 .map(|t| {
                     t.list.bytes()

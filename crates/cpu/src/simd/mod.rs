@@ -47,11 +47,26 @@ pub(crate) mod elementary;
 mod exp;
 mod portable;
 
+use crate::electrostatics::fourier::Planned;
 use jostle_core::Real;
 use std::fmt;
+use std::ops::{Add, Mul, Neg, Sub};
 
 /// The memory form of a lane.
-pub trait Scalar: Copy + Send + Sync + Default + PartialOrd + fmt::Debug + 'static {
+pub trait Scalar:
+    Copy
+    + Send
+    + Sync
+    + Default
+    + PartialOrd
+    + fmt::Debug
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
+    + Planned
+    + 'static
+{
     /// The registers of this scalar in an instruction set.
     type Lanes<I: Simd>: Lanes<Scalar = Self>;
     /// Rounds to the scalar's precision.

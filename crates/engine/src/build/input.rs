@@ -37,6 +37,10 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
     measure::check(input, &system)?;
     system.driven = input.driven(&system.species);
     drive(&mut system);
+    if let (Some(given), Some(term)) = (&input.electrostatics, &forces.electrostatics) {
+        let checked = term.check(&system, input.run.settings.precision);
+        checked.map_err(|e| at(input, &given.span, e))?;
+    }
     if let Some(velocities) = input.system.velocities {
         let thermal_energy = input.units.boltzmann() * velocities.temperature;
         assign_velocities(&mut system, thermal_energy, velocities.distribution, input.system.seed);
@@ -74,6 +78,9 @@ fn built(input: &Input) -> Result<System> {
         }
         AtomsInput::Chains { chains, beads, region, bond_length } => {
             mixture.chains(chains, beads, region, bond_length, seed)
+        }
+        AtomsInput::Water { molecules, region, bond_length, angle } => {
+            mixture.water(molecules, region, bond_length, angle, seed)
         }
         AtomsInput::File { .. } | AtomsInput::Molecules(_) => {
             return Err(input.source.error(span, "these atoms are read, not built"));

@@ -8,6 +8,7 @@ pub mod lattice;
 mod overlap;
 pub mod placement;
 mod velocities;
+pub mod water;
 
 pub(crate) use input::forces_from_input;
 pub use input::system_from_input;
@@ -118,6 +119,38 @@ impl Mixture {
         let State { position, image, .. } = &mut system.state;
         for (r, image) in position.iter_mut().zip(image) {
             simbox.wrap(r, image);
+        }
+        Ok(system)
+    }
+
+    /// Rigid water that does not overlap (see [`water`]): the first species is oxygen, the second
+    /// hydrogen. The ids of a molecule follow each other.
+    ///
+    /// # Errors
+    /// If there are not two species, or the density makes no sense.
+    pub fn water(
+        &self,
+        molecules: usize,
+        region: RegionInput,
+        bond_length: f64,
+        angle: f64,
+        seed: u64,
+    ) -> Result<System> {
+        if self.species.len() != 2 {
+            return Err(Error::input("water has two species, oxygen and hydrogen")
+                .hint("give [species.O] and [species.H], in this order"));
+        }
+        if molecules == 0 || molecules > u32::MAX as usize / 3 {
+            return Err(Error::input(format!("there cannot be {molecules} molecules")));
+        }
+        let simbox = self.boxed(&[molecules, 2 * molecules], region)?;
+        let mut system = System::new(simbox, self.species.clone());
+        let positions = water::positions(&simbox, molecules, bond_length, angle, seed);
+        for (k, mut position) in positions.into_iter().enumerate() {
+            let mut image = [0; 3];
+            simbox.wrap(&mut position, &mut image);
+            system.state.push(u16::from(k % 3 > 0), position);
+            system.state.image[k] = image;
         }
         Ok(system)
     }

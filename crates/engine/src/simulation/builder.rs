@@ -8,13 +8,13 @@ use crate::freedom::Isolated;
 use crate::measure::Measures;
 use crate::observe::Observer;
 use crate::run_folder::{RunFolder, newest_checkpoint};
-use crate::stage::check_stage;
+use crate::stage::{check_constraints, check_stage};
 use crate::thermo::quantities;
 use jostle_core::{Backend, Error, Result, Settings, SimBox, System, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput};
 use jostle_potentials::outside::{Field, Wall};
-use jostle_potentials::{Embedded, Forces, PairTerm};
+use jostle_potentials::{Electrostatics, Embedded, Forces, PairTerm};
 use std::path::Path;
 
 /// What puts a system on a device.
@@ -99,6 +99,12 @@ impl SimulationBuilder {
     /// Chooses the many-body force of a metal.
     pub fn metal(mut self, term: Embedded) -> Self {
         self.forces.embedded = Some(term);
+        self
+    }
+
+    /// Chooses what charges do to each other.
+    pub fn electrostatics(mut self, term: Electrostatics) -> Self {
+        self.forces.electrostatics = Some(term);
         self
     }
 
@@ -211,6 +217,8 @@ impl SimulationBuilder {
         }
         for stage in &self.stages {
             check_stage(stage, &self.system.simbox)
+                .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
+            check_constraints(stage, &self.system.topology)
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
         }
         let species = self.system.species.clone();

@@ -7,6 +7,7 @@ use super::outside;
 use super::table;
 use super::word::{ForceKind, Word};
 use jostle_core::{Dimension, Result, Settings, UnitSystem};
+use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{BondedKind, EmbeddedKind, PairChoice, PairKind, Preset, Screening, Truncation};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -29,6 +30,8 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let forces = forces.iter().map(|f| builder.force(f, &species, built));
     let forces = forces.collect::<Result<Vec<_>>>()?;
     let metal = root.get::<Fields>("metal").map(|m| builder.metal(m)).transpose()?;
+    let electrostatics = root.get::<Fields>("electrostatics");
+    let electrostatics = electrostatics.map(|e| builder.electrostatics(e)).transpose()?;
     let bonds = builder.bonded(root.need("bond")?)?;
     let angles = builder.bonded(root.need("angle")?)?;
     let exclude = root.need_choice("exclude")?;
@@ -45,6 +48,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         species,
         forces,
         metal,
+        electrostatics,
         bonds,
         angles,
         exclude,
@@ -119,6 +123,7 @@ impl Builder<'_> {
                 None => self.lattice(fields, species)?,
                 Some(Placement::Random) => self.random(fields, species)?,
                 Some(Placement::Chains) => self.chains(fields, species)?,
+                Some(Placement::Water) => self.water(fields, species)?,
             };
             Located { value, span: entry_span(fields, key) }
         };
@@ -167,7 +172,9 @@ impl Builder<'_> {
                 .error(&fields.span, "a system that is built needs to know its species")
                 .hint("add a section such as [species.Ar] with mass = 39.948"));
         }
-        let several = species.len() > 1;
+        // Water says itself how many atoms of each there are.
+        let is_water = fields.choice::<Placement>("place").is_some_and(|p| p.value == Placement::Water);
+        let several = species.len() > 1 && !is_water;
         for s in species.iter_mut() {
             let name = &s.value.name;
             if several && s.value.amount.is_none() {
@@ -245,7 +252,7 @@ impl Builder<'_> {
     }
 
     fn random(&self, fields: &Fields, species: &[Located<SpeciesInput>]) -> Result<AtomsInput> {
-        self.refuse(fields, &["chains", "beads", "bond_length"], "random")?;
+        self.refuse(fields, &["chains", "beads", "bond_length", "molecules", "bond_angle"], "random")?;
         let atoms = match (fields.get::<u64>("atoms"), total_count(species)) {
             (Some(atoms), _) => {
                 self.check_counts(species, atoms.value, &atoms.span)?;
@@ -288,7 +295,7 @@ impl Builder<'_> {
     }
 
     fn chains(&self, fields: &Fields, species: &[Located<SpeciesInput>]) -> Result<AtomsInput> {
-        self.refuse(fields, &["atoms", "min_distance"], "chains")?;
+        self.refuse(fields, &["atoms", "min_distance", "molecules", "bond_angle"], "chains")?;
         let needed = |key: &str, example: &str| {
             let message = format!("place = \"chains\" needs \"{key}\"");
             self.source.error(&fields.span, message).hint(format!("add {key} = {example}"))
@@ -304,6 +311,35 @@ impl Builder<'_> {
             beads: beads.value as usize,
             region: region(fields)?,
             bond_length: bond_length.value,
+        })
+    }
+
+    fn water(&self, fields: &Fields, species: &[Located<SpeciesInput>]) -> Result<AtomsInput> {
+        self.refuse(fields, &["atoms", "min_distance", "chains", "beads"], "water")?;
+        if let Some(s) = species.iter().find(|s| s.value.amount.is_some()) {
+            let name = &s.value.name;
+            let message = format!("[species.{name}] gives a count or a fraction, but this is water");
+            return Err(self.source.error(&s.span, message).hint("leave it out, and give molecules = ..."));
+        }
+        let needed = |key: &str, example: &str| {
+            let message = format!("place = \"water\" needs \"{key}\"");
+            self.source.error(&fields.span, message).hint(format!("add {key} = {example}"))
+        };
+        let molecules = fields.get::<u64>("molecules").ok_or_else(|| needed("molecules", "1000"))?;
+        let bond_length = fields.get::<f64>("bond_length").ok_or_else(|| needed("bond_length", "1.0"))?;
+        let angle = fields.get::<f64>("bond_angle").ok_or_else(|| needed("bond_angle", "109.47"))?;
+        if angle.value >= 180.0 {
+            let message = format!("bond_angle = {}, but it must be less than 180", angle.value);
+            return Err(self.source.error(&angle.span, message));
+        }
+        if molecules.value > MAX_ATOMS / 3 {
+            return Err(self.too_many(&molecules.span));
+        }
+        Ok(AtomsInput::Water {
+            molecules: molecules.value as usize,
+            region: region(fields)?,
+            bond_length: bond_length.value,
+            angle: angle.value,
         })
     }
 
@@ -532,6 +568,28 @@ impl Builder<'_> {
             MetalFunctions::Files(files.iter().map(|f| self.source.folder().join(f)).collect())
         };
         Ok(Located { value: MetalInput { functions, elements }, span })
+    }
+
+    fn electrostatics(&self, fields: Located<Fields>) -> Result<Located<ElectrostaticsInput>> {
+        let Located { value: fields, span } = fields;
+        let kind = match fields.need::<String>("kind")?.as_str() {
+            "pme" => {
+                let order = fields.need::<u64>("order")? as usize;
+                if !Method::ORDERS.contains(&order) {
+                    let message = format!("order = {order}, but it must be 4, 5 or 6");
+                    return Err(self.source.error(&entry_span(&fields, "order"), message));
+                }
+                ElectrostaticsKind::Pme { accuracy: fields.need("accuracy")?, order }
+            }
+            "ewald" => ElectrostaticsKind::Ewald { accuracy: fields.need("accuracy")? },
+            "reaction-field" => {
+                ElectrostaticsKind::ReactionField { dielectric: fields.get("dielectric").map(|d| d.value) }
+            }
+            _ => ElectrostaticsKind::Cutoff,
+        };
+        let cutoff = fields.get("cutoff").map(|c| c.value);
+        let net_charge = fields.choice("net_charge").map(|n| n.value).unwrap_or_default();
+        Ok(Located { value: ElectrostaticsInput { kind, cutoff, net_charge }, span })
     }
 
     fn stage(&self, fields: &Fields, name: String) -> Result<StageInput> {

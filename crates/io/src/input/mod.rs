@@ -24,8 +24,14 @@ pub use word::Word;
 use crate::dynamo::Dynamo;
 use jostle_core::{Dimension, Error, Result, Species, Topology};
 use jostle_potentials::bonded::BondedTerm;
-use jostle_potentials::{BondedKind, Embedded, Forces, PairTerm, PairTermBuilder, SuttonChen};
-use model::{AtomsInput, Located, MetalFunctions, MetalInput, ScreeningInput, Source};
+use jostle_potentials::electrostatics::Method;
+use jostle_potentials::{
+    BondedKind, Electrostatics, Embedded, Forces, PairTerm, PairTermBuilder, SuttonChen,
+};
+use model::{
+    AtomsInput, ElectrostaticsInput, ElectrostaticsKind, Located, MetalFunctions, MetalInput, ScreeningInput,
+    Source,
+};
 use std::path::Path;
 
 /// What bonds and angles of `place = "chains"` are called.
@@ -134,11 +140,14 @@ impl Input {
         let pairs = self.forces.iter().map(|f| tabulated(f, species)).collect::<Result<Vec<_>>>()?;
         let (fields, walls) = (self.resolve_fields(species)?, self.resolve_walls(species, tabulated)?);
         let embedded = self.metal.as_ref().map(|metal| self.embedded(metal, species)).transpose()?;
+        let electrostatics = self.electrostatics.as_ref();
+        let electrostatics = electrostatics.map(|e| self.electrostatics_term(e, &pairs)).transpose()?;
         let bonds = self.bonded_terms(&self.bonds, &topology.bond_types)?;
         let angles = self.bonded_terms(&self.angles, &topology.angle_types)?;
         Ok(Forces {
             pairs,
             embedded,
+            electrostatics,
             bonds,
             angles,
             fields,
@@ -146,6 +155,29 @@ impl Input {
             exclude: self.exclude,
             ..Forces::default()
         })
+    }
+
+    /// Coulomb's forces; pair forces say where they end if nothing else does.
+    fn electrostatics_term(
+        &self,
+        given: &Located<ElectrostaticsInput>,
+        pairs: &[PairTerm],
+    ) -> Result<Electrostatics> {
+        let longest = pairs.iter().map(PairTerm::largest_cutoff).fold(0.0, f64::max);
+        let Some(cutoff) = given.value.cutoff.or((longest > 0.0).then_some(longest)) else {
+            let message = "[electrostatics] needs \"cutoff\": there is no pair force that has one";
+            return Err(self.source.error(&given.span, message).hint("add cutoff = ..."));
+        };
+        let method = match given.value.kind {
+            ElectrostaticsKind::Pme { accuracy, order } => Method::pme(cutoff, accuracy, order),
+            ElectrostaticsKind::Ewald { accuracy } => Method::ewald(cutoff, accuracy),
+            ElectrostaticsKind::ReactionField { dielectric } => {
+                Method::ReactionField { dielectric: dielectric.unwrap_or(f64::INFINITY) }
+            }
+            ElectrostaticsKind::Cutoff => Method::Cutoff,
+        };
+        let net_charge = given.value.net_charge;
+        Ok(Electrostatics { net_charge, ..Electrostatics::new(method, self.units.coulomb(), cutoff) })
     }
 
     /// The force of a metal.
@@ -223,8 +255,12 @@ impl Input {
     /// What binds the atoms of a system that is built; angles only where the input has a force for
     /// them.
     pub fn built_topology(&self) -> Topology {
-        let AtomsInput::Chains { chains, beads, .. } = self.system.atoms.value else {
-            return Topology::default();
+        let (chains, beads) = match self.system.atoms.value {
+            AtomsInput::Chains { chains, beads, .. } => (chains, beads),
+            AtomsInput::Water { molecules, bond_length, angle, .. } => {
+                return Topology::rigid_water(molecules, bond_length, angle);
+            }
+            _ => return Topology::default(),
         };
         let mut topology = Topology::chains(chains, beads, CHAIN);
         if self.angles.is_empty() {

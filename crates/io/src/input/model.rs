@@ -4,6 +4,7 @@
 
 use super::word::Word;
 use jostle_core::{Error, Exclude, Result, UnitSystem, Vec3};
+use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::outside::Side;
 use jostle_potentials::{
     AngleKind, BondKind, Formula, Mixing, PairChoice, PairKind, Preset, Screening, Truncation,
@@ -60,6 +61,8 @@ pub struct Input {
     pub forces: Vec<Located<ForceInput>>,
     /// `[metal]`
     pub metal: Option<Located<MetalInput>>,
+    /// `[electrostatics]`
+    pub electrostatics: Option<Located<ElectrostaticsInput>>,
     /// `[[bond]]` in the order of the file.
     pub bonds: Vec<Located<BondedInput<BondKind>>>,
     /// `[[angle]]` in the order of the file.
@@ -147,6 +150,17 @@ pub enum AtomsInput {
         /// Distance of bound beads.
         bond_length: f64,
     },
+    /// `place = "water"`: rigid molecules on a grid, turned at random.
+    Water {
+        /// How many.
+        molecules: usize,
+        /// The box.
+        region: RegionInput,
+        /// Distance of oxygen and hydrogen.
+        bond_length: f64,
+        /// Angle between the two bonds, in degrees.
+        angle: f64,
+    },
     /// `file = "..."`: LAMMPS data, extended XYZ, or a Jostle checkpoint, by name or content.
     File {
         /// Path, already joined with the input's folder.
@@ -203,6 +217,8 @@ pub enum Placement {
     Random,
     /// Bead-spring chains.
     Chains,
+    /// Rigid water.
+    Water,
 }
 
 /// How large a lattice is.
@@ -365,6 +381,41 @@ pub struct PairInput {
     pub choice: PairChoice,
     /// The file of `kind = "table"`.
     pub table: Option<TableInput>,
+}
+
+/// `[electrostatics]`
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ElectrostaticsInput {
+    /// What becomes of the long range.
+    pub kind: ElectrostaticsKind,
+    /// Where direct interactions end; `None`: where the pair forces do.
+    pub cutoff: Option<f64>,
+    /// What a charge of the whole system means.
+    pub net_charge: NetCharge,
+}
+
+/// What becomes of the long range of Coulomb's forces.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ElectrostaticsKind {
+    /// `kind = "pme"`
+    Pme {
+        /// About the relative error of forces.
+        accuracy: f64,
+        /// The order of the splines.
+        order: usize,
+    },
+    /// `kind = "ewald"`
+    Ewald {
+        /// About the relative error of forces.
+        accuracy: f64,
+    },
+    /// `kind = "reaction-field"`
+    ReactionField {
+        /// Relative permittivity of what is beyond the cut-off; `None`: a conductor.
+        dielectric: Option<f64>,
+    },
+    /// `kind = "cutoff"`
+    Cutoff,
 }
 
 /// `[metal]`

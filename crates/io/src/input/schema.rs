@@ -5,6 +5,7 @@
 use super::model::{Axis, Distribution, Lattice, Placement, Plane, TrajectoryFormat};
 use super::word::{ForceKind, words};
 use jostle_core::{Algorithm, Dimension, Exclude, Precision, UnitSystem};
+use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::outside::Side;
 use jostle_potentials::{
     AngleKind, BondKind, BondedKind, EmbeddedKind, Mixing, PairKind, Screening, Truncation,
@@ -337,6 +338,12 @@ pub static INPUT: Section = Section {
             Absent("none"),
             "the many-body force of a metal or an alloy, besides the forces between pairs",
         ),
+        Key::new(
+            "electrostatics",
+            Kind::Variants(ELECTROSTATICS),
+            Absent("charges have no force of their own"),
+            "Coulomb's forces between all charges",
+        ),
         Key::new("bond", Kind::Tables(&BONDS), Value("[]"), "forces along bonds"),
         Key::new("angle", Kind::Tables(&ANGLES), Value("[]"), "forces that bend angles between bonds"),
         Key::new(
@@ -431,7 +438,16 @@ static SYSTEM: Section = Section {
             "bond_length",
             Kind::Quantity(LENGTH, Positive),
             Absent(""),
-            "distance of bound beads (place = \"chains\")",
+            "distance of bound beads, or of oxygen and hydrogen (place = \"chains\", \"water\")",
+        )
+        .with(&["place"]),
+        Key::new("molecules", Kind::Count(1), Absent(""), "how many molecules (place = \"water\")")
+            .with(&["place"]),
+        Key::new(
+            "bond_angle",
+            Kind::Number(Positive),
+            Absent(""),
+            "angle between the bonds of a molecule, in degrees (place = \"water\")",
         )
         .with(&["place"]),
         Key::new(
@@ -660,6 +676,68 @@ const SCREENINGS: &[Variant] = &[
         name: Screening::UltraRelativistic.name(),
         about: "the same without their mass: lambda = sqrt(pi / alpha) / (2 k_F)",
         section: ELECTRONS,
+    },
+];
+
+const DIRECT: Key = Key::new(
+    "cutoff",
+    Kind::Quantity(LENGTH, Positive),
+    Absent("the longest of the pair forces"),
+    "where direct interactions end",
+);
+const ACCURACY: Key =
+    Key::new("accuracy", Kind::Number(Inside), Value("5e-4"), "about the relative error of forces");
+const NET_CHARGE: Key = Key::new(
+    "net_charge",
+    Kind::Choice(words::<NetCharge>),
+    Value("\"refuse\""),
+    "what a charge of the whole system means",
+);
+
+const ELECTROSTATICS: &[Variant] = &[
+    Variant {
+        name: "pme",
+        about: "smooth particle-mesh Ewald: all images, in a conducting medium (Essmann 1995)",
+        section: Section {
+            keys: &[
+                DIRECT,
+                ACCURACY,
+                Key::new(
+                    "order",
+                    Kind::Count(4),
+                    Value("5"),
+                    "order of the splines, 4 to 6; of order p down to an accuracy of 1e-p",
+                ),
+                NET_CHARGE,
+            ],
+            alternatives: &[],
+        },
+    },
+    Variant {
+        name: "ewald",
+        about: "Ewald's sum wave by wave: exact, slow, for small systems and tests",
+        section: Section { keys: &[DIRECT, ACCURACY, NET_CHARGE], alternatives: &[] },
+    },
+    Variant {
+        name: "reaction-field",
+        about: "beyond the cut-off is a dielectric (Tironi 1995)",
+        section: Section {
+            keys: &[
+                DIRECT,
+                Key::new(
+                    "dielectric",
+                    Kind::Number(Positive),
+                    Absent("infinite: a conductor"),
+                    "its relative permittivity, 1 or more",
+                ),
+            ],
+            alternatives: &[],
+        },
+    },
+    Variant {
+        name: "cutoff",
+        about: "1/r ends at the cut-off",
+        section: Section { keys: &[DIRECT], alternatives: &[] },
     },
 ];
 

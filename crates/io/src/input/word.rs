@@ -2,6 +2,7 @@
 
 use super::model::{Axis, DeviceInput, Distribution, Lattice, Placement, Plane, TrajectoryFormat};
 use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
+use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::outside::Side;
 use jostle_potentials::{AngleKind, BondKind, BondedKind, Mixing, PairKind, Truncation};
 
@@ -60,6 +61,7 @@ words! {
     Placement {
         Random = "random": "random positions that do not overlap (Hoang 2011)",
         Chains = "chains": "bead-spring chains that do not overlap: random walks, pushed apart",
+        Water = "water": "rigid water on a grid, turned at random; the first species is oxygen, the second hydrogen",
     }
     Distribution {
         Maxwell = "maxwell": "Maxwell-Boltzmann, scaled to the exact temperature",
@@ -163,6 +165,18 @@ impl Word for PairKind {
 
     fn about(self) -> &'static str {
         PairKind::about(self)
+    }
+}
+
+impl Word for NetCharge {
+    const ALL: &'static [Self] = &NetCharge::ALL;
+
+    fn name(self) -> &'static str {
+        NetCharge::name(self)
+    }
+
+    fn about(self) -> &'static str {
+        NetCharge::about(self)
     }
 }
 

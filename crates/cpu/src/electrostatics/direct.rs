@@ -1,0 +1,284 @@
+//! What charges do to each other directly, over cluster lists ([`crate::blocks`]), and a
+//! Lennard-Jones force in the same pass.
+
+use crate::blocks::{AtBlock, Meetings, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
+use crate::cells::Clusters;
+use crate::neighbors::PairList;
+use crate::pair::{Table, add_pulls, distance, look_up, square};
+use crate::simd::elementary::gaussian;
+use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
+use jostle_core::Evaluate;
+use jostle_potentials::electrostatics::{direct, reaction};
+use jostle_potentials::pair::LennardJones;
+use jostle_potentials::truncation::Shifted;
+use jostle_potentials::{Electrostatics, PairFunction, PairKind, PairTerm, Potential, Truncation};
+use std::marker::PhantomData;
+
+/// The Lennard-Jones force of the pass; one that is not shifted is shifted by nothing.
+type Companion = Shifted<LennardJones>;
+
+/// Direct forces of charges, made ready for the CPU.
+pub struct Direct<S> {
+    term: Electrostatics,
+    /// Of a Lennard-Jones force; none acts where there is none.
+    table: Table<S>,
+    /// By species, whether it has a Lennard-Jones force with any.
+    acts: Vec<bool>,
+}
+
+impl<S: Scalar> Direct<S> {
+    /// Together with a Lennard-Jones force, see [`Direct::takes`].
+    pub fn new(term: Electrostatics, companion: Option<&PairTerm>, n_species: usize) -> Self {
+        let none = PairTerm::new(PairKind::LennardJones, Truncation::Plain, n_species);
+        let companion = companion.unwrap_or(&none);
+        let acts =
+            |a: usize| (0..n_species).any(|b| companion.get(a, b).is_some_and(|e| e.parameters[0] != 0.0));
+        Direct {
+            term,
+            table: Table::new(companion, Companion::N_COEFFICIENTS),
+            acts: (0..n_species).map(acts).collect(),
+        }
+    }
+
+    /// Whether the pass can compute a pair force as well.
+    pub fn takes(term: &PairTerm) -> bool {
+        term.potential == Potential::BuiltIn(PairKind::LennardJones)
+            && matches!(term.truncation, Truncation::Plain | Truncation::Shifted)
+    }
+
+    /// Adds the forces over the list of one task; sums of the Lennard-Jones force, which has no virial
+    /// of its own, and of the charges. Charges, by place, are times the root of Coulomb's constant.
+    pub fn add_forces(
+        &self,
+        level: Level,
+        clusters: &Clusters<S>,
+        list: &PairList<S>,
+        charge: &[S],
+        forces: &mut TaskForces<S>,
+        evaluate: Evaluate,
+    ) -> [Sums; 2] {
+        level.run(Forces { direct: self, clusters, list, charge, forces, evaluate })
+    }
+}
+
+struct Forces<'a, S> {
+    direct: &'a Direct<S>,
+    clusters: &'a Clusters<S>,
+    list: &'a PairList<S>,
+    charge: &'a [S],
+    forces: &'a mut TaskForces<S>,
+    evaluate: Evaluate,
+}
+
+impl<S: Scalar> Kernel for Forces<'_, S> {
+    type Output = [Sums; 2];
+
+    #[inline(always)]
+    fn run<I: Simd>(self) -> [Sums; 2] {
+        match (self.direct.term.method.alpha(), self.evaluate) {
+            (Some(alpha), Evaluate::Forces) => self.all::<S::Lanes<I>, _, false>(Splitting::new(alpha)),
+            (Some(alpha), Evaluate::ForcesAndEnergies) => {
+                self.all::<S::Lanes<I>, _, true>(Splitting::new(alpha))
+            }
+            (None, Evaluate::Forces) => {
+                let field = ReactionField::new(self.direct.term.reaction());
+                self.all::<S::Lanes<I>, _, false>(field)
+            }
+            (None, Evaluate::ForcesAndEnergies) => {
+                let field = ReactionField::new(self.direct.term.reaction());
+                self.all::<S::Lanes<I>, _, true>(field)
+            }
+        }
+    }
+}
+
+impl<S: Scalar> Forces<'_, S> {
+    #[inline(always)]
+    fn all<L: Lanes<Scalar = S>, M: Smooth<L>, const ENERGIES: bool>(self, smooth: M) -> [Sums; 2] {
+        let Forces { direct, clusters, list, charge, forces, .. } = self;
+        let mut energy = 0.0;
+        let meetings = Charges::<L, M, ENERGIES> {
+            direct,
+            charge,
+            cutoff2: L::lit(direct.term.cutoff.powi(2)),
+            smooth,
+            energy: &mut energy,
+            lanes: PhantomData,
+        };
+        let sums = all_blocks(meetings, clusters, list, forces);
+        [Sums { energy: sums.energy, ..Sums::default() }, Sums { energy, virial: sums.virial }]
+    }
+}
+
+/// The smooth function that is taken from 1/r, and its force over distance.
+trait Smooth<L>: Copy {
+    fn smooth(&self, r2: L) -> (L, L);
+}
+
+/// That of a Gaussian charge: powers of alpha.
+#[derive(Clone, Copy)]
+struct Splitting<L>([L; 3]);
+
+impl<L: Lanes> Splitting<L> {
+    #[inline(always)]
+    fn new(alpha: f64) -> Self {
+        Splitting([L::lit(alpha), L::lit(alpha * alpha), L::lit(alpha.powi(3))])
+    }
+}
+
+impl<L: Lanes> Smooth<L> for Splitting<L> {
+    #[inline(always)]
+    fn smooth(&self, r2: L) -> (L, L) {
+        let [alpha, alpha2, alpha3] = self.0;
+        let (energy, force) = gaussian(alpha2 * r2);
+        (alpha * energy, alpha3 * force)
+    }
+}
+
+/// That of a reaction field, or none.
+#[derive(Clone, Copy)]
+struct ReactionField<L>([L; 2]);
+
+impl<L: Lanes> ReactionField<L> {
+    #[inline(always)]
+    fn new([k, c]: [f64; 2]) -> Self {
+        ReactionField([L::lit(k), L::lit(c)])
+    }
+}
+
+impl<L: Lanes> Smooth<L> for ReactionField<L> {
+    #[inline(always)]
+    fn smooth(&self, r2: L) -> (L, L) {
+        reaction(r2, self.0)
+    }
+}
+
+struct Charges<'a, L: Lanes, M, const ENERGIES: bool> {
+    direct: &'a Direct<L::Scalar>,
+    charge: &'a [L::Scalar],
+    cutoff2: L,
+    smooth: M,
+    energy: &'a mut f64,
+    lanes: PhantomData<L>,
+}
+
+/// An atom of a row, and what it gathers.
+struct Atom<L> {
+    center: [L; 3],
+    charge: L,
+    species: usize,
+    gathered: Row<L>,
+    energy: L,
+}
+
+impl<L: Lanes, M: Smooth<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L, M, ENERGIES> {
+    const PLACE: usize = 7;
+    const FELT: usize = 3;
+
+    #[inline(always)]
+    fn bring(&self, cluster: usize, brought: &mut [L::Scalar]) {
+        L::load(&self.charge[cluster * L::WIDTH..(cluster + 1) * L::WIDTH]).store(brought);
+    }
+
+    #[inline(always)]
+    fn meet_all(
+        &mut self,
+        at: &AtBlock<L::Scalar>,
+        clusters: &Clusters<L::Scalar>,
+        tile: &mut [L::Scalar],
+        rows: &mut [L::Scalar],
+        sums: &mut Sums,
+    ) {
+        for row in 0..at.n_rows {
+            let mut atom = Atom {
+                center: center_of_row(tile, row),
+                charge: L::splat(tile[6 * L::WIDTH + row]),
+                species: clusters.species[at.cluster * L::WIDTH + row] as usize,
+                gathered: Row::<L>::new(),
+                energy: L::lit(0.0),
+            };
+            match self.direct.acts[atom.species] {
+                true => self.meet_row::<true>(at, clusters, tile, row, &mut atom),
+                false => self.meet_row::<false>(at, clusters, tile, row, &mut atom),
+            }
+            atom.gathered.leave(3, row, rows);
+            if ENERGIES {
+                sums.add(&atom.gathered);
+                *self.energy += atom.energy.sum().to_f64();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn returned(felt: L, in_tile: L) -> L {
+        felt - in_tile
+    }
+}
+
+impl<L: Lanes, M: Smooth<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
+    #[inline(always)]
+    fn meet_row<const COMPANION: bool>(
+        &self,
+        at: &AtBlock<L::Scalar>,
+        clusters: &Clusters<L::Scalar>,
+        tile: &mut [L::Scalar],
+        row: usize,
+        atom: &mut Atom<L>,
+    ) {
+        let place = 7 * L::WIDTH;
+        for &k in at.partners(row) {
+            let k = usize::from(k) + 1;
+            let part = &mut tile[k * place..(k + 1) * place];
+            let other = at.entries[k - 1].cluster as usize;
+            self.meet::<COMPANION, false>(clusters, other, atom, part, [0; 2]);
+        }
+        // Each pair inside the cluster once: the atoms after this one.
+        let itself = at.own.then(|| (0, at.after(row), !0 << (row + 1)));
+        let parts = at.parts(row).iter().map(|part| (usize::from(part.entry) + 1, part.atoms.into(), !0));
+        for (k, met, all) in itself.into_iter().chain(parts) {
+            let part = &mut tile[k * place..(k + 1) * place];
+            self.meet::<COMPANION, true>(clusters, at.cluster_at(k), atom, part, [met, all]);
+        }
+    }
+
+    /// An atom meets those of a place, or only some of them: of `all`, those that are not `met` are
+    /// excluded.
+    #[inline(always)]
+    fn meet<const COMPANION: bool, const ONLY_SOME: bool>(
+        &self,
+        clusters: &Clusters<L::Scalar>,
+        other: usize,
+        atom: &mut Atom<L>,
+        place: &mut [L::Scalar],
+        [met, all]: [u32; 2],
+    ) {
+        let d = distance(place, atom.center);
+        let r2 = square(d);
+        let (zero, mut one, mut near) = (L::lit(0.0), L::lit(1.0), r2.lt(self.cutoff2));
+        if ONLY_SOME {
+            one = L::select(lanes::<L>(met), one, zero);
+            near = L::and(near, lanes::<L>(all));
+        }
+        let charges = atom.charge * L::load(&place[6 * L::WIDTH..]);
+        let (energy, force) = direct(r2, one, self.smooth.smooth(r2));
+        let mut force_over_r = L::select(near, charges * force, zero);
+        let mut companion = zero;
+        if ENERGIES {
+            atom.energy = atom.energy + L::select(near, charges * energy, zero);
+        }
+        if COMPANION {
+            let c = look_up::<L, Companion>(&self.direct.table, clusters, atom.species, other);
+            let mut near = r2.lt(c.cutoff2);
+            if ONLY_SOME {
+                near = L::and(near, lanes::<L>(met));
+            }
+            let (energy, force) = Companion::evaluate(r2, &c.values);
+            force_over_r = force_over_r + L::select(near, force, zero);
+            companion = L::select(near, energy, zero);
+        }
+        add_pulls(place, d, force_over_r, &mut atom.gathered);
+        if ENERGIES {
+            atom.gathered.add_sums(companion, force_over_r, d);
+        }
+    }
+}

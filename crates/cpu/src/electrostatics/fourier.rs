@@ -1,0 +1,199 @@
+//! Three-dimensional Fourier transforms of real meshes, spread over a team of threads.
+
+use crate::simd::Scalar;
+use crate::threads::Team;
+use realfft::num_complex::Complex;
+use realfft::{FftNum, RealFftPlanner};
+use rustfft::FftPlanner;
+use std::ops::Range;
+
+/// Columns that are transformed together along x.
+const BLOCK: usize = 32;
+
+/// A transform of many lines, from a first array into itself or a second one; the last is room.
+type Complexes<S> = Box<dyn Fn(&mut [Complex<S>], &mut [Complex<S>]) + Send + Sync>;
+type Forward<S> = Box<dyn Fn(&mut [S], &mut [Complex<S>], &mut [Complex<S>]) + Send + Sync>;
+type Backward<S> = Box<dyn Fn(&mut [Complex<S>], &mut [S], &mut [Complex<S>]) + Send + Sync>;
+
+/// Transforms along each edge, prepared for a length.
+pub struct Plans<S> {
+    forward_z: Forward<S>,
+    backward_z: Backward<S>,
+    /// Forward and backward.
+    along_y: [Complexes<S>; 2],
+    along_x: [Complexes<S>; 2],
+    scratch: usize,
+}
+
+/// Numbers that there are transforms of.
+pub trait Planned: Sized {
+    /// Prepares transforms of meshes of `n` points.
+    fn plan(n: [usize; 3]) -> Plans<Self>;
+}
+
+impl Planned for f32 {
+    fn plan(n: [usize; 3]) -> Plans<f32> {
+        plan(n)
+    }
+}
+
+impl Planned for f64 {
+    fn plan(n: [usize; 3]) -> Plans<f64> {
+        plan(n)
+    }
+}
+
+fn plan<T: FftNum>(n: [usize; 3]) -> Plans<T> {
+    let (mut real, mut complex) = (RealFftPlanner::new(), FftPlanner::new());
+    let mut scratch = 0;
+    let mut both = |n: usize| {
+        [complex.plan_fft_forward(n), complex.plan_fft_inverse(n)].map(|fft| -> Complexes<T> {
+            scratch = scratch.max(fft.get_inplace_scratch_len());
+            Box::new(move |lines, scratch| fft.process_with_scratch(lines, scratch))
+        })
+    };
+    let (along_y, along_x) = (both(n[1]), both(n[0]));
+    let (forward, backward) = (real.plan_fft_forward(n[2]), real.plan_fft_inverse(n[2]));
+    Plans {
+        scratch: scratch.max(forward.get_scratch_len()).max(backward.get_scratch_len()),
+        // These fail for other lengths than those that were planned.
+        forward_z: Box::new(move |from, to, scratch| {
+            let _ = forward.process_with_scratch(from, to, scratch);
+        }),
+        backward_z: Box::new(move |from, to, scratch| {
+            let _ = backward.process_with_scratch(from, to, scratch);
+        }),
+        along_y,
+        along_x,
+    }
+}
+
+/// Transforms of a mesh of a fixed size, and room for them.
+pub struct Fourier<S: Scalar> {
+    n: [usize; 3],
+    /// Numbers of a row of the mesh along z; what is beyond `n[2]` is left alone.
+    row: usize,
+    plans: Plans<S>,
+    /// By x, wave number along z, and y or its wave number.
+    waves: Vec<Complex<S>>,
+    rooms: Vec<Room<S>>,
+}
+
+/// What one task needs besides.
+struct Room<S> {
+    line: Vec<S>,
+    lines: Vec<Complex<S>>,
+    columns: Vec<Complex<S>>,
+    scratch: Vec<Complex<S>>,
+}
+
+impl<S: Scalar> Fourier<S> {
+    /// For meshes of `n` points with rows of `row` numbers, in so many tasks.
+    pub fn new(n: [usize; 3], row: usize, n_tasks: usize) -> Self {
+        let plans = S::plan(n);
+        let zero = Complex::new(S::default(), S::default());
+        let waves_z = n[2] / 2 + 1;
+        let room = || Room {
+            line: vec![S::default(); n[2]],
+            lines: vec![zero; n[1] * waves_z],
+            columns: vec![zero; BLOCK * n[0]],
+            scratch: vec![zero; plans.scratch],
+        };
+        let rooms = (0..n_tasks).map(|_| room()).collect();
+        let waves = vec![zero; n[0] * n[1] * waves_z];
+        Fourier { n, row, plans, waves, rooms }
+    }
+
+    /// Transforms a mesh, lets `change` change the amplitudes, and transforms it back; neither way is
+    /// normalised. `change` is called with the wave numbers along y and z, from 0, and the amplitudes
+    /// of all along x; a task has a sum of its own, all of which are returned.
+    pub fn convolve<R: Default + Send>(
+        &mut self,
+        team: &Team,
+        mesh: &mut [S],
+        change: impl Fn([usize; 2], &mut [Complex<S>], &mut R) + Sync,
+    ) -> Vec<R> {
+        let [n_x, n_y, n_z] = self.n;
+        let (waves_z, row) = (n_z / 2 + 1, self.row);
+        let (plane, n_tasks) = (n_y * waves_z, self.rooms.len());
+        let per_task = n_x.div_ceil(n_tasks);
+        let Fourier { plans, waves, rooms, .. } = self;
+        let Plans { forward_z, backward_z, along_y, along_x, .. } = &*plans;
+
+        let planes = waves.chunks_mut(per_task * plane).zip(mesh.chunks(per_task * n_y * row));
+        team.map(planes.zip(rooms.iter_mut()).collect(), |_, ((waves, mesh), room)| {
+            for (waves, mesh) in waves.chunks_exact_mut(plane).zip(mesh.chunks_exact(n_y * row)) {
+                for (mesh, lines) in mesh.chunks_exact(row).zip(room.lines.chunks_exact_mut(waves_z)) {
+                    room.line.copy_from_slice(&mesh[..n_z]);
+                    forward_z(&mut room.line, lines, &mut room.scratch);
+                }
+                transpose(&room.lines, waves, waves_z);
+                along_y[0](waves, &mut room.scratch);
+            }
+        });
+
+        let ranges: Vec<Range<usize>> =
+            (0..n_tasks).map(|t| t * plane / n_tasks..(t + 1) * plane / n_tasks).collect();
+        let mut parts: Vec<Vec<&mut [Complex<S>]>> = ranges.iter().map(|_| Vec::with_capacity(n_x)).collect();
+        for mut waves in waves.chunks_exact_mut(plane) {
+            for (part, range) in parts.iter_mut().zip(&ranges) {
+                part.push(waves.split_off_mut(..range.len()).unwrap_or_default());
+            }
+        }
+        let tasks = parts.into_iter().zip(&ranges).zip(rooms.iter_mut());
+        let sums = team.map(tasks.collect(), |_, ((mut part, range), room)| {
+            let mut sum = R::default();
+            let mut start = 0;
+            while start < range.len() {
+                let block = BLOCK.min(range.len() - start);
+                let columns = &mut room.columns[..block * n_x];
+                for (x, part) in part.iter().enumerate() {
+                    for (c, wave) in part[start..start + block].iter().enumerate() {
+                        columns[c * n_x + x] = *wave;
+                    }
+                }
+                along_x[0](columns, &mut room.scratch);
+                for (c, column) in columns.chunks_exact_mut(n_x).enumerate() {
+                    let place = range.start + start + c;
+                    change([place % n_y, place / n_y], column, &mut sum);
+                }
+                along_x[1](columns, &mut room.scratch);
+                for (x, part) in part.iter_mut().enumerate() {
+                    for (c, wave) in part[start..start + block].iter_mut().enumerate() {
+                        *wave = columns[c * n_x + x];
+                    }
+                }
+                start += block;
+            }
+            sum
+        });
+
+        let planes = waves.chunks_mut(per_task * plane).zip(mesh.chunks_mut(per_task * n_y * row));
+        team.map(planes.zip(rooms.iter_mut()).collect(), |_, ((waves, mesh), room)| {
+            for (waves, mesh) in waves.chunks_exact_mut(plane).zip(mesh.chunks_exact_mut(n_y * row)) {
+                along_y[1](waves, &mut room.scratch);
+                transpose(waves, &mut room.lines, n_y);
+                for (mesh, lines) in mesh.chunks_exact_mut(row).zip(room.lines.chunks_exact_mut(waves_z)) {
+                    // Rounding leaves something of what is real.
+                    lines[0].im = S::default();
+                    lines[waves_z - 1].im = S::default();
+                    backward_z(lines, &mut mesh[..n_z], &mut room.scratch);
+                }
+            }
+        });
+        sums
+    }
+}
+
+/// Rows of `width` numbers become columns.
+fn transpose<T: Copy>(from: &[T], to: &mut [T], width: usize) {
+    let height = from.len() / width;
+    // In squares, so that both sides stay in the cache.
+    for first in (0..width).step_by(8) {
+        for (y, row) in from.chunks_exact(width).enumerate() {
+            for x in first..width.min(first + 8) {
+                to[x * height + y] = row[x];
+            }
+        }
+    }
+}

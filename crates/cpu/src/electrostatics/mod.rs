@@ -1,0 +1,235 @@
+//! Coulomb's forces: between charges that are near over cluster lists ([`direct`]), and of all waves
+//! by Ewald's sum ([`ewald`]) or on a mesh ([`mesh`]).
+
+pub mod direct;
+pub mod ewald;
+pub mod fourier;
+pub mod mesh;
+pub mod spline;
+
+use crate::blocks::Sums;
+use crate::cells::Clusters;
+use crate::simd::aligned::Aligned;
+use crate::simd::{Level, Scalar};
+use crate::threads::Team;
+use direct::Direct;
+use ewald::Waves;
+use jostle_core::{Evaluate, SimBox, System, Vec3};
+use jostle_potentials::electrostatics::{Method, direct as pair};
+use jostle_potentials::{Electrostatics, Forces};
+use mesh::{Mesh, Part};
+use std::ops::Range;
+
+/// Coulomb's forces made ready for the CPU.
+pub struct Charged<S: Scalar> {
+    term: Electrostatics,
+    /// Forces over lists.
+    pub direct: Direct<S>,
+    /// The Lennard-Jones force that these take along.
+    pub companion: Option<usize>,
+    /// The charges times the root of Coulomb's constant, by place in the clusters.
+    pub charge: Aligned<S>,
+    /// The same in storage order.
+    by_atom: Vec<f64>,
+    /// Pairs that are excluded, but may come to be further apart than lists see.
+    far: Vec<[usize; 2]>,
+    long: Long<S>,
+    /// Room for the forces of waves.
+    forces: Vec<[S; 3]>,
+}
+
+/// What there is beyond the cut-off.
+enum Long<S: Scalar> {
+    Nothing,
+    Waves(Option<Box<(SimBox, Waves)>>),
+    Mesh(Option<Box<Mesh<S>>>),
+}
+
+impl<S: Scalar> Charged<S> {
+    /// The electrostatics of a system, if it has any.
+    pub fn new(system: &System, forces: &Forces) -> Option<Self> {
+        let term = forces.electrostatics?;
+        let companion = forces.pairs.iter().position(Direct::<S>::takes);
+        let pair = companion.and_then(|k| forces.pairs.get(k));
+        Some(Charged {
+            term,
+            direct: Direct::new(term, pair, system.species.len()),
+            companion,
+            charge: Aligned::default(),
+            by_atom: Vec::new(),
+            far: Vec::new(),
+            long: match term.method {
+                Method::Cutoff | Method::ReactionField { .. } => Long::Nothing,
+                Method::Ewald { .. } => Long::Waves(None),
+                Method::Pme { .. } => Long::Mesh(None),
+            },
+            forces: Vec::new(),
+        })
+    }
+
+    /// Finds out where charges are when a list has been built. `excluded` has lists by id, `order`
+    /// says where atoms are.
+    pub fn place(
+        &mut self,
+        system: &System,
+        clusters: &Clusters<S>,
+        excluded: &[Vec<u32>],
+        order: &[usize],
+        skin: f64,
+    ) {
+        let (root, width) = (self.term.coulomb.sqrt(), clusters.width);
+        self.by_atom = (0..system.state.len()).map(|place| root * system.charge(place)).collect();
+        self.charge.refill(clusters.count() * width, S::default());
+        for cluster in 0..clusters.count() {
+            let charges = &self.by_atom[clusters.atoms(cluster)];
+            for (to, q) in self.charge[cluster * width..].iter_mut().zip(charges) {
+                *to = S::from_f64(*q);
+            }
+        }
+        self.far.clear();
+        if self.term.method.alpha().is_none() {
+            return;
+        }
+        let least = self.term.cutoff - skin;
+        for (a, others) in excluded.iter().enumerate() {
+            for b in others.iter().filter(|b| **b as usize > a) {
+                let places = [order[a], order[*b as usize]];
+                let square: f64 = arm(system, places).iter().map(|x| x * x).sum();
+                if least <= 0.0 || square > least * least {
+                    self.far.push(places);
+                }
+            }
+        }
+    }
+
+    /// Adds what lists do not see to the forces of tasks: of each task its clusters and the forces on
+    /// them. Energy, if it is asked for that of charges with themselves included, and virial.
+    pub fn add_long_range(
+        &mut self,
+        (team, level): (&Team, Level),
+        system: &System,
+        clusters: &Clusters<S>,
+        mut tasks: Vec<(Range<usize>, &mut [S])>,
+        evaluate: Evaluate,
+    ) -> Sums {
+        let [itself, background] = match evaluate {
+            Evaluate::Forces => [0.0; 2],
+            Evaluate::ForcesAndEnergies => self.term.constants(system),
+        };
+        let mut sums = Sums { energy: itself + background, ..Sums::default() };
+        sums.virial[..3].fill(background);
+        self.add_far(system, clusters, &mut tasks, &mut sums);
+        if matches!(self.long, Long::Nothing) {
+            return sums;
+        }
+        let n = system.state.len();
+        self.forces.resize(n, [S::default(); 3]);
+        let (mut forces, mut position, mut charge) =
+            (&mut self.forces[..], &system.state.position[..], &self.by_atom[..]);
+        let parts = tasks.iter().map(|(range, _)| {
+            let n = (clusters.first[range.end] - clusters.first[range.start]) as usize;
+            Part {
+                position: position.split_off(..n).unwrap_or_default(),
+                charge: charge.split_off(..n).unwrap_or_default(),
+                force: forces.split_off_mut(..n).unwrap_or_default(),
+            }
+        });
+        let parts = parts.collect();
+        sums.join(&match (&mut self.long, self.term.method) {
+            (Long::Waves(waves), Method::Ewald { alpha, longest }) => {
+                let simbox = system.simbox;
+                if waves.as_ref().is_none_or(|waves| waves.0 != simbox) {
+                    *waves = Some(Box::new((simbox, Waves::new(&simbox, alpha, longest))));
+                }
+                let waves = waves.as_ref();
+                waves.map_or_else(Sums::default, |waves| sum_waves(team, &waves.1, &simbox, parts))
+            }
+            (Long::Mesh(mesh), Method::Pme { alpha, order, spacing }) => {
+                let n_tasks = tasks.len();
+                if mesh.as_ref().is_none_or(|mesh| !mesh.fits(&system.simbox, n_tasks)) {
+                    *mesh = Some(Box::new(Mesh::new(&system.simbox, alpha, order, spacing, n_tasks)));
+                }
+                let mesh = mesh.as_mut();
+                mesh.map_or_else(Sums::default, |mesh| mesh.evaluate(team, level, parts, evaluate))
+            }
+            _ => Sums::default(),
+        });
+        let (forces, width) = (&self.forces, clusters.width);
+        team.map(tasks, |_, (range, own)| {
+            for (c, cluster) in range.enumerate() {
+                let place = &mut own[c * 3 * width..(c + 1) * 3 * width];
+                for (lane, force) in forces[clusters.atoms(cluster)].iter().enumerate() {
+                    for k in 0..3 {
+                        place[k * width + lane] = place[k * width + lane] + force[k];
+                    }
+                }
+            }
+        });
+        sums
+    }
+
+    /// Takes the smooth part from excluded pairs that lists do not see.
+    fn add_far(
+        &self,
+        system: &System,
+        clusters: &Clusters<S>,
+        tasks: &mut [(Range<usize>, &mut [S])],
+        sums: &mut Sums,
+    ) {
+        for &[a, b] in &self.far {
+            let arm = arm(system, [a, b]);
+            let r2: f64 = arm.iter().map(|x| x * x).sum();
+            if r2 < self.term.cutoff.powi(2) {
+                continue;
+            }
+            let charges = self.by_atom[a] * self.by_atom[b];
+            let (energy, force_over_r) = pair(r2, 0.0, self.term.smooth(r2));
+            sums.energy += charges * energy;
+            let force = arm.map(|x| charges * force_over_r * x);
+            for (w, (p, q)) in sums.virial.iter_mut().zip([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]) {
+                *w += arm[p] * force[q];
+            }
+            for (atom, sign) in [(b, 1.0), (a, -1.0)] {
+                let cluster = clusters.first.partition_point(|first| *first as usize <= atom) - 1;
+                let lane = atom - clusters.atoms(cluster).start;
+                let Some((range, own)) = tasks.iter_mut().find(|(range, _)| range.contains(&cluster)) else {
+                    continue;
+                };
+                for k in 0..3 {
+                    let place = ((cluster - range.start) * 3 + k) * clusters.width + lane;
+                    own[place] = own[place] + S::from_f64(sign * force[k]);
+                }
+            }
+        }
+    }
+
+    /// Bytes occupied.
+    pub fn bytes(&self) -> usize {
+        let mesh = if let Long::Mesh(Some(mesh)) = &self.long { mesh.bytes() } else { 0 };
+        mesh + self.charge.bytes() + self.by_atom.len() * (size_of::<f64>() + size_of::<[S; 3]>())
+    }
+}
+
+/// From one atom to another.
+fn arm(system: &System, [a, b]: [usize; 2]) -> Vec3 {
+    let (a, b) = (system.state.position[a], system.state.position[b]);
+    system.simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]])
+}
+
+/// Ewald's sum over a team.
+fn sum_waves<S: Scalar>(team: &Team, waves: &Waves, simbox: &SimBox, parts: Vec<Part<'_, S>>) -> Sums {
+    let by_task =
+        team.map(parts.iter().collect(), |_, part| waves.amplitudes(simbox, part.position, part.charge));
+    let mut by_task = by_task.into_iter();
+    let mut amplitudes = by_task.next().unwrap_or_default();
+    for part in by_task {
+        for (sum, part) in amplitudes.iter_mut().zip(part) {
+            *sum = [sum[0] + part[0], sum[1] + part[1]];
+        }
+    }
+    team.map(parts, |_, part| {
+        let forces = waves.forces(simbox, part.position, part.charge, &amplitudes);
+        part.force.iter_mut().zip(forces).for_each(|(to, force)| *to = force.map(S::from_f64));
+    });
+    waves.sums(&amplitudes)
+}

@@ -1,0 +1,375 @@
+//! Coulomb's forces: against constants of crystals, other engines, the plain reference, and their own
+//! derivatives.
+
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::{Backend, Evaluate, Precision, Settings, SimBox, Species, System, Vec3};
+use jostle_cpu::{Level, open_at, reference};
+use jostle_potentials::electrostatics::{Method, NetCharge};
+use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
+use std::path::Path;
+
+fn ion(name: &str, charge: f64) -> Species {
+    Species { name: name.into(), mass: 1.0, charge }
+}
+
+/// A crystal of so many cubic cells of unit edge, with ions at fractional places of a cell.
+fn crystal(cells: usize, positive: &[Vec3], negative: &[Vec3]) -> System {
+    let simbox = SimBox::orthorhombic([cells as f64; 3]).unwrap();
+    let mut system = System::new(simbox, vec![ion("Na", 1.0), ion("Cl", -1.0)]);
+    for x in 0..cells {
+        for y in 0..cells {
+            for z in 0..cells {
+                let cell = [x, y, z].map(|n| n as f64);
+                for (species, places) in [positive, negative].into_iter().enumerate() {
+                    for place in places {
+                        system.state.push(species as u16, std::array::from_fn(|k| cell[k] + place[k]));
+                    }
+                }
+            }
+        }
+    }
+    system
+}
+
+fn rock_salt(cells: usize) -> System {
+    let face = [[0.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.5, 0.0, 0.5], [0.5, 0.5, 0.0]];
+    crystal(cells, &face, &face.map(|[x, y, z]| [x + 0.5, y, z]))
+}
+
+/// Ions at random in a tilted box, some pairs of them excluded, with a soft core.
+fn ions(n: usize, excluded: bool) -> (System, PairTerm) {
+    let simbox = SimBox::new([1.0, -2.0, 0.5], [9.0, 10.0, 11.0], [1.5, -1.0, 0.8], [true; 3]).unwrap();
+    let mut system = System::new(simbox, vec![ion("A", 1.0), ion("B", -2.0), ion("C", 1.0)]);
+    let mut random = Stream::new(5, Purpose::Placement, 0, 0);
+    while system.state.len() < n {
+        let r = simbox.to_cartesian([random.uniform(), random.uniform(), random.uniform()]);
+        let far = |other: &Vec3| {
+            let d = simbox.nearest_image([0, 1, 2].map(|k| r[k] - other[k]));
+            d.iter().map(|x| x * x).sum::<f64>() > 0.8
+        };
+        if system.state.position.iter().all(far) {
+            system.state.push((system.state.len() % 3) as u16, r);
+        }
+    }
+    if excluded {
+        // Near ones and some that are far apart.
+        system.topology.excluded = (0..n as u32 - 7).step_by(5).map(|a| [a, a + 7]).collect();
+    }
+    let mut core = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 3);
+    for (a, b, epsilon, sigma) in [(0, 0, 0.1, 0.9), (0, 1, 0.2, 0.8)] {
+        core.set(a, b, PairEntry { parameters: vec![epsilon, sigma], cutoff: 2.5 });
+    }
+    (system, core)
+}
+
+fn forces(method: Method, cutoff: f64) -> Forces {
+    Electrostatics::new(method, 1.0, cutoff).into()
+}
+
+fn open(system: &System, forces: &Forces, precision: Precision, threads: usize) -> Box<dyn Backend> {
+    let settings = Settings { threads: Some(threads), precision, ..Settings::default() };
+    let mut cpu = open_at(system.clone(), forces.clone(), settings, Level::best()).unwrap();
+    cpu.update_neighbors().unwrap();
+    cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+    cpu
+}
+
+fn by_id(cpu: &mut dyn Backend) -> Vec<Vec3> {
+    let state = cpu.state().unwrap();
+    state.order().into_iter().map(|place| state.force[place]).collect()
+}
+
+fn norm(forces: &[Vec3]) -> f64 {
+    forces.iter().flatten().map(|f| f * f).sum::<f64>().sqrt()
+}
+
+fn difference(a: &[Vec3], b: &[Vec3]) -> f64 {
+    let differences: Vec<Vec3> = a.iter().zip(b).map(|(a, b)| [0, 1, 2].map(|k| a[k] - b[k])).collect();
+    norm(&differences)
+}
+
+/// The Madelung constants of rock salt and caesium chloride, by the distance of neighbours (Sakamoto,
+/// J. Chem. Phys. 28 (1958) 164; the first also as in `shared/reference`).
+#[test]
+fn crystals_have_their_madelung_constants() {
+    let body = crystal(6, &[[0.0; 3]], &[[0.5; 3]]);
+    let cases = [(rock_salt(4), 0.5, 1.747_564_594_633_182), (body, 0.75f64.sqrt(), 1.762_674_773_070_988)];
+    for (system, distance, constant) in cases {
+        let pairs = 0.5 * system.state.len() as f64;
+        let madelung = |method, precision| {
+            let cpu = open(&system, &forces(method, 1.9), precision, 2);
+            -cpu.energies().potential() / pairs * distance
+        };
+        let ewald = madelung(Method::ewald(1.9, 1e-13), Precision::Double);
+        assert!((ewald / constant - 1.0).abs() < 1e-9, "{ewald} is not {constant}");
+        for order in Method::ORDERS {
+            for accuracy in [1e-3, 1e-4, 1e-5, 1e-6] {
+                let pme = madelung(Method::pme(1.9, accuracy, order), Precision::Double);
+                // Accuracy is that of forces; all ions of a crystal have the same error of energy.
+                assert!((pme / constant - 1.0).abs() < 2.0 * accuracy, "{order} {accuracy:e}: {pme}");
+            }
+        }
+        let mixed = madelung(Method::pme(1.9, 1e-5, 5), Precision::Mixed);
+        assert!((mixed / constant - 1.0).abs() < 1e-5, "{mixed}");
+    }
+}
+
+#[test]
+fn every_way_gives_what_the_reference_gives() {
+    let (system, core) = ions(300, true);
+    let methods = [
+        Method::Cutoff,
+        Method::ReactionField { dielectric: 78.5 },
+        Method::ewald(3.5, 1e-6),
+        Method::Pme { alpha: 1.0, order: 6, spacing: 0.15 },
+    ];
+    for method in methods {
+        for pairs in [vec![], vec![core.clone()]] {
+            let forces = Forces { pairs, ..forces(method, 3.5) };
+            let (exact, energies) = reference::evaluate(&system, &forces).unwrap();
+            for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+                for (threads, precision) in [
+                    (1, Precision::Double),
+                    (3, Precision::Double),
+                    (1, Precision::Mixed),
+                    (2, Precision::Mixed),
+                ] {
+                    let settings = Settings { threads: Some(threads), precision, ..Settings::default() };
+                    let mut cpu = open_at(system.clone(), forces.clone(), settings, level).unwrap();
+                    cpu.update_neighbors().unwrap();
+                    cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+                    let what = format!("{method:?} {level} {threads} {precision:?}");
+                    let is_mesh = matches!(method, Method::Pme { .. });
+                    // A mesh is as near to the sum as its points are to each other.
+                    let tolerance = match precision {
+                        Precision::Double if !is_mesh => 1e-11,
+                        Precision::Double => 2e-6,
+                        Precision::Mixed => 5e-6,
+                    };
+                    let found = cpu.energies().clone();
+                    for (a, b) in found.terms.iter().zip(&energies.terms) {
+                        assert!(
+                            (a - b).abs() < tolerance * b.abs(),
+                            "{what}: {:?} {:?}",
+                            found.terms,
+                            energies.terms
+                        );
+                    }
+                    let largest = energies.virial.iter().fold(0.0, |most: f64, w| most.max(w.abs()));
+                    for (a, b) in found.virial.iter().zip(energies.virial) {
+                        assert!(
+                            (a - b).abs() < tolerance * largest,
+                            "{what}: virial {:?} {:?}",
+                            found.virial,
+                            energies.virial
+                        );
+                    }
+                    let with = by_id(&mut *cpu);
+                    let error = difference(&with, &exact) / norm(&exact);
+                    assert!(error < tolerance, "{what}: forces {error:e}");
+                    cpu.compute_forces(Evaluate::Forces).unwrap();
+                    let error = difference(&with, &by_id(&mut *cpu)) / norm(&exact);
+                    assert!(error < 1e-6 * tolerance.max(1e-4), "{what}: without energies {error:e}");
+                }
+            }
+        }
+    }
+}
+
+/// What another engine says of water: 648 atoms of SPC/E, those of a molecule excluded from each
+/// other.
+struct Water {
+    system: System,
+    core: PairTerm,
+    /// Energies of all, and where known the virial.
+    energy: f64,
+    virial: Option<[f64; 6]>,
+    forces: Vec<Vec3>,
+}
+
+/// From a folder of `shared/reference`, if it is there. Lengths are in angstrom or nm, `coulomb` is the
+/// constant of the engine.
+fn water(case: &str, nm: bool) -> Option<Water> {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/reference"));
+    if !root.exists() {
+        println!("skipped: there is no {}", root.display());
+        return None;
+    }
+    let read = |file: &str| std::fs::read_to_string(root.join(case).join(file)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&read("reference.json")).unwrap();
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let edge = if nm { 1.852757 } else { 18.52757 };
+    let species = vec![ion("O", -0.8476), ion("H", 0.4238)];
+    let mut system = System::new(SimBox::orthorhombic([edge; 3]).unwrap(), species);
+    let mut forces = Vec::new();
+    for line in read("forces.txt").lines().filter(|line| !line.starts_with('#')) {
+        let numbers: Vec<f64> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        let n = numbers.len();
+        let id = system.state.len() as u32;
+        system.state.push(u16::from(!id.is_multiple_of(3)), [numbers[n - 6], numbers[n - 5], numbers[n - 4]]);
+        forces.push([numbers[n - 3], numbers[n - 2], numbers[n - 1]]);
+    }
+    let molecules = 0..system.state.len() as u32 / 3;
+    system.topology.excluded =
+        molecules.flat_map(|m| [[3 * m, 3 * m + 1], [3 * m, 3 * m + 2], [3 * m + 1, 3 * m + 2]]).collect();
+    let mut core = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 2);
+    let (parameters, cutoff) =
+        if nm { (vec![0.1553 * 4.184, 0.3166], 0.9) } else { (vec![0.1553, 3.166], 9.0) };
+    core.set(0, 0, PairEntry { parameters, cutoff });
+    let (energy, virial) = match nm {
+        true => (number(&json["potential_energy_total"]), None),
+        false => {
+            let virial = &json["virial_W_tensor_energy_units"];
+            (number(&json["energies"]["pe"]), Some(std::array::from_fn(|k| number(&virial[k]))))
+        }
+    };
+    Some(Water { system, core, energy, virial, forces })
+}
+
+/// Ewald's sum in f64 to the digits that the others have (the error functions of the first two are
+/// good to 8e-7 in force and 6e-7 in energy); in mixed precision the mesh.
+#[test]
+fn water_has_the_energies_of_other_engines() {
+    let lammps = (332.06371, 9.0, [1e-6, 1e-6, 1e-6]);
+    let openmm = (138.93545764438198, 0.9, [1e-9, 1e-9, 1e-9]);
+    for (case, (coulomb, cutoff, [energy, virial, force])) in [
+        ("06_spce_ewald", lammps),
+        ("06b_spce_pppm", lammps),
+        ("06c_spce_openmm_ewald", openmm),
+        ("06d_spce_openmm_pme", (openmm.0, openmm.1, [3e-8, 1e-6, 3e-7])),
+    ] {
+        let Some(water) = water(case, cutoff < 1.0) else { return };
+        let exactly = Method::ewald(cutoff, 1e-13);
+        let mesh = Method::pme(cutoff, 1e-6, 6);
+        for (method, precision) in [(exactly, Precision::Double), (mesh, Precision::Mixed)] {
+            let [energy, virial, force] = match precision {
+                Precision::Double => [energy, virial, force],
+                Precision::Mixed => [3e-6, 1e-5, 3e-6],
+            };
+            let term = Electrostatics::new(method, coulomb, cutoff);
+            let forces = Forces { pairs: vec![water.core.clone()], ..term.into() };
+            let mut cpu = open(&water.system, &forces, precision, 2);
+            let what = format!("{case} in {precision:?} precision");
+            let energies = cpu.energies().clone();
+            let error = (energies.potential() / water.energy - 1.0).abs();
+            assert!(error < energy, "{what}: energies {:?} differ by {error:e}", energies.terms);
+            if let Some(known) = water.virial {
+                let error = (0..6).map(|k| (energies.virial[k] - known[k]).abs()).fold(0.0, f64::max);
+                assert!(error < virial * known[1], "{what}: virial {:?} {error:e}", energies.virial);
+            }
+            let error = difference(&by_id(&mut *cpu), &water.forces) / norm(&water.forces);
+            assert!(error < force, "{what}: forces differ by {error:e}");
+        }
+    }
+}
+
+/// Rock salt that has begun to melt.
+fn disordered_salt() -> System {
+    let mut salt = rock_salt(4);
+    let mut random = Stream::new(9, Purpose::Placement, 1, 0);
+    for r in &mut salt.state.position {
+        let d = random.normal3();
+        *r = [0, 1, 2].map(|k| r[k] + 0.06 * d[k]);
+    }
+    salt
+}
+
+/// The accuracy that is asked for is about what forces have, for Ewald's sum and on the mesh of an order
+/// that is high enough, whether ions are ordered or not.
+#[test]
+fn accuracy_is_what_was_asked_for() {
+    for (system, cutoff) in [(ions(399, false).0, 3.5), (disordered_salt(), 1.9)] {
+        let forces_by = |method| {
+            let mut cpu = open(&system, &forces(method, cutoff), Precision::Double, 2);
+            by_id(&mut *cpu)
+        };
+        let exact = forces_by(Method::ewald(cutoff, 1e-13));
+        for power in 2..=8 {
+            let accuracy = 10f64.powi(-power);
+            let orders = Method::ORDERS.into_iter().filter(|order| *order as i32 >= power);
+            let mesh = orders.map(|order| Method::pme(cutoff, accuracy, order));
+            for method in mesh.chain([Method::ewald(cutoff, accuracy)]) {
+                let error = difference(&forces_by(method), &exact) / norm(&exact);
+                assert!(error < 1.2 * accuracy, "{method:?}: {error:e} instead of {accuracy:e}");
+                assert!(error > 0.1 * accuracy, "{method:?}: {error:e} is dearer than {accuracy:e}");
+            }
+        }
+    }
+}
+
+/// Forces and virials are the exact derivatives of the energy that a mesh gives, however coarse it is.
+#[test]
+fn meshes_conserve_energy() {
+    let (system, core) = ions(120, true);
+    for order in Method::ORDERS {
+        let coarse = Method::Pme { alpha: 0.9, order, spacing: 1.0 };
+        let forces = Forces { pairs: vec![core.clone()], ..forces(coarse, 3.5) };
+        let energy = |system: &System| open(system, &forces, Precision::Double, 2).energies().potential();
+        let mut cpu = open(&system, &forces, Precision::Double, 2);
+        let (found, virial) = (by_id(&mut *cpu), cpu.energies().virial);
+        let step = 1e-5;
+        let scale = norm(&found) / (found.len() as f64).sqrt();
+        // Atoms that are near no cut-off, where the energy jumps.
+        let mut agreed = 0;
+        for atom in [3, 31, 77] {
+            for k in 0..3 {
+                let moved = |by: f64| {
+                    let mut system = system.clone();
+                    system.state.position[atom][k] += by;
+                    energy(&system)
+                };
+                let slope = (moved(step) - moved(-step)) / (2.0 * step);
+                agreed += usize::from((slope + found[atom][k]).abs() < 1e-6 * scale);
+            }
+        }
+        assert!(agreed >= 8, "order {order}: only {agreed} of 9 forces are derivatives");
+        for (place, (a, b)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
+            let deformed = |by: f64| {
+                let mut columns = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+                columns[b][a] += by;
+                let mut system = system.clone();
+                system.deform(system.simbox.mapped(columns).unwrap());
+                energy(&system)
+            };
+            let slope = (deformed(step) - deformed(-step)) / (2.0 * step);
+            let error = (slope + virial[place]).abs() / virial[0].abs();
+            assert!(error < 1e-5, "order {order}: virial {} is not {}", virial[place], -slope);
+        }
+    }
+}
+
+#[test]
+fn a_charge_of_the_whole_system_is_named() {
+    let (mut system, _) = ions(100, false);
+    let method = Method::pme(3.5, 1e-4, 5);
+    let mut term = Electrostatics::new(method, 1.0, 3.5);
+    let open = |system: &System, term: Electrostatics| {
+        open_at(system.clone(), term, Settings::default(), Level::best()).map(|_| ())
+    };
+    // 34 + 33 - 2 * 33
+    let error = open(&system, term).unwrap_err();
+    assert!(error.message().contains("the charge of the whole system is 1, not 0"), "{error}");
+    term.net_charge = NetCharge::Background;
+    open(&system, term).unwrap();
+    // Charges of atoms go before those of species.
+    system.charges = (0..100).map(|id| if id % 2 == 0 { 0.5 } else { -0.5 }).collect();
+    term.net_charge = NetCharge::Refuse;
+    open(&system, term).unwrap();
+    let exact = Electrostatics::new(Method::ewald(3.5, 1e-9), 1.0, 3.5);
+    let error = open(&system, exact).unwrap_err();
+    assert!(error.help().unwrap().contains("double"), "{error}");
+}
+
+/// One charge and the background that neutralises it: the energy of a Wigner crystal, -0.5 times the
+/// Madelung constant of simple cubic lattices (Hasse and Avilov, Phys. Rev. A 44 (1991) 4506).
+#[test]
+fn a_background_makes_a_wigner_crystal() {
+    let mut system = System::new(SimBox::orthorhombic([1.0; 3]).unwrap(), vec![ion("A", 1.0)]);
+    system.state.push(0, [0.3, 0.2, 0.9]);
+    for (method, tolerance) in [(Method::ewald(0.49, 1e-13), 1e-9), (Method::pme(0.49, 1e-5, 5), 1e-5)] {
+        let mut term = Electrostatics::new(method, 1.0, 0.49);
+        term.net_charge = NetCharge::Background;
+        let energy = open(&system, &term.into(), Precision::Double, 1).energies().potential();
+        assert!((energy / -1.418_648_739_7 - 1.0).abs() < tolerance, "{energy}");
+    }
+}

@@ -1,0 +1,66 @@
+//! Boxes of rigid water: molecules on a grid, turned at random.
+
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::{SimBox, Vec3};
+
+/// Positions of oxygen and the two hydrogens of every molecule, one after the other. Molecules are
+/// whole and may reach beyond the box; the angle is in degrees.
+pub fn positions(simbox: &SimBox, molecules: usize, bond: f64, angle: f64, seed: u64) -> Vec<Vec3> {
+    let half = 0.5 * angle.to_radians();
+    let cells = grid(simbox, molecules);
+    let n_cells: usize = cells.iter().product();
+    let mut positions = Vec::with_capacity(3 * molecules);
+    for molecule in 0..molecules {
+        let mut random = Stream::new(seed, Purpose::Placement, molecule as u32, 0);
+        // Cells that stay empty are spread over the box.
+        let cell = molecule * n_cells / molecules;
+        let numbers = [cell / (cells[1] * cells[2]), cell / cells[2] % cells[1], cell % cells[2]];
+        let center =
+            simbox.to_cartesian(std::array::from_fn(|k| (numbers[k] as f64 + 0.5) / cells[k] as f64));
+        // Along the bisector, and at right angles to it.
+        let (u, v) = (random.direction(), random.direction());
+        let along: f64 = (0..3).map(|k| u[k] * v[k]).sum();
+        let across: Vec3 = std::array::from_fn(|k| v[k] - along * u[k]);
+        let length = across.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-12);
+        positions.push(center);
+        for side in [half.sin(), -half.sin()] {
+            let arm = |k: usize| bond * (half.cos() * u[k] + side * across[k] / length);
+            positions.push(std::array::from_fn(|k| center[k] + arm(k)));
+        }
+    }
+    positions
+}
+
+/// Cells along each edge, about as long as wide, at least one for each molecule.
+fn grid(simbox: &SimBox, molecules: usize) -> [usize; 3] {
+    let widths = simbox.widths();
+    let mut side = (simbox.volume() / molecules as f64).cbrt();
+    loop {
+        let cells = widths.map(|w| ((w / side).round() as usize).max(1));
+        if cells.iter().product::<usize>() >= molecules {
+            return cells;
+        }
+        side *= 0.999;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn molecules_have_their_shape_and_do_not_meet() {
+        let simbox = SimBox::orthorhombic([20.0, 25.0, 31.0]).unwrap();
+        let positions = positions(&simbox, 500, 1.0, 109.47, 3);
+        let distance = |a: usize, b: usize| {
+            let d: Vec3 = std::array::from_fn(|k| positions[a][k] - positions[b][k]);
+            simbox.nearest_image(d).iter().map(|x| x * x).sum::<f64>().sqrt()
+        };
+        for m in (0..1500).step_by(3) {
+            assert!((distance(m, m + 1) - 1.0).abs() < 1e-12 && (distance(m, m + 2) - 1.0).abs() < 1e-12);
+            let across = 2.0 * (0.5 * 109.47f64.to_radians()).sin();
+            assert!((distance(m + 1, m + 2) - across).abs() < 1e-12);
+            assert!((m + 3..1500).step_by(3).all(|other| distance(m, other) > 2.5));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Boxes of rigid water: degrees of freedom, temperatures, energy.
+
+use jostle_core::{Precision, Settings, Species, System, Topology, UnitSystem};
+use jostle_engine::model::{DensityInput, DeviceInput, Distribution, RegionInput, StageInput, Thermostat};
+use jostle_engine::{Mixture, Simulation, SimulationBuilder, assign_velocities};
+use jostle_potentials::electrostatics::Method;
+use jostle_potentials::{Electrostatics, PairEntry, PairKind, PairTerm, Truncation};
+
+const UNITS: UnitSystem = UnitSystem::Nano;
+const MOLECULES: usize = 216;
+
+/// SPC/E at the density of water.
+fn water() -> System {
+    let species = |name: &str, mass: f64, charge: f64| Species {
+        name: name.into(),
+        mass: UNITS.mass_from_user(mass),
+        charge,
+    };
+    let region = RegionInput::Density(DensityInput::Number(100.0));
+    let mut system = Mixture::new(UNITS)
+        .with(species("O", 15.9994, -0.8476), None)
+        .with(species("H", 1.008, 0.4238), None)
+        .water(MOLECULES, region, 0.1, 109.47, 7)
+        .unwrap();
+    system.topology = Topology::rigid_water(MOLECULES, 0.1, 109.47);
+    assign_velocities(&mut system, UNITS.boltzmann() * 300.0, Distribution::Maxwell, 7);
+    system
+}
+
+fn builder() -> SimulationBuilder {
+    let mut core = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 2);
+    core.set(0, 0, PairEntry { parameters: vec![0.65, 0.3166], cutoff: 0.9 });
+    let settle = Thermostat::Langevin { temperature: 300.0, friction: 20.0 };
+    Simulation::builder(UNITS, water())
+        .force(core)
+        .electrostatics(Electrostatics::new(Method::pme(0.9, 5e-4, 5), UNITS.coulomb(), 0.9))
+        .stage(StageInput::dynamics("settle", 1000, 0.0005).thermostat(settle))
+        .settings(Settings { threads: Some(2), precision: Precision::Mixed, ..Settings::default() })
+        .device(DeviceInput::Cpu)
+}
+
+/// Each molecule has six degrees of freedom, three of which are the centre of mass' for all together;
+/// noise acts on that, too. The atoms of a molecule share the temperature of the bath.
+#[test]
+fn thermostats_know_what_constraints_take() {
+    let bussi = Thermostat::Bussi { temperature: 300.0, period: 0.05 };
+    let langevin = Thermostat::Langevin { temperature: 300.0, friction: 20.0 };
+    let mut simulation = builder()
+        .stage(StageInput::dynamics("bussi", 1000, 0.002).thermostat(bussi).thermo(5))
+        .stage(StageInput::dynamics("langevin", 1000, 0.002).thermostat(langevin).thermo(5))
+        .stage(StageInput::dynamics("alone", 1000, 0.002).thermo(5))
+        .build()
+        .unwrap();
+    simulation.run().unwrap();
+    let reports = simulation.reports();
+    let freedom: Vec<usize> = reports.iter().map(|r| r.degrees_of_freedom).collect();
+    assert_eq!(freedom, [6 * MOLECULES, 6 * MOLECULES - 3, 6 * MOLECULES, 6 * MOLECULES - 3]);
+    for report in &reports[1..3] {
+        let temperature = report.averages.iter().find(|a| a.quantity == "temperature").unwrap();
+        let mean = temperature.estimate.unwrap().mean;
+        // A standard deviation of one sample is 12 K; there are some 20 independent ones.
+        assert!((mean - 300.0).abs() < 10.0, "{}: {mean} K", report.name);
+    }
+    let total = reports[3].averages.iter().find(|a| a.quantity == "total").unwrap().estimate.unwrap();
+    let drift = reports[3].drift.as_ref().unwrap();
+    println!("total {} drift {:?}", total.mean, drift);
+    assert!(drift.of_kinetic.abs() < 5e-3, "{drift:?}");
+}
+
+#[test]
+fn what_does_not_keep_constraints_is_refused() {
+    let refused = |stage: StageInput| builder().stage(stage).build().map(|_| ()).unwrap_err();
+    let error = refused(StageInput::minimize("down", 100, 1.0, 0.001));
+    assert!(error.message().contains("does not keep constraints"), "{error}");
+    let pairs = Thermostat::Dissipative { temperature: 300.0, friction: 1.0, cutoff: 0.5 };
+    let error = refused(StageInput::dynamics("pairs", 10, 0.001).thermostat(pairs));
+    assert!(error.message().contains("do not keep constraints"), "{error}");
+}

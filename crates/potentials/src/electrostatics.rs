@@ -1,0 +1,332 @@
+//! Coulomb's forces between the charges of a system, with a cut-off or without an end.
+//!
+//! Whatever is done about the long range of 1/r, what two unit charges do to each other directly is
+//! 1/r less a smooth function s of r^2, up to a cut-off. Atoms that are excluded from each other
+//! feel -s alone, and an atom with itself has the energy -s(0)/2. In Ewald's sum and particle-mesh
+//! Ewald s is the potential erf(alpha r)/r of a Gaussian charge, which all atoms and their images
+//! feel again as a sum over waves; in a reaction field it is what the polarised surroundings do.
+
+use jostle_core::{Error, Precision, Real, Result, SimBox, System};
+use std::f64::consts::{FRAC_2_SQRT_PI, PI};
+
+/// Coulomb's forces between all charges. Charges are those of the system.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Electrostatics {
+    /// What becomes of the long range.
+    pub method: Method,
+    /// Coulomb's constant, see [`jostle_core::UnitSystem::coulomb`].
+    pub coulomb: f64,
+    /// Where direct interactions end.
+    pub cutoff: f64,
+    /// What a charge of the whole system means.
+    pub net_charge: NetCharge,
+}
+
+/// What becomes of the long range of Coulomb's forces.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Method {
+    /// Nothing: 1/r ends at the cut-off.
+    Cutoff,
+    /// Beyond the cut-off is a dielectric (Tironi, Sperb, Smith and van Gunsteren, J. Chem. Phys. 102
+    /// (1995) 5451).
+    ReactionField {
+        /// Its relative permittivity; infinite for a conductor.
+        dielectric: f64,
+    },
+    /// Ewald's sum in a conducting medium (P. P. Ewald, Ann. Phys. 369 (1921) 253).
+    Ewald {
+        /// The inverse width of the Gaussian charges.
+        alpha: f64,
+        /// The largest wave number.
+        longest: f64,
+    },
+    /// Smooth particle-mesh Ewald (Essmann, Perera, Berkowitz, Darden, Lee and Pedersen, J. Chem.
+    /// Phys. 103 (1995) 8577), in a conducting medium.
+    Pme {
+        /// The inverse width of the Gaussian charges.
+        alpha: f64,
+        /// The order of the B-splines, one of [`Method::ORDERS`].
+        order: usize,
+        /// The widest distance of mesh points along an edge.
+        spacing: f64,
+    },
+}
+
+/// What a charge of the whole system means to a sum over all images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NetCharge {
+    /// It is refused: most often something is missing.
+    #[default]
+    Refuse,
+    /// It is neutralised by a uniform background.
+    Background,
+}
+
+impl NetCharge {
+    /// All of them.
+    pub const ALL: [NetCharge; 2] = [NetCharge::Refuse, NetCharge::Background];
+
+    /// The name in an input file.
+    pub fn name(self) -> &'static str {
+        match self {
+            NetCharge::Refuse => "refuse",
+            NetCharge::Background => "background",
+        }
+    }
+
+    /// One line for people.
+    pub fn about(self) -> &'static str {
+        match self {
+            NetCharge::Refuse => "an error",
+            NetCharge::Background => "neutralised by a uniform background",
+        }
+    }
+}
+
+impl Method {
+    /// The orders of splines that there are.
+    pub const ORDERS: [usize; 3] = [4, 5, 6];
+
+    /// Ewald's sum whose forces have about this relative error.
+    pub fn ewald(cutoff: f64, accuracy: f64) -> Method {
+        let range = Self::range(accuracy);
+        let alpha = range / cutoff;
+        Method::Ewald { alpha, longest: 2.1 * alpha * range }
+    }
+
+    /// Particle-mesh Ewald whose forces have about this relative error; of order p down to 1e-p.
+    pub fn pme(cutoff: f64, accuracy: f64, order: usize) -> Method {
+        let alpha = Self::range(accuracy) / cutoff;
+        // The error of interpolation is this factor times (alpha spacing)^order, measured on water,
+        // molten salt and ions at random.
+        let factor = match order {
+            4 => 6e-2,
+            5 => 4e-2,
+            _ => 3e-2,
+        };
+        Method::Pme { alpha, order, spacing: (accuracy / factor).powf(1.0 / order as f64) / alpha }
+    }
+
+    /// How many widths of the Gaussians a cut-off must have: Kolafa and Perram's error of the direct
+    /// part (Mol. Simul. 9 (1992) 351), relative to the force of neighbours, is about
+    /// 2 exp(-range^2).
+    fn range(accuracy: f64) -> f64 {
+        (2.0 / accuracy).ln().max(1.0).sqrt()
+    }
+
+    /// The inverse width of the Gaussians and the largest wave number of Ewald's sum, of methods that
+    /// are such a sum or stand for one.
+    pub fn waves(&self) -> Option<(f64, f64)> {
+        match *self {
+            Method::Cutoff | Method::ReactionField { .. } => None,
+            Method::Ewald { alpha, longest } => Some((alpha, longest)),
+            // The shortest waves that a mesh has.
+            Method::Pme { alpha, spacing, .. } => Some((alpha, PI / spacing)),
+        }
+    }
+
+    /// The inverse width of the Gaussians of methods that have some.
+    pub fn alpha(&self) -> Option<f64> {
+        match *self {
+            Method::Cutoff | Method::ReactionField { .. } => None,
+            Method::Ewald { alpha, .. } | Method::Pme { alpha, .. } => Some(alpha),
+        }
+    }
+}
+
+/// erf(z)/z and minus twice its derivative with respect to z^2, from z^2: energy and force over
+/// distance of a point and a Gaussian charge, in units of its width.
+#[inline(always)]
+pub fn gaussian<R: Real>(square: R) -> (R, R) {
+    // Nearer than this the two no longer differ from their limits.
+    let square = R::select(square.lt(R::lit(1e-30)), R::lit(1e-30), square);
+    let inverse = square.rsqrt();
+    let energy = (square * inverse).erf() * inverse;
+    let force = (energy - R::lit(FRAC_2_SQRT_PI) * (-square).exp()) * inverse * inverse;
+    // Where the difference above has lost its digits, its series.
+    let mut series = R::lit(0.0);
+    for c in SMALL {
+        series = series.mul_add(square, R::lit(c));
+    }
+    (energy, R::select(square.lt(R::lit(0.05)), series, force))
+}
+
+/// The series of the force, the highest power first: 4/sqrt(pi) (-1)^n / (n! (2n + 3)).
+const SMALL: [f64; 9] = {
+    let mut terms = [0.0; 9];
+    let (mut factorial, mut sign, mut n) = (1.0, 1.0, 0);
+    while n < 9 {
+        terms[8 - n] = 2.0 * FRAC_2_SQRT_PI * sign / (factorial * (2 * n + 3) as f64);
+        sign = -sign;
+        n += 1;
+        factorial *= n as f64;
+    }
+    terms
+};
+
+/// The smooth function of a reaction field: c - k r^2, from k and c.
+#[inline(always)]
+pub fn reaction<R: Real>(r2: R, [k, c]: [R; 2]) -> (R, R) {
+    (c - k * r2, k + k)
+}
+
+/// What two unit charges do to each other directly, energy and force over distance: 1/r less
+/// something smooth. `one` is 1, or 0 where they are excluded.
+#[inline(always)]
+pub fn direct<R: Real>(r2: R, one: R, smooth: (R, R)) -> (R, R) {
+    let inverse = r2.rsqrt();
+    let energy = one * inverse;
+    (energy - smooth.0, energy * (inverse * inverse) - smooth.1)
+}
+
+impl Electrostatics {
+    /// Its name among the energies.
+    pub const TERM: &'static str = "coulomb";
+
+    /// A method with Coulomb's constant and where direct interactions end; systems must be neutral.
+    pub fn new(method: Method, coulomb: f64, cutoff: f64) -> Self {
+        Electrostatics { method, coulomb, cutoff, net_charge: NetCharge::Refuse }
+    }
+
+    /// k and c of [`reaction`].
+    pub fn reaction(&self) -> [f64; 2] {
+        let k = match self.method {
+            // The limit of the other.
+            Method::ReactionField { dielectric } if dielectric.is_infinite() => 0.5,
+            Method::ReactionField { dielectric } => (dielectric - 1.0) / (2.0 * dielectric + 1.0),
+            _ => return [0.0; 2],
+        };
+        [k / self.cutoff.powi(3), (k + 1.0) / self.cutoff]
+    }
+
+    /// The smooth function at a squared distance, and its force over distance.
+    pub fn smooth(&self, r2: f64) -> (f64, f64) {
+        match self.method.alpha() {
+            Some(alpha) => {
+                let (energy, force) = gaussian(alpha * alpha * r2);
+                (alpha * energy, alpha.powi(3) * force)
+            }
+            None => reaction(r2, self.reaction()),
+        }
+    }
+
+    /// The energy of every charge with itself, and of all with the background that neutralises them,
+    /// which is inversely proportional to the volume.
+    pub fn constants(&self, system: &System) -> [f64; 2] {
+        let charges = (0..system.state.len()).map(|place| system.charge(place));
+        let (sum, squares) = charges.fold((0.0, 0.0), |(sum, squares), q| (sum + q, squares + q * q));
+        let volume = system.simbox.volume();
+        let background =
+            self.method.alpha().map_or(0.0, |alpha| -0.5 * PI * sum * sum / (alpha * alpha * volume));
+        [-0.5 * self.smooth(0.0).0 * squares * self.coulomb, background * self.coulomb]
+    }
+
+    /// Checks that a system can have these forces in arithmetic of a precision.
+    ///
+    /// # Errors
+    /// If it is not periodic, not neutral, a number makes no sense, or the accuracy is more than
+    /// single precision has.
+    pub fn check(&self, system: &System, precision: Precision) -> Result<()> {
+        if !(self.cutoff > 0.0 && self.cutoff.is_finite()) {
+            return Err(Error::input(format!("cutoff = {} is not a positive number", self.cutoff)));
+        }
+        crate::check::cutoff(self.cutoff, &system.simbox)?;
+        if let Method::ReactionField { dielectric } = self.method
+            && (dielectric.is_nan() || dielectric < 1.0)
+        {
+            return Err(Error::input(format!("dielectric = {dielectric}, but it must be 1 or more")));
+        }
+        let Some(alpha) = self.method.alpha() else { return Ok(()) };
+        if system.simbox.periodic() != [true; 3] {
+            return Err(Error::input("a sum over all images, but the box is open along an axis")
+                .hint("choose kind = \"reaction-field\" or \"cutoff\", or make all axes periodic"));
+        }
+        if precision == Precision::Mixed && alpha * self.cutoff > WIDEST_SINGLE {
+            return Err(Error::input("this accuracy is more than single precision has")
+                .hint("set precision = \"double\", or accuracy = 1e-6 or more"));
+        }
+        let sizes = (0..system.state.len()).map(|place| system.charge(place).abs());
+        let (total, sizes) = (system.total_charge(), sizes.sum::<f64>());
+        if self.net_charge == NetCharge::Refuse && total.abs() > 1e-6 * sizes {
+            let total = (1e9 * total).round() / 1e9;
+            return Err(Error::input(format!("the charge of the whole system is {total}, not 0"))
+                .hint("add ions, mend a charge, or set net_charge = \"background\" to neutralise it"));
+        }
+        Ok(())
+    }
+}
+
+/// Single precision has [`gaussian`] up to this distance.
+pub const WIDEST_SINGLE: f64 = 4.0;
+
+/// How many mesh points there are along each edge of a box: products of small primes, no further
+/// apart than `spacing`.
+pub fn mesh(simbox: &SimBox, order: usize, spacing: f64) -> [usize; 3] {
+    simbox.edges().map(|edge| {
+        let length = edge.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let least = ((length / spacing).ceil() as usize).max(2 * order);
+        // Even, so that real transforms are half as long as complex ones.
+        (least..).find(|n| n % 2 == 0 && is_smooth(*n)).unwrap_or(least)
+    })
+}
+
+fn is_smooth(mut n: usize) -> bool {
+    for prime in [2, 3, 5, 7] {
+        while n.is_multiple_of(prime) {
+            n /= prime;
+        }
+    }
+    n == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jostle_core::Dual;
+
+    /// Force over distance is minus twice the derivative of the energy by r^2, for pairs and for
+    /// excluded ones.
+    #[test]
+    fn forces_are_exact_derivatives() {
+        let methods = [
+            Method::Cutoff,
+            Method::ReactionField { dielectric: 78.5 },
+            Method::ReactionField { dielectric: f64::INFINITY },
+            Method::ewald(9.0, 1e-6),
+        ];
+        for method in methods {
+            let term = Electrostatics::new(method, 1.0, 9.0);
+            for r in [0.01, 0.3, 1.0, 2.5, 8.9] {
+                for one in [0.0, 1.0] {
+                    let r2 = Dual::variable(r * r);
+                    let smooth = match method.alpha() {
+                        Some(alpha) => {
+                            let (e, f) = gaussian(r2 * Dual::constant(alpha * alpha));
+                            (e * Dual::constant(alpha), f * Dual::constant(alpha.powi(3)))
+                        }
+                        None => reaction(r2, term.reaction().map(Dual::constant)),
+                    };
+                    let (energy, force) = direct(r2, Dual::constant(one), smooth);
+                    let error = force.value + 2.0 * energy.slope;
+                    let size = 1.0 + force.value.abs();
+                    assert!(error.abs() < 1e-10 * size, "{method:?} {r} {one}: {error:e}");
+                    assert!((smooth.0.value - term.smooth(r * r).0).abs() < 1e-14);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_reaction_field_ends_without_a_force_in_a_conductor() {
+        let term = Electrostatics::new(Method::ReactionField { dielectric: f64::INFINITY }, 1.0, 2.0);
+        let smooth = term.smooth(4.0);
+        let (energy, force) = direct(4.0, 1.0, smooth);
+        assert!(energy.abs() < 1e-15 && force.abs() < 1e-15);
+    }
+
+    #[test]
+    fn meshes_are_products_of_small_primes() {
+        let simbox = SimBox::orthorhombic([10.0, 12.1, 1.0]).unwrap();
+        assert_eq!(mesh(&simbox, 5, 0.5), [20, 28, 10]);
+    }
+}
