@@ -226,13 +226,6 @@ impl SimulationBuilder {
         if let Some(s) = species.iter().find(|s| !(s.mass > 0.0 && s.mass.is_finite())) {
             return Err(Error::input(format!("the mass of {} is {}, which is not positive", s.name, s.mass)));
         }
-        if !self.system.topology.constraints.is_empty() && !self.stages.is_empty() {
-            let n = self.system.topology.constraints.len();
-            return Err(Error::input(format!(
-                "the topology fixes {n} distances, which no stage can keep yet"
-            ))
-            .hint("write the topology without constraints, and take time steps of 1 fs or less"));
-        }
         let driven = self.system.driven.iter().zip(&species);
         if let Some((_, s)) = driven.clone().find(|(v, _)| v.is_some_and(|v| v != [0.0; 3]))
             && self.stages.iter().any(|stage| matches!(stage.action, Action::Minimize { .. }))
