@@ -2,7 +2,7 @@
 //!
 //! Every atom gathers the forces of what it is bound in: a bond is computed for both of its atoms and
 //! an angle for all three, so that no task ever adds to another's forces, and sums are always in the
-//! same order. Entries are worked on a register full at a time ([`kernel`]), in f64.
+//! same order. Entries are worked on a register full at a time (`kernel`), in f64.
 
 mod cmap;
 mod kernel;
