@@ -34,15 +34,13 @@ pub fn force(system: &System, forces: &Forces, precision: Precision, id: usize) 
                 Precision::Mixed => (force as f32 * r2.sqrt() as f32).is_finite(),
                 Precision::Double => force.is_finite(),
             };
-            if !finite && r2.is_finite() {
-                return Error::simulation(format!(
-                    "the '{}' force on atom {} is not finite; atom {} is {:.3e} away",
-                    term.potential.name(),
-                    id + 1,
-                    state.id[j] + 1,
-                    r2.sqrt()
-                ))
-                .hint(hint);
+            if !finite {
+                let (name, id) = (term.potential.name(), id + 1);
+                let mut message = format!("the '{name}' force on atom {id} is not finite");
+                if r2.is_finite() {
+                    message += &format!("; atom {} is {:.3e} away", state.id[j] + 1, r2.sqrt());
+                }
+                return Error::simulation(message).hint(hint);
             }
         }
     }
