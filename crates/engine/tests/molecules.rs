@@ -1,7 +1,7 @@
 //! All-atom molecules: energies by term and forces against OpenMM's, from the files of OpenMM.
 
 use jostle_core::{Algorithm, Precision, Settings, UnitSystem};
-use jostle_engine::model::{DeviceInput, MoleculesInput};
+use jostle_engine::model::{DeviceInput, MoleculesInput, Rigid};
 use jostle_engine::{Existing, Outcome, Overrides, Simulation, SinglePoint, single_point, system_from_input};
 use jostle_io::Input;
 use jostle_io::forcefield::coordinates::Coordinates;
@@ -87,15 +87,24 @@ fn write_positions(reference: &Reference, path: &Path) {
     fs::write(path, text).unwrap();
 }
 
-/// One evaluation of an input in nm and kJ/mol.
-fn evaluate(reference: &Reference, system: &str, precision: Precision, algorithm: Algorithm) -> SinglePoint {
+/// One evaluation of an input in nm and kJ/mol: what stands in `[system]`, and other sections.
+fn evaluate_with(
+    reference: &Reference,
+    [system, sections]: [&str; 2],
+    precision: Precision,
+    algorithm: Algorithm,
+) -> SinglePoint {
     let folder = tempfile::tempdir().unwrap();
     write_positions(reference, &folder.path().join("positions.xyz"));
-    let text = format!("units = \"nano\"\n[system]\n{system}\ncoordinates = \"positions.xyz\"\n");
+    let text = format!("units = \"nano\"\n[system]\n{system}\ncoordinates = \"positions.xyz\"\n{sections}");
     let input = Input::parse(&folder.path().join("in.toml"), &text).unwrap();
     let (system, forces) = system_from_input(&input).unwrap_or_else(|e| panic!("{e}: {:?}", e.help()));
     let settings = Settings { precision, algorithm, threads: Some(2), ..Settings::default() };
     single_point(UnitSystem::Nano, system, forces, DeviceInput::Cpu, settings).unwrap()
+}
+
+fn evaluate(reference: &Reference, system: &str, precision: Precision, algorithm: Algorithm) -> SinglePoint {
+    evaluate_with(reference, [system, ""], precision, algorithm)
 }
 
 fn agrees(reference: &Reference, point: &SinglePoint, tolerance: f64) {
@@ -175,6 +184,104 @@ fn what_is_bound_in_a_prmtop_with_water() {
     }
 }
 
+/// Sections of a periodic box of molecules.
+fn periodic(tail: bool, electrostatics: &str) -> String {
+    format!(
+        "[[force]]\nkind = \"lennard-jones\"\ncutoff = 0.9\ntail_correction = {tail}\n\
+         [electrostatics]\n{electrostatics}\n"
+    )
+}
+
+/// The same in its periodic box: every term, with Ewald's sum and particle-mesh Ewald.
+#[test]
+fn alanine_dipeptide_in_water() {
+    let Some(reference) = Reference::open("07d_aladip_water_prmtop") else { return };
+    for file in ["alanine-dipeptide-explicit.prmtop", "system.xml"] {
+        let system = format!("topology = {:?}", reference.folder.join(file));
+        let point = |electrostatics: &str, tail: bool, precision: Precision| {
+            let name = if precision == Precision::Double { "double" } else { "mixed" };
+            let sections = periodic(tail, electrostatics) + &format!("[run]\nprecision = \"{name}\"\n");
+            evaluate_with(&reference, [&system, &sections], precision, Algorithm::Auto)
+        };
+        let energy = |point: &SinglePoint, name: &str| -> f64 {
+            let of_term = |(term, energy): (&String, &f64)| {
+                name.split('|').any(|name| term.starts_with(name)).then_some(*energy)
+            };
+            point.term_names.iter().zip(&point.thermo.terms).filter_map(of_term).sum()
+        };
+        let ewald = "kind = \"ewald\"\naccuracy = 1e-10";
+        // In the mean over pairs that OpenMM's tail is made of atoms meet themselves, too; nearly all of
+        // the tail is that of the 749 oxygens among 2,269 atoms.
+        let cut = energy(&point(ewald, false, Precision::Double), "lennard_jones");
+        let tail = energy(&point(ewald, true, Precision::Double), "lennard_jones") - cut;
+        let own = tail * (1.0 / 749.0 - 1.0 / 2269.0);
+        for (electrostatics, precision, tolerance) in [
+            (ewald, Precision::Double, 1e-9),
+            ("kind = \"pme\"\norder = 6\naccuracy = 1e-6", Precision::Mixed, 1e-6),
+        ] {
+            let point = point(electrostatics, true, precision);
+            for (name, wanted) in &reference.energies() {
+                let (wanted, tolerance) = match *name {
+                    "lennard_jones" => (wanted - own, 1e-6),
+                    // As good as OpenMM's own particle-mesh Ewald here.
+                    "coulomb" => (*wanted, 1e-6),
+                    _ => (*wanted, tolerance),
+                };
+                let off = (energy(&point, name) - wanted) / wanted.abs().max(1.0);
+                assert!(off.abs() < tolerance, "{file}, {electrostatics}: {name} is off by {off:e}");
+            }
+            let square = |v: &[f64; 3]| v.iter().map(|x| x * x).sum::<f64>();
+            let pairs = || point.forces.iter().zip(&reference.forces);
+            let off: f64 = pairs().map(|(a, b)| square(&[0, 1, 2].map(|k| a[k] - b[k]))).sum();
+            let all: f64 = pairs().map(|(_, b)| square(b)).sum();
+            // OpenMM's direct part ends where alpha r = 3.62: its forces are good to 2 exp(-3.62^2).
+            assert!((off / all).sqrt() < 4e-6, "{file}, {electrostatics}: {}", (off / all).sqrt());
+        }
+    }
+}
+
+/// Water and bonds of hydrogen are rigid in a run, have no force any more, and energy is kept.
+#[test]
+fn rigid_bonds_of_a_topology() {
+    let Some(reference) = Reference::open("07d_aladip_water_prmtop") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    write_positions(&reference, &folder.path().join("positions.xyz"));
+    let topology = reference.folder.join("alanine-dipeptide-explicit.prmtop");
+    let input = |rigid: &str| {
+        let text = format!(
+            "units = \"nano\"\n[system]\ntopology = {topology:?}\nrigid = \"{rigid}\"\n\
+             coordinates = \"positions.xyz\"\ntemperature = 300\n{}\
+             [[stage]]\nsteps = 100\ntimestep = 0.001\n\
+             thermostat = {{ kind = \"langevin\", temperature = 300, friction = 50 }}\n\
+             [[stage]]\nsteps = 300\ntimestep = 0.002\n[run]\ndevice = \"cpu\"\n",
+            periodic(false, "kind = \"pme\"")
+        );
+        Input::parse(&folder.path().join("in.toml"), &text).unwrap()
+    };
+    let counts = |rigid: &str| {
+        let (system, _) = system_from_input(&input(rigid)).unwrap();
+        let topology = system.topology;
+        [topology.constraints.len(), topology.bonds.len(), topology.angles.len()]
+    };
+    let [free, water, hydrogens] = ["none", "water", "hydrogens"].map(counts);
+    // 749 molecules of water, bonds of which the file has three and an angle none; 12 hydrogens.
+    assert_eq!(free[0], 0);
+    assert_eq!([water[0], free[1] - water[1], free[2] - water[2]], [3 * 749, 3 * 749, 0]);
+    assert_eq!(
+        [hydrogens[0], free[1] - hydrogens[1], free[2] - hydrogens[2]],
+        [3 * 749 + 12, 3 * 749 + 12, 0]
+    );
+    let mut simulation = Simulation::from_input(&input("hydrogens"), &Overrides::default()).unwrap();
+    simulation.run().unwrap();
+    let (positions, simbox) = (simulation.positions().unwrap(), *simulation.simbox());
+    for constraint in &simulation.topology().constraints {
+        let [a, b] = constraint.atoms.map(|id| positions[id as usize]);
+        let d = simbox.nearest_image([0, 1, 2].map(|k| a[k] - b[k]));
+        let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
+        assert!((length / constraint.length - 1.0).abs() < 1e-10, "{constraint:?}: {length}");
+    }
+}
+
 /// The box and the atoms of AMBER's files.
 #[test]
 fn prmtop_and_inpcrd_agree_with_the_system_that_openmm_made_of_them() {
@@ -191,7 +298,8 @@ fn prmtop_and_inpcrd_agree_with_the_system_that_openmm_made_of_them() {
     let read = |name: &str| {
         let topology = folder.join(name);
         let (parameters, define, include, coordinates) = Default::default();
-        let files = MoleculesInput { topology, parameters, define, include, coordinates };
+        let rigid = Rigid::None;
+        let files = MoleculesInput { topology, parameters, define, include, coordinates, rigid };
         Molecules::read(&files, UnitSystem::Nano).unwrap()
     };
     let (prmtop, xml) = (read("alanine-dipeptide-explicit.prmtop"), read("system.xml"));

@@ -3,7 +3,7 @@
 use jostle_core::{Error, UnitSystem};
 use jostle_io::Input;
 use jostle_io::forcefield::Molecules;
-use jostle_io::input::model::MoleculesInput;
+use jostle_io::input::model::{MoleculesInput, Rigid};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -35,6 +35,7 @@ fn files(topology: &Path, parameters: &[PathBuf]) -> MoleculesInput {
         define: Vec::new(),
         include: Vec::new(),
         coordinates: PathBuf::new(),
+        rigid: Rigid::None,
     }
 }
 
@@ -96,6 +97,12 @@ fn input(folder: &Path, coordinates: (&str, &str), more: &str) -> Result<Input, 
     Input::parse(&folder.join("in.toml"), &text)
 }
 
+const BOXED: &str =
+    "2\nLattice=\"20 0 0 0 20 0 0 0 20\" Properties=species:S:1:pos:R:3\nH 0 0 0\nO 1 0 0.5\n";
+const WELLS: &str = "[[force]]\nkind = \"lennard-jones\"\ncutoff = 9\n";
+const MORSE: &str = "[[force]]\nkind = \"morse\"\ncutoff = 9\n";
+const CHARGES: &str = "[electrostatics]\nkind = \"pme\"\ncutoff = 9\nnet_charge = \"background\"\n";
+const FIELD: &str = "[[field]]\nelectric = [0, 0, 1]\n";
 const TWO: &str = "2\nProperties=species:S:1:pos:R:3\nH 0 0 0\nO 1 0 0.5\n";
 
 #[test]
@@ -106,18 +113,47 @@ fn systems_and_their_forces_follow_from_both_files() {
     assert_eq!((system.charges.len(), system.topology.excluded.len()), (2, 1));
     assert_eq!(system.simbox.periodic(), [false; 3]);
     assert_eq!(forces.kinds(), ["lennard-jones", "coulomb", "bond-harmonic"]);
-    let other = "[[force]]\nkind = \"lennard-jones\"\n";
+    let other = "[species.H]\nmass = 1\n";
     let error = input(folder.path(), ("a.xyz", TWO), other).unwrap_err();
-    assert!(error.message().contains("\"force\" beside a topology"), "{error}");
+    assert!(error.message().contains("\"species\" beside a topology"), "{error}");
     for (coordinates, more, message) in [
         (("a.xyz", "1\n\nH 0 0 0\n"), "", "2 atoms, the coordinates have 1"),
         (("a.foo", "x"), "", "what kind of coordinates"),
         (("a.xyz", TWO), "periodic = true\n", "no file has a box"),
+        (("a.xyz", BOXED), "periodic = true\n", "how far the forces of molecules reach"),
+        (("a.xyz", BOXED), &format!("periodic = true\n{CHARGES}"), "how far they reach"),
+        (("a.xyz", BOXED), &format!("periodic = true\n{WELLS}"), "what they do"),
+        (("a.xyz", BOXED), &format!("periodic = true\n{WELLS}{WELLS}{CHARGES}"), "only one force"),
+        (("a.xyz", BOXED), &format!("periodic = true\n{CHARGES}{MORSE}"), "whose parameters it has"),
+        (("a.xyz", BOXED), &format!("periodic = true\n{WELLS}{CHARGES}{FIELD}"), "charges of species"),
     ] {
         let read = input(folder.path(), coordinates, more).unwrap();
         let error = read.read_molecules().unwrap_err();
         assert!(error.message().contains(message) && error.place().is_some(), "{error}");
     }
+}
+
+/// How far forces reach is said by the input; pairs that it gives come before those of the files.
+#[test]
+fn molecules_in_a_periodic_box() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |more: &str| {
+        let more = format!("periodic = true\n{more}{CHARGES}");
+        let input = input(folder.path(), ("a.xyz", BOXED), &more).unwrap();
+        input.read_molecules().unwrap().unwrap()
+    };
+    let (system, forces) = read(WELLS);
+    assert_eq!(system.simbox.periodic(), [true; 3]);
+    assert_eq!(forces.kinds(), ["lennard-jones", "coulomb", "bond-harmonic"]);
+    let [own, other] = [&system.species[0].name, &system.species[1].name];
+    let changed = format!("{WELLS}pairs.\"{own}-{other}\" = {{ epsilon = 0.25, sigma = 3 }}\n");
+    let (_, with_pair) = read(&changed);
+    let get = |forces: &jostle_potentials::Forces, a, b| {
+        forces.pairs[0].get(a, b).map(|e| (e.parameters.clone(), e.cutoff))
+    };
+    assert_eq!(get(&with_pair, 0, 1), Some((vec![0.25, 3.0], 9.0)));
+    assert_eq!(get(&with_pair, 1, 1), get(&forces, 1, 1));
+    assert!(get(&forces, 1, 1).is_some());
 }
 
 /// Real files, cut short and with characters changed: errors, never a panic.

@@ -25,12 +25,16 @@ fn blocks(language: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_input_in_the_readme_is_valid() {
+fn the_inputs_in_the_readme_are_valid() {
     let desk = Desk::new();
     let inputs = blocks("toml");
-    assert_eq!(inputs.len(), 1);
+    assert_eq!(inputs.len(), 2);
     desk.write("shown.toml", &inputs[0]);
     desk.succeed(&["check", "shown.toml"]);
+    // Nothing is missing from the other but the files of its molecules.
+    desk.write("protein.toml", &inputs[1]);
+    let said = desk.jostle(&["check", "protein.toml"]).stderr;
+    assert!(said.contains("cannot read protein.prmtop"), "{said}");
 }
 
 /// The `jostle` commands of the README, one after the other in an empty folder, as a new user types

@@ -30,10 +30,10 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
                 _ => built(input)?,
             };
             let forces = forces_from_input(input, &system)?;
-            check_cutoffs(input, &system.simbox, &forces)?;
             (system, forces)
         }
     };
+    check_cutoffs(input, &system.simbox, &forces)?;
     measure::check(input, &system)?;
     system.driven = input.driven(&system.species);
     drive(&mut system);

@@ -8,14 +8,17 @@ pub mod coordinates;
 mod elements;
 mod gromacs;
 mod missing;
+mod nonbonded;
 mod openmm;
+mod rigid;
 
 use crate::input::Input;
 use crate::input::model::{AtomsInput, MoleculesInput};
 use crate::structure::around;
 use coordinates::Coordinates;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
-use jostle_potentials::{Forces, Vacuum};
+use jostle_potentials::Forces;
+use nonbonded::Wells;
 use std::path::Path;
 
 /// The name of the energy of springs between the ends of angles.
@@ -95,7 +98,8 @@ impl Molecules {
         ))
     }
 
-    /// The system with these coordinates, and its forces; `periodic` as the input says.
+    /// The system with these coordinates, and the forces of what binds its atoms; `periodic` as the
+    /// input says.
     ///
     /// # Errors
     /// If numbers of atoms differ, an atom is another one in the coordinates, or there is no box.
@@ -143,15 +147,7 @@ impl Molecules {
         if let Some(velocities) = velocities {
             state.velocity = velocities;
         }
-        if !open {
-            return Err(Error::input("forces of charges across a periodic box are not there yet")
-                .hint("molecules in open space are: set periodic = false in [system]"));
-        }
-        let (species, pairs) = (self.species, self.lennard_jones);
-        let n = species.len();
-        let vacuum = Vacuum::new(n, self.units.coulomb(), |a, b| pairs[a * n + b]);
-        let forces = Forces { vacuum: Some(vacuum), ..self.forces };
-        let (topology, charges) = (self.topology, self.charges);
+        let Molecules { species, topology, charges, forces, .. } = self;
         Ok((System { simbox, species, state, topology, charges, names, driven: Vec::new() }, forces))
     }
 }
@@ -160,16 +156,21 @@ impl Input {
     /// The system of `topology = "..."` and its forces; `None` if the input has another one.
     ///
     /// # Errors
-    /// Those of [`Molecules::read`], [`Coordinates::read`] and [`Molecules::into_system`].
+    /// Those of [`Molecules::read`], [`Coordinates::read`] and [`Molecules::into_system`], or if the
+    /// input does not say how far forces reach.
     pub fn read_molecules(&self) -> Result<Option<(System, Forces)>> {
         let AtomsInput::Molecules(files) = &self.system.atoms.value else { return Ok(None) };
         let at = |e: Error| match e.place() {
             Some(_) => e,
             None => e.at_span(&self.source.path, &self.source.text, self.system.atoms.span.clone()),
         };
-        let molecules = Molecules::read(files, self.units).map_err(at)?;
+        let mut molecules = Molecules::read(files, self.units).map_err(at)?;
+        molecules.make_rigid(files.rigid).map_err(at)?;
+        let wells = Wells::of(&molecules);
         let coordinates = Coordinates::read(&files.coordinates, self.units).map_err(at)?;
-        molecules.into_system(coordinates, self.system.periodic).map(Some).map_err(at)
+        let (system, bound) = molecules.into_system(coordinates, self.system.periodic).map_err(at)?;
+        let forces = self.forces_of_molecules(&system, &wells, bound)?;
+        Ok(Some((system, forces)))
     }
 }
 

@@ -114,6 +114,7 @@ impl Builder<'_> {
                 define: names("define"),
                 include: paths("include"),
                 coordinates,
+                rigid: fields.choice("rigid").map(|r| r.value).unwrap_or_default(),
             };
             Located { value: AtomsInput::Molecules(molecules), span: topology.span }
         } else {
@@ -138,7 +139,7 @@ impl Builder<'_> {
 
     /// The file of molecules has their species and forces.
     fn refuse_other_forces(&self, root: &Fields) -> Result<()> {
-        let others = ["species", "force", "metal", "bond", "angle", "exclude"];
+        let others = ["species", "metal", "bond", "angle", "exclude"];
         let Some(entry) = others.iter().filter(|key| root.gives(key)).find_map(|key| root.entry(key)) else {
             return Ok(());
         };

@@ -29,8 +29,8 @@ use jostle_potentials::{
     BondedKind, Electrostatics, Embedded, Forces, PairTerm, PairTermBuilder, SuttonChen,
 };
 use model::{
-    AtomsInput, ElectrostaticsInput, ElectrostaticsKind, Located, MetalFunctions, MetalInput, ScreeningInput,
-    Source,
+    AtomsInput, ElectrostaticsInput, ElectrostaticsKind, ForceInput, Located, MetalFunctions, MetalInput,
+    ScreeningInput, Source,
 };
 use std::path::Path;
 
@@ -78,67 +78,10 @@ impl Input {
         topology: &Topology,
         charge_density: f64,
     ) -> Result<Forces> {
-        let term = |force: &model::Located<model::ForceInput>, species: &[Species]| {
-            let at = |span: &std::ops::Range<usize>| {
-                let (source, span) = (&self.source, span.clone());
-                move |e: Error| e.at_span(&source.path, &source.text, span)
-            };
-            let f = &force.value;
-            let kind = match &f.potential {
-                model::PotentialInput::BuiltIn(kind) => *kind,
-                model::PotentialInput::Formula { formula, parameters } => {
-                    let term = self.formula_term(f, (formula, parameters), species);
-                    let corrected = |term: PairTerm| match f.tail_correction {
-                        true => term.with_tail_correction(),
-                        false => Ok(term),
-                    };
-                    let named = |e: Error| e.context("force formula");
-                    return term.and_then(corrected).map_err(named).map_err(at(&force.span));
-                }
-                model::PotentialInput::Table => {
-                    let term = self.table_term(force, species).map(|(term, _)| term);
-                    return term.map_err(|e| e.context("force table")).map_err(at(&force.span));
-                }
-            };
-            let mut builder = PairTermBuilder::new(kind, f.truncation, species, self.units.coulomb());
-            if let Some(cutoff) = f.cutoff {
-                builder = builder.cutoff(cutoff);
-            }
-            if let Some(mixing) = &f.mixing {
-                builder = builder.mixing(mixing.value);
-            }
-            if f.tail_correction {
-                builder = builder.tail_correction();
-            }
-            if let Some(preset) = &f.preset {
-                builder = builder.preset(&preset.value, self.units).map_err(at(&preset.span))?;
-            }
-            if let Some(Located { value, span }) = &f.screening {
-                let length = match *value {
-                    ScreeningInput::Length(length) => Ok(length),
-                    ScreeningInput::Electrons { kind, density } => {
-                        kind.length(density.unwrap_or(charge_density), self.units)
-                    }
-                };
-                let screened = length.and_then(|length| builder.common("screening_length", length));
-                builder = screened.map_err(at(span))?;
-            }
-            for pair in &f.pairs {
-                let [a, b] = &pair.value.species;
-                builder = builder.pair([a, b], pair.value.choice.clone()).map_err(at(&pair.span))?;
-            }
-            builder.build().map_err(at(&force.span))
-        };
-        let tabulated = |force: &model::Located<model::ForceInput>, species: &[Species]| {
-            let term = term(force, species)?;
-            if !force.value.tabulate {
-                return Ok(term);
-            }
-            let at = |e: Error| e.at_span(&self.source.path, &self.source.text, force.span.clone());
-            term.tabulated().map_err(at)
-        };
-        let pairs = self.forces.iter().map(|f| tabulated(f, species)).collect::<Result<Vec<_>>>()?;
-        let (fields, walls) = (self.resolve_fields(species)?, self.resolve_walls(species, tabulated)?);
+        let term =
+            |force: &Located<ForceInput>, species: &[Species]| self.pair_term(force, species, charge_density);
+        let pairs = self.forces.iter().map(|f| term(f, species)).collect::<Result<Vec<_>>>()?;
+        let (fields, walls) = (self.resolve_fields(species)?, self.resolve_walls(species, term)?);
         let embedded = self.metal.as_ref().map(|metal| self.embedded(metal, species)).transpose()?;
         let electrostatics = self.electrostatics.as_ref();
         let electrostatics = electrostatics.map(|e| self.electrostatics_term(e, &pairs)).transpose()?;
@@ -157,8 +100,78 @@ impl Input {
         })
     }
 
+    /// A force between pairs of these species; see [`Input::resolve_forces`].
+    pub(crate) fn pair_term(
+        &self,
+        force: &Located<ForceInput>,
+        species: &[Species],
+        charge_density: f64,
+    ) -> Result<PairTerm> {
+        let term = self.computed_term(force, species, charge_density)?;
+        let at = |e: Error| e.at_span(&self.source.path, &self.source.text, force.span.clone());
+        if force.value.tabulate { term.tabulated().map_err(at) } else { Ok(term) }
+    }
+
+    /// The same before it is tabulated.
+    fn computed_term(
+        &self,
+        force: &Located<ForceInput>,
+        species: &[Species],
+        charge_density: f64,
+    ) -> Result<PairTerm> {
+        let at = |span: &std::ops::Range<usize>| {
+            let (source, span) = (&self.source, span.clone());
+            move |e: Error| e.at_span(&source.path, &source.text, span)
+        };
+        let f = &force.value;
+        let kind = match &f.potential {
+            model::PotentialInput::BuiltIn(kind) => *kind,
+            model::PotentialInput::Formula { formula, parameters } => {
+                let term = self.formula_term(f, (formula, parameters), species);
+                let corrected = |term: PairTerm| match f.tail_correction {
+                    true => term.with_tail_correction(),
+                    false => Ok(term),
+                };
+                let named = |e: Error| e.context("force formula");
+                return term.and_then(corrected).map_err(named).map_err(at(&force.span));
+            }
+            model::PotentialInput::Table => {
+                let term = self.table_term(force, species).map(|(term, _)| term);
+                return term.map_err(|e| e.context("force table")).map_err(at(&force.span));
+            }
+        };
+        let mut builder = PairTermBuilder::new(kind, f.truncation, species, self.units.coulomb());
+        if let Some(cutoff) = f.cutoff {
+            builder = builder.cutoff(cutoff);
+        }
+        if let Some(mixing) = &f.mixing {
+            builder = builder.mixing(mixing.value);
+        }
+        if f.tail_correction {
+            builder = builder.tail_correction();
+        }
+        if let Some(preset) = &f.preset {
+            builder = builder.preset(&preset.value, self.units).map_err(at(&preset.span))?;
+        }
+        if let Some(Located { value, span }) = &f.screening {
+            let length = match *value {
+                ScreeningInput::Length(length) => Ok(length),
+                ScreeningInput::Electrons { kind, density } => {
+                    kind.length(density.unwrap_or(charge_density), self.units)
+                }
+            };
+            let screened = length.and_then(|length| builder.common("screening_length", length));
+            builder = screened.map_err(at(span))?;
+        }
+        for pair in &f.pairs {
+            let [a, b] = &pair.value.species;
+            builder = builder.pair([a, b], pair.value.choice.clone()).map_err(at(&pair.span))?;
+        }
+        builder.build().map_err(at(&force.span))
+    }
+
     /// Coulomb's forces; pair forces say where they end if nothing else does.
-    fn electrostatics_term(
+    pub(crate) fn electrostatics_term(
         &self,
         given: &Located<ElectrostaticsInput>,
         pairs: &[PairTerm],

@@ -186,6 +186,20 @@ pub struct MoleculesInput {
     pub include: Vec<PathBuf>,
     /// Where the atoms are.
     pub coordinates: PathBuf,
+    /// Which distances do not change, besides those that the files say.
+    pub rigid: Rigid,
+}
+
+/// Which bonds of molecules are made rigid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rigid {
+    /// None.
+    #[default]
+    None,
+    /// Water, bonds and angle.
+    Water,
+    /// Water, and all bonds of hydrogen.
+    Hydrogens,
 }
 
 /// The lattices that can be built.

@@ -65,7 +65,7 @@ impl Input {
     }
 
     /// The fields, for these species.
-    pub(super) fn resolve_fields(&self, species: &[Species]) -> Result<Vec<Field>> {
+    pub(crate) fn resolve_fields(&self, species: &[Species]) -> Result<Vec<Field>> {
         self.fields.iter().map(|field| self.resolve_field(&field.value, species)).collect()
     }
 
@@ -92,7 +92,7 @@ impl Input {
     }
 
     /// The walls, for these species; `term` resolves a force.
-    pub(super) fn resolve_walls(
+    pub(crate) fn resolve_walls(
         &self,
         species: &[Species],
         term: impl Fn(&Located<ForceInput>, &[Species]) -> Result<PairTerm>,

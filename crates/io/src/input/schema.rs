@@ -2,7 +2,7 @@
 //! what is wrong, `jostle schema` and the input that `jostle check` prints all follow from it; the
 //! parameters of pairs come from the registry of potentials.
 
-use super::model::{Axis, Distribution, Lattice, Placement, Plane, TrajectoryFormat};
+use super::model::{Axis, Distribution, Lattice, Placement, Plane, Rigid, TrajectoryFormat};
 use super::word::{ForceKind, words};
 use jostle_core::{Algorithm, Dimension, Exclude, Precision, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
@@ -399,6 +399,8 @@ static SYSTEM: Section = Section {
             "where the atoms of the topology are: PDB, inpcrd or rst7, gro, extended XYZ",
         )
         .with(&["topology"]),
+        Key::new("rigid", Kind::Choice(words::<Rigid>), Value("\"none\""), "distances that do not change")
+            .with(&["topology"]),
         Key::new(
             "atoms",
             Kind::Count(1),

@@ -1,6 +1,6 @@
 //! Choices by name, as an input file spells them.
 
-use super::model::{Axis, DeviceInput, Distribution, Lattice, Placement, Plane, TrajectoryFormat};
+use super::model::{Axis, DeviceInput, Distribution, Lattice, Placement, Plane, Rigid, TrajectoryFormat};
 use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::outside::Side;
@@ -62,6 +62,11 @@ words! {
         Random = "random": "random positions that do not overlap (Hoang 2011)",
         Chains = "chains": "bead-spring chains that do not overlap: random walks, pushed apart",
         Water = "water": "rigid water on a grid, turned at random; the first species is oxygen, the second hydrogen",
+    }
+    Rigid {
+        None = "none": "what the files say, and no more",
+        Water = "water": "water: bonds and angle",
+        Hydrogens = "hydrogens": "water, and all bonds of hydrogen",
     }
     Distribution {
         Maxwell = "maxwell": "Maxwell-Boltzmann, scaled to the exact temperature",
