@@ -15,9 +15,10 @@ pub struct Tick {
 }
 
 /// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a heat bath around it or, where it
-/// is noise on atoms or between them, in its middle (BAOAB; Leimkuhler and Matthews 2013). Constraints are
-/// satisfied after every drift and, by velocities, after every kick that ends a step and after noise
-/// (RATTLE; Andersen 1983; Leimkuhler and Matthews 2016). The forces at the start of the step are those of the last evaluation.
+/// is noise on atoms or between them, in its middle (BAOAB; Leimkuhler and Matthews 2013).
+/// Constraints are satisfied after every drift and, by velocities, after every kick that ends a step
+/// and after noise (RATTLE; Andersen 1983; Leimkuhler and Matthews 2016). The forces at the start of
+/// the step are those of the last evaluation.
 ///
 /// # Errors
 /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].

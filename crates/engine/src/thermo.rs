@@ -37,7 +37,8 @@ pub struct Thermo {
     /// What should stay constant: the total energy less the heat drawn from the thermostat.
     /// `None` for Langevin dynamics and minimisation, which conserve nothing.
     pub conserved: Option<f64>,
-    /// (2 K + W) / 3 V; `None` in a box that is open along an axis and so has no volume.
+    /// (2 K + W) / 3 V; `None` in a box that is open along an axis and so has no volume, and with
+    /// constraints before the first step.
     pub pressure: Option<f64>,
     /// The pressure tensor, likewise.
     pub pressure_tensor: Option<SymTensor>,
@@ -158,6 +159,11 @@ pub fn term_names(forces: &Forces) -> Vec<String> {
 }
 
 impl Thermo {
+    /// The same where the virial is not known.
+    pub(crate) fn without_pressure(self) -> Self {
+        Thermo { pressure: None, pressure_tensor: None, stress: None, ..self }
+    }
+
     /// The values of [`quantities`]; `None` where a quantity has no meaning.
     pub fn values(&self) -> impl Iterator<Item = Option<f64>> + '_ {
         let some = [self.temperature, self.kinetic, self.potential, self.total];

@@ -2,7 +2,7 @@
 
 use jostle_core::{Precision, Settings, Species, System, Topology, UnitSystem};
 use jostle_engine::model::{DensityInput, DeviceInput, Distribution, RegionInput, StageInput, Thermostat};
-use jostle_engine::{Mixture, Simulation, SimulationBuilder, assign_velocities};
+use jostle_engine::{Existing, Mixture, Simulation, SimulationBuilder, assign_velocities};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Electrostatics, PairEntry, PairKind, PairTerm, Truncation};
 
@@ -28,13 +28,17 @@ fn water() -> System {
 }
 
 fn builder() -> SimulationBuilder {
+    let settle = Thermostat::Langevin { temperature: 300.0, friction: 20.0 };
+    builder_from(StageInput::dynamics("settle", 1000, 0.0005).thermostat(settle))
+}
+
+fn builder_from(first: StageInput) -> SimulationBuilder {
     let mut core = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 2);
     core.set(0, 0, PairEntry { parameters: vec![0.65, 0.3166], cutoff: 0.9 });
-    let settle = Thermostat::Langevin { temperature: 300.0, friction: 20.0 };
     Simulation::builder(UNITS, water())
         .force(core)
         .electrostatics(Electrostatics::new(Method::pme(0.9, 5e-4, 5), UNITS.coulomb(), 0.9))
-        .stage(StageInput::dynamics("settle", 1000, 0.0005).thermostat(settle))
+        .stage(first)
         .settings(Settings { threads: Some(2), precision: Precision::Mixed, ..Settings::default() })
         .device(DeviceInput::Cpu)
 }
@@ -65,6 +69,23 @@ fn thermostats_know_what_constraints_take() {
     let drift = reports[3].drift.as_ref().unwrap();
     println!("total {} drift {:?}", total.mean, drift);
     assert!(drift.of_kinetic.abs() < 5e-3, "{drift:?}");
+}
+
+/// What constraints do to the pressure is known from the first step on; before, there is none.
+#[test]
+fn no_pressure_leaves_constraints_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("first");
+    let mut simulation = builder_from(StageInput::dynamics("first", 1, 1e-7).thermo(1)).build().unwrap();
+    simulation.write_to(&path, Existing::Refuse).unwrap();
+    simulation.run().unwrap();
+    let text = std::fs::read_to_string(path.join("thermo.csv")).unwrap();
+    let mut rows = text.lines().map(|row| row.split(',').collect::<Vec<_>>());
+    let header = rows.next().unwrap();
+    let column = header.iter().position(|h| h.starts_with("pressure")).unwrap();
+    let pressures: Vec<&str> = rows.map(|row| row[column]).collect();
+    assert_eq!((pressures.len(), pressures[0]), (2, ""));
+    pressures[1].parse::<f64>().unwrap();
 }
 
 #[test]

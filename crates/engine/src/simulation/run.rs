@@ -236,6 +236,10 @@ impl Simulation {
             let gauge = Gauge { units: self.units, degrees_of_freedom, atoms, step, time, strain };
             self.thermo = Some(match sample {
                 Some(s) => gauge.convert(self.backend.simbox(), &s.energies, &s.kinetic),
+                // What constraints do is known from a step on.
+                None if step == 0 && !self.topology.constraints.is_empty() => {
+                    gauge.read(&mut *self.backend).without_pressure()
+                }
                 None => gauge.read(&mut *self.backend),
             });
         }
