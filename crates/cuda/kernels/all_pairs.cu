@@ -117,7 +117,7 @@ struct Rows {
 // The force between an atom of this lane and the one passing by.
 template <bool ENERGY>
 DEVICE void interact(const World& w, Rows& rows, int r, real3 d, real r2, int other, real3& reaction) {
-    const real f = pair_force<ENERGY>(r2, rows.species[r], other, w.table, rows.sums.energy);
+    const real f = pair_force<ENERGY>(r2, rows.species[r], other, (real)0, w.table, rows.sums.energy);
     real3& force = rows.force[r];
     force = {multiply_add(f, d.x, force.x), multiply_add(f, d.y, force.y), multiply_add(f, d.z, force.z)};
     reaction = {multiply_add(-f, d.x, reaction.x), multiply_add(-f, d.y, reaction.y), multiply_add(-f, d.z, reaction.z)};

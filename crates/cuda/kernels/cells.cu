@@ -7,12 +7,13 @@ template <bool ENERGY>
 DEVICE Pull pull_of_cells(const World& w, const Position* position, int i) {
     Pull pull = {};
     const Position mine = position[i];
+    const Atom atom = atom_of(w, mine, i);
     // The others are in the bins where they were when they were sorted, at most half a skin ago.
     const double distance = (w.control->reach - 0.5 * w.control->skin) * (1.0 + 1e-6);
     each_near(w, to_fixed(w.frame, mine), distance, [&](u32 j) {
         const Position other = position[j];
         const real3 d = difference(w.frame, mine, other);
-        if (j != (u32)i) attract<ENERGY>(w, pull, d, (int)mine.species, (int)other.species);
+        if (j != (u32)i) attract<ENERGY>(w, pull, d, atom, atom_of(w, other, j));
     });
     return pull;
 }

@@ -50,7 +50,7 @@ DEVICE void embed(const World& w, int i, int species, real density, int energies
 template <bool ENERGY>
 DEVICE void pull_embedded(const World& w, Pull& pull, real3 d, int species, int other, real derivative, real felt) {
     const real r2 = dot(d, d), inverse = reciprocal_square_root(r2);
-    if (N_TERMS > 1) pull_towards<ENERGY>(w, pull, d, r2, species, other);
+    if (N_TERMS > 1) pull_towards<ENERGY>(w, pull, d, r2, {species, 0}, {other, 0});
     const Place at = place_of(r2 * inverse);
     const real per_length = (real)KNOTS_PER_LENGTH;
     const real4 density = function_of(w, species, other, at.knot, 0);

@@ -63,12 +63,14 @@ template <bool ENERGY>
 DEVICE Pull pull_of_list(const World& w, const Position* position, int i) {
     Pull pull = {};
     const Position mine = position[i];
+    const Atom atom = atom_of(w, mine, i);
     const int entries = w.n_neighbor[i];
     const u32* neighbor = w.neighbor + i;
 #pragma unroll 4
     for (int k = 0; k < entries; k++) {
-        const Position other = position[neighbor[(size_t)k * w.n]];
-        attract<ENERGY>(w, pull, difference(w.frame, mine, other), (int)mine.species, (int)other.species);
+        const u32 j = neighbor[(size_t)k * w.n];
+        const Position other = position[j];
+        attract<ENERGY>(w, pull, difference(w.frame, mine, other), atom, atom_of(w, other, j));
     }
     return pull;
 }

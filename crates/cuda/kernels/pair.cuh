@@ -25,6 +25,20 @@ DEVICE void add_product(Sum& sum, real a, real b) { sum = multiply_add(a, b, sum
 DEVICE double value_of(Sum sum) { return sum; }
 #endif
 
+// What the force between two atoms depends on besides their distance.
+struct Atom {
+    int species;
+    real charge;  // times the root of Coulomb's constant; 0 where charges have no forces
+};
+
+DEVICE Atom atom_of(const World& w, Position p, u32 i) {
+#if CHARGED
+    return {(int)p.species, w.charge[i]};
+#else
+    return {(int)p.species, (real)0};
+#endif
+}
+
 // What the others do to an atom.
 struct Pull {
     Sum3 force;
@@ -49,10 +63,11 @@ DEVICE void add_virial(Pull& pull, real f, real3 d) {
 
 // The force between two atoms over their distance; counts their energy.
 template <bool ENERGY>
-DEVICE real force_between(const World& w, Pull& pull, real r2, int species, int other) {
+DEVICE real force_between(const World& w, Pull& pull, real r2, Atom atom, Atom other) {
+    const real charges = atom.charge * other.charge;
 #if REPRODUCIBLE
     real energy[N_TERMS > 0 ? N_TERMS : 1] = {};
-    const real f = pair_force<ENERGY>(r2, species, other, w.table, energy);
+    const real f = pair_force<ENERGY>(r2, atom.species, other.species, charges, w.table, energy);
     // So that even a sum over all atoms cannot overflow.
     const real most = (real)(EXACT_UNIT * 4398046511104.0) / (real)w.n;
     bool fits = fabs(f) * square_root(r2) < most && fabs(f) * r2 < most;
@@ -65,14 +80,14 @@ DEVICE real force_between(const World& w, Pull& pull, real r2, int species, int 
     pull.beyond = pull.beyond || !fits;
     return f;
 #else
-    return pair_force<ENERGY>(r2, species, other, w.table, pull.energy);
+    return pair_force<ENERGY>(r2, atom.species, other.species, charges, w.table, pull.energy);
 #endif
 }
 
 // Adds the force of an atom at distance -d.
 template <bool ENERGY>
-DEVICE void pull_towards(const World& w, Pull& pull, real3 d, real r2, int species, int other) {
-    const real f = force_between<ENERGY>(w, pull, r2, species, other);
+DEVICE void pull_towards(const World& w, Pull& pull, real3 d, real r2, Atom atom, Atom other) {
+    const real f = force_between<ENERGY>(w, pull, r2, atom, other);
     add_product(pull.force.x, f, d.x);
     add_product(pull.force.y, f, d.y);
     add_product(pull.force.z, f, d.z);
@@ -81,9 +96,9 @@ DEVICE void pull_towards(const World& w, Pull& pull, real3 d, real r2, int speci
 
 // The same where most pairs are beyond every cut-off: those cost no more than looking.
 template <bool ENERGY>
-DEVICE void attract(const World& w, Pull& pull, real3 d, int species, int other) {
+DEVICE void attract(const World& w, Pull& pull, real3 d, Atom atom, Atom other) {
     const real r2 = dot(d, d);
-    if (r2 < (real)LONGEST_CUTOFF2) pull_towards<ENERGY>(w, pull, d, r2, species, other);
+    if (r2 < (real)LONGEST_CUTOFF2) pull_towards<ENERGY>(w, pull, d, r2, atom, other);
 }
 
 // Stores the force on an atom of the slot.

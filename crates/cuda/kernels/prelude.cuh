@@ -190,19 +190,26 @@ struct Frame {
     float low[6];       // and what rounding left out
 };
 
-struct Fixed { u32 x, y, z; };
+struct Fractions { double x, y, z; };
 
-// Fractions of the box, in units of 2^-32, wrapped.
-DEVICE Fixed to_fixed(const Frame& frame, double x, double y, double z) {
+// Fractions of the box.
+DEVICE Fractions fractions(const Frame& frame, double x, double y, double z) {
     double a = x - frame.origin[0], b = y - frame.origin[1], c = z - frame.origin[2];
     if (frame.triclinic) {
         double s = c * frame.inverse[2];
         b -= frame.tilt[2] * s;
         a -= frame.tilt[1] * s + frame.tilt[0] * (b * frame.inverse[1]);
     }
-    return {(u32)__double2ll_rd(a * frame.inverse[0] * 4294967296.0),
-            (u32)__double2ll_rd(b * frame.inverse[1] * 4294967296.0),
-            (u32)__double2ll_rd(c * frame.inverse[2] * 4294967296.0)};
+    return {a * frame.inverse[0], b * frame.inverse[1], c * frame.inverse[2]};
+}
+
+struct Fixed { u32 x, y, z; };
+
+// The same in units of 2^-32, wrapped.
+DEVICE Fixed to_fixed(const Frame& frame, double x, double y, double z) {
+    const Fractions s = fractions(frame, x, y, z);
+    return {(u32)__double2ll_rd(s.x * 4294967296.0), (u32)__double2ll_rd(s.y * 4294967296.0),
+            (u32)__double2ll_rd(s.z * 4294967296.0)};
 }
 
 #if DOUBLE
@@ -332,6 +339,8 @@ struct World {
     u32* id[2];
     int* image[2];
     real* force;
+    const real* charge_of;       // by id: see `Atom` in pair.cuh
+    real* charge;                // as atoms are stored, since they were sorted
     // sorting
     u32* bin;
     u32* rank;

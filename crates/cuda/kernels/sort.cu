@@ -199,6 +199,9 @@ extern "C" __global__ void sort_move(World w, int slot) {
         store(w.x[to], n, place, x);
         store(w.v[to], n, place, v);
         w.id[to][place] = id;
+#if CHARGED
+        w.charge[place] = w.charge_of[id];
+#endif
         for (int k = 0; k < 3; k++) w.image[to][k * (size_t)n + place] = image[k];
 #if DOUBLE
         here = to_position(w.frame, x.x, x.y, x.z, (int)here.species);

@@ -1,16 +1,8 @@
 // Sums over all atoms, always in the same order: the same bits from run to run.
 
-// Adds up N numbers of all threads of a block, in f64, and stores them as this block's share,
-// w.partial[first + block][N].
+// Adds up N numbers of all threads of a block, in f64.
 template <int THREADS_PER_BLOCK, int N>
-DEVICE void block_partial(const World& w, double (&value)[N], int first = 0) {
-#if REPRODUCIBLE
-    // Every atom by itself, in the order of their numbers and not of storage.
-    const int i = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
-    if (i >= w.n) return;
-    double* share = w.partial + (size_t)w.id[w.control->sorted][i] * N;
-    for (int k = 0; k < N; k++) share[k] = value[k];
-#else
+DEVICE void block_sums(double (&value)[N], double* sums) {
     __shared__ double warps[THREADS_PER_BLOCK / 32][N];
 #pragma unroll
     for (int k = 0; k < N; k++) {
@@ -21,8 +13,22 @@ DEVICE void block_partial(const World& w, double (&value)[N], int first = 0) {
     for (int k = threadIdx.x; k < N; k += THREADS_PER_BLOCK) {
         double sum = 0;
         for (int warp = 0; warp < THREADS_PER_BLOCK / 32; warp++) sum += warps[warp][k];
-        w.partial[((size_t)first + blockIdx.x) * N + k] = sum;
+        sums[k] = sum;
     }
+}
+
+// Adds up N numbers of all threads of a block and stores them as this block's share,
+// w.partial[first + block][N].
+template <int THREADS_PER_BLOCK, int N>
+DEVICE void block_partial(const World& w, double (&value)[N], int first = 0) {
+#if REPRODUCIBLE
+    // Every atom by itself, in the order of their numbers and not of storage.
+    const int i = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
+    if (i >= w.n) return;
+    double* share = w.partial + (size_t)w.id[w.control->sorted][i] * N;
+    for (int k = 0; k < N; k++) share[k] = value[k];
+#else
+    block_sums<THREADS_PER_BLOCK>(value, w.partial + ((size_t)first + blockIdx.x) * N);
 #endif
 }
 

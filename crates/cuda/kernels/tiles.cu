@@ -369,6 +369,21 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
 
 // ---- forces
 
+// Charges stand behind the atoms of a tile. Where none is given it is 0.
+DEVICE void put_charge(const World& w, real4* tile, int place, const real* charge, u32 i) {
+#if CHARGED
+    ((real*)(tile + w.tile_capacity))[place] = charge ? charge[i] : (real)0;
+#endif
+}
+
+DEVICE real charge_in(const World& w, const real4* tile, u32 place) {
+#if CHARGED
+    return ((const real*)(tile + w.tile_capacity))[place];
+#else
+    return 0;
+#endif
+}
+
 // The forces on a block's atoms. Returns with the sums of this thread's list; TEAM neighbouring
 // threads hold parts of one atom's.
 template <bool ENERGY>
@@ -389,19 +404,26 @@ DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) 
 #pragma unroll
         for (int u = 0; u < FETCH; u++) {
             if (j[u] != 0xffffffffu) {
-                tile[DUMMIES + TILE_ATOMS + base + u * THREADS] = in_tile(w, position[j[u]], origin);
+                const int place = DUMMIES + TILE_ATOMS + base + u * THREADS;
+                tile[place] = in_tile(w, position[j[u]], origin);
+                put_charge(w, tile, place, w.charge, j[u]);
             }
         }
     }
     for (int k = thread; k < TILE_ATOMS; k += THREADS) {
-        tile[DUMMIES + k] = first + k < w.n ? in_tile(w, position[first + k], origin)
-                                            : real4{-FAR, -FAR, -FAR, as_real(0)};
+        const bool exists = first + k < w.n;
+        tile[DUMMIES + k] = exists ? in_tile(w, position[first + k], origin) : real4{-FAR, -FAR, -FAR, as_real(0)};
+        put_charge(w, tile, DUMMIES + k, exists ? w.charge : nullptr, first + k);
     }
-    if (thread < DUMMIES) tile[thread] = {FAR, FAR, FAR, as_real(0)};
+    if (thread < DUMMIES) {
+        tile[thread] = {FAR, FAR, FAR, as_real(0)};
+        put_charge(w, tile, thread, nullptr, 0);
+    }
     __syncthreads();
 
-    const real4 mine = tile[DUMMIES + warp * WARP_ATOMS + lane / TEAM];
-    const int species = as_species(mine.w);
+    const int own = DUMMIES + warp * WARP_ATOMS + lane / TEAM;
+    const real4 mine = tile[own];
+    const Atom atom = {as_species(mine.w), charge_in(w, tile, own)};
     Pull pull = {};
     for (int r = 0; r < rows; r++) {
         const uint2 after = stream(list + (r + 2) * 32);
@@ -411,7 +433,8 @@ DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) 
             const real4 q = tile_at(tile, slots[u]);
             const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
             // Without a branch: hardly ever are all lanes of a warp beyond the cut-off.
-            pull_towards<ENERGY>(w, pull, d, dot(d, d), species, as_species(q.w));
+            const Atom other = {as_species(q.w), charge_in(w, tile, slots[u] / SLOT_UNIT)};
+            pull_towards<ENERGY>(w, pull, d, dot(d, d), atom, other);
         }
         row = next;
         next = after;

@@ -21,7 +21,7 @@ DEVICE real3 force_on(const World& w, const Place& place, const Slot& now, int i
     }
     const real h = (real)height;
     real u = 0;
-    const real f = pair_force<ENERGY>(h * h, species, N_SPECIES - 1, place.table, &u) * h * (real)place.side;
+    const real f = pair_force<ENERGY>(h * h, species, N_SPECIES - 1, (real)0, place.table, &u) * h * (real)place.side;
     if (ENERGY) energy[0] += u;
     return {place.axis == 0 ? f : 0, place.axis == 1 ? f : 0, place.axis == 2 ? f : 0};
 }

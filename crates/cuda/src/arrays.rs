@@ -4,6 +4,7 @@ use crate::driver::{Buffer, Device, Word};
 use crate::kernels::SCAN_BLOCK;
 use crate::world::{Control, FixedPosition, Frame, PlainPosition, World};
 use jostle_core::{Precision, Result, State, System, Vec3};
+use jostle_potentials::Forces;
 
 /// Arrays over atoms and bins, and the block that steers the run.
 pub struct Arrays {
@@ -20,6 +21,8 @@ pub struct Arrays {
     id: [Buffer<u32>; 2],
     image: [Buffer<i32>; 2],
     force: Reals,
+    /// By id, and as atoms are stored; empty where charges have no forces.
+    charge: [Reals; 2],
     bin: Buffer<u32>,
     rank: Buffer<u32>,
     height: Buffer<u32>,
@@ -48,6 +51,17 @@ impl Reals {
                 Reals::Single(device.upload(&values.iter().map(|x| *x as f32).collect::<Vec<_>>())?)
             }
             Precision::Double => Reals::Double(device.upload(values)?),
+        })
+    }
+
+    /// Room for numbers.
+    ///
+    /// # Errors
+    /// If the device has not enough memory.
+    pub fn alloc(device: &Device, precision: Precision, count: usize) -> Result<Self> {
+        Ok(match precision {
+            Precision::Mixed => Reals::Single(device.alloc(count)?),
+            Precision::Double => Reals::Double(device.alloc(count)?),
         })
     }
 
@@ -88,9 +102,16 @@ impl Arrays {
     ///
     /// # Errors
     /// If the device has not enough memory.
-    pub fn new(device: &Device, system: &System, precision: Precision, table: &[f64]) -> Result<Self> {
+    pub fn new(
+        device: &Device,
+        system: &System,
+        forces: &Forces,
+        precision: Precision,
+        table: &[f64],
+    ) -> Result<Self> {
         let n = system.state.len();
         let (mass, inverse) = system.dynamic_masses();
+        let charges = forces.electrostatics.map_or(Vec::new(), |term| term.charges(system));
         let positions = || device.alloc(n * position_units(precision));
         Ok(Arrays {
             precision,
@@ -104,10 +125,11 @@ impl Arrays {
             v: [device.alloc(3 * n)?, device.alloc(3 * n)?],
             id: [device.alloc(n)?, device.alloc(n)?],
             image: [device.alloc(3 * n)?, device.alloc(3 * n)?],
-            force: match precision {
-                Precision::Mixed => Reals::Single(device.alloc(3 * n)?),
-                Precision::Double => Reals::Double(device.alloc(3 * n)?),
-            },
+            force: Reals::alloc(device, precision, 3 * n)?,
+            charge: [
+                Reals::upload(device, precision, &charges)?,
+                Reals::alloc(device, precision, charges.len())?,
+            ],
             bin: device.alloc(n)?,
             rank: device.alloc(n)?,
             height: device.alloc(n)?,
@@ -154,6 +176,8 @@ impl Arrays {
             id: [self.id[0].address(), self.id[1].address()],
             image: [self.image[0].address(), self.image[1].address()],
             force: self.force.address(),
+            charge_of: self.charge[0].address(),
+            charge: self.charge[1].address(),
             bin: self.bin.address(),
             rank: self.rank.address(),
             height: self.height.address(),
@@ -257,8 +281,9 @@ impl Arrays {
             Precision::Mixed => 4,
             Precision::Double => 8,
         };
+        let charges: usize = self.charge.iter().map(Reals::bytes).sum();
         let per_atom = 3 * 16 * position_units(self.precision) + 2 * (48 + 4 + 12) + 3 * real + 20;
-        self.n * per_atom + 4 * (self.count.len() + self.start.len())
+        charges + self.n * per_atom + 4 * (self.count.len() + self.start.len())
     }
 }
 

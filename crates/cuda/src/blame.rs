@@ -2,7 +2,7 @@
 
 use jostle_core::{Error, Precision, System};
 use jostle_potentials::outside::behind;
-use jostle_potentials::{BondTerm, Forces};
+use jostle_potentials::{BondTerm, Electrostatics, Forces};
 
 /// Says which force on the atom `id` is not finite, looking at the positions as they are.
 pub fn force(system: &System, forces: &Forces, precision: Precision, id: usize) -> Error {
@@ -41,6 +41,28 @@ pub fn force(system: &System, forces: &Forces, precision: Precision, id: usize) 
                     message += &format!("; atom {} is {:.3e} away", state.id[j] + 1, r2.sqrt());
                 }
                 return Error::simulation(message).hint(hint);
+            }
+        }
+    }
+    if let Some(term) = &forces.electrostatics {
+        for j in (0..state.len()).filter(|j| *j != i) {
+            let (p, q) = (state.position[i], state.position[j]);
+            let d = system.simbox.nearest_image([p[0] - q[0], p[1] - q[1], p[2] - q[2]]);
+            let r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+            let charges = term.coulomb * system.charge(i) * system.charge(j);
+            // The product of charges and 1/r^3 is what overflows first.
+            let force = charges / (r2 * r2.sqrt());
+            let finite = match precision {
+                Precision::Mixed => (force as f32).is_finite(),
+                Precision::Double => force.is_finite(),
+            };
+            if charges != 0.0 && !finite {
+                let (name, id, other) = (Electrostatics::TERM, id + 1, state.id[j] + 1);
+                return Error::simulation(format!(
+                    "the '{name}' force on atom {id} is not finite; atom {other} is {:.3e} away",
+                    r2.sqrt()
+                ))
+                .hint(hint);
             }
         }
     }

@@ -7,8 +7,14 @@ pub use recorder::Recorder;
 
 use jostle_core::{Precision, Real};
 use jostle_potentials::bonded::{AngleFunction, AngleVisitor, angle_forces};
+use jostle_potentials::electrostatics::direct;
+use jostle_potentials::electrostatics::gaussian::{gaussian, gaussian_single, gaussian_single_anywhere};
+use jostle_potentials::electrostatics::spline::weights_of_order;
+use jostle_potentials::electrostatics::waves::{self, wave_vector, weight};
 use jostle_potentials::table::{ROW, Tables};
-use jostle_potentials::{AngleTerm, BondTerm, PairFunction, PairTerm, PairVisitor, Potential};
+use jostle_potentials::{
+    AngleTerm, BondTerm, Electrostatics, PairFunction, PairTerm, PairVisitor, Potential,
+};
 use recorder::{Notation, Tape};
 use std::fmt::Write;
 
@@ -26,10 +32,13 @@ pub struct PairSource {
 
 /// Writes the function
 /// ```text
-/// template <bool ENERGY> real pair_force(real r2, int species_i, int species_j, const real* table, real* energy)
+/// template <bool ENERGY>
+/// real pair_force(real r2, int species_i, int species_j, real charges, const real* table, real* energy)
 /// ```
 /// It returns the force over distance of all terms at the squared distance `r2`, each term's within
-/// its own cut-off, and with `ENERGY` adds their energies to `energy[0..N_TERMS]`.
+/// its own cut-off, and with `ENERGY` adds their energies to `energy[0..N_TERMS]`. What charges do to
+/// each other directly is the last of the terms, where there is one; `charges` is their product then,
+/// times Coulomb's constant.
 ///
 /// What is the same for all pairs of species is a literal in the source. Where anything differs
 /// there is a table of `TABLE_SIZE` numbers, one row of `N_COEFFICIENTS` for each of the `N_SPECIES`
@@ -40,14 +49,19 @@ pub struct PairSource {
 /// `LONGEST_CUTOFF2` there is no force.
 ///
 /// `real` and the elementary functions are those of the kernels' prelude.
-pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
+pub fn pair_source(
+    terms: &[PairTerm],
+    electrostatics: Option<&Electrostatics>,
+    precision: Precision,
+) -> PairSource {
     let table = Table::new(terms);
     let notation = Notation { number: "real", precision };
     let n_columns = table.rows[0].len();
     let curves = Curves::new(terms);
     let products = if curves.0.is_empty() { table.products() } else { None };
-    // The distance, then what has to be looked up.
-    let n_inputs = 1 + n_columns + CURVE_INPUTS * curves.0.len();
+    // The distance, then what has to be looked up, then the charges.
+    let charges = 1 + n_columns + CURVE_INPUTS * curves.0.len();
+    let n_inputs = charges + 1;
     let (mut tape, (force, energies)) = Tape::record(n_inputs, |inputs| {
         let column = |k: usize| match (table.uniform(k), &products) {
             (Some(value), _) => Recorder::lit(value),
@@ -67,13 +81,24 @@ pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
             force = force + Recorder::select(within, force_over_r, zero);
             energies.push(Recorder::select(within, energy, zero));
         }
+        if let Some(term) = electrostatics {
+            let within = inputs[0].lt(Recorder::lit(term.cutoff * term.cutoff));
+            let smooth = match precision {
+                Precision::Mixed => term.smooth_with(inputs[0], gaussian_single),
+                Precision::Double => term.smooth_with(inputs[0], gaussian),
+            };
+            let (energy, force_over_r) = direct(inputs[0], Recorder::lit(1.0), smooth);
+            force = force + Recorder::select(within, inputs[charges] * force_over_r, zero);
+            energies.push(Recorder::select(within, inputs[charges] * energy, zero));
+        }
         (force, energies)
     });
     tape.fuse(&[&[force], energies.as_slice()].concat());
     let needed = tape.needed_for(&[force]);
     let also = tape.needed_for(&energies);
 
-    let longest = terms.iter().map(PairTerm::largest_cutoff).fold(0.0, f64::max);
+    let longest = terms.iter().map(PairTerm::largest_cutoff);
+    let longest = longest.chain(electrostatics.map(|term| term.cutoff)).fold(0.0, f64::max);
     let numbers = match &products {
         _ if (0..n_columns).all(|k| table.uniform(k).is_some()) => Vec::new(),
         Some(products) => products.by_species.clone(),
@@ -87,14 +112,15 @@ pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
     }
     let offsets = curves.append_rows(&mut numbers);
     let mut text = Text::default();
-    text.line(0, format!("#define N_TERMS {}", terms.len()));
+    text.line(0, format!("#define N_TERMS {}", energies.len()));
+    text.line(0, format!("#define CHARGED {}", i32::from(electrostatics.is_some())));
     text.line(0, format!("#define N_SPECIES {}", table.n_species));
     text.line(0, format!("#define N_COEFFICIENTS {n_columns}"));
     text.line(0, format!("#define TABLE_SIZE {table_size}"));
     text.line(0, format!("#define LONGEST_CUTOFF2 {}", notation.literal(longest * longest)));
     text.line(0, "template <bool ENERGY>");
     text.line(0, "__device__ __forceinline__ real pair_force(");
-    text.line(1, "real r2, int species_i, int species_j, const real* table, real* energy) {");
+    text.line(1, "real r2, int species_i, int species_j, real charges, const real* table, real* energy) {");
     if table_size > 0 && products.is_none() {
         text.line(1, "const real* c = table + (species_i * N_SPECIES + species_j) * N_COEFFICIENTS;");
     }
@@ -118,6 +144,7 @@ pub fn pair_source(terms: &[PairTerm], precision: Precision) -> PairSource {
     }
     let input = |k: usize| match k {
         0 => "r2".to_string(),
+        _ if k == charges => "charges".to_string(),
         _ if k > n_columns => {
             let (curve, part) = ((k - 1 - n_columns) / CURVE_INPUTS, (k - 1 - n_columns) % CURVE_INPUTS);
             let row = ["x", "y", "z", "w"].map(|part| format!("cubic_{curve}.{part}"));
@@ -179,6 +206,46 @@ fn write_function(
     }
     text.line(0, "}");
     text.0
+}
+
+/// Writes what `kernels/excluded.cu` wants in front of it: a function that makes energy and force over
+/// distance of two unit charges that are excluded from each other from their squared distance.
+pub fn excluded_source(term: &Electrostatics, precision: Precision) -> String {
+    function("excluded_pair", 1, precision, |x| {
+        let (energy, force_over_r) = match precision {
+            Precision::Mixed => term.smooth_with(x[0], gaussian_single_anywhere),
+            Precision::Double => term.smooth_with(x[0], gaussian),
+        };
+        vec![-energy, -force_over_r]
+    })
+}
+
+/// Writes what `kernels/mesh.cu` wants in front of it, for splines of an order:
+/// ```text
+/// void spline(const real* in, real* out)     from how far an atom is beyond a mesh point to the
+///                                            weights of this one and those after it, then slopes
+/// void wave(const real* in, real* out)       from {wave numbers, volume, gradients of the fractional
+///                                            coordinates} to {weight, virial along it, wave vector}
+/// void wave_virial(const real* in, real* out) from {energy, virial along the wave, wave vector}
+/// ```
+/// The gradients are xx, xy, xz, yy, yz, zz; the others are none.
+pub fn mesh_source(alpha: f64, order: usize, precision: Precision) -> String {
+    let spline = function("spline", 1, precision, |x| {
+        let [weights, slopes] = weights_of_order(order, x[0], Recorder::lit);
+        [&weights[..order], &slopes[..order]].concat()
+    });
+    let wave = function("wave", 10, precision, |x| {
+        let none = Recorder::lit(0.0);
+        let reciprocal = [[x[4], x[5], x[6]], [none, x[7], x[8]], [none, none, x[9]]];
+        let k = wave_vector([x[0], x[1], x[2]], reciprocal);
+        let k2 = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
+        let [weight, along] = weight(k2, Recorder::lit(alpha), x[3]);
+        vec![weight, along, k[0], k[1], k[2]]
+    });
+    let virial =
+        function("wave_virial", 5, precision, |x| waves::virial(x[0], x[1], [x[2], x[3], x[4]]).to_vec());
+    let order = format!("#define MESH_ORDER {order}\n");
+    [order, spline, wave, virial].concat()
 }
 
 /// Writes what `kernels/bonded.cu` wants in front of it; `most` is how many coefficients bonds and

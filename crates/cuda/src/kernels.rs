@@ -3,12 +3,13 @@
 use crate::all_pairs::PairShape;
 use crate::codegen;
 use crate::driver::{Device, Kernel, Module};
+use crate::electrostatics;
 use crate::embedded;
 use crate::sums::Summation;
 use crate::world::{Control, World};
 use jostle_core::bath::noise_amplitude;
-use jostle_core::{Algorithm, Bath, Precision, Result};
-use jostle_potentials::Forces;
+use jostle_core::{Algorithm, Bath, Precision, Result, SimBox};
+use jostle_potentials::{Electrostatics, Forces};
 
 /// What a set of kernels is compiled for.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,9 +61,11 @@ impl Way {
     /// Those of them that have exact sums.
     const EXACT: [Way; 2] = [Way::List, Way::Cells];
 
-    /// Whether there are embedded atoms in it, with such sums.
-    pub fn has_embedded_atoms(self, sums: Summation) -> bool {
-        matches!((self, sums), (Way::Tiles | Way::List, Summation::Fast))
+    /// Whether it has these forces, with such sums. Embedded atoms need lists; where all pairs are met,
+    /// there are no charges.
+    pub fn has(self, forces: &Forces, sums: Summation) -> bool {
+        let embedded = matches!((self, sums), (Way::Tiles | Way::List, Summation::Fast));
+        (forces.embedded.is_none() || embedded) && (forces.electrostatics.is_none() || self != Way::AllPairs)
     }
 
     /// Its name in the input file.
@@ -154,7 +157,7 @@ pub fn build(
     pairs: PairShape,
     sums: Summation,
 ) -> Build {
-    let pair = codegen::pair_source(&forces.pairs, precision);
+    let pair = codegen::pair_source(&forces.pairs, forces.electrostatics.as_ref(), precision);
     let mut source = prelude().join("\n");
     let of_metal = embedded::source(forces, precision);
     let passes = forces.embedded.as_ref().map(|_| include_str!("../kernels/embedded.cu"));
@@ -197,10 +200,20 @@ pub fn unusual(forces: &Forces, precision: Precision, heat_bath: &Bath) -> Vec<B
     builds
 }
 
+/// All that may be compiled besides for charges in a box.
+///
+/// # Errors
+/// If a mesh has more points than a GPU can have.
+pub fn of_charges(term: &Electrostatics, simbox: &SimBox, precision: Precision) -> Result<Vec<Build>> {
+    let excluded = electrostatics::excluded::build(term, precision, Summation::Fast);
+    let mesh = electrostatics::mesh::source(term, simbox, precision, Summation::Fast)?;
+    Ok([excluded].into_iter().chain(mesh).collect())
+}
+
 fn ways(forces: &Forces, precision: Precision, ways: &[Way], sums: Summation) -> Vec<Build> {
     let shape = TileShape::new(128, 1);
     let pairs = PairShape::for_atoms(100_000);
-    let ways = ways.iter().filter(|way| forces.embedded.is_none() || way.has_embedded_atoms(sums));
+    let ways = ways.iter().filter(|way| way.has(forces, sums));
     ways.map(|way| build(forces, precision, *way, shape, pairs, sums)).collect()
 }
 
@@ -246,6 +259,7 @@ pub(crate) struct Kernels {
     pub kinetic_shares: Kernel,
     pub descent_shares: Kernel,
     pub add_shares: Kernel,
+    pub add_shares_onto: Kernel,
 }
 
 /// What the threads of a sorting kernel are for.
@@ -294,6 +308,7 @@ impl Kernels {
             kinetic_shares: get("kinetic_shares")?,
             descent_shares: get("descent_shares")?,
             add_shares: get("add_shares")?,
+            add_shares_onto: get("add_shares_onto")?,
             module,
         })
     }

@@ -12,7 +12,8 @@
 use crate::bath::{Acts, ScalingBath};
 use crate::bonded::Bonded;
 use crate::dissipative::PairBath;
-use crate::driver::{Buffer, Device, Graph, Launch};
+use crate::driver::{Buffer, Device, Graph, Kernel, Launch};
+use crate::electrostatics::{Charges, SUMS};
 use crate::kernels::{ATOM_THREADS, Kernels, SCAN_BLOCK, Work};
 use crate::outside::Outside;
 use crate::search::{Search, When};
@@ -29,6 +30,7 @@ pub const KINETIC: usize = 9;
 pub struct Launches<'a> {
     pub kernels: &'a Kernels,
     pub search: &'a dyn Search,
+    pub charges: Option<&'a Charges>,
     pub bonded: Option<&'a Bonded>,
     pub outside: Option<&'a Outside>,
     pub bath: Option<&'a ScalingBath>,
@@ -59,7 +61,7 @@ impl Launches<'_> {
     }
 
     /// A kernel in which every thread has its atom.
-    pub fn atoms(&self, kernel: &crate::driver::Kernel) -> Launch {
+    pub fn atoms(&self, kernel: &Kernel) -> Launch {
         Launch::new(kernel, self.atom_blocks(), ATOM_THREADS).with_value(self.world)
     }
 
@@ -76,6 +78,7 @@ impl Launches<'_> {
             launches.push(Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.world).with_value(slot));
         }
         launches.extend(self.search.build(&self.world, slot));
+        launches.extend(self.charges.map(|c| c.build(&self.world, slot)).into_iter().flatten());
         launches.extend(self.bonded.map(|b| b.build(&self.world, slot)).into_iter().flatten());
         launches.push(self.settle(slot, 1));
         launches
@@ -100,8 +103,12 @@ impl Launches<'_> {
 
     /// Adds up the shares of so many blocks.
     pub fn add_shares(&self, blocks: u32, count: usize, offset: usize, when: When) -> Launch {
+        self.sum(&self.kernels.add_shares, blocks, count, offset, when)
+    }
+
+    fn sum(&self, kernel: &Kernel, blocks: u32, count: usize, offset: usize, when: When) -> Launch {
         let row = self.row_length() as i32;
-        Launch::new(&self.kernels.add_shares, count as u32, ATOM_THREADS)
+        Launch::new(kernel, count as u32, ATOM_THREADS)
             .with_value(self.world)
             .with_value(blocks as i32)
             .with_value(count as i32)
@@ -117,12 +124,20 @@ impl Launches<'_> {
         if energies {
             launches.push(self.add_shares(self.search.energy_blocks(), self.n_pairs + VIRIAL, 0, when));
         }
+        launches.extend(self.charges(0, when, evaluate));
         if let Some(bonded) = self.bonded {
             launches.push(bonded.forces(&self.world, 0, when, evaluate));
             launches.extend(energies.then(|| bonded.sums(&self.world, self.row_length(), when)));
         }
         launches.extend(self.outside(0, when, evaluate));
         launches
+    }
+
+    fn charges(&self, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
+        // Their energy is the last before the virial.
+        let kernel = &self.kernels.add_shares_onto;
+        let add_up = |shares| self.sum(kernel, shares, SUMS, self.n_pairs - 1, when);
+        self.charges.map(|c| c.forces(&self.world, slot, when, evaluate, add_up)).unwrap_or_default()
     }
 
     fn outside(&self, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
@@ -152,6 +167,7 @@ impl Launches<'_> {
         let forces = || {
             let mut launches = self.search.forces(&self.world, slot, When::Goes, Evaluate::Forces);
             let (when, evaluate) = (When::Goes, Evaluate::Forces);
+            launches.extend(self.charges(slot, when, evaluate));
             launches.extend(self.bonded.map(|b| b.forces(&self.world, slot, when, evaluate)));
             launches.extend(self.outside(slot, when, evaluate));
             launches
@@ -172,7 +188,7 @@ impl Launches<'_> {
     }
 
     fn only_pairs(&self) -> bool {
-        self.bonded.is_none() && self.outside.is_none()
+        self.charges.is_none() && self.bonded.is_none() && self.outside.is_none()
     }
 
     fn steps(&self, slots: i32) -> Vec<Launch> {

@@ -11,6 +11,7 @@ mod cells;
 pub mod codegen;
 mod dissipative;
 pub mod driver;
+mod electrostatics;
 mod embedded;
 mod engine;
 pub mod kernels;
@@ -30,6 +31,7 @@ pub use engine::{Cuda, Layout};
 use driver::Device;
 use jostle_core::{Backend, Error, Processor, Result, Settings, System};
 use jostle_potentials::Forces;
+use jostle_potentials::electrostatics::Method;
 
 /// Whether the GPU engine can do with these forces what the settings ask for.
 pub fn can(system: &System, forces: &Forces, settings: &Settings) -> bool {
@@ -44,8 +46,13 @@ fn lacking(system: &System, forces: &Forces) -> Option<&'static str> {
     if forces.vacuum.is_some() {
         return Some("forces without a cut-off");
     }
-    if forces.electrostatics.is_some() {
-        return Some("electrostatics");
+    if let Some(term) = &forces.electrostatics {
+        if forces.embedded.is_some() {
+            return Some("charges of embedded atoms");
+        }
+        if let Method::Ewald { .. } = term.method {
+            return Some("Ewald's sum; kind = \"pme\" gives the same on a mesh");
+        }
     }
     (!forces.dihedrals.is_empty() || !forces.cmaps.is_empty()).then_some("forces of dihedrals")
 }

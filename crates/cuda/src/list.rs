@@ -42,6 +42,21 @@ impl Excluded {
         Ok(Excluded { layers, ids: device.upload(&ids)? })
     }
 
+    /// How many others an atom has at most: layers of all atoms' ids, by id.
+    pub fn layers(&self) -> usize {
+        self.layers
+    }
+
+    /// Where these are.
+    pub fn address(&self) -> u64 {
+        self.ids.address()
+    }
+
+    /// Bytes occupied.
+    pub fn bytes(&self) -> usize {
+        4 * self.ids.len()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.layers == 0
@@ -130,6 +145,6 @@ impl Search for List {
     }
 
     fn bytes(&self) -> usize {
-        4 * (self.neighbor.len() + self.n_neighbor.len() + self.excluded.ids.len())
+        4 * (self.neighbor.len() + self.n_neighbor.len()) + self.excluded.bytes()
     }
 }

@@ -29,6 +29,9 @@ impl Summation {
                 }
             }
         }
+        if let Some(term) = &forces.electrostatics {
+            largest = largest.max(term.coulomb / (term.cutoff * term.cutoff));
+        }
         let exponent = if largest > 0.0 && largest.is_finite() { largest.log2().round() } else { 0.0 };
         Summation::Exact(exponent.clamp(-100.0, 100.0).exp2())
     }

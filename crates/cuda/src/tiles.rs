@@ -5,6 +5,7 @@ use crate::kernels::{TileShape, TileSize};
 use crate::search::{Search, When};
 use crate::world::{Control, Frame, World, trouble};
 use jostle_core::{Error, Evaluate, Precision, Result};
+use jostle_potentials::Forces;
 
 /// Bank classes and dummies, as in `tiles.cu`.
 const CLASSES: usize = 8;
@@ -73,7 +74,7 @@ pub struct Tiles {
     allocated: Room,
     room: Room,
     blocks: u32,
-    real4: usize,
+    atom_bytes: usize,
     build: Kernel,
     forces: Kernel,
     energies: Kernel,
@@ -86,19 +87,18 @@ pub struct Tiles {
 }
 
 impl Tiles {
-    /// Tiles of a shape for `n` atoms.
+    /// Tiles of a shape for `n` atoms, which take so many bytes each ([`atom_bytes`]).
     ///
     /// # Errors
     /// If there is not enough memory, on the device or shared by a block.
     pub fn new(
         device: &Device,
         module: &Module,
-        precision: Precision,
+        atom_bytes: usize,
         shape: TileShape,
         room: Room,
         n: usize,
     ) -> Result<Self> {
-        let real4 = real4_bytes(precision);
         let blocks = n.div_ceil(shape.atoms as usize).max(1);
         let warps = blocks * shape.threads() as usize / 32;
         let rows = row_stride(room);
@@ -107,7 +107,7 @@ impl Tiles {
             allocated: room,
             room,
             blocks: blocks as u32,
-            real4,
+            atom_bytes,
             build: module.kernel("build_tiles")?,
             forces: module.kernel("forces_tiles")?,
             energies: module.kernel("forces_tiles_energies")?,
@@ -128,12 +128,12 @@ impl Tiles {
 
     /// Shared memory of a tile.
     fn tile_bytes(&self) -> usize {
-        self.room.tile * self.real4
+        self.room.tile * self.atom_bytes
     }
 
     /// Shared memory of a tile with one number more for each atom.
     fn pass_bytes(&self) -> usize {
-        self.tile_bytes() + self.room.tile * self.real4 / 4
+        self.tile_bytes() + self.room.tile * self.atom_bytes / 4
     }
 
     /// Shared memory for building.
@@ -154,6 +154,13 @@ fn real4_bytes(precision: Precision) -> usize {
     }
 }
 
+/// Bytes that an atom of a tile takes: its place with the species, and its charge if charges have
+/// forces.
+pub fn atom_bytes(precision: Precision, forces: &Forces) -> usize {
+    let real4 = real4_bytes(precision);
+    real4 + forces.electrostatics.map_or(0, |_| real4 / 4)
+}
+
 /// The tile in half precision, lists of each warp.
 fn build_bytes(shape: TileShape, room: Room) -> usize {
     let team = shape.team as usize;
@@ -166,8 +173,8 @@ fn build_bytes(shape: TileShape, room: Room) -> usize {
 ///
 /// # Errors
 /// If they need more shared memory than a block can have.
-pub fn check(device: &Device, precision: Precision, shape: TileShape, room: Room) -> Result<()> {
-    let wanted = build_bytes(shape, room).max(room.tile * real4_bytes(precision));
+pub fn check(device: &Device, atom_bytes: usize, shape: TileShape, room: Room) -> Result<()> {
+    let wanted = build_bytes(shape, room).max(room.tile * atom_bytes);
     let most = device.shared_memory();
     if wanted > most {
         return Err(Error::device(format!(

@@ -180,6 +180,8 @@ pub struct World {
     pub id: [u64; 2],
     pub image: [u64; 2],
     pub force: u64,
+    pub charge_of: u64,
+    pub charge: u64,
     pub bin: u64,
     pub rank: u64,
     pub height: u64,

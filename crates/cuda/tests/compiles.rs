@@ -1,11 +1,12 @@
 //! Kernels compile for every architecture we support; it takes NVRTC but no GPU.
 
 use jostle_core::bath::{Bussi, NoseHoover, Rescale, Target};
-use jostle_core::{Bath, Precision};
+use jostle_core::{Bath, Precision, SimBox};
 use jostle_cuda::driver::facts;
 use jostle_cuda::kernels::{self, Build};
 use jostle_cuda::nvrtc;
-use jostle_potentials::{PairEntry, PairKind, PairTerm, SuttonChen, Truncation};
+use jostle_potentials::electrostatics::Method;
+use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, SuttonChen, Truncation};
 
 /// The oldest and the newest that NVRTC 13.0 knows, and what lies between.
 const ARCHITECTURES: [&str; 6] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120"];
@@ -101,6 +102,33 @@ fn every_kernel_compiles_for_embedded_atoms() {
         assert_eq!(builds.len(), 2);
         builds.iter().for_each(|build| check(build, "sm_90"));
     }
+}
+
+/// With meshes of all orders, and of lengths with all factors.
+#[test]
+fn every_kernel_compiles_for_charges() {
+    if !compiler() {
+        return;
+    }
+    let simbox = SimBox::orthorhombic([6.4, 8.4, 12.0]).unwrap();
+    for precision in [Precision::Mixed, Precision::Double] {
+        for order in Method::ORDERS {
+            let pme = Electrostatics::new(Method::Pme { alpha: 3.0, order, spacing: 0.1 }, 138.9, 0.9);
+            let builds = kernels::of_charges(&pme, &simbox, precision).unwrap();
+            assert_eq!(builds.len(), 2);
+            builds.iter().for_each(|build| check(build, "sm_90"));
+        }
+        let field = Electrostatics::new(Method::ReactionField { dielectric: 78.5 }, 138.9, 0.9);
+        kernels::of_charges(&field, &simbox, precision).unwrap().iter().for_each(|b| check(b, "sm_75"));
+        let pairs = vec![term(PairKind::LennardJones, Truncation::Shifted)];
+        let forces = Forces { pairs, ..field.into() };
+        let builds = kernels::usual(&forces, precision);
+        assert_eq!(builds.len(), 3);
+        builds.iter().for_each(|build| check(build, "sm_90"));
+    }
+    let many = Electrostatics::new(Method::Pme { alpha: 3.0, order: 4, spacing: 1e-3 }, 138.9, 0.9);
+    let error = kernels::of_charges(&many, &simbox, Precision::Mixed).unwrap_err();
+    assert!(error.message().contains("points along an edge"), "{error}");
 }
 
 #[test]

@@ -116,11 +116,12 @@ extern \"C\" __global__ void evaluate_{k}(const real* r2, int n, int a, int b, c
     if (i >= n) return;
     real energy[N_TERMS] = {{}};
     out += i * (N_TERMS + 2);
-    out[0] = case_{k}::pair_force<true>(r2[i], a, b, table, energy);
-    out[1] = case_{k}::pair_force<false>(r2[i], a, b, table, energy);
+    out[0] = case_{k}::pair_force<true>(r2[i], a, b, (real)0, table, energy);
+    out[1] = case_{k}::pair_force<false>(r2[i], a, b, (real)0, table, energy);
     for (int term = 0; term < N_TERMS; term++) out[2 + term] = energy[term];
 }}
 #undef N_TERMS
+#undef CHARGED
 #undef N_SPECIES
 #undef N_COEFFICIENTS
 #undef TABLE_SIZE
@@ -218,7 +219,8 @@ fn exact(term: &PairTerm, (a, b): (usize, usize), r2: f64) -> Exact {
 
 fn check_pairs<S: Scalar>(device: &Device) {
     let cases = cases();
-    let sources: Vec<PairSource> = cases.iter().map(|case| pair_source(&case.terms, S::PRECISION)).collect();
+    let sources: Vec<PairSource> =
+        cases.iter().map(|case| pair_source(&case.terms, None, S::PRECISION)).collect();
     let module = device.compile("generated", &source(&sources), &[S::DOUBLE.to_string()]).unwrap();
     let squares: Vec<S> = squares().into_iter().map(S::from_f64).collect();
     let r2 = device.upload(&squares).unwrap();

@@ -8,7 +8,8 @@ use jostle_core::{
 };
 use jostle_cuda::Cuda;
 use jostle_cuda::driver::Device;
-use jostle_potentials::{PairKind, PairTerm, Truncation};
+use jostle_potentials::electrostatics::Method;
+use jostle_potentials::{Electrostatics, Forces, PairKind, PairTerm, Truncation};
 
 const TIMESTEP: f64 = 0.004;
 
@@ -30,6 +31,17 @@ fn liquid() -> System {
     system
 }
 
+/// The same atoms in another order.
+fn shuffled(mut system: System) -> System {
+    let mut order: Vec<u32> = (0..216).collect();
+    let mut stream = Stream::new(3, Purpose::Composition, 0, 0);
+    for k in (1..order.len()).rev() {
+        order.swap(k, stream.below(k + 1));
+    }
+    system.state.permute(&order);
+    system
+}
+
 fn terms() -> Vec<PairTerm> {
     let mut term = PairTerm::new(PairKind::LennardJones, Truncation::Shifted, 2);
     for (a, b, sigma) in [(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)] {
@@ -39,10 +51,10 @@ fn terms() -> Vec<PairTerm> {
     vec![term]
 }
 
-fn open(system: System, algorithm: Algorithm, precision: Precision) -> Cuda {
+fn open(system: System, forces: Forces, algorithm: Algorithm, precision: Precision) -> Cuda {
     let settings =
         Settings { algorithm, precision, reproducible: true, skin: Some(0.3), ..Settings::default() };
-    Cuda::new(Device::emulated().unwrap(), system, terms(), settings).unwrap()
+    Cuda::new(Device::emulated().unwrap(), system, forces, settings).unwrap()
 }
 
 fn baths() -> [Bath; 3] {
@@ -57,8 +69,14 @@ fn baths() -> [Bath; 3] {
 /// Positions, velocities and forces by number, and the energies of the end.
 type Outcome = (Vec<[Vec3; 3]>, Vec<f64>);
 
-fn run(system: System, algorithm: Algorithm, precision: Precision, mut bath: Bath, every: u64) -> Outcome {
-    let mut gpu = open(system, algorithm, precision);
+fn run(
+    (system, forces): (System, Forces),
+    algorithm: Algorithm,
+    precision: Precision,
+    mut bath: Bath,
+    every: u64,
+) -> Outcome {
+    let mut gpu = open(system, forces, algorithm, precision);
     gpu.update_neighbors().unwrap();
     gpu.compute_forces(Evaluate::Forces).unwrap();
     let leg = Leg {
@@ -81,32 +99,45 @@ fn run(system: System, algorithm: Algorithm, precision: Precision, mut bath: Bat
 
 #[test]
 fn bits_depend_on_nothing_but_the_physics() {
-    let mut shuffled = liquid();
-    let mut order: Vec<u32> = (0..216).collect();
-    let mut stream = Stream::new(3, Purpose::Composition, 0, 0);
-    for k in (1..order.len()).rev() {
-        order.swap(k, stream.below(k + 1));
-    }
-    shuffled.state.permute(&order);
+    let (first, shuffled) = (|| (liquid(), terms().into()), || (shuffled(liquid()), terms().into()));
     for precision in [Precision::Mixed, Precision::Double] {
         for bath in baths() {
-            let first = run(liquid(), Algorithm::List, precision, bath.clone(), 0);
+            let found = run(first(), Algorithm::List, precision, bath.clone(), 0);
             let what = format!("{precision:?}, {bath:?}");
             let others = [
-                ("storage", run(shuffled.clone(), Algorithm::Auto, precision, bath.clone(), 0)),
-                ("algorithm", run(shuffled.clone(), Algorithm::Cells, precision, bath.clone(), 0)),
-                ("sampling", run(liquid(), Algorithm::List, precision, bath.clone(), 6)),
+                ("storage", run(shuffled(), Algorithm::Auto, precision, bath.clone(), 0)),
+                ("algorithm", run(shuffled(), Algorithm::Cells, precision, bath.clone(), 0)),
+                ("sampling", run(first(), Algorithm::List, precision, bath.clone(), 6)),
             ];
             for (difference, other) in others {
-                assert!(first == other, "{difference} matters: {what}");
+                assert!(found == other, "{difference} matters: {what}");
             }
         }
     }
 }
 
+/// Charges on a mesh, some of them excluded from each other.
+#[test]
+fn bits_of_charges_depend_on_nothing_but_the_physics() {
+    let charged = |mut system: System| {
+        system.charges = (0..216).map(|id| if id % 2 == 0 { 1.5 } else { -1.5 }).collect();
+        system.topology.excluded = (0..200).step_by(3).map(|id| [id, id + 7]).collect();
+        let term = Electrostatics::new(Method::Pme { alpha: 1.2, order: 4, spacing: 0.7 }, 1.0, 2.4);
+        (system, Forces { pairs: terms(), ..term.into() })
+    };
+    for precision in [Precision::Mixed, Precision::Double] {
+        let bath = || baths()[0].clone();
+        let first = run(charged(liquid()), Algorithm::List, precision, bath(), 0);
+        let stored = run(charged(shuffled(liquid())), Algorithm::List, precision, bath(), 0);
+        let looked_at = run(charged(liquid()), Algorithm::List, precision, bath(), 6);
+        assert!(first == stored, "storage matters: {precision:?}");
+        assert!(first == looked_at, "sampling matters: {precision:?}");
+    }
+}
+
 #[test]
 fn forces_cancel_to_the_last_bit_that_counts() {
-    let mut gpu = open(liquid(), Algorithm::List, Precision::Double);
+    let mut gpu = open(liquid(), terms().into(), Algorithm::List, Precision::Double);
     gpu.update_neighbors().unwrap();
     gpu.compute_forces(Evaluate::Forces).unwrap();
     let forces = &gpu.state().unwrap().force;
@@ -123,7 +154,7 @@ fn what_exact_sums_cannot_hold_is_an_error() {
     let mut system = liquid();
     let close = system.state.position[0].map(|x| x + 1e-3);
     system.state.position[1] = close;
-    let mut gpu = open(system, Algorithm::List, Precision::Double);
+    let mut gpu = open(system, terms().into(), Algorithm::List, Precision::Double);
     gpu.update_neighbors().unwrap();
     let outcome = gpu.compute_forces(Evaluate::ForcesAndEnergies).and_then(|()| {
         let leg = Leg {

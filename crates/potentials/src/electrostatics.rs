@@ -6,8 +6,14 @@
 //! Ewald s is the potential erf(alpha r)/r of a Gaussian charge, which all atoms and their images
 //! feel again as a sum over waves; in a reaction field it is what the polarised surroundings do.
 
+pub mod gaussian;
+pub mod spline;
+pub mod waves;
+
+pub use gaussian::{WIDEST_SINGLE, gaussian};
+
 use jostle_core::{Error, Precision, Real, Result, SimBox, System};
-use std::f64::consts::{FRAC_2_SQRT_PI, PI};
+use std::f64::consts::PI;
 
 /// Coulomb's forces between all charges. Charges are those of the system.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -134,36 +140,6 @@ impl Method {
     }
 }
 
-/// erf(z)/z and minus twice its derivative with respect to z^2, from z^2: energy and force over
-/// distance of a point and a Gaussian charge, in units of its width.
-#[inline(always)]
-pub fn gaussian<R: Real>(square: R) -> (R, R) {
-    // Nearer than this the two no longer differ from their limits.
-    let square = R::select(square.lt(R::lit(1e-30)), R::lit(1e-30), square);
-    let inverse = square.rsqrt();
-    let energy = (square * inverse).erf() * inverse;
-    let force = (energy - R::lit(FRAC_2_SQRT_PI) * (-square).exp()) * inverse * inverse;
-    // Where the difference above has lost its digits, its series.
-    let mut series = R::lit(0.0);
-    for c in SMALL {
-        series = series.mul_add(square, R::lit(c));
-    }
-    (energy, R::select(square.lt(R::lit(0.05)), series, force))
-}
-
-/// The series of the force, the highest power first: 4/sqrt(pi) (-1)^n / (n! (2n + 3)).
-const SMALL: [f64; 9] = {
-    let mut terms = [0.0; 9];
-    let (mut factorial, mut sign, mut n) = (1.0, 1.0, 0);
-    while n < 9 {
-        terms[8 - n] = 2.0 * FRAC_2_SQRT_PI * sign / (factorial * (2 * n + 3) as f64);
-        sign = -sign;
-        n += 1;
-        factorial *= n as f64;
-    }
-    terms
-};
-
 /// The smooth function of a reaction field: c - k r^2, from k and c.
 #[inline(always)]
 pub fn reaction<R: Real>(r2: R, [k, c]: [R; 2]) -> (R, R) {
@@ -201,13 +177,26 @@ impl Electrostatics {
 
     /// The smooth function at a squared distance, and its force over distance.
     pub fn smooth(&self, r2: f64) -> (f64, f64) {
+        self.smooth_with(r2, gaussian)
+    }
+
+    /// The same from a formula for [`gaussian()`].
+    #[inline(always)]
+    pub fn smooth_with<R: Real>(&self, r2: R, gaussian: impl Fn(R) -> (R, R)) -> (R, R) {
         match self.method.alpha() {
             Some(alpha) => {
-                let (energy, force) = gaussian(alpha * alpha * r2);
-                (alpha * energy, alpha.powi(3) * force)
+                let (energy, force) = gaussian(R::lit(alpha * alpha) * r2);
+                (R::lit(alpha) * energy, R::lit(alpha.powi(3)) * force)
             }
-            None => reaction(r2, self.reaction()),
+            None => reaction(r2, self.reaction().map(R::lit)),
         }
+    }
+
+    /// The charges of all atoms by id, times the root of Coulomb's constant: products of two of them are
+    /// the energy of two charges at unit distance.
+    pub fn charges(&self, system: &System) -> Vec<f64> {
+        let order = system.state.order().into_iter();
+        order.map(|place| self.coulomb.sqrt() * system.charge(place)).collect()
     }
 
     /// The energy of every charge with itself, and of all with the background that neutralises them,
@@ -256,9 +245,6 @@ impl Electrostatics {
     }
 }
 
-/// Single precision has [`gaussian`] up to this distance.
-pub const WIDEST_SINGLE: f64 = 4.0;
-
 /// How many mesh points there are along each edge of a box: products of small primes, no further
 /// apart than `spacing`.
 pub fn mesh(simbox: &SimBox, order: usize, spacing: f64) -> [usize; 3] {
@@ -299,13 +285,7 @@ mod tests {
             for r in [0.01, 0.3, 1.0, 2.5, 8.9] {
                 for one in [0.0, 1.0] {
                     let r2 = Dual::variable(r * r);
-                    let smooth = match method.alpha() {
-                        Some(alpha) => {
-                            let (e, f) = gaussian(r2 * Dual::constant(alpha * alpha));
-                            (e * Dual::constant(alpha), f * Dual::constant(alpha.powi(3)))
-                        }
-                        None => reaction(r2, term.reaction().map(Dual::constant)),
-                    };
+                    let smooth = term.smooth_with(r2, gaussian);
                     let (energy, force) = direct(r2, Dual::constant(one), smooth);
                     let error = force.value + 2.0 * energy.slope;
                     let size = 1.0 + force.value.abs();

@@ -2,6 +2,7 @@
 
 use crate::blocks::Sums;
 use jostle_core::{SimBox, Vec3};
+use jostle_potentials::electrostatics::waves::{reciprocal, virial, wave_vector, weight};
 use std::f64::consts::PI;
 
 /// The waves of a box.
@@ -15,20 +16,6 @@ pub struct Waves {
     /// The virial's part along the wave vector, relative to the energy.
     along: Vec<f64>,
     most: [usize; 3],
-}
-
-/// The gradients of the three fractional coordinates.
-pub fn reciprocal(simbox: &SimBox) -> [Vec3; 3] {
-    let ([lx, ly, lz], [xy, xz, yz]) = (simbox.lengths(), simbox.tilts());
-    let x = [1.0 / lx, -xy / (lx * ly), (xy * yz - xz * ly) / (lx * ly * lz)];
-    [x, [0.0, 1.0 / ly, -yz / (ly * lz)], [0.0, 0.0, 1.0 / lz]]
-}
-
-/// What the weight of a wave of squared length k2 is, without a mesh, in terms of squared amplitudes
-/// of charges; and the part of its virial along it, relative to its energy.
-pub fn weight(k2: f64, alpha: f64, volume: f64) -> [f64; 2] {
-    let width = k2 / (4.0 * alpha * alpha);
-    [4.0 * PI / volume * (-width).exp() / k2, 2.0 * (1.0 + width) / k2]
 }
 
 impl Waves {
@@ -49,10 +36,7 @@ impl Waves {
             for y in -most[1]..=most[1] {
                 for z in -most[2]..=most[2] {
                     let first = [x, y, z].into_iter().find(|n| *n != 0).unwrap_or(0);
-                    let k: Vec3 = std::array::from_fn(|a| {
-                        let n = [x, y, z].map(f64::from);
-                        2.0 * PI * (0..3).map(|d| n[d] * reciprocal[d][a]).sum::<f64>()
-                    });
+                    let k = wave_vector([x, y, z].map(f64::from), reciprocal);
                     let k2 = k.iter().map(|x| x * x).sum::<f64>();
                     if first <= 0 || k2 > longest * longest {
                         continue;
@@ -151,12 +135,9 @@ impl Sums {
         self.virial.iter_mut().zip(other.virial).for_each(|(w, part)| *w += part);
     }
 
-    /// Adds a wave's energy and virial, (1 - `along` k k) times the energy.
+    /// Adds a wave's energy and virial.
     pub(super) fn add_wave(&mut self, energy: f64, along: f64, k: Vec3) {
         self.energy += energy;
-        for (w, (a, b)) in self.virial.iter_mut().zip([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]) {
-            let itself = if a == b { energy } else { 0.0 };
-            *w += itself - along * energy * k[a] * k[b];
-        }
+        self.virial.iter_mut().zip(virial(energy, along, k)).for_each(|(w, part)| *w += part);
     }
 }

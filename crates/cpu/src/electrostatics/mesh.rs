@@ -2,16 +2,15 @@
 //! 103 (1995) 8577): charges are spread on a mesh by B-splines, waves are found by Fourier transforms,
 //! and forces are the exact derivatives of the energy that comes out.
 
-use super::ewald::{reciprocal, weight};
 use super::fourier::Fourier;
-use super::spline::{WIDTH, moduli, weights};
 use crate::blocks::Sums;
 use crate::simd::{Kernel, Level, Scalar, Simd};
 use crate::threads::Team;
 use jostle_core::{Evaluate, SimBox, Vec3};
 use jostle_potentials::electrostatics::mesh;
+use jostle_potentials::electrostatics::spline::{WIDTH, moduli, weights};
+use jostle_potentials::electrostatics::waves::{reciprocal, wave_vector, weight};
 use realfft::num_complex::Complex;
-use std::f64::consts::PI;
 
 /// The mesh of a box.
 pub struct Mesh<S: Scalar> {
@@ -50,9 +49,9 @@ impl Grid {
     fn wave(&self, numbers: [usize; 3]) -> Vec3 {
         let signed = |d: usize| {
             let (m, n) = (numbers[d] as f64, self.n[d] as f64);
-            2.0 * PI * if 2.0 * m > n { m - n } else { m }
+            if 2.0 * m > n { m - n } else { m }
         };
-        std::array::from_fn(|a| (0..3).map(|d| signed(d) * self.reciprocal[d][a]).sum())
+        wave_vector([0, 1, 2].map(signed), self.reciprocal)
     }
 
     /// By what the amplitude of a wave is multiplied, and the virial's part along it.
@@ -166,7 +165,7 @@ fn place<S: Scalar, const ORDER: usize>(grid: &Grid, r: Vec3) -> ([usize; 3], [[
         let u = (s[d] - s[d].floor()) * grid.n[d] as f64;
         // Rounding may lead to the end itself, which is where the edge begins.
         point[d] = (u as usize).min(grid.n[d] - 1);
-        splines[d] = weights::<S, ORDER>(S::from_f64(u - point[d] as f64));
+        splines[d] = weights::<S, ORDER>(S::from_f64(u - point[d] as f64), S::from_f64);
     }
     (point, splines)
 }

@@ -5,7 +5,6 @@ pub mod direct;
 pub mod ewald;
 pub mod fourier;
 pub mod mesh;
-pub mod spline;
 
 use crate::blocks::Sums;
 use crate::cells::Clusters;

@@ -2,7 +2,8 @@
 //! last place, for sine and cosine of the angle's if that is larger.
 
 use super::{Lanes, exp};
-use jostle_potentials::electrostatics::{self, WIDEST_SINGLE};
+use jostle_potentials::electrostatics;
+use jostle_potentials::electrostatics::gaussian::{HIGHEST, gaussian_single};
 use std::f64::consts::{FRAC_1_PI, FRAC_2_SQRT_PI, LN_2, PI, SQRT_2};
 
 /// Whether numbers are f64: then series have more terms.
@@ -222,65 +223,13 @@ pub fn erfc<L: Lanes>(x: L) -> L {
     L::select(x.lt(L::lit(0.0)), L::lit(2.0) - value, value)
 }
 
-/// Numerators and denominators, the highest power of z^2 first, of erf(z)/z and of minus twice its
-/// derivative by z^2: rational functions fitted to z^2 from 0 to [`HIGHEST`], with relative errors of
-/// 2e-9 and 8e-8.
-const GAUSSIAN: [[&[f64]; 2]; 2] = [
-    [
-        &[
-            -1.342_235_276_352_561_6e-8,
-            4.726_846_378_186_327e-6,
-            0.000_381_192_413_189_079_3,
-            0.003_854_920_071_746_149,
-            0.054_354_941_578_052_62,
-            0.185_218_943_341_944_53,
-            1.128_379_169_525_981_7,
-        ],
-        &[
-            6.350_860_232_516_657e-5,
-            0.001_310_776_956_990_785_7,
-            0.015_478_239_570_605_708,
-            0.113_996_737_119_484_42,
-            0.497_479_433_316_932_7,
-            1.0,
-        ],
-    ],
-    [
-        &[
-            1.012_779_144_154_773_6e-8,
-            -9.820_368_177_669_62e-7,
-            4.957_291_641_289_952_4e-5,
-            -0.000_146_844_566_700_893_52,
-            0.017_970_767_757_551_288,
-            -0.033_498_995_731_054_37,
-            0.752_252_835_137_334_8,
-        ],
-        &[
-            0.000_137_409_761_390_752_87,
-            0.002_161_734_742_759_472,
-            0.022_084_057_636_571_827,
-            0.142_872_566_941_596_67,
-            0.555_470_908_830_546_1,
-            1.0,
-        ],
-    ],
-];
-
-const HIGHEST: f64 = 16.5;
-
 /// Energy and force of a Gaussian charge, see [`electrostatics::gaussian`]. In single precision
-/// fewer operations give them, up to [`WIDEST_SINGLE`].
+/// fewer operations give them, up to [`electrostatics::WIDEST_SINGLE`].
 #[inline(always)]
 pub fn gaussian<L: Lanes>(square: L) -> (L, L) {
     if is_double::<L>() {
         return electrostatics::gaussian(square);
     }
-    const { assert!(WIDEST_SINGLE * WIDEST_SINGLE < HIGHEST) };
-    let square = -(-square).max(L::lit(-HIGHEST));
-    (ratio(square, GAUSSIAN[0]), ratio(square, GAUSSIAN[1]))
-}
-
-#[inline(always)]
-fn ratio<L: Lanes>(x: L, [above, below]: [&[f64]; 2]) -> L {
-    series(x, above, above.len()) * series(x, below, below.len()).recip()
+    // Further than that lanes are beyond the cut-off, but must have numbers.
+    gaussian_single(-(-square).max(L::lit(-HIGHEST)))
 }

@@ -18,12 +18,12 @@ fn statements(source: &str) -> [usize; 2] {
 /// the coefficients, two products for the rest; a comparison and a choice for the cut-off.
 #[test]
 fn lennard_jones_takes_eight_operations() {
-    let source = pair_source(&[lennard_jones(Truncation::Plain)], Precision::Mixed).source;
+    let source = pair_source(&[lennard_jones(Truncation::Plain)], None, Precision::Mixed).source;
     assert_eq!(statements(&source), [8, 3], "{source}");
     // A shift concerns the energy alone.
-    let source = pair_source(&[lennard_jones(Truncation::Shifted)], Precision::Mixed).source;
+    let source = pair_source(&[lennard_jones(Truncation::Shifted)], None, Precision::Mixed).source;
     assert_eq!(statements(&source), [8, 3], "{source}");
-    let source = pair_source(&[lennard_jones(Truncation::ForceShifted)], Precision::Mixed).source;
+    let source = pair_source(&[lennard_jones(Truncation::ForceShifted)], None, Precision::Mixed).source;
     assert_eq!(statements(&source)[0], 10, "{source}");
 }
 
@@ -31,12 +31,12 @@ fn lennard_jones_takes_eight_operations() {
 fn terms_share_what_they_have_in_common() {
     let yukawa = PairTerm::uniform(PairKind::Yukawa, Truncation::Plain, &[1.0, 0.7], 2.5);
     let morse = PairTerm::uniform(PairKind::Morse, Truncation::Plain, &[1.0, 5.0, 1.1], 2.5);
-    let source = pair_source(&[yukawa, morse], Precision::Double).source;
+    let source = pair_source(&[yukawa, morse], None, Precision::Double).source;
     for once in ["reciprocal_square_root(", " < 6.25;"] {
         assert_eq!(source.matches(once).count(), 1, "{source}");
     }
     let twice = [lennard_jones(Truncation::Plain), lennard_jones(Truncation::Plain)];
-    let source = pair_source(&twice, Precision::Mixed).source;
+    let source = pair_source(&twice, None, Precision::Mixed).source;
     assert_eq!(statements(&source)[0], 9, "{source}");
 }
 
@@ -84,7 +84,7 @@ fn species_that_have_a_number_in_common_do_not_look_it_up() {
     let mut term = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 2);
     term.set(0, 0, PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.5 });
     term.set(0, 1, PairEntry { parameters: vec![0.5, 1.0], cutoff: 2.5 });
-    let PairSource { source, table, .. } = pair_source(std::slice::from_ref(&term), Precision::Double);
+    let PairSource { source, table, .. } = pair_source(std::slice::from_ref(&term), None, Precision::Double);
     // 1-1 is silent: only its cut-off says so.
     assert_eq!(table[9..], [0.0, 48.0, 24.0]);
     assert_eq!(table[..9], [6.25, 48.0, 24.0, 6.25, 24.0, 12.0, 6.25, 24.0, 12.0]);
@@ -93,7 +93,7 @@ fn species_that_have_a_number_in_common_do_not_look_it_up() {
     }
     assert!(source.contains("c[0]") && source.contains("c[1]") && source.contains("c[2]"), "{source}");
     term.set(0, 1, PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.4 });
-    let source = pair_source(&[term], Precision::Double).source;
+    let source = pair_source(&[term], None, Precision::Double).source;
     assert!(source.contains("c[0]") && !source.contains("c[1]"), "{source}");
 }
 
@@ -118,12 +118,12 @@ fn what_is_proportional_to_charges_is_not_looked_up_by_pairs() {
     for (a, b) in (0..3).flat_map(|a| (a..3).map(move |b| (a, b))) {
         set(&mut term, a, b, 2.0);
     }
-    let PairSource { source, table, .. } = pair_source(&[term.clone()], Precision::Mixed);
+    let PairSource { source, table, .. } = pair_source(&[term.clone()], None, Precision::Mixed);
     let ratios = [table[1] / table[0] * 6.0, table[2] / table[0] * 6.0];
     assert!(table.len() == 3 && (ratios[0] - 8.0).abs() < 1e-14 && (ratios[1] + 1.5).abs() < 1e-14);
     assert!(source.contains("table[species_i] * table[species_j]") && !source.contains("c["), "{source}");
     // Another length for one pair, and charges are not all that differs.
     set(&mut term, 0, 2, 2.5);
-    let PairSource { source, table, .. } = pair_source(&[term], Precision::Mixed);
+    let PairSource { source, table, .. } = pair_source(&[term], None, Precision::Mixed);
     assert!(table.len() == 9 * 5 && source.contains("c["), "{source}");
 }

@@ -2,6 +2,7 @@
 
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bonded::Bonded;
+use crate::electrostatics::Charges;
 use crate::leg::{KINETIC, VIRIAL};
 use crate::search::When;
 use crate::world::Frame;
@@ -86,6 +87,9 @@ impl Backend for Cuda {
         self.download()?;
         self.system.deform(simbox);
         self.frame = Frame::new(&self.system.simbox, &self.system.state, self.cutoff + self.skin.now());
+        if let Some(charges) = &mut self.charges {
+            charges.follow(&self.device, &simbox)?;
+        }
         self.lay_out()?;
         self.upload()
     }
@@ -213,7 +217,10 @@ impl Backend for Cuda {
         NeighborFacts {
             builds: self.control.builds as u64,
             skin: self.skin.now(),
-            bytes: self.arrays.bytes() + self.search.bytes() + self.bonded.as_ref().map_or(0, Bonded::bytes),
+            bytes: self.arrays.bytes()
+                + self.search.bytes()
+                + self.charges.as_ref().map_or(0, Charges::bytes)
+                + self.bonded.as_ref().map_or(0, Bonded::bytes),
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::bath::ScalingBath;
 use crate::bonded::Bonded;
 use crate::dissipative::PairBath;
 use crate::driver::Device;
+use crate::electrostatics::Charges;
 use crate::kernels::{Kernels, TileShape, Way};
 use crate::leg::{KINETIC, Launches, Recorded, Sums, VIRIAL};
 use crate::list::Excluded;
@@ -56,6 +57,7 @@ pub struct Cuda {
     /// What the kernels were compiled for, see [`Plan::compiled`].
     compiled: (Way, TileShape, PairShape),
     search: Box<dyn Search>,
+    charges: Option<Charges>,
     bonded: Option<Bonded>,
     outside: Option<Outside>,
     bath: Option<ScalingBath>,
@@ -71,6 +73,8 @@ pub struct Cuda {
     list_positions: Vec<Vec3>,
     /// Energy and virial of each term beyond its cut-off, times volume.
     tails: Vec<[f64; 2]>,
+    /// Energy of charges with themselves, and with what neutralises them.
+    constants: [f64; 2],
     energies: Energies,
     timings: Timings,
     /// Set by a verb that cannot fail, reported by the next one that can.
@@ -122,8 +126,9 @@ impl Cuda {
         plan.fit(&device, extent)?;
         let build = plan.build(&forces);
         let kernels = Kernels::new(&device, &build)?;
-        let arrays = Arrays::new(&device, &system, precision, &build.table)?;
+        let arrays = Arrays::new(&device, &system, &forces, precision, &build.table)?;
         let search = plan.open(&device, &kernels.module)?;
+        let charges = Charges::new(&device, &system, &forces, precision, summation)?;
         let bonded = Bonded::new(&device, &system, &forces, precision, summation)?;
         let outside = Outside::new(&device, n, &forces, precision, summation)?;
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
@@ -141,6 +146,7 @@ impl Cuda {
             arrays,
             kernels,
             search,
+            charges,
             bonded,
             outside,
             bath: None,
@@ -153,6 +159,7 @@ impl Cuda {
             control: Control::new(),
             list_positions: Vec::new(),
             tails: Vec::new(),
+            constants: [0.0; 2],
             energies: Energies::default(),
             timings: Timings::default(),
             fault: None,
@@ -215,7 +222,8 @@ impl Cuda {
         let bins = [self.frame.columns[0], self.frame.columns[1], self.frame.bins];
         self.arrays.resize_bins(&self.device, bins.map(|b| b as usize).iter().product())?;
         let row = self.forces.n_terms() + VIRIAL + KINETIC;
-        let blocks = self.search.energy_blocks().max(self.launches().atom_shares());
+        let of_charges = self.charges.as_ref().map_or(0, Charges::most_shares);
+        let blocks = self.search.energy_blocks().max(self.launches().atom_shares()).max(of_charges);
         self.sums.partial = self.device.alloc(blocks as usize * row)?;
         if self.sums.total.len() < row {
             self.sums.total = self.device.alloc(row)?;
@@ -246,6 +254,7 @@ impl Cuda {
         let counts = self.system.counts();
         let terms = 0..self.forces.n_searched();
         self.tails = terms.map(|term| self.forces.tail_times_volume(term, &counts)).collect();
+        self.constants = self.forces.electrostatics.map_or([0.0; 2], |term| term.constants(&self.system));
         let builds = self.control.builds;
         self.control = Control { builds, ..Control::new() };
         self.set_skin();
@@ -265,6 +274,7 @@ impl Cuda {
         Launches {
             kernels: &self.kernels,
             search: &*self.search,
+            charges: self.charges.as_ref(),
             bonded: self.bonded.as_ref(),
             outside: self.outside.as_ref(),
             bath: self.bath.as_ref(),
@@ -329,6 +339,11 @@ impl Cuda {
             for k in 0..3 {
                 energies.virial[k] += tail_virial / volume;
             }
+        }
+        if let (Some(last), Some(_)) = (energies.terms.last_mut(), &self.forces.electrostatics) {
+            let [itself, background] = self.constants;
+            *last += itself + background;
+            energies.virial[..3].iter_mut().for_each(|w| *w += background);
         }
         energies.terms.extend(&others[..self.forces.n_bonded() + self.forces.n_outside()]);
         energies

@@ -60,6 +60,10 @@ pub struct Plan {
     /// How sums are made.
     pub summation: Summation,
     embedded: Option<Embedded>,
+    /// The ways that have these forces.
+    ways: Vec<Way>,
+    /// Bytes that an atom of a tile takes.
+    atom_bytes: usize,
     /// The tiles where all pairs are met.
     pub pairs: PairShape,
     /// Atoms without a pair force.
@@ -83,6 +87,8 @@ impl Plan {
         n: usize,
     ) -> Result<Self> {
         let name = settings.algorithm.name();
+        let mut ways = Way::ALL.to_vec();
+        ways.retain(|way| way.has(forces, summation));
         let (way, free) = match settings.algorithm {
             Algorithm::Tiles | Algorithm::Cells | Algorithm::AllPairs if !excluded.is_empty() => {
                 return Err(Error::input(format!(
@@ -100,7 +106,9 @@ impl Plan {
                 ));
             }
             Algorithm::Auto if settings.reproducible => (Way::List, false),
-            Algorithm::Auto if forces.embedded.is_none() && extent.reaches_all(n) => (Way::AllPairs, true),
+            Algorithm::Auto if ways.contains(&Way::AllPairs) && extent.reaches_all(n) => {
+                (Way::AllPairs, true)
+            }
             Algorithm::Auto => (Way::Tiles, true),
             Algorithm::Tiles => (Way::Tiles, false),
             Algorithm::List => (Way::List, false),
@@ -111,9 +119,10 @@ impl Plan {
                     .hint("leave it out, or set device = \"cpu\""));
             }
         };
-        if forces.embedded.is_some() && !way.has_embedded_atoms(summation) {
+        if !ways.contains(&way) {
             let what = if settings.reproducible { "reproducible runs" } else { "such an algorithm" };
-            return Err(Error::input(format!("the GPU engine has no {what} of embedded atoms"))
+            let forces = if forces.embedded.is_some() { "of embedded atoms" } else { "with charges" };
+            return Err(Error::input(format!("the GPU engine has no {what} {forces}"))
                 .hint("set algorithm = \"tiles\" or \"list\", or device = \"cpu\""));
         }
         Ok(Plan {
@@ -125,6 +134,8 @@ impl Plan {
             tightness: Tightness::Estimated,
             summation,
             embedded: forces.embedded.clone(),
+            ways,
+            atom_bytes: tiles::atom_bytes(settings.precision, forces),
             pairs: PairShape::for_atoms(n),
             excluded,
             precision: settings.precision,
@@ -141,11 +152,8 @@ impl Plan {
     /// are many times as many as ever felt a force.
     pub fn open_ways(&self, extent: Extent) -> Vec<Way> {
         let few = self.n < 2000 || extent.reaches_all(self.n / 8);
-        let mut ways = Way::ALL.to_vec();
-        ways.retain(|way| match way {
-            Way::AllPairs => few && self.embedded.is_none(),
-            _ => self.embedded.is_none() || way.has_embedded_atoms(self.summation),
-        });
+        let mut ways = self.ways.clone();
+        ways.retain(|way| *way != Way::AllPairs || few);
         ways
     }
 
@@ -155,7 +163,7 @@ impl Plan {
     /// If it has not, and tiles were asked for.
     pub fn fit(&mut self, device: &Device, extent: Extent) -> Result<()> {
         if self.way == Way::Tiles {
-            match tiles::check(device, self.precision, self.layout.shape, self.room) {
+            match tiles::check(device, self.atom_bytes, self.layout.shape, self.room) {
                 Err(_) if self.free => self.give_tiles_up(extent),
                 checked => checked?,
             }
@@ -165,8 +173,8 @@ impl Plan {
     }
 
     fn give_tiles_up(&mut self, extent: Extent) {
-        self.way =
-            if self.embedded.is_none() && extent.reaches_all(self.n) { Way::AllPairs } else { Way::List };
+        let all = self.ways.contains(&Way::AllPairs) && extent.reaches_all(self.n);
+        self.way = if all { Way::AllPairs } else { Way::List };
     }
 
     /// What kernels depend on: they are compiled again when it changes.
@@ -186,7 +194,9 @@ impl Plan {
     pub fn open(&self, device: &Device, module: &Module) -> Result<Box<dyn Search>> {
         let (precision, n) = (self.precision, self.n);
         let pairs: Box<dyn Search> = match self.way {
-            Way::Tiles => Box::new(Tiles::new(device, module, precision, self.layout.shape, self.room, n)?),
+            Way::Tiles => {
+                Box::new(Tiles::new(device, module, self.atom_bytes, self.layout.shape, self.room, n)?)
+            }
             Way::List => Box::new(List::new(device, module, n, self.rows, &self.excluded, self.summation)?),
             Way::Cells => Box::new(Cells::new(module, n, self.summation)?),
             Way::AllPairs => Box::new(AllPairs::new(device, module, precision, self.pairs, n)?),

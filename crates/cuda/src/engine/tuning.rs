@@ -56,7 +56,8 @@ impl Plan {
     }
 
     fn way_file(&self, folder: &Path, device: &Device, forces: &Forces, extent: Extent) -> PathBuf {
-        let pairs = codegen::pair_source(&forces.pairs, self.precision).source;
+        let pairs =
+            codegen::pair_source(&forces.pairs, forces.electrostatics.as_ref(), self.precision).source;
         let others = format!("{:?} {}", self.precision, forces.embedded.is_some());
         let neighbors = half_octave(extent.density * forces.largest_cutoff().powi(3));
         let parts = [

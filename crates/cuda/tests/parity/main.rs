@@ -6,6 +6,9 @@ mod agreement;
 mod bonds;
 #[path = "../../../cpu/tests/chains/mod.rs"]
 mod chains;
+mod charged;
+#[path = "../../../cpu/tests/charges/mod.rs"]
+mod charges;
 mod continuity;
 mod device;
 mod embedded;

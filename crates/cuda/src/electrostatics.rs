@@ -1,0 +1,89 @@
+//! What charges do beyond the pairs in lists: those excluded from each other, and all waves on a mesh.
+
+pub mod excluded;
+pub mod mesh;
+
+use crate::driver::{Device, Launch};
+use crate::search::When;
+use crate::sums::Summation;
+use crate::world::World;
+use excluded::ExcludedCharges;
+use jostle_core::{Evaluate, Precision, Result, SimBox, System};
+use jostle_potentials::Forces;
+use mesh::Mesh;
+
+/// Energy and virial, which each part leaves in shares.
+pub const SUMS: usize = 7;
+
+/// Charges on a device.
+pub struct Charges {
+    excluded: Option<ExcludedCharges>,
+    mesh: Option<Mesh>,
+}
+
+impl Charges {
+    /// What a system's charges need besides lists of pairs; `None` where that is nothing.
+    ///
+    /// # Errors
+    /// If there is no compiler for the device, or not enough memory.
+    pub fn new(
+        device: &Device,
+        system: &System,
+        forces: &Forces,
+        precision: Precision,
+        sums: Summation,
+    ) -> Result<Option<Self>> {
+        let Some(term) = &forces.electrostatics else { return Ok(None) };
+        let excluded = ExcludedCharges::new(device, system, term, forces.exclude, precision, sums)?;
+        let mesh = Mesh::new(device, system, term, precision, sums)?;
+        Ok((excluded.is_some() || mesh.is_some()).then_some(Charges { excluded, mesh }))
+    }
+
+    /// Follows a box that has changed.
+    ///
+    /// # Errors
+    /// If there is not enough memory for a larger mesh, or its kernels cannot be compiled.
+    pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<()> {
+        self.mesh.as_mut().map_or(Ok(()), |mesh| mesh.follow(device, simbox))
+    }
+
+    /// Where everybody is, after a sort: part of what builds lists.
+    pub fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
+        self.excluded.as_ref().map(|excluded| excluded.build(world, slot)).unwrap_or_default()
+    }
+
+    /// Adds the forces. After those that leave shares of energy and virial comes what `add_up` makes of
+    /// so many of them.
+    pub fn forces(
+        &self,
+        world: &World,
+        slot: i32,
+        when: When,
+        evaluate: Evaluate,
+        add_up: impl Fn(u32) -> Launch,
+    ) -> Vec<Launch> {
+        let mut launches = Vec::new();
+        if let Some(excluded) = &self.excluded {
+            launches.push(excluded.forces(world, slot, when, evaluate));
+            launches.extend((evaluate == Evaluate::ForcesAndEnergies).then(|| add_up(excluded.shares())));
+        }
+        if let Some(mesh) = &self.mesh {
+            launches.extend(mesh.to_waves(world, slot, when, evaluate));
+            launches.extend((evaluate == Evaluate::ForcesAndEnergies).then(|| add_up(mesh.shares())));
+            launches.extend(mesh.to_forces(world, slot, when));
+        }
+        launches
+    }
+
+    /// The most shares that any part leaves.
+    pub fn most_shares(&self) -> u32 {
+        let excluded = self.excluded.as_ref().map_or(0, ExcludedCharges::shares);
+        excluded.max(self.mesh.as_ref().map_or(0, Mesh::shares))
+    }
+
+    /// Bytes occupied.
+    pub fn bytes(&self) -> usize {
+        let excluded = self.excluded.as_ref().map_or(0, ExcludedCharges::bytes);
+        excluded + self.mesh.as_ref().map_or(0, Mesh::bytes)
+    }
+}

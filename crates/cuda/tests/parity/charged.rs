@@ -1,0 +1,258 @@
+//! Coulomb's forces: the GPU engine against the CPU engine in double precision, against other engines,
+//! and against itself.
+
+use super::charges::{difference, ion, ions, norm, water};
+use super::device::device;
+use super::fluid::{advance, by_id, largest, run};
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::{Algorithm, Backend, Bath, Evaluate, Leg, Precision, Settings, SimBox, State, System};
+use jostle_cuda::Cuda;
+use jostle_potentials::electrostatics::{Method, NetCharge};
+use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
+
+fn pme(order: usize, spacing: f64) -> Method {
+    Method::Pme { alpha: 0.9, order, spacing }
+}
+
+fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
+    Settings { algorithm, precision, skin: Some(0.3), ..Settings::default() }
+}
+
+fn forces(method: Method, core: PairTerm) -> Forces {
+    let mut term = Electrostatics::new(method, 1.7, 3.5);
+    term.net_charge = NetCharge::Background;
+    Forces { pairs: vec![core], ..term.into() }
+}
+
+/// More charge than is neutral, and some atoms without any.
+fn charged(excluded: bool) -> (System, PairTerm) {
+    let (mut system, core) = ions(300, excluded);
+    system.charges = (0..300).map(|id| f64::from(id % 7 - 3) * 0.4 + 0.01).collect();
+    system.charges[5] = 0.0;
+    (system, core)
+}
+
+fn gpu(system: &System, forces: &Forces, algorithm: Algorithm, precision: Precision) -> Cuda {
+    Cuda::new(device(), system.clone(), forces.clone(), settings(algorithm, precision)).unwrap()
+}
+
+fn begin(backend: &mut dyn Backend, evaluate: Evaluate) {
+    backend.update_neighbors().unwrap();
+    backend.compute_forces(evaluate).unwrap();
+}
+
+fn cpu(system: &System, forces: &Forces) -> Box<dyn Backend> {
+    let exact = settings(Algorithm::Auto, Precision::Double);
+    let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap();
+    begin(&mut *cpu, Evaluate::ForcesAndEnergies);
+    cpu
+}
+
+/// Energies, virial and forces of two engines.
+fn assert_agree(found: &mut dyn Backend, right: &mut dyn Backend, tolerance: f64, what: &str) {
+    let (energies, exact) = (found.energies().clone(), right.energies().clone());
+    assert_eq!(energies.terms.len(), exact.terms.len(), "{what}");
+    for (a, b) in energies.terms.iter().zip(&exact.terms) {
+        assert!((a - b).abs() < tolerance * b.abs(), "{what}: {:?} {:?}", energies.terms, exact.terms);
+    }
+    let scale = largest(exact.virial.iter().copied());
+    let error = largest(energies.virial.iter().zip(exact.virial).map(|(a, b)| a - b));
+    assert!(error < tolerance * scale, "{what}: virial {:?} {:?}", energies.virial, exact.virial);
+    let (a, b) = (by_id(found).force, by_id(right).force);
+    let error = difference(&a, &b) / norm(&b);
+    assert!(error < tolerance, "{what}: forces {error:e}");
+}
+
+fn tolerance(precision: Precision) -> f64 {
+    if precision == Precision::Double { 1e-11 } else { 5e-6 }
+}
+
+/// Every case compiles kernels of its own, so that each is computed in one way and precision.
+#[test]
+fn charges_agree() {
+    for (method, excluded, algorithm, precision) in [
+        (Method::Cutoff, false, Algorithm::Cells, Precision::Mixed),
+        (Method::ReactionField { dielectric: 78.5 }, true, Algorithm::Auto, Precision::Double),
+        (pme(4, 0.9), true, Algorithm::Auto, Precision::Mixed),
+        (pme(5, 0.6), false, Algorithm::List, Precision::Double),
+        (pme(6, 0.7), true, Algorithm::List, Precision::Double),
+    ] {
+        let what = format!("{method:?} {algorithm:?} {precision:?}, some excluded: {excluded}");
+        let (system, core) = charged(excluded);
+        let forces = forces(method, core);
+        let mut gpu = gpu(&system, &forces, algorithm, precision);
+        begin(&mut gpu, Evaluate::ForcesAndEnergies);
+        assert_agree(&mut gpu, &mut *cpu(&system, &forces), tolerance(precision), &what);
+        let with = by_id(&mut gpu).force;
+        gpu.compute_forces(Evaluate::Forces).unwrap();
+        assert!(with == by_id(&mut gpu).force, "{what}: without energies a force differs");
+    }
+}
+
+/// Rock salt that has begun to melt: unit cells along each edge.
+fn salt(cells: u32) -> System {
+    let simbox = SimBox::orthorhombic([f64::from(cells); 3]).unwrap();
+    let mut system = System::new(simbox, vec![ion("Na", 1.0), ion("Cl", -1.0)]);
+    let mut random = Stream::new(9, Purpose::Placement, 1, 0);
+    for k in 0..8 * cells.pow(3) {
+        let place = [k % (2 * cells), k / (2 * cells) % (2 * cells), k / (4 * cells * cells)];
+        let d = random.normal3();
+        let species = (place.iter().sum::<u32>() % 2) as u16;
+        system.state.push(species, [0, 1, 2].map(|k| 0.5 * f64::from(place[k]) + 0.04 * d[k]));
+        if let Some(v) = system.state.velocity.last_mut() {
+            *v = random.normal3();
+        }
+    }
+    system
+}
+
+/// With a soft core, so that ions may run for a while.
+fn salt_forces(method: Method, cutoff: f64) -> Forces {
+    let mut core = PairTerm::new(PairKind::LennardJones, Truncation::Shifted, 2);
+    for (a, b) in [(0, 0), (0, 1), (1, 1)] {
+        core.set(a, b, PairEntry { parameters: vec![1.0, 0.4], cutoff: 0.9 });
+    }
+    Forces { pairs: vec![core], ..Electrostatics::new(method, 1.0, cutoff).into() }
+}
+
+#[test]
+fn charges_agree_in_tiles() {
+    for (method, precision) in [
+        (Method::ReactionField { dielectric: f64::INFINITY }, Precision::Double),
+        (Method::pme(1.2, 1e-4, 4), Precision::Mixed),
+    ] {
+        let (mut system, forces) = (salt(6), salt_forces(method, 1.2));
+        // Neighbours, in a tile or not, and some that are far apart.
+        system.topology.excluded = (0..1700).step_by(3).map(|a| [a, a + 1 + a % 13]).collect();
+        let mut exact = cpu(&system, &forces);
+        let settings = Settings { skin: Some(0.1), ..settings(Algorithm::Tiles, precision) };
+        let mut gpu = Cuda::new(device(), system, forces, settings).unwrap();
+        begin(&mut gpu, Evaluate::ForcesAndEnergies);
+        assert_agree(&mut gpu, &mut *exact, tolerance(precision), &format!("{method:?} {precision:?}"));
+    }
+}
+
+fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
+    Leg { first_step, steps, timestep: 0.002, seed: 3, sample_every, evaluate: Evaluate::ForcesAndEnergies }
+}
+
+/// Ions on their way, while lists are built and samples taken.
+#[test]
+fn paths_of_charges_agree() {
+    let (mut system, forces) = (salt(2), salt_forces(Method::pme(0.95, 1e-4, 5), 0.95));
+    system.topology.excluded = vec![[0, 1], [17, 40], [3, 60]];
+    for precision in [Precision::Mixed, Precision::Double] {
+        let skin = Settings { skin: Some(0.05), ..settings(Algorithm::Auto, precision) };
+        let mut exact = cpu(&system, &forces);
+        let mut gpu = Cuda::new(device(), system.clone(), forces.clone(), skin).unwrap();
+        begin(&mut gpu, Evaluate::Forces);
+        let right = advance(&mut *exact, &leg(1, 40, 10), &mut Bath::Isolated);
+        let found = run(&mut gpu, &leg(1, 40, 10), &mut Bath::Isolated);
+        let tolerance = if precision == Precision::Double { 1e-9 } else { 1e-4 };
+        assert!(gpu.neighbor_facts().builds > 1, "nothing was sorted");
+        assert_eq!(found.len(), 4);
+        for (a, b) in found.iter().zip(&right) {
+            let (a, b) = (a.energies.clone(), b.energies.clone());
+            for (a, b) in a.terms.iter().zip(&b.terms) {
+                assert!((a - b).abs() < tolerance * b.abs(), "{precision:?}: {a} {b}");
+            }
+        }
+        gpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+        exact.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+        assert_agree(&mut gpu, &mut *exact, 10.0 * tolerance, &format!("{precision:?}"));
+    }
+}
+
+/// Storage order, positions, velocities and images, bit for bit.
+fn assert_same(a: &State, b: &State, what: &str) {
+    assert!(a.id == b.id && a.position == b.position, "{what}: positions differ");
+    assert!(a.image == b.image && a.velocity == b.velocity, "{what}: velocities differ");
+}
+
+#[test]
+fn a_resumed_run_with_charges_is_the_same_to_the_last_bit() {
+    let (mut system, forces) = (salt(2), salt_forces(Method::pme(0.95, 1e-4, 5), 0.95));
+    system.topology.excluded = vec![[0, 1], [17, 40], [3, 60]];
+    for precision in [Precision::Mixed, Precision::Double] {
+        let settings = Settings { skin: Some(0.05), ..settings(Algorithm::Auto, precision) };
+        let open = || Cuda::new(device(), system.clone(), forces.clone(), settings).unwrap();
+        let mut whole = open();
+        begin(&mut whole, Evaluate::Forces);
+        run(&mut whole, &leg(1, 15, 0), &mut Bath::Isolated);
+        let list_positions = whole.list_positions().unwrap().to_vec();
+        let skin = whole.neighbor_facts().skin;
+        let state = whole.state().unwrap().clone();
+        run(&mut whole, &leg(16, 20, 0), &mut Bath::Isolated);
+
+        let mut resumed = open();
+        resumed.restore(state, list_positions, skin).unwrap();
+        begin(&mut resumed, Evaluate::Forces);
+        // Cut in another place, and looked at.
+        run(&mut resumed, &leg(16, 8, 4), &mut Bath::Isolated);
+        run(&mut resumed, &leg(24, 12, 0), &mut Bath::Isolated);
+        assert_same(whole.state().unwrap(), resumed.state().unwrap(), &format!("{precision:?}"));
+    }
+}
+
+/// The mesh follows the box, with more points where they would come too far apart.
+#[test]
+fn a_mesh_follows_the_box() {
+    let (system, core) = charged(true);
+    let forces = forces(Method::Pme { alpha: 0.9, order: 5, spacing: 0.9 }, core);
+    let mut gpu = gpu(&system, &forces, Algorithm::Auto, Precision::Double);
+    begin(&mut gpu, Evaluate::Forces);
+    for stretch in [1.02, 1.4] {
+        let columns = [[stretch, 0.0, 0.0], [0.05, 1.0, 0.0], [0.0, 0.0, 1.01]];
+        let mut deformed = system.clone();
+        deformed.deform(system.simbox.mapped(columns).unwrap());
+        gpu.deform(deformed.simbox).unwrap();
+        gpu.set_state(deformed.state.clone()).unwrap();
+        begin(&mut gpu, Evaluate::ForcesAndEnergies);
+        assert_agree(&mut gpu, &mut *cpu(&deformed, &forces), 1e-11, &format!("stretched by {stretch}"));
+    }
+}
+
+/// Water with Ewald's sum by OpenMM, and the Madelung constant of rock salt (the references of the CPU's
+/// tests).
+#[test]
+fn water_has_the_energies_of_other_engines() {
+    let Some(water) = water("06c_spce_openmm_ewald", true) else { return };
+    let term = Electrostatics::new(Method::pme(0.9, 1e-6, 6), 138.935_457_644_381_98, 0.9);
+    let forces = Forces { pairs: vec![water.core.clone()], ..term.into() };
+    let settings = Settings { skin: Some(0.02), ..settings(Algorithm::Auto, Precision::Double) };
+    let mut gpu = Cuda::new(device(), water.system.clone(), forces, settings).unwrap();
+    begin(&mut gpu, Evaluate::ForcesAndEnergies);
+    let energies = gpu.energies().clone();
+    // What accuracy was asked for.
+    let error = (energies.potential() / water.energy - 1.0).abs();
+    assert!(error < 2e-6, "energies {:?} differ by {error:e}", energies.terms);
+    let error = difference(&by_id(&mut gpu).force, &water.forces) / norm(&water.forces);
+    assert!(error < 2e-6, "forces differ by {error:e}");
+}
+
+#[test]
+fn rock_salt_has_its_madelung_constant() {
+    let mut system = salt(3);
+    for (k, r) in (0u32..).zip(&mut system.state.position) {
+        *r = [k % 6, k / 6 % 6, k / 36].map(|n| 0.5 * f64::from(n));
+    }
+    let term = Electrostatics::new(Method::pme(1.4, 1e-6, 6), 1.0, 1.4);
+    let mut gpu = gpu(&system, &term.into(), Algorithm::List, Precision::Mixed);
+    begin(&mut gpu, Evaluate::ForcesAndEnergies);
+    let constant = -gpu.energies().potential() / 108.0 * 0.5;
+    // Sakamoto, J. Chem. Phys. 28 (1958) 164.
+    assert!((constant / 1.747_564_594_633_182 - 1.0).abs() < 5e-6, "{constant}");
+}
+
+#[test]
+fn what_charges_cannot_have_is_named() {
+    let (system, core) = charged(false);
+    let open = |method, algorithm| {
+        let settings = settings(algorithm, Precision::Mixed);
+        jostle_cuda::open(device(), system.clone(), forces(method, core.clone()), settings).map(drop)
+    };
+    let error = open(Method::ewald(3.5, 1e-4), Algorithm::Auto).unwrap_err();
+    assert!(error.message().contains("no Ewald's sum"), "{error}");
+    let error = open(Method::Cutoff, Algorithm::AllPairs).unwrap_err();
+    assert!(error.message().contains("with charges"), "{error}");
+}

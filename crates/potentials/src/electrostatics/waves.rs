@@ -1,0 +1,63 @@
+//! The waves of a periodic box: what is summed beyond the cut-off.
+
+use jostle_core::{Real, SimBox, Vec3};
+use std::f64::consts::PI;
+
+/// The gradients of the three fractional coordinates.
+pub fn reciprocal(simbox: &SimBox) -> [Vec3; 3] {
+    let ([lx, ly, lz], [xy, xz, yz]) = (simbox.lengths(), simbox.tilts());
+    let x = [1.0 / lx, -xy / (lx * ly), (xy * yz - xz * ly) / (lx * ly * lz)];
+    [x, [0.0, 1.0 / ly, -yz / (ly * lz)], [0.0, 0.0, 1.0 / lz]]
+}
+
+/// The wave vector of some wave numbers, from the gradients of the fractional coordinates.
+#[inline(always)]
+pub fn wave_vector<R: Real>(numbers: [R; 3], reciprocal: [[R; 3]; 3]) -> [R; 3] {
+    let [x, y, z] = numbers.map(|n| R::lit(2.0 * PI) * n);
+    std::array::from_fn(|a| x * reciprocal[0][a] + y * reciprocal[1][a] + z * reciprocal[2][a])
+}
+
+/// What the weight of a wave of squared length k2 is, without a mesh, in terms of squared amplitudes
+/// of charges; and the part of its virial along it, relative to its energy.
+#[inline(always)]
+pub fn weight<R: Real>(k2: R, alpha: R, volume: R) -> [R; 2] {
+    let width = k2 / (R::lit(4.0) * alpha * alpha);
+    let inverse = k2.recip();
+    let along = R::lit(2.0) * (R::lit(1.0) + width) * inverse;
+    [R::lit(4.0 * PI) / volume * (-width).exp() * inverse, along]
+}
+
+/// The virial of a wave, (1 - `along` k k) times its energy: xx, yy, zz, xy, xz, yz.
+#[inline(always)]
+pub fn virial<R: Real>(energy: R, along: R, [x, y, z]: [R; 3]) -> [R; 6] {
+    let part = along * energy;
+    let (x_part, y_part) = (part * x, part * y);
+    let itself = [energy - x_part * x, energy - y_part * y, energy - part * z * z];
+    [itself[0], itself[1], itself[2], -(x_part * y), -(x_part * z), -(y_part * z)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jostle_core::Dual;
+
+    /// Charges at fixed fractions of a box keep their amplitudes when it is deformed: the virial is
+    /// minus the derivative of the weight by the deformation.
+    #[test]
+    fn virials_are_exact_derivatives() {
+        let k = [0.7, -1.1, 0.4];
+        for (place, (a, b)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
+            // r_a += strain r_b takes strain k_a from k_b.
+            let strain = Dual::variable(0.0);
+            let at = |c: usize| Dual::constant(k[c]);
+            let own = Dual::constant(f64::from(u8::from(a == b)));
+            let stretch = Dual::constant(1.0) + own * strain;
+            let mut strained = [at(0), at(1), at(2)];
+            strained[b] = if a == b { at(b) / stretch } else { at(b) - strain * at(a) };
+            let k2 = strained[0] * strained[0] + strained[1] * strained[1] + strained[2] * strained[2];
+            let [energy, along] = weight(k2, Dual::constant(0.9), Dual::constant(5.0) * stretch);
+            let found = virial(energy.value, along.value, k)[place];
+            assert!((found + energy.slope).abs() < 1e-14, "{place}: {found} {}", energy.slope);
+        }
+    }
+}
