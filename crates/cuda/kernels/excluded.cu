@@ -4,48 +4,23 @@
 //
 // In front of this stands the generated
 //     void excluded_pair(const real* in, real* out)   from {r^2} to {energy, force / r} of unit charges
+// There is a force up to the square `cutoff2` of a distance; at any, if there are waves.
 
-enum { EXCLUDED_THREADS = 256, ALONE = 0xffffffff };
-
-struct Excluded {
-    i64 layers;
-    double cutoff2;        // where the smooth part ends; nowhere, if there are waves
-    const u32* excluded;   // [layers][n], by id: the others' ids, then ALONE
-    u32* place;            // by id
-    u32* partner;          // [layers][n]: the others' places
-};
-
-// After a sort, while lists are built: where everybody is now.
-extern "C" __global__ void excluded_places(World w, Excluded e, int slot) {
-    if (!builds(w.control, w.control->slot[slot])) return;
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < w.n) e.place[w.id[w.control->sorted ^ 1][i]] = i;
-}
-
-extern "C" __global__ void excluded_find(World w, Excluded e, int slot) {
-    if (!builds(w.control, w.control->slot[slot])) return;
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= w.n) return;
-    const u32 id = w.id[w.control->sorted ^ 1][i];
-    for (int k = 0; k < e.layers; k++) {
-        const u32 other = e.excluded[(size_t)k * w.n + id];
-        e.partner[(size_t)k * w.n + i] = other == ALONE ? ALONE : e.place[other];
-    }
-}
+enum { EXCLUDED_THREADS = 256 };
 
 // Energy and virial into `sums`: half of them belong to the other atom.
 template <bool ENERGY>
-DEVICE void excluded_forces_on(const World& w, const Excluded& e, const Slot& now, int i, double* sums) {
+DEVICE void excluded_forces_on(const World& w, double cutoff2, const Slot& now, int i, double* sums) {
     const Position* position = w.position[now.parity];
     const Position mine = position[i];
     const real charge = w.charge[i];
     real3 force = {};
-    for (int k = 0; k < e.layers; k++) {
-        const u32 j = e.partner[(size_t)k * w.n + i];
-        if (j == ALONE) break;
+    for (int k = 0; k < w.n_excluded; k++) {
+        const u32 j = w.partner[(size_t)k * w.n + i];
+        if (j == NOBODY) break;
         const real3 d = difference(w.frame, mine, position[j]);
         const real in[1] = {dot(d, d)}, charges = charge * w.charge[j];
-        if (!(in[0] < (real)e.cutoff2)) continue;
+        if (!(in[0] < (real)cutoff2)) continue;
         real out[2];
         excluded_pair(in, out);
         const real f = charges * out[1];
@@ -66,18 +41,18 @@ DEVICE void excluded_forces_on(const World& w, const Excluded& e, const Slot& no
 }
 
 extern "C" __global__ void __launch_bounds__(EXCLUDED_THREADS)
-excluded_forces(World w, Excluded e, int slot, int when) {
+excluded_forces(World w, double cutoff2, int slot, int when) {
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (due(w.control, now, when) && i < w.n) excluded_forces_on<false>(w, e, now, i, nullptr);
+    if (due(w.control, now, when) && i < w.n) excluded_forces_on<false>(w, cutoff2, now, i, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(EXCLUDED_THREADS)
-excluded_forces_energies(World w, Excluded e, int slot, int when) {
+excluded_forces_energies(World w, double cutoff2, int slot, int when) {
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[7] = {};
-    if (i < w.n) excluded_forces_on<true>(w, e, now, i, sums);
+    if (i < w.n) excluded_forces_on<true>(w, cutoff2, now, i, sums);
     block_partial<EXCLUDED_THREADS, 7>(w, sums);
 }

@@ -25,16 +25,6 @@ DEVICE bool listed(const World& w, Position a, Position b, real reach2) {
     return near;
 }
 
-// Whether two atoms have no pair force, by their ids.
-DEVICE bool excludes(const World& w, u32 a, u32 b) {
-    for (int k = 0; k < w.n_excluded; k++) {
-        const u32 other = w.excluded[(size_t)k * w.n + a];
-        if (other == b) return true;
-        if (other == 0xffffffff) return false;
-    }
-    return false;
-}
-
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(World w, int slot) {
     Control* control = w.control;
     const Slot now = control->slot[slot];
@@ -44,11 +34,10 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(World w, i
     const Position mine = position[i];
     const double reach = control->reach * (1.0 + 1e-6);
     const real reach2 = (real)(reach * reach);
-    const u32* id = w.id[control->sorted ^ 1];
     int found = 0;
     each_near(w, to_fixed(w.frame, mine), reach, [&](u32 j) {
         if (j == (u32)i || !listed(w, mine, position[j], reach2)) return;
-        if (w.n_excluded > 0 && excludes(w, id[i], id[j])) return;
+        if (w.n_excluded > 0 && excludes(w, i, j)) return;
         if (found < w.neighbor_capacity) w.neighbor[(size_t)found * w.n + i] = j;
         found++;
     });

@@ -17,6 +17,8 @@ typedef long long i64;
 #define APART static __device__ __noinline__
 #endif
 #define ALL_LANES 0xffffffffu
+// In the place of an atom.
+#define NOBODY 0xffffffffu
 
 #if DOUBLE
 typedef double real;
@@ -358,7 +360,11 @@ struct World {
     // one list per atom
     u32* neighbor;               // [neighbor_capacity][n]
     int* n_neighbor;
-    const u32* excluded;         // [n_excluded][n], by id: ids, then 0xffffffff
+    // atoms without a pair force: layers, the k-th of all atoms side by side; NOBODY ends them
+    const u32* excluded;         // [n_excluded][n], by id: ids
+    u32* place;                  // by id: where atoms are, since they were sorted
+    u32* partner;                // [n_excluded][n]: places
+    u32* met;                    // [n_excluded][n]: places in the tile of those that are in it
     // all pairs
     Position* center;            // of each group of 32 atoms
     real4* extent;               // of each group: half its edges, in fractions of the box

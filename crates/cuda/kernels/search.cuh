@@ -1,5 +1,32 @@
 // Looking for atoms near a point in the sorted order.
 
+// After a sort, while lists are built: where everybody is now.
+extern "C" __global__ void exclusion_places(World w, int slot) {
+    if (!builds(w.control, w.control->slot[slot])) return;
+    EACH_ATOM(i) w.place[w.id[w.control->sorted ^ 1][i]] = i;
+}
+
+extern "C" __global__ void exclusion_partners(World w, int slot) {
+    if (!builds(w.control, w.control->slot[slot])) return;
+    EACH_ATOM(i) {
+        const u32 id = w.id[w.control->sorted ^ 1][i];
+        for (int k = 0; k < w.n_excluded; k++) {
+            const u32 other = w.excluded[(size_t)k * w.n + id];
+            w.partner[(size_t)k * w.n + i] = other == NOBODY ? NOBODY : w.place[other];
+        }
+    }
+}
+
+// Whether two atoms have no pair force.
+DEVICE bool excludes(const World& w, u32 i, u32 j) {
+    for (int k = 0; k < w.n_excluded; k++) {
+        const u32 other = w.partner[(size_t)k * w.n + i];
+        if (other == j) return true;
+        if (other == NOBODY) return false;
+    }
+    return false;
+}
+
 // A point moved by fractions of the box.
 DEVICE Position moved_by(const Frame& frame, Position p, const int shift[3]) {
 #if DOUBLE

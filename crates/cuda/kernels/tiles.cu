@@ -135,6 +135,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
     __shared__ Extent pieces[2];
     __shared__ Span spans[SPANS];
     __shared__ int found[WARPS];
+    __shared__ int n_met[TILE_ATOMS];
 
     const Frame& frame = w.frame;
     const Position* position = w.built;
@@ -206,6 +207,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
     __syncthreads();
     for (int k = thread; k < own; k += THREADS) {
         sketch.put(DUMMIES + k, difference(frame, position[first + k], origin), unit);
+        // Where in the tile those are that it excludes: first the block's own.
+        int met = 0;
+        for (int layer = 0; layer < w.n_excluded; layer++) {
+            const u32 j = w.partner[(size_t)layer * w.n + first + k];
+            if (j == NOBODY) break;
+            if (j - first < (u32)own) w.met[(size_t)met++ * w.n + first + k] = DUMMIES + j - first;
+        }
+        n_met[k] = met;
     }
 
     // Each warp looks through a share of the spans; what it finds waits where lists will be.
@@ -255,6 +264,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
         const u32 j = waiting[k];
         halo[place - DUMMIES - TILE_ATOMS + k] = j;
         sketch.put(place + k, difference(frame, position[j], origin), unit);
+        for (int layer = 0; layer < w.n_excluded; layer++) {
+            const u32 mine = w.partner[(size_t)layer * w.n + j];
+            if (mine == NOBODY) break;
+            if (mine - first < (u32)own) w.met[(size_t)atomicAdd(&n_met[mine - first], 1) * w.n + mine] = place + k;
+        }
     }
     if (thread == 0) {
         if (filled > control->largest_tile) atomicMax(&control->largest_tile, filled);
@@ -279,6 +293,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
     const int n_each = ((filled + CLASSES - 1) / CLASSES + TEAM - 1) / TEAM;  // atoms of a class for each thread
     const int own_class = (DUMMIES + atom) % CLASSES, own_number = (DUMMIES + atom) / CLASSES / TEAM;
     const bool own_part = (DUMMIES + atom) / CLASSES % TEAM == part;
+    const int n_excluded = w.n_excluded > 0 && exists ? n_met[atom] : 0;
     Fields starts = {}, counts = {};  // of the entries of each class
     int total = 0;
     for (int c = 0; c < CLASSES; c++) {
@@ -298,8 +313,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
                 word |= batch << k;
             }
             pair += 16 * TEAM;
-            // All but the atom itself.
+            // All but the atom itself
             if (own_part && c == own_class && n == (own_number & ~31)) word &= ~(1u << (own_number & 31));
+            // ... and those that it excludes.
+            for (int k = 0; k < n_excluded; k++) {
+                const u32 met = w.met[(size_t)k * w.n + first + atom], number = met / CLASSES / TEAM;
+                const bool here = met % CLASSES == (u32)c && met / CLASSES % TEAM == (u32)part;
+                if (here && number / 32 == (u32)n / 32) word &= ~(1u << (number & 31));
+            }
             Stage* entry = stage + total * 32 + lane;
             total += __popc(word);
             if (total > entry_room) word = 0;

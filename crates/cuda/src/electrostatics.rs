@@ -4,6 +4,7 @@ pub mod excluded;
 pub mod mesh;
 
 use crate::driver::{Device, Launch};
+use crate::exclusions::Exclusions;
 use crate::search::When;
 use crate::sums::Summation;
 use crate::world::World;
@@ -30,11 +31,16 @@ impl Charges {
         device: &Device,
         system: &System,
         forces: &Forces,
+        exclusions: &Exclusions,
         precision: Precision,
         sums: Summation,
     ) -> Result<Option<Self>> {
         let Some(term) = &forces.electrostatics else { return Ok(None) };
-        let excluded = ExcludedCharges::new(device, system, term, forces.exclude, precision, sums)?;
+        let n = system.state.len();
+        let excluded = match exclusions.is_empty() {
+            true => None,
+            false => ExcludedCharges::new(device, term, n, precision, sums)?,
+        };
         let mesh = Mesh::new(device, system, term, precision, sums)?;
         Ok((excluded.is_some() || mesh.is_some()).then_some(Charges { excluded, mesh }))
     }
@@ -45,11 +51,6 @@ impl Charges {
     /// If there is not enough memory for a larger mesh, or its kernels cannot be compiled.
     pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<()> {
         self.mesh.as_mut().map_or(Ok(()), |mesh| mesh.follow(device, simbox))
-    }
-
-    /// Where everybody is, after a sort: part of what builds lists.
-    pub fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
-        self.excluded.as_ref().map(|excluded| excluded.build(world, slot)).unwrap_or_default()
     }
 
     /// Adds the forces. After those that leave shares of energy and virial comes what `add_up` makes of
@@ -83,7 +84,6 @@ impl Charges {
 
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
-        let excluded = self.excluded.as_ref().map_or(0, ExcludedCharges::bytes);
-        excluded + self.mesh.as_ref().map_or(0, Mesh::bytes)
+        self.mesh.as_ref().map_or(0, Mesh::bytes)
     }
 }

@@ -68,6 +68,11 @@ impl Way {
         (forces.embedded.is_none() || embedded) && (forces.electrostatics.is_none() || self != Way::AllPairs)
     }
 
+    /// Whether it can leave pairs out.
+    pub fn excludes(self) -> bool {
+        matches!(self, Way::Tiles | Way::List)
+    }
+
     /// Its name in the input file.
     pub fn name(self) -> &'static str {
         let algorithm = match self {
@@ -246,6 +251,8 @@ pub(crate) struct Kernels {
     pub module: Module,
     pub place_atoms: Kernel,
     pub sort: Vec<(Kernel, Work)>,
+    /// Where atoms are that exclude each other: after the sort.
+    pub exclusions: [Kernel; 2],
     pub settle: Kernel,
     pub next_part: Kernel,
     pub begin_segment: Kernel,
@@ -295,6 +302,7 @@ impl Kernels {
         Ok(Kernels {
             place_atoms: get("place_atoms")?,
             sort: sort.into_iter().map(|(name, work)| Ok((get(name)?, work))).collect::<Result<_>>()?,
+            exclusions: [get("exclusion_places")?, get("exclusion_partners")?],
             settle: get("settle")?,
             next_part: get("next_part")?,
             begin_segment: get("begin_segment")?,

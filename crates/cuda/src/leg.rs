@@ -70,15 +70,19 @@ impl Launches<'_> {
         let frame = &self.world.frame;
         let bins = frame.columns[0] as usize * frame.columns[1] as usize * frame.bins as usize;
         let mut launches = Vec::new();
+        let over_atoms = self.atom_blocks().min(self.resident_blocks);
         for (kernel, work) in &self.kernels.sort {
             let blocks = match work {
-                Work::Atoms => self.atom_blocks().min(self.resident_blocks),
+                Work::Atoms => over_atoms,
                 Work::Bins => bins.div_ceil(SCAN_BLOCK) as u32,
             };
             launches.push(Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.world).with_value(slot));
         }
+        for kernel in self.kernels.exclusions.iter().filter(|_| self.world.n_excluded > 0) {
+            let launch = Launch::new(kernel, over_atoms, ATOM_THREADS);
+            launches.push(launch.with_value(self.world).with_value(slot));
+        }
         launches.extend(self.search.build(&self.world, slot));
-        launches.extend(self.charges.map(|c| c.build(&self.world, slot)).into_iter().flatten());
         launches.extend(self.bonded.map(|b| b.build(&self.world, slot)).into_iter().flatten());
         launches.push(self.settle(slot, 1));
         launches

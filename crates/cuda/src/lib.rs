@@ -14,6 +14,7 @@ pub mod driver;
 mod electrostatics;
 mod embedded;
 mod engine;
+mod exclusions;
 pub mod kernels;
 mod leg;
 mod list;

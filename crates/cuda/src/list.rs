@@ -20,47 +20,6 @@ pub struct List {
     step: Kernel,
     neighbor: Buffer<u32>,
     n_neighbor: Buffer<i32>,
-    excluded: Excluded,
-}
-
-/// Atoms without a pair force, in device memory.
-#[derive(Clone)]
-pub struct Excluded {
-    layers: usize,
-    ids: Buffer<u32>,
-}
-
-impl Excluded {
-    /// From the ids that each atom excludes, by id; empty where no atom excludes any.
-    ///
-    /// # Errors
-    /// If there is not enough memory.
-    pub fn new(device: &Device, by_id: &[Vec<u32>]) -> Result<Self> {
-        let layers = by_id.iter().map(Vec::len).max().unwrap_or(0);
-        let layer = |k: usize| by_id.iter().map(move |ids| ids.get(k).copied().unwrap_or(u32::MAX));
-        let ids: Vec<u32> = (0..layers).flat_map(layer).collect();
-        Ok(Excluded { layers, ids: device.upload(&ids)? })
-    }
-
-    /// How many others an atom has at most: layers of all atoms' ids, by id.
-    pub fn layers(&self) -> usize {
-        self.layers
-    }
-
-    /// Where these are.
-    pub fn address(&self) -> u64 {
-        self.ids.address()
-    }
-
-    /// Bytes occupied.
-    pub fn bytes(&self) -> usize {
-        4 * self.ids.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.layers == 0
-    }
 }
 
 /// How long a list should be for a homogeneous system; what is too short is found out by the
@@ -83,14 +42,7 @@ impl List {
     ///
     /// # Errors
     /// If there is not enough memory.
-    pub fn new(
-        device: &Device,
-        module: &Module,
-        n: usize,
-        rows: usize,
-        excluded: &Excluded,
-        sums: Summation,
-    ) -> Result<Self> {
+    pub fn new(device: &Device, module: &Module, n: usize, rows: usize, sums: Summation) -> Result<Self> {
         Ok(List {
             blocks: n.div_ceil(THREADS as usize).max(1) as u32,
             shares: sums.shares(n, THREADS),
@@ -101,7 +53,6 @@ impl List {
             step: module.kernel("step_list")?,
             neighbor: device.alloc((n * rows).max(1))?,
             n_neighbor: device.alloc(n.max(1))?,
-            excluded: excluded.clone(),
         })
     }
 }
@@ -115,8 +66,6 @@ impl Search for List {
         world.neighbor_capacity = self.rows as i32;
         world.neighbor = self.neighbor.address();
         world.n_neighbor = self.n_neighbor.address();
-        world.n_excluded = self.excluded.layers as i32;
-        world.excluded = self.excluded.ids.address();
     }
 
     fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
@@ -145,6 +94,6 @@ impl Search for List {
     }
 
     fn bytes(&self) -> usize {
-        4 * (self.neighbor.len() + self.n_neighbor.len()) + self.excluded.bytes()
+        4 * (self.neighbor.len() + self.n_neighbor.len())
     }
 }

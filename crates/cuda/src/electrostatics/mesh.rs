@@ -17,8 +17,8 @@ use std::f64::consts::PI;
 /// Threads of a block, and atoms that it spreads, as in `mesh.cu`.
 const THREADS: u32 = 128;
 const ATOMS: u32 = THREADS / 32;
-/// Shared memory that a block can have without asking.
-const SHARED: usize = 48 * 1024;
+/// Shared memory that a block can have without asking, less what sums of energies take.
+const SHARED: usize = 47 * 1024;
 /// Lines that a block transforms at a time, if it has room for them.
 const MOST_LINES: usize = 8;
 

@@ -219,6 +219,7 @@ impl Backend for Cuda {
             skin: self.skin.now(),
             bytes: self.arrays.bytes()
                 + self.search.bytes()
+                + self.plan.excluded.bytes()
                 + self.charges.as_ref().map_or(0, Charges::bytes)
                 + self.bonded.as_ref().map_or(0, Bonded::bytes),
         }

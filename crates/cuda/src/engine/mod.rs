@@ -16,9 +16,9 @@ use crate::bonded::Bonded;
 use crate::dissipative::PairBath;
 use crate::driver::Device;
 use crate::electrostatics::Charges;
+use crate::exclusions::Exclusions;
 use crate::kernels::{Kernels, TileShape, Way};
 use crate::leg::{KINETIC, Launches, Recorded, Sums, VIRIAL};
-use crate::list::Excluded;
 use crate::outside::Outside;
 use crate::search::Search;
 use crate::skin::Skin;
@@ -120,7 +120,7 @@ impl Cuda {
         let skin = Skin::new(settings.skin, 0.35 * spacing, settings.reproducible);
         let frame = Frame::new(&system.simbox, &system.state, cutoff + skin.now());
         let extent = Extent { density: density(&frame, &system, cutoff), reach: cutoff + skin.now() };
-        let excluded = Excluded::new(&device, &system.topology.exclusions(n, forces.exclude))?;
+        let excluded = Exclusions::new(&device, &system.topology.exclusions(n, forces.exclude))?;
         let mut plan = Plan::new(settings, summation, &forces, layout, extent, excluded, n)?;
         let way_settled = plan.take_remembered_way(&device, &forces, extent);
         plan.fit(&device, extent)?;
@@ -128,7 +128,7 @@ impl Cuda {
         let kernels = Kernels::new(&device, &build)?;
         let arrays = Arrays::new(&device, &system, &forces, precision, &build.table)?;
         let search = plan.open(&device, &kernels.module)?;
-        let charges = Charges::new(&device, &system, &forces, precision, summation)?;
+        let charges = Charges::new(&device, &system, &forces, &plan.excluded, precision, summation)?;
         let bonded = Bonded::new(&device, &system, &forces, precision, summation)?;
         let outside = Outside::new(&device, n, &forces, precision, summation)?;
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
@@ -241,6 +241,7 @@ impl Cuda {
 
     fn attach(&mut self) {
         self.world = self.arrays.world(self.frame);
+        self.plan.excluded.attach(&mut self.world);
         self.search.attach(&mut self.world);
         if let Some(bath) = &self.bath {
             bath.attach(&mut self.world);

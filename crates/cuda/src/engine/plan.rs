@@ -6,8 +6,9 @@ use crate::all_pairs::{self, AllPairs, PairShape};
 use crate::cells::Cells;
 use crate::driver::{Device, Module};
 use crate::embedded::EmbeddedSearch;
+use crate::exclusions::Exclusions;
 use crate::kernels::{self, Build, TileShape, Way};
-use crate::list::{self, Excluded, List};
+use crate::list::{self, List};
 use crate::search::Search;
 use crate::sums::Summation;
 use crate::tiles::{self, Room, Tiles};
@@ -61,13 +62,13 @@ pub struct Plan {
     pub summation: Summation,
     embedded: Option<Embedded>,
     /// The ways that have these forces.
-    ways: Vec<Way>,
+    pub ways: Vec<Way>,
     /// Bytes that an atom of a tile takes.
     atom_bytes: usize,
     /// The tiles where all pairs are met.
     pub pairs: PairShape,
     /// Atoms without a pair force.
-    excluded: Excluded,
+    pub excluded: Exclusions,
     pub precision: Precision,
     pub n: usize,
 }
@@ -83,20 +84,19 @@ impl Plan {
         forces: &Forces,
         layout: Layout,
         extent: Extent,
-        excluded: Excluded,
+        excluded: Exclusions,
         n: usize,
     ) -> Result<Self> {
         let name = settings.algorithm.name();
         let mut ways = Way::ALL.to_vec();
-        ways.retain(|way| way.has(forces, summation));
+        ways.retain(|way| way.has(forces, summation) && (excluded.is_empty() || way.excludes()));
         let (way, free) = match settings.algorithm {
-            Algorithm::Tiles | Algorithm::Cells | Algorithm::AllPairs if !excluded.is_empty() => {
+            Algorithm::Cells | Algorithm::AllPairs if !excluded.is_empty() => {
                 return Err(Error::input(format!(
                     "algorithm = \"{name}\" together with bound atoms that are excluded"
                 ))
-                .hint("only lists leave pairs out: leave algorithm out, or set \"list\""));
+                .hint("only lists leave pairs out: leave algorithm out, or set \"tiles\" or \"list\""));
             }
-            Algorithm::Auto if !excluded.is_empty() => (Way::List, false),
             Algorithm::Tiles | Algorithm::AllPairs if settings.reproducible => {
                 return Err(Error::input(format!(
                     "algorithm = \"{name}\" together with reproducible = true"
@@ -197,7 +197,7 @@ impl Plan {
             Way::Tiles => {
                 Box::new(Tiles::new(device, module, self.atom_bytes, self.layout.shape, self.room, n)?)
             }
-            Way::List => Box::new(List::new(device, module, n, self.rows, &self.excluded, self.summation)?),
+            Way::List => Box::new(List::new(device, module, n, self.rows, self.summation)?),
             Way::Cells => Box::new(Cells::new(module, n, self.summation)?),
             Way::AllPairs => Box::new(AllPairs::new(device, module, precision, self.pairs, n)?),
         };

@@ -51,6 +51,7 @@ impl Plan {
         }
         let way =
             cache::folder().and_then(|folder| remembered(&self.way_file(&folder, device, forces, extent)));
+        let way = way.filter(|way| self.ways.contains(way));
         self.way = way.unwrap_or(self.way);
         way.is_some()
     }
@@ -58,7 +59,8 @@ impl Plan {
     fn way_file(&self, folder: &Path, device: &Device, forces: &Forces, extent: Extent) -> PathBuf {
         let pairs =
             codegen::pair_source(&forces.pairs, forces.electrostatics.as_ref(), self.precision).source;
-        let others = format!("{:?} {}", self.precision, forces.embedded.is_some());
+        let (embedded, excluded) = (forces.embedded.is_some(), !self.excluded.is_empty());
+        let others = format!("{:?} {embedded} {excluded}", self.precision);
         let neighbors = half_octave(extent.density * forces.largest_cutoff().powi(3));
         let parts = [
             &pairs,

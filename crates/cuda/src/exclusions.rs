@@ -1,0 +1,57 @@
+//! Atoms without a pair force, in device memory.
+
+use crate::driver::{Buffer, Device};
+use crate::world::World;
+use jostle_core::Result;
+
+/// Who excludes whom: layers, one of all atoms after the other.
+#[derive(Clone)]
+pub struct Exclusions {
+    layers: usize,
+    /// By id: ids.
+    ids: Buffer<u32>,
+    /// Where atoms are, by id.
+    place: Buffer<u32>,
+    /// By place: places, and places in tiles.
+    partner: Buffer<u32>,
+    met: Buffer<u32>,
+}
+
+impl Exclusions {
+    /// From the ids that each atom excludes, by id; empty where no atom excludes any.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn new(device: &Device, by_id: &[Vec<u32>]) -> Result<Self> {
+        let layers = by_id.iter().map(Vec::len).max().unwrap_or(0);
+        let layer = |k: usize| by_id.iter().map(move |ids| ids.get(k).copied().unwrap_or(u32::MAX));
+        let ids: Vec<u32> = (0..layers).flat_map(layer).collect();
+        let places = if layers > 0 { by_id.len() } else { 0 };
+        Ok(Exclusions {
+            layers,
+            place: device.alloc(places)?,
+            partner: device.alloc(ids.len())?,
+            met: device.alloc(ids.len())?,
+            ids: device.upload(&ids)?,
+        })
+    }
+
+    /// Enters them into the world.
+    pub fn attach(&self, world: &mut World) {
+        world.n_excluded = self.layers as i32;
+        world.excluded = self.ids.address();
+        world.place = self.place.address();
+        world.partner = self.partner.address();
+        world.met = self.met.address();
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.layers == 0
+    }
+
+    /// Bytes occupied.
+    pub fn bytes(&self) -> usize {
+        4 * (self.place.len() + 3 * self.ids.len())
+    }
+}
