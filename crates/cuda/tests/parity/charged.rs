@@ -29,6 +29,13 @@ fn charged(excluded: bool) -> (System, PairTerm) {
     let (mut system, core) = ions(300, excluded);
     system.charges = (0..300).map(|id| f64::from(id % 7 - 3) * 0.4 + 0.01).collect();
     system.charges[5] = 0.0;
+    // Further apart it is nobody's business which image of an atom is excluded.
+    let (at, simbox) = (system.state.position.clone(), system.simbox);
+    system.topology.excluded.retain(|[a, b]| {
+        let (a, b) = (at[*a as usize], at[*b as usize]);
+        let d = simbox.nearest_image([0, 1, 2].map(|k| a[k] - b[k]));
+        d.iter().map(|x| x * x).sum::<f64>() < simbox.largest_cutoff().powi(2)
+    });
     (system, core)
 }
 
