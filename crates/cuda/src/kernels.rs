@@ -1,14 +1,17 @@
 //! The kernels' source: physics from [`crate::codegen`], skeletons from `kernels/`.
 
 use crate::all_pairs::PairShape;
+use crate::bonded;
 use crate::codegen;
+use crate::constraints;
 use crate::driver::{Device, Kernel, Module};
 use crate::electrostatics;
 use crate::embedded;
 use crate::sums::Summation;
 use crate::world::{Control, World};
 use jostle_core::bath::noise_amplitude;
-use jostle_core::{Algorithm, Bath, Precision, Result, SimBox};
+use jostle_core::constraints::Groups;
+use jostle_core::{Algorithm, Bath, Precision, Result, SimBox, System};
 use jostle_potentials::{Electrostatics, Forces};
 
 /// What a set of kernels is compiled for.
@@ -213,6 +216,20 @@ pub fn of_charges(term: &Electrostatics, simbox: &SimBox, precision: Precision) 
     let excluded = electrostatics::excluded::build(term, precision, Summation::Fast);
     let mesh = electrostatics::mesh::source(term, simbox, precision, Summation::Fast)?;
     Ok([excluded].into_iter().chain(mesh).collect())
+}
+
+/// What may be compiled for molecules: what they are bound in, for few and for many entries an atom,
+/// and constraints.
+///
+/// # Errors
+/// If too many constraints hang together.
+pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> Result<Vec<Build>> {
+    let groups = Groups::new(system)?;
+    let sums = [Summation::Fast, Summation::exact(forces)];
+    let bonded =
+        sums.iter().flat_map(|sums| [1, 8].map(|team| bonded::build(forces, team, precision, *sums)));
+    let constraints = sums.iter().map(|sums| constraints::build(&groups.shapes, precision, *sums));
+    Ok(bonded.chain(constraints).collect())
 }
 
 fn ways(forces: &Forces, precision: Precision, ways: &[Way], sums: Summation) -> Vec<Build> {

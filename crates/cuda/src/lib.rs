@@ -9,6 +9,7 @@ mod bonded;
 mod cache;
 mod cells;
 pub mod codegen;
+mod constraints;
 mod dissipative;
 pub mod driver;
 mod electrostatics;
@@ -35,15 +36,12 @@ use jostle_potentials::Forces;
 use jostle_potentials::electrostatics::Method;
 
 /// Whether the GPU engine can do with these forces what the settings ask for.
-pub fn can(system: &System, forces: &Forces, settings: &Settings) -> bool {
-    (forces.embedded.is_none() || !settings.reproducible) && lacking(system, forces).is_none()
+pub fn can(forces: &Forces, settings: &Settings) -> bool {
+    (forces.embedded.is_none() || !settings.reproducible) && lacking(forces).is_none()
 }
 
 /// Forces that the GPU engine has not.
-fn lacking(system: &System, forces: &Forces) -> Option<&'static str> {
-    if !system.topology.constraints.is_empty() {
-        return Some("constraints");
-    }
+fn lacking(forces: &Forces) -> Option<&'static str> {
     if forces.vacuum.is_some() {
         return Some("forces without a cut-off");
     }
@@ -55,7 +53,7 @@ fn lacking(system: &System, forces: &Forces) -> Option<&'static str> {
             return Some("Ewald's sum; kind = \"pme\" gives the same on a mesh");
         }
     }
-    (!forces.dihedrals.is_empty() || !forces.cmaps.is_empty()).then_some("forces of dihedrals")
+    None
 }
 
 /// Puts a system on a device.
@@ -71,7 +69,7 @@ pub fn open(
 ) -> Result<Box<dyn Backend>> {
     settings.algorithm.check(Processor::Gpu)?;
     let forces = forces.into();
-    if let Some(what) = lacking(&system, &forces) {
+    if let Some(what) = lacking(&forces) {
         return Err(Error::device(format!("the GPU engine has no {what}")).hint("set device = \"cpu\""));
     }
     Ok(Box::new(Cuda::new(device, system, forces, settings)?))

@@ -112,7 +112,7 @@ impl<S: Scalar> Cpu<S> {
             kernels: pairs.map(|(term, pair)| (term, pair::prepare(pair))).collect(),
             embedded: forces.embedded.clone().map(EmbeddedKernel::new),
             charged,
-            constraints: Constraints::new(&system)?,
+            constraints: Constraints::new(&system, level)?,
             evaluated: Evaluate::Forces,
             vacuum: forces.vacuum.as_ref().map(VacuumKernel::new),
             bonded: Bonded::new(&system, &forces),

@@ -121,7 +121,7 @@ impl<S: Scalar> Backend for Cpu<S> {
         }
         let start = Instant::now();
         let (simbox, state) = (&self.system.simbox, &self.system.state);
-        if let Err(fault) = self.constraints.correct_positions(&self.team, simbox, state, dt) {
+        if let Err(fault) = self.constraints.correct_positions((&self.team, self.level), simbox, state, dt) {
             self.fault = Some(fault);
             return;
         }
@@ -139,7 +139,7 @@ impl<S: Scalar> Backend for Cpu<S> {
         }
         let start = Instant::now();
         let (simbox, state) = (&self.system.simbox, &self.system.state);
-        let impulse = self.constraints.correct_velocities(&self.team, simbox, state);
+        let impulse = self.constraints.correct_velocities((&self.team, self.level), simbox, state);
         self.timings.integrate += start.elapsed().as_secs_f64();
         let constraints = std::mem::take(&mut self.constraints);
         self.integrate(|mut atoms| atoms.correct_velocities(&constraints));

@@ -9,10 +9,12 @@ mod chains;
 mod charged;
 #[path = "../../../cpu/tests/charges/mod.rs"]
 mod charges;
+mod constraints;
 mod continuity;
 mod device;
 mod embedded;
 mod fluid;
+mod molecules;
 mod outside;
 mod pair_search;
 #[path = "../../../cpu/tests/pairs/mod.rs"]
