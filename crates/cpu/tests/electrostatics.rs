@@ -2,6 +2,7 @@
 //! derivatives.
 
 mod charges;
+mod screened;
 
 use charges::{difference, ion, ions, norm, water};
 use jostle_core::random::{Purpose, Stream};
@@ -81,14 +82,17 @@ fn crystals_have_their_madelung_constants() {
 fn every_way_gives_what_the_reference_gives() {
     let (system, core) = ions(300, true);
     let methods = [
-        Method::Cutoff,
-        Method::ReactionField { dielectric: 78.5 },
-        Method::ewald(3.5, 1e-6),
-        Method::Pme { alpha: 1.0, order: 6, spacing: 0.15 },
+        (Method::Cutoff, f64::INFINITY),
+        (Method::ReactionField { dielectric: 78.5 }, f64::INFINITY),
+        (Method::ewald(3.5, 1e-6), f64::INFINITY),
+        (Method::Pme { alpha: 1.0, order: 6, spacing: 0.15 }, f64::INFINITY),
+        (Method::ewald(3.5, 1e-6), 4.0),
+        (Method::Pme { alpha: 1.0, order: 6, spacing: 0.15 }, 1.5),
     ];
-    for method in methods {
+    for (method, screening_length) in methods {
+        let term = Electrostatics { screening_length, ..Electrostatics::new(method, 1.0, 3.5) };
         for pairs in [vec![], vec![core.clone()]] {
-            let forces = Forces { pairs, ..forces(method, 3.5) };
+            let forces = Forces { pairs, ..term.into() };
             let (exact, energies) = reference::evaluate(&system, &forces).unwrap();
             for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
                 for (threads, precision) in [
@@ -214,9 +218,10 @@ fn accuracy_is_what_was_asked_for() {
 #[test]
 fn meshes_conserve_energy() {
     let (system, core) = ions(120, true);
-    for order in Method::ORDERS {
+    for (order, screening_length) in [(4, f64::INFINITY), (5, f64::INFINITY), (6, f64::INFINITY), (5, 2.0)] {
         let coarse = Method::Pme { alpha: 0.9, order, spacing: 1.0 };
-        let forces = Forces { pairs: vec![core.clone()], ..forces(coarse, 3.5) };
+        let term = Electrostatics { screening_length, ..Electrostatics::new(coarse, 1.0, 3.5) };
+        let forces = Forces { pairs: vec![core.clone()], ..term.into() };
         let energy = |system: &System| open(system, &forces, Precision::Double, 2).energies().potential();
         let mut cpu = open(&system, &forces, Precision::Double, 2);
         let (found, virial) = (by_id(&mut *cpu), cpu.energies().virial);

@@ -55,6 +55,9 @@ fn lacking(system: &System, forces: &Forces) -> Option<&'static str> {
             return Some("Ewald's sum; kind = \"pme\" gives the same on a mesh");
         }
     }
+    if forces.electrostatics.is_some_and(|term| term.kappa().is_some()) {
+        return Some("sum over all images of screened charges");
+    }
     (!forces.dihedrals.is_empty() || !forces.cmaps.is_empty()).then_some("forces of dihedrals")
 }
 

@@ -525,12 +525,16 @@ fn electrostatics() {
     let conductor = with("kind = \"reaction-field\"");
     assert_eq!(conductor.method, Method::ReactionField { dielectric: f64::INFINITY });
     // With every default filled in it still says the same.
+    assert_eq!(pme.kappa(), None);
+    assert_eq!(with("kind = \"pme\"\nscreening_length = 4").kappa(), Some(0.25));
     assert_eq!(term(&parse(SALT).unwrap().completed().unwrap()), pme);
     for (keys, cause) in [
         ("kind = \"pme\"\norder = 7", "order = 7"),
         ("kind = \"pme\"\naccuracy = 2", "between 0 and 1"),
         ("kind = \"cutoff\"\naccuracy = 1e-3", "unknown key \"accuracy\""),
     ] {
+        ("kind = \"cutoff\"\nscreening_length = 4", "unknown key \"screening_length\""),
+        ("kind = \"ewald\"\nscreening_length = 4\nscreening = { kind = \"relativistic\" }", "screening"),
         let error = parse(&SALT.replace("kind = \"pme\"", keys)).map(|_| ()).unwrap_err();
         assert!(error.message().contains(cause), "{error}");
     }

@@ -27,6 +27,8 @@ pub struct Mesh<S: Scalar> {
 struct Grid {
     simbox: SimBox,
     alpha: f64,
+    /// 0 where nothing screens.
+    kappa: f64,
     order: usize,
     n: [usize; 3],
     reciprocal: [Vec3; 3],
@@ -59,8 +61,8 @@ impl Grid {
         if numbers == [0; 3] {
             return [0.0; 2];
         }
-        let k2 = self.wave(numbers).iter().map(|x| x * x).sum();
-        let [weight, along] = weight(k2, self.alpha, self.simbox.volume());
+        let k2: f64 = self.wave(numbers).iter().map(|x| x * x).sum();
+        let [weight, along] = weight(k2 + self.kappa * self.kappa, self.alpha, self.simbox.volume());
         let moduli: f64 = (0..3).map(|d| self.moduli[d][numbers[d]]).product();
         [weight * moduli, along]
     }
@@ -78,11 +80,17 @@ impl Grid {
 }
 
 impl<S: Scalar> Mesh<S> {
-    /// The mesh of a box, with points no further apart than `spacing`.
-    pub fn new(simbox: &SimBox, alpha: f64, order: usize, spacing: f64, n_tasks: usize) -> Self {
+    /// The mesh of a box, with points no further apart than `spacing`; `kappa` is 0 where nothing screens.
+    pub fn new(
+        simbox: &SimBox,
+        [alpha, kappa]: [f64; 2],
+        order: usize,
+        spacing: f64,
+        n_tasks: usize,
+    ) -> Self {
         let n = mesh(simbox, order, spacing);
         let (reciprocal, moduli) = (reciprocal(simbox), n.map(|n| moduli(order, n)));
-        let grid = Grid { simbox: *simbox, alpha, order, n, reciprocal, moduli };
+        let grid = Grid { simbox: *simbox, alpha, kappa, order, n, reciprocal, moduli };
         let mut influence = Vec::with_capacity(n[0] * n[1] * (n[2] / 2 + 1));
         for z in 0..n[2] / 2 + 1 {
             for y in 0..n[1] {

@@ -98,7 +98,7 @@ impl Input {
             }
         };
         let electrostatics = match &self.electrostatics {
-            Some(given) => Some(self.electrostatics_term(given, &pairs)?),
+            Some(given) => Some(self.electrostatics_term(given, &pairs, 0.0)?),
             None if system.charges.iter().any(|q| *q != 0.0) => {
                 return Err(at_topology("the topology has charges, the input does not say what they do")
                     .hint("add [electrostatics] with kind = \"pme\""));

@@ -438,7 +438,9 @@ impl Builder<'_> {
             pairs.push(Located { value: PairInput { species, choice, table }, span });
         }
         let (preset, screening) = match &potential {
-            PotentialInput::BuiltIn(kind) => (self.preset(*kind, fields)?, self.screening(*kind, fields)?),
+            PotentialInput::BuiltIn(kind) => {
+                (self.preset(*kind, fields)?, self.pair_screening(*kind, fields)?)
+            }
             PotentialInput::Formula { .. } | PotentialInput::Table => (None, None),
         };
         let value = ForceInput {
@@ -483,25 +485,33 @@ impl Builder<'_> {
         Err(self.source.error(&name.span, message).hint(hint))
     }
 
-    fn screening(&self, kind: PairKind, fields: &Fields) -> Result<Option<Located<ScreeningInput>>> {
-        let given = match (fields.get::<f64>("screening_length"), fields.get::<Fields>("screening")) {
-            (Some(length), _) => Located { value: ScreeningInput::Length(length.value), span: length.span },
-            (_, Some(Located { value: electrons, span })) => {
-                let name: String = electrons.need("kind")?;
-                let density = electrons.get::<f64>("electron_density").map(|d| d.value);
-                let screening = Screening::ALL.into_iter().find(|s| s.name() == name);
-                let electrons = screening.map(|kind| ScreeningInput::Electrons { kind, density });
-                let value = electrons.ok_or_else(|| self.source.error(&span, "unknown kind of screening"))?;
-                Located { value, span }
-            }
-            _ => return Ok(None),
+    /// The screening length that a table gives, if it does.
+    fn screening(&self, fields: &Fields) -> Result<Option<Located<ScreeningInput>>> {
+        if let Some(Located { value: length, span }) = fields.get::<f64>("screening_length") {
+            return Ok(Some(Located { value: ScreeningInput::Length(length), span }));
+        }
+        let Some(Located { value: electrons, span }) = fields.get::<Fields>("screening") else {
+            return Ok(None);
         };
-        if kind.parameters().iter().all(|p| p.name != "screening_length") {
+        let name: String = electrons.need("kind")?;
+        let density = electrons.get::<f64>("electron_density").map(|d| d.value);
+        let screening = Screening::ALL.into_iter().find(|s| s.name() == name);
+        let electrons = screening.map(|kind| ScreeningInput::Electrons { kind, density });
+        let value = electrons.ok_or_else(|| self.source.error(&span, "unknown kind of screening"))?;
+        Ok(Some(Located { value, span }))
+    }
+
+    /// That of a pair force, which must have one.
+    fn pair_screening(&self, kind: PairKind, fields: &Fields) -> Result<Option<Located<ScreeningInput>>> {
+        let given = self.screening(fields)?;
+        if let Some(given) = &given
+            && kind.parameters().iter().all(|p| p.name != "screening_length")
+        {
             let message = format!("kind = \"{}\" has no screening length", kind.name());
             let hint = "leave it out, or choose kind = \"yukawa\"";
             return Err(self.source.error(&given.span, message).hint(hint));
         }
-        Ok(Some(given))
+        Ok(given)
     }
 
     /// The two species of `"A-B"`. Names may have dashes of their own ("Cl-"): then the split
@@ -590,7 +600,8 @@ impl Builder<'_> {
         };
         let cutoff = fields.get("cutoff").map(|c| c.value);
         let net_charge = fields.choice("net_charge").map(|n| n.value).unwrap_or_default();
-        Ok(Located { value: ElectrostaticsInput { kind, cutoff, net_charge }, span })
+        let screening = self.screening(&fields)?;
+        Ok(Located { value: ElectrostaticsInput { kind, cutoff, net_charge, screening }, span })
     }
 
     fn stage(&self, fields: &Fields, name: String) -> Result<StageInput> {

@@ -84,7 +84,8 @@ impl Input {
         let (fields, walls) = (self.resolve_fields(species)?, self.resolve_walls(species, term)?);
         let embedded = self.metal.as_ref().map(|metal| self.embedded(metal, species)).transpose()?;
         let electrostatics = self.electrostatics.as_ref();
-        let electrostatics = electrostatics.map(|e| self.electrostatics_term(e, &pairs)).transpose()?;
+        let electrostatics =
+            electrostatics.map(|e| self.electrostatics_term(e, &pairs, charge_density)).transpose()?;
         let bonds = self.bonded_terms(&self.bonds, &topology.bond_types)?;
         let angles = self.bonded_terms(&self.angles, &topology.angle_types)?;
         Ok(Forces {
@@ -154,12 +155,7 @@ impl Input {
             builder = builder.preset(&preset.value, self.units).map_err(at(&preset.span))?;
         }
         if let Some(Located { value, span }) = &f.screening {
-            let length = match *value {
-                ScreeningInput::Length(length) => Ok(length),
-                ScreeningInput::Electrons { kind, density } => {
-                    kind.length(density.unwrap_or(charge_density), self.units)
-                }
-            };
+            let length = self.screening_length(*value, charge_density);
             let screened = length.and_then(|length| builder.common("screening_length", length));
             builder = screened.map_err(at(span))?;
         }
@@ -175,6 +171,7 @@ impl Input {
         &self,
         given: &Located<ElectrostaticsInput>,
         pairs: &[PairTerm],
+        charge_density: f64,
     ) -> Result<Electrostatics> {
         let longest = pairs.iter().map(PairTerm::largest_cutoff).fold(0.0, f64::max);
         let Some(cutoff) = given.value.cutoff.or((longest > 0.0).then_some(longest)) else {
@@ -189,8 +186,24 @@ impl Input {
             }
             ElectrostaticsKind::Cutoff => Method::Cutoff,
         };
-        let net_charge = given.value.net_charge;
-        Ok(Electrostatics { net_charge, ..Electrostatics::new(method, self.units.coulomb(), cutoff) })
+        let mut term = Electrostatics::new(method, self.units.coulomb(), cutoff);
+        term.net_charge = given.value.net_charge;
+        if let Some(Located { value, span }) = &given.value.screening {
+            let length = self.screening_length(*value, charge_density);
+            let at = |e: Error| e.at_span(&self.source.path, &self.source.text, span.clone());
+            term.screening_length = length.map_err(at)?;
+        }
+        Ok(term)
+    }
+
+    /// A screening length, of electrons that are as dense as the atoms' charges unless it is said.
+    fn screening_length(&self, given: ScreeningInput, charge_density: f64) -> Result<f64> {
+        match given {
+            ScreeningInput::Length(length) => Ok(length),
+            ScreeningInput::Electrons { kind, density } => {
+                kind.length(density.unwrap_or(charge_density), self.units)
+            }
+        }
     }
 
     /// The force of a metal.

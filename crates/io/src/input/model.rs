@@ -409,7 +409,7 @@ pub struct ElectrostaticsInput {
 }
 
 /// What becomes of the long range of Coulomb's forces.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ElectrostaticsKind {
     /// `kind = "pme"`
     Pme {
@@ -432,6 +432,8 @@ pub enum ElectrostaticsKind {
     Cutoff,
 }
 
+    /// The length over which charges are screened, if they are.
+    pub screening: Option<Located<ScreeningInput>>,
 /// `[metal]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetalInput {

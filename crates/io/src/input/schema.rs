@@ -610,7 +610,7 @@ static FORCES: Section = Section {
             "parameters by pair: pairs.\"A-B\" = { ... }, or \"none\"",
         ),
     ],
-    alternatives: &[Alternatives { keys: &["screening_length", "screening"], needed: Needed::Never }],
+    alternatives: &[ONE_SCREENING],
 };
 
 static FIELDS: Section = Section {
@@ -718,7 +718,10 @@ const ELECTROSTATICS: &[Variant] = &[
     Variant {
         name: "ewald",
         about: "Ewald's sum wave by wave: exact, slow, for small systems and tests",
-        section: Section { keys: &[DIRECT, ACCURACY, NET_CHARGE], alternatives: &[] },
+        section: Section {
+            keys: &[DIRECT, ACCURACY, NET_CHARGE, SCREENING_LENGTH, SCREENED],
+            alternatives: &[ONE_SCREENING],
+        },
     },
     Variant {
         name: "reaction-field",
@@ -745,6 +748,20 @@ const ELECTROSTATICS: &[Variant] = &[
 
 const ELEMENTS: Key = Key::new(
     "elements",
+const SCREENING_LENGTH: Key = Key::new(
+    "screening_length",
+    Kind::Quantity(LENGTH, Positive),
+    Absent("nothing screens"),
+    "1/r becomes exp(-r/screening_length)/r, over all images (Salin and Caillol 2000)",
+);
+const SCREENED: Key = Key::new(
+    "screening",
+    Kind::Variants(SCREENINGS),
+    Absent("nothing screens"),
+    "the same, from the electrons",
+);
+const ONE_SCREENING: Alternatives =
+    Alternatives { keys: &["screening_length", "screening"], needed: Needed::Never };
     Kind::Names,
     Absent("the names of the species"),
     "the chemical symbol of each species, in the order of [species]",
@@ -761,6 +778,8 @@ const METALS: &[Variant] = &[
                     Kind::Path,
                     Absent(""),
                     "a DYNAMO file: setfl (eam/alloy, eam/fs) or funcfl",
+                SCREENING_LENGTH,
+                SCREENED,
                 ),
                 Key::new("files", Kind::Names, Absent(""), "a funcfl file for each metal of an alloy"),
                 ELEMENTS,
@@ -781,7 +800,7 @@ const METALS: &[Variant] = &[
                 ),
                 ELEMENTS,
             ],
-            alternatives: &[],
+            alternatives: &[ONE_SCREENING],
         },
     },
 ];

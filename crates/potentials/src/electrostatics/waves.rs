@@ -18,7 +18,8 @@ pub fn wave_vector<R: Real>(numbers: [R; 3], reciprocal: [[R; 3]; 3]) -> [R; 3] 
 }
 
 /// What the weight of a wave of squared length k2 is, without a mesh, in terms of squared amplitudes
-/// of charges; and the part of its virial along it, relative to its energy.
+/// of charges; and the part of its virial along it, relative to its energy. Where charges are screened,
+/// k2 is that and kappa^2.
 #[inline(always)]
 pub fn weight<R: Real>(k2: R, alpha: R, volume: R) -> [R; 2] {
     let width = k2 / (R::lit(4.0) * alpha * alpha);
