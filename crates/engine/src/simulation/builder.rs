@@ -246,6 +246,7 @@ impl SimulationBuilder {
             species,
             topology,
             charges,
+        let about_tables = about_tables(&self.forces);
             names,
             counts,
             stages: self.stages,
@@ -266,7 +267,7 @@ impl SimulationBuilder {
             reports: Vec::new(),
             thermo: None,
             saved: None,
-            notes: Vec::new(),
+            notes: about_tables,
         })
     }
 }
@@ -283,6 +284,15 @@ fn shortest_cutoff(forces: &Forces, simbox: &SimBox) -> f64 {
     for term in &forces.pairs {
         for a in 0..term.n_species() {
             for b in a..term.n_species() {
+/// Where forces begin that are looked up instead of computed.
+fn about_tables(forces: &Forces) -> Vec<String> {
+    let about = |term: &PairTerm| {
+        let (name, from) = (term.potential.name(), term.table_begins()?);
+        Some(format!("the table of '{name}' begins at {from:.4}: no two atoms may come nearer"))
+    };
+    forces.pairs.iter().filter_map(about).collect()
+}
+
                 shortest = term.get(a, b).map_or(shortest, |e| shortest.min(e.cutoff));
             }
         }
