@@ -44,6 +44,9 @@ fn lacking(system: &System, forces: &Forces) -> Option<&'static str> {
     if !system.topology.constraints.is_empty() {
         return Some("constraints");
     }
+    if forces.grains.is_some() {
+        return Some("friction of grains");
+    }
     if forces.vacuum.is_some() {
         return Some("forces without a cut-off");
     }
@@ -51,12 +54,15 @@ fn lacking(system: &System, forces: &Forces) -> Option<&'static str> {
         if forces.embedded.is_some() {
             return Some("charges of embedded atoms");
         }
+        if term.kappa().is_some() {
+            return Some("sum over all images of screened charges");
+        }
         if let Method::Ewald { .. } = term.method {
             return Some("Ewald's sum; kind = \"pme\" gives the same on a mesh");
         }
     }
-    if forces.electrostatics.is_some_and(|term| term.kappa().is_some()) {
-        return Some("sum over all images of screened charges");
+    if forces.electrostatics.is_some() {
+        return Some("electrostatics");
     }
     (!forces.dihedrals.is_empty() || !forces.cmaps.is_empty()).then_some("forces of dihedrals")
 }

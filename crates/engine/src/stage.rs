@@ -61,6 +61,10 @@ impl StageRun {
         let mut note = None;
         let (motion, degrees_of_freedom) = match &stage.action {
             Action::Dynamics { timestep, thermostat, .. } => {
+                if thermostat.is_some() && backend.has_contacts() {
+                    return Err(Error::input("grains have no temperature that a thermostat could keep")
+                        .hint("leave out the thermostat"));
+                }
                 backend.constrain_velocities(None);
                 let momentum = momentum(thermostat.as_ref(), isolated.momentum);
                 if momentum == Momentum::Conserved && atoms > 1 {

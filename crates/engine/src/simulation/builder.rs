@@ -14,7 +14,7 @@ use jostle_core::{Backend, Error, Result, Settings, SimBox, System, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput};
 use jostle_potentials::outside::{Field, Wall};
-use jostle_potentials::{Electrostatics, Embedded, Forces, PairTerm};
+use jostle_potentials::{Electrostatics, Embedded, Forces, Grains, PairTerm};
 use std::path::Path;
 
 /// What puts a system on a device.
@@ -93,6 +93,13 @@ impl SimulationBuilder {
     /// Adds a wall.
     pub fn wall(mut self, wall: Wall) -> Self {
         self.forces.walls.push(wall);
+        self
+    }
+
+    /// Makes the atoms grains; their push is one of the pair forces.
+    pub fn grains(mut self, grains: Grains) -> Self {
+        self.forces.pairs.push(grains.springs());
+        self.forces.grains = Some(grains);
         self
     }
 
@@ -239,6 +246,7 @@ impl SimulationBuilder {
         let isolated = Isolated::new(&self.system, &self.forces);
         let shortest_cutoff = shortest_cutoff(&self.forces, &self.system.simbox);
         let threads = self.settings.threads;
+        let about_tables = about_tables(&self.forces);
         let Opened { backend, missed } = (self.open)(self.system, self.forces, self.settings)?;
         Ok(Simulation {
             units: self.units,
@@ -246,7 +254,6 @@ impl SimulationBuilder {
             species,
             topology,
             charges,
-        let about_tables = about_tables(&self.forces);
             names,
             counts,
             stages: self.stages,
@@ -277,13 +284,6 @@ fn known(device: DeviceInput) -> Box<Open> {
     Box::new(move |system, forces, settings| device::open(device, system, forces, settings))
 }
 
-/// The shortest cut-off of any pair of species; for atoms without forces, the size of the box.
-fn shortest_cutoff(forces: &Forces, simbox: &SimBox) -> f64 {
-    let metal = forces.embedded.iter().map(Embedded::cutoff);
-    let mut shortest = metal.fold(simbox.volume().cbrt(), f64::min);
-    for term in &forces.pairs {
-        for a in 0..term.n_species() {
-            for b in a..term.n_species() {
 /// Where forces begin that are looked up instead of computed.
 fn about_tables(forces: &Forces) -> Vec<String> {
     let about = |term: &PairTerm| {
@@ -293,6 +293,13 @@ fn about_tables(forces: &Forces) -> Vec<String> {
     forces.pairs.iter().filter_map(about).collect()
 }
 
+/// The shortest cut-off of any pair of species; for atoms without forces, the size of the box.
+fn shortest_cutoff(forces: &Forces, simbox: &SimBox) -> f64 {
+    let metal = forces.embedded.iter().map(Embedded::cutoff);
+    let mut shortest = metal.fold(simbox.volume().cbrt(), f64::min);
+    for term in &forces.pairs {
+        for a in 0..term.n_species() {
+            for b in a..term.n_species() {
                 shortest = term.get(a, b).map_or(shortest, |e| shortest.min(e.cutoff));
             }
         }

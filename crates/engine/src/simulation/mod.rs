@@ -310,6 +310,14 @@ impl Simulation {
         self.by_id(|state, place| state.velocity[place])
     }
 
+    /// Angular velocities of grains, by id; all zero where nothing turns.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn angular_velocities(&mut self) -> Result<Vec<Vec3>> {
+        self.by_id(|state, place| state.angular_velocity.get(place).copied().unwrap_or_default())
+    }
+
     /// Forces of the last evaluation, by id; all zero before the first step.
     ///
     /// # Errors

@@ -32,12 +32,16 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let metal = root.get::<Fields>("metal").map(|m| builder.metal(m)).transpose()?;
     let electrostatics = root.get::<Fields>("electrostatics");
     let electrostatics = electrostatics.map(|e| builder.electrostatics(e)).transpose()?;
+    let grains = root.get::<Fields>("grains").map(|g| outside::grains(g)).transpose()?;
     let bonds = builder.bonded(root.need("bond")?)?;
     let angles = builder.bonded(root.need("angle")?)?;
     let exclude = root.need_choice("exclude")?;
     let fields = root.need::<Vec<Fields>>("field")?.iter().map(outside::field).collect::<Result<_>>()?;
     let walls: Vec<Fields> = root.need("wall")?;
     let walls = walls.iter().map(|w| builder.wall(w, &species, built)).collect::<Result<_>>()?;
+    if grains.is_some() {
+        builder.refuse_thermostats(root)?;
+    }
     let stages = builder.stages(&root.need::<Vec<Fields>>("stage")?)?;
     let run = builder.run(&root.need("run")?)?;
     let title = root.need("title")?;
@@ -49,6 +53,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         forces,
         metal,
         electrostatics,
+        grains,
         bonds,
         angles,
         exclude,
@@ -92,8 +97,10 @@ impl Builder<'_> {
         let charge = fields.get::<f64>("charge").map(|c| c.value);
         let frozen = fields.get::<bool>("frozen").and_then(|f| f.value.then_some([0.0; 3]));
         let driven = fields.get::<[f64; 3]>("velocity").map(|v| v.value).or(frozen);
+        let radius = fields.get::<f64>("radius").map(|r| r.value);
         let constants = formula::numbers(fields, "constants");
-        let value = SpeciesInput { name, mass, charge, driven, constants, amount: count.or(fraction) };
+        let amount = count.or(fraction);
+        let value = SpeciesInput { name, mass, charge, driven, radius, constants, amount };
         Ok(Located { value, span: entry.span.clone() })
     }
 
@@ -139,7 +146,7 @@ impl Builder<'_> {
 
     /// The file of molecules has their species and forces.
     fn refuse_other_forces(&self, root: &Fields) -> Result<()> {
-        let others = ["species", "metal", "bond", "angle", "exclude"];
+        let others = ["species", "metal", "grains", "bond", "angle", "exclude"];
         let Some(entry) = others.iter().filter(|key| root.gives(key)).find_map(|key| root.entry(key)) else {
             return Ok(());
         };
@@ -468,7 +475,21 @@ impl Builder<'_> {
             wall.value.name = outside::WALL.into();
             all.push(wall);
         }
-        outside::wall(self.source, fields, self.force(&fields.need("force")?, &all, built)?)
+        let force = fields.get::<Fields>("force").map(|force| self.force(&force.value, &all, built));
+        outside::wall(self.source, fields, force.transpose()?)
+    }
+
+    fn refuse_thermostats(&self, root: &Fields) -> Result<()> {
+        for stage in root.need::<Vec<Fields>>("stage")? {
+            if stage.gives("thermostat") {
+                let message = "grains have no temperature that a thermostat could keep";
+                return Err(self
+                    .source
+                    .error(&entry_span(&stage, "thermostat"), message)
+                    .hint("leave it out: they lose energy by damping and friction"));
+            }
+        }
+        Ok(())
     }
 
     fn preset(&self, kind: PairKind, fields: &Fields) -> Result<Option<Located<Preset>>> {

@@ -26,7 +26,7 @@ use jostle_core::{Dimension, Error, Result, Species, Topology};
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{
-    BondedKind, Electrostatics, Embedded, Forces, PairTerm, PairTermBuilder, SuttonChen,
+    BondedKind, Electrostatics, Embedded, Forces, Grains, PairTerm, PairTermBuilder, SuttonChen,
 };
 use model::{
     AtomsInput, ElectrostaticsInput, ElectrostaticsKind, ForceInput, Located, MetalFunctions, MetalInput,
@@ -80,8 +80,11 @@ impl Input {
     ) -> Result<Forces> {
         let term =
             |force: &Located<ForceInput>, species: &[Species]| self.pair_term(force, species, charge_density);
-        let pairs = self.forces.iter().map(|f| term(f, species)).collect::<Result<Vec<_>>>()?;
-        let (fields, walls) = (self.resolve_fields(species)?, self.resolve_walls(species, term)?);
+        let mut pairs = self.forces.iter().map(|f| term(f, species)).collect::<Result<Vec<_>>>()?;
+        let grains = self.resolve_grains(species)?;
+        let fields = self.resolve_fields(species)?;
+        let walls = self.resolve_walls(species, grains.as_ref(), term)?;
+        pairs.extend(grains.as_ref().map(Grains::springs));
         let embedded = self.metal.as_ref().map(|metal| self.embedded(metal, species)).transpose()?;
         let electrostatics = self.electrostatics.as_ref();
         let electrostatics =
@@ -96,6 +99,7 @@ impl Input {
             angles,
             fields,
             walls,
+            grains,
             exclude: self.exclude,
             ..Forces::default()
         })

@@ -6,7 +6,7 @@
 
 mod cmap;
 mod cosine_angle;
-mod dihedral;
+pub(crate) mod dihedral;
 mod fene;
 mod harmonic_angle;
 mod harmonic_bond;
