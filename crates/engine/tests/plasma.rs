@@ -46,6 +46,9 @@ fn a_plasma_has_its_published_energy() {
         let published = -0.897744 * gamma + 0.95043 * root + 0.18956 / root - 0.81487;
         println!("Gamma {gamma}: {measured} +- {error}, published {published}");
         // A thousandth for the fit, and for so few ions.
-        assert!((measured - published).abs() < 4.0 * error - 1e-3 * published, "{measured} +- {error}, {published}");
+        assert!(
+            (measured - published).abs() < 4.0 * error - 1e-3 * published,
+            "{measured} +- {error}, {published}"
+        );
     }
 }
