@@ -55,7 +55,6 @@
 //! [`Simulation::write_to`] makes it write its folder, [`Simulation::resume`] goes on with one.
 
 pub mod arithmetic;
-pub mod averages;
 pub mod build;
 mod checkpoint;
 mod deformation;
@@ -79,6 +78,7 @@ pub mod thermostat;
 
 pub use build::{Mixture, assign_velocities, system_from_input};
 pub use checkpoint::Checkpoint;
+pub use jostle_analysis::averages;
 pub use jostle_io::input::model;
 pub use observe::{Context, Observer};
 pub use progress::{Progress, StageStart};
