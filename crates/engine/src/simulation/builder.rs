@@ -10,7 +10,8 @@ use crate::observe::Observer;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::stage::{check_constraints, check_stage};
 use crate::thermo::quantities;
-use jostle_core::{Backend, Error, Result, Settings, SimBox, System, UnitSystem};
+use jostle_core::quantity::unit_name;
+use jostle_core::{Backend, Dimension, Error, Result, Settings, SimBox, System, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput};
 use jostle_potentials::outside::{Field, Wall};
@@ -198,6 +199,9 @@ impl SimulationBuilder {
         simulation.run = header.run;
         simulation.reports = header.reports;
         simulation.notes.extend(note);
+        let change = simulation.run.as_ref().and_then(|run| run.changes.last());
+        let unit = unit_name(simulation.units, Dimension::TEMPERATURE);
+        simulation.notes.extend(change.map(|change| change.describe(&unit)));
         // Last, because it cuts off what was written after the checkpoint.
         simulation.folder = Some(RunFolder::resume(folder, header.thermo_bytes)?);
         if let (Some(stage), Some(run)) = (simulation.stage_under_way(), &simulation.run) {
