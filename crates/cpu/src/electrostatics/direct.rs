@@ -4,7 +4,7 @@
 use crate::blocks::{AtBlock, Meetings, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
-use crate::pair::{Table, add_pulls, distance, look_up, square};
+use crate::pair::{Table, TableRow, add_pulls, distance, square};
 use crate::simd::elementary::gaussian;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use jostle_core::Evaluate;
@@ -163,10 +163,11 @@ struct Charges<'a, L: Lanes, M, const ENERGIES: bool> {
 }
 
 /// An atom of a row, and what it gathers.
-struct Atom<L> {
+struct Atom<'a, L: Lanes> {
     center: [L; 3],
     charge: L,
-    species: usize,
+    /// Of its Lennard-Jones force.
+    wells: TableRow<'a, L::Scalar>,
     gathered: Row<L>,
     energy: L,
 }
@@ -190,14 +191,15 @@ impl<L: Lanes, M: Smooth<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L
         sums: &mut Sums,
     ) {
         for row in 0..at.n_rows {
+            let species = clusters.species[at.cluster * L::WIDTH + row] as usize;
             let mut atom = Atom {
                 center: center_of_row(tile, row),
                 charge: L::splat(tile[6 * L::WIDTH + row]),
-                species: clusters.species[at.cluster * L::WIDTH + row] as usize,
+                wells: self.direct.table.of_species::<Companion>(species),
                 gathered: Row::<L>::new(),
                 energy: L::lit(0.0),
             };
-            match self.direct.acts[atom.species] {
+            match self.direct.acts[species] {
                 true => self.meet_row::<true>(at, clusters, tile, row, &mut atom),
                 false => self.meet_row::<false>(at, clusters, tile, row, &mut atom),
             }
@@ -267,7 +269,7 @@ impl<L: Lanes, M: Smooth<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
             atom.energy = atom.energy + L::select(near, charges * energy, zero);
         }
         if COMPANION {
-            let c = look_up::<L, Companion>(&self.direct.table, clusters, atom.species, other);
+            let c = atom.wells.look_up::<L, Companion>(clusters, other);
             let mut near = r2.lt(c.cutoff2);
             if ONLY_SOME {
                 near = L::and(near, lanes::<L>(met));
