@@ -12,6 +12,7 @@ import io
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,8 @@ def check_report(browser, folder):
     before = picture(page, "report-species")
     page.select_option("#colour", "speed")
     assert changed(before, picture(page, "report-speed")) > 0.05
+    page.select_option("#colour", "order")
+    assert changed(before, picture(page, "report-order")) > 0.05
     # Hovering shows values.
     page.locator(".u-over").first.hover()
     assert re.search(r"\d", page.locator(".u-legend").first.inner_text())
@@ -128,7 +131,12 @@ def check_viewer(browser, folder, name, frames):
         cut = picture(page, f"{name}-cut")
         assert changed(last, cut) > 0.02, "the cut does not show"
         page.select_option("#colour", "speed")
-        assert changed(cut, picture(page, f"{name}-speed")) > 0.05
+        speed = picture(page, f"{name}-speed")
+        assert changed(cut, speed) > 0.05
+        page.select_option("#colour", "order")
+        page.wait_for_timeout(3000)
+        assert changed(speed, picture(page, f"{name}-order")) > 0.05
+        assert page.locator("#scale").inner_text().split() == ["disordered", "crystalline"]
         page.mouse.move(300, 300)
         page.mouse.down()
         page.mouse.move(450, 350, steps=5)
@@ -153,6 +161,45 @@ def check_viewer(browser, folder, name, frames):
         viewer.wait()
 
 
+def check_control(browser):
+    """Pauses, heats and stops a run."""
+    (output / "live.toml").write_text(INPUT.format(size="atoms = 864", steps=100_000_000, every=50))
+    run = subprocess.Popen([jostle, "run", "live.toml", "--overwrite"], cwd=output, stderr=subprocess.DEVNULL)
+    viewer = None
+    try:
+        for _ in range(600):
+            paused = subprocess.run([jostle, "control", output / "live", "pause"], stderr=subprocess.DEVNULL)
+            if paused.returncode == 0:
+                break
+            time.sleep(0.1)
+        viewer = subprocess.Popen(
+            [jostle, "view", output / "live"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        page, complaints = watched(browser)
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.goto(viewer.stdout.readline().strip())
+        says = lambda words: page.wait_for_function("w => document.getElementById('status').textContent === w", arg=words)
+        says("run paused")
+        page.fill("#temperature", "3")
+        page.click("text=set")
+        page.wait_for_function("() => document.getElementById('temperature').dataset.held === '3'")
+        page.click("#pause")
+        says("run running")
+        page.wait_for_timeout(3000)
+        page.screenshot(path=output / "control.png")
+        page.click("#stop")
+        says("run interrupted")
+        assert run.wait(60) == 130
+        assert not complaints, complaints
+        page.close()
+    finally:
+        for process in filter(None, [run, viewer]):
+            process.kill()
+            process.wait()
+    check = subprocess.run([jostle, "report", output / "live"], stderr=subprocess.DEVNULL)
+    assert check.returncode == 0 and "the thermostat holds 3 instead of 1.2" in (output / "live/report.html").read_text()
+
+
 with sync_playwright() as playwright:
     arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
     browser = playwright.chromium.launch(executable_path=browser_path, args=arguments)
@@ -161,6 +208,8 @@ with sync_playwright() as playwright:
     print("report: plots, canvas, colours; nothing in the console, nothing fetched")
     cost = check_viewer(browser, small, "view", 20)
     print(f"viewer: scrubber, cut, colours, turning; nothing in the console; {cost:.2f} ms a frame")
+    check_control(browser)
+    print("control: paused, heated, went on, stopped; the report says so")
     large = run("large", size="cells = [30, 30, 30]", steps=20, every=4)
     cost = check_viewer(browser, large, "view-108000", 5)
     print(f"viewer with 108,000 atoms: the same; {cost:.2f} ms a frame without drawing")

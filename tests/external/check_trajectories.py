@@ -73,6 +73,7 @@ def with_gsd(path, sample):
         assert len(trajectory) == len(sample["frames"])
         for got, frame in zip(trajectory, sample["frames"]):
             assert got.configuration.step == frame["step"]
+            assert list(got.log["time"]) == [frame["time"]]
             assert got.particles.types == ["Ar", "Kr"]
             assert list(got.particles.typeid) == [k % 2 for k in range(len(frame["positions"]))]
             edges = np.array(frame["edges"])

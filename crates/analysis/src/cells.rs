@@ -3,9 +3,14 @@
 
 use jostle_core::{SimBox, Vec3};
 use rayon::prelude::*;
+use std::ops::Range;
 
-/// Cells are about half as wide as the reach: fewer candidates than in whole ones.
-const FINE: f64 = 2.0;
+/// Cells are this part of the reach wide, unless hardly an atom were in each.
+const FINE: f64 = 0.25;
+/// Nor are they narrower than this part of the mean distance of atoms.
+const NARROWEST: f64 = 0.8;
+/// Squared distances computed at once.
+const ROW: usize = 64;
 
 /// Atoms sorted into cells.
 pub struct Cells {
@@ -23,6 +28,33 @@ pub struct Cells {
     position: Vec<Vec3>,
 }
 
+/// Cells in a line along the last axis, as seen from another: those at `across` along the first two
+/// axes, and `from` to `to` along the last.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    across: [i32; 2],
+    from: i32,
+    to: i32,
+}
+
+/// Atoms of neighbouring cells, which are neighbours in memory, in one image of the box.
+#[derive(Debug, Clone)]
+struct Row {
+    atoms: Range<usize>,
+    shift: Vec3,
+}
+
+/// An atom, others, and the squared distances to them, some beyond the reach.
+#[derive(Debug, Clone, Copy)]
+pub struct Distances<'a> {
+    /// The atom.
+    pub i: u32,
+    /// The others, or images of the same.
+    pub others: &'a [u32],
+    /// The squared distances.
+    pub d2: &'a [f64],
+}
+
 /// A pair of atoms.
 #[derive(Debug, Clone, Copy)]
 pub struct Pair {
@@ -34,6 +66,30 @@ pub struct Pair {
     pub d: Vec3,
     /// The squared distance.
     pub d2: f64,
+}
+
+/// The neighbours of all atoms.
+pub struct Neighbors {
+    /// Where those of each atom begin, and where the last end.
+    start: Vec<u32>,
+    entries: Vec<(u32, Vec3)>,
+}
+
+impl Neighbors {
+    /// How many atoms there are.
+    pub fn atoms(&self) -> usize {
+        self.start.len() - 1
+    }
+
+    /// The neighbours of all atoms, one after the other.
+    pub fn iter(&self) -> impl Iterator<Item = &[(u32, Vec3)]> {
+        (0..self.atoms()).map(|atom| self.of(atom))
+    }
+
+    /// The neighbours of an atom: their ids, and the ways to them.
+    pub fn of(&self, atom: usize) -> &[(u32, Vec3)] {
+        &self.entries[self.start[atom] as usize..self.start[atom + 1] as usize]
+    }
 }
 
 impl Cells {
@@ -56,16 +112,16 @@ impl Cells {
                 (low[k], extent[k]) = (min.min(max), (max - min).max(1e-9));
             }
         }
-        let widths = simbox.widths();
-        // No more cells than atoms.
-        let most = (positions.len() as f64).cbrt().ceil().max(1.0);
-        let shape: [usize; 3] = std::array::from_fn(|k| {
-            let cells = (FINE * widths[k] * extent[k] / reach).floor();
-            cells.clamp(1.0, most * 2.0) as usize
-        });
-        let span = std::array::from_fn(|k| {
-            (reach * shape[k] as f64 / (widths[k] * extent[k]) * (1.0 + 1e-12)).ceil() as i32
-        });
+        let widths: Vec3 = std::array::from_fn(|k| simbox.widths()[k] * extent[k]);
+        let volume: f64 = simbox.volume() * extent.iter().product::<f64>();
+        let narrowest = NARROWEST * (volume / positions.len().max(1) as f64).cbrt();
+        let width = narrowest.max(FINE * reach);
+        // Atoms of an open box may lie in a plane or a line: no more cells than they need then.
+        let most = 4.0 * (positions.len() as f64).cbrt().ceil().max(1.0);
+        let shape = widths.map(|w| (w / width).floor().clamp(1.0, most) as usize);
+        // An atom within reach is strictly nearer.
+        let cells = |k: usize| reach * shape[k] as f64 / widths[k];
+        let span = std::array::from_fn(|k| (cells(k) * (1.0 - 1e-12)).ceil() as i32);
         let cell = |s: &Vec3| -> usize {
             let c: [usize; 3] = std::array::from_fn(|k| {
                 (((s[k] - low[k]) / extent[k] * shape[k] as f64) as usize).min(shape[k] - 1)
@@ -95,16 +151,69 @@ impl Cells {
         each: impl Fn(&mut A, Pair) + Sync + Send,
         join: impl Fn(A, A) -> A + Sync + Send,
     ) -> A {
-        let offsets = self.offsets();
-        let home = |mut sums: A, cell: usize| {
-            self.pairs_of(cell, &offsets, |pair| each(&mut sums, pair));
-            sums
+        let reach2 = self.reach * self.reach;
+        let meet = |sums: &mut A, place: usize, atoms: Range<usize>, from: Vec3| {
+            let i = self.id[place];
+            for (j, to) in self.id[atoms.clone()].iter().zip(&self.position[atoms]) {
+                let d = [to[0] - from[0], to[1] - from[1], to[2] - from[2]];
+                let d2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+                if d2 < reach2 {
+                    each(sums, Pair { i, j: *j, d, d2 });
+                }
+            }
         };
-        (0..self.start.len() - 1).into_par_iter().with_min_len(64).fold(&new, home).reduce(&new, &join)
+        self.fold_rows(new, meet, join)
     }
 
-    /// The neighbours of every atom within reach, by id: ids and distance vectors.
-    pub fn neighbors(&self) -> Vec<Vec<(u32, Vec3)>> {
+    /// The same for squared distances alone, many at a time, which is faster: some are beyond the
+    /// reach.
+    pub fn fold_distances<A: Send>(
+        &self,
+        new: impl Fn() -> A + Sync + Send,
+        each: impl Fn(&mut A, Distances) + Sync + Send,
+        join: impl Fn(A, A) -> A + Sync + Send,
+    ) -> A {
+        let meet = |sums: &mut A, place: usize, atoms: Range<usize>, from: Vec3| {
+            let mut d2 = [0.0; ROW];
+            let chunks = self.position[atoms.clone()].chunks(ROW).zip(self.id[atoms].chunks(ROW));
+            for (positions, others) in chunks {
+                for (d2, to) in d2.iter_mut().zip(positions) {
+                    let d = [to[0] - from[0], to[1] - from[1], to[2] - from[2]];
+                    *d2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+                }
+                each(sums, Distances { i: self.id[place], others, d2: &d2[..others.len()] });
+            }
+        };
+        self.fold_rows(new, meet, join)
+    }
+
+    /// Goes over all atoms and rows of others that may be within reach: the atom's place, those of
+    /// the others, and where the atom is as seen from them.
+    fn fold_rows<A: Send>(
+        &self,
+        new: impl Fn() -> A + Sync + Send,
+        meet: impl Fn(&mut A, usize, Range<usize>, Vec3) + Sync + Send,
+        join: impl Fn(A, A) -> A + Sync + Send,
+    ) -> A {
+        let lines = self.lines();
+        let home = |mut sums: A, cell: usize| {
+            let own = self.atoms(cell);
+            let rows = if own.is_empty() { Vec::new() } else { self.rows(cell, &lines) };
+            for i in own {
+                let r = self.position[i];
+                for (k, Row { atoms, shift }) in rows.iter().enumerate() {
+                    // The first row begins with the atoms of this cell: each pair of them once.
+                    let atoms = if k == 0 { i + 1..atoms.end } else { atoms.clone() };
+                    meet(&mut sums, i, atoms, [r[0] - shift[0], r[1] - shift[1], r[2] - shift[2]]);
+                }
+            }
+            sums
+        };
+        (0..self.start.len() - 1).into_par_iter().with_min_len(8).fold(&new, home).reduce(&new, &join)
+    }
+
+    /// The neighbours of every atom within reach.
+    pub fn neighbors(&self) -> Neighbors {
         let pairs = self.fold(
             Vec::new,
             |list, pair| list.push(pair),
@@ -113,60 +222,80 @@ impl Cells {
                 a
             },
         );
-        let mut lists = vec![Vec::new(); self.id.len()];
-        for p in pairs {
-            lists[p.i as usize].push((p.j, p.d));
-            lists[p.j as usize].push((p.i, p.d.map(|x| -x)));
+        let mut start = vec![0u32; self.id.len() + 1];
+        for p in &pairs {
+            start[p.i as usize + 1] += 1;
+            start[p.j as usize + 1] += 1;
         }
-        lists
+        (1..start.len()).for_each(|k| start[k] += start[k - 1]);
+        let mut next = start.clone();
+        let mut entries = vec![(0, [0.0; 3]); 2 * pairs.len()];
+        for p in &pairs {
+            for (of, other, d) in [(p.i, p.j, p.d), (p.j, p.i, p.d.map(|x| -x))] {
+                let place = &mut next[of as usize];
+                entries[*place as usize] = (other, d);
+                *place += 1;
+            }
+        }
+        Neighbors { start, entries }
     }
 
-    /// Half of the cells around a cell, so that each pair is met once; the cell itself is first.
-    fn offsets(&self) -> Vec<[i32; 3]> {
+    /// Half of the cells around a cell, so that each pair is met once; the line with the cell itself
+    /// is first, and begins there.
+    fn lines(&self) -> Vec<Line> {
         let [a, b, c] = self.span;
-        let mut offsets = vec![[0; 3]];
+        let mut lines = vec![Line { across: [0, 0], from: 0, to: c }];
         for x in 0..=a {
             for y in -b..=b {
-                for z in -c..=c {
-                    if (x, y, z) > (0, 0, 0) {
-                        offsets.push([x, y, z]);
-                    }
+                if (x, y) > (0, 0)
+                    && let Some(c) = self.span_beside([x, y])
+                {
+                    lines.push(Line { across: [x, y], from: -c, to: c });
                 }
             }
         }
-        offsets
+        lines
+    }
+
+    /// How far along the last axis cells that are so far away along the others reach; `None` where
+    /// nothing is within reach. Corners are cut off where axes are at right angles.
+    fn span_beside(&self, across: [i32; 2]) -> Option<i32> {
+        if self.simbox.tilts() != [0.0; 3] {
+            return Some(self.span[2]);
+        }
+        let width = |k: usize| self.simbox.widths()[k] * self.extent[k] / self.shape[k] as f64;
+        let gap = |k: usize| f64::from((across[k].abs() - 1).max(0)) * width(k);
+        let left = self.reach * self.reach - gap(0) * gap(0) - gap(1) * gap(1);
+        (left > 0.0).then(|| ((left.sqrt() / width(2) * (1.0 + 1e-12)).ceil() as i32).min(self.span[2]))
+    }
+
+    /// The rows of atoms that lines lead to from a cell: they end where the box does.
+    fn rows(&self, cell: usize, lines: &[Line]) -> Vec<Row> {
+        let [_, ny, nz] = self.shape;
+        let at = [cell / (ny * nz), cell / nz % ny, cell % nz];
+        let (here, size) = (at[2] as i32, nz as i32);
+        let mut rows = Vec::with_capacity(2 * lines.len());
+        for line in lines {
+            let (mut z, mut end) = (here + line.from, here + line.to);
+            if !self.simbox.periodic()[2] {
+                (z, end) = (z.max(0), end.min(size - 1));
+            }
+            while z <= end {
+                let last = end.min((z.div_euclid(size) + 1) * size - 1);
+                let offset = [line.across[0], line.across[1], z - here];
+                if let Some((first, image)) = self.neighbor(at, offset) {
+                    let atoms =
+                        self.start[first] as usize..self.start[first + (last - z) as usize + 1] as usize;
+                    rows.push(Row { atoms, shift: self.simbox.shift(image) });
+                }
+                z = last + 1;
+            }
+        }
+        rows
     }
 
     fn atoms(&self, cell: usize) -> std::ops::Range<usize> {
         self.start[cell] as usize..self.start[cell + 1] as usize
-    }
-
-    #[inline]
-    fn pairs_of(&self, cell: usize, offsets: &[[i32; 3]], mut each: impl FnMut(Pair)) {
-        let own = self.atoms(cell);
-        if own.is_empty() {
-            return;
-        }
-        let [_, ny, nz] = self.shape;
-        let at = [cell / (ny * nz), cell / nz % ny, cell % nz];
-        let reach2 = self.reach * self.reach;
-        for offset in offsets {
-            let Some((other, image)) = self.neighbor(at, *offset) else { continue };
-            let shift = self.simbox.shift(image);
-            let same = *offset == [0; 3];
-            for i in own.clone() {
-                let r = self.position[i];
-                let r = [r[0] - shift[0], r[1] - shift[1], r[2] - shift[2]];
-                let others = if same { i + 1..own.end } else { self.atoms(other) };
-                for (j, s) in others.clone().zip(&self.position[others]) {
-                    let d = [s[0] - r[0], s[1] - r[1], s[2] - r[2]];
-                    let d2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
-                    if d2 < reach2 {
-                        each(Pair { i: self.id[i], j: self.id[j], d, d2 });
-                    }
-                }
-            }
-        }
     }
 
     /// The cell at an offset from another, and which image of it.
@@ -270,6 +399,10 @@ mod tests {
                 assert_eq!(found, around + 1);
             }
             assert_eq!(2 * count, expected);
+            let within = |n: &mut u64, row: Distances| {
+                *n += row.d2.iter().filter(|d2| **d2 < reach * reach).count() as u64;
+            };
+            assert_eq!(cells.fold_distances(|| 0, within, |a, b| a + b), count);
             assert!((2.0 * sum / distances - 1.0).abs() < 1e-12);
         }
     }

@@ -4,6 +4,7 @@
 //! files nor knows a device, so that it serves during a run as on a trajectory. All kinds are in
 //! one registry, [`kinds::ALL`]. Every average has an error, from blocks of frames ([`Blocks`]).
 
+pub mod averages;
 mod blocks;
 pub mod cells;
 mod correlate;

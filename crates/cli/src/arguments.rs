@@ -48,6 +48,14 @@ pub enum Command {
         `reproducible = true` in the input, bit for bit.")]
     Resume(Resume),
 
+    /// Tell a run under way to pause, go on, stop, or hold another temperature
+    #[command(after_help = "Examples:\n  \
+        jostle control argon pause                it writes a checkpoint and waits\n  \
+        jostle control argon temperature \"120 K\"\n\n\
+        From wherever the folder is seen. What is changed is in the log, the summary, the report\n\
+        and the checkpoint: a resumed run goes on with it. jostle view has buttons for the same.")]
+    Control(Control),
+
     /// Energy, virial and pressure of one configuration
     #[command(after_help = "Examples:\n  \
         jostle energy argon.toml\n  \
@@ -80,6 +88,7 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         jostle view argon                         all its trajectories; grows with a run under way\n  \
         jostle view traj.xtc --names start.xyz\n\n\
+        A run under way can be paused, stopped and held at another temperature.\n\
         Drag to turn, right button to move, wheel to come nearer; space plays, arrows step.\n\
         It listens on 127.0.0.1 only; the address that it prints has a token. From another machine:\n\
         ssh -L 8123:127.0.0.1:8123 HOST jostle view argon --port 8123")]
@@ -153,6 +162,33 @@ pub struct Resume {
     pub tui: bool,
     #[command(flatten)]
     pub compute: Compute,
+}
+
+/// Options of `jostle control`.
+#[derive(Debug, Args)]
+pub struct Control {
+    /// The folder of the run
+    pub folder: PathBuf,
+    /// What it is told
+    #[command(subcommand)]
+    pub order: ControlOrder,
+}
+
+/// What a run can be told.
+#[derive(Debug, Subcommand)]
+pub enum ControlOrder {
+    /// Write a checkpoint and wait
+    Pause,
+    /// Go on after a pause
+    GoOn,
+    /// Write a checkpoint and end; jostle resume goes on
+    Stop,
+    /// Hold the atoms at another temperature until the stage ends
+    Temperature {
+        /// A number in the units of the run, or with its unit: "120 K"
+        #[arg(allow_negative_numbers = true)]
+        value: String,
+    },
 }
 
 /// Options of `jostle energy`.

@@ -25,9 +25,14 @@ const HOST_BYTES_PER_ATOM: u64 = 250;
 pub fn check(options: &Check) -> Result<()> {
     let input = Input::read(&options.file)?;
     let mut simulation = Simulation::from_input(&input, &options.compute.overrides())?;
-    let trial = Trial { input: &input, patient_until: Instant::now() + PATIENCE, stage: RefCell::default() };
+    let trial = Trial {
+        input: &input,
+        patient_until: Instant::now() + PATIENCE,
+        stage: RefCell::default(),
+        notes: RefCell::default(),
+    };
     simulation.run_with(&mut &trial, &|| trial.is_over())?;
-    let Timed { first, last, .. } = trial.stage.into_inner();
+    let (Timed { first, last, .. }, notes) = (trial.stage.into_inner(), trial.notes.into_inner());
     let atoms = simulation.backend().n_atoms() as u64;
     let needed = simulation.backend().neighbor_facts().bytes as u64 + atoms * HOST_BYTES_PER_ATOM;
     let machine = Machine::look();
@@ -45,6 +50,7 @@ pub fn check(options: &Check) -> Result<()> {
         let (cubics, error) = (grouped(table.intervals as u64), table.error);
         say!("  table {a}-{b}   {cubics} cubics in r^2 from {from} to {to}, within {error:.0e} of its file");
     }
+    notes.iter().for_each(|note| say!("  note        {note}"));
     let steps: u64 = input.stages.iter().map(|stage| planned(&stage.value.action)).sum();
     if let (Some(first), Some(last)) = (first, last)
         && last.step > first.step
@@ -73,6 +79,8 @@ struct Trial<'a> {
     input: &'a Input,
     patient_until: Instant,
     stage: RefCell<Timed>,
+    /// What the engine has to say.
+    notes: RefCell<Vec<String>>,
 }
 
 /// The first and the last steps of one stage.
@@ -108,6 +116,10 @@ impl Progress for &Trial<'_> {
             .get(stage.index)
             .is_some_and(|stage| matches!(stage.value.action, Action::Minimize { .. }));
         *self.stage.borrow_mut() = Timed { minimizes, ..Timed::default() };
+    }
+
+    fn note(&mut self, message: &str) {
+        self.notes.borrow_mut().push(message.into());
     }
 
     fn stepped(&mut self, stage_step: u64) {

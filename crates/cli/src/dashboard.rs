@@ -13,7 +13,7 @@ use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 use std::collections::VecDeque;
 use std::io::{IsTerminal, Stderr, stderr};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The gauge, an empty line, and two lines for each curve.
 const HEIGHT: u16 = 2 + 2 * CURVES as u16;
@@ -91,6 +91,11 @@ impl<B: Backend> Dashboard<B> {
             self.shown.pace = (step, Instant::now());
         }
         self.draw();
+    }
+
+    /// The run has waited.
+    pub fn rested(&mut self, time: Duration) {
+        self.shown.pace.1 += time;
     }
 
     /// A row of `thermo.csv`.

@@ -45,6 +45,7 @@ examples! {
     MOLTEN_SALT = "molten-salt";
     WATER = "water";
     SEDIMENT = "sediment";
+    GRAINS = "grains";
 }
 
 impl Example {

@@ -15,6 +15,7 @@ mod bench;
 mod check;
 mod compiling;
 mod complaint;
+mod control;
 mod convert;
 mod dashboard;
 mod doctor;
@@ -60,6 +61,7 @@ fn obey(command: Command) -> Result<ExitCode> {
         Command::Plot(options) => plot::plot(&options)?,
         Command::Report(options) => report::report(&options)?,
         Command::View(options) => view::view(&options)?,
+        Command::Control(options) => control::control(&options)?,
         Command::Convert(options) => convert::convert(&options)?,
         Command::New(options) => new::new(&options)?,
         Command::Bench(options) => bench::bench(&options)?,

@@ -150,6 +150,14 @@ impl Progress for Talk {
         }
     }
 
+    fn rested(&mut self, time: Duration) {
+        // Waiting says nothing about the speed.
+        self.stage.begun += time;
+        if let Screen::Dashboard(dashboard) = &mut self.screen {
+            dashboard.rested(time);
+        }
+    }
+
     fn measured(&mut self, thermo: &Thermo) {
         if let Screen::Dashboard(dashboard) = &mut self.screen {
             return dashboard.measured(thermo);

@@ -158,10 +158,12 @@ pub struct Kinetic {
     pub tensor: SymTensor,
     /// Total momentum.
     pub momentum: Vec3,
+    /// Energy of spheres that turn, not a part of the tensor; `None` where nothing turns.
+    pub rotation: Option<f64>,
 }
 
 impl Kinetic {
-    /// The kinetic energy.
+    /// The kinetic energy, without that of rotation.
     pub fn energy(&self) -> f64 {
         self.tensor[0] + self.tensor[1] + self.tensor[2]
     }
@@ -339,6 +341,21 @@ pub trait Backend: Send {
     fn dissipate(&mut self, _bath: &Dissipative, _noise: NoiseKey) -> Result<()> {
         Err(Error::device("this device has no friction and noise between pairs of atoms")
             .hint("set device = \"cpu\""))
+    }
+
+    /// Whether there are contacts of grains, for [`Backend::rub`].
+    fn has_contacts(&self) -> bool {
+        false
+    }
+
+    /// Damping and friction at the contacts of grains over one step, on velocities and angular
+    /// velocities; [`Backend::update_neighbors`] comes first. Forces are those of the next evaluation
+    /// then.
+    ///
+    /// # Errors
+    /// If the device does not have it.
+    fn rub(&mut self, _dt: f64) -> Result<()> {
+        Err(Error::device("this device has no friction of grains").hint("set device = \"cpu\""))
     }
 
     /// Makes many steps on its own: the same steps, with the same random numbers, as the verbs

@@ -4,6 +4,7 @@
 
 pub mod backend;
 pub mod bath;
+pub mod constraints;
 pub mod dual;
 pub mod error;
 pub mod names;

@@ -33,6 +33,8 @@ pub struct State {
     pub velocity: Vec<Vec3>,
     /// Forces of the last evaluation, energy / length.
     pub force: Vec<Vec3>,
+    /// Angular velocities of spheres that turn, 1 / time; empty where none do.
+    pub angular_velocity: Vec<Vec3>,
 }
 
 impl State {
@@ -76,6 +78,9 @@ impl State {
         gather(&mut self.image, order);
         gather(&mut self.velocity, order);
         gather(&mut self.force, order);
+        if !self.angular_velocity.is_empty() {
+            gather(&mut self.angular_velocity, order);
+        }
     }
 }
 

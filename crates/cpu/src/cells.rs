@@ -392,13 +392,16 @@ fn permute(team: &Team, state: &mut State, order: &[u32]) {
     fn gather<T: Copy>(values: &mut Vec<T>, order: &[u32]) {
         *values = order.iter().map(|&k| values[k as usize]).collect();
     }
-    let arrays = vec![
+    let mut arrays = vec![
         Array::Vector(&mut state.position),
         Array::Vector(&mut state.velocity),
         Array::Id(&mut state.id),
         Array::Image(&mut state.image),
         Array::Species(&mut state.species),
     ];
+    if !state.angular_velocity.is_empty() {
+        arrays.push(Array::Vector(&mut state.angular_velocity));
+    }
     team.map(arrays, |_, array| match array {
         Array::Id(a) => gather(a, order),
         Array::Species(a) => gather(a, order),

@@ -1,29 +1,26 @@
-//! Distances that do not change. After a drift, atoms are moved back along the distances that they
-//! had before it (SHAKE: Ryckaert, Ciccotti and Berendsen, J. Comput. Phys. 23 (1977) 327), all of a
-//! molecule at once (Kräutler, van Gunsteren and Hünenberger, J. Comput. Chem. 22 (2001) 501);
-//! velocities lose what would change a distance (RATTLE: Andersen, J. Comput. Phys. 52 (1983) 24).
+//! Distances that do not change: what [`jostle_core::constraints`] says, for as many molecules at a
+//! time as a register holds.
 
-use crate::bonded::TENSOR;
+use crate::simd::{Kernel, Lanes, Level, Simd};
 use crate::threads::Team;
+use jostle_core::constraints::{
+    Coupling, Group, Groups, MOST, MOST_ATOMS, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle,
+    shake,
+};
 use jostle_core::{Error, Result, SimBox, State, SymTensor, System, Vec3};
-use std::collections::BTreeMap;
-
-/// The most constraints that are solved together.
-pub const MOST: usize = 12;
-
-/// So near, relatively, distances come to what they should be.
-const TOLERANCE: f64 = 1e-12;
-
-/// More rounds than any molecule needs that has not flown apart.
-const MOST_ROUNDS: usize = 100;
 
 /// No constraint has this atom.
 const FREE: u32 = u32::MAX;
 
-/// The constraints of a system, in groups that share atoms.
+/// No register has more lanes.
+const MOST_LANES: usize = 16;
+
+/// The constraints of a system.
 #[derive(Default)]
 pub struct Constraints {
+    shapes: Vec<Shape>,
     groups: Vec<Group>,
+    batches: Vec<Batch>,
     /// By id, the place of an atom in the lists of all groups.
     slots: Vec<u32>,
     /// By slot: id, place in the arrays, inverse mass.
@@ -34,70 +31,54 @@ pub struct Constraints {
     corrections: Vec<Vec3>,
 }
 
-/// Constraints that share atoms.
-struct Group {
-    /// Its first slot and one past its last.
-    slots: [usize; 2],
-    /// Two of its atoms and the square of their distance.
-    pairs: Vec<([usize; 2], f64)>,
+/// Groups of one shape, a register full.
+#[derive(Debug, Clone, Copy)]
+struct Batch {
+    shape: usize,
+    first_group: usize,
+    groups: usize,
+    first_slot: usize,
 }
 
-/// A square matrix, solved by elimination.
-type Matrix = [[f64; MOST]; MOST];
+/// Whether a batch holds together, and the sum of arm times impulse over it.
+type Outcome = (bool, SymTensor);
 
 impl Constraints {
-    /// Those of a system.
+    /// Those of a system, for registers of this level.
     ///
     /// # Errors
-    /// If more than [`MOST`] hang together.
-    pub fn new(system: &System) -> Result<Self> {
-        let constraints = &system.topology.constraints;
-        if constraints.is_empty() {
+    /// If too many hang together.
+    pub fn new(system: &System, level: Level) -> Result<Self> {
+        let Groups { shapes, groups } = Groups::new(system)?;
+        if groups.is_empty() {
             return Ok(Constraints::default());
         }
-        let mut leader: Vec<usize> = (0..system.state.len()).collect();
-        let find = |leader: &[usize], mut a: usize| {
-            while leader[a] != a {
-                a = leader[a];
-            }
-            a
-        };
-        for constraint in constraints {
-            let [a, b] = constraint.atoms.map(|id| find(&leader, id as usize));
-            leader[a.max(b)] = a.min(b);
-        }
-        let mut by_leader: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (k, constraint) in constraints.iter().enumerate() {
-            by_leader.entry(find(&leader, constraint.atoms[0] as usize)).or_default().push(k);
-        }
-        let (_, inverse_mass) = system.dynamic_masses();
+        let (_, by_species) = system.dynamic_masses();
         let order = system.state.order();
-        let mut all = Constraints { slots: vec![FREE; system.state.len()], ..Constraints::default() };
-        for members in by_leader.into_values() {
-            if members.len() > MOST {
-                let name = system.names.describe(constraints[members[0]].atoms[0]);
-                let message = format!("{} constraints hang together at {name}", members.len());
-                return Err(Error::input(message).hint(format!("at most {MOST} may")));
+        let ids: Vec<u32> = groups.iter().flat_map(|group| group.atoms.iter().copied()).collect();
+        let mut slots = vec![FREE; system.state.len()];
+        ids.iter().zip(0..).for_each(|(id, slot)| slots[*id as usize] = slot);
+        let species = |id: &u32| usize::from(system.state.species[order[*id as usize]]);
+        let mut batches = Vec::new();
+        let (mut first_group, mut first_slot) = (0, 0);
+        for alike in groups.chunk_by(|a, b| a.shape == b.shape) {
+            let shape = alike[0].shape;
+            for groups in alike.chunks(level.width::<f64>()) {
+                let groups = groups.len();
+                batches.push(Batch { shape, first_group, groups, first_slot });
+                (first_group, first_slot) = (first_group + groups, first_slot + groups * shapes[shape].atoms);
             }
-            let first = all.ids.len();
-            let mut pairs = Vec::with_capacity(members.len());
-            for k in members {
-                let pair = constraints[k].atoms.map(|id| {
-                    let slot = &mut all.slots[id as usize];
-                    if *slot == FREE {
-                        *slot = all.ids.len() as u32;
-                        all.ids.push(id);
-                        let species = system.state.species[order[id as usize]];
-                        all.inverse_mass.push(inverse_mass[usize::from(species)]);
-                    }
-                    *slot as usize - first
-                });
-                pairs.push((pair, constraints[k].length.powi(2)));
-            }
-            all.groups.push(Group { slots: [first, all.ids.len()], pairs });
         }
-        all.corrections = vec![[0.0; 3]; all.ids.len()];
-        Ok(all)
+        Ok(Constraints {
+            inverse_mass: ids.iter().map(|id| by_species[species(id)]).collect(),
+            corrections: vec![[0.0; 3]; ids.len()],
+            places: Vec::new(),
+            shapes,
+            groups,
+            batches,
+            slots,
+            ids,
+        })
     }
 
     /// Whether there are none.
@@ -123,50 +104,18 @@ impl Constraints {
     ///
     /// # Errors
     /// If a molecule has flown apart: names an atom.
-    pub fn correct_positions(&mut self, team: &Team, simbox: &SimBox, state: &State, dt: f64) -> Result<()> {
-        let outcomes = self.each(team, |group, corrections, places, inverse_mass| {
-            let mut now = [[0.0; 3]; MOST + 1];
-            let mut before = now;
-            let first = places[0] as usize;
-            for (k, place) in places.iter().enumerate() {
-                let place = *place as usize;
-                now[k] = simbox.nearest_image(minus(state.position[place], state.position[first]));
-                let drift = minus(state.velocity[place], state.velocity[first]).map(|v| dt * v);
-                before[k] = minus(now[k], drift);
-                corrections[k] = now[k];
-            }
-            let mut arms = [[0.0; 3]; MOST];
-            for (arm, ([a, b], _)) in arms.iter_mut().zip(&group.pairs) {
-                *arm = minus(before[*a], before[*b]);
-            }
-            let matrix = factors(&group.pairs, &arms, inverse_mass);
-            for _ in 0..MOST_ROUNDS {
-                let (mut wrong, mut hold) = ([0.0; MOST], true);
-                for (wrong, ([a, b], square)) in wrong.iter_mut().zip(&group.pairs) {
-                    let d = minus(now[*a], now[*b]);
-                    *wrong = 0.5 * (dot(d, d) - square);
-                    hold &= wrong.abs() <= TOLERANCE * square;
-                }
-                if hold {
-                    for (k, correction) in corrections.iter_mut().enumerate() {
-                        *correction = minus(now[k], *correction);
-                    }
-                    return (true, [0.0; 6]);
-                }
-                solve(&matrix, &mut wrong, group.pairs.len());
-                for ((multiplier, arm), ([a, b], _)) in wrong.iter().zip(&arms).zip(&group.pairs) {
-                    for d in 0..3 {
-                        now[*a][d] -= multiplier * inverse_mass[*a] * arm[d];
-                        now[*b][d] += multiplier * inverse_mass[*b] * arm[d];
-                    }
-                }
-            }
-            (false, [0.0; 6])
-        });
+    pub fn correct_positions(
+        &mut self,
+        (team, level): (&Team, Level),
+        simbox: &SimBox,
+        state: &State,
+        dt: f64,
+    ) -> Result<()> {
+        let outcomes = self.each(team, simbox, state, |part| level.run(Positions { part, dt }));
         match outcomes.iter().position(|(held, _)| !held) {
             None => Ok(()),
-            Some(group) => {
-                let id = self.ids[self.groups[group].slots[0]];
+            Some(batch) => {
+                let id = self.ids[self.batches[batch].first_slot];
                 let message = format!("the constraints of the molecule of atom {} do not hold", id + 1);
                 Err(Error::simulation(message).hint("shorten the time step, or begin with a shorter one"))
             }
@@ -175,29 +124,13 @@ impl Constraints {
 
     /// Finds by what velocities are to be changed so that no distance changes; the sum of arm times
     /// impulse over all constraints.
-    pub fn correct_velocities(&mut self, team: &Team, simbox: &SimBox, state: &State) -> SymTensor {
-        let outcomes = self.each(team, |group, corrections, places, inverse_mass| {
-            let (mut arms, mut closing) = ([[0.0; 3]; MOST], [0.0; MOST]);
-            for (k, ([a, b], _)) in group.pairs.iter().enumerate() {
-                let [a, b] = [a, b].map(|k| places[*k] as usize);
-                arms[k] = simbox.nearest_image(minus(state.position[a], state.position[b]));
-                closing[k] = dot(arms[k], minus(state.velocity[a], state.velocity[b]));
-            }
-            let matrix = factors(&group.pairs, &arms, inverse_mass);
-            solve(&matrix, &mut closing, group.pairs.len());
-            corrections.fill([0.0; 3]);
-            let mut impulse = [0.0; 6];
-            for ((multiplier, arm), ([a, b], _)) in closing.iter().zip(&arms).zip(&group.pairs) {
-                for d in 0..3 {
-                    corrections[*a][d] -= multiplier * inverse_mass[*a] * arm[d];
-                    corrections[*b][d] += multiplier * inverse_mass[*b] * arm[d];
-                }
-                for (w, (p, q)) in impulse.iter_mut().zip(TENSOR) {
-                    *w -= multiplier * arm[p] * arm[q];
-                }
-            }
-            (true, impulse)
-        });
+    pub fn correct_velocities(
+        &mut self,
+        (team, level): (&Team, Level),
+        simbox: &SimBox,
+        state: &State,
+    ) -> SymTensor {
+        let outcomes = self.each(team, simbox, state, |part| level.run(Velocities { part }));
         let mut sum = [0.0; 6];
         for (_, part) in outcomes {
             sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
@@ -205,30 +138,123 @@ impl Constraints {
         sum
     }
 
-    /// Does something for every group, which gets the corrections, places and inverse masses of its
-    /// atoms.
+    /// Does something to every batch, spread over the team.
     fn each(
         &mut self,
         team: &Team,
-        body: impl Fn(&Group, &mut [Vec3], &[u32], &[f64]) -> (bool, SymTensor) + Sync,
-    ) -> Vec<(bool, SymTensor)> {
-        let Constraints { groups, corrections, places, inverse_mass, .. } = self;
-        let share = groups.len().div_ceil(team.size()).max(1);
+        simbox: &SimBox,
+        state: &State,
+        body: impl Fn(Part) -> Vec<Outcome> + Sync,
+    ) -> Vec<Outcome> {
+        let Constraints { shapes, groups, batches, places, inverse_mass, corrections, .. } = self;
+        let share = batches.len().div_ceil(team.size()).max(1);
         let mut rest = &mut corrections[..];
         let mut parts = Vec::new();
-        for groups in groups.chunks(share) {
-            let n: usize = groups.iter().map(|g| g.slots[1] - g.slots[0]).sum();
-            parts.push((groups, rest.split_off_mut(..n).unwrap_or_default()));
+        for batches in batches.chunks(share) {
+            let n: usize = batches.iter().map(|b| b.groups * shapes[b.shape].atoms).sum();
+            let corrections = rest.split_off_mut(..n).unwrap_or_default();
+            parts.push(Part { shapes, groups, batches, places, inverse_mass, simbox, state, corrections });
         }
-        let outcomes = team.map(parts, |_, (groups, mut corrections)| {
-            let one = |group: &Group| {
-                let [first, end] = group.slots;
-                let mine = corrections.split_off_mut(..end - first).unwrap_or_default();
-                body(group, mine, &places[first..end], &inverse_mass[first..end])
-            };
-            groups.iter().map(one).collect::<Vec<_>>()
-        });
-        outcomes.into_iter().flatten().collect()
+        team.map(parts, |_, part| body(part)).into_iter().flatten().collect()
+    }
+}
+
+/// Some batches, and where the corrections of their atoms go.
+struct Part<'a> {
+    shapes: &'a [Shape],
+    groups: &'a [Group],
+    batches: &'a [Batch],
+    places: &'a [u32],
+    inverse_mass: &'a [f64],
+    simbox: &'a SimBox,
+    state: &'a State,
+    corrections: &'a mut [Vec3],
+}
+
+/// The atoms of a batch, a group a lane: places from the first atom of the group, velocities likewise,
+/// inverse masses.
+struct Atoms<L> {
+    r: [[L; 3]; MOST_ATOMS],
+    v: [[L; 3]; MOST_ATOMS],
+    inverse_mass: [L; MOST_ATOMS],
+}
+
+/// Three numbers for every lane.
+type ByLane = [[f64; MOST_LANES]; 3];
+
+impl Part<'_> {
+    /// Fills lanes with groups, those left over with the last one.
+    #[inline(always)]
+    fn load<L: Lanes<Scalar = f64>>(&self, batch: &Batch) -> Atoms<L> {
+        let n = self.shapes[batch.shape].atoms;
+        let nothing: [ByLane; MOST_ATOMS] = [[[0.0; MOST_LANES]; 3]; MOST_ATOMS];
+        let (mut r, mut v, mut inverse_mass) = (nothing, nothing, [[0.0; MOST_LANES]; MOST_ATOMS]);
+        let half = self.simbox.lengths().map(|length| 0.5 * length);
+        let State { position, velocity, .. } = self.state;
+        for lane in 0..L::WIDTH {
+            let slot = batch.first_slot + lane.min(batch.groups - 1) * n;
+            let first = self.places[slot] as usize;
+            for k in 0..n {
+                let place = self.places[slot + k] as usize;
+                let mut d = minus(position[place], position[first]);
+                if d.iter().zip(half).any(|(d, half)| d.abs() >= half) {
+                    d = self.simbox.nearest_image(d);
+                }
+                for axis in 0..3 {
+                    r[k][axis][lane] = d[axis];
+                    v[k][axis][lane] = velocity[place][axis] - velocity[first][axis];
+                }
+                inverse_mass[k][lane] = self.inverse_mass[slot + k];
+            }
+        }
+        let zero = L::lit(0.0);
+        let mut atoms = Atoms {
+            r: [[zero; 3]; MOST_ATOMS],
+            v: [[zero; 3]; MOST_ATOMS],
+            inverse_mass: [zero; MOST_ATOMS],
+        };
+        for k in 0..n {
+            for axis in 0..3 {
+                atoms.r[k][axis] = L::load(&r[k][axis]);
+                atoms.v[k][axis] = L::load(&v[k][axis]);
+            }
+            atoms.inverse_mass[k] = L::load(&inverse_mass[k]);
+        }
+        atoms
+    }
+
+    /// A number of every group of a batch.
+    #[inline(always)]
+    fn of_groups<L: Lanes<Scalar = f64>>(&self, batch: &Batch, number: impl Fn(&Group) -> f64) -> L {
+        let mut lanes = [0.0; MOST_LANES];
+        for (lane, value) in lanes[..L::WIDTH].iter_mut().enumerate() {
+            *value = number(&self.groups[batch.first_group + lane.min(batch.groups - 1)]);
+        }
+        L::load(&lanes)
+    }
+
+    /// Stores differences of what atoms have and had. Whether all of it are numbers.
+    #[inline(always)]
+    fn store<L: Lanes<Scalar = f64>>(
+        &mut self,
+        batch: &Batch,
+        has: &[[L; 3]; MOST_ATOMS],
+        had: &[[L; 3]; MOST_ATOMS],
+    ) -> bool {
+        let n = self.shapes[batch.shape].atoms;
+        let begin = self.batches[0].first_slot;
+        let mut zero = 0.0;
+        for k in 0..n {
+            for axis in 0..3 {
+                let mut lanes = [0.0; MOST_LANES];
+                (has[k][axis] - had[k][axis]).store(&mut lanes);
+                for (lane, value) in lanes[..batch.groups].iter().enumerate() {
+                    self.corrections[batch.first_slot - begin + lane * n + k][axis] = *value;
+                    zero += 0.0 * value;
+                }
+            }
+        }
+        zero == 0.0
     }
 }
 
@@ -236,44 +262,102 @@ fn minus(a: Vec3, b: Vec3) -> Vec3 {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
-fn dot(a: Vec3, b: Vec3) -> f64 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+/// See [`Constraints::correct_positions`].
+struct Positions<'a> {
+    part: Part<'a>,
+    dt: f64,
 }
 
-/// How an impulse along one arm changes the speed along another, as the factors of Gauss' elimination
-/// (the matrix is positive definite where constraints do not contradict each other).
-fn factors(pairs: &[([usize; 2], f64)], arms: &[Vec3; MOST], inverse_mass: &[f64]) -> Matrix {
-    let mut m: Matrix = [[0.0; MOST]; MOST];
-    for (i, ([a, b], _)) in pairs.iter().enumerate() {
-        for (j, ([c, d], _)) in pairs.iter().enumerate() {
-            let shared = |p: usize, q: usize| if p == q { inverse_mass[p] } else { 0.0 };
-            let weight = shared(*a, *c) - shared(*a, *d) - shared(*b, *c) + shared(*b, *d);
-            m[i][j] = weight * dot(arms[i], arms[j]);
+impl Kernel for Positions<'_> {
+    type Output = Vec<Outcome>;
+
+    #[inline(always)]
+    fn run<I: Simd>(self) -> Vec<Outcome> {
+        let Positions { mut part, dt } = self;
+        let mut outcomes = Vec::with_capacity(part.batches.len());
+        for batch in part.batches {
+            let held = correct_positions::<I::F64>(&mut part, batch, dt);
+            outcomes.push((held, [0.0; 6]));
+        }
+        outcomes
+    }
+}
+
+#[inline(always)]
+fn correct_positions<L: Lanes<Scalar = f64>>(part: &mut Part, batch: &Batch, dt: f64) -> bool {
+    let Atoms { r, v, inverse_mass } = part.load::<L>(batch);
+    let shape = &part.shapes[batch.shape];
+    let (mut before, mut now) = (r, r);
+    for k in 0..shape.atoms {
+        for axis in 0..3 {
+            before[k][axis] = r[k][axis] - L::lit(dt) * v[k][axis];
         }
     }
-    let n = pairs.len();
-    for k in 0..n {
-        for i in k + 1..n {
-            m[i][k] /= m[k][k];
-            for j in k + 1..n {
-                m[i][j] -= m[i][k] * m[k][j];
+    let held = match shape.solver {
+        Solver::Settle => {
+            let of = |number: fn(&Water<f64>) -> f64| {
+                part.of_groups(batch, |group| group.water.as_ref().map_or(f64::NAN, number))
+            };
+            let water: Water<L> = Water {
+                to_apex: of(|w| w.to_apex),
+                to_base: of(|w| w.to_base),
+                half_base: of(|w| w.half_base),
+                weight: of(|w| w.weight),
+            };
+            let first = |of: &[[L; 3]; MOST_ATOMS]| [of[0], of[1], of[2]];
+            let settled = settle(&water, first(&before), first(&now));
+            now[..3].copy_from_slice(&settled);
+            true
+        }
+        Solver::Shake => {
+            let mut lengths = [L::lit(1.0); MOST];
+            for (k, length) in lengths[..shape.pairs.len()].iter_mut().enumerate() {
+                *length = part.of_groups(batch, |group| group.lengths[k]);
             }
+            let coupling = Coupling::new(&shape.pairs, &before, &inverse_mass);
+            (0..MOST_ROUNDS).any(|_| {
+                let mut errors = [0.0; MOST_LANES];
+                shake(&shape.pairs, &coupling, &lengths, &inverse_mass, &mut now).store(&mut errors);
+                errors[..L::WIDTH].iter().all(|error| *error <= TOLERANCE * TOLERANCE)
+            })
         }
-    }
-    m
+    };
+    part.store(batch, &now, &r) && held
 }
 
-/// Solves for a right-hand side, in place.
-fn solve(m: &Matrix, x: &mut [f64; MOST], n: usize) {
-    for i in 0..n {
-        for j in 0..i {
-            x[i] -= m[i][j] * x[j];
+/// See [`Constraints::correct_velocities`].
+struct Velocities<'a> {
+    part: Part<'a>,
+}
+
+impl Kernel for Velocities<'_> {
+    type Output = Vec<Outcome>;
+
+    #[inline(always)]
+    fn run<I: Simd>(self) -> Vec<Outcome> {
+        let Velocities { mut part } = self;
+        let mut outcomes = Vec::with_capacity(part.batches.len());
+        for batch in part.batches {
+            outcomes.push((true, correct_velocities::<I::F64>(&mut part, batch)));
         }
+        outcomes
     }
-    for i in (0..n).rev() {
-        for j in i + 1..n {
-            x[i] -= m[i][j] * x[j];
-        }
-        x[i] /= m[i][i];
-    }
+}
+
+#[inline(always)]
+fn correct_velocities<L: Lanes<Scalar = f64>>(part: &mut Part, batch: &Batch) -> SymTensor {
+    let Atoms { r, v, inverse_mass } = part.load::<L>(batch);
+    let shape = &part.shapes[batch.shape];
+    let mut now = v;
+    let impulse = match shape.solver {
+        // The same, with places that the compiler knows.
+        Solver::Settle => rattle(&[[0, 1], [0, 2], [1, 2]], &r, &inverse_mass, &mut now),
+        Solver::Shake => rattle(&shape.pairs, &r, &inverse_mass, &mut now),
+    };
+    part.store(batch, &now, &v);
+    impulse.map(|along| {
+        let mut lanes = [0.0; MOST_LANES];
+        along.store(&mut lanes);
+        lanes[..batch.groups].iter().sum()
+    })
 }

@@ -74,10 +74,9 @@ impl Exclusions {
         Exclusions { first, others }
     }
 
-    /// The atoms of a cluster that an atom does not meet: bit k for atom k.
-    fn mask(&self, atom: usize, cluster: u32) -> u16 {
-        let others = &self.others[self.first[atom] as usize..self.first[atom + 1] as usize];
-        others.iter().filter(|(c, _)| *c == cluster).fold(0, |mask, (_, lane)| mask | 1 << lane)
+    /// The atoms that an atom does not meet: cluster and lane.
+    fn of(&self, atom: usize) -> &[(u32, u8)] {
+        &self.others[self.first[atom] as usize..self.first[atom + 1] as usize]
     }
 }
 
@@ -158,6 +157,7 @@ impl<S: Scalar> Kernel for Build<'_, S> {
         let own = list.clusters.clone();
         let mut targets = Targets { own: own.clone(), foreign_target: vec![0; clusters.count()] };
         let mut search = Search::new(clusters, simbox, reach);
+        let mut places = Places::new(if exclusions.is_some() { clusters.count() } else { 0 });
         let (mut candidates, mut meetings) = (Vec::new(), Vec::new());
         for cluster in own {
             search.around(cluster, &mut candidates);
@@ -174,7 +174,7 @@ impl<S: Scalar> Kernel for Build<'_, S> {
                     continue;
                 }
                 if meetings.len() == MOST_ENTRIES {
-                    list.close_block(&meetings, clusters.atoms(cluster), exclusions);
+                    list.close_block(&meetings, clusters.atoms(cluster), exclusions, &mut places);
                     list.open_block(cluster, false);
                     meetings.clear();
                 }
@@ -182,7 +182,7 @@ impl<S: Scalar> Kernel for Build<'_, S> {
                 list.entries.push(Entry { cluster: other as u32, target, offset });
                 meetings.push(meeting);
             }
-            list.close_block(&meetings, clusters.atoms(cluster), exclusions);
+            list.close_block(&meetings, clusters.atoms(cluster), exclusions, &mut places);
         }
     }
 }
@@ -216,39 +216,80 @@ impl<S: Scalar> PairList<S> {
     }
 
     /// Turns the rows that meet each entry of the block into the entries that each row meets.
-    fn close_block(&mut self, meetings: &[u32], atoms: Range<usize>, exclusions: Option<&Exclusions>) {
-        let n_rows = atoms.len();
-        if let Some(exclusions) = exclusions {
-            return self.close_with_exclusions(meetings, atoms, exclusions);
+    fn close_block(
+        &mut self,
+        meetings: &[u32],
+        atoms: Range<usize>,
+        exclusions: Option<&Exclusions>,
+        places: &mut Places,
+    ) {
+        if exclusions.is_some() {
+            places.fill(self);
         }
-        for row in 0..n_rows {
-            let mut end = self.rows.len();
+        for (row, atom) in atoms.enumerate() {
+            let start = self.rows.len();
+            let mut end = start;
             self.rows.resize(end + meetings.len(), 0);
             for (k, meeting) in meetings.iter().enumerate() {
                 self.rows[end] = k as u8;
                 end += (meeting >> row & 1) as usize;
             }
             self.rows.truncate(end);
-            self.row_ends.push(end as u32);
+            if let Some(exclusions) = exclusions {
+                self.leave_out(start, exclusions.of(atom), places);
+            }
+            self.row_ends.push(self.rows.len() as u32);
         }
+    }
+
+    /// Of the row that begins at `start`, the last one, some atoms are not met: cluster and lane.
+    fn leave_out(&mut self, start: usize, others: &[(u32, u8)], places: &Places) {
+        let Some(&Block { cluster, .. }) = self.blocks.last() else { return };
+        let (mut own, first_part) = (0, self.some.len());
+        for &(other, lane) in others {
+            if other == cluster {
+                own |= 1 << lane;
+            }
+            for entry in places.of(other, self.blocks.len()) {
+                if let Some(part) = self.some[first_part..].iter_mut().find(|part| part.entry == entry) {
+                    part.atoms &= !(1 << lane);
+                } else if let Some(place) = self.rows[start..].iter().position(|e| *e == entry) {
+                    self.rows.remove(start + place);
+                    self.some.push(Part { entry, atoms: !(1 << lane) });
+                }
+            }
+        }
+        self.excluded.push((own, self.some.len() as u32));
     }
 }
 
-impl<S: Scalar> PairList<S> {
-    /// The same where some pairs have no force.
-    fn close_with_exclusions(&mut self, meetings: &[u32], atoms: Range<usize>, exclusions: &Exclusions) {
-        let Some(&Block { cluster, first_entry, .. }) = self.blocks.last() else { return };
-        for (row, atom) in atoms.enumerate() {
-            for (k, _) in meetings.iter().enumerate().filter(|(_, meeting)| *meeting >> row & 1 != 0) {
-                let other = self.entries[first_entry as usize + k].cluster;
-                match exclusions.mask(atom, other) {
-                    0 => self.rows.push(k as u8),
-                    mask => self.some.push(Part { entry: k as u8, atoms: !mask }),
-                }
-            }
-            self.row_ends.push(self.rows.len() as u32);
-            self.excluded.push((exclusions.mask(atom, cluster), self.some.len() as u32));
+/// Which entries of the last block a cluster is: more than one where it has several images in reach.
+struct Places {
+    /// By cluster, the number of the last block that had it, from one, and its last entry there.
+    last: Vec<(u32, u8)>,
+    /// By entry, the one of the same cluster before it.
+    before: [Option<u8>; MOST_ENTRIES],
+}
+
+impl Places {
+    fn new(n_clusters: usize) -> Self {
+        Places { last: vec![(0, 0); n_clusters], before: [None; MOST_ENTRIES] }
+    }
+
+    fn fill<S: Scalar>(&mut self, list: &PairList<S>) {
+        let Some(block) = list.blocks.last() else { return };
+        let number = list.blocks.len() as u32;
+        for (k, entry) in list.entries[block.first_entry as usize..].iter().enumerate() {
+            let last = &mut self.last[entry.cluster as usize];
+            self.before[k] = (last.0 == number).then_some(last.1);
+            *last = (number, k as u8);
         }
+    }
+
+    fn of(&self, cluster: u32, block: usize) -> impl Iterator<Item = u8> {
+        let (number, entry) = self.last[cluster as usize];
+        let last = (number as usize == block).then_some(entry);
+        std::iter::successors(last, |entry| self.before[usize::from(*entry)])
     }
 }
 

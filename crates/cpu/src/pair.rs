@@ -78,11 +78,46 @@ impl<S: Scalar> Table<S> {
         Table { n_species, stride, values, n_values }
     }
 
+    /// What a first species does to all others.
+    #[inline(always)]
+    pub fn of_species<F: PairFunction>(&self, species: usize) -> TableRow<'_, S> {
+        let mut values = [&self.values[..0]; MAX_COEFFICIENTS + 1];
+        for k in 0..F::N_COEFFICIENTS + 1 {
+            values[k] = self.row(species, k);
+        }
+        TableRow { n_species: self.n_species, values }
+    }
+
     /// Row of a coefficient (0: the square cut-off) for a first species.
     #[inline(always)]
     pub fn row(&self, species: usize, k: usize) -> &[S] {
         let start = (species * self.n_values + k) * self.stride;
         &self.values[start..start + self.stride]
+    }
+}
+
+/// The part of a [`Table`] for one first species.
+#[derive(Clone, Copy)]
+pub(crate) struct TableRow<'a, S> {
+    n_species: usize,
+    /// By coefficient, by species of the second atom.
+    values: [&'a [S]; MAX_COEFFICIENTS + 1],
+}
+
+impl<S: Scalar> TableRow<'_, S> {
+    /// Square cut-off and coefficients with the atoms of a cluster.
+    #[inline(always)]
+    pub fn look_up<L: Lanes<Scalar = S>, F: PairFunction>(
+        &self,
+        clusters: &Clusters<S>,
+        other: usize,
+    ) -> Coefficients<L> {
+        let kinds = L::load_index(&clusters.species[other * L::WIDTH..(other + 1) * L::WIDTH]);
+        let mut values = [L::lit(0.0); MAX_COEFFICIENTS];
+        for k in 0..F::N_COEFFICIENTS {
+            values[k] = L::lookup(self.values[k + 1], self.n_species, kinds);
+        }
+        Coefficients { cutoff2: L::lookup(self.values[0], self.n_species, kinds), values }
     }
 }
 
@@ -163,22 +198,6 @@ fn coefficients_of_one_species<L: Lanes, F: PairFunction>(table: &Table<L::Scala
     Coefficients { cutoff2: L::splat(table.row(0, 0)[0]), values }
 }
 
-/// Those of an atom of a species and of a cluster.
-#[inline(always)]
-pub(crate) fn look_up<L: Lanes, F: PairFunction>(
-    table: &Table<L::Scalar>,
-    clusters: &Clusters<L::Scalar>,
-    species: usize,
-    other: usize,
-) -> Coefficients<L> {
-    let kinds = L::load_index(&clusters.species[other * L::WIDTH..(other + 1) * L::WIDTH]);
-    let mut values = [L::lit(0.0); MAX_COEFFICIENTS];
-    for k in 0..F::N_COEFFICIENTS {
-        values[k] = L::lookup(table.row(species, k + 1), table.n_species, kinds);
-    }
-    Coefficients { cutoff2: L::lookup(table.row(species, 0), table.n_species, kinds), values }
-}
-
 /// A pair force over lists.
 struct PairEncounter<'a, L: Lanes, F, const ENERGIES: bool, const UNIFORM: bool> {
     table: &'a Table<L::Scalar>,
@@ -210,7 +229,7 @@ impl<L: Lanes, F: PairFunction, const ENERGIES: bool, const UNIFORM: bool> Encou
             true => self.uniform,
             false => {
                 let species = clusters.species[cluster * L::WIDTH + row] as usize;
-                look_up::<L, F>(self.table, clusters, species, other)
+                self.table.of_species::<F>(species).look_up::<L, F>(clusters, other)
             }
         }
     }

@@ -7,10 +7,10 @@ use jostle_core::{Energies, Result, SymTensor, System, Vec3};
 use jostle_potentials::bonded::{
     AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, dihedral_forces,
 };
-use jostle_potentials::electrostatics::{self, Electrostatics};
 use jostle_potentials::outside::on_atom;
 use jostle_potentials::{
-    AngleTerm, BondTerm, DihedralTerm, Embedded, Forces, PairFunction, PairTerm, PairVisitor, Vacuum,
+    AngleTerm, BondTerm, DihedralTerm, Electrostatics, Embedded, Forces, PairFunction, PairTerm, PairVisitor,
+    Vacuum,
 };
 
 /// Forces in storage order, energies by term, and the virial of a system.
@@ -102,9 +102,9 @@ fn electrostatics(
 ) -> f64 {
     let id = &system.state.id;
     let charges: Vec<f64> = (0..id.len()).map(|place| system.charge(place) * term.coulomb.sqrt()).collect();
-    let [itself, background] = term.constants(system);
-    let mut energy = itself + background;
-    virial[..3].iter_mut().for_each(|w| *w += background);
+    let [itself, even] = term.constants(system);
+    let mut energy = itself + even;
+    virial[..3].iter_mut().for_each(|w| *w += even);
     let is_excluded =
         |i: usize, j: usize| exclusions.get(id[i] as usize).is_some_and(|list| list.contains(&id[j]));
     // Where there are waves, excluded pairs feel them at any distance.
@@ -113,14 +113,14 @@ fn electrostatics(
         let excluded = is_excluded(i, j);
         if excluded || r2 < term.cutoff.powi(2) {
             let one = if excluded { 0.0 } else { 1.0 };
-            let (u, force_over_r) = electrostatics::direct(r2, one, term.smooth(r2));
+            let (u, force_over_r) = term.direct(r2, one);
             energy += charges[i] * charges[j] * u;
             add_force(forces, virial, (i, j), d, charges[i] * charges[j] * force_over_r);
         }
     });
     let Some((alpha, longest)) = term.method.waves() else { return energy };
     let (simbox, position) = (&system.simbox, &system.state.position);
-    let waves = Waves::new(simbox, alpha, longest);
+    let waves = Waves::new(simbox, [alpha, term.kappa().unwrap_or(0.0)], longest);
     let amplitudes = waves.amplitudes(simbox, position, &charges);
     let on_atoms = waves.forces(simbox, position, &charges, &amplitudes);
     for (force, more) in forces.iter_mut().zip(on_atoms) {

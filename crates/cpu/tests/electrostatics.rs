@@ -2,13 +2,19 @@
 //! derivatives.
 
 mod charges;
+#[path = "charges/engine.rs"]
+mod engine;
+#[path = "charges/water.rs"]
+mod water;
 
-use charges::{difference, ion, ions, norm, water};
+use charges::{difference, ion, ions, norm};
+use engine::{by_id, open};
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Backend, Evaluate, Precision, Settings, SimBox, System, Vec3};
+use jostle_core::{Evaluate, Precision, Settings, SimBox, System, Vec3};
 use jostle_cpu::{Level, open_at, reference};
 use jostle_potentials::electrostatics::{Method, NetCharge};
 use jostle_potentials::{Electrostatics, Forces};
+use water::water;
 
 /// A crystal of so many cubic cells of unit edge, with ions at fractional places of a cell.
 fn crystal(cells: usize, positive: &[Vec3], negative: &[Vec3]) -> System {
@@ -36,19 +42,6 @@ fn rock_salt(cells: usize) -> System {
 
 fn forces(method: Method, cutoff: f64) -> Forces {
     Electrostatics::new(method, 1.0, cutoff).into()
-}
-
-fn open(system: &System, forces: &Forces, precision: Precision, threads: usize) -> Box<dyn Backend> {
-    let settings = Settings { threads: Some(threads), precision, ..Settings::default() };
-    let mut cpu = open_at(system.clone(), forces.clone(), settings, Level::best()).unwrap();
-    cpu.update_neighbors().unwrap();
-    cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
-    cpu
-}
-
-fn by_id(cpu: &mut dyn Backend) -> Vec<Vec3> {
-    let state = cpu.state().unwrap();
-    state.order().into_iter().map(|place| state.force[place]).collect()
 }
 
 /// The Madelung constants of rock salt and caesium chloride, by the distance of neighbours (Sakamoto,
@@ -81,14 +74,17 @@ fn crystals_have_their_madelung_constants() {
 fn every_way_gives_what_the_reference_gives() {
     let (system, core) = ions(300, true);
     let methods = [
-        Method::Cutoff,
-        Method::ReactionField { dielectric: 78.5 },
-        Method::ewald(3.5, 1e-6),
-        Method::Pme { alpha: 1.0, order: 6, spacing: 0.15 },
+        (Method::Cutoff, f64::INFINITY),
+        (Method::ReactionField { dielectric: 78.5 }, f64::INFINITY),
+        (Method::ewald(3.5, 1e-6), f64::INFINITY),
+        (Method::Pme { alpha: 1.0, order: 6, spacing: 0.15 }, f64::INFINITY),
+        (Method::ewald(3.5, 1e-6), 4.0),
+        (Method::Pme { alpha: 1.0, order: 6, spacing: 0.15 }, 1.5),
     ];
-    for method in methods {
+    for (method, screening_length) in methods {
+        let term = Electrostatics { screening_length, ..Electrostatics::new(method, 1.0, 3.5) };
         for pairs in [vec![], vec![core.clone()]] {
-            let forces = Forces { pairs, ..forces(method, 3.5) };
+            let forces = Forces { pairs, ..term.into() };
             let (exact, energies) = reference::evaluate(&system, &forces).unwrap();
             for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
                 for (threads, precision) in [
@@ -214,9 +210,10 @@ fn accuracy_is_what_was_asked_for() {
 #[test]
 fn meshes_conserve_energy() {
     let (system, core) = ions(120, true);
-    for order in Method::ORDERS {
+    for (order, screening_length) in [(4, f64::INFINITY), (5, f64::INFINITY), (6, f64::INFINITY), (5, 2.0)] {
         let coarse = Method::Pme { alpha: 0.9, order, spacing: 1.0 };
-        let forces = Forces { pairs: vec![core.clone()], ..forces(coarse, 3.5) };
+        let term = Electrostatics { screening_length, ..Electrostatics::new(coarse, 1.0, 3.5) };
+        let forces = Forces { pairs: vec![core.clone()], ..term.into() };
         let energy = |system: &System| open(system, &forces, Precision::Double, 2).energies().potential();
         let mut cpu = open(&system, &forces, Precision::Double, 2);
         let (found, virial) = (by_id(&mut *cpu), cpu.energies().virial);

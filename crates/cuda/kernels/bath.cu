@@ -7,11 +7,9 @@
 // from {kinetic energy, a, b, constants, variables} to {factor for velocities, heat, variables}.
 // For Nose-Hoover chains a is the time, for Bussi's bath a and b are random deviates.
 
-// What is where in w.bath. From BATH_HEAT to before the constants it changes from step to step.
+// What is where in w.bath, after the factors for velocities. From BATH_HEAT to before the constants it changes from step to step.
 enum {
-    BATH_AFTER,    // factor at the end of a step
-    BATH_BEFORE,   // factor at the beginning of the next one
-    BATH_EVERY,    // rescaling: steps from one to the next,
+    BATH_EVERY = BATH_BEFORE + 1,  // rescaling: steps from one to the next,
     BATH_START,    // and the step after which they count
     BATH_HEAT,
     BATH_KINETIC,  // kinetic energy between two steps
@@ -82,27 +80,24 @@ bath_after(World w, int slot, int when, int blocks, int row_length, int offset) 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kick(World w, int slot, int when) {
+// The second half of a kick, unless it has been made, and the kinetic energy then.
+extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kick(World w, int slot, int when, int kicked) {
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     double energy[1] = {0.0};
     if (i < w.n) {
         const int species = (int)w.position[now.parity][i].species;
-        const real3 f = load_force(w, i);
-        check_force(w, f, set, i, now.done);
         Double3 v = load(w.v[set], w.n, i);
-        kick(v, 0.5 * w.control->motion.timestep * w.inverse_mass[species], f);
-        store(w.v[set], w.n, i, v);
+        if (!kicked) {
+            const real3 f = load_force(w, i);
+            check_force(w, f, set, i, now.done);
+            kick(v, 0.5 * w.control->motion.timestep * w.inverse_mass[species], f);
+            store(w.v[set], w.n, i, v);
+        }
         energy[0] = 0.5 * w.mass[species] * (v.x * v.x + v.y * v.y + v.z * v.z);
     }
     block_partial<BATH_THREADS, 1>(w, energy);
-}
-
-DEVICE void scale(Double3& v, double factor) {
-    v.x *= factor;
-    v.y *= factor;
-    v.z *= factor;
 }
 
 // On to where the atoms are next, with velocities scaled for the step before, if there is one, and

@@ -1,59 +1,57 @@
-// Bonds and angles. Every atom gathers the forces of its own: a bond is computed for both of its
-// atoms and an angle for all three, always in the same order, and added to the forces of pairs.
+// Bonds, angles, dihedrals, maps over two dihedrals. Every atom gathers the forces of its own: a bond is
+// computed for both of its atoms and a dihedral for all four, always in the same order, and added to
+// the forces of pairs. TEAM threads share an atom, so that atoms of a molecule in much water are not
+// waited for.
 //
-// The generated source in front of this says N_BONDED, how many terms there are (bonds, then
-// angles), N_BOND_TERMS, BOND_COEFFICIENTS and ANGLE_COEFFICIENTS, how many coefficients they have
-// at most, and
+// The generated source in front of this says N_BONDED, how many energies there are (bonds, angles,
+// dihedrals, and one for all maps), N_BOND_TERMS, N_ANGLE_TERMS, N_DIHEDRAL_TERMS and N_MAPS, how many
+// terms, BOND_COEFFICIENTS and so on, how many coefficients they have at most, and
 //     void bond(int term, const real* in, real* out)   from {r^2, coefficients} to {energy, force / r}
 //     void angle(int term, const real* in, real* out)  from {a, b, coefficients} to {energy, forces}
-// with a and b from the middle of the angle to its ends, and the forces on these.
+// with a and b from the middle of the angle to its ends, and the forces on these;
+//     void dihedral(int term, const real* in, real* out)
+// from the vectors that lead from atom to atom and the coefficients to {energy, forces on their tips};
+//     void map_places(const real* in, real* out)   from {vectors, points per radian} to two places
+//     void map_forces(const real* in, real* out)
+// from {vectors, places between four points, what is known of these, points per radian} to {energy,
+// forces on the tips}.
 
-enum { BONDED_THREADS = 256, ALONE = 0xffffffff };
+enum { BONDED_THREADS = 256, ROLES = 8 };
 
-// What atoms are bound in: layers, the k-th bond of every atom side by side, as atoms are stored.
+// What atoms are bound in. Lists are by id, with what each is (its row in a table, ROLES times, and
+// which of its atoms this one is) and where the others are stored, in its own order.
 struct Bound {
-    int bonds;                // layers
-    int angles;
-    const u32* bond_of;       // [bonds][n], by id: the other atom's id, or ALONE
-    const u32* bond_row;      // [bonds][n], by id: row of the table
-    const uint2* angle_of;    // [angles][n], by id: the ids of the others in the angle's order
-    const u32* angle_row;     // [angles][n], by id: row of the table, 4 times, and which of the three
-    u32* place;               // by id
-    u32* partner;             // [bonds][n]: the other atom's place
-    u32* partner_row;
-    uint2* ends;              // [angles][n]: the other atoms' places
-    u32* ends_row;
-    const real* bond_table;   // rows: term, square of the length at which it breaks, coefficients
-    const real* angle_table;  // rows: term, coefficients
+    const uint4* first;  // by id: where its bonds, angles, dihedrals and maps begin in their lists
+    const u32* row[4];
+    const u32* place[4];
+    const u32* ids;      // the ids of all these others,
+    u32* places;         // and their places
+    u32* place_of;       // by id
+    const real* bond_table;      // rows: term, square of the length at which it breaks, coefficients
+    const real* angle_table;     // rows: term, coefficients
+    const real* dihedral_table;  // likewise
+    const real* map_table;       // rows: points per radian, points along an angle, first point
+    const real4* points;
+    i64 n_others;
 };
 
 // After a sort, while lists are built: where everybody is now.
 extern "C" __global__ void bonded_places(World w, Bound b, int slot) {
     if (!builds(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < w.n) b.place[w.id[w.control->sorted ^ 1][i]] = i;
+    if (i < w.n) b.place_of[w.id[w.control->sorted ^ 1][i]] = i;
 }
 
 extern "C" __global__ void bonded_find(World w, Bound b, int slot) {
     if (!builds(w.control, w.control->slot[slot])) return;
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= w.n) return;
-    const u32 id = w.id[w.control->sorted ^ 1][i];
-    for (int k = 0; k < b.bonds; k++) {
-        const size_t from = (size_t)k * w.n + id, to = (size_t)k * w.n + i;
-        const u32 other = b.bond_of[from];
-        b.partner[to] = other == ALONE ? ALONE : b.place[other];
-        b.partner_row[to] = b.bond_row[from];
-    }
-    for (int k = 0; k < b.angles; k++) {
-        const size_t from = (size_t)k * w.n + id, to = (size_t)k * w.n + i;
-        const uint2 others = b.angle_of[from];
-        b.ends[to] = others.x == ALONE ? others : make_uint2(b.place[others.x], b.place[others.y]);
-        b.ends_row[to] = b.angle_row[from];
+    for (i64 k = (i64)blockIdx.x * blockDim.x + threadIdx.x; k < b.n_others; k += gridDim.x * blockDim.x) {
+        b.places[k] = b.place_of[b.ids[k]];
     }
 }
 
 DEVICE real3 scaled(real3 d, real s) { return {d.x * s, d.y * s, d.z * s}; }
+
+DEVICE void add(real3& sum, real3 f) { sum = {sum.x + f.x, sum.y + f.y, sum.z + f.z}; }
 
 DEVICE void add_virial(double* sums, real3 d, real3 f) {
     sums[N_BONDED] += (double)d.x * f.x;
@@ -64,25 +62,57 @@ DEVICE void add_virial(double* sums, real3 d, real3 f) {
     sums[N_BONDED + 5] += (double)d.y * f.z;
 }
 
+// The vectors from atom to atom along a group of N + 1, of which `mine` has the given role.
+template <int N>
+DEVICE void chain(const Frame& frame, const Position* position, Position mine, u32 role, const u32* others,
+                  real* vectors) {
+    Position from = role == 0 ? mine : position[others[0]];
+    for (int m = 0; m < N; m++) {
+        const u32 next = m + 1;
+        const Position to = next == role ? mine : position[others[next < role ? next : m]];
+        const real3 d = difference(frame, to, from);
+        vectors[3 * m] = d.x;
+        vectors[3 * m + 1] = d.y;
+        vectors[3 * m + 2] = d.z;
+        from = to;
+    }
+}
+
+DEVICE real3 vector_at(const real* of, int m) { return {of[3 * m], of[3 * m + 1], of[3 * m + 2]}; }
+
+// What of the forces on the tips of these vectors acts on the atom of this role; the first one counts
+// energy and virial.
+template <bool ENERGY, int N>
+DEVICE real3 on_chain(u32 role, const real* vectors, const real* out, int term, double* sums) {
+    real3 force = {(real)0, (real)0, (real)0};
+    for (int m = 0; m < N; m++) {
+        const real3 f = vector_at(out + 1, m);
+        if ((int)role == m + 1) add(force, f);
+        if ((int)role == m) force = force - f;
+        if (ENERGY && role == 0) add_virial(sums, vector_at(vectors, m), f);
+    }
+    if (ENERGY && role == 0) sums[term] += out[0];
+    return force;
+}
+
 template <bool ENERGY>
-DEVICE void bonded_forces_on(const World& w, const Bound& b, const Slot& now, int i, double* sums) {
+DEVICE real3 bonded_forces_on(const World& w, const Bound& b, const Slot& now, int i, u32 lane, double* sums) {
     const Position* position = w.position[now.parity];
     const Position mine = position[i];
-    real3 force = load_force(w, i);
+    const u32 id = w.id[w.control->sorted][i];
+    const uint4 first = b.first[id], end = b.first[id + 1];
+    real3 force = {(real)0, (real)0, (real)0};
 #if N_BOND_TERMS > 0
-    for (int k = 0; k < b.bonds; k++) {
-        const size_t at = (size_t)k * w.n + i;
-        const u32 j = b.partner[at];
-        if (j == ALONE) break;
-        const real* row = b.bond_table + b.partner_row[at] * (2 + BOND_COEFFICIENTS);
-        const real3 d = difference(w.frame, mine, position[j]);
+    for (u32 k = first.x + lane; k < end.x; k += TEAM) {
+        const real* row = b.bond_table + b.row[0][k] / ROLES * (2 + BOND_COEFFICIENTS);
+        const real3 d = difference(w.frame, mine, position[b.place[0][k]]);
         real in[1 + BOND_COEFFICIENTS], out[2];
         in[0] = dot(d, d);
         for (int c = 0; c < BOND_COEFFICIENTS; c++) in[1 + c] = row[2 + c];
         const int term = (int)row[0];
         bond(term, in, out);
         const real3 f = scaled(d, out[1]);
-        force = {force.x + f.x, force.y + f.y, force.z + f.z};
+        add(force, f);
         if (!(in[0] < row[1])) report_force(w, w.control->sorted, i, now.done);
         if (ENERGY) {
             // Half of it belongs to the other atom.
@@ -91,26 +121,22 @@ DEVICE void bonded_forces_on(const World& w, const Bound& b, const Slot& now, in
         }
     }
 #endif
-#if N_BONDED > N_BOND_TERMS
-    for (int k = 0; k < b.angles; k++) {
-        const size_t at = (size_t)k * w.n + i;
-        const uint2 others = b.ends[at];
-        if (others.x == ALONE) break;
-        const u32 role = b.ends_row[at] % 4;
-        const real* row = b.angle_table + b.ends_row[at] / 4 * (1 + ANGLE_COEFFICIENTS);
-        const Position first = position[others.x], second = position[others.y];
-        const Position end_a = role == 0 ? mine : first, end_b = role == 2 ? mine : second;
-        const Position middle = role == 0 ? first : role == 1 ? mine : second;
+#if N_ANGLE_TERMS > 0
+    for (u32 k = first.y + lane; k < end.y; k += TEAM) {
+        const u32 role = b.row[1][k] % ROLES;
+        const real* row = b.angle_table + b.row[1][k] / ROLES * (1 + ANGLE_COEFFICIENTS);
+        const Position one = position[b.place[1][2 * k]], other = position[b.place[1][2 * k + 1]];
+        const Position end_a = role == 0 ? mine : one, end_b = role == 2 ? mine : other;
+        const Position middle = role == 0 ? one : role == 1 ? mine : other;
         const real3 p = difference(w.frame, end_a, middle), q = difference(w.frame, end_b, middle);
         real in[6 + ANGLE_COEFFICIENTS] = {p.x, p.y, p.z, q.x, q.y, q.z}, out[7];
         for (int c = 0; c < ANGLE_COEFFICIENTS; c++) in[6 + c] = row[1 + c];
         const int term = (int)row[0];
         angle(term, in, out);
-        const real3 on_a = {out[1], out[2], out[3]}, on_b = {out[4], out[5], out[6]};
-        const real3 f = role == 0   ? on_a
-                        : role == 2 ? on_b
-                                    : real3{-(on_a.x + on_b.x), -(on_a.y + on_b.y), -(on_a.z + on_b.z)};
-        force = {force.x + f.x, force.y + f.y, force.z + f.z};
+        const real3 on_a = vector_at(out + 1, 0), on_b = vector_at(out + 1, 1);
+        add(force, role == 0   ? on_a
+                   : role == 2 ? on_b
+                               : real3{-(on_a.x + on_b.x), -(on_a.y + on_b.y), -(on_a.z + on_b.z)});
         if (ENERGY && role == 1) {
             sums[N_BOND_TERMS + term] += out[0];
             add_virial(sums, p, on_a);
@@ -118,23 +144,86 @@ DEVICE void bonded_forces_on(const World& w, const Bound& b, const Slot& now, in
         }
     }
 #endif
+#if N_DIHEDRAL_TERMS > 0
+    for (u32 k = first.z + lane; k < end.z; k += TEAM) {
+        const u32 role = b.row[2][k] % ROLES;
+        const real* row = b.dihedral_table + b.row[2][k] / ROLES * (1 + DIHEDRAL_COEFFICIENTS);
+        real in[9 + DIHEDRAL_COEFFICIENTS], out[10];
+        chain<3>(w.frame, position, mine, role, b.place[2] + 3 * k, in);
+        for (int c = 0; c < DIHEDRAL_COEFFICIENTS; c++) in[9 + c] = row[1 + c];
+        const int term = (int)row[0];
+        dihedral(term, in, out);
+        add(force, on_chain<ENERGY, 3>(role, in, out, N_BOND_TERMS + N_ANGLE_TERMS + term, sums));
+    }
+#endif
+#if N_MAPS > 0
+    for (u32 k = first.w + lane; k < end.w; k += TEAM) {
+        const u32 role = b.row[3][k] % ROLES;
+        const real* row = b.map_table + b.row[3][k] / ROLES * 3;
+        real in[12 + 2 + 16 + 1], out[13], place[2];
+        chain<4>(w.frame, position, mine, role, b.place[3] + 4 * k, in);
+        in[12] = row[0];
+        map_places(in, place);
+        const int size = (int)row[1];
+        int cell[2];
+        for (int m = 0; m < 2; m++) {
+            cell[m] = place[m] > (real)0 ? (int)place[m] : 0;
+            in[12 + m] = place[m] - (real)cell[m];
+        }
+        for (int m = 0; m < 4; m++) {
+            const int s = (cell[0] + m % 2) % size, t = (cell[1] + m / 2) % size;
+            const real4 point = b.points[(int)row[2] + s + size * t];
+            in[14 + 4 * m] = point.x;
+            in[15 + 4 * m] = point.y;
+            in[16 + 4 * m] = point.z;
+            in[17 + 4 * m] = point.w;
+        }
+        in[30] = row[0];
+        map_forces(in, out);
+        add(force, on_chain<ENERGY, 4>(role, in, out, N_BONDED - 1, sums));
+    }
+#endif
+    return force;
+}
+
+// Adds what the threads of a team have found to the force on their atom.
+DEVICE void add_forces_of_team(const World& w, int i, u32 lane, real3 force) {
+    for (int m = TEAM / 2; m > 0; m /= 2) {
+        force.x += __shfl_xor_sync(ALL_LANES, force.x, m);
+        force.y += __shfl_xor_sync(ALL_LANES, force.y, m);
+        force.z += __shfl_xor_sync(ALL_LANES, force.z, m);
+    }
+    if (lane > 0 || i >= w.n) return;
+    add(force, load_force(w, i));
     store_force(w, i, force);
 }
 
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS) bonded_forces(World w, Bound b, int slot, int when) {
     const Slot now = w.control->slot[slot];
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (due(w.control, now, when) && i < w.n) bonded_forces_on<false>(w, b, now, i, nullptr);
+    if (!due(w.control, now, when)) return;
+    const int thread = blockIdx.x * blockDim.x + threadIdx.x, i = thread / TEAM;
+    const u32 lane = thread % TEAM;
+    real3 force = {(real)0, (real)0, (real)0};
+    if (i < w.n) force = bonded_forces_on<false>(w, b, now, i, lane, nullptr);
+    add_forces_of_team(w, i, lane, force);
 }
 
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS)
 bonded_forces_energies(World w, Bound b, int slot, int when) {
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const int thread = blockIdx.x * blockDim.x + threadIdx.x, i = thread / TEAM;
+    const u32 lane = thread % TEAM;
     double sums[N_BONDED + 6] = {};
-    if (i < w.n) bonded_forces_on<true>(w, b, now, i, sums);
-    block_partial<BONDED_THREADS, N_BONDED + 6>(w, sums);
+    real3 force = {(real)0, (real)0, (real)0};
+    if (i < w.n) force = bonded_forces_on<true>(w, b, now, i, lane, sums);
+    add_forces_of_team(w, i, lane, force);
+#if REPRODUCIBLE
+    for (int k = 0; k < N_BONDED + 6; k++) {
+        for (int m = TEAM / 2; m > 0; m /= 2) sums[k] += __shfl_xor_sync(ALL_LANES, sums[k], m);
+    }
+#endif
+    block_partial<BONDED_THREADS, N_BONDED + 6>(w, sums, 0, lane == 0 ? i : w.n);
 }
 
 // The sums, into a row of w.total: energies after what pairs have left there (energies and virial),

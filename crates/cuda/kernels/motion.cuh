@@ -33,6 +33,16 @@ DEVICE void drift(Double3& x, double dt, Double3 v) {
     x.z = fma(dt, v.z, x.z);
 }
 
+DEVICE void scale(Double3& v, double factor) {
+    v.x *= factor;
+    v.y *= factor;
+    v.z *= factor;
+}
+
+// The factors by which a heat bath scales velocities at the end of a step and at the beginning of the
+// next one: where they are in w.bath.
+enum { BATH_AFTER, BATH_BEFORE };
+
 DEVICE bool is_finite(real3 f) {
     real zero = f.x * (real)0 + f.y * (real)0 + f.z * (real)0;
     return zero == (real)0;

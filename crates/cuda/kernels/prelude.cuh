@@ -214,14 +214,8 @@ DEVICE Fixed to_fixed(const Frame& frame, double x, double y, double z) {
             (u32)__double2ll_rd(s.z * 4294967296.0)};
 }
 
-#if DOUBLE
-DEVICE Position to_position(const Frame&, double x, double y, double z, int species) {
-    return {x, y, z, species};
-}
-DEVICE Fixed to_fixed(const Frame& frame, Position p) { return to_fixed(frame, p.x, p.y, p.z); }
-// a - b, in the nearest image.
-DEVICE real3 difference(const Frame& frame, Position a, Position b) {
-    double x = a.x - b.x, y = a.y - b.y, z = a.z - b.z;
+// The nearest image of a difference.
+DEVICE void nearest_image(const Frame& frame, double& x, double& y, double& z) {
     if (frame.periodic[2]) {
         double n = rint(z * frame.inverse[2]);
         z -= n * frame.edge[2];
@@ -234,6 +228,17 @@ DEVICE real3 difference(const Frame& frame, Position a, Position b) {
         x -= n * frame.tilt[0];
     }
     if (frame.periodic[0]) x -= rint(x * frame.inverse[0]) * frame.edge[0];
+}
+
+#if DOUBLE
+DEVICE Position to_position(const Frame&, double x, double y, double z, int species) {
+    return {x, y, z, species};
+}
+DEVICE Fixed to_fixed(const Frame& frame, Position p) { return to_fixed(frame, p.x, p.y, p.z); }
+// a - b, in the nearest image.
+DEVICE real3 difference(const Frame& frame, Position a, Position b) {
+    double x = a.x - b.x, y = a.y - b.y, z = a.z - b.z;
+    nearest_image(frame, x, y, z);
     return {x, y, z};
 }
 #else
@@ -278,6 +283,7 @@ enum Trouble {
     UNFIT = 4,       // a block of atoms is too large for the box: tiles cannot be used
     ESCAPED = 8,     // an atom has come near the end of the range of an open axis
     NOT_FINITE = 16, // a force is not finite (first_bad)
+    TORN = 32,       // atoms have flown so far apart that no constraint holds them (first_bad)
 };
 
 // How atoms move between two force evaluations.
@@ -301,7 +307,7 @@ struct Control {
     int part;        // the part that is due
     i64 builds;      // lists built so far
     i64 replays;     // of step slots in which anything was done, in this leg
-    u64 first_bad;   // the first force that was not finite: drifts made, and the atom's id
+    u64 first_bad;   // the first force that was not finite, or molecule torn: drifts made, and the atom's id
     u32 fastest2;    // while lists are built: the bits of the highest speed, squared
     int foresight;   // whether lists are built around where atoms will be: see `foreseen`
     double skin;
@@ -392,8 +398,8 @@ static_assert(sizeof(Control) == CONTROL_BYTES && sizeof(World) == WORLD_BYTES, 
 DEVICE void report(Control* control, int trouble) { atomicOr(&control->reported, trouble); }
 
 // Trouble with a list only keeps lists from being built: atoms that need one wait for it. After a
-// force that is not finite nothing goes on.
-DEVICE bool broken(const Control* control) { return control->trouble & NOT_FINITE; }
+// force that is not finite, or with a molecule torn apart, nothing goes on.
+DEVICE bool broken(const Control* control) { return control->trouble & (NOT_FINITE | TORN); }
 
 // Whether a segment of the leg is to begin.
 DEVICE bool begins(const Control* control) {

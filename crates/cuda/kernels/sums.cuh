@@ -18,18 +18,23 @@ DEVICE void block_sums(double (&value)[N], double* sums) {
 }
 
 // Adds up N numbers of all threads of a block and stores them as this block's share,
-// w.partial[first + block][N].
+// w.partial[first + block][N]. Threads count for the atom `i`, if there is one: by themselves where
+// nothing else is said.
 template <int THREADS_PER_BLOCK, int N>
-DEVICE void block_partial(const World& w, double (&value)[N], int first = 0) {
+DEVICE void block_partial(const World& w, double (&value)[N], int first, int i) {
 #if REPRODUCIBLE
     // Every atom by itself, in the order of their numbers and not of storage.
-    const int i = blockIdx.x * THREADS_PER_BLOCK + threadIdx.x;
     if (i >= w.n) return;
     double* share = w.partial + (size_t)w.id[w.control->sorted][i] * N;
     for (int k = 0; k < N; k++) share[k] = value[k];
 #else
     block_sums<THREADS_PER_BLOCK>(value, w.partial + ((size_t)first + blockIdx.x) * N);
 #endif
+}
+
+template <int THREADS_PER_BLOCK, int N>
+DEVICE void block_partial(const World& w, double (&value)[N], int first = 0) {
+    block_partial<THREADS_PER_BLOCK, N>(w, value, first, blockIdx.x * THREADS_PER_BLOCK + threadIdx.x);
 }
 
 // The sum over `blocks` of the k-th of the `count` numbers in their shares, for thread 0.

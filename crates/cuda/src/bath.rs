@@ -2,6 +2,7 @@
 //! bath as [`jostle_core::bath`] has it.
 
 use crate::codegen::{Recorder, scalar_function};
+use crate::constraints::{Before, Constraints};
 use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::search::When;
@@ -249,28 +250,47 @@ impl ScalingBath {
     }
 
     /// Begins a segment: in place of `begin_segment`.
-    pub fn begin_segment(&self, world: &World, slot: i32) -> Vec<Launch> {
+    pub fn begin_segment(&self, world: &World, constraints: Option<&Constraints>, slot: i32) -> Vec<Launch> {
         let before = Launch::new(&self.before, 1, 1).with_value(*world);
-        vec![before, per_atom(&self.begin_segment, world).with_value(slot)]
+        let moves = match constraints {
+            Some(constraints) => constraints.moves(world, slot, Before::Begins),
+            None => per_atom(&self.begin_segment, world).with_value(slot),
+        };
+        vec![before, moves]
     }
 
     /// From the forces of a step to those of the next: in place of `advance`.
-    pub fn advance(&self, world: &World, slot: i32) -> Vec<Launch> {
-        vec![
-            per_atom(&self.kick, world).with_value(slot).with_value(When::Goes as i32),
-            self.after(world, slot, When::Goes, 0, 0),
-            per_atom(&self.advance, world).with_value(slot),
-        ]
+    pub fn advance(&self, world: &World, constraints: Option<&Constraints>, slot: i32) -> Vec<Launch> {
+        let mut launches = self.kick(world, constraints, slot, When::Goes);
+        launches.push(self.after(world, slot, When::Goes, 0, 0));
+        launches.push(match constraints {
+            Some(constraints) => constraints.moves(world, slot, Before::Scaled),
+            None => per_atom(&self.advance, world).with_value(slot),
+        });
+        launches
     }
 
     /// Ends a segment: in place of `end_segment`. What has changed of the bath goes to the
     /// segment's row of totals, of which it is the end.
-    pub fn end_segment(&self, world: &World, row_length: usize) -> Vec<Launch> {
-        vec![
-            per_atom(&self.kick, world).with_value(0i32).with_value(When::Ends as i32),
-            self.after(world, 0, When::Ends, row_length, row_length - self.row_length),
-            per_atom(&self.end_segment, world),
-        ]
+    pub fn end_segment(
+        &self,
+        world: &World,
+        constraints: Option<&Constraints>,
+        row_length: usize,
+    ) -> Vec<Launch> {
+        let mut launches = self.kick(world, constraints, 0, When::Ends);
+        launches.push(self.after(world, 0, When::Ends, row_length, row_length - self.row_length));
+        launches.push(per_atom(&self.end_segment, world));
+        launches
+    }
+
+    /// The second half of a kick, and the kinetic energy then. At the end of a segment constraints have
+    /// seen to the kick already, as their virial belongs to the sample.
+    fn kick(&self, world: &World, constraints: Option<&Constraints>, slot: i32, when: When) -> Vec<Launch> {
+        let kicked = constraints.is_some();
+        let kick = constraints.filter(|_| when == When::Goes).map(|c| c.kick(world, slot, when));
+        let kinetic = per_atom(&self.kick, world).with_value(slot).with_value(when as i32);
+        kick.into_iter().chain([kinetic.with_value(i32::from(kicked))]).collect()
     }
 
     fn after(&self, world: &World, slot: i32, when: When, row_length: usize, offset: usize) -> Launch {

@@ -1,9 +1,10 @@
-//! Bonds and angles (`kernels/bonded.cu`): forces that are added to those of pairs.
+//! Bonds, angles, dihedrals, maps (`kernels/bonded.cu`): forces that are added to those of pairs.
 
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
+use crate::leg::VIRIAL;
 use crate::search::When;
 use crate::sums::Summation;
 use crate::world::World;
@@ -11,26 +12,28 @@ use jostle_core::{Evaluate, Precision, Result, System};
 use jostle_potentials::Forces;
 use jostle_potentials::bonded::{BondedKind, BondedTerm};
 
-/// Stands where there is no other atom.
-const ALONE: u32 = u32::MAX;
+/// Which of its atoms one is: as in `bonded.cu`.
+const ROLES: u32 = 8;
+
+/// As many entries of an atom keep a thread busy for about as long as it takes to begin.
+const ENTRIES_PER_THREAD: usize = 6;
 
 /// What kernels are told of what is bound: as in `bonded.cu`, field by field.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Bound {
-    bonds: i32,
-    angles: i32,
-    bond_of: u64,
-    bond_row: u64,
-    angle_of: u64,
-    angle_row: u64,
-    place: u64,
-    partner: u64,
-    partner_row: u64,
-    ends: u64,
-    ends_row: u64,
+    first: u64,
+    row: [u64; 4],
+    place: [u64; 4],
+    ids: u64,
+    places: u64,
+    place_of: u64,
     bond_table: u64,
     angle_table: u64,
+    dihedral_table: u64,
+    map_table: u64,
+    points: u64,
+    n_others: i64,
 }
 
 // SAFETY: numbers only, and no padding between them.
@@ -45,41 +48,61 @@ pub struct Bonded {
     energies: Kernel,
     sums: Kernel,
     shares: u32,
+    /// Threads that share an atom.
+    team: u32,
     n_pairs: usize,
+    n_terms: usize,
     /// What the addresses in `bound` belong to.
-    words: [Buffer<u32>; 9],
-    _tables: [Reals; 2],
+    words: [Buffer<u32>; 4],
+    first: Buffer<[u32; 4]>,
+    tables: [Reals; 5],
 }
 
-/// What each atom is bound in, by id: layers of `WIDTH` others, and what it is.
-struct Layers<const WIDTH: usize> {
-    n: usize,
-    others: Vec<[u32; WIDTH]>,
+/// What atoms are bound in, of one kind: for one atom after the other, by id, what each is and who the
+/// others are.
+struct Family {
+    /// Where the list of an atom begins; of all atoms, and where the last one ends.
+    first: Vec<u32>,
     rows: Vec<u32>,
-    /// How many layers of an atom are taken.
-    used: Vec<usize>,
+    others: Vec<u32>,
 }
 
-impl<const WIDTH: usize> Layers<WIDTH> {
-    fn new(n: usize) -> Self {
-        Layers { n, others: Vec::new(), rows: Vec::new(), used: vec![0; n] }
-    }
-
-    fn add(&mut self, atom: u32, others: [u32; WIDTH], row: u32) {
-        let atom = atom as usize;
-        let at = self.used[atom] * self.n + atom;
-        if at >= self.others.len() {
-            self.others.resize((self.used[atom] + 1) * self.n, [ALONE; WIDTH]);
-            self.rows.resize((self.used[atom] + 1) * self.n, 0);
+impl Family {
+    /// Of groups: rows of the table, and ids.
+    fn new<const M: usize>(n: usize, groups: &[(u32, [u32; M])]) -> Self {
+        let mut first = vec![0; n + 1];
+        for atom in groups.iter().flat_map(|(_, atoms)| atoms) {
+            first[*atom as usize + 1] += 1;
         }
-        self.others[at] = others;
-        self.rows[at] = row;
-        self.used[atom] += 1;
+        for k in 0..n {
+            first[k + 1] += first[k];
+        }
+        let (mut next, entries) = (first.clone(), M * groups.len());
+        let (mut rows, mut others) = (vec![0; entries], vec![0; entries * (M - 1)]);
+        for (row, atoms) in groups {
+            for (role, atom) in atoms.iter().enumerate() {
+                let entry = next[*atom as usize] as usize;
+                next[*atom as usize] += 1;
+                rows[entry] = ROLES * row + role as u32;
+                let rest = atoms.iter().enumerate().filter(|(k, _)| *k != role).map(|(_, other)| *other);
+                others[entry * (M - 1)..][..M - 1].iter_mut().zip(rest).for_each(|(to, other)| *to = other);
+            }
+        }
+        Family { first, rows, others }
     }
+}
 
-    fn count(&self) -> usize {
-        self.rows.len() / self.n.max(1)
-    }
+/// Bonds, angles or dihedrals with the rows of their terms: those of one term after each other.
+fn groups<'a, K: BondedKind, const M: usize>(
+    terms: &[BondedTerm<K>],
+    members: impl Iterator<Item = (u32, [u32; M])> + Clone + 'a,
+) -> Vec<(u32, [u32; M])> {
+    let of = |(number, term): (usize, &BondedTerm<K>)| {
+        let known = members.clone().filter(|(kind, _)| term.parameters(*kind as usize).is_some());
+        let first = (number * term.n_types()) as u32;
+        known.map(|(kind, atoms)| (first + kind, atoms)).collect::<Vec<_>>()
+    };
+    terms.iter().enumerate().flat_map(of).collect()
 }
 
 /// The most coefficients of any of the terms.
@@ -110,19 +133,21 @@ fn table<K: BondedKind>(
     table
 }
 
-/// The kernels' source.
-pub fn build(forces: &Forces, precision: Precision, sums: Summation) -> Build {
-    let source = codegen::bonded_source(
-        &forces.bonds,
-        &forces.angles,
-        [most_coefficients(&forces.bonds), most_coefficients(&forces.angles)],
-        precision,
-    );
-    kernels::beside(&source, include_str!("../kernels/bonded.cu"), precision, sums)
+/// The kernels' source, for so many threads an atom.
+pub fn build(forces: &Forces, team: u32, precision: Precision, sums: Summation) -> Build {
+    let most = [
+        most_coefficients(&forces.bonds),
+        most_coefficients(&forces.angles),
+        most_coefficients(&forces.dihedrals),
+    ];
+    let source = codegen::bonded_source(forces, most, precision);
+    let mut build = kernels::beside(&source, include_str!("../kernels/bonded.cu"), precision, sums);
+    build.options.push(format!("-DTEAM={team}"));
+    build
 }
 
 impl Bonded {
-    /// What a system's bonds and angles need on a device; `None` where it has none.
+    /// What is bound in a system, for a device; `None` where nothing is.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
@@ -133,84 +158,91 @@ impl Bonded {
         precision: Precision,
         sums: Summation,
     ) -> Result<Option<Self>> {
-        if forces.bonds.is_empty() && forces.angles.is_empty() {
+        if forces.n_bonded() == 0 {
             return Ok(None);
         }
-        let n = system.state.len();
-        let (mut bonds, mut angles) = (Layers::<1>::new(n), Layers::<2>::new(n));
-        for (number, term) in forces.bonds.iter().enumerate() {
-            for bond in system.topology.bonds.iter().filter(|b| term.parameters(b.kind as usize).is_some()) {
-                let row = (number * term.n_types()) as u32 + bond.kind;
-                let [a, b] = bond.atoms;
-                bonds.add(a, [b], row);
-                bonds.add(b, [a], row);
-            }
-        }
-        for (number, term) in forces.angles.iter().enumerate() {
-            for angle in system.topology.angles.iter().filter(|a| term.parameters(a.kind as usize).is_some())
-            {
-                let row = 4 * ((number * term.n_types()) as u32 + angle.kind);
-                let [a, middle, b] = angle.atoms;
-                angles.add(a, [middle, b], row);
-                angles.add(middle, [a, b], row + 1);
-                angles.add(b, [a, middle], row + 2);
-            }
-        }
-        let build = build(forces, precision, sums);
-        let module = device.compile("bonded.cu", &build.source, &build.options)?;
-        let longest2 = |term: &BondedTerm<_>, k: usize| Some(term.longest(k).powi(2));
-        let tables = [table(&forces.bonds, longest2), table(&forces.angles, |_, _| None)];
-        let [bond_table, angle_table] = tables.map(|t| Reals::upload(device, precision, &t));
-        let tables = [bond_table?, angle_table?];
-        let words = [
-            device.upload(bonds.others.as_flattened())?,
-            device.upload(&bonds.rows)?,
-            device.upload(angles.others.as_flattened())?,
-            device.upload(&angles.rows)?,
-            device.alloc(n)?,
-            device.alloc(bonds.rows.len())?,
-            device.alloc(bonds.rows.len())?,
-            device.alloc(2 * angles.rows.len())?,
-            device.alloc(angles.rows.len())?,
+        let (n, topology) = (system.state.len(), &system.topology);
+        let bonds = groups(&forces.bonds, topology.bonds.iter().map(|b| (b.kind, b.atoms)));
+        let angles = groups(&forces.angles, topology.angles.iter().map(|a| (a.kind, a.atoms)));
+        let dihedrals = groups(&forces.dihedrals, topology.dihedrals.iter().map(|d| (d.kind, d.atoms)));
+        let maps: Vec<_> = topology.cross_terms.iter().map(|c| (c.kind, c.atoms)).collect();
+        let families = [
+            Family::new(n, &bonds),
+            Family::new(n, &angles),
+            Family::new(n, &dihedrals),
+            Family::new(n, &maps),
         ];
-        let [bond_of, bond_row, angle_of, angle_row, place, partner, partner_row, ends, ends_row] =
-            std::array::from_fn(|k| words[k].address());
+        let first: Vec<[u32; 4]> =
+            (0..=n).map(|id| std::array::from_fn(|family| families[family].first[id])).collect();
+        let bound_atoms = first.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        let entries: usize = families.iter().map(|family| family.rows.len()).sum();
+        let team = (entries / bound_atoms.max(1) / ENTRIES_PER_THREAD).next_power_of_two().min(32) as u32;
+
+        let build = build(forces, team, precision, sums);
+        let module = device.compile("bonded.cu", &build.source, &build.options)?;
+        let (mut map_table, mut points) = (Vec::new(), Vec::new());
+        for map in &forces.cmaps {
+            map_table.extend([map.per_radian(), map.size() as f64, (points.len() / 4) as f64]);
+            points.extend(map.nodes().iter().flatten());
+        }
+        let numbers = [
+            table(&forces.bonds, |term, k| Some(term.longest(k).powi(2))),
+            table(&forces.angles, |_, _| None),
+            table(&forces.dihedrals, |_, _| None),
+            map_table,
+            points,
+        ];
+        let [bonds, angles, dihedrals, maps, points] =
+            numbers.map(|numbers| Reals::upload(device, precision, &numbers));
+        let tables = [bonds?, angles?, dihedrals?, maps?, points?];
+        let all =
+            |part: fn(&Family) -> &Vec<u32>| families.iter().flat_map(part).copied().collect::<Vec<_>>();
+        let (rows, ids) = (all(|family| &family.rows), all(|family| &family.others));
+        let words = [device.upload(&rows)?, device.upload(&ids)?, device.alloc(ids.len())?, device.alloc(n)?];
+        let first = device.upload(&first)?;
+        let begins = |start: u64, part: fn(&Family) -> &Vec<u32>| {
+            let before = |k: usize| families[..k].iter().map(|family| part(family).len()).sum::<usize>();
+            std::array::from_fn(|k| start + 4 * before(k) as u64)
+        };
         Ok(Some(Bonded {
             bound: Bound {
-                bonds: bonds.count() as i32,
-                angles: angles.count() as i32,
-                bond_of,
-                bond_row,
-                angle_of,
-                angle_row,
-                place,
-                partner,
-                partner_row,
-                ends,
-                ends_row,
+                first: first.address(),
+                row: begins(words[0].address(), |family| &family.rows),
+                place: begins(words[2].address(), |family| &family.others),
+                ids: words[1].address(),
+                places: words[2].address(),
+                place_of: words[3].address(),
                 bond_table: tables[0].address(),
                 angle_table: tables[1].address(),
+                dihedral_table: tables[2].address(),
+                map_table: tables[3].address(),
+                points: tables[4].address(),
+                n_others: ids.len() as i64,
             },
             places: module.kernel("bonded_places")?,
             find: module.kernel("bonded_find")?,
             forces: module.kernel("bonded_forces")?,
             energies: module.kernel("bonded_forces_energies")?,
             sums: module.kernel("bonded_sums")?,
-            shares: sums.shares(n, ATOM_THREADS),
+            shares: sums.shares(n, ATOM_THREADS / team),
+            team,
             n_pairs: forces.n_searched(),
+            n_terms: forces.n_bonded(),
             words,
-            _tables: tables,
+            first,
+            tables,
         }))
     }
 
-    fn launch(&self, kernel: &Kernel, world: &World, slot: i32) -> Launch {
-        let blocks = (world.n as u32).div_ceil(ATOM_THREADS).max(1);
+    /// In blocks whose threads each have so many atoms' share.
+    fn launch(&self, kernel: &Kernel, world: &World, team: u32, slot: i32) -> Launch {
+        let blocks = (world.n as u32).div_ceil(ATOM_THREADS / team).max(1);
         Launch::new(kernel, blocks, ATOM_THREADS).with_value(*world).with_value(self.bound).with_value(slot)
     }
 
     /// Where everybody is, after a sort: part of what builds lists.
     pub fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
-        vec![self.launch(&self.places, world, slot), self.launch(&self.find, world, slot)]
+        vec![self.launch(&self.places, world, 1, slot), self.launch(&self.find, world, self.team, slot)]
     }
 
     /// Adds the forces. With energies, sums are to follow.
@@ -219,7 +251,7 @@ impl Bonded {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
-        self.launch(kernel, world, slot).with_value(when as i32)
+        self.launch(kernel, world, self.team, slot).with_value(when as i32)
     }
 
     /// Adds energies and virial up, after those of pairs.
@@ -232,8 +264,14 @@ impl Bonded {
             .with_value(when as i32)
     }
 
+    /// Numbers that blocks leave as their shares.
+    pub fn partial_length(&self) -> usize {
+        self.shares as usize * (self.n_terms + VIRIAL)
+    }
+
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
-        4 * self.words.iter().map(Buffer::len).sum::<usize>()
+        let words = self.words.iter().map(Buffer::len).sum::<usize>() + 4 * self.first.len();
+        4 * words + self.tables.iter().map(Reals::bytes).sum::<usize>()
     }
 }

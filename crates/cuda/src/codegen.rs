@@ -6,15 +6,15 @@ mod recorder;
 pub use recorder::Recorder;
 
 use jostle_core::{Precision, Real};
-use jostle_potentials::bonded::{AngleFunction, AngleVisitor, angle_forces};
+use jostle_potentials::bonded::{
+    AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, cmap, dihedral_forces,
+};
 use jostle_potentials::electrostatics::direct;
 use jostle_potentials::electrostatics::gaussian::{gaussian, gaussian_single, gaussian_single_anywhere};
 use jostle_potentials::electrostatics::spline::weights_of_order;
 use jostle_potentials::electrostatics::waves::{self, wave_vector, weight};
 use jostle_potentials::table::{ROW, Tables};
-use jostle_potentials::{
-    AngleTerm, BondTerm, Electrostatics, PairFunction, PairTerm, PairVisitor, Potential,
-};
+use jostle_potentials::{Electrostatics, Forces, PairFunction, PairTerm, PairVisitor, Potential};
 use recorder::{Notation, Tape};
 use std::fmt::Write;
 
@@ -248,19 +248,19 @@ pub fn mesh_source(alpha: f64, order: usize, precision: Precision) -> String {
     [order, spline, wave, virial].concat()
 }
 
-/// Writes what `kernels/bonded.cu` wants in front of it; `most` is how many coefficients bonds and
-/// angles have at most.
-pub fn bonded_source(
-    bonds: &[BondTerm],
-    angles: &[AngleTerm],
-    most: [usize; 2],
-    precision: Precision,
-) -> String {
+/// Writes what `kernels/bonded.cu` wants in front of it; `most` is how many coefficients bonds, angles
+/// and dihedrals have at most.
+pub fn bonded_source(forces: &Forces, most: [usize; 3], precision: Precision) -> String {
+    let Forces { bonds, angles, dihedrals, cmaps, .. } = forces;
     let mut text = Text::default();
-    text.line(0, format!("#define N_BONDED {}", bonds.len() + angles.len()));
-    text.line(0, format!("#define N_BOND_TERMS {}", bonds.len()));
-    text.line(0, format!("#define BOND_COEFFICIENTS {}", most[0]));
-    text.line(0, format!("#define ANGLE_COEFFICIENTS {}", most[1]));
+    text.line(0, format!("#define N_BONDED {}", forces.n_bonded()));
+    text.line(0, format!("#define N_MAPS {}", cmaps.len()));
+    let counts = [("bond", bonds.len()), ("angle", angles.len()), ("dihedral", dihedrals.len())];
+    for ((name, count), most) in counts.into_iter().zip(most) {
+        let name = name.to_uppercase();
+        text.line(0, format!("#define N_{name}_TERMS {count}"));
+        text.line(0, format!("#define {name}_COEFFICIENTS {most}"));
+    }
     for (k, term) in bonds.iter().enumerate() {
         let formula = |x: &[Recorder]| term.kind.visit(BondAt(x));
         text.0 += &function(&format!("bond_{k}"), 1 + most[0], precision, formula);
@@ -269,7 +269,11 @@ pub fn bonded_source(
         let formula = |x: &[Recorder]| term.kind.visit(AngleAt(x));
         text.0 += &function(&format!("angle_{k}"), 6 + most[1], precision, formula);
     }
-    for (name, count) in [("bond", bonds.len()), ("angle", angles.len())] {
+    for (k, term) in dihedrals.iter().enumerate() {
+        let formula = |x: &[Recorder]| term.kind.visit(DihedralAt(x));
+        text.0 += &function(&format!("dihedral_{k}"), 9 + most[2], precision, formula);
+    }
+    for (name, count) in counts {
         text.line(
             0,
             format!("__device__ __forceinline__ void {name}(int term, const real* in, real* out) {{"),
@@ -281,7 +285,21 @@ pub fn bonded_source(
         text.line(1, "}");
         text.line(0, "}");
     }
+    if !cmaps.is_empty() {
+        text.0 += &function("map_places", 13, precision, |x| cmap::places(vectors(x), x[12]).to_vec());
+        text.0 += &function("map_forces", 31, precision, |x| {
+            let corner = |k: usize| std::array::from_fn(|n| x[14 + 4 * k + n]);
+            let corners = std::array::from_fn(corner);
+            let (energy, forces) = cmap::forces_within(vectors(x), [x[12], x[13]], corners, x[30]);
+            [&[energy], forces.as_flattened()].concat()
+        });
+    }
     text.0
+}
+
+/// The first `N` vectors.
+fn vectors<const N: usize>(x: &[Recorder]) -> [[Recorder; 3]; N] {
+    std::array::from_fn(|n| std::array::from_fn(|k| x[3 * n + k]))
 }
 
 /// A bond at a squared length, with coefficients after it: energy and force over length.
@@ -306,6 +324,18 @@ impl AngleVisitor for AngleAt<'_> {
         let x = self.0;
         let (energy, a, b) = angle_forces::<F, Recorder>([x[0], x[1], x[2]], [x[3], x[4], x[5]], &x[6..]);
         [&[energy], &a[..], &b[..]].concat()
+    }
+}
+
+/// A dihedral, from its three vectors and the coefficients after them: energy and forces on their tips.
+struct DihedralAt<'a>(&'a [Recorder]);
+
+impl DihedralVisitor for DihedralAt<'_> {
+    type Output = Vec<Recorder>;
+
+    fn visit<F: DihedralFunction>(self) -> Vec<Recorder> {
+        let (energy, forces) = dihedral_forces::<F, Recorder>(vectors(self.0), &self.0[9..]);
+        [&[energy], forces.as_flattened()].concat()
     }
 }
 

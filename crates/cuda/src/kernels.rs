@@ -1,14 +1,17 @@
 //! The kernels' source: physics from [`crate::codegen`], skeletons from `kernels/`.
 
 use crate::all_pairs::PairShape;
+use crate::bonded;
 use crate::codegen;
+use crate::constraints;
 use crate::driver::{Device, Kernel, Module};
 use crate::electrostatics;
 use crate::embedded;
 use crate::sums::Summation;
 use crate::world::{Control, World};
 use jostle_core::bath::noise_amplitude;
-use jostle_core::{Algorithm, Bath, Precision, Result, SimBox};
+use jostle_core::constraints::Groups;
+use jostle_core::{Algorithm, Bath, Precision, Result, SimBox, System};
 use jostle_potentials::{Electrostatics, Forces};
 
 /// What a set of kernels is compiled for.
@@ -203,6 +206,20 @@ pub fn unusual(forces: &Forces, precision: Precision, heat_bath: &Bath) -> Vec<B
         builds.extend([Summation::Fast, exact].map(|sums| bath(&update, precision, sums)));
     }
     builds
+}
+
+/// What may be compiled for molecules: what they are bound in, for few and for many entries an atom,
+/// and constraints.
+///
+/// # Errors
+/// If too many constraints hang together.
+pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> Result<Vec<Build>> {
+    let groups = Groups::new(system)?;
+    let sums = [Summation::Fast, Summation::exact(forces)];
+    let bonded =
+        sums.iter().flat_map(|sums| [1, 8].map(|team| bonded::build(forces, team, precision, *sums)));
+    let constraints = sums.iter().map(|sums| constraints::build(&groups.shapes, precision, *sums));
+    Ok(bonded.chain(constraints).collect())
 }
 
 /// All that may be compiled besides for charges in a box.

@@ -11,6 +11,7 @@
 
 use crate::bath::{Acts, ScalingBath};
 use crate::bonded::Bonded;
+use crate::constraints::{Before, Constraints};
 use crate::dissipative::PairBath;
 use crate::driver::{Buffer, Device, Graph, Kernel, Launch};
 use crate::electrostatics::{Charges, SUMS};
@@ -32,6 +33,7 @@ pub struct Launches<'a> {
     pub search: &'a dyn Search,
     pub charges: Option<&'a Charges>,
     pub bonded: Option<&'a Bonded>,
+    pub constraints: Option<&'a Constraints>,
     pub outside: Option<&'a Outside>,
     pub bath: Option<&'a ScalingBath>,
     /// If it acts in this leg.
@@ -84,6 +86,7 @@ impl Launches<'_> {
         }
         launches.extend(self.search.build(&self.world, slot));
         launches.extend(self.bonded.map(|b| b.build(&self.world, slot)).into_iter().flatten());
+        launches.extend(self.constraints.map(|c| c.build(&self.world, slot)));
         launches.push(self.settle(slot, 1));
         launches
     }
@@ -159,9 +162,10 @@ impl Launches<'_> {
     }
 
     fn begin(&self) -> Vec<Launch> {
-        let mut launches = match self.bath {
-            Some(bath) => bath.begin_segment(&self.world, 0),
-            None => vec![self.atoms(&self.kernels.begin_segment).with_value(0i32)],
+        let mut launches = match (self.bath, self.constraints) {
+            (Some(bath), constraints) => bath.begin_segment(&self.world, constraints, 0),
+            (None, Some(constraints)) => vec![constraints.moves(&self.world, 0, Before::Begins)],
+            (None, None) => vec![self.atoms(&self.kernels.begin_segment).with_value(0i32)],
         };
         launches.extend([self.next_part(1), self.settle(1, 0)]);
         launches
@@ -179,10 +183,15 @@ impl Launches<'_> {
         // A step at once knows of pairs only.
         let at_once = if self.only_pairs() { self.search.step(&self.world, slot) } else { None };
         let bath = self.bath.filter(|bath| bath.acts() == Acts::Anywhere);
-        match (bath, at_once) {
-            (Some(bath), _) => [forces(), bath.advance(&self.world, slot)].concat(),
-            (None, Some(step)) => step,
-            (None, None) => [forces(), vec![self.atoms(&self.kernels.advance).with_value(slot)]].concat(),
+        match (bath, self.constraints, at_once) {
+            (Some(bath), constraints, _) => [forces(), bath.advance(&self.world, constraints, slot)].concat(),
+            (None, Some(constraints), _) => {
+                [forces(), vec![constraints.moves(&self.world, slot, Before::Goes)]].concat()
+            }
+            (None, None, Some(step)) => step,
+            (None, None, None) => {
+                [forces(), vec![self.atoms(&self.kernels.advance).with_value(slot)]].concat()
+            }
         }
     }
 
@@ -192,7 +201,10 @@ impl Launches<'_> {
     }
 
     fn only_pairs(&self) -> bool {
-        self.charges.is_none() && self.bonded.is_none() && self.outside.is_none()
+        self.charges.is_none()
+            && self.bonded.is_none()
+            && self.constraints.is_none()
+            && self.outside.is_none()
     }
 
     fn steps(&self, slots: i32) -> Vec<Launch> {
@@ -208,9 +220,18 @@ impl Launches<'_> {
 
     fn end(&self, evaluate: Evaluate) -> Vec<Launch> {
         let mut launches = self.forces(When::Ends, evaluate);
-        match self.bath {
-            Some(bath) => launches.extend(bath.end_segment(&self.world, self.row_length())),
-            None => launches.push(self.atoms(&self.kernels.end_segment)),
+        if let Some(constraints) = self.constraints {
+            launches.push(constraints.kick(&self.world, 0, When::Ends));
+            if evaluate == Evaluate::ForcesAndEnergies {
+                launches.push(constraints.sums(&self.world, self.row_length(), When::Ends));
+            }
+        }
+        match (self.bath, self.constraints) {
+            (Some(bath), constraints) => {
+                launches.extend(bath.end_segment(&self.world, constraints, self.row_length()));
+            }
+            (None, Some(_)) => {}
+            (None, None) => launches.push(self.atoms(&self.kernels.end_segment)),
         }
         if evaluate == Evaluate::ForcesAndEnergies {
             launches.extend(self.kinetic(When::Ends));

@@ -9,6 +9,7 @@ mod bonded;
 mod cache;
 mod cells;
 pub mod codegen;
+mod constraints;
 mod dissipative;
 pub mod driver;
 mod electrostatics;
@@ -35,14 +36,14 @@ use jostle_potentials::Forces;
 use jostle_potentials::electrostatics::Method;
 
 /// Whether the GPU engine can do with these forces what the settings ask for.
-pub fn can(system: &System, forces: &Forces, settings: &Settings) -> bool {
-    (forces.embedded.is_none() || !settings.reproducible) && lacking(system, forces).is_none()
+pub fn can(forces: &Forces, settings: &Settings) -> bool {
+    (forces.embedded.is_none() || !settings.reproducible) && lacking(forces).is_none()
 }
 
 /// Forces that the GPU engine has not.
-fn lacking(system: &System, forces: &Forces) -> Option<&'static str> {
-    if !system.topology.constraints.is_empty() {
-        return Some("constraints");
+fn lacking(forces: &Forces) -> Option<&'static str> {
+    if forces.grains.is_some() {
+        return Some("friction of grains");
     }
     if forces.vacuum.is_some() {
         return Some("forces without a cut-off");
@@ -51,11 +52,14 @@ fn lacking(system: &System, forces: &Forces) -> Option<&'static str> {
         if forces.embedded.is_some() {
             return Some("charges of embedded atoms");
         }
+        if term.kappa().is_some() {
+            return Some("sum over all images of screened charges");
+        }
         if let Method::Ewald { .. } = term.method {
             return Some("Ewald's sum; kind = \"pme\" gives the same on a mesh");
         }
     }
-    (!forces.dihedrals.is_empty() || !forces.cmaps.is_empty()).then_some("forces of dihedrals")
+    None
 }
 
 /// Puts a system on a device.
@@ -71,7 +75,7 @@ pub fn open(
 ) -> Result<Box<dyn Backend>> {
     settings.algorithm.check(Processor::Gpu)?;
     let forces = forces.into();
-    if let Some(what) = lacking(&system, &forces) {
+    if let Some(what) = lacking(&forces) {
         return Err(Error::device(format!("the GPU engine has no {what}")).hint("set device = \"cpu\""));
     }
     Ok(Box::new(Cuda::new(device, system, forces, settings)?))

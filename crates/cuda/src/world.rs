@@ -90,6 +90,7 @@ pub mod trouble {
     pub const UNFIT: i32 = 4;
     pub const ESCAPED: i32 = 8;
     pub const NOT_FINITE: i32 = 16;
+    pub const TORN: i32 = 32;
 }
 
 /// What steers a run on the device.

@@ -1,12 +1,16 @@
 //! Kernels compile for every architecture we support; it takes NVRTC but no GPU.
 
 use jostle_core::bath::{Bussi, NoseHoover, Rescale, Target};
-use jostle_core::{Bath, Precision, SimBox};
+use jostle_core::{Bath, Constraint, Precision, SimBox, Species, System, Topology};
 use jostle_cuda::driver::facts;
 use jostle_cuda::kernels::{self, Build};
 use jostle_cuda::nvrtc;
+use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::electrostatics::Method;
-use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, SuttonChen, Truncation};
+use jostle_potentials::{
+    AngleKind, BondKind, BondedKind, Cmap, DihedralKind, Electrostatics, Forces, PairEntry, PairKind,
+    PairTerm, Parameter, SuttonChen, Truncation,
+};
 
 /// The oldest and the newest that NVRTC 13.0 knows, and what lies between.
 const ARCHITECTURES: [&str; 6] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120"];
@@ -101,6 +105,45 @@ fn every_kernel_compiles_for_embedded_atoms() {
         let builds = kernels::usual(&metal.into(), precision);
         assert_eq!(builds.len(), 2);
         builds.iter().for_each(|build| check(build, "sm_90"));
+    }
+}
+
+/// Bonds, angles, dihedrals and maps of every kind; groups from a pair to as many constraints as may
+/// hang together.
+#[test]
+fn every_kernel_compiles_for_molecules() {
+    if !compiler() {
+        return;
+    }
+    let example = |parameters: &[Parameter]| parameters.iter().map(|p| p.example).collect::<Vec<_>>();
+    macro_rules! terms {
+        ($kind:ident) => {
+            $kind::ALL.iter().map(|kind| BondedTerm::uniform(*kind, &example(kind.parameters())).unwrap())
+        };
+    }
+    let forces = Forces {
+        bonds: terms!(BondKind).collect(),
+        angles: terms!(AngleKind).collect(),
+        dihedrals: terms!(DihedralKind).collect(),
+        cmaps: vec![Cmap::new(4, &[0.0; 16]).unwrap()],
+        ..Forces::default()
+    };
+    let kinds = [("O", 16.0), ("H", 1.0)];
+    let species = kinds.map(|(name, mass)| Species { name: name.into(), mass, charge: 0.0 });
+    let mut system = System::new(SimBox::orthorhombic([9.0; 3]).unwrap(), species.to_vec());
+    let sizes = [1, 2, 3, 4];
+    system.topology = Topology::rigid_water(1, 0.1, 109.5);
+    (0..3 + sizes.iter().map(|n| n + 1).sum::<u32>())
+        .for_each(|id| system.state.push(u16::from(id > 0), [0.0; 3]));
+    let mut first = 3;
+    for n in sizes {
+        let hold = |k: u32| Constraint { atoms: [first, first + k], length: 0.1 };
+        system.topology.constraints.extend((1..=n).map(hold));
+        first += n + 1;
+    }
+    for (precision, architecture) in [(Precision::Mixed, "sm_75"), (Precision::Double, "sm_90")] {
+        let builds = kernels::of_molecules(&system, &forces, precision).unwrap();
+        builds.iter().for_each(|build| check(build, architecture));
     }
 }
 

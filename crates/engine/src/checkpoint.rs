@@ -14,7 +14,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"JOSTLECP";
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// Magic, version, length of the body.
 const FRONT: usize = 8 + 4 + 8;
 /// Positions hardly compress; the quickest level takes what there is to take.
@@ -174,15 +174,15 @@ impl Checkpoint {
         let mut put = |bytes: &[u8]| body.write_all(bytes).map_err(|e| failed(&e));
         put(&(header.len() as u64).to_le_bytes())?;
         put(&header)?;
-        let State { id, species, position, image, velocity, force: _ } = &self.state;
+        let State { id, species, position, image, velocity, angular_velocity, force: _ } = &self.state;
         put(&bytes_of(id, |x| x.to_le_bytes()))?;
         put(&bytes_of(species, |x| x.to_le_bytes()))?;
         put(&bytes_of(image.as_flattened(), |x| x.to_le_bytes()))?;
         for vectors in [position, velocity, &self.list_positions] {
             put(&bytes_of(vectors.as_flattened(), |x| x.to_le_bytes()))?;
         }
-        let molecules = postcard::to_stdvec(&(&self.topology, &self.charges, &self.names));
-        put(&molecules.map_err(|e| failed(&e))?)?;
+        let rest = (&self.topology, &self.charges, &self.names, angular_velocity);
+        put(&postcard::to_stdvec(&rest).map_err(|e| failed(&e))?)?;
         let body = body.finish().map_err(|e| failed(&e))?;
         let mut file = Vec::with_capacity(FRONT + body.len() + 4);
         file.extend(MAGIC);
@@ -229,10 +229,13 @@ impl Checkpoint {
         let position = bytes.vectors(n, f64::from_le_bytes)?;
         let velocity = bytes.vectors(n, f64::from_le_bytes)?;
         let list_positions = bytes.vectors(n, f64::from_le_bytes)?;
-        let (topology, charges, names): (Topology, Vec<f64>, Names) =
+        let (topology, charges, names, angular_velocity): (Topology, Vec<f64>, Names, Vec<Vec3>) =
             postcard::from_bytes(bytes.0).map_err(|e| damaged(&e.to_string()))?;
         if !topology.fits(n) || (!charges.is_empty() && charges.len() != n) {
             return Err(damaged("a bond or a charge is one of unknown atoms"));
+        }
+        if !angular_velocity.is_empty() && angular_velocity.len() != n {
+            return Err(damaged("an angular velocity is one of unknown atoms"));
         }
         let mut seen = vec![false; n];
         for &id in &id {
@@ -245,7 +248,7 @@ impl Checkpoint {
             return Err(damaged("an atom has an unknown species"));
         }
         let force = vec![[0.0; 3]; n];
-        let state = State { id, species, position, image, velocity, force };
+        let state = State { id, species, position, image, velocity, force, angular_velocity };
         Ok(Checkpoint { header, state, topology, charges, names, list_positions })
     }
 }
@@ -303,6 +306,7 @@ mod tests {
             state.velocity[k as usize] = [f64::from(k), -1.0, 1e-300];
             state.image[k as usize] = [i32::from(k), -7, 0];
         }
+        state.angular_velocity = (0..5).map(|k| [0.0, f64::from(k), 1e-9]).collect();
         state.permute(&[3, 1, 4, 0, 2]);
         let header = Header {
             program: "0".into(),

@@ -40,7 +40,7 @@ pub fn open(
             Some(Processor::Cpu) => None,
             Some(Processor::Gpu) => Some(Device::open(0)?),
             None if system.state.len() < WORTH_A_GPU => None,
-            None if !jostle_cuda::can(&system, &forces, &settings) => None,
+            None if !jostle_cuda::can(&forces, &settings) => None,
             None => Device::ready(0).map_err(|e| missed = Some(format!("no GPU: {}", e.message()))).ok(),
         },
     };

@@ -55,7 +55,6 @@
 //! [`Simulation::write_to`] makes it write its folder, [`Simulation::resume`] goes on with one.
 
 pub mod arithmetic;
-pub mod averages;
 pub mod build;
 mod checkpoint;
 mod deformation;
@@ -66,6 +65,7 @@ pub mod freedom;
 mod measure;
 pub mod minimize;
 pub mod observe;
+pub mod orders;
 pub mod progress;
 pub mod report;
 mod run_folder;
@@ -79,8 +79,10 @@ pub mod thermostat;
 
 pub use build::{Mixture, assign_velocities, system_from_input};
 pub use checkpoint::Checkpoint;
+pub use jostle_analysis::averages;
 pub use jostle_io::input::model;
 pub use observe::{Context, Observer};
+pub use orders::Order;
 pub use progress::{Progress, StageStart};
 pub use report::StageReport;
 pub use run_folder::{CHECKPOINT, Existing};

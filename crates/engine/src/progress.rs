@@ -3,6 +3,7 @@
 use crate::report::StageReport;
 use crate::thermo::Thermo;
 use std::path::Path;
+use std::time::Duration;
 
 /// A listener. Every method does nothing unless it is written; `()` listens to nothing.
 pub trait Progress {
@@ -13,6 +14,8 @@ pub trait Progress {
     fn stepped(&mut self, _stage_step: u64) {}
     /// The same; called a few times a second.
     fn advanced(&mut self, _stage_step: u64) {}
+    /// The run has waited for so long, as it was told to.
+    fn rested(&mut self, _time: Duration) {}
     /// A row of `thermo.csv`.
     fn measured(&mut self, _thermo: &Thermo) {}
     /// A checkpoint has been written.

@@ -22,6 +22,9 @@ pub struct StageReport {
     pub drift: Option<Drift>,
     /// How a minimisation ended.
     pub minimum: Option<Minimum>,
+    /// What was changed from outside while it ran: where it departs from its input.
+    #[serde(default)]
+    pub changes: Vec<TemperatureChange>,
     /// How fast it went.
     pub speed: Speed,
     /// Where the time went.
@@ -48,6 +51,30 @@ pub struct Drift {
     pub of_kinetic: f64,
     /// In k_B T per nanosecond and degree of freedom, where units have seconds.
     pub kt_per_ns_per_dof: Option<f64>,
+}
+
+/// Another temperature of a thermostat, as somebody wanted it while the stage ran.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TemperatureChange {
+    /// After this step, counted over all stages.
+    pub step: u64,
+    /// The simulated time.
+    pub time: f64,
+    /// The temperature held until then.
+    pub from: f64,
+    /// The temperature held from then on.
+    pub to: f64,
+}
+
+impl TemperatureChange {
+    /// `the thermostat holds 120 K instead of 94.4 K after step 2000, as told from outside`
+    pub fn describe(&self, unit: &str) -> String {
+        let separator = if unit.is_empty() { "" } else { " " };
+        let TemperatureChange { step, from, to, .. } = self;
+        format!(
+            "the thermostat holds {to}{separator}{unit} instead of {from}{separator}{unit} after step {step}, as told from outside"
+        )
+    }
 }
 
 /// How a minimisation ended.

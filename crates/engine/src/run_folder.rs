@@ -4,6 +4,7 @@
 use crate::checkpoint::Checkpoint;
 use crate::disk::{Table, put_in_place, replace_file, write_beside};
 use crate::frames::{Frames, OwnedFrame};
+use crate::orders::{self, ANSWER, Given, ORDER};
 use crate::thermo::{Quantity, Thermo};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 const LOG: &str = "jostle.log";
 const THERMO: &str = "thermo.csv";
-const SUMMARY: &str = "summary.json";
+pub(crate) const SUMMARY: &str = "summary.json";
 const INPUT: &str = "input.toml";
 /// The name of the last checkpoint in a run folder.
 pub const CHECKPOINT: &str = "latest.checkpoint";
@@ -24,7 +25,7 @@ const START: &str = "start.xyz";
 const PREVIOUS: &str = "previous.checkpoint";
 
 /// The files every run may have; trajectories and results come on top.
-const OWN_FILES: [&str; 7] = [LOG, THERMO, SUMMARY, INPUT, START, CHECKPOINT, PREVIOUS];
+const OWN_FILES: [&str; 8] = [LOG, THERMO, SUMMARY, INPUT, START, CHECKPOINT, PREVIOUS, ANSWER];
 
 /// What to do with a folder that is not empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,6 +78,7 @@ impl RunFolder {
             remove_run(path)?;
         }
         log.set_len(0).map_err(|e| Error::io("write", &path.join(LOG), &e))?;
+        forget_orders(path)?;
         if let Some(text) = input {
             replace_file(&path.join(INPUT), text.as_bytes())?;
         }
@@ -89,6 +91,7 @@ impl RunFolder {
     /// at the checkpoint.
     pub(crate) fn resume(path: &Path, thermo_bytes: u64) -> Result<Self> {
         let log = open_log(path)?;
+        forget_orders(path)?;
         let thermo = Table::cut_back(path.join(THERMO), thermo_bytes)?;
         let others = others_of(path);
         Ok(RunFolder { path: path.to_path_buf(), thermo, log, trajectory: None, others })
@@ -204,6 +207,16 @@ impl RunFolder {
         Ok(latest)
     }
 
+    /// See [`orders::take`].
+    pub(crate) fn take_order(&self) -> Result<Option<Given>> {
+        orders::take(&self.path)
+    }
+
+    /// See [`orders::answer`].
+    pub(crate) fn answer(&self, id: String, refused: Option<String>) -> Result<()> {
+        orders::answer(&self.path, id, refused)
+    }
+
     /// Replaces `summary.json`.
     pub(crate) fn summarize(&mut self, summary: &serde_json::Value) -> Result<()> {
         replace_file(&self.path.join(SUMMARY), format!("{summary:#}\n").as_bytes())
@@ -240,6 +253,24 @@ fn open_log(path: &Path) -> Result<File> {
             .hint("wait for it to end, or choose another folder with --output DIR")),
         _ => Ok(log),
     }
+}
+
+/// An order that an earlier run has not heard is not for the next one.
+fn forget_orders(path: &Path) -> Result<()> {
+    let order = path.join(ORDER);
+    match std::fs::remove_file(&order) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::io("remove", &order, &e)),
+        _ => Ok(()),
+    }
+}
+
+/// What the summary of a run calls its status.
+pub(crate) fn status(path: &Path) -> Result<String> {
+    let file = path.join(SUMMARY);
+    let text = std::fs::read_to_string(&file).map_err(|e| Error::io("read", &file, &e))?;
+    let summary: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let status = summary["status"].as_str().map(String::from);
+    status.ok_or_else(|| Error::file(&file, "this is no summary of a run"))
 }
 
 /// Removes the files of an earlier run, and nothing else. The log stays: it is the lock.

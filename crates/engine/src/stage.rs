@@ -5,7 +5,7 @@ use crate::checkpoint::Clock;
 use crate::deformation::{deformed, strain};
 use crate::freedom::{Isolated, Momentum};
 use crate::minimize::Fire;
-use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TimeSpent};
+use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TemperatureChange, TimeSpent};
 use crate::step::{Tick, step};
 use crate::thermo::{Atoms, Quantity, Thermo};
 use crate::thermostat::{bath, momentum};
@@ -27,6 +27,8 @@ pub(crate) struct StageRun {
     /// The lengths and tilts of the box when it began.
     shape: [Vec3; 2],
     motion: Motion,
+    /// What was changed from outside.
+    pub changes: Vec<TemperatureChange>,
     averages: Vec<BlockAverage>,
     conserved: Trend,
 }
@@ -61,6 +63,10 @@ impl StageRun {
         let mut note = None;
         let (motion, degrees_of_freedom) = match &stage.action {
             Action::Dynamics { timestep, thermostat, .. } => {
+                if thermostat.is_some() && backend.has_contacts() {
+                    return Err(Error::input("grains have no temperature that a thermostat could keep")
+                        .hint("leave out the thermostat"));
+                }
                 backend.constrain_velocities(None);
                 let momentum = momentum(thermostat.as_ref(), isolated.momentum);
                 if momentum == Momentum::Conserved && atoms > 1 {
@@ -94,6 +100,7 @@ impl StageRun {
             time: TimeSpent::default(),
             shape: [backend.simbox().lengths(), backend.simbox().tilts()],
             motion,
+            changes: Vec::new(),
             averages: Vec::new(),
             conserved: Trend::default(),
         };
@@ -177,6 +184,38 @@ impl StageRun {
         }
     }
 
+    /// The temperature that a thermostat holds the atoms at.
+    pub(crate) fn temperature(&self, units: UnitSystem) -> Option<f64> {
+        match &self.motion {
+            Motion::Dynamics(bath) => bath.thermal_energy().map(|kt| kt / units.boltzmann()),
+            Motion::Minimization(..) => None,
+        }
+    }
+
+    /// Holds another temperature from now on; the one held so far.
+    ///
+    /// # Errors
+    /// If nothing holds a temperature, or this one makes no sense; nothing is changed then.
+    pub(crate) fn set_temperature(
+        &mut self,
+        stage: &StageInput,
+        temperature: f64,
+        units: UnitSystem,
+    ) -> Result<f64> {
+        let before = self.temperature(units);
+        let (Motion::Dynamics(bath), Some(before)) = (&mut self.motion, before) else {
+            let message = format!("stage '{}' has no thermostat whose temperature could change", stage.name);
+            return Err(Error::input(message));
+        };
+        // A chain has masses in proportion to its temperature.
+        let least = if matches!(bath, Bath::NoseHoover(_)) { f64::MIN_POSITIVE } else { 0.0 };
+        if !(temperature >= least && temperature.is_finite()) {
+            return Err(Error::input(format!("a thermostat cannot hold a temperature of {temperature}")));
+        }
+        bath.set_thermal_energy(units.boltzmann() * temperature);
+        Ok(before)
+    }
+
     /// Takes a measurement into the averages.
     pub(crate) fn record(&mut self, thermo: &Thermo) {
         if matches!(self.motion, Motion::Minimization(..)) {
@@ -244,6 +283,7 @@ impl StageRun {
             drift: self.drift(simulated, &averages, units),
             averages,
             minimum,
+            changes: self.changes.clone(),
             speed: Speed::of(self.stage_step, self.time.total, backend.n_atoms(), timestep, units),
             time: self.time,
         })

@@ -15,10 +15,10 @@ pub struct Tick {
 }
 
 /// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a heat bath around it or, where it
-/// is noise on atoms or between them, in its middle (BAOAB; Leimkuhler and Matthews 2013).
-/// Constraints are satisfied after every drift and, by velocities, after every kick that ends a step
-/// and after noise (RATTLE; Andersen 1983; Leimkuhler and Matthews 2016). The forces at the start of
-/// the step are those of the last evaluation.
+/// is noise on atoms or between them, in its middle (BAOAB; Leimkuhler and Matthews 2013), as is the
+/// friction of grains. Constraints are satisfied after every drift and, by velocities, after every
+/// kick that ends a step and after noise (RATTLE; Andersen 1983; Leimkuhler and Matthews 2016). The
+/// forces at the start of the step are those of the last evaluation.
 ///
 /// # Errors
 /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].
@@ -42,6 +42,13 @@ pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: E
             backend.drift(0.5 * dt);
             backend.update_neighbors()?;
             backend.dissipate(pairs, noise)?;
+            backend.drift(0.5 * dt);
+        }
+        _ if backend.has_contacts() => {
+            backend.kick(0.5 * dt);
+            backend.drift(0.5 * dt);
+            backend.update_neighbors()?;
+            backend.rub(dt)?;
             backend.drift(0.5 * dt);
         }
         _ => {

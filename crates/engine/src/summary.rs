@@ -46,6 +46,9 @@ pub fn findings(report: &StageReport, units: UnitSystem) -> String {
             ),
         );
     }
+    for change in &report.changes {
+        line("changed", change.describe(&unit_name(units, Dimension::TEMPERATURE)));
+    }
     if let Some(minimum) = &report.minimum {
         let outcome = match minimum.outcome {
             Convergence::Converged => "reached",

@@ -32,10 +32,12 @@ pub struct Thermo {
     pub potential: f64,
     /// Potential energy of each force, in the order of the input.
     pub terms: Vec<f64>,
-    /// Kinetic plus potential energy.
+    /// Energy of grains that turn; `None` where nothing turns.
+    pub rotational: Option<f64>,
+    /// Kinetic, rotational and potential energy.
     pub total: f64,
     /// What should stay constant: the total energy less the heat drawn from the thermostat.
-    /// `None` for Langevin dynamics and minimisation, which conserve nothing.
+    /// `None` for Langevin dynamics, minimisation and grains, which conserve nothing.
     pub conserved: Option<f64>,
     /// (2 K + W) / 3 V; `None` in a box that is open along an axis and so has no volume, and with
     /// constraints before the first step.
@@ -84,10 +86,15 @@ impl Gauge {
     pub(crate) fn convert(&self, simbox: &SimBox, energies: &Energies, sums: &Kinetic) -> Thermo {
         let (sums, heat) = match self.atoms {
             Atoms::Moving { heat } => (*sums, heat),
-            Atoms::AtRest => (Kinetic::default(), None),
+            Atoms::AtRest => {
+                let rotation = sums.rotation.map(|_| 0.0);
+                (Kinetic { rotation, ..Kinetic::default() }, None)
+            }
         };
         let (kinetic, units) = (sums.energy(), self.units);
         let potential = energies.potential();
+        let total = kinetic + sums.rotation.unwrap_or(0.0) + potential;
+        let heat = heat.filter(|_| sums.rotation.is_none());
         let pressure_tensor = simbox.periodic().iter().all(|p| *p).then(|| {
             let volume = simbox.volume();
             let pressure = |k: usize| (2.0 * sums.tensor[k] + energies.virial[k]) / volume;
@@ -101,8 +108,9 @@ impl Gauge {
             kinetic,
             potential,
             terms: energies.terms.clone(),
-            total: kinetic + potential,
-            conserved: heat.map(|heat| kinetic + potential - heat),
+            rotational: sums.rotation,
+            total,
+            conserved: heat.map(|heat| total - heat),
             strain: self.strain.map(|(_, strain)| strain),
             stress: self.strain.zip(pressure_tensor).map(|((mode, _), p)| stress(mode, &p)),
             pressure: pressure_tensor.as_ref().map(mean_diagonal),
@@ -138,6 +146,9 @@ pub fn quantities(units: UnitSystem, forces: &Forces) -> Vec<Quantity> {
     }
     for name in term_names(forces) {
         add(name, &energy);
+    }
+    if forces.grains.is_some() {
+        add("rotational".into(), &energy);
     }
     list
 }
@@ -175,6 +186,7 @@ impl Thermo {
             .chain([self.strain, self.stress])
             .chain(self.momentum.map(Some))
             .chain(self.terms.iter().map(|e| Some(*e)))
+            .chain(self.rotational.map(Some))
     }
 }
 
@@ -194,6 +206,7 @@ mod tests {
             kinetic: 2.0,
             potential: 3.0,
             terms: vec![18.0, 19.0],
+            rotational: None,
             total: 4.0,
             conserved: Some(5.0),
             pressure: Some(6.0),

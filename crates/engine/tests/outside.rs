@@ -44,7 +44,7 @@ fn gas() -> (System, Forces) {
     floor.set(0, 1, PairEntry { parameters, cutoff });
     let forces = Forces {
         fields: vec![Field { force: vec![[0.0, 0.0, -GRAVITY]] }],
-        walls: vec![Wall { axis: 2, at: 0.0, side: Side::Above, term: floor }],
+        walls: vec![Wall::new(2, 0.0, Side::Above, floor)],
         ..Forces::default()
     };
     (system, forces)

@@ -57,13 +57,17 @@ fn run(input: &Input, folder: &Path, interval: Option<u64>) -> Simulation {
 
 /// Compares a run in pieces with one in a whole; the number of trajectories compared.
 fn check(stages: &str, threads: usize) -> usize {
-    let input = input(stages, threads);
+    check_input(&input(stages, threads))
+}
+
+fn check_input(input: &Input) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
-    let mut a = run(&input, &whole, None);
-    let mut b = run(&input, &pieces, Some(INTERVAL));
+    let mut a = run(input, &whole, None);
+    let mut b = run(input, &pieces, Some(INTERVAL));
     assert_eq!(a.unwrapped_positions().unwrap(), b.unwrapped_positions().unwrap());
     assert_eq!(a.velocities().unwrap(), b.velocities().unwrap());
+    assert_eq!(a.angular_velocities().unwrap(), b.angular_velocities().unwrap());
     assert_eq!(a.step(), b.step());
     let rows = |folder: &Path| fs::read_to_string(folder.join("thermo.csv")).unwrap();
     assert!(rows(&whole).lines().count() > 10, "{}", rows(&whole));
@@ -113,7 +117,53 @@ fn a_box_that_changes_its_shape() {
     }
 }
 
-/// The same for a run that a program has put together.
+/// Friction depends on velocities, and grains turn.
+#[test]
+fn grains() {
+    let text = r#"
+units = "lj"
+[system]
+place = "random"
+box = { lengths = [6, 6, 12] }
+periodic = [true, true, false]
+temperature = 4
+seed = 3
+[species.A]
+count = 60
+radius = 0.5
+[species.B]
+count = 20
+mass = 2
+radius = 0.7
+[grains]
+stiffness = 1000
+normal_damping = 5
+tangential_damping = 5
+friction = 0.5
+[[field]]
+acceleration = [0.5, 0, -2]
+[[wall]]
+axis = "z"
+at = -0.8
+atoms = "above"
+material = "grains"
+[[stage]]
+name = "fall"
+steps = 1500
+timestep = 0.003
+thermo = { every = 5 }
+[run]
+threads = 2
+reproducible = true
+"#;
+    let input = Input::parse(Path::new("grains.toml"), text).unwrap();
+    check_input(&input);
+    let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+    simulation.run().unwrap();
+    let turning = simulation.angular_velocities().unwrap();
+    assert!(turning.iter().filter(|w| w.iter().any(|w| w.abs() > 1e-3)).count() > 40);
+}
+
 /// What is measured while it runs does not notice the interruptions either.
 #[test]
 fn measures() {
@@ -137,6 +187,7 @@ fn measures() {
     assert!(summary.contains("nve.rdf-coordination.csv"));
 }
 
+/// The same for a run that a program has put together.
 #[test]
 fn a_run_without_an_input() {
     let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };

@@ -67,6 +67,7 @@ fn argon() {
         mass: Some(39.948),
         charge: None,
         driven: None,
+        radius: None,
         constants,
         amount: None,
     };
@@ -524,12 +525,16 @@ fn electrostatics() {
     assert_eq!(field.method, Method::ReactionField { dielectric: 78.5 });
     let conductor = with("kind = \"reaction-field\"");
     assert_eq!(conductor.method, Method::ReactionField { dielectric: f64::INFINITY });
+    assert_eq!(pme.kappa(), None);
+    assert_eq!(with("kind = \"pme\"\nscreening_length = 4").kappa(), Some(0.25));
     // With every default filled in it still says the same.
     assert_eq!(term(&parse(SALT).unwrap().completed().unwrap()), pme);
     for (keys, cause) in [
         ("kind = \"pme\"\norder = 7", "order = 7"),
         ("kind = \"pme\"\naccuracy = 2", "between 0 and 1"),
         ("kind = \"cutoff\"\naccuracy = 1e-3", "unknown key \"accuracy\""),
+        ("kind = \"cutoff\"\nscreening_length = 4", "unknown key \"screening_length\""),
+        ("kind = \"ewald\"\nscreening_length = 4\nscreening = { kind = \"relativistic\" }", "screening"),
     ] {
         let error = parse(&SALT.replace("kind = \"pme\"", keys)).map(|_| ()).unwrap_err();
         assert!(error.message().contains(cause), "{error}");

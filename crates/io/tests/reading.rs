@@ -212,7 +212,8 @@ fn a_gsd_file_grows_and_is_cut_back() {
         for step in steps {
             let s = &few[step as usize % few.len()];
             let velocities = s.velocities.as_deref();
-            let frame = Frame { step, time: 0.0, simbox: &s.simbox, positions: &s.positions, velocities };
+            let time = 0.5 * step as f64;
+            let frame = Frame { step, time, simbox: &s.simbox, positions: &s.positions, velocities };
             writer.write(&frame).unwrap();
         }
     };
@@ -231,5 +232,6 @@ fn a_gsd_file_grows_and_is_cut_back() {
     let (reader, got) = read(&whole, &Open::default()).unwrap();
     assert_eq!(reader.units(), UnitSystem::Metal);
     assert_eq!(got.iter().map(|f| f.step).collect::<Vec<_>>(), (0..700).collect::<Vec<_>>());
+    assert!(got.iter().all(|f| f.time == Some(0.5 * f.step as f64)));
     assert_eq!(got[698].velocities, got[2].velocities);
 }

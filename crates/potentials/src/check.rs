@@ -10,7 +10,7 @@ use jostle_core::{Error, Exclude, Precision, Result, SimBox, System};
 /// If a term knows other species than the system, a cut-off exceeds half the box, a tail is to be
 /// corrected in a box without a volume, a number is outside the range of the precision, a type of
 /// bonds, angles or dihedrals has no force, atoms of a metal are to be excluded, or there are points
-/// that follow atoms.
+/// that follow atoms, or atoms cannot be grains.
 pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<f64> {
     for term in &forces.pairs {
         pair(system, term, precision).map_err(|e| e.context(format!("force {}", term.potential.name())))?;
@@ -23,6 +23,9 @@ pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<
     }
     if let Some(term) = &forces.electrostatics {
         term.check(system, precision).map_err(|e| e.context("electrostatics"))?;
+    }
+    if let Some(grains) = &forces.grains {
+        grains.check(system).map_err(|e| e.context("grains"))?;
     }
     if let Some(term) = &forces.vacuum {
         vacuum(system, term)?;

@@ -5,6 +5,9 @@
 //! feel -s alone, and an atom with itself has the energy -s(0)/2. In Ewald's sum and particle-mesh
 //! Ewald s is the potential erf(alpha r)/r of a Gaussian charge, which all atoms and their images
 //! feel again as a sum over waves; in a reaction field it is what the polarised surroundings do.
+//! A medium that screens charges changes 1/r and s alike ([`screened`]).
+
+pub mod screened;
 
 pub mod gaussian;
 pub mod spline;
@@ -26,6 +29,9 @@ pub struct Electrostatics {
     pub cutoff: f64,
     /// What a charge of the whole system means.
     pub net_charge: NetCharge,
+    /// The length over which a medium screens charges: 1/r becomes exp(-r / length)/r, of a sum over all
+    /// images only. Infinite where nothing screens.
+    pub screening_length: f64,
 }
 
 /// What becomes of the long range of Coulomb's forces.
@@ -61,7 +67,8 @@ pub enum Method {
 /// What a charge of the whole system means to a sum over all images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NetCharge {
-    /// It is refused: most often something is missing.
+    /// It is refused: most often something is missing. Screened charges need not be neutral, and are
+    /// not asked to be.
     #[default]
     Refuse,
     /// It is neutralised by a uniform background.
@@ -83,7 +90,7 @@ impl NetCharge {
     /// One line for people.
     pub fn about(self) -> &'static str {
         match self {
-            NetCharge::Refuse => "an error",
+            NetCharge::Refuse => "an error, unless charges are screened",
             NetCharge::Background => "neutralised by a uniform background",
         }
     }
@@ -159,9 +166,16 @@ impl Electrostatics {
     /// Its name among the energies.
     pub const TERM: &'static str = "coulomb";
 
-    /// A method with Coulomb's constant and where direct interactions end; systems must be neutral.
+    /// A method with Coulomb's constant and where direct interactions end; systems must be neutral,
+    /// and nothing screens.
     pub fn new(method: Method, coulomb: f64, cutoff: f64) -> Self {
-        Electrostatics { method, coulomb, cutoff, net_charge: NetCharge::Refuse }
+        let (net_charge, screening_length) = (NetCharge::Refuse, f64::INFINITY);
+        Electrostatics { method, coulomb, cutoff, net_charge, screening_length }
+    }
+
+    /// The inverse screening length; `None` where nothing screens.
+    pub fn kappa(&self) -> Option<f64> {
+        self.screening_length.is_finite().then(|| 1.0 / self.screening_length)
     }
 
     /// k and c of [`reaction`].
@@ -177,10 +191,15 @@ impl Electrostatics {
 
     /// The smooth function at a squared distance, and its force over distance.
     pub fn smooth(&self, r2: f64) -> (f64, f64) {
-        self.smooth_with(r2, gaussian)
+        match (self.method.alpha(), self.kappa()) {
+            (Some(alpha), Some(kappa)) => {
+                self.smooth_with(r2, |square| screened::gaussian(square, kappa / (2.0 * alpha)))
+            }
+            _ => self.smooth_with(r2, gaussian),
+        }
     }
 
-    /// The same from a formula for [`gaussian()`].
+    /// The same where nothing screens, from a formula for [`gaussian()`].
     #[inline(always)]
     pub fn smooth_with<R: Real>(&self, r2: R, gaussian: impl Fn(R) -> (R, R)) -> (R, R) {
         match self.method.alpha() {
@@ -192,6 +211,14 @@ impl Electrostatics {
         }
     }
 
+    /// What two unit charges do to each other directly, see [`direct`].
+    pub fn direct(&self, r2: f64, one: f64) -> (f64, f64) {
+        match self.kappa() {
+            None => direct(r2, one, self.smooth(r2)),
+            Some(kappa) => screened::direct(r2, one, kappa, self.smooth(r2)),
+        }
+    }
+
     /// The charges of all atoms by id, times the root of Coulomb's constant: products of two of them are
     /// the energy of two charges at unit distance.
     pub fn charges(&self, system: &System) -> Vec<f64> {
@@ -199,15 +226,20 @@ impl Electrostatics {
         order.map(|place| self.coulomb.sqrt() * system.charge(place)).collect()
     }
 
-    /// The energy of every charge with itself, and of all with the background that neutralises them,
-    /// which is inversely proportional to the volume.
+    /// The energy of every charge with itself, and that of charges that are spread evenly, with the
+    /// background that neutralises them: the second is inversely proportional to the volume.
     pub fn constants(&self, system: &System) -> [f64; 2] {
         let charges = (0..system.state.len()).map(|place| system.charge(place));
         let (sum, squares) = charges.fold((0.0, 0.0), |(sum, squares), q| (sum + q, squares + q * q));
         let volume = system.simbox.volume();
-        let background =
-            self.method.alpha().map_or(0.0, |alpha| -0.5 * PI * sum * sum / (alpha * alpha * volume));
-        [-0.5 * self.smooth(0.0).0 * squares * self.coulomb, background * self.coulomb]
+        let even = match (self.method.alpha(), self.kappa()) {
+            (None, _) => 0.0,
+            (Some(alpha), None) => -0.5 * PI / (alpha * alpha * volume),
+            (Some(alpha), Some(kappa)) => {
+                screened::uniform(alpha, kappa, volume, self.net_charge == NetCharge::Background)
+            }
+        };
+        [-0.5 * self.smooth(0.0).0 * squares * self.coulomb, even * sum * sum * self.coulomb]
     }
 
     /// Checks that a system can have these forces in arithmetic of a precision.
@@ -225,6 +257,7 @@ impl Electrostatics {
         {
             return Err(Error::input(format!("dielectric = {dielectric}, but it must be 1 or more")));
         }
+        self.check_screening()?;
         let Some(alpha) = self.method.alpha() else { return Ok(()) };
         if system.simbox.periodic() != [true; 3] {
             return Err(Error::input("a sum over all images, but the box is open along an axis")
@@ -236,10 +269,36 @@ impl Electrostatics {
         }
         let sizes = (0..system.state.len()).map(|place| system.charge(place).abs());
         let (total, sizes) = (system.total_charge(), sizes.sum::<f64>());
-        if self.net_charge == NetCharge::Refuse && total.abs() > 1e-6 * sizes {
+        let refused = self.net_charge == NetCharge::Refuse && self.kappa().is_none();
+        if refused && total.abs() > 1e-6 * sizes {
             let total = (1e9 * total).round() / 1e9;
             return Err(Error::input(format!("the charge of the whole system is {total}, not 0"))
                 .hint("add ions, mend a charge, or set net_charge = \"background\" to neutralise it"));
+        }
+        Ok(())
+    }
+
+    /// Whether charges can be screened so.
+    fn check_screening(&self) -> Result<()> {
+        let length = self.screening_length;
+        if length.is_nan() || length <= 0.0 {
+            return Err(Error::input(format!("screening_length = {length} is not a positive number")));
+        }
+        if length.is_infinite() {
+            return Ok(());
+        }
+        let pairs = "give a [[force]] of kind = \"yukawa\" instead";
+        if self.method.alpha().is_none() {
+            let message = "screening_length belongs to a sum over all images: \"pme\" or \"ewald\"";
+            return Err(Error::input(message).hint(pairs));
+        }
+        if self.cutoff > screened::LONGEST * length {
+            let message = format!(
+                "the cut-off {} is more than {} screening lengths of {length}: nothing is left beyond it",
+                self.cutoff,
+                screened::LONGEST
+            );
+            return Err(Error::input(message).hint(pairs));
         }
         Ok(())
     }

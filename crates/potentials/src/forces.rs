@@ -3,6 +3,7 @@
 use crate::bonded::{AngleTerm, BondTerm, Cmap, DihedralTerm};
 use crate::electrostatics::Electrostatics;
 use crate::embedded::Embedded;
+use crate::grains::Grains;
 use crate::outside::{Field, Wall};
 use crate::term::PairTerm;
 use crate::vacuum::Vacuum;
@@ -32,6 +33,8 @@ pub struct Forces {
     pub fields: Vec<Field>,
     /// Walls.
     pub walls: Vec<Wall>,
+    /// Damping and friction of grains, whose push is one of the pair forces.
+    pub grains: Option<Grains>,
     /// Bound atoms that the pair forces leave out.
     pub exclude: Exclude,
 }
@@ -122,6 +125,12 @@ impl From<Vec<PairTerm>> for Forces {
 impl From<PairTerm> for Forces {
     fn from(term: PairTerm) -> Self {
         vec![term].into()
+    }
+}
+
+impl From<Grains> for Forces {
+    fn from(grains: Grains) -> Self {
+        Forces { pairs: vec![grains.springs()], grains: Some(grains), ..Forces::default() }
     }
 }
 

@@ -62,9 +62,31 @@ pub struct Wall {
     pub side: Side,
     /// The force. The wall is its last species.
     pub term: PairTerm,
+    /// What it is made of.
+    pub surface: Surface,
+    /// Cut-off and coefficients, by species.
+    entries: Vec<Option<(f64, Vec<f64>)>>,
+}
+
+/// What a wall is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Surface {
+    /// Nothing that atoms could rub against.
+    #[default]
+    Smooth,
+    /// What grains are made of ([`crate::Grains`]): it damps them, and they rub against it.
+    Grains,
 }
 
 impl Wall {
+    /// A smooth wall across an axis. It is the last species of its force.
+    pub fn new(axis: usize, at: f64, side: Side, term: PairTerm) -> Wall {
+        let wall = term.n_species() - 1;
+        let entry = |k: usize| Some((term.get(k, wall)?.cutoff, term.coefficients(k, wall)?));
+        let entries = (0..wall).map(entry).collect();
+        Wall { axis, at, side, term, surface: Surface::Smooth, entries }
+    }
+
     /// How far a position is from the wall; negative behind it.
     pub fn height(&self, position: Vec3) -> f64 {
         self.side.sign() * (position[self.axis] - self.at)
@@ -79,16 +101,15 @@ impl Wall {
     /// behind the wall.
     pub fn evaluate(&self, species: usize, position: Vec3) -> (f64, f64) {
         let height = self.height(position);
-        let wall = self.species();
-        if self.term.get(species, wall).is_none_or(|entry| height >= entry.cutoff) {
-            return (0.0, 0.0);
-        }
-        match self.term.coefficients(species, wall) {
-            Some(c) if height > 0.0 => {
-                let (energy, force_over_r) = self.term.evaluate(height * height, &c);
+        match self.entries.get(species) {
+            Some(Some((cutoff, c))) if height < *cutoff => {
+                if height <= 0.0 {
+                    return (f64::NAN, f64::NAN);
+                }
+                let (energy, force_over_r) = self.term.evaluate(height * height, c);
                 (energy, self.side.sign() * force_over_r * height)
             }
-            _ => (f64::NAN, f64::NAN),
+            _ => (0.0, 0.0),
         }
     }
 }

@@ -49,11 +49,15 @@ const content = JSON.parse(document.getElementById("content").textContent);
 content.figures.forEach((figure, k) => plot(document.getElementById(`figure-${k}`), figure));
 const canvas = document.getElementById("atoms");
 if (canvas) {
-  const { kinds, bonds, frame } = content.scene;
+  const { kinds, bonds, frame, order } = content.scene;
   const last = decode(bytes(frame));
   const scene = new Scene(canvas, new Uint8Array(bytes(kinds)), new Uint32Array(bytes(bonds)));
-  scene.show(last.box, last.places, last.speeds);
-  document.getElementById("colour").addEventListener("change", (e) => scene.setMode(e.target.value));
+  scene.show(last.box, last.places, null);
+  const values = { species: null, speed: last.speeds, order: new Uint8Array(bytes(order)) };
+  document.getElementById("colour").addEventListener("change", (e) => {
+    scene.colour(values[e.target.value]);
+    showScale(document.getElementById("scale"), e.target.value);
+  });
   const clip = () => scene.setClip(Number(document.getElementById("axis").value), Number(document.getElementById("clip").value));
   for (const name of ["axis", "clip"]) document.getElementById(name).addEventListener("input", clip);
   window.scene = scene;

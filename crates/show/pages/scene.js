@@ -7,12 +7,18 @@ const PALETTE = [
   [0.34, 0.71, 0.91], [0.9, 0.62, 0.0], [0.45, 0.45, 0.45], [0.94, 0.89, 0.26],
 ];
 
+// The colour of a value between 0 and 1, as the shader has it.
+const warm = (t) => {
+  const parts = [0.1 + 1.5 * t, 0.15 + 0.75 * Math.sin(Math.PI * t), 0.75 - 1.1 * t];
+  return `rgb(${parts.map((p) => Math.round(255 * Math.min(1, Math.max(0, p)))).join(" ")})`;
+};
+
 // The z axis of the box points up.
 const turned = (v) => [v[1], v[2], v[0]];
 
 const SPHERES = {
   vertex: `#version 300 es
-    in vec2 corner; in vec3 place; in float kind; in float speed;
+    in vec2 corner; in vec3 place; in float kind; in float value;
     uniform mat4 viewMatrix, projectionMatrix;
     uniform vec3 origin, a, b, c, low, high;
     uniform vec3 palette[8];
@@ -25,7 +31,7 @@ const SPHERES = {
       at = corner;
       bool shown = all(greaterThanEqual(place, low)) && all(lessThanEqual(place, high));
       centre = (viewMatrix * vec4(origin + place.x * a + place.y * b + place.z * c, 1.0)).xyz;
-      colour = mode < 0.5 ? palette[int(kind) % 8] : warm(speed);
+      colour = mode < 0.5 ? palette[int(kind) % 8] : warm(value);
       // A disc seen from nearby covers a little more than its radius.
       gl_Position = shown ? projectionMatrix * vec4(centre + vec3(1.15 * radius * corner, 0.0), 1.0)
                           : vec4(2.0, 2.0, 2.0, 1.0);
@@ -109,7 +115,7 @@ class Scene {
       corner: { size: 2, data: new Float32Array([-1, -1, 1, -1, -1, 1, 1, 1]) },
       place: { instanced: 1, size: 3, data: new Uint16Array(3 * n), type: gl.UNSIGNED_SHORT, normalized: true },
       kind: { instanced: 1, size: 1, data: kinds, type: gl.UNSIGNED_BYTE },
-      speed: { instanced: 1, size: 1, data: new Uint8Array(n), type: gl.UNSIGNED_BYTE, normalized: true },
+      value: { instanced: 1, size: 1, data: new Uint8Array(n), type: gl.UNSIGNED_BYTE, normalized: true },
     });
     const mesh = (geometry, shaders, mode, uniforms) => {
       const program = new Program(gl, { ...shaders, uniforms, cullFace: null });
@@ -127,18 +133,16 @@ class Scene {
     new ResizeObserver(() => this.resize()).observe(canvas.parentElement);
   }
 
-  // `box`: origin and the three edges; `places`: Uint16Array, `speeds`: Uint8Array or null.
-  show(box, places, speeds) {
+  // `box`: origin and the three edges; `places`: Uint16Array; `values`: Uint8Array for the colours,
+  // or null for those of the species.
+  show(box, places, values) {
     const [origin, a, b, c] = box.map(turned);
     const u = this.uniforms;
     [u.origin.value, u.a.value, u.b.value, u.c.value] = [origin, a, b, c];
-    const { place, speed } = this.atoms.attributes;
+    const { place } = this.atoms.attributes;
     place.data = places;
     place.needsUpdate = true;
-    if (speeds) {
-      speed.data = speeds;
-      speed.needsUpdate = true;
-    }
+    this.colour(values);
     if (this.bonds.length) this.stretch(places);
     if (!this.orbit) this.lookAt(origin, a, b, c, places.length / 3);
     this.stale = true;
@@ -200,8 +204,13 @@ class Scene {
     this.stale = true;
   }
 
-  setMode(mode) {
-    this.uniforms.mode.value = mode === "speed" ? 1 : 0;
+  colour(values) {
+    const { value } = this.atoms.attributes;
+    this.uniforms.mode.value = values ? 1 : 0;
+    if (values) {
+      value.data = values;
+      value.needsUpdate = true;
+    }
     this.stale = true;
   }
 
@@ -214,13 +223,24 @@ class Scene {
   }
 }
 
+// What colours mean, beside the choice of them.
+function showScale(place, mode) {
+  const ends = { speed: ["slow", "fast"], order: ["disordered", "crystalline"] }[mode];
+  place.replaceChildren();
+  if (!ends) return;
+  const bar = document.createElement("i");
+  bar.className = "scale";
+  bar.style.background = `linear-gradient(to right, ${[...Array(11).keys()].map((k) => warm(k / 10)).join(", ")})`;
+  place.append(`${ends[0]} `, bar, ` ${ends[1]}`);
+}
+
 // A frame as the program sends it: time, step, box, largest speed, places, speeds.
 function decode(buffer) {
   const view = new DataView(buffer);
   const number = (k) => view.getFloat64(8 * k, true);
   const n = number(0);
   const box = [0, 1, 2, 3].map((row) => [0, 1, 2].map((d) => number(4 + 3 * row + d)));
-  const start = 8 * 16;
+  const start = 8 * 17;
   const places = new Uint16Array(buffer, start, 3 * n);
   const fastest = number(3);
   const speeds = fastest > 0 ? new Uint8Array(buffer, start + 6 * n, n) : null;

@@ -3,6 +3,7 @@
 
 const content = JSON.parse(document.getElementById("content").textContent);
 const element = (id) => document.getElementById(id);
+const atoms = new Uint8Array(bytes(content.kinds)).length;
 const scene = new Scene(element("atoms"), new Uint8Array(bytes(content.kinds)), new Uint32Array(bytes(content.bonds)));
 const ask = (path) => fetch(`${path}?token=${content.token}`).then((answer) => {
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
@@ -14,23 +15,31 @@ const kept = new Map();
 const MOST_BYTES = 256e6;
 let [frames, wanted, shown, playing] = [0, 0, -1, false];
 
-function frame(k) {
-  let promise = kept.get(k);
-  kept.delete(k);
-  promise ??= ask(`/frame/${k}`).then((a) => a.arrayBuffer()).catch((e) => { kept.delete(k); throw e; });
-  kept.set(k, promise);
-  const most = Math.max(8, Math.floor(MOST_BYTES / (7 * new Uint8Array(bytes(content.kinds)).length)));
+function fetched(path) {
+  let promise = kept.get(path);
+  kept.delete(path);
+  promise ??= ask(path).then((a) => a.arrayBuffer()).catch((e) => { kept.delete(path); throw e; });
+  kept.set(path, promise);
+  const most = Math.max(8, Math.floor(MOST_BYTES / (7 * atoms)));
   while (kept.size > Math.min(most, 2000)) kept.delete(kept.keys().next().value);
   return promise;
+}
+const frame = (k) => fetched(`/frame/${k}`);
+
+// What atoms are coloured by, in a frame; null for their species.
+async function values(k, speeds) {
+  const by = element("colour").value;
+  if (by === "order") return new Uint8Array(await fetched(`/order/${k}`));
+  return by === "speed" ? speeds : null;
 }
 
 async function show(k) {
   wanted = k;
-  const data = await frame(k);
+  const now = decode(await frame(k));
+  const colours = await values(k, now.speeds);
   // Somebody has moved on meanwhile.
   if (wanted !== k) return;
-  const now = decode(data);
-  scene.show(now.box, now.places, now.speeds);
+  scene.show(now.box, now.places, colours);
   shown = k;
   element("frame").value = k;
   const time = Number.isFinite(now.time) ? `, t = ${Number(now.time.toPrecision(7))} ${content.time_unit}` : "";
@@ -84,20 +93,62 @@ async function poll() {
     const grown = state.frames !== frames;
     frames = state.frames;
     element("frame").max = Math.max(0, frames - 1);
-    element("status").textContent = state.error ?? [state.status && `run ${state.status}`, state.reading && "reading"].filter(Boolean).join(", ");
+    element("reading").textContent = state.error ?? (state.reading && !alive(state) ? "reading" : "");
+    controls(state);
     plots(state.figures);
     if (frames > 0 && shown < 0) await show(0);
-    else if (grown && element("follow").checked && !playing && state.status === "running") await show(frames - 1);
+    else if (grown && element("follow").checked && !playing && alive(state)) await show(frames - 1);
     else if (grown && shown >= 0) await show(shown);
-    setTimeout(poll, state.reading ? 1000 : 10000);
+    setTimeout(poll, state.reading || alive(state) ? 1000 : 10000);
   } catch (error) {
-    element("status").textContent = "the viewer has ended";
+    element("reading").textContent = "the viewer has ended";
+    element("control").hidden = true;
   }
 }
 
+// A run under way can be told what to do.
+const alive = (state) => ["running", "paused"].includes(state.status);
+function controls(state) {
+  element("control").hidden = !state.status;
+  element("status").textContent = `run ${state.status}`;
+  for (const name of ["pause", "stop"]) element(name).hidden = !alive(state);
+  element("pause").textContent = state.status === "paused" ? "go on" : "pause the run";
+  element("pause").dataset.order = state.status === "paused" ? "go-on" : "pause";
+  const held = state.target_temperature;
+  element("thermostat").hidden = !alive(state) || held == null;
+  element("unit").textContent = state.temperature_unit ?? "";
+  const field = element("temperature");
+  // What somebody is writing is left alone.
+  if (held != null && document.activeElement !== field && field.dataset.held !== String(held)) {
+    field.value = Number(held.toPrecision(9));
+    field.dataset.held = held;
+  }
+}
+
+async function tell(order) {
+  element("answer").textContent = "";
+  try {
+    const answer = await fetch(`/control?token=${content.token}`, { method: "POST", body: JSON.stringify(order) });
+    if (!answer.ok) element("answer").textContent = await answer.text();
+    controls(await (await ask("/state")).json());
+  } catch (error) {
+    element("answer").textContent = "the viewer has ended";
+  }
+}
+element("pause").addEventListener("click", (e) => tell(e.target.dataset.order));
+element("stop").addEventListener("click", () => { if (confirm("Write a checkpoint and end the run? jostle resume goes on.")) tell("stop"); });
+element("control").addEventListener("submit", (e) => {
+  e.preventDefault();
+  element("temperature").blur();
+  tell({ temperature: Number(element("temperature").value) });
+});
+
 element("play").addEventListener("click", toggle);
 element("frame").addEventListener("input", (e) => { element("follow").checked = false; show(Number(e.target.value)); });
-element("colour").addEventListener("change", (e) => scene.setMode(e.target.value));
+element("colour").addEventListener("change", (e) => {
+  showScale(element("scale"), e.target.value);
+  if (shown >= 0) show(shown);
+});
 element("size").addEventListener("input", (e) => scene.setRadius(Number(e.target.value)));
 const clip = () => scene.setClip(Number(element("axis").value), Number(element("clip").value));
 for (const name of ["axis", "clip"]) element(name).addEventListener("input", clip);

@@ -3,7 +3,7 @@
 use crate::figure::{Axis, Figure, Scale};
 use crate::figures::of_run;
 use crate::run::{Finding, Run};
-use crate::scene::Scene;
+use crate::scene::{Scene, order};
 use crate::warnings::warnings;
 use crate::words::unit;
 use base64::Engine;
@@ -24,7 +24,7 @@ pub(crate) const PLOTS: [&str; 2] =
 pub(crate) const GRAPHICS: &str = include_str!("../assets/ogl/ogl.min.js");
 /// Points of a curve beyond which nobody sees a difference.
 const MOST_POINTS: usize = 4000;
-/// More atoms than this would make the page too large to open: 7 bytes each.
+/// More atoms than this would make the page too large to open: 8 bytes each.
 const MOST_ATOMS: usize = 2_000_000;
 
 /// The report on a run, as HTML.
@@ -39,12 +39,14 @@ pub fn report(run: &Run) -> Result<String> {
         false => None,
     };
     let drawn = scene.as_ref().filter(|(scene, _)| scene.species.len() <= MOST_ATOMS);
+    let ordered = drawn.map(|(_, frame)| order(frame)).transpose()?;
     let content = json!({
         "figures": figures_json(&figures),
         "scene": drawn.map(|(scene, frame)| json!({
             "kinds": STANDARD.encode(scene.kinds()),
             "bonds": STANDARD.encode(scene.bond_bytes()),
             "frame": STANDARD.encode(frame),
+            "order": ordered.as_ref().map(|bytes| STANDARD.encode(bytes)),
         })),
     });
     // Within a script only "</" could end it.
@@ -296,7 +298,7 @@ pub(crate) fn controls(scene: &Scene) -> String {
         .enumerate()
         .map(|(k, name)| format!("<span><i class=\"kind-{}\"></i>{}</span>", k % 8, escape(name)));
     format!(
-        "<div class=\"legend\">{}<label>colour by <select id=\"colour\"><option value=\"species\">species</option><option value=\"speed\">speed</option></select></label><label>cut <select id=\"axis\"><option value=\"-1\">nothing</option><option value=\"0\">along a</option><option value=\"1\">along b</option><option value=\"2\">along c</option></select> <input id=\"clip\" type=\"range\" min=\"0\" max=\"1\" step=\"0.005\" value=\"0.5\"></label></div>",
+        "<div class=\"legend\">{}<label>colour by <select id=\"colour\"><option value=\"species\">species</option><option value=\"speed\">speed</option><option value=\"order\">order (averaged q6)</option></select></label><span id=\"scale\"></span><label>cut <select id=\"axis\"><option value=\"-1\">nothing</option><option value=\"0\">along a</option><option value=\"1\">along b</option><option value=\"2\">along c</option></select> <input id=\"clip\" type=\"range\" min=\"0\" max=\"1\" step=\"0.005\" value=\"0.5\"></label></div>",
         names.collect::<String>()
     )
 }

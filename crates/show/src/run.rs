@@ -4,6 +4,7 @@ use crate::csv::Csv;
 use jostle_analysis::{Column, Record, Table};
 use jostle_core::{Error, Result};
 use jostle_engine::StageReport;
+use jostle_engine::orders::ORDER;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use std::collections::HashSet;
@@ -73,6 +74,8 @@ impl Run {
         for entry in std::fs::read_dir(path).map_err(failed)? {
             names.push(entry.map_err(failed)?.path());
         }
+        // Orders come and go while one looks.
+        names.retain(|name| name.file_name() != Some(ORDER.as_ref()));
         names.sort();
         let summary = path.join(SUMMARY);
         let summary = if summary.is_file() { json(&summary)? } else { Json::Null };
@@ -105,7 +108,8 @@ pub(crate) fn trajectories(run: &Path) -> (bool, Vec<PathBuf>) {
     let frames =
         plain.filter(|name| name.extension().is_some_and(|e| endings.iter().any(|known| e == *known)));
     let frames = frames.filter(|name| *name != Path::new("start.xyz")).map(|name| run.join(name));
-    (summary["status"] == "running", frames.collect())
+    let status = summary["status"].as_str().unwrap_or_default();
+    (matches!(status, "running" | "paused"), frames.collect())
 }
 
 /// The analyses among the files of a folder. A table in CSV that is in JSON, too, counts once.

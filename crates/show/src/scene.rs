@@ -1,6 +1,7 @@
 //! Atoms as a page shows them: who they are once, and where they are frame by frame.
 
-use jostle_core::{SimBox, Vec3};
+use jostle_analysis::kinds::{averaged_q6, neighbor_distance};
+use jostle_core::{Error, Result, SimBox, Vec3};
 use jostle_engine::Checkpoint;
 
 /// Who the atoms are.
@@ -32,7 +33,9 @@ pub struct Atoms<'a> {
 /// Speeds above so many times their root mean square look alike.
 const FASTEST: f64 = 2.5;
 /// Numbers before the places of the atoms.
-const HEADER: usize = 16;
+const HEADER: usize = 17;
+/// The averaged q6 at which colours end: that of a perfect fcc crystal is 0.575.
+const MOST_ORDERED: f64 = 0.6;
 
 impl Scene {
     /// The species as bytes; colours repeat long before they run out.
@@ -46,7 +49,7 @@ impl Scene {
     }
 
     /// What a checkpoint holds: the atoms, and where they were.
-    pub(crate) fn of_checkpoint(checkpoint: Checkpoint) -> jostle_core::Result<(Scene, Vec<u8>)> {
+    pub(crate) fn of_checkpoint(checkpoint: Checkpoint) -> Result<(Scene, Vec<u8>)> {
         let step = checkpoint.step();
         let system = checkpoint.into_system()?;
         let scene = Scene {
@@ -62,8 +65,8 @@ impl Scene {
 }
 
 impl Atoms<'_> {
-    /// A frame as a page reads it, little endian: 16 doubles (atoms, time, step, the speed at which
-    /// colours end, origin and edges of the box), places in the box as three 16-bit numbers, speeds
+    /// A frame as a page reads it, little endian: 17 doubles (atoms, time, step, the speed at which
+    /// colours end, origin and edges of the box, 1, 2 and 4 for periodic axes), places in the box as three 16-bit numbers, speeds
     /// as bytes where there are any.
     pub fn bytes(&self) -> Vec<u8> {
         let places: Vec<Vec3> = self.positions.iter().map(|r| self.simbox.to_fractional(*r)).collect();
@@ -85,6 +88,8 @@ impl Atoms<'_> {
         for x in numbers.iter().chain(shape.as_flattened()) {
             bytes.extend(x.to_le_bytes());
         }
+        let axes = (0..3).map(|k| f64::from(u8::from(periodic[k]) << k)).sum::<f64>();
+        bytes.extend(axes.to_le_bytes());
         for s in &places {
             for k in 0..3 {
                 let part =
@@ -99,6 +104,31 @@ impl Atoms<'_> {
         }
         bytes
     }
+}
+
+/// How ordered the surroundings of each atom of a frame are, see [`Atoms::bytes`]: the averaged q6
+/// as bytes.
+///
+/// # Errors
+/// If these are not the bytes of a frame.
+pub(crate) fn order(frame: &[u8]) -> Result<Vec<u8>> {
+    let damaged = || Error::simulation("a frame of the temporary file is damaged");
+    let (numbers, rest) = frame.split_at_checked(8 * HEADER).ok_or_else(damaged)?;
+    let numbers = numbers.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes));
+    let numbers: Vec<f64> = numbers.collect();
+    let [count, a, b, c, axes] = [0, 7, 10, 13, 16].map(|k| &numbers[k..]);
+    let atoms = count[0] as usize;
+    let periodic = [1, 2, 4].map(|axis| axes[0] as u8 & axis != 0);
+    let simbox = SimBox::new([0.0; 3], [a[0], b[1], c[2]], [b[0], c[0], c[1]], periodic)?;
+    let parts = rest.as_chunks::<6>().0.get(..atoms).ok_or_else(damaged)?;
+    let place = |part: &[u8; 6]| {
+        let along = |k: usize| f64::from(u16::from_le_bytes([part[2 * k], part[2 * k + 1]])) / 65535.0;
+        simbox.to_cartesian([along(0), along(1), along(2)])
+    };
+    let positions: Vec<Vec3> = parts.iter().map(place).collect();
+    let cutoff = neighbor_distance(atoms as f64 / simbox.volume());
+    let byte = |q: f64| (255.0 * (q / MOST_ORDERED).min(1.0)) as u8;
+    Ok(averaged_q6(&simbox, &positions, cutoff).into_iter().map(byte).collect())
 }
 
 #[cfg(test)]
@@ -119,13 +149,50 @@ mod tests {
             velocities: Some(&velocities),
         };
         let bytes = atoms.bytes();
-        assert_eq!(bytes.len(), 128 + 2 * 7);
+        assert_eq!(bytes.len(), 136 + 2 * 7);
         let number = |k: usize| f64::from_le_bytes(bytes[8 * k..8 * k + 8].try_into().unwrap());
         assert_eq!([number(0), number(1), number(2)], [2.0, 0.5, 7.0]);
         assert_eq!([number(4), number(7), number(10), number(15)], [1.0, 4.0, 1.0, 12.0]);
-        let place = |k: usize| u16::from_le_bytes(bytes[128 + 2 * k..130 + 2 * k].try_into().unwrap());
+        assert_eq!(number(16), 3.0);
+        let place = |k: usize| u16::from_le_bytes(bytes[136 + 2 * k..138 + 2 * k].try_into().unwrap());
         assert_eq!([place(0), place(1), place(2), place(5)], [16384, 32768, 16384, 65535]);
-        assert_eq!(bytes[140], 0);
-        assert!(bytes[141] > 100);
+        assert_eq!(bytes[148], 0);
+        assert!(bytes[149] > 100);
+    }
+
+    /// A crystal whose half is shaken at random: q6 of fcc is 0.575, and near 0.2 where there is no
+    /// order.
+    #[test]
+    fn a_crystal_is_told_from_what_is_not() {
+        let cells = 8;
+        let edge = f64::from(cells) * 1.6;
+        let simbox = SimBox::new([5.0, 0.0, 0.0], [edge; 3], [0.0; 3], [true; 3]).unwrap();
+        let basis = [[0.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.0, 0.5, 0.5]];
+        let mut positions = Vec::new();
+        for k in 0..cells * cells * cells {
+            let cell = [k / (cells * cells), k / cells % cells, k % cells].map(f64::from);
+            positions.extend(
+                basis.map(|b| {
+                    simbox.to_cartesian([0, 1, 2].map(|d| (cell[d] + b[d] + 0.25) / f64::from(cells)))
+                }),
+            );
+        }
+        let random = |k: usize| (k as f64 * 0.618_033_988_749_895).fract() - 0.5;
+        let half = positions.len() / 2;
+        for (k, r) in positions[half..].iter_mut().enumerate() {
+            *r = [0, 1, 2].map(|d| r[d] + 1.2 * random(3 * k + d));
+        }
+        let atoms = Atoms { step: 0, time: 0.0, simbox: &simbox, positions: &positions, velocities: None };
+        let order = order(&atoms.bytes()).unwrap();
+        assert_eq!(order.len(), positions.len());
+        // Away from where both meet.
+        let mean = |part: &[u8]| {
+            part.iter().map(|b| f64::from(*b)).sum::<f64>() / part.len() as f64 / 255.0 * MOST_ORDERED
+        };
+        let (crystal, other) =
+            (mean(&order[half / 4..half * 3 / 4]), mean(&order[half * 5 / 4..half * 7 / 4]));
+        assert!((crystal - 0.575).abs() < 0.005, "{crystal}");
+        assert!(other < 0.35, "{other}");
+        assert!(super::order(&atoms.bytes()[..1000]).is_err());
     }
 }

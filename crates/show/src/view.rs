@@ -4,19 +4,24 @@ use crate::figures::of_thermo;
 use crate::reel::{Progress, Reel};
 use crate::report::{GRAPHICS, PLOTS, SCENE, controls, escape, figures_json, filled};
 use crate::run::{Run, Thermo};
+use crate::scene::order;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jostle_core::{Error, Result};
+use jostle_engine::orders::{Order, give};
 use jostle_io::Open;
 use serde_json::{Value as Json, json};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tiny_http::{Header, Request, Response, Server};
+use tiny_http::{Header, Method, Request, Response, Server};
 
 const PAGE: &str = include_str!("../pages/view.html");
 const STYLE: &str = include_str!("../pages/style.css");
 const VIEW_STYLE: &str = include_str!("../pages/view.css");
 const SCRIPT: &str = include_str!("../pages/view.js");
+/// Bytes beyond which nothing is an order.
+const LONGEST_ORDER: u64 = 1000;
 /// Requests answered at once.
 const THREADS: usize = 4;
 /// The page takes nothing from anywhere else, and no other page may frame it.
@@ -89,8 +94,9 @@ fn token() -> Result<String> {
 }
 
 impl Shown {
-    fn answer(&self, request: Request) {
+    fn answer(&self, mut request: Request) {
         let response = match self.allowed(&request) {
+            true if *request.method() == Method::Post => self.obeyed(&mut request),
             true => self.content(request.url()),
             false => text(
                 403,
@@ -115,12 +121,36 @@ impl Shown {
             "/" => with(200, "text/html; charset=utf-8", self.page().into_bytes()),
             "/state" => with(200, "application/json", self.state().to_string().into_bytes()),
             _ => {
-                match path.strip_prefix("/frame/").and_then(|n| n.parse().ok()).map(|n| self.reel.frame(n)) {
-                    Some(Ok(Some(frame))) => with(200, "application/octet-stream", frame),
-                    Some(Err(error)) => text(500, &error.to_string()),
-                    _ => text(404, "there is nothing here"),
+                let frame = |n: &str| n.parse().map_or(Ok(None), |n| self.reel.frame(n));
+                let found = match path.rsplit_once('/') {
+                    Some(("/frame", n)) => frame(n),
+                    Some(("/order", n)) => frame(n).and_then(|f| f.map(|f| order(&f)).transpose()),
+                    _ => Ok(None),
+                };
+                match found {
+                    Ok(Some(bytes)) => with(200, "application/octet-stream", bytes),
+                    Ok(None) => text(404, "there is nothing here"),
+                    Err(error) => text(500, &error.to_string()),
                 }
             }
+        }
+    }
+
+    /// Hands an order on to the run.
+    fn obeyed(&self, request: &mut Request) -> Response<std::io::Cursor<Vec<u8>>> {
+        if request.url().split('?').next() != Some("/control") {
+            return text(404, "there is nothing here");
+        }
+        let mut words = String::new();
+        if request.as_reader().take(LONGEST_ORDER).read_to_string(&mut words).is_err() {
+            return text(400, "this is no text");
+        }
+        let Ok(order) = serde_json::from_str::<Order>(&words) else {
+            return text(400, "this is no order");
+        };
+        match give(&self.path, order) {
+            Ok(()) => text(200, ""),
+            Err(error) => text(409, &error.to_string()),
         }
     }
 
@@ -146,12 +176,15 @@ impl Shown {
     fn state(&self) -> Json {
         let (frames, progress) = self.reel.progress();
         let run = self.path.is_dir().then(|| Run::read(&self.path).ok()).flatten();
-        let figures = run.as_ref().and_then(|r| r.thermo.as_ref()).map(of_thermo).unwrap_or_default();
+        let thermo = run.as_ref().and_then(|r| r.thermo.as_ref());
+        let figures = thermo.map(of_thermo).unwrap_or_default();
         json!({
             "frames": frames,
             "reading": progress == Progress::Reading,
             "error": match progress { Progress::Failed(why) => Some(why), _ => None },
             "status": run.as_ref().and_then(|r| r.summary["status"].as_str()),
+            "target_temperature": run.as_ref().map(|r| &r.summary["target_temperature"]),
+            "temperature_unit": thermo.and_then(|t| Some(&t.quantities[t.quantity("temperature")?].1)),
             "figures": figures_json(&figures),
         })
     }

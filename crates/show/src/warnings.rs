@@ -4,6 +4,7 @@ use crate::run::{Run, StageRows};
 use jostle_analysis::Blocks;
 use jostle_engine::StageReport;
 use jostle_engine::averages::Confidence;
+use jostle_engine::report::TemperatureChange;
 
 /// A drift of so much of the kinetic energy over a stage is worth a word.
 const DRIFT: f64 = 5e-3;
@@ -18,10 +19,17 @@ pub(crate) fn warnings(run: &Run) -> Vec<String> {
     let mut found = Vec::new();
     match run.summary["status"].as_str() {
         Some("finished") | None => {}
+        Some("paused") => found.push("the run is paused: jostle view or jostle control make it go on".into()),
         Some("running") => found.push("the run goes on, or was stopped without notice".into()),
         Some(status) => found.push(format!("the run did not end: {status}")),
     }
+    let unit = run.thermo.as_ref().and_then(|t| Some(t.quantities[t.quantity("temperature")?].1.clone()));
+    let unit = unit.unwrap_or_default();
     for stage in &run.stages {
+        let departs = |c: &TemperatureChange| {
+            format!("stage \"{}\" is not what its input says: {}", stage.name, c.describe(&unit))
+        };
+        found.extend(stage.changes.iter().map(departs));
         found.extend(drift(stage));
         found.extend(few_samples(stage));
     }

@@ -4,14 +4,16 @@
 use super::clusters::sizes;
 use super::{Kind, Measure};
 use crate::blocks::Blocks;
-use crate::cells::Cells;
+use crate::cells::{Cells, Neighbors};
 use crate::memory::Memory;
 use crate::report::{Results, Table};
 use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
-use jostle_core::{Dimension, Result, Vec3};
+use jostle_core::{Dimension, Result, SimBox, Vec3};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::f64::consts::PI;
+use std::sync::LazyLock;
 
 pub(super) const KIND: Kind = Kind {
     name: "bond-order",
@@ -49,7 +51,7 @@ struct BondOrder {
     cutoff: f64,
     threshold: f64,
     connections: usize,
-    wigner: Vec<(i32, i32, f64)>,
+    wigner: Vec<([i32; 3], f64)>,
     /// The values of [`NAMES`], then the distributions.
     blocks: Blocks,
 }
@@ -70,7 +72,7 @@ type Complex = [f64; 2];
 
 impl BondOrder {
     fn new(subject: &Subject, settings: &Settings) -> Result<Self> {
-        let cutoff = settings.positive("cutoff", 1.4 * subject.density().powf(-1.0 / 3.0))?;
+        let cutoff = settings.positive("cutoff", neighbor_distance(subject.density()))?;
         let threshold = settings.get("threshold").unwrap_or(0.5);
         let connections = settings.count("connections", 7, 1..=100)?;
         let blocks = Blocks::new(NAMES.len() + 2 * BINS);
@@ -89,7 +91,7 @@ impl BondOrder {
         };
         let times = |a: Complex, b: Complex| [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]];
         let sum: f64 =
-            self.wigner.iter().map(|(a, b, w)| w * times(times(at(*a), at(*b)), at(-a - b))[0]).sum();
+            self.wigner.iter().map(|([a, b, c], w)| w * times(times(at(*a), at(*b)), at(*c))[0]).sum();
         sum / square(q).powf(1.5)
     }
 }
@@ -128,32 +130,59 @@ impl Moments {
         let mut power = [1.0, 0.0];
         for m in 0..=6 {
             if m <= 4 {
-                moments.four[m] = power.map(|c| c * harmonic(4, m, z));
+                moments.four[m] = power.map(|c| c * polynomial(&HARMONICS.four[m], 4 - m, z));
             }
-            moments.six[m] = power.map(|c| c * harmonic(6, m, z));
+            moments.six[m] = power.map(|c| c * polynomial(&HARMONICS.six[m], 6 - m, z));
             power = [power[0] * x - power[1] * y, power[0] * y + power[1] * x];
         }
         moments
     }
 }
 
-/// Y_lm without (sin(theta) exp(i phi))^m: the m-th derivative of Legendre's polynomial, normalised.
-fn harmonic(l: usize, m: usize, z: f64) -> f64 {
-    // P_m^m without its sines is (2m - 1)!!, with the sign of Condon and Shortley.
-    let mut below = 0.0;
-    let mut here: f64 = (1..=m).map(|k| -((2 * k - 1) as f64)).product();
-    for k in m + 1..=l {
-        let next = ((2 * k - 1) as f64 * z * here - (k + m - 1) as f64 * below) / (k - m) as f64;
-        (below, here) = (here, next);
-    }
-    let ratio: f64 = (l - m + 1..=l + m).map(|k| k as f64).product();
-    ((2 * l + 1) as f64 / (4.0 * PI * ratio)).sqrt() * here
+/// Y_lm over (sin(theta) exp(i phi))^m for m >= 0: polynomials in z = cos(theta), whose powers go
+/// down from l - m in steps of two.
+struct Harmonics {
+    four: [[f64; 4]; 5],
+    six: [[f64; 4]; 7],
 }
 
-/// Wigner's 3j symbols (6 6 6; a b -a-b), by Racah's formula.
-fn wigner_6() -> Vec<(i32, i32, f64)> {
+static HARMONICS: LazyLock<Harmonics> = LazyLock::new(|| Harmonics {
+    four: std::array::from_fn(|m| harmonic(4, m as i32)),
+    six: std::array::from_fn(|m| harmonic(6, m as i32)),
+});
+
+/// The coefficients of z^(l - m), z^(l - m - 2), ...: the m-th derivative of Legendre's polynomial
+/// by Rodrigues' formula, normalised, with the sign of Condon and Shortley.
+fn harmonic(l: i32, m: i32) -> [f64; 4] {
+    let norm = (f64::from(2 * l + 1) / (4.0 * PI) * factorial(l - m) / factorial(l + m)).sqrt();
+    std::array::from_fn(|k| {
+        let k = k as i32;
+        if l - m - 2 * k < 0 {
+            return 0.0;
+        }
+        let sign = if (k + m) % 2 == 0 { 1.0 } else { -1.0 };
+        let below = 2f64.powi(l) * factorial(k) * factorial(l - k) * factorial(l - m - 2 * k);
+        sign * norm * factorial(2 * l - 2 * k) / below
+    })
+}
+
+/// A polynomial of this degree whose powers go down in steps of two.
+#[inline]
+fn polynomial(coefficients: &[f64; 4], degree: usize, z: f64) -> f64 {
+    let square = z * z;
+    let even = coefficients[..=degree / 2].iter().fold(0.0, |sum, c| sum * square + c);
+    if degree.is_multiple_of(2) { even } else { even * z }
+}
+
+fn factorial(n: i32) -> f64 {
+    (1..=n).map(f64::from).product()
+}
+
+/// Wigner's 3j symbols (6 6 6; a b c), by Racah's formula. Neither the order of a, b, c nor all
+/// their signs together change symbol or product, so that each such set is here once, a >= b >= c,
+/// with the sum of its symbols.
+fn wigner_6() -> Vec<([i32; 3], f64)> {
     let l = 6i32;
-    let factorial = |n: i32| -> f64 { (1..=n).map(f64::from).product() };
     let triangle = factorial(l).powi(3) / factorial(3 * l + 1);
     let symbol = |a: i32, b: i32| {
         let c = -a - b;
@@ -166,33 +195,66 @@ fn wigner_6() -> Vec<(i32, i32, f64)> {
         let sign = if c % 2 == 0 { 1.0 } else { -1.0 };
         sign * (triangle * each).sqrt() * (0..=2 * l).filter_map(term).sum::<f64>()
     };
-    let pairs = (-l..=l).flat_map(|a| (-l..=l).map(move |b| (a, b)));
-    pairs.filter(|(a, b)| (a + b).abs() <= l).map(|(a, b)| (a, b, symbol(a, b))).collect()
+    let sorted = |mut set: [i32; 3]| {
+        set.sort_by(|x, y| y.cmp(x));
+        set
+    };
+    let mut sets = BTreeMap::new();
+    for (a, b) in (-l..=l).flat_map(|a| (-l..=l).map(move |b| (a, b))).filter(|(a, b)| (a + b).abs() <= l) {
+        let set = sorted([a, b, -a - b]).max(sorted([-a, -b, a + b]));
+        *sets.entry(set).or_insert(0.0) += symbol(a, b);
+    }
+    sets.into_iter().collect()
+}
+
+/// Neighbours and moments of all atoms, by id.
+struct Order {
+    lists: Neighbors,
+    local: Vec<Moments>,
+    /// Over an atom and its neighbours.
+    averaged: Vec<Moments>,
+}
+
+impl Order {
+    fn of(simbox: &SimBox, positions: &[Vec3], cutoff: f64) -> Order {
+        let lists = Cells::new(simbox, positions, cutoff).neighbors();
+        let atoms = 0..lists.atoms();
+        let one = |i: usize| {
+            let list = lists.of(i);
+            let mut sum = Moments::default();
+            list.iter().for_each(|(_, d)| sum.add(&Moments::of(*d), 1.0 / list.len() as f64));
+            sum
+        };
+        let local: Vec<Moments> = atoms.clone().into_par_iter().map(one).collect();
+        let around = |i: usize| {
+            let list = lists.of(i);
+            let weight = 1.0 / (list.len() + 1) as f64;
+            let mut sum = Moments::default();
+            sum.add(&local[i], weight);
+            list.iter().for_each(|(j, _)| sum.add(&local[*j as usize], weight));
+            sum
+        };
+        let averaged = atoms.into_par_iter().map(around).collect();
+        Order { lists, local, averaged }
+    }
+}
+
+/// Atoms nearer than this are neighbours, unless somebody says otherwise: 1.4 times the mean
+/// distance, at the first minimum of g(r) in liquids and close-packed crystals.
+pub fn neighbor_distance(density: f64) -> f64 {
+    1.4 * density.powf(-1.0 / 3.0)
+}
+
+/// The averaged q6 of each atom (Lechner and Dellago, eq. 6): near 0.2 in liquids, 0.5 in crystals.
+pub fn averaged_q6(simbox: &SimBox, positions: &[Vec3], cutoff: f64) -> Vec<f64> {
+    let averaged = Order::of(simbox, positions, cutoff).averaged;
+    averaged.iter().map(|moments| invariant(&moments.six)).collect()
 }
 
 impl Measure for BondOrder {
     fn add(&mut self, frame: &View) -> Result<()> {
-        let lists = Cells::new(frame.simbox, frame.positions, self.cutoff).neighbors();
-        let n = lists.len();
-        let local: Vec<Moments> = lists
-            .par_iter()
-            .map(|list| {
-                let mut sum = Moments::default();
-                list.iter().for_each(|(_, d)| sum.add(&Moments::of(*d), 1.0 / list.len() as f64));
-                sum
-            })
-            .collect();
-        let averaged: Vec<Moments> = lists
-            .par_iter()
-            .enumerate()
-            .map(|(i, list)| {
-                let weight = 1.0 / (list.len() + 1) as f64;
-                let mut sum = Moments::default();
-                sum.add(&local[i], weight);
-                list.iter().for_each(|(j, _)| sum.add(&local[*j as usize], weight));
-                sum
-            })
-            .collect();
+        let Order { lists, local, averaged } = Order::of(frame.simbox, frame.positions, self.cutoff);
+        let n = lists.atoms();
         let connected = |i: usize, j: usize| {
             let (a, b) = (&local[i].six, &local[j].six);
             let dot = a
@@ -202,28 +264,29 @@ impl Measure for BondOrder {
                 .map(|(m, (a, b))| (if m == 0 { 1.0 } else { 2.0 }) * (a[0] * b[0] + a[1] * b[1]));
             dot.sum::<f64>() > self.threshold * (square(a) * square(b)).sqrt()
         };
-        let solid: Vec<bool> = lists
-            .par_iter()
-            .enumerate()
-            .map(|(i, list)| {
-                list.iter().filter(|(j, _)| connected(i, *j as usize)).count() >= self.connections
-            })
-            .collect();
-        let bonds = lists.iter().enumerate().filter(|(i, _)| solid[*i]).flat_map(|(i, list)| {
+        let connections = |i: usize| lists.of(i).iter().filter(|(j, _)| connected(i, *j as usize)).count();
+        let solid: Vec<bool> = (0..n).into_par_iter().map(|i| connections(i) >= self.connections).collect();
+        let bonds = (0..n).filter(|i| solid[*i]).flat_map(|i| {
             let solid = &solid;
-            list.iter().filter(move |(j, _)| solid[*j as usize]).map(move |(j, _)| (i as u32, *j))
+            lists.of(i).iter().filter(move |(j, _)| solid[*j as usize]).map(move |(j, _)| (i as u32, *j))
         });
         let in_crystals = solid.iter().filter(|s| **s).count();
         let largest = sizes(n, bonds).keys().next_back().copied().unwrap_or(0).min(in_crystals);
         self.blocks.frame();
         let count = n as f64;
-        let with = lists.iter().filter(|l| !l.is_empty()).count() as f64;
-        self.blocks.add(0, lists.iter().map(Vec::len).sum::<usize>() as f64 / count);
+        let with: Vec<usize> = (0..n).filter(|i| !lists.of(*i).is_empty()).collect();
+        self.blocks.add(0, lists.iter().map(<[_]>::len).sum::<usize>() as f64 / count);
         for (k, moments) in [&local, &averaged].into_iter().enumerate() {
-            let met = || moments.iter().zip(&lists).filter(|(_, l)| !l.is_empty()).map(|(m, _)| m);
-            self.blocks.add_weighted(3 * k + 1, met().map(|m| invariant(&m.four)).sum::<f64>(), with);
-            self.blocks.add_weighted(3 * k + 2, met().map(|m| invariant(&m.six)).sum::<f64>(), with);
-            self.blocks.add_weighted(3 * k + 3, met().map(|m| self.w6(&m.six)).sum::<f64>(), with);
+            // In the order of the atoms, so that sums do not depend on the threads.
+            let values: Vec<[f64; 3]> = with
+                .par_iter()
+                .map(|i| &moments[*i])
+                .map(|m| [invariant(&m.four), invariant(&m.six), self.w6(&m.six)])
+                .collect();
+            for l in 0..3 {
+                let sum = values.iter().map(|v| v[l]).sum::<f64>();
+                self.blocks.add_weighted(3 * k + 1 + l, sum, with.len() as f64);
+            }
         }
         self.blocks.add(7, in_crystals as f64 / count);
         self.blocks.add(8, largest as f64);

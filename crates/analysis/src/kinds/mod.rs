@@ -14,6 +14,8 @@ mod structure_factor;
 mod van_hove;
 mod velocity;
 
+pub use bond_order::{averaged_q6, neighbor_distance};
+
 use crate::memory::Memory;
 use crate::report::Results;
 use crate::settings::{Setting, Settings};

@@ -64,29 +64,39 @@ impl Radial {
 impl Measure for Radial {
     fn add(&mut self, frame: &View) -> Result<()> {
         let cells = Cells::new(frame.simbox, frame.positions, self.shells.cutoff);
-        let (bins, per_length) = (self.shells.bins, self.shells.bins as f64 / self.shells.cutoff);
+        let bins = self.shells.bins;
+        // One more for what is beyond the last shell. Single precision puts a pair in a hundred
+        // thousand into the shell beside its own.
+        let (room, per_length) = (bins + 1, bins as f32 / self.shells.cutoff as f32);
         let n = self.subject.names.len();
-        // The histogram of each pair of species, in both orders.
+        // Where the histogram of each pair of species begins, in both orders.
         let place: Vec<usize> = (0..n * n)
             .map(|k| {
                 let (a, b) = (k / n, k % n);
-                self.pairs.iter().position(|(p, _)| *p == Some((a.min(b), a.max(b)))).unwrap_or(0)
+                let pair = Some((a.min(b), a.max(b)));
+                room * self.pairs.iter().position(|(p, _)| *p == pair).unwrap_or(0)
             })
             .collect();
         let (species, width) = (&self.subject.species, self.pairs.len() * bins);
-        let counts = cells.fold(
-            || vec![0u32; width],
-            |counts, pair| {
-                let bin = ((pair.d2.sqrt() * per_length) as usize).min(bins - 1);
-                let of = usize::from(species[pair.i as usize]) * n + usize::from(species[pair.j as usize]);
-                counts[place[of] * bins + bin] += 1;
+        let shell = |d2: &f64| (((*d2 as f32).sqrt() * per_length) as i32 as usize).min(bins);
+        let counts = cells.fold_distances(
+            || vec![0u32; self.pairs.len() * room],
+            |counts, row| match n {
+                1 => row.d2.iter().for_each(|d2| counts[shell(d2)] += 1),
+                _ => {
+                    let of = &place[usize::from(species[row.i as usize]) * n..];
+                    for (j, d2) in row.others.iter().zip(row.d2) {
+                        counts[of[usize::from(species[*j as usize])] + shell(d2)] += 1;
+                    }
+                }
             },
             |mut a, b| {
                 a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
                 a
             },
         );
-        let mut found: Vec<f64> = counts.into_iter().map(f64::from).collect();
+        let counts = counts.chunks_exact(room).flat_map(|of_pair| &of_pair[..bins]);
+        let mut found: Vec<f64> = counts.map(|n| f64::from(*n)).collect();
         // All atoms: the sum over the pairs of species.
         for bin in 0..bins {
             if self.pairs.len() > 1 {

@@ -143,6 +143,8 @@ impl Bench {
         let mut stages: Vec<_> = std::mem::take(&mut input.stages).into_iter().map(|s| s.value).collect();
         for (index, stage) in stages.iter_mut().enumerate() {
             (stage.thermo_every, stage.trajectory, stage.checkpoint_every) = (way.thermo, None, 0);
+            // Analysis on the way is no part of a step.
+            stage.measures.clear();
             match &mut stage.action {
                 Action::Dynamics { steps, .. } if index == last => *steps = WARM_UP,
                 Action::Minimize { .. } if index == last => {

@@ -60,6 +60,17 @@ fn check_prints_an_input_that_means_the_same() {
     assert_eq!(energy("liquid.toml"), energy("completed.toml"));
 }
 
+/// Nearer than its first distance a table has no numbers, so that has to be said before a run.
+#[test]
+fn check_says_where_tables_begin() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    assert!(!desk.succeed(&["check", "liquid.toml"]).stderr.contains("table"));
+    desk.write("tables.toml", LIQUID.replace("[[force]]", "[[force]]\ntabulate = true"));
+    let said = desk.succeed(&["check", "tables.toml"]).stderr;
+    assert!(said.contains("the table of 'lennard-jones' begins at 0."), "{said}");
+}
+
 #[test]
 fn a_new_input_is_ready_to_run() {
     let desk = Desk::new();

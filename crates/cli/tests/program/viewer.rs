@@ -44,6 +44,18 @@ impl Viewer {
         (status, head, answer[end + 4..].to_vec())
     }
 
+    /// Status and content of the answer to an order.
+    fn tell(&self, order: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let (host, token, length) = (&self.address, &self.token, order.len());
+        let head = format!("Host: {host}\r\nConnection: close\r\nContent-Length: {length}");
+        write!(stream, "POST /control?token={token} HTTP/1.0\r\n{head}\r\n\r\n{order}").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, words) = answer.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), words.to_string())
+    }
+
     fn content(&self, path: &str) -> Vec<u8> {
         let (status, _, content) = self.get(&format!("{path}?token={}", self.token), &self.address);
         assert_eq!(status, 200, "{path}");
@@ -77,7 +89,8 @@ fn a_run_is_shown_to_who_has_the_token() {
     assert_eq!((&state["frames"], &state["status"]), (&20.into(), &"finished".into()));
     assert!(state["figures"].as_array().unwrap().iter().any(|f| f["name"] == "temperature"));
     let frame = viewer.content("/frame/19");
-    assert_eq!(frame.len(), 128 + 7 * 256);
+    assert_eq!(frame.len(), 136 + 7 * 256);
+    assert_eq!(viewer.content("/order/19").len(), 256);
     let number = |k: usize| f64::from_le_bytes(frame[8 * k..8 * k + 8].try_into().unwrap());
     assert_eq!([number(0), number(2)], [256.0, 120.0], "atoms and step");
     let page = String::from_utf8(viewer.content("/")).unwrap();
@@ -91,7 +104,7 @@ fn a_run_is_shown_to_who_has_the_token() {
     for wrong in ["/", "/state", "/state?token=", "/frame/0?token=00000000000000000000000000000000"] {
         assert_eq!(status(wrong, &viewer.address), 403, "{wrong}");
     }
-    for missing in ["/frame/20", "/frame/-1", "/input.toml", "/../liquid.toml"] {
+    for missing in ["/frame/20", "/order/20", "/frame/-1", "/input.toml", "/../liquid.toml"] {
         assert_eq!(status(&format!("{missing}?token={}", viewer.token), &viewer.address), 404, "{missing}");
     }
 }
@@ -116,6 +129,113 @@ fn a_run_is_shown_while_it_goes() {
     run.wait().unwrap();
     let last = viewer.state();
     assert!(last["error"].is_null(), "{last}");
+}
+
+/// A run that would go on for hours; ended when it is dropped.
+struct Run(Child);
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Run {
+    fn start(desk: &Desk, arguments: &[&str]) -> Self {
+        Run(desk.command(arguments).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    fn code(&mut self) -> Option<i32> {
+        self.0.wait().unwrap().code()
+    }
+}
+
+fn wait_until(done: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The temperatures in `thermo.csv`.
+fn temperatures(desk: &Desk) -> Vec<f64> {
+    let text = desk.read("liquid/thermo.csv");
+    let column = text.lines().next().unwrap().split(',').position(|c| c == "temperature").unwrap();
+    // The last line may be on its way.
+    let (whole, _) = text.rsplit_once('\n').unwrap();
+    whole.lines().skip(1).map(|line| line.split(',').nth(column).unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn a_run_does_what_it_is_told_and_says_so() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID.replace("steps = 40", "steps = 100_000_000"));
+    let mut run = Run::start(&desk, &["run", "liquid.toml"]);
+    wait_until(|| desk.path("liquid/thermo.csv").metadata().is_ok_and(|m| m.len() > 10_000));
+    // There is something to see with the first checkpoint: a pause writes one.
+    desk.succeed(&["control", "liquid", "pause"]);
+    let viewer = Viewer::open(&desk, "liquid");
+    let state = viewer.state();
+    assert_eq!((&state["status"], &state["target_temperature"]), (&"paused".into(), &1.44.into()));
+    let paused = desk.read("liquid/thermo.csv");
+    for (wrong, status) in [("\"fly\"", 400), ("", 400), ("{\"temperature\":-1}", 409)] {
+        let (answered, words) = viewer.tell(wrong);
+        assert_eq!(answered, status, "{wrong}: {words}");
+    }
+    let right = format!("/control?token={}", viewer.token);
+    assert_eq!(viewer.get(&right, &viewer.address).0, 404, "looking is no order");
+    assert_eq!(viewer.tell("{\"temperature\":3.5}"), (200, String::new()));
+    assert_eq!(viewer.state()["target_temperature"], 3.5);
+    assert_eq!(desk.read("liquid/thermo.csv"), paused, "a paused run makes no steps");
+    assert_eq!(viewer.tell("\"go-on\"").0, 200);
+    assert_eq!(viewer.state()["status"], "running");
+    wait_until(|| desk.read("liquid/thermo.csv").len() > paused.len() + 1000);
+    assert_eq!(viewer.tell("\"stop\"").0, 200);
+    assert_eq!(run.code(), Some(130));
+    assert_eq!(viewer.state()["status"], "interrupted");
+    let (status, words) = viewer.tell("\"pause\"");
+    assert!(status == 409 && words.contains("interrupted"), "{status}: {words}");
+
+    // A resumed run goes on with what was changed.
+    let mut resumed = Run::start(&desk, &["resume", "liquid"]);
+    let before = temperatures(&desk).len();
+    wait_until(|| temperatures(&desk).len() > before + 200);
+    assert_eq!(viewer.state()["target_temperature"], 3.5);
+    desk.succeed(&["control", "liquid", "stop"]);
+    assert_eq!(resumed.code(), Some(130));
+    let last = &temperatures(&desk)[before + 100..];
+    let mean = last.iter().sum::<f64>() / last.len() as f64;
+    // 256 atoms: a single row is within 5% of the mean, a hundred are well within.
+    assert!((mean / 3.5 - 1.0).abs() < 0.1, "{mean}");
+
+    let summary: serde_json::Value = serde_json::from_str(&desk.read("liquid/summary.json")).unwrap();
+    let change = &summary["under_way"]["changes"][0];
+    assert_eq!((change["from"].as_f64(), change["to"].as_f64()), (Some(1.44), Some(3.5)), "{change}");
+    let words = "the thermostat holds 3.5 instead of 1.44 after step";
+    desk.succeed(&["report", "liquid"]);
+    for file in ["liquid/jostle.log", "liquid/report.html"] {
+        assert!(desk.read(file).contains(words), "{file}");
+    }
+    assert!(!desk.path("liquid/order.json").exists());
+    let refused = desk.jostle(&["control", "liquid", "temperature", "2"]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("interrupted"), "{}", refused.stderr);
+}
+
+#[test]
+fn what_a_stage_cannot_do_is_refused() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID.replace("steps = 80", "steps = 100_000_000"));
+    let mut run = Run::start(&desk, &["run", "liquid.toml"]);
+    wait_until(|| desk.path("liquid/sample.xyz").exists());
+    let refused = desk.jostle(&["control", "liquid", "temperature", "2"]);
+    assert!(refused.stderr.contains("'sample' has no thermostat"), "{}", refused.stderr);
+    let refused = desk.jostle(&["control", "liquid", "temperature", "2 K"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("reduced"), "{}", refused.stderr);
+    assert!(desk.read("liquid/jostle.log").contains("an order was refused: stage 'sample'"));
+    desk.succeed(&["control", "liquid", "stop"]);
+    assert_eq!(run.code(), Some(130));
 }
 
 #[test]

@@ -25,6 +25,16 @@ impl Dissipative {
         let noise = (2.0 * friction * thermal_energy * timestep).sqrt();
         Dissipative { cutoff, friction: friction * timestep, noise }
     }
+
+    /// k_B T: what friction and noise balance at.
+    pub fn thermal_energy(&self) -> f64 {
+        self.noise * self.noise / (2.0 * self.friction)
+    }
+
+    /// Changes k_B T; friction stays.
+    pub fn set_thermal_energy(&mut self, thermal_energy: f64) {
+        self.noise = (2.0 * self.friction * thermal_energy).sqrt();
+    }
 }
 
 /// The impulse that one of two atoms gets along the unit vector that leads to it from the other:

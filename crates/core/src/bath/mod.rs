@@ -58,6 +58,31 @@ impl Bath {
         matches!(self, Bath::Rescale(_) | Bath::NoseHoover(_) | Bath::Bussi(_))
     }
 
+    /// k_B T of what it holds the atoms at; `None` for isolated ones.
+    pub fn thermal_energy(&self) -> Option<f64> {
+        match self {
+            Bath::Isolated => None,
+            Bath::Rescale(bath) => Some(bath.target.thermal_energy),
+            Bath::Langevin(bath) => Some(bath.thermal_energy),
+            Bath::NoseHoover(bath) => Some(bath.target.thermal_energy),
+            Bath::Bussi(bath) => Some(bath.target.thermal_energy),
+            Bath::Dissipative(bath) => Some(bath.thermal_energy()),
+        }
+    }
+
+    /// Holds another k_B T between two steps. What the atoms have drawn so far stays, so that the
+    /// conserved quantity goes on without a jump. Isolated atoms stay isolated.
+    pub fn set_thermal_energy(&mut self, thermal_energy: f64) {
+        match self {
+            Bath::Isolated => {}
+            Bath::Rescale(bath) => bath.target.thermal_energy = thermal_energy,
+            Bath::Langevin(bath) => bath.thermal_energy = thermal_energy,
+            Bath::NoseHoover(bath) => bath.set_thermal_energy(thermal_energy),
+            Bath::Bussi(bath) => bath.target.thermal_energy = thermal_energy,
+            Bath::Dissipative(bath) => bath.set_thermal_energy(thermal_energy),
+        }
+    }
+
     /// The energy the atoms have drawn from the bath since the stage began: their total energy
     /// less this is conserved. `None` where keeping count would cost two sums over all atoms a step.
     pub fn heat(&self) -> Option<f64> {
@@ -74,4 +99,31 @@ impl Bath {
 /// The energy that scaling all velocities by a factor gives to atoms with a kinetic energy.
 pub fn heat_of_scaling<R: Real>(factor: R, kinetic: R) -> R {
     (factor * factor - R::lit(1.0)) * kinetic
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_temperature_makes_the_bath_of_that_temperature() {
+        let target = |thermal_energy| Target { thermal_energy, degrees_of_freedom: 30 };
+        let baths = |kt: f64| {
+            [
+                Bath::Rescale(Rescale::new(target(kt), 10, 0)),
+                Bath::Langevin(Langevin::new(kt, 0.5, 0.01)),
+                Bath::NoseHoover(NoseHoover::new(target(kt), 0.4, 3)),
+                Bath::Bussi(Bussi::new(target(kt), 0.4, 0.01)),
+                Bath::Dissipative(Dissipative::new(kt, 4.5, 1.0, 0.125)),
+            ]
+        };
+        for (mut bath, wanted) in baths(1.0).into_iter().zip(baths(4.0)) {
+            bath.set_thermal_energy(4.0);
+            assert_eq!(bath, wanted);
+            assert!((bath.thermal_energy().unwrap() - 4.0).abs() < 1e-14);
+        }
+        let mut isolated = Bath::Isolated;
+        isolated.set_thermal_energy(2.0);
+        assert_eq!((isolated.thermal_energy(), isolated), (None, Bath::Isolated));
+    }
 }

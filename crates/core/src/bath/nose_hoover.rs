@@ -42,6 +42,18 @@ impl NoseHoover {
         moving + kt * (first + self.position[1..].iter().sum::<f64>())
     }
 
+    /// Changes k_B T. Masses change along, so that the period stays; velocities are those of the
+    /// chain in equilibrium at either temperature. The position of the first link, on which nothing
+    /// depends but the chain's energy, takes up what that would change by.
+    pub fn set_thermal_energy(&mut self, thermal_energy: f64) {
+        let before = self.energy();
+        let ratio = thermal_energy / self.target.thermal_energy;
+        self.target.thermal_energy = thermal_energy;
+        self.mass.iter_mut().for_each(|mass| *mass *= ratio);
+        let per_position = thermal_energy * self.target.degrees_of_freedom as f64;
+        self.position[0] -= (self.energy() - before) / per_position;
+    }
+
     /// Moves the chain on by a time, given the kinetic energy of the atoms; the factor for their
     /// velocities.
     pub fn propagate(&mut self, kinetic: f64, time: f64) -> f64 {
@@ -140,6 +152,26 @@ mod tests {
         let (coarse, fine) = (error(0.01), error(0.005));
         assert!(coarse < 2e-4, "{coarse}");
         assert!((15.0..17.0).contains(&(coarse / fine)), "{coarse} {fine}");
+    }
+
+    /// Free particles are heated: energies of atoms and chain go on adding up to the same.
+    #[test]
+    fn another_temperature_makes_no_jump_in_what_is_conserved() {
+        let target = Target { thermal_energy: 1.0, degrees_of_freedom: 30 };
+        let mut chain = NoseHoover::new(target, 1.0, 3);
+        let mut kinetic = 20.0;
+        let start = kinetic + chain.energy();
+        let mut mean = 0.0;
+        for k in 0..20_000 {
+            if k == 2000 {
+                chain.set_thermal_energy(4.0);
+            }
+            kinetic *= chain.propagate(kinetic, 0.002).powi(2);
+            assert!((kinetic + chain.energy() - start).abs() < 1e-3, "{k}");
+            mean += if k < 4000 { 0.0 } else { kinetic / 16_000.0 };
+        }
+        // Equal parts for all of them, within what a short average of a regular motion is good for.
+        assert!((mean / 60.0 - 1.0).abs() < 0.1, "{mean}");
     }
 
     #[test]

@@ -4,10 +4,11 @@
 use crate::blocks::{AtBlock, Meetings, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
-use crate::pair::{Table, add_pulls, distance, look_up, square};
+use crate::pair::{Table, TableRow, add_pulls, distance, square};
 use crate::simd::elementary::gaussian;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
-use jostle_core::Evaluate;
+use jostle_core::{Evaluate, Precision};
+use jostle_potentials::electrostatics::screened::{self, Series, chebyshev};
 use jostle_potentials::electrostatics::{direct, reaction};
 use jostle_potentials::pair::LennardJones;
 use jostle_potentials::truncation::Shifted;
@@ -20,6 +21,8 @@ type Companion = Shifted<LennardJones>;
 /// Direct forces of charges, made ready for the CPU.
 pub struct Direct<S> {
     term: Electrostatics,
+    /// Where charges are screened.
+    series: Option<Screened<S>>,
     /// Of a Lennard-Jones force; none acts where there is none.
     table: Table<S>,
     /// By species, whether it has a Lennard-Jones force with any.
@@ -35,6 +38,7 @@ impl<S: Scalar> Direct<S> {
             |a: usize| (0..n_species).any(|b| companion.get(a, b).is_some_and(|e| e.parameters[0] != 0.0));
         Direct {
             term,
+            series: term.kappa().map(|kappa| Screened::new(&term, kappa)),
             table: Table::new(companion, Companion::N_COEFFICIENTS),
             acts: (0..n_species).map(acts).collect(),
         }
@@ -75,6 +79,12 @@ impl<S: Scalar> Kernel for Forces<'_, S> {
 
     #[inline(always)]
     fn run<I: Simd>(self) -> [Sums; 2] {
+        if let Some(screened) = &self.direct.series {
+            return match self.evaluate {
+                Evaluate::Forces => self.all::<S::Lanes<I>, _, false>(screened),
+                Evaluate::ForcesAndEnergies => self.all::<S::Lanes<I>, _, true>(screened),
+            };
+        }
         match (self.direct.term.method.alpha(), self.evaluate) {
             (Some(alpha), Evaluate::Forces) => self.all::<S::Lanes<I>, _, false>(Splitting::new(alpha)),
             (Some(alpha), Evaluate::ForcesAndEnergies) => {
@@ -94,14 +104,14 @@ impl<S: Scalar> Kernel for Forces<'_, S> {
 
 impl<S: Scalar> Forces<'_, S> {
     #[inline(always)]
-    fn all<L: Lanes<Scalar = S>, M: Smooth<L>, const ENERGIES: bool>(self, smooth: M) -> [Sums; 2] {
+    fn all<L: Lanes<Scalar = S>, M: Law<L>, const ENERGIES: bool>(self, law: M) -> [Sums; 2] {
         let Forces { direct, clusters, list, charge, forces, .. } = self;
         let mut energy = 0.0;
         let meetings = Charges::<L, M, ENERGIES> {
             direct,
             charge,
             cutoff2: L::lit(direct.term.cutoff.powi(2)),
-            smooth,
+            law,
             energy: &mut energy,
             lanes: PhantomData,
         };
@@ -110,12 +120,45 @@ impl<S: Scalar> Forces<'_, S> {
     }
 }
 
-/// The smooth function that is taken from 1/r, and its force over distance.
-trait Smooth<L>: Copy {
-    fn smooth(&self, r2: L) -> (L, L);
+/// What two unit charges do to each other directly.
+trait Law<L>: Copy {
+    /// Energy and force over distance; `one` is 0 where they are excluded.
+    fn direct(&self, r2: L, one: L) -> (L, L);
 }
 
-/// That of a Gaussian charge: powers of alpha.
+/// A screened charge, and the smooth function that is taken from it.
+struct Screened<S> {
+    kappa: S,
+    scale: S,
+    energy: Vec<S>,
+    force: Vec<S>,
+}
+
+impl<S: Scalar> Screened<S> {
+    fn new(term: &Electrostatics, kappa: f64) -> Self {
+        let precision = if size_of::<S>() == 8 { Precision::Double } else { Precision::Mixed };
+        let Series { scale, energy, force } = Series::new(term.cutoff, precision, |r2| term.smooth(r2));
+        let numbers = |all: Vec<f64>| all.into_iter().map(S::from_f64).collect();
+        Screened {
+            kappa: S::from_f64(kappa),
+            scale: S::from_f64(scale),
+            energy: numbers(energy),
+            force: numbers(force),
+        }
+    }
+}
+
+impl<L: Lanes> Law<L> for &Screened<L::Scalar> {
+    #[inline(always)]
+    fn direct(&self, r2: L, one: L) -> (L, L) {
+        let t = r2.mul_add(L::splat(self.scale), L::lit(-1.0));
+        let energy = chebyshev(t, self.energy.iter().map(|c| L::splat(*c)));
+        let force = chebyshev(t, self.force.iter().map(|c| L::splat(*c)));
+        screened::direct(r2, one, L::splat(self.kappa), (energy, force))
+    }
+}
+
+/// 1/r less the potential of a Gaussian charge: powers of alpha.
 #[derive(Clone, Copy)]
 struct Splitting<L>([L; 3]);
 
@@ -126,16 +169,16 @@ impl<L: Lanes> Splitting<L> {
     }
 }
 
-impl<L: Lanes> Smooth<L> for Splitting<L> {
+impl<L: Lanes> Law<L> for Splitting<L> {
     #[inline(always)]
-    fn smooth(&self, r2: L) -> (L, L) {
+    fn direct(&self, r2: L, one: L) -> (L, L) {
         let [alpha, alpha2, alpha3] = self.0;
         let (energy, force) = gaussian(alpha2 * r2);
-        (alpha * energy, alpha3 * force)
+        direct(r2, one, (alpha * energy, alpha3 * force))
     }
 }
 
-/// That of a reaction field, or none.
+/// 1/r in a reaction field, or alone.
 #[derive(Clone, Copy)]
 struct ReactionField<L>([L; 2]);
 
@@ -146,10 +189,10 @@ impl<L: Lanes> ReactionField<L> {
     }
 }
 
-impl<L: Lanes> Smooth<L> for ReactionField<L> {
+impl<L: Lanes> Law<L> for ReactionField<L> {
     #[inline(always)]
-    fn smooth(&self, r2: L) -> (L, L) {
-        reaction(r2, self.0)
+    fn direct(&self, r2: L, one: L) -> (L, L) {
+        direct(r2, one, reaction(r2, self.0))
     }
 }
 
@@ -157,21 +200,22 @@ struct Charges<'a, L: Lanes, M, const ENERGIES: bool> {
     direct: &'a Direct<L::Scalar>,
     charge: &'a [L::Scalar],
     cutoff2: L,
-    smooth: M,
+    law: M,
     energy: &'a mut f64,
     lanes: PhantomData<L>,
 }
 
 /// An atom of a row, and what it gathers.
-struct Atom<L> {
+struct Atom<'a, L: Lanes> {
     center: [L; 3],
     charge: L,
-    species: usize,
+    /// Of its Lennard-Jones force.
+    wells: TableRow<'a, L::Scalar>,
     gathered: Row<L>,
     energy: L,
 }
 
-impl<L: Lanes, M: Smooth<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L, M, ENERGIES> {
+impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L, M, ENERGIES> {
     const PLACE: usize = 7;
     const FELT: usize = 3;
 
@@ -190,14 +234,15 @@ impl<L: Lanes, M: Smooth<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L
         sums: &mut Sums,
     ) {
         for row in 0..at.n_rows {
+            let species = clusters.species[at.cluster * L::WIDTH + row] as usize;
             let mut atom = Atom {
                 center: center_of_row(tile, row),
                 charge: L::splat(tile[6 * L::WIDTH + row]),
-                species: clusters.species[at.cluster * L::WIDTH + row] as usize,
+                wells: self.direct.table.of_species::<Companion>(species),
                 gathered: Row::<L>::new(),
                 energy: L::lit(0.0),
             };
-            match self.direct.acts[atom.species] {
+            match self.direct.acts[species] {
                 true => self.meet_row::<true>(at, clusters, tile, row, &mut atom),
                 false => self.meet_row::<false>(at, clusters, tile, row, &mut atom),
             }
@@ -215,7 +260,7 @@ impl<L: Lanes, M: Smooth<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L
     }
 }
 
-impl<L: Lanes, M: Smooth<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
+impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
     #[inline(always)]
     fn meet_row<const COMPANION: bool>(
         &self,
@@ -260,14 +305,14 @@ impl<L: Lanes, M: Smooth<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
             near = L::and(near, lanes::<L>(all));
         }
         let charges = atom.charge * L::load(&place[6 * L::WIDTH..]);
-        let (energy, force) = direct(r2, one, self.smooth.smooth(r2));
+        let (energy, force) = self.law.direct(r2, one);
         let mut force_over_r = L::select(near, charges * force, zero);
         let mut companion = zero;
         if ENERGIES {
             atom.energy = atom.energy + L::select(near, charges * energy, zero);
         }
         if COMPANION {
-            let c = look_up::<L, Companion>(&self.direct.table, clusters, atom.species, other);
+            let c = atom.wells.look_up::<L, Companion>(clusters, other);
             let mut near = r2.lt(c.cutoff2);
             if ONLY_SOME {
                 near = L::and(near, lanes::<L>(met));

@@ -19,8 +19,9 @@ pub struct Waves {
 }
 
 impl Waves {
-    /// All waves of a box up to the largest wave number.
-    pub fn new(simbox: &SimBox, alpha: f64, longest: f64) -> Waves {
+    /// All waves of a box up to the largest wave number, but the one that is the same everywhere;
+    /// `kappa` is 0 where nothing screens.
+    pub fn new(simbox: &SimBox, [alpha, kappa]: [f64; 2], longest: f64) -> Waves {
         let reciprocal = reciprocal(simbox);
         let edges = simbox.edges();
         let length = |v: Vec3| v.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -41,7 +42,7 @@ impl Waves {
                     if first <= 0 || k2 > longest * longest {
                         continue;
                     }
-                    let [weight, along] = weight(k2, alpha, simbox.volume());
+                    let [weight, along] = weight(k2 + kappa * kappa, alpha, simbox.volume());
                     waves.numbers.push([x, y, z]);
                     waves.vectors.push(k);
                     waves.weights.push(2.0 * weight);

@@ -4,7 +4,7 @@
 
 use super::fourier::Fourier;
 use crate::blocks::Sums;
-use crate::simd::{Kernel, Level, Scalar, Simd};
+use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use crate::threads::Team;
 use jostle_core::{Evaluate, SimBox, Vec3};
 use jostle_potentials::electrostatics::mesh;
@@ -27,6 +27,8 @@ pub struct Mesh<S: Scalar> {
 struct Grid {
     simbox: SimBox,
     alpha: f64,
+    /// 0 where nothing screens.
+    kappa: f64,
     order: usize,
     n: [usize; 3],
     reciprocal: [Vec3; 3],
@@ -59,8 +61,8 @@ impl Grid {
         if numbers == [0; 3] {
             return [0.0; 2];
         }
-        let k2 = self.wave(numbers).iter().map(|x| x * x).sum();
-        let [weight, along] = weight(k2, self.alpha, self.simbox.volume());
+        let k2: f64 = self.wave(numbers).iter().map(|x| x * x).sum();
+        let [weight, along] = weight(k2 + self.kappa * self.kappa, self.alpha, self.simbox.volume());
         let moduli: f64 = (0..3).map(|d| self.moduli[d][numbers[d]]).product();
         [weight * moduli, along]
     }
@@ -78,11 +80,17 @@ impl Grid {
 }
 
 impl<S: Scalar> Mesh<S> {
-    /// The mesh of a box, with points no further apart than `spacing`.
-    pub fn new(simbox: &SimBox, alpha: f64, order: usize, spacing: f64, n_tasks: usize) -> Self {
+    /// The mesh of a box, with points no further apart than `spacing`; `kappa` is 0 where nothing screens.
+    pub fn new(
+        simbox: &SimBox,
+        [alpha, kappa]: [f64; 2],
+        order: usize,
+        spacing: f64,
+        n_tasks: usize,
+    ) -> Self {
         let n = mesh(simbox, order, spacing);
         let (reciprocal, moduli) = (reciprocal(simbox), n.map(|n| moduli(order, n)));
-        let grid = Grid { simbox: *simbox, alpha, order, n, reciprocal, moduli };
+        let grid = Grid { simbox: *simbox, alpha, kappa, order, n, reciprocal, moduli };
         let mut influence = Vec::with_capacity(n[0] * n[1] * (n[2] / 2 + 1));
         for z in 0..n[2] / 2 + 1 {
             for y in 0..n[1] {
@@ -155,19 +163,70 @@ impl<S: Scalar> Mesh<S> {
     }
 }
 
-/// Where an atom is on the mesh: the point below along each edge, and the weights of those from there
-/// on with their derivatives.
-#[inline(always)]
-fn place<S: Scalar, const ORDER: usize>(grid: &Grid, r: Vec3) -> ([usize; 3], [[[S; WIDTH]; 2]; 3]) {
-    let s = grid.simbox.to_fractional(r);
-    let (mut point, mut splines) = ([0; 3], [[[S::default(); WIDTH]; 2]; 3]);
-    for d in 0..3 {
-        let u = (s[d] - s[d].floor()) * grid.n[d] as f64;
-        // Rounding may lead to the end itself, which is where the edge begins.
-        point[d] = (u as usize).min(grid.n[d] - 1);
-        splines[d] = weights::<S, ORDER>(S::from_f64(u - point[d] as f64), S::from_f64);
+/// As many atoms at once as narrow registers have lanes, at most.
+const MOST: usize = 8;
+
+/// Where some atoms are on the mesh, and their splines.
+struct Places<S> {
+    /// By atom, the point below along each edge.
+    point: [[usize; 3]; MOST],
+    /// By atom, the weights of the points from there on along the third edge, and their derivatives:
+    /// rows as long as a register.
+    along: [[[S; WIDTH]; 2]; MOST],
+    /// By edge, the first or the second, the same by point and atom.
+    across: [[[[S; MOST]; WIDTH]; 2]; 2],
+}
+
+impl<S: Scalar> Places<S> {
+    fn new() -> Self {
+        let zero = S::default();
+        Places {
+            point: [[0; 3]; MOST],
+            along: [[[zero; WIDTH]; 2]; MOST],
+            across: [[[[zero; MOST]; WIDTH]; 2]; 2],
+        }
     }
-    (point, splines)
+
+    /// Finds those of at most as many atoms as there are lanes.
+    #[inline(always)]
+    fn find<L: Lanes<Scalar = S>, const ORDER: usize>(&mut self, grid: &Grid, position: &[Vec3]) {
+        let mut beyond = [[S::default(); MOST]; 3];
+        for (atom, r) in position.iter().enumerate() {
+            let s = grid.simbox.to_fractional(*r);
+            for d in 0..3 {
+                let u = (s[d] - s[d].floor()) * grid.n[d] as f64;
+                // Rounding may lead to the end itself, which is where the edge begins.
+                let point = (u as usize).min(grid.n[d] - 1);
+                self.point[atom][d] = point;
+                beyond[d][atom] = S::from_f64(u - point as f64);
+            }
+        }
+        for (d, beyond) in beyond.iter().enumerate() {
+            let both = weights::<L, ORDER>(L::load(beyond), L::lit);
+            for (of, weights) in both.iter().enumerate() {
+                for k in 0..ORDER {
+                    if d < 2 {
+                        weights[k].store(&mut self.across[d][of][k]);
+                        continue;
+                    }
+                    let mut by_atom = [S::default(); MOST];
+                    weights[k].store(&mut by_atom);
+                    for (atom, weight) in by_atom.iter().enumerate() {
+                        self.along[atom][of][k] = *weight;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Where rows of the mesh begin that are within reach of an atom: the first of each plane.
+#[inline(always)]
+fn rows<const ORDER: usize>(grid: &Grid, point: [usize; 3]) -> ([usize; ORDER], [usize; ORDER]) {
+    let [n_x, n_y, n_z] = grid.n;
+    let row = n_z + WIDTH;
+    let planes = std::array::from_fn(|i| wrapped(point[0] + i, n_x) * n_y * row + point[2]);
+    (planes, std::array::from_fn(|j| wrapped(point[1] + j, n_y) * row))
 }
 
 /// A number that goes round.
@@ -190,32 +249,32 @@ impl<S: Scalar> Kernel for Spread<'_, S> {
     #[inline(always)]
     fn run<I: Simd>(self) {
         match self.grid.order {
-            4 => self.all::<4>(),
-            5 => self.all::<5>(),
-            _ => self.all::<6>(),
+            4 => self.all::<S::Narrow<I>, 4>(),
+            5 => self.all::<S::Narrow<I>, 5>(),
+            _ => self.all::<S::Narrow<I>, 6>(),
         }
     }
 }
 
 impl<S: Scalar> Spread<'_, S> {
     #[inline(always)]
-    fn all<const ORDER: usize>(self) {
+    fn all<L: Lanes<Scalar = S>, const ORDER: usize>(self) {
         let Spread { grid, position, charge, mesh } = self;
-        let [n_x, n_y, n_z] = grid.n;
-        let row = n_z + WIDTH;
         mesh.fill(S::default());
-        for (r, q) in position.iter().zip(charge) {
-            let (point, splines) = place::<S, ORDER>(grid, *r);
-            let along = splines[2][0];
-            for i in 0..ORDER {
-                let plane = wrapped(point[0] + i, n_x) * n_y;
-                let x = S::from_f64(*q) * splines[0][0][i];
-                for j in 0..ORDER {
-                    let start = (plane + wrapped(point[1] + j, n_y)) * row + point[2];
-                    let weight = x * splines[1][0][j];
-                    if let Some(points) = mesh[start..].first_chunk_mut::<WIDTH>() {
-                        for k in 0..WIDTH {
-                            points[k] = points[k] + weight * along[k];
+        let mut places = Places::new();
+        for (position, charge) in position.chunks(L::WIDTH).zip(charge.chunks(L::WIDTH)) {
+            places.find::<L, ORDER>(grid, position);
+            for (atom, q) in charge.iter().enumerate() {
+                let (planes, rows) = rows::<ORDER>(grid, places.point[atom]);
+                let [[x, _], [y, _]] = &places.across;
+                for i in 0..ORDER {
+                    let charge = S::from_f64(*q) * x[i][atom];
+                    for j in 0..ORDER {
+                        let weight = L::splat(charge * y[j][atom]);
+                        let points = &mut mesh[planes[i] + rows[j]..][..WIDTH];
+                        for k in (0..WIDTH).step_by(L::WIDTH) {
+                            let along = L::load(&places.along[atom][0][k..]);
+                            weight.mul_add(along, L::load(&points[k..])).store(&mut points[k..]);
                         }
                     }
                 }
@@ -239,48 +298,56 @@ impl<S: Scalar> Kernel for Gather<'_, S> {
     #[inline(always)]
     fn run<I: Simd>(self) {
         match self.grid.order {
-            4 => self.all::<4>(),
-            5 => self.all::<5>(),
-            _ => self.all::<6>(),
+            4 => self.all::<S::Narrow<I>, 4>(),
+            5 => self.all::<S::Narrow<I>, 5>(),
+            _ => self.all::<S::Narrow<I>, 6>(),
         }
     }
 }
 
 impl<S: Scalar> Gather<'_, S> {
     #[inline(always)]
-    fn all<const ORDER: usize>(self) {
+    fn all<L: Lanes<Scalar = S>, const ORDER: usize>(self) {
         let Gather { grid, position, charge, mesh, force } = self;
-        let [n_x, n_y, n_z] = grid.n;
-        let row = n_z + WIDTH;
-        for ((r, q), force) in position.iter().zip(charge).zip(force) {
-            let (point, splines) = place::<S, ORDER>(grid, *r);
-            let mut slopes = [[S::default(); WIDTH]; 3];
-            for i in 0..ORDER {
-                let plane = wrapped(point[0] + i, n_x) * n_y;
-                let [x, slope_x] = [splines[0][0][i], splines[0][1][i]];
-                for j in 0..ORDER {
-                    let start = (plane + wrapped(point[1] + j, n_y)) * row + point[2];
-                    let [y, slope_y] = [splines[1][0][j], splines[1][1][j]];
-                    let weights = [slope_x * y, x * slope_y, x * y];
-                    if let Some(points) = mesh[start..].first_chunk::<WIDTH>() {
-                        for d in 0..3 {
-                            for k in 0..WIDTH {
-                                slopes[d][k] = slopes[d][k] + weights[d] * points[k];
-                            }
+        let mut places = Places::new();
+        let atoms = position.chunks(L::WIDTH).zip(charge.chunks(L::WIDTH)).zip(force.chunks_mut(L::WIDTH));
+        for ((position, charge), force) in atoms {
+            places.find::<L, ORDER>(grid, position);
+            for (atom, (q, force)) in charge.iter().zip(force).enumerate() {
+                let (planes, rows) = rows::<ORDER>(grid, places.point[atom]);
+                let [[x, slope_x], [y, slope_y]] = &places.across;
+                let mut slopes = [S::default(); 3];
+                for k in (0..WIDTH).step_by(L::WIDTH) {
+                    // What is left when x, y or z varies.
+                    let mut sums = [L::lit(0.0); 3];
+                    for i in 0..ORDER {
+                        // Along z with the splines along y, and with their slopes.
+                        let (mut plain, mut sloped) = (L::lit(0.0), L::lit(0.0));
+                        for j in 0..ORDER {
+                            let points = L::load(&mesh[planes[i] + rows[j] + k..]);
+                            plain = points.mul_add(L::splat(y[j][atom]), plain);
+                            sloped = points.mul_add(L::splat(slope_y[j][atom]), sloped);
                         }
+                        sums[0] = plain.mul_add(L::splat(slope_x[i][atom]), sums[0]);
+                        sums[1] = sloped.mul_add(L::splat(x[i][atom]), sums[1]);
+                        sums[2] = plain.mul_add(L::splat(x[i][atom]), sums[2]);
+                    }
+                    let [along, slope] = &places.along[atom];
+                    let (along, slope) = (L::load(&along[k..]), L::load(&slope[k..]));
+                    for d in 0..3 {
+                        let along = if d == 2 { slope } else { along };
+                        slopes[d] = slopes[d] + (sums[d] * along).sum();
                     }
                 }
-            }
-            let mut total = [0.0; 3];
-            for d in 0..3 {
-                let along = if d == 2 { &splines[2][1] } else { &splines[2][0] };
-                let sum = slopes[d].iter().zip(along).fold(S::default(), |sum, (a, b)| sum + *a * *b);
-                let slope = -q * grid.n[d] as f64 * sum.to_f64();
-                for a in 0..3 {
-                    total[a] += slope * grid.reciprocal[d][a];
+                let mut total = [0.0; 3];
+                for d in 0..3 {
+                    let slope = -q * grid.n[d] as f64 * slopes[d].to_f64();
+                    for a in 0..3 {
+                        total[a] += slope * grid.reciprocal[d][a];
+                    }
                 }
+                *force = total.map(S::from_f64);
             }
-            *force = total.map(S::from_f64);
         }
     }
 }

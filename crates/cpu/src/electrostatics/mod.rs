@@ -14,7 +14,7 @@ use crate::threads::Team;
 use direct::Direct;
 use ewald::Waves;
 use jostle_core::{Evaluate, SimBox, System, Vec3};
-use jostle_potentials::electrostatics::{Method, direct as pair};
+use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Electrostatics, Forces};
 use mesh::{Mesh, Part};
 use std::ops::Range;
@@ -111,12 +111,12 @@ impl<S: Scalar> Charged<S> {
         mut tasks: Vec<(Range<usize>, &mut [S])>,
         evaluate: Evaluate,
     ) -> Sums {
-        let [itself, background] = match evaluate {
+        let [itself, even] = match evaluate {
             Evaluate::Forces => [0.0; 2],
             Evaluate::ForcesAndEnergies => self.term.constants(system),
         };
-        let mut sums = Sums { energy: itself + background, ..Sums::default() };
-        sums.virial[..3].fill(background);
+        let mut sums = Sums { energy: itself + even, ..Sums::default() };
+        sums.virial[..3].fill(even);
         self.add_far(system, clusters, &mut tasks, &mut sums);
         if matches!(self.long, Long::Nothing) {
             return sums;
@@ -134,11 +134,12 @@ impl<S: Scalar> Charged<S> {
             }
         });
         let parts = parts.collect();
+        let kappa = self.term.kappa().unwrap_or(0.0);
         sums.join(&match (&mut self.long, self.term.method) {
             (Long::Waves(waves), Method::Ewald { alpha, longest }) => {
                 let simbox = system.simbox;
                 if waves.as_ref().is_none_or(|waves| waves.0 != simbox) {
-                    *waves = Some(Box::new((simbox, Waves::new(&simbox, alpha, longest))));
+                    *waves = Some(Box::new((simbox, Waves::new(&simbox, [alpha, kappa], longest))));
                 }
                 let waves = waves.as_ref();
                 waves.map_or_else(Sums::default, |waves| sum_waves(team, &waves.1, &simbox, parts))
@@ -146,7 +147,8 @@ impl<S: Scalar> Charged<S> {
             (Long::Mesh(mesh), Method::Pme { alpha, order, spacing }) => {
                 let n_tasks = tasks.len();
                 if mesh.as_ref().is_none_or(|mesh| !mesh.fits(&system.simbox, n_tasks)) {
-                    *mesh = Some(Box::new(Mesh::new(&system.simbox, alpha, order, spacing, n_tasks)));
+                    let widths = [alpha, kappa];
+                    *mesh = Some(Box::new(Mesh::new(&system.simbox, widths, order, spacing, n_tasks)));
                 }
                 let mesh = mesh.as_mut();
                 mesh.map_or_else(Sums::default, |mesh| mesh.evaluate(team, level, parts, evaluate))
@@ -182,7 +184,7 @@ impl<S: Scalar> Charged<S> {
                 continue;
             }
             let charges = self.by_atom[a] * self.by_atom[b];
-            let (energy, force_over_r) = pair(r2, 0.0, self.term.smooth(r2));
+            let (energy, force_over_r) = self.term.direct(r2, 0.0);
             sums.energy += charges * energy;
             let force = arm.map(|x| charges * force_over_r * x);
             for (w, (p, q)) in sums.virial.iter_mut().zip([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]) {

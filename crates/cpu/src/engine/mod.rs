@@ -9,6 +9,7 @@ use crate::constraints::Constraints;
 use crate::dissipative::TaskPairs;
 use crate::electrostatics::Charged;
 use crate::embedded::EmbeddedKernel;
+use crate::grains::{Contacts, TaskContacts};
 use crate::integrate::Atoms;
 use crate::neighbors::{Build, Exclusions, PairList};
 use crate::outside;
@@ -35,6 +36,7 @@ pub struct Cpu<S: Scalar> {
     embedded: Option<EmbeddedKernel<S>>,
     charged: Option<Charged<S>>,
     constraints: Constraints,
+    contacts: Option<Contacts>,
     /// What the last evaluation of forces was for.
     evaluated: Evaluate,
     vacuum: Option<VacuumKernel>,
@@ -78,6 +80,9 @@ struct Task<S> {
     densities: TaskForces<S>,
     bonds: TaskBonds,
     pairs: TaskPairs,
+    contacts: TaskContacts,
+    /// Torques on grains.
+    torques: TaskForces<S>,
     /// Forces of other tasks on clusters of this one.
     incoming: Vec<Incoming>,
 }
@@ -96,7 +101,7 @@ impl<S: Scalar> Cpu<S> {
     ///
     /// # Errors
     /// If a term and the system do not go together: species, cut-off and box, range of numbers.
-    pub fn new(system: System, forces: Forces, settings: Settings, level: Level) -> Result<Self> {
+    pub fn new(mut system: System, forces: Forces, settings: Settings, level: Level) -> Result<Self> {
         let precision = if size_of::<S>() == 4 { Precision::Mixed } else { Precision::Double };
         let cutoff = check::forces(&system, &forces, precision)?;
         let (mass, inverse_mass) = system.dynamic_masses();
@@ -104,6 +109,10 @@ impl<S: Scalar> Cpu<S> {
         let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();
         let excluded = system.topology.exclusions(system.state.len(), forces.exclude);
         let charged = Charged::new(&system, &forces);
+        let contacts = forces.grains.as_ref().map(|grains| Contacts::new(&system, grains, &forces.walls));
+        if contacts.is_some() {
+            system.state.angular_velocity.resize(system.state.len(), [0.0; 3]);
+        }
         // One of them may be part of the pass over charges.
         let companion = charged.as_ref().and_then(|charged| charged.companion);
         let pairs = forces.pairs.iter().enumerate().filter(|(term, _)| Some(*term) != companion);
@@ -112,7 +121,8 @@ impl<S: Scalar> Cpu<S> {
             kernels: pairs.map(|(term, pair)| (term, pair::prepare(pair))).collect(),
             embedded: forces.embedded.clone().map(EmbeddedKernel::new),
             charged,
-            constraints: Constraints::new(&system)?,
+            constraints: Constraints::new(&system, level)?,
+            contacts,
             evaluated: Evaluate::Forces,
             vacuum: forces.vacuum.as_ref().map(VacuumKernel::new),
             bonded: Bonded::new(&system, &forces),
@@ -249,7 +259,7 @@ impl<S: Scalar> Cpu<S> {
         if let Some(broken) = by_task.iter().find_map(|(_, broken)| *broken) {
             return Err(broken.error(&self.system.state));
         }
-        self.gather_foreign();
+        self.gather_forces();
         let long_range = self.add_long_range(evaluate);
         let mut sums = vec![Sums::default(); self.forces.n_terms()];
         if let Some(long_range) = long_range {
@@ -270,13 +280,48 @@ impl<S: Scalar> Cpu<S> {
     }
 
     /// Adds what acts on clusters of other tasks to what their own say.
-    fn gather_foreign(&mut self) {
+    fn gather_forces(&mut self) {
         let width = self.clusters.width;
         let parts = self.tasks.iter_mut().map(|task| {
             let (own, foreign) = task.forces.split();
             (own, foreign, &task.incoming[..])
         });
         hand_over(&self.team, parts.collect(), 3 * width);
+    }
+
+    /// The same for torques.
+    fn gather_torques(&mut self) {
+        let width = self.clusters.width;
+        let parts = self.tasks.iter_mut().map(|task| {
+            let (own, foreign) = task.torques.split();
+            (own, foreign, &task.incoming[..])
+        });
+        hand_over(&self.team, parts.collect(), 3 * width);
+    }
+
+    /// Angular velocities change as torques tell.
+    fn turn(&mut self, dt: f64) {
+        let Some(contacts) = &self.contacts else { return };
+        let (clusters, State { species, angular_velocity, .. }) = (&self.clusters, &mut self.system.state);
+        let mut rest = &mut angular_velocity[..];
+        let mut parts = Vec::with_capacity(self.tasks.len());
+        for task in &self.tasks {
+            let range = task.list.clusters.clone();
+            let n = (clusters.first[range.end] - clusters.first[range.start]) as usize;
+            parts.push((task, rest.split_off_mut(..n).unwrap_or_default()));
+        }
+        self.team.map(parts, |_, (task, angular_velocity)| {
+            let mut turning = angular_velocity.iter_mut();
+            for (c, cluster) in task.list.clusters.clone().enumerate() {
+                for (lane, atom) in clusters.atoms(cluster).enumerate() {
+                    let Some(w) = turning.next() else { return };
+                    let scale = dt * contacts.inverse_inertia[usize::from(species[atom])];
+                    for (k, w) in w.iter_mut().enumerate() {
+                        *w += scale * task.torques.own[(3 * c + k) * clusters.width + lane].to_f64();
+                    }
+                }
+            }
+        });
     }
 
     /// Adds what charges do to each other that lists do not see.

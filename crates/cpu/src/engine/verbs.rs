@@ -1,6 +1,6 @@
 //! The CPU as a [`Backend`].
 
-use super::{Cpu, Incoming};
+use super::{Cpu, Incoming, Task};
 use crate::electrostatics::Charged;
 use crate::embedded::EmbeddedKernel;
 use crate::integrate::Check;
@@ -56,6 +56,9 @@ impl<S: Scalar> Backend for Cpu<S> {
             )));
         }
         self.system.state = state;
+        if self.contacts.is_some() {
+            self.system.state.angular_velocity.resize(self.system.state.len(), [0.0; 3]);
+        }
         self.tasks.clear();
         self.stale = true;
         Ok(())
@@ -121,7 +124,7 @@ impl<S: Scalar> Backend for Cpu<S> {
         }
         let start = Instant::now();
         let (simbox, state) = (&self.system.simbox, &self.system.state);
-        if let Err(fault) = self.constraints.correct_positions(&self.team, simbox, state, dt) {
+        if let Err(fault) = self.constraints.correct_positions((&self.team, self.level), simbox, state, dt) {
             self.fault = Some(fault);
             return;
         }
@@ -139,7 +142,7 @@ impl<S: Scalar> Backend for Cpu<S> {
         }
         let start = Instant::now();
         let (simbox, state) = (&self.system.simbox, &self.system.state);
-        let impulse = self.constraints.correct_velocities(&self.team, simbox, state);
+        let impulse = self.constraints.correct_velocities((&self.team, self.level), simbox, state);
         self.timings.integrate += start.elapsed().as_secs_f64();
         let constraints = std::mem::take(&mut self.constraints);
         self.integrate(|mut atoms| atoms.correct_velocities(&constraints));
@@ -213,6 +216,7 @@ impl<S: Scalar> Backend for Cpu<S> {
                 *t += p;
             }
         }
+        sums.rotation = self.contacts.as_ref().map(|contacts| contacts.rotation(&self.system.state));
         sums
     }
 
@@ -257,9 +261,46 @@ impl<S: Scalar> Backend for Cpu<S> {
                 task.forces.clear(&task.list, width);
                 task.pairs.act(width, velocity, bath, &mut task.forces);
             });
-            self.gather_foreign();
+            self.gather_forces();
             self.system.state.velocity.copy_from_slice(&before);
             self.kick(part);
+        }
+        Ok(())
+    }
+
+    fn has_contacts(&self) -> bool {
+        self.contacts.is_some()
+    }
+
+    fn rub(&mut self, dt: f64) -> Result<()> {
+        if self.algorithm == Algorithm::Reference {
+            return Err(
+                Error::input("the plain reference has no friction of grains").hint("leave out algorithm")
+            );
+        }
+        let (clusters, state) = (&self.clusters, &self.system.state);
+        let Some(contacts) = &self.contacts else { return Ok(()) };
+        self.team.map(self.tasks.iter_mut().collect(), |_, task| {
+            task.contacts.find(clusters, &task.list, state, contacts);
+        });
+        let (velocity, angular_velocity) = (state.velocity.clone(), state.angular_velocity.clone());
+        // Half-way first, then all the way with the friction of the velocities half-way.
+        for part in [0.5, 1.0] {
+            let (width, state, contacts) = (self.clusters.width, &self.system.state, &self.contacts);
+            self.team.map(self.tasks.iter_mut().collect(), |_, task| {
+                let Task { list, contacts: touching, forces, torques, .. } = task;
+                forces.clear(list, width);
+                torques.clear(list, width);
+                if let Some(contacts) = contacts {
+                    touching.act(width, state, contacts, forces, torques);
+                }
+            });
+            self.gather_forces();
+            self.gather_torques();
+            self.system.state.velocity.copy_from_slice(&velocity);
+            self.system.state.angular_velocity.copy_from_slice(&angular_velocity);
+            self.kick(part * dt);
+            self.turn(part * dt);
         }
         Ok(())
     }
@@ -306,6 +347,7 @@ impl<S: Scalar> Backend for Cpu<S> {
                         + t.bonds.bytes()
                         + t.forces.bytes()
                         + t.densities.bytes()
+                        + t.torques.bytes()
                         + t.incoming.len() * size_of::<Incoming>()
                 })
                 .sum::<usize>();

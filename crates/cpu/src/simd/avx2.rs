@@ -11,6 +11,7 @@ pub struct Avx2;
 
 impl Simd for Avx2 {
     type F32 = F32x8;
+    type NarrowF32 = F32x8;
     type F64 = F64x4;
 }
 

@@ -1,6 +1,6 @@
 //! 512-bit registers.
 
-use super::{Kernel, Lanes, Simd, each_lane, exp};
+use super::{Kernel, Lanes, Simd, avx2, each_lane, exp};
 use jostle_core::Real;
 use std::arch::x86_64::*;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -14,6 +14,7 @@ pub struct Avx512;
 
 impl Simd for Avx512 {
     type F32 = F32x16;
+    type NarrowF32 = avx2::F32x8;
     type F64 = F64x8;
 }
 
@@ -248,6 +249,13 @@ impl Lanes for F32x16 {
         if n <= 16 {
             // SAFETY: as above; the table has a register's length.
             F32x16(unsafe { _mm512_permutexvar_ps(index, _mm512_loadu_ps(table.as_ptr())) })
+        } else if n <= 32 && table.len() >= 32 {
+            let (low, high) = table.split_at(16);
+            // SAFETY: as above; the table has the length of two registers.
+            F32x16(unsafe {
+                let (low, high) = (_mm512_loadu_ps(low.as_ptr()), _mm512_loadu_ps(high.as_ptr()));
+                _mm512_permutex2var_ps(low, index, high)
+            })
         } else {
             // SAFETY: as above; all indices are below n, which is within the table.
             F32x16(unsafe { _mm512_i32gather_ps::<4>(index, table.as_ptr().cast()) })

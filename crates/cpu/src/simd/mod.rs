@@ -69,6 +69,8 @@ pub trait Scalar:
 {
     /// The registers of this scalar in an instruction set.
     type Lanes<I: Simd>: Lanes<Scalar = Self>;
+    /// The same, but with eight lanes at most.
+    type Narrow<I: Simd>: Lanes<Scalar = Self>;
     /// Rounds to the scalar's precision.
     fn from_f64(value: f64) -> Self;
     /// Exactly the same number.
@@ -77,6 +79,7 @@ pub trait Scalar:
 
 impl Scalar for f32 {
     type Lanes<I: Simd> = I::F32;
+    type Narrow<I: Simd> = I::NarrowF32;
     #[inline(always)]
     fn from_f64(value: f64) -> f32 {
         value as f32
@@ -89,6 +92,7 @@ impl Scalar for f32 {
 
 impl Scalar for f64 {
     type Lanes<I: Simd> = I::F64;
+    type Narrow<I: Simd> = I::F64;
     #[inline(always)]
     fn from_f64(value: f64) -> f64 {
         value
@@ -159,7 +163,9 @@ fn each_lane<L: Lanes>(x: L, function: fn(f64) -> f64) -> L {
 pub trait Simd: Copy + Send + Sync + 'static {
     /// Single precision.
     type F32: Lanes<Scalar = f32>;
-    /// Double precision.
+    /// The same with eight lanes at most.
+    type NarrowF32: Lanes<Scalar = f32>;
+    /// Double precision, eight lanes at most.
     type F64: Lanes<Scalar = f64>;
 }
 

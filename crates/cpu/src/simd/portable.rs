@@ -11,6 +11,7 @@ pub struct Portable;
 
 impl Simd for Portable {
     type F32 = Array<f32, 8>;
+    type NarrowF32 = Array<f32, 8>;
     type F64 = Array<f64, 4>;
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bonded::Bonded;
+use crate::constraints::Constraints;
 use crate::electrostatics::Charges;
 use crate::leg::{KINETIC, VIRIAL};
 use crate::search::When;
@@ -106,12 +107,26 @@ impl Backend for Cuda {
         self.attempt(result);
     }
 
+    fn constrain_positions(&mut self, dt: f64) {
+        let result = self.find_groups().and_then(|()| {
+            let hold = self.constraints.as_ref().map(|c| c.hold(&self.world, dt));
+            self.run_all(hold.into_iter().collect())
+        });
+        self.attempt(result);
+    }
+
+    fn constrain_velocities(&mut self, kick: Option<f64>) {
+        let result = self.constrain_velocities_after(kick);
+        self.attempt(result);
+    }
+
     fn update_neighbors(&mut self) -> Result<()> {
         self.take_fault()?;
         for _ in 0..MOST_ATTEMPTS {
             self.run_all(self.launches().build(0))?;
             self.read_control()?;
             if self.control.trouble == 0 {
+                self.sorted = true;
                 return Ok(());
             }
             self.settle_trouble()?;
@@ -126,6 +141,7 @@ impl Backend for Cuda {
             self.update_neighbors()?;
         }
         self.run_all(self.launches().forces(When::Asked, evaluate))?;
+        self.evaluated = evaluate;
         if evaluate == Evaluate::ForcesAndEnergies {
             let row = self.totals(self.forces.n_terms() + VIRIAL)?;
             self.energies = self.energies_from(&row);
@@ -221,7 +237,27 @@ impl Backend for Cuda {
                 + self.search.bytes()
                 + self.plan.excluded.bytes()
                 + self.charges.as_ref().map_or(0, Charges::bytes)
-                + self.bonded.as_ref().map_or(0, Bonded::bytes),
+                + self.bonded.as_ref().map_or(0, Bonded::bytes)
+                + self.constraints.as_ref().map_or(0, Constraints::bytes),
         }
+    }
+}
+
+impl Cuda {
+    /// Makes sure that atoms have been sorted, if there are constraints: before that nobody knows where
+    /// the atoms of a molecule are.
+    fn find_groups(&mut self) -> Result<()> {
+        if self.constraints.is_none() || self.sorted { Ok(()) } else { self.update_neighbors() }
+    }
+
+    fn constrain_velocities_after(&mut self, kick: Option<f64>) -> Result<()> {
+        self.find_groups()?;
+        let Some(constraints) = &self.constraints else { return Ok(()) };
+        self.device.run(&constraints.kick(&self.world, 0, When::Asked))?;
+        let (Some(dt), Evaluate::ForcesAndEnergies) = (kick, self.evaluated) else { return Ok(()) };
+        self.device.run(&constraints.sums(&self.world, 0, When::Asked))?;
+        let impulse = self.totals(self.energies.virial.len())?;
+        self.energies.virial.iter_mut().zip(impulse).for_each(|(w, part)| *w += part / dt);
+        Ok(())
     }
 }

@@ -13,6 +13,7 @@ use crate::all_pairs::PairShape;
 use crate::arrays::Arrays;
 use crate::bath::ScalingBath;
 use crate::bonded::Bonded;
+use crate::constraints::Constraints;
 use crate::dissipative::PairBath;
 use crate::driver::Device;
 use crate::electrostatics::Charges;
@@ -26,7 +27,7 @@ use crate::sums::Summation;
 use crate::tiles::{self, Room};
 use crate::world::{Control, Frame, World};
 use jostle_core::backend::Timings;
-use jostle_core::{Energies, Error, Kinetic, Precision, Result, Settings, System, Vec3};
+use jostle_core::{Energies, Error, Evaluate, Kinetic, Precision, Result, Settings, System, Vec3};
 use jostle_potentials::{Forces, check};
 use std::ops::Range;
 
@@ -59,6 +60,7 @@ pub struct Cuda {
     search: Box<dyn Search>,
     charges: Option<Charges>,
     bonded: Option<Bonded>,
+    constraints: Option<Constraints>,
     outside: Option<Outside>,
     bath: Option<ScalingBath>,
     pair_bath: Option<PairBath>,
@@ -70,12 +72,16 @@ pub struct Cuda {
     tuning: Tuning,
     /// The control block as it was when the host last looked.
     control: Control,
+    /// Whether atoms have been sorted since the host last gave them their places.
+    sorted: bool,
     list_positions: Vec<Vec3>,
     /// Energy and virial of each term beyond its cut-off, times volume.
     tails: Vec<[f64; 2]>,
     /// Energy of charges with themselves, and with what neutralises them.
     constants: [f64; 2],
     energies: Energies,
+    /// What the last evaluation produced.
+    evaluated: Evaluate,
     timings: Timings,
     /// Set by a verb that cannot fail, reported by the next one that can.
     fault: Option<Error>,
@@ -130,6 +136,7 @@ impl Cuda {
         let search = plan.open(&device, &kernels.module)?;
         let charges = Charges::new(&device, &system, &forces, &plan.excluded, precision, summation)?;
         let bonded = Bonded::new(&device, &system, &forces, precision, summation)?;
+        let constraints = Constraints::new(&device, &system, forces.n_searched(), precision, summation)?;
         let outside = Outside::new(&device, n, &forces, precision, summation)?;
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
         let world = arrays.world(frame);
@@ -148,6 +155,7 @@ impl Cuda {
             search,
             charges,
             bonded,
+            constraints,
             outside,
             bath: None,
             pair_bath: None,
@@ -157,10 +165,12 @@ impl Cuda {
             seconds_per_slot: 0.0,
             tuning: Tuning::new(way_settled),
             control: Control::new(),
+            sorted: false,
             list_positions: Vec::new(),
             tails: Vec::new(),
             constants: [0.0; 2],
             energies: Energies::default(),
+            evaluated: Evaluate::Forces,
             timings: Timings::default(),
             fault: None,
         };
@@ -224,7 +234,9 @@ impl Cuda {
         let row = self.forces.n_terms() + VIRIAL + KINETIC;
         let of_charges = self.charges.as_ref().map_or(0, Charges::most_shares);
         let blocks = self.search.energy_blocks().max(self.launches().atom_shares()).max(of_charges);
-        self.sums.partial = self.device.alloc(blocks as usize * row)?;
+        let constraints = self.constraints.as_ref().map_or(0, Constraints::partial_length);
+        let bonded = self.bonded.as_ref().map_or(0, Bonded::partial_length);
+        self.sums.partial = self.device.alloc(constraints.max(bonded).max(blocks as usize * row))?;
         if self.sums.total.len() < row {
             self.sums.total = self.device.alloc(row)?;
         }
@@ -255,6 +267,7 @@ impl Cuda {
         let counts = self.system.counts();
         let terms = 0..self.forces.n_searched();
         self.tails = terms.map(|term| self.forces.tail_times_volume(term, &counts)).collect();
+        self.sorted = false;
         self.constants = self.forces.electrostatics.map_or([0.0; 2], |term| term.constants(&self.system));
         let builds = self.control.builds;
         self.control = Control { builds, ..Control::new() };
@@ -277,6 +290,7 @@ impl Cuda {
             search: &*self.search,
             charges: self.charges.as_ref(),
             bonded: self.bonded.as_ref(),
+            constraints: self.constraints.as_ref(),
             outside: self.outside.as_ref(),
             bath: self.bath.as_ref(),
             pair_bath: self.pair_bath.as_ref().filter(|pairs| pairs.bath.is_some()),

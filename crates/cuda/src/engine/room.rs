@@ -13,6 +13,12 @@ impl Cuda {
         if what & trouble::NOT_FINITE != 0 {
             return Err(self.blame());
         }
+        if what & trouble::TORN != 0 {
+            let id = self.control.first_bad as u32;
+            let message = format!("the constraints of the molecule of atom {} do not hold", id + 1);
+            let error = Error::simulation(message);
+            return Err(self.at_step(error.hint("shorten the time step, or begin with a shorter one")));
+        }
         let extent = self.extent();
         self.plan.make_room(&self.control, extent)?;
         let escaped = what & trouble::ESCAPED != 0;
@@ -50,13 +56,18 @@ impl Cuda {
                 .hint("two atoms came too close: minimise first, or shorten the time step");
         }
         let id = self.control.first_bad as u32 as usize;
-        let (motion, drifts) = (self.control.motion, self.control.first_bad >> 32);
-        let steps = if motion.drift < motion.timestep { drifts / 2 } else { drifts };
-        let step = (motion.first_step + steps) as i64 - 1;
         if let Err(error) = self.download() {
             return error;
         }
         let error = blame::force(&self.system, &self.forces, self.precision, id);
+        self.at_step(error)
+    }
+
+    /// Says at which step it happened, where that is known.
+    fn at_step(&self, error: Error) -> Error {
+        let (motion, drifts) = (self.control.motion, self.control.first_bad >> 32);
+        let steps = if motion.drift < motion.timestep { drifts / 2 } else { drifts };
+        let step = (motion.first_step + steps) as i64 - 1;
         if step > 0 { error.context(format!("step {step}")) } else { error }
     }
 }

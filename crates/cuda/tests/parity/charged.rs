@@ -1,9 +1,10 @@
 //! Coulomb's forces: the GPU engine against the CPU engine in double precision, against other engines,
 //! and against itself.
 
-use super::charges::{difference, ion, ions, norm, water};
+use super::charges::{difference, ion, ions, norm};
 use super::device::device;
 use super::fluid::{advance, by_id, largest, run};
+use super::water::water;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Algorithm, Backend, Bath, Evaluate, Leg, Precision, Settings, SimBox, State, System};
 use jostle_cuda::Cuda;

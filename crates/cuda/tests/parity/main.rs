@@ -9,10 +9,12 @@ mod chains;
 mod charged;
 #[path = "../../../cpu/tests/charges/mod.rs"]
 mod charges;
+mod constraints;
 mod continuity;
 mod device;
 mod embedded;
 mod fluid;
+mod molecules;
 mod outside;
 mod pair_search;
 #[path = "../../../cpu/tests/pairs/mod.rs"]
@@ -20,6 +22,8 @@ mod pairs;
 #[path = "../../../cpu/tests/reference/mod.rs"]
 mod reference;
 mod reference_values;
+#[path = "../../../cpu/tests/charges/water.rs"]
+mod water;
 
 use jostle_core::{Algorithm, Precision};
 

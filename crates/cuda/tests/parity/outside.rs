@@ -49,10 +49,7 @@ fn forces() -> Forces {
     let (low, high) = (1.8, 2.0 + 9.0 * 1.15 + 0.4);
     Forces {
         fields: vec![Field { force: vec![[0.3, 0.0, -0.2], [0.0, -0.4, 0.1]] }],
-        walls: vec![
-            Wall { axis: 2, at: low, side: Side::Above, term: soft },
-            Wall { axis: 2, at: high, side: Side::Below, term: other },
-        ],
+        walls: vec![Wall::new(2, low, Side::Above, soft), Wall::new(2, high, Side::Below, other)],
         ..pairs.into()
     }
 }

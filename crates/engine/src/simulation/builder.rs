@@ -10,11 +10,12 @@ use crate::observe::Observer;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::stage::{check_constraints, check_stage};
 use crate::thermo::quantities;
-use jostle_core::{Backend, Error, Result, Settings, SimBox, System, UnitSystem};
+use jostle_core::quantity::unit_name;
+use jostle_core::{Backend, Dimension, Error, Result, Settings, SimBox, System, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput};
 use jostle_potentials::outside::{Field, Wall};
-use jostle_potentials::{Electrostatics, Embedded, Forces, PairTerm};
+use jostle_potentials::{Electrostatics, Embedded, Forces, Grains, PairTerm};
 use std::path::Path;
 
 /// What puts a system on a device.
@@ -93,6 +94,13 @@ impl SimulationBuilder {
     /// Adds a wall.
     pub fn wall(mut self, wall: Wall) -> Self {
         self.forces.walls.push(wall);
+        self
+    }
+
+    /// Makes the atoms grains; their push is one of the pair forces.
+    pub fn grains(mut self, grains: Grains) -> Self {
+        self.forces.pairs.push(grains.springs());
+        self.forces.grains = Some(grains);
         self
     }
 
@@ -198,6 +206,9 @@ impl SimulationBuilder {
         simulation.run = header.run;
         simulation.reports = header.reports;
         simulation.notes.extend(note);
+        let change = simulation.run.as_ref().and_then(|run| run.changes.last());
+        let unit = unit_name(simulation.units, Dimension::TEMPERATURE);
+        simulation.notes.extend(change.map(|change| change.describe(&unit)));
         // Last, because it cuts off what was written after the checkpoint.
         simulation.folder = Some(RunFolder::resume(folder, header.thermo_bytes)?);
         if let (Some(stage), Some(run)) = (simulation.stage_under_way(), &simulation.run) {
@@ -239,6 +250,7 @@ impl SimulationBuilder {
         let isolated = Isolated::new(&self.system, &self.forces);
         let shortest_cutoff = shortest_cutoff(&self.forces, &self.system.simbox);
         let threads = self.settings.threads;
+        let about_tables = about_tables(&self.forces);
         let Opened { backend, missed } = (self.open)(self.system, self.forces, self.settings)?;
         Ok(Simulation {
             units: self.units,
@@ -266,7 +278,7 @@ impl SimulationBuilder {
             reports: Vec::new(),
             thermo: None,
             saved: None,
-            notes: Vec::new(),
+            notes: about_tables,
         })
     }
 }
@@ -274,6 +286,15 @@ impl SimulationBuilder {
 /// What puts a system on a device that has a name.
 fn known(device: DeviceInput) -> Box<Open> {
     Box::new(move |system, forces, settings| device::open(device, system, forces, settings))
+}
+
+/// Where forces begin that are looked up instead of computed.
+fn about_tables(forces: &Forces) -> Vec<String> {
+    let about = |term: &PairTerm| {
+        let (name, from) = (term.potential.name(), term.table_begins()?);
+        Some(format!("the table of '{name}' begins at {from:.4}: no two atoms may come nearer"))
+    };
+    forces.pairs.iter().filter_map(about).collect()
 }
 
 /// The shortest cut-off of any pair of species; for atoms without forces, the size of the box.

@@ -2,6 +2,7 @@
 
 mod builder;
 mod leg;
+mod obey;
 mod run;
 
 pub use builder::SimulationBuilder;
@@ -172,18 +173,33 @@ impl Simulation {
         if let (Err(_), Some(step)) = (&outcome, self.saved) {
             progress.note(&format!("the last checkpoint is that of step {step}"));
         }
-        let written = self.summarize(&status);
+        let written = match (self.stage_under_way(), self.run.take()) {
+            (Some(stage), Some(run)) => {
+                let written = self.summarize(&status, Some((&stage, &run)));
+                self.run = Some(run);
+                written
+            }
+            _ => self.summarize(&status, None),
+        };
         // A failure to write about a failure is not the one to report.
         outcome.and_then(|outcome| written.map(|()| outcome))
     }
 
-    fn summarize(&mut self, status: &str) -> Result<()> {
-        let summary = self.summary(status);
+    /// Writes the summary, with the stage under way, if there is one.
+    fn summarize(&mut self, status: &str, under_way: Option<(&StageInput, &StageRun)>) -> Result<()> {
+        if self.folder.is_none() {
+            return Ok(());
+        }
+        let summary = self.summary(status, under_way);
         self.folder.as_mut().map_or(Ok(()), |folder| folder.summarize(&summary))
     }
 
     /// What `summary.json` says.
-    fn summary(&mut self, status: &str) -> serde_json::Value {
+    fn summary(&mut self, status: &str, under_way: Option<(&StageInput, &StageRun)>) -> serde_json::Value {
+        let target = under_way.and_then(|(_, run)| run.temperature(self.units));
+        let under_way = under_way.filter(|(_, run)| run.stage_step > 0).and_then(|(stage, run)| {
+            run.report(stage, &mut *self.backend, &self.quantities, self.units).ok()
+        });
         let facts = self.backend.neighbor_facts();
         let counts = self.species.iter().zip(&self.counts);
         let species = counts.map(|(s, n)| serde_json::json!({ "name": s.name, "count": n }));
@@ -201,17 +217,11 @@ impl Simulation {
             "step": self.clock.step,
             "time": self.clock.time,
             "stages": self.reports,
-            "under_way": self.report_under_way(),
+            "under_way": under_way,
+            "target_temperature": target,
             "neighbors": { "builds": facts.builds, "skin": facts.skin, "bytes": facts.bytes },
             "files": self.folder.as_ref().map(|f| f.files()),
         })
-    }
-
-    /// What the stage under way has amounted to so far; `None` between stages.
-    fn report_under_way(&mut self) -> Option<StageReport> {
-        let stage = self.stage_under_way()?;
-        let run = self.run.as_ref()?;
-        run.report(&stage, &mut *self.backend, &self.quantities, self.units).ok()
     }
 
     /// The stage under way, if the run stopped in the middle of one.
@@ -308,6 +318,14 @@ impl Simulation {
     /// If the device failed.
     pub fn velocities(&mut self) -> Result<Vec<Vec3>> {
         self.by_id(|state, place| state.velocity[place])
+    }
+
+    /// Angular velocities of grains, by id; all zero where nothing turns.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn angular_velocities(&mut self) -> Result<Vec<Vec3>> {
+        self.by_id(|state, place| state.angular_velocity.get(place).copied().unwrap_or_default())
     }
 
     /// Forces of the last evaluation, by id; all zero before the first step.

@@ -1,6 +1,7 @@
 //! Running the stages: steps, and everything that is due after a step.
 
 use super::leg::{Pace, cut, until};
+use super::obey::Course;
 use super::{Outcome, Simulation};
 use crate::checkpoint::{Checkpoint, Clock, Header};
 use crate::deformation::strain;
@@ -20,8 +21,8 @@ use std::time::{Duration, Instant};
 
 /// A checkpoint is written at least this often.
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(600);
-/// Progress is told about this often.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// Progress is told, and orders are looked for, about this often.
+pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Simulation {
     pub(super) fn run_stages(
@@ -64,8 +65,8 @@ impl Simulation {
             self.begin_measures(stage, simbox)?;
             self.log(&format!("stage '{}' begins at step {}", stage.name, self.clock.step))?;
             self.begin_trajectory(stage)?;
-            self.summarize("running")?;
         }
+        self.summarize("running", Some((stage, &run)))?;
         if let Some(note) = note {
             self.say(progress, &note)?;
         }
@@ -113,11 +114,16 @@ impl Simulation {
             self.advance(stage, run, &mut pace, progress)?;
             let (now, stage_step) = (Instant::now(), run.stage_step);
             progress.stepped(stage_step);
+            let mut interrupted = stop();
             if now - told > PROGRESS_INTERVAL {
                 told = now;
                 progress.advanced(stage_step);
+                if let Some(order) = self.take_order(progress)? {
+                    lap.end(run, &*self.backend);
+                    interrupted |= self.obey(order, stage, run, progress, stop)? == Course::Stopping;
+                    lap = Lap::begin(&*self.backend);
+                }
             }
-            let interrupted = stop();
             if interrupted || due(stage.checkpoint_every, stage_step) || now - saved > CHECKPOINT_INTERVAL {
                 saved = now;
                 lap.end(run, &*self.backend);
@@ -362,7 +368,7 @@ impl Simulation {
     }
 
     /// Writes a checkpoint if there is a folder to write to.
-    fn save(&mut self, run: Option<&StageRun>, progress: &mut dyn Progress) -> Result<()> {
+    pub(super) fn save(&mut self, run: Option<&StageRun>, progress: &mut dyn Progress) -> Result<()> {
         // What has too few frames to say anything will say so at the end.
         self.write_measures()?;
         let Some(folder) = &mut self.folder else { return Ok(()) };

@@ -62,7 +62,7 @@ impl Input {
         let at_topology = |message: &str| self.source.error(&self.system.atoms.span, message);
         let species = &system.species;
         let term = |force: &Located<ForceInput>, species: &[Species]| self.pair_term(force, species, 0.0);
-        let (fields, walls) = (self.resolve_fields(species)?, self.resolve_walls(species, term)?);
+        let (fields, walls) = (self.resolve_fields(species)?, self.resolve_walls(species, None, term)?);
         let electric = |f: &&Located<FieldInput>| matches!(f.value.strength, FieldStrength::Electric(_));
         if let Some(field) = self.fields.iter().find(electric) {
             return Err(self
@@ -98,7 +98,7 @@ impl Input {
             }
         };
         let electrostatics = match &self.electrostatics {
-            Some(given) => Some(self.electrostatics_term(given, &pairs)?),
+            Some(given) => Some(self.electrostatics_term(given, &pairs, 0.0)?),
             None if system.charges.iter().any(|q| *q != 0.0) => {
                 return Err(at_topology("the topology has charges, the input does not say what they do")
                     .hint("add [electrostatics] with kind = \"pme\""));

@@ -32,12 +32,16 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let metal = root.get::<Fields>("metal").map(|m| builder.metal(m)).transpose()?;
     let electrostatics = root.get::<Fields>("electrostatics");
     let electrostatics = electrostatics.map(|e| builder.electrostatics(e)).transpose()?;
+    let grains = root.get::<Fields>("grains").map(outside::grains).transpose()?;
     let bonds = builder.bonded(root.need("bond")?)?;
     let angles = builder.bonded(root.need("angle")?)?;
     let exclude = root.need_choice("exclude")?;
     let fields = root.need::<Vec<Fields>>("field")?.iter().map(outside::field).collect::<Result<_>>()?;
     let walls: Vec<Fields> = root.need("wall")?;
     let walls = walls.iter().map(|w| builder.wall(w, &species, built)).collect::<Result<_>>()?;
+    if grains.is_some() {
+        builder.refuse_thermostats(root)?;
+    }
     let stages = builder.stages(&root.need::<Vec<Fields>>("stage")?)?;
     let run = builder.run(&root.need("run")?)?;
     let title = root.need("title")?;
@@ -49,6 +53,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         forces,
         metal,
         electrostatics,
+        grains,
         bonds,
         angles,
         exclude,
@@ -92,8 +97,10 @@ impl Builder<'_> {
         let charge = fields.get::<f64>("charge").map(|c| c.value);
         let frozen = fields.get::<bool>("frozen").and_then(|f| f.value.then_some([0.0; 3]));
         let driven = fields.get::<[f64; 3]>("velocity").map(|v| v.value).or(frozen);
+        let radius = fields.get::<f64>("radius").map(|r| r.value);
         let constants = formula::numbers(fields, "constants");
-        let value = SpeciesInput { name, mass, charge, driven, constants, amount: count.or(fraction) };
+        let amount = count.or(fraction);
+        let value = SpeciesInput { name, mass, charge, driven, radius, constants, amount };
         Ok(Located { value, span: entry.span.clone() })
     }
 
@@ -139,7 +146,7 @@ impl Builder<'_> {
 
     /// The file of molecules has their species and forces.
     fn refuse_other_forces(&self, root: &Fields) -> Result<()> {
-        let others = ["species", "metal", "bond", "angle", "exclude"];
+        let others = ["species", "metal", "grains", "bond", "angle", "exclude"];
         let Some(entry) = others.iter().filter(|key| root.gives(key)).find_map(|key| root.entry(key)) else {
             return Ok(());
         };
@@ -438,7 +445,9 @@ impl Builder<'_> {
             pairs.push(Located { value: PairInput { species, choice, table }, span });
         }
         let (preset, screening) = match &potential {
-            PotentialInput::BuiltIn(kind) => (self.preset(*kind, fields)?, self.screening(*kind, fields)?),
+            PotentialInput::BuiltIn(kind) => {
+                (self.preset(*kind, fields)?, self.pair_screening(*kind, fields)?)
+            }
             PotentialInput::Formula { .. } | PotentialInput::Table => (None, None),
         };
         let value = ForceInput {
@@ -466,7 +475,21 @@ impl Builder<'_> {
             wall.value.name = outside::WALL.into();
             all.push(wall);
         }
-        outside::wall(self.source, fields, self.force(&fields.need("force")?, &all, built)?)
+        let force = fields.get::<Fields>("force").map(|force| self.force(&force.value, &all, built));
+        outside::wall(self.source, fields, force.transpose()?)
+    }
+
+    fn refuse_thermostats(&self, root: &Fields) -> Result<()> {
+        for stage in root.need::<Vec<Fields>>("stage")? {
+            if stage.gives("thermostat") {
+                let message = "grains have no temperature that a thermostat could keep";
+                return Err(self
+                    .source
+                    .error(&entry_span(&stage, "thermostat"), message)
+                    .hint("leave it out: they lose energy by damping and friction"));
+            }
+        }
+        Ok(())
     }
 
     fn preset(&self, kind: PairKind, fields: &Fields) -> Result<Option<Located<Preset>>> {
@@ -483,25 +506,33 @@ impl Builder<'_> {
         Err(self.source.error(&name.span, message).hint(hint))
     }
 
-    fn screening(&self, kind: PairKind, fields: &Fields) -> Result<Option<Located<ScreeningInput>>> {
-        let given = match (fields.get::<f64>("screening_length"), fields.get::<Fields>("screening")) {
-            (Some(length), _) => Located { value: ScreeningInput::Length(length.value), span: length.span },
-            (_, Some(Located { value: electrons, span })) => {
-                let name: String = electrons.need("kind")?;
-                let density = electrons.get::<f64>("electron_density").map(|d| d.value);
-                let screening = Screening::ALL.into_iter().find(|s| s.name() == name);
-                let electrons = screening.map(|kind| ScreeningInput::Electrons { kind, density });
-                let value = electrons.ok_or_else(|| self.source.error(&span, "unknown kind of screening"))?;
-                Located { value, span }
-            }
-            _ => return Ok(None),
+    /// The screening length that a table gives, if it does.
+    fn screening(&self, fields: &Fields) -> Result<Option<Located<ScreeningInput>>> {
+        if let Some(Located { value: length, span }) = fields.get::<f64>("screening_length") {
+            return Ok(Some(Located { value: ScreeningInput::Length(length), span }));
+        }
+        let Some(Located { value: electrons, span }) = fields.get::<Fields>("screening") else {
+            return Ok(None);
         };
-        if kind.parameters().iter().all(|p| p.name != "screening_length") {
+        let name: String = electrons.need("kind")?;
+        let density = electrons.get::<f64>("electron_density").map(|d| d.value);
+        let screening = Screening::ALL.into_iter().find(|s| s.name() == name);
+        let electrons = screening.map(|kind| ScreeningInput::Electrons { kind, density });
+        let value = electrons.ok_or_else(|| self.source.error(&span, "unknown kind of screening"))?;
+        Ok(Some(Located { value, span }))
+    }
+
+    /// That of a pair force, which must have one.
+    fn pair_screening(&self, kind: PairKind, fields: &Fields) -> Result<Option<Located<ScreeningInput>>> {
+        let given = self.screening(fields)?;
+        if let Some(given) = &given
+            && kind.parameters().iter().all(|p| p.name != "screening_length")
+        {
             let message = format!("kind = \"{}\" has no screening length", kind.name());
             let hint = "leave it out, or choose kind = \"yukawa\"";
             return Err(self.source.error(&given.span, message).hint(hint));
         }
-        Ok(Some(given))
+        Ok(given)
     }
 
     /// The two species of `"A-B"`. Names may have dashes of their own ("Cl-"): then the split
@@ -590,7 +621,8 @@ impl Builder<'_> {
         };
         let cutoff = fields.get("cutoff").map(|c| c.value);
         let net_charge = fields.choice("net_charge").map(|n| n.value).unwrap_or_default();
-        Ok(Located { value: ElectrostaticsInput { kind, cutoff, net_charge }, span })
+        let screening = self.screening(&fields)?;
+        Ok(Located { value: ElectrostaticsInput { kind, cutoff, net_charge, screening }, span })
     }
 
     fn stage(&self, fields: &Fields, name: String) -> Result<StageInput> {

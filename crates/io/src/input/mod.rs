@@ -26,7 +26,7 @@ use jostle_core::{Dimension, Error, Result, Species, Topology};
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{
-    BondedKind, Electrostatics, Embedded, Forces, PairTerm, PairTermBuilder, SuttonChen,
+    BondedKind, Electrostatics, Embedded, Forces, Grains, PairTerm, PairTermBuilder, SuttonChen,
 };
 use model::{
     AtomsInput, ElectrostaticsInput, ElectrostaticsKind, ForceInput, Located, MetalFunctions, MetalInput,
@@ -80,11 +80,15 @@ impl Input {
     ) -> Result<Forces> {
         let term =
             |force: &Located<ForceInput>, species: &[Species]| self.pair_term(force, species, charge_density);
-        let pairs = self.forces.iter().map(|f| term(f, species)).collect::<Result<Vec<_>>>()?;
-        let (fields, walls) = (self.resolve_fields(species)?, self.resolve_walls(species, term)?);
+        let mut pairs = self.forces.iter().map(|f| term(f, species)).collect::<Result<Vec<_>>>()?;
+        let grains = self.resolve_grains(species)?;
+        let fields = self.resolve_fields(species)?;
+        let walls = self.resolve_walls(species, grains.as_ref(), term)?;
+        pairs.extend(grains.as_ref().map(Grains::springs));
         let embedded = self.metal.as_ref().map(|metal| self.embedded(metal, species)).transpose()?;
         let electrostatics = self.electrostatics.as_ref();
-        let electrostatics = electrostatics.map(|e| self.electrostatics_term(e, &pairs)).transpose()?;
+        let electrostatics =
+            electrostatics.map(|e| self.electrostatics_term(e, &pairs, charge_density)).transpose()?;
         let bonds = self.bonded_terms(&self.bonds, &topology.bond_types)?;
         let angles = self.bonded_terms(&self.angles, &topology.angle_types)?;
         Ok(Forces {
@@ -95,6 +99,7 @@ impl Input {
             angles,
             fields,
             walls,
+            grains,
             exclude: self.exclude,
             ..Forces::default()
         })
@@ -154,12 +159,7 @@ impl Input {
             builder = builder.preset(&preset.value, self.units).map_err(at(&preset.span))?;
         }
         if let Some(Located { value, span }) = &f.screening {
-            let length = match *value {
-                ScreeningInput::Length(length) => Ok(length),
-                ScreeningInput::Electrons { kind, density } => {
-                    kind.length(density.unwrap_or(charge_density), self.units)
-                }
-            };
+            let length = self.screening_length(*value, charge_density);
             let screened = length.and_then(|length| builder.common("screening_length", length));
             builder = screened.map_err(at(span))?;
         }
@@ -175,6 +175,7 @@ impl Input {
         &self,
         given: &Located<ElectrostaticsInput>,
         pairs: &[PairTerm],
+        charge_density: f64,
     ) -> Result<Electrostatics> {
         let longest = pairs.iter().map(PairTerm::largest_cutoff).fold(0.0, f64::max);
         let Some(cutoff) = given.value.cutoff.or((longest > 0.0).then_some(longest)) else {
@@ -189,8 +190,24 @@ impl Input {
             }
             ElectrostaticsKind::Cutoff => Method::Cutoff,
         };
-        let net_charge = given.value.net_charge;
-        Ok(Electrostatics { net_charge, ..Electrostatics::new(method, self.units.coulomb(), cutoff) })
+        let mut term = Electrostatics::new(method, self.units.coulomb(), cutoff);
+        term.net_charge = given.value.net_charge;
+        if let Some(Located { value, span }) = &given.value.screening {
+            let length = self.screening_length(*value, charge_density);
+            let at = |e: Error| e.at_span(&self.source.path, &self.source.text, span.clone());
+            term.screening_length = length.map_err(at)?;
+        }
+        Ok(term)
+    }
+
+    /// A screening length, of electrons that are as dense as the atoms' charges unless it is said.
+    fn screening_length(&self, given: ScreeningInput, charge_density: f64) -> Result<f64> {
+        match given {
+            ScreeningInput::Length(length) => Ok(length),
+            ScreeningInput::Electrons { kind, density } => {
+                kind.length(density.unwrap_or(charge_density), self.units)
+            }
+        }
     }
 
     /// The force of a metal.

@@ -63,6 +63,8 @@ pub struct Input {
     pub metal: Option<Located<MetalInput>>,
     /// `[electrostatics]`
     pub electrostatics: Option<Located<ElectrostaticsInput>>,
+    /// `[grains]`
+    pub grains: Option<Located<GrainsInput>>,
     /// `[[bond]]` in the order of the file.
     pub bonds: Vec<Located<BondedInput<BondKind>>>,
     /// `[[angle]]` in the order of the file.
@@ -90,6 +92,8 @@ pub struct SpeciesInput {
     pub charge: Option<f64>,
     /// The velocity that its atoms keep whatever acts on them; `None` where forces move them.
     pub driven: Option<Vec3>,
+    /// The radius of its atoms as grains.
+    pub radius: Option<f64>,
     /// Numbers for formulas.
     pub constants: Vec<(String, f64)>,
     /// How many atoms of the built system are of this species.
@@ -339,8 +343,30 @@ pub struct WallInput {
     pub at: f64,
     /// Where the atoms are.
     pub atoms: Side,
-    /// The force; the wall is the species `wall` of its pairs.
-    pub force: Located<ForceInput>,
+    /// What it does to atoms.
+    pub force: WallForce,
+}
+
+/// What a wall does to atoms.
+#[derive(Debug, Clone)]
+pub enum WallForce {
+    /// `force = { ... }`; the wall is the species `wall` of its pairs.
+    Pairs(Box<Located<ForceInput>>),
+    /// `material = "grains"`: what grains do to each other.
+    Grains,
+}
+
+/// `[grains]`
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GrainsInput {
+    /// The push by overlap.
+    pub stiffness: f64,
+    /// Damping along the normal, by effective mass.
+    pub normal_damping: f64,
+    /// Damping of sliding, by effective mass.
+    pub tangential_damping: f64,
+    /// Coulomb's coefficient of friction.
+    pub friction: f64,
 }
 
 /// The screening length of a force.
@@ -398,7 +424,7 @@ pub struct PairInput {
 }
 
 /// `[electrostatics]`
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ElectrostaticsInput {
     /// What becomes of the long range.
     pub kind: ElectrostaticsKind,
@@ -406,6 +432,8 @@ pub struct ElectrostaticsInput {
     pub cutoff: Option<f64>,
     /// What a charge of the whole system means.
     pub net_charge: NetCharge,
+    /// The length over which charges are screened, if they are.
+    pub screening: Option<Located<ScreeningInput>>,
 }
 
 /// What becomes of the long range of Coulomb's forces.

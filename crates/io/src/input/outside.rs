@@ -1,14 +1,15 @@
-//! Forces from outside: `[[field]]` and `[[wall]]`.
+//! Forces from outside, `[[field]]` and `[[wall]]`, and `[grains]`, which rub against walls.
 
 use super::build::entry_span;
 use super::fields::Fields;
 use super::model::{
-    Axis, FieldInput, FieldStrength, ForceInput, Input, Located, PairInput, Source, WallInput,
+    Axis, FieldInput, FieldStrength, ForceInput, GrainsInput, Input, Located, PairInput, Source, WallForce,
+    WallInput,
 };
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result, Species, Vec3};
-use jostle_potentials::outside::{Field, Wall};
-use jostle_potentials::{PairChoice, PairTerm};
+use jostle_potentials::outside::{Field, Surface, Wall};
+use jostle_potentials::{Grains, PairChoice, PairTerm};
 
 /// What walls are called among species.
 pub(super) const WALL: &str = "wall";
@@ -29,12 +30,41 @@ pub(super) fn field(fields: &Fields) -> Result<Located<FieldInput>> {
     Ok(Located { value, span: fields.span.clone() })
 }
 
-/// `[[wall]]`, with its force.
+/// `[grains]`
+pub(super) fn grains(fields: Located<Fields>) -> Result<Located<GrainsInput>> {
+    let Located { value: fields, span } = fields;
+    let value = GrainsInput {
+        stiffness: fields.need("stiffness")?,
+        normal_damping: fields.need("normal_damping")?,
+        tangential_damping: fields.need("tangential_damping")?,
+        friction: fields.need("friction")?,
+    };
+    Ok(Located { value, span })
+}
+
+/// `[[wall]]`, with its force if it has one of its own.
 pub(super) fn wall(
     source: &Source,
     fields: &Fields,
-    force: Located<ForceInput>,
+    force: Option<Located<ForceInput>>,
 ) -> Result<Located<WallInput>> {
+    let force = match force {
+        Some(force) => {
+            check_force(source, fields, &force)?;
+            WallForce::Pairs(Box::new(force))
+        }
+        None => WallForce::Grains,
+    };
+    let value = WallInput {
+        axis: fields.need_choice("axis")?,
+        at: fields.need("at")?,
+        atoms: fields.need_choice("atoms")?,
+        force,
+    };
+    Ok(Located { value, span: fields.span.clone() })
+}
+
+fn check_force(source: &Source, fields: &Fields, force: &Located<ForceInput>) -> Result<()> {
     let among = |pair: &&Located<PairInput>| pair.value.species.iter().filter(|s| *s == WALL).count() != 1;
     if let Some(pair) = force.value.pairs.iter().find(among) {
         return Err(source
@@ -47,13 +77,7 @@ pub(super) fn wall(
             .map_or(fields.span.clone(), |f| entry_span(&f.value, "tail_correction"));
         return Err(source.error(&span, "there is no tail correction for walls").hint("leave it out"));
     }
-    let value = WallInput {
-        axis: fields.need_choice("axis")?,
-        at: fields.need("at")?,
-        atoms: fields.need_choice("atoms")?,
-        force,
-    };
-    Ok(Located { value, span: fields.span.clone() })
+    Ok(())
 }
 
 impl Input {
@@ -62,6 +86,31 @@ impl Input {
         let said = |s: &Species| self.species.iter().find(|other| other.value.name == s.name)?.value.driven;
         let driven: Vec<_> = species.iter().map(said).collect();
         if driven.iter().any(Option::is_some) { driven } else { Vec::new() }
+    }
+
+    /// The grains, for these species.
+    pub(super) fn resolve_grains(&self, species: &[Species]) -> Result<Option<Grains>> {
+        let said = |s: &Species| self.species.iter().find(|other| other.value.name == s.name)?.value.radius;
+        let Some(Located { value, span }) = &self.grains else {
+            let useless = self.species.iter().find(|s| s.value.radius.is_some());
+            return useless.map_or(Ok(None), |s| {
+                let message = format!("[species.{}] has a radius, but there is no [grains]", s.value.name);
+                Err(self.source.error(&s.span, message).hint("add [grains], or leave it out"))
+            });
+        };
+        let radius = |s: &Species| {
+            said(s).ok_or_else(|| {
+                let message = format!("grains have radii, but [species.{}] has none", s.name);
+                self.source.error(span, message).hint("add radius = ...")
+            })
+        };
+        Ok(Some(Grains {
+            stiffness: value.stiffness,
+            normal_damping: value.normal_damping,
+            tangential_damping: value.tangential_damping,
+            friction: value.friction,
+            radius: species.iter().map(radius).collect::<Result<_>>()?,
+        }))
     }
 
     /// The fields, for these species.
@@ -95,6 +144,7 @@ impl Input {
     pub(crate) fn resolve_walls(
         &self,
         species: &[Species],
+        grains: Option<&Grains>,
         term: impl Fn(&Located<ForceInput>, &[Species]) -> Result<PairTerm>,
     ) -> Result<Vec<Wall>> {
         if let (Some(wall), true) = (self.walls.first(), species.iter().any(|s| s.name == WALL)) {
@@ -106,7 +156,24 @@ impl Input {
         all.push(Species { name: WALL.into(), mass: 1.0, charge: 0.0 });
         let resolve = |wall: &Located<WallInput>| {
             let WallInput { axis, at, atoms, force } = &wall.value;
-            let mut force = force.clone();
+            let axis = match axis {
+                Axis::X => 0,
+                Axis::Y => 1,
+                Axis::Z => 2,
+            };
+            let mut force = match (force, grains) {
+                (WallForce::Pairs(force), _) => (**force).clone(),
+                (WallForce::Grains, Some(grains)) => {
+                    let mut wall = Wall::new(axis, *at, *atoms, grains.springs_of_wall());
+                    wall.surface = Surface::Grains;
+                    return Ok(wall);
+                }
+                (WallForce::Grains, None) => {
+                    let message = "a wall of the material of grains, but there is no [grains]";
+                    let hint = "add [grains], or give the wall a force";
+                    return Err(self.source.error(&wall.span, message).hint(hint));
+                }
+            };
             // Of the wall's force nothing acts between atoms.
             let names = all.iter().map(|s| &s.name);
             let others = species.iter().flat_map(|a| names.clone().map(move |b| [a.name.clone(), b.clone()]));
@@ -122,12 +189,7 @@ impl Input {
                 }
             }
             let term = term(&force, &all).map_err(|e: Error| e.context("wall"))?;
-            let axis = match axis {
-                Axis::X => 0,
-                Axis::Y => 1,
-                Axis::Z => 2,
-            };
-            Ok(Wall { axis, at: *at, side: *atoms, term })
+            Ok(Wall::new(axis, *at, *atoms, term))
         };
         self.walls.iter().map(resolve).collect()
     }

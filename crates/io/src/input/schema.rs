@@ -313,6 +313,8 @@ const VELOCITY: &[Dimension] = &[Dimension { length: 1, time: -1, ..Dimension::N
 const ACCELERATION: &[Dimension] = &[Dimension { length: 1, time: -2, ..Dimension::NUMBER }];
 /// Force per charge.
 const ELECTRIC: &[Dimension] = &[Dimension { length: -1, energy: 1, charge: -1, ..Dimension::NUMBER }];
+/// Force per length.
+const STIFFNESS: &[Dimension] = &[Dimension { length: -2, energy: 1, ..Dimension::NUMBER }];
 /// Force per velocity.
 const DRAG: &[Dimension] = &[Dimension { length: -2, time: 1, energy: 1, ..Dimension::NUMBER }];
 const TEMPERATURE: &[Dimension] = &[Dimension::TEMPERATURE];
@@ -343,6 +345,12 @@ pub static INPUT: Section = Section {
             Kind::Variants(ELECTROSTATICS),
             Absent("charges have no force of their own"),
             "Coulomb's forces between all charges",
+        ),
+        Key::new(
+            "grains",
+            Kind::Table(&GRAINS),
+            Absent("atoms do not touch"),
+            "spheres that push, damp and rub each other where they touch (Silbert 2001), and turn",
         ),
         Key::new("bond", Kind::Tables(&BONDS), Value("[]"), "forces along bonds"),
         Key::new("angle", Kind::Tables(&ANGLES), Value("[]"), "forces that bend angles between bonds"),
@@ -524,6 +532,12 @@ static SPECIES: Section = Section {
             "its atoms keep this velocity, whatever acts on them",
         ),
         Key::new(
+            "radius",
+            Kind::Quantity(LENGTH, Positive),
+            Absent("required with [grains]"),
+            "of its atoms as grains",
+        ),
+        Key::new(
             "constants",
             Kind::Numbers,
             Absent("none"),
@@ -610,7 +624,7 @@ static FORCES: Section = Section {
             "parameters by pair: pairs.\"A-B\" = { ... }, or \"none\"",
         ),
     ],
-    alternatives: &[Alternatives { keys: &["screening_length", "screening"], needed: Needed::Never }],
+    alternatives: &[ONE_SCREENING],
 };
 
 static FIELDS: Section = Section {
@@ -646,8 +660,44 @@ static WALLS: Section = Section {
         Key::new(
             "force",
             Kind::Table(&FORCES),
-            Required,
+            Absent(""),
             "as in [[force]], of the distance to the plane, with pairs.\"A-wall\" = { ... }",
+        ),
+        Key::new(
+            "material",
+            Kind::Choice(|| vec![("grains", "that of [grains]: it pushes, damps and rubs them")]),
+            Absent(""),
+            "what it is made of, instead of a force",
+        ),
+    ],
+    alternatives: &[Alternatives { keys: &["force", "material"], needed: Needed::Always }],
+};
+
+static GRAINS: Section = Section {
+    keys: &[
+        Key::new(
+            "stiffness",
+            Kind::Quantity(STIFFNESS, Positive),
+            Required,
+            "Hooke's constant: force by overlap, overlap being the sum of radii less the distance",
+        ),
+        Key::new(
+            "normal_damping",
+            Kind::Quantity(RATE, NonNegative),
+            Value("0"),
+            "damping along the line of centres: force by velocity and effective mass",
+        ),
+        Key::new(
+            "tangential_damping",
+            Kind::Quantity(RATE, NonNegative),
+            Value("0"),
+            "the same where surfaces slide on each other, up to the limit of friction",
+        ),
+        Key::new(
+            "friction",
+            Kind::Number(NonNegative),
+            Value("0"),
+            "Coulomb's coefficient: the most that the force of sliding is, by that along the normal",
         ),
     ],
     alternatives: &[],
@@ -695,6 +745,20 @@ const NET_CHARGE: Key = Key::new(
     Value("\"refuse\""),
     "what a charge of the whole system means",
 );
+const SCREENING_LENGTH: Key = Key::new(
+    "screening_length",
+    Kind::Quantity(LENGTH, Positive),
+    Absent("nothing screens"),
+    "1/r becomes exp(-r/screening_length)/r, over all images (Salin and Caillol 2000)",
+);
+const SCREENED: Key = Key::new(
+    "screening",
+    Kind::Variants(SCREENINGS),
+    Absent("nothing screens"),
+    "the same, from the electrons",
+);
+const ONE_SCREENING: Alternatives =
+    Alternatives { keys: &["screening_length", "screening"], needed: Needed::Never };
 
 const ELECTROSTATICS: &[Variant] = &[
     Variant {
@@ -711,14 +775,19 @@ const ELECTROSTATICS: &[Variant] = &[
                     "order of the splines, 4 to 6; of order p down to an accuracy of 1e-p",
                 ),
                 NET_CHARGE,
+                SCREENING_LENGTH,
+                SCREENED,
             ],
-            alternatives: &[],
+            alternatives: &[ONE_SCREENING],
         },
     },
     Variant {
         name: "ewald",
         about: "Ewald's sum wave by wave: exact, slow, for small systems and tests",
-        section: Section { keys: &[DIRECT, ACCURACY, NET_CHARGE], alternatives: &[] },
+        section: Section {
+            keys: &[DIRECT, ACCURACY, NET_CHARGE, SCREENING_LENGTH, SCREENED],
+            alternatives: &[ONE_SCREENING],
+        },
     },
     Variant {
         name: "reaction-field",

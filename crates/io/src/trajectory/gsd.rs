@@ -3,26 +3,29 @@
 //! positions and velocities in single precision, in the units of the run, which the name of the
 //! application that wrote the file tells.
 //!
+//! The schema has steps, but no times; among what it allows to be logged, `log/time` is the time.
+//!
 //! The index of a file is in one piece. Where it is full, the next frame brings one of twice the
 //! size along; what is where follows from the number of frames alone.
 
 use super::{Format, Frame, Patch, Position, Subject};
-use crate::trajectory::read::GSD_MAGIC;
+use crate::trajectory::read::{GSD_MAGIC, GSD_TIME as TIME};
 use jostle_core::{Error, Result};
 
 /// Names of the chunks, in the order of the index; the first frame has all of them, others only
 /// [`EVERY`].
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "configuration/step",
     "configuration/box",
+    TIME,
     "particles/N",
     "particles/types",
     "particles/typeid",
     "particles/position",
     "particles/velocity",
 ];
-const EVERY: [usize; 4] = [0, 1, 5, 6];
-const VELOCITY: usize = 6;
+const EVERY: [usize; 5] = [0, 1, 2, 6, 7];
+const VELOCITY: usize = 7;
 const HEADER: u64 = 256;
 /// Bytes for the names, in pieces of 64.
 const NAME_PIECES: u64 = 4;
@@ -64,6 +67,7 @@ impl Gsd {
         let shapes = [
             (1, 1, 4, 8),
             (6, 1, 9, 4),
+            (1, 1, 10, 8),
             (1, 1, 3, 4),
             (subject.names.len() as u64, longest, 5, 1),
             (atoms, 1, 3, 4),
@@ -200,6 +204,7 @@ impl Format for Gsd {
                 "configuration/box" => {
                     [lx, ly, lz, xy / ly, xz / lz, yz / lz].iter().try_for_each(|x| single(*x, out))?;
                 }
+                TIME => out.extend(frame.time.to_le_bytes()),
                 "particles/N" => out.extend((subject.species.len() as u32).to_le_bytes()),
                 "particles/types" => {
                     for name in &subject.names {

@@ -130,7 +130,7 @@ impl TrajectoryFormat {
 
     /// Whether its files hold times. The others count steps.
     pub fn has_times(self) -> bool {
-        !matches!(self, TrajectoryFormat::Dump | TrajectoryFormat::Gsd)
+        self != TrajectoryFormat::Dump
     }
 }
 

@@ -55,29 +55,64 @@ impl Cmap {
         self.nodes.iter().map(|node| node[0])
     }
 
+    /// What is known of every point: see [`interpolate`].
+    pub fn nodes(&self) -> &[[f64; 4]] {
+        &self.nodes
+    }
+
     /// Energy and slopes at two angles from -pi to pi.
     pub fn evaluate(&self, angles: [f64; 2]) -> (f64, [f64; 2]) {
-        let per_radian = self.size as f64 / TAU;
-        let place = angles.map(|angle| (angle + PI) * per_radian);
+        let place = angles.map(|angle| place(angle, self.per_radian()));
         let cell = place.map(|x| x.floor().max(0.0));
-        let node = |i: usize, j: usize| {
-            let at = |x: f64, step: usize| (x as usize + step) % self.size;
-            self.nodes[at(cell[0], i) + self.size * at(cell[1], j)]
-        };
-        let corners = [node(0, 0), node(1, 0), node(0, 1), node(1, 1)];
-        let (energy, slopes) = interpolate([place[0] - cell[0], place[1] - cell[1]], corners);
-        (energy, slopes.map(|slope| slope * per_radian))
+        let (energy, slopes) = interpolate([place[0] - cell[0], place[1] - cell[1]], self.corners(cell));
+        (energy, slopes.map(|slope| slope * self.per_radian()))
     }
 
     /// The energy of five atoms in a row and the forces along the four vectors from each to the next,
     /// on their tips; see [`Turn::forces`].
-    pub fn forces(&self, [a, b, c, d]: [[f64; 3]; 4]) -> (f64, [[f64; 3]; 4]) {
-        let turns = [Turn::new([a, b, c]), Turn::new([b, c, d])];
-        let (energy, slopes) = self.evaluate([turns[0].angle(), turns[1].angle()]);
-        let (one, two) = (turns[0].forces(slopes[0]), turns[1].forces(slopes[1]));
-        let sum = |u: [f64; 3], v: [f64; 3]| [u[0] + v[0], u[1] + v[1], u[2] + v[2]];
-        (energy, [one[0], sum(one[1], two[0]), sum(one[2], two[1]), two[2]])
+    pub fn forces(&self, vectors: [[f64; 3]; 4]) -> (f64, [[f64; 3]; 4]) {
+        let place = places(vectors, self.per_radian());
+        let cell = place.map(|x| x.floor().max(0.0));
+        let within = [place[0] - cell[0], place[1] - cell[1]];
+        forces_within(vectors, within, self.corners(cell), self.per_radian())
     }
+
+    /// Points for each radian.
+    pub fn per_radian(&self) -> f64 {
+        self.size as f64 / TAU
+    }
+
+    fn corners(&self, cell: [f64; 2]) -> [[f64; 4]; 4] {
+        let node = |i: usize, j: usize| {
+            let at = |x: f64, step: usize| (x as usize + step) % self.size;
+            self.nodes[at(cell[0], i) + self.size * at(cell[1], j)]
+        };
+        [node(0, 0), node(1, 0), node(0, 1), node(1, 1)]
+    }
+}
+
+/// Where an angle from -pi to pi is, in points from the first one.
+fn place<R: Real>(angle: R, per_radian: R) -> R {
+    (angle + R::lit(PI)) * per_radian
+}
+
+/// Where both angles of five atoms in a row are on a map, in points from the first one.
+pub fn places<R: Real>([a, b, c, d]: [[R; 3]; 4], per_radian: R) -> [R; 2] {
+    [Turn::new([a, b, c]), Turn::new([b, c, d])].map(|turn| place(turn.angle(), per_radian))
+}
+
+/// See [`Cmap::forces`]: between four points, at these places from the first of them.
+pub fn forces_within<R: Real>(
+    [a, b, c, d]: [[R; 3]; 4],
+    within: [R; 2],
+    corners: [[R; 4]; 4],
+    per_radian: R,
+) -> (R, [[R; 3]; 4]) {
+    let (energy, slopes) = interpolate(within, corners);
+    let [one, two] = [([a, b, c], slopes[0]), ([b, c, d], slopes[1])]
+        .map(|(vectors, slope)| Turn::new(vectors).forces(slope * per_radian));
+    let sum = |u: [R; 3], v: [R; 3]| [u[0] + v[0], u[1] + v[1], u[2] + v[2]];
+    (energy, [one[0], sum(one[1], two[0]), sum(one[2], two[1]), two[2]])
 }
 
 /// The slopes, per point, of the periodic cubic spline through values.

@@ -32,12 +32,12 @@ pub struct Turn<R> {
 }
 
 #[inline(always)]
-fn dot<R: Real>(u: [R; 3], v: [R; 3]) -> R {
+pub(crate) fn dot<R: Real>(u: [R; 3], v: [R; 3]) -> R {
     u[0].mul_add(v[0], u[1].mul_add(v[1], u[2] * v[2]))
 }
 
 #[inline(always)]
-fn cross<R: Real>(u: [R; 3], v: [R; 3]) -> [R; 3] {
+pub(crate) fn cross<R: Real>(u: [R; 3], v: [R; 3]) -> [R; 3] {
     [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]]
 }
 

@@ -4,9 +4,9 @@
 //! dihedral a [`DihedralFunction`] of cosine and sine; each is one file here and one line in the
 //! registry, as pair potentials are. [`Cmap`] is a map over two dihedral angles.
 
-mod cmap;
+pub mod cmap;
 mod cosine_angle;
-mod dihedral;
+pub(crate) mod dihedral;
 mod fene;
 mod harmonic_angle;
 mod harmonic_bond;
@@ -17,7 +17,7 @@ mod ryckaert_bellemans;
 mod scaled_pair;
 mod term;
 
-pub use cmap::{Cmap, interpolate};
+pub use cmap::Cmap;
 pub use cosine_angle::CosineAngle;
 pub use dihedral::{DihedralFunction, Turn, dihedral_forces};
 pub use fene::Fene;

@@ -10,6 +10,9 @@ use std::io::{Read, Seek, SeekFrom};
 
 pub(in crate::trajectory) const MAGIC: u64 = 0x65DF_65DF_65DF_65DF;
 
+/// Where a frame has its time, if it says one.
+pub(in crate::trajectory) const TIME: &str = "log/time";
+
 /// Bytes of an entry of the index, and of the list of names.
 const ENTRY: usize = 32;
 const NAME: u64 = 64;
@@ -186,8 +189,11 @@ impl Source for Gsd {
         let velocities = chunk(self, "particles/velocity").map(|c| self.vectors(c)).transpose()?;
         let images = chunk(self, "particles/image").map(|c| self.vectors(c)).transpose()?;
         let images = images.map(|all| all.into_iter().map(|n| n.map(|x| x as i32)).collect());
+        // What is logged holds for its own frame alone.
+        let time = chunks.get(TIME).copied().filter(|c| c.kind == 10).map(|c| self.numbers(c, 1, 1));
+        let time = time.transpose()?.and_then(|t| t.first().copied()).filter(|t| t.is_finite());
         self.frames += 1;
-        Ok(Some(Snapshot { step: step as u64, time: None, simbox, positions, images, velocities }))
+        Ok(Some(Snapshot { step: step as u64, time, simbox, positions, images, velocities }))
     }
 
     fn units(&self) -> FileUnits {

@@ -15,7 +15,7 @@ use super::{Subject, length_factor, picoseconds};
 use crate::structure::{Reading, Structure, around};
 use binary::Binary;
 use flate2::bufread::MultiGzDecoder;
-pub(super) use gsd::MAGIC as GSD_MAGIC;
+pub(super) use gsd::{MAGIC as GSD_MAGIC, TIME as GSD_TIME};
 use jostle_core::{Error, Result, SimBox, UnitSystem, Vec3};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};

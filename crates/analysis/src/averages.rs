@@ -1,5 +1,10 @@
 //! Averages with errors. Values along a simulation are correlated, so the error of their mean is
 //! not the standard deviation over the square root of their number.
+//!
+//! The rule for errors is one: neighbours are joined to blocks that double in length, and the
+//! largest error counts that [`MANY`] or more blocks give. [`BlockAverage`] follows it for the mean of
+//! a single quantity, from its first value on; [`crate::Blocks`] for any function of the means of
+//! many, which is why it keeps blocks and not single values.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,9 +33,13 @@ pub enum Confidence {
     Poor,
 }
 
+/// Fewer blocks say nothing about an error: it is itself good to 1 / sqrt(2 (n - 1)), with eight of
+/// them to a quarter.
+pub const MANY: u64 = 8;
+
 /// An average by growing blocks (H. Flyvbjerg and H. G. Petersen, J. Chem. Phys. 91 (1989) 461).
 /// The error that blocks of 2^k values give, were they independent, grows with k until they are.
-/// Taken is the largest that at least eight blocks give: on series of known correlation it covers
+/// Taken is the largest that at least [`MANY`] blocks give: on series of known correlation it covers
 /// the truth as often as a standard error should, or a little more often. Memory grows with the
 /// logarithm of the number of values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -98,8 +107,6 @@ impl BlockAverage {
     }
 }
 
-/// The error of blocks is itself good to 1 / sqrt(2 (n - 1)): with eight of them to a quarter.
-const MANY: u64 = 8;
 /// Independent values from which an error is trustworthy: good to some 15%.
 const ENOUGH: f64 = 25.0;
 

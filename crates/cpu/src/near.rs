@@ -1,0 +1,94 @@
+//! Pairs of atoms that are near, one by one and in f64: for what acts on velocities in the middle of a
+//! step, once they have been found.
+
+use crate::blocks::TaskForces;
+use crate::cells::Clusters;
+use crate::neighbors::PairList;
+use crate::simd::Scalar;
+use jostle_core::Vec3;
+use std::ops::Range;
+
+/// Two atoms that are near.
+#[derive(Debug, Clone, Copy)]
+pub struct Near {
+    /// Places of the two in storage.
+    pub atoms: [u32; 2],
+    /// Where the task keeps the x of what acts on each: own atoms first, then foreign ones.
+    pub slots: [u32; 2],
+    /// From the second to the first, of length 1.
+    pub along: Vec3,
+    /// Their distance.
+    pub distance: f64,
+}
+
+/// Calls `visit` for every two atoms of a task's list that are nearer than a distance, those without a
+/// pair force, too.
+pub fn each_pair<S: Scalar>(
+    clusters: &Clusters<S>,
+    list: &PairList<S>,
+    cutoff: f64,
+    mut visit: impl FnMut(Near),
+) {
+    let width = clusters.width;
+    let (mut row_start, mut some_start) = (0, 0);
+    for (b, block) in list.blocks.iter().enumerate() {
+        let cluster = block.cluster as usize;
+        let entries = list.block_entries(b);
+        let (own, mine) = (clusters.atoms(cluster), (cluster - list.clusters.start) as u32);
+        for row in 0..own.len() {
+            let row_end = list.row_ends[block.first_row as usize + row] as usize;
+            let some_end =
+                list.excluded.get(block.first_row as usize + row).map_or(0, |(_, end)| *end as usize);
+            let some = list.some[some_start.min(some_end)..some_end].iter().map(|part| part.entry);
+            let partners = list.rows[row_start..row_end].iter().copied().chain(some);
+            (row_start, some_start) = (row_end, some_end);
+            let at = |cluster: usize, lane: usize| {
+                let place = cluster * 3 * width + lane;
+                [0, 1, 2].map(|k| clusters.position[place + k * width].to_f64())
+            };
+            let here = at(cluster, row);
+            let mut meet = |other: usize, lanes: Range<usize>, target: u32, offset: Vec3| {
+                for lane in lanes {
+                    let there = at(other, lane);
+                    let d: Vec3 = std::array::from_fn(|k| here[k] - (there[k] + offset[k]));
+                    let r2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+                    if r2 >= cutoff * cutoff || r2 == 0.0 {
+                        continue;
+                    }
+                    let r = r2.sqrt();
+                    let atoms = [own.start + row, clusters.atoms(other).start + lane];
+                    let [a, b] = [mine, target].map(|c| c * 3 * width as u32);
+                    visit(Near {
+                        atoms: atoms.map(|atom| atom as u32),
+                        slots: [a + row as u32, b + lane as u32],
+                        along: d.map(|x| x / r),
+                        distance: r,
+                    });
+                }
+            };
+            if block.own {
+                meet(cluster, row + 1..own.len(), mine, [0.0; 3]);
+            }
+            for k in partners {
+                let entry = &entries[k as usize];
+                let other = entry.cluster as usize;
+                let lanes = 0..clusters.atoms(other).len();
+                meet(other, lanes, entry.target, entry.offset.map(Scalar::to_f64));
+            }
+        }
+    }
+}
+
+/// Adds what acts on the atom of a slot.
+#[inline(always)]
+pub fn act<S: Scalar>(forces: &mut TaskForces<S>, width: usize, slot: u32, force: Vec3) {
+    let (own, foreign, _) = forces.parts();
+    for (k, f) in force.into_iter().enumerate() {
+        let place = slot as usize + k * width;
+        let sum = match place < own.len() {
+            true => &mut own[place],
+            false => &mut foreign[place - own.len()],
+        };
+        *sum = S::from_f64(sum.to_f64() + f);
+    }
+}

@@ -1,0 +1,308 @@
+// Atoms that hang together by distances that do not change. The first atom of a group moves all of it,
+// as the verbs would one after the other: a thread has its group in registers from the force of one
+// step to where the next one is felt. Atoms without constraints move by themselves.
+//
+// The generated source in front of this has jostle_core::constraints for every shape of groups:
+//     Shape<k>::ATOMS, NUMBERS, COUPLING      atoms; what is known of a group; what arms say of impulses
+//     Shape<k>::couple(const double* in, double* out)
+//                          from {places before, but the first one, from that; inverse masses} to {coupling}
+//     Shape<k>::round(const double* in, double* out)
+//                          from {coupling, what is known, inverse masses, places now} to {places, error}
+//     Shape<k>::brake(const double* in, double* out)
+//                          from {places, but the first one; inverse masses; velocities, likewise} to
+//                          {velocities, arms times impulses}
+// and EACH_SHAPE(DO), which is DO(0) DO(1) ...; MOST_ROUNDS and TOLERANCE2, the square of how near
+// squares of distances come to what they should be.
+
+enum { BODY_THREADS = 64, ALONE = 0xffffffff, LED = 0xfffffffe, IMPULSES = 6 };
+
+// The groups.
+struct Held {
+    const u32* leads;    // by id: the group whose first atom it is; LED by the first one, or ALONE
+    const u32* slot;     // by id: its slot among the atoms of groups
+    const uint4* group;  // shape, first slot, where what is known of it begins
+    const double* numbers;
+    u32* leader;         // as atoms are stored: `leads`
+    u32* place;          // by slot
+};
+
+// After a sort, while lists are built: where everybody is now.
+extern "C" __global__ void constrained_places(World w, Held h, int slot) {
+    if (!builds(w.control, w.control->slot[slot])) return;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= w.n) return;
+    const u32 id = w.id[w.control->sorted ^ 1][i], leads = h.leads[id];
+    h.leader[i] = leads;
+    if (leads != ALONE) h.place[h.slot[id]] = i;
+}
+
+// A group in registers.
+template <class S>
+struct Body {
+    u32 place[S::ATOMS];
+    int species[S::ATOMS];
+    double inverse_mass[S::ATOMS];
+    Double3 x[S::ATOMS], v[S::ATOMS];
+    const double* numbers;
+};
+
+template <class S>
+DEVICE Body<S> body_of(const World& w, const Held& h, uint4 group, const Slot& now) {
+    Body<S> body;
+    const Position* position = w.position[now.parity];
+    const int set = w.control->sorted;
+    for (int k = 0; k < S::ATOMS; k++) {
+        const u32 i = body.place[k] = h.place[group.y + k];
+        body.species[k] = (int)position[i].species;
+        body.inverse_mass[k] = w.inverse_mass[body.species[k]];
+        body.x[k] = load(w.x[set], w.n, i);
+        body.v[k] = load(w.v[set], w.n, i);
+    }
+    body.numbers = h.numbers + group.z;
+    return body;
+}
+
+DEVICE Double3 operator-(Double3 a, Double3 b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
+
+DEVICE void put(double* to, Double3 v) {
+    to[0] = v.x;
+    to[1] = v.y;
+    to[2] = v.z;
+}
+
+// a - b, in the nearest image.
+DEVICE Double3 apart(const Frame& frame, Double3 a, Double3 b) {
+    Double3 d = a - b;
+    nearest_image(frame, d.x, d.y, d.z);
+    return d;
+}
+
+// After a drift by dt: moves atoms to where distances are what they should be, and changes velocities
+// accordingly. Whether that is possible.
+template <class S>
+DEVICE bool hold(const Frame& frame, Body<S>& body, double dt) {
+    enum { N = S::ATOMS, KNOWN = S::COUPLING + S::NUMBERS };
+    double before[4 * N - 3], in[KNOWN + 4 * N], out[3 * N + 1], *now = in + KNOWN + N;
+    for (int k = 0; k < N; k++) {
+        const Double3 d = apart(frame, body.x[k], body.x[0]), u = body.v[k] - body.v[0];
+        put(now + 3 * k, d);
+        if (k > 0) put(before + 3 * (k - 1), {fma(-dt, u.x, d.x), fma(-dt, u.y, d.y), fma(-dt, u.z, d.z)});
+        before[3 * (N - 1) + k] = in[KNOWN + k] = body.inverse_mass[k];
+    }
+    double drifted[3 * N];
+    for (int k = 0; k < 3 * N; k++) drifted[k] = now[k];
+    S::couple(before, in);
+    for (int k = 0; k < S::NUMBERS; k++) in[S::COUPLING + k] = body.numbers[k];
+    bool held = false;
+    for (int round = 0; round < MOST_ROUNDS && !held; round++) {
+        S::round(in, out);
+        for (int k = 0; k < 3 * N; k++) now[k] = out[k];
+        held = out[3 * N] <= TOLERANCE2;
+    }
+    const double per_time = 1.0 / dt;
+    for (int k = 0; k < N; k++) {
+        const Double3 c = {now[3 * k] - drifted[3 * k], now[3 * k + 1] - drifted[3 * k + 1],
+                           now[3 * k + 2] - drifted[3 * k + 2]};
+        drift(body.x[k], 1.0, c);
+        drift(body.v[k], per_time, c);
+    }
+    return held;
+}
+
+// Takes from velocities what would change a distance; adds arms times impulses to a sum.
+template <class S>
+DEVICE void brake(const Frame& frame, Body<S>& body, double* impulse) {
+    enum { N = S::ATOMS };
+    double in[7 * N - 6], out[3 * N + IMPULSES], *u = in + 4 * N - 3;
+    for (int k = 0; k < N; k++) {
+        if (k > 0) {
+            put(in + 3 * (k - 1), apart(frame, body.x[k], body.x[0]));
+            put(u + 3 * (k - 1), body.v[k] - body.v[0]);
+        }
+        in[3 * (N - 1) + k] = body.inverse_mass[k];
+    }
+    S::brake(in, out);
+    for (int k = 0; k < N; k++) {
+        const Double3 before = k > 0 ? Double3{u[3 * k - 3], u[3 * k - 2], u[3 * k - 1]} : Double3{0.0, 0.0, 0.0};
+        const Double3 after = {out[3 * k], out[3 * k + 1], out[3 * k + 2]};
+        drift(body.v[k], 1.0, after - before);
+    }
+    for (int k = 0; k < IMPULSES; k++) impulse[k] += out[3 * N + k];
+}
+
+// What a kernel that moves atoms does before they are kicked for the first half of a step.
+enum Before {
+    MOVE_BEGINS,  // nothing: a segment begins
+    MOVE_GOES,    // the second half of the step before
+    MOVE_SCALED,  // a bath has seen to that
+};
+
+// Scales a velocity as a bath says, for the step before, if there is one, and for this one.
+DEVICE void scale_by_bath(const World& w, int before, Double3& v) {
+    if (!w.bath || before == MOVE_GOES) return;
+    if (before == MOVE_SCALED) scale(v, w.bath[BATH_AFTER]);
+    scale(v, w.bath[BATH_BEFORE]);
+}
+
+// Names the group of an atom that has flown apart; where its forces are not finite that is known.
+template <class S>
+DEVICE void report_torn(const World& w, const Body<S>& body, i64 done) {
+    for (int k = 0; k < S::ATOMS; k++) {
+        if (!is_finite(load_force(w, body.place[k]))) return;
+    }
+    atomicMin(&w.control->first_bad, (u64)done << 32 | w.id[w.control->sorted][body.place[0]]);
+    report(w.control, TORN);
+}
+
+// From the force of a step to where the next one is felt.
+template <class S>
+DEVICE void move_body(const World& w, const Held& h, uint4 group, int slot, const Slot& now, int what) {
+    Control* control = w.control;
+    const Motion motion = control->motion;
+    const int set = control->sorted;
+    Body<S> body = body_of<S>(w, h, group, now);
+    double kicks[S::ATOMS], unused[IMPULSES];
+    for (int k = 0; k < S::ATOMS; k++) {
+        if (what != MOVE_SCALED) check_force(w, load_force(w, body.place[k]), set, body.place[k], now.done);
+        if (body.inverse_mass[k] != 0) scale_by_bath(w, what, body.v[k]);
+        kicks[k] = 0.5 * motion.timestep * body.inverse_mass[k];
+    }
+    // With noise in the middle of the drift there are two parts of it.
+    const int parts = motion.decay < 1.0 ? 2 : 1;
+    const double way = motion.drift / parts;
+    bool held = true;
+    for (int part = 0; part < parts; part++) {
+        if (part == 1 || what == MOVE_GOES) {
+            for (int k = 0; k < S::ATOMS; k++) {
+                if (part == 1) {
+                    ornstein_uhlenbeck(body.v[k], motion.decay, motion.thermal_energy, body.inverse_mass[k],
+                                       motion.seed, w.id[set][body.place[k]], motion.first_step + now.done);
+                } else {
+                    kick(body.v[k], kicks[k], load_force(w, body.place[k]));
+                }
+            }
+            brake(w.frame, body, unused);
+        }
+        for (int k = 0; k < S::ATOMS; k++) {
+            if (part == 0) kick(body.v[k], kicks[k], load_force(w, body.place[k]));
+            drift(body.x[k], way, body.v[k]);
+        }
+        held = hold(w.frame, body, way) && held;
+    }
+    if (!held) report_torn(w, body, now.done);
+    for (int k = 0; k < S::ATOMS; k++) {
+        const u32 i = body.place[k];
+        store(w.x[set], w.n, i, body.x[k]);
+        store(w.v[set], w.n, i, body.v[k]);
+        arrive(w, i, body.x[k], body.species[k], w.position[now.parity ^ 1], &control->slot[slot + 1]);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_move(World w, Held h, int slot, int what) {
+    Control* control = w.control;
+    const Slot now = control->slot[slot];
+    const bool moves = what == MOVE_BEGINS ? begins(control) : goes(control, now);
+    pass_on(w, slot, moves);
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (!moves || i >= w.n) return;
+    const u32 leader = h.leader[i];
+    if (leader == LED) return;
+    if (leader == ALONE) {
+        const int set = control->sorted, species = (int)w.position[now.parity][i].species;
+        Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
+        const real3 f = load_force(w, i);
+        if (what != MOVE_SCALED) check_force(w, f, set, i, now.done);
+        if (w.inverse_mass[species] != 0) scale_by_bath(w, what, v);
+        if (what == MOVE_GOES) kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], f);
+        go_on(w, slot, now, i, x, v, f, species);
+        return;
+    }
+    const uint4 group = h.group[leader];
+    switch (group.x) {
+#define MOVE(shape) case shape: move_body<Shape<shape>>(w, h, group, slot, now, what); break;
+        EACH_SHAPE(MOVE)
+    }
+}
+
+// The velocities of a group: the second half of the kick, unless that was asked for by itself.
+template <class S>
+DEVICE void kick_body(const World& w, const Held& h, uint4 group, const Slot& now, int when, double* impulse) {
+    const int set = w.control->sorted;
+    Body<S> body = body_of<S>(w, h, group, now);
+    for (int k = 0; k < S::ATOMS && when != WHEN_ASKED; k++) {
+        const real3 f = load_force(w, body.place[k]);
+        check_force(w, f, set, body.place[k], now.done);
+        kick(body.v[k], 0.5 * w.control->motion.timestep * body.inverse_mass[k], f);
+    }
+    brake(w.frame, body, impulse);
+    for (int k = 0; k < S::ATOMS; k++) store(w.v[set], w.n, body.place[k], body.v[k]);
+}
+
+// The second half of the kick of a step, or, where that has been made, what follows it. Blocks leave
+// their shares of arms times impulses.
+extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(World w, Held h, int slot, int when) {
+    const Slot now = w.control->slot[slot];
+    if (when != WHEN_ASKED && !due(w.control, now, when)) return;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
+    double impulse[IMPULSES] = {};
+    const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
+    if (leader == ALONE && when != WHEN_ASKED) {
+        const int species = (int)w.position[now.parity][i].species;
+        Double3 v = load(w.v[set], w.n, i);
+        const real3 f = load_force(w, i);
+        check_force(w, f, set, i, now.done);
+        kick(v, 0.5 * w.control->motion.timestep * w.inverse_mass[species], f);
+        store(w.v[set], w.n, i, v);
+    } else if (leader < LED) {
+        const uint4 group = h.group[leader];
+        switch (group.x) {
+#define KICK(shape) case shape: kick_body<Shape<shape>>(w, h, group, now, when, impulse); break;
+            EACH_SHAPE(KICK)
+        }
+    }
+    block_partial<BODY_THREADS, IMPULSES>(w, impulse);
+}
+
+// Adds these shares up: over the time of the kick they are a virial, which belongs to the sample at the
+// end of a segment. By themselves they go to the beginning of w.total.
+extern "C" __global__ void __launch_bounds__(BODY_THREADS)
+constrained_sums(World w, int blocks, int row_length, int n_pairs, int when) {
+    if (when != WHEN_ASKED && !due(w.control, w.control->slot[0], when)) return;
+    double* row = w.total;
+    if (when != WHEN_ASKED) row += (size_t)(w.control->part / 2) * row_length + n_pairs;
+    for (int k = 0; k < IMPULSES; k++) {
+        const double sum = sum_of_shares<BODY_THREADS>(w, blocks, IMPULSES, k);
+        if (threadIdx.x != 0) continue;
+        if (when == WHEN_ASKED) {
+            row[k] = sum;
+        } else {
+            row[k] += 2.0 * sum / w.control->motion.timestep;
+        }
+    }
+}
+
+template <class S>
+DEVICE void hold_body(const World& w, const Held& h, uint4 group, double dt) {
+    Control* control = w.control;
+    Slot* now = &control->slot[0];
+    Body<S> body = body_of<S>(w, h, group, *now);
+    if (!hold(w.frame, body, dt)) report_torn(w, body, now->done);
+    for (int k = 0; k < S::ATOMS; k++) {
+        const u32 i = body.place[k];
+        store(w.x[control->sorted], w.n, i, body.x[k]);
+        store(w.v[control->sorted], w.n, i, body.v[k]);
+        arrive(w, i, body.x[k], body.species[k], w.position[now->parity], now);
+    }
+}
+
+// After a drift by dt, in place.
+extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_hold(World w, Held h, double dt) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
+    if (leader >= LED) return;
+    const uint4 group = h.group[leader];
+    switch (group.x) {
+#define HOLD(shape) case shape: hold_body<Shape<shape>>(w, h, group, dt); break;
+        EACH_SHAPE(HOLD)
+    }
+}

@@ -1,0 +1,274 @@
+//! Distances that do not change (`kernels/constraints.cu`), by what [`jostle_core::constraints`] says.
+
+use crate::codegen::{Recorder, scalar_function};
+use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::kernels::{self, Build};
+use crate::search::When;
+use crate::sums::Summation;
+use crate::world::World;
+use jostle_core::constraints::{
+    Coupling, Group, Groups, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
+};
+use jostle_core::{Precision, Real, Result, System};
+use std::collections::HashMap;
+
+/// Threads of a block: as in `constraints.cu`.
+const BODY_THREADS: u32 = 64;
+
+/// Numbers of a share: arms times impulses.
+const IMPULSES: usize = 6;
+
+/// Has no constraint.
+const ALONE: u32 = u32::MAX;
+
+/// Is not the first of its group.
+const LED: u32 = u32::MAX - 1;
+
+/// What kernels are told of groups: as in `constraints.cu`, field by field.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Held {
+    leads: u64,
+    slot: u64,
+    group: u64,
+    numbers: u64,
+    leader: u64,
+    place: u64,
+}
+
+// SAFETY: numbers only, and no padding between them.
+unsafe impl Word for Held {}
+
+/// What a kernel that moves atoms does before they are kicked for the first half of a step: as in
+/// `constraints.cu`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Before {
+    /// Nothing: a segment begins.
+    Begins = 0,
+    /// The second half of the step before.
+    Goes = 1,
+    /// A bath has seen to that.
+    Scaled = 2,
+}
+
+/// The kernels, and what hangs together.
+pub struct Constraints {
+    held: Held,
+    places: Kernel,
+    moves: Kernel,
+    kick: Kernel,
+    sums: Kernel,
+    hold: Kernel,
+    n_pairs: usize,
+    n_atoms: usize,
+    summation: Summation,
+    /// What the addresses in `held` belong to.
+    words: [Buffer<u32>; 4],
+    groups: Buffer<[u32; 4]>,
+    _numbers: Buffer<f64>,
+}
+
+/// What is known of a group, after which come its places.
+fn numbers(group: &Group) -> Vec<f64> {
+    match group.water {
+        Some(Water { to_apex, to_base, half_base, weight }) => vec![to_apex, to_base, half_base, weight],
+        None => group.lengths.clone(),
+    }
+}
+
+fn vectors(x: &[Recorder]) -> Vec<[Recorder; 3]> {
+    x.chunks_exact(3).map(|v| [v[0], v[1], v[2]]).collect()
+}
+
+/// From those of all atoms but the first one, which are relative to it.
+fn from_first(x: &[Recorder]) -> Vec<[Recorder; 3]> {
+    [vec![[Recorder::lit(0.0); 3]], vectors(x)].concat()
+}
+
+/// What `constraints.cu` wants in front of it.
+fn source(shapes: &[Shape]) -> String {
+    let mut text = format!("#define MOST_ROUNDS {MOST_ROUNDS}\n#define TOLERANCE2 {:e}\n", TOLERANCE.powi(2));
+    text += "template <int SHAPE> struct Shape;\n";
+    for (number, shape) in shapes.iter().enumerate() {
+        let (n, pairs) = (shape.atoms, &shape.pairs[..]);
+        let (coupling, known) = match shape.solver {
+            Solver::Shake => (3 * pairs.len() + Coupling::<f64>::n_factors(pairs.len()), pairs.len()),
+            Solver::Settle => (3 * (n - 1), 4),
+        };
+        text += &scalar_function(&format!("couple_{number}"), 4 * n - 3, |x| {
+            let (before, inverse_mass) = x.split_at(3 * (n - 1));
+            match shape.solver {
+                Solver::Shake => {
+                    let Coupling { arms, factors } = Coupling::new(pairs, &from_first(before), inverse_mass);
+                    let arms = arms[..pairs.len()].as_flattened();
+                    [arms, &factors[..coupling - arms.len()]].concat()
+                }
+                Solver::Settle => before.to_vec(),
+            }
+        });
+        text += &scalar_function(&format!("round_{number}"), coupling + known + 4 * n, |x| {
+            let (before, rest) = x.split_at(coupling);
+            let (known, rest) = rest.split_at(known);
+            let (inverse_mass, now) = rest.split_at(n);
+            let mut now = vectors(now);
+            let error = match shape.solver {
+                Solver::Shake => {
+                    let coupling = Coupling::from_parts(
+                        &vectors(&before[..3 * pairs.len()]),
+                        &before[3 * pairs.len()..],
+                    );
+                    shake(pairs, &coupling, known, inverse_mass, &mut now)
+                }
+                Solver::Settle => {
+                    let water =
+                        Water { to_apex: known[0], to_base: known[1], half_base: known[2], weight: known[3] };
+                    let before = from_first(before);
+                    let settled = settle(&water, [before[0], before[1], before[2]], [now[0], now[1], now[2]]);
+                    now = settled.to_vec();
+                    // Zero, or not a number where the places are none.
+                    now.iter().flatten().fold(Recorder::lit(0.0), |sum, x| sum + Recorder::lit(0.0) * *x)
+                }
+            };
+            now.into_iter().flatten().chain([error]).collect()
+        });
+        text += &scalar_function(&format!("brake_{number}"), 7 * n - 6, |x| {
+            let (r, rest) = x.split_at(3 * (n - 1));
+            let (inverse_mass, v) = rest.split_at(n);
+            let mut v = from_first(v);
+            let impulse = rattle(pairs, &from_first(r), inverse_mass, &mut v);
+            v.into_iter().flatten().chain(impulse).collect()
+        });
+        text += &format!(
+            "template <> struct Shape<{number}> {{\n    \
+             enum {{ ATOMS = {n}, NUMBERS = {known}, COUPLING = {coupling} }};\n"
+        );
+        for function in ["couple", "round", "brake"] {
+            text += &format!(
+                "    DEVICE_MEMBER static void {function}(const double* in, double* out) {{ \
+                 {function}_{number}(in, out); }}\n"
+            );
+        }
+        text += "};\n";
+    }
+    let each: String = (0..shapes.len()).map(|k| format!(" DO({k})")).collect();
+    text + &format!("#define EACH_SHAPE(DO){each}\n")
+}
+
+/// The kernels' source for groups of these shapes.
+pub fn build(shapes: &[Shape], precision: Precision, sums: Summation) -> Build {
+    kernels::beside(&source(shapes), include_str!("../kernels/constraints.cu"), precision, sums)
+}
+
+impl Constraints {
+    /// What a system's constraints need on a device; `None` where it has none. Its samples begin with
+    /// so many energies.
+    ///
+    /// # Errors
+    /// If too many hang together, there is no compiler for the device, or not enough memory.
+    pub fn new(
+        device: &Device,
+        system: &System,
+        n_pairs: usize,
+        precision: Precision,
+        summation: Summation,
+    ) -> Result<Option<Self>> {
+        let Groups { shapes, groups } = Groups::new(system)?;
+        if groups.is_empty() {
+            return Ok(None);
+        }
+        let n_atoms = system.state.len();
+        let (mut leads, mut slots) = (vec![ALONE; n_atoms], vec![ALONE; n_atoms]);
+        let (mut rows, mut all_numbers, mut n_slots) = (Vec::new(), Vec::new(), 0);
+        // Molecules that are alike share what is known of them.
+        let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
+        for (number, group) in groups.iter().enumerate() {
+            let numbers = numbers(group);
+            let begin = *known.entry(numbers.iter().map(|x| x.to_bits()).collect()).or_insert_with(|| {
+                all_numbers.extend(&numbers);
+                (all_numbers.len() - numbers.len()) as u32
+            });
+            rows.push([group.shape as u32, n_slots, begin, 0]);
+            for (k, id) in group.atoms.iter().enumerate() {
+                leads[*id as usize] = if k == 0 { number as u32 } else { LED };
+                slots[*id as usize] = n_slots;
+                n_slots += 1;
+            }
+        }
+        let build = build(&shapes, precision, summation);
+        let module = device.compile("constraints.cu", &build.source, &build.options)?;
+        let words = [
+            device.upload(&leads)?,
+            device.upload(&slots)?,
+            device.alloc(n_atoms)?,
+            device.alloc(n_slots as usize)?,
+        ];
+        let [leads, slot, leader, place] = std::array::from_fn(|k| words[k].address());
+        let (groups, numbers) = (device.upload(&rows)?, device.upload(&all_numbers)?);
+        let (group, first) = (groups.address(), numbers.address());
+        Ok(Some(Constraints {
+            held: Held { leads, slot, group, numbers: first, leader, place },
+            places: module.kernel("constrained_places")?,
+            moves: module.kernel("constrained_move")?,
+            kick: module.kernel("constrained_kick")?,
+            sums: module.kernel("constrained_sums")?,
+            hold: module.kernel("constrained_hold")?,
+            n_pairs,
+            n_atoms,
+            summation,
+            words,
+            groups,
+            _numbers: numbers,
+        }))
+    }
+
+    fn launch(&self, kernel: &Kernel, world: &World) -> Launch {
+        let blocks = (world.n as u32).div_ceil(BODY_THREADS).max(1);
+        Launch::new(kernel, blocks, BODY_THREADS).with_value(*world).with_value(self.held)
+    }
+
+    fn shares(&self) -> u32 {
+        self.summation.shares(self.n_atoms, BODY_THREADS)
+    }
+
+    /// Numbers that blocks leave as their shares.
+    pub fn partial_length(&self) -> usize {
+        self.shares() as usize * IMPULSES
+    }
+
+    /// Where everybody is, after a sort: part of what builds lists.
+    pub fn build(&self, world: &World, slot: i32) -> Launch {
+        self.launch(&self.places, world).with_value(slot)
+    }
+
+    /// On to where the next forces are felt: in place of `begin_segment` and `advance`.
+    pub fn moves(&self, world: &World, slot: i32, before: Before) -> Launch {
+        self.launch(&self.moves, world).with_value(slot).with_value(before as i32)
+    }
+
+    /// The second half of the kick that ends a step.
+    pub fn kick(&self, world: &World, slot: i32, when: When) -> Launch {
+        self.launch(&self.kick, world).with_value(slot).with_value(when as i32)
+    }
+
+    /// Adds the virial of what [`Constraints::kick`] has done to a sample's; where velocities were
+    /// corrected by themselves, leaves arms times impulses in the first numbers of the totals.
+    pub fn sums(&self, world: &World, row_length: usize, when: When) -> Launch {
+        Launch::new(&self.sums, 1, BODY_THREADS)
+            .with_value(*world)
+            .with_value(self.shares() as i32)
+            .with_value(row_length as i32)
+            .with_value(self.n_pairs as i32)
+            .with_value(when as i32)
+    }
+
+    /// After a drift by `dt`: moves atoms back to where distances are what they should be.
+    pub fn hold(&self, world: &World, dt: f64) -> Launch {
+        self.launch(&self.hold, world).with_value(dt)
+    }
+
+    /// Bytes occupied.
+    pub fn bytes(&self) -> usize {
+        4 * self.words.iter().map(Buffer::len).sum::<usize>() + 16 * self.groups.len()
+    }
+}

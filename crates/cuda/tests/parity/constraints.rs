@@ -1,0 +1,269 @@
+//! Distances that do not change: the GPU engine against the CPU engine in double precision, and against
+//! itself.
+
+use super::PRECISIONS;
+use super::device::device;
+use super::fluid::{advance, by_id, distance, largest, norm, run};
+use jostle_core::bath::{Bussi, Langevin, NoseHoover, Target};
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::{
+    Algorithm, Backend, Bath, Constraint, Evaluate, Leg, Precision, Sample, Settings, SimBox, Species, State,
+    System, Vec3,
+};
+use jostle_cuda::Cuda;
+use jostle_potentials::{Forces, PairEntry, PairKind, PairTerm, Truncation};
+
+const TIMESTEP: f64 = 0.002;
+/// Molecules along an edge.
+const EDGE: usize = 4;
+const SPACING: f64 = 1.6;
+
+/// Water, with its oxygen first or last; a centre with three hydrogens; pairs; a ring with a tail; an
+/// atom alone; and a triangle of three different sides. All of it in a tilted box.
+fn molecules() -> System {
+    let length = SPACING * EDGE as f64;
+    let simbox = SimBox::new([-1.0, 0.5, 0.0], [length; 3], [1.2, -0.8, 1.0], [true; 3]).unwrap();
+    let species = |name: &str, mass| Species { name: name.into(), mass, charge: 0.0 };
+    let kinds = vec![species("O", 16.0), species("H", 1.0), species("C", 12.0)];
+    let mut system = System::new(simbox, kinds);
+    type Molecule = (Vec<(u16, Vec3)>, Vec<[u32; 2]>);
+    let kinds: [Molecule; 7] = [
+        (vec![(0, [0.0; 3]), (1, [0.25, 0.2, 0.0]), (1, [-0.25, 0.2, 0.0])], vec![[0, 1], [0, 2], [1, 2]]),
+        (vec![(1, [0.25, 0.2, 0.0]), (1, [-0.25, 0.2, 0.0]), (0, [0.0; 3])], vec![[2, 1], [0, 2], [1, 0]]),
+        (
+            vec![(2, [0.0; 3]), (1, [0.3, 0.0, 0.0]), (1, [-0.1, 0.3, 0.0]), (1, [-0.1, -0.1, 0.3])],
+            vec![[0, 1], [0, 2], [0, 3]],
+        ),
+        (vec![(0, [0.0; 3]), (1, [0.3, 0.0, 0.1])], vec![[1, 0]]),
+        (
+            vec![
+                (2, [0.2, 0.2, 0.0]),
+                (2, [-0.2, 0.2, 0.0]),
+                (2, [-0.2, -0.2, 0.1]),
+                (2, [0.2, -0.2, 0.0]),
+                (1, [0.4, 0.4, 0.0]),
+            ],
+            vec![[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [0, 4]],
+        ),
+        (vec![(2, [0.0; 3])], vec![]),
+        (vec![(0, [0.0; 3]), (1, [0.3, 0.1, 0.0]), (2, [-0.2, 0.3, 0.1])], vec![[0, 1], [0, 2], [1, 2]]),
+    ];
+    let mut random = Stream::new(11, Purpose::Placement, 0, 0);
+    for number in 0..EDGE.pow(3) {
+        let (atoms, held) = &kinds[number % kinds.len()];
+        let cell = [number / EDGE / EDGE, number / EDGE % EDGE, number % EDGE];
+        let center = simbox.to_cartesian(cell.map(|c| (c as f64 + 0.5) / EDGE as f64));
+        let first = system.state.len() as u32;
+        // Turned by swapping axes.
+        let turn = number / 3 % 3;
+        for (species, place) in atoms {
+            system.state.push(*species, [0, 1, 2].map(|k| center[k] + place[(k + turn) % 3]));
+            let speed = (1.0 / system.species[usize::from(*species)].mass).sqrt();
+            if let Some(v) = system.state.velocity.last_mut() {
+                *v = random.normal3().map(|x| speed * x);
+            }
+        }
+        for [a, b] in held {
+            let length = distance(atoms[*a as usize].1, atoms[*b as usize].1);
+            system.topology.constraints.push(Constraint { atoms: [first + a, first + b], length });
+        }
+        let n = atoms.len() as u32;
+        let all = (0..n).flat_map(|a| (0..a).map(move |b| [first + a, first + b]));
+        system.topology.excluded.extend(all);
+    }
+    system
+}
+
+fn forces() -> Forces {
+    let mut term = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 3);
+    for (a, b, sigma) in [(0, 0, 0.9), (0, 1, 0.7), (1, 1, 0.5), (0, 2, 0.9), (1, 2, 0.7), (2, 2, 0.95)] {
+        term.set(a, b, PairEntry { parameters: vec![1.0, sigma], cutoff: 2.2 });
+    }
+    term.into()
+}
+
+fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
+    Settings { algorithm, precision, skin: Some(0.12), ..Settings::default() }
+}
+
+fn open(settings: Settings) -> Cuda {
+    Cuda::new(device(), molecules(), forces(), settings).unwrap()
+}
+
+fn begin(backend: &mut dyn Backend) {
+    backend.constrain_velocities(None);
+    backend.update_neighbors().unwrap();
+    backend.compute_forces(Evaluate::Forces).unwrap();
+}
+
+fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
+    Leg { first_step, steps, timestep: TIMESTEP, seed: 5, sample_every, evaluate: Evaluate::Forces }
+}
+
+fn baths() -> [Bath; 4] {
+    let system = molecules();
+    let degrees_of_freedom = 3 * system.state.len() - 3 - system.topology.constraints.len();
+    let target = Target { thermal_energy: 1.0, degrees_of_freedom };
+    [
+        Bath::Isolated,
+        Bath::Langevin(Langevin::new(1.0, 2.0, TIMESTEP)),
+        Bath::NoseHoover(NoseHoover::new(target, 0.5, 3)),
+        Bath::Bussi(Bussi::new(target, 0.1, TIMESTEP)),
+    ]
+}
+
+/// The largest relative error of a distance, and of a speed along one.
+fn errors(backend: &mut dyn Backend) -> [f64; 2] {
+    let (simbox, state) = (*backend.simbox(), by_id(backend));
+    let mut worst = [0.0f64; 2];
+    for Constraint { atoms, length } in molecules().topology.constraints {
+        let [a, b] = atoms.map(|id| id as usize);
+        let minus = |x: Vec3, y: Vec3| -> Vec3 { std::array::from_fn(|k| x[k] - y[k]) };
+        let arm = simbox.nearest_image(minus(state.position[a], state.position[b]));
+        let closing = minus(state.velocity[a], state.velocity[b]);
+        let along: f64 = (0..3).map(|k| arm[k] * closing[k]).sum();
+        worst[0] = worst[0].max((norm(arm) / length - 1.0).abs());
+        worst[1] = worst[1].max((along / length).abs());
+    }
+    worst
+}
+
+/// Paths, energies, pressure and baths are those of the CPU engine.
+#[test]
+fn constraints_agree() {
+    for (algorithm, precision) in [(Algorithm::Auto, Precision::Mixed), (Algorithm::List, Precision::Double)]
+    {
+        for bath in baths() {
+            let what = format!("{algorithm:?} {precision:?} {bath:?}");
+            let exact = settings(Algorithm::Auto, Precision::Double);
+            let mut cpu = jostle_cpu::open(molecules(), forces(), exact).unwrap();
+            let mut gpu = open(settings(algorithm, precision));
+            let leg = leg(1, 40, 10);
+            let [right, found]: [(Vec<Sample>, State); 2] =
+                [&mut *cpu as &mut dyn Backend, &mut gpu].map(|backend| {
+                    let mut bath = bath.clone();
+                    begin(backend);
+                    (run(backend, &leg, &mut bath), by_id(backend))
+                });
+            let tolerance = if precision == Precision::Double { 1e-9 } else { 2e-4 };
+            assert_eq!((found.0.len(), right.0.len()), (4, 4), "{what}");
+            for (a, b) in found.0.iter().zip(&right.0) {
+                let scale = b.kinetic.energy();
+                assert!(
+                    (a.energies.potential() - b.energies.potential()).abs() < tolerance * scale,
+                    "{what}"
+                );
+                let apart = |a: &[f64], b: &[f64]| largest(a.iter().zip(b).map(|(a, b)| a - b));
+                let kinetic = apart(&a.kinetic.tensor, &b.kinetic.tensor);
+                assert!(kinetic < tolerance * scale, "{what}: kinetic {kinetic:e} of {scale}");
+                let virial = apart(&a.energies.virial, &b.energies.virial);
+                let scale = largest(b.energies.virial.iter().copied()).max(scale);
+                assert!(virial < 10.0 * tolerance * scale, "{what}: virial {virial:e} of {scale}");
+            }
+            let error =
+                largest(found.1.position.iter().zip(&right.1.position).map(|(a, b)| distance(*a, *b)));
+            assert!(error < tolerance, "{what}: {error:e} apart");
+            assert!(gpu.neighbor_facts().builds > 1, "{what}: nothing was sorted");
+            let [length, speed] = errors(&mut gpu);
+            assert!(length < 1e-12 && speed < 1e-12, "{what}: {length:e} {speed:e}");
+        }
+    }
+}
+
+/// The virial of constraints is there when the verbs are called one by one, too.
+#[test]
+fn a_leg_is_its_steps() {
+    for precision in PRECISIONS {
+        for bath in baths() {
+            let what = format!("{precision:?} {bath:?}");
+            let [one, other] = [run, advance].map(|way| {
+                let mut gpu = open(settings(Algorithm::List, precision));
+                let mut bath = bath.clone();
+                begin(&mut gpu);
+                (way(&mut gpu, &leg(1, 20, 5), &mut bath), by_id(&mut gpu))
+            });
+            for (a, b) in one.0.iter().zip(&other.0) {
+                for (a, b) in a.energies.virial.iter().zip(b.energies.virial) {
+                    assert!((a - b).abs() < 1e-6 * b.abs().max(1.0), "{what}: {a} is not {b}");
+                }
+            }
+            let error = largest(one.1.position.iter().zip(&other.1.position).map(|(a, b)| distance(*a, *b)));
+            assert!(error < 1e-6, "{what}: {error:e} apart");
+        }
+    }
+}
+
+#[test]
+fn a_resumed_run_is_the_same_to_the_last_bit() {
+    for algorithm in [Algorithm::Auto, Algorithm::List] {
+        for bath in baths() {
+            let what = format!("{algorithm:?} {bath:?}");
+            let mut settings = settings(algorithm, Precision::Mixed);
+            settings.reproducible = algorithm == Algorithm::List;
+            let (mut whole, mut bath) = (open(settings), bath);
+            begin(&mut whole);
+            run(&mut whole, &leg(1, 17, 0), &mut bath);
+            let list_positions = whole.list_positions().unwrap().to_vec();
+            let skin = whole.neighbor_facts().skin;
+            let (state, mut resumed_bath) = (whole.state().unwrap().clone(), bath.clone());
+            run(&mut whole, &leg(18, 5, 0), &mut bath);
+            run(&mut whole, &leg(23, 15, 0), &mut bath);
+
+            let mut resumed = open(settings);
+            resumed.restore(state, list_positions, skin).unwrap();
+            resumed.update_neighbors().unwrap();
+            resumed.compute_forces(Evaluate::Forces).unwrap();
+            run(&mut resumed, &leg(18, 20, 0), &mut resumed_bath);
+            let (a, b) = (whole.state().unwrap(), resumed.state().unwrap());
+            assert!(a.id == b.id, "{what}: order");
+            assert!(a.position == b.position && a.image == b.image, "{what}: positions");
+            assert!(a.velocity == b.velocity, "{what}: velocities");
+            assert_eq!(bath, resumed_bath, "{what}");
+        }
+    }
+}
+
+/// The error of energy goes down with the square of the time step, and momentum stays.
+#[test]
+fn energy_and_momentum_are_conserved() {
+    let mut gpu = open(settings(Algorithm::Auto, Precision::Mixed));
+    begin(&mut gpu);
+    let target = Target { thermal_energy: 1.0, degrees_of_freedom: 3 * gpu.n_atoms() };
+    let mut step = 1;
+    let mut make = |gpu: &mut Cuda, steps, timestep, bath: &mut Bath| {
+        let leg = Leg { timestep, ..leg(step, steps, 10) };
+        step += steps;
+        run(gpu, &leg, bath)
+    };
+    // Molecules find their neighbours.
+    make(&mut gpu, 400, 1e-3, &mut Bath::Bussi(Bussi::new(target, 0.02, 1e-3)));
+    let before = gpu.kinetic().momentum;
+    let mut spread = |timestep| {
+        let samples = make(&mut gpu, 1000, timestep, &mut Bath::Isolated);
+        let totals: Vec<f64> = samples.iter().map(|s| s.energies.potential() + s.kinetic.energy()).collect();
+        let mean = totals.iter().sum::<f64>() / totals.len() as f64;
+        (largest(totals.iter().map(|e| e - mean)), samples[0].kinetic.energy())
+    };
+    let ((long, kinetic), (short, _)) = (spread(2e-3), spread(1e-3));
+    println!("energy wanders by {long}, {short} of {kinetic}");
+    assert!(long < 0.01 * kinetic, "energy wanders by {long} of {kinetic}");
+    assert!(short < 0.5 * long, "{short} is not much less than {long}");
+    let after = gpu.kinetic().momentum;
+    let drift = largest(after.iter().zip(before).map(|(a, b)| a - b));
+    assert!(drift < 1e-2, "the momentum changes by {drift:e}");
+    let [length, speed] = errors(&mut gpu);
+    assert!(length < 1e-12 && speed < 1e-12, "{length:e} {speed:e}");
+}
+
+#[test]
+fn a_molecule_that_flies_apart_is_named() {
+    let mut system = molecules();
+    let atom = system.topology.constraints[0].atoms[1] as usize;
+    system.state.velocity[atom] = [3000.0, 2000.0, -2500.0];
+    let mut gpu =
+        Cuda::new(device(), system, forces(), settings(Algorithm::List, Precision::Double)).unwrap();
+    gpu.update_neighbors().unwrap();
+    gpu.compute_forces(Evaluate::Forces).unwrap();
+    let error = gpu.run_leg(&leg(4, 10, 0), &mut Bath::Isolated).unwrap_err();
+    assert!(error.message().contains("constraints of the molecule of atom 1 do not hold"), "{error}");
+}

@@ -1,0 +1,111 @@
+//! What a run does when it is told to, see [`crate::orders`].
+
+use super::Simulation;
+use super::run::PROGRESS_INTERVAL;
+use crate::orders::{Given, Order};
+use crate::progress::Progress;
+use crate::report::TemperatureChange;
+use crate::stage::StageRun;
+use jostle_core::quantity::unit_name;
+use jostle_core::{Dimension, ErrorKind, Result};
+use jostle_io::input::model::StageInput;
+use std::time::Instant;
+
+/// How a run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Course {
+    On,
+    Paused,
+    Stopping,
+}
+
+impl Simulation {
+    /// Follows an order, and those that come while the run waits. How it goes on: never paused.
+    pub(super) fn obey(
+        &mut self,
+        first: Given,
+        stage: &StageInput,
+        run: &mut StageRun,
+        progress: &mut dyn Progress,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Course> {
+        let begun = Instant::now();
+        let mut course = Course::On;
+        let mut next = Some(first);
+        loop {
+            if let Some(Given { id, order }) = next {
+                let refused = match self.follow(order, course, stage, run, progress) {
+                    Ok(then) => {
+                        course = then;
+                        None
+                    }
+                    // What cannot be done is not done; the run goes on.
+                    Err(error) if error.kind() == ErrorKind::Input => Some(error.to_string()),
+                    Err(error) => return Err(error),
+                };
+                if let Some(why) = &refused {
+                    self.say(progress, &format!("an order was refused: {why}"))?;
+                }
+                let status = if course == Course::Paused { "paused" } else { "running" };
+                self.summarize(status, Some((stage, &*run)))?;
+                self.answer(id, refused)?;
+            }
+            match course {
+                Course::Paused if stop() => return Ok(Course::Stopping),
+                Course::Paused => std::thread::sleep(PROGRESS_INTERVAL),
+                Course::On | Course::Stopping => break,
+            }
+            next = self.take_order(progress)?;
+        }
+        progress.rested(begun.elapsed());
+        Ok(course)
+    }
+
+    /// The order that waits in the folder, if there is one.
+    pub(super) fn take_order(&mut self, progress: &mut dyn Progress) -> Result<Option<Given>> {
+        match self.folder.as_ref().map_or(Ok(None), |folder| folder.take_order()) {
+            Ok(given) => Ok(given),
+            Err(error) => self.say(progress, &error.to_string()).map(|()| None),
+        }
+    }
+
+    fn answer(&mut self, id: String, refused: Option<String>) -> Result<()> {
+        self.folder.as_ref().map_or(Ok(()), |folder| folder.answer(id, refused))
+    }
+
+    fn follow(
+        &mut self,
+        order: Order,
+        course: Course,
+        stage: &StageInput,
+        run: &mut StageRun,
+        progress: &mut dyn Progress,
+    ) -> Result<Course> {
+        let step = self.clock.step;
+        match (order, course) {
+            (Order::Pause, Course::Paused) | (Order::GoOn, Course::On | Course::Stopping) => Ok(course),
+            (Order::Pause, _) => {
+                self.save(Some(&*run), progress)?;
+                self.say(progress, &format!("paused after step {step}, as told from outside"))?;
+                Ok(Course::Paused)
+            }
+            (Order::GoOn, Course::Paused) => {
+                self.say(progress, &format!("going on after step {step}"))?;
+                Ok(Course::On)
+            }
+            (Order::Stop, _) => {
+                self.say(progress, &format!("stopping after step {step}, as told from outside"))?;
+                Ok(Course::Stopping)
+            }
+            (Order::Temperature(to), _) => {
+                let from = run.set_temperature(stage, to, self.units)?;
+                let time = self.clock.time;
+                let change = TemperatureChange { step, time, from, to };
+                run.changes.push(change);
+                let unit = unit_name(self.units, Dimension::TEMPERATURE);
+                self.say(progress, &format!("stage '{}': {}", stage.name, change.describe(&unit)))?;
+                Ok(course)
+            }
+        }
+    }
+}
