@@ -1,7 +1,7 @@
-// Bonds, angles, dihedrals, maps over two dihedrals. Every atom gathers the forces of its own: a bond is
-// computed for both of its atoms and a dihedral for all four, always in the same order, and added to
-// the forces of pairs. TEAM threads share an atom, so that atoms of a molecule in much water are not
-// waited for.
+// Bonds, angles, dihedrals, maps over two dihedrals. Every atom that is bound gathers the forces of its
+// own: a bond is computed for both of its atoms and a dihedral for all four, always in the same order,
+// and added to the forces of pairs. TEAM threads share an atom. Where ALL_BOUND (0 or 1), atoms are taken
+// as they are stored, which is near each other, and their numbers are ids.
 //
 // The generated source in front of this says N_BONDED, how many energies there are (bonds, angles,
 // dihedrals, and one for all maps), N_BOND_TERMS, N_ANGLE_TERMS, N_DIHEDRAL_TERMS and N_MAPS, how many
@@ -18,10 +18,12 @@
 
 enum { BONDED_THREADS = 256, ROLES = 8 };
 
-// What atoms are bound in. Lists are by id, with what each is (its row in a table, ROLES times, and
-// which of its atoms this one is) and where the others are stored, in its own order.
+// What atoms are bound in. Lists are by number of the atom among those that are bound, with what each is
+// (its row in a table, ROLES times, and which of its atoms this one is) and where the others are stored,
+// in its own order.
 struct Bound {
-    const uint4* first;  // by id: where its bonds, angles, dihedrals and maps begin in their lists
+    const u32* atoms;    // by number: ids
+    const uint4* first;  // by number: where its bonds, angles, dihedrals and maps begin in their lists
     const u32* row[4];
     const u32* place[4];
     const u32* ids;      // the ids of all these others,
@@ -33,6 +35,7 @@ struct Bound {
     const real* map_table;       // rows: points per radian, points along an angle, first point
     const real4* points;
     i64 n_others;
+    i64 n_atoms;
 };
 
 // After a sort, while lists are built: where everybody is now.
@@ -44,9 +47,8 @@ extern "C" __global__ void bonded_places(World w, Bound b, int slot) {
 
 extern "C" __global__ void bonded_find(World w, Bound b, int slot) {
     if (!builds(w.control, w.control->slot[slot])) return;
-    for (i64 k = (i64)blockIdx.x * blockDim.x + threadIdx.x; k < b.n_others; k += gridDim.x * blockDim.x) {
-        b.places[k] = b.place_of[b.ids[k]];
-    }
+    const i64 k = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (k < b.n_others) b.places[k] = b.place_of[b.ids[k]];
 }
 
 DEVICE real3 scaled(real3 d, real s) { return {d.x * s, d.y * s, d.z * s}; }
@@ -96,11 +98,11 @@ DEVICE real3 on_chain(u32 role, const real* vectors, const real* out, int term, 
 }
 
 template <bool ENERGY>
-DEVICE real3 bonded_forces_on(const World& w, const Bound& b, const Slot& now, int i, u32 lane, double* sums) {
+DEVICE real3 bonded_forces_on(const World& w, const Bound& b, const Slot& now, u32 number, int i, u32 lane,
+                              double* sums) {
     const Position* position = w.position[now.parity];
     const Position mine = position[i];
-    const u32 id = w.id[w.control->sorted][i];
-    const uint4 first = b.first[id], end = b.first[id + 1];
+    const uint4 first = b.first[number], end = b.first[number + 1];
     real3 force = {(real)0, (real)0, (real)0};
 #if N_BOND_TERMS > 0
     for (u32 k = first.x + lane; k < end.x; k += TEAM) {
@@ -186,44 +188,52 @@ DEVICE real3 bonded_forces_on(const World& w, const Bound& b, const Slot& now, i
     return force;
 }
 
-// Adds what the threads of a team have found to the force on their atom.
-DEVICE void add_forces_of_team(const World& w, int i, u32 lane, real3 force) {
+// The forces on the atom of a team of threads, and their sums. Returns the number of the atom, or
+// `n_atoms` if there is none.
+template <bool ENERGY>
+DEVICE u32 bonded(const World& w, const Bound& b, const Slot& now, double* sums) {
+    const u32 lane = threadIdx.x % TEAM, n_atoms = (u32)b.n_atoms;
+    const u32 team = blockIdx.x * (BONDED_THREADS / TEAM) + threadIdx.x / TEAM;
+    const bool exists = team < n_atoms;
+#if ALL_BOUND
+    const int i = (int)team;
+    const u32 number = exists ? w.id[w.control->sorted][i] : n_atoms;
+#else
+    const u32 number = exists ? team : n_atoms;
+    const int i = exists ? (int)b.place_of[b.atoms[number]] : 0;
+#endif
+    real3 force = {(real)0, (real)0, (real)0};
+    if (exists) force = bonded_forces_on<ENERGY>(w, b, now, number, i, lane, sums);
     for (int m = TEAM / 2; m > 0; m /= 2) {
         force.x += __shfl_xor_sync(ALL_LANES, force.x, m);
         force.y += __shfl_xor_sync(ALL_LANES, force.y, m);
         force.z += __shfl_xor_sync(ALL_LANES, force.z, m);
     }
-    if (lane > 0 || i >= w.n) return;
+    if (lane > 0 || !exists) return number;
     add(force, load_force(w, i));
     store_force(w, i, force);
+    return number;
 }
 
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS) bonded_forces(World w, Bound b, int slot, int when) {
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
-    const int thread = blockIdx.x * blockDim.x + threadIdx.x, i = thread / TEAM;
-    const u32 lane = thread % TEAM;
-    real3 force = {(real)0, (real)0, (real)0};
-    if (i < w.n) force = bonded_forces_on<false>(w, b, now, i, lane, nullptr);
-    add_forces_of_team(w, i, lane, force);
+    if (due(w.control, now, when)) bonded<false>(w, b, now, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS)
 bonded_forces_energies(World w, Bound b, int slot, int when) {
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
-    const int thread = blockIdx.x * blockDim.x + threadIdx.x, i = thread / TEAM;
-    const u32 lane = thread % TEAM;
     double sums[N_BONDED + 6] = {};
-    real3 force = {(real)0, (real)0, (real)0};
-    if (i < w.n) force = bonded_forces_on<true>(w, b, now, i, lane, sums);
-    add_forces_of_team(w, i, lane, force);
+    const u32 number = bonded<true>(w, b, now, sums);
 #if REPRODUCIBLE
     for (int k = 0; k < N_BONDED + 6; k++) {
         for (int m = TEAM / 2; m > 0; m /= 2) sums[k] += __shfl_xor_sync(ALL_LANES, sums[k], m);
     }
+    if (threadIdx.x % TEAM == 0 && number < b.n_atoms) store_share(w, sums, number);
+#else
+    block_sums<BONDED_THREADS>(sums, w.partial + (size_t)blockIdx.x * (N_BONDED + 6));
 #endif
-    block_partial<BONDED_THREADS, N_BONDED + 6>(w, sums, 0, lane == 0 ? i : w.n);
 }
 
 // The sums, into a row of w.total: energies after what pairs have left there (energies and virial),

@@ -11,10 +11,16 @@
 //     Shape<k>::brake(const double* in, double* out)
 //                          from {places, but the first one; inverse masses; velocities, likewise} to
 //                          {velocities, arms times impulses}
-// and EACH_SHAPE(DO), which is DO(0) DO(1) ...; MOST_ROUNDS and TOLERANCE2, the square of how near
+// N_SHAPES, and EACH_SHAPE(DO), which is DO(0) DO(1) ...; MOST_ROUNDS and TOLERANCE2, the square of how near
 // squares of distances come to what they should be.
 
-enum { BODY_THREADS = 64, ALONE = 0xffffffff, LED = 0xfffffffe, IMPULSES = 6 };
+enum {
+    BODY_THREADS = 64,
+    SPAN = 256,               // atoms of a block that finds out who moves whom
+    ALONE = 0xffffffff,
+    LED = 0xfffffffe,
+    IMPULSES = 6,
+};
 
 // The groups.
 struct Held {
@@ -23,17 +29,56 @@ struct Held {
     const uint4* group;  // shape, first slot, where what is known of it begins
     const double* numbers;
     u32* leader;         // as atoms are stored: `leads`
+    u32* mover;          // 32 for each crew: atoms that move themselves, or a group, or NOBODY
+    int* n_crews;
     u32* place;          // by slot
+    double* deviates;    // of the noise of the step under way, as atoms are stored: [3][n]
 };
 
-// After a sort, while lists are built: where everybody is now.
-extern "C" __global__ void constrained_places(World w, Held h, int slot) {
+// A crew is as many atoms of a SPAN as a warp has lanes that lead groups of the same shape, or have no
+// group: in a warp of all kinds they would have to take turns. They are found after a sort, while lists
+// are built; in which order does not matter.
+enum { KINDS = N_SHAPES + 1 };
+
+extern "C" __global__ void constrained_disband(World w, Held h, int slot) {
+    if (builds(w.control, w.control->slot[slot])) *h.n_crews = 0;
+}
+
+extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(World w, Held h, int slot) {
     if (!builds(w.control, w.control->slot[slot])) return;
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= w.n) return;
-    const u32 id = w.id[w.control->sorted ^ 1][i], leads = h.leads[id];
-    h.leader[i] = leads;
-    if (leads != ALONE) h.place[h.slot[id]] = i;
+    const int i = blockIdx.x * SPAN + threadIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    u32 leads = LED;
+    if (i < w.n) {
+        const u32 id = w.id[w.control->sorted ^ 1][i];
+        leads = h.leads[id];
+        h.leader[i] = leads;
+        if (leads != ALONE) h.place[h.slot[id]] = i;
+    }
+    const u32 kind = leads == LED ? (u32)KINDS : leads == ALONE ? (u32)N_SHAPES : h.group[leads].x;
+    __shared__ int count[SPAN / 32][KINDS], first_crew;
+    u32 alike = 0;
+    for (u32 k = 0; k < KINDS; k++) {
+        const u32 found = __ballot_sync(ALL_LANES, kind == k);
+        if (kind == k) alike = found;
+        if (lane == 0) count[warp][k] = __popc(found);
+    }
+    __syncthreads();
+    int place = 0, crews = 0;  // of this atom, and of all
+    for (u32 k = 0; k < KINDS; k++) {
+        int before = 0, all = 0;
+        for (int other = 0; other < SPAN / 32; other++) {
+            before += other < warp ? count[other][k] : 0;
+            all += count[other][k];
+        }
+        if (k == kind) place = 32 * crews + before + __popc(alike & ((1u << lane) - 1));
+        crews += (all + 31) / 32;
+    }
+    if (threadIdx.x == 0) first_crew = atomicAdd(h.n_crews, crews);
+    __syncthreads();
+    u32* mover = h.mover + (size_t)first_crew * 32;
+    for (int k = threadIdx.x; k < 32 * crews; k += SPAN) mover[k] = NOBODY;
+    __syncthreads();
+    if (kind < KINDS) mover[place] = i;
 }
 
 // A group in registers.
@@ -176,7 +221,7 @@ DEVICE void move_body(const World& w, const Held& h, uint4 group, int slot, cons
             for (int k = 0; k < S::ATOMS; k++) {
                 if (part == 1) {
                     ornstein_uhlenbeck(body.v[k], motion.decay, motion.thermal_energy, body.inverse_mass[k],
-                                       motion.seed, w.id[set][body.place[k]], motion.first_step + now.done);
+                                       load(h.deviates, w.n, body.place[k]));
                 } else {
                     kick(body.v[k], kicks[k], load_force(w, body.place[k]));
                 }
@@ -198,29 +243,49 @@ DEVICE void move_body(const World& w, const Held& h, uint4 group, int slot, cons
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_move(World w, Held h, int slot, int what) {
-    Control* control = w.control;
-    const Slot now = control->slot[slot];
-    const bool moves = what == MOVE_BEGINS ? begins(control) : goes(control, now);
-    pass_on(w, slot, moves);
+// Whether a step, or the first one of a segment, is due.
+DEVICE bool moves(const Control* control, const Slot& now, int what) {
+    return what == MOVE_BEGINS ? begins(control) : goes(control, now);
+}
+
+// The noise of a step, which depends on nothing in it: every atom its own, while forces are found.
+extern "C" __global__ void constrained_deviates(World w, Held h, int slot, int what) {
+    const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (!moves || i >= w.n) return;
+    if (i >= w.n || !moves(w.control, now, what) || !(w.control->motion.decay < 1.0)) return;
+    store(h.deviates, w.n, i, deviates_of(w, i, now.done));
+}
+
+// An atom that moves by itself, or a group by its first atom.
+DEVICE void move_led_by(const World& w, const Held& h, int slot, const Slot& now, int what, int i) {
     const u32 leader = h.leader[i];
-    if (leader == LED) return;
-    if (leader == ALONE) {
-        const int set = control->sorted, species = (int)w.position[now.parity][i].species;
-        Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
-        const real3 f = load_force(w, i);
-        if (what != MOVE_SCALED) check_force(w, f, set, i, now.done);
-        if (w.inverse_mass[species] != 0) scale_by_bath(w, what, v);
-        if (what == MOVE_GOES) kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], f);
-        go_on(w, slot, now, i, x, v, f, species);
+    if (leader != ALONE) {
+        const uint4 group = h.group[leader];
+        switch (group.x) {
+#define MOVE(shape) case shape: move_body<Shape<shape>>(w, h, group, slot, now, what); break;
+            EACH_SHAPE(MOVE)
+        }
         return;
     }
-    const uint4 group = h.group[leader];
-    switch (group.x) {
-#define MOVE(shape) case shape: move_body<Shape<shape>>(w, h, group, slot, now, what); break;
-        EACH_SHAPE(MOVE)
+    const Control* control = w.control;
+    const int set = control->sorted, species = (int)w.position[now.parity][i].species;
+    Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
+    const real3 f = load_force(w, i);
+    if (what != MOVE_SCALED) check_force(w, f, set, i, now.done);
+    if (w.inverse_mass[species] != 0) scale_by_bath(w, what, v);
+    if (what == MOVE_GOES) kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], f);
+    go_on(w, slot, now, i, x, v, f, species, [&] { return load(h.deviates, w.n, i); });
+}
+
+extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_move(World w, Held h, int slot, int what) {
+    const Slot now = w.control->slot[slot];
+    const bool moving = moves(w.control, now, what);
+    pass_on(w, slot, moving);
+    if (!moving) return;
+    const int n = 32 * *h.n_crews;
+    for (int k = blockIdx.x * BODY_THREADS + threadIdx.x; k < n; k += gridDim.x * BODY_THREADS) {
+        const u32 i = h.mover[k];
+        if (i != NOBODY) move_led_by(w, h, slot, now, what, (int)i);
     }
 }
 

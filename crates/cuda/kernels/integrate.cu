@@ -94,7 +94,7 @@ extern "C" __global__ void noise_atoms(World w, double decay, double thermal_ene
     if (i >= w.n) return;
     const int set = w.control->sorted, species = (int)w.position[w.control->slot[0].parity][i].species;
     Double3 v = load(w.v[set], w.n, i);
-    ornstein_uhlenbeck(v, decay, thermal_energy, w.inverse_mass[species], seed, w.id[set][i], step);
+    ornstein_uhlenbeck(v, decay, thermal_energy, w.inverse_mass[species], langevin_noise(seed, w.id[set][i], step));
     store(w.v[set], w.n, i, v);
 }
 

@@ -1,26 +1,31 @@
 // Smooth particle-mesh Ewald: charges are spread on a mesh by B-splines, waves are found by Fourier
 // transforms, and forces are the exact derivatives of the energy that comes out.
 //
-// In front of this stands the generated source (codegen.rs, `mesh_source`), the transforms
+// In front of this stand the generated source (codegen.rs, `mesh_source`), excluded.cuh, the transforms
 // (fourier.cuh), and from the command line the points along the edges, MESH_X, MESH_Y and MESH_Z, and
 // how many lines along each of them a block transforms at a time.
 //
-// Charges are spread in whole numbers: their sum is the same in whatever order atoms come. The unit is
-// so small a part of all charges together that nothing can overflow. Amplitudes of waves are stored by
-// x, wave number along z, and y or its wave number; of each wave and its opposite only one.
+// Charges are spread in whole numbers: their sum is the same in whatever order atoms come. Amplitudes of
+// waves are stored by x, wave number along z, and y or its wave number; of each wave and its opposite
+// only one.
 
 enum {
     MESH_THREADS = 128,
-    MESH_ATOMS = MESH_THREADS / 32,  // a warp each
+    SPREAD_THREADS = 256,
+    SPREAD_ATOMS = 64,     // of a block: they follow each other in the sorted order and are near each other
+    SPREAD_WARPS = SPREAD_THREADS / 32,
+    AROUND = DOUBLE ? 2048 : 4096,  // mesh points around the atoms of a block that it has room for
+    TEAM = SPREAD_THREADS / SPREAD_ATOMS,
+    FARTHEST = 1 << 30,    // beyond all points
     WAVES_Z = MESH_Z / 2 + 1,
     COLUMNS = WAVES_Z * MESH_Y,
-    POINTS = MESH_ORDER * MESH_ORDER * MESH_ORDER,
+    LINES = MESH_ORDER * MESH_ORDER,  // lines along x that an atom is spread on: one or two a lane
 };
 
 struct Mesh {
     double volume;
     double reciprocal[6];   // gradients of the fractional coordinates: xx, xy, xz, yy, yz, zz
-    double unit;            // of the charges on the mesh: a power of two
+    double unit;            // of the charges on the mesh: a power of two, so large that nothing overflows
     i64* charge;            // by x, y, z; always 0 before charges are spread
     real* potential;        // by x, y, z
     Complex* waves;
@@ -48,91 +53,188 @@ DEVICE Along along_edge(const Frame&, Position p, int axis, int n) {
 }
 #endif
 
-// The splines of a warp's atom.
-struct Splines {
-    int point[3];
-    real weight[3][2 * MESH_ORDER];  // and slopes
+DEVICE int points_along(int axis) { return axis == 0 ? MESH_X : axis == 1 ? MESH_Y : MESH_Z; }
 
-    DEVICE_MEMBER void find(const Frame& frame, Position p) {
-        const int axis = threadIdx.x % 32;
-        if (axis < 3) {
-            const Along along = along_edge(frame, p, axis, axis == 0 ? MESH_X : axis == 1 ? MESH_Y : MESH_Z);
-            const real in[1] = {along.beyond};
-            point[axis] = along.point;
-            spline(in, weight[axis]);
+// A point not more than an edge away from the mesh, on it.
+DEVICE int wrapped(int k, int n) { return k < 0 ? k + n : k < n ? k : k - n; }
+
+// Where the atoms of a block are, and their splines.
+struct Splines {
+    int origin[3];                  // the point below the first atom
+    int low[3], high[3];            // of all atoms, the first point and the one after the last, from there
+    int point[3][SPREAD_ATOMS];     // the point below an atom, from there
+    int layer[SPREAD_ATOMS][MESH_ORDER];  // where the points of an atom along x begin on the mesh
+    real weight[3][SPREAD_ATOMS][MESH_ORDER];
+    real slope[3][SPREAD_ATOMS][MESH_ORDER];
+
+    // By all threads of the block.
+    DEVICE_MEMBER void find(const World& w, const Position* position, int first, int own) {
+        static_assert(3 * SPREAD_ATOMS <= SPREAD_THREADS && SPREAD_ATOMS % 32 == 0, "a warp has an axis");
+        const int axis = threadIdx.x / SPREAD_ATOMS, atom = threadIdx.x % SPREAD_ATOMS, lane = threadIdx.x % 32;
+        if (threadIdx.x < 3) {
+            low[threadIdx.x] = FARTHEST;
+            high[threadIdx.x] = -FARTHEST;
         }
-        __syncwarp();
+        __syncthreads();
+        if (axis < 3) {
+            const int n = points_along(axis), begin = along_edge(w.frame, position[first], axis, n).point;
+            int from = FARTHEST, to = -FARTHEST;
+            if (atom < own) {
+                const Along along = along_edge(w.frame, position[first + atom], axis, n);
+                const int ahead = along.point - begin;
+                from = ahead - (2 * ahead >= n ? n : 0) + (2 * ahead < -n ? n : 0);
+                to = from + MESH_ORDER;
+                point[axis][atom] = from;
+                const real in[1] = {along.beyond};
+                real out[2 * MESH_ORDER];
+                spline(in, out);
+                for (int k = 0; k < MESH_ORDER; k++) {
+                    weight[axis][atom][k] = out[k];
+                    slope[axis][atom][k] = out[MESH_ORDER + k];
+                    if (axis == 0) layer[atom][k] = wrapped(begin + from + k, n) * (MESH_Y * MESH_Z);
+                }
+            }
+            from = __reduce_min_sync(ALL_LANES, from);
+            to = __reduce_max_sync(ALL_LANES, to);
+            if (lane == 0) {
+                atomicMin(&low[axis], from);
+                atomicMax(&high[axis], to);
+                origin[axis] = begin;
+            }
+        }
+        __syncthreads();
+    }
+
+    // Where a column of points begins in a layer, from where it is from the origin along y and z.
+    DEVICE_MEMBER int in_layer(int y, int z) const {
+        return wrapped(origin[1] + y, MESH_Y) * MESH_Z + wrapped(origin[2] + z, MESH_Z);
     }
 };
 
-// One of the points that an atom is spread on.
-struct Point {
-    int x, y, z;  // of the splines
-    size_t at;
-};
-
-DEVICE int round_edge(int k, int n) { return k < n ? k : k - n; }
-
-DEVICE Point point_of(const Splines& s, int k) {
-    Point p = {k / (MESH_ORDER * MESH_ORDER), k / MESH_ORDER % MESH_ORDER, k % MESH_ORDER};
-    p.at = ((size_t)round_edge(s.point[0] + p.x, MESH_X) * MESH_Y + round_edge(s.point[1] + p.y, MESH_Y)) * MESH_Z +
-           round_edge(s.point[2] + p.z, MESH_Z);
-    return p;
-}
-
+// A charge in whole numbers, as the atoms of a block add it up.
 #if DOUBLE
+typedef i64 Units;
 DEVICE i64 whole(double x) { return __double2ll_rn(x); }
 #else
-DEVICE i64 whole(float x) { return __float2ll_rn(x); }
+typedef int Units;
+DEVICE int whole(float x) { return __float2int_rn(x); }
+DEVICE void add_units(int* at, int units) { atomicAdd(at, units); }
 #endif
+DEVICE void add_units(i64* at, i64 units) { atomicAdd((u64*)at, (u64)units); }
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_spread(World w, Mesh m, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(SPREAD_THREADS) mesh_spread(World w, Mesh m, int slot, int when) {
     const Slot now = w.control->slot[slot];
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, i = blockIdx.x * MESH_ATOMS + warp;
-    if (!due(w.control, now, when) || i >= w.n) return;
-    const real charge = w.charge[i];
-    if (charge == 0) return;
-    __shared__ Splines splines[MESH_ATOMS];
-    Splines& s = splines[warp];
-    s.find(w.frame, w.position[now.parity][i]);
-    const real units = charge * (real)(1.0 / m.unit);
-    for (int k = lane; k < POINTS; k += 32) {
-        const Point p = point_of(s, k);
-        const real share = units * s.weight[0][p.x] * s.weight[1][p.y] * s.weight[2][p.z];
-        atomicAdd((u64*)&m.charge[p.at], (u64)whole(share));
+    if (!due(w.control, now, when)) return;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
+    __shared__ Splines s;
+    s.find(w, w.position[now.parity], first, own);
+    const int wide = s.high[0] - s.low[0], deep = s.high[1] - s.low[1], high = s.high[2] - s.low[2];
+    const i64 size = (i64)wide * deep * high;
+    __shared__ Units around[AROUND];
+    const bool fits = size <= AROUND;
+    for (int k = threadIdx.x; fits && k < size; k += SPREAD_THREADS) around[k] = 0;
+    __syncthreads();
+    for (int atom = warp; atom < own; atom += SPREAD_WARPS) {
+        const real units = w.charge[first + atom] * (real)(1.0 / m.unit);
+        if (units == 0) continue;
+        for (int line = lane; line < LINES; line += 32) {
+            const int j = line / MESH_ORDER, k = line % MESH_ORDER;
+            const int x = s.point[0][atom], y = s.point[1][atom] + j, z = s.point[2][atom] + k;
+            const real share = units * s.weight[1][atom][j] * s.weight[2][atom][k];
+            Units* near = &around[((x - s.low[0]) * deep + (y - s.low[1])) * high + (z - s.low[2])];
+#pragma unroll
+            for (int i = 0; i < MESH_ORDER; i++) {
+                const Units more = whole(share * s.weight[0][atom][i]);
+                if (fits) {
+                    add_units(near + i * deep * high, more);
+                } else {
+                    add_units(&m.charge[s.layer[atom][i] + s.in_layer(y, z)], (i64)more);
+                }
+            }
+        }
+    }
+    __syncthreads();
+    for (int k = threadIdx.x; fits && k < size; k += SPREAD_THREADS) {
+        const int column = k / high;
+        const int layer = wrapped(s.origin[0] + s.low[0] + column / deep, MESH_X) * (MESH_Y * MESH_Z);
+        const int at = layer + s.in_layer(s.low[1] + column % deep, s.low[2] + k % high);
+        if (around[k] != 0) add_units(&m.charge[at], (i64)around[k]);
     }
 }
 
-// Adds the forces of all waves.
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_gather(World w, Mesh m, int slot, int when) {
-    const Slot now = w.control->slot[slot];
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, i = blockIdx.x * MESH_ATOMS + warp;
-    if (!due(w.control, now, when) || i >= w.n) return;
-    const real charge = w.charge[i];
-    if (charge == 0) return;
-    __shared__ Splines splines[MESH_ATOMS];
-    Splines& s = splines[warp];
-    s.find(w.frame, w.position[now.parity][i]);
-    real slope[3] = {};
-    for (int k = lane; k < POINTS; k += 32) {
-        const Point p = point_of(s, k);
-        const real potential = m.potential[p.at];
-        const real x = s.weight[0][p.x], y = s.weight[1][p.y], z = s.weight[2][p.z];
-        slope[0] = multiply_add(s.weight[0][MESH_ORDER + p.x] * y * z, potential, slope[0]);
-        slope[1] = multiply_add(x * s.weight[1][MESH_ORDER + p.y] * z, potential, slope[1]);
-        slope[2] = multiply_add(x * y * s.weight[2][MESH_ORDER + p.z], potential, slope[2]);
-    }
+// The forces of all waves on the atoms of a block, and of what atoms exclude. Energy and virial of the
+// latter into `sums`.
+template <bool ENERGY>
+DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double* sums) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
+    __shared__ Splines s;
+    __shared__ real3 of_waves[SPREAD_ATOMS];
+    s.find(w, w.position[now.parity], first, own);
+    for (int atom = warp; atom < own; atom += SPREAD_WARPS) {
+        real slope[3] = {};
+        for (int line = lane; line < LINES; line += 32) {
+            const int j = line / MESH_ORDER, k = line % MESH_ORDER;
+            const real* potential = m.potential + s.in_layer(s.point[1][atom] + j, s.point[2][atom] + k);
+            real value = 0, change = 0;  // of the potential, by the splines along x
 #pragma unroll
-    for (int k = 0; k < 3; k++) {
-        for (int step = 16; step > 0; step /= 2) slope[k] += __shfl_xor_sync(ALL_LANES, slope[k], step);
+            for (int i = 0; i < MESH_ORDER; i++) {
+                const real here = potential[s.layer[atom][i]];
+                value = multiply_add(s.weight[0][atom][i], here, value);
+                change = multiply_add(s.slope[0][atom][i], here, change);
+            }
+            const real b = s.weight[1][atom][j], c = s.weight[2][atom][k];
+            slope[0] = multiply_add(b * c, change, slope[0]);
+            slope[1] = multiply_add(s.slope[1][atom][j] * c, value, slope[1]);
+            slope[2] = multiply_add(b * s.slope[2][atom][k], value, slope[2]);
+        }
+#pragma unroll
+        for (int k = 0; k < 3; k++) {
+            for (int step = 16; step > 0; step /= 2) slope[k] += __shfl_xor_sync(ALL_LANES, slope[k], step);
+        }
+        if (lane == 0) of_waves[atom] = {slope[0], slope[1], slope[2]};
     }
-    if (lane != 0) return;
-    const real a = -charge * MESH_X * slope[0], b = -charge * MESH_Y * slope[1], c = -charge * MESH_Z * slope[2];
+    __syncthreads();
+    const int atom = threadIdx.x / TEAM, part = threadIdx.x % TEAM, i = first + atom;
+    real3 force = {};
+    if (atom < own) force = excluded_force_on<ENERGY>(w, now, i, part, TEAM, infinity(), sums);
+#pragma unroll
+    for (int step = TEAM / 2; step > 0; step /= 2) {
+        force.x += __shfl_xor_sync(ALL_LANES, force.x, step);
+        force.y += __shfl_xor_sync(ALL_LANES, force.y, step);
+        force.z += __shfl_xor_sync(ALL_LANES, force.z, step);
+    }
+    if (part > 0 || atom >= own) return;
+    const real charge = w.charge[i];
+    const real3 slope = of_waves[atom];
+    const real a = -charge * MESH_X * slope.x, b = -charge * MESH_Y * slope.y, c = -charge * MESH_Z * slope.z;
     const double* r = m.reciprocal;
     const real3 f = {a * (real)r[0], multiply_add(a, (real)r[1], b * (real)r[3]),
                      multiply_add(a, (real)r[2], multiply_add(b, (real)r[4], c * (real)r[5]))};
     const real3 before = load_force(w, i);
-    store_force(w, i, {before.x + f.x, before.y + f.y, before.z + f.z});
+    store_force(w, i, {before.x + (f.x + force.x), before.y + (f.y + force.y), before.z + (f.z + force.z)});
+}
+
+extern "C" __global__ void __launch_bounds__(SPREAD_THREADS) mesh_gather(World w, Mesh m, int slot, int when) {
+    const Slot now = w.control->slot[slot];
+    if (due(w.control, now, when)) gather<false>(w, m, now, nullptr);
+}
+
+// The same; blocks leave their shares of energy and virial of what atoms exclude.
+extern "C" __global__ void __launch_bounds__(SPREAD_THREADS)
+mesh_gather_energies(World w, Mesh m, int slot, int when) {
+    const Slot now = w.control->slot[slot];
+    if (!due(w.control, now, when)) return;
+    double sums[EXCLUDED_SUMS] = {};
+    gather<true>(w, m, now, sums);
+#if REPRODUCIBLE
+    for (int k = 0; k < EXCLUDED_SUMS; k++) {
+        for (int step = TEAM / 2; step > 0; step /= 2) sums[k] += __shfl_xor_sync(ALL_LANES, sums[k], step);
+    }
+#endif
+    const int atom = blockIdx.x * SPREAD_ATOMS + threadIdx.x / TEAM;
+    block_partial<SPREAD_THREADS, EXCLUDED_SUMS>(w, sums, 0, threadIdx.x % TEAM == 0 ? atom : w.n);
 }
 
 // ---- along z: two real lines, of neighbouring y, are transformed as one of complex numbers
@@ -145,13 +247,14 @@ extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(World 
     __shared__ Complex a[LINES_Z * STRIDE], b[LINES_Z * STRIDE];
     const int first = blockIdx.x * LINES_Z, lines = min(LINES_Z, PAIRS - first);
     const real unit = (real)m.unit;
+    i64* charge = m.charge + (size_t)first * 2 * MESH_Z;
     for (int t = threadIdx.x; t < lines * MESH_Z; t += MESH_THREADS) {
         const int line = t / MESH_Z, z = t % MESH_Z;
-        i64* at = m.charge + (size_t)(first + line) * 2 * MESH_Z + z;
+        const i64* at = charge + (size_t)line * 2 * MESH_Z + z;
         a[line * STRIDE + z] = {(real)at[0] * unit, (real)at[MESH_Z] * unit};
-        at[0] = at[MESH_Z] = 0;
     }
     __syncthreads();
+    for (int t = threadIdx.x; t < lines * 2 * MESH_Z; t += MESH_THREADS) charge[t] = 0;
     const Complex* found = transform<MESH_Z, FORWARD, MESH_THREADS>(a, b, m.turns + MESH_X + MESH_Y, lines);
     for (int t = threadIdx.x; t < LINES_Z * WAVES_Z; t += MESH_THREADS) {
         const int line = t % LINES_Z, k = t / LINES_Z;

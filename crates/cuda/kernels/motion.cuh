@@ -85,11 +85,10 @@ APART Double3 langevin_noise(u64 seed, u32 id, u64 step) {
     return {radius * cos(angle), radius * sin(angle), second * cos(tau * uniform(b.w[2], b.w[3]))};
 }
 
-// The O of BAOAB (Leimkuhler and Matthews 2013); the amplitude of its noise is generated code.
-DEVICE void ornstein_uhlenbeck(Double3& v, double decay, double thermal_energy, double inverse_mass,
-                               u64 seed, u32 id, u64 step) {
+// The O of BAOAB (Leimkuhler and Matthews 2013) from normal deviates; the amplitude of its noise is
+// generated code.
+DEVICE void ornstein_uhlenbeck(Double3& v, double decay, double thermal_energy, double inverse_mass, Double3 xi) {
     if (inverse_mass == 0) return;
-    Double3 xi = langevin_noise(seed, id, step);
     const double known[3] = {decay, thermal_energy, inverse_mass};
     double width;
     noise_amplitude(known, &width);
@@ -99,15 +98,15 @@ DEVICE void ornstein_uhlenbeck(Double3& v, double decay, double thermal_energy, 
 }
 
 // From one force evaluation to the next: half a kick, the drift, with friction and noise in its
-// middle if there is a bath. `done` counts the drifts of the leg before this one.
+// middle if there is a bath. `deviates` gives those that are wanted then.
+template <class Deviates>
 DEVICE void kick_and_drift(const World& w, const Motion& motion, Double3& x, Double3& v, real3 f, int species,
-                           u32 id, i64 done) {
+                           const Deviates& deviates) {
     const double dt = motion.timestep, way = motion.drift, inverse_mass = w.inverse_mass[species];
     kick(v, 0.5 * dt * inverse_mass, f);
     if (motion.decay < 1.0) {
         drift(x, 0.5 * way, v);
-        ornstein_uhlenbeck(v, motion.decay, motion.thermal_energy, inverse_mass, motion.seed, id,
-                           motion.first_step + done);
+        ornstein_uhlenbeck(v, motion.decay, motion.thermal_energy, inverse_mass, deviates());
         drift(x, 0.5 * way, v);
     } else {
         drift(x, way, v);
@@ -155,13 +154,24 @@ DEVICE void arrive(const World& w, int i, Double3 x, int species, Position* to, 
     if (!inside) report(w.control, ESCAPED);
 }
 
+// The deviates of an atom in the step after so many drifts of the leg.
+DEVICE Double3 deviates_of(const World& w, int i, i64 done) {
+    const Motion& motion = w.control->motion;
+    return langevin_noise(motion.seed, w.id[w.control->sorted][i], motion.first_step + done);
+}
+
 // On from one force to where the next one is felt, by an atom with these positions and velocities.
-DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species) {
+template <class Deviates>
+DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species,
+                  const Deviates& deviates) {
     Control* control = w.control;
     const int set = control->sorted;
-    const u32 id = control->motion.decay < 1.0 ? w.id[set][i] : 0;
-    kick_and_drift(w, control->motion, x, v, f, species, id, now.done);
+    kick_and_drift(w, control->motion, x, v, f, species, deviates);
     store(w.x[set], w.n, i, x);
     store(w.v[set], w.n, i, v);
     arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
+}
+
+DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species) {
+    go_on(w, slot, now, i, x, v, f, species, [&] { return deviates_of(w, i, now.done); });
 }

@@ -26,6 +26,7 @@ typedef double real;
 typedef float real;
 #endif
 
+struct alignas(sizeof(real) * 2) real2 { real x, y; };
 struct alignas(sizeof(real) * 4) real4 { real x, y, z, w; };
 struct real3 { real x, y, z; };
 
@@ -106,6 +107,8 @@ DEVICE float exponential_of_two(float x) {
     return y;
 }
 #endif
+
+DEVICE double infinity() { return __int_as_float(0x7f800000); }
 
 // ---- half precision: numbers of 16 bits, two to a word
 

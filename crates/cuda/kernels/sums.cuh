@@ -17,6 +17,12 @@ DEVICE void block_sums(double (&value)[N], double* sums) {
     }
 }
 
+// Stores N numbers as a share.
+template <int N>
+DEVICE void store_share(const World& w, const double (&value)[N], i64 share) {
+    for (int k = 0; k < N; k++) w.partial[share * N + k] = value[k];
+}
+
 // Adds up N numbers of all threads of a block and stores them as this block's share,
 // w.partial[first + block][N]. Threads count for the atom `i`, if there is one: by themselves where
 // nothing else is said.
@@ -24,9 +30,7 @@ template <int THREADS_PER_BLOCK, int N>
 DEVICE void block_partial(const World& w, double (&value)[N], int first, int i) {
 #if REPRODUCIBLE
     // Every atom by itself, in the order of their numbers and not of storage.
-    if (i >= w.n) return;
-    double* share = w.partial + (size_t)w.id[w.control->sorted][i] * N;
-    for (int k = 0; k < N; k++) share[k] = value[k];
+    if (i < w.n) store_share(w, value, w.id[w.control->sorted][i]);
 #else
     block_sums<THREADS_PER_BLOCK>(value, w.partial + ((size_t)first + blockIdx.x) * N);
 #endif

@@ -16,12 +16,13 @@ use jostle_potentials::bonded::{BondedKind, BondedTerm};
 const ROLES: u32 = 8;
 
 /// As many entries of an atom keep a thread busy for about as long as it takes to begin.
-const ENTRIES_PER_THREAD: usize = 6;
+const ENTRIES_PER_THREAD: usize = 2;
 
 /// What kernels are told of what is bound: as in `bonded.cu`, field by field.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 struct Bound {
+    atoms: u64,
     first: u64,
     row: [u64; 4],
     place: [u64; 4],
@@ -34,6 +35,7 @@ struct Bound {
     map_table: u64,
     points: u64,
     n_others: i64,
+    n_atoms: i64,
 }
 
 // SAFETY: numbers only, and no padding between them.
@@ -53,7 +55,7 @@ pub struct Bonded {
     n_pairs: usize,
     n_terms: usize,
     /// What the addresses in `bound` belong to.
-    words: [Buffer<u32>; 4],
+    words: [Buffer<u32>; 5],
     first: Buffer<[u32; 4]>,
     tables: [Reals; 5],
 }
@@ -61,7 +63,7 @@ pub struct Bonded {
 /// What atoms are bound in, of one kind: for one atom after the other, by id, what each is and who the
 /// others are.
 struct Family {
-    /// Where the list of an atom begins; of all atoms, and where the last one ends.
+    /// Where the list of an atom begins; of all atoms, bound or not, and where the last one ends.
     first: Vec<u32>,
     rows: Vec<u32>,
     others: Vec<u32>,
@@ -133,8 +135,17 @@ fn table<K: BondedKind>(
     table
 }
 
+/// Whether atoms are bound to others: decides in which order they are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// All of them.
+    All,
+    /// Not all.
+    Some,
+}
+
 /// The kernels' source, for so many threads an atom.
-pub fn build(forces: &Forces, team: u32, precision: Precision, sums: Summation) -> Build {
+pub fn build(forces: &Forces, which: Which, team: u32, precision: Precision, sums: Summation) -> Build {
     let most = [
         most_coefficients(&forces.bonds),
         most_coefficients(&forces.angles),
@@ -143,6 +154,7 @@ pub fn build(forces: &Forces, team: u32, precision: Precision, sums: Summation) 
     let source = codegen::bonded_source(forces, most, precision);
     let mut build = kernels::beside(&source, include_str!("../kernels/bonded.cu"), precision, sums);
     build.options.push(format!("-DTEAM={team}"));
+    build.options.push(format!("-DALL_BOUND={}", i32::from(which == Which::All)));
     build
 }
 
@@ -172,13 +184,16 @@ impl Bonded {
             Family::new(n, &dihedrals),
             Family::new(n, &maps),
         ];
+        let is_bound = |id: &usize| families.iter().any(|family| family.first[*id] != family.first[id + 1]);
+        let atoms: Vec<u32> = (0..n).filter(is_bound).map(|id| id as u32).collect();
+        let ends = atoms.iter().map(|id| *id as usize).chain([n]);
         let first: Vec<[u32; 4]> =
-            (0..=n).map(|id| std::array::from_fn(|family| families[family].first[id])).collect();
-        let bound_atoms = first.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            ends.map(|id| std::array::from_fn(|family| families[family].first[id])).collect();
         let entries: usize = families.iter().map(|family| family.rows.len()).sum();
-        let team = (entries / bound_atoms.max(1) / ENTRIES_PER_THREAD).next_power_of_two().min(32) as u32;
+        let team = (entries / atoms.len().max(1) / ENTRIES_PER_THREAD).next_power_of_two().min(32) as u32;
 
-        let build = build(forces, team, precision, sums);
+        let which = if atoms.len() == n { Which::All } else { Which::Some };
+        let build = build(forces, which, team, precision, sums);
         let module = device.compile("bonded.cu", &build.source, &build.options)?;
         let (mut map_table, mut points) = (Vec::new(), Vec::new());
         for map in &forces.cmaps {
@@ -198,7 +213,13 @@ impl Bonded {
         let all =
             |part: fn(&Family) -> &Vec<u32>| families.iter().flat_map(part).copied().collect::<Vec<_>>();
         let (rows, ids) = (all(|family| &family.rows), all(|family| &family.others));
-        let words = [device.upload(&rows)?, device.upload(&ids)?, device.alloc(ids.len())?, device.alloc(n)?];
+        let words = [
+            device.upload(&rows)?,
+            device.upload(&ids)?,
+            device.alloc(ids.len())?,
+            device.alloc(n)?,
+            device.upload(&atoms)?,
+        ];
         let first = device.upload(&first)?;
         let begins = |start: u64, part: fn(&Family) -> &Vec<u32>| {
             let before = |k: usize| families[..k].iter().map(|family| part(family).len()).sum::<usize>();
@@ -206,6 +227,7 @@ impl Bonded {
         };
         Ok(Some(Bonded {
             bound: Bound {
+                atoms: words[4].address(),
                 first: first.address(),
                 row: begins(words[0].address(), |family| &family.rows),
                 place: begins(words[2].address(), |family| &family.others),
@@ -218,13 +240,14 @@ impl Bonded {
                 map_table: tables[3].address(),
                 points: tables[4].address(),
                 n_others: ids.len() as i64,
+                n_atoms: atoms.len() as i64,
             },
             places: module.kernel("bonded_places")?,
             find: module.kernel("bonded_find")?,
             forces: module.kernel("bonded_forces")?,
             energies: module.kernel("bonded_forces_energies")?,
             sums: module.kernel("bonded_sums")?,
-            shares: sums.shares(n, ATOM_THREADS / team),
+            shares: sums.shares(atoms.len(), ATOM_THREADS / team),
             team,
             n_pairs: forces.n_searched(),
             n_terms: forces.n_bonded(),
@@ -234,15 +257,19 @@ impl Bonded {
         }))
     }
 
-    /// In blocks whose threads each have so many atoms' share.
-    fn launch(&self, kernel: &Kernel, world: &World, team: u32, slot: i32) -> Launch {
-        let blocks = (world.n as u32).div_ceil(ATOM_THREADS / team).max(1);
+    /// With a thread for each of so many.
+    fn launch(&self, kernel: &Kernel, world: &World, threads: usize, slot: i32) -> Launch {
+        let blocks = threads.div_ceil(ATOM_THREADS as usize).max(1) as u32;
         Launch::new(kernel, blocks, ATOM_THREADS).with_value(*world).with_value(self.bound).with_value(slot)
     }
 
     /// Where everybody is, after a sort: part of what builds lists.
     pub fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
-        vec![self.launch(&self.places, world, 1, slot), self.launch(&self.find, world, self.team, slot)]
+        let n_others = self.bound.n_others as usize;
+        vec![
+            self.launch(&self.places, world, world.n as usize, slot),
+            self.launch(&self.find, world, n_others, slot),
+        ]
     }
 
     /// Adds the forces. With energies, sums are to follow.
@@ -251,7 +278,8 @@ impl Bonded {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
-        self.launch(kernel, world, self.team, slot).with_value(when as i32)
+        let threads = self.bound.n_atoms as usize * self.team as usize;
+        self.launch(kernel, world, threads, slot).with_value(when as i32)
     }
 
     /// Adds energies and virial up, after those of pairs.

@@ -42,11 +42,11 @@ pub struct PairSource {
 ///
 /// What is the same for all pairs of species is a literal in the source. Where anything differs
 /// there is a table of `TABLE_SIZE` numbers, one row of `N_COEFFICIENTS` for each of the `N_SPECIES`
-/// squared ordered pairs: the squared cut-offs of all terms (0 where two species do not interact),
-/// then the coefficients of one term after the other. Rows of tables, four numbers each, follow.
-/// Where all that differs is products of one
-/// number of either species, such as their charges, the table is these numbers, by species. Beyond
-/// `LONGEST_CUTOFF2` there is no force.
+/// squared ordered pairs: of the squared cut-offs of all terms (0 where two species do not interact)
+/// and then the coefficients of one term after the other, those that differ. Rows are as long as
+/// what is read at once, or several times as long. Rows of tables, four numbers each, follow. Where
+/// all that differs is products of one number of either species, such as their charges, the table is
+/// these numbers, by species. Beyond `LONGEST_CUTOFF2` there is no force.
 ///
 /// `real` and the elementary functions are those of the kernels' prelude.
 pub fn pair_source(
@@ -99,12 +99,16 @@ pub fn pair_source(
 
     let longest = terms.iter().map(PairTerm::largest_cutoff);
     let longest = longest.chain(electrostatics.map(|term| term.cutoff)).fold(0.0, f64::max);
-    let numbers = match &products {
-        _ if (0..n_columns).all(|k| table.uniform(k).is_some()) => Vec::new(),
-        Some(products) => products.by_species.clone(),
-        None => table.rows.concat(),
+    let varied = table.varied();
+    let at_once = match varied.len() {
+        few @ 0..3 => few,
+        _ => ROW,
     };
-    let mut numbers = numbers;
+    let row_length = varied.len().next_multiple_of(at_once.max(1));
+    let mut numbers = match &products {
+        Some(products) => products.by_species.clone(),
+        None => table.rows_of(&varied, row_length),
+    };
     let table_size = numbers.len();
     if !curves.0.is_empty() {
         // Rows are read at once.
@@ -115,7 +119,7 @@ pub fn pair_source(
     text.line(0, format!("#define N_TERMS {}", energies.len()));
     text.line(0, format!("#define CHARGED {}", i32::from(electrostatics.is_some())));
     text.line(0, format!("#define N_SPECIES {}", table.n_species));
-    text.line(0, format!("#define N_COEFFICIENTS {n_columns}"));
+    text.line(0, format!("#define N_COEFFICIENTS {row_length}"));
     text.line(0, format!("#define TABLE_SIZE {table_size}"));
     text.line(0, format!("#define LONGEST_CUTOFF2 {}", notation.literal(longest * longest)));
     text.line(0, "template <bool ENERGY>");
@@ -123,10 +127,18 @@ pub fn pair_source(
     text.line(1, "real r2, int species_i, int species_j, real charges, const real* table, real* energy) {");
     if table_size > 0 && products.is_none() {
         text.line(1, "const real* c = table + (species_i * N_SPECIES + species_j) * N_COEFFICIENTS;");
+        let words = match at_once {
+            1 => "real".to_string(),
+            many => format!("real{many}"),
+        };
+        for k in 0..row_length / at_once {
+            text.line(1, format!("const {words} c{k} = ((const {words}*)c)[{k}];"));
+        }
     }
-    let looked_up = |k: usize| match table.uniform(k) {
-        Some(value) => notation.literal(value),
-        None => format!("c[{k}]"),
+    let looked_up = |k: usize| match varied.iter().position(|varied| *varied == k) {
+        None => notation.literal(table.rows[0][k]),
+        Some(place) if at_once == 1 => format!("c{place}"),
+        Some(place) => format!("c{}.{}", place / at_once, ["x", "y", "z", "w"][place % at_once]),
     };
     for (k, offset) in offsets.iter().enumerate() {
         let first = curves.0[k].1;
@@ -151,7 +163,7 @@ pub fn pair_source(
             if part == 0 { format!("place_{curve} - row_{curve}") } else { row[part - 1].clone() }
         }
         _ if products.is_some() => "table[species_i] * table[species_j]".to_string(),
-        _ => format!("c[{}]", k - 1),
+        _ => looked_up(k - 1),
     };
     text.lines(1, tape.statements(|k| needed[k], notation, input));
     text.line(1, "if (ENERGY) {");
@@ -208,7 +220,7 @@ fn write_function(
     text.0
 }
 
-/// Writes what `kernels/excluded.cu` wants in front of it: a function that makes energy and force over
+/// Writes what `kernels/excluded.cuh` wants in front of it: a function that makes energy and force over
 /// distance of two unit charges that are excluded from each other from their squared distance.
 pub fn excluded_source(term: &Electrostatics, precision: Precision) -> String {
     function("excluded_pair", 1, precision, |x| {
@@ -369,7 +381,7 @@ impl Table {
     /// The columns that differ between pairs as products of numbers of the two species, if all do.
     fn products(&self) -> Option<Products> {
         let n = self.n_species;
-        let varied: Vec<usize> = (0..self.rows[0].len()).filter(|&k| self.uniform(k).is_none()).collect();
+        let varied = self.varied();
         let first = *varied.first()?;
         let entry = |k: usize, a: usize, b: usize| self.rows[a * n + b][k];
         let main = (0..n).find(|&a| entry(first, a, a) != 0.0)?;
@@ -386,6 +398,21 @@ impl Table {
             }
         }
         Some(Products { by_species, by_column })
+    }
+
+    /// The columns that are not the same for all pairs of species.
+    fn varied(&self) -> Vec<usize> {
+        (0..self.rows[0].len()).filter(|&k| self.uniform(k).is_none()).collect()
+    }
+
+    /// Some columns of all rows, each row as long as is said.
+    fn rows_of(&self, columns: &[usize], length: usize) -> Vec<f64> {
+        let mut numbers = Vec::new();
+        for (k, row) in self.rows.iter().enumerate() {
+            numbers.extend(columns.iter().map(|column| row[*column]));
+            numbers.resize((k + 1) * length, 0.0);
+        }
+        numbers
     }
 
     /// What all pairs of species have in a column, if it is the same.

@@ -1,7 +1,7 @@
 //! Distances that do not change (`kernels/constraints.cu`), by what [`jostle_core::constraints`] says.
 
 use crate::codegen::{Recorder, scalar_function};
-use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::driver::{Buffer, Device, Kernel, Launch, Waits, Word};
 use crate::kernels::{self, Build};
 use crate::search::When;
 use crate::sums::Summation;
@@ -12,8 +12,12 @@ use jostle_core::constraints::{
 use jostle_core::{Precision, Real, Result, System};
 use std::collections::HashMap;
 
-/// Threads of a block: as in `constraints.cu`.
+/// Threads of a block, and the atoms of one that finds out who moves whom: as in `constraints.cu`.
 const BODY_THREADS: u32 = 64;
+const SPAN: u32 = 256;
+
+/// Blocks that a multiprocessor runs at a time where atoms are moved, or a few more.
+const RESIDENT: u32 = 8;
 
 /// Numbers of a share: arms times impulses.
 const IMPULSES: usize = 6;
@@ -33,7 +37,10 @@ struct Held {
     group: u64,
     numbers: u64,
     leader: u64,
+    mover: u64,
+    n_crews: u64,
     place: u64,
+    deviates: u64,
 }
 
 // SAFETY: numbers only, and no padding between them.
@@ -55,18 +62,27 @@ pub enum Before {
 /// The kernels, and what hangs together.
 pub struct Constraints {
     held: Held,
+    disband: Kernel,
     places: Kernel,
+    deviates: Kernel,
     moves: Kernel,
     kick: Kernel,
     sums: Kernel,
     hold: Kernel,
     n_pairs: usize,
     n_atoms: usize,
+    /// Blocks that move atoms.
+    move_blocks: u32,
     summation: Summation,
     /// What the addresses in `held` belong to.
-    words: [Buffer<u32>; 4],
+    words: [Buffer<u32>; 6],
     groups: Buffer<[u32; 4]>,
-    _numbers: Buffer<f64>,
+    numbers: [Buffer<f64>; 2],
+}
+
+/// How many crews there may be, see `constraints.cu`.
+fn most_crews(n_atoms: usize, n_shapes: usize) -> usize {
+    n_atoms.div_ceil(SPAN as usize) * (SPAN as usize / 32 + n_shapes + 1)
 }
 
 /// What is known of a group, after which come its places.
@@ -89,6 +105,7 @@ fn from_first(x: &[Recorder]) -> Vec<[Recorder; 3]> {
 /// What `constraints.cu` wants in front of it.
 fn source(shapes: &[Shape]) -> String {
     let mut text = format!("#define MOST_ROUNDS {MOST_ROUNDS}\n#define TOLERANCE2 {:e}\n", TOLERANCE.powi(2));
+    text += &format!("enum {{ N_SHAPES = {} }};\n", shapes.len());
     text += "template <int SHAPE> struct Shape;\n";
     for (number, shape) in shapes.iter().enumerate() {
         let (n, pairs) = (shape.atoms, &shape.pairs[..]);
@@ -202,23 +219,33 @@ impl Constraints {
             device.upload(&slots)?,
             device.alloc(n_atoms)?,
             device.alloc(n_slots as usize)?,
+            device.alloc(32 * most_crews(n_atoms, shapes.len()))?,
+            device.alloc(1)?,
         ];
-        let [leads, slot, leader, place] = std::array::from_fn(|k| words[k].address());
+        let [leads, slot, leader, place, mover, n_crews] = std::array::from_fn(|k| words[k].address());
         let (groups, numbers) = (device.upload(&rows)?, device.upload(&all_numbers)?);
         let (group, first) = (groups.address(), numbers.address());
+        let noise = device.alloc(3 * n_atoms)?;
+        let deviates = noise.address();
         Ok(Some(Constraints {
-            held: Held { leads, slot, group, numbers: first, leader, place },
+            held: Held { leads, slot, group, numbers: first, leader, mover, n_crews, place, deviates },
+            disband: module.kernel("constrained_disband")?,
             places: module.kernel("constrained_places")?,
+            deviates: module.kernel("constrained_deviates")?,
             moves: module.kernel("constrained_move")?,
             kick: module.kernel("constrained_kick")?,
             sums: module.kernel("constrained_sums")?,
             hold: module.kernel("constrained_hold")?,
             n_pairs,
             n_atoms,
+            move_blocks: (n_atoms as u32)
+                .div_ceil(BODY_THREADS)
+                .min(RESIDENT * device.multiprocessors())
+                .max(1),
             summation,
             words,
             groups,
-            _numbers: numbers,
+            numbers: [numbers, noise],
         }))
     }
 
@@ -237,13 +264,24 @@ impl Constraints {
     }
 
     /// Where everybody is, after a sort: part of what builds lists.
-    pub fn build(&self, world: &World, slot: i32) -> Launch {
-        self.launch(&self.places, world).with_value(slot)
+    pub fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
+        let launch = |kernel, blocks, threads| {
+            Launch::new(kernel, blocks, threads).with_value(*world).with_value(self.held).with_value(slot)
+        };
+        let spans = (world.n as u32).div_ceil(SPAN).max(1);
+        vec![launch(&self.disband, 1, 1), launch(&self.places, spans, SPAN)]
     }
 
     /// On to where the next forces are felt: in place of `begin_segment` and `advance`.
     pub fn moves(&self, world: &World, slot: i32, before: Before) -> Launch {
-        self.launch(&self.moves, world).with_value(slot).with_value(before as i32)
+        let launch = Launch::new(&self.moves, self.move_blocks, BODY_THREADS).with_value(*world);
+        launch.with_value(self.held).with_value(slot).with_value(before as i32).waits(Waits::ForAll)
+    }
+
+    /// The noise of that, which needs no forces; none where a bath scales velocities.
+    pub fn deviates(&self, world: &World, slot: i32, before: Before) -> Launch {
+        let launch = self.launch(&self.deviates, world).with_value(slot).with_value(before as i32);
+        launch.waits(Waits::Aside)
     }
 
     /// The second half of the kick that ends a step.
@@ -269,6 +307,7 @@ impl Constraints {
 
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
-        4 * self.words.iter().map(Buffer::len).sum::<usize>() + 16 * self.groups.len()
+        let numbers = self.numbers.iter().map(Buffer::len).sum::<usize>();
+        4 * self.words.iter().map(Buffer::len).sum::<usize>() + 16 * self.groups.len() + 8 * numbers
     }
 }

@@ -41,7 +41,7 @@ impl Charges {
             true => None,
             false => ExcludedCharges::new(device, term, n, precision, sums)?,
         };
-        let mesh = Mesh::new(device, system, term, precision, sums)?;
+        let mesh = Mesh::new(device, system, term, exclusions, precision, sums)?;
         Ok((excluded.is_some() || mesh.is_some()).then_some(Charges { excluded, mesh }))
     }
 
@@ -53,8 +53,21 @@ impl Charges {
         self.mesh.as_mut().map_or(Ok(()), |mesh| mesh.follow(device, simbox))
     }
 
-    /// Adds the forces. After those that leave shares of energy and virial comes what `add_up` makes of
-    /// so many of them.
+    /// The potential of all waves, which needs nobody's forces and is needed by [`Charges::forces`]
+    /// only. What leaves shares of energy and virial is followed by what `add_up` makes of so many of
+    /// them.
+    pub fn waves(
+        &self,
+        world: &World,
+        slot: i32,
+        when: When,
+        evaluate: Evaluate,
+        add_up: impl Fn(u32) -> Launch,
+    ) -> Vec<Launch> {
+        self.mesh.as_ref().map(|mesh| mesh.waves(world, slot, when, evaluate, add_up)).unwrap_or_default()
+    }
+
+    /// Adds the forces; likewise.
     pub fn forces(
         &self,
         world: &World,
@@ -69,9 +82,7 @@ impl Charges {
             launches.extend((evaluate == Evaluate::ForcesAndEnergies).then(|| add_up(excluded.shares())));
         }
         if let Some(mesh) = &self.mesh {
-            launches.extend(mesh.to_waves(world, slot, when, evaluate));
-            launches.extend((evaluate == Evaluate::ForcesAndEnergies).then(|| add_up(mesh.shares())));
-            launches.extend(mesh.to_forces(world, slot, when));
+            launches.extend(mesh.forces(world, slot, when, evaluate, add_up));
         }
         launches
     }

@@ -216,8 +216,10 @@ pub fn unusual(forces: &Forces, precision: Precision, heat_bath: &Bath) -> Vec<B
 pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> Result<Vec<Build>> {
     let groups = Groups::new(system)?;
     let sums = [Summation::Fast, Summation::exact(forces)];
-    let bonded =
-        sums.iter().flat_map(|sums| [1, 8].map(|team| bonded::build(forces, team, precision, *sums)));
+    let shapes = [(bonded::Which::All, 1), (bonded::Which::Some, 8)];
+    let bonded = sums
+        .iter()
+        .flat_map(|sums| shapes.map(|(which, team)| bonded::build(forces, which, team, precision, *sums)));
     let constraints = sums.iter().map(|sums| constraints::build(&groups.shapes, precision, *sums));
     Ok(bonded.chain(constraints).collect())
 }

@@ -13,7 +13,7 @@ use crate::bath::{Acts, ScalingBath};
 use crate::bonded::Bonded;
 use crate::constraints::{Before, Constraints};
 use crate::dissipative::PairBath;
-use crate::driver::{Buffer, Device, Graph, Kernel, Launch};
+use crate::driver::{Buffer, Device, Graph, Kernel, Launch, Waits};
 use crate::electrostatics::{Charges, SUMS};
 use crate::kernels::{ATOM_THREADS, Kernels, SCAN_BLOCK, Work};
 use crate::outside::Outside;
@@ -84,10 +84,11 @@ impl Launches<'_> {
             let launch = Launch::new(kernel, over_atoms, ATOM_THREADS);
             launches.push(launch.with_value(self.world).with_value(slot));
         }
+        let bonded = self.bonded.map(|b| b.build(&self.world, slot)).unwrap_or_default();
+        let constraints = self.constraints.map(|c| c.build(&self.world, slot)).unwrap_or_default();
+        launches.extend(bonded.into_iter().chain(constraints).map(|launch| launch.waits(Waits::Aside)));
         launches.extend(self.search.build(&self.world, slot));
-        launches.extend(self.bonded.map(|b| b.build(&self.world, slot)).into_iter().flatten());
-        launches.extend(self.constraints.map(|c| c.build(&self.world, slot)));
-        launches.push(self.settle(slot, 1));
+        launches.push(self.settle(slot, 1).waits(Waits::ForAll));
         launches
     }
 
@@ -125,31 +126,32 @@ impl Launches<'_> {
     }
 
     /// Forces and, if asked for, energies added up.
-    pub fn forces(&self, when: When, evaluate: Evaluate) -> Vec<Launch> {
-        let mut launches = self.search.forces(&self.world, 0, when, evaluate);
+    pub fn forces(&self, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
+        let mut launches = self.search.forces(&self.world, slot, when, evaluate);
+        // The energy of charges is the last before the virial.
+        let onto = &self.kernels.add_shares_onto;
+        let add_up = |shares| self.sum(onto, shares, SUMS, self.n_pairs - 1, when);
+        let waves = self.charges.map(|c| c.waves(&self.world, slot, when, evaluate, add_up));
+        let waves = waves.unwrap_or_default();
         let energies = evaluate == Evaluate::ForcesAndEnergies;
         if energies {
             launches.push(self.add_shares(self.search.energy_blocks(), self.n_pairs + VIRIAL, 0, when));
+            launches.extend(waves);
+        } else {
+            // Nobody's shares are in the way.
+            launches.splice(0..0, waves.into_iter().map(|launch| launch.waits(Waits::Aside)));
         }
-        launches.extend(self.charges(0, when, evaluate));
         if let Some(bonded) = self.bonded {
-            launches.push(bonded.forces(&self.world, 0, when, evaluate));
+            launches.push(bonded.forces(&self.world, slot, when, evaluate));
             launches.extend(energies.then(|| bonded.sums(&self.world, self.row_length(), when)));
         }
-        launches.extend(self.outside(0, when, evaluate));
-        launches
-    }
-
-    fn charges(&self, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
-        // Their energy is the last before the virial.
-        let kernel = &self.kernels.add_shares_onto;
-        let add_up = |shares| self.sum(kernel, shares, SUMS, self.n_pairs - 1, when);
-        self.charges.map(|c| c.forces(&self.world, slot, when, evaluate, add_up)).unwrap_or_default()
-    }
-
-    fn outside(&self, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
         let row = self.row_length();
-        self.outside.map(|o| o.forces(&self.world, slot, row, when, evaluate)).unwrap_or_default()
+        launches.extend(
+            self.outside.map(|o| o.forces(&self.world, slot, row, when, evaluate)).into_iter().flatten(),
+        );
+        let of_charges = self.charges.map(|c| c.forces(&self.world, slot, when, evaluate, add_up));
+        launches.extend(of_charges.into_iter().flatten().map(|launch| launch.waits(Waits::ForAll)));
+        launches
     }
 
     /// Kinetic tensor and momentum.
@@ -164,7 +166,10 @@ impl Launches<'_> {
     fn begin(&self) -> Vec<Launch> {
         let mut launches = match (self.bath, self.constraints) {
             (Some(bath), constraints) => bath.begin_segment(&self.world, constraints, 0),
-            (None, Some(constraints)) => vec![constraints.moves(&self.world, 0, Before::Begins)],
+            (None, Some(constraints)) => vec![
+                constraints.deviates(&self.world, 0, Before::Begins),
+                constraints.moves(&self.world, 0, Before::Begins),
+            ],
             (None, None) => vec![self.atoms(&self.kernels.begin_segment).with_value(0i32)],
         };
         launches.extend([self.next_part(1), self.settle(1, 0)]);
@@ -172,21 +177,16 @@ impl Launches<'_> {
     }
 
     fn step(&self, slot: i32) -> Vec<Launch> {
-        let forces = || {
-            let mut launches = self.search.forces(&self.world, slot, When::Goes, Evaluate::Forces);
-            let (when, evaluate) = (When::Goes, Evaluate::Forces);
-            launches.extend(self.charges(slot, when, evaluate));
-            launches.extend(self.bonded.map(|b| b.forces(&self.world, slot, when, evaluate)));
-            launches.extend(self.outside(slot, when, evaluate));
-            launches
-        };
+        let forces = || self.forces(slot, When::Goes, Evaluate::Forces);
         // A step at once knows of pairs only.
         let at_once = if self.only_pairs() { self.search.step(&self.world, slot) } else { None };
         let bath = self.bath.filter(|bath| bath.acts() == Acts::Anywhere);
         match (bath, self.constraints, at_once) {
             (Some(bath), constraints, _) => [forces(), bath.advance(&self.world, constraints, slot)].concat(),
             (None, Some(constraints), _) => {
-                [forces(), vec![constraints.moves(&self.world, slot, Before::Goes)]].concat()
+                let deviates = constraints.deviates(&self.world, slot, Before::Goes);
+                let moves = constraints.moves(&self.world, slot, Before::Goes);
+                [vec![deviates], forces(), vec![moves]].concat()
             }
             (None, None, Some(step)) => step,
             (None, None, None) => {
@@ -219,7 +219,7 @@ impl Launches<'_> {
     }
 
     fn end(&self, evaluate: Evaluate) -> Vec<Launch> {
-        let mut launches = self.forces(When::Ends, evaluate);
+        let mut launches = self.forces(0, When::Ends, evaluate);
         if let Some(constraints) = self.constraints {
             launches.push(constraints.kick(&self.world, 0, When::Ends));
             if evaluate == Evaluate::ForcesAndEnergies {

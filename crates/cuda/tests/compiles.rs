@@ -57,7 +57,8 @@ fn check(build: &Build, architecture: &str) {
     nvrtc::check(&build.source, &build.options, architecture).unwrap();
 }
 
-/// Every potential under every truncation, in every kernel.
+/// Every potential under every truncation, each with one of the ways to find pairs: these know of a
+/// potential no more than the name of a function.
 #[test]
 fn every_kernel_compiles_for_every_potential() {
     if !compiler() {
@@ -69,9 +70,10 @@ fn every_kernel_compiles_for_every_potential() {
         Truncation::ForceShifted,
         Truncation::Switched { from: 0.8 },
     ];
-    for kind in PairKind::ALL {
+    for (number, kind) in PairKind::ALL.iter().enumerate() {
         let terms = truncations.map(|truncation| term(*kind, truncation)).to_vec();
-        kernels::usual(&terms.into(), Precision::Mixed).iter().for_each(|build| check(build, "sm_90"));
+        let builds = kernels::usual(&terms.into(), Precision::Mixed);
+        check(&builds[number % builds.len()], "sm_90");
     }
 }
 

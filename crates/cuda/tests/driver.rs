@@ -1,7 +1,7 @@
 //! The driver does what CUDA promises: on the emulation, and on a GPU where there is one.
 
 use jostle_core::Result;
-use jostle_cuda::driver::{Device, Kernel, Launch, Word};
+use jostle_cuda::driver::{Device, Kernel, Launch, Waits, Word};
 
 fn devices() -> Vec<Device> {
     let emulated = Device::emulated().expect("a C++ compiler");
@@ -184,6 +184,42 @@ fn graphs_values_and_copies() -> Result<()> {
         assert!(a.write(999, &[0.0, 0.0]).is_err());
         assert!(a.read(usize::MAX, &mut some).is_err());
         assert!(b.copy_from(&a, 1001).is_err());
+    }
+    Ok(())
+}
+
+/// Aside, numbers go back and forth many times; what waits for all then overwrites what they began with.
+#[test]
+fn what_runs_aside_is_waited_for() -> Result<()> {
+    for device in devices() {
+        let x = Vec::from_iter((0..1000).map(f64::from));
+        let (a, d) = (device.upload(&x)?, device.alloc::<f64>(1000)?);
+        let (b, c) = (device.alloc::<f64>(1000)?, device.alloc::<f64>(1000)?);
+        let kernel = kernel(&device, AFFINE);
+        let numbers = Numbers { scale: 2.0, shift: [0.0, 0.25, 0.5], count: 1000 };
+        let launch =
+            |from, to| Launch::new(&kernel, 2, 96).with(from).with(to).with_value(numbers).with_value(7i32);
+        let mut launches = vec![launch(&a, &b).waits(Waits::Aside)];
+        for _ in 0..5 {
+            launches.extend([&b, &c].map(|from| {
+                let to = if from.address() == b.address() { &c } else { &b };
+                launch(from, to).waits(Waits::Aside)
+            }));
+        }
+        launches.extend([launch(&a, &d), launch(&b, &a).waits(Waits::ForAll)]);
+        // The end of a sequence is waited for, too.
+        launches.push(launch(&a, &b).waits(Waits::Aside));
+        let graph = device.record(launches)?;
+        let next = |x: f64, i: usize| 2.0 * x + f64::from(numbers.shift[i % 3]) + 7.0;
+        let after = |times: usize, i: usize| (0..times).fold(x[i], |x, _| next(x, i));
+        for rounds in 1..=2 {
+            device.replay(&graph)?;
+            let found = [a.to_vec()?, b.to_vec()?, d.to_vec()?];
+            for i in 0..1000 {
+                let wanted = [12 * rounds, 12 * rounds + 1, 12 * (rounds - 1) + 1];
+                assert_eq!([found[0][i], found[1][i], found[2][i]], wanted.map(|times| after(times, i)));
+            }
+        }
     }
     Ok(())
 }

@@ -10,7 +10,9 @@ fn statements(source: &str) -> [usize; 2] {
     let (forces, energies) = source.split_once("if (ENERGY)").unwrap();
     [forces, energies].map(|part| {
         let right_hand_sides = part.lines().filter_map(|line| line.split_once(" = ")).map(|(_, right)| right);
-        right_hand_sides.filter(|right| *right != "r2;" && !right.starts_with("c[")).count()
+        right_hand_sides
+            .filter(|right| *right != "r2;" && !right.starts_with("((const real") && !right.starts_with("c0"))
+            .count()
     })
 }
 
@@ -85,16 +87,20 @@ fn species_that_have_a_number_in_common_do_not_look_it_up() {
     term.set(0, 0, PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.5 });
     term.set(0, 1, PairEntry { parameters: vec![0.5, 1.0], cutoff: 2.5 });
     let PairSource { source, table, .. } = pair_source(std::slice::from_ref(&term), None, Precision::Double);
-    // 1-1 is silent: only its cut-off says so.
-    assert_eq!(table[9..], [0.0, 48.0, 24.0]);
-    assert_eq!(table[..9], [6.25, 48.0, 24.0, 6.25, 24.0, 12.0, 6.25, 24.0, 12.0]);
-    for definition in ["N_SPECIES 2", "N_COEFFICIENTS 3", "TABLE_SIZE 12", "LONGEST_CUTOFF2 6.25"] {
+    // 1-1 is silent: only its cut-off says so. Rows are read at once.
+    assert_eq!(table[12..], [0.0, 48.0, 24.0, 0.0]);
+    assert_eq!(table[..8], [6.25, 48.0, 24.0, 0.0, 6.25, 24.0, 12.0, 0.0]);
+    for definition in ["N_SPECIES 2", "N_COEFFICIENTS 4", "TABLE_SIZE 16", "LONGEST_CUTOFF2 6.25"] {
         assert!(source.contains(&format!("#define {definition}\n")), "{source}");
     }
-    assert!(source.contains("c[0]") && source.contains("c[1]") && source.contains("c[2]"), "{source}");
+    assert!(source.contains("const real4 c0 = ") && source.contains("c0.z"), "{source}");
     term.set(0, 1, PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.4 });
-    let source = pair_source(&[term], None, Precision::Double).source;
-    assert!(source.contains("c[0]") && !source.contains("c[1]"), "{source}");
+    let PairSource { source, table, .. } = pair_source(&[term.clone()], None, Precision::Double);
+    assert!(source.contains("const real c0 = ") && !source.contains("c0.") && table.len() == 4, "{source}");
+    term.set(0, 1, PairEntry { parameters: vec![0.5, 1.0], cutoff: 2.5 });
+    term.set(1, 1, PairEntry { parameters: vec![2.0, 1.0], cutoff: 2.5 });
+    let PairSource { source, table, .. } = pair_source(&[term], None, Precision::Double);
+    assert!(source.contains("const real2 c0 = ") && table[2..4] == [24.0, 12.0], "{source}");
 }
 
 #[test]
@@ -121,9 +127,9 @@ fn what_is_proportional_to_charges_is_not_looked_up_by_pairs() {
     let PairSource { source, table, .. } = pair_source(&[term.clone()], None, Precision::Mixed);
     let ratios = [table[1] / table[0] * 6.0, table[2] / table[0] * 6.0];
     assert!(table.len() == 3 && (ratios[0] - 8.0).abs() < 1e-14 && (ratios[1] + 1.5).abs() < 1e-14);
-    assert!(source.contains("table[species_i] * table[species_j]") && !source.contains("c["), "{source}");
+    assert!(source.contains("table[species_i] * table[species_j]") && !source.contains("c0"), "{source}");
     // Another length for one pair, and charges are not all that differs.
     set(&mut term, 0, 2, 2.5);
     let PairSource { source, table, .. } = pair_source(&[term], None, Precision::Mixed);
-    assert!(table.len() == 9 * 5 && source.contains("c["), "{source}");
+    assert!(table.len() % 9 == 0 && source.contains("c0."), "{source}");
 }

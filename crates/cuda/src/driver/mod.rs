@@ -490,6 +490,19 @@ impl Kernel {
     }
 }
 
+/// What a launch in a recorded sequence waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Waits {
+    /// For all launches before it but those aside.
+    #[default]
+    ForMain,
+    /// For those aside before it, and for what the first of these has found done: it runs beside the
+    /// launches that follow, until one waits for all.
+    Aside,
+    /// For all launches before it.
+    ForAll,
+}
+
 /// A kernel, how many blocks and threads are to run it, and with what.
 #[derive(Clone)]
 pub struct Launch {
@@ -497,6 +510,7 @@ pub struct Launch {
     grid: [u32; 3],
     block: u32,
     shared: usize,
+    waits: Waits,
     arguments: Vec<Argument>,
 }
 
@@ -513,7 +527,14 @@ impl Launch {
     /// `grid` blocks of `block` threads, so far without arguments.
     pub fn new(kernel: &Kernel, grid: u32, block: u32) -> Self {
         let kernel = kernel.clone();
-        Launch { kernel, grid: [grid, 1, 1], block, shared: 0, arguments: Vec::new() }
+        let waits = Waits::default();
+        Launch { kernel, grid: [grid, 1, 1], block, shared: 0, waits, arguments: Vec::new() }
+    }
+
+    /// What it waits for where it is recorded. Otherwise launches come one after the other.
+    pub fn waits(mut self, waits: Waits) -> Self {
+        self.waits = waits;
+        self
     }
 
     /// With so many bytes of dynamic shared memory a block.

@@ -12,7 +12,7 @@ use jostle_core::{Error, Result};
 
 use super::facts::GpuFacts;
 use super::nvrtc::{Nvrtc, Version};
-use super::{Code, Function, Hardware, Launch, Moment, Recording, announce_compiling, out_of_memory};
+use super::{Code, Function, Hardware, Launch, Moment, Recording, Waits, announce_compiling, out_of_memory};
 
 /// Read-backs up to so many bytes land in memory that the GPU reaches directly.
 const LANDING: usize = 64 * 1024;
@@ -23,6 +23,8 @@ pub struct Gpu(Arc<Shared>);
 struct Shared {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
+    /// Beside it, for launches that are recorded aside.
+    aside: Arc<CudaStream>,
     name: String,
     architecture: String,
     multiprocessors: u32,
@@ -119,6 +121,9 @@ impl Gpu {
             // SAFETY: there is one stream, and everything is used on it.
             unsafe { context.disable_event_tracking() };
             let stream = context.new_stream()?;
+            // Many small kernels beside a large one: they are not to wait until that has room for them.
+            let (_, first) = result::stream::get_priority_range()?;
+            let aside = context.new_stream_with_priority(first)?;
             let shared_memory =
                 context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
             // SAFETY: it is written before it is read.
@@ -126,6 +131,7 @@ impl Gpu {
             Ok(Gpu(Arc::new(Shared {
                 context,
                 stream,
+                aside,
                 name,
                 architecture,
                 multiprocessors,
@@ -244,8 +250,26 @@ impl Shared {
     }
 
     /// # Safety
+    /// As for `start_on`.
+    unsafe fn start_recorded(&self, launches: &[Launch]) -> std::result::Result<(), DriverError> {
+        let mut aside = false;
+        for launch in launches {
+            match launch.waits {
+                Waits::Aside if !aside => self.aside.join(&self.stream)?,
+                Waits::ForAll if aside => self.stream.join(&self.aside)?,
+                _ => {}
+            }
+            aside = launch.waits == Waits::Aside || (aside && launch.waits == Waits::ForMain);
+            let stream = if launch.waits == Waits::Aside { &self.aside } else { &self.stream };
+            // SAFETY: the caller vouches for the arguments.
+            unsafe { self.start_on(stream, launch)? };
+        }
+        if aside { self.stream.join(&self.aside) } else { Ok(()) }
+    }
+
+    /// # Safety
     /// The arguments are those of the kernel, and what they point to stays.
-    unsafe fn start(&self, launch: &Launch) -> std::result::Result<(), DriverError> {
+    unsafe fn start_on(&self, stream: &CudaStream, launch: &Launch) -> std::result::Result<(), DriverError> {
         let [x, y, z] = launch.grid;
         let function = launch.kernel.0.function.handle() as sys::CUfunction;
         let mut arguments = launch.pointers();
@@ -256,7 +280,7 @@ impl Shared {
                 (x, y, z),
                 (launch.block, 1, 1),
                 launch.shared as u32,
-                self.stream.cu_stream(),
+                stream.cu_stream(),
                 &mut arguments,
             )
         }
@@ -383,7 +407,7 @@ impl Hardware for Gpu {
         self.0.bind()?;
         self.0.remember(&launch.kernel.0.name);
         // SAFETY: the caller vouches for the arguments.
-        unsafe { self.0.start(launch) }
+        unsafe { self.0.start_on(&self.0.stream, launch) }
             .map_err(|e| failed(&format!("kernel {} does not start", launch.kernel.name()), e))
     }
 
@@ -398,8 +422,9 @@ impl Hardware for Gpu {
             let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
             gpu.stream.begin_capture(mode)?;
             // SAFETY: the caller vouches for the arguments.
-            let started = launches.iter().try_for_each(|launch| unsafe { gpu.start(launch) });
-            let graph = gpu.stream.end_capture(sys::CUgraphInstantiate_flags(0));
+            let started = unsafe { gpu.start_recorded(launches) };
+            let flags = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
+            let graph = gpu.stream.end_capture(flags);
             started?;
             let graph = graph?;
             graph.iter().try_for_each(|graph| graph.upload())?;

@@ -1,4 +1,4 @@
-//! Charges that are excluded from each other (`kernels/excluded.cu`).
+//! Charges that are excluded from each other where there is no mesh (`kernels/excluded.cu`).
 
 use crate::codegen;
 use crate::driver::{Device, Kernel, Launch};
@@ -21,12 +21,12 @@ pub struct ExcludedCharges {
 
 /// The kernels' source.
 pub fn build(term: &Electrostatics, precision: Precision, sums: Summation) -> Build {
-    let source = codegen::excluded_source(term, precision);
+    let source = codegen::excluded_source(term, precision) + include_str!("../../kernels/excluded.cuh");
     kernels::beside(&source, include_str!("../../kernels/excluded.cu"), precision, sums)
 }
 
 impl ExcludedCharges {
-    /// Among `n` atoms; `None` if they feel nothing.
+    /// Among `n` atoms; `None` if they feel nothing, or the mesh sees to it.
     ///
     /// # Errors
     /// If there is no compiler for the device.
@@ -38,9 +38,9 @@ impl ExcludedCharges {
         sums: Summation,
     ) -> Result<Option<Self>> {
         let cutoff2 = match term.method {
-            Method::Cutoff => return Ok(None),
+            Method::Cutoff | Method::Pme { .. } => return Ok(None),
             Method::ReactionField { .. } => term.cutoff * term.cutoff,
-            Method::Ewald { .. } | Method::Pme { .. } => f64::INFINITY,
+            Method::Ewald { .. } => f64::INFINITY,
         };
         let build = build(term, precision, sums);
         let module = device.compile("excluded.cu", &build.source, &build.options)?;

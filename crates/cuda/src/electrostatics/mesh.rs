@@ -3,6 +3,7 @@
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::exclusions::Exclusions;
 use crate::kernels::{self, Build};
 use crate::search::When;
 use crate::sums::Summation;
@@ -14,9 +15,14 @@ use jostle_potentials::electrostatics::waves::reciprocal;
 use jostle_potentials::electrostatics::{Method, mesh};
 use std::f64::consts::PI;
 
-/// Threads of a block, and atoms that it spreads, as in `mesh.cu`.
+/// Threads of a block that transforms lines: as in `mesh.cu`, like all of these.
 const THREADS: u32 = 128;
-const ATOMS: u32 = THREADS / 32;
+/// Threads of a block that spreads charges or gathers forces,
+const SPREAD_THREADS: u32 = 256;
+/// and its atoms.
+const SPREAD_ATOMS: u32 = 64;
+/// The weights of a point are less than this together, at every order.
+const LARGEST_WEIGHT: f64 = 0.3;
 /// Shared memory that a block can have without asking, less what sums of energies take.
 const SHARED: usize = 47 * 1024;
 /// Lines that a block transforms at a time, if it has room for them.
@@ -47,11 +53,35 @@ struct Splitting {
     spacing: f64,
 }
 
-/// The mesh of a box, and the kernels for it.
-pub struct Mesh {
+impl Splitting {
+    /// That of a method; `None` if it has no mesh.
+    fn of(term: &Electrostatics) -> Option<Self> {
+        match term.method {
+            Method::Pme { alpha, order, spacing } => Some(Splitting { alpha, order, spacing }),
+            _ => None,
+        }
+    }
+
+    fn mesh(&self, simbox: &SimBox) -> [usize; 3] {
+        mesh(simbox, self.order, self.spacing)
+    }
+}
+
+/// What a mesh is like in whatever box.
+#[derive(Debug, Clone, Copy)]
+struct Form {
+    term: Electrostatics,
     splitting: Splitting,
+    unit: f64,
+    /// Shares of the energies of what atoms exclude; 0 where they exclude nobody.
+    excluded_shares: u32,
     precision: Precision,
     sums: Summation,
+}
+
+/// The mesh of a box, and the kernels for it.
+pub struct Mesh {
+    form: Form,
     n: [usize; 3],
     points: Points,
     kernels: Kernels,
@@ -67,19 +97,34 @@ struct Kernels {
     energies: Kernel,
     backward: [Kernel; 2],
     gather: Kernel,
+    gather_energies: Kernel,
 }
 
 /// The kernels' source for a mesh of `n` points.
 ///
 /// # Errors
 /// If there are too many of them along an edge.
-fn build(splitting: Splitting, n: [usize; 3], precision: Precision, sums: Summation) -> Result<Build> {
-    let source = codegen::mesh_source(splitting.alpha, splitting.order, precision)
-        + include_str!("../../kernels/fourier.cuh");
-    let mut build = kernels::beside(&source, include_str!("../../kernels/mesh.cu"), precision, sums);
+fn build(
+    term: &Electrostatics,
+    splitting: Splitting,
+    n: [usize; 3],
+    precision: Precision,
+    sums: Summation,
+) -> Result<Build> {
+    let source = [
+        &codegen::mesh_source(splitting.alpha, splitting.order, precision),
+        &codegen::excluded_source(term, precision),
+        include_str!("../../kernels/excluded.cuh"),
+        include_str!("../../kernels/fourier.cuh"),
+    ];
+    let mut build = kernels::beside(&source.concat(), include_str!("../../kernels/mesh.cu"), precision, sums);
     for (axis, n) in ["X", "Y", "Z"].into_iter().zip(n) {
         build.options.push(format!("-DMESH_{axis}={n}"));
         build.options.push(format!("-DLINES_{axis}={}", lines(n, precision)?));
+    }
+    let points: usize = n.iter().product();
+    if points > i32::MAX as usize {
+        return Err(too_many(&format!("{points} points")));
     }
     Ok(build)
 }
@@ -94,8 +139,19 @@ pub fn source(
     precision: Precision,
     sums: Summation,
 ) -> Result<Option<Build>> {
-    let Method::Pme { alpha, order, spacing } = term.method else { return Ok(None) };
-    build(Splitting { alpha, order, spacing }, mesh(simbox, order, spacing), precision, sums).map(Some)
+    let Some(splitting) = Splitting::of(term) else { return Ok(None) };
+    build(term, splitting, splitting.mesh(simbox), precision, sums).map(Some)
+}
+
+/// The unit of charges on the mesh. In single precision the atoms of a block add up in 32 bits what a
+/// point gets; in double precision all atoms do so in 64.
+fn unit(charges: &[f64], precision: Precision) -> f64 {
+    let sizes = charges.iter().map(|q| q.abs());
+    let (most, bits) = match precision {
+        Precision::Mixed => (f64::from(SPREAD_ATOMS) * sizes.fold(0.0, f64::max), 31.0),
+        Precision::Double => (sizes.sum::<f64>(), 63.0),
+    };
+    (LARGEST_WEIGHT * most).log2().ceil().max(-60.0).exp2() * f64::exp2(-bits)
 }
 
 /// How many lines of so many points a block has room for, twice.
@@ -104,12 +160,15 @@ fn lines(n: usize, precision: Precision) -> Result<usize> {
         Precision::Mixed => 8,
         Precision::Double => 16,
     };
-    let lines = (SHARED / (2 * complex * (n + 1))).min(MOST_LINES);
-    if lines == 0 {
-        return Err(Error::input(format!("a mesh of {n} points along an edge is more than a GPU can have"))
-            .hint("ask for less accuracy or a longer cut-off, or set device = \"cpu\""));
+    match (SHARED / (2 * complex * (n + 1))).min(MOST_LINES) {
+        0 => Err(too_many(&format!("{n} points along an edge"))),
+        lines => Ok(lines),
     }
-    Ok(lines)
+}
+
+fn too_many(points: &str) -> Error {
+    Error::input(format!("a mesh of {points} is more than a GPU can have"))
+        .hint("ask for less accuracy or a longer cut-off, or set device = \"cpu\"")
 }
 
 impl Mesh {
@@ -121,28 +180,24 @@ impl Mesh {
         device: &Device,
         system: &System,
         term: &Electrostatics,
+        exclusions: &Exclusions,
         precision: Precision,
         sums: Summation,
     ) -> Result<Option<Self>> {
-        let Method::Pme { alpha, order, spacing } = term.method else { return Ok(None) };
-        let splitting = Splitting { alpha, order, spacing };
-        // Weights are not more than 1: whatever a point gets is less than all charges together, and
-        // their rounding.
-        let all: f64 = term.charges(system).iter().map(|q| q.abs()).sum();
-        let unit = all.max(f64::MIN_POSITIVE).log2().ceil().max(-60.0).exp2() * (-61f64).exp2();
-        Self::with_unit(device, &system.simbox, splitting, unit, precision, sums).map(Some)
+        let Some(splitting) = Splitting::of(term) else { return Ok(None) };
+        let excluded_shares = match exclusions.is_empty() {
+            true => 0,
+            false => sums.shares(system.state.len(), SPREAD_ATOMS),
+        };
+        let unit = unit(&term.charges(system), precision);
+        let form = Form { term: *term, splitting, unit, excluded_shares, precision, sums };
+        Self::of_box(device, &system.simbox, form).map(Some)
     }
 
-    fn with_unit(
-        device: &Device,
-        simbox: &SimBox,
-        splitting: Splitting,
-        unit: f64,
-        precision: Precision,
-        sums: Summation,
-    ) -> Result<Self> {
-        let n = mesh(simbox, splitting.order, splitting.spacing);
-        let build = build(splitting, n, precision, sums)?;
+    fn of_box(device: &Device, simbox: &SimBox, form: Form) -> Result<Self> {
+        let Form { term, splitting, unit, precision, sums, .. } = form;
+        let n = splitting.mesh(simbox);
+        let build = build(&term, splitting, n, precision, sums)?;
         let module = device.compile("mesh.cu", &build.source, &build.options)?;
         let kernel = |name: &str| module.kernel(name);
         let turn = |k: usize, n: usize| {
@@ -162,9 +217,7 @@ impl Mesh {
         ];
         let [potential, waves, moduli, turns] = std::array::from_fn(|k| reals[k].address());
         let mut found = Mesh {
-            splitting,
-            precision,
-            sums,
+            form,
             n,
             points: Points {
                 volume: 0.0,
@@ -183,6 +236,7 @@ impl Mesh {
                 energies: kernel("mesh_convolve_energies")?,
                 backward: [kernel("mesh_backward_y")?, kernel("mesh_backward_z")?],
                 gather: kernel("mesh_gather")?,
+                gather_energies: kernel("mesh_gather_energies")?,
             },
             charge,
             reals,
@@ -203,12 +257,11 @@ impl Mesh {
     /// # Errors
     /// If there is not enough memory for more points, or the kernels cannot be compiled.
     pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<()> {
-        if mesh(simbox, self.splitting.order, self.splitting.spacing) == self.n {
+        if self.form.splitting.mesh(simbox) == self.n {
             self.measure(simbox);
-            return Ok(());
+        } else {
+            *self = Self::of_box(device, simbox, self.form)?;
         }
-        let unit = self.points.unit;
-        *self = Self::with_unit(device, simbox, self.splitting, unit, self.precision, self.sums)?;
         Ok(())
     }
 
@@ -217,43 +270,67 @@ impl Mesh {
         launch.with_value(slot).with_value(when as i32)
     }
 
+    fn over_atoms(&self, kernel: &Kernel, world: &World, slot: i32, when: When) -> Launch {
+        let blocks = (world.n as u32).div_ceil(SPREAD_ATOMS).max(1);
+        let launch = Launch::new(kernel, blocks, SPREAD_THREADS).with_value(*world).with_value(self.points);
+        launch.with_value(slot).with_value(when as i32)
+    }
+
     /// How many blocks transform so many lines of `n` points.
     fn blocks(&self, count: usize, n: usize) -> u32 {
         // There is room for one at least, or there would be no kernels.
-        count.div_ceil(lines(n, self.precision).unwrap_or(1)) as u32
+        count.div_ceil(lines(n, self.form.precision).unwrap_or(1)) as u32
     }
 
-    /// From charges to waves and what they weigh; with energies, leaves shares of energy and virial.
-    pub fn to_waves(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
+    /// From charges to the potential of all waves; with energies, shares of energy and virial are left
+    /// on the way, which `add_up` makes something of.
+    pub fn waves(
+        &self,
+        world: &World,
+        slot: i32,
+        when: When,
+        evaluate: Evaluate,
+        add_up: impl Fn(u32) -> Launch,
+    ) -> Vec<Launch> {
         let [x, y, z] = self.n;
-        let convolve = match evaluate {
-            Evaluate::Forces => &self.kernels.convolve,
-            Evaluate::ForcesAndEnergies => &self.kernels.energies,
-        };
-        let [along_z, along_y] = &self.kernels.forward;
-        vec![
-            self.launch(&self.kernels.spread, (world.n as u32).div_ceil(ATOMS), world, slot, when),
-            self.launch(along_z, self.blocks(x * y / 2, z), world, slot, when),
-            self.launch(along_y, self.blocks(x * (z / 2 + 1), y), world, slot, when),
-            self.launch(convolve, self.shares(), world, slot, when),
-        ]
+        let Kernels { spread, forward, convolve, energies, backward, .. } = &self.kernels;
+        let lines = |kernel, count, n| self.launch(kernel, self.blocks(count, n), world, slot, when);
+        let (along_z, along_y, along_x) = (x * y / 2, x * (z / 2 + 1), y * (z / 2 + 1));
+        let mut launches = vec![
+            self.over_atoms(spread, world, slot, when),
+            lines(&forward[0], along_z, z),
+            lines(&forward[1], along_y, y),
+        ];
+        match evaluate {
+            Evaluate::Forces => launches.push(lines(convolve, along_x, x)),
+            Evaluate::ForcesAndEnergies => {
+                launches.extend([lines(energies, along_x, x), add_up(self.blocks(along_x, x))]);
+            }
+        }
+        launches.extend([lines(&backward[0], along_y, y), lines(&backward[1], along_z, z)]);
+        launches
     }
 
-    /// From waves to forces, which are added.
-    pub fn to_forces(&self, world: &World, slot: i32, when: When) -> Vec<Launch> {
-        let [x, y, z] = self.n;
-        let [along_y, along_z] = &self.kernels.backward;
-        vec![
-            self.launch(along_y, self.blocks(x * (z / 2 + 1), y), world, slot, when),
-            self.launch(along_z, self.blocks(x * y / 2, z), world, slot, when),
-            self.launch(&self.kernels.gather, (world.n as u32).div_ceil(ATOMS), world, slot, when),
-        ]
+    /// From there to forces, and those of charges that exclude each other; likewise.
+    pub fn forces(
+        &self,
+        world: &World,
+        slot: i32,
+        when: When,
+        evaluate: Evaluate,
+        add_up: impl Fn(u32) -> Launch,
+    ) -> Vec<Launch> {
+        if evaluate == Evaluate::Forces || self.form.excluded_shares == 0 {
+            return vec![self.over_atoms(&self.kernels.gather, world, slot, when)];
+        }
+        let gather = self.over_atoms(&self.kernels.gather_energies, world, slot, when);
+        vec![gather, add_up(self.form.excluded_shares)]
     }
 
-    /// How many shares there are.
+    /// The most shares that are left at a time.
     pub fn shares(&self) -> u32 {
         let [x, y, z] = self.n;
-        self.blocks(y * (z / 2 + 1), x)
+        self.blocks(y * (z / 2 + 1), x).max(self.form.excluded_shares)
     }
 
     /// Bytes occupied.

@@ -140,7 +140,7 @@ impl Backend for Cuda {
             // The host has done away with the list, to make room or for another skin.
             self.update_neighbors()?;
         }
-        self.run_all(self.launches().forces(When::Asked, evaluate))?;
+        self.run_all(self.launches().forces(0, When::Asked, evaluate))?;
         self.evaluated = evaluate;
         if evaluate == Evaluate::ForcesAndEnergies {
             let row = self.totals(self.forces.n_terms() + VIRIAL)?;

@@ -29,6 +29,7 @@ use crate::world::{Control, Frame, World};
 use jostle_core::backend::Timings;
 use jostle_core::{Energies, Error, Evaluate, Kinetic, Precision, Result, Settings, System, Vec3};
 use jostle_potentials::{Forces, check};
+use std::f64::consts::PI;
 use std::ops::Range;
 
 /// How the work is laid out on the device.
@@ -39,6 +40,9 @@ pub struct Layout {
     /// Step slots between two looks at the list, to begin with.
     pub slots_per_look: u32,
 }
+
+/// Neighbours of an atom from which on a list is long.
+const LONG_LIST: f64 = 150.0;
 
 /// Attempts at making room before something must be wrong.
 const MOST_ATTEMPTS: usize = 40;
@@ -99,7 +103,9 @@ impl Cuda {
         forces: impl Into<Forces>,
         settings: Settings,
     ) -> Result<Self> {
-        let layout = Layout::for_atoms(system.state.len(), device.multiprocessors());
+        let (forces, n) = (forces.into(), system.state.len());
+        let reached = 4.0 / 3.0 * PI * forces.largest_cutoff().powi(3) / system.simbox.volume();
+        let layout = Layout::for_atoms(n, reached * n as f64, device.multiprocessors());
         Self::with_layout(device, system, forces, settings, layout)
     }
 
@@ -391,9 +397,10 @@ fn density(frame: &Frame, system: &System, cutoff: f64) -> f64 {
 }
 
 impl Layout {
-    /// What suits so many atoms: large tiles where there are enough to fill the device, and several
-    /// threads an atom where there are not.
-    fn for_atoms(n: usize, multiprocessors: u32) -> Self {
+    /// What suits so many atoms, each with so many others within the cut-off: large tiles where there
+    /// are enough to fill the device, several threads an atom where there are not, and where lists are
+    /// long: the lists that few threads are making would fill a block's memory.
+    fn for_atoms(n: usize, neighbors: f64, multiprocessors: u32) -> Self {
         let per_multiprocessor = n / multiprocessors.max(1) as usize;
         let (atoms, team) = match per_multiprocessor {
             0..48 => (32, 8),
@@ -401,6 +408,7 @@ impl Layout {
             128..512 => (128, 2),
             _ => (128, 1),
         };
+        let (atoms, team) = if neighbors < LONG_LIST { (atoms, team) } else { (32, 8) };
         let shape = TileShape::new(atoms, team).for_atoms(n, multiprocessors);
         Layout { shape, slots_per_look: 8 }
     }

@@ -201,7 +201,7 @@ impl Cuda {
     /// The shortest time of one evaluation.
     fn time_of_forces(&mut self) -> Result<f64> {
         self.compute_forces(Evaluate::Forces)?;
-        self.shortest_time(|cuda| cuda.run_all(cuda.launches().forces(When::Asked, Evaluate::Forces)))
+        self.shortest_time(|cuda| cuda.run_all(cuda.launches().forces(0, When::Asked, Evaluate::Forces)))
     }
 
     /// The shortest time of building lists, and all that belongs to it.
