@@ -4,7 +4,7 @@ use crate::averages::{BlockAverage, Trend};
 use crate::checkpoint::Clock;
 use crate::deformation::{deformed, strain};
 use crate::freedom::{Isolated, Momentum};
-use crate::minimize::Fire;
+use crate::minimize::{Bearings, Fire, Mixing, largest_force};
 use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TemperatureChange, TimeSpent};
 use crate::step::{Tick, step};
 use crate::thermo::{Atoms, Quantity, Thermo};
@@ -45,11 +45,14 @@ enum Motion {
 /// a tenth of sigma for a cut-off of 2.5 sigma.
 const LONGEST_MOVE: f64 = 0.04;
 
+/// The part of the shortest constraint likewise, so that molecules turn in small steps.
+const LONGEST_TURN: f64 = 0.2;
+
 impl StageRun {
     /// Begins a stage: brings the centre of mass to rest where its motion is conserved, and sets
     /// up the thermostat or the minimiser. `total_mass` is that of all atoms, `isolated` what moves
-    /// without a thermostat. The text says what
-    /// was changed, if that was worth mentioning.
+    /// without a thermostat, `bearings` what constraints bear. The text says what was changed, if that
+    /// was worth mentioning.
     pub(crate) fn begin(
         stage: &StageInput,
         backend: &mut dyn Backend,
@@ -57,7 +60,7 @@ impl StageRun {
         clock: Clock,
         total_mass: f64,
         shortest_cutoff: f64,
-        isolated: Isolated,
+        (isolated, bearings): (Isolated, Option<&Bearings>),
     ) -> Result<(Self, Option<String>)> {
         let atoms = backend.n_atoms();
         let mut note = None;
@@ -89,7 +92,14 @@ impl StageRun {
                     velocities[*id as usize] = *v;
                 }
                 backend.scale_velocities(0.0);
-                let fire = Fire::new(*timestep, LONGEST_MOVE * shortest_cutoff);
+                let longest_move = LONGEST_MOVE * shortest_cutoff;
+                let fire = match bearings {
+                    None => Fire::new(*timestep, longest_move, Mixing::Forces),
+                    Some(bearings) => {
+                        let longest_move = longest_move.min(LONGEST_TURN * bearings.shortest);
+                        Fire::new(*timestep, longest_move, Mixing::Accelerations)
+                    }
+                };
                 (Motion::Minimization(fire, velocities), isolated.degrees_of_freedom(isolated.momentum))
             }
         };
@@ -108,13 +118,21 @@ impl StageRun {
     }
 
     /// Whether the stage is over.
-    pub(crate) fn is_over(&self, stage: &StageInput, backend: &mut dyn Backend) -> bool {
-        match stage.action {
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub(crate) fn is_over(
+        &self,
+        stage: &StageInput,
+        backend: &mut dyn Backend,
+        bearings: Option<&Bearings>,
+    ) -> Result<bool> {
+        Ok(match stage.action {
             Action::Dynamics { steps, .. } => self.stage_step >= steps,
             Action::Minimize { steps, force_tolerance, .. } => {
-                self.stage_step >= steps || backend.descent().largest_force <= force_tolerance
+                self.stage_step >= steps || largest_force(backend, bearings)? <= force_tolerance
             }
-        }
+        })
     }
 
     /// Changes the box, if that is due before the next step.
@@ -252,6 +270,7 @@ impl StageRun {
         backend: &mut dyn Backend,
         quantities: &[Quantity],
         units: UnitSystem,
+        bearings: Option<&Bearings>,
     ) -> Result<StageReport> {
         let averages: Vec<Average> = quantities
             .iter()
@@ -267,7 +286,7 @@ impl StageRun {
             Action::Dynamics { timestep, .. } => (timestep, None),
             Action::Minimize { force_tolerance, .. } => {
                 backend.compute_forces(Evaluate::ForcesAndEnergies)?;
-                let largest_force = backend.descent().largest_force;
+                let largest_force = largest_force(backend, bearings)?;
                 let outcome = match largest_force <= force_tolerance {
                     true => Convergence::Converged,
                     false => Convergence::Unconverged,
@@ -318,8 +337,6 @@ pub(crate) fn check_constraints(stage: &StageInput, topology: &Topology) -> Resu
         return Ok(());
     }
     match stage.action {
-        Action::Minimize { .. } => Err(Error::input("a minimisation does not keep constraints")
-            .hint("begin with short time steps and a strong thermostat instead")),
         Action::Dynamics { thermostat: Some(Thermostat::Dissipative { .. }), .. } => {
             Err(Error::input("friction and noise between pairs of atoms do not keep constraints")
                 .hint("choose another thermostat"))
@@ -327,7 +344,7 @@ pub(crate) fn check_constraints(stage: &StageInput, topology: &Topology) -> Resu
         Action::Dynamics { .. } if stage.deformation.is_some() => {
             Err(Error::input("a box that is deformed does not keep constraints").hint("leave out deform"))
         }
-        Action::Dynamics { .. } => Ok(()),
+        Action::Dynamics { .. } | Action::Minimize { .. } => Ok(()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use jostle_core::{Algorithm, Precision, Settings, UnitSystem};
 use jostle_engine::model::{DeviceInput, MoleculesInput, Rigid};
+use jostle_engine::report::Convergence;
 use jostle_engine::{Existing, Outcome, Overrides, Simulation, SinglePoint, single_point, system_from_input};
 use jostle_io::Input;
 use jostle_io::forcefield::coordinates::Coordinates;
@@ -279,6 +280,35 @@ fn rigid_bonds_of_a_topology() {
         let d = simbox.nearest_image([0, 1, 2].map(|k| a[k] - b[k]));
         let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
         assert!((length / constraint.length - 1.0).abs() < 1e-10, "{constraint:?}: {length}");
+    }
+}
+
+/// A minimisation slides down what rigid water and bonds leave of the landscape, and keeps them.
+#[test]
+fn minimisation_keeps_rigid_bonds() {
+    let Some(reference) = Reference::open("07d_aladip_water_prmtop") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    write_positions(&reference, &folder.path().join("positions.xyz"));
+    let topology = reference.folder.join("alanine-dipeptide-explicit.prmtop");
+    let text = format!(
+        "units = \"nano\"\n[system]\ntopology = {topology:?}\nrigid = \"hydrogens\"\n\
+         coordinates = \"positions.xyz\"\n{}\
+         [[stage]]\nminimize = {{ steps = 400, force_tolerance = 200 }}\nthermo = {{ every = 1 }}\n\
+         [run]\ndevice = \"cpu\"\n",
+        periodic(false, "kind = \"pme\"")
+    );
+    let input = Input::parse(&folder.path().join("in.toml"), &text).unwrap();
+    let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+    simulation.run().unwrap();
+    let minimum = simulation.reports()[0].minimum.unwrap();
+    println!("{minimum:?} after {} iterations", simulation.reports()[0].steps);
+    assert_eq!(minimum.outcome, Convergence::Converged);
+    let (positions, simbox) = (simulation.positions().unwrap(), *simulation.simbox());
+    for constraint in &simulation.topology().constraints {
+        let [a, b] = constraint.atoms.map(|id| positions[id as usize]);
+        let d = simbox.nearest_image([0, 1, 2].map(|k| a[k] - b[k]));
+        let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
+        assert!((length / constraint.length - 1.0).abs() < 1e-9, "{constraint:?}: {length}");
     }
 }
 

@@ -6,6 +6,7 @@ use crate::checkpoint::{Checkpoint, Clock, InputText};
 use crate::device::{self, Opened};
 use crate::freedom::Isolated;
 use crate::measure::Measures;
+use crate::minimize::Bearings;
 use crate::observe::Observer;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::stage::{check_constraints, check_stage};
@@ -226,6 +227,9 @@ impl SimulationBuilder {
         if self.system.state.is_empty() {
             return Err(Error::input("there are no atoms"));
         }
+        if !self.system.topology.fits(self.system.state.len()) {
+            return Err(Error::input("something is bound to an atom that does not exist"));
+        }
         for stage in &self.stages {
             check_stage(stage, &self.system.simbox)
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
@@ -247,6 +251,7 @@ impl SimulationBuilder {
         let counts = self.system.counts();
         let total_mass = species.iter().zip(&counts).map(|(s, n)| s.mass * *n as f64).sum();
         let quantities = quantities(self.units, &self.forces);
+        let bearings = Bearings::new(&self.system)?;
         let isolated = Isolated::new(&self.system, &self.forces);
         let shortest_cutoff = shortest_cutoff(&self.forces, &self.system.simbox);
         let threads = self.settings.threads;
@@ -257,6 +262,7 @@ impl SimulationBuilder {
             seed: self.seed,
             species,
             topology,
+            bearings,
             charges,
             names,
             counts,

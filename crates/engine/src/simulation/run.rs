@@ -56,7 +56,7 @@ impl Simulation {
                 self.clock,
                 self.total_mass,
                 self.shortest_cutoff,
-                self.isolated,
+                (self.isolated, self.bearings.as_ref()),
             )?,
         };
         progress.stage_begins(&self.describe(stage, &run));
@@ -81,7 +81,8 @@ impl Simulation {
             self.run = Some(run);
             return outcome;
         }
-        let report = run.report(stage, &mut *self.backend, &self.quantities, self.units)?;
+        let report =
+            run.report(stage, &mut *self.backend, &self.quantities, self.units, self.bearings.as_ref())?;
         run.end(&mut *self.backend)?;
         for missing in self.write_measures()? {
             self.say(progress, &format!("nothing is known yet: {missing}"))?;
@@ -110,7 +111,7 @@ impl Simulation {
         let mut pace = Pace::new();
         let mut lap = Lap::begin(&*self.backend);
         let (mut told, mut saved) = (lap.begin, lap.begin);
-        while !run.is_over(stage, &mut *self.backend) {
+        while !run.is_over(stage, &mut *self.backend, self.bearings.as_ref())? {
             self.advance(stage, run, &mut pace, progress)?;
             let (now, stage_step) = (Instant::now(), run.stage_step);
             progress.stepped(stage_step);
