@@ -122,6 +122,7 @@ impl Builder<'_> {
                 include: paths("include"),
                 coordinates,
                 rigid: fields.choice("rigid").map(|r| r.value).unwrap_or_default(),
+                hydrogen_mass: fields.get("hydrogen_mass").map(|m| m.value),
             };
             Located { value: AtomsInput::Molecules(molecules), span: topology.span }
         } else {

@@ -178,7 +178,7 @@ pub enum AtomsInput {
 }
 
 /// Files of molecules; paths joined with the input's folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MoleculesInput {
     /// What binds the atoms, with the force field.
     pub topology: PathBuf,
@@ -192,6 +192,8 @@ pub struct MoleculesInput {
     pub coordinates: PathBuf,
     /// Which distances do not change, besides those that the files say.
     pub rigid: Rigid,
+    /// What hydrogens weigh, at the expense of the atoms they are bound to; `None`: what the files say.
+    pub hydrogen_mass: Option<f64>,
 }
 
 /// Which bonds of molecules are made rigid.

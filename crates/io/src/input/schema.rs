@@ -410,6 +410,13 @@ static SYSTEM: Section = Section {
         Key::new("rigid", Kind::Choice(words::<Rigid>), Value("\"none\""), "distances that do not change")
             .with(&["topology"]),
         Key::new(
+            "hydrogen_mass",
+            Kind::Quantity(MASS, Positive),
+            Absent("that of the topology"),
+            "mass of hydrogens, taken from the atoms they are bound to; rigid water keeps its masses",
+        )
+        .with(&["topology"]),
+        Key::new(
             "atoms",
             Kind::Count(1),
             Absent("from cells, or the counts of the species"),
