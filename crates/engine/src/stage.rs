@@ -1,6 +1,7 @@
 //! A stage under way.
 
 use crate::averages::{BlockAverage, Trend};
+use crate::barostat::Piston;
 use crate::checkpoint::Clock;
 use crate::deformation::{deformed, strain};
 use crate::freedom::{Isolated, Momentum};
@@ -9,7 +10,9 @@ use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, Te
 use crate::step::{Tick, step};
 use crate::thermo::{Atoms, Quantity, Thermo};
 use crate::thermostat::{bath, momentum};
-use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample, SimBox, Topology, UnitSystem, Vec3};
+use jostle_core::{
+    Backend, Bath, Error, Evaluate, Leg, Molecules, Result, Sample, SimBox, Topology, UnitSystem, Vec3,
+};
 use jostle_io::input::model::{Action, StageInput, Thermostat};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +30,7 @@ pub(crate) struct StageRun {
     /// The lengths and tilts of the box when it began.
     shape: [Vec3; 2],
     motion: Motion,
+    piston: Option<Piston>,
     /// What was changed from outside.
     pub changes: Vec<TemperatureChange>,
     averages: Vec<BlockAverage>,
@@ -64,6 +68,7 @@ impl StageRun {
     ) -> Result<(Self, Option<String>)> {
         let atoms = backend.n_atoms();
         let mut note = None;
+        let mut piston = None;
         let (motion, degrees_of_freedom) = match &stage.action {
             Action::Dynamics { timestep, thermostat, .. } => {
                 if thermostat.is_some() && backend.has_contacts() {
@@ -75,6 +80,8 @@ impl StageRun {
                 if momentum == Momentum::Conserved && atoms > 1 {
                     note = rest_center_of_mass(backend, total_mass);
                 }
+                let volume = backend.simbox().volume();
+                piston = stage.barostat.map(|barostat| Piston::new(&barostat, volume, momentum));
                 let freedom = isolated.degrees_of_freedom(momentum);
                 let bath = bath(thermostat.as_ref(), units.boltzmann(), freedom, *timestep, clock.step);
                 if bath.scales_velocities() && backend.kinetic().energy() == 0.0 {
@@ -110,6 +117,7 @@ impl StageRun {
             time: TimeSpent::default(),
             shape: [backend.simbox().lengths(), backend.simbox().tilts()],
             motion,
+            piston,
             changes: Vec::new(),
             averages: Vec::new(),
             conserved: Trend::default(),
@@ -140,7 +148,22 @@ impl StageRun {
     /// # Errors
     /// If a cut-off is more than half the smallest width of the new box, and those of a force
     /// evaluation.
-    pub(crate) fn deform(&self, stage: &StageInput, backend: &mut dyn Backend) -> Result<()> {
+    pub(crate) fn change_box(
+        &mut self,
+        stage: &StageInput,
+        backend: &mut dyn Backend,
+        molecules: &Molecules,
+        tick: &Tick,
+    ) -> Result<()> {
+        if let (Some(piston), Motion::Dynamics(bath)) = (&mut self.piston, &mut self.motion)
+            && piston.is_due(self.stage_step)
+        {
+            piston.act(backend, bath, molecules, tick)?;
+        }
+        self.deform(stage, backend)
+    }
+
+    fn deform(&self, stage: &StageInput, backend: &mut dyn Backend) -> Result<()> {
         let (Some(deformation), Action::Dynamics { timestep, .. }) = (&stage.deformation, &stage.action)
         else {
             return Ok(());
@@ -194,10 +217,19 @@ impl StageRun {
         }
     }
 
-    /// Whether velocities mean anything, and the heat drawn so far.
-    pub(crate) fn atoms(&self) -> Atoms {
+    /// Whether the barostat acts before the step after so many, and needs to know energies then.
+    pub(crate) fn changes_volume_after(&self, stage_step: u64) -> bool {
+        self.piston.as_ref().is_some_and(|piston| piston.is_due(stage_step))
+    }
+
+    /// Whether velocities mean anything, and the energy drawn so far from the bath, as it was when
+    /// measured, and by changes of the volume.
+    pub(crate) fn atoms(&self, measured: Option<&Bath>) -> Atoms {
+        let from_volume = self.piston.as_ref().map_or(0.0, |piston| piston.energy);
         match &self.motion {
-            Motion::Dynamics(bath) => Atoms::Moving { heat: bath.heat() },
+            Motion::Dynamics(bath) => {
+                Atoms::Moving { heat: measured.unwrap_or(bath).heat().map(|heat| heat + from_volume) }
+            }
             Motion::Minimization(..) => Atoms::AtRest,
         }
     }

@@ -117,6 +117,25 @@ fn a_box_that_changes_its_shape() {
     }
 }
 
+/// Volumes are tried, taken and left as if nothing had happened, also where the bath remembers.
+#[test]
+fn every_barostat() {
+    for (barostat, thermostat) in [
+        ("monte-carlo\", pressure = 1.0, every = 7", "langevin\", friction = 1.0"),
+        ("monte-carlo\", pressure = 1.0, every = 3, coupling = \"anisotropic\"", "bussi\", period = 0.5"),
+        (
+            "cell-rescaling\", pressure = 1.0, time = 1.0, compressibility = 0.1, every = 4",
+            "nose-hoover\", period = 0.5",
+        ),
+    ] {
+        let more = format!(
+            "barostat = {{ kind = \"{barostat} }}\nthermostat = {{ temperature = 1.0, kind = \"{thermostat} }}"
+        );
+        let stages = stage("npt", &more).replace("steps = 60", "steps = 300");
+        check(&(stages + &stage("after", "")), 2);
+    }
+}
+
 /// Friction depends on velocities, and grains turn.
 #[test]
 fn grains() {

@@ -19,7 +19,7 @@ use crate::run_folder::{Existing, RunFolder, newest_checkpoint};
 use crate::stage::StageRun;
 use crate::thermo::{Quantity, Thermo};
 use jostle_core::{
-    Backend, Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3,
+    Backend, Error, Molecules, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3,
 };
 use jostle_io::Input;
 use jostle_io::input::model::{DeviceInput, StageInput};
@@ -51,6 +51,8 @@ pub struct Simulation {
     seed: u64,
     species: Vec<Species>,
     topology: Topology,
+    /// What a barostat moves; none before it is asked for.
+    molecules: Molecules,
     /// What constraints bear, if there are any.
     bearings: Option<Bearings>,
     charges: Vec<f64>,

@@ -12,9 +12,9 @@ use crate::progress::{Progress, StageStart};
 use crate::stage::StageRun;
 use crate::step::Tick;
 use crate::summary;
-use crate::thermo::{Atoms, Gauge};
+use crate::thermo::Gauge;
 use jostle_core::backend::Timings;
-use jostle_core::{Backend, Error, Evaluate, Leg, Result, Sample, SimBox, Vec3};
+use jostle_core::{Backend, Error, Evaluate, Leg, Molecules, Result, Sample, SimBox, Vec3};
 use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
 use jostle_io::trajectory::{Frame, Position, Subject};
 use std::time::{Duration, Instant};
@@ -59,6 +59,9 @@ impl Simulation {
                 (self.isolated, self.bearings.as_ref()),
             )?,
         };
+        if stage.barostat.is_some() {
+            self.molecules = Molecules::new(&self.topology, &self.species, self.backend.state()?);
+        }
         progress.stage_begins(&self.describe(stage, &run));
         if !begun {
             let simbox = *self.backend.simbox();
@@ -70,7 +73,7 @@ impl Simulation {
         if let Some(note) = note {
             self.say(progress, &note)?;
         }
-        let evaluate = self.evaluate_at(stage, run.stage_step);
+        let evaluate = self.evaluate_at(stage, &run, run.stage_step);
         self.backend.update_neighbors()?;
         self.backend.compute_forces(evaluate)?;
         if !begun && self.clock == Clock::default() {
@@ -149,9 +152,11 @@ impl Simulation {
         progress: &mut dyn Progress,
     ) -> Result<()> {
         let begun = Instant::now();
-        run.deform(stage, &mut *self.backend)
-            .map_err(|e| e.context(format!("step {}", self.clock.step + 1)))?;
-        let leg = self.next_leg(stage, run.stage_step, *pace);
+        let step = self.clock.step + 1;
+        let tick = Tick { seed: self.seed, step, timestep: timestep(stage) };
+        run.change_box(stage, &mut *self.backend, &self.molecules, &tick)
+            .map_err(|e| e.context(format!("step {step}")))?;
+        let leg = self.next_leg(stage, run, *pace);
         if let Some(samples) = run.advance_leg(&mut *self.backend, &leg)? {
             let now = Instant::now();
             let analysis = run.time.analysis;
@@ -169,9 +174,7 @@ impl Simulation {
             run.time.output += now.elapsed().as_secs_f64() - (run.time.analysis - analysis);
             return Ok(());
         }
-        let step = self.clock.step + 1;
-        let tick = Tick { seed: self.seed, step, timestep: timestep(stage) };
-        let evaluate = self.evaluate_at(stage, run.stage_step + 1);
+        let evaluate = self.evaluate_at(stage, run, run.stage_step + 1);
         run.advance(&mut *self.backend, &tick, evaluate).map_err(|e| e.context(format!("step {step}")))?;
         self.count(stage, run, 1);
         if self.anything_due(stage, run.stage_step) {
@@ -183,10 +186,12 @@ impl Simulation {
     }
 
     /// The next leg: it ends where somebody looks at the atoms, or when it has lasted long enough.
-    fn next_leg(&self, stage: &StageInput, done: u64, pace: Pace) -> Leg {
+    fn next_leg(&self, stage: &StageInput, run: &StageRun, pace: Pace) -> Leg {
+        let done = run.stage_step;
         let observers = self.observers.iter().map(|o| o.every());
         let stops = observers.chain(stage.trajectory.map(|t| t.every)).chain([stage.checkpoint_every]);
-        let stops = stops.chain(stage.deformation.map(|d| d.every)).chain(self.measures.intervals());
+        let stops = stops.chain(stage.deformation.map(|d| d.every));
+        let stops = stops.chain(stage.barostat.map(|b| b.every())).chain(self.measures.intervals());
         let most = pace.steps.min(steps(stage) - done);
         let most = stops.map(|every| until(every, done)).fold(most, u64::min);
         let (steps, sample_every) = cut(done, most, stage.thermo_every);
@@ -196,7 +201,7 @@ impl Simulation {
             timestep: timestep(stage),
             seed: self.seed,
             sample_every,
-            evaluate: self.evaluate_at(stage, done + steps),
+            evaluate: self.evaluate_at(stage, run, done + steps),
         }
     }
 
@@ -208,13 +213,18 @@ impl Simulation {
     }
 
     /// What a step has to evaluate: energies only where somebody looks at them.
-    fn evaluate_at(&self, stage: &StageInput, stage_step: u64) -> Evaluate {
-        let mut observers = self.observers.iter().filter(|o| due(o.every(), stage_step));
-        let watched = observers.any(|o| o.wants() == Evaluate::ForcesAndEnergies);
-        match watched || due(stage.thermo_every, stage_step) {
+    fn evaluate_at(&self, stage: &StageInput, run: &StageRun, stage_step: u64) -> Evaluate {
+        match self.is_measured(stage, stage_step) || run.changes_volume_after(stage_step) {
             true => Evaluate::ForcesAndEnergies,
             false => Evaluate::Forces,
         }
+    }
+
+    /// Whether an observer or a row of `thermo.csv` is due that shows energies.
+    fn is_measured(&self, stage: &StageInput, stage_step: u64) -> bool {
+        let mut observers = self.observers.iter().filter(|o| due(o.every(), stage_step));
+        let watched = observers.any(|o| o.wants() == Evaluate::ForcesAndEnergies);
+        watched || due(stage.thermo_every, stage_step)
     }
 
     fn anything_due(&self, stage: &StageInput, stage_step: u64) -> bool {
@@ -236,11 +246,11 @@ impl Simulation {
         let stage_step = run.stage_step;
         let Clock { step, time, .. } = self.clock;
         self.thermo = None;
-        if self.evaluate_at(stage, stage_step) == Evaluate::ForcesAndEnergies {
+        if self.is_measured(stage, stage_step) {
             let degrees_of_freedom = run.degrees_of_freedom;
-            let atoms = sample.map_or(run.atoms(), |s| Atoms::Moving { heat: s.bath.heat() });
+            let (atoms, mass) = (run.atoms(sample.map(|s| &s.bath)), self.total_mass);
             let strain = stage.deformation.map(|d| (d.mode, strain(&d, timestep(stage), stage_step)));
-            let gauge = Gauge { units: self.units, degrees_of_freedom, atoms, step, time, strain };
+            let gauge = Gauge { units: self.units, degrees_of_freedom, atoms, step, time, mass, strain };
             self.thermo = Some(match sample {
                 Some(s) => gauge.convert(self.backend.simbox(), &s.energies, &s.kinetic),
                 // What constraints do is known from a step on.

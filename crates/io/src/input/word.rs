@@ -1,6 +1,8 @@
 //! Choices by name, as an input file spells them.
 
-use super::model::{Axis, DeviceInput, Distribution, Lattice, Placement, Plane, Rigid, TrajectoryFormat};
+use super::model::{
+    Axis, Coupling, DeviceInput, Distribution, Lattice, Placement, Plane, Rigid, TrajectoryFormat,
+};
 use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::outside::Side;
@@ -77,6 +79,11 @@ words! {
         Shifted = "shifted": "shifted so that the energy is continuous",
         ForceShifted = "force-shifted": "shifted so that energy and force are continuous",
         Switched { from: 0.9 } = "switched": "switched off smoothly between switch_from and the cut-off",
+    }
+    Coupling {
+        Isotropic = "isotropic": "all: the box keeps its shape",
+        SemiIsotropic = "semi-isotropic": "the first two, and the third by itself",
+        Anisotropic = "anisotropic": "each by itself",
     }
     Axis {
         X = "x": "the first axis",
