@@ -5,7 +5,7 @@ mod amber;
 mod assembly;
 mod charmm;
 pub mod coordinates;
-mod elements;
+pub(crate) mod elements;
 mod gromacs;
 mod missing;
 mod nonbonded;

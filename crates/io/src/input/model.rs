@@ -733,6 +733,8 @@ pub enum TrajectoryFormat {
     Dump,
     /// GSD with HOOMD's schema, with velocities.
     Gsd,
+    /// PDB, text, a model for each frame.
+    Pdb,
 }
 
 /// `[run]`: never changes the physics, only how it is computed.
