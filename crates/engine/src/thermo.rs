@@ -2,6 +2,7 @@
 //! `thermo.csv`, the averages and the summary.
 
 use crate::deformation::stress;
+use jostle_analysis::Whole;
 use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
 use jostle_core::{Backend, Dimension, Energies, Kinetic, SimBox, SymTensor, UnitSystem, Vec3};
@@ -173,6 +174,12 @@ impl Thermo {
     /// The same where the virial is not known.
     pub(crate) fn without_pressure(self) -> Self {
         Thermo { pressure: None, pressure_tensor: None, stress: None, ..self }
+    }
+
+    /// What measures of the system as a whole see of it.
+    pub(crate) fn whole(&self, units: UnitSystem, degrees_of_freedom: usize) -> Whole {
+        let pressure = self.pressure_tensor.map(|tensor| tensor.map(|p| p / units.pressure_to_user(1.0)));
+        Whole { kinetic: self.kinetic, total: self.total, degrees_of_freedom, pressure }
     }
 
     /// The values of [`quantities`]; `None` where a quantity has no meaning.

@@ -274,6 +274,15 @@ fn every_thermostat() {
     }
 }
 
+/// Those that see the system as a whole are told of their steps without a stop.
+#[test]
+fn pressures_at_steps_of_their_own() {
+    let viscosity = jostle_analysis::kinds::find("viscosity").unwrap();
+    let settings = jostle_analysis::Settings::of(viscosity.settings, |s| (s.name == "to").then_some(0.1));
+    let measured = |name: &str, rows, every| stage(name, rows).measure(every, viscosity, settings.clone());
+    check(&[measured("dense", 5, 1), frames(measured("none", 0, 3), 7), measured("rare", 4, 6)]);
+}
+
 /// A minimiser looks at every step itself.
 #[test]
 fn minimisation_goes_by_verbs() {

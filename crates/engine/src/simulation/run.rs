@@ -1,6 +1,6 @@
 //! Running the stages: steps, and everything that is due after a step.
 
-use super::leg::{Pace, cut, until};
+use super::leg::{Pace, common_divisor, cut, until};
 use super::obey::Course;
 use super::{Outcome, Simulation};
 use crate::checkpoint::{Checkpoint, Clock, Header};
@@ -13,6 +13,7 @@ use crate::stage::StageRun;
 use crate::step::Tick;
 use crate::summary;
 use crate::thermo::{Atoms, Gauge};
+use jostle_analysis::Sees;
 use jostle_core::backend::Timings;
 use jostle_core::{Backend, Error, Evaluate, Leg, Result, Sample, SimBox, Vec3};
 use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
@@ -157,7 +158,9 @@ impl Simulation {
             pace.learn(leg.steps, (now - begun).as_secs_f64());
             for sample in &samples {
                 self.count(stage, run, leg.sample_every);
-                self.measure(stage, run, Some(sample), progress)?;
+                if self.anything_due(stage, run.stage_step) {
+                    self.measure(stage, run, Some(sample), progress)?;
+                }
             }
             if leg.sample_every == 0 {
                 self.count(stage, run, leg.steps);
@@ -185,10 +188,12 @@ impl Simulation {
     fn next_leg(&self, stage: &StageInput, done: u64, pace: Pace) -> Leg {
         let observers = self.observers.iter().map(|o| o.every());
         let stops = observers.chain(stage.trajectory.map(|t| t.every)).chain([stage.checkpoint_every]);
-        let stops = stops.chain(stage.deformation.map(|d| d.every)).chain(self.measures.intervals());
+        let stops =
+            stops.chain(stage.deformation.map(|d| d.every)).chain(self.measures.intervals(Sees::Atoms));
         let most = pace.steps.min(steps(stage) - done);
         let most = stops.map(|every| until(every, done)).fold(most, u64::min);
-        let (steps, sample_every) = cut(done, most, stage.thermo_every);
+        let samples = self.measures.intervals(Sees::Whole).fold(stage.thermo_every, common_divisor);
+        let (steps, sample_every) = cut(done, most, samples);
         Leg {
             first_step: self.clock.step + 1,
             steps,
@@ -210,7 +215,8 @@ impl Simulation {
     fn evaluate_at(&self, stage: &StageInput, stage_step: u64) -> Evaluate {
         let mut observers = self.observers.iter().filter(|o| due(o.every(), stage_step));
         let watched = observers.any(|o| o.wants() == Evaluate::ForcesAndEnergies);
-        match watched || due(stage.thermo_every, stage_step) {
+        let told = self.measures.due(Sees::Whole, stage_step);
+        match watched || told || due(stage.thermo_every, stage_step) {
             true => Evaluate::ForcesAndEnergies,
             false => Evaluate::Forces,
         }
@@ -220,7 +226,7 @@ impl Simulation {
         due(stage.thermo_every, stage_step)
             || stage.trajectory.is_some_and(|t| due(t.every, stage_step))
             || self.observers.iter().any(|o| due(o.every(), stage_step))
-            || self.measures.due(stage_step)
+            || [Sees::Atoms, Sees::Whole].iter().any(|sees| self.measures.due(*sees, stage_step))
     }
 
     /// Everything that is due now: the row of `thermo.csv`, the frame, the observers. The sums are
@@ -263,9 +269,12 @@ impl Simulation {
             self.write_frame(trajectory.format)?;
         }
         let looked = Instant::now();
-        self.measures
-            .look(&mut *self.backend, stage_step, time)
-            .map_err(|e| e.context(format!("step {step}")))?;
+        let here = |e: Error| e.context(format!("step {step}"));
+        self.measures.look(&mut *self.backend, stage_step, time).map_err(here)?;
+        if let Some(thermo) = self.thermo.as_ref().filter(|_| self.measures.due(Sees::Whole, stage_step)) {
+            let whole = thermo.whole(self.units, run.degrees_of_freedom);
+            self.measures.tell(self.backend.simbox(), stage_step, time, whole).map_err(here)?;
+        }
         run.time.analysis += looked.elapsed().as_secs_f64();
         let mut context = Context {
             backend: &mut *self.backend,
@@ -343,7 +352,8 @@ impl Simulation {
         let state = self.backend.state()?;
         let species = state.order().into_iter().map(|place| state.species[place]).collect();
         let names = self.species.iter().map(|s| s.name.clone()).collect();
-        Ok(Subject { units: self.units, names, species, timestep, every })
+        let atoms = self.names.clone();
+        Ok(Subject { units: self.units, names, species, atoms, timestep, every })
     }
 
     /// Makes the measures of the stage under way.
