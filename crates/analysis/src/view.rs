@@ -31,17 +31,17 @@ impl Subject {
     }
 }
 
-/// A system at one time. What a measure sees of it is said by its kind ([`crate::Sees`]): all atoms,
-/// in the order of their ids, or the system as a whole.
+/// A system at one time. What a measure sees of it is said by its kind ([`crate::Sees`]): atoms, in
+/// the order of their ids, or the system as a whole.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// The time, if it is known.
     pub time: Option<f64>,
     /// The box.
     pub simbox: &'a SimBox,
-    /// Positions, wrapped or not.
+    /// Positions, wrapped or not; empty for what sees velocities alone.
     pub positions: &'a [Vec3],
-    /// Positions on unbroken paths; see [`Paths`].
+    /// Positions on unbroken paths, likewise; see [`Paths`].
     pub unwrapped: &'a [Vec3],
     /// Velocities, where they are known.
     pub velocities: Option<&'a [Vec3]>,

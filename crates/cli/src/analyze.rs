@@ -21,7 +21,7 @@ pub fn analyze(options: &Analyze) -> Result<()> {
     let kind = kinds::find(&options.kind)
         .ok_or_else(|| Error::input(format!("there is no analysis \"{}\"", options.kind)))?;
     match kind.sees {
-        Sees::Atoms => frames(options, kind),
+        Sees::Positions | Sees::Velocities => frames(options, kind),
         Sees::Whole => rows(options, kind),
     }
 }

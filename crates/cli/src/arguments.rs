@@ -422,7 +422,7 @@ pub struct Format {
 fn kind_name() -> PossibleValuesParser {
     let value = |kind: &Kind| {
         let about = match kind.sees {
-            Sees::Atoms => kind.about.to_string(),
+            Sees::Positions | Sees::Velocities => kind.about.to_string(),
             Sees::Whole => format!("{}; from the rows of thermo.csv", kind.about),
         };
         PossibleValue::new(kind.name).help(about)

@@ -61,6 +61,16 @@ impl Measures {
         Ok(Measures { measures, threads: Some(threads) })
     }
 
+    /// Steps between the looks of those that see atoms.
+    pub(crate) fn stops(&self) -> impl Iterator<Item = u64> {
+        self.intervals(Sees::Positions).chain(self.intervals(Sees::Velocities))
+    }
+
+    /// Whether one looks after so many steps of the stage.
+    pub(crate) fn any_due(&self, stage_step: u64) -> bool {
+        [Sees::Positions, Sees::Velocities, Sees::Whole].iter().any(|sees| self.due(*sees, stage_step))
+    }
+
     /// Steps between the looks of those that see this.
     pub(crate) fn intervals(&self, sees: Sees) -> impl Iterator<Item = u64> {
         self.measures.iter().filter(move |m| m.kind.sees == sees).map(|m| m.every)
@@ -76,15 +86,21 @@ impl Measures {
     /// # Errors
     /// If the device failed, or a frame lacks what is measured.
     pub(crate) fn look(&mut self, backend: &mut dyn Backend, stage_step: u64, time: f64) -> Result<()> {
-        if !self.due(Sees::Atoms, stage_step) {
+        let [positions, velocities] =
+            [Sees::Positions, Sees::Velocities].map(|sees| self.due(sees, stage_step));
+        if !positions && !velocities {
             return Ok(());
         }
         let simbox = *backend.simbox();
         let state = backend.state()?;
         let order = state.order();
-        let positions: Vec<Vec3> = order.iter().map(|place| inside(&simbox, state, *place)).collect();
-        let unwrapped: Vec<Vec3> = order.iter().map(|place| unbroken(&simbox, state, *place)).collect();
-        let velocities: Vec<Vec3> = order.iter().map(|place| state.velocity[*place]).collect();
+        // Nobody waits for what nobody sees.
+        let by_id = |wanted: bool, of: &dyn Fn(usize) -> Vec3| -> Vec<Vec3> {
+            order.iter().filter(|_| wanted).map(|place| of(*place)).collect()
+        };
+        let unwrapped = by_id(positions, &|place| unbroken(&simbox, state, place));
+        let positions = by_id(positions, &|place| inside(&simbox, state, place));
+        let velocities = by_id(velocities, &|place| state.velocity[place]);
         let view = View {
             time: Some(time),
             simbox: &simbox,
@@ -93,7 +109,8 @@ impl Measures {
             velocities: Some(&velocities),
             whole: None,
         };
-        self.show(Sees::Atoms, stage_step, &view)
+        self.show(Sees::Positions, stage_step, &view)?;
+        self.show(Sees::Velocities, stage_step, &view)
     }
 
     /// Tells energies and pressure to those that want to know them now.

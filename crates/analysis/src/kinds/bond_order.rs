@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 pub(super) const KIND: Kind = Kind {
     name: "bond-order",
     about: "q4, q6, W6 (local and averaged over neighbours), atoms in a crystal and the largest crystal",
-    sees: Sees::Atoms,
+    sees: Sees::Positions,
     settings: &[
         Setting {
             name: "cutoff",

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub(super) const KIND: Kind = Kind {
     name: "clusters",
     about: "sizes of clusters: atoms connected by neighbours within a cutoff",
-    sees: Sees::Atoms,
+    sees: Sees::Positions,
     settings: &[Setting {
         name: "cutoff",
         dimension: Dimension::LENGTH,

@@ -11,7 +11,7 @@ use jostle_core::{Dimension, Error, Result};
 pub(super) const KIND: Kind = Kind {
     name: "density-profile",
     about: "number density of each species along an edge of the box",
-    sees: Sees::Atoms,
+    sees: Sees::Positions,
     settings: &[
         Setting {
             name: "axis",

@@ -14,7 +14,7 @@ use std::f64::consts::PI;
 pub(super) const KIND: Kind = Kind {
     name: "msd",
     about: "mean-square displacement, self-diffusion coefficient, non-Gaussian parameter",
-    sees: Sees::Atoms,
+    sees: Sees::Positions,
     settings: &[
         Setting {
             name: "from",

@@ -11,7 +11,7 @@ use jostle_core::{Dimension, Error, Result, Vec3};
 pub(super) const KIND: Kind = Kind {
     name: "gyration",
     about: "end-to-end distance, radius of gyration and internal distances of chains",
-    sees: Sees::Atoms,
+    sees: Sees::Positions,
     settings: &[Setting {
         name: "length",
         dimension: Dimension::NUMBER,

@@ -13,7 +13,7 @@ use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 pub(super) const KIND: Kind = Kind {
     name: "lindemann",
     about: "Lindemann's ratio: displacement from mean positions over the nearest-neighbour distance",
-    sees: Sees::Atoms,
+    sees: Sees::Positions,
     settings: &[Setting {
         name: "spacing",
         dimension: Dimension::LENGTH,

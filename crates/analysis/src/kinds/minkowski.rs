@@ -14,7 +14,7 @@ use rayon::prelude::*;
 pub(super) const KIND: Kind = Kind {
     name: "minkowski",
     about: "volume, surface, mean breadth and Euler characteristic of spheres around the atoms",
-    sees: Sees::Atoms,
+    sees: Sees::Positions,
     settings: &[
         Setting {
             name: "radius",

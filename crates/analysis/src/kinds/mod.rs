@@ -46,8 +46,10 @@ pub trait Measure: Send {
 /// What a measure looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sees {
-    /// Positions and velocities: the frames of a trajectory.
-    Atoms,
+    /// Positions, wrapped and on unbroken paths: the frames of a trajectory.
+    Positions,
+    /// Velocities alone: frames that have them.
+    Velocities,
     /// Energies and pressure of the system as a whole: the rows of `thermo.csv`.
     Whole,
 }

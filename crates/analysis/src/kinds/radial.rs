@@ -15,7 +15,7 @@ use std::f64::consts::PI;
 pub(super) const KIND: Kind = Kind {
     name: "rdf",
     about: "radial distribution functions by species pair, coordination numbers, first peak, S(q) from g(r)",
-    sees: Sees::Atoms,
+    sees: Sees::Positions,
     settings: &[
         Setting {
             name: "cutoff",

@@ -14,7 +14,7 @@ use std::f64::consts::TAU;
 pub(super) const KIND: Kind = Kind {
     name: "structure-factor",
     about: "static structure factor S(q) over the wave vectors of the box",
-    sees: Sees::Atoms,
+    sees: Sees::Positions,
     settings: &[
         Setting {
             name: "largest",

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 pub(super) const KIND: Kind = Kind {
     name: "van-hove",
     about: "van Hove functions, self and distinct, at lags of 1, 2, 4, ... frames",
-    sees: Sees::Atoms,
+    sees: Sees::Positions,
     settings: &[
         Setting { name: "lags", dimension: Dimension::NUMBER, default: Some(5.0), about: "number of lags" },
         Setting {

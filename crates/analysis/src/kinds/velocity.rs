@@ -15,7 +15,7 @@ use std::f64::consts::PI;
 pub(super) const KIND: Kind = Kind {
     name: "vacf",
     about: "velocity autocorrelation function, its spectrum, diffusion coefficient by Green and Kubo",
-    sees: Sees::Atoms,
+    sees: Sees::Velocities,
     settings: &[
         Setting {
             name: "lags",

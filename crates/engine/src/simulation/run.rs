@@ -188,8 +188,7 @@ impl Simulation {
     fn next_leg(&self, stage: &StageInput, done: u64, pace: Pace) -> Leg {
         let observers = self.observers.iter().map(|o| o.every());
         let stops = observers.chain(stage.trajectory.map(|t| t.every)).chain([stage.checkpoint_every]);
-        let stops =
-            stops.chain(stage.deformation.map(|d| d.every)).chain(self.measures.intervals(Sees::Atoms));
+        let stops = stops.chain(stage.deformation.map(|d| d.every)).chain(self.measures.stops());
         let most = pace.steps.min(steps(stage) - done);
         let most = stops.map(|every| until(every, done)).fold(most, u64::min);
         let samples = self.measures.intervals(Sees::Whole).fold(stage.thermo_every, common_divisor);
@@ -226,7 +225,7 @@ impl Simulation {
         due(stage.thermo_every, stage_step)
             || stage.trajectory.is_some_and(|t| due(t.every, stage_step))
             || self.observers.iter().any(|o| due(o.every(), stage_step))
-            || [Sees::Atoms, Sees::Whole].iter().any(|sees| self.measures.due(*sees, stage_step))
+            || self.measures.any_due(stage_step)
     }
 
     /// Everything that is due now: the row of `thermo.csv`, the frame, the observers. The sums are
