@@ -83,7 +83,18 @@ def by_gsd(path):
             file.append(frame)
 
 
-def read(name, write, tolerance, velocities, units, *options):
+def by_mdanalysis_pdb(path):
+    u = mda.Universe.empty(N, n_residues=N, atom_resindex=range(N), trajectory=True)
+    for attribute, value in {"name": "AR", "element": "Ar", "resname": "ARG", "chainID": "A"}.items():
+        u.add_TopologyAttr(attribute, [value] * N)
+    with mda.Writer(str(path), N, multiframe=True) as writer:
+        for k in range(FRAMES):
+            ts = u.trajectory.ts
+            ts.positions, ts.dimensions = POSITIONS[k], triclinic_box(*EDGES[0])
+            writer.write(u.atoms)
+
+
+def read(name, write, tolerance, velocities, units, *options, edges=EDGES, box=2e-5):
     """A file of another program, through Jostle into extended XYZ, read by ASE."""
     path = folder / name
     write(path)
@@ -92,7 +103,7 @@ def read(name, write, tolerance, velocities, units, *options):
     assert len(frames) == FRAMES
     for k, atoms in enumerate(frames):
         close("positions", atoms.positions, POSITIONS[k], tolerance)
-        close("box", atoms.cell[:], EDGES[k], 2e-5)
+        close("box", atoms.cell[:], edges[k], box)
         close("time", atoms.info["Time"], TIMES[k], 1e-5)
         if velocities:
             close("velocities", atoms.arrays["velo"], VELOCITIES[k], 2e-6)
@@ -133,6 +144,9 @@ with tempfile.TemporaryDirectory() as folder:
     check("dcd by MDAnalysis", lambda: read("a.dcd", by_mdanalysis, 4e-6, False, "metal"))
     check("extended XYZ by ASE", lambda: read("a.xyz", by_ase, 1e-6, True, "metal"))
     check("GSD by gsd", lambda: read("a.gsd", by_gsd, 4e-6, True, "lj", "--timestep", "0.002"))
+    # PDB has its angles to 0.01 degrees; MDAnalysis writes one box for all models, and no times.
+    constant = dict(edges=EDGES[:1] * FRAMES, box=5e-3)
+    check("PDB by MDAnalysis", lambda: read("a.pdb", by_mdanalysis_pdb, 5.1e-4, False, "metal", "--timestep", "2", **constant))
     for extension in ("xtc", "trr", "dcd", "lammpstrj"):
         check(f"{extension} opened by MDAnalysis", lambda: written(extension))
 sys.exit(1 if failures else 0)

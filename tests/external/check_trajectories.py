@@ -55,6 +55,25 @@ def with_mdanalysis(path, sample):
         compare("frame spacing", universe.trajectory.dt, step, 1e-4 * step)
 
 
+def with_pdb(path, sample):
+    """Names, residues and the box of each model by MDAnalysis, elements and positions by ASE."""
+    length = ANGSTROM.get(sample["units"], 1.0)
+    universe = mda.Universe(str(path))
+    images = ase.io.read(path, index=":", format="proteindatabank")
+    assert len(universe.trajectory) == len(images) == len(sample["frames"])
+    n = len(sample["frames"][0]["positions"])
+    assert list(universe.atoms.names[:2]) == ["Ar", "Kr"][:n] and set(universe.atoms.resnames) == {"UNK"}
+    assert list(universe.atoms.elements[:2]) == ["Ar", "Kr"][:n]
+    for ts, atoms, frame in zip(universe.trajectory, images, sample["frames"]):
+        positions, edges = length * np.array(frame["positions"]), length * np.array(frame["edges"])
+        compare("positions", ts.positions, positions, 0.000501 + 2e-7 * np.abs(positions).max())
+        compare("positions by ASE", atoms.positions, positions, 0.000501)
+        assert atoms.get_chemical_symbols()[:2] == ["Ar", "Kr"][:n]
+        expected = triclinic_box(*edges)
+        compare("lengths", ts.dimensions[:3], expected[:3], 0.000501 + 1e-6 * expected[:3].max())
+        compare("angles", ts.dimensions[3:], expected[3:], 0.00501)
+
+
 def with_ase(path, sample):
     frames = ase.io.read(path, index=":", format="extxyz")
     assert len(frames) == len(sample["frames"])
@@ -86,7 +105,7 @@ def with_gsd(path, sample):
 
 failures = 0
 for sample in samples:
-    check = {"xyz": with_ase, "gsd": with_gsd}.get(sample["format"], with_mdanalysis)
+    check = {"xyz": with_ase, "gsd": with_gsd, "pdb": with_pdb}.get(sample["format"], with_mdanalysis)
     try:
         check(folder / sample["file"], sample)
         print("ok    ", sample["file"])

@@ -9,8 +9,8 @@ use std::ops::Range;
 const FINE: f64 = 0.25;
 /// Nor are they narrower than this part of the mean distance of atoms.
 const NARROWEST: f64 = 0.8;
-/// Squared distances computed at once.
-const ROW: usize = 64;
+/// So many squared distances are computed at once, at most.
+pub const ROW: usize = 64;
 
 /// Atoms sorted into cells.
 pub struct Cells {
@@ -51,8 +51,8 @@ pub struct Distances<'a> {
     pub i: u32,
     /// The others, or images of the same.
     pub others: &'a [u32],
-    /// The squared distances.
-    pub d2: &'a [f64],
+    /// The squared distances, rounded.
+    pub d2: &'a [f32],
 }
 
 /// A pair of atoms.
@@ -173,13 +173,16 @@ impl Cells {
         each: impl Fn(&mut A, Distances) + Sync + Send,
         join: impl Fn(A, A) -> A + Sync + Send,
     ) -> A {
+        // One coordinate after the other, so that several atoms fit a register.
+        let [x, y, z] = [0, 1, 2].map(|k| self.position.iter().map(|r| r[k]).collect::<Vec<f64>>());
         let meet = |sums: &mut A, place: usize, atoms: Range<usize>, from: Vec3| {
-            let mut d2 = [0.0; ROW];
-            let chunks = self.position[atoms.clone()].chunks(ROW).zip(self.id[atoms].chunks(ROW));
-            for (positions, others) in chunks {
-                for (d2, to) in d2.iter_mut().zip(positions) {
-                    let d = [to[0] - from[0], to[1] - from[1], to[2] - from[2]];
-                    *d2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
+            let mut d2 = [0f32; ROW];
+            let chunks = x[atoms.clone()].chunks(ROW).zip(y[atoms.clone()].chunks(ROW));
+            let chunks = chunks.zip(z[atoms.clone()].chunks(ROW)).zip(self.id[atoms].chunks(ROW));
+            for (((x, y), z), others) in chunks {
+                for (((d2, x), y), z) in d2.iter_mut().zip(x).zip(y).zip(z) {
+                    let d = [x - from[0], y - from[1], z - from[2]];
+                    *d2 = (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]) as f32;
                 }
                 each(sums, Distances { i: self.id[place], others, d2: &d2[..others.len()] });
             }
@@ -400,7 +403,7 @@ mod tests {
             }
             assert_eq!(2 * count, expected);
             let within = |n: &mut u64, row: Distances| {
-                *n += row.d2.iter().filter(|d2| **d2 < reach * reach).count() as u64;
+                *n += row.d2.iter().filter(|d2| f64::from(**d2) < reach * reach).count() as u64;
             };
             assert_eq!(cells.fold_distances(|| 0, within, |a, b| a + b), count);
             assert!((2.0 * sum / distances - 1.0).abs() < 1e-12);

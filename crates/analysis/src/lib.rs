@@ -11,14 +11,12 @@ mod correlate;
 pub mod kinds;
 mod memory;
 mod report;
-pub mod series;
 mod settings;
 mod view;
 
 pub use blocks::{Blocks, Estimate};
-pub use kinds::{Kind, Measure};
+pub use kinds::{Kind, Measure, Sees};
 pub use memory::{Memory, recall, remember};
 pub use report::{Column, Record, Results, Table, Value};
-pub use series::Series;
 pub use settings::{Setting, Settings};
-pub use view::{Paths, Subject, View};
+pub use view::{Paths, Subject, View, Whole};

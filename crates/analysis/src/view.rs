@@ -1,6 +1,6 @@
 //! What a measure sees of a frame.
 
-use jostle_core::{SimBox, UnitSystem, Vec3};
+use jostle_core::{Error, Result, SimBox, SymTensor, UnitSystem, Vec3};
 
 /// What all frames have in common.
 #[derive(Debug, Clone)]
@@ -31,19 +31,66 @@ impl Subject {
     }
 }
 
-/// The atoms at one time, in the order of their ids.
+/// A system at one time. What a measure sees of it is said by its kind ([`crate::Sees`]): atoms, in
+/// the order of their ids, or the system as a whole.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// The time, if it is known.
     pub time: Option<f64>,
     /// The box.
     pub simbox: &'a SimBox,
-    /// Positions, wrapped or not.
+    /// Positions, wrapped or not; empty for what sees velocities alone.
     pub positions: &'a [Vec3],
-    /// Positions on unbroken paths; see [`Paths`].
+    /// Positions on unbroken paths, likewise; see [`Paths`].
     pub unwrapped: &'a [Vec3],
     /// Velocities, where they are known.
     pub velocities: Option<&'a [Vec3]>,
+    /// The system as a whole, where it is known.
+    pub whole: Option<Whole>,
+}
+
+/// Sums over a system, in user units.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Whole {
+    /// Kinetic energy.
+    pub kinetic: f64,
+    /// Kinetic and potential energy.
+    pub total: f64,
+    /// What temperatures are counted with.
+    pub degrees_of_freedom: usize,
+    /// The pressure tensor, as energy over volume; `None` where there is no volume.
+    pub pressure: Option<SymTensor>,
+}
+
+impl Whole {
+    /// Boltzmann's constant times the temperature.
+    pub fn thermal_energy(&self) -> f64 {
+        2.0 * self.kinetic / self.degrees_of_freedom as f64
+    }
+}
+
+impl<'a> View<'a> {
+    /// The system as a whole, without its atoms.
+    pub fn of_whole(time: f64, simbox: &'a SimBox, whole: Whole) -> Self {
+        View {
+            time: Some(time),
+            simbox,
+            positions: &[],
+            unwrapped: &[],
+            velocities: None,
+            whole: Some(whole),
+        }
+    }
+
+    /// The system as a whole.
+    ///
+    /// # Errors
+    /// If it is not known.
+    pub(crate) fn whole(&self) -> Result<Whole> {
+        self.whole.ok_or_else(|| {
+            Error::input("a trajectory has no energies and no pressure").hint("the folder of a run has")
+        })
+    }
 }
 
 /// Unbroken paths from positions that may have been wrapped into the box: each atom goes to that

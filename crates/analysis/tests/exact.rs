@@ -1,6 +1,6 @@
 //! Every kind of analysis against a case that is known exactly.
 
-use jostle_analysis::{Kind, Paths, Results, Settings, Subject, View, kinds, recall, remember};
+use jostle_analysis::{Kind, Paths, Results, Sees, Settings, Subject, View, Whole, kinds, recall, remember};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{SimBox, UnitSystem, Vec3};
 
@@ -29,6 +29,7 @@ fn analyze(kind: &str, settings: &[&str], simbox: &SimBox, frames: impl Iterator
             positions: &frame.positions,
             unwrapped: paths.advance(simbox, &frame.positions, None),
             velocities: frame.velocities.as_deref(),
+            whole: None,
         };
         measure.add(&view).unwrap();
     }
@@ -358,13 +359,21 @@ fn what_is_remembered_is_all_there_is_to_remember() {
             let time = 0.1 * f64::from(frame);
             let moved: Vec<Vec3> =
                 start.iter().zip(&velocities).map(|(r, v)| [0, 1, 2].map(|k| r[k] + v[k] * time)).collect();
-            let (positions, unwrapped) = (&moved[..], &moved[..]);
+            // No more than what it is said to see.
+            let seen = |sees, atoms| if kind.sees == sees { atoms } else { &[][..] };
+            let positions = seen(Sees::Positions, &moved[..]);
             let view = View {
                 time: Some(time),
                 simbox: &simbox,
                 positions,
-                unwrapped,
-                velocities: Some(&velocities),
+                unwrapped: positions,
+                velocities: Some(seen(Sees::Velocities, &velocities[..])),
+                whole: Some(Whole {
+                    kinetic: 100.0 + time.cos(),
+                    total: -50.0,
+                    degrees_of_freedom: 3 * n,
+                    pressure: Some([1, 2, 3, 4, 5, 6].map(|k| f64::from(k) * time.cos())),
+                }),
             };
             whole.add(&view).unwrap();
             parts.add(&view).unwrap();

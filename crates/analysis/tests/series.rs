@@ -1,90 +1,124 @@
 //! Viscosity and heat capacity of series whose values are known.
 
-use jostle_analysis::{Results, Series, Settings, series};
-use jostle_core::UnitSystem;
+use jostle_analysis::{Results, Settings, Subject, View, Whole, kinds};
 use jostle_core::random::{Purpose, Stream};
+use jostle_core::{SimBox, UnitSystem};
+
+const ATOMS: usize = 500;
+const FREEDOM: usize = 1500;
+const THERMAL: f64 = 1.5;
 
 fn normal(row: usize, quantity: u32) -> f64 {
     Stream::new(17, Purpose::Thermostat, quantity, row as u64).normal()
 }
 
-/// Rows 0.01 apart of 500 atoms in a volume of 600.
-fn series(columns: Vec<(&str, Vec<f64>)>, units: UnitSystem) -> Series {
-    let time = (0..columns[0].1.len()).map(|k| 0.01 * k as f64).collect();
-    let columns = columns.into_iter().map(|(name, values)| (name.to_string(), values)).collect();
-    Series { units, atoms: 500, degrees_of_freedom: 1500, volume: 600.0, time, columns }
+fn whole(kinetic: f64, total: f64) -> Whole {
+    Whole { kinetic, total, degrees_of_freedom: FREEDOM, pressure: None }
 }
 
-fn analyze(kind: &str, series: &Series, settings: &[&str]) -> jostle_core::Result<Results> {
-    let kind = series::find(kind).unwrap();
+/// Frames 0.01 apart of atoms in a volume of 600.
+fn analyze(
+    kind: &str,
+    frames: impl Iterator<Item = Whole>,
+    settings: &[&str],
+) -> jostle_core::Result<Results> {
+    let (kind, units) = (kinds::find(kind).unwrap(), UnitSystem::Lj);
     let words: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
-    (kind.analyze)(series, &Settings::parse(&words, kind.settings, series.units)?)
+    let simbox = SimBox::orthorhombic([10.0, 10.0, 6.0]).unwrap();
+    let subject = Subject { units, names: vec!["A".into()], species: vec![0; ATOMS], simbox };
+    let mut measure = (kind.new)(&subject, &Settings::parse(&words, kind.settings, units)?)?;
+    for (k, frame) in frames.enumerate() {
+        measure.add(&View::of_whole(0.01 * k as f64, &simbox, frame))?;
+    }
+    measure.results()
 }
 
 /// Stresses that forget exponentially: eta = V/kT sigma^2 tau, for sampled ones the trapezoidal sum.
 #[test]
 fn the_viscosity_of_stresses_that_forget() {
-    let (rows, sigma, tau, thermal) = (200_000, 0.3, 0.08, 1.5);
+    let (rows, sigma, tau) = (200_000, 0.3, 0.08);
     let keep = f64::exp(-0.01 / tau);
-    for units in [UnitSystem::Lj, UnitSystem::Metal] {
-        let pressure = |quantity: u32, sigma: f64, mean: f64| -> Vec<f64> {
-            let mut p = sigma * normal(0, quantity);
-            let next = |row: usize| {
-                p = keep * p + sigma * (1.0 - keep * keep).sqrt() * normal(row, quantity);
-                units.pressure_to_user(p + mean)
-            };
-            (1..=rows).map(next).collect()
-        };
-        // Diagonal elements of an isotropic tensor vary by 4/3 of the others; here they are
-        // independent, of which taking the trace away leaves 2/3.
-        let diagonal = sigma * 2f64.sqrt();
-        let off = |quantity| pressure(quantity, sigma, 0.0);
-        let columns = vec![
-            ("pxx", pressure(1, diagonal, 2.0)),
-            ("pyy", pressure(2, diagonal, 2.0)),
-            ("pzz", pressure(3, diagonal, 2.0)),
-            ("pxy", off(4)),
-            ("pxz", off(5)),
-            ("pyz", off(6)),
-            ("kinetic", vec![0.5 * 1500.0 * thermal; rows]),
-        ];
-        let results = analyze("viscosity", &series(columns, units), &["lags=100", "to=0.8"]).unwrap();
-        let value = results.get("viscosity").unwrap();
-        let sampled = 0.01 * (0.5 + keep / (1.0 - keep));
-        // Up to the last lag.
-        let exact = 600.0 / thermal * sigma * sigma * sampled * (1.0 - f64::exp(-0.8 / tau));
-        let error = value.error.unwrap();
-        assert!(error < 0.03 * exact, "{exact}: {value:?}");
-        assert!((value.value - exact).abs() < 3.0 * error + 1e-3 * exact, "{exact}: {value:?}");
+    // Diagonal elements of an isotropic tensor vary by 4/3 of the others; here they are
+    // independent, of which taking the trace away leaves 2/3.
+    let diagonal = sigma * 2f64.sqrt();
+    let sigmas = [diagonal, diagonal, diagonal, sigma, sigma, sigma];
+    let mut p = [0; 6].map(|_| 0.0);
+    let frames = (0..rows).map(|row| {
+        for (k, p) in p.iter_mut().enumerate() {
+            let fresh = if row == 0 { 1.0 } else { (1.0 - keep * keep).sqrt() };
+            *p = keep * *p + sigmas[k] * fresh * normal(row, k as u32);
+        }
+        let mean = [2.0, 2.0, 2.0, 0.0, 0.0, 0.0];
+        let pressure = Some([0, 1, 2, 3, 4, 5].map(|k| p[k] + mean[k]));
+        Whole { pressure, ..whole(0.5 * FREEDOM as f64 * THERMAL, 0.0) }
+    });
+    let results = analyze("viscosity", frames, &["to=0.8"]).unwrap();
+    let value = results.get("viscosity").unwrap();
+    let sampled = 0.01 * (0.5 + keep / (1.0 - keep));
+    // Up to the last lag.
+    let exact = 600.0 / THERMAL * sigma * sigma * sampled * (1.0 - f64::exp(-0.8 / tau));
+    let error = value.error.unwrap();
+    assert!(error < 0.03 * exact, "{exact}: {value:?}");
+    assert!((value.value - exact).abs() < 3.0 * error + 1e-3 * exact, "{exact}: {value:?}");
+}
+
+/// A stress that oscillates slowly: lags that grow make the same integral,
+/// eta(t) = V/kT (2 A^2 / 10) sin(w t) / w of one off-diagonal element with amplitude A.
+#[test]
+fn the_viscosity_at_lags_that_grow() {
+    let (rows, period) = (400_000, 4000);
+    let omega = 2.0 * std::f64::consts::PI / (0.01 * period as f64);
+    let frames = (0..rows).map(|row| {
+        let pressure = Some([0.0, 0.0, 0.0, (omega * 0.01 * row as f64).cos(), 0.0, 0.0]);
+        Whole { pressure, ..whole(0.5 * FREEDOM as f64 * THERMAL, 0.0) }
+    });
+    let results = analyze("viscosity", frames, &["to=10"]).unwrap();
+    let table = &results.tables[0];
+    let (times, running) = (table.column("t").unwrap(), table.column("running viscosity").unwrap());
+    // Fine steps at first, then coarser ones.
+    assert!((times[1] - 0.01).abs() < 1e-12 && times.len() < 1000);
+    // <cos cos> is half of cos(w t); what the ends of a hundred periods add is far less.
+    let exact = |t: f64| 600.0 / THERMAL * 0.2 * 0.5 * (omega * t).sin() / omega;
+    let largest = exact(0.25 * 2.0 * std::f64::consts::PI / omega);
+    for (t, eta) in times.iter().zip(running).filter(|(t, _)| **t < 40.0) {
+        assert!((eta - exact(*t)).abs() < 0.02 * largest, "{t}: {eta}, {}", exact(*t));
     }
 }
 
 #[test]
 fn heat_capacities_of_both_ensembles() {
-    let (rows, thermal, f) = (40_000, 0.7, 1500.0);
-    let kinetic = |variance: f64| -> Vec<f64> {
-        (0..rows).map(|row| 0.5 * f * thermal + variance.sqrt() * normal(row, 1)).collect()
-    };
+    let (rows, thermal, f) = (40_000, 0.7, FREEDOM as f64);
+    let kinetic = |row: usize, variance: f64| 0.5 * f * thermal + f64::sqrt(variance) * normal(row, 1);
     let canonical = 0.5 * f * thermal * thermal;
     // 2.6 k_B an atom.
-    let capacity: f64 = 2.6 * 500.0;
+    let capacity = 2.6 * ATOMS as f64;
     let energy = |row: usize| -3000.0 + capacity.sqrt() * thermal * normal(row, 2);
-    let constant = series(
-        vec![("kinetic", kinetic(canonical * (1.0 - f / (2.0 * capacity)))), ("total", vec![-3000.0; rows])],
-        UnitSystem::Lj,
-    );
-    let thermal = series(
-        vec![("kinetic", kinetic(canonical)), ("total", (0..rows).map(energy).collect())],
-        UnitSystem::Lj,
-    );
-    for (series, how) in [(&constant, "constant energy"), (&thermal, "constant temperature")] {
-        let results = analyze("heat-capacity", series, &[]).unwrap();
+    let microcanonical = canonical * (1.0 - f / (2.0 * capacity));
+    let constant = (0..rows).map(|row| whole(kinetic(row, microcanonical), -3000.0));
+    let thermostatted = (0..rows).map(|row| whole(kinetic(row, canonical), energy(row)));
+    for (results, how) in [
+        (analyze("heat-capacity", constant, &[]), "constant energy"),
+        (analyze("heat-capacity", thermostatted, &[]), "constant temperature"),
+    ] {
+        let results = results.unwrap();
         let value = results.get(&format!("heat capacity per atom over k_B, at {how}")).unwrap();
         let error = value.error.unwrap();
         assert!(error < 0.1 && (value.value - 2.6).abs() < 3.5 * error, "{value:?}");
     }
     // Velocities scaled to the temperature: no ensemble, no answer.
-    let mut scaled = thermal.clone();
-    scaled.columns[0].1 = vec![525.0; rows];
-    assert!(analyze("heat-capacity", &scaled, &[]).unwrap_err().to_string().contains("canonical"));
+    let scaled = (0..rows).map(|row| whole(0.5 * f * thermal, energy(row)));
+    let refused = analyze("heat-capacity", scaled, &[]).unwrap_err();
+    assert!(refused.to_string().contains("canonical"));
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let still = || (0..40).map(|_| whole(100.0, -50.0));
+    let refused = analyze("viscosity", still(), &[]).unwrap_err();
+    assert!(refused.to_string().contains("no pressure"), "{refused}");
+    for kind in ["viscosity", "heat-capacity"] {
+        let few = still().take(10).map(|w| Whole { pressure: Some([1.0; 6]), ..w });
+        let refused = analyze(kind, few, &[]).unwrap_err();
+        assert!(refused.to_string().contains("10"), "{refused}");
+    }
 }

@@ -4,8 +4,7 @@ use crate::arguments::{Analyze, ReadingOptions};
 use crate::numbers::{grouped, significant};
 use crate::output;
 use crate::reading::Frames;
-use jostle_analysis::series::{self, SeriesKind};
-use jostle_analysis::{Paths, Record, Series, Settings, Subject, Value, View, kinds};
+use jostle_analysis::{Kind, Paths, Record, Sees, Settings, Subject, Value, View, Whole, kinds};
 use jostle_core::quantity::describe;
 use jostle_core::{Dimension, Error, Result};
 use jostle_engine::{CHECKPOINT, Checkpoint};
@@ -19,11 +18,15 @@ use std::path::Path;
 /// # Errors
 /// If the trajectory cannot be read or does not have what is measured.
 pub fn analyze(options: &Analyze) -> Result<()> {
-    if let Some(kind) = series::find(&options.kind) {
-        return rows(options, kind);
-    }
     let kind = kinds::find(&options.kind)
         .ok_or_else(|| Error::input(format!("there is no analysis \"{}\"", options.kind)))?;
+    match kind.sees {
+        Sees::Positions | Sees::Velocities => frames(options, kind),
+        Sees::Whole => rows(options, kind),
+    }
+}
+
+fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
     let mut frames = Frames::open(&options.trajectory, &options.reading)?;
     let units = frames.reader().units();
     let settings = Settings::parse(&options.settings, kind.settings, units)?;
@@ -47,6 +50,7 @@ pub fn analyze(options: &Analyze) -> Result<()> {
             positions: &frame.positions,
             unwrapped: paths.advance(&frame.simbox, &frame.positions, frame.images.as_deref()),
             velocities: frame.velocities.as_deref(),
+            whole: None,
         };
         measure.add(&view).map_err(here)?;
         count += 1;
@@ -86,7 +90,7 @@ fn tell(options: &Analyze, record: Record) -> Result<()> {
 }
 
 /// Analyzes the rows of `thermo.csv` of one stage.
-fn rows(options: &Analyze, kind: &SeriesKind) -> Result<()> {
+fn rows(options: &Analyze, kind: &Kind) -> Result<()> {
     let folder = &options.trajectory;
     if !folder.is_dir() {
         return Err(Error::file(folder, format!("{} comes from the rows of thermo.csv", kind.name))
@@ -108,22 +112,33 @@ fn rows(options: &Analyze, kind: &SeriesKind) -> Result<()> {
     };
     let ReadingOptions { first, last, every, .. } = &options.reading;
     let last = last.unwrap_or(u64::MAX);
-    let chosen = |values: &[f64]| -> Vec<f64> {
-        let asked = |k: &u64| *k >= *first && *k <= last && (*k - *first).is_multiple_of(every.get());
-        (0u64..).zip(values).filter(|(k, _)| asked(k)).map(|(_, v)| *v).collect()
-    };
-    let columns = thermo.quantities.iter().zip(&stage.values);
-    let series = Series {
-        units,
-        atoms: system.state.len(),
-        degrees_of_freedom: report.degrees_of_freedom,
-        volume: system.simbox.volume(),
-        time: chosen(&stage.time),
-        columns: columns.map(|((name, _), values)| (name.clone(), chosen(values))).collect(),
-    };
+    let asked = |k: u64| k >= *first && k <= last && (k - *first).is_multiple_of(every.get());
     let settings = Settings::parse(&options.settings, kind.settings, units)?;
-    let results = (kind.analyze)(&series, &settings).map_err(|e| e.in_file(folder))?;
-    let frames = series.time.len() as u64;
+    let names = system.species.iter().map(|s| s.name.clone()).collect();
+    let species = system.state.order().into_iter().map(|place| system.state.species[place]).collect();
+    let subject = Subject { units, names, species, simbox: system.simbox };
+    let here = |e: Error| e.in_file(folder);
+    let mut measure = (kind.new)(&subject, &settings).map_err(here)?;
+    let mut frames = 0u64;
+    for (k, time) in stage.time.iter().enumerate().filter(|(k, _)| asked(*k as u64)) {
+        let value = |name: &str| -> Result<f64> {
+            let found = thermo.quantity(name).map(|quantity| stage.values[quantity][k]);
+            found.ok_or_else(|| Error::file(folder, format!("thermo.csv has no column {name}")))
+        };
+        let mut pressure = [0.0; 6];
+        for (p, name) in pressure.iter_mut().zip(["pxx", "pyy", "pzz", "pxy", "pxz", "pyz"]) {
+            *p = value(name)? / units.pressure_to_user(1.0);
+        }
+        let whole = Whole {
+            kinetic: value("kinetic")?,
+            total: value("total")?,
+            degrees_of_freedom: report.degrees_of_freedom,
+            pressure: pressure.iter().all(|p| p.is_finite()).then_some(pressure),
+        };
+        measure.add(&View::of_whole(*time, &system.simbox, whole)).map_err(here)?;
+        frames += 1;
+    }
+    let results = measure.results().map_err(here)?;
     say!("{} rows of stage '{}', units = {units}", grouped(frames), stage.name);
     tell(options, Record { kind: kind.name.into(), units: units.name().into(), frames, results })
 }
@@ -155,10 +170,9 @@ pub fn help() -> String {
         Errors come from blocks of frames, by the jackknife.\n\n\
         What can be set:\n"
         .to_string();
-    let of_frames = kinds::ALL.iter().map(|k| (k.name, k.settings));
-    for (name, settings) in of_frames.chain(series::ALL.iter().map(|k| (k.name, k.settings))) {
-        let _ = writeln!(text, "  {name}");
-        for setting in settings {
+    for kind in kinds::ALL {
+        let _ = writeln!(text, "  {}", kind.name);
+        for setting in kind.settings {
             let default = setting.default.map_or(String::new(), |d| format!(" [default: {d}]"));
             let what = match setting.dimension {
                 Dimension::NUMBER => String::new(),

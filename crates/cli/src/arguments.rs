@@ -3,6 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use jostle_analysis::{Kind, Sees, kinds};
 use jostle_core::{Algorithm, Precision, UnitSystem};
 use jostle_engine::model::{DeviceInput, TrajectoryFormat};
 use jostle_io::input::Word;
@@ -98,13 +99,14 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         jostle convert sample.xyz sample.xtc\n  \
         jostle convert dump.lammpstrj.gz sample.trr --units metal --timestep 0.001\n\n\
-        Read: DCD, XTC, TRR, extended XYZ, LAMMPS dumps (gzip or Zstandard, if you like), GSD.\n\
-        Written: DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD.")]
+        Read: DCD, XTC, TRR, extended XYZ, LAMMPS dumps (gzip or Zstandard, if you like), GSD, PDB.\n\
+        Written: DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, PDB.")]
     Convert(Convert),
 
     /// Write a commented input file to start from
     #[command(after_help = "Examples:\n  \
-        jostle new argon                          writes argon.toml\n  \
+        jostle new water                          the example water, as water.toml\n  \
+        jostle new fluid                          the example argon, as fluid.toml\n  \
         jostle new glass --like kob-andersen")]
     New(New),
 
@@ -220,8 +222,8 @@ pub struct Analyze {
     /// What to measure
     #[arg(value_parser = kind_name())]
     pub kind: String,
-    /// The trajectory: DCD, XTC, TRR, extended XYZ, LAMMPS dump or GSD; for what comes from the
-    /// rows of thermo.csv, the folder of the run
+    /// The trajectory: DCD, XTC, TRR, extended XYZ, LAMMPS dump, GSD or PDB; for what comes
+    /// from the rows of thermo.csv, the folder of the run
     pub trajectory: PathBuf,
     /// What is set, see below
     #[arg(value_name = "NAME=VALUE")]
@@ -321,9 +323,9 @@ pub struct ReadingOptions {
 pub struct New {
     /// Name of the input; `.toml` is added
     pub name: PathBuf,
-    /// The example to start from
-    #[arg(long, value_name = "EXAMPLE", default_value = "argon", value_parser = example_name())]
-    pub like: String,
+    /// The example to start from [default: the one called NAME, else argon]
+    #[arg(long, value_name = "EXAMPLE", value_parser = example_name())]
+    pub like: Option<String>,
 }
 
 /// Options of `jostle bench`.
@@ -418,9 +420,14 @@ pub struct Format {
 }
 
 fn kind_name() -> PossibleValuesParser {
-    let of_frames = jostle_analysis::kinds::ALL.iter().map(|k| PossibleValue::new(k.name).help(k.about));
-    let of_rows = jostle_analysis::series::ALL.iter().map(|k| PossibleValue::new(k.name).help(k.about));
-    of_frames.chain(of_rows).collect::<Vec<_>>().into()
+    let value = |kind: &Kind| {
+        let about = match kind.sees {
+            Sees::Positions | Sees::Velocities => kind.about.to_string(),
+            Sees::Whole => format!("{}; from the rows of thermo.csv", kind.about),
+        };
+        PossibleValue::new(kind.name).help(about)
+    };
+    kinds::ALL.iter().map(value).collect::<Vec<_>>().into()
 }
 
 fn example_name() -> clap::builder::PossibleValuesParser {

@@ -6,7 +6,7 @@ use jostle_core::{Error, Result};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 
-/// Writes an example under a new name.
+/// Writes an example under a new name: the one that was asked for, else the one of that name.
 ///
 /// # Errors
 /// If the file exists or cannot be written.
@@ -19,8 +19,10 @@ pub fn new(options: &New) -> Result<()> {
             name.into()
         }
     };
-    let Some(example) = example::ALL.iter().find(|example| example.name == options.like) else {
-        return Err(Error::input(format!("there is no example '{}'", options.like)));
+    let called = |name: &str| example::ALL.iter().find(|example| example.name == name).copied();
+    let example = match &options.like {
+        Some(like) => called(like).ok_or_else(|| Error::input(format!("there is no example '{like}'")))?,
+        None => path.file_stem().and_then(|stem| called(stem.to_str()?)).unwrap_or(example::ARGON),
     };
     let mut file = File::create_new(&path).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => Error::file(&path, format!("{} exists already", path.display()))
@@ -28,6 +30,6 @@ pub fn new(options: &New) -> Result<()> {
         _ => Error::io("create", &path, &error),
     })?;
     file.write_all(example.text.as_bytes()).map_err(|error| Error::io("write", &path, &error))?;
-    say!("wrote {0}; next: jostle run {0}", path.display());
+    say!("wrote {0}, the example {1}; next: jostle run {0}", path.display(), example.name);
     Ok(())
 }

@@ -276,12 +276,22 @@ pub trait Backend: Send {
     /// device, the list cannot be the very same, and a new one is built.
     fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()>;
 
-    /// Another box with the same periodic axes; every atom keeps its place relative to the edges,
-    /// and its velocity. Lists and forces are out of date then.
+    /// Another box with the same periodic axes, and in it the atoms of `state` (the same ones, any
+    /// order). Lists and forces are out of date then.
     ///
     /// # Errors
     /// If a cut-off is more than half the smallest width of the new box.
-    fn deform(&mut self, simbox: SimBox) -> Result<()>;
+    fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()>;
+
+    /// Another box likewise; every atom keeps its place relative to the edges, and its velocity.
+    ///
+    /// # Errors
+    /// Those of [`Backend::set_box`].
+    fn deform(&mut self, simbox: SimBox) -> Result<()> {
+        let (before, mut state) = (*self.simbox(), self.state()?.clone());
+        state.follow(&before, &simbox);
+        self.set_box(simbox, state)
+    }
 
     /// v += dt f / m
     fn kick(&mut self, dt: f64);

@@ -7,6 +7,7 @@ pub mod bath;
 pub mod constraints;
 pub mod dual;
 pub mod error;
+pub mod molecules;
 pub mod names;
 pub mod quantity;
 pub mod random;
@@ -22,6 +23,7 @@ pub use backend::{
 pub use bath::Bath;
 pub use dual::Dual;
 pub use error::{Error, ErrorKind, Place, Result};
+pub use molecules::Molecules;
 pub use names::{AtomName, Names, Residue};
 pub use real::Real;
 pub use simbox::SimBox;

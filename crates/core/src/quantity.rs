@@ -330,6 +330,7 @@ pub fn describe(dimension: Dimension) -> String {
         (Dimension::VELOCITY, "a velocity"),
         (Dimension::FORCE, "a force"),
         (Dimension::PRESSURE, "a pressure"),
+        (Dimension::COMPRESSIBILITY, "an inverse pressure"),
         (Dimension::NUMBER_DENSITY, "a number density"),
         (Dimension::MASS_DENSITY, "a mass density"),
     ];
@@ -363,6 +364,16 @@ pub fn unit_name(units: UnitSystem, dimension: Dimension) -> String {
         UnitSystem::Nano => ("nm", "ps", "g/mol", "kJ/mol", "K"),
         UnitSystem::Nuclear => ("fm", "fm/c", "MeV/c2", "MeV", "MeV"),
     };
+    let pressure = match units {
+        UnitSystem::Real => Some("atm"),
+        UnitSystem::Metal | UnitSystem::Nano => Some("bar"),
+        _ => None,
+    };
+    match (dimension, pressure) {
+        (Dimension::PRESSURE, Some(unit)) => return unit.to_string(),
+        (Dimension::COMPRESSIBILITY, Some(unit)) => return format!("1/{unit}"),
+        _ => {}
+    }
     let parts = [
         (energy, dimension.energy),
         (mass, dimension.mass),
@@ -523,12 +534,14 @@ mod tests {
             Dimension::ENERGY_LENGTH,
             Dimension::ENERGY_LENGTH6,
             Dimension::PRESSURE,
+            Dimension::COMPRESSIBILITY,
         ];
         for units in UnitSystem::ALL.into_iter().filter(|u| !u.is_reduced()) {
             for dimension in dimensions {
                 let text = format!("1.5 {}", unit_name(units, dimension));
                 let value = read(&text, dimension, units);
-                assert!((value - 1.5).abs() < 1e-14, "{units}: {text} is {value}");
+                let bare = 1.5 * units.bare(dimension);
+                assert!((value / bare - 1.0).abs() < 1e-14, "{units}: {text} is {value}");
             }
         }
     }

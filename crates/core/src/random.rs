@@ -44,6 +44,8 @@ pub enum Purpose {
     Composition = 5,
     /// The noise between two atoms.
     Pair = 6,
+    /// The volume of the box.
+    Barostat = 7,
 }
 
 /// A stream of random numbers: all those drawn for one subject (an atom, a step) and purpose.

@@ -67,6 +67,13 @@ impl State {
         order
     }
 
+    /// Moves all atoms to where they are in another box if each keeps its place relative to the edges.
+    pub fn follow(&mut self, from: &SimBox, to: &SimBox) {
+        for position in &mut self.position {
+            *position = to.to_cartesian(from.to_fractional(*position));
+        }
+    }
+
     /// Rearranges all arrays: the atom at `order[k]` moves to `k`.
     pub fn permute(&mut self, order: &[u32]) {
         fn gather<T: Copy>(values: &mut Vec<T>, order: &[u32]) {
@@ -155,9 +162,7 @@ impl System {
 
     /// Another box; every atom keeps its place relative to the edges, and its velocity.
     pub fn deform(&mut self, simbox: SimBox) {
-        for position in &mut self.state.position {
-            *position = simbox.to_cartesian(self.simbox.to_fractional(*position));
-        }
+        self.state.follow(&self.simbox, &simbox);
         self.simbox = simbox;
     }
 

@@ -70,6 +70,8 @@ dimensions! {
     STIFFNESS = [-2 0 0 1 0 0];
     /// Pressure, energy per volume.
     PRESSURE = [-3 0 0 1 0 0];
+    /// Inverse pressure.
+    COMPRESSIBILITY = [3 0 0 -1 0 0];
     /// Atoms per volume.
     NUMBER_DENSITY = [-3 0 0 0 0 0];
     /// Mass per volume.
@@ -210,6 +212,35 @@ impl UnitSystem {
         pressure * self.scale().map_or(1.0, |s| s.energy / s.length.powi(3) / s.pressure)
     }
 
+    /// Turns mass per volume, the mass as [`crate::Species::mass`], into the unit densities are reported
+    /// in, [`UnitSystem::density_unit`].
+    pub fn density_to_user(self, density: f64) -> f64 {
+        let kilograms = match self {
+            UnitSystem::Real | UnitSystem::Metal | UnitSystem::Nano => self.from_si(Dimension::MASS_DENSITY),
+            UnitSystem::Lj | UnitSystem::Plasma | UnitSystem::Nuclear => None,
+        };
+        self.mass_to_user(density) / kilograms.map_or(1.0, |per_cubic_metre| 1000.0 * per_cubic_metre)
+    }
+
+    /// The unit densities are reported in; empty in reduced units.
+    pub fn density_unit(self) -> &'static str {
+        match self {
+            UnitSystem::Real | UnitSystem::Metal | UnitSystem::Nano => "g/cm3",
+            UnitSystem::Nuclear => "MeV/c2/fm^3",
+            UnitSystem::Lj | UnitSystem::Plasma => "",
+        }
+    }
+
+    /// What a bare number of a dimension is multiplied by: 1 but for pressures and their inverses, which
+    /// are written and read in units of their own.
+    pub fn bare(self, dimension: Dimension) -> f64 {
+        match dimension {
+            Dimension::PRESSURE => 1.0 / self.pressure_to_user(1.0),
+            Dimension::COMPRESSIBILITY => self.pressure_to_user(1.0),
+            _ => 1.0,
+        }
+    }
+
     /// How many nanoseconds one unit of time is, where units have seconds.
     pub fn nanoseconds(self) -> Option<f64> {
         self.scale().map(|s| s.time * 1e9)
@@ -267,5 +298,11 @@ mod tests {
         close(UnitSystem::Real.pressure_to_user(1.0), 68568.415, 2e-7);
         close(UnitSystem::Metal.pressure_to_user(1.0), 1.602176634e6, 1e-9);
         close(UnitSystem::Nano.pressure_to_user(1.0), 16.6053906717, 1e-9);
+        close(UnitSystem::Real.bare(Dimension::PRESSURE), 1.0 / 68568.415, 2e-7);
+        for units in [UnitSystem::Real, UnitSystem::Metal] {
+            close(units.density_to_user(units.mass_from_user(0.602214076)), 1.0, 1e-12);
+        }
+        close(UnitSystem::Nano.density_to_user(602.214076), 1.0, 1e-12);
+        close(UnitSystem::Plasma.density_to_user(3.0), 1.0, 1e-12);
     }
 }

@@ -1,9 +1,14 @@
 //! Compiled kernels on disk, in `$XDG_CACHE_HOME/jostle` or `~/.cache/jostle`. A file is named
 //! after all that went into it and ends in a checksum: a damaged one is made again, and a folder
-//! that cannot be written costs time and nothing else.
+//! that cannot be written costs time and nothing else. What nobody has used for 90 days goes when
+//! something new comes.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 use std::{fs, io};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+const UNUSED: u32 = 90;
 
 /// The folder, if the environment tells where the user's caches are.
 pub fn folder() -> Option<PathBuf> {
@@ -23,7 +28,31 @@ pub fn read(path: &Path) -> Option<Vec<u8>> {
     let end = bytes.len().checked_sub(TRAILER)?;
     let sound = bytes[end..] == trailer(&bytes[..end]);
     bytes.truncate(end);
+    if sound && age(path).is_some_and(|age| age > DAY) {
+        // Best effort: a folder that cannot be written is read all the same.
+        let file = fs::File::options().append(true).open(path);
+        let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
+    }
     sound.then_some(bytes)
+}
+
+/// How long ago a file was written or, to a day, used.
+fn age(path: &Path) -> Option<Duration> {
+    fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()
+}
+
+/// Takes files away that nobody has used for long.
+fn prune(folder: &Path) {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let ours = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let digits = name.split('.').next().unwrap_or_default();
+        digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit()) && path.is_file()
+    };
+    for path in files.filter(ours).filter(|path| age(path).is_some_and(|age| age > UNUSED * DAY)) {
+        // Best effort: what stays costs room and nothing else.
+        let _ = fs::remove_file(path);
+    }
 }
 
 /// Keeps `bytes`, whole or not at all. The file begins with them; a loader of programs or
@@ -39,8 +68,12 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut whole = bytes.to_vec();
     whole.extend_from_slice(&trailer(bytes));
     let written = fs::write(&temporary, whole).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
+    match (&written, path.parent()) {
+        (Ok(()), Some(folder)) => prune(folder),
+        (Ok(()), None) => {}
+        (Err(_), _) => {
+            let _ = fs::remove_file(&temporary);
+        }
     }
     written
 }
@@ -93,6 +126,25 @@ mod tests {
         let kept = Vec::from_iter(fs::read_dir(file.parent().unwrap()).unwrap());
         assert_eq!(kept.len(), 1, "nothing temporary is left");
         assert!(write(&file.join("below a file"), b"code").is_err());
+    }
+
+    #[test]
+    fn what_nobody_uses_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let named = |part: &str| path(folder.path(), &[part], "cubin");
+        let other = folder.path().join("notes.txt");
+        fs::write(&other, "not ours").unwrap();
+        for name in ["used", "unused"] {
+            write(&named(name), b"code").unwrap();
+        }
+        for path in [named("used"), named("unused"), other.clone()] {
+            let file = fs::File::options().append(true).open(path).unwrap();
+            file.set_modified(SystemTime::now() - (UNUSED + 1) * DAY).unwrap();
+        }
+        assert!(read(&named("used")).is_some());
+        write(&named("new"), b"code").unwrap();
+        assert!(named("used").is_file() && named("new").is_file() && other.is_file());
+        assert!(!named("unused").exists());
     }
 
     #[test]

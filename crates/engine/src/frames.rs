@@ -126,14 +126,15 @@ fn write(mut writer: TrajectoryWriter, orders: &Receiver<Order>, failures: &Send
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jostle_core::UnitSystem;
+    use jostle_core::{Names, UnitSystem};
     use jostle_io::input::model::TrajectoryFormat;
     use jostle_io::trajectory::Subject;
     use std::path::Path;
 
     fn frames(path: &Path) -> Frames {
         let (units, names) = (UnitSystem::Lj, vec!["A".to_string()]);
-        let subject = Subject { units, names, species: vec![0], timestep: 0.1, every: 1 };
+        let subject =
+            Subject { units, names, species: vec![0], atoms: Names::default(), timestep: 0.1, every: 1 };
         Frames::new(TrajectoryWriter::create(path, TrajectoryFormat::Xyz, subject).unwrap()).unwrap()
     }
 

@@ -2,9 +2,10 @@
 
 use jostle_core::System;
 use jostle_potentials::Forces;
+use serde::{Deserialize, Serialize};
 
 /// Whether the motion of the centre of mass is taken out of the temperature.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Momentum {
     /// Nothing but the atoms acts on the atoms, in periodic and in open boxes alike: the total
     /// momentum stays what it is, and it is set to zero when a stage begins.

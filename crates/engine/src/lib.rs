@@ -55,6 +55,7 @@
 //! [`Simulation::write_to`] makes it write its folder, [`Simulation::resume`] goes on with one.
 
 pub mod arithmetic;
+mod barostat;
 pub mod build;
 mod checkpoint;
 mod deformation;

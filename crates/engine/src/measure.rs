@@ -1,7 +1,7 @@
 //! Analysis while it runs: the measures of the stage under way.
 
 use crate::run_folder::stage_file;
-use jostle_analysis::{Kind, Measure, Record, Subject, View, recall, remember};
+use jostle_analysis::{Kind, Measure, Record, Sees, Subject, View, Whole, recall, remember};
 use jostle_core::{Backend, Error, Result, SimBox, Species, State, System, UnitSystem, Vec3};
 use jostle_io::Input;
 use jostle_io::input::model::StageInput;
@@ -61,14 +61,24 @@ impl Measures {
         Ok(Measures { measures, threads: Some(threads) })
     }
 
-    /// Steps between the looks of each.
-    pub(crate) fn intervals(&self) -> impl Iterator<Item = u64> {
-        self.measures.iter().map(|m| m.every)
+    /// Steps between the looks of those that see atoms.
+    pub(crate) fn stops(&self) -> impl Iterator<Item = u64> {
+        self.intervals(Sees::Positions).chain(self.intervals(Sees::Velocities))
     }
 
     /// Whether one looks after so many steps of the stage.
-    pub(crate) fn due(&self, stage_step: u64) -> bool {
-        stage_step > 0 && self.intervals().any(|every| stage_step.is_multiple_of(every))
+    pub(crate) fn any_due(&self, stage_step: u64) -> bool {
+        [Sees::Positions, Sees::Velocities, Sees::Whole].iter().any(|sees| self.due(*sees, stage_step))
+    }
+
+    /// Steps between the looks of those that see this.
+    pub(crate) fn intervals(&self, sees: Sees) -> impl Iterator<Item = u64> {
+        self.measures.iter().filter(move |m| m.kind.sees == sees).map(|m| m.every)
+    }
+
+    /// Whether one that sees this looks after so many steps of the stage.
+    pub(crate) fn due(&self, sees: Sees, stage_step: u64) -> bool {
+        stage_step > 0 && self.intervals(sees).any(|every| stage_step.is_multiple_of(every))
     }
 
     /// Shows the atoms to those that look now.
@@ -76,23 +86,47 @@ impl Measures {
     /// # Errors
     /// If the device failed, or a frame lacks what is measured.
     pub(crate) fn look(&mut self, backend: &mut dyn Backend, stage_step: u64, time: f64) -> Result<()> {
-        let Some(threads) = self.threads.as_ref().filter(|_| self.due(stage_step)) else { return Ok(()) };
+        let [positions, velocities] =
+            [Sees::Positions, Sees::Velocities].map(|sees| self.due(sees, stage_step));
+        if !positions && !velocities {
+            return Ok(());
+        }
         let simbox = *backend.simbox();
         let state = backend.state()?;
         let order = state.order();
-        let positions: Vec<Vec3> = order.iter().map(|place| inside(&simbox, state, *place)).collect();
-        let unwrapped: Vec<Vec3> = order.iter().map(|place| unbroken(&simbox, state, *place)).collect();
-        let velocities: Vec<Vec3> = order.iter().map(|place| state.velocity[*place]).collect();
+        // Nobody waits for what nobody sees.
+        let by_id = |wanted: bool, of: &dyn Fn(usize) -> Vec3| -> Vec<Vec3> {
+            order.iter().filter(|_| wanted).map(|place| of(*place)).collect()
+        };
+        let unwrapped = by_id(positions, &|place| unbroken(&simbox, state, place));
+        let positions = by_id(positions, &|place| inside(&simbox, state, place));
+        let velocities = by_id(velocities, &|place| state.velocity[place]);
         let view = View {
             time: Some(time),
             simbox: &simbox,
             positions: &positions,
             unwrapped: &unwrapped,
             velocities: Some(&velocities),
+            whole: None,
         };
-        for m in self.measures.iter_mut().filter(|m| stage_step.is_multiple_of(m.every)) {
+        self.show(Sees::Positions, stage_step, &view)?;
+        self.show(Sees::Velocities, stage_step, &view)
+    }
+
+    /// Tells energies and pressure to those that want to know them now.
+    ///
+    /// # Errors
+    /// If they lack what is measured.
+    pub(crate) fn tell(&mut self, simbox: &SimBox, stage_step: u64, time: f64, whole: Whole) -> Result<()> {
+        self.show(Sees::Whole, stage_step, &View::of_whole(time, simbox, whole))
+    }
+
+    fn show(&mut self, sees: Sees, stage_step: u64, view: &View) -> Result<()> {
+        let Some(threads) = &self.threads else { return Ok(()) };
+        let due = |m: &&mut Looking| m.kind.sees == sees && stage_step.is_multiple_of(m.every);
+        for m in self.measures.iter_mut().filter(due) {
             m.frames += 1;
-            threads.install(|| m.measure.add(&view)).map_err(|e| e.context(m.kind.name))?;
+            threads.install(|| m.measure.add(view)).map_err(|e| e.context(m.kind.name))?;
         }
         Ok(())
     }

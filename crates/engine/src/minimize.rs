@@ -1,7 +1,10 @@
 //! FIRE minimisation: E. Bitzek et al., Phys. Rev. Lett. 97 (2006) 170201, in the form of J. Guenole
-//! et al., Comput. Mater. Sci. 175 (2020) 109584 ("FIRE 2.0", semi-implicit Euler).
+//! et al., Comput. Mater. Sci. 175 (2020) 109584 ("FIRE 2.0", semi-implicit Euler). Where distances do
+//! not change, positions and velocities are corrected as in a time step, and the atoms slide down what
+//! constraints leave of the energy's landscape.
 
-use jostle_core::{Backend, Evaluate, Result};
+use jostle_core::constraints::{Groups, MOST_ATOMS, rattle};
+use jostle_core::{Backend, Evaluate, Result, SimBox, State, System};
 use serde::{Deserialize, Serialize};
 
 /// Steps downhill before the time step may grow.
@@ -14,12 +17,23 @@ const MIXING_DECAY: f64 = 0.99;
 const LONGEST: f64 = 10.0;
 const SHORTEST: f64 = 0.02;
 
+/// What velocities are mixed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Mixing {
+    /// Forces, as in the papers.
+    Forces,
+    /// What forces and constraints accelerate the atoms by: constraints know velocities from each other
+    /// in the metric of masses, in which forces alone would lead astray.
+    Accelerations,
+}
+
 /// The minimiser, with all that it remembers from one iteration to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fire {
     timestep: f64,
     first_timestep: f64,
     mixing: f64,
+    along: Mixing,
     downhill: u32,
     longest_move: f64,
 }
@@ -27,8 +41,8 @@ pub struct Fire {
 impl Fire {
     /// A minimiser that starts with this time step; no atom moves further than `longest_move` in
     /// one iteration, so that overlapping atoms part without being thrown apart.
-    pub fn new(timestep: f64, longest_move: f64) -> Self {
-        Fire { timestep, first_timestep: timestep, mixing: MIXING, downhill: 0, longest_move }
+    pub fn new(timestep: f64, longest_move: f64, along: Mixing) -> Self {
+        Fire { timestep, first_timestep: timestep, mixing: MIXING, along, downhill: 0, longest_move }
     }
 
     /// One iteration. The forces at its start are those of the last evaluation; atoms start at
@@ -37,7 +51,8 @@ impl Fire {
     /// # Errors
     /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
-        if backend.descent().power > 0.0 {
+        let mut power = backend.descent().power;
+        if power > 0.0 {
             self.downhill += 1;
             if self.downhill > DELAY {
                 self.timestep = (self.timestep * GROW).min(LONGEST * self.first_timestep);
@@ -47,27 +62,111 @@ impl Fire {
             // Half a step back from where it went uphill, and start again.
             if self.downhill > 0 {
                 backend.drift(-0.5 * self.timestep);
+                backend.constrain_positions(-0.5 * self.timestep);
                 self.timestep = (self.timestep * SHRINK).max(SHORTEST * self.first_timestep);
             }
             backend.scale_velocities(0.0);
+            power = 0.0;
             self.downhill = 0;
             self.mixing = MIXING;
         }
         backend.kick(self.timestep);
-        let sums = backend.descent();
-        let mut fastest = sums.largest_speed;
-        if sums.force_square > 0.0 {
-            let along = self.mixing * (sums.velocity_square / sums.force_square).sqrt();
-            backend.mix_velocities(1.0 - self.mixing, along);
-            fastest = (1.0 - self.mixing) * fastest + along * sums.largest_force;
-        }
-        let reach = fastest * self.timestep;
+        backend.constrain_velocities(None);
+        let reach = self.mix(backend, power) * self.timestep;
         if reach > self.longest_move {
             // All velocities, not only the move: the step after must not be longer either.
             backend.scale_velocities(self.longest_move / reach);
         }
         backend.drift(self.timestep);
+        backend.constrain_positions(self.timestep);
         backend.update_neighbors()?;
-        backend.compute_forces(evaluate)
+        backend.compute_forces(evaluate)?;
+        backend.constrain_velocities(None);
+        Ok(())
     }
+
+    /// Turns velocities that have been kicked downhill; `power` is what f . v was before. How fast the
+    /// fastest atom may be then.
+    fn mix(&self, backend: &mut dyn Backend, power: f64) -> f64 {
+        let sums = backend.descent();
+        match self.along {
+            Mixing::Forces if sums.force_square > 0.0 => {
+                let along = self.mixing * (sums.velocity_square / sums.force_square).sqrt();
+                backend.mix_velocities(1.0 - self.mixing, along);
+                (1.0 - self.mixing) * sums.largest_speed + along * sums.largest_force
+            }
+            Mixing::Forces => sums.largest_speed,
+            Mixing::Accelerations => {
+                // Sums of masses times squares: the kick has added dt a . a to f . v.
+                let acceleration_square = (sums.power - power) / self.timestep;
+                let velocity_square = 2.0 * backend.kinetic().energy();
+                if acceleration_square > 0.0 {
+                    backend.scale_velocities(1.0 - self.mixing);
+                    backend.kick(self.mixing * (velocity_square / acceleration_square).sqrt());
+                    backend.constrain_velocities(None);
+                }
+                backend.descent().largest_speed
+            }
+        }
+    }
+}
+
+/// Distances that do not change, for a look at forces without what they bear.
+#[derive(Debug)]
+pub(crate) struct Bearings {
+    groups: Groups,
+    /// By species; zero for atoms that no force moves.
+    inverse_mass: Vec<f64>,
+    /// The shortest of the distances.
+    pub shortest: f64,
+}
+
+impl Bearings {
+    /// Those of a system; `None` where all atoms are free.
+    ///
+    /// # Errors
+    /// If too many constraints hang together.
+    pub fn new(system: &System) -> Result<Option<Self>> {
+        let lengths = system.topology.constraints.iter().map(|c| c.length);
+        let shortest = lengths.fold(f64::INFINITY, f64::min);
+        let (_, inverse_mass) = system.dynamic_masses();
+        let groups = Groups::new(system)?;
+        Ok((!groups.groups.is_empty()).then_some(Bearings { groups, inverse_mass, shortest }))
+    }
+
+    /// The largest force on an atom, less what constraints bear of it.
+    pub fn largest_force(&self, simbox: &SimBox, state: &State) -> f64 {
+        let order = state.order();
+        let inverse_mass = |place: usize| self.inverse_mass[usize::from(state.species[place])];
+        let mut force = state.force.clone();
+        for group in &self.groups.groups {
+            let shape = &self.groups.shapes[group.shape];
+            let (mut r, mut acceleration) = ([[0.0; 3]; MOST_ATOMS], [[0.0; 3]; MOST_ATOMS]);
+            let mut weights = [0.0; MOST_ATOMS];
+            let place = |k: usize| order[group.atoms[k] as usize];
+            let first = state.position[place(0)];
+            for k in 0..shape.atoms {
+                let at = state.position[place(k)];
+                r[k] = simbox.nearest_image(std::array::from_fn(|axis| at[axis] - first[axis]));
+                weights[k] = inverse_mass(place(k));
+                acceleration[k] = state.force[place(k)].map(|f| f * weights[k]);
+            }
+            rattle(&shape.pairs, &r, &weights, &mut acceleration);
+            for k in (0..shape.atoms).filter(|k| weights[*k] > 0.0) {
+                force[place(k)] = acceleration[k].map(|a| a / weights[k]);
+            }
+        }
+        let moved = force.iter().enumerate().filter(|(place, _)| inverse_mass(*place) > 0.0);
+        moved.map(|(_, f)| f.iter().map(|x| x * x).sum::<f64>()).fold(0.0, f64::max).sqrt()
+    }
+}
+
+/// The largest force on an atom, less what constraints bear.
+///
+/// # Errors
+/// If the device failed.
+pub(crate) fn largest_force(backend: &mut dyn Backend, bearings: Option<&Bearings>) -> Result<f64> {
+    let Some(bearings) = bearings else { return Ok(backend.descent().largest_force) };
+    let simbox = *backend.simbox();
+    Ok(bearings.largest_force(&simbox, backend.state()?))
 }

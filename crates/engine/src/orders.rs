@@ -5,7 +5,7 @@
 //! wherever the folder is seen, another machine included, and no run listens to a network.
 
 use crate::disk::replace_file;
-use crate::run_folder::status;
+use crate::run_folder::{SUMMARY, status};
 use jostle_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -55,12 +55,16 @@ struct Answer {
 /// # Errors
 /// If no run is under way there, it does not listen, or it cannot do what it was told.
 pub fn give(folder: &Path, order: Order) -> Result<()> {
+    if !folder.join(SUMMARY).is_file() {
+        return Err(Error::file(folder, "no run is under way here: there is no summary.json of one")
+            .hint("give the folder that jostle run writes to"));
+    }
     let status = status(folder)?;
     if !matches!(status.as_str(), "running" | "paused") {
-        return Err(Error::file(
-            folder,
-            format!("no run is under way in this folder; its status is: {status}"),
-        ));
+        let message = format!("no run is under way in this folder; its status is: {status}");
+        return Err(
+            Error::file(folder, message).hint("jostle resume goes on with a run that has not finished")
+        );
     }
     let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let id = format!("{}-{}", std::process::id(), since.as_nanos());
@@ -135,7 +139,6 @@ pub(crate) fn answer(folder: &Path, id: String, refused: Option<String>) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_folder::SUMMARY;
 
     #[test]
     fn an_order_is_taken_once_and_whole() {
@@ -157,7 +160,11 @@ mod tests {
     #[test]
     fn nobody_gives_orders_where_nothing_runs() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(give(folder.path(), Order::Pause).is_err());
+        for nowhere in [folder.path(), &folder.path().join("nowhere")] {
+            let refused = give(nowhere, Order::Pause).unwrap_err();
+            assert!(refused.message().contains("no run is under way"), "{refused}");
+            assert!(refused.help().unwrap().contains("folder"));
+        }
         for status in ["finished", "interrupted", "failed: a reason"] {
             let summary = serde_json::json!({ "status": status }).to_string();
             std::fs::write(folder.path().join(SUMMARY), summary).unwrap();

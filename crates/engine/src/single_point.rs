@@ -49,6 +49,7 @@ pub fn single_point(
 ) -> Result<SinglePoint> {
     let forces = forces.into();
     let (term_names, isolated) = (term_names(&forces), Isolated::new(&system, &forces));
+    let mass = (0..system.state.len()).map(|place| system.mass(place)).sum();
     let constrained = !system.topology.constraints.is_empty();
     // One evaluation is over before a GPU is ready: only where it is asked for.
     let device = if device == DeviceInput::Auto { DeviceInput::Cpu } else { device };
@@ -57,7 +58,7 @@ pub fn single_point(
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;
     let degrees_of_freedom = isolated.degrees_of_freedom(isolated.momentum);
     let atoms = Atoms::Moving { heat: Some(0.0) };
-    let gauge = Gauge { units, degrees_of_freedom, atoms, step: 0, time: 0.0, strain: None };
+    let gauge = Gauge { units, degrees_of_freedom, atoms, step: 0, time: 0.0, mass, strain: None };
     let thermo = gauge.read(&mut *backend);
     let thermo = if constrained { thermo.without_pressure() } else { thermo };
     let virial = backend.energies().virial;

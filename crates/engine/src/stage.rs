@@ -1,15 +1,18 @@
 //! A stage under way.
 
 use crate::averages::{BlockAverage, Trend};
+use crate::barostat::Piston;
 use crate::checkpoint::Clock;
 use crate::deformation::{deformed, strain};
 use crate::freedom::{Isolated, Momentum};
-use crate::minimize::Fire;
+use crate::minimize::{Bearings, Fire, Mixing, largest_force};
 use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TemperatureChange, TimeSpent};
 use crate::step::{Tick, step};
 use crate::thermo::{Atoms, Quantity, Thermo};
 use crate::thermostat::{bath, momentum};
-use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample, SimBox, Topology, UnitSystem, Vec3};
+use jostle_core::{
+    Backend, Bath, Error, Evaluate, Leg, Molecules, Result, Sample, SimBox, Topology, UnitSystem, Vec3,
+};
 use jostle_io::input::model::{Action, StageInput, Thermostat};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +30,7 @@ pub(crate) struct StageRun {
     /// The lengths and tilts of the box when it began.
     shape: [Vec3; 2],
     motion: Motion,
+    piston: Option<Piston>,
     /// What was changed from outside.
     pub changes: Vec<TemperatureChange>,
     averages: Vec<BlockAverage>,
@@ -45,11 +49,14 @@ enum Motion {
 /// a tenth of sigma for a cut-off of 2.5 sigma.
 const LONGEST_MOVE: f64 = 0.04;
 
+/// The part of the shortest constraint likewise, so that molecules turn in small steps.
+const LONGEST_TURN: f64 = 0.2;
+
 impl StageRun {
     /// Begins a stage: brings the centre of mass to rest where its motion is conserved, and sets
     /// up the thermostat or the minimiser. `total_mass` is that of all atoms, `isolated` what moves
-    /// without a thermostat. The text says what
-    /// was changed, if that was worth mentioning.
+    /// without a thermostat, `bearings` what constraints bear. The text says what was changed, if that
+    /// was worth mentioning.
     pub(crate) fn begin(
         stage: &StageInput,
         backend: &mut dyn Backend,
@@ -57,10 +64,11 @@ impl StageRun {
         clock: Clock,
         total_mass: f64,
         shortest_cutoff: f64,
-        isolated: Isolated,
+        (isolated, bearings): (Isolated, Option<&Bearings>),
     ) -> Result<(Self, Option<String>)> {
         let atoms = backend.n_atoms();
         let mut note = None;
+        let mut piston = None;
         let (motion, degrees_of_freedom) = match &stage.action {
             Action::Dynamics { timestep, thermostat, .. } => {
                 if thermostat.is_some() && backend.has_contacts() {
@@ -72,6 +80,8 @@ impl StageRun {
                 if momentum == Momentum::Conserved && atoms > 1 {
                     note = rest_center_of_mass(backend, total_mass);
                 }
+                let volume = backend.simbox().volume();
+                piston = stage.barostat.map(|barostat| Piston::new(&barostat, volume, momentum));
                 let freedom = isolated.degrees_of_freedom(momentum);
                 let bath = bath(thermostat.as_ref(), units.boltzmann(), freedom, *timestep, clock.step);
                 if bath.scales_velocities() && backend.kinetic().energy() == 0.0 {
@@ -89,7 +99,14 @@ impl StageRun {
                     velocities[*id as usize] = *v;
                 }
                 backend.scale_velocities(0.0);
-                let fire = Fire::new(*timestep, LONGEST_MOVE * shortest_cutoff);
+                let longest_move = LONGEST_MOVE * shortest_cutoff;
+                let fire = match bearings {
+                    None => Fire::new(*timestep, longest_move, Mixing::Forces),
+                    Some(bearings) => {
+                        let longest_move = longest_move.min(LONGEST_TURN * bearings.shortest);
+                        Fire::new(*timestep, longest_move, Mixing::Accelerations)
+                    }
+                };
                 (Motion::Minimization(fire, velocities), isolated.degrees_of_freedom(isolated.momentum))
             }
         };
@@ -100,6 +117,7 @@ impl StageRun {
             time: TimeSpent::default(),
             shape: [backend.simbox().lengths(), backend.simbox().tilts()],
             motion,
+            piston,
             changes: Vec::new(),
             averages: Vec::new(),
             conserved: Trend::default(),
@@ -108,13 +126,21 @@ impl StageRun {
     }
 
     /// Whether the stage is over.
-    pub(crate) fn is_over(&self, stage: &StageInput, backend: &mut dyn Backend) -> bool {
-        match stage.action {
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub(crate) fn is_over(
+        &self,
+        stage: &StageInput,
+        backend: &mut dyn Backend,
+        bearings: Option<&Bearings>,
+    ) -> Result<bool> {
+        Ok(match stage.action {
             Action::Dynamics { steps, .. } => self.stage_step >= steps,
             Action::Minimize { steps, force_tolerance, .. } => {
-                self.stage_step >= steps || backend.descent().largest_force <= force_tolerance
+                self.stage_step >= steps || largest_force(backend, bearings)? <= force_tolerance
             }
-        }
+        })
     }
 
     /// Changes the box, if that is due before the next step.
@@ -122,7 +148,22 @@ impl StageRun {
     /// # Errors
     /// If a cut-off is more than half the smallest width of the new box, and those of a force
     /// evaluation.
-    pub(crate) fn deform(&self, stage: &StageInput, backend: &mut dyn Backend) -> Result<()> {
+    pub(crate) fn change_box(
+        &mut self,
+        stage: &StageInput,
+        backend: &mut dyn Backend,
+        molecules: &Molecules,
+        tick: &Tick,
+    ) -> Result<()> {
+        if let (Some(piston), Motion::Dynamics(bath)) = (&mut self.piston, &mut self.motion)
+            && piston.is_due(self.stage_step)
+        {
+            piston.act(backend, bath, molecules, tick)?;
+        }
+        self.deform(stage, backend)
+    }
+
+    fn deform(&self, stage: &StageInput, backend: &mut dyn Backend) -> Result<()> {
         let (Some(deformation), Action::Dynamics { timestep, .. }) = (&stage.deformation, &stage.action)
         else {
             return Ok(());
@@ -176,10 +217,19 @@ impl StageRun {
         }
     }
 
-    /// Whether velocities mean anything, and the heat drawn so far.
-    pub(crate) fn atoms(&self) -> Atoms {
+    /// Whether the barostat acts before the step after so many, and needs to know energies then.
+    pub(crate) fn changes_volume_after(&self, stage_step: u64) -> bool {
+        self.piston.as_ref().is_some_and(|piston| piston.is_due(stage_step))
+    }
+
+    /// Whether velocities mean anything, and the energy drawn so far from the bath, as it was when
+    /// measured, and by changes of the volume.
+    pub(crate) fn atoms(&self, measured: Option<&Bath>) -> Atoms {
+        let from_volume = self.piston.as_ref().map_or(0.0, |piston| piston.energy);
         match &self.motion {
-            Motion::Dynamics(bath) => Atoms::Moving { heat: bath.heat() },
+            Motion::Dynamics(bath) => {
+                Atoms::Moving { heat: measured.unwrap_or(bath).heat().map(|heat| heat + from_volume) }
+            }
             Motion::Minimization(..) => Atoms::AtRest,
         }
     }
@@ -252,6 +302,7 @@ impl StageRun {
         backend: &mut dyn Backend,
         quantities: &[Quantity],
         units: UnitSystem,
+        bearings: Option<&Bearings>,
     ) -> Result<StageReport> {
         let averages: Vec<Average> = quantities
             .iter()
@@ -267,7 +318,7 @@ impl StageRun {
             Action::Dynamics { timestep, .. } => (timestep, None),
             Action::Minimize { force_tolerance, .. } => {
                 backend.compute_forces(Evaluate::ForcesAndEnergies)?;
-                let largest_force = backend.descent().largest_force;
+                let largest_force = largest_force(backend, bearings)?;
                 let outcome = match largest_force <= force_tolerance {
                     true => Convergence::Converged,
                     false => Convergence::Unconverged,
@@ -318,8 +369,6 @@ pub(crate) fn check_constraints(stage: &StageInput, topology: &Topology) -> Resu
         return Ok(());
     }
     match stage.action {
-        Action::Minimize { .. } => Err(Error::input("a minimisation does not keep constraints")
-            .hint("begin with short time steps and a strong thermostat instead")),
         Action::Dynamics { thermostat: Some(Thermostat::Dissipative { .. }), .. } => {
             Err(Error::input("friction and noise between pairs of atoms do not keep constraints")
                 .hint("choose another thermostat"))
@@ -327,7 +376,7 @@ pub(crate) fn check_constraints(stage: &StageInput, topology: &Topology) -> Resu
         Action::Dynamics { .. } if stage.deformation.is_some() => {
             Err(Error::input("a box that is deformed does not keep constraints").hint("leave out deform"))
         }
-        Action::Dynamics { .. } => Ok(()),
+        Action::Dynamics { .. } | Action::Minimize { .. } => Ok(()),
     }
 }
 

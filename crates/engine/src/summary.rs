@@ -6,7 +6,7 @@ use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, UnitSystem};
 
 /// The averages worth showing.
-const SHOWN: [&str; 4] = ["temperature", "potential", "total", "pressure"];
+const SHOWN: [&str; 5] = ["temperature", "potential", "total", "pressure", "density"];
 
 /// One line: how many steps, and how fast they went.
 pub fn headline(report: &StageReport) -> String {
@@ -29,6 +29,10 @@ pub fn findings(report: &StageReport, units: UnitSystem) -> String {
     let mut doubtful = Vec::new();
     for average in report.averages.iter().filter(|a| SHOWN.contains(&a.quantity.as_str())) {
         let Some(e) = average.estimate else { continue };
+        if average.quantity == "density" && e.error <= 1e-12 * e.mean {
+            // That of a box that keeps its volume.
+            continue;
+        }
         line(&average.quantity, format!("{} {}", with_error(e.mean, e.error), average.unit));
         if e.confidence == Confidence::Poor {
             doubtful.push(average.quantity.as_str());

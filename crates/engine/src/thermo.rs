@@ -2,6 +2,7 @@
 //! `thermo.csv`, the averages and the summary.
 
 use crate::deformation::stress;
+use jostle_analysis::Whole;
 use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
 use jostle_core::{Backend, Dimension, Energies, Kinetic, SimBox, SymTensor, UnitSystem, Vec3};
@@ -36,7 +37,7 @@ pub struct Thermo {
     pub rotational: Option<f64>,
     /// Kinetic, rotational and potential energy.
     pub total: f64,
-    /// What should stay constant: the total energy less the heat drawn from the thermostat.
+    /// What should stay constant: the total energy less what was drawn from thermostat and barostat.
     /// `None` for Langevin dynamics, minimisation and grains, which conserve nothing.
     pub conserved: Option<f64>,
     /// (2 K + W) / 3 V; `None` in a box that is open along an axis and so has no volume, and with
@@ -44,6 +45,10 @@ pub struct Thermo {
     pub pressure: Option<f64>,
     /// The pressure tensor, likewise.
     pub pressure_tensor: Option<SymTensor>,
+    /// The volume of the box; `None` if it is open along an axis.
+    pub volume: Option<f64>,
+    /// Mass per volume, in the unit of [`UnitSystem::density_to_user`], likewise.
+    pub density: Option<f64>,
     /// The strain of a box that changes its shape, since the stage began.
     pub strain: Option<f64>,
     /// The stress that it works against: for tension the stress along the axis less the mean of
@@ -61,6 +66,8 @@ pub(crate) struct Gauge {
     pub atoms: Atoms,
     pub step: u64,
     pub time: f64,
+    /// The mass of all atoms.
+    pub mass: f64,
     /// How the box is being deformed, and how much it is now.
     pub strain: Option<(Strain, f64)>,
 }
@@ -95,8 +102,8 @@ impl Gauge {
         let potential = energies.potential();
         let total = kinetic + sums.rotation.unwrap_or(0.0) + potential;
         let heat = heat.filter(|_| sums.rotation.is_none());
-        let pressure_tensor = simbox.periodic().iter().all(|p| *p).then(|| {
-            let volume = simbox.volume();
+        let volume = simbox.periodic().iter().all(|p| *p).then(|| simbox.volume());
+        let pressure_tensor = volume.map(|volume| {
             let pressure = |k: usize| (2.0 * sums.tensor[k] + energies.virial[k]) / volume;
             std::array::from_fn(|k| units.pressure_to_user(pressure(k)))
         });
@@ -111,6 +118,8 @@ impl Gauge {
             rotational: sums.rotation,
             total,
             conserved: heat.map(|heat| total - heat),
+            volume,
+            density: volume.map(|volume| units.density_to_user(self.mass / volume)),
             strain: self.strain.map(|(_, strain)| strain),
             stress: self.strain.zip(pressure_tensor).map(|((mode, _), p)| stress(mode, &p)),
             pressure: pressure_tensor.as_ref().map(mean_diagonal),
@@ -123,12 +132,8 @@ impl Gauge {
 /// The quantities of [`Thermo::values`], in the same order.
 pub fn quantities(units: UnitSystem, forces: &Forces) -> Vec<Quantity> {
     let energy = unit_name(units, Dimension::ENERGY);
-    let pressure = match units {
-        UnitSystem::Lj | UnitSystem::Plasma => "",
-        UnitSystem::Real => "atm",
-        UnitSystem::Metal | UnitSystem::Nano => "bar",
-        UnitSystem::Nuclear => "MeV/fm^3",
-    };
+    let pressure = unit_name(units, Dimension::PRESSURE);
+    let volume = unit_name(units, Dimension { length: 3, ..Dimension::NUMBER });
     let momentum = unit_name(units, Dimension { length: 1, time: -1, mass: 1, ..Dimension::NUMBER });
     let mut list = Vec::new();
     let mut add = |name: String, unit: &str| list.push(Quantity { name, unit: unit.to_string() });
@@ -137,10 +142,12 @@ pub fn quantities(units: UnitSystem, forces: &Forces) -> Vec<Quantity> {
         add(name.into(), &energy);
     }
     for name in ["pressure", "pxx", "pyy", "pzz", "pxy", "pxz", "pyz"] {
-        add(name.into(), pressure);
+        add(name.into(), &pressure);
     }
+    add("volume".into(), &volume);
+    add("density".into(), units.density_unit());
     add("strain".into(), "");
-    add("stress".into(), pressure);
+    add("stress".into(), &pressure);
     for name in ["momentum_x", "momentum_y", "momentum_z"] {
         add(name.into(), &momentum);
     }
@@ -175,6 +182,12 @@ impl Thermo {
         Thermo { pressure: None, pressure_tensor: None, stress: None, ..self }
     }
 
+    /// What measures of the system as a whole see of it.
+    pub(crate) fn whole(&self, units: UnitSystem, degrees_of_freedom: usize) -> Whole {
+        let pressure = self.pressure_tensor.map(|tensor| tensor.map(|p| p / units.pressure_to_user(1.0)));
+        Whole { kinetic: self.kinetic, total: self.total, degrees_of_freedom, pressure }
+    }
+
     /// The values of [`quantities`]; `None` where a quantity has no meaning.
     pub fn values(&self) -> impl Iterator<Item = Option<f64>> + '_ {
         let some = [self.temperature, self.kinetic, self.potential, self.total];
@@ -183,7 +196,7 @@ impl Thermo {
             .map(Some)
             .chain([self.conserved, self.pressure])
             .chain(tensor)
-            .chain([self.strain, self.stress])
+            .chain([self.volume, self.density, self.strain, self.stress])
             .chain(self.momentum.map(Some))
             .chain(self.terms.iter().map(|e| Some(*e)))
             .chain(self.rotational.map(Some))
@@ -205,22 +218,24 @@ mod tests {
             temperature: 1.0,
             kinetic: 2.0,
             potential: 3.0,
-            terms: vec![18.0, 19.0],
+            terms: vec![20.0, 21.0],
             rotational: None,
             total: 4.0,
             conserved: Some(5.0),
             pressure: Some(6.0),
             pressure_tensor: Some([7.0, 8.0, 9.0, 10.0, 11.0, 12.0]),
-            strain: Some(13.0),
-            stress: Some(14.0),
-            momentum: [15.0, 16.0, 17.0],
+            volume: Some(13.0),
+            density: Some(14.0),
+            strain: Some(15.0),
+            stress: Some(16.0),
+            momentum: [17.0, 18.0, 19.0],
         };
         let values: Vec<f64> = thermo.values().flatten().collect();
-        assert_eq!(values, (1..=19).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(values, (1..=21).map(f64::from).collect::<Vec<_>>());
         let value = |name: &str| values[columns.iter().position(|c| c.name == name).unwrap()];
         assert_eq!(columns.len(), values.len());
-        assert_eq!([value("conserved"), value("pyz"), value("momentum_z")], [5.0, 12.0, 17.0]);
-        assert_eq!([value("lennard_jones_1"), value("lennard_jones_2")], [18.0, 19.0]);
+        assert_eq!([value("conserved"), value("pyz"), value("momentum_z")], [5.0, 12.0, 19.0]);
+        assert_eq!([value("lennard_jones_1"), value("lennard_jones_2")], [20.0, 21.0]);
         assert_eq!(columns[1].unit, "kcal/mol");
         assert_eq!(columns[5].unit, "atm");
     }

@@ -7,8 +7,8 @@ use jostle_core::{
     State, System, UnitSystem, Vec3,
 };
 use jostle_engine::model::{
-    DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat, TrajectoryFormat,
-    TrajectoryInput,
+    Barostat, Coupling, DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat,
+    TrajectoryFormat, TrajectoryInput,
 };
 use jostle_engine::step::{Tick, step};
 use jostle_engine::{Context, Existing, Mixture, Observer, Outcome, Simulation, assign_velocities};
@@ -68,8 +68,8 @@ impl Backend for Alone {
     fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()> {
         self.cpu.restore(state, list_positions, skin)
     }
-    fn deform(&mut self, simbox: SimBox) -> Result<()> {
-        self.cpu.deform(simbox)
+    fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
+        self.cpu.set_box(simbox, state)
     }
     fn kick(&mut self, dt: f64) {
         self.cpu.kick(dt);
@@ -272,6 +272,29 @@ fn every_thermostat() {
     ] {
         check(&[stage("first", 5).thermostat(thermostat), stage("second", 3).thermostat(thermostat)]);
     }
+}
+
+/// A leg ends where the volume may change, and energies are known there.
+#[test]
+fn every_barostat() {
+    let bussi = Thermostat::Bussi { temperature: 1.0, period: 0.5 };
+    let chain = Thermostat::NoseHoover { temperature: 1.0, period: 0.5, chain: 3 };
+    let trials = Barostat::MonteCarlo { pressure: 1.0, coupling: Coupling::Isotropic, every: 7 };
+    let walk = Barostat::CellRescaling { pressure: 1.0, time: 2.5, compressibility: 0.1, every: 10 };
+    check(&[
+        frames(stage("trials", 5).thermostat(bussi).barostat(trials), 7),
+        stage("no rows", 0).thermostat(bussi).barostat(trials),
+        stage("walk", 3).thermostat(chain).barostat(walk),
+    ]);
+}
+
+/// Those that see the system as a whole are told of their steps without a stop.
+#[test]
+fn pressures_at_steps_of_their_own() {
+    let viscosity = jostle_analysis::kinds::find("viscosity").unwrap();
+    let settings = jostle_analysis::Settings::of(viscosity.settings, |s| (s.name == "to").then_some(0.1));
+    let measured = |name: &str, rows, every| stage(name, rows).measure(every, viscosity, settings.clone());
+    check(&[measured("dense", 5, 1), frames(measured("none", 0, 3), 7), measured("rare", 4, 6)]);
 }
 
 /// A minimiser looks at every step itself.

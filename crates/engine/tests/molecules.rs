@@ -2,6 +2,7 @@
 
 use jostle_core::{Algorithm, Precision, Settings, UnitSystem};
 use jostle_engine::model::{DeviceInput, MoleculesInput, Rigid};
+use jostle_engine::report::Convergence;
 use jostle_engine::{Existing, Outcome, Overrides, Simulation, SinglePoint, single_point, system_from_input};
 use jostle_io::Input;
 use jostle_io::forcefield::coordinates::Coordinates;
@@ -282,6 +283,75 @@ fn rigid_bonds_of_a_topology() {
     }
 }
 
+/// Hydrogens of the peptide weigh more, the atoms they are bound to less, water and all of it the same;
+/// energies know nothing of it, and a hydrogen too heavy is refused.
+#[test]
+fn masses_move_to_hydrogens() {
+    let Some(reference) = Reference::open("07d_aladip_water_prmtop") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    write_positions(&reference, &folder.path().join("positions.xyz"));
+    let topology = reference.folder.join("alanine-dipeptide-explicit.prmtop");
+    let system = |mass: &str| {
+        let text = format!(
+            "units = \"real\"\n[system]\ntopology = {topology:?}\nrigid = \"hydrogens\"\n{mass}\n\
+             coordinates = \"positions.xyz\"\n[[force]]\nkind = \"lennard-jones\"\ncutoff = 9\n\
+             [electrostatics]\nkind = \"pme\"\n"
+        );
+        system_from_input(&Input::parse(&folder.path().join("in.toml"), &text).unwrap())
+    };
+    let masses = |system: &jostle_core::System| -> Vec<f64> {
+        let mass = |place: usize| UnitSystem::Real.mass_to_user(system.mass(place));
+        (0..system.state.len()).map(mass).collect()
+    };
+    let ((plain, terms), (heavy, same)) = (system("").unwrap(), system("hydrogen_mass = 3").unwrap());
+    let (before, after) = (masses(&plain), masses(&heavy));
+    let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
+    assert!(close(before.iter().sum(), after.iter().sum()));
+    // Three methyl groups, one carbon with a hydrogen, two such nitrogens.
+    let moved = 3.0 - 1.008;
+    for (mass, count) in [(3.0, 12), (12.01 - 3.0 * moved, 3), (12.01 - moved, 1), (14.01 - moved, 2)] {
+        assert_eq!(after[..22].iter().filter(|m| close(**m, mass)).count(), count, "{mass}");
+    }
+    assert_eq!(before[22..], after[22..]);
+    let energy = |system, forces| {
+        let settings = Settings { threads: Some(2), precision: Precision::Double, ..Settings::default() };
+        single_point(UnitSystem::Real, system, forces, DeviceInput::Cpu, settings).unwrap().thermo.potential
+    };
+    let (a, b) = (energy(plain, terms), energy(heavy, same));
+    assert!((a / b - 1.0).abs() < 1e-12, "{a} {b}");
+    let error = system("hydrogen_mass = 4").map(|_| ()).unwrap_err();
+    assert!(error.message().contains("would leave 3.0340 to atom"), "{error}");
+}
+
+/// A minimisation slides down what rigid water and bonds leave of the landscape, and keeps them.
+#[test]
+fn minimisation_keeps_rigid_bonds() {
+    let Some(reference) = Reference::open("07d_aladip_water_prmtop") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    write_positions(&reference, &folder.path().join("positions.xyz"));
+    let topology = reference.folder.join("alanine-dipeptide-explicit.prmtop");
+    let text = format!(
+        "units = \"nano\"\n[system]\ntopology = {topology:?}\nrigid = \"hydrogens\"\n\
+         coordinates = \"positions.xyz\"\n{}\
+         [[stage]]\nminimize = {{ steps = 400, force_tolerance = 200 }}\nthermo = {{ every = 1 }}\n\
+         [run]\ndevice = \"cpu\"\n",
+        periodic(false, "kind = \"pme\"")
+    );
+    let input = Input::parse(&folder.path().join("in.toml"), &text).unwrap();
+    let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+    simulation.run().unwrap();
+    let minimum = simulation.reports()[0].minimum.unwrap();
+    println!("{minimum:?} after {} iterations", simulation.reports()[0].steps);
+    assert_eq!(minimum.outcome, Convergence::Converged);
+    let (positions, simbox) = (simulation.positions().unwrap(), *simulation.simbox());
+    for constraint in &simulation.topology().constraints {
+        let [a, b] = constraint.atoms.map(|id| positions[id as usize]);
+        let d = simbox.nearest_image([0, 1, 2].map(|k| a[k] - b[k]));
+        let length = d.iter().map(|x| x * x).sum::<f64>().sqrt();
+        assert!((length / constraint.length - 1.0).abs() < 1e-9, "{constraint:?}: {length}");
+    }
+}
+
 /// The box and the atoms of AMBER's files.
 #[test]
 fn prmtop_and_inpcrd_agree_with_the_system_that_openmm_made_of_them() {
@@ -298,8 +368,9 @@ fn prmtop_and_inpcrd_agree_with_the_system_that_openmm_made_of_them() {
     let read = |name: &str| {
         let topology = folder.join(name);
         let (parameters, define, include, coordinates) = Default::default();
-        let rigid = Rigid::None;
-        let files = MoleculesInput { topology, parameters, define, include, coordinates, rigid };
+        let (rigid, hydrogen_mass) = (Rigid::None, None);
+        let files =
+            MoleculesInput { topology, parameters, define, include, coordinates, rigid, hydrogen_mass };
         Molecules::read(&files, UnitSystem::Nano).unwrap()
     };
     let (prmtop, xml) = (read("alanine-dipeptide-explicit.prmtop"), read("system.xml"));

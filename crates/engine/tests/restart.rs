@@ -117,6 +117,25 @@ fn a_box_that_changes_its_shape() {
     }
 }
 
+/// Volumes are tried, taken and left as if nothing had happened, also where the bath remembers.
+#[test]
+fn every_barostat() {
+    for (barostat, thermostat) in [
+        ("monte-carlo\", pressure = 1.0, every = 7", "langevin\", friction = 1.0"),
+        ("monte-carlo\", pressure = 1.0, every = 3, coupling = \"anisotropic\"", "bussi\", period = 0.5"),
+        (
+            "cell-rescaling\", pressure = 1.0, time = 1.0, compressibility = 0.1, every = 4",
+            "nose-hoover\", period = 0.5",
+        ),
+    ] {
+        let more = format!(
+            "barostat = {{ kind = \"{barostat} }}\nthermostat = {{ temperature = 1.0, kind = \"{thermostat} }}"
+        );
+        let stages = stage("npt", &more).replace("steps = 60", "steps = 300");
+        check(&(stages + &stage("after", "")), 2);
+    }
+}
+
 /// Friction depends on velocities, and grains turn.
 #[test]
 fn grains() {
@@ -168,18 +187,19 @@ reproducible = true
 #[test]
 fn measures() {
     let kinds = "measure = [{ kind = \"rdf\", every = 10 }, { kind = \"msd\", every = 4 }, \
-        { kind = \"vacf\", every = 5, lags = 20 }, { kind = \"rdf\", every = 30, cutoff = 1.5 }]\n\
+        { kind = \"vacf\", every = 5, lags = 20 }, { kind = \"rdf\", every = 30, cutoff = 1.5 }, \
+        { kind = \"viscosity\", every = 3, to = 0.1 }]\n\
         deform = { kind = \"shear\", plane = \"xy\", rate = 0.01 }";
     let input = input(&stage("nve", kinds).replace("steps = 60", "steps = 400"), 2);
     let folder = tempfile::tempdir().unwrap();
     let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
     run(&input, &whole, None);
     run(&input, &pieces, Some(INTERVAL));
-    for name in ["rdf", "msd", "vacf", "rdf-2"] {
+    for name in ["rdf", "msd", "vacf", "rdf-2", "viscosity"] {
         let read = |run: &Path| fs::read_to_string(run.join(format!("nve.{name}.json"))).unwrap();
         assert_eq!(read(&whole), read(&pieces), "{name}");
         let json: serde_json::Value = serde_json::from_str(&read(&whole)).unwrap();
-        let frames = [("rdf", 40), ("msd", 100), ("vacf", 80), ("rdf-2", 13)];
+        let frames = [("rdf", 40), ("msd", 100), ("vacf", 80), ("rdf-2", 13), ("viscosity", 133)];
         assert_eq!(json["frames"], frames.iter().find(|f| f.0 == name).unwrap().1, "{name}");
         assert!(whole.join(format!("nve.{name}.csv")).is_file());
     }

@@ -34,6 +34,7 @@
 pub mod dynamo;
 pub mod forcefield;
 pub mod input;
+mod pdb;
 pub mod structure;
 pub mod table;
 pub mod trajectory;

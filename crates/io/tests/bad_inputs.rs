@@ -57,6 +57,49 @@ const fn bad(
 }
 
 const TABLE: &[Bad] = &[
+    // Barostats.
+    bad(
+        ("thermo = { every = 100 }", "barostat = { kind = \"monte-carlo\", pressure = \"1 atm\" }"),
+        28,
+        "a barostat needs the temperature of a thermostat",
+        "add thermostat = { ... } to the stage",
+    ),
+    bad(
+        (
+            "temperature = 94.4, period = \"0.5 ps\" }",
+            "temperature = 94.4 }\nbarostat = { kind = \"monte-carlo\", pressure = 1 }\ndeform = { kind = \"shear\", plane = \"xy\", rate = 1e-6 }",
+        ),
+        23,
+        "a box that is deformed cannot follow a pressure",
+        "leave out deform or the barostat",
+    ),
+    bad(
+        (
+            "temperature = 94.4, period = \"0.5 ps\" }",
+            "temperature = 94.4 }\nbarostat = { kind = \"cell-rescaling\", pressure = \"1 K\", compressibility = 1 }",
+        ),
+        23,
+        "\"K\" measures a temperature, but a pressure is wanted",
+        "1.5 atm",
+    ),
+    bad(
+        (
+            "temperature = 94.4, period = \"0.5 ps\" }",
+            "temperature = 94.4 }\nbarostat = { kind = \"cell-rescaling\", pressure = 1 }",
+        ),
+        23,
+        "compressibility",
+        "1.5 1/atm",
+    ),
+    bad(
+        (
+            "temperature = 94.4, period = \"0.5 ps\" }",
+            "temperature = 94.4 }\nbarostat = { kind = \"cell-rescaling\", pressure = 1, compressibility = -2 }",
+        ),
+        23,
+        "\"compressibility\" is -2, but must be greater than zero",
+        "",
+    ),
     // Not TOML.
     bad(("title = \"argon\"", "title = argon"), 1, "not valid TOML", "quotes"),
     bad(("[species.Ar]", "[species.Ar"), 10, "not valid TOML", "quotes"),

@@ -36,6 +36,7 @@ fn files(topology: &Path, parameters: &[PathBuf]) -> MoleculesInput {
         include: Vec::new(),
         coordinates: PathBuf::new(),
         rigid: Rigid::None,
+        hydrogen_mass: None,
     }
 }
 

@@ -543,3 +543,41 @@ fn electrostatics() {
     let error = parse(&alone).map(|_| ()).unwrap_err();
     assert!(error.message().contains("needs \"cutoff\""), "{error}");
 }
+
+/// Pressures without a unit are in the unit they are reported in, not energy per volume.
+#[test]
+fn barostats() {
+    let stage = |units: &str, keys: &str| {
+        let text = format!(
+            "units = \"{units}\"\n[system]\nlattice = \"fcc\"\natoms = 108\ndensity = 0.02\n\
+             [species.A]\nmass = 1\n[[stage]]\nsteps = 10\ntimestep = 1e-3\n\
+             thermostat = {{ kind = \"bussi\", temperature = 1 }}\nbarostat = {{ {keys} }}\n"
+        );
+        Input::parse(Path::new("a.toml"), &text).unwrap().stages[0].value.barostat.unwrap()
+    };
+    let trials = "kind = \"monte-carlo\", pressure";
+    let (bare, atm) =
+        (stage("real", &format!("{trials} = 1")), stage("real", &format!("{trials} = \"1 atm\"")));
+    let (Barostat::MonteCarlo { pressure: a, .. }, Barostat::MonteCarlo { pressure: b, coupling, every }) =
+        (bare, atm)
+    else {
+        panic!("{bare:?}, {atm:?}")
+    };
+    assert!((a / b - 1.0).abs() < 1e-14 && (b / 1.4583972574e-5 - 1.0).abs() < 1e-9, "{a} {b}");
+    assert_eq!((coupling, every), (Coupling::Isotropic, 25));
+    let walk = "kind = \"cell-rescaling\", pressure = 0, compressibility";
+    for (units, value) in [("nano", "4.5e-5"), ("nano", "\"4.5e-5 1/bar\""), ("nano", "\"4.5e-4 1/MPa\"")] {
+        let Barostat::CellRescaling { time, compressibility, .. } =
+            stage(units, &format!("{walk} = {value}"))
+        else {
+            panic!("{value}")
+        };
+        // 1 bar is 0.0602214076 kJ/mol/nm^3.
+        assert!((compressibility * 0.0602214076 / 4.5e-5 - 1.0).abs() < 1e-12, "{compressibility}");
+        assert_eq!(time, 5.0);
+    }
+    assert_eq!(
+        stage("lj", &format!("{walk} = 0.1, time = 2")),
+        Barostat::CellRescaling { pressure: 0.0, time: 2.0, compressibility: 0.1, every: 10 }
+    );
+}

@@ -1,7 +1,7 @@
 //! Trajectories: what is written comes back, and a resumed file equals an uninterrupted one.
 //! `tests/external/check_trajectories.py` opens them with other programs.
 
-use jostle_core::{Result, SimBox, UnitSystem, Vec3};
+use jostle_core::{Names, Result, SimBox, UnitSystem, Vec3};
 use jostle_io::input::Word;
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::{Frame, Open, Subject, TrajectoryReader, TrajectoryWriter};
@@ -13,6 +13,7 @@ fn subject(n: usize) -> Subject {
         units: UnitSystem::Real,
         names: vec!["Ar".into(), "Kr".into()],
         species: (0..n).map(|k| (k % 2) as u16).collect(),
+        atoms: Names::default(),
         timestep: 2.0,
         every: 10,
     }

@@ -103,6 +103,8 @@ class Scene {
     this.camera = new Camera(gl, { fov: 35 });
     this.root = new Transform();
     this.bonds = bonds;
+    // Of the mean distance of atoms: bonds show between small ones.
+    this.size = bonds.length ? 0.2 : 0.36;
     const n = kinds.length;
     const cell = {
       origin: { value: [0, 0, 0] }, a: { value: [1, 0, 0] }, b: { value: [0, 1, 0] }, c: { value: [0, 0, 1] },
@@ -173,7 +175,7 @@ class Scene {
     this.camera.perspective({ near: 0.01 * size, far: 20 * size });
     const target = new ogl.Vec3(...middle);
     this.orbit = new ogl.Orbit(this.camera, { element: this.canvas, target, ease: 0.4, inertia: 0.5 });
-    this.setRadius(0.36);
+    this.setRadius(this.size);
     this.resize();
     const step = () => {
       requestAnimationFrame(step);

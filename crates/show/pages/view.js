@@ -5,6 +5,7 @@ const content = JSON.parse(document.getElementById("content").textContent);
 const element = (id) => document.getElementById(id);
 const atoms = new Uint8Array(bytes(content.kinds)).length;
 const scene = new Scene(element("atoms"), new Uint8Array(bytes(content.kinds)), new Uint32Array(bytes(content.bonds)));
+element("size").value = scene.size;
 const ask = (path) => fetch(`${path}?token=${content.token}`).then((answer) => {
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return answer;
@@ -78,11 +79,12 @@ function plots(figures) {
       continue;
     }
     const colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"];
-    const series = figure.curves.map((c, k) => ({ label: c.label || figure.y.label, stroke: colours[k % 6], width: 1.5, points: { show: false }, spanGaps: true }));
+    const value = (_, v) => (v == null ? "" : String(Number(v.toPrecision(6))));
+    const series = figure.curves.map((c, k) => ({ label: c.label || figure.y.label, value, stroke: colours[k % 6], width: 1.5, points: { show: false }, spanGaps: true }));
     const axis = (of, size) => ({ label: of.label, labelFont: "12px sans-serif", font: "11px sans-serif", labelSize: 18, size });
     charts.set(figure.name, new uPlot({
       width: 360, height: 190, scales: { x: { time: false } },
-      series: [{ label: figure.x.label }, ...series], axes: [axis(figure.x, 28), axis(figure.y, 66)],
+      series: [{ label: figure.x.label, value }, ...series], axes: [axis(figure.x, 28), axis(figure.y, 66)],
     }, data, element("plots")));
   }
 }
@@ -129,7 +131,9 @@ async function tell(order) {
   element("answer").textContent = "";
   try {
     const answer = await fetch(`/control?token=${content.token}`, { method: "POST", body: JSON.stringify(order) });
-    if (!answer.ok) element("answer").textContent = await answer.text();
+    // Read to its end also where it says nothing: a browser takes it for broken off else.
+    const said = await answer.text();
+    if (!answer.ok) element("answer").textContent = said;
     controls(await (await ask("/state")).json());
   } catch (error) {
     element("answer").textContent = "the viewer has ended";

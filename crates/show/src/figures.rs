@@ -11,8 +11,8 @@ pub fn of_run(run: &Run) -> Vec<Figure> {
     thermo.chain(run.findings.iter().flat_map(of_finding)).collect()
 }
 
-/// Temperature, energies, the drift of what should be conserved, pressure and, in a box that is
-/// deformed, stress over strain.
+/// Temperature, energies, the drift of what should be conserved, pressure, density in a box that changes
+/// its volume and, in one that is deformed, stress over strain.
 pub fn of_thermo(thermo: &Thermo) -> Vec<Figure> {
     let times = thermo.stages.iter().flat_map(|s| &s.time);
     let (unit, divisor) = time_unit(&thermo.time_unit, times.fold(0.0, |a, b| a.max(*b)));
@@ -38,6 +38,14 @@ pub fn of_thermo(thermo: &Thermo) -> Vec<Figure> {
         if let Some(k) = thermo.quantity(name) {
             let y = linear(label(name, &thermo.quantities[k].1));
             figures.push(figure(name, title, y, stages(k, &plain)));
+        }
+    }
+    if let Some(k) = thermo.quantity("density") {
+        let values = || thermo.stages.iter().flat_map(|s| s.values[k].iter().copied());
+        let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+        if least < (1.0 - 1e-9) * most {
+            let y = linear(label("density", &thermo.quantities[k].1));
+            figures.push(figure("density", "Density", y, stages(k, &plain)));
         }
     }
     let energies = ["kinetic", "potential", "total"];

@@ -5,6 +5,8 @@ use jostle_analysis::{Column, Record, Table};
 use jostle_core::{Error, Result};
 use jostle_engine::StageReport;
 use jostle_engine::orders::ORDER;
+use jostle_io::input::Word;
+use jostle_io::input::model::TrajectoryFormat;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use std::collections::HashSet;
@@ -104,9 +106,8 @@ pub(crate) fn trajectories(run: &Path) -> (bool, Vec<PathBuf>) {
     let names = summary["files"].as_array().into_iter().flatten().filter_map(Json::as_str);
     // Only plain names: a summary that was tampered with must not reach outside the folder.
     let plain = names.map(Path::new).filter(|name| name.file_name() == Some(name.as_os_str()));
-    let endings = ["xtc", "dcd", "trr", "lammpstrj", "xyz", "gsd"];
-    let frames =
-        plain.filter(|name| name.extension().is_some_and(|e| endings.iter().any(|known| e == *known)));
+    let known = |e: &std::ffi::OsStr| TrajectoryFormat::ALL.iter().any(|format| e == format.extension());
+    let frames = plain.filter(|name| name.extension().is_some_and(known));
     let frames = frames.filter(|name| *name != Path::new("start.xyz")).map(|name| run.join(name));
     let status = summary["status"].as_str().unwrap_or_default();
     (matches!(status, "running" | "paused"), frames.collect())

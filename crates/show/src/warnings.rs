@@ -34,7 +34,7 @@ pub(crate) fn warnings(run: &Run) -> Vec<String> {
         found.extend(few_samples(stage));
     }
     found.extend(run.thermo.iter().flat_map(|t| {
-        let names = ["temperature", "potential", "pressure"];
+        let names = ["temperature", "potential", "pressure", "density"];
         // Earlier stages are there to change.
         t.stages
             .last()
@@ -63,7 +63,7 @@ fn few_samples(stage: &StageReport) -> Option<String> {
     let poor = |a: &&jostle_engine::report::Average| {
         a.estimate.is_some_and(|e| e.confidence == Confidence::Poor && e.error > 1e-9 * e.mean.abs())
     };
-    let shown = ["temperature", "potential", "pressure"];
+    let shown = ["temperature", "potential", "pressure", "density"];
     let names: Vec<&str> = stage.averages.iter().filter(poor).map(|a| a.quantity.as_str()).collect();
     let names: Vec<&str> = names.into_iter().filter(|name| shown.contains(name)).collect();
     (!names.is_empty()).then(|| {

@@ -2,7 +2,7 @@
 //! atoms that are in a crystal.
 
 use super::clusters::sizes;
-use super::{Kind, Measure};
+use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
 use crate::cells::{Cells, Neighbors};
 use crate::memory::Memory;
@@ -18,6 +18,7 @@ use std::sync::LazyLock;
 pub(super) const KIND: Kind = Kind {
     name: "bond-order",
     about: "q4, q6, W6 (local and averaged over neighbours), atoms in a crystal and the largest crystal",
+    sees: Sees::Positions,
     settings: &[
         Setting {
             name: "cutoff",

@@ -1,6 +1,6 @@
 //! Clusters: atoms that are connected by neighbours nearer than a cutoff.
 
-use super::{Kind, Measure};
+use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
 use crate::memory::Memory;
@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 pub(super) const KIND: Kind = Kind {
     name: "clusters",
     about: "sizes of clusters: atoms connected by neighbours within a cutoff",
+    sees: Sees::Positions,
     settings: &[Setting {
         name: "cutoff",
         dimension: Dimension::LENGTH,

@@ -1,6 +1,6 @@
 //! Number densities along an edge of the box.
 
-use super::{Kind, Measure};
+use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
 use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
@@ -11,6 +11,7 @@ use jostle_core::{Dimension, Error, Result};
 pub(super) const KIND: Kind = Kind {
     name: "density-profile",
     about: "number density of each species along an edge of the box",
+    sees: Sees::Positions,
     settings: &[
         Setting {
             name: "axis",

@@ -1,6 +1,6 @@
 //! Mean-square displacements, the non-Gaussian parameter, self-diffusion.
 
-use super::{Kind, Measure};
+use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
 use crate::correlate::{Clock, MultiTau};
 use crate::memory::Memory;
@@ -14,6 +14,7 @@ use std::f64::consts::PI;
 pub(super) const KIND: Kind = Kind {
     name: "msd",
     about: "mean-square displacement, self-diffusion coefficient, non-Gaussian parameter",
+    sees: Sees::Positions,
     settings: &[
         Setting {
             name: "from",

@@ -1,6 +1,6 @@
 //! Sizes of chains whose atoms follow each other: end-to-end distance and radius of gyration.
 
-use super::{Kind, Measure};
+use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
 use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
@@ -11,6 +11,7 @@ use jostle_core::{Dimension, Error, Result, Vec3};
 pub(super) const KIND: Kind = Kind {
     name: "gyration",
     about: "end-to-end distance, radius of gyration and internal distances of chains",
+    sees: Sees::Positions,
     settings: &[Setting {
         name: "length",
         dimension: Dimension::NUMBER,

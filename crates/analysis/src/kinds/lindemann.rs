@@ -1,7 +1,7 @@
 //! Lindemann's ratio: how far atoms of a crystal are from their mean positions, over the distance
 //! of nearest neighbours.
 
-use super::{Kind, Measure};
+use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
 use crate::memory::Memory;
@@ -13,6 +13,7 @@ use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 pub(super) const KIND: Kind = Kind {
     name: "lindemann",
     about: "Lindemann's ratio: displacement from mean positions over the nearest-neighbour distance",
+    sees: Sees::Positions,
     settings: &[Setting {
         name: "spacing",
         dimension: Dimension::LENGTH,

@@ -1,7 +1,7 @@
 //! Minkowski functionals of the space that atoms take: volume, surface, mean breadth and Euler
 //! characteristic, by which shapes of nuclear pasta are told apart.
 
-use super::{Kind, Measure};
+use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
 use crate::memory::Memory;
@@ -14,6 +14,7 @@ use rayon::prelude::*;
 pub(super) const KIND: Kind = Kind {
     name: "minkowski",
     about: "volume, surface, mean breadth and Euler characteristic of spheres around the atoms",
+    sees: Sees::Positions,
     settings: &[
         Setting {
             name: "radius",

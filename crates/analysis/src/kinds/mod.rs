@@ -6,6 +6,7 @@ mod clusters;
 mod density_profile;
 mod diffusion;
 mod gyration;
+mod heat_capacity;
 mod lindemann;
 mod minkowski;
 mod radial;
@@ -13,6 +14,7 @@ mod shells;
 mod structure_factor;
 mod van_hove;
 mod velocity;
+mod viscosity;
 
 pub use bond_order::{averaged_q6, neighbor_distance};
 
@@ -27,7 +29,7 @@ pub trait Measure: Send {
     /// Takes the next frame.
     ///
     /// # Errors
-    /// If the frame lacks what is measured: velocities, times, a volume.
+    /// If the frame lacks what is measured: velocities, times, a volume, a pressure.
     fn add(&mut self, frame: &View) -> Result<()>;
 
     /// What it has to remember from one frame to the next. A run keeps it in its checkpoints, so
@@ -41,6 +43,17 @@ pub trait Measure: Send {
     fn results(&self) -> Result<Results>;
 }
 
+/// What a measure looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sees {
+    /// Positions, wrapped and on unbroken paths: the frames of a trajectory.
+    Positions,
+    /// Velocities alone: frames that have them.
+    Velocities,
+    /// Energies and pressure of the system as a whole: the rows of `thermo.csv`.
+    Whole,
+}
+
 /// A kind of analysis.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
@@ -48,6 +61,8 @@ pub struct Kind {
     pub name: &'static str,
     /// One line about it.
     pub about: &'static str,
+    /// What it looks at.
+    pub sees: Sees,
     /// What can be set.
     pub settings: &'static [Setting],
     /// Makes a measure.
@@ -67,6 +82,8 @@ pub static ALL: &[Kind] = &[
     clusters::KIND,
     gyration::KIND,
     minkowski::KIND,
+    viscosity::KIND,
+    heat_capacity::KIND,
 ];
 
 /// The kind with this name.

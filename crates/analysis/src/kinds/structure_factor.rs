@@ -1,7 +1,7 @@
 //! The static structure factor directly: S(q) = |sum exp(iq.r)|^2 / N at the wave vectors that fit
 //! the box.
 
-use super::{Kind, Measure};
+use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
 use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
@@ -14,6 +14,7 @@ use std::f64::consts::TAU;
 pub(super) const KIND: Kind = Kind {
     name: "structure-factor",
     about: "static structure factor S(q) over the wave vectors of the box",
+    sees: Sees::Positions,
     settings: &[
         Setting {
             name: "largest",

@@ -2,7 +2,7 @@
 //! and where others are (distinct; L. van Hove, Phys. Rev. 95 (1954) 249).
 
 use super::shells::Shells;
-use super::{Kind, Measure};
+use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
 use crate::correlate::Clock;
@@ -18,13 +18,14 @@ use std::collections::VecDeque;
 pub(super) const KIND: Kind = Kind {
     name: "van-hove",
     about: "van Hove functions, self and distinct, at lags of 1, 2, 4, ... frames",
+    sees: Sees::Positions,
     settings: &[
         Setting { name: "lags", dimension: Dimension::NUMBER, default: Some(5.0), about: "number of lags" },
         Setting {
             name: "cutoff",
             dimension: Dimension::LENGTH,
             default: None,
-            about: "largest distance [default: half the smallest width of the box]",
+            about: "largest distance [default: half the smallest width of the box, at most 6 density^(-1/3)]",
         },
         Setting { name: "bins", dimension: Dimension::NUMBER, default: Some(100.0), about: "number of bins" },
     ],

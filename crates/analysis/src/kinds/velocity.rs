@@ -1,6 +1,6 @@
 //! Velocity autocorrelation, its spectrum, and the diffusion coefficient by its integral.
 
-use super::{Kind, Measure};
+use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
 use crate::correlate::Clock;
 use crate::memory::Memory;
@@ -15,6 +15,7 @@ use std::f64::consts::PI;
 pub(super) const KIND: Kind = Kind {
     name: "vacf",
     about: "velocity autocorrelation function, its spectrum, diffusion coefficient by Green and Kubo",
+    sees: Sees::Velocities,
     settings: &[
         Setting {
             name: "lags",

@@ -12,7 +12,7 @@ fn liquid(desk: &Desk) {
 fn a_trajectory_is_converted_there_and_back() {
     let desk = Desk::new();
     liquid(&desk);
-    for format in ["trr", "lammpstrj", "dcd", "xtc", "gsd"] {
+    for format in ["trr", "lammpstrj", "dcd", "xtc", "gsd", "pdb"] {
         let there = format!("there.{format}");
         desk.succeed(&["convert", "liquid/sample.xyz", &there]);
         desk.succeed(&[
@@ -36,7 +36,7 @@ fn a_trajectory_is_converted_there_and_back() {
     }
     let refused = desk.jostle(&["convert", "liquid/sample.xyz", "there.xtc"]);
     assert!(refused.stderr.contains("--overwrite"), "{}", refused.stderr);
-    let refused = desk.jostle(&["convert", "liquid/sample.xyz", "there.pdb"]);
+    let refused = desk.jostle(&["convert", "liquid/sample.xyz", "there.mol2"]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains(".xtc"), "{}", refused.stderr);
 }
@@ -161,6 +161,36 @@ fn a_run_is_measured_while_it_goes() {
             refused.stderr
         );
     }
+}
+
+/// What is told of the system as a whole while it runs is what the rows of `thermo.csv` say.
+#[test]
+fn the_viscosity_is_measured_while_it_goes() {
+    let desk = Desk::new();
+    let measured = |list: &str| {
+        LIQUID.replace("thermo = { every = 10 }", "thermo = { every = 2 }").replace(
+            "trajectory = { every = 20,",
+            &format!("measure = [{list}]\ntrajectory = {{ every = 20,"),
+        )
+    };
+    desk.write("liquid.toml", measured("{ kind = \"viscosity\", every = 2 }"));
+    desk.succeed(&["run", "liquid.toml"]);
+    desk.succeed(&["analyze", "viscosity", "liquid", "--output", "after"]);
+    let read = |name: &str| -> serde_json::Value { serde_json::from_str(&desk.read(name)).unwrap() };
+    let (during, after) = (read("liquid/sample.viscosity.json"), read("after/viscosity.json"));
+    assert_eq!(during["frames"], after["frames"]);
+    let values = |record: &serde_json::Value| -> Vec<f64> {
+        let table = &record["tables"][0]["columns"];
+        let columns = table.as_array().unwrap().iter();
+        columns.flat_map(|c| c["values"].as_array().unwrap()).map(|v| v.as_f64().unwrap()).collect()
+    };
+    let (during, after) = (values(&during), values(&after));
+    assert_eq!(during.len(), after.len());
+    assert!(during.len() >= 50);
+    let largest = after.iter().fold(0.0f64, |a, b| a.max(b.abs()));
+    assert!(during.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-9 * largest));
+    let refused = desk.jostle(&["analyze", "viscosity", "liquid/sample.xyz"]);
+    assert!(refused.code != Some(0) && refused.stderr.contains("thermo.csv"), "{}", refused.stderr);
 }
 
 #[test]

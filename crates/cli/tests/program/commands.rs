@@ -77,6 +77,11 @@ fn a_new_input_is_ready_to_run() {
     desk.succeed(&["new", "fluid"]);
     desk.succeed(&["new", "glass.toml", "--like", "kob-andersen"]);
     assert_eq!(desk.files(), ["fluid.toml", "glass.toml"]);
+    // The name of an example means that example, unless another one is asked for.
+    assert!(desk.succeed(&["new", "water"]).stderr.contains("the example water"));
+    desk.succeed(&["new", "copper.toml", "--like", "argon"]);
+    assert!(desk.read("water.toml").contains("place = \"water\""));
+    assert!(desk.read("copper.toml").contains("# Liquid argon"));
     assert!(desk.read("fluid.toml").contains("# Liquid argon"));
     desk.succeed(&["run", "fluid.toml", "--steps", "5"]);
 }

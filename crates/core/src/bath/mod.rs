@@ -83,6 +83,14 @@ impl Bath {
         }
     }
 
+    /// Velocities have been changed by something else: what the bath knows of their energy is no longer
+    /// true.
+    pub fn forget_kinetic_energy(&mut self) {
+        if let Bath::NoseHoover(chain) = self {
+            chain.kinetic = None;
+        }
+    }
+
     /// The energy the atoms have drawn from the bath since the stage began: their total energy
     /// less this is conserved. `None` where keeping count would cost two sums over all atoms a step.
     pub fn heat(&self) -> Option<f64> {

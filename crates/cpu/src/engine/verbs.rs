@@ -84,12 +84,11 @@ impl<S: Scalar> Backend for Cpu<S> {
         Ok(())
     }
 
-    fn deform(&mut self, simbox: SimBox) -> Result<()> {
+    fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
         check::cutoff(self.cutoff, &simbox)?;
-        self.system.deform(simbox);
-        self.bonded.fit(&self.system.simbox);
-        self.stale = true;
-        Ok(())
+        self.system.simbox = simbox;
+        self.bonded.fit(&simbox);
+        self.set_state(state)
     }
 
     fn kick(&mut self, dt: f64) {

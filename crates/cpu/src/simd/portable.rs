@@ -10,9 +10,9 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 pub struct Portable;
 
 impl Simd for Portable {
-    type F32 = Array<f32, 8>;
-    type NarrowF32 = Array<f32, 8>;
-    type F64 = Array<f64, 4>;
+    type F32 = Array<f32, 4>;
+    type NarrowF32 = Array<f32, 4>;
+    type F64 = Array<f64, 2>;
 }
 
 /// An array that is computed with lane by lane.
@@ -80,6 +80,7 @@ macro_rules! array {
 
             #[inline(always)]
             fn load(from: &[$scalar]) -> Self {
+                let from = &from[..$n];
                 Array(from_fn(|k| from[k]))
             }
             #[inline(always)]
@@ -164,5 +165,5 @@ macro_rules! array {
     };
 }
 
-array!(f32, 8, exp::LOWEST_SINGLE, exp::SINGLE, 127, 23);
-array!(f64, 4, exp::LOWEST_DOUBLE, exp::DOUBLE, 1023, 52);
+array!(f32, 4, exp::LOWEST_SINGLE, exp::SINGLE, 127, 23);
+array!(f64, 2, exp::LOWEST_DOUBLE, exp::DOUBLE, 1023, 52);

@@ -81,12 +81,11 @@ impl Backend for Cuda {
         self.place(false)
     }
 
-    fn deform(&mut self, simbox: SimBox) -> Result<()> {
+    fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
         check::cutoff(self.cutoff, &simbox)?;
         self.take_fault()?;
-        self.read_control()?;
-        self.download()?;
-        self.system.deform(simbox);
+        self.system.simbox = simbox;
+        self.system.state = state;
         self.frame = Frame::new(&self.system.simbox, &self.system.state, self.cutoff + self.skin.now());
         if let Some(charges) = &mut self.charges {
             charges.follow(&self.device, &simbox)?;

@@ -348,9 +348,9 @@ fn every_algorithm_in_a_box_that_changes() {
             sample_every: 0,
             evaluate: Evaluate::ForcesAndEnergies,
         };
-        for sheared in [0.0, 0.01, 0.02] {
+        for (sheared, longer) in [(0.0, 1.0), (0.01, 1.03), (0.02, 0.99)] {
             for (backend, bath) in both.iter_mut().zip(&mut baths) {
-                let columns = [[1.0, 0.0, 0.0], [sheared, 1.0, 0.0], [0.0, 0.0, 1.0]];
+                let columns = [[longer, 0.0, 0.0], [sheared, longer, 0.0], [0.0, 0.0, longer]];
                 let simbox = backend.simbox().mapped(columns).unwrap();
                 backend.deform(simbox).unwrap();
                 backend.update_neighbors().unwrap();

@@ -1,17 +1,19 @@
 //! Putting a simulation together.
 
 use super::{Overrides, Simulation};
+use crate::barostat::check_barostat;
 use crate::build::check_atoms;
 use crate::checkpoint::{Checkpoint, Clock, InputText};
 use crate::device::{self, Opened};
 use crate::freedom::Isolated;
 use crate::measure::Measures;
+use crate::minimize::Bearings;
 use crate::observe::Observer;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::stage::{check_constraints, check_stage};
 use crate::thermo::quantities;
 use jostle_core::quantity::unit_name;
-use jostle_core::{Backend, Dimension, Error, Result, Settings, SimBox, System, UnitSystem};
+use jostle_core::{Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput};
 use jostle_potentials::outside::{Field, Wall};
@@ -175,7 +177,8 @@ impl SimulationBuilder {
     /// that of another system.
     pub fn resume(self, folder: &Path) -> Result<Simulation> {
         let (checkpoint, note) = newest_checkpoint(folder)?;
-        let same_box = checkpoint.simbox()? == self.system.simbox;
+        let changes = |stage: &StageInput| stage.barostat.is_some() || stage.deformation.is_some();
+        let same_box = checkpoint.simbox()? == self.system.simbox || self.stages.iter().any(changes);
         let same_atoms = checkpoint.state.len() == self.system.state.len();
         let same_bonds = checkpoint.topology == self.system.topology
             && checkpoint.charges == self.system.charges
@@ -194,6 +197,7 @@ impl SimulationBuilder {
         from: Checkpoint,
         note: Option<String>,
     ) -> Result<Simulation> {
+        self.system.simbox = from.simbox()?;
         let Checkpoint { header, state, topology, charges, names, list_positions } = from;
         self.system.state = state.clone();
         self.system.topology = topology;
@@ -226,10 +230,15 @@ impl SimulationBuilder {
         if self.system.state.is_empty() {
             return Err(Error::input("there are no atoms"));
         }
+        if !self.system.topology.fits(self.system.state.len()) {
+            return Err(Error::input("something is bound to an atom that does not exist"));
+        }
         for stage in &self.stages {
             check_stage(stage, &self.system.simbox)
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
             check_constraints(stage, &self.system.topology)
+                .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
+            check_barostat(stage, &self.system, &self.forces)
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
         }
         let species = self.system.species.clone();
@@ -247,6 +256,7 @@ impl SimulationBuilder {
         let counts = self.system.counts();
         let total_mass = species.iter().zip(&counts).map(|(s, n)| s.mass * *n as f64).sum();
         let quantities = quantities(self.units, &self.forces);
+        let bearings = Bearings::new(&self.system)?;
         let isolated = Isolated::new(&self.system, &self.forces);
         let shortest_cutoff = shortest_cutoff(&self.forces, &self.system.simbox);
         let threads = self.settings.threads;
@@ -257,6 +267,8 @@ impl SimulationBuilder {
             seed: self.seed,
             species,
             topology,
+            molecules: Molecules::default(),
+            bearings,
             charges,
             names,
             counts,

@@ -11,6 +11,7 @@ use crate::build::{forces_from_input, system_from_input};
 use crate::checkpoint::{Clock, InputText};
 use crate::freedom::Isolated;
 use crate::measure::{Measures, inside, unbroken};
+use crate::minimize::Bearings;
 use crate::observe::Observer;
 use crate::progress::Progress;
 use crate::report::StageReport;
@@ -18,7 +19,7 @@ use crate::run_folder::{Existing, RunFolder, newest_checkpoint};
 use crate::stage::StageRun;
 use crate::thermo::{Quantity, Thermo};
 use jostle_core::{
-    Backend, Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3,
+    Backend, Error, Molecules, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3,
 };
 use jostle_io::Input;
 use jostle_io::input::model::{DeviceInput, StageInput};
@@ -50,6 +51,10 @@ pub struct Simulation {
     seed: u64,
     species: Vec<Species>,
     topology: Topology,
+    /// What a barostat moves; none before it is asked for.
+    molecules: Molecules,
+    /// What constraints bear, if there are any.
+    bearings: Option<Bearings>,
     charges: Vec<f64>,
     names: Names,
     /// How many atoms of each species there are.
@@ -198,7 +203,7 @@ impl Simulation {
     fn summary(&mut self, status: &str, under_way: Option<(&StageInput, &StageRun)>) -> serde_json::Value {
         let target = under_way.and_then(|(_, run)| run.temperature(self.units));
         let under_way = under_way.filter(|(_, run)| run.stage_step > 0).and_then(|(stage, run)| {
-            run.report(stage, &mut *self.backend, &self.quantities, self.units).ok()
+            run.report(stage, &mut *self.backend, &self.quantities, self.units, self.bearings.as_ref()).ok()
         });
         let facts = self.backend.neighbor_facts();
         let counts = self.species.iter().zip(&self.counts);

@@ -1,6 +1,6 @@
 //! Running the stages: steps, and everything that is due after a step.
 
-use super::leg::{Pace, cut, until};
+use super::leg::{Pace, common_divisor, cut, until};
 use super::obey::Course;
 use super::{Outcome, Simulation};
 use crate::checkpoint::{Checkpoint, Clock, Header};
@@ -12,9 +12,10 @@ use crate::progress::{Progress, StageStart};
 use crate::stage::StageRun;
 use crate::step::Tick;
 use crate::summary;
-use crate::thermo::{Atoms, Gauge};
+use crate::thermo::Gauge;
+use jostle_analysis::Sees;
 use jostle_core::backend::Timings;
-use jostle_core::{Backend, Error, Evaluate, Leg, Result, Sample, SimBox, Vec3};
+use jostle_core::{Backend, Error, Evaluate, Leg, Molecules, Result, Sample, SimBox, Vec3};
 use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
 use jostle_io::trajectory::{Frame, Position, Subject};
 use std::time::{Duration, Instant};
@@ -56,9 +57,12 @@ impl Simulation {
                 self.clock,
                 self.total_mass,
                 self.shortest_cutoff,
-                self.isolated,
+                (self.isolated, self.bearings.as_ref()),
             )?,
         };
+        if stage.barostat.is_some() {
+            self.molecules = Molecules::new(&self.topology, &self.species, self.backend.state()?);
+        }
         progress.stage_begins(&self.describe(stage, &run));
         if !begun {
             let simbox = *self.backend.simbox();
@@ -70,7 +74,7 @@ impl Simulation {
         if let Some(note) = note {
             self.say(progress, &note)?;
         }
-        let evaluate = self.evaluate_at(stage, run.stage_step);
+        let evaluate = self.evaluate_at(stage, &run, run.stage_step);
         self.backend.update_neighbors()?;
         self.backend.compute_forces(evaluate)?;
         if !begun && self.clock == Clock::default() {
@@ -81,7 +85,8 @@ impl Simulation {
             self.run = Some(run);
             return outcome;
         }
-        let report = run.report(stage, &mut *self.backend, &self.quantities, self.units)?;
+        let report =
+            run.report(stage, &mut *self.backend, &self.quantities, self.units, self.bearings.as_ref())?;
         run.end(&mut *self.backend)?;
         for missing in self.write_measures()? {
             self.say(progress, &format!("nothing is known yet: {missing}"))?;
@@ -110,7 +115,7 @@ impl Simulation {
         let mut pace = Pace::new();
         let mut lap = Lap::begin(&*self.backend);
         let (mut told, mut saved) = (lap.begin, lap.begin);
-        while !run.is_over(stage, &mut *self.backend) {
+        while !run.is_over(stage, &mut *self.backend, self.bearings.as_ref())? {
             self.advance(stage, run, &mut pace, progress)?;
             let (now, stage_step) = (Instant::now(), run.stage_step);
             progress.stepped(stage_step);
@@ -148,16 +153,20 @@ impl Simulation {
         progress: &mut dyn Progress,
     ) -> Result<()> {
         let begun = Instant::now();
-        run.deform(stage, &mut *self.backend)
-            .map_err(|e| e.context(format!("step {}", self.clock.step + 1)))?;
-        let leg = self.next_leg(stage, run.stage_step, *pace);
+        let step = self.clock.step + 1;
+        let tick = Tick { seed: self.seed, step, timestep: timestep(stage) };
+        run.change_box(stage, &mut *self.backend, &self.molecules, &tick)
+            .map_err(|e| e.context(format!("step {step}")))?;
+        let leg = self.next_leg(stage, run, *pace);
         if let Some(samples) = run.advance_leg(&mut *self.backend, &leg)? {
             let now = Instant::now();
             let analysis = run.time.analysis;
             pace.learn(leg.steps, (now - begun).as_secs_f64());
             for sample in &samples {
                 self.count(stage, run, leg.sample_every);
-                self.measure(stage, run, Some(sample), progress)?;
+                if self.anything_due(stage, run.stage_step) {
+                    self.measure(stage, run, Some(sample), progress)?;
+                }
             }
             if leg.sample_every == 0 {
                 self.count(stage, run, leg.steps);
@@ -168,9 +177,7 @@ impl Simulation {
             run.time.output += now.elapsed().as_secs_f64() - (run.time.analysis - analysis);
             return Ok(());
         }
-        let step = self.clock.step + 1;
-        let tick = Tick { seed: self.seed, step, timestep: timestep(stage) };
-        let evaluate = self.evaluate_at(stage, run.stage_step + 1);
+        let evaluate = self.evaluate_at(stage, run, run.stage_step + 1);
         run.advance(&mut *self.backend, &tick, evaluate).map_err(|e| e.context(format!("step {step}")))?;
         self.count(stage, run, 1);
         if self.anything_due(stage, run.stage_step) {
@@ -182,20 +189,23 @@ impl Simulation {
     }
 
     /// The next leg: it ends where somebody looks at the atoms, or when it has lasted long enough.
-    fn next_leg(&self, stage: &StageInput, done: u64, pace: Pace) -> Leg {
+    fn next_leg(&self, stage: &StageInput, run: &StageRun, pace: Pace) -> Leg {
+        let done = run.stage_step;
         let observers = self.observers.iter().map(|o| o.every());
         let stops = observers.chain(stage.trajectory.map(|t| t.every)).chain([stage.checkpoint_every]);
-        let stops = stops.chain(stage.deformation.map(|d| d.every)).chain(self.measures.intervals());
+        let stops = stops.chain(stage.deformation.map(|d| d.every));
+        let stops = stops.chain(stage.barostat.map(|b| b.every())).chain(self.measures.stops());
         let most = pace.steps.min(steps(stage) - done);
         let most = stops.map(|every| until(every, done)).fold(most, u64::min);
-        let (steps, sample_every) = cut(done, most, stage.thermo_every);
+        let samples = self.measures.intervals(Sees::Whole).fold(stage.thermo_every, common_divisor);
+        let (steps, sample_every) = cut(done, most, samples);
         Leg {
             first_step: self.clock.step + 1,
             steps,
             timestep: timestep(stage),
             seed: self.seed,
             sample_every,
-            evaluate: self.evaluate_at(stage, done + steps),
+            evaluate: self.evaluate_at(stage, run, done + steps),
         }
     }
 
@@ -207,20 +217,26 @@ impl Simulation {
     }
 
     /// What a step has to evaluate: energies only where somebody looks at them.
-    fn evaluate_at(&self, stage: &StageInput, stage_step: u64) -> Evaluate {
-        let mut observers = self.observers.iter().filter(|o| due(o.every(), stage_step));
-        let watched = observers.any(|o| o.wants() == Evaluate::ForcesAndEnergies);
-        match watched || due(stage.thermo_every, stage_step) {
+    fn evaluate_at(&self, stage: &StageInput, run: &StageRun, stage_step: u64) -> Evaluate {
+        match self.is_measured(stage, stage_step) || run.changes_volume_after(stage_step) {
             true => Evaluate::ForcesAndEnergies,
             false => Evaluate::Forces,
         }
+    }
+
+    /// Whether an observer, a measure or a row of `thermo.csv` is due that wants energies.
+    fn is_measured(&self, stage: &StageInput, stage_step: u64) -> bool {
+        let mut observers = self.observers.iter().filter(|o| due(o.every(), stage_step));
+        let watched = observers.any(|o| o.wants() == Evaluate::ForcesAndEnergies);
+        let told = self.measures.due(Sees::Whole, stage_step);
+        watched || told || due(stage.thermo_every, stage_step)
     }
 
     fn anything_due(&self, stage: &StageInput, stage_step: u64) -> bool {
         due(stage.thermo_every, stage_step)
             || stage.trajectory.is_some_and(|t| due(t.every, stage_step))
             || self.observers.iter().any(|o| due(o.every(), stage_step))
-            || self.measures.due(stage_step)
+            || self.measures.any_due(stage_step)
     }
 
     /// Everything that is due now: the row of `thermo.csv`, the frame, the observers. The sums are
@@ -235,11 +251,11 @@ impl Simulation {
         let stage_step = run.stage_step;
         let Clock { step, time, .. } = self.clock;
         self.thermo = None;
-        if self.evaluate_at(stage, stage_step) == Evaluate::ForcesAndEnergies {
+        if self.is_measured(stage, stage_step) {
             let degrees_of_freedom = run.degrees_of_freedom;
-            let atoms = sample.map_or(run.atoms(), |s| Atoms::Moving { heat: s.bath.heat() });
+            let (atoms, mass) = (run.atoms(sample.map(|s| &s.bath)), self.total_mass);
             let strain = stage.deformation.map(|d| (d.mode, strain(&d, timestep(stage), stage_step)));
-            let gauge = Gauge { units: self.units, degrees_of_freedom, atoms, step, time, strain };
+            let gauge = Gauge { units: self.units, degrees_of_freedom, atoms, step, time, mass, strain };
             self.thermo = Some(match sample {
                 Some(s) => gauge.convert(self.backend.simbox(), &s.energies, &s.kinetic),
                 // What constraints do is known from a step on.
@@ -263,9 +279,12 @@ impl Simulation {
             self.write_frame(trajectory.format)?;
         }
         let looked = Instant::now();
-        self.measures
-            .look(&mut *self.backend, stage_step, time)
-            .map_err(|e| e.context(format!("step {step}")))?;
+        let here = |e: Error| e.context(format!("step {step}"));
+        self.measures.look(&mut *self.backend, stage_step, time).map_err(here)?;
+        if let Some(thermo) = self.thermo.as_ref().filter(|_| self.measures.due(Sees::Whole, stage_step)) {
+            let whole = thermo.whole(self.units, run.degrees_of_freedom);
+            self.measures.tell(self.backend.simbox(), stage_step, time, whole).map_err(here)?;
+        }
         run.time.analysis += looked.elapsed().as_secs_f64();
         let mut context = Context {
             backend: &mut *self.backend,
@@ -343,7 +362,8 @@ impl Simulation {
         let state = self.backend.state()?;
         let species = state.order().into_iter().map(|place| state.species[place]).collect();
         let names = self.species.iter().map(|s| s.name.clone()).collect();
-        Ok(Subject { units: self.units, names, species, timestep, every })
+        let atoms = self.names.clone();
+        Ok(Subject { units: self.units, names, species, atoms, timestep, every })
     }
 
     /// Makes the measures of the stage under way.

@@ -1,4 +1,4 @@
-//! Chemical elements by their masses, for files that give no names.
+//! Chemical elements: by their masses, for files that give no names; which names are symbols.
 
 /// Symbols and masses in g/mol: those of the standard atomic weights (IUPAC 2021), abridged.
 const ELEMENTS: [(&str, f64); 37] = [
@@ -46,4 +46,27 @@ const ELEMENTS: [(&str, f64); 37] = [
 pub(super) fn by_mass(mass: f64) -> Option<&'static str> {
     let nearest = ELEMENTS.iter().min_by(|a, b| (a.1 - mass).abs().total_cmp(&(b.1 - mass).abs()))?;
     ((nearest.1 - mass).abs() < 0.1).then_some(nearest.0)
+}
+
+/// All symbols.
+const SYMBOLS: &str = "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As \
+    Se Br Kr Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm \
+    Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db \
+    Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og";
+
+/// Whether this is the symbol of an element.
+pub(crate) fn is_symbol(name: &str) -> bool {
+    SYMBOLS.split(' ').any(|symbol| symbol == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_those_of_118_elements() {
+        assert_eq!(SYMBOLS.split(' ').collect::<std::collections::HashSet<_>>().len(), 118);
+        assert!(ELEMENTS.iter().all(|(symbol, _)| is_symbol(symbol)));
+        assert!(is_symbol("Kr") && !is_symbol("A") && !is_symbol("kr") && !is_symbol(""));
+    }
 }

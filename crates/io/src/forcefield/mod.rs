@@ -5,15 +5,16 @@ mod amber;
 mod assembly;
 mod charmm;
 pub mod coordinates;
-mod elements;
+pub(crate) mod elements;
 mod gromacs;
+mod hydrogens;
 mod missing;
 mod nonbonded;
 mod openmm;
 mod rigid;
 
 use crate::input::Input;
-use crate::input::model::{AtomsInput, MoleculesInput};
+use crate::input::model::{AtomsInput, MoleculesInput, WallForce};
 use crate::structure::around;
 use coordinates::Coordinates;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
@@ -166,11 +167,38 @@ impl Input {
         };
         let mut molecules = Molecules::read(files, self.units).map_err(at)?;
         molecules.make_rigid(files.rigid).map_err(at)?;
+        if let Some(mass) = files.hydrogen_mass {
+            let divided = molecules.make_hydrogens_heavy(self.units.mass_from_user(mass)).map_err(at)?;
+            self.refuse_to_name(&divided)?;
+        }
         let wells = Wells::of(&molecules);
         let coordinates = Coordinates::read(&files.coordinates, self.units).map_err(at)?;
         let (system, bound) = molecules.into_system(coordinates, self.system.periodic).map_err(at)?;
         let forces = self.forces_of_molecules(&system, &wells, bound)?;
         Ok(Some((system, forces)))
+    }
+}
+
+impl Input {
+    /// Refuses an input that names species which the masses of hydrogens have divided: only some of
+    /// the atoms that are meant would still have the name.
+    fn refuse_to_name(&self, divided: &[String]) -> Result<()> {
+        let species = self.species.iter().map(|s| (&s.value.name, &s.span));
+        let pairs = self.forces.iter().flat_map(|f| &f.value.pairs);
+        let pairs = pairs.flat_map(|p| p.value.species.iter().map(move |name| (name, &p.span)));
+        let fields = self.fields.iter().flat_map(|f| f.value.species.iter());
+        let fields = fields.flat_map(|names| names.value.iter().map(move |name| (name, &names.span)));
+        let walls = self.walls.iter().flat_map(|w| match &w.value.force {
+            WallForce::Pairs(force) => &force.value.pairs[..],
+            WallForce::Grains => &[],
+        });
+        let walls = walls.flat_map(|p| p.value.species.iter().map(move |name| (name, &p.span)));
+        let mut named = species.chain(pairs).chain(fields).chain(walls);
+        named.find(|(name, _)| divided.contains(name)).map_or(Ok(()), |(name, span)| {
+            let message = format!("hydrogen_mass has divided the species {name} by mass");
+            let hint = "leave out hydrogen_mass, or what is said about this species";
+            Err(self.source.error(span, message).hint(hint))
+        })
     }
 }
 

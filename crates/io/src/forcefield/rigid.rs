@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Masses of hydrogen and deuterium, in g/mol.
-const HYDROGEN: Range<f64> = 0.9..2.5;
+pub(super) const HYDROGEN: Range<f64> = 0.9..2.5;
 
 /// Masses of oxygen, in g/mol.
 const OXYGEN: Range<f64> = 15.5..18.5;
@@ -61,7 +61,7 @@ impl Molecules {
         Ok(())
     }
 
-    fn is_one(&self, atom: u32, masses: Range<f64>) -> bool {
+    pub(super) fn is_one(&self, atom: u32, masses: Range<f64>) -> bool {
         let species = self.atoms[atom as usize];
         masses.contains(&self.units.mass_to_user(self.species[usize::from(species)].mass))
     }
@@ -73,13 +73,14 @@ impl Molecules {
         springs.find_map(|term| term.parameters(kind as usize)).map(|parameters| parameters[1])
     }
 
-    fn springs(&self) -> Lengths {
+    /// Bonds that are springs, with their lengths at rest.
+    pub(super) fn springs(&self) -> Lengths {
         let bonds = self.topology.bonds.iter();
         bonds.filter_map(|b| Some((ascending(b.atoms), self.length_at_rest(b.kind)?))).collect()
     }
 
     /// Oxygen with two hydrogens, and nothing else bound to them; hydrogens in ascending order.
-    fn water(&self, bonds: &Lengths) -> Vec<[u32; 3]> {
+    pub(super) fn water(&self, bonds: &Lengths) -> Vec<[u32; 3]> {
         let mut partners = vec![Vec::new(); self.atoms.len()];
         for [a, b] in bonds.keys() {
             partners[*a as usize].push(*b);
@@ -124,7 +125,7 @@ impl Molecules {
     }
 }
 
-fn ascending([a, b]: [u32; 2]) -> [u32; 2] {
+pub(super) fn ascending([a, b]: [u32; 2]) -> [u32; 2] {
     [a.min(b), a.max(b)]
 }
 

@@ -1,5 +1,6 @@
 //! From checked values to the typed [`Input`]: what the values mean together.
 
+use super::barostat::{barostat, refuse_changing_screening};
 use super::fields::{Entry, Fields, Value};
 use super::formula;
 use super::model::*;
@@ -63,6 +64,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         run,
         source: source.clone(),
     };
+    refuse_changing_screening(&input)?;
     if built {
         // All species are known, so everything about pairs can be checked now; any density of
         // charges does for that.
@@ -122,6 +124,7 @@ impl Builder<'_> {
                 include: paths("include"),
                 coordinates,
                 rigid: fields.choice("rigid").map(|r| r.value).unwrap_or_default(),
+                hydrogen_mass: fields.get("hydrogen_mass").map(|m| m.value),
             };
             Located { value: AtomsInput::Molecules(molecules), span: topology.span }
         } else {
@@ -653,8 +656,9 @@ impl Builder<'_> {
         let measures = fields.get::<Vec<Fields>>("measure").map_or_else(Vec::new, |m| m.value);
         Ok(StageInput {
             name,
-            action,
             thermo_every: fields.need::<Fields>("thermo")?.need("every")?,
+            barostat: barostat(self.source, fields, &action)?,
+            action,
             deformation: fields.get::<Fields>("deform").map(|d| deformation(&d.value)).transpose()?,
             trajectory: fields.get("trajectory").map(trajectory).transpose()?,
             measures: measures.iter().map(measure).collect::<Result<_>>()?,

@@ -126,7 +126,7 @@ impl Printer<'_> {
 
     fn number(&self, x: f64, dimension: Dimension) -> String {
         // Enough digits to recognise it; the exact value is what stands in the file.
-        let rounded: f64 = format!("{x:.7e}").parse().unwrap_or(x);
+        let rounded: f64 = format!("{:.7e}", x / self.units.bare(dimension)).parse().unwrap_or(x);
         format!("{rounded} {}", unit_name(self.units, dimension)).trim_end().to_string()
     }
 

@@ -2,6 +2,8 @@
 //! filled in. What needs the atoms (which species a structure file has) is resolved later, with
 //! errors that still point into the file.
 
+pub use super::barostat::{Barostat, Coupling};
+
 use super::word::Word;
 use jostle_core::{Error, Exclude, Result, UnitSystem, Vec3};
 use jostle_potentials::electrostatics::NetCharge;
@@ -178,7 +180,7 @@ pub enum AtomsInput {
 }
 
 /// Files of molecules; paths joined with the input's folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MoleculesInput {
     /// What binds the atoms, with the force field.
     pub topology: PathBuf,
@@ -192,6 +194,8 @@ pub struct MoleculesInput {
     pub coordinates: PathBuf,
     /// Which distances do not change, besides those that the files say.
     pub rigid: Rigid,
+    /// What hydrogens weigh, at the expense of the atoms they are bound to; `None`: what the files say.
+    pub hydrogen_mass: Option<f64>,
 }
 
 /// Which bonds of molecules are made rigid.
@@ -508,6 +512,8 @@ pub struct StageInput {
     pub action: Action,
     /// `thermo = { every = 100 }`: rows of thermo.csv. 0: none.
     pub thermo_every: u64,
+    /// `barostat = { kind = "monte-carlo", pressure = "1 atm" }`: the box changes its volume.
+    pub barostat: Option<Barostat>,
     /// `deform = { kind = "shear", plane = "xy", rate = 1e-4 }`: the box changes its shape.
     pub deformation: Option<Deformation>,
     /// `trajectory = { every = 500, format = "xtc" }`
@@ -536,6 +542,7 @@ impl StageInput {
             name: name.into(),
             action,
             thermo_every: 0,
+            barostat: None,
             deformation: None,
             trajectory: None,
             measures: Vec::new(),
@@ -548,6 +555,12 @@ impl StageInput {
         if let Action::Dynamics { thermostat, .. } = &mut self.action {
             *thermostat = Some(chosen);
         }
+        self
+    }
+
+    /// The stage with a barostat.
+    pub fn barostat(mut self, chosen: Barostat) -> Self {
+        self.barostat = Some(chosen);
         self
     }
 
@@ -733,6 +746,8 @@ pub enum TrajectoryFormat {
     Dump,
     /// GSD with HOOMD's schema, with velocities.
     Gsd,
+    /// PDB, text, a model for each frame.
+    Pdb,
 }
 
 /// `[run]`: never changes the physics, only how it is computed.

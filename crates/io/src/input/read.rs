@@ -209,7 +209,8 @@ impl Reader<'_> {
             }
             Kind::Quantity(dimensions, range) => {
                 let (x, dimension) = self.quantity(item, dimensions)?.ok_or_else(wrong)?;
-                Value::Quantity(self.in_range(key.name, x, range, &span)?, dimension)
+                self.in_range(key.name, x / self.units.bare(dimension), range, &span)?;
+                Value::Quantity(x, dimension)
             }
             Kind::Choice(words) => {
                 let word = item.get_ref().as_str().ok_or_else(wrong)?;
@@ -411,7 +412,10 @@ impl Reader<'_> {
             DeValue::String(text) => parse_quantity(text, dimensions, self.units)
                 .map(Some)
                 .map_err(|e| e.at_span(&self.source.path, &self.source.text, item.span())),
-            value => Ok(number(value).zip(dimensions.first().copied())),
+            value => {
+                let dimension = dimensions.first().copied();
+                Ok(number(value).zip(dimension).map(|(x, d)| (x * self.units.bare(d), d)))
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //! what is wrong, `jostle schema` and the input that `jostle check` prints all follow from it; the
 //! parameters of pairs come from the registry of potentials.
 
+use super::barostat::BAROSTATS;
 use super::model::{Axis, Distribution, Lattice, Placement, Plane, Rigid, TrajectoryFormat};
 use super::word::{ForceKind, words};
 use jostle_core::{Algorithm, Dimension, Exclude, Precision, UnitSystem};
@@ -213,7 +214,7 @@ impl From<jostle_potentials::pair::Range> for Range {
 }
 
 impl Key {
-    const fn new(name: &'static str, kind: Kind, default: Fallback, about: &'static str) -> Self {
+    pub(super) const fn new(name: &'static str, kind: Kind, default: Fallback, about: &'static str) -> Self {
         Key { name, kind, default, about, with: &[] }
     }
 
@@ -409,6 +410,13 @@ static SYSTEM: Section = Section {
         .with(&["topology"]),
         Key::new("rigid", Kind::Choice(words::<Rigid>), Value("\"none\""), "distances that do not change")
             .with(&["topology"]),
+        Key::new(
+            "hydrogen_mass",
+            Kind::Quantity(MASS, Positive),
+            Absent("that of the topology"),
+            "mass of hydrogens, taken from the atoms they are bound to; rigid water keeps its masses",
+        )
+        .with(&["topology"]),
         Key::new(
             "atoms",
             Kind::Count(1),
@@ -887,6 +895,8 @@ static STAGE: Section = Section {
         Key::new("steps", Kind::Count(1), Absent(""), "how many time steps"),
         Key::new("timestep", Kind::Quantity(TIME, Positive), Required, "how long each is").with(&["steps"]),
         Key::new("thermostat", Kind::Variants(THERMOSTATS), Absent("constant energy"), "temperature control")
+            .with(&["steps"]),
+        Key::new("barostat", Kind::Variants(BAROSTATS), Absent("constant volume"), "pressure control")
             .with(&["steps"]),
         Key::new(
             "minimize",

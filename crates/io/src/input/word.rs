@@ -1,6 +1,8 @@
 //! Choices by name, as an input file spells them.
 
-use super::model::{Axis, DeviceInput, Distribution, Lattice, Placement, Plane, Rigid, TrajectoryFormat};
+use super::model::{
+    Axis, Coupling, DeviceInput, Distribution, Lattice, Placement, Plane, Rigid, TrajectoryFormat,
+};
 use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::outside::Side;
@@ -78,6 +80,11 @@ words! {
         ForceShifted = "force-shifted": "shifted so that energy and force are continuous",
         Switched { from: 0.9 } = "switched": "switched off smoothly between switch_from and the cut-off",
     }
+    Coupling {
+        Isotropic = "isotropic": "all: the box keeps its shape",
+        SemiIsotropic = "semi-isotropic": "the first two, and the third by itself",
+        Anisotropic = "anisotropic": "each by itself",
+    }
     Axis {
         X = "x": "the first axis",
         Y = "y": "the second axis",
@@ -95,6 +102,7 @@ words! {
         Xyz = "xyz": "extended XYZ: text, positions and velocities in full",
         Dump = "lammpstrj": "LAMMPS dump: text, positions and velocities in full",
         Gsd = "gsd": "GSD as of HOOMD: positions and velocities in single precision, steps but no times",
+        Pdb = "pdb": "PDB: text, positions to 0.001 A (0.001 in lj), names and residues",
     }
     DeviceInput {
         Auto = "auto": "a GPU where there is one and the system is large enough, else the CPU",

@@ -60,6 +60,7 @@ pub fn write_xyz(
         units,
         names: system.species.iter().map(|s| s.name.clone()).collect(),
         species: order.iter().map(|&place| system.state.species[place]).collect(),
+        atoms: system.names.clone(),
         timestep: 0.0,
         every: 1,
     };

@@ -68,7 +68,7 @@ fn record(out: &mut Vec<u8>, contents: &[u8]) {
 }
 
 /// A, cos(gamma), B, cos(beta), cos(alpha), C; all lengths 0 where no axis is periodic.
-fn unit_cell(simbox: &SimBox, angstrom: f64) -> [f64; 6] {
+pub(super) fn unit_cell(simbox: &SimBox, angstrom: f64) -> [f64; 6] {
     if simbox.periodic() == [false; 3] {
         return [0.0; 6];
     }

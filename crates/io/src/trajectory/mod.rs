@@ -3,13 +3,14 @@
 //! A format only turns frames into bytes; the file, the errors of the disk and going on after a
 //! restart are the same for all of them ([`TrajectoryWriter`]).
 //!
-//! Units in DCD, XTC and TRR files are those of the format (angstrom or nm, ps), whatever the units of
+//! Units in DCD, XTC, TRR and PDB files are those of the format (angstrom or nm, ps), whatever the units of
 //! the run. Reduced units and `nuclear` have no sensible angstrom: their numbers are written as
 //! they are, one unit of length as one of the format's and one unit of time as a picosecond.
 
 mod dcd;
 mod dump;
 mod gsd;
+mod pdb;
 mod read;
 mod trr;
 mod xtc;
@@ -20,7 +21,7 @@ pub(crate) use xyz::write_xyz_frame;
 
 use crate::input::model::TrajectoryFormat;
 use jostle_core::quantity::parse_quantity;
-use jostle_core::{Dimension, Error, Result, SimBox, UnitSystem, Vec3};
+use jostle_core::{Dimension, Error, Names, Result, SimBox, UnitSystem, Vec3};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -49,6 +50,8 @@ pub struct Subject {
     pub names: Vec<String>,
     /// The species of each atom, by id.
     pub species: Vec<u16>,
+    /// What the atoms are called in their molecules; empty where only their species have names.
+    pub atoms: Names,
     /// The time step; 0 if frames are not equally far apart.
     pub timestep: f64,
     /// Steps between frames.
@@ -69,6 +72,14 @@ pub struct Position {
 
 /// A file format: bytes before the first frame, bytes of a frame.
 trait Format: Send {
+    /// Whether it can hold this system.
+    ///
+    /// # Errors
+    /// If it cannot.
+    fn check(&self, _: &Subject) -> Result<()> {
+        Ok(())
+    }
+
     /// What comes before the first frame, given how far the file has come. It is written anew after
     /// every frame, and never longer than at first.
     fn header(&self, subject: &Subject, position: &Position) -> Vec<u8>;
@@ -102,6 +113,7 @@ fn format(kind: TrajectoryFormat) -> Box<dyn Format> {
         TrajectoryFormat::Trr => Box::new(trr::Trr),
         TrajectoryFormat::Dump => Box::new(dump::Dump),
         TrajectoryFormat::Gsd => Box::new(gsd::Gsd::new()),
+        TrajectoryFormat::Pdb => Box::new(pdb::Pdb),
     }
 }
 
@@ -115,17 +127,18 @@ impl TrajectoryFormat {
             TrajectoryFormat::Trr => "trr",
             TrajectoryFormat::Dump => "lammpstrj",
             TrajectoryFormat::Gsd => "gsd",
+            TrajectoryFormat::Pdb => "pdb",
         }
     }
 
     /// Whether its files hold velocities.
     pub fn has_velocities(self) -> bool {
-        !matches!(self, TrajectoryFormat::Dcd | TrajectoryFormat::Xtc)
+        !matches!(self, TrajectoryFormat::Dcd | TrajectoryFormat::Xtc | TrajectoryFormat::Pdb)
     }
 
     /// Whether its files say what the atoms are called.
     pub fn has_names(self) -> bool {
-        matches!(self, TrajectoryFormat::Xyz | TrajectoryFormat::Dump | TrajectoryFormat::Gsd)
+        !matches!(self, TrajectoryFormat::Dcd | TrajectoryFormat::Xtc | TrajectoryFormat::Trr)
     }
 
     /// Whether its files hold times. The others count steps.
@@ -149,10 +162,11 @@ impl TrajectoryWriter {
     /// Begins a trajectory; an existing file is replaced.
     ///
     /// # Errors
-    /// If the file cannot be made or written.
+    /// If the format cannot hold the system, or the file cannot be made or written.
     pub fn create(path: &Path, kind: TrajectoryFormat, subject: Subject) -> Result<Self> {
-        let file = File::create(path).map_err(|e| Error::io("create", path, &e))?;
         let format = format(kind);
+        format.check(&subject).map_err(|e| e.in_file(path))?;
+        let file = File::create(path).map_err(|e| Error::io("create", path, &e))?;
         let position = Position::default();
         let (path, buffer) = (path.to_path_buf(), Vec::new());
         let mut writer = TrajectoryWriter { path, file, format, subject, position, buffer };

@@ -64,7 +64,7 @@ impl From<Structure> for Coordinates {
 
 /// A box from the lengths of its edges and the angles between them in degrees: b and c, a and c, a
 /// and b.
-pub(super) fn cell(lengths: Vec3, angles: Vec3) -> Result<SimBox> {
+pub(crate) fn cell(lengths: Vec3, angles: Vec3) -> Result<SimBox> {
     let [a, b, c] = lengths;
     // Right angles must come out as such.
     let cosine = |degrees: f64| if degrees == 90.0 { 0.0 } else { degrees.to_radians().cos() };

@@ -2,42 +2,21 @@
 
 use super::{Coordinates, cell};
 use crate::forcefield::assembly::factor;
+use crate::pdb::{Collector, Line};
 use crate::structure::Lines;
-use jostle_core::{AtomName, Dimension, Names, Residue, Result, UnitSystem, Vec3};
+use jostle_core::{Dimension, Result, UnitSystem};
 
 pub(super) fn read(mut lines: Lines, units: UnitSystem) -> Result<Coordinates> {
     let angstrom = factor(UnitSystem::Real, units, Dimension::LENGTH);
-    let (mut found, mut names) = (Coordinates::default(), Names::default());
-    let mut last = None;
-    while let Some(line) = lines.next() {
-        let field = |from: usize, to: usize| line.get(from..to.min(line.len())).unwrap_or("").trim();
-        let number = |from: usize, to: usize, what: &str| lines.number(Some(field(from, to)), what);
-        match field(0, 6) {
-            "ATOM" | "HETATM" => {
-                let position: Vec3 = [number(30, 38, "x")?, number(38, 46, "y")?, number(46, 54, "z")?];
-                found.positions.push(position.map(|x| x * angstrom));
-                // Insertion codes and what follows the last number tell residues apart, too.
-                let residue = (field(17, 21), field(21, 27), field(72, 76));
-                if last != Some(residue) {
-                    last = Some(residue);
-                    let chain = if field(21, 22).is_empty() { field(72, 76) } else { field(21, 22) };
-                    names.residues.push(Residue {
-                        name: residue.0.to_string(),
-                        number: field(22, 26).parse().unwrap_or(0),
-                        chain: chain.to_string(),
-                    });
-                }
-                names.atoms.push(AtomName {
-                    name: field(12, 16).to_string(),
-                    element: field(76, 78).to_string(),
-                    residue: names.residues.len() as u32 - 1,
-                });
+    let (mut found, mut collector) = (Coordinates::default(), Collector::default());
+    while let Some(line) = lines.next().map(Line) {
+        match line.record() {
+            _ if line.is_atom() => {
+                found.positions.push(line.position(&lines)?.map(|x| x * angstrom));
+                collector.add(line);
             }
             "CRYST1" => {
-                let lengths = [number(6, 15, "a")?, number(15, 24, "b")?, number(24, 33, "c")?];
-                let angles = [number(33, 40, "alpha")?, number(40, 47, "beta")?, number(47, 54, "gamma")?];
-                // A cube of one angstrom stands where there is no crystal.
-                if lengths != [1.0; 3] && lengths != [0.0; 3] {
+                if let Some((lengths, angles)) = line.cell(&lines)? {
                     let simbox = cell(lengths.map(|x| x * angstrom), angles);
                     found.simbox = Some(simbox.map_err(|e| lines.error(e.message()))?);
                 }
@@ -49,7 +28,7 @@ pub(super) fn read(mut lines: Lines, units: UnitSystem) -> Result<Coordinates> {
     if found.positions.is_empty() {
         return Err(lines.error("the file has no ATOM").hint("is it a PDB file?"));
     }
-    found.names = Some(names);
+    found.names = Some(collector.names);
     Ok(found)
 }
 

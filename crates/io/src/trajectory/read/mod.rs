@@ -7,6 +7,7 @@ mod binary;
 mod dcd;
 mod dump;
 mod gsd;
+mod pdb;
 mod trr;
 mod xtc;
 mod xyz;
@@ -16,7 +17,7 @@ use crate::structure::{Reading, Structure, around};
 use binary::Binary;
 use flate2::bufread::MultiGzDecoder;
 pub(super) use gsd::{MAGIC as GSD_MAGIC, TIME as GSD_TIME};
-use jostle_core::{Error, Result, SimBox, UnitSystem, Vec3};
+use jostle_core::{Error, Names, Result, SimBox, UnitSystem, Vec3};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -46,7 +47,7 @@ pub struct Open {
     /// The unit system to read in; `None`: that of the file, or of `start.xyz` beside it.
     pub units: Option<UnitSystem>,
     /// A file with the names of the atoms for a trajectory without: extended XYZ, a LAMMPS dump,
-    /// GSD, LAMMPS data. `None`: `start.xyz` beside the trajectory, if it is there and fits.
+    /// GSD, PDB, LAMMPS data. `None`: `start.xyz` beside the trajectory, if it is there and fits.
     pub names: Option<PathBuf>,
     /// The time of a step for files that count steps only.
     pub timestep: Option<f64>,
@@ -68,6 +69,8 @@ enum FileUnits {
 struct Cast {
     names: Vec<String>,
     species: Vec<u16>,
+    /// What the atoms are called in their molecules, where the file says.
+    atoms: Names,
 }
 
 impl Cast {
@@ -124,8 +127,8 @@ pub struct TrajectoryReader {
 }
 
 impl TrajectoryReader {
-    /// Opens a trajectory and reads its first frame. DCD, XTC, TRR, extended XYZ, LAMMPS dumps and
-    /// GSD are told apart by their first bytes; all but GSD may be compressed.
+    /// Opens a trajectory and reads its first frame. DCD, XTC, TRR, extended XYZ, LAMMPS dumps,
+    /// GSD and PDB are told apart by their first bytes; all but GSD may be compressed.
     ///
     /// # Errors
     /// If the file cannot be read, its format is unknown, its first frame is damaged, or it is in
@@ -153,7 +156,9 @@ impl TrajectoryReader {
         let (cast, of_names) = match (source.cast(), known) {
             (Some(cast), _) => (cast.clone(), None),
             (None, Some((cast, units))) => (cast, units),
-            (None, None) => (Cast { names: vec!["X".into()], species: vec![0; n] }, None),
+            (None, None) => {
+                (Cast { names: vec!["X".into()], species: vec![0; n], atoms: Names::default() }, None)
+            }
         };
         if cast.species.len() != n {
             let message = format!("the trajectory has {n} atoms, the names are for {}", cast.species.len());
@@ -237,6 +242,7 @@ impl TrajectoryReader {
             units: self.units,
             names: self.cast.names.clone(),
             species: self.cast.species.clone(),
+            atoms: self.cast.atoms.clone(),
             timestep: apart.map_or(0.0, |apart| apart / every as f64),
             every,
         }
@@ -279,7 +285,7 @@ fn cast_of(path: &Path, units: Option<UnitSystem>) -> Result<(Cast, Option<UnitS
         let reading = Reading { units: units.unwrap_or(UnitSystem::Lj), types: &[], periodic: None };
         let structure = Structure::read(path, reading)?;
         let names = structure.species.into_iter().map(|s| s.name).collect();
-        return Ok((Cast { names, species: structure.state.species }, None));
+        return Ok((Cast { names, species: structure.state.species, atoms: Names::default() }, None));
     }
     let mut source = source(Box::new(BufReader::new(open_file(path)?)), path)?;
     source.next().map_err(|e| e.context("frame 0").blame_file(path))?;
@@ -334,8 +340,11 @@ fn source(mut stream: Stream, path: &Path) -> Result<Box<dyn Source>> {
     if std::str::from_utf8(line).is_ok_and(|line| line.trim().parse::<u64>().is_ok()) {
         return Ok(Box::new(xyz::Xyz::new(stream, path)));
     }
+    if std::str::from_utf8(line).is_ok_and(pdb::begins) {
+        return Ok(Box::new(pdb::Pdb::new(stream, path)));
+    }
     Err(Error::file(path, if start.is_empty() { "the file is empty" } else { "this is no known trajectory" })
-        .hint("DCD, XTC, TRR, extended XYZ, LAMMPS dumps and GSD are read"))
+        .hint("DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD and PDB are read"))
 }
 
 /// Counts the bytes read, so that progress can be shown.

@@ -1,0 +1,126 @@
+//! Shear viscosity by Green and Kubo, from the autocorrelation of the pressure tensor.
+
+use super::{Kind, Measure, Sees};
+use crate::blocks::Blocks;
+use crate::correlate::{Clock, MultiTau};
+use crate::memory::Memory;
+use crate::report::{Results, Table, unit};
+use crate::settings::{Setting, Settings};
+use crate::view::View;
+use jostle_core::quantity::unit_name;
+use jostle_core::simbox::mean_diagonal;
+use jostle_core::{Dimension, Error, Result, SymTensor, UnitSystem};
+
+pub(super) const KIND: Kind = Kind {
+    name: "viscosity",
+    about: "shear viscosity by Green and Kubo, autocorrelation of the pressure tensor",
+    sees: Sees::Whole,
+    settings: &[Setting {
+        name: "to",
+        dimension: Dimension::TIME,
+        default: None,
+        about: "where the integral ends [default: where the correlation first falls below its error]",
+    }],
+    new: |subject, settings| {
+        let past = MultiTau::new(LAGS);
+        Ok(Box::new(Viscosity {
+            units: subject.units,
+            settings: settings.clone(),
+            clock: Clock::default(),
+            blocks: Blocks::new(past.width() + 2),
+            past,
+        }))
+    },
+};
+
+/// Up to this lag every frame is an origin of time.
+const LAGS: usize = 128;
+const MORE: &str = "look more often: measure = [{ kind = \"viscosity\", every = 5 }], or thermo = { every = 5 } for rows of thermo.csv";
+
+struct Viscosity {
+    units: UnitSystem,
+    settings: Settings,
+    clock: Clock,
+    /// Pressure tensors without their trace.
+    past: MultiTau<SymTensor>,
+    /// The correlation at each lag; the volume and the thermal energy.
+    blocks: Blocks,
+}
+
+impl Measure for Viscosity {
+    fn add(&mut self, frame: &View) -> Result<()> {
+        self.clock.add(frame.time)?;
+        let whole = frame.whole()?;
+        let mut p = whole.pressure.ok_or_else(|| {
+            Error::input("there is no pressure").hint("a box that is open along an axis has none")
+        })?;
+        let mean = mean_diagonal(&p);
+        p[..3].iter_mut().for_each(|p| *p -= mean);
+        let (blocks, width) = (&mut self.blocks, self.past.width());
+        blocks.frame();
+        blocks.add(width, frame.simbox.volume());
+        blocks.add(width + 1, whole.thermal_energy());
+        self.past.add(p, |lag, then, now| blocks.add(lag, product(then, now)));
+        Ok(())
+    }
+
+    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+        vec![&mut self.clock, &mut self.past, &mut self.blocks]
+    }
+
+    fn results(&self) -> Result<Results> {
+        let frames = self.blocks.frames();
+        if frames < 20 {
+            return Err(Error::input(format!("{frames} pressures are too few for correlations")).hint(MORE));
+        }
+        // Beyond half of the time there are few independent origins.
+        let width = self.past.width();
+        let lags = (0..width).map(|k| self.past.lag(k)).take_while(|lag| *lag <= (frames - 1) / 2);
+        let dt = self.clock.interval();
+        let times: Vec<f64> = lags.map(|lag| lag as f64 * dt).collect();
+        let correlation = self.blocks.derive(|m| m[..times.len()].to_vec());
+        let running = self.blocks.derive(|m| integral(&times, m, m[width] / m[width + 1]));
+        let noise = |(c, error): &(f64, Option<f64>)| *c < error.unwrap_or(0.0);
+        let end = match self.settings.get("to") {
+            Some(_) => {
+                let to = self.settings.positive("to", 1.0)?;
+                times.iter().rposition(|t| *t <= to * (1.0 + 1e-9)).filter(|k| *k > 0)
+            }
+            None => Some(correlation.iter().position(noise).unwrap_or(times.len() - 1)).filter(|k| *k > 1),
+        };
+        let end = end.ok_or_else(|| {
+            Error::input(format!("the correlation is over within two pressures, which are {dt} apart"))
+                .hint(MORE)
+        })?;
+        let units = self.units;
+        let pressure = Dimension { energy: 1, length: -3, ..Dimension::NUMBER };
+        let square = unit_name(units, Dimension { energy: 2, length: -6, ..Dimension::NUMBER });
+        let viscosity = unit_name(units, Dimension { time: 1, ..pressure });
+        let until = times[end];
+        let mut table = Table::new("viscosity", "t", unit(units, 0, 1), times);
+        table.with_errors("running viscosity", &viscosity, &running);
+        table.with_errors("correlation", &square, &correlation);
+        let mut results = Results { tables: vec![table], values: Vec::new() };
+        results.value("viscosity", &viscosity, running[end]);
+        results.value("integral to", &unit(units, 0, 1), (until, Some(0.0)));
+        Ok(results)
+    }
+}
+
+/// All independent components of two traceless tensors at once, as if one of them were P_xy: a tenth of
+/// their double contraction (P. J. Daivis and D. J. Evans, J. Chem. Phys. 100 (1994) 541).
+fn product(a: &SymTensor, b: &SymTensor) -> f64 {
+    let diagonal: f64 = (0..3).map(|k| a[k] * b[k]).sum();
+    let others: f64 = (3..6).map(|k| a[k] * b[k]).sum();
+    (diagonal + 2.0 * others) / 10.0
+}
+
+/// From zero to each time, by trapezoids.
+fn integral(times: &[f64], c: &[f64], scale: f64) -> Vec<f64> {
+    let mut sum = 0.0;
+    let step = |k: usize| {
+        sum += if k > 0 { 0.5 * scale * (times[k] - times[k - 1]) * (c[k - 1] + c[k]) } else { 0.0 };
+        sum
+    };
+    (0..times.len()).map(step).collect()
+}

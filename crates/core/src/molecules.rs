@@ -1,0 +1,208 @@
+//! What hangs together: molecules, which a change of the box moves as they are.
+
+use crate::{Error, Result, SimBox, Species, State, Topology, Vec3};
+
+/// The molecules of a system: atoms that bonds, constraints or virtual sites join, and every other
+/// atom by itself.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Molecules {
+    /// By id, which molecule an atom belongs to.
+    molecule: Vec<u32>,
+    /// By id, the part an atom has in the mass of its molecule.
+    share: Vec<f64>,
+    /// Their masses.
+    mass: Vec<f64>,
+    /// An atom of a molecule and one before it that it is joined to, ids, in an order in which the
+    /// latter has been met.
+    links: Vec<[u32; 2]>,
+    /// Joined atoms that close rings.
+    rings: Vec<[u32; 2]>,
+    constrained: bool,
+}
+
+impl Molecules {
+    /// Those of a system's atoms.
+    pub fn new(topology: &Topology, species: &[Species], state: &State) -> Self {
+        let n = state.len();
+        let mut mass_of = vec![0.0; n];
+        for (id, s) in state.id.iter().zip(&state.species) {
+            mass_of[*id as usize] = species[usize::from(*s)].mass;
+        }
+        let bonds = topology.bonds.iter().map(|b| b.atoms);
+        let constraints = topology.constraints.iter().map(|c| c.atoms);
+        let sites = topology.virtual_sites.iter().flat_map(|v| v.atoms.map(|atom| [atom, v.site]));
+        let mut partners = vec![Vec::new(); n];
+        for [a, b] in bonds.chain(constraints).chain(sites) {
+            partners[a as usize].push(b);
+            partners[b as usize].push(a);
+        }
+        const UNMET: u32 = u32::MAX;
+        let mut found = Molecules {
+            molecule: vec![UNMET; n],
+            share: mass_of.clone(),
+            mass: Vec::new(),
+            links: Vec::new(),
+            rings: Vec::new(),
+            constrained: !topology.constraints.is_empty(),
+        };
+        let mut waiting = Vec::new();
+        for first in 0..n as u32 {
+            if found.molecule[first as usize] != UNMET {
+                continue;
+            }
+            let molecule = found.mass.len() as u32;
+            found.molecule[first as usize] = molecule;
+            found.mass.push(0.0);
+            waiting.push(first);
+            while let Some(atom) = waiting.pop() {
+                found.mass[molecule as usize] += mass_of[atom as usize];
+                for &other in &partners[atom as usize] {
+                    if found.molecule[other as usize] == UNMET {
+                        found.molecule[other as usize] = molecule;
+                        found.links.push([other, atom]);
+                        waiting.push(other);
+                    } else if atom < other {
+                        found.rings.push([atom, other]);
+                    }
+                }
+            }
+        }
+        for (share, molecule) in found.share.iter_mut().zip(&found.molecule) {
+            *share /= found.mass[*molecule as usize];
+        }
+        found
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.mass.len()
+    }
+
+    /// Whether there are distances that do not change.
+    pub fn are_constrained(&self) -> bool {
+        self.constrained
+    }
+
+    /// By place in the arrays, where each atom is from the centre of mass of its molecule. Joined atoms
+    /// are taken to be nearest images of each other.
+    ///
+    /// # Errors
+    /// If a molecule is joined to its own image, so that it has no centre.
+    pub fn arms(&self, simbox: &SimBox, state: &State) -> Result<Vec<Vec3>> {
+        if self.links.is_empty() {
+            return Ok(vec![[0.0; 3]; state.len()]);
+        }
+        let order = state.order();
+        let between = |a: u32, b: u32| {
+            let [a, b] = [a, b].map(|id| state.position[order[id as usize]]);
+            simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]])
+        };
+        // From the atom that was met first, by id.
+        let mut arm = vec![[0.0; 3]; state.len()];
+        for &[atom, before] in &self.links {
+            let (step, start) = (between(before, atom), arm[before as usize]);
+            arm[atom as usize] = std::array::from_fn(|k| start[k] + step[k]);
+        }
+        let widths = simbox.widths();
+        for &[a, b] in &self.rings {
+            let (step, arms) = (between(a, b), [arm[a as usize], arm[b as usize]]);
+            if (0..3).any(|k| (arms[1][k] - arms[0][k] - step[k]).abs() > 1e-6 * widths[k]) {
+                return Err(Error::input("a molecule is bound to its own image in the next box")
+                    .hint("no volume can be changed then without stretching it: leave out the barostat"));
+            }
+        }
+        let mut center = vec![[0.0; 3]; self.count()];
+        for (id, arm) in arm.iter().enumerate() {
+            let center = &mut center[self.molecule[id] as usize];
+            (0..3).for_each(|k| center[k] += self.share[id] * arm[k]);
+        }
+        let from_center = |id: &u32| {
+            let (arm, center) = (arm[*id as usize], center[self.molecule[*id as usize] as usize]);
+            std::array::from_fn(|k| arm[k] - center[k])
+        };
+        Ok(state.id.iter().map(from_center).collect())
+    }
+
+    /// By place in the arrays, the velocity of the centre of mass of each atom's molecule.
+    pub fn velocities(&self, state: &State) -> Vec<Vec3> {
+        if self.links.is_empty() {
+            return state.velocity.clone();
+        }
+        let mut velocity = vec![[0.0; 3]; self.count()];
+        for (id, v) in state.id.iter().zip(&state.velocity) {
+            let center = &mut velocity[self.molecule[*id as usize] as usize];
+            (0..3).for_each(|k| center[k] += self.share[*id as usize] * v[k]);
+        }
+        state.id.iter().map(|id| velocity[self.molecule[*id as usize] as usize]).collect()
+    }
+
+    /// Twice the kinetic energy that the atoms would have if all went with their molecules, at the
+    /// velocities of [`Molecules::velocities`].
+    pub fn twice_kinetic(&self, state: &State, velocities: &[Vec3]) -> f64 {
+        let part = |(id, v): (&u32, &Vec3)| {
+            let mass = self.share[*id as usize] * self.mass[self.molecule[*id as usize] as usize];
+            mass * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+        };
+        state.id.iter().zip(velocities).map(part).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bond, Constraint};
+
+    /// Two bound atoms across the edge of the box, a free one, and a triangle of constraints.
+    fn sample() -> (Molecules, SimBox, State) {
+        let mut state = State::default();
+        let places = [[0.5, 1.0, 1.0], [5.0, 5.0, 5.0], [9.5, 1.0, 1.0], [4.0, 9.5, 4.0], [4.0, 0.5, 4.0]];
+        for (k, r) in places.into_iter().chain([[5.0, 9.5, 4.0]]).enumerate() {
+            state.push(u16::from(k == 2), r);
+            state.velocity[k] = [k as f64, 1.0, 0.0];
+        }
+        // Storage order is not that of ids.
+        state.permute(&[3, 1, 0, 2, 5, 4]);
+        let mut topology = Topology::default();
+        topology.bonds.push(Bond { kind: 0, atoms: [0, 2] });
+        topology.constraints =
+            [[3, 4], [5, 3], [4, 5]].map(|atoms| Constraint { atoms, length: 1.0 }).to_vec();
+        let species = [1.0, 3.0].map(|mass| Species { name: "A".into(), mass, charge: 0.0 });
+        let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
+        (Molecules::new(&topology, &species, &state), simbox, state)
+    }
+
+    #[test]
+    fn centers_are_those_of_mass() {
+        let (molecules, simbox, state) = sample();
+        assert_eq!(molecules.count(), 3);
+        let order = state.order();
+        let arms = molecules.arms(&simbox, &state).unwrap();
+        let arm = |id: usize| arms[order[id]];
+        assert_eq!((arm(0), arm(1), arm(2)), ([0.75, 0.0, 0.0], [0.0; 3], [-0.25, 0.0, 0.0]));
+        let third = 1.0 / 3.0;
+        for (id, expected) in [(3, [-third, -third]), (4, [-third, 2.0 * third]), (5, [2.0 * third, -third])]
+        {
+            assert!((0..2).all(|k| (arm(id)[k] - expected[k]).abs() < 1e-15), "{id}: {:?}", arm(id));
+        }
+        let velocities = molecules.velocities(&state);
+        let velocity: Vec<f64> = (0..6).map(|id| velocities[order[id]][0]).collect();
+        assert_eq!(velocity, [1.5, 1.0, 1.5, 4.0, 4.0, 4.0]);
+        let twice = molecules.twice_kinetic(&state, &velocities);
+        assert!((twice - (4.0 * (1.5 * 1.5 + 1.0) + 2.0 + 3.0 * 17.0)).abs() < 1e-12, "{twice}");
+    }
+
+    #[test]
+    fn what_is_bound_to_its_own_image_has_no_center() {
+        let mut state = State::default();
+        (0..4).for_each(|k| state.push(0, [2.5 * f64::from(k), 0.0, 0.0]));
+        let bonds = [[0, 1], [1, 2], [2, 3], [3, 0]].map(|atoms| Bond { kind: 0, atoms }).to_vec();
+        let topology = Topology { bonds, ..Topology::default() };
+        let species = [Species { name: "A".into(), mass: 1.0, charge: 0.0 }];
+        let molecules = Molecules::new(&topology, &species, &state);
+        let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
+        assert!(molecules.arms(&simbox, &state).unwrap_err().message().contains("its own image"));
+        // In a larger box the same atoms are a chain with a long bond.
+        let simbox = SimBox::orthorhombic([20.0; 3]).unwrap();
+        assert_eq!(molecules.arms(&simbox, &state).unwrap()[0], [-3.75, 0.0, 0.0]);
+    }
+}

@@ -1,0 +1,89 @@
+use super::{Surroundings, enter, resize};
+use jostle_core::{Backend, Evaluate, Result, Vec3};
+use jostle_io::input::model::Coupling;
+use serde::{Deserialize, Serialize};
+
+/// The first trials change the volume by up to so much of it.
+const FIRST_STEP: f64 = 0.01;
+/// And none ever by more.
+const LARGEST_STEP: f64 = 0.3;
+/// Trials before their size is judged.
+const ENOUGH: u32 = 10;
+/// Sizes change by this factor where fewer than a quarter or more than three quarters are accepted.
+const ADAPT: f64 = 1.1;
+
+/// Volumes tried by Monte Carlo (K.-H. Chow and D. M. Ferguson, Comput. Phys. Commun. 91 (1995) 283;
+/// J. Aqvist et al., Chem. Phys. Lett. 384 (2004) 288), with the adaptation of OpenMM's
+/// `MonteCarloBarostat`. Molecules' centres scale with the box; a trial is accepted with probability
+/// min(1, exp(-(dU + P dV - N k_B T ln(V'/V)) / k_B T)) for N molecules.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct MonteCarlo {
+    pressure: f64,
+    /// The edges that change together, and how much.
+    moves: Vec<Move>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Move {
+    axes: Vec<usize>,
+    /// The largest change of the volume.
+    largest: f64,
+    tried: u32,
+    accepted: u32,
+}
+
+impl MonteCarlo {
+    pub fn new(pressure: f64, coupling: Coupling, volume: f64) -> Self {
+        let axes = match coupling {
+            Coupling::Isotropic => vec![vec![0, 1, 2]],
+            Coupling::SemiIsotropic => vec![vec![0, 1], vec![2]],
+            Coupling::Anisotropic => vec![vec![0], vec![1], vec![2]],
+        };
+        let first = |axes| Move { axes, largest: FIRST_STEP * volume, tried: 0, accepted: 0 };
+        MonteCarlo { pressure, moves: axes.into_iter().map(first).collect() }
+    }
+
+    /// Tries another volume; the energy that atoms got by that.
+    pub fn act(&mut self, backend: &mut dyn Backend, around: &mut Surroundings) -> Result<f64> {
+        let which = around.random.below(self.moves.len());
+        let (first, second) = (around.random.uniform(), around.random.uniform());
+        let trial = &mut self.moves[which];
+        let (simbox, energy) = (*backend.simbox(), backend.energies().potential());
+        let state = backend.state()?.clone();
+        let arms = around.molecules.arms(&simbox, &state)?;
+        let volume = simbox.volume();
+        let change = trial.largest * (2.0 * first - 1.0);
+        let growth = (volume + change) / volume;
+        let mut factors: Vec3 = [1.0; 3];
+        trial.axes.iter().for_each(|axis| factors[*axis] = growth.powf(1.0 / trial.axes.len() as f64));
+        let gained = resize(backend, state.clone(), &arms, factors)? - energy;
+        let ideal = around.molecules.count() as f64 * around.thermal_energy * growth.ln();
+        let work = gained + self.pressure * change - ideal;
+        let accepted = work <= 0.0 || second < (-work / around.thermal_energy).exp();
+        trial.learn(accepted, volume);
+        if accepted {
+            return Ok(gained);
+        }
+        enter(backend, simbox, state, Evaluate::Forces)?;
+        Ok(0.0)
+    }
+}
+
+impl Move {
+    /// Finds the size of trials of which about half are accepted.
+    fn learn(&mut self, accepted: bool, volume: f64) {
+        self.tried += 1;
+        self.accepted += u32::from(accepted);
+        if self.tried < ENOUGH {
+            return;
+        }
+        if 4 * self.accepted < self.tried {
+            self.largest /= ADAPT;
+        } else if 4 * self.accepted > 3 * self.tried {
+            self.largest = (self.largest * ADAPT).min(LARGEST_STEP * volume);
+        } else {
+            return;
+        }
+        (self.tried, self.accepted) = (0, 0);
+    }
+}

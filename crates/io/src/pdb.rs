@@ -1,0 +1,91 @@
+//! The columns of PDB files (wwPDB format 3.3, <https://www.wwpdb.org/documentation/file-format>);
+//! lengths in angstrom.
+
+use crate::structure::Lines;
+use jostle_core::{AtomName, Names, Residue, Result, Vec3};
+
+/// A line of a PDB file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'a>(pub &'a str);
+
+impl<'a> Line<'a> {
+    /// What kind of line it is: "ATOM", "CRYST1".
+    pub fn record(self) -> &'a str {
+        self.field(0, 6)
+    }
+
+    /// Whether it is an atom's.
+    pub fn is_atom(self) -> bool {
+        matches!(self.record(), "ATOM" | "HETATM")
+    }
+
+    /// Where the atom is.
+    ///
+    /// # Errors
+    /// If there are no numbers.
+    pub fn position(self, lines: &Lines) -> Result<Vec3> {
+        if self.0.len() < 54 {
+            return Err(lines
+                .error("an atom has no position in columns 31 to 54")
+                .hint("the file is truncated, or is no PDB file"));
+        }
+        let number = |from, what| lines.number(Some(self.field(from, from + 8)), what);
+        Ok([number(30, "x")?, number(38, "y")?, number(46, "z")?])
+    }
+
+    /// What the atom is called.
+    pub fn name(self) -> &'a str {
+        self.field(12, 16)
+    }
+
+    /// The chemical symbol of the atom, in capitals; empty where the file does not say.
+    pub fn element(self) -> &'a str {
+        self.field(76, 78)
+    }
+
+    /// Lengths and angles (degrees) of the box, of a line CRYST1; `None` where a cube of one angstrom
+    /// stands for no crystal.
+    ///
+    /// # Errors
+    /// If there are no numbers.
+    pub fn cell(self, lines: &Lines) -> Result<Option<(Vec3, Vec3)>> {
+        let number = |from, to, what| lines.number(Some(self.field(from, to)), what);
+        let lengths = [number(6, 15, "a")?, number(15, 24, "b")?, number(24, 33, "c")?];
+        let angles = [number(33, 40, "alpha")?, number(40, 47, "beta")?, number(47, 54, "gamma")?];
+        Ok((lengths != [1.0; 3] && lengths != [0.0; 3]).then_some((lengths, angles)))
+    }
+
+    fn field(self, from: usize, to: usize) -> &'a str {
+        self.0.get(from..to.min(self.0.len())).unwrap_or("").trim()
+    }
+}
+
+/// Collects the names of atoms, line by line.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Collector {
+    pub names: Names,
+    /// What tells the latest residue from the next.
+    last: Option<[String; 3]>,
+}
+
+impl Collector {
+    /// Takes an atom.
+    pub fn add(&mut self, line: Line) {
+        // Insertion codes and what follows the last number tell residues apart, too.
+        let residue = [line.field(17, 21), line.field(21, 27), line.field(72, 76)];
+        if self.last.as_ref().is_none_or(|last| *last != residue) {
+            self.last = Some(residue.map(String::from));
+            let chain = if line.field(21, 22).is_empty() { residue[2] } else { line.field(21, 22) };
+            self.names.residues.push(Residue {
+                name: residue[0].to_string(),
+                number: line.field(22, 26).parse().unwrap_or(0),
+                chain: chain.to_string(),
+            });
+        }
+        self.names.atoms.push(AtomName {
+            name: line.name().to_string(),
+            element: line.element().to_string(),
+            residue: self.names.residues.len() as u32 - 1,
+        });
+    }
+}

@@ -1,0 +1,105 @@
+//! PDB with a model for each frame (wwPDB format 3.3): names and residues, positions to 0.001 angstrom,
+//! the box in front of each model, time and step in a title like those of GROMACS.
+
+use super::dcd::unit_cell;
+use super::{Format, Frame, Position, Subject, length_factor, picoseconds};
+use crate::forcefield::elements;
+use jostle_core::{AtomName, Error, Residue, Result};
+use std::io::Write;
+
+pub(super) struct Pdb;
+
+impl Format for Pdb {
+    fn check(&self, subject: &Subject) -> Result<()> {
+        let too_long = |what: &str, name: &str| {
+            Error::simulation(format!("the name \"{name}\" of {what} has more than four letters"))
+                .hint("the columns of PDB have no room for it; take another format, as xyz or xtc")
+        };
+        if let Some(name) = subject.names.iter().find(|n| n.len() > 4 && subject.atoms.atoms.is_empty()) {
+            return Err(too_long("a species", name));
+        }
+        if let Some(atom) = subject.atoms.atoms.iter().find(|a| a.name.len() > 4) {
+            return Err(too_long("an atom", &atom.name));
+        }
+        match subject.atoms.residues.iter().find(|r| r.name.len() > 4) {
+            Some(residue) => Err(too_long("a residue", &residue.name)),
+            None => Ok(()),
+        }
+    }
+
+    fn header(&self, _: &Subject, _: &Position) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn frame(&mut self, subject: &Subject, frame: &Frame, number: u64, out: &mut Vec<u8>) -> Result<()> {
+        let angstrom = length_factor(subject.units, "A");
+        // What a column of eight characters with three decimals holds.
+        let fits = |x: f64| (-999.9995 < x) && (x < 9999.9995);
+        let far = |r: &[f64; 3]| r.iter().any(|x| !fits(x * angstrom));
+        if let Some(id) = frame.positions.iter().position(far) {
+            return Err(Error::simulation(format!(
+                "atom {id} is too far away for a PDB file: beyond -999.999 to 9999.999 angstrom"
+            ))
+            .hint("take another format, as xyz or xtc"));
+        }
+        write(subject, frame, number, angstrom, out)
+            .map_err(|e| Error::simulation(format!("a frame cannot be written as text: {e}")))
+    }
+}
+
+fn write(
+    subject: &Subject,
+    frame: &Frame,
+    number: u64,
+    angstrom: f64,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    let time = frame.time * picoseconds(subject.units);
+    writeln!(out, "TITLE     by Jostle, units = {}, t= {time} step= {}", subject.units, frame.step)?;
+    let [a, gamma, b, beta, alpha, c] = unit_cell(frame.simbox, angstrom);
+    if a > 0.0 {
+        let [alpha, beta, gamma] = [alpha, beta, gamma].map(|cosine| cosine.acos().to_degrees());
+        writeln!(out, "CRYST1{a:9.3}{b:9.3}{c:9.3}{alpha:7.2}{beta:7.2}{gamma:7.2} P 1           1")?;
+    }
+    writeln!(out, "MODEL     {:4}", number + 1)?;
+    for (id, r) in frame.positions.iter().enumerate() {
+        let (atom, residue) = called(subject, id);
+        // Names of elements of one letter begin in the second column.
+        let name = match atom.element.len() < 2 && atom.name.len() < 4 {
+            true => format!(" {:<3}", atom.name),
+            false => format!("{:<4}", atom.name),
+        };
+        let element = atom.element.to_uppercase();
+        let (chain, segment) = match residue.chain.len() {
+            0 | 1 => (residue.chain.as_str(), ""),
+            _ => ("", residue.chain.as_str()),
+        };
+        // Numbers that are too large for their columns begin anew; atoms are known by their order.
+        let (serial, place) = ((id + 1) % 100_000, residue.number.rem_euclid(10_000));
+        let [x, y, z] = r.map(|x| x * angstrom);
+        writeln!(
+            out,
+            "ATOM  {serial:5} {name} {:<4}{chain:1}{place:4}    {x:8.3}{y:8.3}{z:8.3}  1.00  0.00      {segment:<4.4}{element:>2}",
+            residue.name,
+        )?;
+    }
+    writeln!(out, "ENDMDL")
+}
+
+/// What an atom is called: by its molecule, else by its species.
+fn called(subject: &Subject, id: usize) -> (AtomName, Residue) {
+    match subject.atoms.atoms.get(id) {
+        Some(atom) => {
+            let residue = subject.atoms.residues.get(atom.residue as usize);
+            (atom.clone(), residue.cloned().unwrap_or_default())
+        }
+        None => {
+            let species = usize::from(subject.species[id]);
+            let name = subject.names.get(species).map_or("X", String::as_str).to_string();
+            let element = if elements::is_symbol(&name) { name.clone() } else { String::new() };
+            // What PDB calls residues that nobody knows.
+            let residue = Residue { name: "UNK".into(), number: 1, chain: String::new() };
+            (AtomName { name, element, residue: 0 }, residue)
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! PDB, a frame for each model; what stands outside of models is one frame, too.
+
+use super::xyz::TextStream;
+use super::{Cast, FileUnits, Snapshot, Source, Stream, damaged};
+use crate::forcefield::coordinates::cell;
+use crate::pdb::{Collector, Line};
+use crate::structure::around;
+use jostle_core::{Result, SimBox, UnitSystem};
+use std::path::Path;
+
+/// What a PDB file may begin with.
+const BEGINNINGS: [&str; 14] = [
+    "HEADER", "OBSLTE", "TITLE", "SPLIT", "CAVEAT", "COMPND", "EXPDTA", "AUTHOR", "REMARK", "CRYST1",
+    "MODEL", "ATOM", "HETATM", "SEQRES",
+];
+
+/// Whether a file that begins with this line is one.
+pub(super) fn begins(line: &str) -> bool {
+    BEGINNINGS.contains(&Line(line).record())
+}
+
+pub(super) struct Pdb {
+    text: TextStream,
+    cast: Cast,
+    frames: u64,
+    units: FileUnits,
+    /// The latest there was: it holds for the models that follow.
+    simbox: Option<SimBox>,
+}
+
+impl Pdb {
+    pub fn new(stream: Stream, path: &Path) -> Self {
+        Pdb {
+            text: TextStream::new(stream, path),
+            cast: Cast::default(),
+            frames: 0,
+            units: FileUnits::Fixed("A"),
+            simbox: None,
+        }
+    }
+
+    /// Takes the title of a frame: time and step, where it has them.
+    fn title(&mut self, text: &str) -> (Option<f64>, Option<u64>) {
+        let behind = |key: &str| {
+            let rest = text.split_once(key)?.1.trim_start();
+            Some(rest.split(|c: char| c.is_whitespace() || c == ',').next().unwrap_or(rest))
+        };
+        // Reduced numbers are written as they are.
+        let named = |name: &str| UnitSystem::ALL.into_iter().find(|u| u.name() == name && u.is_reduced());
+        if let Some(units) = behind("units = ").and_then(named) {
+            self.units = FileUnits::Of(units);
+        }
+        let time = behind("t= ").and_then(|t| t.parse().ok()).filter(|t: &f64| t.is_finite());
+        (time, behind("step= ").and_then(|step| step.parse().ok()))
+    }
+
+    /// Who the atom is, the first time; that it is the same later.
+    fn meet(&mut self, line: Line, id: usize, collector: &mut Collector) -> Result<()> {
+        if self.frames == 0 {
+            collector.add(line);
+            let (name, element) = (line.name(), line.element());
+            let same = element.is_empty() || element.eq_ignore_ascii_case(name);
+            let species = self.cast.number(if same { name } else { element })?;
+            self.cast.species.push(species);
+            return Ok(());
+        }
+        match self.cast.atoms.atoms.get(id) {
+            Some(before) if before.name != line.name() => Err(self
+                .text
+                .here()
+                .error(format!(
+                    "atom {} is {} here, but {} in models before",
+                    id + 1,
+                    line.name(),
+                    before.name
+                ))
+                .hint("atoms must be in the same order in all models")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Source for Pdb {
+    fn next(&mut self) -> Result<Option<Snapshot>> {
+        let (mut positions, mut collector, mut in_model) = (Vec::new(), Collector::default(), false);
+        let (mut time, mut step) = (None, None);
+        loop {
+            if !self.text.advance()? {
+                if in_model {
+                    return Err(damaged("the file ends before ENDMDL").hint(
+                        "the file is truncated: still being written, or a run or a copy was cut short",
+                    ));
+                }
+                break;
+            }
+            let text = self.text.line().to_string();
+            let line = Line(&text);
+            match line.record() {
+                "MODEL" => in_model = true,
+                "TITLE" => {
+                    let (t, s) = self.title(&text);
+                    (time, step) = (t.or(time), s.or(step));
+                }
+                "CRYST1" => {
+                    let here = self.text.here();
+                    let found = line.cell(&here)?.map(|(lengths, angles)| cell(lengths, angles));
+                    self.simbox = found.transpose().map_err(|e| here.error(e.message()))?;
+                }
+                "ENDMDL" | "END" if in_model || !positions.is_empty() => break,
+                _ if line.is_atom() => {
+                    self.meet(line, positions.len(), &mut collector)?;
+                    positions.push(line.position(&self.text.here())?);
+                }
+                _ => {}
+            }
+        }
+        if positions.is_empty() {
+            return match in_model {
+                true => Err(damaged("a model has no ATOM")),
+                false => Ok(None),
+            };
+        }
+        if self.frames == 0 {
+            self.cast.atoms = collector.names;
+        }
+        let simbox = self.simbox.map_or_else(|| around(&positions), Ok)?;
+        let step = step.unwrap_or(self.frames);
+        self.frames += 1;
+        Ok(Some(Snapshot { step, time, simbox, positions, images: None, velocities: None }))
+    }
+
+    fn units(&self) -> FileUnits {
+        self.units
+    }
+
+    fn cast(&self) -> Option<&Cast> {
+        Some(&self.cast)
+    }
+}
