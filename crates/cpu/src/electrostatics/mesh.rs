@@ -167,7 +167,7 @@ impl<S: Scalar> Mesh<S> {
 const MOST: usize = 8;
 
 /// Where some atoms are on the mesh, and their splines.
-struct Places<S> {
+struct Splines<S> {
     /// By atom, the point below along each edge.
     point: [[usize; 3]; MOST],
     /// By atom, the weights of the points from there on along the third edge, and their derivatives:
@@ -177,10 +177,10 @@ struct Places<S> {
     across: [[[[S; MOST]; WIDTH]; 2]; 2],
 }
 
-impl<S: Scalar> Places<S> {
+impl<S: Scalar> Splines<S> {
     fn new() -> Self {
         let zero = S::default();
-        Places {
+        Splines {
             point: [[0; 3]; MOST],
             along: [[[zero; WIDTH]; 2]; MOST],
             across: [[[[zero; MOST]; WIDTH]; 2]; 2],
@@ -220,7 +220,8 @@ impl<S: Scalar> Places<S> {
     }
 }
 
-/// Where rows of the mesh begin that are within reach of an atom: the first of each plane.
+/// Where the points of an atom begin on the mesh, in parts to be added: by point along the first edge,
+/// that of its plane and along the third edge; by point along the second one, that of its row.
 #[inline(always)]
 fn rows<const ORDER: usize>(grid: &Grid, point: [usize; 3]) -> ([usize; ORDER], [usize; ORDER]) {
     let [n_x, n_y, n_z] = grid.n;
@@ -261,19 +262,19 @@ impl<S: Scalar> Spread<'_, S> {
     fn all<L: Lanes<Scalar = S>, const ORDER: usize>(self) {
         let Spread { grid, position, charge, mesh } = self;
         mesh.fill(S::default());
-        let mut places = Places::new();
+        let mut splines = Splines::new();
         for (position, charge) in position.chunks(L::WIDTH).zip(charge.chunks(L::WIDTH)) {
-            places.find::<L, ORDER>(grid, position);
+            splines.find::<L, ORDER>(grid, position);
             for (atom, q) in charge.iter().enumerate() {
-                let (planes, rows) = rows::<ORDER>(grid, places.point[atom]);
-                let [[x, _], [y, _]] = &places.across;
+                let (planes, rows) = rows::<ORDER>(grid, splines.point[atom]);
+                let [[x, _], [y, _]] = &splines.across;
                 for i in 0..ORDER {
                     let charge = S::from_f64(*q) * x[i][atom];
                     for j in 0..ORDER {
                         let weight = L::splat(charge * y[j][atom]);
                         let points = &mut mesh[planes[i] + rows[j]..][..WIDTH];
                         for k in (0..WIDTH).step_by(L::WIDTH) {
-                            let along = L::load(&places.along[atom][0][k..]);
+                            let along = L::load(&splines.along[atom][0][k..]);
                             weight.mul_add(along, L::load(&points[k..])).store(&mut points[k..]);
                         }
                     }
@@ -309,13 +310,13 @@ impl<S: Scalar> Gather<'_, S> {
     #[inline(always)]
     fn all<L: Lanes<Scalar = S>, const ORDER: usize>(self) {
         let Gather { grid, position, charge, mesh, force } = self;
-        let mut places = Places::new();
+        let mut splines = Splines::new();
         let atoms = position.chunks(L::WIDTH).zip(charge.chunks(L::WIDTH)).zip(force.chunks_mut(L::WIDTH));
         for ((position, charge), force) in atoms {
-            places.find::<L, ORDER>(grid, position);
+            splines.find::<L, ORDER>(grid, position);
             for (atom, (q, force)) in charge.iter().zip(force).enumerate() {
-                let (planes, rows) = rows::<ORDER>(grid, places.point[atom]);
-                let [[x, slope_x], [y, slope_y]] = &places.across;
+                let (planes, rows) = rows::<ORDER>(grid, splines.point[atom]);
+                let [[x, slope_x], [y, slope_y]] = &splines.across;
                 let mut slopes = [S::default(); 3];
                 for k in (0..WIDTH).step_by(L::WIDTH) {
                     // What is left when x, y or z varies.
@@ -332,7 +333,7 @@ impl<S: Scalar> Gather<'_, S> {
                         sums[1] = sloped.mul_add(L::splat(x[i][atom]), sums[1]);
                         sums[2] = plain.mul_add(L::splat(x[i][atom]), sums[2]);
                     }
-                    let [along, slope] = &places.along[atom];
+                    let [along, slope] = &splines.along[atom];
                     let (along, slope) = (L::load(&along[k..]), L::load(&slope[k..]));
                     for d in 0..3 {
                         let along = if d == 2 { slope } else { along };
