@@ -243,6 +243,32 @@ pub struct NeighborFacts {
     pub bytes: usize,
 }
 
+/// The kick that ends a step with constraints, and the drift before it.
+///
+/// The sum of arm times impulse by which velocities are corrected after the kick is the virial of the
+/// constraints over two times: what they bear of the forces over that of the kick, and what turns
+/// velocities from chords of the drift into tangents over half of that of the drift. The latter is
+/// what velocities would be corrected by without the kick.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LastKick {
+    /// How long it was.
+    pub time: f64,
+    /// How long the drift was after which positions were corrected: a step, or a part of one.
+    pub drift: f64,
+}
+
+impl LastKick {
+    /// By how much more the part of turning counts; 0 after the drift of a whole step.
+    pub fn turning(&self) -> f64 {
+        2.0 * self.time / self.drift - 1.0
+    }
+
+    /// The virial from these sums: after the kick, and without it.
+    pub fn virial(&self, kicked: SymTensor, unkicked: SymTensor) -> SymTensor {
+        std::array::from_fn(|k| (kicked[k] + self.turning() * unkicked[k]) / self.time)
+    }
+}
+
 /// A device that holds the atoms and moves them. Every verb is one launch or one parallel loop;
 /// nothing is dispatched per pair. State stays on the device: [`Backend::state`] is an explicit
 /// download.
@@ -310,9 +336,10 @@ pub trait Backend: Send {
     /// they should be, along the directions they had before, and changes velocities accordingly.
     fn constrain_positions(&mut self, _dt: f64) {}
 
-    /// Takes from the velocities what would change a distance that constraints keep. After a kick by
-    /// `dt` with forces that were evaluated with energies, the virial gets that of the constraints.
-    fn constrain_velocities(&mut self, _kick: Option<f64>) {}
+    /// Takes from the velocities what would change a distance that constraints keep. After the kick that
+    /// ends a step, with forces that were evaluated with energies, the virial gets that of the
+    /// constraints.
+    fn constrain_velocities(&mut self, _kick: Option<LastKick>) {}
 
     /// Rebuilds the neighbour list if an atom may be further than half the skin from where the list
     /// has it.

@@ -123,14 +123,15 @@ impl Constraints {
     }
 
     /// Finds by what velocities are to be changed so that no distance changes; the sum of arm times
-    /// impulse over all constraints.
+    /// impulse over all constraints. Velocities are taken as they were before a kick by `unkicked`.
     pub fn correct_velocities(
         &mut self,
         (team, level): (&Team, Level),
         simbox: &SimBox,
         state: &State,
+        unkicked: f64,
     ) -> SymTensor {
-        let outcomes = self.each(team, simbox, state, |part| level.run(Velocities { part }));
+        let outcomes = self.each(team, simbox, state, |part| level.run(Velocities { part, unkicked }));
         let mut sum = [0.0; 6];
         for (_, part) in outcomes {
             sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
@@ -183,14 +184,15 @@ struct Atoms<L> {
 type ByLane = [[f64; MOST_LANES]; 3];
 
 impl Part<'_> {
-    /// Fills lanes with groups, those left over with the last one.
+    /// Fills lanes with groups, those left over with the last one; with velocities as they were before a
+    /// kick by `unkicked`.
     #[inline(always)]
-    fn load<L: Lanes<Scalar = f64>>(&self, batch: &Batch) -> Atoms<L> {
+    fn load<L: Lanes<Scalar = f64>>(&self, batch: &Batch, unkicked: f64) -> Atoms<L> {
         let n = self.shapes[batch.shape].atoms;
         let nothing: [ByLane; MOST_ATOMS] = [[[0.0; MOST_LANES]; 3]; MOST_ATOMS];
         let (mut r, mut v, mut inverse_mass) = (nothing, nothing, [[0.0; MOST_LANES]; MOST_ATOMS]);
         let half = self.simbox.lengths().map(|length| 0.5 * length);
-        let State { position, velocity, .. } = self.state;
+        let State { position, velocity, force, .. } = self.state;
         for lane in 0..L::WIDTH {
             let slot = batch.first_slot + lane.min(batch.groups - 1) * n;
             let first = self.places[slot] as usize;
@@ -205,6 +207,13 @@ impl Part<'_> {
                     v[k][axis][lane] = velocity[place][axis] - velocity[first][axis];
                 }
                 inverse_mass[k][lane] = self.inverse_mass[slot + k];
+                if unkicked != 0.0 {
+                    let [mine, firsts] = [(k, place), (0, first)]
+                        .map(|(k, place)| force[place].map(|f| unkicked * self.inverse_mass[slot + k] * f));
+                    for axis in 0..3 {
+                        v[k][axis][lane] -= mine[axis] - firsts[axis];
+                    }
+                }
             }
         }
         let zero = L::lit(0.0);
@@ -285,7 +294,7 @@ impl Kernel for Positions<'_> {
 
 #[inline(always)]
 fn correct_positions<L: Lanes<Scalar = f64>>(part: &mut Part, batch: &Batch, dt: f64) -> bool {
-    let Atoms { r, v, inverse_mass } = part.load::<L>(batch);
+    let Atoms { r, v, inverse_mass } = part.load::<L>(batch, 0.0);
     let shape = &part.shapes[batch.shape];
     let (mut before, mut now) = (r, r);
     for k in 0..shape.atoms {
@@ -328,6 +337,7 @@ fn correct_positions<L: Lanes<Scalar = f64>>(part: &mut Part, batch: &Batch, dt:
 /// See [`Constraints::correct_velocities`].
 struct Velocities<'a> {
     part: Part<'a>,
+    unkicked: f64,
 }
 
 impl Kernel for Velocities<'_> {
@@ -335,18 +345,18 @@ impl Kernel for Velocities<'_> {
 
     #[inline(always)]
     fn run<I: Simd>(self) -> Vec<Outcome> {
-        let Velocities { mut part } = self;
+        let Velocities { mut part, unkicked } = self;
         let mut outcomes = Vec::with_capacity(part.batches.len());
         for batch in part.batches {
-            outcomes.push((true, correct_velocities::<I::F64>(&mut part, batch)));
+            outcomes.push((true, correct_velocities::<I::F64>(&mut part, batch, unkicked)));
         }
         outcomes
     }
 }
 
 #[inline(always)]
-fn correct_velocities<L: Lanes<Scalar = f64>>(part: &mut Part, batch: &Batch) -> SymTensor {
-    let Atoms { r, v, inverse_mass } = part.load::<L>(batch);
+fn correct_velocities<L: Lanes<Scalar = f64>>(part: &mut Part, batch: &Batch, unkicked: f64) -> SymTensor {
+    let Atoms { r, v, inverse_mass } = part.load::<L>(batch, unkicked);
     let shape = &part.shapes[batch.shape];
     let mut now = v;
     let impulse = match shape.solver {

@@ -1,7 +1,9 @@
 //! Distances that do not change: they do not, energy and momentum stay, and pressure knows of them.
 
 use jostle_core::topology::Constraint;
-use jostle_core::{Backend, Evaluate, Precision, Settings, SimBox, Species, System, Topology, Vec3};
+use jostle_core::{
+    Backend, Evaluate, LastKick, Precision, Settings, SimBox, Species, System, Topology, Vec3,
+};
 use jostle_cpu::{Level, open_at};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
@@ -25,7 +27,7 @@ fn step(cpu: &mut dyn Backend, dt: f64) {
     cpu.update_neighbors().unwrap();
     cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
     cpu.kick(0.5 * dt);
-    cpu.constrain_velocities(Some(0.5 * dt));
+    cpu.constrain_velocities(Some(LastKick { time: 0.5 * dt, drift: dt }));
 }
 
 /// Positions and velocities by id.

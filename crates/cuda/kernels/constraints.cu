@@ -289,29 +289,40 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_move(Worl
     }
 }
 
-// The velocities of a group: the second half of the kick, unless that was asked for by itself.
+// The kick that ends a step, its time, and by how much more the part of turning counts: see LastKick in
+// jostle_core. For a group as it was before the kick adds that part to a sum.
 template <class S>
-DEVICE void kick_body(const World& w, const Held& h, uint4 group, const Slot& now, int when, double* impulse) {
+DEVICE void add_turning(const Frame& frame, Body<S> before, double turning, double* impulse) {
+    double unkicked[IMPULSES] = {};
+    brake(frame, before, unkicked);
+    for (int k = 0; k < IMPULSES; k++) impulse[k] += turning * unkicked[k];
+}
+
+// The second half of the kick of a step.
+template <class S>
+DEVICE void kick_body(const World& w, const Held& h, uint4 group, const Slot& now, double* impulse) {
+    const Motion motion = w.control->motion;
     const int set = w.control->sorted;
     Body<S> body = body_of<S>(w, h, group, now);
-    for (int k = 0; k < S::ATOMS && when != WHEN_ASKED; k++) {
+    // Where noise is in the middle of the drift, its last part is half a step.
+    if (motion.decay < 1.0) add_turning(w.frame, body, 2.0 * motion.timestep / motion.drift - 1.0, impulse);
+    for (int k = 0; k < S::ATOMS; k++) {
         const real3 f = load_force(w, body.place[k]);
         check_force(w, f, set, body.place[k], now.done);
-        kick(body.v[k], 0.5 * w.control->motion.timestep * body.inverse_mass[k], f);
+        kick(body.v[k], 0.5 * motion.timestep * body.inverse_mass[k], f);
     }
     brake(w.frame, body, impulse);
     for (int k = 0; k < S::ATOMS; k++) store(w.v[set], w.n, body.place[k], body.v[k]);
 }
 
-// The second half of the kick of a step, or, where that has been made, what follows it. Blocks leave
-// their shares of arms times impulses.
+// The same for all atoms. Blocks leave their shares of arms times impulses.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(World w, Held h, int slot, int when) {
     const Slot now = w.control->slot[slot];
-    if (when != WHEN_ASKED && !due(w.control, now, when)) return;
+    if (!due(w.control, now, when)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     double impulse[IMPULSES] = {};
     const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
-    if (leader == ALONE && when != WHEN_ASKED) {
+    if (leader == ALONE) {
         const int species = (int)w.position[now.parity][i].species;
         Double3 v = load(w.v[set], w.n, i);
         const real3 f = load_force(w, i);
@@ -321,8 +332,39 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(Worl
     } else if (leader < LED) {
         const uint4 group = h.group[leader];
         switch (group.x) {
-#define KICK(shape) case shape: kick_body<Shape<shape>>(w, h, group, now, when, impulse); break;
+#define KICK(shape) case shape: kick_body<Shape<shape>>(w, h, group, now, impulse); break;
             EACH_SHAPE(KICK)
+        }
+    }
+    block_partial<BODY_THREADS, IMPULSES>(w, impulse);
+}
+
+// What follows a kick by `time`, which has been made.
+template <class S>
+DEVICE void brake_body(const World& w, const Held& h, uint4 group, double time, double turning, double* impulse) {
+    const int set = w.control->sorted;
+    Body<S> body = body_of<S>(w, h, group, w.control->slot[0]);
+    if (turning != 0) {
+        Body<S> before = body;
+        for (int k = 0; k < S::ATOMS; k++) {
+            kick(before.v[k], -time * body.inverse_mass[k], load_force(w, body.place[k]));
+        }
+        add_turning(w.frame, before, turning, impulse);
+    }
+    brake(w.frame, body, impulse);
+    for (int k = 0; k < S::ATOMS; k++) store(w.v[set], w.n, body.place[k], body.v[k]);
+}
+
+extern "C" __global__ void __launch_bounds__(BODY_THREADS)
+constrained_brake(World w, Held h, double time, double turning) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    double impulse[IMPULSES] = {};
+    const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
+    if (leader < LED) {
+        const uint4 group = h.group[leader];
+        switch (group.x) {
+#define BRAKE(shape) case shape: brake_body<Shape<shape>>(w, h, group, time, turning, impulse); break;
+            EACH_SHAPE(BRAKE)
         }
     }
     block_partial<BODY_THREADS, IMPULSES>(w, impulse);

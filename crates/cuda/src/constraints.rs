@@ -67,6 +67,7 @@ pub struct Constraints {
     deviates: Kernel,
     moves: Kernel,
     kick: Kernel,
+    brake: Kernel,
     sums: Kernel,
     hold: Kernel,
     n_pairs: usize,
@@ -234,6 +235,7 @@ impl Constraints {
             deviates: module.kernel("constrained_deviates")?,
             moves: module.kernel("constrained_move")?,
             kick: module.kernel("constrained_kick")?,
+            brake: module.kernel("constrained_brake")?,
             sums: module.kernel("constrained_sums")?,
             hold: module.kernel("constrained_hold")?,
             n_pairs,
@@ -287,6 +289,14 @@ impl Constraints {
     /// The second half of the kick that ends a step.
     pub fn kick(&self, world: &World, slot: i32, when: When) -> Launch {
         self.launch(&self.kick, world).with_value(slot).with_value(when as i32)
+    }
+
+    /// What follows a kick by `time`, as [`Backend::constrain_velocities`] says; `turning` is that of
+    /// [`jostle_core::LastKick`].
+    ///
+    /// [`Backend::constrain_velocities`]: jostle_core::Backend::constrain_velocities
+    pub fn brake(&self, world: &World, time: f64, turning: f64) -> Launch {
+        self.launch(&self.brake, world).with_value(time).with_value(turning)
     }
 
     /// Adds the virial of what [`Constraints::kick`] has done to a sample's; where velocities were

@@ -1,7 +1,7 @@
 //! One time step.
 
 use crate::thermostat::{after, before};
-use jostle_core::{Backend, Bath, Evaluate, NoiseKey, Result};
+use jostle_core::{Backend, Bath, Evaluate, LastKick, NoiseKey, Result};
 
 /// Which step is being made, and how long it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,6 +24,7 @@ pub struct Tick {
 /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].
 pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: Evaluate) -> Result<()> {
     let dt = tick.timestep;
+    let mut last = LastKick { time: 0.5 * dt, drift: dt };
     before(bath, backend, tick);
     match bath {
         Bath::Langevin(langevin) => {
@@ -35,6 +36,7 @@ pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: E
             backend.constrain_velocities(None);
             backend.drift(0.5 * dt);
             backend.constrain_positions(0.5 * dt);
+            last.drift = 0.5 * dt;
         }
         Bath::Dissipative(pairs) => {
             let noise = NoiseKey { seed: tick.seed, step: tick.step };
@@ -59,7 +61,7 @@ pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: E
     backend.update_neighbors()?;
     backend.compute_forces(evaluate)?;
     backend.kick(0.5 * dt);
-    backend.constrain_velocities(Some(0.5 * dt));
+    backend.constrain_velocities(Some(last));
     after(bath, backend, tick);
     Ok(())
 }

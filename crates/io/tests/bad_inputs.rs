@@ -126,7 +126,7 @@ const TABLE: &[Bad] = &[
     ),
     bad(("\"fcc\"", "\"hcp\""), 5, "\"lattice\" cannot be \"hcp\"", "\"fcc\""),
     bad(("\"real\"", "\"reel\""), 2, "\"units\" cannot be \"reel\"", "did you mean \"real\"?"),
-    bad(("\"xtc\"", "\"pdb\""), 29, "\"format\" cannot be \"pdb\"", "\"dcd\""),
+    bad(("\"xtc\"", "\"netcdf\""), 29, "\"format\" cannot be \"netcdf\"", "\"dcd\""),
     bad(("\"bussi\"", "\"berendsen\""), 22, "\"kind\" cannot be \"berendsen\"", "\"nose-hoover\""),
     bad(("kind = \"bussi\", ", ""), 22, "\"thermostat\" needs a kind", "\"bussi\""),
     bad(("\"mixed\"", "\"single\""), 33, "\"precision\" cannot be \"single\"", "\"double\""),

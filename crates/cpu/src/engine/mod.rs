@@ -438,6 +438,20 @@ impl<S: Scalar> Cpu<S> {
         self.inverse_mass = inverse_mass;
     }
 
+    /// Copies forces to the state from where tasks have added them up.
+    fn collect_forces(&mut self) {
+        let width = self.clusters.width;
+        for task in &self.tasks {
+            for (c, cluster) in task.list.clusters.clone().enumerate() {
+                for (lane, atom) in self.clusters.atoms(cluster).enumerate() {
+                    let place = c * 3 * width + lane;
+                    self.system.state.force[atom] =
+                        [0, 1, 2].map(|k| task.forces.own[place + k * width].to_f64());
+                }
+            }
+        }
+    }
+
     /// Makes sure that atoms have been sorted, if there are constraints; whether there are.
     fn is_constrained(&mut self) -> bool {
         if !self.constraints.is_empty() && self.tasks.is_empty() {

@@ -8,7 +8,9 @@ use crate::simd::Scalar;
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Descent, NeighborFacts, Timings};
 use jostle_core::bath::Dissipative;
-use jostle_core::{Backend, Energies, Error, Evaluate, Kinetic, NoiseKey, Result, SimBox, State, Vec3};
+use jostle_core::{
+    Backend, Energies, Error, Evaluate, Kinetic, LastKick, NoiseKey, Result, SimBox, State, Vec3,
+};
 use jostle_potentials::check;
 use std::time::Instant;
 
@@ -34,16 +36,7 @@ impl<S: Scalar> Backend for Cpu<S> {
     }
 
     fn state(&mut self) -> Result<&State> {
-        let width = self.clusters.width;
-        for task in &self.tasks {
-            for (c, cluster) in task.list.clusters.clone().enumerate() {
-                for (lane, atom) in self.clusters.atoms(cluster).enumerate() {
-                    let place = c * 3 * width + lane;
-                    self.system.state.force[atom] =
-                        [0, 1, 2].map(|k| task.forces.own[place + k * width].to_f64());
-                }
-            }
-        }
+        self.collect_forces();
         Ok(&self.system.state)
     }
 
@@ -135,19 +128,27 @@ impl<S: Scalar> Backend for Cpu<S> {
         self.stale |= checks.contains(&Check::Failed);
     }
 
-    fn constrain_velocities(&mut self, kick: Option<f64>) {
+    fn constrain_velocities(&mut self, kick: Option<LastKick>) {
         if !self.is_constrained() {
             return;
         }
         let start = Instant::now();
-        let (simbox, state) = (&self.system.simbox, &self.system.state);
-        let impulse = self.constraints.correct_velocities((&self.team, self.level), simbox, state);
+        let kick = kick.filter(|_| self.evaluated == Evaluate::ForcesAndEnergies);
+        let turning = kick.filter(|kick| kick.turning() != 0.0);
+        if turning.is_some() {
+            self.collect_forces();
+        }
+        let (on, simbox, state) = ((&self.team, self.level), &self.system.simbox, &self.system.state);
+        let unkicked = turning
+            .map_or([0.0; 6], |kick| self.constraints.correct_velocities(on, simbox, state, kick.time));
+        let kicked = self.constraints.correct_velocities(on, simbox, state, 0.0);
         self.timings.integrate += start.elapsed().as_secs_f64();
         let constraints = std::mem::take(&mut self.constraints);
         self.integrate(|mut atoms| atoms.correct_velocities(&constraints));
         self.constraints = constraints;
-        if let (Some(dt), Evaluate::ForcesAndEnergies) = (kick, self.evaluated) {
-            self.energies.virial.iter_mut().zip(impulse).for_each(|(w, part)| *w += part / dt);
+        if let Some(kick) = kick {
+            let virial = kick.virial(kicked, unkicked);
+            self.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
         }
     }
 

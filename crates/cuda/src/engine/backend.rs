@@ -10,8 +10,8 @@ use crate::world::Frame;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::bath::Dissipative;
 use jostle_core::{
-    Backend, Bath, Energies, Error, Evaluate, Kinetic, Leg, NoiseKey, Precision, Result, Sample, SimBox,
-    State, Vec3,
+    Backend, Bath, Energies, Error, Evaluate, Kinetic, LastKick, Leg, NoiseKey, Precision, Result, Sample,
+    SimBox, State, Vec3,
 };
 use jostle_potentials::check;
 
@@ -114,7 +114,7 @@ impl Backend for Cuda {
         self.attempt(result);
     }
 
-    fn constrain_velocities(&mut self, kick: Option<f64>) {
+    fn constrain_velocities(&mut self, kick: Option<LastKick>) {
         let result = self.constrain_velocities_after(kick);
         self.attempt(result);
     }
@@ -249,14 +249,17 @@ impl Cuda {
         if self.constraints.is_none() || self.sorted { Ok(()) } else { self.update_neighbors() }
     }
 
-    fn constrain_velocities_after(&mut self, kick: Option<f64>) -> Result<()> {
+    fn constrain_velocities_after(&mut self, kick: Option<LastKick>) -> Result<()> {
         self.find_groups()?;
         let Some(constraints) = &self.constraints else { return Ok(()) };
-        self.device.run(&constraints.kick(&self.world, 0, When::Asked))?;
-        let (Some(dt), Evaluate::ForcesAndEnergies) = (kick, self.evaluated) else { return Ok(()) };
+        let (time, turning) = kick.map_or((0.0, 0.0), |kick| (kick.time, kick.turning()));
+        self.device.run(&constraints.brake(&self.world, time, turning))?;
+        if kick.is_none() || self.evaluated == Evaluate::Forces {
+            return Ok(());
+        }
         self.device.run(&constraints.sums(&self.world, 0, When::Asked))?;
         let impulse = self.totals(self.energies.virial.len())?;
-        self.energies.virial.iter_mut().zip(impulse).for_each(|(w, part)| *w += part / dt);
+        self.energies.virial.iter_mut().zip(impulse).for_each(|(w, part)| *w += part / time);
         Ok(())
     }
 }
