@@ -224,14 +224,14 @@ pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> R
     Ok(bonded.chain(constraints).collect())
 }
 
-/// All that may be compiled besides for charges in a box.
+/// What is compiled besides for charges in a box: a mesh, which sees to excluded charges, too, or what
+/// does that alone.
 ///
 /// # Errors
 /// If a mesh has more points than a GPU can have.
-pub fn of_charges(term: &Electrostatics, simbox: &SimBox, precision: Precision) -> Result<Vec<Build>> {
-    let excluded = electrostatics::excluded::build(term, precision, Summation::Fast);
+pub fn of_charges(term: &Electrostatics, simbox: &SimBox, precision: Precision) -> Result<Build> {
     let mesh = electrostatics::mesh::source(term, simbox, precision, Summation::Fast)?;
-    Ok([excluded].into_iter().chain(mesh).collect())
+    Ok(mesh.unwrap_or_else(|| electrostatics::excluded::build(term, precision, Summation::Fast)))
 }
 
 fn ways(forces: &Forces, precision: Precision, ways: &[Way], sums: Summation) -> Vec<Build> {

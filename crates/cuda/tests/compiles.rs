@@ -159,12 +159,10 @@ fn every_kernel_compiles_for_charges() {
     for precision in [Precision::Mixed, Precision::Double] {
         for order in Method::ORDERS {
             let pme = Electrostatics::new(Method::Pme { alpha: 3.0, order, spacing: 0.1 }, 138.9, 0.9);
-            let builds = kernels::of_charges(&pme, &simbox, precision).unwrap();
-            assert_eq!(builds.len(), 2);
-            builds.iter().for_each(|build| check(build, "sm_90"));
+            check(&kernels::of_charges(&pme, &simbox, precision).unwrap(), "sm_90");
         }
         let field = Electrostatics::new(Method::ReactionField { dielectric: 78.5 }, 138.9, 0.9);
-        kernels::of_charges(&field, &simbox, precision).unwrap().iter().for_each(|b| check(b, "sm_75"));
+        check(&kernels::of_charges(&field, &simbox, precision).unwrap(), "sm_75");
         let pairs = vec![term(PairKind::LennardJones, Truncation::Shifted)];
         let forces = Forces { pairs, ..field.into() };
         let builds = kernels::usual(&forces, precision);
