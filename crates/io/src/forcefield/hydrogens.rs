@@ -11,7 +11,7 @@ impl Molecules {
     /// bound to (K. A. Feenstra, B. Hess, H. J. C. Berendsen, J. Comput. Chem. 20 (1999) 786; C. W.
     /// Hopkins et al., J. Chem. Theory Comput. 11 (2015) 1864). The mass of a molecule stays the same,
     /// and so does whatever follows from the energy alone. Water that is rigid swings no faster than it
-    /// turns and keeps its masses, as with `hydrogenMass` of OpenMM.
+    /// turns and keeps its masses.
     ///
     /// Species whose atoms do not all have the same mass any more are divided; the names of these.
     ///
