@@ -1,11 +1,7 @@
 //! Screened charges over all images: against sums image by image, their limits, and derivatives.
 
-mod charges;
-#[path = "charges/engine.rs"]
-mod engine;
-
-use charges::{difference, ions, norm};
-use engine::{by_id, open};
+use crate::charges::{difference, ions, norm};
+use crate::engine::{by_id, open};
 use jostle_core::{Exclude, Precision, Settings, System, Vec3};
 use jostle_cpu::{Level, open_at};
 use jostle_potentials::electrostatics::{Method, NetCharge};

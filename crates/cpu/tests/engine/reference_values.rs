@@ -1,7 +1,5 @@
 //! Energies, virials and forces against other engines, for every way of computing them.
 
-mod reference;
-
 use jostle_core::{Algorithm, Precision, Settings};
 use jostle_cpu::{Level, open_at};
 
@@ -28,7 +26,7 @@ fn ways() -> Vec<Way> {
     std::iter::once(reference).chain(clusters).collect()
 }
 
-fn check(cases: Vec<reference::Case>) {
+fn check(cases: Vec<crate::reference::Case>) {
     for case in cases {
         for Way { algorithm, precision, level } in ways() {
             let settings = Settings { threads: Some(2), precision, algorithm, ..Settings::default() };
@@ -40,10 +38,10 @@ fn check(cases: Vec<reference::Case>) {
 
 #[test]
 fn pair_forces_equal_those_of_other_engines() {
-    check(reference::shared_cases());
+    check(crate::reference::shared_cases());
 }
 
 #[test]
 fn pair_styles_and_mixing_rules_equal_those_of_lammps() {
-    check(reference::own_cases());
+    check(crate::reference::own_cases());
 }

@@ -1,9 +1,7 @@
 //! Bonds, angles, dihedrals and exclusions: every way of computing them against the plain reference and
 //! against LAMMPS; what breaks is named.
 
-mod chains;
-
-use chains::{bead, chains, forces};
+use crate::chains::{bead, chains, forces};
 use jostle_core::{
     Algorithm, CrossTerm, Dihedral, Evaluate, Exclude, Precision, Settings, SimBox, System, Topology, Vec3,
 };

@@ -1,0 +1,27 @@
+//! What the CPU engine computes, against exact derivatives, the plain double loop and other engines.
+//! One program, so that it is linked once and no core waits for the slowest test of each file.
+
+mod bonds;
+#[path = "../chains/mod.rs"]
+mod chains;
+#[path = "../charges/mod.rs"]
+mod charges;
+mod constraints;
+mod electrostatics;
+mod elementary;
+mod embedded;
+#[path = "../charges/engine.rs"]
+mod engine;
+mod every_potential;
+mod noise;
+mod pair_search;
+#[path = "../pairs/mod.rs"]
+mod pairs;
+#[path = "../reference/mod.rs"]
+mod reference;
+mod reference_values;
+mod screened;
+mod team;
+mod threads;
+#[path = "../charges/water.rs"]
+mod water;

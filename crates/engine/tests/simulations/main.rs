@@ -1,0 +1,23 @@
+//! Whole simulations, on the CPU and, where it is said, on the emulated GPU.
+//! One program, so that it is linked once and no core waits for the slowest test of each file.
+
+mod chains;
+mod conservation;
+mod deformation;
+mod devices;
+mod dissipative;
+mod files;
+mod grains;
+mod integrators;
+mod legs;
+mod metals;
+mod minimize;
+mod molecules;
+mod outside;
+mod plasma;
+mod pressure;
+mod restart;
+mod stages;
+mod state_points;
+mod thermostats;
+mod water;

@@ -1,0 +1,13 @@
+//! What is read and written, right and wrong.
+//! One program, so that it is linked once and no core waits for the slowest test of each file.
+
+mod bad_inputs;
+mod bad_structures;
+mod dynamo;
+mod forcefields;
+mod input;
+mod never_panics;
+mod reading;
+mod structure;
+mod table;
+mod trajectory;
