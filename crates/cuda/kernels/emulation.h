@@ -7,9 +7,6 @@
 #pragma once
 #define EMULATED 1
 
-#ifdef __F16C__
-#include <immintrin.h>
-#endif
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -64,8 +61,18 @@ EMULATED_VECTORS(double, double, 16, 16)
 #undef EMULATED_VECTORS
 // Half precision (IEEE 754 binary16), rounded to the nearest, ties to even.
 #ifdef __F16C__
-static inline float half_value(unsigned short h) { return _cvtsh_ss(h); }
-static inline unsigned short half_bits(float x) { return (unsigned short)_cvtss_sh(x, 0); }
+// The processor's own conversions, without the 2.6 MB of <immintrin.h>: each kernel would read them.
+typedef float emulated_floats __attribute__((vector_size(16)));
+typedef short emulated_halves __attribute__((vector_size(16)));
+typedef int emulated_words __attribute__((vector_size(16)));
+static inline emulated_floats half_values(uint32_t two) {
+    return __builtin_ia32_vcvtph2ps((emulated_halves)emulated_words{(int)two});
+}
+static inline uint32_t halves_bits(emulated_floats x) {
+    return (uint32_t)((emulated_words)__builtin_ia32_vcvtps2ph(x, 0))[0];
+}
+static inline float half_value(unsigned short h) { return half_values(h)[0]; }
+static inline unsigned short half_bits(float x) { return (unsigned short)halves_bits(emulated_floats{x}); }
 #else
 static inline float half_value(unsigned short h) {
     const uint32_t magnitude = h & 0x7fff, special = magnitude >= 0x7c00 ? 0x7f800000u | magnitude << 13 : 0;
@@ -88,9 +95,8 @@ static inline unsigned short half_bits(float x) {
 #endif
 static inline uint32_t half2_fma(uint32_t a, uint32_t b, uint32_t c) {
 #if defined(__F16C__) && defined(__FMA__)
-    const __m128 x = _mm_cvtph_ps(_mm_cvtsi32_si128((int)a)), y = _mm_cvtph_ps(_mm_cvtsi32_si128((int)b));
-    const __m128 z = _mm_cvtph_ps(_mm_cvtsi32_si128((int)c));
-    return (uint32_t)_mm_cvtsi128_si32(_mm_cvtps_ph(_mm_fmadd_ps(x, y, z), 0));
+    const emulated_floats x = half_values(a), y = half_values(b), z = half_values(c);
+    return halves_bits(emulated_floats{fmaf(x[0], y[0], z[0]), fmaf(x[1], y[1], z[1])});
 #else
     const uint16_t low = half_bits(fmaf(half_value((uint16_t)a), half_value((uint16_t)b), half_value((uint16_t)c)));
     const uint16_t high = half_bits(fmaf(half_value(a >> 16), half_value(b >> 16), half_value(c >> 16)));
