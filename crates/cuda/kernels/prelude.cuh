@@ -373,6 +373,7 @@ struct World {
     const u32* excluded;         // [n_excluded][n], by id: ids
     u32* place;                  // by id: where atoms are, since they were sorted
     u32* partner;                // [n_excluded][n]: places
+    uint2* partner_span;         // [n]: the first of these places and the last; none where it is after it
     u32* met;                    // [n_excluded][n]: places in the tile of those that are in it
     // all pairs
     Position* center;            // of each group of 32 atoms

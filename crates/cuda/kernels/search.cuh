@@ -10,10 +10,14 @@ extern "C" __global__ void exclusion_partners(World w, int slot) {
     if (!builds(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) {
         const u32 id = w.id[w.control->sorted ^ 1][i];
+        uint2 span = {NOBODY, 0};
         for (int k = 0; k < w.n_excluded; k++) {
             const u32 other = w.excluded[(size_t)k * w.n + id];
-            w.partner[(size_t)k * w.n + i] = other == NOBODY ? NOBODY : w.place[other];
+            const u32 place = other == NOBODY ? NOBODY : w.place[other];
+            w.partner[(size_t)k * w.n + i] = place;
+            if (place != NOBODY) span = {min(span.x, place), max(span.y, place)};
         }
+        w.partner_span[i] = span;
     }
 }
 

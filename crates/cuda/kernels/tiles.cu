@@ -19,7 +19,11 @@ enum {
     FETCH = 8,                       // atoms each thread has on the way from memory at once
     BATCH = 8,                       // pairs of atoms looked at together while building
     MOST_ROWS = 16000,               // of a list
+    HELD = 4,                        // excluded atoms that a thread has at hand: water has two
 };
+
+// Of an atom that another thread of the team looks at.
+#define NO_MARK 0xffffffffu
 
 // No potential reaches there, and its square and its sixth power are still numbers.
 #define FAR ((real)(1e3 * sqrt((double)LONGEST_CUTOFF2)))
@@ -264,7 +268,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
         const u32 j = waiting[k];
         halo[place - DUMMIES - TILE_ATOMS + k] = j;
         sketch.put(place + k, difference(frame, position[j], origin), unit);
-        for (int layer = 0; layer < w.n_excluded; layer++) {
+        // Hardly any of them is bound to one of the block's own.
+        const uint2 span = w.n_excluded > 0 ? w.partner_span[j] : uint2{NOBODY, 0};
+        const bool bound = span.x < (u32)(first + own) && span.y >= (u32)first;
+        for (int layer = 0; bound && layer < w.n_excluded; layer++) {
             const u32 mine = w.partner[(size_t)layer * w.n + j];
             if (mine == NOBODY) break;
             if (mine - first < (u32)own) w.met[(size_t)atomicAdd(&n_met[mine - first], 1) * w.n + mine] = place + k;
@@ -291,9 +298,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
     const float nearest = 0.5f * (a2 - r * r) - 1.001f * rounding * (4.0f * largest + 1.0f);
     const u32 threshold = to_half(exists ? nearest : 65504.0f) * 0x10001u;
     const int n_each = ((filled + CLASSES - 1) / CLASSES + TEAM - 1) / TEAM;  // atoms of a class for each thread
-    const int own_class = (DUMMIES + atom) % CLASSES, own_number = (DUMMIES + atom) / CLASSES / TEAM;
-    const bool own_part = (DUMMIES + atom) / CLASSES % TEAM == part;
+    // Where the atom itself and those that it excludes are among the marks of this thread.
+    auto mark_of = [&](u32 place) {
+        const u32 number = place / CLASSES;
+        return number % TEAM == (u32)part ? place % CLASSES << 16 | number / TEAM : NO_MARK;
+    };
+    const u32 own_mark = mark_of(DUMMIES + atom);
     const int n_excluded = w.n_excluded > 0 && exists ? n_met[atom] : 0;
+    u32 excluded[HELD];
+#pragma unroll
+    for (int k = 0; k < HELD; k++) {
+        excluded[k] = k < n_excluded ? mark_of(w.met[(size_t)k * w.n + first + atom]) : NO_MARK;
+    }
     Fields starts = {}, counts = {};  // of the entries of each class
     int total = 0;
     for (int c = 0; c < CLASSES; c++) {
@@ -313,14 +329,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
                 word |= batch << k;
             }
             pair += 16 * TEAM;
-            // All but the atom itself
-            if (own_part && c == own_class && n == (own_number & ~31)) word &= ~(1u << (own_number & 31));
-            // ... and those that it excludes.
-            for (int k = 0; k < n_excluded; k++) {
-                const u32 met = w.met[(size_t)k * w.n + first + atom], number = met / CLASSES / TEAM;
-                const bool here = met % CLASSES == (u32)c && met / CLASSES % TEAM == (u32)part;
-                if (here && number / 32 == (u32)n / 32) word &= ~(1u << (number & 31));
-            }
+            // All but the atom itself and those that it excludes.
+            const u32 here = (u32)(c << 16 | n);
+            auto leave_out = [&](u32 mark) {
+                if (mark - here < 32) word &= ~(1u << (mark - here));
+            };
+            leave_out(own_mark);
+#pragma unroll
+            for (int k = 0; k < HELD; k++) leave_out(excluded[k]);
+            for (int k = HELD; k < n_excluded; k++) leave_out(mark_of(w.met[(size_t)k * w.n + first + atom]));
             Stage* entry = stage + total * 32 + lane;
             total += __popc(word);
             if (total > entry_room) word = 0;

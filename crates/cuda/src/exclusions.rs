@@ -14,6 +14,8 @@ pub struct Exclusions {
     place: Buffer<u32>,
     /// By place: places, and places in tiles.
     partner: Buffer<u32>,
+    /// By place: the first and the last place of a partner.
+    span: Buffer<u32>,
     met: Buffer<u32>,
 }
 
@@ -31,6 +33,7 @@ impl Exclusions {
             layers,
             place: device.alloc(places)?,
             partner: device.alloc(ids.len())?,
+            span: device.alloc(2 * places)?,
             met: device.alloc(ids.len())?,
             ids: device.upload(&ids)?,
         })
@@ -42,6 +45,7 @@ impl Exclusions {
         world.excluded = self.ids.address();
         world.place = self.place.address();
         world.partner = self.partner.address();
+        world.partner_span = self.span.address();
         world.met = self.met.address();
     }
 
@@ -52,6 +56,6 @@ impl Exclusions {
 
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
-        4 * (self.place.len() + 3 * self.ids.len())
+        4 * (3 * self.place.len() + 3 * self.ids.len())
     }
 }

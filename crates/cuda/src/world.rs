@@ -200,6 +200,7 @@ pub struct World {
     pub excluded: u64,
     pub place: u64,
     pub partner: u64,
+    pub partner_span: u64,
     pub met: u64,
     pub center: u64,
     pub extent: u64,
