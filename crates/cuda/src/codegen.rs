@@ -11,6 +11,7 @@ use jostle_potentials::bonded::{
 };
 use jostle_potentials::electrostatics::direct;
 use jostle_potentials::electrostatics::gaussian::{gaussian, gaussian_single, gaussian_single_anywhere};
+use jostle_potentials::electrostatics::screened::{self, Series, chebyshev};
 use jostle_potentials::electrostatics::spline::weights_of_order;
 use jostle_potentials::electrostatics::waves::{self, wave_vector, weight};
 use jostle_potentials::table::{ROW, Tables};
@@ -83,11 +84,7 @@ pub fn pair_source(
         }
         if let Some(term) = electrostatics {
             let within = inputs[0].lt(Recorder::lit(term.cutoff * term.cutoff));
-            let smooth = match precision {
-                Precision::Mixed => term.smooth_with(inputs[0], gaussian_single),
-                Precision::Double => term.smooth_with(inputs[0], gaussian),
-            };
-            let (energy, force_over_r) = direct(inputs[0], Recorder::lit(1.0), smooth);
+            let (energy, force_over_r) = unit_charges(term, inputs[0], precision);
             force = force + Recorder::select(within, inputs[charges] * force_over_r, zero);
             energies.push(Recorder::select(within, inputs[charges] * energy, zero));
         }
@@ -220,13 +217,43 @@ fn write_function(
     text.0
 }
 
+/// What two unit charges do to each other directly: energy and force over distance.
+fn unit_charges(term: &Electrostatics, r2: Recorder, precision: Precision) -> (Recorder, Recorder) {
+    let one = Recorder::lit(1.0);
+    match term.kappa() {
+        Some(kappa) => {
+            let series = Series::new(term.cutoff, precision, |r2| term.smooth(r2));
+            let t = r2 * Recorder::lit(series.scale) - one;
+            let at = |coefficients: &[f64]| chebyshev(t, coefficients.iter().map(|c| Recorder::lit(*c)));
+            let smooth = (at(&series.energy), at(&series.force));
+            screened::direct(r2, one, Recorder::lit(kappa), smooth)
+        }
+        None => direct(r2, one, smooth(term, r2, gaussian_single, precision)),
+    }
+}
+
+/// The smooth function of a term that nothing screens; `single` is exact enough in single precision.
+fn smooth(
+    term: &Electrostatics,
+    r2: Recorder,
+    single: fn(Recorder) -> (Recorder, Recorder),
+    precision: Precision,
+) -> (Recorder, Recorder) {
+    match precision {
+        Precision::Mixed => term.smooth_with(r2, single),
+        Precision::Double => term.smooth_with(r2, gaussian),
+    }
+}
+
 /// Writes what `kernels/excluded.cuh` wants in front of it: a function that makes energy and force over
 /// distance of two unit charges that are excluded from each other from their squared distance.
 pub fn excluded_source(term: &Electrostatics, precision: Precision) -> String {
     function("excluded_pair", 1, precision, |x| {
-        let (energy, force_over_r) = match precision {
-            Precision::Mixed => term.smooth_with(x[0], gaussian_single_anywhere),
-            Precision::Double => term.smooth_with(x[0], gaussian),
+        let (energy, force_over_r) = match (term.method.alpha(), term.kappa()) {
+            (Some(alpha), Some(kappa)) => {
+                term.smooth_with(x[0], |square| screened::gaussian(square, kappa / (2.0 * alpha)))
+            }
+            _ => smooth(term, x[0], gaussian_single_anywhere, precision),
         };
         vec![-energy, -force_over_r]
     })
@@ -241,7 +268,8 @@ pub fn excluded_source(term: &Electrostatics, precision: Precision) -> String {
 /// void wave_virial(const real* in, real* out) from {energy, virial along the wave, wave vector}
 /// ```
 /// The gradients are xx, xy, xz, yy, yz, zz; the others are none.
-pub fn mesh_source(alpha: f64, order: usize, precision: Precision) -> String {
+/// `kappa` is 0 where nothing screens.
+pub fn mesh_source([alpha, kappa]: [f64; 2], order: usize, precision: Precision) -> String {
     let spline = function("spline", 1, precision, |x| {
         let [weights, slopes] = weights_of_order(order, x[0], Recorder::lit);
         [&weights[..order], &slopes[..order]].concat()
@@ -251,7 +279,7 @@ pub fn mesh_source(alpha: f64, order: usize, precision: Precision) -> String {
         let reciprocal = [[x[4], x[5], x[6]], [none, x[7], x[8]], [none, none, x[9]]];
         let k = wave_vector([x[0], x[1], x[2]], reciprocal);
         let k2 = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
-        let [weight, along] = weight(k2, Recorder::lit(alpha), x[3]);
+        let [weight, along] = weight(k2 + Recorder::lit(kappa * kappa), Recorder::lit(alpha), x[3]);
         vec![weight, along, k[0], k[1], k[2]]
     });
     let virial =

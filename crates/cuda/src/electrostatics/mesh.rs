@@ -111,8 +111,9 @@ fn build(
     precision: Precision,
     sums: Summation,
 ) -> Result<Build> {
+    let widths = [splitting.alpha, term.kappa().unwrap_or(0.0)];
     let source = [
-        &codegen::mesh_source(splitting.alpha, splitting.order, precision),
+        &codegen::mesh_source(widths, splitting.order, precision),
         &codegen::excluded_source(term, precision),
         include_str!("../../kernels/excluded.cuh"),
         include_str!("../../kernels/fourier.cuh"),

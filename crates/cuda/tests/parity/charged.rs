@@ -97,6 +97,25 @@ fn charges_agree() {
     }
 }
 
+/// Screened charges need not be neutral; where a background is asked for there is one.
+#[test]
+fn screened_charges_agree() {
+    for (length, background, excluded, algorithm, precision) in [
+        (0.8, NetCharge::Refuse, false, Algorithm::Auto, Precision::Mixed),
+        (2.5, NetCharge::Background, true, Algorithm::List, Precision::Double),
+        (6.0, NetCharge::Refuse, true, Algorithm::Auto, Precision::Mixed),
+    ] {
+        let (system, core) = charged(excluded);
+        let mut forces = forces(pme(5, 0.7), core);
+        let Some(term) = &mut forces.electrostatics else { panic!("no charges") };
+        (term.screening_length, term.net_charge) = (length, background);
+        let mut gpu = gpu(&system, &forces, algorithm, precision);
+        begin(&mut gpu, Evaluate::ForcesAndEnergies);
+        let what = format!("length {length}, {algorithm:?} {precision:?}, some excluded: {excluded}");
+        assert_agree(&mut gpu, &mut *cpu(&system, &forces), tolerance(precision), &what);
+    }
+}
+
 /// Rock salt that has begun to melt: unit cells along each edge.
 fn salt(cells: u32) -> System {
     let simbox = SimBox::orthorhombic([f64::from(cells); 3]).unwrap();
