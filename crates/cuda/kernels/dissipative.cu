@@ -1,6 +1,4 @@
-// Friction and noise between pairs of atoms: dissipative particle dynamics. Every atom goes over its
-// list where it has one with all of them, and else looks into the bins around it, where atoms were
-// when they were sorted, at most half a skin ago.
+// Friction and noise between pairs of atoms: dissipative particle dynamics.
 //
 // The generated source in front of this has
 //     void pair_impulse(const double* in, double* out)
@@ -24,11 +22,6 @@ DEVICE double pair_noise(const Dissipation& p, u32 a, u32 b) {
     const u32 upper = (u32)(p.step >> 32) << 8 | PURPOSE_PAIR;
     const u32 word = philox(0, low, (u32)p.step, upper, seed).w[0];
     return sqrt(3.0) * ((word + 0.5) / 2147483648.0 - 1.0);
-}
-
-// Whether the middle of a step is to be made.
-DEVICE bool crosses(const Control* control, const Slot& slot) {
-    return moves_on(control, slot) && halfway(control, slot);
 }
 
 // to = v + part / m times the impulses at the velocities `from`: half-way through the step of a slot,
@@ -67,29 +60,9 @@ extern "C" __global__ void dissipate(World w, Dissipation p, int slot, const dou
         sum.y = fma(impulse, y, sum.y);
         sum.z = fma(impulse, z, sum.z);
     };
-    if (p.listed) {
-        const int entries = w.n_neighbor[i];
-        for (int k = 0; k < entries; k++) visit(w.neighbor[(size_t)k * w.n + i]);
-    } else {
-        each_near(w, to_fixed(w.frame, mine), p.cutoff + control->skin, visit);
-    }
+    each_in_reach(w, i, mine, p.cutoff, p.listed, visit);
     const double scale = part * w.inverse_mass[(int)mine.species];
     const Double3 before = load(w.v[set], w.n, i);
     store(to ? to : w.v[set], w.n, i,
           {fma(scale, sum.x, before.x), fma(scale, sum.y, before.y), fma(scale, sum.z, before.z)});
-}
-
-// The second half of the way.
-extern "C" __global__ void cross(World w, int slot) {
-    Control* control = w.control;
-    const Slot now = control->slot[slot];
-    const bool moves = crosses(control, now);
-    pass_on(w, slot, moves);
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (!moves || i >= w.n) return;
-    const int set = control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 x = load(w.x[set], w.n, i);
-    drift(x, control->motion.drift, load(w.v[set], w.n, i));
-    store(w.x[set], w.n, i, x);
-    arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
 }

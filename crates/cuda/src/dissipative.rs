@@ -3,6 +3,7 @@
 use crate::codegen;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
+use crate::leg::Middle;
 use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::bath::{Dissipative, pair_impulse};
@@ -38,9 +39,7 @@ pub struct PairBath {
 pub fn build(precision: Precision, sums: Summation) -> Build {
     let formula =
         codegen::scalar_function("pair_impulse", 5, |x| vec![pair_impulse(x[0], x[1], x[2], x[3], x[4])]);
-    let bins = [include_str!("../kernels/sort.cu"), include_str!("../kernels/search.cuh")];
-    let physics = [&formula, bins[0], bins[1]].join("\n");
-    kernels::beside(&physics, include_str!("../kernels/dissipative.cu"), precision, sums)
+    kernels::middle(&formula, include_str!("../kernels/dissipative.cu"), precision, sums)
 }
 
 impl PairBath {
@@ -65,15 +64,6 @@ impl PairBath {
         self.impulses(world, bath, key, -1)
     }
 
-    /// The middle of the step of a slot: friction and noise, and the second half of the drift.
-    pub fn cross(&self, world: &World, slot: i32) -> Vec<Launch> {
-        let Some(bath) = &self.bath else { return Vec::new() };
-        let mut launches = self.impulses(world, bath, NoiseKey { seed: 0, step: 0 }, slot).to_vec();
-        let cross = Launch::new(&self.cross, blocks(world), ATOM_THREADS);
-        launches.push(cross.with_value(*world).with_value(slot));
-        launches
-    }
-
     /// Half-way first, then all the way with the friction of the velocities half-way.
     fn impulses(&self, world: &World, bath: &Dissipative, key: NoiseKey, slot: i32) -> [Launch; 2] {
         let Dissipative { cutoff, friction, noise } = *bath;
@@ -87,12 +77,19 @@ impl PairBath {
         };
         let halfway = self.halfway.address();
         [(0, halfway, 0.5), (halfway, 0, 1.0)].map(|(from, to, part)| {
-            let launch = Launch::new(&self.dissipate, blocks(world), ATOM_THREADS).with_value(*world);
-            launch.with_value(said).with_value(slot).with_value(from).with_value(to).with_value(part)
+            let launch = Launch::new(&self.dissipate, kernels::blocks_of(world.n), ATOM_THREADS);
+            let launch = launch.with_value(*world).with_value(said);
+            launch.with_value(slot).with_value(from).with_value(to).with_value(part)
         })
     }
 }
 
-fn blocks(world: &World) -> u32 {
-    (world.n as u32).div_ceil(ATOM_THREADS).max(1)
+impl Middle for PairBath {
+    fn cross(&self, world: &World, slot: i32) -> Vec<Launch> {
+        let Some(bath) = &self.bath else { return Vec::new() };
+        let mut launches = self.impulses(world, bath, NoiseKey { seed: 0, step: 0 }, slot).to_vec();
+        let cross = Launch::new(&self.cross, kernels::blocks_of(world.n), ATOM_THREADS);
+        launches.push(cross.with_value(*world).with_value(slot));
+        launches
+    }
 }

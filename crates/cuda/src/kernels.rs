@@ -192,6 +192,23 @@ pub fn build(
     Build { source, options, table: pair.table }
 }
 
+/// The source of kernels that act in the middle of a step.
+pub fn middle(formula: &str, skeleton: &str, precision: Precision, sums: Summation) -> Build {
+    let bins = [include_str!("../kernels/sort.cu"), include_str!("../kernels/search.cuh")];
+    let physics = [formula, bins[0], bins[1], include_str!("../kernels/middle.cuh")].join("\n");
+    beside(&physics, skeleton, precision, sums)
+}
+
+/// Blocks of a kernel in which every one of `n` atoms has a thread.
+pub fn blocks_of(n: i32) -> u32 {
+    (n as u32).div_ceil(ATOM_THREADS).max(1)
+}
+
+/// What acts in the middle of a step: friction and noise of pairs, and that of grains.
+pub fn of_middles(precision: Precision) -> [Build; 2] {
+    [crate::dissipative::build(precision, Summation::Fast), crate::grains::build(precision, Summation::Fast)]
+}
+
 /// All that may be compiled for a run with these forces, with large systems in mind: every way to
 /// find pairs.
 pub fn usual(forces: &Forces, precision: Precision) -> Vec<Build> {

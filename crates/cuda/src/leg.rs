@@ -12,10 +12,9 @@
 use crate::bath::{Acts, ScalingBath};
 use crate::bonded::Bonded;
 use crate::constraints::{Before, Constraints};
-use crate::dissipative::PairBath;
 use crate::driver::{Buffer, Device, Graph, Kernel, Launch, Waits};
 use crate::electrostatics::{Charges, SUMS};
-use crate::kernels::{ATOM_THREADS, Kernels, SCAN_BLOCK, Work};
+use crate::kernels::{ATOM_THREADS, Kernels, SCAN_BLOCK, Work, blocks_of};
 use crate::outside::Outside;
 use crate::search::{Search, When};
 use crate::sums::Summation;
@@ -36,8 +35,8 @@ pub struct Launches<'a> {
     pub constraints: Option<&'a Constraints>,
     pub outside: Option<&'a Outside>,
     pub bath: Option<&'a ScalingBath>,
-    /// If it acts in this leg.
-    pub pair_bath: Option<&'a PairBath>,
+    /// What acts in the middle of steps in this leg.
+    pub middle: Option<&'a dyn Middle>,
     pub world: World,
     /// Terms, and how many of them are pair forces: these come first.
     pub n_terms: usize,
@@ -54,7 +53,7 @@ impl Launches<'_> {
 
     /// Blocks of a kernel in which every thread has its atom.
     pub fn atom_blocks(&self) -> u32 {
-        self.n_atoms().div_ceil(ATOM_THREADS).max(1)
+        blocks_of(self.world.n)
     }
 
     /// How many shares such a kernel leaves of a sum.
@@ -197,7 +196,7 @@ impl Launches<'_> {
 
     /// Whether samples are taken in passing, and not at the ends of segments.
     pub fn samples_in_passing(&self) -> bool {
-        self.search.samples() && self.only_pairs() && self.bath.is_none() && self.pair_bath.is_none()
+        self.search.samples() && self.only_pairs() && self.bath.is_none() && self.middle.is_none()
     }
 
     fn only_pairs(&self) -> bool {
@@ -207,10 +206,15 @@ impl Launches<'_> {
             && self.outside.is_none()
     }
 
+    /// What an idle slot costs, by what a look at the list does: kernels that find nothing to do.
+    pub fn idle_share(&self) -> f64 {
+        self.step(0).len() as f64 / self.build(0).len().max(1) as f64
+    }
+
     fn steps(&self, slots: i32) -> Vec<Launch> {
-        let made = |slot| match self.pair_bath {
+        let made = |slot| match self.middle {
             // A segment begins with half a drift.
-            Some(bath) if slot % 2 == 0 => bath.cross(&self.world, slot),
+            Some(middle) if slot % 2 == 0 => middle.cross(&self.world, slot),
             _ => self.step(slot),
         };
         let mut launches: Vec<Launch> = (0..slots).flat_map(made).collect();
@@ -239,6 +243,12 @@ impl Launches<'_> {
         launches.push(self.next_part(0));
         launches
     }
+}
+
+/// What acts in the middle of a step, on velocities and by them.
+pub trait Middle {
+    /// The middle of the step of a slot, and the second half of its drift.
+    fn cross(&self, world: &World, slot: i32) -> Vec<Launch>;
 }
 
 /// The parts of a leg, recorded.
@@ -328,11 +338,13 @@ impl Recorded {
 
 /// How many step slots there should be between two looks at lists that last so many steps, more or
 /// less: a look costs some early exits, and slots after a list went stale are wasted. A list that
-/// outlives the slots by little wastes most of those that follow.
-pub fn slots_per_look(life: f64) -> u32 {
-    let long = 1.2 * life;
-    let looks = (long / f64::from(SLOTS as u32 - 2)).ceil().max(1.0);
-    ((long / looks).ceil() as u32 + 1).clamp(4, SLOTS as u32 - 1)
+/// outlives the slots by little wastes most of those that follow. `idle` is how many kernels an idle
+/// slot has, by those of a look: where a slot is as dear as a look, none should be idle.
+pub fn slots_per_look(life: f64, idle: f64) -> u32 {
+    let spare = (1.0 - idle).max(0.0);
+    let long = (1.0 + 0.2 * spare) * life + spare;
+    let looks = (long / f64::from(SLOTS as u32 - 1)).ceil().max(1.0);
+    ((long / looks).ceil() as u32).clamp(3, SLOTS as u32 - 1)
 }
 
 /// Sums that kernels leave for the host.

@@ -16,6 +16,7 @@ mod electrostatics;
 mod embedded;
 mod engine;
 mod exclusions;
+mod grains;
 pub mod kernels;
 mod leg;
 mod list;
@@ -42,18 +43,12 @@ pub fn can(forces: &Forces, settings: &Settings) -> bool {
 
 /// Forces that the GPU engine has not.
 fn lacking(forces: &Forces) -> Option<&'static str> {
-    if forces.grains.is_some() {
-        return Some("friction of grains");
-    }
     if forces.vacuum.is_some() {
         return Some("forces without a cut-off");
     }
     if let Some(term) = &forces.electrostatics {
         if forces.embedded.is_some() {
             return Some("charges of embedded atoms");
-        }
-        if term.kappa().is_some() {
-            return Some("sum over all images of screened charges");
         }
         if let Method::Ewald { .. } = term.method {
             return Some("Ewald's sum; kind = \"pme\" gives the same on a mesh");

@@ -95,6 +95,17 @@ fn every_kernel_compiles_in_double_precision_with_exact_sums_and_every_bath() {
     kernels::usual(&forces, Precision::Double).iter().for_each(|build| check(build, "sm_90"));
 }
 
+/// Friction and noise of pairs, and friction of grains.
+#[test]
+fn every_kernel_compiles_for_the_middle_of_a_step() {
+    if !compiler() {
+        return;
+    }
+    for precision in [Precision::Mixed, Precision::Double] {
+        kernels::of_middles(precision).iter().for_each(|build| check(build, "sm_90"));
+    }
+}
+
 /// Over tiles and lists, of one metal and of two.
 #[test]
 fn every_kernel_compiles_for_embedded_atoms() {

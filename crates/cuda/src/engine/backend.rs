@@ -4,6 +4,7 @@ use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bonded::Bonded;
 use crate::constraints::Constraints;
 use crate::electrostatics::Charges;
+use crate::grains::Contacts;
 use crate::leg::{KINETIC, VIRIAL};
 use crate::search::When;
 use crate::world::Frame;
@@ -77,6 +78,7 @@ impl Backend for Cuda {
             return self.set_state(now);
         }
         self.arrays.overwrite(&self.control, &now)?;
+        self.grains.as_ref().map_or(Ok(()), |grains| grains.upload(&now))?;
         self.system.state = now;
         self.place(false)
     }
@@ -159,8 +161,9 @@ impl Backend for Cuda {
 
     fn kinetic(&mut self) -> Kinetic {
         let sums = self.run_all(self.launches().kinetic(When::Asked)).and_then(|()| self.totals(KINETIC));
-        match sums {
-            Ok(row) => kinetic_from(&row),
+        let rotation = self.grains.as_ref().map(Contacts::rotation).transpose();
+        match sums.and_then(|row| Ok((row, rotation?))) {
+            Ok((row, rotation)) => Kinetic { rotation, ..kinetic_from(&row) },
             Err(error) => {
                 self.attempt(Err(error));
                 Kinetic::default()
@@ -194,8 +197,22 @@ impl Backend for Cuda {
         launches.iter().try_for_each(|launch| self.device.run(launch))
     }
 
+    fn has_contacts(&self) -> bool {
+        self.grains.is_some()
+    }
+
+    fn rub(&mut self, dt: f64) -> Result<()> {
+        self.take_fault()?;
+        let launches = self.grains.as_ref().map(|grains| grains.now(&self.world, dt));
+        self.run_all(launches.into_iter().flatten().collect())
+    }
+
     fn run_leg(&mut self, leg: &Leg, bath: &mut Bath) -> Result<Option<Vec<Sample>>> {
-        self.make_leg(leg, bath).map(Some)
+        match self.grains {
+            Some(_) if leg.sample_every > 0 => self.make_leg_in_parts(leg, bath),
+            _ => self.make_leg(leg, bath),
+        }
+        .map(Some)
     }
 
     fn descent(&mut self) -> Descent {

@@ -18,8 +18,9 @@ use crate::dissipative::PairBath;
 use crate::driver::Device;
 use crate::electrostatics::Charges;
 use crate::exclusions::Exclusions;
+use crate::grains::Contacts;
 use crate::kernels::{Kernels, TileShape, Way};
-use crate::leg::{KINETIC, Launches, Recorded, Sums, VIRIAL};
+use crate::leg::{KINETIC, Launches, Middle, Recorded, Sums, VIRIAL};
 use crate::outside::Outside;
 use crate::search::Search;
 use crate::skin::Skin;
@@ -68,6 +69,7 @@ pub struct Cuda {
     outside: Option<Outside>,
     bath: Option<ScalingBath>,
     pair_bath: Option<PairBath>,
+    grains: Option<Contacts>,
     sums: Sums,
     world: World,
     recorded: Option<Recorded>,
@@ -144,6 +146,13 @@ impl Cuda {
         let bonded = Bonded::new(&device, &system, &forces, precision, summation)?;
         let constraints = Constraints::new(&device, &system, forces.n_searched(), precision, summation)?;
         let outside = Outside::new(&device, n, &forces, precision, summation)?;
+        let mut grains = None;
+        if let Some(material) = &forces.grains {
+            let mut contacts =
+                Contacts::new(&device, &system, material, &forces.walls, precision, summation)?;
+            contacts.set_listed(plan.lists_all_pairs());
+            grains = Some(contacts);
+        }
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
         let world = arrays.world(frame);
         let mut cuda = Cuda {
@@ -165,6 +174,7 @@ impl Cuda {
             outside,
             bath: None,
             pair_bath: None,
+            grains,
             sums,
             world,
             recorded: None,
@@ -280,6 +290,7 @@ impl Cuda {
         self.set_skin();
         self.write_control()?;
         self.arrays.upload(&self.system.state)?;
+        self.grains.as_ref().map_or(Ok(()), |grains| grains.upload(&self.system.state))?;
         self.place(true)
     }
 
@@ -299,12 +310,21 @@ impl Cuda {
             constraints: self.constraints.as_ref(),
             outside: self.outside.as_ref(),
             bath: self.bath.as_ref(),
-            pair_bath: self.pair_bath.as_ref().filter(|pairs| pairs.bath.is_some()),
+            middle: self.middle(),
             world: self.world,
             n_terms: self.forces.n_terms(),
             n_pairs: self.forces.n_searched(),
             sums: self.plan.summation,
             resident_blocks: 6 * self.device.multiprocessors(),
+        }
+    }
+
+    /// What acts in the middle of steps.
+    fn middle(&self) -> Option<&dyn Middle> {
+        match (&self.pair_bath, &self.grains) {
+            (Some(pairs), _) if pairs.bath.is_some() => Some(pairs),
+            (_, Some(grains)) => Some(grains),
+            _ => None,
         }
     }
 
@@ -334,7 +354,8 @@ impl Cuda {
     }
 
     fn download(&mut self) -> Result<()> {
-        self.arrays.download(&self.control, &mut self.system.state)
+        self.arrays.download(&self.control, &mut self.system.state)?;
+        self.grains.as_ref().map_or(Ok(()), |grains| grains.download(&mut self.system.state))
     }
 
     /// Runs a launch of a verb that cannot fail.

@@ -105,7 +105,8 @@ impl Plan {
                     "its sums depend on the order of the atoms; leave it out, or set \"list\" or \"cells\"",
                 ));
             }
-            Algorithm::Auto if settings.reproducible => (Way::List, false),
+            // What acts in the middle of a step goes over lists of atoms.
+            Algorithm::Auto if settings.reproducible || forces.grains.is_some() => (Way::List, false),
             Algorithm::Auto if ways.contains(&Way::AllPairs) && extent.reaches_all(n) => {
                 (Way::AllPairs, true)
             }

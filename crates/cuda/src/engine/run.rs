@@ -37,7 +37,7 @@ impl Cuda {
         self.prepare_bath(leg, bath, acts)?;
         self.prepare_pair_bath(bath)?;
         // In the middle of a step all atoms have to wait for each other.
-        let slots_per_step = if let Bath::Dissipative(_) = bath { 2 } else { 1 };
+        let slots_per_step = if self.middle().is_some() { 2 } else { 1 };
         let in_passing = leg.sample_every > 0 && self.launches().samples_in_passing();
         let steps = match acts {
             Acts::Anywhere if in_passing => leg.steps,
@@ -109,9 +109,26 @@ impl Cuda {
         } else if builds > 2 {
             self.tighten();
         }
-        if builds > 2 && slots_per_look(life).abs_diff(self.plan.layout.slots_per_look) > 2 {
-            self.plan.layout.slots_per_look = slots_per_look(life);
+        let slots = slots_per_look(life, self.launches().idle_share());
+        if builds > 2 && 5 * slots.abs_diff(self.plan.layout.slots_per_look) > slots {
+            self.plan.layout.slots_per_look = slots;
             self.recorded = None;
+        }
+        Ok(samples)
+    }
+
+    /// The same, a leg from one sample to the next: those of grains have more than kernels add up on the
+    /// way.
+    pub(super) fn make_leg_in_parts(&mut self, leg: &Leg, bath: &mut Bath) -> Result<Vec<Sample>> {
+        let mut samples = Vec::new();
+        for first_step in (leg.first_step..leg.first_step + leg.steps).step_by(leg.sample_every as usize) {
+            let evaluate = Evaluate::Forces;
+            let part = Leg { first_step, steps: leg.sample_every, sample_every: 0, evaluate, ..*leg };
+            self.make_leg(&part, bath)?;
+            self.compute_forces(Evaluate::ForcesAndEnergies)?;
+            let kinetic = self.kinetic();
+            self.take_fault()?;
+            samples.push(Sample { energies: self.energies.clone(), kinetic, bath: bath.clone() });
         }
         Ok(samples)
     }

@@ -14,6 +14,7 @@ mod continuity;
 mod device;
 mod embedded;
 mod fluid;
+mod grains;
 mod molecules;
 mod outside;
 mod pair_search;

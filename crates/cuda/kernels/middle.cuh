@@ -1,0 +1,34 @@
+// The middle of a step, where forces act that depend on velocities. All atoms wait for each other
+// there, so that a step takes two slots: one ends with half a drift, the next makes the other half.
+
+// Whether the middle of a step is to be made.
+DEVICE bool crosses(const Control* control, const Slot& slot) {
+    return moves_on(control, slot) && halfway(control, slot);
+}
+
+// Calls visit(j) for every atom that may be nearer than `reach`: over a list of atoms where that has
+// all of them, or in the bins around, where atoms were when they were sorted, at most half a skin ago.
+template <class Visit>
+DEVICE void each_in_reach(const World& w, int i, Position mine, double reach, bool listed, Visit visit) {
+    if (listed) {
+        const int entries = w.n_neighbor[i];
+        for (int k = 0; k < entries; k++) visit(w.neighbor[(size_t)k * w.n + i]);
+    } else {
+        each_near(w, to_fixed(w.frame, mine), reach + w.control->skin, visit);
+    }
+}
+
+// The second half of the way.
+extern "C" __global__ void cross(World w, int slot) {
+    Control* control = w.control;
+    const Slot now = control->slot[slot];
+    const bool moves = crosses(control, now);
+    pass_on(w, slot, moves);
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (!moves || i >= w.n) return;
+    const int set = control->sorted, species = (int)w.position[now.parity][i].species;
+    Double3 x = load(w.x[set], w.n, i);
+    drift(x, control->motion.drift, load(w.v[set], w.n, i));
+    store(w.x[set], w.n, i, x);
+    arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
+}

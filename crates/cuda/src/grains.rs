@@ -1,0 +1,183 @@
+//! Damping and friction at the contacts of grains (`kernels/grains.cu`).
+
+use crate::codegen;
+use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::kernels::{self, ATOM_THREADS, Build};
+use crate::leg::Middle;
+use crate::sums::Summation;
+use crate::world::World;
+use jostle_core::{Precision, Result, State, System, Vec3};
+use jostle_potentials::Grains;
+use jostle_potentials::grains::{Contact, friction};
+use jostle_potentials::outside::{Surface, Wall};
+
+/// What kernels are told: as in `grains.cu`, field by field.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Rubbing {
+    law: [f64; 4],
+    timestep: f64,
+    longest: f64,
+    radius: u64,
+    inverse_inertia: u64,
+    angular: u64,
+    faces: u64,
+    n_faces: i64,
+    listed: i64,
+}
+
+// SAFETY: numbers only, and no padding between them.
+unsafe impl Word for Rubbing {}
+
+/// The kernels, and how grains turn.
+pub struct Contacts {
+    rub: Kernel,
+    cross: Kernel,
+    said: Rubbing,
+    /// By id and axis.
+    angular: Buffer<f64>,
+    /// Velocities half-way, and angular ones.
+    halfway: [Buffer<f64>; 2],
+    /// By id, 0 where a grain does not turn.
+    inverse_inertia: Vec<f64>,
+    /// What addresses in `said` belong to.
+    _by_species: [Buffer<f64>; 2],
+    _faces: Buffer<f64>,
+}
+
+/// The kernel's source.
+pub fn build(precision: Precision, sums: Summation) -> Build {
+    let formula = codegen::scalar_function("friction", 20, |x| {
+        let three = |first: usize| [x[first], x[first + 1], x[first + 2]];
+        let contact = Contact { overlap: x[4], mass: x[5], arms: [x[6], x[7]], normal: three(8) };
+        let law = [x[0], x[1], x[2], x[3]];
+        let (force, twist) = friction(law, &contact, three(11), [three(14), three(17)]);
+        [force, twist].concat()
+    });
+    kernels::middle(&formula, include_str!("../kernels/grains.cu"), precision, sums)
+}
+
+impl Contacts {
+    /// The grains of a system, and those of its walls that they rub against.
+    ///
+    /// # Errors
+    /// If there is no compiler for the device, or not enough memory.
+    pub fn new(
+        device: &Device,
+        system: &System,
+        grains: &Grains,
+        walls: &[Wall],
+        precision: Precision,
+        sums: Summation,
+    ) -> Result<Self> {
+        let build = build(precision, sums);
+        let module = device.compile("grains.cu", &build.source, &build.options)?;
+        let n = system.state.len();
+        let of_species = grains.inverse_inertia(system);
+        let by_species = [device.upload(&grains.radius)?, device.upload(&of_species)?];
+        let walls = walls.iter().filter(|wall| wall.surface == Surface::Grains);
+        let mut faces: Vec<f64> =
+            walls.flat_map(|wall| [wall.axis as f64, wall.at, wall.side.sign()]).collect();
+        let n_faces = faces.len() as i64 / 3;
+        // There is no room for nothing.
+        faces.resize(faces.len().max(3), 0.0);
+        let faces = device.upload(&faces)?;
+        let angular = device.alloc(3 * n)?;
+        let order = system.state.order();
+        let said = Rubbing {
+            law: [grains.stiffness, grains.normal_damping, grains.tangential_damping, grains.friction],
+            timestep: 0.0,
+            longest: 2.0 * grains.radius.iter().fold(0.0, |longest: f64, r| longest.max(*r)),
+            radius: by_species[0].address(),
+            inverse_inertia: by_species[1].address(),
+            angular: angular.address(),
+            faces: faces.address(),
+            n_faces,
+            listed: 0,
+        };
+        Ok(Contacts {
+            rub: module.kernel("rub")?,
+            cross: module.kernel("cross")?,
+            said,
+            angular,
+            halfway: [device.alloc(3 * n)?, device.alloc(3 * n)?],
+            inverse_inertia: order
+                .into_iter()
+                .map(|place| of_species[usize::from(system.state.species[place])])
+                .collect(),
+            _by_species: by_species,
+            _faces: faces,
+        })
+    }
+
+    /// Whether all pairs that touch are in lists of atoms.
+    pub fn set_listed(&mut self, listed: bool) {
+        self.said.listed = i64::from(listed);
+    }
+
+    /// Makes grains turn as those of a state do.
+    ///
+    /// # Errors
+    /// If the device does not answer.
+    pub fn upload(&self, state: &State) -> Result<()> {
+        let n = state.len();
+        let mut angular = vec![0.0; 3 * n];
+        for (id, w) in state.id.iter().zip(&state.angular_velocity) {
+            (0..3).for_each(|axis| angular[axis * n + *id as usize] = w[axis]);
+        }
+        self.angular.write(0, &angular)
+    }
+
+    /// How the grains of a state turn now.
+    ///
+    /// # Errors
+    /// If the device does not answer.
+    pub fn download(&self, state: &mut State) -> Result<()> {
+        let turning = self.by_id()?;
+        state.angular_velocity = state.id.iter().map(|id| turning[*id as usize]).collect();
+        Ok(())
+    }
+
+    /// The energy of rotation.
+    ///
+    /// # Errors
+    /// If the device does not answer.
+    pub fn rotation(&self) -> Result<f64> {
+        let energies = self.by_id()?.into_iter().zip(&self.inverse_inertia).map(|(w, inverse)| {
+            let square = w[0] * w[0] + w[1] * w[1] + w[2] * w[2];
+            if *inverse > 0.0 { 0.5 * square / inverse } else { 0.0 }
+        });
+        Ok(energies.sum())
+    }
+
+    fn by_id(&self) -> Result<Vec<Vec3>> {
+        let (all, n) = (self.angular.to_vec()?, self.inverse_inertia.len());
+        Ok((0..n).map(|id| [all[id], all[n + id], all[2 * n + id]]).collect())
+    }
+
+    /// Damping and friction at once, over so long a time.
+    pub fn now(&self, world: &World, timestep: f64) -> [Launch; 2] {
+        self.impulses(world, timestep, -1)
+    }
+
+    /// Half-way first, then all the way with the friction of the velocities half-way.
+    fn impulses(&self, world: &World, timestep: f64, slot: i32) -> [Launch; 2] {
+        let said = Rubbing { timestep, ..self.said };
+        let [halfway, turning] = self.halfway.each_ref().map(Buffer::address);
+        [([0, 0], [halfway, turning], 0.5), ([halfway, turning], [0, 0], 1.0)].map(|(from, to, part)| {
+            let launch = Launch::new(&self.rub, kernels::blocks_of(world.n), ATOM_THREADS);
+            let launch = launch.with_value(*world).with_value(said).with_value(slot);
+            let launch = launch.with_value(from[0]).with_value(from[1]);
+            launch.with_value(to[0]).with_value(to[1]).with_value(part)
+        })
+    }
+}
+
+impl Middle for Contacts {
+    fn cross(&self, world: &World, slot: i32) -> Vec<Launch> {
+        let mut launches = self.impulses(world, 0.0, slot).to_vec();
+        let cross = Launch::new(&self.cross, kernels::blocks_of(world.n), ATOM_THREADS);
+        launches.push(cross.with_value(*world).with_value(slot));
+        launches
+    }
+}

@@ -1,0 +1,122 @@
+//! Damping and friction of grains, with each other and with walls: the GPU engine against the CPU engine.
+
+use crate::device::{self, Size, device};
+use crate::fluid::{advance, by_id, distance, largest, norm, run};
+use jostle_core::random::{Purpose, Stream};
+use jostle_core::{
+    Algorithm, Backend, Bath, Evaluate, Leg, Precision, Sample, Settings, SimBox, Species, State, System,
+};
+use jostle_cuda::Cuda;
+use jostle_potentials::outside::{Field, Side, Surface, Wall};
+use jostle_potentials::{Forces, Grains};
+
+const HEIGHT: u32 = 6;
+
+/// Two sizes of grains between a floor and a lid, most of them touching, on their way and turning; and
+/// some that are driven, and do not turn.
+fn packing() -> (System, Forces) {
+    let across = if device::size() == Size::Large { 40 } else { 6 };
+    let cells = [across, across, HEIGHT];
+    let simbox = SimBox::new([0.0; 3], cells.map(f64::from), [0.4, 0.0, 0.0], [true, true, false]).unwrap();
+    let species = [("large", 1.0), ("small", 0.6), ("stirrer", 1.0)];
+    let species = species.map(|(name, mass)| Species { name: name.into(), mass, charge: 0.0 });
+    let mut system = System::new(simbox, species.to_vec());
+    system.driven = vec![None, None, Some([0.5, 0.0, 0.0])];
+    let mut random = Stream::new(17, Purpose::Placement, 0, 0);
+    for k in 0..cells.iter().product() {
+        let site = [k % cells[0], k / cells[0] % cells[1], k / cells[0] / cells[1]];
+        let site: [f64; 3] = std::array::from_fn(|a| {
+            (f64::from(site[a]) + 0.5 + 0.06 * (random.uniform() - 0.5)) / f64::from(cells[a])
+        });
+        let kind = if k % 11 == 0 { 2 } else { random.below(2) as u16 };
+        system.state.push(kind, system.simbox.to_cartesian(site));
+        if let Some(v) = system.state.velocity.last_mut() {
+            *v = if kind == 2 { [0.5, 0.0, 0.0] } else { random.normal3() };
+        }
+        let turning = if kind == 2 { [0.0; 3] } else { random.normal3().map(|w| 3.0 * w) };
+        system.state.angular_velocity.push(turning);
+    }
+    let grains = Grains {
+        stiffness: 2000.0,
+        normal_damping: 20.0,
+        tangential_damping: 15.0,
+        friction: 0.4,
+        radius: vec![0.53, 0.49, 0.5],
+    };
+    let wall = |at: f64, side| {
+        let mut wall = Wall::new(2, at, side, grains.springs_of_wall());
+        wall.surface = Surface::Grains;
+        wall
+    };
+    let forces = Forces {
+        fields: vec![Field { force: vec![[0.0, 0.0, -1.0], [0.0, 0.0, -0.6], [0.0; 3]] }],
+        walls: vec![wall(0.05, Side::Above), wall(f64::from(HEIGHT) - 0.05, Side::Below)],
+        grains: Some(grains.clone()),
+        ..grains.springs().into()
+    };
+    (system, forces)
+}
+
+fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
+    Settings { algorithm, precision, skin: Some(0.1), ..Settings::default() }
+}
+
+/// Twenty steps: where the grains are then, and what was seen on the way.
+fn go(
+    backend: &mut dyn Backend,
+    go: fn(&mut dyn Backend, &Leg, &mut Bath) -> Vec<Sample>,
+) -> (State, Vec<Sample>) {
+    let evaluate = Evaluate::ForcesAndEnergies;
+    let leg = Leg { first_step: 1, steps: 20, timestep: 2e-3, seed: 1, sample_every: 5, evaluate };
+    backend.update_neighbors().unwrap();
+    backend.compute_forces(evaluate).unwrap();
+    let samples = go(backend, &leg, &mut Bath::Isolated);
+    (by_id(backend), samples)
+}
+
+#[test]
+fn grains_agree() {
+    let (system, forces) = packing();
+    let exact = settings(Algorithm::Auto, Precision::Double);
+    let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap();
+    let (right, expected) = go(&mut *cpu, advance);
+    let before = &system.state;
+    let turned =
+        largest(before.angular_velocity.iter().zip(&right.angular_velocity).map(|(a, b)| distance(*a, *b)));
+    assert!(turned > 1.0, "hardly any grain has been turned: {turned}");
+    for (algorithm, precision, way, tolerance) in [
+        (
+            Algorithm::Auto,
+            Precision::Double,
+            run as fn(&mut dyn Backend, &Leg, &mut Bath) -> Vec<Sample>,
+            1e-11,
+        ),
+        (Algorithm::Auto, Precision::Double, advance, 1e-11),
+        (Algorithm::Cells, Precision::Mixed, run, 2e-4),
+    ] {
+        let what = format!("{algorithm:?} {precision:?}");
+        let mut gpu =
+            Cuda::new(device(), system.clone(), forces.clone(), settings(algorithm, precision)).unwrap();
+        let (found, samples) = go(&mut gpu, way);
+        for (name, a, b) in [
+            ("position", &found.position, &right.position),
+            ("velocity", &found.velocity, &right.velocity),
+            ("angular velocity", &found.angular_velocity, &right.angular_velocity),
+        ] {
+            let error = largest(a.iter().zip(b).map(|(a, b)| distance(*a, *b)));
+            let scale = largest(b.iter().map(|b| norm(*b)));
+            assert!(error < tolerance * scale, "{what}: {name} {error:e}");
+        }
+        assert_eq!(samples.len(), expected.len());
+        for (a, b) in samples.iter().zip(&expected) {
+            let pairs = [
+                (a.kinetic.rotation.unwrap(), b.kinetic.rotation.unwrap()),
+                (a.kinetic.energy(), b.kinetic.energy()),
+                (a.energies.potential(), b.energies.potential()),
+            ];
+            for (a, b) in pairs {
+                assert!((a - b).abs() < 10.0 * tolerance * b.abs(), "{what}: {a} {b}");
+            }
+        }
+    }
+}
