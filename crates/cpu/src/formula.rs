@@ -10,7 +10,7 @@ use crate::simd::{Kernel, Lanes, Level, Scalar, Simd, elementary};
 use jostle_core::Evaluate;
 use jostle_potentials::formula::algebra::Function;
 use jostle_potentials::formula::{Formula, Step};
-use jostle_potentials::truncation::Given;
+use jostle_potentials::truncation::{Given, MOST_OF_TRUNCATION};
 use jostle_potentials::{PairFunction, PairTerm, PairVisitor, Truncation};
 
 /// How many registers a step works on.
@@ -22,7 +22,7 @@ const CUTOFF2: usize = 1;
 const FIRST_COEFFICIENT: usize = 2;
 
 /// Energy, force and the coefficients of a truncation.
-const MOST_OF_TRUNCATION: usize = 4;
+const MOST: usize = Given::N_COEFFICIENTS + MOST_OF_TRUNCATION;
 
 /// Makes a formula ready for the CPU.
 pub fn prepare<S: Scalar>(formula: &Formula, term: &PairTerm) -> Box<dyn PairKernel<S>> {
@@ -415,7 +415,7 @@ impl<L: Lanes> PairVisitor for Truncate<'_, L> {
     fn visit<F: PairFunction>(self) {
         let Truncate { slots, results, code } = self;
         for (k, result) in results.chunks_exact_mut(2 * L::WIDTH).enumerate() {
-            let mut c = [L::lit(0.0); MOST_OF_TRUNCATION];
+            let mut c = [L::lit(0.0); MOST];
             c[0] = L::load(&slots[(usize::from(code.energy) * BATCH + k) * L::WIDTH..]);
             c[1] = L::load(&slots[(usize::from(code.force) * BATCH + k) * L::WIDTH..]);
             for own in Given::N_COEFFICIENTS..F::N_COEFFICIENTS {

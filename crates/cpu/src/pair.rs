@@ -8,7 +8,7 @@ use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use crate::table;
 use jostle_core::Evaluate;
 use jostle_potentials::pair::MAX_COEFFICIENTS;
-use jostle_potentials::truncation::Shifted;
+use jostle_potentials::truncation::{MOST_OF_TRUNCATION, Truncation};
 use jostle_potentials::{PairFunction, PairTerm, PairVisitor, Potential};
 use std::marker::PhantomData;
 
@@ -31,15 +31,12 @@ pub fn prepare<S: Scalar>(term: &PairTerm) -> Box<dyn PairKernel<S>> {
     impl<S: Scalar> PairVisitor for Prepare<'_, S> {
         type Output = Box<dyn PairKernel<S>>;
         fn visit<F: PairFunction>(self) -> Self::Output {
-            Box::new(Prepared::<S, F> { table: Table::new(self.0, F::N_COEFFICIENTS), function: PhantomData })
-        }
-        // What is not shifted is shifted by nothing, which spares a quarter of all kernels.
-        fn visit_plain<P: PairFunction>(self) -> Self::Output {
-            self.visit::<Shifted<P>>()
+            let table = Table::new(self.0, F::N_COEFFICIENTS + MOST_OF_TRUNCATION);
+            Box::new(Prepared::<S, F> { table, truncation: self.0.truncation, function: PhantomData })
         }
     }
     match &term.potential {
-        Potential::BuiltIn(kind) => kind.visit(term.truncation, Prepare(term, PhantomData)),
+        Potential::BuiltIn(kind) => kind.visit_whole(Prepare(term, PhantomData)),
         Potential::Formula(formula) => formula::prepare(formula, term),
         Potential::Table(tables) => table::prepare(tables, term),
     }
@@ -78,11 +75,11 @@ impl<S: Scalar> Table<S> {
         Table { n_species, stride, values, n_values }
     }
 
-    /// What a first species does to all others.
+    /// What a first species does to all others, as far as the first `n` coefficients.
     #[inline(always)]
-    pub fn of_species<F: PairFunction>(&self, species: usize) -> TableRow<'_, S> {
+    pub fn of_species(&self, species: usize, n: usize) -> TableRow<'_, S> {
         let mut values = [&self.values[..0]; MAX_COEFFICIENTS + 1];
-        for k in 0..F::N_COEFFICIENTS + 1 {
+        for k in 0..n + 1 {
             values[k] = self.row(species, k);
         }
         TableRow { n_species: self.n_species, values }
@@ -105,16 +102,17 @@ pub(crate) struct TableRow<'a, S> {
 }
 
 impl<S: Scalar> TableRow<'_, S> {
-    /// Square cut-off and coefficients with the atoms of a cluster.
+    /// Square cut-off and the first `n` coefficients with the atoms of a cluster.
     #[inline(always)]
-    pub fn look_up<L: Lanes<Scalar = S>, F: PairFunction>(
+    pub fn look_up<L: Lanes<Scalar = S>>(
         &self,
         clusters: &Clusters<S>,
         other: usize,
+        n: usize,
     ) -> Coefficients<L> {
         let kinds = L::load_index(&clusters.species[other * L::WIDTH..(other + 1) * L::WIDTH]);
         let mut values = [L::lit(0.0); MAX_COEFFICIENTS];
-        for k in 0..F::N_COEFFICIENTS {
+        for k in 0..n {
             values[k] = L::lookup(self.values[k + 1], self.n_species, kinds);
         }
         Coefficients { cutoff2: L::lookup(self.values[0], self.n_species, kinds), values }
@@ -123,6 +121,7 @@ impl<S: Scalar> TableRow<'_, S> {
 
 struct Prepared<S, F> {
     table: Table<S>,
+    truncation: Truncation,
     function: PhantomData<F>,
 }
 
@@ -136,13 +135,14 @@ impl<S: Scalar, F: PairFunction> PairKernel<S> for Prepared<S, F> {
         evaluate: Evaluate,
     ) -> Sums {
         let function = PhantomData::<F>;
-        let table = &self.table;
-        level.run(PairForces { table, clusters, list, forces, evaluate, function })
+        let (table, truncation) = (&self.table, self.truncation);
+        level.run(PairForces { table, truncation, clusters, list, forces, evaluate, function })
     }
 }
 
 struct PairForces<'a, S, F> {
     table: &'a Table<S>,
+    truncation: Truncation,
     clusters: &'a Clusters<S>,
     list: &'a PairList<S>,
     forces: &'a mut TaskForces<S>,
@@ -155,14 +155,23 @@ impl<S: Scalar, F: PairFunction> Kernel for PairForces<'_, S, F> {
 
     #[inline(always)]
     fn run<I: Simd>(self) -> Sums {
-        // Every way more is compiled for every potential, truncation and instruction set: one of its
-        // own only for what most runs do most of the time.
-        match (self.evaluate, self.table.n_species) {
-            (Evaluate::Forces, 1) if is_single::<S>() => self.all::<S::Lanes<I>, false, true>(),
-            (Evaluate::Forces, _) => self.all::<S::Lanes<I>, false, false>(),
-            (Evaluate::ForcesAndEnergies, _) => self.all::<S::Lanes<I>, true, false>(),
+        // Every way more is compiled for every potential and instruction set: one of its own only for
+        // what most runs do most of the time. Which truncation it is, is asked in the loop.
+        let uniform = is_single::<S>() && self.table.n_species == 1;
+        match self.evaluate {
+            Evaluate::Forces if uniform && !changes_forces(self.truncation) => {
+                self.all::<S::Lanes<I>, false, true, false>()
+            }
+            Evaluate::Forces if uniform => self.all::<S::Lanes<I>, false, true, true>(),
+            Evaluate::Forces => self.all::<S::Lanes<I>, false, false, true>(),
+            Evaluate::ForcesAndEnergies => self.all::<S::Lanes<I>, true, false, true>(),
         }
     }
+}
+
+/// Whether forces within the cut-off are others than without one.
+fn changes_forces(truncation: Truncation) -> bool {
+    !matches!(truncation, Truncation::Plain | Truncation::Shifted)
 }
 
 /// Whether numbers are f32.
@@ -172,10 +181,20 @@ const fn is_single<S>() -> bool {
 
 impl<S: Scalar, F: PairFunction> PairForces<'_, S, F> {
     #[inline(always)]
-    fn all<L: Lanes<Scalar = S>, const ENERGIES: bool, const UNIFORM: bool>(self) -> Sums {
-        let PairForces { table, clusters, list, forces, .. } = self;
+    fn all<L: Lanes<Scalar = S>, const ENERGIES: bool, const UNIFORM: bool, const TRUNCATED: bool>(
+        self,
+    ) -> Sums {
+        let PairForces { table, truncation, clusters, list, forces, .. } = self;
+        let is_read = ENERGIES || changes_forces(truncation);
         let uniform = coefficients_of_one_species::<L, F>(table);
-        let meeting = PairEncounter::<L, F, ENERGIES, UNIFORM> { table, uniform, function: PhantomData };
+        let function = PhantomData;
+        let meeting = PairEncounter::<L, F, ENERGIES, UNIFORM, TRUNCATED> {
+            table,
+            truncation,
+            is_read,
+            uniform,
+            function,
+        };
         all_blocks(OneByOne(meeting), clusters, list, forces)
     }
 }
@@ -192,21 +211,24 @@ pub(crate) struct Coefficients<L> {
 #[inline(always)]
 fn coefficients_of_one_species<L: Lanes, F: PairFunction>(table: &Table<L::Scalar>) -> Coefficients<L> {
     let mut values = [L::lit(0.0); MAX_COEFFICIENTS];
-    for k in 0..F::N_COEFFICIENTS {
+    for k in 0..F::N_COEFFICIENTS + MOST_OF_TRUNCATION {
         values[k] = L::splat(table.row(0, k + 1)[0]);
     }
     Coefficients { cutoff2: L::splat(table.row(0, 0)[0]), values }
 }
 
 /// A pair force over lists.
-struct PairEncounter<'a, L: Lanes, F, const ENERGIES: bool, const UNIFORM: bool> {
+struct PairEncounter<'a, L: Lanes, F, const ENERGIES: bool, const UNIFORM: bool, const TRUNCATED: bool> {
     table: &'a Table<L::Scalar>,
+    truncation: Truncation,
+    /// Whether the truncation's own coefficients are needed.
+    is_read: bool,
     uniform: Coefficients<L>,
     function: PhantomData<F>,
 }
 
-impl<L: Lanes, F: PairFunction, const ENERGIES: bool, const UNIFORM: bool> Encounter<L>
-    for PairEncounter<'_, L, F, ENERGIES, UNIFORM>
+impl<L: Lanes, F: PairFunction, const ENERGIES: bool, const UNIFORM: bool, const TRUNCATED: bool> Encounter<L>
+    for PairEncounter<'_, L, F, ENERGIES, UNIFORM, TRUNCATED>
 {
     const PLACE: usize = 6;
     const FELT: usize = 3;
@@ -229,7 +251,12 @@ impl<L: Lanes, F: PairFunction, const ENERGIES: bool, const UNIFORM: bool> Encou
             true => self.uniform,
             false => {
                 let species = clusters.species[cluster * L::WIDTH + row] as usize;
-                self.table.of_species::<F>(species).look_up::<L, F>(clusters, other)
+                let n = F::N_COEFFICIENTS;
+                let row = self.table.of_species(species, n + MOST_OF_TRUNCATION);
+                match self.is_read {
+                    true => row.look_up(clusters, other, n + MOST_OF_TRUNCATION),
+                    false => row.look_up(clusters, other, n),
+                }
             }
         }
     }
@@ -250,7 +277,12 @@ impl<L: Lanes, F: PairFunction, const ENERGIES: bool, const UNIFORM: bool> Encou
         if ONLY_SOME {
             near = L::and(near, some);
         }
-        act::<L, ENERGIES>(place, d, near, F::evaluate(r2, &c.values), gathered);
+        let mut both = F::evaluate(r2, &c.values);
+        if TRUNCATED {
+            let own = [c.values[F::N_COEFFICIENTS], c.values[F::N_COEFFICIENTS + 1]];
+            both = self.truncation.apply(r2, both, own);
+        }
+        act::<L, ENERGIES>(place, d, near, both, gathered);
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 //!
 //! None of them looks at the cut-off: a kernel never calls them beyond it.
 
-use crate::pair::{PairFunction, PairVisitor};
+use crate::pair::{At, PairFunction, PairVisitor};
 use jostle_core::Real;
 use std::marker::PhantomData;
 
@@ -24,6 +24,9 @@ pub enum Truncation {
         from: f64,
     },
 }
+
+/// The most coefficients that a truncation has of its own.
+pub const MOST_OF_TRUNCATION: usize = 2;
 
 impl Truncation {
     /// The name in the input file.
@@ -54,6 +57,13 @@ impl Truncation {
         }
     }
 
+    /// Energy and force over distance of a potential, truncated; `c` are the truncation's own
+    /// coefficients. For a kernel that is compiled once for all of them.
+    #[inline(always)]
+    pub fn apply<R: Real>(self, r2: R, (energy, force_over_r): (R, R), c: [R; MOST_OF_TRUNCATION]) -> (R, R) {
+        self.visit::<Given, _>(At { r2, coefficients: &[energy, force_over_r, c[0], c[1]] })
+    }
+
     /// Whether the truncated force depends on the energy, too.
     pub fn force_needs_energy(self) -> bool {
         matches!(self, Truncation::Switched { .. })
@@ -63,7 +73,7 @@ impl Truncation {
     #[inline(always)]
     pub fn visit<P: PairFunction, V: PairVisitor>(self, visitor: V) -> V::Output {
         match self {
-            Truncation::Plain => visitor.visit_plain::<P>(),
+            Truncation::Plain => visitor.visit::<Plain<P>>(),
             Truncation::Shifted => visitor.visit::<Shifted<P>>(),
             Truncation::ForceShifted => visitor.visit::<ForceShifted<P>>(),
             Truncation::Switched { .. } => visitor.visit::<Switched<P>>(),

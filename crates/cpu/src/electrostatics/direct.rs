@@ -238,7 +238,7 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L, M
             let mut atom = Atom {
                 center: center_of_row(tile, row),
                 charge: L::splat(tile[6 * L::WIDTH + row]),
-                wells: self.direct.table.of_species::<Companion>(species),
+                wells: self.direct.table.of_species(species, Companion::N_COEFFICIENTS),
                 gathered: Row::<L>::new(),
                 energy: L::lit(0.0),
             };
@@ -312,7 +312,7 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
             atom.energy = atom.energy + L::select(near, charges * energy, zero);
         }
         if COMPANION {
-            let c = atom.wells.look_up::<L, Companion>(clusters, other);
+            let c = atom.wells.look_up::<L>(clusters, other, Companion::N_COEFFICIENTS);
             let mut near = r2.lt(c.cutoff2);
             if ONLY_SOME {
                 near = L::and(near, lanes::<L>(met));

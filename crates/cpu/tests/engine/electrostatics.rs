@@ -3,12 +3,12 @@
 
 use crate::charges::{difference, ion, ions, norm};
 use crate::engine::{by_id, open};
+use crate::water::water;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Evaluate, Precision, Settings, SimBox, System, Vec3};
 use jostle_cpu::{Level, open_at, reference};
 use jostle_potentials::electrostatics::{Method, NetCharge};
 use jostle_potentials::{Electrostatics, Forces};
-use crate::water::water;
 
 /// A crystal of so many cubic cells of unit edge, with ions at fractional places of a cell.
 fn crystal(cells: usize, positive: &[Vec3], negative: &[Vec3]) -> System {

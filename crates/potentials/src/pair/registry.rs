@@ -1,7 +1,7 @@
 //! The list of pair potentials: one line each.
 
 use super::*;
-use crate::truncation::{Plain, Truncation};
+use crate::truncation::Truncation;
 use jostle_core::Real;
 
 /// Something to do with a potential once its type is known: build a kernel, write source code,
@@ -11,13 +11,6 @@ pub trait PairVisitor {
     type Output;
     /// Called with the potential wrapped in its truncation.
     fn visit<F: PairFunction>(self) -> Self::Output;
-    /// Called instead with a potential that is cut off plainly.
-    fn visit_plain<P: PairFunction>(self) -> Self::Output
-    where
-        Self: Sized,
-    {
-        self.visit::<Plain<P>>()
-    }
 }
 
 macro_rules! registry {
@@ -75,6 +68,11 @@ macro_rules! registry {
             /// Calls the visitor with the potential wrapped in a truncation, as a type.
             pub fn visit<V: PairVisitor>(self, truncation: Truncation, visitor: V) -> V::Output {
                 match self { $(PairKind::$name => truncation.visit::<$name, V>(visitor),)* }
+            }
+
+            /// Calls the visitor with the potential itself, as a type.
+            pub fn visit_whole<V: PairVisitor>(self, visitor: V) -> V::Output {
+                match self { $(PairKind::$name => visitor.visit::<$name>(),)* }
             }
         }
     };
@@ -147,6 +145,7 @@ pub(crate) struct At<'a, R> {
 impl<R: Real> PairVisitor for At<'_, R> {
     type Output = (R, R);
 
+    #[inline(always)]
     fn visit<F: PairFunction>(self) -> (R, R) {
         F::evaluate(self.r2, self.coefficients)
     }
