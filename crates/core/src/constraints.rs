@@ -1,5 +1,5 @@
-//! Distances that do not change: which atoms hang together by them, and what that does to positions
-//! and velocities.
+//! Distances that do not change, and points that follow atoms: who hangs together by them, and what
+//! that does to positions and velocities.
 //!
 //! After a drift, atoms are moved back along the distances that they had before it (SHAKE: Ryckaert,
 //! Ciccotti and Berendsen, J. Comput. Phys. 23 (1977) 327), all of a group at once (Kräutler, van
@@ -7,14 +7,15 @@
 //! form (SETTLE: Miyamoto and Kollman, J. Comput. Chem. 13 (1992) 952). Velocities lose what would
 //! change a distance (RATTLE: Andersen, J. Comput. Phys. 52 (1983) 24).
 
-use crate::{Constraint, Error, Real, Result, System};
+use crate::sites::Site;
+use crate::{Constraint, Error, Real, Result, System, VirtualSite};
 use std::collections::BTreeMap;
 
 /// The most constraints that are solved together.
 pub const MOST: usize = 12;
 
-/// The most atoms that hang together by so many.
-pub const MOST_ATOMS: usize = MOST + 1;
+/// The most atoms that hang together, points that follow them included.
+pub const MOST_ATOMS: usize = 16;
 
 /// So near, relatively, squares of distances come to what they should be.
 pub const TOLERANCE: f64 = 1e-12;
@@ -25,7 +26,7 @@ pub const MOST_ROUNDS: usize = 100;
 /// Numbers of the lower triangle of a matrix, row by row.
 const TRIANGLE: usize = MOST * (MOST + 1) / 2;
 
-/// All constraints of a system.
+/// All constraints and points that follow atoms of a system.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Groups {
     /// How groups may look.
@@ -37,10 +38,12 @@ pub struct Groups {
 /// What groups that are alike have in common.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
-    /// How many atoms they have.
+    /// How many atoms they have, points that follow others included.
     pub atoms: usize,
     /// For each constraint, which two of the atoms it holds.
     pub pairs: Vec<[usize; 2]>,
+    /// Points that follow others of the atoms; they are the last of these.
+    pub sites: Vec<Site>,
     /// How they are solved.
     pub solver: Solver,
 }
@@ -54,7 +57,7 @@ pub enum Solver {
     Settle,
 }
 
-/// Atoms that hang together by constraints.
+/// Atoms that hang together by constraints, or by a point that follows them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     /// Index into [`Groups::shapes`].
@@ -82,13 +85,13 @@ pub struct Water<R> {
 }
 
 impl Groups {
-    /// Those of a system. In each group, atoms with more constraints come first, so that groups that
-    /// are alike have the same pairs.
+    /// Those of a system. In each group, atoms with more constraints come first, and points that follow
+    /// others last, so that groups that are alike have the same pairs.
     ///
     /// # Errors
-    /// If more than [`MOST`] constraints hang together.
+    /// If more than [`MOST`] constraints or [`MOST_ATOMS`] atoms hang together.
     pub fn new(system: &System) -> Result<Self> {
-        let constraints = &system.topology.constraints;
+        let (constraints, sites) = (&system.topology.constraints, &system.topology.virtual_sites);
         let mut leader: Vec<u32> = (0..system.state.len() as u32).collect();
         let find = |leader: &[u32], mut a: u32| {
             while leader[a as usize] != a {
@@ -96,13 +99,17 @@ impl Groups {
             }
             a
         };
-        for constraint in constraints {
-            let [a, b] = constraint.atoms.map(|id| find(&leader, id));
+        let followed = sites.iter().flat_map(|v| v.atoms.map(|atom| [v.site, atom]));
+        for [a, b] in constraints.iter().map(|c| c.atoms).chain(followed) {
+            let [a, b] = [a, b].map(|id| find(&leader, id));
             leader[a.max(b) as usize] = a.min(b);
         }
-        let mut by_leader: BTreeMap<u32, Vec<Constraint>> = BTreeMap::new();
+        let mut by_leader: BTreeMap<u32, Members> = BTreeMap::new();
         for constraint in constraints {
-            by_leader.entry(find(&leader, constraint.atoms[0])).or_default().push(*constraint);
+            by_leader.entry(find(&leader, constraint.atoms[0])).or_default().constraints.push(*constraint);
+        }
+        for site in sites {
+            by_leader.entry(find(&leader, site.site)).or_default().sites.push(*site);
         }
         let (_, inverse_mass) = system.dynamic_masses();
         let mut mass = vec![0.0; system.state.len()];
@@ -111,35 +118,40 @@ impl Groups {
         }
         let mut all = Groups::default();
         for members in by_leader.into_values() {
-            if members.len() > MOST {
-                let name = system.names.describe(members[0].atoms[0]);
-                let message = format!("{} constraints hang together at {name}", members.len());
-                return Err(Error::input(message).hint(format!("at most {MOST} may")));
+            let (constraints, atoms) = (members.constraints.len(), members.atoms());
+            let (n, what, most) = match constraints > MOST {
+                true => (constraints, "constraints", MOST),
+                false => (atoms.len(), "atoms", MOST_ATOMS),
+            };
+            if n > most {
+                let name = system.names.describe(atoms[0]);
+                let message = format!("{n} {what} hang together at {name}");
+                return Err(Error::input(message).hint(format!("at most {most} may")));
             }
-            all.add(&members, &mass);
+            all.add(&members, atoms, &mass);
         }
         all.groups.sort_by_key(|group| group.shape);
         Ok(all)
     }
 
-    fn add(&mut self, members: &[Constraint], mass: &[f64]) {
-        let mut atoms: Vec<u32> = members.iter().flat_map(|c| c.atoms).collect();
-        atoms.sort_unstable();
-        atoms.dedup();
-        let held = |id: u32| members.iter().filter(|c| c.atoms.contains(&id)).count();
-        atoms.sort_by_key(|id| (std::cmp::Reverse(held(*id)), *id));
-        if atoms.len() == 3 && members.len() == 3 {
+    fn add(&mut self, members: &Members, mut atoms: Vec<u32>, mass: &[f64]) {
+        let Members { constraints, sites } = members;
+        let held = |id: u32| constraints.iter().filter(|c| c.atoms.contains(&id)).count();
+        let follows = |id: u32| sites.iter().any(|v| v.site == id);
+        atoms.sort_by_key(|id| (follows(*id), std::cmp::Reverse(held(*id)), *id));
+        let n_led = atoms.len() - sites.len();
+        if n_led == 3 && constraints.len() == 3 {
             // The one whose mass differs from that of both others comes first.
             let [a, b, c] = [0, 1, 2].map(|k| mass[atoms[k] as usize]);
             match () {
                 () if b == c => {}
                 () if a == c => atoms.swap(0, 1),
-                () if a == b => atoms.rotate_right(1),
+                () if a == b => atoms[..3].rotate_right(1),
                 () => {}
             }
         }
         let place = |id: u32| atoms.iter().position(|a| *a == id).unwrap_or(0);
-        let mut held: Vec<([usize; 2], f64)> = members
+        let mut held: Vec<([usize; 2], f64)> = constraints
             .iter()
             .map(|c| {
                 let [a, b] = c.atoms.map(place);
@@ -148,16 +160,40 @@ impl Groups {
             .collect();
         held.sort_by_key(|(pair, _)| *pair);
         let (pairs, lengths): (Vec<_>, Vec<_>) = held.into_iter().unzip();
-        let masses: Vec<f64> = atoms.iter().map(|id| mass[*id as usize]).collect();
+        let mut sites: Vec<Site> = sites
+            .iter()
+            .map(|v| Site { site: place(v.site), atoms: v.atoms.map(place), rule: v.rule })
+            .collect();
+        sites.sort_by_key(|site| site.site);
+        let masses: Vec<f64> = atoms[..n_led].iter().map(|id| mass[*id as usize]).collect();
         let water = Water::new(&pairs, &lengths, &masses);
         let solver = if water.is_some() { Solver::Settle } else { Solver::Shake };
-        let shape = Shape { atoms: atoms.len(), pairs, solver };
+        let shape = Shape { atoms: atoms.len(), pairs, sites, solver };
         let known = self.shapes.iter().position(|known| *known == shape);
         let shape = known.unwrap_or_else(|| {
             self.shapes.push(shape);
             self.shapes.len() - 1
         });
         self.groups.push(Group { shape, atoms, lengths, water });
+    }
+}
+
+/// What a group is made of.
+#[derive(Debug, Default)]
+struct Members {
+    constraints: Vec<Constraint>,
+    sites: Vec<VirtualSite>,
+}
+
+impl Members {
+    /// Ids, in ascending order.
+    fn atoms(&self) -> Vec<u32> {
+        let held = self.constraints.iter().flat_map(|c| c.atoms);
+        let mut atoms: Vec<u32> =
+            held.chain(self.sites.iter().flat_map(|v| v.atoms.into_iter().chain([v.site]))).collect();
+        atoms.sort_unstable();
+        atoms.dedup();
+        atoms
     }
 }
 
@@ -178,7 +214,7 @@ impl Water<f64> {
     }
 }
 
-fn minus<R: Real>(a: [R; 3], b: [R; 3]) -> [R; 3] {
+pub(crate) fn minus<R: Real>(a: [R; 3], b: [R; 3]) -> [R; 3] {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
@@ -186,7 +222,7 @@ fn dot<R: Real>(a: [R; 3], b: [R; 3]) -> R {
     a[0].mul_add(b[0], a[1].mul_add(b[1], a[2] * b[2]))
 }
 
-fn cross<R: Real>(a: [R; 3], b: [R; 3]) -> [R; 3] {
+pub(crate) fn cross<R: Real>(a: [R; 3], b: [R; 3]) -> [R; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 

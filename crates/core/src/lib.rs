@@ -13,6 +13,7 @@ pub mod quantity;
 pub mod random;
 pub mod real;
 pub mod simbox;
+pub mod sites;
 pub mod state;
 pub mod topology;
 pub mod units;
@@ -29,7 +30,9 @@ pub use names::{AtomName, Names, Residue};
 pub use real::Real;
 pub use simbox::SimBox;
 pub use state::{Species, State, System};
-pub use topology::{Angle, Bond, Constraint, CrossTerm, Dihedral, Exclude, SiteRule, Topology, VirtualSite};
+pub use topology::{
+    Angle, Bond, Constraint, CrossTerm, Dihedral, Exclude, SiteRule, Topology, VirtualSite, WaterShape,
+};
 pub use units::{Dimension, UnitSystem};
 
 /// A vector in space.

@@ -135,19 +135,27 @@ impl System {
         self.driven.get(species).copied().flatten()
     }
 
-    /// By species, mass and inverse mass of what forces move; zeros for atoms that are driven, so
-    /// that no force moves them and they have no part in temperature or momentum.
+    /// By species, mass and inverse mass of what forces move; zeros for atoms that are driven and for
+    /// points that follow atoms, so that no force moves them and they have no part in temperature or
+    /// momentum.
     pub fn dynamic_masses(&self) -> (Vec<f64>, Vec<f64>) {
-        let masses = self.species.iter().enumerate().map(|(k, s)| match self.driven(k) {
-            Some(_) => (0.0, 0.0),
-            None => (s.mass, 1.0 / s.mass),
+        let moved = |k: usize| self.driven(k).is_none() && self.species[k].mass > 0.0;
+        let masses = self.species.iter().enumerate().map(|(k, s)| match moved(k) {
+            true => (s.mass, 1.0 / s.mass),
+            false => (0.0, 0.0),
         });
         masses.unzip()
     }
 
+    /// Whether there are atoms that move in their own way, whatever acts on them.
+    pub fn has_driven(&self) -> bool {
+        self.state.species.iter().any(|s| self.driven(usize::from(*s)).is_some())
+    }
+
     /// How many atoms are free to move as forces tell.
     pub fn n_free(&self) -> usize {
-        self.state.species.iter().filter(|s| self.driven(usize::from(**s)).is_none()).count()
+        let (mass, _) = self.dynamic_masses();
+        self.state.species.iter().filter(|s| mass[usize::from(**s)] > 0.0).count()
     }
 
     /// The charge of all atoms together.

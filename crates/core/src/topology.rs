@@ -70,6 +70,42 @@ pub enum SiteRule {
     OutOfPlane([f64; 3]),
 }
 
+/// How a rigid molecule of water looks: oxygen, two hydrogens and, in models of four sites, a point
+/// between these that has the charge of the oxygen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WaterShape {
+    /// Distance of oxygen and hydrogen.
+    pub bond_length: f64,
+    /// Angle between the two bonds, in degrees.
+    pub angle: f64,
+    /// Distance of the oxygen from the fourth site, if there is one.
+    pub site_distance: Option<f64>,
+}
+
+impl WaterShape {
+    /// Three sites.
+    pub fn new(bond_length: f64, angle: f64) -> Self {
+        WaterShape { bond_length, angle, site_distance: None }
+    }
+
+    /// A fourth site so far from the oxygen.
+    pub fn with_site(self, distance: f64) -> Self {
+        WaterShape { site_distance: Some(distance), ..self }
+    }
+
+    /// Atoms of a molecule, the fourth site included.
+    pub fn atoms(&self) -> usize {
+        3 + usize::from(self.site_distance.is_some())
+    }
+
+    /// Where the fourth site is: on the line between the two bonds.
+    pub fn site_rule(&self) -> Option<SiteRule> {
+        let height = self.bond_length * (0.5 * self.angle.to_radians()).cos();
+        let weight = 0.5 * self.site_distance? / height;
+        Some(SiteRule::Average([1.0 - 2.0 * weight, weight, weight]))
+    }
+}
+
 /// What binds the atoms of a system. It does not change as atoms move.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Topology {
@@ -209,17 +245,22 @@ impl Topology {
         }
     }
 
-    /// Rigid molecules of three atoms that follow each other in their ids, the first of which is bound
-    /// to the others by `bond` and in the middle of `angle`, in degrees; they do not act on each other.
-    pub fn rigid_water(molecules: usize, bond: f64, angle: f64) -> Topology {
-        let across = 2.0 * bond * (0.5 * angle.to_radians()).sin();
-        let distances = [([0, 1], bond), ([0, 2], bond), ([1, 2], across)];
+    /// Rigid molecules whose atoms follow each other in their ids: oxygen, hydrogens and, if there is
+    /// one, the fourth site; they do not act on each other.
+    pub fn rigid_water(molecules: usize, shape: &WaterShape) -> Topology {
+        let across = 2.0 * shape.bond_length * (0.5 * shape.angle.to_radians()).sin();
+        let distances = [([0, 1], shape.bond_length), ([0, 2], shape.bond_length), ([1, 2], across)];
         let mut topology = Topology::default();
-        for first in (0..molecules as u32).map(|m| 3 * m) {
+        for first in (0..molecules).map(|m| (shape.atoms() * m) as u32) {
             for (pair, length) in distances {
                 let atoms = pair.map(|k| first + k);
                 topology.excluded.push(atoms);
                 topology.constraints.push(Constraint { atoms, length });
+            }
+            if let Some(rule) = shape.site_rule() {
+                let atoms = [first, first + 1, first + 2];
+                topology.excluded.extend(atoms.map(|atom| [atom, first + 3]));
+                topology.virtual_sites.push(VirtualSite { site: first + 3, atoms, rule });
             }
         }
         topology

@@ -1,13 +1,16 @@
-//! Distances that do not change: what [`jostle_core::constraints`] says, for as many molecules at a
-//! time as a register holds.
+//! Distances that do not change, and points that follow atoms: what [`jostle_core::constraints`] says,
+//! for as many molecules at a time as a register holds.
 
-use crate::simd::{Kernel, Lanes, Level, Simd};
+use crate::cells::Clusters;
+use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use crate::threads::Team;
 use jostle_core::constraints::{
     Coupling, Group, Groups, MOST, MOST_ATOMS, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle,
     shake,
 };
-use jostle_core::{Error, Result, SimBox, State, SymTensor, System, Vec3};
+use jostle_core::sites::{follow, spread};
+use jostle_core::{Error, Result, SimBox, SiteRule, State, SymTensor, System, Vec3};
+use std::ops::Range;
 
 /// No constraint has this atom.
 const FREE: u32 = u32::MAX;
@@ -27,6 +30,9 @@ pub struct Constraints {
     ids: Vec<u32>,
     places: Vec<u32>,
     inverse_mass: Vec<f64>,
+    /// By slot, the task an atom belongs to, and where its force stands there; empty where no points
+    /// follow atoms.
+    felt: Vec<[u32; 2]>,
     /// Corrections of the last verb, by slot.
     corrections: Vec<Vec3>,
 }
@@ -73,6 +79,7 @@ impl Constraints {
             inverse_mass: ids.iter().map(|id| by_species[species(id)]).collect(),
             corrections: vec![[0.0; 3]; ids.len()],
             places: Vec::new(),
+            felt: Vec::new(),
             shapes,
             groups,
             batches,
@@ -86,9 +93,65 @@ impl Constraints {
         self.groups.is_empty()
     }
 
-    /// Finds out where atoms are when they have been sorted.
-    pub fn place(&mut self, order: &[usize]) {
+    /// Whether points follow atoms.
+    pub fn have_sites(&self) -> bool {
+        self.shapes.iter().any(|shape| !shape.sites.is_empty())
+    }
+
+    /// Finds out where atoms are when they have been sorted, and clusters divided among tasks.
+    pub fn place<S: Scalar>(&mut self, order: &[usize], clusters: &Clusters<S>, tasks: &[Range<usize>]) {
         self.places = self.ids.iter().map(|id| order[*id as usize] as u32).collect();
+        if !self.have_sites() {
+            return;
+        }
+        let felt = |place: &u32| {
+            let cluster = clusters.first.partition_point(|first| first <= place) - 1;
+            let task = tasks.partition_point(|range| range.end <= cluster);
+            let lane = (place - clusters.first[cluster]) as usize;
+            [task, (cluster - tasks[task].start) * 3 * clusters.width + lane].map(|x| x as u32)
+        };
+        self.felt = self.places.iter().map(felt).collect();
+    }
+
+    /// Gives the forces on points that follow atoms to these; `forces` has those of each task, in
+    /// clusters of this width. What that adds to the virial.
+    pub fn spread<S: Scalar>(
+        &self,
+        simbox: &SimBox,
+        state: &State,
+        width: usize,
+        forces: &mut [&mut [S]],
+    ) -> SymTensor {
+        let mut virial = [0.0; 6];
+        for batch in &self.batches {
+            let Shape { atoms: n, sites, .. } = &self.shapes[batch.shape];
+            if sites.is_empty() {
+                continue;
+            }
+            // Places matter out of the plane only.
+            let out_of_plane = sites.iter().any(|site| matches!(site.rule, SiteRule::OutOfPlane(_)));
+            for first in (0..batch.groups).map(|group| batch.first_slot + group * n) {
+                let (mut r, mut force) = ([[0.0; 3]; MOST_ATOMS], [[0.0; 3]; MOST_ATOMS]);
+                let origin = state.position[self.places[first] as usize];
+                for k in 0..*n {
+                    let [task, at] = self.felt[first + k].map(|x| x as usize);
+                    force[k] = [0, 1, 2].map(|axis| forces[task][at + axis * width].to_f64());
+                    if out_of_plane {
+                        let place = self.places[first + k] as usize;
+                        r[k] = simbox.nearest_image(minus(state.position[place], origin));
+                    }
+                }
+                let more = spread(sites, &r[..*n], &mut force[..*n]);
+                virial.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+                for (k, force) in force[..*n].iter().enumerate() {
+                    let [task, at] = self.felt[first + k].map(|x| x as usize);
+                    for (axis, f) in force.iter().enumerate() {
+                        forces[task][at + axis * width] = S::from_f64(*f);
+                    }
+                }
+            }
+        }
+        virial
     }
 
     /// What an atom is to be corrected by, by its id.
@@ -331,6 +394,7 @@ fn correct_positions<L: Lanes<Scalar = f64>>(part: &mut Part, batch: &Batch, dt:
             })
         }
     };
+    follow(&shape.sites, &mut now);
     part.store(batch, &now, &r) && held
 }
 

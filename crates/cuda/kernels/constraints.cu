@@ -1,9 +1,11 @@
-// Atoms that hang together by distances that do not change. The first atom of a group moves all of it,
+// Atoms that hang together by distances that do not change, or by points that follow them. The first atom of a group moves all of it,
 // as the verbs would one after the other: a thread has its group in registers from the force of one
 // step to where the next one is felt. Atoms without constraints move by themselves.
 //
 // The generated source in front of this has jostle_core::constraints for every shape of groups:
-//     Shape<k>::ATOMS, NUMBERS, COUPLING      atoms; what is known of a group; what arms say of impulses
+//     Shape<k>::ATOMS, SITES, NUMBERS, COUPLING
+//                          atoms; how many of them, the last ones, are points that follow others; what is
+//                          known of a group; what arms say of impulses
 //     Shape<k>::couple(const double* in, double* out)
 //                          from {places before, but the first one, from that; inverse masses} to {coupling}
 //     Shape<k>::round(const double* in, double* out)
@@ -11,6 +13,9 @@
 //     Shape<k>::brake(const double* in, double* out)
 //                          from {places, but the first one; inverse masses; velocities, likewise} to
 //                          {velocities, arms times impulses}
+//     Shape<k>::spread(const double* in, double* out)
+//                          from {places, but the first one; forces} to {forces, those on points given to
+//                          the atoms that they follow; what that adds to the virial}
 // N_SHAPES, and EACH_SHAPE(DO), which is DO(0) DO(1) ...; MOST_ROUNDS and TOLERANCE2, the square of how near
 // squares of distances come to what they should be.
 
@@ -20,6 +25,7 @@ enum {
     ALONE = 0xffffffff,
     LED = 0xfffffffe,
     IMPULSES = 6,
+    VIRIAL = 6,
 };
 
 // The groups.
@@ -412,4 +418,41 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_hold(Worl
 #define HOLD(shape) case shape: hold_body<Shape<shape>>(w, h, group, dt); break;
         EACH_SHAPE(HOLD)
     }
+}
+
+// Forces on points that follow atoms act on these.
+template <class S>
+DEVICE void spread_body(const World& w, const Held& h, uint4 group, const Slot& now, double* virial) {
+    if (S::SITES == 0) return;
+    enum { N = S::ATOMS };
+    double in[6 * N - 3], out[3 * N + VIRIAL];
+    const Body<S> body = body_of<S>(w, h, group, now);
+    for (int k = 0; k < N; k++) {
+        if (k > 0) put(in + 3 * (k - 1), apart(w.frame, body.x[k], body.x[0]));
+        const real3 f = load_force(w, body.place[k]);
+        put(in + 3 * (N - 1 + k), {f.x, f.y, f.z});
+    }
+    S::spread(in, out);
+    for (int k = 0; k < N; k++) {
+        store_force(w, body.place[k], {(real)out[3 * k], (real)out[3 * k + 1], (real)out[3 * k + 2]});
+    }
+    for (int k = 0; k < VIRIAL; k++) virial[k] += out[3 * N + k];
+}
+
+// The same for all, when all forces are there. Blocks leave their shares of what that adds to the virial.
+extern "C" __global__ void __launch_bounds__(BODY_THREADS)
+constrained_spread(World w, Held h, int slot, int when, int energies) {
+    const Slot now = w.control->slot[slot];
+    if (!due(w.control, now, when)) return;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    double virial[VIRIAL] = {};
+    const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
+    if (leader < LED) {
+        const uint4 group = h.group[leader];
+        switch (group.x) {
+#define SPREAD(shape) case shape: spread_body<Shape<shape>>(w, h, group, now, virial); break;
+            EACH_SHAPE(SPREAD)
+        }
+    }
+    if (energies) block_partial<BODY_THREADS, VIRIAL>(w, virial);
 }

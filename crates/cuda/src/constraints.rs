@@ -1,4 +1,5 @@
-//! Distances that do not change (`kernels/constraints.cu`), by what [`jostle_core::constraints`] says.
+//! Distances that do not change and points that follow atoms (`kernels/constraints.cu`), by what
+//! [`jostle_core::constraints`] says.
 
 use crate::codegen::{Recorder, scalar_function};
 use crate::driver::{Buffer, Device, Kernel, Launch, Waits, Word};
@@ -9,7 +10,8 @@ use crate::world::World;
 use jostle_core::constraints::{
     Coupling, Group, Groups, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
 };
-use jostle_core::{Precision, Real, Result, System};
+use jostle_core::sites::{follow, spread};
+use jostle_core::{Evaluate, Precision, Real, Result, System};
 use std::collections::HashMap;
 
 /// Threads of a block, and the atoms of one that finds out who moves whom: as in `constraints.cu`.
@@ -70,6 +72,8 @@ pub struct Constraints {
     brake: Kernel,
     sums: Kernel,
     hold: Kernel,
+    /// Where points follow atoms.
+    spread: Option<Kernel>,
     n_pairs: usize,
     n_atoms: usize,
     /// Blocks that move atoms.
@@ -143,12 +147,19 @@ fn source(shapes: &[Shape]) -> String {
                         Water { to_apex: known[0], to_base: known[1], half_base: known[2], weight: known[3] };
                     let before = from_first(before);
                     let settled = settle(&water, [before[0], before[1], before[2]], [now[0], now[1], now[2]]);
-                    now = settled.to_vec();
+                    now[..3].copy_from_slice(&settled);
                     // Zero, or not a number where the places are none.
                     now.iter().flatten().fold(Recorder::lit(0.0), |sum, x| sum + Recorder::lit(0.0) * *x)
                 }
             };
+            follow(&shape.sites, &mut now);
             now.into_iter().flatten().chain([error]).collect()
+        });
+        text += &scalar_function(&format!("spread_{number}"), 6 * n - 3, |x| {
+            let (r, force) = x.split_at(3 * (n - 1));
+            let mut force = vectors(force);
+            let virial = spread(&shape.sites, &from_first(r), &mut force);
+            force.into_iter().flatten().chain(virial).collect()
         });
         text += &scalar_function(&format!("brake_{number}"), 7 * n - 6, |x| {
             let (r, rest) = x.split_at(3 * (n - 1));
@@ -159,9 +170,10 @@ fn source(shapes: &[Shape]) -> String {
         });
         text += &format!(
             "template <> struct Shape<{number}> {{\n    \
-             enum {{ ATOMS = {n}, NUMBERS = {known}, COUPLING = {coupling} }};\n"
+             enum {{ ATOMS = {n}, SITES = {}, NUMBERS = {known}, COUPLING = {coupling} }};\n",
+            shape.sites.len()
         );
-        for function in ["couple", "round", "brake"] {
+        for function in ["couple", "round", "brake", "spread"] {
             text += &format!(
                 "    DEVICE_MEMBER static void {function}(const double* in, double* out) {{ \
                  {function}_{number}(in, out); }}\n"
@@ -238,6 +250,10 @@ impl Constraints {
             brake: module.kernel("constrained_brake")?,
             sums: module.kernel("constrained_sums")?,
             hold: module.kernel("constrained_hold")?,
+            spread: match shapes.iter().all(|shape| shape.sites.is_empty()) {
+                true => None,
+                false => Some(module.kernel("constrained_spread")?),
+            },
             n_pairs,
             n_atoms,
             move_blocks: (n_atoms as u32)
@@ -256,7 +272,8 @@ impl Constraints {
         Launch::new(kernel, blocks, BODY_THREADS).with_value(*world).with_value(self.held)
     }
 
-    fn shares(&self) -> u32 {
+    /// How many shares blocks leave of a sum.
+    pub fn shares(&self) -> u32 {
         self.summation.shares(self.n_atoms, BODY_THREADS)
     }
 
@@ -272,6 +289,14 @@ impl Constraints {
         };
         let spans = (world.n as u32).div_ceil(SPAN).max(1);
         vec![launch(&self.disband, 1, 1), launch(&self.places, spans, SPAN)]
+    }
+
+    /// Gives the forces on points that follow atoms to these, if there are any; with energies, blocks leave
+    /// their shares of what that adds to the virial.
+    pub fn spread(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Option<Launch> {
+        let energies = i32::from(evaluate == Evaluate::ForcesAndEnergies);
+        let launch = self.launch(self.spread.as_ref()?, world).with_value(slot);
+        Some(launch.with_value(when as i32).with_value(energies))
     }
 
     /// On to where the next forces are felt: in place of `begin_segment` and `advance`.

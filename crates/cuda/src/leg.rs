@@ -150,6 +150,13 @@ impl Launches<'_> {
         );
         let of_charges = self.charges.map(|c| c.forces(&self.world, slot, when, evaluate, add_up));
         launches.extend(of_charges.into_iter().flatten().map(|launch| launch.waits(Waits::ForAll)));
+        if let Some(constraints) = self.constraints
+            && let Some(spread) = constraints.spread(&self.world, slot, when, evaluate)
+        {
+            launches.push(spread.waits(Waits::ForAll));
+            let more = || self.sum(onto, constraints.shares(), VIRIAL, self.n_pairs, when);
+            launches.extend(energies.then(more));
+        }
         launches
     }
 

@@ -1,7 +1,9 @@
 //! Kernels compile for every architecture we support; it takes NVRTC but no GPU.
 
 use jostle_core::bath::{Bussi, NoseHoover, Rescale, Target};
-use jostle_core::{Bath, Constraint, Precision, SimBox, Species, System, Topology};
+use jostle_core::{
+    Bath, Constraint, Precision, SimBox, SiteRule, Species, System, Topology, VirtualSite, WaterShape,
+};
 use jostle_cuda::driver::facts;
 use jostle_cuda::kernels::{self, Build};
 use jostle_cuda::nvrtc;
@@ -141,11 +143,11 @@ fn every_kernel_compiles_for_molecules() {
         cmaps: vec![Cmap::new(4, &[0.0; 16]).unwrap()],
         ..Forces::default()
     };
-    let kinds = [("O", 16.0), ("H", 1.0)];
+    let kinds = [("O", 16.0), ("H", 1.0), ("M", 0.0)];
     let species = kinds.map(|(name, mass)| Species { name: name.into(), mass, charge: 0.0 });
     let mut system = System::new(SimBox::orthorhombic([9.0; 3]).unwrap(), species.to_vec());
     let sizes = [1, 2, 3, 4];
-    system.topology = Topology::rigid_water(1, 0.1, 109.5);
+    system.topology = Topology::rigid_water(1, &WaterShape::new(0.1, 109.5));
     (0..3 + sizes.iter().map(|n| n + 1).sum::<u32>())
         .for_each(|id| system.state.push(u16::from(id > 0), [0.0; 3]));
     let mut first = 3;
@@ -153,6 +155,14 @@ fn every_kernel_compiles_for_molecules() {
         let hold = |k: u32| Constraint { atoms: [first, first + k], length: 0.1 };
         system.topology.constraints.extend((1..=n).map(hold));
         first += n + 1;
+    }
+    // A point that follows the last of them, and one out of their plane.
+    for (site, rule) in
+        [(first, SiteRule::Average([0.5, 0.25, 0.25])), (first + 1, SiteRule::OutOfPlane([0.5, 0.25, 1.0]))]
+    {
+        system.state.push(2, [0.0; 3]);
+        let atoms = [first - 3, first - 2, first - 1];
+        system.topology.virtual_sites.push(VirtualSite { site, atoms, rule });
     }
     for (precision, architecture) in [(Precision::Mixed, "sm_75"), (Precision::Double, "sm_90")] {
         let builds = kernels::of_molecules(&system, &forces, precision).unwrap();

@@ -30,7 +30,7 @@ impl Isolated {
     /// A system under forces.
     pub fn new(system: &System, forces: &Forces) -> Self {
         let free_atoms = system.n_free();
-        let alone = forces.n_outside() == 0 && free_atoms == system.state.len();
+        let alone = forces.n_outside() == 0 && !system.has_driven();
         let constraints = system.topology.constraints.len();
         Isolated {
             free_atoms,

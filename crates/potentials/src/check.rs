@@ -9,8 +9,8 @@ use jostle_core::{Error, Exclude, Precision, Result, SimBox, System};
 /// # Errors
 /// If a term knows other species than the system, a cut-off exceeds half the box, a tail is to be
 /// corrected in a box without a volume, a number is outside the range of the precision, a type of
-/// bonds, angles or dihedrals has no force, atoms of a metal are to be excluded, or there are points
-/// that follow atoms, or atoms cannot be grains.
+/// bonds, angles or dihedrals has no force, atoms of a metal are to be excluded, atoms without mass
+/// follow no others, or atoms cannot be grains.
 pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<f64> {
     for term in &forces.pairs {
         pair(system, term, precision).map_err(|e| e.context(format!("force {}", term.potential.name())))?;
@@ -44,11 +44,7 @@ pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<
     if topology.excluded.as_flattened().iter().any(|a| *a as usize >= n) {
         return Err(Error::input("an excluded pair is one of unknown atoms"));
     }
-    if let Some(site) = topology.virtual_sites.first() {
-        let name = system.names.describe(site.site);
-        return Err(Error::input(format!("{name} is a virtual site, which no device can move yet"))
-            .hint("use a model without them (TIP3P or SPC/E water, for example)"));
-    }
+    sites(system)?;
     let bonds = topology.bonds.iter().map(|b| (b.kind, &b.atoms[..]));
     bound(system, &topology.bond_types, bonds, &forces.bonds)?;
     let angles = topology.angles.iter().map(|a| (a.kind, &a.atoms[..]));
@@ -85,6 +81,43 @@ fn bound<'a, K: BondedKind>(
             let name = &names[kind];
             return Err(Error::input(format!("nothing is said about {what}s of type \"{name}\""))
                 .hint(format!("add a section [[{what}]] with types.{name} = {{ ... }}")));
+        }
+    }
+    Ok(())
+}
+
+/// Atoms without mass, and those that follow others: the same.
+fn sites(system: &System) -> Result<()> {
+    if !system.topology.fits(system.state.len()) {
+        return Err(Error::input("something binds atoms that are not there"));
+    }
+    let mut follows = vec![false; system.state.len()];
+    for site in &system.topology.virtual_sites {
+        if site.atoms.contains(&site.site) || std::mem::replace(&mut follows[site.site as usize], true) {
+            let name = system.names.describe(site.site);
+            return Err(Error::input(format!("{name} follows atoms twice, or itself")));
+        }
+    }
+    let sites = &system.topology.virtual_sites;
+    if let Some(site) = sites.iter().find(|v| v.atoms.iter().any(|atom| follows[*atom as usize])) {
+        let name = system.names.describe(site.site);
+        return Err(Error::input(format!("{name} follows a point that follows others itself"))
+            .hint("let it follow these"));
+    }
+    for (place, id) in system.state.id.iter().enumerate() {
+        let name = || system.names.describe(*id);
+        match (follows[*id as usize], system.mass(place) == 0.0) {
+            (true, false) => {
+                let name = name();
+                return Err(Error::input(format!("{name} follows other atoms and has a mass"))
+                    .hint("a virtual site has none: give its mass to the atoms it follows"));
+            }
+            (false, true) => {
+                let name = name();
+                return Err(Error::input(format!("{name} has no mass and follows no other atoms"))
+                    .hint("give it a mass, or make it a virtual site"));
+            }
+            _ => {}
         }
     }
     Ok(())

@@ -20,6 +20,7 @@ use crate::skin::Skin;
 use crate::threads::Team;
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Timings};
+use jostle_core::sites::follow_atoms;
 use jostle_core::{Energies, Error, Evaluate, Precision, Result, Settings, State, System, Vec3};
 use jostle_potentials::outside::behind;
 use jostle_potentials::{Forces, check};
@@ -104,6 +105,7 @@ impl<S: Scalar> Cpu<S> {
     pub fn new(mut system: System, forces: Forces, settings: Settings, level: Level) -> Result<Self> {
         let precision = if size_of::<S>() == 4 { Precision::Mixed } else { Precision::Double };
         let cutoff = check::forces(&system, &forces, precision)?;
+        follow_atoms(&system.topology.virtual_sites, &system.simbox, &mut system.state);
         let (mass, inverse_mass) = system.dynamic_masses();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();
@@ -178,7 +180,9 @@ impl<S: Scalar> Cpu<S> {
             (!self.excluded.is_empty()).then(|| Exclusions::new(clusters, &state.id, &order, &self.excluded));
         let exclusions = exclusions.as_ref();
         if !self.constraints.is_empty() {
-            self.constraints.place(&order);
+            let share = |t: usize| t * n / n_tasks..(t + 1) * n / n_tasks;
+            let shares: Vec<_> = (0..n_tasks).map(share).collect();
+            self.constraints.place(&order, clusters, &shares);
         }
         if let Some(charged) = &mut self.charged {
             charged.place(&self.system, clusters, &self.excluded, &order, self.skin.now());
@@ -464,6 +468,19 @@ impl<S: Scalar> Cpu<S> {
     fn limit2(&self) -> f64 {
         // Rounding must not make the list a little too short.
         (0.5 * self.skin.now() * (1.0 - 1e-5)).powi(2)
+    }
+
+    /// Gives the forces on points that follow atoms to these.
+    fn spread_forces(&mut self) {
+        if !self.constraints.have_sites() {
+            return;
+        }
+        let mut forces: Vec<&mut [S]> = self.tasks.iter_mut().map(|task| task.forces.split().0).collect();
+        let (System { simbox, state, .. }, width) = (&self.system, self.clusters.width);
+        let virial = self.constraints.spread(simbox, state, width, &mut forces);
+        if self.evaluated == Evaluate::ForcesAndEnergies {
+            self.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
+        }
     }
 
     /// Finds out which force was not finite.

@@ -191,6 +191,7 @@ impl<S: Scalar> Backend for Cpu<S> {
                 }
             }
         }
+        self.spread_forces();
         self.timings.pair += start.elapsed().as_secs_f64();
         if evaluate == Evaluate::ForcesAndEnergies && !self.energies.potential().is_finite() {
             self.blame_force();

@@ -2,7 +2,7 @@
 
 use jostle_core::topology::Constraint;
 use jostle_core::{
-    Backend, Evaluate, LastKick, Precision, Settings, SimBox, Species, System, Topology, Vec3,
+    Backend, Evaluate, LastKick, Precision, Settings, SimBox, Species, System, Topology, Vec3, WaterShape,
 };
 use jostle_cpu::{Level, open_at};
 use jostle_potentials::electrostatics::Method;
@@ -80,7 +80,7 @@ fn water() -> (System, Forces) {
             }
         }
     }
-    system.topology = Topology::rigid_water(cells * cells * cells, bond, 109.47);
+    system.topology = Topology::rigid_water(cells * cells * cells, &WaterShape::new(bond, 109.47));
     let mut core = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 2);
     core.set(0, 0, PairEntry { parameters: vec![0.65, 0.3166], cutoff: 0.75 });
     let term = Electrostatics::new(Method::pme(0.75, 1e-5, 6), 138.935458, 0.75);

@@ -21,6 +21,7 @@ mod pairs;
 mod reference;
 mod reference_values;
 mod screened;
+mod sites;
 mod team;
 mod threads;
 #[path = "../charges/water.rs"]

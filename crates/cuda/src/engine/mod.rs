@@ -28,6 +28,7 @@ use crate::sums::Summation;
 use crate::tiles::{self, Room};
 use crate::world::{Control, Frame, World};
 use jostle_core::backend::Timings;
+use jostle_core::sites::follow_atoms;
 use jostle_core::{Energies, Error, Evaluate, Kinetic, Precision, Result, Settings, System, Vec3};
 use jostle_potentials::{Forces, check};
 use std::f64::consts::PI;
@@ -117,7 +118,7 @@ impl Cuda {
     /// As for [`Cuda::new`].
     pub fn with_layout(
         device: Device,
-        system: System,
+        mut system: System,
         forces: impl Into<Forces>,
         settings: Settings,
         layout: Layout,
@@ -125,6 +126,7 @@ impl Cuda {
         let forces = forces.into();
         let precision = settings.precision;
         let cutoff = check::forces(&system, &forces, precision)?;
+        follow_atoms(&system.topology.virtual_sites, &system.simbox, &mut system.state);
         let summation = if settings.reproducible { Summation::exact(&forces) } else { Summation::Fast };
         let n = system.state.len();
         if n > i32::MAX as usize / 4 {

@@ -1,4 +1,4 @@
-//! Distances that do not change: the GPU engine against the CPU engine in double precision, and against
+//! Distances that do not change and points that follow atoms: the GPU engine against the CPU engine in double precision, and against
 //! itself.
 
 use super::PRECISIONS;
@@ -6,9 +6,10 @@ use super::device::device;
 use super::fluid::{advance, by_id, distance, largest, norm, run};
 use jostle_core::bath::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::random::{Purpose, Stream};
+use jostle_core::sites::follow_atoms;
 use jostle_core::{
-    Algorithm, Backend, Bath, Constraint, Evaluate, Leg, Precision, Sample, Settings, SimBox, Species, State,
-    System, Vec3,
+    Algorithm, Backend, Bath, Constraint, Evaluate, Leg, Precision, Sample, Settings, SimBox, SiteRule,
+    Species, State, System, Topology, Vec3, VirtualSite,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{Forces, PairEntry, PairKind, PairTerm, Truncation};
@@ -18,23 +19,45 @@ const TIMESTEP: f64 = 0.002;
 const EDGE: usize = 4;
 const SPACING: f64 = 1.6;
 
-/// Water, with its oxygen first or last; a centre with three hydrogens; pairs; a ring with a tail; an
-/// atom alone; and a triangle of three different sides. All of it in a tilted box.
+/// Points of a molecule that follow others.
+type Sites = &'static [(u32, [u32; 3], SiteRule)];
+
+/// In the plane of water, and out of that of the three hydrogens, and of atoms that are free.
+const IN_WATER: Sites = &[(3, [0, 1, 2], SiteRule::Average([0.7, 0.15, 0.15]))];
+const ON_CENTER: Sites = &[(4, [0, 2, 1], SiteRule::OutOfPlane([-0.4, -0.3, 1.5]))];
+const ON_FREE: Sites = &[
+    (3, [1, 0, 2], SiteRule::OutOfPlane([0.4, -0.3, -0.2])),
+    (4, [0, 2, 2], SiteRule::Average([0.5, 0.5, 0.0])),
+];
+
+/// Water, with its oxygen first or last and with a fourth site in it; a centre with three hydrogens and
+/// a point; pairs; a ring with a tail; an atom alone; a triangle of three different sides; and atoms that
+/// nothing but points join. All of it in a tilted box.
 fn molecules() -> System {
     let length = SPACING * EDGE as f64;
     let simbox = SimBox::new([-1.0, 0.5, 0.0], [length; 3], [1.2, -0.8, 1.0], [true; 3]).unwrap();
     let species = |name: &str, mass| Species { name: name.into(), mass, charge: 0.0 };
-    let kinds = vec![species("O", 16.0), species("H", 1.0), species("C", 12.0)];
+    let kinds = vec![species("O", 16.0), species("H", 1.0), species("C", 12.0), species("M", 0.0)];
     let mut system = System::new(simbox, kinds);
-    type Molecule = (Vec<(u16, Vec3)>, Vec<[u32; 2]>);
-    let kinds: [Molecule; 7] = [
-        (vec![(0, [0.0; 3]), (1, [0.25, 0.2, 0.0]), (1, [-0.25, 0.2, 0.0])], vec![[0, 1], [0, 2], [1, 2]]),
-        (vec![(1, [0.25, 0.2, 0.0]), (1, [-0.25, 0.2, 0.0]), (0, [0.0; 3])], vec![[2, 1], [0, 2], [1, 0]]),
+    type Molecule = (Vec<(u16, Vec3)>, Vec<[u32; 2]>, Sites);
+    let site = (3, [0.0; 3]);
+    let kinds: [Molecule; 8] = [
         (
-            vec![(2, [0.0; 3]), (1, [0.3, 0.0, 0.0]), (1, [-0.1, 0.3, 0.0]), (1, [-0.1, -0.1, 0.3])],
-            vec![[0, 1], [0, 2], [0, 3]],
+            vec![(0, [0.0; 3]), (1, [0.25, 0.2, 0.0]), (1, [-0.25, 0.2, 0.0]), site],
+            vec![[0, 1], [0, 2], [1, 2]],
+            IN_WATER,
         ),
-        (vec![(0, [0.0; 3]), (1, [0.3, 0.0, 0.1])], vec![[1, 0]]),
+        (
+            vec![(1, [0.25, 0.2, 0.0]), (1, [-0.25, 0.2, 0.0]), (0, [0.0; 3])],
+            vec![[2, 1], [0, 2], [1, 0]],
+            &[],
+        ),
+        (
+            vec![(2, [0.0; 3]), (1, [0.3, 0.0, 0.0]), (1, [-0.1, 0.3, 0.0]), (1, [-0.1, -0.1, 0.3]), site],
+            vec![[0, 1], [0, 2], [0, 3]],
+            ON_CENTER,
+        ),
+        (vec![(0, [0.0; 3]), (1, [0.3, 0.0, 0.1])], vec![[1, 0]], &[]),
         (
             vec![
                 (2, [0.2, 0.2, 0.0]),
@@ -44,13 +67,15 @@ fn molecules() -> System {
                 (1, [0.4, 0.4, 0.0]),
             ],
             vec![[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [0, 4]],
+            &[],
         ),
-        (vec![(2, [0.0; 3])], vec![]),
-        (vec![(0, [0.0; 3]), (1, [0.3, 0.1, 0.0]), (2, [-0.2, 0.3, 0.1])], vec![[0, 1], [0, 2], [1, 2]]),
+        (vec![(2, [0.0; 3])], vec![], &[]),
+        (vec![(0, [0.0; 3]), (1, [0.3, 0.1, 0.0]), (2, [-0.2, 0.3, 0.1])], vec![[0, 1], [0, 2], [1, 2]], &[]),
+        (vec![(2, [0.0; 3]), (2, [0.6, 0.1, 0.0]), (2, [-0.1, 0.6, 0.1]), site, site], vec![], ON_FREE),
     ];
     let mut random = Stream::new(11, Purpose::Placement, 0, 0);
     for number in 0..EDGE.pow(3) {
-        let (atoms, held) = &kinds[number % kinds.len()];
+        let (atoms, held, sites) = &kinds[number % kinds.len()];
         let cell = [number / EDGE / EDGE, number / EDGE % EDGE, number % EDGE];
         let center = simbox.to_cartesian(cell.map(|c| (c as f64 + 0.5) / EDGE as f64));
         let first = system.state.len() as u32;
@@ -58,8 +83,9 @@ fn molecules() -> System {
         let turn = number / 3 % 3;
         for (species, place) in atoms {
             system.state.push(*species, [0, 1, 2].map(|k| center[k] + place[(k + turn) % 3]));
-            let speed = (1.0 / system.species[usize::from(*species)].mass).sqrt();
-            if let Some(v) = system.state.velocity.last_mut() {
+            let mass = system.species[usize::from(*species)].mass;
+            if let Some(v) = system.state.velocity.last_mut().filter(|_| mass > 0.0) {
+                let speed = (1.0 / mass).sqrt();
                 *v = random.normal3().map(|x| speed * x);
             }
         }
@@ -67,16 +93,24 @@ fn molecules() -> System {
             let length = distance(atoms[*a as usize].1, atoms[*b as usize].1);
             system.topology.constraints.push(Constraint { atoms: [first + a, first + b], length });
         }
+        for (site, atoms, rule) in *sites {
+            let (site, atoms) = (first + site, atoms.map(|atom| first + atom));
+            system.topology.virtual_sites.push(VirtualSite { site, atoms, rule: *rule });
+        }
         let n = atoms.len() as u32;
         let all = (0..n).flat_map(|a| (0..a).map(move |b| [first + a, first + b]));
         system.topology.excluded.extend(all);
     }
+    let Topology { virtual_sites, .. } = &system.topology;
+    follow_atoms(virtual_sites, &system.simbox, &mut system.state);
     system
 }
 
 fn forces() -> Forces {
-    let mut term = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 3);
-    for (a, b, sigma) in [(0, 0, 0.9), (0, 1, 0.7), (1, 1, 0.5), (0, 2, 0.9), (1, 2, 0.7), (2, 2, 0.95)] {
+    let mut term = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 4);
+    let atoms = [(0, 0, 0.9), (0, 1, 0.7), (1, 1, 0.5), (0, 2, 0.9), (1, 2, 0.7), (2, 2, 0.95)];
+    let sites = [(0, 3, 0.7), (1, 3, 0.5), (2, 3, 0.7), (3, 3, 0.5)];
+    for (a, b, sigma) in atoms.into_iter().chain(sites) {
         term.set(a, b, PairEntry { parameters: vec![1.0, sigma], cutoff: 2.2 });
     }
     term.into()
@@ -102,7 +136,7 @@ fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
 
 fn baths() -> [Bath; 4] {
     let system = molecules();
-    let degrees_of_freedom = 3 * system.state.len() - 3 - system.topology.constraints.len();
+    let degrees_of_freedom = 3 * system.n_free() - 3 - system.topology.constraints.len();
     let target = Target { thermal_energy: 1.0, degrees_of_freedom };
     [
         Bath::Isolated,

@@ -78,7 +78,7 @@ fn molecular_virial(virial: &SymTensor, state: &State, arms: &[Vec3]) -> f64 {
 mod tests {
     use super::*;
     use jostle_core::random::{Purpose, Stream};
-    use jostle_core::{Molecules, Precision, Settings, Species, Topology, UnitSystem};
+    use jostle_core::{Molecules, Precision, Settings, Species, Topology, UnitSystem, WaterShape};
     use jostle_io::input::model::{DensityInput, RegionInput};
     use jostle_potentials::electrostatics::Method;
     use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
@@ -88,11 +88,12 @@ mod tests {
     #[test]
     fn the_virial_is_a_derivative() {
         let species = |name: &str, mass, charge| Species { name: name.into(), mass, charge };
+        let shape = WaterShape::new(0.1, 109.47);
         let (molecules, units) = (60, UnitSystem::Nano);
         let mut system = crate::Mixture::new(units)
             .with(species("O", 16.0, -0.8476), None)
             .with(species("H", 1.0, 0.4238), None)
-            .water(molecules, RegionInput::Density(DensityInput::Number(60.0)), 0.1, 109.47, 3)
+            .water(molecules, RegionInput::Density(DensityInput::Number(60.0)), &shape, 3)
             .unwrap();
         let mut core = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 2);
         core.set(0, 0, PairEntry { parameters: vec![0.65, 0.3166], cutoff: 0.7 });
@@ -101,7 +102,7 @@ mod tests {
             ..Forces::from(vec![core])
         };
         for rigid in [true, false] {
-            system.topology = Topology::rigid_water(molecules, 0.1, 109.47);
+            system.topology = Topology::rigid_water(molecules, &shape);
             if !rigid {
                 // Free ones, in the same places.
                 system.topology.constraints.clear();

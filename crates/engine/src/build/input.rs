@@ -79,9 +79,7 @@ fn built(input: &Input) -> Result<System> {
         AtomsInput::Chains { chains, beads, region, bond_length } => {
             mixture.chains(chains, beads, region, bond_length, seed)
         }
-        AtomsInput::Water { molecules, region, bond_length, angle } => {
-            mixture.water(molecules, region, bond_length, angle, seed)
-        }
+        AtomsInput::Water { molecules, region, ref shape } => mixture.water(molecules, region, shape, seed),
         AtomsInput::File { .. } | AtomsInput::Molecules(_) => {
             return Err(input.source.error(span, "these atoms are read, not built"));
         }

@@ -15,7 +15,7 @@ pub use input::system_from_input;
 pub use overlap::check_atoms;
 pub use velocities::assign_velocities;
 
-use jostle_core::{Error, Result, SimBox, Species, State, System, UnitSystem};
+use jostle_core::{Error, Result, SimBox, Species, State, System, UnitSystem, WaterShape};
 use jostle_io::input::model::{Amount, DensityInput, Lattice, LatticeExtent, RegionInput};
 
 /// The kinds of atoms a system is built from, and how much there is of each.
@@ -124,32 +124,39 @@ impl Mixture {
     }
 
     /// Rigid water that does not overlap (see [`water`]): the first species is oxygen, the second
-    /// hydrogen. The ids of a molecule follow each other.
+    /// hydrogen, the third the fourth site, where there is one. The ids of a molecule follow each other.
     ///
     /// # Errors
-    /// If there are not two species, or the density makes no sense.
+    /// If there are other species, or the density makes no sense.
     pub fn water(
         &self,
         molecules: usize,
         region: RegionInput,
-        bond_length: f64,
-        angle: f64,
+        shape: &WaterShape,
         seed: u64,
     ) -> Result<System> {
-        if self.species.len() != 2 {
-            return Err(Error::input("water has two species, oxygen and hydrogen")
-                .hint("give [species.O] and [species.H], in this order"));
+        let atoms = shape.atoms();
+        let (wanted, hint) = match shape.site_distance {
+            None => ("two species, oxygen and hydrogen", "give [species.O] and [species.H], in this order"),
+            Some(_) => (
+                "three species, oxygen, hydrogen and the fourth site",
+                "give [species.O], [species.H] and [species.M], in this order",
+            ),
+        };
+        if self.species.len() != atoms - 1 {
+            return Err(Error::input(format!("this water has {wanted}")).hint(hint));
         }
-        if molecules == 0 || molecules > u32::MAX as usize / 3 {
+        if molecules == 0 || molecules > u32::MAX as usize / atoms {
             return Err(Error::input(format!("there cannot be {molecules} molecules")));
         }
-        let simbox = self.boxed(&[molecules, 2 * molecules], region)?;
+        let counts = [molecules, 2 * molecules, molecules];
+        let simbox = self.boxed(&counts[..atoms - 1], region)?;
         let mut system = System::new(simbox, self.species.clone());
-        let positions = water::positions(&simbox, molecules, bond_length, angle, seed);
+        let positions = water::positions(&simbox, molecules, shape, seed);
         for (k, mut position) in positions.into_iter().enumerate() {
             let mut image = [0; 3];
             simbox.wrap(&mut position, &mut image);
-            system.state.push(u16::from(k % 3 > 0), position);
+            system.state.push([0, 1, 1, 2][k % atoms], position);
             system.state.image[k] = image;
         }
         Ok(system)

@@ -10,23 +10,24 @@ use jostle_io::input::model::Distribution;
 /// `thermal_energy` is k_B T. Equal speeds are equal but for the motion of the centre of mass that
 /// is taken away. The velocity of an atom depends on the seed and on its id only.
 pub fn assign_velocities(system: &mut System, thermal_energy: f64, distribution: Distribution, seed: u64) {
-    let driven = |system: &System, place: usize| system.driven(system.state.species[place].into());
+    let (dynamic, _) = system.dynamic_masses();
     for place in 0..system.state.len() {
         let mut stream = Stream::new(seed, Purpose::Velocity, system.state.id[place], 0);
         let spread = (thermal_energy / system.mass(place)).sqrt();
         system.state.velocity[place] = match distribution {
-            _ if driven(system, place).is_some() => [0.0; 3],
+            _ if dynamic[usize::from(system.state.species[place])] == 0.0 => [0.0; 3],
             Distribution::Maxwell => stream.normal3().map(|x| spread * x),
             Distribution::Constant => stream.direction().map(|x| 3f64.sqrt() * spread * x),
         };
     }
     let free = system.n_free();
-    if free == system.state.len() {
+    let driven = system.has_driven();
+    if !driven {
         rest_center_of_mass(system);
     }
     let kinetic = kinetic_energy(system);
     if kinetic > 0.0 {
-        let momentum = if free < system.state.len() { Momentum::Thermal } else { Momentum::Conserved };
+        let momentum = if driven { Momentum::Thermal } else { Momentum::Conserved };
         let wanted = 0.5 * degrees_of_freedom(free, momentum) as f64;
         let scale = (wanted * thermal_energy / kinetic).sqrt();
         system.state.velocity.iter_mut().flatten().for_each(|v| *v *= scale);

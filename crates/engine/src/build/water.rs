@@ -1,15 +1,15 @@
 //! Boxes of rigid water: molecules on a grid, turned at random.
 
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{SimBox, Vec3};
+use jostle_core::{SimBox, Vec3, WaterShape};
 
-/// Positions of oxygen and the two hydrogens of every molecule, one after the other. Molecules are
-/// whole and may reach beyond the box; the angle is in degrees.
-pub fn positions(simbox: &SimBox, molecules: usize, bond: f64, angle: f64, seed: u64) -> Vec<Vec3> {
-    let half = 0.5 * angle.to_radians();
+/// Positions of oxygen, the two hydrogens and, if there is one, the fourth site of every molecule, one
+/// after the other. Molecules are whole and may reach beyond the box.
+pub fn positions(simbox: &SimBox, molecules: usize, shape: &WaterShape, seed: u64) -> Vec<Vec3> {
+    let (half, bond) = (0.5 * shape.angle.to_radians(), shape.bond_length);
     let cells = grid(simbox, molecules);
     let n_cells: usize = cells.iter().product();
-    let mut positions = Vec::with_capacity(3 * molecules);
+    let mut positions = Vec::with_capacity(shape.atoms() * molecules);
     for molecule in 0..molecules {
         let mut random = Stream::new(seed, Purpose::Placement, molecule as u32, 0);
         // Cells that stay empty are spread over the box.
@@ -27,6 +27,8 @@ pub fn positions(simbox: &SimBox, molecules: usize, bond: f64, angle: f64, seed:
             let arm = |k: usize| bond * (half.cos() * u[k] + side * across[k] / length);
             positions.push(std::array::from_fn(|k| center[k] + arm(k)));
         }
+        positions
+            .extend(shape.site_distance.map(|d| -> Vec3 { std::array::from_fn(|k| center[k] + d * u[k]) }));
     }
     positions
 }
@@ -51,7 +53,8 @@ mod tests {
     #[test]
     fn molecules_have_their_shape_and_do_not_meet() {
         let simbox = SimBox::orthorhombic([20.0, 25.0, 31.0]).unwrap();
-        let positions = positions(&simbox, 500, 1.0, 109.47, 3);
+        let shape = WaterShape::new(1.0, 109.47);
+        let positions = positions(&simbox, 500, &shape, 3);
         let distance = |a: usize, b: usize| {
             let d: Vec3 = std::array::from_fn(|k| positions[a][k] - positions[b][k]);
             simbox.nearest_image(d).iter().map(|x| x * x).sum::<f64>().sqrt()

@@ -1,6 +1,6 @@
 //! Constant pressure: both barostats give the distribution of volumes that statistical mechanics wants.
 
-use jostle_core::{Precision, Settings, SimBox, Species, System, Topology, UnitSystem};
+use jostle_core::{Precision, Settings, SimBox, Species, System, Topology, UnitSystem, WaterShape};
 use jostle_engine::averages::BlockAverage;
 use jostle_engine::model::{
     Barostat, Coupling, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, RegionInput,
@@ -262,9 +262,9 @@ fn water(molecules: usize, stages: [StageInput; 2]) -> Simulation {
     let mut system = Mixture::new(NANO)
         .with(species("O", 15.9994, -0.8476), None)
         .with(species("H", 1.008, 0.4238), None)
-        .water(molecules, RegionInput::Density(DensityInput::Number(95.0)), 0.1, 109.47, 7)
+        .water(molecules, RegionInput::Density(DensityInput::Number(95.0)), &WaterShape::new(0.1, 109.47), 7)
         .unwrap();
-    system.topology = Topology::rigid_water(molecules, 0.1, 109.47);
+    system.topology = Topology::rigid_water(molecules, &WaterShape::new(0.1, 109.47));
     assign_velocities(&mut system, NANO.boltzmann() * 300.0, Distribution::Maxwell, 7);
     let mut core = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 2);
     core.set(0, 0, PairEntry { parameters: vec![0.65, 0.3166], cutoff: 0.7 });

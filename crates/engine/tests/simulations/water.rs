@@ -1,7 +1,7 @@
 //! Boxes of rigid water: degrees of freedom, temperatures, energy.
 
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Precision, Settings, Species, System, Topology, UnitSystem};
+use jostle_core::{Precision, Settings, Species, System, Topology, UnitSystem, WaterShape};
 use jostle_engine::model::{DensityInput, DeviceInput, Distribution, RegionInput, StageInput, Thermostat};
 use jostle_engine::report::Convergence;
 use jostle_engine::{Existing, Mixture, Simulation, SimulationBuilder, assign_velocities, single_point};
@@ -22,9 +22,9 @@ fn water() -> System {
     let mut system = Mixture::new(UNITS)
         .with(species("O", 15.9994, -0.8476), None)
         .with(species("H", 1.008, 0.4238), None)
-        .water(MOLECULES, region, 0.1, 109.47, 7)
+        .water(MOLECULES, region, &WaterShape::new(0.1, 109.47), 7)
         .unwrap();
-    system.topology = Topology::rigid_water(MOLECULES, 0.1, 109.47);
+    system.topology = Topology::rigid_water(MOLECULES, &WaterShape::new(0.1, 109.47));
     assign_velocities(&mut system, UNITS.boltzmann() * 300.0, Distribution::Maxwell, 7);
     system
 }
@@ -138,9 +138,9 @@ fn a_minimum_of_rigid_molecules() {
     let mut system = Mixture::new(UNITS)
         .with(species("O", 15.9994, -0.8476), None)
         .with(species("H", 1.008, 0.4238), None)
-        .water(molecules, region, 0.1, 109.47, 5)
+        .water(molecules, region, &WaterShape::new(0.1, 109.47), 5)
         .unwrap();
-    system.topology = Topology::rigid_water(molecules, 0.1, 109.47);
+    system.topology = Topology::rigid_water(molecules, &WaterShape::new(0.1, 109.47));
     let settings = Settings { threads: Some(1), precision: Precision::Double, ..Settings::default() };
     let mut core = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 2);
     core.set(0, 0, PairEntry { parameters: vec![0.65, 0.3166], cutoff: 0.6 });

@@ -7,7 +7,7 @@ use super::model::*;
 use super::outside;
 use super::table;
 use super::word::{ForceKind, Word};
-use jostle_core::{Dimension, Result, Settings, UnitSystem};
+use jostle_core::{Dimension, Result, Settings, UnitSystem, WaterShape};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{BondedKind, EmbeddedKind, PairChoice, PairKind, Preset, Screening, Truncation};
 use std::collections::HashMap;
@@ -186,8 +186,18 @@ impl Builder<'_> {
         // Water says itself how many atoms of each there are.
         let is_water = fields.choice::<Placement>("place").is_some_and(|p| p.value == Placement::Water);
         let several = species.len() > 1 && !is_water;
-        for s in species.iter_mut() {
+        // The fourth site of water is a point without mass.
+        let site = fields.entry("site_distance").filter(|_| is_water).map(|_| 2);
+        for (k, s) in species.iter_mut().enumerate() {
             let name = &s.value.name;
+            if site == Some(k) {
+                if s.value.mass.is_some() {
+                    let message = format!("[species.{name}] is the fourth site of water, which has no mass");
+                    return Err(self.source.error(&s.span, message).hint("leave out its mass"));
+                }
+                s.value.mass = Some(0.0);
+                continue;
+            }
             if several && s.value.amount.is_none() {
                 return Err(self
                     .source
@@ -263,7 +273,8 @@ impl Builder<'_> {
     }
 
     fn random(&self, fields: &Fields, species: &[Located<SpeciesInput>]) -> Result<AtomsInput> {
-        self.refuse(fields, &["chains", "beads", "bond_length", "molecules", "bond_angle"], "random")?;
+        let others = ["chains", "beads", "bond_length", "molecules", "bond_angle", "site_distance"];
+        self.refuse(fields, &others, "random")?;
         let atoms = match (fields.get::<u64>("atoms"), total_count(species)) {
             (Some(atoms), _) => {
                 self.check_counts(species, atoms.value, &atoms.span)?;
@@ -306,7 +317,11 @@ impl Builder<'_> {
     }
 
     fn chains(&self, fields: &Fields, species: &[Located<SpeciesInput>]) -> Result<AtomsInput> {
-        self.refuse(fields, &["atoms", "min_distance", "molecules", "bond_angle"], "chains")?;
+        self.refuse(
+            fields,
+            &["atoms", "min_distance", "molecules", "bond_angle", "site_distance"],
+            "chains",
+        )?;
         let needed = |key: &str, example: &str| {
             let message = format!("place = \"chains\" needs \"{key}\"");
             self.source.error(&fields.span, message).hint(format!("add {key} = {example}"))
@@ -343,15 +358,12 @@ impl Builder<'_> {
             let message = format!("bond_angle = {}, but it must be less than 180", angle.value);
             return Err(self.source.error(&angle.span, message));
         }
-        if molecules.value > MAX_ATOMS / 3 {
+        let site_distance = fields.get::<f64>("site_distance").map(|d| d.value);
+        let shape = WaterShape { bond_length: bond_length.value, angle: angle.value, site_distance };
+        if molecules.value > MAX_ATOMS / shape.atoms() as u64 {
             return Err(self.too_many(&molecules.span));
         }
-        Ok(AtomsInput::Water {
-            molecules: molecules.value as usize,
-            region: region(fields)?,
-            bond_length: bond_length.value,
-            angle: angle.value,
-        })
+        Ok(AtomsInput::Water { molecules: molecules.value as usize, region: region(fields)?, shape })
     }
 
     /// `[[bond]]` or `[[angle]]`

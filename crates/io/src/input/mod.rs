@@ -288,8 +288,8 @@ impl Input {
     pub fn built_topology(&self) -> Topology {
         let (chains, beads) = match self.system.atoms.value {
             AtomsInput::Chains { chains, beads, .. } => (chains, beads),
-            AtomsInput::Water { molecules, bond_length, angle, .. } => {
-                return Topology::rigid_water(molecules, bond_length, angle);
+            AtomsInput::Water { molecules, ref shape, .. } => {
+                return Topology::rigid_water(molecules, shape);
             }
             _ => return Topology::default(),
         };

@@ -5,7 +5,7 @@
 pub use super::barostat::{Barostat, Coupling};
 
 use super::word::Word;
-use jostle_core::{Error, Exclude, Result, UnitSystem, Vec3};
+use jostle_core::{Error, Exclude, Result, UnitSystem, Vec3, WaterShape};
 use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::outside::Side;
 use jostle_potentials::{
@@ -162,10 +162,8 @@ pub enum AtomsInput {
         molecules: usize,
         /// The box.
         region: RegionInput,
-        /// Distance of oxygen and hydrogen.
-        bond_length: f64,
-        /// Angle between the two bonds, in degrees.
-        angle: f64,
+        /// The molecules.
+        shape: WaterShape,
     },
     /// `file = "..."`: LAMMPS data, extended XYZ, or a Jostle checkpoint, by name or content.
     File {

@@ -469,6 +469,14 @@ static SYSTEM: Section = Section {
         )
         .with(&["place"]),
         Key::new(
+            "site_distance",
+            Kind::Quantity(LENGTH, Positive),
+            Absent("three sites"),
+            "distance of the oxygen from the fourth site, a point with the charge of the third species \
+             (place = \"water\")",
+        )
+        .with(&["place"]),
+        Key::new(
             "types",
             Kind::Names,
             Absent("from the file's type labels, else \"1\", \"2\", ..."),
