@@ -44,6 +44,7 @@ examples! {
     FORMULA = "formula";
     MOLTEN_SALT = "molten-salt";
     WATER = "water";
+    TIP4P_2005 = "tip4p-2005";
     SEDIMENT = "sediment";
     GRAINS = "grains";
 }

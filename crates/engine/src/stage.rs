@@ -363,18 +363,19 @@ fn rest_center_of_mass(backend: &mut dyn Backend, total_mass: f64) -> Option<Str
     })
 }
 
-/// Refuses a stage that cannot keep constraints.
+/// Refuses a stage that cannot keep constraints, or points that follow atoms.
 pub(crate) fn check_constraints(stage: &StageInput, topology: &Topology) -> Result<()> {
-    if topology.constraints.is_empty() {
+    if topology.constraints.is_empty() && topology.virtual_sites.is_empty() {
         return Ok(());
     }
     match stage.action {
-        Action::Dynamics { thermostat: Some(Thermostat::Dissipative { .. }), .. } => {
-            Err(Error::input("friction and noise between pairs of atoms do not keep constraints")
-                .hint("choose another thermostat"))
-        }
+        Action::Dynamics { thermostat: Some(Thermostat::Dissipative { .. }), .. } => Err(Error::input(
+            "friction and noise between pairs of atoms do not keep constraints or virtual sites",
+        )
+        .hint("choose another thermostat")),
         Action::Dynamics { .. } if stage.deformation.is_some() => {
-            Err(Error::input("a box that is deformed does not keep constraints").hint("leave out deform"))
+            Err(Error::input("a box that is deformed does not keep constraints or virtual sites")
+                .hint("leave out deform"))
         }
         Action::Dynamics { .. } | Action::Minimize { .. } => Ok(()),
     }

@@ -26,6 +26,9 @@ pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<
     }
     if let Some(grains) = &forces.grains {
         grains.check(system).map_err(|e| e.context("grains"))?;
+        if !system.topology.virtual_sites.is_empty() {
+            return Err(Error::input("grains, but there are points that follow atoms"));
+        }
     }
     if let Some(term) = &forces.vacuum {
         vacuum(system, term)?;

@@ -243,8 +243,9 @@ impl SimulationBuilder {
         }
         let species = self.system.species.clone();
         let System { topology, charges, names, .. } = self.system.clone();
-        if let Some(s) = species.iter().find(|s| !(s.mass > 0.0 && s.mass.is_finite())) {
-            return Err(Error::input(format!("the mass of {} is {}, which is not positive", s.name, s.mass)));
+        // Points that follow atoms have no mass; the device looks for other atoms without.
+        if let Some(s) = species.iter().find(|s| !(s.mass >= 0.0 && s.mass.is_finite())) {
+            return Err(Error::input(format!("the mass of {} is {}, which is no mass", s.name, s.mass)));
         }
         let driven = self.system.driven.iter().zip(&species);
         if let Some((_, s)) = driven.clone().find(|(v, _)| v.is_some_and(|v| v != [0.0; 3]))

@@ -17,6 +17,7 @@ mod outside;
 mod plasma;
 mod pressure;
 mod restart;
+mod sites;
 mod stages;
 mod state_points;
 mod thermostats;

@@ -4,7 +4,7 @@
 use super::assembly::{Assembly, factor};
 use super::{Boundary, Molecules, well};
 use crate::structure::Lines;
-use jostle_core::{AtomName, Dimension, Error, Names, Residue, Result, SimBox, UnitSystem};
+use jostle_core::{AtomName, Dimension, Error, Names, Residue, Result, SimBox, SiteRule, UnitSystem};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -41,10 +41,8 @@ pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Molecul
     let file = File::new(path, text)?;
     let pointers: Vec<i64> = file.numbers("POINTERS")?;
     let pointer = |k: usize| pointers.get(k).copied().unwrap_or(0);
-    for (k, what) in [(20, "perturbed topologies are"), (30, "extra points (virtual sites) are")] {
-        if pointer(k) > 0 {
-            return Err(file.error("POINTERS", format!("{what} not read")));
-        }
+    if pointer(20) > 0 {
+        return Err(file.error("POINTERS", "perturbed topologies are not read"));
     }
     for (name, hint) in [
         ("CTITLE", "CHARMM's force field in AMBER's files is not read; give its PSF"),
@@ -155,6 +153,9 @@ fn width_of(format: &str) -> Option<usize> {
     digits.parse().ok().filter(|w| *w > 0)
 }
 
+/// By atom, those bound to it, with the lengths of the bonds.
+type Bound = HashMap<u32, Vec<(u32, f64)>>;
+
 struct Reader<'a> {
     file: File<'a>,
     assembly: Assembly,
@@ -214,6 +215,7 @@ impl Reader<'_> {
 
     fn bonds(&mut self) -> Result<()> {
         let (k, length) = (self.file.numbers("BOND_FORCE_CONSTANT")?, self.file.numbers("BOND_EQUIL_VALUE")?);
+        let (mut bound, mut sites) = (Bound::new(), Vec::new());
         for name in ["BONDS_INC_HYDROGEN", "BONDS_WITHOUT_HYDROGEN"] {
             for [a, b, of_type] in self.rows::<3>(name)? {
                 let parameters = [
@@ -221,11 +223,42 @@ impl Reader<'_> {
                     self.parameter("BOND_EQUIL_VALUE", &length, of_type)?,
                 ];
                 let kind = BondKind::HarmonicBond;
-                let added = self.assembly.bond(kind, kind.term(), &parameters, [a, b].map(by_three));
+                let atoms = [a, b].map(by_three);
+                for [a, b] in [atoms, [atoms[1], atoms[0]]] {
+                    bound.entry(a).or_default().push((b, parameters[1]));
+                }
+                if let Some(k) = atoms.iter().position(|atom| self.assembly.is_massless(*atom)) {
+                    sites.push((name, [atoms[k], atoms[1 - k]]));
+                    continue;
+                }
+                let added = self.assembly.bond(kind, kind.term(), &parameters, atoms);
                 added.map_err(|e| self.file.error(name, e.message()))?;
             }
         }
-        Ok(())
+        sites.into_iter().try_for_each(|(section, pair)| self.fourth_site(section, pair, &bound))
+    }
+
+    /// An extra point, which its bond to an oxygen of water leads to: on the line between the hydrogens.
+    fn fourth_site(&mut self, section: &str, [site, oxygen]: [u32; 2], bound: &Bound) -> Result<()> {
+        let to = |atom: u32| bound.get(&atom).map(Vec::as_slice).unwrap_or_default();
+        let length = |a: u32, b: u32| Some(to(a).iter().find(|(other, _)| *other == b)?.1);
+        let mut others: Vec<u32> = to(oxygen).iter().map(|(atom, _)| *atom).collect();
+        others.retain(|atom| !self.assembly.is_massless(*atom));
+        others.sort_unstable();
+        let rule = || {
+            let &[a, b] = &others[..] else { return None };
+            let [one, other, base] = [length(oxygen, a)?, length(oxygen, b)?, length(a, b)?];
+            let weight = 0.5 * length(oxygen, site)? / (one * one - 0.25 * base * base).sqrt();
+            let rule = SiteRule::Average([1.0 - 2.0 * weight, weight, weight]);
+            (one == other && weight.is_finite()).then_some(([oxygen, a, b], rule))
+        };
+        let Some((atoms, rule)) = rule() else {
+            let name = self.assembly.names.describe(site);
+            let message = format!("{name} is an extra point, but not the fourth site of rigid water");
+            return Err(self.file.error(section, message).hint("no others are read from files of AMBER"));
+        };
+        let added = self.assembly.virtual_site(site, atoms, rule);
+        added.map_err(|e| self.file.error(section, e.message()))
     }
 
     fn angles(&mut self) -> Result<()> {

@@ -4,8 +4,8 @@
 use super::{Boundary, Molecules};
 use jostle_core::quantity::unit_name;
 use jostle_core::{
-    Angle, Bond, Constraint, CrossTerm, Dihedral, Dimension, Error, Names, Result, Species, Topology,
-    UnitSystem, VirtualSite,
+    Angle, Bond, Constraint, CrossTerm, Dihedral, Dimension, Error, Names, Result, SiteRule, Species,
+    Topology, UnitSystem, VirtualSite,
 };
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::{AngleKind, BondKind, BondedKind, Cmap, DihedralKind, Forces};
@@ -292,15 +292,27 @@ impl Assembly {
         Ok(())
     }
 
-    /// Adds a point that follows atoms.
+    /// Adds a point that follows atoms, with an inverse length in the units of the file.
     ///
     /// # Errors
     /// If an atom is not there.
-    pub fn virtual_site(&mut self, site: VirtualSite) -> Result<()> {
-        self.check(&[site.site])?;
-        site.atoms.iter().try_for_each(|atom| self.check(&[*atom]))?;
-        self.topology.virtual_sites.push(site);
+    pub fn virtual_site(&mut self, site: u32, atoms: [u32; 3], rule: SiteRule) -> Result<()> {
+        self.check(&[site])?;
+        atoms.iter().try_for_each(|atom| self.check(&[*atom]))?;
+        let rule = match rule {
+            SiteRule::OutOfPlane([a, b, c]) => {
+                SiteRule::OutOfPlane([a, b, c / self.factor(Dimension::LENGTH)])
+            }
+            SiteRule::Average(_) => rule,
+        };
+        self.topology.virtual_sites.push(VirtualSite { site, atoms, rule });
         Ok(())
+    }
+
+    /// Whether an atom has no mass.
+    pub fn is_massless(&self, atom: u32) -> bool {
+        let species = self.atoms.get(atom as usize).and_then(|species| self.kinds.get(usize::from(*species)));
+        species.is_some_and(|(_, mass, _)| f64::from_bits(*mass) == 0.0)
     }
 
     /// The charge of an atom, in elementary charges; zero if it is not there.

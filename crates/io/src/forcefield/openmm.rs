@@ -2,7 +2,7 @@
 
 use super::assembly::Assembly;
 use super::{Boundary, Molecules, elements};
-use jostle_core::{Error, Result, SimBox, SiteRule, UnitSystem, Vec3, VirtualSite};
+use jostle_core::{Error, Result, SimBox, SiteRule, UnitSystem, Vec3};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::{HashMap, HashSet};
@@ -199,13 +199,13 @@ impl Reader<'_, '_> {
                 (file.atoms(node, ["p1", "p2", "p3"])?, SiteRule::Average(weights))
             }
             "OutOfPlaneSite" => {
-                let cross = file.number(node, "wc")? / self.assembly.factor(jostle_core::Dimension::LENGTH);
-                let weights = [file.number(node, "w12")?, file.number(node, "w13")?, cross];
+                let weights =
+                    [file.number(node, "w12")?, file.number(node, "w13")?, file.number(node, "wc")?];
                 (file.atoms(node, ["p1", "p2", "p3"])?, SiteRule::OutOfPlane(weights))
             }
             other => return Err(file.error(node, format!("a particle has an unknown virtual site, {other}"))),
         };
-        self.assembly.virtual_site(VirtualSite { site, atoms, rule }).map_err(|e| self.at(node, e))
+        self.assembly.virtual_site(site, atoms, rule).map_err(|e| self.at(node, e))
     }
 
     fn bonds(&mut self, force: Node) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Force fields of other programs: what is read, and what is refused with its line.
 
-use jostle_core::{Error, UnitSystem};
+use jostle_core::{Error, SiteRule, UnitSystem};
 use jostle_io::Input;
 use jostle_io::forcefield::Molecules;
 use jostle_io::input::model::{MoleculesInput, Rigid};
@@ -354,4 +354,106 @@ fn mistakes_in_topologies_of_gromacs_are_found_in_their_files() {
         let file = found.file.file_name().unwrap().to_str().unwrap();
         assert_eq!((file, found.line), (place.0, Some(place.1)), "{error}");
     }
+}
+
+/// A molecule of water with a fourth site in the formats of GROMACS and AMBER, and what is not read.
+#[test]
+fn fourth_sites_of_water_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let read = |name: &str, text: &str| {
+        fs::write(folder.path().join(name), text).unwrap();
+        Molecules::read(&files(&folder.path().join(name), &[]), UnitSystem::Nano)
+    };
+    let top = "\
+[ defaults ]
+1 2 no 1 1
+[ atomtypes ]
+OW 16.0 0 A 0.316 0.68
+HW 1.008 0.5 A 0 0
+MW 0 -1.0 D 0 0
+[ moleculetype ]
+SOL 2
+[ atoms ]
+1 OW 1 SOL OW 1 0 16.0
+2 HW 1 SOL HW1 1 0.5 1.008
+3 HW 1 SOL HW2 1 0.5 1.008
+4 MW 1 SOL MW 1 -1.0 0
+[ settles ]
+1 1 0.09572 0.15139
+[ virtual_sites3 ]
+4 1 2 3 1 0.13 0.12
+[ exclusions ]
+1 2 3 4
+2 1 3 4
+3 1 2 4
+4 1 2 3
+[ system ]
+water
+[ molecules ]
+SOL 2
+";
+    let water = read("a.top", top).unwrap();
+    let sites = &water.topology.virtual_sites;
+    assert_eq!((sites.len(), sites[1].site, sites[1].atoms), (2, 7, [4, 5, 6]));
+    assert_eq!(sites[0].rule, SiteRule::Average([1.0 - 0.13 - 0.12, 0.13, 0.12]));
+    let out = read("b.top", &top.replace("4 1 2 3 1 0.13 0.12", "4 1 2 3 4 0.13 0.12 -6.5")).unwrap();
+    assert_eq!(out.topology.virtual_sites[0].rule, SiteRule::OutOfPlane([0.13, 0.12, -6.5]));
+    let two = top.replace("sites3 ]\n4 1 2 3 1 0.13 0.12", "sites2 ]\n4 1 2 1 0.25");
+    let two = read("c.top", &two).unwrap();
+    let site = two.topology.virtual_sites[0];
+    assert_eq!((site.atoms, site.rule), ([0, 1, 1], SiteRule::Average([0.75, 0.25, 0.0])));
+    for (row, message) in [("4 1 2 3 2 0.1 0.2", "function 2 of virtual sites"), ("4 1 2 3 1 0.1", "too few")]
+    {
+        let error = read("d.top", &top.replace("4 1 2 3 1 0.13 0.12", row)).unwrap_err();
+        assert!(error.message().contains(message) && error.place().is_some(), "{error}");
+    }
+
+    // Lengths in angstrom: 0.9572, 1.5136 and 0.1546.
+    let mut pointers = [0; 31];
+    (pointers[0], pointers[1], pointers[30]) = (4, 3, 1);
+    let row = |numbers: &[f64]| numbers.iter().map(|x| format!("{x:16.8E}")).collect::<String>();
+    let whole = |numbers: &[i32]| {
+        let rows = numbers.chunks(10).map(|row| row.iter().map(|x| format!("{x:8}")).collect::<String>());
+        rows.collect::<Vec<_>>().join("\n")
+    };
+    let (float, int, names) = ("5E16.8", "10I8", "20a4");
+    let prmtop = |bonds: &[i32]| {
+        let sections = [
+            ("POINTERS", int, whole(&pointers)),
+            ("ATOM_NAME", names, "O   H1  H2  EPW ".into()),
+            ("CHARGE", float, row(&[0.0, 9.0, 9.0, -18.0])),
+            ("MASS", float, row(&[16.0, 1.008, 1.008, 0.0])),
+            ("ATOM_TYPE_INDEX", int, whole(&[1, 2, 2, 3])),
+            ("NUMBER_EXCLUDED_ATOMS", int, whole(&[3, 2, 1, 1])),
+            ("NONBONDED_PARM_INDEX", int, whole(&[1, 2, 4, 2, 3, 5, 4, 5, 6])),
+            ("RESIDUE_LABEL", names, "WAT ".into()),
+            ("RESIDUE_POINTER", int, whole(&[1])),
+            ("BOND_FORCE_CONSTANT", float, row(&[553.0, 553.0, 600.0])),
+            ("BOND_EQUIL_VALUE", float, row(&[0.9572, 1.5136, 0.1546])),
+            ("ANGLE_FORCE_CONSTANT", float, String::new()),
+            ("ANGLE_EQUIL_VALUE", float, String::new()),
+            ("DIHEDRAL_FORCE_CONSTANT", float, String::new()),
+            ("DIHEDRAL_PERIODICITY", float, String::new()),
+            ("DIHEDRAL_PHASE", float, String::new()),
+            ("LENNARD_JONES_ACOEF", float, row(&[6e5, 0.0, 0.0, 0.0, 0.0, 0.0])),
+            ("LENNARD_JONES_BCOEF", float, row(&[6e2, 0.0, 0.0, 0.0, 0.0, 0.0])),
+            ("BONDS_INC_HYDROGEN", int, whole(&[0, 3, 1, 0, 6, 1, 3, 6, 2])),
+            ("BONDS_WITHOUT_HYDROGEN", int, whole(bonds)),
+            ("EXCLUDED_ATOMS_LIST", int, whole(&[2, 3, 4, 3, 4, 4, 0])),
+            ("AMBER_ATOM_TYPE", names, "OW  HW  HW  EP  ".into()),
+        ];
+        let section = |(name, format, text): &(&str, &str, String)| {
+            format!("%FLAG {name}\n%FORMAT({format})\n{text}\n")
+        };
+        format!("%VERSION\n{}", sections.iter().map(section).collect::<String>())
+    };
+    let water = read("a.prmtop", &prmtop(&[0, 9, 3])).unwrap();
+    let [site] = water.topology.virtual_sites[..] else { panic!("{:?}", water.topology.virtual_sites) };
+    assert_eq!((site.site, site.atoms), (3, [0, 1, 2]));
+    let height = (0.9572f64.powi(2) - 0.25 * 1.5136f64.powi(2)).sqrt();
+    let SiteRule::Average([_, a, b]) = site.rule else { panic!("{:?}", site.rule) };
+    assert!((a + b - 0.1546 / height).abs() < 1e-12 && a == b, "{a} {b}");
+    assert_eq!(water.topology.bonds.len(), 3);
+    let error = read("b.prmtop", &prmtop(&[3, 9, 3])).unwrap_err();
+    assert!(error.message().contains("not the fourth site of rigid water"), "{error}");
 }

@@ -6,7 +6,7 @@ mod types;
 use super::assembly::Assembly;
 use super::missing::{missing, nearest};
 use super::{Molecules, UREY_BRADLEY, elements, second_faster};
-use jostle_core::{AtomName, Bond, Error, Exclude, Residue, Result, Topology, UnitSystem};
+use jostle_core::{AtomName, Bond, Error, Exclude, Residue, Result, SiteRule, Topology, UnitSystem};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
 use preprocess::Line;
 use std::collections::{HashMap, HashSet};
@@ -78,6 +78,7 @@ enum Term {
     Pair([f64; 2], f64, [u32; 2]),
     Exclude([u32; 2]),
     Constraint(f64, [u32; 2]),
+    Site(u32, [u32; 3], SiteRule),
 }
 
 struct File {
@@ -223,6 +224,7 @@ fn add(assembly: &mut Assembly, term: &Term, first: u32) -> Result<()> {
         }
         Term::Exclude(atoms) => assembly.exclude(atoms.map(|a| a + first)),
         Term::Constraint(length, atoms) => assembly.constraint(*length, atoms.map(|a| a + first)),
+        Term::Site(site, atoms, rule) => assembly.virtual_site(site + first, atoms.map(|a| a + first), *rule),
     }
 }
 
@@ -321,6 +323,14 @@ impl Kind {
                     if row.function == 1 {
                         bound.push(atoms);
                     }
+                }
+                "virtual_sites2" | "dummies2" => {
+                    let ([site, a, b], row) = self.given::<3>(line)?;
+                    push(Term::Site(site, [a, b, b], site_rule(line, &row, 2)?));
+                }
+                "virtual_sites3" | "dummies3" => {
+                    let ([site, a, b, c], row) = self.given::<4>(line)?;
+                    push(Term::Site(site, [a, b, c], site_rule(line, &row, 3)?));
                 }
                 other => {
                     return Err(line.error(format!("[ {other} ] is not read")).hint(
@@ -434,6 +444,19 @@ impl Kind {
             _ => return Err(self.lacks(line, "1-4 pair", row, types, &[])),
         };
         Ok((well, charges))
+    }
+}
+
+/// How a virtual site follows so many atoms.
+fn site_rule(line: &Line, row: &Row, atoms: usize) -> Result<SiteRule> {
+    match (atoms, row.function, &row.parameters[..]) {
+        (2, 1, [a, ..]) => Ok(SiteRule::Average([1.0 - a, *a, 0.0])),
+        (3, 1, [a, b, ..]) => Ok(SiteRule::Average([1.0 - a - b, *a, *b])),
+        (3, 4, [a, b, c, ..]) => Ok(SiteRule::OutOfPlane([*a, *b, *c])),
+        (_, 1, _) | (3, 4, _) => Err(line.error("this virtual site has too few parameters")),
+        (_, function, _) => Err(line
+            .error(format!("the function {function} of virtual sites of {atoms} atoms is not read"))
+            .hint("1 of two and three atoms, and 4 of three (out of their plane) are")),
     }
 }
 

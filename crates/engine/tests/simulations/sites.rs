@@ -1,0 +1,130 @@
+//! Water with points that follow its atoms: against OpenMM, and as it moves.
+
+use jostle_core::{Precision, Settings, UnitSystem};
+use jostle_engine::model::DeviceInput;
+use jostle_engine::{Overrides, Simulation, single_point, system_from_input};
+use jostle_io::Input;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/sites")).join(name)
+}
+
+/// TIP4P-Ew, whose fourth site is in the plane of the molecule, and TIP5P, whose last two are not, under
+/// Ewald's sum (`tests/external/make_sites_reference.py`).
+#[test]
+fn energies_and_forces_are_those_of_openmm() {
+    for name in ["four", "five"] {
+        let text = format!(
+            "units = \"nano\"\n[system]\ntopology = \"{name}.xml\"\ncoordinates = \"{name}.xyz\"\n\
+             [[force]]\nkind = \"lennard-jones\"\ncutoff = 0.9\n\
+             [electrostatics]\nkind = \"ewald\"\naccuracy = 1e-10\n[run]\nprecision = \"double\"\n\
+             [[stage]]\nname = \"one\"\nsteps = 1\ntimestep = 0.001\n"
+        );
+        let input = Input::parse(&data("input.toml"), &text).unwrap();
+        let (system, forces) = system_from_input(&input).unwrap();
+        let settings = Settings { precision: Precision::Double, ..Settings::default() };
+        let sites: Vec<u32> = system.topology.virtual_sites.iter().map(|v| v.site).collect();
+        let found = single_point(UnitSystem::Nano, system, forces, DeviceInput::Cpu, settings).unwrap();
+        let values: Value =
+            serde_json::from_str(&fs::read_to_string(data(&format!("{name}.json"))).unwrap()).unwrap();
+        let energy = values["energy"].as_f64().unwrap();
+        let rows = fs::read_to_string(data(&format!("{name}.xyz"))).unwrap();
+        let numbers = |row: &str| -> Vec<f64> {
+            row.split_whitespace().skip(4).map(|word| word.parse().unwrap()).collect()
+        };
+        let known: Vec<Vec<f64>> = rows.lines().skip(2).map(numbers).collect();
+        let (mut error, mut size) = (0.0, 0.0);
+        for (id, (force, known)) in (0..).zip(found.forces.iter().zip(&known)) {
+            if sites.contains(&id) {
+                assert_eq!(*force, [0.0; 3]);
+                continue;
+            }
+            for (a, b) in force.iter().zip(known) {
+                error += (a - b).powi(2);
+                size += b.powi(2);
+            }
+        }
+        let (error, shift) = ((error / size).sqrt(), found.thermo.potential - energy);
+        println!("{name}: energy {energy} + {shift:e}, forces {error:e}");
+        assert!(error < 1e-8, "{name}: forces differ by {error:e}");
+        // The sum is small, what charges do to each other in it is not.
+        assert!(shift.abs() < 1e-5, "{name}: {} is not {energy}", found.thermo.potential);
+    }
+}
+
+/// Four sites built from nothing (TIP4P/2005; Abascal and Vega, J. Chem. Phys. 123 (2005) 234505): six
+/// degrees of freedom a molecule, and energy stays.
+#[test]
+fn water_of_four_sites_moves() {
+    let text = "\
+units = \"nano\"
+[system]
+place = \"water\"
+molecules = 125
+bond_length = 0.09572
+bond_angle = 104.52
+site_distance = 0.01546
+density = \"0.99 g/cm3\"
+temperature = 298
+[species.O]
+mass = 15.9994
+[species.H]
+mass = 1.008
+charge = 0.5564
+[species.M]
+charge = -1.1128
+[[force]]
+kind = \"lennard-jones\"
+cutoff = 0.7
+truncation = \"force-shifted\"
+pairs.\"O-O\" = { epsilon = \"93.2 K\", sigma = 0.31589 }
+pairs.\"O-H\" = \"none\"
+pairs.\"O-M\" = \"none\"
+pairs.\"H-H\" = \"none\"
+pairs.\"H-M\" = \"none\"
+pairs.\"M-M\" = \"none\"
+[electrostatics]
+kind = \"pme\"
+[run]
+device = \"cpu\"
+[[stage]]
+name = \"settle\"
+steps = 1500
+timestep = 0.0005
+thermostat = { kind = \"langevin\", temperature = 298, friction = 20 }
+[[stage]]
+name = \"sample\"
+steps = 1000
+timestep = 0.002
+thermo = { every = 5 }
+";
+    let input = Input::parse(Path::new("tip4p.toml"), text).unwrap();
+    let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+    simulation.run().unwrap();
+    let report = &simulation.reports()[1];
+    assert_eq!(report.degrees_of_freedom, 6 * 125 - 3);
+    let average = |quantity: &str| {
+        let found = report.averages.iter().find(|a| a.quantity == quantity).unwrap();
+        found.estimate.unwrap().mean
+    };
+    let drift = report.drift.as_ref().unwrap();
+    println!("{} K, {} kJ/mol, {drift:?}", average("temperature"), average("potential") / 125.0);
+    assert!((average("temperature") - 298.0).abs() < 40.0 && drift.of_kinetic.abs() < 5e-3, "{drift:?}");
+    let no_site =
+        text.replace("[species.M]\ncharge = -1.1128\n", "").replace("site_distance = 0.01546\n", "");
+    let no_site = ["O", "H", "M"]
+        .iter()
+        .fold(no_site, |text, s| text.replace(&format!("pairs.\"{s}-M\" = \"none\"\n"), ""));
+    for (text, wanted) in [
+        (text.replace("[species.M]\n", "[species.M]\nmass = 1\n"), "fourth site of water, which has no mass"),
+        (text.replace("site_distance = 0.01546\n", ""), "[species.M] needs a mass"),
+        (no_site.replacen("bond_l", "site_distance = 0.01546\nbond_l", 1), "this water has three species"),
+    ] {
+        let built = Input::parse(Path::new("tip4p.toml"), &text).and_then(|input| system_from_input(&input));
+        let error = built.map(drop).unwrap_err();
+        assert!(error.message().contains(wanted), "{error}");
+    }
+}
