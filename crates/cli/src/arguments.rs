@@ -121,6 +121,10 @@ pub enum Command {
         jostle bench iumd                         screened ions, every pair: IUMD's table, and the limit")]
     Bench(Bench),
 
+    /// Show which atoms a selection has: "protein and name CA"
+    #[command(after_help = crate::select::help())]
+    Select(Select),
+
     /// Print every key of the input file: type, unit, default, meaning
     Schema(Schema),
 
@@ -347,6 +351,17 @@ pub struct Bench {
     pub algorithm: Option<Algorithm>,
     #[command(flatten)]
     pub compute: Compute,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// Options of `jostle select`.
+#[derive(Debug, Args)]
+pub struct Select {
+    /// The input file (TOML)
+    pub file: PathBuf,
+    /// Which atoms, in words
+    pub selection: String,
     #[command(flatten)]
     pub format: Format,
 }

@@ -31,6 +31,7 @@ mod reading;
 mod report;
 mod run;
 mod schema;
+mod select;
 mod talk;
 mod view;
 
@@ -65,6 +66,7 @@ fn obey(command: Command) -> Result<ExitCode> {
         Command::Convert(options) => convert::convert(&options)?,
         Command::New(options) => new::new(&options)?,
         Command::Bench(options) => bench::bench(&options)?,
+        Command::Select(options) => select::select(&options)?,
         Command::Schema(options) => schema::schema(&options)?,
         Command::Doctor(options) => {
             if !doctor::doctor(&options)? {

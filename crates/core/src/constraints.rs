@@ -91,7 +91,12 @@ impl Groups {
     /// # Errors
     /// If more than [`MOST`] constraints or [`MOST_ATOMS`] atoms hang together.
     pub fn new(system: &System) -> Result<Self> {
-        let (constraints, sites) = (&system.topology.constraints, &system.topology.virtual_sites);
+        let (_, inverse_mass) = system.dynamic_masses();
+        let inverse_mass = inverse_mass.by_id(&system.state);
+        // What joins two atoms that no force moves has nothing to hold.
+        let held = |c: &&Constraint| c.atoms.iter().any(|id| inverse_mass[*id as usize] > 0.0);
+        let constraints = || system.topology.constraints.iter().filter(held);
+        let sites = &system.topology.virtual_sites;
         let mut leader: Vec<u32> = (0..system.state.len() as u32).collect();
         let find = |leader: &[u32], mut a: u32| {
             while leader[a as usize] != a {
@@ -100,22 +105,18 @@ impl Groups {
             a
         };
         let followed = sites.iter().flat_map(|v| v.atoms.map(|atom| [v.site, atom]));
-        for [a, b] in constraints.iter().map(|c| c.atoms).chain(followed) {
+        for [a, b] in constraints().map(|c| c.atoms).chain(followed) {
             let [a, b] = [a, b].map(|id| find(&leader, id));
             leader[a.max(b) as usize] = a.min(b);
         }
         let mut by_leader: BTreeMap<u32, Members> = BTreeMap::new();
-        for constraint in constraints {
+        for constraint in constraints() {
             by_leader.entry(find(&leader, constraint.atoms[0])).or_default().constraints.push(*constraint);
         }
         for site in sites {
             by_leader.entry(find(&leader, site.site)).or_default().sites.push(*site);
         }
-        let (_, inverse_mass) = system.dynamic_masses();
-        let mut mass = vec![0.0; system.state.len()];
-        for (id, species) in system.state.id.iter().zip(&system.state.species) {
-            mass[*id as usize] = inverse_mass[usize::from(*species)].recip();
-        }
+        let mass: Vec<f64> = inverse_mass.iter().map(|inverse| inverse.recip()).collect();
         let mut all = Groups::default();
         for members in by_leader.into_values() {
             let (constraints, atoms) = (members.constraints.len(), members.atoms());

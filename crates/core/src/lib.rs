@@ -5,6 +5,7 @@
 pub mod backend;
 pub mod bath;
 pub mod constraints;
+pub mod driven;
 pub mod dual;
 pub mod error;
 pub mod molecules;
@@ -23,6 +24,7 @@ pub use backend::{
     Settings,
 };
 pub use bath::Bath;
+pub use driven::{Driven, Masses};
 pub use dual::Dual;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use molecules::Molecules;

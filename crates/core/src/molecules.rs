@@ -78,6 +78,11 @@ impl Molecules {
         self.mass.len()
     }
 
+    /// By id, which molecule an atom belongs to; they are counted by their first atoms.
+    pub fn of_atoms(&self) -> &[u32] {
+        &self.molecule
+    }
+
     /// Whether there are distances that do not change.
     pub fn are_constrained(&self) -> bool {
         self.constrained

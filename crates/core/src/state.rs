@@ -1,6 +1,6 @@
 //! Atoms: a plain structure of arrays.
 
-use crate::{Names, SimBox, Topology, Vec3};
+use crate::{Driven, Masses, Names, SimBox, Topology, Vec3};
 
 /// What atoms of one kind have in common.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,8 +104,8 @@ pub struct System {
     pub topology: Topology,
     /// By id, the charge of every atom; empty where the charges of the species hold.
     pub charges: Vec<f64>,
-    /// By species, the velocity that its atoms keep whatever acts on them; empty where all are free.
-    pub driven: Vec<Option<Vec3>>,
+    /// Atoms that keep a velocity whatever acts on them.
+    pub driven: Driven,
     /// What the atoms are called; empty where only their species have names.
     pub names: Names,
 }
@@ -119,7 +119,7 @@ impl System {
             state: State::default(),
             topology: Topology::default(),
             charges: Vec::new(),
-            driven: Vec::new(),
+            driven: Driven::default(),
             names: Names::default(),
         }
     }
@@ -130,32 +130,40 @@ impl System {
         self.charges.get(self.state.id[place] as usize).copied().unwrap_or_else(of_species)
     }
 
-    /// The velocity that atoms of a species keep; `None` where forces move them.
-    pub fn driven(&self, species: usize) -> Option<Vec3> {
-        self.driven.get(species).copied().flatten()
+    /// The velocity that the atom at a place in the arrays keeps; `None` where forces move it.
+    pub fn driven(&self, place: usize) -> Option<Vec3> {
+        self.driven.of(self.state.species[place], self.state.id[place])
     }
 
-    /// By species, mass and inverse mass of what forces move; zeros for atoms that are driven and for
-    /// points that follow atoms, so that no force moves them and they have no part in temperature or
-    /// momentum.
-    pub fn dynamic_masses(&self) -> (Vec<f64>, Vec<f64>) {
-        let moved = |k: usize| self.driven(k).is_none() && self.species[k].mass > 0.0;
-        let masses = self.species.iter().enumerate().map(|(k, s)| match moved(k) {
-            true => (s.mass, 1.0 / s.mass),
-            false => (0.0, 0.0),
-        });
-        masses.unzip()
+    /// Mass and inverse mass of what forces move; zeros for atoms that are driven and for points that
+    /// follow atoms, so that no force moves them and they have no part in temperature or momentum.
+    pub fn dynamic_masses(&self) -> (Masses, Masses) {
+        let of = |driven: Option<Vec3>, mass: f64| match driven {
+            None if mass > 0.0 => (mass, 1.0 / mass),
+            _ => (0.0, 0.0),
+        };
+        match &self.driven {
+            Driven::BySpecies(_) => {
+                let species = (0..).zip(&self.species);
+                let (mass, inverse) = species.map(|(k, s)| of(self.driven.of(k, 0), s.mass)).unzip();
+                (Masses::BySpecies(mass), Masses::BySpecies(inverse))
+            }
+            Driven::ById(_) => {
+                let places = self.state.order().into_iter();
+                let (mass, inverse) = places.map(|place| of(self.driven(place), self.mass(place))).unzip();
+                (Masses::ById(mass), Masses::ById(inverse))
+            }
+        }
     }
 
     /// Whether there are atoms that move in their own way, whatever acts on them.
     pub fn has_driven(&self) -> bool {
-        self.state.species.iter().any(|s| self.driven(usize::from(*s)).is_some())
+        (0..self.state.len()).any(|place| self.driven(place).is_some())
     }
 
     /// How many atoms are free to move as forces tell.
     pub fn n_free(&self) -> usize {
-        let (mass, _) = self.dynamic_masses();
-        self.state.species.iter().filter(|s| mass[usize::from(**s)] > 0.0).count()
+        (0..self.state.len()).filter(|place| self.driven(*place).is_none() && self.mass(*place) > 0.0).count()
     }
 
     /// The charge of all atoms together.

@@ -59,12 +59,11 @@ impl Constraints {
         if groups.is_empty() {
             return Ok(Constraints::default());
         }
-        let (_, by_species) = system.dynamic_masses();
-        let order = system.state.order();
+        let (_, inverse_mass) = system.dynamic_masses();
+        let inverse_mass = inverse_mass.by_id(&system.state);
         let ids: Vec<u32> = groups.iter().flat_map(|group| group.atoms.iter().copied()).collect();
         let mut slots = vec![FREE; system.state.len()];
         ids.iter().zip(0..).for_each(|(id, slot)| slots[*id as usize] = slot);
-        let species = |id: &u32| usize::from(system.state.species[order[*id as usize]]);
         let mut batches = Vec::new();
         let (mut first_group, mut first_slot) = (0, 0);
         for alike in groups.chunk_by(|a, b| a.shape == b.shape) {
@@ -76,7 +75,7 @@ impl Constraints {
             }
         }
         Ok(Constraints {
-            inverse_mass: ids.iter().map(|id| by_species[species(id)]).collect(),
+            inverse_mass: ids.iter().map(|id| inverse_mass[*id as usize]).collect(),
             corrections: vec![[0.0; 3]; ids.len()],
             places: Vec::new(),
             felt: Vec::new(),

@@ -8,7 +8,7 @@ use crate::cells::Clusters;
 use crate::near::{Near, act, each_pair};
 use crate::neighbors::PairList;
 use crate::simd::Scalar;
-use jostle_core::{State, System};
+use jostle_core::{Masses, State, System};
 use jostle_potentials::Grains;
 use jostle_potentials::grains::{Contact, friction};
 use jostle_potentials::outside::{Surface, Wall};
@@ -19,9 +19,9 @@ pub struct Contacts {
     law: [f64; 4],
     /// By species.
     radius: Vec<f64>,
-    inverse_mass: Vec<f64>,
-    /// By species, 0 where grains do not turn.
-    pub inverse_inertia: Vec<f64>,
+    inverse_mass: Masses,
+    /// 0 where grains do not turn.
+    pub inverse_inertia: Masses,
     /// Those that grains rub against.
     walls: Vec<Wall>,
 }
@@ -40,9 +40,9 @@ impl Contacts {
 
     /// The energy of rotation.
     pub fn rotation(&self, state: &State) -> f64 {
-        let turning = state.angular_velocity.iter().zip(&state.species);
-        let energies = turning.map(|(w, species)| {
-            let inverse = self.inverse_inertia[usize::from(*species)];
+        let turning = state.angular_velocity.iter().zip(&state.species).zip(&state.id);
+        let energies = turning.map(|((w, species), id)| {
+            let inverse = self.inverse_inertia.of(*species, *id);
             let square = w[0] * w[0] + w[1] * w[1] + w[2] * w[2];
             if inverse > 0.0 { 0.5 * square / inverse } else { 0.0 }
         });
@@ -80,10 +80,12 @@ impl TaskContacts {
         let Contacts { radius, inverse_mass, .. } = contacts;
         grains.clear();
         walls.clear();
+        let inverse_of = |atom: usize| inverse_mass.of(state.species[atom], state.id[atom]);
         let longest = 2.0 * radius.iter().fold(0.0, |longest: f64, r| longest.max(*r));
         each_pair(clusters, list, longest, |Near { atoms, slots, along, distance }| {
             let [a, b] = atoms.map(|atom| usize::from(state.species[atom as usize]));
-            let (size, inverse) = (radius[a] + radius[b], inverse_mass[a] + inverse_mass[b]);
+            let [of_a, of_b] = atoms.map(|atom| inverse_of(atom as usize));
+            let (size, inverse) = (radius[a] + radius[b], of_a + of_b);
             if distance < size && inverse > 0.0 {
                 // The point of contact divides the line as the radii do, so that no angular momentum
                 // is lost.
@@ -98,13 +100,13 @@ impl TaskContacts {
                 for (lane, atom) in clusters.atoms(cluster).enumerate() {
                     let species = usize::from(state.species[atom]);
                     let height = wall.height(state.position[atom]);
-                    if height >= radius[species] || inverse_mass[species] == 0.0 {
+                    if height >= radius[species] || inverse_of(atom) == 0.0 {
                         continue;
                     }
                     let mut normal = [0.0; 3];
                     normal[wall.axis] = wall.side.sign();
                     let slot = (c * 3 * clusters.width + lane) as u32;
-                    let (overlap, mass) = (radius[species] - height, 1.0 / inverse_mass[species]);
+                    let (overlap, mass) = (radius[species] - height, 1.0 / inverse_of(atom));
                     let contact = Contact { overlap, mass, arms: [height, 0.0], normal };
                     walls.push(Touching { atoms: [atom as u32; 2], slots: [slot; 2], contact });
                 }

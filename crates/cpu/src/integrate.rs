@@ -5,7 +5,7 @@ use crate::noise::{BATCH, Normals};
 use crate::simd::{Level, Scalar};
 use jostle_core::backend::Descent;
 use jostle_core::bath::noise_amplitude;
-use jostle_core::{Kinetic, NoiseKey, Vec3};
+use jostle_core::{Kinetic, Masses, NoiseKey, Vec3};
 
 /// The atoms of a task, cluster by cluster.
 pub struct Atoms<'a, S> {
@@ -55,12 +55,21 @@ impl<S: Scalar> Atoms<'_, S> {
 
     /// v += dt f / m. Fails if a force is not finite.
     #[inline(always)]
-    pub fn kick(&mut self, inverse_mass: &[f64], dt: f64) -> Check {
+    pub fn kick(&mut self, inverse_mass: &Masses, dt: f64) -> Check {
+        let (species, id) = (self.species, self.id);
+        match inverse_mass {
+            Masses::BySpecies(all) => self.kick_by(dt, |a| all[species[a] as usize]),
+            Masses::ById(all) => self.kick_by(dt, |a| all[id[a] as usize]),
+        }
+    }
+
+    #[inline(always)]
+    fn kick_by(&mut self, dt: f64, inverse_mass: impl Fn(usize) -> f64) -> Check {
         let mut zero = 0.0;
         for (c, atoms) in Self::clusters(self.first) {
             for (lane, a) in atoms.enumerate() {
                 let f = Self::force(self.force, self.width, c, lane);
-                let scale = dt * inverse_mass[self.species[a] as usize];
+                let scale = dt * inverse_mass(a);
                 for k in 0..3 {
                     self.velocity[a][k] += scale * f[k];
                     zero += 0.0 * f[k];
@@ -80,12 +89,21 @@ impl<S: Scalar> Atoms<'_, S> {
     /// v += dt/2 f / m, then r += dt v. The first result is that of [`Atoms::kick`], the second
     /// that of [`Atoms::drift`].
     #[inline(always)]
-    pub fn kick_drift(&mut self, inverse_mass: &[f64], dt: f64, limit2: f64) -> [Check; 2] {
+    pub fn kick_drift(&mut self, inverse_mass: &Masses, dt: f64, limit2: f64) -> [Check; 2] {
+        let (species, id) = (self.species, self.id);
+        match inverse_mass {
+            Masses::BySpecies(all) => self.kick_drift_by(dt, limit2, |a| all[species[a] as usize]),
+            Masses::ById(all) => self.kick_drift_by(dt, limit2, |a| all[id[a] as usize]),
+        }
+    }
+
+    #[inline(always)]
+    fn kick_drift_by(&mut self, dt: f64, limit2: f64, inverse_mass: impl Fn(usize) -> f64) -> [Check; 2] {
         let mut zero = 0.0;
-        let (width, force, species) = (self.width, self.force, self.species);
+        let (width, force) = (self.width, self.force);
         let moved = self.move_atoms(limit2, |a, c, lane, v| {
             let f = Self::force(force, width, c, lane);
-            let scale = 0.5 * dt * inverse_mass[species[a] as usize];
+            let scale = 0.5 * dt * inverse_mass(a);
             for k in 0..3 {
                 zero += 0.0 * f[k];
             }
@@ -151,9 +169,9 @@ impl<S: Scalar> Atoms<'_, S> {
     }
 
     /// v = factor v + delta, of all atoms that forces can move.
-    pub fn scale_and_shift(&mut self, inverse_mass: &[f64], factor: f64, delta: Vec3) {
-        for (v, &s) in self.velocity.iter_mut().zip(self.species) {
-            if inverse_mass[s as usize] == 0.0 {
+    pub fn scale_and_shift(&mut self, inverse_mass: &Masses, factor: f64, delta: Vec3) {
+        for ((v, species), id) in self.velocity.iter_mut().zip(self.species).zip(self.id) {
+            if inverse_mass.of(*species, *id) == 0.0 {
                 continue;
             }
             for k in 0..3 {
@@ -166,7 +184,7 @@ impl<S: Scalar> Atoms<'_, S> {
     pub fn ornstein_uhlenbeck(
         &mut self,
         level: Level,
-        inverse_mass: &[f64],
+        inverse_mass: &Masses,
         decay: f64,
         thermal_energy: f64,
         noise: NoiseKey,
@@ -178,7 +196,7 @@ impl<S: Scalar> Atoms<'_, S> {
             id[..n].copy_from_slice(&self.id[start..start + n]);
             level.run(Normals { id: &id, noise, out: &mut xi });
             for lane in 0..n {
-                let inverse_mass = inverse_mass[self.species[start + lane] as usize];
+                let inverse_mass = inverse_mass.of(self.species[start + lane], id[lane]);
                 if inverse_mass == 0.0 {
                     continue;
                 }
@@ -192,10 +210,10 @@ impl<S: Scalar> Atoms<'_, S> {
     }
 
     /// v = keep v + along f, of all atoms that forces can move.
-    pub fn mix(&mut self, inverse_mass: &[f64], keep: f64, along: f64) {
+    pub fn mix(&mut self, inverse_mass: &Masses, keep: f64, along: f64) {
         for (c, atoms) in Self::clusters(self.first) {
             for (lane, a) in atoms.enumerate() {
-                if inverse_mass[self.species[a] as usize] == 0.0 {
+                if inverse_mass.of(self.species[a], self.id[a]) == 0.0 {
                     continue;
                 }
                 let f = Self::force(self.force, self.width, c, lane);
@@ -208,10 +226,10 @@ impl<S: Scalar> Atoms<'_, S> {
 
     /// Kinetic energy tensor and momentum.
     #[inline(always)]
-    pub fn kinetic(&self, mass: &[f64]) -> Kinetic {
+    pub fn kinetic(&self, mass: &Masses) -> Kinetic {
         let mut sums = Kinetic::default();
-        for (v, &s) in self.velocity.iter().zip(self.species) {
-            let m = mass[s as usize];
+        for ((v, species), id) in self.velocity.iter().zip(self.species).zip(self.id) {
+            let m = mass.of(*species, *id);
             for (t, (a, b)) in sums.tensor.iter_mut().zip([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]) {
                 *t += 0.5 * m * v[a] * v[b];
             }
@@ -223,12 +241,12 @@ impl<S: Scalar> Atoms<'_, S> {
     }
 
     /// Sums for a minimiser; the largest force and speed are still squared.
-    pub fn descent(&self, inverse_mass: &[f64]) -> Descent {
+    pub fn descent(&self, inverse_mass: &Masses) -> Descent {
         let dot = |a: &Vec3, b: &Vec3| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
         let mut sums = Descent::default();
         for (c, atoms) in Self::clusters(self.first) {
             for (lane, a) in atoms.enumerate() {
-                if inverse_mass[self.species[a] as usize] == 0.0 {
+                if inverse_mass.of(self.species[a], self.id[a]) == 0.0 {
                     continue;
                 }
                 let f = Self::force(self.force, self.width, c, lane);

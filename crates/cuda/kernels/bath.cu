@@ -92,10 +92,10 @@ extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kick(World w, in
         if (!kicked) {
             const real3 f = load_force(w, i);
             check_force(w, f, set, i, now.done);
-            kick(v, 0.5 * w.control->motion.timestep * w.inverse_mass[species], f);
+            kick(v, 0.5 * w.control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
             store(w.v[set], w.n, i, v);
         }
-        energy[0] = 0.5 * w.mass[species] * (v.x * v.x + v.y * v.y + v.z * v.z);
+        energy[0] = 0.5 * w.mass[mass_place(w, i, species)] * (v.x * v.x + v.y * v.y + v.z * v.z);
     }
     block_partial<BATH_THREADS, 1>(w, energy);
 }
@@ -112,7 +112,7 @@ DEVICE void move_scaled(const World& w, int slot, bool moves, bool first) {
     Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
     const real3 f = load_force(w, i);
     if (first) check_force(w, f, set, i, now.done);
-    if (w.inverse_mass[species] != 0) {
+    if (w.inverse_mass[mass_place(w, i, species)] != 0) {
         if (!first) scale(v, w.bath[BATH_AFTER]);
         scale(v, w.bath[BATH_BEFORE]);
     }

@@ -105,7 +105,7 @@ DEVICE Body<S> body_of(const World& w, const Held& h, uint4 group, const Slot& n
     for (int k = 0; k < S::ATOMS; k++) {
         const u32 i = body.place[k] = h.place[group.y + k];
         body.species[k] = (int)position[i].species;
-        body.inverse_mass[k] = w.inverse_mass[body.species[k]];
+        body.inverse_mass[k] = w.inverse_mass[mass_place(w, i, body.species[k])];
         body.x[k] = load(w.x[set], w.n, i);
         body.v[k] = load(w.v[set], w.n, i);
     }
@@ -278,8 +278,8 @@ DEVICE void move_led_by(const World& w, const Held& h, int slot, const Slot& now
     Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
     const real3 f = load_force(w, i);
     if (what != MOVE_SCALED) check_force(w, f, set, i, now.done);
-    if (w.inverse_mass[species] != 0) scale_by_bath(w, what, v);
-    if (what == MOVE_GOES) kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], f);
+    if (w.inverse_mass[mass_place(w, i, species)] != 0) scale_by_bath(w, what, v);
+    if (what == MOVE_GOES) kick(v, 0.5 * control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
     go_on(w, slot, now, i, x, v, f, species, [&] { return load(h.deviates, w.n, i); });
 }
 
@@ -333,7 +333,7 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(Worl
         Double3 v = load(w.v[set], w.n, i);
         const real3 f = load_force(w, i);
         check_force(w, f, set, i, now.done);
-        kick(v, 0.5 * w.control->motion.timestep * w.inverse_mass[species], f);
+        kick(v, 0.5 * w.control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
         store(w.v[set], w.n, i, v);
     } else if (leader < LED) {
         const uint4 group = h.group[leader];

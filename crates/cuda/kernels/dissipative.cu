@@ -61,7 +61,7 @@ extern "C" __global__ void dissipate(World w, Dissipation p, int slot, const dou
         sum.z = fma(impulse, z, sum.z);
     };
     each_in_reach(w, i, mine, p.cutoff, p.listed, visit);
-    const double scale = part * w.inverse_mass[(int)mine.species];
+    const double scale = part * w.inverse_mass[mass_place(w, i, (int)mine.species)];
     const Double3 before = load(w.v[set], w.n, i);
     store(to ? to : w.v[set], w.n, i,
           {fma(scale, sum.x, before.x), fma(scale, sum.y, before.y), fma(scale, sum.z, before.z)});

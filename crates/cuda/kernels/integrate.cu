@@ -35,7 +35,7 @@ DEVICE void finish_step(const World& w, int slot, const Slot& now, int i, real3 
     Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
     check_force(w, f, set, i, now.done);
     if (now.soon) store_force(w, i, f);
-    kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], f);
+    kick(v, 0.5 * control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
     go_on(w, slot, now, i, x, v, f, species);
 }
 
@@ -58,7 +58,7 @@ extern "C" __global__ void end_segment(World w) {
     Double3 v = load(w.v[set], w.n, i);
     real3 f = load_force(w, i);
     check_force(w, f, set, i, now.done);
-    kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], f);
+    kick(v, 0.5 * control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
     store(w.v[set], w.n, i, v);
 }
 
@@ -72,7 +72,7 @@ extern "C" __global__ void kick_atoms(World w, double dt) {
     Double3 v = load(w.v[set], w.n, i);
     real3 f = load_force(w, i);
     check_force(w, f, set, i, now.done);
-    kick(v, dt * w.inverse_mass[species], f);
+    kick(v, dt * w.inverse_mass[mass_place(w, i, species)], f);
     store(w.v[set], w.n, i, v);
 }
 
@@ -94,13 +94,13 @@ extern "C" __global__ void noise_atoms(World w, double decay, double thermal_ene
     if (i >= w.n) return;
     const int set = w.control->sorted, species = (int)w.position[w.control->slot[0].parity][i].species;
     Double3 v = load(w.v[set], w.n, i);
-    ornstein_uhlenbeck(v, decay, thermal_energy, w.inverse_mass[species], langevin_noise(seed, w.id[set][i], step));
+    ornstein_uhlenbeck(v, decay, thermal_energy, w.inverse_mass[mass_place(w, i, species)], langevin_noise(seed, w.id[set][i], step));
     store(w.v[set], w.n, i, v);
 }
 
 // Whether an atom keeps its velocity whatever happens.
 DEVICE bool driven(const World& w, int i) {
-    return w.inverse_mass[(int)w.position[w.control->slot[0].parity][i].species] == 0;
+    return w.inverse_mass[mass_place(w, i, (int)w.position[w.control->slot[0].parity][i].species)] == 0;
 }
 
 // v = factor v + (x, y, z)

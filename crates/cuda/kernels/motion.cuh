@@ -100,9 +100,9 @@ DEVICE void ornstein_uhlenbeck(Double3& v, double decay, double thermal_energy, 
 // From one force evaluation to the next: half a kick, the drift, with friction and noise in its
 // middle if there is a bath. `deviates` gives those that are wanted then.
 template <class Deviates>
-DEVICE void kick_and_drift(const World& w, const Motion& motion, Double3& x, Double3& v, real3 f, int species,
+DEVICE void kick_and_drift(const Motion& motion, Double3& x, Double3& v, real3 f, double inverse_mass,
                            const Deviates& deviates) {
-    const double dt = motion.timestep, way = motion.drift, inverse_mass = w.inverse_mass[species];
+    const double dt = motion.timestep, way = motion.drift;
     kick(v, 0.5 * dt * inverse_mass, f);
     if (motion.decay < 1.0) {
         drift(x, 0.5 * way, v);
@@ -166,7 +166,7 @@ DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, D
                   const Deviates& deviates) {
     Control* control = w.control;
     const int set = control->sorted;
-    kick_and_drift(w, control->motion, x, v, f, species, deviates);
+    kick_and_drift(control->motion, x, v, f, w.inverse_mass[mass_place(w, i, species)], deviates);
     store(w.x[set], w.n, i, x);
     store(w.v[set], w.n, i, v);
     arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);

@@ -339,7 +339,7 @@ struct World {
     int unused;
     Frame frame;
     Control* control;
-    const double* mass;          // by species; 0, as are their inverse masses, of atoms that are driven
+    const double* mass;          // see `mass_place`; 0, as are their inverse masses, of atoms that are driven
     const double* inverse_mass;
     const real* table;           // pair coefficients; 0 for one species
     Position* position[2];
@@ -396,6 +396,16 @@ struct World {
 // The same as in world.rs.
 static_assert(sizeof(Control) == CONTROL_BYTES && sizeof(World) == WORLD_BYTES, "");
 #endif
+
+// Where the numbers of an atom stand that follow from its mass: by species, unless some atoms of one are
+// driven and others are not.
+DEVICE u32 mass_place(const World& w, int i, int species) {
+#ifdef MASSES_BY_ID
+    return w.id[w.control->sorted][i];
+#else
+    return (u32)species;
+#endif
+}
 
 // Notes trouble, which the next `settle` makes known: no kernel may see it come up meanwhile, or the
 // threads of a block would not agree on whether there is anything to do.

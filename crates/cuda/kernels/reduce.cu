@@ -9,7 +9,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(World w
     double sums[KINETIC_SUMS] = {};
     if (i < w.n) {
         const int species = (int)w.position[w.control->slot[0].parity][i].species;
-        kinetic_of(w.mass[species], load(w.v[set], w.n, i), sums);
+        kinetic_of(w.mass[mass_place(w, i, species)], load(w.v[set], w.n, i), sums);
     }
     block_partial<SUM_THREADS, KINETIC_SUMS>(w, sums);
 }

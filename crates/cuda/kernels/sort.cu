@@ -73,7 +73,7 @@ DEVICE Position foreseen(const World& w, int i, Position p, const Slot& now) {
     Double3 d = load(w.v[control->sorted], w.n, i);
     if (now.kept) {
         // Of the path's parabola; a little less, because what turns an atom round does not last.
-        kick(d, 0.4 * time * w.inverse_mass[(int)p.species], load_force(w, i));
+        kick(d, 0.4 * time * w.inverse_mass[mass_place(w, i, (int)p.species)], load_force(w, i));
     }
     const double length2 = time * time * (d.x * d.x + d.y * d.y + d.z * d.z);
     const double scale = length2 <= most * most ? time : time * most / sqrt(length2);

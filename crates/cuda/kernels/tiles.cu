@@ -544,8 +544,9 @@ DEVICE void step_of_tile(const World& w, int slot, const Slot& now) {
         Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
         check_force(w, pull.force, set, i, now.done);
         if (now.soon) store_force(w, i, pull.force);
-        kick(v, 0.5 * control->motion.timestep * w.inverse_mass[species], pull.force);
-        if (SAMPLES) kinetic_of(w.mass[species], v, sums + N_TERMS + 6);
+        const u32 of_mass = mass_place(w, i, species);
+        kick(v, 0.5 * control->motion.timestep * w.inverse_mass[of_mass], pull.force);
+        if (SAMPLES) kinetic_of(w.mass[of_mass], v, sums + N_TERMS + 6);
         go_on(w, slot, now, i, x, v, pull.force, species);
     }
     if (!SAMPLES) return;

@@ -41,7 +41,7 @@ pub struct Contacts {
     /// By id, 0 where a grain does not turn.
     inverse_inertia: Vec<f64>,
     /// What addresses in `said` belong to.
-    _by_species: [Buffer<f64>; 2],
+    _numbers: [Buffer<f64>; 2],
     _faces: Buffer<f64>,
 }
 
@@ -73,8 +73,8 @@ impl Contacts {
         let build = build(precision, sums);
         let module = device.compile("grains.cu", &build.source, &build.options)?;
         let n = system.state.len();
-        let of_species = grains.inverse_inertia(system);
-        let by_species = [device.upload(&grains.radius)?, device.upload(&of_species)?];
+        let inverse_inertia = grains.inverse_inertia(system);
+        let numbers = [device.upload(&grains.radius)?, device.upload(inverse_inertia.values())?];
         let walls = walls.iter().filter(|wall| wall.surface == Surface::Grains);
         let mut faces: Vec<f64> =
             walls.flat_map(|wall| [wall.axis as f64, wall.at, wall.side.sign()]).collect();
@@ -83,13 +83,12 @@ impl Contacts {
         faces.resize(faces.len().max(3), 0.0);
         let faces = device.upload(&faces)?;
         let angular = device.alloc(3 * n)?;
-        let order = system.state.order();
         let said = Rubbing {
             law: [grains.stiffness, grains.normal_damping, grains.tangential_damping, grains.friction],
             timestep: 0.0,
             longest: 2.0 * grains.radius.iter().fold(0.0, |longest: f64, r| longest.max(*r)),
-            radius: by_species[0].address(),
-            inverse_inertia: by_species[1].address(),
+            radius: numbers[0].address(),
+            inverse_inertia: numbers[1].address(),
             angular: angular.address(),
             faces: faces.address(),
             n_faces,
@@ -101,11 +100,8 @@ impl Contacts {
             said,
             angular,
             halfway: [device.alloc(3 * n)?, device.alloc(3 * n)?],
-            inverse_inertia: order
-                .into_iter()
-                .map(|place| of_species[usize::from(system.state.species[place])])
-                .collect(),
-            _by_species: by_species,
+            inverse_inertia: inverse_inertia.by_id(&system.state),
+            _numbers: numbers,
             _faces: faces,
         })
     }

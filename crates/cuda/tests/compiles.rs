@@ -108,6 +108,25 @@ fn every_kernel_compiles_for_the_middle_of_a_step() {
     }
 }
 
+/// Where masses are looked up by id.
+#[test]
+fn every_kernel_compiles_for_atoms_that_are_driven_one_by_one() {
+    if !compiler() {
+        return;
+    }
+    let forces = term(PairKind::LennardJones, Truncation::Shifted).into();
+    let baths = kernels::unusual(
+        &forces,
+        Precision::Mixed,
+        &Bath::Bussi(Bussi::new(Target { thermal_energy: 1.0, degrees_of_freedom: 9 }, 1.0, 0.01)),
+    );
+    let middles = kernels::of_middles(Precision::Mixed);
+    for mut build in kernels::usual(&forces, Precision::Mixed).into_iter().chain(baths).chain(middles) {
+        build.options.push("-DMASSES_BY_ID=1".into());
+        check(&build, "sm_90");
+    }
+}
+
 /// Over tiles and lists, of one metal and of two.
 #[test]
 fn every_kernel_compiles_for_embedded_atoms() {

@@ -6,7 +6,7 @@
 use crate::measure::Remembered;
 use crate::report::StageReport;
 use crate::stage::StageRun;
-use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
+use jostle_core::{Driven, Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 use jostle_io::trajectory::Position;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -146,7 +146,7 @@ impl Checkpoint {
             state,
             topology: self.topology,
             charges: self.charges,
-            driven: Vec::new(),
+            driven: Driven::default(),
             names: self.names,
         })
     }

@@ -31,7 +31,10 @@ impl Isolated {
     pub fn new(system: &System, forces: &Forces) -> Self {
         let free_atoms = system.n_free();
         let alone = forces.n_outside() == 0 && !system.has_driven();
-        let constraints = system.topology.constraints.len();
+        // Those between atoms that are driven take nothing away.
+        let order = system.state.order();
+        let moves = |id: &u32| system.driven(order[*id as usize]).is_none();
+        let constraints = system.topology.constraints.iter().filter(|c| c.atoms.iter().any(moves)).count();
         Isolated {
             free_atoms,
             constraints,

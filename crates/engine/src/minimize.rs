@@ -4,7 +4,7 @@
 //! constraints leave of the energy's landscape.
 
 use jostle_core::constraints::{Groups, MOST_ATOMS, rattle};
-use jostle_core::{Backend, Evaluate, Result, SimBox, State, System};
+use jostle_core::{Backend, Evaluate, Masses, Result, SimBox, State, System};
 use serde::{Deserialize, Serialize};
 
 /// Steps downhill before the time step may grow.
@@ -115,8 +115,8 @@ impl Fire {
 #[derive(Debug)]
 pub(crate) struct Bearings {
     groups: Groups,
-    /// By species; zero for atoms that no force moves.
-    inverse_mass: Vec<f64>,
+    /// Zero for atoms that no force moves.
+    inverse_mass: Masses,
     /// The shortest of the distances.
     pub shortest: f64,
 }
@@ -137,7 +137,7 @@ impl Bearings {
     /// The largest force on an atom, less what constraints bear of it.
     pub fn largest_force(&self, simbox: &SimBox, state: &State) -> f64 {
         let order = state.order();
-        let inverse_mass = |place: usize| self.inverse_mass[usize::from(state.species[place])];
+        let inverse_mass = |place: usize| self.inverse_mass.of(state.species[place], state.id[place]);
         let mut force = state.force.clone();
         for group in &self.groups.groups {
             let shape = &self.groups.shapes[group.shape];

@@ -35,10 +35,12 @@ pub mod dynamo;
 pub mod forcefield;
 pub mod input;
 mod pdb;
+pub mod select;
 pub mod structure;
 pub mod table;
 pub mod trajectory;
 
 pub use input::Input;
+pub use select::Selection;
 pub use structure::Structure;
 pub use trajectory::{Frame, Open, Snapshot, Subject, TrajectoryReader, TrajectoryWriter};

@@ -7,7 +7,7 @@
 
 use crate::bonded::dihedral::{cross, dot};
 use crate::{PairEntry, PairKind, PairTerm, Truncation};
-use jostle_core::{Error, Real, Result, System};
+use jostle_core::{Error, Masses, Real, Result, System};
 
 /// The material of all grains, and their sizes.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,11 +52,19 @@ impl Grains {
         PairEntry { parameters: vec![self.stiffness * size, size], cutoff: size }
     }
 
-    /// The inverse moments of inertia of solid spheres, by species; 0 for those that are driven, which do
-    /// not turn.
-    pub fn inverse_inertia(&self, system: &System) -> Vec<f64> {
-        let (_, inverse_mass) = system.dynamic_masses();
-        self.radius.iter().zip(inverse_mass).map(|(r, inverse)| 2.5 * inverse / (r * r)).collect()
+    /// The inverse moments of inertia of solid spheres; 0 for those that are driven, which do not turn.
+    pub fn inverse_inertia(&self, system: &System) -> Masses {
+        let inertia = |inverse: &f64, radius: f64| 2.5 * inverse / (radius * radius);
+        match system.dynamic_masses().1 {
+            Masses::BySpecies(all) => {
+                Masses::BySpecies(all.iter().zip(&self.radius).map(|(m, r)| inertia(m, *r)).collect())
+            }
+            Masses::ById(all) => {
+                let places = system.state.order().into_iter();
+                let radius = places.map(|place| self.radius[usize::from(system.state.species[place])]);
+                Masses::ById(all.iter().zip(radius).map(|(m, r)| inertia(m, r)).collect())
+            }
+        }
     }
 
     /// Checks that the atoms of a system can be such grains.

@@ -117,3 +117,19 @@ fn schema_doctor_and_completions_print() {
         assert!(desk.succeed(&["completions", shell]).stdout.contains("jostle"));
     }
 }
+
+#[test]
+fn selections_are_shown_and_their_mistakes_pointed_at() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    let shown = desk.succeed(&["select", "liquid.toml", "index 3 to 5"]).stdout;
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!((lines[0], lines.len()), ("3 of 256 atoms", 4));
+    let json = desk.succeed(&["select", "liquid.toml", "not index < 250", "--json"]).json();
+    assert_eq!((json["count"].as_u64(), json["atoms"][0]["index"].as_u64()), (Some(6), Some(250)));
+    let wrong = desk.jostle(&["select", "liquid.toml", "indx 3"]);
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.stderr.contains("did you mean \"index\"?"), "{}", wrong.stderr);
+    let help = desk.succeed(&["help", "select"]).stdout;
+    assert!(help.contains("within 5 of A") && help.contains("backbone"), "{help}");
+}

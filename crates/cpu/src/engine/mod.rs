@@ -21,7 +21,7 @@ use crate::threads::Team;
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Timings};
 use jostle_core::sites::follow_atoms;
-use jostle_core::{Energies, Error, Evaluate, Precision, Result, Settings, State, System, Vec3};
+use jostle_core::{Energies, Error, Evaluate, Masses, Precision, Result, Settings, State, System, Vec3};
 use jostle_potentials::outside::behind;
 use jostle_potentials::{Forces, check};
 use std::ops::Range;
@@ -48,8 +48,8 @@ pub struct Cpu<S: Scalar> {
     level: Level,
     team: Team,
     partition: Partition,
-    mass: Vec<f64>,
-    inverse_mass: Vec<f64>,
+    mass: Masses,
+    inverse_mass: Masses,
     cutoff: f64,
     skin: Skin,
     clusters: Clusters<S>,
@@ -306,7 +306,8 @@ impl<S: Scalar> Cpu<S> {
     /// Angular velocities change as torques tell.
     fn turn(&mut self, dt: f64) {
         let Some(contacts) = &self.contacts else { return };
-        let (clusters, State { species, angular_velocity, .. }) = (&self.clusters, &mut self.system.state);
+        let (clusters, state) = (&self.clusters, &mut self.system.state);
+        let State { id, species, angular_velocity, .. } = state;
         let mut rest = &mut angular_velocity[..];
         let mut parts = Vec::with_capacity(self.tasks.len());
         for task in &self.tasks {
@@ -319,7 +320,7 @@ impl<S: Scalar> Cpu<S> {
             for (c, cluster) in task.list.clusters.clone().enumerate() {
                 for (lane, atom) in clusters.atoms(cluster).enumerate() {
                     let Some(w) = turning.next() else { return };
-                    let scale = dt * contacts.inverse_inertia[usize::from(species[atom])];
+                    let scale = dt * contacts.inverse_inertia.of(species[atom], id[atom]);
                     for (k, w) in w.iter_mut().enumerate() {
                         *w += scale * task.torques.own[(3 * c + k) * clusters.width + lane].to_f64();
                     }

@@ -121,7 +121,7 @@ fn announce_compiling(name: &str) {
 /// A GPU, or the emulation of one. Work is done in the order it is asked for; clones are the same
 /// device.
 #[derive(Clone)]
-pub struct Device(Arc<dyn Hardware>);
+pub struct Device(Arc<dyn Hardware>, Arc<[String]>);
 
 /// What a kernel may use of shared memory without `allow_shared`, in bytes.
 const SHARED_UNASKED: usize = 48 * 1024;
@@ -132,7 +132,7 @@ impl Device {
     /// # Errors
     /// If there is no driver or no such GPU; what to install.
     pub fn open(index: usize) -> Result<Self> {
-        Ok(Device(Arc::new(nvidia::Gpu::open(index)?)))
+        Ok(Device(Arc::new(nvidia::Gpu::open(index)?), Arc::default()))
     }
 
     /// The same, for who would rather do without it than with half of it: only if kernels can be
@@ -151,7 +151,7 @@ impl Device {
     /// # Errors
     /// If there is no C++ compiler.
     pub fn emulated() -> Result<Self> {
-        Ok(Device(Arc::new(emulated::Processor::new()?)))
+        Ok(Device(Arc::new(emulated::Processor::new()?), Arc::default()))
     }
 
     /// What the maker calls it.
@@ -193,7 +193,14 @@ impl Device {
     /// # Errors
     /// If the source is wrong or there is no compiler.
     pub fn compile(&self, name: &str, source: &str, options: &[String]) -> Result<Module> {
-        Ok(Module { device: self.clone(), code: self.0.compile(name, source, options)?.into() })
+        let options = [options, &self.1[..]].concat();
+        Ok(Module { device: self.clone(), code: self.0.compile(name, source, &options)?.into() })
+    }
+
+    /// The same device; all that is compiled for it from now on has this option, too.
+    #[must_use]
+    pub fn with_option(&self, option: &str) -> Device {
+        Device(self.0.clone(), self.1.iter().cloned().chain([option.to_string()]).collect())
     }
 
     /// Memory for `len` values, all zero.

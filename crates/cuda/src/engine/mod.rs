@@ -29,7 +29,7 @@ use crate::tiles::{self, Room};
 use crate::world::{Control, Frame, World};
 use jostle_core::backend::Timings;
 use jostle_core::sites::follow_atoms;
-use jostle_core::{Energies, Error, Evaluate, Kinetic, Precision, Result, Settings, System, Vec3};
+use jostle_core::{Driven, Energies, Error, Evaluate, Kinetic, Precision, Result, Settings, System, Vec3};
 use jostle_potentials::{Forces, check};
 use std::f64::consts::PI;
 use std::ops::Range;
@@ -128,6 +128,11 @@ impl Cuda {
         let cutoff = check::forces(&system, &forces, precision)?;
         follow_atoms(&system.topology.virtual_sites, &system.simbox, &mut system.state);
         let summation = if settings.reproducible { Summation::exact(&forces) } else { Summation::Fast };
+        // Kernels look masses up by species unless some atoms of one are driven and others are not.
+        let device = match system.driven {
+            Driven::BySpecies(_) => device,
+            Driven::ById(_) => device.with_option("-DMASSES_BY_ID=1"),
+        };
         let n = system.state.len();
         if n > i32::MAX as usize / 4 {
             return Err(Error::device(format!("{n} atoms are more than one GPU run can have")));

@@ -204,6 +204,34 @@ fn constraints_agree() {
     }
 }
 
+/// Molecules may be frozen, all of one or a part of it.
+#[test]
+fn frozen_atoms_of_molecules_stay() {
+    let mut system = molecules();
+    // Two waters, a bond of a third one's neighbour, a corner of the ring.
+    let group: Vec<u32> = (0..6).chain([7, 12]).collect();
+    system.driven = system.driven.with(&system.state, &group, [0.0; 3]);
+    group.iter().for_each(|id| system.state.velocity[*id as usize] = [0.0; 3]);
+    let exact = settings(Algorithm::Auto, Precision::Double);
+    let mut cpu = jostle_cpu::open(system.clone(), forces(), exact).unwrap();
+    let mut gpu = Cuda::new(device(), system.clone(), forces(), exact).unwrap();
+    for bath in [Bath::Isolated, Bath::Langevin(Langevin::new(1.0, 2.0, TIMESTEP))] {
+        let [right, found] = [&mut *cpu as &mut dyn Backend, &mut gpu].map(|backend| {
+            backend.set_state(system.state.clone()).unwrap();
+            begin(backend);
+            run(backend, &leg(1, 40, 10), &mut bath.clone());
+            assert!(errors(backend)[0] < 1e-12);
+            by_id(backend)
+        });
+        let error = largest(found.position.iter().zip(&right.position).map(|(a, b)| distance(*a, *b)));
+        assert!(error < 1e-9, "{bath:?}: {error:e} apart");
+        for (id, start) in system.state.position.iter().enumerate() {
+            let stays = group.contains(&(id as u32));
+            assert_eq!(right.velocity[id] == [0.0; 3], stays, "{bath:?}: atom {id} from {start:?}");
+        }
+    }
+}
+
 /// The virial of constraints is there when the verbs are called one by one, too.
 #[test]
 fn a_leg_is_its_steps() {

@@ -4,7 +4,8 @@ use crate::device::device;
 use jostle_core::bath::{Bussi, Langevin, Target};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Leg, NoiseKey, Precision, Settings, SimBox, Species, System, Vec3,
+    Algorithm, Backend, Bath, Driven, Evaluate, Leg, NoiseKey, Precision, Settings, SimBox, Species, System,
+    Vec3,
 };
 use jostle_cpu::reference;
 use jostle_cuda::Cuda;
@@ -170,16 +171,28 @@ fn what_comes_from_behind_a_wall_is_named() {
     }
 }
 
+const DRIVEN: Vec3 = [0.25, -0.5, 0.125];
+
 /// Whatever acts on them, and whichever bath: driven atoms keep their velocity.
 #[test]
+fn driven_species_keep_their_velocity() {
+    keep_their_velocity(Driven::BySpecies(vec![None, Some(DRIVEN)]), &forces());
+}
+
+/// So do single atoms, also where a step is one kernel, as it is with pair forces alone.
+#[test]
 fn driven_atoms_keep_their_velocity() {
-    let driven = [0.25, -0.5, 0.125];
+    let third: Vec<u32> = (0..system().state.len() as u32).filter(|id| id % 3 == 0).collect();
+    let driven = Driven::default().with(&system().state, &third, DRIVEN);
+    keep_their_velocity(driven.clone(), &forces());
+    keep_their_velocity(driven, &forces().pairs.into());
+}
+
+fn keep_their_velocity(driven: Driven, forces: &Forces) {
     let mut system = system();
-    system.driven = vec![None, Some(driven)];
-    for (velocity, species) in system.state.velocity.iter_mut().zip(&system.state.species) {
-        if *species == 1 {
-            *velocity = driven;
-        }
+    system.driven = driven;
+    for place in 0..system.state.len() {
+        system.state.velocity[place] = system.driven(place).unwrap_or(system.state.velocity[place]);
     }
     let start = system.state.clone();
     let langevin = Langevin::new(1.0, 0.5, 0.002);
@@ -188,8 +201,10 @@ fn driven_atoms_keep_their_velocity() {
     for device in [0, 1] {
         let settings = Settings::default();
         let mut backend: Box<dyn Backend> = match device {
-            0 => jostle_cpu::open(system.clone(), forces(), settings).unwrap(),
-            _ => Box::new(Cuda::new(crate::device::device(), system.clone(), forces(), settings).unwrap()),
+            0 => jostle_cpu::open(system.clone(), forces.clone(), settings).unwrap(),
+            _ => Box::new(
+                Cuda::new(crate::device::device(), system.clone(), forces.clone(), settings).unwrap(),
+            ),
         };
         let what = backend.describe();
         backend.update_neighbors().unwrap();
@@ -224,18 +239,18 @@ fn driven_atoms_keep_their_velocity() {
         let (mut energy, mut moved) = (0.0, 0);
         for (place, first) in state.order().into_iter().zip(start.order()) {
             let v = state.velocity[place];
-            if state.species[place] == 0 {
-                energy += 0.5 * v.iter().map(|x| x * x).sum::<f64>();
+            if system.driven.of(state.species[place], state.id[place]).is_none() {
+                energy += 0.5 * system.mass(first) * v.iter().map(|x| x * x).sum::<f64>();
                 moved += usize::from(v != start.velocity[first]);
                 continue;
             }
-            assert_eq!(v, driven, "{what}");
+            assert_eq!(v, DRIVEN, "{what}");
             let [from, to] = [(&start, first), (state, place)].map(|(s, k)| {
                 let shift = simbox.shift(s.image[k]);
                 [0, 1, 2].map(|axis| s.position[k][axis] + shift[axis])
             });
             for k in 0..3 {
-                assert!((to[k] - from[k] - driven[k] * time).abs() < 1e-9, "{what}: {from:?} {to:?}");
+                assert!((to[k] - from[k] - DRIVEN[k] * time).abs() < 1e-9, "{what}: {from:?} {to:?}");
             }
         }
         assert_eq!(moved, system.n_free(), "{what}");

@@ -2,7 +2,7 @@
 
 use crate::freedom::{Momentum, degrees_of_freedom};
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{System, Vec3};
+use jostle_core::{State, System, Vec3};
 use jostle_io::input::model::Distribution;
 
 /// Gives every atom a random velocity: the centre of mass rests and the temperature is exact.
@@ -10,12 +10,11 @@ use jostle_io::input::model::Distribution;
 /// `thermal_energy` is k_B T. Equal speeds are equal but for the motion of the centre of mass that
 /// is taken away. The velocity of an atom depends on the seed and on its id only.
 pub fn assign_velocities(system: &mut System, thermal_energy: f64, distribution: Distribution, seed: u64) {
-    let (dynamic, _) = system.dynamic_masses();
     for place in 0..system.state.len() {
         let mut stream = Stream::new(seed, Purpose::Velocity, system.state.id[place], 0);
         let spread = (thermal_energy / system.mass(place)).sqrt();
         system.state.velocity[place] = match distribution {
-            _ if dynamic[usize::from(system.state.species[place])] == 0.0 => [0.0; 3],
+            _ if system.driven(place).is_some() || system.mass(place) == 0.0 => [0.0; 3],
             Distribution::Maxwell => stream.normal3().map(|x| spread * x),
             Distribution::Constant => stream.direction().map(|x| 3f64.sqrt() * spread * x),
         };
@@ -37,9 +36,10 @@ pub fn assign_velocities(system: &mut System, thermal_energy: f64, distribution:
 
 /// Gives atoms that are driven their velocities.
 pub fn drive(system: &mut System) {
-    for (velocity, species) in system.state.velocity.iter_mut().zip(&system.state.species) {
-        if let Some(Some(driven)) = system.driven.get(usize::from(*species)) {
-            *velocity = *driven;
+    let State { id, species, velocity, .. } = &mut system.state;
+    for ((velocity, species), id) in velocity.iter_mut().zip(species).zip(id) {
+        if let Some(driven) = system.driven.of(*species, *id) {
+            *velocity = driven;
         }
     }
 }

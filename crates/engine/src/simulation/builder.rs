@@ -247,11 +247,12 @@ impl SimulationBuilder {
         if let Some(s) = species.iter().find(|s| !(s.mass >= 0.0 && s.mass.is_finite())) {
             return Err(Error::input(format!("the mass of {} is {}, which is no mass", s.name, s.mass)));
         }
-        let driven = self.system.driven.iter().zip(&species);
-        if let Some((_, s)) = driven.clone().find(|(v, _)| v.is_some_and(|v| v != [0.0; 3]))
+        let moves = |place: &usize| self.system.driven(*place).is_some_and(|v| v != [0.0; 3]);
+        if let Some(place) = (0..self.system.state.len()).find(moves)
             && self.stages.iter().any(|stage| matches!(stage.action, Action::Minimize { .. }))
         {
-            let message = format!("{} cannot be driven while energy is minimised", s.name);
+            let id = self.system.state.id[place];
+            let message = format!("{} cannot be driven while energy is minimised", names.describe(id));
             return Err(Error::input(message).hint("minimise with frozen atoms, in a run of its own"));
         }
         let counts = self.system.counts();

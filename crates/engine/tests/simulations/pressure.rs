@@ -1,6 +1,6 @@
 //! Constant pressure: both barostats give the distribution of volumes that statistical mechanics wants.
 
-use jostle_core::{Precision, Settings, SimBox, Species, System, Topology, UnitSystem, WaterShape};
+use jostle_core::{Driven, Precision, Settings, SimBox, Species, System, Topology, UnitSystem, WaterShape};
 use jostle_engine::averages::BlockAverage;
 use jostle_engine::model::{
     Barostat, Coupling, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, RegionInput,
@@ -339,7 +339,7 @@ fn what_makes_no_sense_is_refused() {
     let error = refused(liquid(), stage().thermostat(BUSSI).barostat(cell_rescaling(500.0, 2.5, 0.1, 10)));
     assert!(error.contains("at once"), "{error}");
     let mut frozen = liquid();
-    frozen.driven = vec![Some([0.0; 3])];
+    frozen.driven = Driven::BySpecies(vec![Some([0.0; 3])]);
     let error = refused(frozen, stage().thermostat(BUSSI).barostat(barostat));
     assert!(error.contains("keeps its place"), "{error}");
 }

@@ -7,7 +7,7 @@ use super::model::{
     WallInput,
 };
 use jostle_core::quantity::nearest;
-use jostle_core::{Error, Result, Species, Vec3};
+use jostle_core::{Driven, Error, Result, Species, Vec3};
 use jostle_potentials::outside::{Field, Surface, Wall};
 use jostle_potentials::{Grains, PairChoice, PairTerm};
 
@@ -81,11 +81,11 @@ fn check_force(source: &Source, fields: &Fields, force: &Located<ForceInput>) ->
 }
 
 impl Input {
-    /// By species, the velocity that atoms keep; empty where all are free.
-    pub fn driven(&self, species: &[Species]) -> Vec<Option<Vec3>> {
+    /// The velocities that atoms of some species keep.
+    pub fn driven(&self, species: &[Species]) -> Driven {
         let said = |s: &Species| self.species.iter().find(|other| other.value.name == s.name)?.value.driven;
         let driven: Vec<_> = species.iter().map(said).collect();
-        if driven.iter().any(Option::is_some) { driven } else { Vec::new() }
+        Driven::BySpecies(if driven.iter().any(Option::is_some) { driven } else { Vec::new() })
     }
 
     /// The grains, for these species.

@@ -8,6 +8,7 @@ mod forcefields;
 mod input;
 mod never_panics;
 mod reading;
+mod select;
 mod structure;
 mod table;
 mod trajectory;
