@@ -25,6 +25,15 @@ impl Subject {
         counts
     }
 
+    /// The same of the atoms with these ids only; `None`: of all.
+    pub fn part(&self, atoms: Option<&[u32]>) -> Subject {
+        let mut part = self.clone();
+        if let Some(atoms) = atoms {
+            part.species = atoms.iter().map(|id| self.species[*id as usize]).collect();
+        }
+        part
+    }
+
     /// Atoms per volume in the first frame.
     pub fn density(&self) -> f64 {
         self.species.len() as f64 / self.simbox.volume()
@@ -47,6 +56,36 @@ pub struct View<'a> {
     pub velocities: Option<&'a [Vec3]>,
     /// The system as a whole, where it is known.
     pub whole: Option<Whole>,
+}
+
+/// Some of the atoms of a frame.
+#[derive(Debug, Clone)]
+pub struct Part {
+    positions: Vec<Vec3>,
+    unwrapped: Vec<Vec3>,
+    velocities: Option<Vec<Vec3>>,
+}
+
+impl Part {
+    /// Those with these ids; what the frame does not have, they do not have either.
+    pub fn of(view: &View, atoms: &[u32]) -> Part {
+        let some = |all: &[Vec3]| atoms.iter().filter_map(|id| all.get(*id as usize).copied()).collect();
+        Part {
+            positions: some(view.positions),
+            unwrapped: some(view.unwrapped),
+            velocities: view.velocities.map(some),
+        }
+    }
+
+    /// The frame without the others.
+    pub fn view<'a>(&'a self, whole: &View<'a>) -> View<'a> {
+        View {
+            positions: &self.positions,
+            unwrapped: &self.unwrapped,
+            velocities: self.velocities.as_deref(),
+            ..*whole
+        }
+    }
 }
 
 /// Sums over a system, in user units.

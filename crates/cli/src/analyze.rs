@@ -4,10 +4,11 @@ use crate::arguments::{Analyze, ReadingOptions};
 use crate::numbers::{grouped, significant};
 use crate::output;
 use crate::reading::Frames;
-use jostle_analysis::{Kind, Paths, Record, Sees, Settings, Subject, Value, View, Whole, kinds};
+use jostle_analysis::{Kind, Part, Paths, Record, Sees, Settings, Subject, Value, View, Whole, kinds};
 use jostle_core::quantity::describe;
-use jostle_core::{Dimension, Error, Result};
+use jostle_core::{Dimension, Error, Result, Species, System};
 use jostle_engine::{CHECKPOINT, Checkpoint};
+use jostle_io::{Selection, Snapshot, TrajectoryReader};
 use jostle_show::Run;
 use serde_json::json;
 use std::fmt::Write as _;
@@ -31,6 +32,7 @@ fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
     let units = frames.reader().units();
     let settings = Settings::parse(&options.settings, kind.settings, units)?;
     let mut measure = None;
+    let mut chosen: Option<Vec<u32>> = None;
     let mut paths = Paths::default();
     let mut count = 0u64;
     let here = |e: Error| e.in_file(&options.trajectory);
@@ -41,7 +43,10 @@ fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
             none => {
                 let (names, species) = (reader.names().to_vec(), reader.species().to_vec());
                 let subject = Subject { units, names, species, simbox: frame.simbox };
-                none.insert((kind.new)(&subject, &settings)?)
+                if let Some(text) = &options.atoms {
+                    chosen = Some(choose(text, &options.trajectory, reader, &frame)?);
+                }
+                none.insert((kind.new)(&subject.part(chosen.as_deref()), &settings)?)
             }
         };
         let view = View {
@@ -52,7 +57,8 @@ fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
             velocities: frame.velocities.as_deref(),
             whole: None,
         };
-        measure.add(&view).map_err(here)?;
+        let part = chosen.as_deref().map(|atoms| Part::of(&view, atoms));
+        measure.add(&part.as_ref().map_or(view, |part| part.view(&view))).map_err(here)?;
         count += 1;
     }
     frames.end();
@@ -64,6 +70,33 @@ fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
     let results = measure.results().map_err(here)?;
     say!("{} frames, units = {units}", grouped(count));
     tell(options, Record { kind: kind.name.into(), units: units.name().into(), frames: count, results })
+}
+
+/// The ids of the atoms that words choose in the first frame. What the atoms are called says the
+/// checkpoint of the run that the trajectory is of, else the trajectory itself.
+fn choose(text: &str, path: &Path, reader: &TrajectoryReader, first: &Snapshot) -> Result<Vec<u32>> {
+    let selection = Selection::parse(text).map_err(|fault| fault.alone(text))?;
+    let n = first.positions.len();
+    let beside = path.with_file_name(CHECKPOINT);
+    let of_run = match beside.exists() {
+        true => Some(Checkpoint::read(&beside)?.into_system()?).filter(|system| system.state.len() == n),
+        false => None,
+    };
+    let mut system = match of_run {
+        Some(system) => system,
+        None => {
+            let told = reader.subject(first, None);
+            // Of masses and charges a trajectory knows nothing.
+            let species = |name: &String| Species { name: name.clone(), mass: f64::NAN, charge: 0.0 };
+            let mut system = System::new(first.simbox, told.names.iter().map(species).collect());
+            told.species.iter().for_each(|species| system.state.push(*species, [0.0; 3]));
+            system.names = told.atoms;
+            system
+        }
+    };
+    system.simbox = first.simbox;
+    system.state.position.copy_from_slice(&first.positions);
+    selection.some_ids(&system, reader.units()).map_err(|fault| fault.alone(text))
 }
 
 /// Prints what was found, or writes it to a folder.
@@ -92,6 +125,11 @@ fn tell(options: &Analyze, record: Record) -> Result<()> {
 /// Analyzes the rows of `thermo.csv` of one stage.
 fn rows(options: &Analyze, kind: &Kind) -> Result<()> {
     let folder = &options.trajectory;
+    if options.atoms.is_some() {
+        return Err(
+            Error::input(format!("{} is one of the system as a whole", kind.name)).hint("leave out --atoms")
+        );
+    }
     if !folder.is_dir() {
         return Err(Error::file(folder, format!("{} comes from the rows of thermo.csv", kind.name))
             .hint("give the folder of the run"));
@@ -165,6 +203,7 @@ pub fn help() -> String {
     let mut text = "Examples:\n  \
         jostle analyze rdf argon/sample.xyz cutoff=12 > rdf.csv\n  \
         jostle analyze msd argon/sample.xyz from=5ps to=20ps --output analysis\n  \
+        jostle analyze msd water/sample.xtc --atoms \"element O\"\n  \
         jostle analyze viscosity argon            from the rows of thermo.csv\n\n\
         Data goes to stdout as CSV (--json: all of it as JSON), single numbers with their errors to stderr.\n\
         Errors come from blocks of frames, by the jackknife.\n\n\

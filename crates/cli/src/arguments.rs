@@ -232,6 +232,9 @@ pub struct Analyze {
     /// What is set, see below
     #[arg(value_name = "NAME=VALUE")]
     pub settings: Vec<String>,
+    /// Look at these atoms only, in words: jostle help select lists them
+    #[arg(long, value_name = "SELECTION")]
+    pub atoms: Option<String>,
     /// Stage whose rows are taken [default: the last]
     #[arg(long, value_name = "NAME")]
     pub stage: Option<String>,

@@ -23,7 +23,7 @@ pub fn energy(options: &Energy) -> Result<()> {
     let device = overrides.device.unwrap_or(input.run.device);
     let (system, forces) = system_from_input(&input)?;
     let (atoms, species) = (system.state.len(), species_by_id(&system));
-    let quantities = quantities(input.units, &forces);
+    let quantities = quantities(input.units, &forces, []);
     let unit = |name: &str| quantities.iter().find(|q| q.name == name).map_or("", |q| q.unit.as_str());
     let point = single_point(input.units, system, forces, device, settings)?;
     if let Some(path) = &options.forces {

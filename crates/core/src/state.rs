@@ -1,6 +1,6 @@
 //! Atoms: a plain structure of arrays.
 
-use crate::{Driven, Masses, Names, SimBox, Topology, Vec3};
+use crate::{Driven, Group, Masses, Names, SimBox, Topology, Vec3};
 
 /// What atoms of one kind have in common.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,6 +106,8 @@ pub struct System {
     pub charges: Vec<f64>,
     /// Atoms that keep a velocity whatever acts on them.
     pub driven: Driven,
+    /// Atoms that were chosen when the run began.
+    pub groups: Vec<Group>,
     /// What the atoms are called; empty where only their species have names.
     pub names: Names,
 }
@@ -120,6 +122,7 @@ impl System {
             topology: Topology::default(),
             charges: Vec::new(),
             driven: Driven::default(),
+            groups: Vec::new(),
             names: Names::default(),
         }
     }

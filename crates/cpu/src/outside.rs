@@ -23,8 +23,8 @@ pub fn add_forces<S: Scalar>(
     for (c, cluster) in own.enumerate() {
         for (lane, atom) in clusters.atoms(cluster).enumerate() {
             let place = (state.position[atom], state.image[atom]);
-            let species = usize::from(state.species[atom]);
-            let force = outside::on_atom(forces, &system.simbox, species, place, |term, energy| {
+            let who = (usize::from(state.species[atom]), state.id[atom]);
+            let force = outside::on_atom(forces, &system.simbox, who, place, |term, energy| {
                 sums[term].energy += energy;
             });
             for (k, f) in force.iter().enumerate() {

@@ -68,8 +68,8 @@ pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)
     let mut outside = vec![0.0; terms.n_outside()];
     for (k, force) in forces.iter_mut().enumerate() {
         let place = (system.state.position[k], system.state.image[k]);
-        let species = usize::from(system.state.species[k]);
-        let more = on_atom(terms, &system.simbox, species, place, |term, energy| outside[term] += energy);
+        let who = (usize::from(system.state.species[k]), system.state.id[k]);
+        let more = on_atom(terms, &system.simbox, who, place, |term, energy| outside[term] += energy);
         (0..3).for_each(|axis| force[axis] += more[axis]);
     }
     energies.terms.extend(outside);

@@ -2,10 +2,12 @@
 
 struct Place {
     const double* force;  // by species, three numbers
+    const u32* members;   // by id, whether it acts on an atom; 0 where it acts on all
 };
 
 template <bool ENERGY>
 DEVICE real3 force_on(const World& w, const Place& place, const Slot& now, int i, double* energy) {
+    if (place.members && !place.members[w.id[w.control->sorted][i]]) return {};
     const double* f = place.force + 3 * (int)w.position[now.parity][i].species;
     if (ENERGY) {
         const int set = w.control->sorted;

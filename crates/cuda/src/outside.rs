@@ -17,6 +17,7 @@ use jostle_potentials::outside::{Field, Wall};
 #[repr(C)]
 struct FieldPlace {
     force: u64,
+    members: u64,
 }
 
 /// What kernels are told of a wall: as in `wall.cu`.
@@ -50,6 +51,7 @@ struct Term {
     sums: Kernel,
     /// What the addresses in `place` belong to.
     _numbers: Buffer<f64>,
+    _members: Option<Buffer<u32>>,
     _table: Option<Reals>,
 }
 
@@ -94,14 +96,18 @@ impl Term {
             energies: module.kernel("outside_forces_energies")?,
             sums: module.kernel("outside_sums")?,
             _numbers: numbers,
+            _members: None,
             _table: table,
         })
     }
 
     fn field(device: &Device, field: &Field, precision: Precision, sums: Summation) -> Result<Term> {
         let force = device.upload(field.force.as_flattened())?;
-        let place = Place::Field(FieldPlace { force: force.address() });
-        Term::new(device, &self::field(precision, sums), place, force, None)
+        let members = (!field.members.is_empty()).then(|| device.upload(&field.members)).transpose()?;
+        let address = members.as_ref().map_or(0, Buffer::address);
+        let place = Place::Field(FieldPlace { force: force.address(), members: address });
+        let term = Term::new(device, &self::field(precision, sums), place, force, None)?;
+        Ok(Term { _members: members, ..term })
     }
 
     fn wall(device: &Device, wall: &Wall, precision: Precision, sums: Summation) -> Result<Term> {

@@ -6,7 +6,9 @@
 use crate::measure::Remembered;
 use crate::report::StageReport;
 use crate::stage::StageRun;
-use jostle_core::{Driven, Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
+use jostle_core::{
+    Driven, Error, Group, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3,
+};
 use jostle_io::trajectory::Position;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -14,7 +16,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"JOSTLECP";
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 /// Magic, version, length of the body.
 const FRONT: usize = 8 + 4 + 8;
 /// Positions hardly compress; the quickest level takes what there is to take.
@@ -32,6 +34,8 @@ pub struct Checkpoint {
     pub(crate) charges: Vec<f64>,
     /// See [`System::names`].
     pub(crate) names: Names,
+    /// See [`System::groups`].
+    pub(crate) groups: Vec<Group>,
     /// See [`jostle_core::Backend::list_positions`].
     pub(crate) list_positions: Vec<Vec3>,
 }
@@ -147,6 +151,7 @@ impl Checkpoint {
             topology: self.topology,
             charges: self.charges,
             driven: Driven::default(),
+            groups: self.groups,
             names: self.names,
         })
     }
@@ -181,7 +186,7 @@ impl Checkpoint {
         for vectors in [position, velocity, &self.list_positions] {
             put(&bytes_of(vectors.as_flattened(), |x| x.to_le_bytes()))?;
         }
-        let rest = (&self.topology, &self.charges, &self.names, angular_velocity);
+        let rest = (&self.topology, &self.charges, &self.names, angular_velocity, &self.groups);
         put(&postcard::to_stdvec(&rest).map_err(|e| failed(&e))?)?;
         let body = body.finish().map_err(|e| failed(&e))?;
         let mut file = Vec::with_capacity(FRONT + body.len() + 4);
@@ -229,8 +234,12 @@ impl Checkpoint {
         let position = bytes.vectors(n, f64::from_le_bytes)?;
         let velocity = bytes.vectors(n, f64::from_le_bytes)?;
         let list_positions = bytes.vectors(n, f64::from_le_bytes)?;
-        let (topology, charges, names, angular_velocity): (Topology, Vec<f64>, Names, Vec<Vec3>) =
+        type Rest = (Topology, Vec<f64>, Names, Vec<Vec3>, Vec<Group>);
+        let (topology, charges, names, angular_velocity, groups): Rest =
             postcard::from_bytes(bytes.0).map_err(|e| damaged(&e.to_string()))?;
+        if groups.iter().flat_map(|group| &group.atoms).any(|id| *id as usize >= n) {
+            return Err(damaged("a group has an unknown atom"));
+        }
         if !topology.fits(n) || (!charges.is_empty() && charges.len() != n) {
             return Err(damaged("a bond or a charge is one of unknown atoms"));
         }
@@ -249,7 +258,7 @@ impl Checkpoint {
         }
         let force = vec![[0.0; 3]; n];
         let state = State { id, species, position, image, velocity, force, angular_velocity };
-        Ok(Checkpoint { header, state, topology, charges, names, list_positions })
+        Ok(Checkpoint { header, state, topology, charges, names, groups, list_positions })
     }
 }
 
@@ -336,7 +345,8 @@ mod tests {
             ..Topology::default()
         };
         let names = Names { atoms: vec![AtomName::default(); 5], residues: Vec::new() };
-        Checkpoint { header, state, topology, charges: vec![0.5; 5], names, list_positions }
+        let groups = vec![Group { name: "g".into(), selection: "index 1 4".into(), atoms: vec![1, 4] }];
+        Checkpoint { header, state, topology, charges: vec![0.5; 5], names, groups, list_positions }
     }
 
     #[test]
@@ -382,6 +392,7 @@ mod tests {
         assert!(refused(|c| c.state.species[0] = 2));
         assert!(refused(|c| c.topology.bonds[0].atoms[1] = 5));
         assert!(refused(|c| c.topology.excluded[0][1] = 5));
+        assert!(refused(|c| c.groups[0].atoms[1] = 5));
         assert!(refused(|c| c.charges.push(1.0)));
         assert!(refused(|c| c.header.atoms = 6));
         assert!(refused(|c| c.header.atoms = u64::MAX));

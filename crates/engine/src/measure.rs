@@ -1,10 +1,11 @@
 //! Analysis while it runs: the measures of the stage under way.
 
 use crate::run_folder::stage_file;
-use jostle_analysis::{Kind, Measure, Record, Sees, Subject, View, Whole, recall, remember};
-use jostle_core::{Backend, Error, Result, SimBox, Species, State, System, UnitSystem, Vec3};
+use jostle_analysis::{Kind, Measure, Part, Record, Sees, Subject, View, Whole, recall, remember};
+use jostle_core::group::chosen;
+use jostle_core::{Backend, Error, Group, Result, SimBox, Species, State, System, UnitSystem, Vec3};
 use jostle_io::Input;
-use jostle_io::input::model::StageInput;
+use jostle_io::input::model::{MeasureInput, StageInput};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,8 @@ pub(crate) struct Measures {
 struct Looking {
     kind: &'static Kind,
     every: u64,
+    /// The ids of the atoms it looks at; `None`: all.
+    atoms: Option<Vec<u32>>,
     /// What its files begin with.
     base: String,
     measure: Box<dyn Measure>,
@@ -42,6 +45,7 @@ impl Measures {
         stage: &StageInput,
         index: usize,
         subject: &Subject,
+        groups: &[Group],
         threads: Option<usize>,
     ) -> Result<Self> {
         if stage.measures.is_empty() {
@@ -53,8 +57,10 @@ impl Measures {
             let of_kind = measures.iter().filter(|m| m.kind.name == kind.name).count();
             let number = if of_kind > 0 { format!("-{}", of_kind + 1) } else { String::new() };
             let base = format!("{}.{}{number}", stage_file(index, &stage.name), kind.name);
-            let measure = (kind.new)(subject, &input.value.settings).map_err(|e| e.context(kind.name))?;
-            measures.push(Looking { kind, every, base, measure, frames: 0 });
+            let atoms = atoms_of(&input.value, groups).map(<[u32]>::to_vec);
+            let subject = subject.part(atoms.as_deref());
+            let measure = (kind.new)(&subject, &input.value.settings).map_err(|e| e.context(kind.name))?;
+            measures.push(Looking { kind, every, atoms, base, measure, frames: 0 });
         }
         let threads = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
         let threads = threads.map_err(|e| Error::device(format!("no threads to measure with: {e}")))?;
@@ -126,7 +132,9 @@ impl Measures {
         let due = |m: &&mut Looking| m.kind.sees == sees && stage_step.is_multiple_of(m.every);
         for m in self.measures.iter_mut().filter(due) {
             m.frames += 1;
-            threads.install(|| m.measure.add(view)).map_err(|e| e.context(m.kind.name))?;
+            let part = m.atoms.as_deref().map(|atoms| Part::of(view, atoms));
+            let view = part.as_ref().map_or(*view, |part| part.view(view));
+            threads.install(|| m.measure.add(&view)).map_err(|e| e.context(m.kind.name))?;
         }
         Ok(())
     }
@@ -181,6 +189,11 @@ pub(crate) fn subject(units: UnitSystem, species: &[Species], state: &State, sim
     }
 }
 
+/// The ids of the atoms that a measure looks at, if not at all.
+fn atoms_of<'a>(input: &MeasureInput, groups: &'a [Group]) -> Option<&'a [u32]> {
+    input.atoms.as_ref().and_then(|atoms| chosen(groups, atoms.value.text()))
+}
+
 /// Refuses measures whose settings do not fit the system, at their lines of the input.
 pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
     let stages = input.stages.iter().filter(|s| !s.value.measures.is_empty());
@@ -190,6 +203,7 @@ pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
             let e = e.context(format!("stage '{}', measure {}", stage.name, measure.value.kind.name));
             e.at_span(&input.source.path, &input.source.text, measure.span.clone())
         };
+        let subject = subject.part(atoms_of(&measure.value, &system.groups));
         (measure.value.kind.new)(&subject, &measure.value.settings).map_err(here)?;
     }
     Ok(())

@@ -2,10 +2,13 @@
 //! `thermo.csv`, the averages and the summary.
 
 use crate::deformation::stress;
+use crate::measure::unbroken;
 use jostle_analysis::Whole;
 use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
-use jostle_core::{Backend, Dimension, Energies, Kinetic, SimBox, SymTensor, UnitSystem, Vec3};
+use jostle_core::{
+    Backend, Dimension, Energies, Group, Kinetic, SimBox, State, SymTensor, System, UnitSystem, Vec3,
+};
 use jostle_io::input::model::Strain;
 use jostle_potentials::Forces;
 
@@ -56,6 +59,19 @@ pub struct Thermo {
     pub stress: Option<f64>,
     /// Total momentum, mass in user units.
     pub momentum: Vec3,
+    /// The groups that are reported, in the order of the input.
+    pub groups: Vec<GroupThermo>,
+}
+
+/// A group at one step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GroupThermo {
+    /// Kinetic energy over half the degrees of freedom, over k_B; `None` where nothing is free.
+    pub temperature: Option<f64>,
+    /// Kinetic energy of the atoms that forces move.
+    pub kinetic: f64,
+    /// The centre of mass, on the unbroken paths of the atoms.
+    pub center: Vec3,
 }
 
 /// What turns the sums of a backend into a [`Thermo`].
@@ -125,12 +141,76 @@ impl Gauge {
             pressure: pressure_tensor.as_ref().map(mean_diagonal),
             pressure_tensor,
             momentum: sums.momentum.map(|p| units.mass_to_user(p)),
+            groups: Vec::new(),
         }
     }
 }
 
-/// The quantities of [`Thermo::values`], in the same order.
-pub fn quantities(units: UnitSystem, forces: &Forces) -> Vec<Quantity> {
+/// A group whose temperature is measured.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Reported {
+    pub name: String,
+    /// Ids.
+    atoms: Vec<u32>,
+    /// By atom of the group, its mass, and that as far as forces move it.
+    masses: Vec<[f64; 2]>,
+    degrees_of_freedom: f64,
+}
+
+impl Reported {
+    /// A group of a system. A constraint takes half a degree of freedom from each of its atoms that
+    /// forces move, or all of one from the only one.
+    pub fn new(group: &Group, system: &System) -> Self {
+        let order = system.state.order();
+        let moves = |id: u32| system.driven(order[id as usize]).is_none();
+        let mass = |id: &u32| system.mass(order[*id as usize]);
+        let masses = group.atoms.iter().map(|id| [mass(id), if moves(*id) { mass(id) } else { 0.0 }]);
+        let free = group.atoms.iter().filter(|id| moves(**id)).count();
+        let held = system.topology.constraints.iter().map(|constraint| {
+            let moving = constraint.atoms.iter().filter(|id| moves(**id));
+            let here = moving.clone().filter(|id| group.atoms.binary_search(id).is_ok()).count();
+            here as f64 / moving.count().max(1) as f64
+        });
+        let degrees_of_freedom = 3.0 * free as f64 - held.sum::<f64>();
+        let (name, atoms) = (group.name.clone(), group.atoms.clone());
+        Reported { name, masses: masses.collect(), atoms, degrees_of_freedom }
+    }
+
+    /// What it does now; `order` is that of the state.
+    pub fn measure(
+        &self,
+        units: UnitSystem,
+        simbox: &SimBox,
+        state: &State,
+        order: &[usize],
+        atoms: Atoms,
+    ) -> GroupThermo {
+        let (mut kinetic, mut total, mut center) = (0.0, 0.0, [0.0; 3]);
+        for (id, [mass, moving]) in self.atoms.iter().zip(&self.masses) {
+            let place = order[*id as usize];
+            let (v, r) = (state.velocity[place], unbroken(simbox, state, place));
+            kinetic += 0.5 * moving * v.iter().map(|v| v * v).sum::<f64>();
+            total += mass;
+            center = std::array::from_fn(|k| center[k] + mass * r[k]);
+        }
+        if let Atoms::AtRest = atoms {
+            kinetic = 0.0;
+        }
+        let thermal = 0.5 * self.degrees_of_freedom * units.boltzmann();
+        GroupThermo {
+            temperature: (thermal > 0.0).then(|| kinetic / thermal),
+            kinetic,
+            center: center.map(|c| c / total),
+        }
+    }
+}
+
+/// The quantities of [`Thermo::values`], in the same order, with groups of these names.
+pub fn quantities<'a>(
+    units: UnitSystem,
+    forces: &Forces,
+    groups: impl IntoIterator<Item = &'a str>,
+) -> Vec<Quantity> {
     let energy = unit_name(units, Dimension::ENERGY);
     let pressure = unit_name(units, Dimension::PRESSURE);
     let volume = unit_name(units, Dimension { length: 3, ..Dimension::NUMBER });
@@ -156,6 +236,13 @@ pub fn quantities(units: UnitSystem, forces: &Forces) -> Vec<Quantity> {
     }
     if forces.grains.is_some() {
         add("rotational".into(), &energy);
+    }
+    for name in groups {
+        add(format!("temperature_{name}"), &unit_name(units, Dimension::TEMPERATURE));
+        add(format!("kinetic_{name}"), &energy);
+        for axis in ["x", "y", "z"] {
+            add(format!("{axis}_{name}"), &unit_name(units, Dimension::LENGTH));
+        }
     }
     list
 }
@@ -200,6 +287,9 @@ impl Thermo {
             .chain(self.momentum.map(Some))
             .chain(self.terms.iter().map(|e| Some(*e)))
             .chain(self.rotational.map(Some))
+            .chain(self.groups.iter().flat_map(|group| {
+                [group.temperature, Some(group.kinetic)].into_iter().chain(group.center.map(Some))
+            }))
     }
 }
 
@@ -211,7 +301,7 @@ mod tests {
     #[test]
     fn every_value_has_its_column() {
         let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5);
-        let columns = quantities(UnitSystem::Real, &vec![lj.clone(), lj].into());
+        let columns = quantities(UnitSystem::Real, &vec![lj.clone(), lj].into(), ["slab"]);
         let thermo = Thermo {
             step: 0,
             time: 0.0,
@@ -229,13 +319,15 @@ mod tests {
             strain: Some(15.0),
             stress: Some(16.0),
             momentum: [17.0, 18.0, 19.0],
+            groups: vec![GroupThermo { temperature: Some(22.0), kinetic: 23.0, center: [24.0, 25.0, 26.0] }],
         };
         let values: Vec<f64> = thermo.values().flatten().collect();
-        assert_eq!(values, (1..=21).map(f64::from).collect::<Vec<_>>());
+        assert_eq!(values, (1..=26).map(f64::from).collect::<Vec<_>>());
         let value = |name: &str| values[columns.iter().position(|c| c.name == name).unwrap()];
         assert_eq!(columns.len(), values.len());
         assert_eq!([value("conserved"), value("pyz"), value("momentum_z")], [5.0, 12.0, 19.0]);
         assert_eq!([value("lennard_jones_1"), value("lennard_jones_2")], [20.0, 21.0]);
+        assert_eq!([value("temperature_slab"), value("z_slab")], [22.0, 26.0]);
         assert_eq!(columns[1].unit, "kcal/mol");
         assert_eq!(columns[5].unit, "atm");
     }

@@ -10,6 +10,29 @@ use jostle_core::{Error, SimBox, System, Vec3};
 pub struct Field {
     /// By species.
     pub force: Vec<Vec3>,
+    /// By id, 1 for the atoms it acts on and 0 for all others; empty where it acts on all.
+    pub members: Vec<u32>,
+}
+
+impl Field {
+    /// A field on all atoms, with these forces by species.
+    pub fn new(force: Vec<Vec3>) -> Self {
+        Field { force, members: Vec::new() }
+    }
+
+    /// Lets it act on atoms with these ids only, of so many atoms.
+    pub fn only(&mut self, atoms: &[u32], n: usize) {
+        self.members = vec![0; n];
+        atoms.iter().for_each(|id| self.members[*id as usize] = 1);
+    }
+
+    /// The force on an atom.
+    pub fn on(&self, species: usize, id: u32) -> Vec3 {
+        match self.members.get(id as usize) {
+            Some(0) => [0.0; 3],
+            _ => self.force[species],
+        }
+    }
 }
 
 /// The side of a wall that atoms are on.
@@ -118,13 +141,13 @@ impl Wall {
 pub fn on_atom(
     forces: &Forces,
     simbox: &SimBox,
-    species: usize,
+    (species, id): (usize, u32),
     (position, image): (Vec3, [i32; 3]),
     mut energy: impl FnMut(usize, f64),
 ) -> Vec3 {
     let mut force = [0.0; 3];
     for (k, field) in forces.fields.iter().enumerate() {
-        let (f, shift) = (field.force[species], simbox.shift(image));
+        let (f, shift) = (field.on(species, id), simbox.shift(image));
         energy(k, -(0..3).map(|k| f[k] * (position[k] + shift[k])).sum::<f64>());
         (0..3).for_each(|k| force[k] += f[k]);
     }

@@ -217,3 +217,20 @@ fn a_report_holds_everything_itself() {
     let refused = desk.jostle(&["report", "."]);
     assert!(refused.code != Some(0) && refused.stderr.contains("no run"), "{}", refused.stderr);
 }
+
+#[test]
+fn chosen_atoms_are_analyzed() {
+    let desk = Desk::new();
+    liquid(&desk);
+    let all = desk.succeed(&["analyze", "rdf", "liquid/sample.xyz", "bins=20"]).stdout;
+    let words = "index < 256";
+    assert_eq!(
+        desk.succeed(&["analyze", "rdf", "liquid/sample.xyz", "bins=20", "--atoms", words]).stdout,
+        all
+    );
+    let some = desk.succeed(&["analyze", "rdf", "liquid/sample.xyz", "bins=20", "--atoms", "index < 100"]);
+    assert_ne!(some.stdout, all);
+    let wrong = desk.jostle(&["analyze", "rdf", "liquid/sample.xyz", "--atoms", "resid 3"]);
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.stderr.contains("have no residues"), "{}", wrong.stderr);
+}

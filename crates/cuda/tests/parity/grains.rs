@@ -50,7 +50,7 @@ fn packing() -> (System, Forces) {
         wall
     };
     let forces = Forces {
-        fields: vec![Field { force: vec![[0.0, 0.0, -1.0], [0.0, 0.0, -0.6], [0.0; 3]] }],
+        fields: vec![Field::new(vec![[0.0, 0.0, -1.0], [0.0, 0.0, -0.6], [0.0; 3]])],
         walls: vec![wall(0.05, Side::Above), wall(f64::from(HEIGHT) - 0.05, Side::Below)],
         grains: Some(grains.clone()),
         ..grains.springs().into()

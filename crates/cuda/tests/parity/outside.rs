@@ -48,8 +48,11 @@ fn forces() -> Forces {
     let mut other = PairTerm::new(plane, Truncation::Shifted, 3);
     other.set(1, 2, PairEntry { parameters: vec![0.9], cutoff: 2.5 });
     let (low, high) = (1.8, 2.0 + 9.0 * 1.15 + 0.4);
+    // One on some of the atoms only.
+    let mut partial = Field::new(vec![[0.0, 0.7, 0.0], [0.2, 0.0, 0.3]]);
+    partial.only(&(40..90).collect::<Vec<_>>(), 18 * 17 * 9);
     Forces {
-        fields: vec![Field { force: vec![[0.3, 0.0, -0.2], [0.0, -0.4, 0.1]] }],
+        fields: vec![Field::new(vec![[0.3, 0.0, -0.2], [0.0, -0.4, 0.1]]), partial],
         walls: vec![Wall::new(2, low, Side::Above, soft), Wall::new(2, high, Side::Below, other)],
         ..pairs.into()
     }
@@ -60,13 +63,13 @@ fn the_force_is_minus_the_slope_of_the_energy() {
     let (forces, simbox) = (forces(), system().simbox);
     let energy = |species: usize, r: Vec3| {
         let mut sum = 0.0;
-        on_atom(&forces, &simbox, species, (r, [1, -1, 0]), |_, energy| sum += energy);
+        on_atom(&forces, &simbox, (species, 50), (r, [1, -1, 0]), |_, energy| sum += energy);
         sum
     };
     for species in 0..2 {
         for z in [2.6, 2.9, 3.5, 6.0, 10.0, 11.0, 11.7] {
             let r = [1.0, 2.0, z];
-            let force = on_atom(&forces, &simbox, species, (r, [1, -1, 0]), |_, _| {});
+            let force = on_atom(&forces, &simbox, (species, 50), (r, [1, -1, 0]), |_, _| {});
             for k in 0..3 {
                 let h = 1e-5;
                 let at =

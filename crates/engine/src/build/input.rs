@@ -19,7 +19,7 @@ use std::path::Path;
 /// If a file cannot be read, atoms do not fit or lie at the same place, or a species or a pair
 /// lacks something. Errors point at the line of the input.
 pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
-    let (mut system, forces) = match input.read_molecules()? {
+    let (mut system, mut forces) = match input.read_molecules()? {
         Some((system, forces)) => {
             check_atoms(&system).map_err(|e| at(input, &input.system.atoms.span, e))?;
             (system, forces)
@@ -29,13 +29,16 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
                 AtomsInput::File { path, .. } => read(input, path)?,
                 _ => built(input)?,
             };
-            let forces = forces_from_input(input, &system)?;
+            let charge_density = system.total_charge() / system.simbox.volume();
+            let forces = input.resolve_forces(&system.species, &system.topology, charge_density)?;
             (system, forces)
         }
     };
+    input.choose(&mut system)?;
+    input.apply_groups(&system, &mut forces)?;
     check_cutoffs(input, &system.simbox, &forces)?;
     measure::check(input, &system)?;
-    system.driven = input.driven(&system.species);
+    system.driven = input.driven(&system)?;
     drive(&mut system);
     if let (Some(given), Some(term)) = (&input.electrostatics, &forces.electrostatics) {
         let checked = term.check(&system, input.run.settings.precision);
@@ -48,20 +51,23 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
     Ok((system, forces))
 }
 
-/// The forces that an input gives a system.
+/// The forces that an input gives a system whose groups have been chosen.
 ///
 /// # Errors
 /// If a pair or a type is unknown, or lacks something, or the files of molecules have others.
 pub(crate) fn forces_from_input(input: &Input, system: &System) -> Result<Forces> {
-    if let Some((read, forces)) = input.read_molecules()? {
+    if let Some((read, mut forces)) = input.read_molecules()? {
         if (&read.topology, &read.charges) != (&system.topology, &system.charges) {
             let message = "the files of the molecules are not those that the run began with";
             return Err(input.source.error(&input.system.atoms.span, message));
         }
+        input.apply_groups(system, &mut forces)?;
         return Ok(forces);
     }
     let charge_density = system.total_charge() / system.simbox.volume();
-    input.resolve_forces(&system.species, &system.topology, charge_density)
+    let mut forces = input.resolve_forces(&system.species, &system.topology, charge_density)?;
+    input.apply_groups(system, &mut forces)?;
+    Ok(forces)
 }
 
 fn built(input: &Input) -> Result<System> {

@@ -11,7 +11,7 @@ use crate::minimize::Bearings;
 use crate::observe::Observer;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::stage::{check_constraints, check_stage};
-use crate::thermo::quantities;
+use crate::thermo::{Reported, quantities};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem};
 use jostle_io::Input;
@@ -35,6 +35,8 @@ pub struct SimulationBuilder {
     observers: Vec<Box<dyn Observer>>,
     source: Option<InputText>,
     title: String,
+    /// Names of groups that are columns of `thermo.csv`.
+    reported: Vec<String>,
 }
 
 impl SimulationBuilder {
@@ -50,6 +52,7 @@ impl SimulationBuilder {
             observers: Vec::new(),
             source: None,
             title: String::new(),
+            reported: Vec::new(),
         }
     }
 
@@ -78,6 +81,7 @@ impl SimulationBuilder {
                 most_steps: overrides.most_steps,
             }),
             title: input.title.clone(),
+            reported: input.reported_groups(),
         }
     }
 
@@ -182,7 +186,8 @@ impl SimulationBuilder {
         let same_atoms = checkpoint.state.len() == self.system.state.len();
         let same_bonds = checkpoint.topology == self.system.topology
             && checkpoint.charges == self.system.charges
-            && checkpoint.names == self.system.names;
+            && checkpoint.names == self.system.names
+            && checkpoint.groups == self.system.groups;
         if !(same_box && same_atoms && same_bonds && checkpoint.species() == self.system.species) {
             return Err(Error::file(folder, "the checkpoint is that of another system")
                 .hint("give the builder the system that the run began with"));
@@ -198,11 +203,12 @@ impl SimulationBuilder {
         note: Option<String>,
     ) -> Result<Simulation> {
         self.system.simbox = from.simbox()?;
-        let Checkpoint { header, state, topology, charges, names, list_positions } = from;
+        let Checkpoint { header, state, topology, charges, names, groups, list_positions } = from;
         self.system.state = state.clone();
         self.system.topology = topology;
         self.system.charges = charges;
         self.system.names = names;
+        self.system.groups = groups;
         let mut simulation = self.open()?;
         simulation.backend.restore(state, list_positions, header.skin)?;
         simulation.clock = header.clock;
@@ -242,7 +248,7 @@ impl SimulationBuilder {
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
         }
         let species = self.system.species.clone();
-        let System { topology, charges, names, .. } = self.system.clone();
+        let System { topology, charges, names, groups, .. } = self.system.clone();
         // Points that follow atoms have no mass; the device looks for other atoms without.
         if let Some(s) = species.iter().find(|s| !(s.mass >= 0.0 && s.mass.is_finite())) {
             return Err(Error::input(format!("the mass of {} is {}, which is no mass", s.name, s.mass)));
@@ -257,7 +263,10 @@ impl SimulationBuilder {
         }
         let counts = self.system.counts();
         let total_mass = species.iter().zip(&counts).map(|(s, n)| s.mass * *n as f64).sum();
-        let quantities = quantities(self.units, &self.forces);
+        let reported = self.system.groups.iter().filter(|group| self.reported.contains(&group.name));
+        let reported: Vec<Reported> = reported.map(|group| Reported::new(group, &self.system)).collect();
+        let names_of = reported.iter().map(|group| group.name.as_str());
+        let quantities = quantities(self.units, &self.forces, names_of);
         let bearings = Bearings::new(&self.system)?;
         let isolated = Isolated::new(&self.system, &self.forces);
         let shortest_cutoff = shortest_cutoff(&self.forces, &self.system.simbox);
@@ -273,6 +282,8 @@ impl SimulationBuilder {
             bearings,
             charges,
             names,
+            groups,
+            reported,
             counts,
             stages: self.stages,
             quantities,

@@ -17,9 +17,10 @@ use crate::progress::Progress;
 use crate::report::StageReport;
 use crate::run_folder::{Existing, RunFolder, newest_checkpoint};
 use crate::stage::StageRun;
-use crate::thermo::{Quantity, Thermo};
+use crate::thermo::{Quantity, Reported, Thermo};
 use jostle_core::{
-    Backend, Error, Molecules, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3,
+    Backend, Error, Group, Molecules, Names, Result, SimBox, Species, State, System, Topology, UnitSystem,
+    Vec3,
 };
 use jostle_io::Input;
 use jostle_io::input::model::{DeviceInput, StageInput};
@@ -57,6 +58,9 @@ pub struct Simulation {
     bearings: Option<Bearings>,
     charges: Vec<f64>,
     names: Names,
+    groups: Vec<Group>,
+    /// Those whose temperatures are columns of `thermo.csv`.
+    reported: Vec<Reported>,
     /// How many atoms of each species there are.
     counts: Vec<usize>,
     stages: Vec<StageInput>,
@@ -117,7 +121,7 @@ impl Simulation {
         let input = Input::parse(&source.path, &source.text)?;
         let overrides = Overrides { most_steps: source.most_steps, ..*overrides };
         let mut system = checkpoint.clone().into_system()?;
-        system.driven = input.driven(&system.species);
+        system.driven = input.driven(&system)?;
         let forces = forces_from_input(&input, &system)?;
         SimulationBuilder::from_input(&input, &overrides, system, forces).go_on(folder, checkpoint, note)
     }

@@ -12,7 +12,7 @@ use crate::progress::{Progress, StageStart};
 use crate::stage::StageRun;
 use crate::step::Tick;
 use crate::summary;
-use crate::thermo::Gauge;
+use crate::thermo::{Atoms, Gauge, Reported};
 use jostle_analysis::Sees;
 use jostle_core::backend::Timings;
 use jostle_core::{Backend, Error, Evaluate, Leg, Molecules, Result, Sample, SimBox, Vec3};
@@ -194,6 +194,8 @@ impl Simulation {
         let observers = self.observers.iter().map(|o| o.every());
         let stops = observers.chain(stage.trajectory.map(|t| t.every)).chain([stage.checkpoint_every]);
         let stops = stops.chain(stage.deformation.map(|d| d.every));
+        // Who moves how fast is seen in the atoms alone.
+        let stops = stops.chain((!self.reported.is_empty()).then_some(stage.thermo_every));
         let stops = stops.chain(stage.barostat.map(|b| b.every())).chain(self.measures.stops());
         let most = pace.steps.min(steps(stage) - done);
         let most = stops.map(|every| until(every, done)).fold(most, u64::min);
@@ -264,6 +266,7 @@ impl Simulation {
                 }
                 None => gauge.read(&mut *self.backend),
             });
+            self.report_groups(run.atoms(None))?;
         }
         if let Some(thermo) = self.thermo.as_ref().filter(|_| due(stage.thermo_every, stage_step)) {
             // The start itself, a perfect lattice perhaps, is no sample of anything.
@@ -300,6 +303,17 @@ impl Simulation {
                 observer.observe(&mut context)?;
             }
         }
+        Ok(())
+    }
+
+    /// Adds what groups are doing to the last measurement.
+    fn report_groups(&mut self, atoms: Atoms) -> Result<()> {
+        let Some(thermo) = self.thermo.as_mut().filter(|_| !self.reported.is_empty()) else { return Ok(()) };
+        let simbox = *self.backend.simbox();
+        let state = self.backend.state()?;
+        let order = state.order();
+        let one = |group: &Reported| group.measure(self.units, &simbox, state, &order, atoms);
+        thermo.groups = self.reported.iter().map(one).collect();
         Ok(())
     }
 
@@ -370,7 +384,7 @@ impl Simulation {
     /// `simbox` is that in which it began.
     pub(super) fn begin_measures(&mut self, stage: &StageInput, simbox: SimBox) -> Result<()> {
         let subject = subject(self.units, &self.species, self.backend.state()?, simbox);
-        self.measures = Measures::begin(stage, self.clock.stage, &subject, self.threads)?;
+        self.measures = Measures::begin(stage, self.clock.stage, &subject, &self.groups, self.threads)?;
         Ok(())
     }
 
@@ -418,7 +432,9 @@ impl Simulation {
         };
         let list_positions = self.backend.list_positions()?.to_vec();
         let (topology, charges, names) = (self.topology.clone(), self.charges.clone(), self.names.clone());
-        let path = folder.save(&Checkpoint { header, state, topology, charges, names, list_positions })?;
+        let groups = self.groups.clone();
+        let path =
+            folder.save(&Checkpoint { header, state, topology, charges, names, groups, list_positions })?;
         self.saved = Some(self.clock.step);
         folder.log(&format!("checkpoint at step {}", self.clock.step))?;
         progress.saved(&path);

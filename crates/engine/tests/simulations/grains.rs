@@ -79,7 +79,7 @@ fn a_ball_that_slides_ends_up_rolling() {
         let mut simulation = Simulation::builder(UnitSystem::Lj, ball.clone())
             .grains(grains.clone())
             .wall(floor.clone())
-            .field(Field { force: vec![[0.0, 0.0, -gravity]] })
+            .field(Field::new(vec![[0.0, 0.0, -gravity]]))
             .stage(StageInput::dynamics("roll", steps, 1e-3))
             .settings(exactly())
             .build()

@@ -8,6 +8,7 @@ mod devices;
 mod dissipative;
 mod files;
 mod grains;
+mod groups;
 mod integrators;
 mod legs;
 mod metals;

@@ -43,7 +43,7 @@ fn gas() -> (System, Forces) {
     let cutoff = PairKind::SoftSphere.natural_cutoff(&parameters).unwrap();
     floor.set(0, 1, PairEntry { parameters, cutoff });
     let forces = Forces {
-        fields: vec![Field { force: vec![[0.0, 0.0, -GRAVITY]] }],
+        fields: vec![Field::new(vec![[0.0, 0.0, -GRAVITY]])],
         walls: vec![Wall::new(2, 0.0, Side::Above, floor)],
         ..Forces::default()
     };

@@ -149,7 +149,19 @@ impl Molecules {
             state.velocity = velocities;
         }
         let Molecules { species, topology, charges, forces, .. } = self;
-        Ok((System { simbox, species, state, topology, charges, names, driven: Driven::default() }, forces))
+        Ok((
+            System {
+                simbox,
+                species,
+                state,
+                topology,
+                charges,
+                names,
+                driven: Driven::default(),
+                groups: Vec::new(),
+            },
+            forces,
+        ))
     }
 }
 

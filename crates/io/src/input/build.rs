@@ -3,6 +3,7 @@
 use super::barostat::{barostat, refuse_changing_screening};
 use super::fields::{Entry, Fields, Value};
 use super::formula;
+use super::group;
 use super::model::*;
 use super::outside;
 use super::table;
@@ -37,7 +38,12 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let bonds = builder.bonded(root.need("bond")?)?;
     let angles = builder.bonded(root.need("angle")?)?;
     let exclude = root.need_choice("exclude")?;
-    let fields = root.need::<Vec<Fields>>("field")?.iter().map(outside::field).collect::<Result<_>>()?;
+    let groups = group::groups(&source, &root.need::<Vec<Fields>>("group")?)?;
+    let fields = root
+        .need::<Vec<Fields>>("field")?
+        .iter()
+        .map(|f| outside::field(&source, f))
+        .collect::<Result<_>>()?;
     let walls: Vec<Fields> = root.need("wall")?;
     let walls = walls.iter().map(|w| builder.wall(w, &species, built)).collect::<Result<_>>()?;
     if grains.is_some() {
@@ -58,6 +64,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         bonds,
         angles,
         exclude,
+        groups,
         fields,
         walls,
         stages,
@@ -662,7 +669,12 @@ impl Builder<'_> {
                 .ok_or_else(|| self.source.error(&fields.span, format!("there is no analysis \"{name}\"")))?;
             let given = |s: &jostle_analysis::Setting| fields.get::<f64>(s.name).map(|v| v.value);
             let settings = jostle_analysis::Settings::of(kind.settings, given);
-            let value = MeasureInput { every: fields.need("every")?, kind, settings };
+            let value = MeasureInput {
+                every: fields.need("every")?,
+                kind,
+                settings,
+                atoms: group::atoms(self.source, fields)?,
+            };
             Ok(Located { value, span: fields.span.clone() })
         };
         let measures = fields.get::<Vec<Fields>>("measure").map_or_else(Vec::new, |m| m.value);

@@ -10,6 +10,7 @@ mod complete;
 mod describe;
 mod fields;
 mod formula;
+mod group;
 pub mod model;
 mod outside;
 mod read;

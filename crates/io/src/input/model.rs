@@ -5,6 +5,7 @@
 pub use super::barostat::{Barostat, Coupling};
 
 use super::word::Word;
+use crate::Selection;
 use jostle_core::{Error, Exclude, Result, UnitSystem, Vec3, WaterShape};
 use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::outside::Side;
@@ -73,6 +74,8 @@ pub struct Input {
     pub angles: Vec<Located<BondedInput<AngleKind>>>,
     /// Bound atoms that the pair forces leave out.
     pub exclude: Exclude,
+    /// `[[group]]` in the order of the file.
+    pub groups: Vec<Located<GroupInput>>,
     /// `[[field]]` in the order of the file.
     pub fields: Vec<Located<FieldInput>>,
     /// `[[wall]]` in the order of the file.
@@ -316,6 +319,19 @@ pub struct ForceInput {
     pub pairs: Vec<Located<PairInput>>,
 }
 
+/// `[[group]]`: atoms chosen by words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupInput {
+    /// The name.
+    pub name: String,
+    /// The words.
+    pub atoms: Located<Selection>,
+    /// The velocity that its atoms keep whatever acts on them; `None` where forces move them.
+    pub driven: Option<Vec3>,
+    /// Whether its temperature, kinetic energy and centre of mass are columns of `thermo.csv`.
+    pub reported: bool,
+}
+
 /// `[[field]]`
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldInput {
@@ -323,6 +339,8 @@ pub struct FieldInput {
     pub strength: FieldStrength,
     /// The species it acts on; `None`: all.
     pub species: Option<Located<Vec<String>>>,
+    /// The atoms it acts on; `None`: all.
+    pub atoms: Option<Located<Selection>>,
 }
 
 /// What is the same everywhere.
@@ -587,7 +605,8 @@ impl StageInput {
         kind: &'static jostle_analysis::Kind,
         settings: jostle_analysis::Settings,
     ) -> Self {
-        self.measures.push(Located { value: MeasureInput { every, kind, settings }, span: 0..0 });
+        self.measures
+            .push(Located { value: MeasureInput { every, kind, settings, atoms: None }, span: 0..0 });
         self
     }
 
@@ -727,6 +746,8 @@ pub struct MeasureInput {
     pub kind: &'static jostle_analysis::Kind,
     /// How.
     pub settings: jostle_analysis::Settings,
+    /// The atoms it looks at; `None`: all.
+    pub atoms: Option<Located<Selection>>,
 }
 
 /// The trajectory formats.

@@ -2,6 +2,7 @@
 
 use super::build::entry_span;
 use super::fields::Fields;
+use super::group;
 use super::model::{
     Axis, FieldInput, FieldStrength, ForceInput, GrainsInput, Input, Located, PairInput, Source, WallForce,
     WallInput,
@@ -15,7 +16,7 @@ use jostle_potentials::{Grains, PairChoice, PairTerm};
 pub(super) const WALL: &str = "wall";
 
 /// `[[field]]`
-pub(super) fn field(fields: &Fields) -> Result<Located<FieldInput>> {
+pub(super) fn field(source: &Source, fields: &Fields) -> Result<Located<FieldInput>> {
     let strengths = [
         ("force", FieldStrength::Force as fn(Vec3) -> FieldStrength),
         ("acceleration", FieldStrength::Acceleration),
@@ -26,7 +27,7 @@ pub(super) fn field(fields: &Fields) -> Result<Located<FieldInput>> {
         Some(strength(vector.value))
     });
     let strength = given.unwrap_or(FieldStrength::Force([0.0; 3]));
-    let value = FieldInput { strength, species: fields.get("species") };
+    let value = FieldInput { strength, species: fields.get("species"), atoms: group::atoms(source, fields)? };
     Ok(Located { value, span: fields.span.clone() })
 }
 
@@ -82,7 +83,7 @@ fn check_force(source: &Source, fields: &Fields, force: &Located<ForceInput>) ->
 
 impl Input {
     /// The velocities that atoms of some species keep.
-    pub fn driven(&self, species: &[Species]) -> Driven {
+    pub(super) fn driven_species(&self, species: &[Species]) -> Driven {
         let said = |s: &Species| self.species.iter().find(|other| other.value.name == s.name)?.value.driven;
         let driven: Vec<_> = species.iter().map(said).collect();
         Driven::BySpecies(if driven.iter().any(Option::is_some) { driven } else { Vec::new() })
@@ -137,7 +138,7 @@ impl Input {
                 FieldStrength::Electric(e) => e.map(|e| s.charge * e),
             },
         };
-        Ok(Field { force: species.iter().map(force).collect() })
+        Ok(Field::new(species.iter().map(force).collect()))
     }
 
     /// The walls, for these species; `term` resolves a force.

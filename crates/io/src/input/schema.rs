@@ -291,9 +291,15 @@ fn measures() -> &'static [Variant] {
         };
         let variant = |kind: &'static jostle_analysis::Kind| {
             let every = Key::new("every", Kind::Count(1), Required, "steps between looks");
-            let keys: Vec<Key> = std::iter::once(every).chain(kind.settings.iter().map(setting)).collect();
+            // What looks at the system as a whole cannot look at a part of it.
+            let atoms = [ATOMS, GROUP].into_iter().filter(|_| kind.sees != jostle_analysis::Sees::Whole);
+            let keys = std::iter::once(every).chain(atoms).chain(kind.settings.iter().map(setting));
+            let alternatives = match kind.sees {
+                jostle_analysis::Sees::Whole => &[][..],
+                _ => &[Alternatives { keys: &["atoms", "group"], needed: Needed::Never }],
+            };
             // Made once, for the life of the program, like the tables that stand in this file.
-            let section = Section { keys: keys.leak(), alternatives: &[] };
+            let section = Section { keys: keys.collect::<Vec<Key>>().leak(), alternatives };
             Variant { name: kind.name, about: kind.about, section }
         };
         jostle_analysis::kinds::ALL.iter().map(variant).collect()
@@ -360,6 +366,12 @@ pub static INPUT: Section = Section {
             Kind::Choice(words::<Exclude>),
             Value("\"none\""),
             "bound atoms that the pair forces leave out",
+        ),
+        Key::new(
+            "group",
+            Kind::Tables(&GROUPS),
+            Value("[]"),
+            "atoms chosen by words, once, when a run begins",
         ),
         Key::new("field", Kind::Tables(&FIELDS), Value("[]"), "forces from outside, the same everywhere"),
         Key::new("wall", Kind::Tables(&WALLS), Value("[]"), "planes that act on atoms near them"),
@@ -659,8 +671,39 @@ static FIELDS: Section = Section {
             "the force is the charge of an atom times this",
         ),
         Key::new("species", Kind::Names, Absent("all"), "the species it acts on"),
+        ATOMS,
+        GROUP,
     ],
-    alternatives: &[Alternatives { keys: &["force", "acceleration", "electric"], needed: Needed::Always }],
+    alternatives: &[
+        Alternatives { keys: &["force", "acceleration", "electric"], needed: Needed::Always },
+        Alternatives { keys: &["atoms", "group"], needed: Needed::Never },
+    ],
+};
+
+/// What is told which atoms are meant.
+const ATOMS: Key =
+    Key::new("atoms", Kind::Text, Absent("all"), "the atoms, in words: jostle help select lists them");
+const GROUP: Key = Key::new("group", Kind::Text, Absent("all"), "the same: atoms = \"group NAME\"");
+
+static GROUPS: Section = Section {
+    keys: &[
+        Key::new("name", Kind::Text, Required, "what it is called: atoms = \"group NAME\""),
+        Key::new("atoms", Kind::Text, Required, "its atoms, in words: jostle help select lists them"),
+        Key::new("frozen", Kind::Flag, Absent("forces move its atoms"), "its atoms do not move"),
+        Key::new(
+            "velocity",
+            Kind::Vector(VELOCITY, Range::Any),
+            Absent("forces move its atoms"),
+            "its atoms keep this velocity, whatever acts on them",
+        ),
+        Key::new(
+            "report",
+            Kind::Flag,
+            Value("false"),
+            "its temperature, kinetic energy and centre of mass are columns of thermo.csv",
+        ),
+    ],
+    alternatives: &[Alternatives { keys: &["frozen", "velocity"], needed: Needed::Never }],
 };
 
 static WALLS: Section = Section {

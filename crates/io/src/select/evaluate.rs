@@ -32,7 +32,9 @@ pub(super) fn stray_value(of: &Expression, system: &System, units: UnitSystem) -
         Expression::Not(inner) | Expression::Within(_, inner) | Expression::Same(_, inner, _) => {
             stray_value(inner, system, units)
         }
-        Expression::Class(_) | Expression::Ranges(..) | Expression::Compare(..) => None,
+        Expression::Class(_) | Expression::Groups(_) | Expression::Ranges(..) | Expression::Compare(..) => {
+            None
+        }
     }
 }
 
@@ -69,6 +71,7 @@ impl<'a> Facts<'a> {
                 values.iter().try_for_each(|value| self.check(*text, value))?;
                 each(&|id| values.iter().any(|value| value.fits(self.text(*text, id))))
             }
+            Expression::Groups(values) => self.groups(values)?,
             Expression::Ranges(number, ranges, span) => {
                 let numbers = self.numbers(*number, span)?;
                 each(&|id| {
@@ -160,6 +163,29 @@ impl<'a> Facts<'a> {
             },
             Text::Name | Text::Element => Ok(()),
         }
+    }
+
+    fn groups(&self, values: &[Value]) -> Result<Vec<bool>, Fault> {
+        let mut mask = vec![false; self.order.len()];
+        let groups = || self.system.groups.iter().filter(|group| !group.name.is_empty());
+        for value in values {
+            let mut any = false;
+            for group in groups().filter(|group| value.fits(&group.name)) {
+                group.atoms.iter().for_each(|id| mask[*id as usize] = true);
+                any = true;
+            }
+            if !any {
+                let names: Vec<&str> = groups().map(|group| group.name.as_str()).collect();
+                let otherwise = match names[..] {
+                    [] => "add [[group]] with name and atoms".to_string(),
+                    _ => format!("the groups before it are {}", names.join(", ")),
+                };
+                let message = format!("there is no group \"{}\"", value.name);
+                let hint = meant(&value.name, names.into_iter(), &otherwise);
+                return Err(Fault::new(value.span.clone(), message, hint));
+            }
+        }
+        Ok(mask)
     }
 
     fn stray(&self, text: Text, value: &Value) -> Option<String> {

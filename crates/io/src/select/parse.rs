@@ -14,6 +14,7 @@ const DEEPEST: usize = 100;
 pub(super) enum Expression {
     Class(Class),
     Text(Text, Vec<Value>),
+    Groups(Vec<Value>),
     /// Numbers from the first of each two to the second.
     Ranges(Number, Vec<[f64; 2]>, Range<usize>),
     Compare(Number, Comparison, f64, Range<usize>),
@@ -149,7 +150,7 @@ impl Parser<'_> {
             let shared = match self.word("a name or number that atoms share")?.meaning {
                 Meaning::Text(text) => Shared::Text(text),
                 Meaning::Number(number) => Shared::Number(number),
-                Meaning::Class(_) => {
+                Meaning::Class(_) | Meaning::Groups => {
                     let here = &self.text[span.clone()];
                     let message = format!("\"{here}\" is nothing that atoms share");
                     return Err(Fault::new(span, message, "for example \"same residue as name CA\""));
@@ -178,7 +179,8 @@ impl Parser<'_> {
         let span = self.here();
         match self.word("a selection")?.meaning {
             Meaning::Class(class) => Ok(Expression::Class(class)),
-            Meaning::Text(text) => self.names(text),
+            Meaning::Text(text) => Ok(Expression::Text(text, self.names()?)),
+            Meaning::Groups => Ok(Expression::Groups(self.names()?)),
             Meaning::Number(number) => self.numbers(number, span),
         }
     }
@@ -210,7 +212,7 @@ impl Parser<'_> {
         Ok(word)
     }
 
-    fn names(&mut self, text: Text) -> Result<Expression, Fault> {
+    fn names(&mut self) -> Result<Vec<Value>, Fault> {
         let mut values = Vec::new();
         while let Some(Token { kind, span }) = self.peek() {
             let (name, spelling) = match kind {
@@ -225,7 +227,7 @@ impl Parser<'_> {
             let hint = "for example \"name CA CB\"; a name that is a word like \"and\" in quotes";
             return Err(Fault::new(self.here(), "here should be a name", hint));
         }
-        Ok(Expression::Text(text, values))
+        Ok(values)
     }
 
     fn numbers(&mut self, number: Number, word: Range<usize>) -> Result<Expression, Fault> {

@@ -20,6 +20,8 @@ pub enum Meaning {
     Class(Class),
     /// Names follow it: `name CA CB "O5'" H*`.
     Text(Text),
+    /// Names of groups of the input follow it: `group slab`.
+    Groups,
     /// Numbers, ranges or a comparison follow it: `resid 1 3 to 5`, `x >= 2.5`.
     Number(Number),
 }
@@ -133,6 +135,7 @@ pub static WORDS: &[Word] = &[
         meaning: M::Text(Text::Chain),
         about: "chains or segments",
     },
+    Word { names: &["group"], meaning: M::Groups, about: "atoms of a [[group]] of the input" },
     Word { names: &["index"], meaning: M::Number(Number::Index), about: "numbers of atoms, from 0" },
     Word { names: &["serial"], meaning: M::Number(Number::Serial), about: "numbers of atoms, from 1" },
     Word {
@@ -193,7 +196,7 @@ pub fn help() -> String {
     };
     section("Kinds of atoms:", &mut of(|m| matches!(m, M::Class(_))));
     let names = "Names, one or several (* any characters, ? one; quotes take all literally):";
-    section(names, &mut of(|m| matches!(m, M::Text(_))));
+    section(names, &mut of(|m| matches!(m, M::Text(_) | M::Groups)));
     let numbers = "Numbers, ranges or comparisons (resid 1 3 to 5, x >= 2.5, charge != 0):";
     section(numbers, &mut of(|m| matches!(m, M::Number(_))));
     let operators = OPERATORS.iter().map(|(_, usage, about)| ((*usage).to_string(), *about));

@@ -130,7 +130,16 @@ impl Structure {
         });
         let species = species.collect::<Result<Vec<_>>>()?;
         let Structure { simbox, state, topology, charges, names, .. } = self;
-        Ok(System { simbox, species, state, topology, charges, names, driven: Driven::default() })
+        Ok(System {
+            simbox,
+            species,
+            state,
+            topology,
+            charges,
+            names,
+            driven: Driven::default(),
+            groups: Vec::new(),
+        })
     }
 }
 

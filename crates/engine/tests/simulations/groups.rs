@@ -1,0 +1,198 @@
+//! Atoms chosen by words: driven, pushed, looked at, restrained, reported.
+
+use jostle_engine::{Existing, Outcome, Overrides, Simulation};
+use jostle_io::Input;
+use std::cell::Cell;
+use std::fs;
+use std::path::Path;
+
+/// A cold liquid, with whatever is added.
+fn text(more: &str, stage: &str) -> String {
+    format!(
+        r#"
+units = "lj"
+[system]
+lattice = "fcc"
+atoms = 256
+density = 0.8
+temperature = 0.8
+seed = 5
+[species.A]
+mass = 1
+fraction = 0.5
+[species.B]
+mass = 2
+fraction = 0.5
+[[force]]
+kind = "lennard-jones"
+cutoff = 2.2
+mixing = "lorentz-berthelot"
+pairs."A-A" = {{ epsilon = 1, sigma = 1 }}
+pairs."B-B" = {{ epsilon = 1, sigma = 1 }}
+{more}
+[[stage]]
+name = "go"
+steps = 60
+timestep = 0.004
+thermo = {{ every = 10 }}
+{stage}
+[run]
+threads = 1
+device = "cpu"
+precision = "double"
+reproducible = true
+"#
+    )
+}
+
+fn input(more: &str, stage: &str) -> Input {
+    Input::parse(Path::new("groups.toml"), &text(more, stage)).unwrap()
+}
+
+fn simulation(more: &str, stage: &str) -> Simulation {
+    Simulation::from_input(&input(more, stage), &Overrides::default()).unwrap()
+}
+
+/// Runs into a folder, in pieces of so many steps.
+fn run_to(input: &Input, folder: &Path, interval: u64) -> Simulation {
+    let mut simulation = Simulation::from_input(input, &Overrides::default()).unwrap();
+    simulation.write_to(folder, Existing::Refuse).unwrap();
+    loop {
+        let steps = Cell::new(0);
+        let stop = || {
+            steps.set(steps.get() + 1);
+            steps.get() >= interval
+        };
+        match simulation.run_with(&mut (), &stop).unwrap() {
+            Outcome::Finished => return simulation,
+            Outcome::Interrupted => {
+                drop(simulation);
+                simulation = Simulation::resume(folder, &Overrides::default()).unwrap();
+            }
+        }
+    }
+}
+
+const SLABS: &str = r#"
+[[group]]
+name = "floor"
+atoms = "z < 1.7"
+frozen = true
+report = true
+[[group]]
+name = "lid"
+atoms = "z > 5 and not group floor"
+velocity = [0.3, 0, 0]
+[[group]]
+name = "rest"
+atoms = "not group floor lid"
+report = true
+"#;
+
+#[test]
+fn groups_are_frozen_and_driven() {
+    let mut simulation = simulation(SLABS, "");
+    let before = simulation.unwrapped_positions().unwrap();
+    simulation.run().unwrap();
+    let (after, time) = (simulation.unwrapped_positions().unwrap(), simulation.time());
+    let (mut frozen, mut driven, mut free) = (0, 0, 0);
+    for (a, b) in before.iter().zip(&after) {
+        let moved = [b[0] - a[0], b[1] - a[1], b[2] - a[2]];
+        if a[2] < 1.7 {
+            assert_eq!(moved, [0.0; 3]);
+            frozen += 1;
+        } else if a[2] > 5.0 {
+            assert!((moved[0] - 0.3 * time).abs() < 1e-9 && moved[1] == 0.0 && moved[2] == 0.0, "{moved:?}");
+            driven += 1;
+        } else {
+            assert!(moved.iter().all(|x| *x != 0.0));
+            free += 1;
+        }
+    }
+    assert_eq!([frozen, driven, free], [64, 64, 128]);
+    let thermo = simulation.thermo().unwrap();
+    assert_eq!((thermo.groups[0].temperature, thermo.groups[0].kinetic), (None, 0.0));
+    // All that moves is the rest, and nothing of it is conserved.
+    assert!((thermo.groups[1].kinetic / thermo.kinetic - 1.0).abs() < 1e-12);
+    assert!((thermo.groups[1].temperature.unwrap() / thermo.temperature - 1.0).abs() < 1e-12);
+}
+
+/// Who was chosen by place stays chosen, whatever has become of the places.
+#[test]
+fn a_resumed_run_knows_its_groups() {
+    let fields = "[[field]]\nforce = [0, 0.5, 0]\natoms = \"x < 3\"\n[[field]]\nforce = [0, 0, 0.2]\ngroup = \"rest\"\n";
+    let measures = "measure = [{ kind = \"msd\", every = 4, atoms = \"y < 3 and group rest\" }, \
+                    { kind = \"rdf\", every = 10, group = \"rest\", bins = 20 }]";
+    let input = input(&format!("{SLABS}{fields}"), measures);
+    let folder = tempfile::tempdir().unwrap();
+    let [whole, pieces] = ["whole", "pieces"].map(|name| folder.path().join(name));
+    let mut a = run_to(&input, &whole, u64::MAX);
+    let mut b = run_to(&input, &pieces, 13);
+    assert_eq!(a.unwrapped_positions().unwrap(), b.unwrapped_positions().unwrap());
+    assert_eq!(a.velocities().unwrap(), b.velocities().unwrap());
+    for file in ["thermo.csv", "go.msd.csv", "go.rdf.csv"] {
+        let [a, b] = [&whole, &pieces].map(|folder| fs::read_to_string(folder.join(file)).unwrap());
+        assert!(a.lines().count() > 5, "{file}: {a}");
+        assert_eq!(a, b, "{file}");
+    }
+    let rows = fs::read_to_string(whole.join("thermo.csv")).unwrap();
+    assert!(rows.contains("temperature_rest") && rows.contains("z_floor"), "{rows}");
+}
+
+/// Newton's second law for the centre of mass of a group that nothing else acts on.
+#[test]
+fn a_field_acts_on_its_group_only() {
+    let force = "[[field]]\nforce = [0.25, 0, 0]\natoms = \"index 10 to 19\"\n";
+    let momentum = |more: &str| {
+        let mut simulation = simulation(more, "");
+        simulation.run().unwrap();
+        simulation.thermo().unwrap().momentum[0]
+    };
+    let time = 60.0 * 0.004;
+    let (with, without) = (momentum(force), momentum(""));
+    assert!((with - without - 10.0 * 0.25 * time).abs() < 1e-10, "{with} {without}");
+}
+
+/// What is said of the atoms of a species by words is what is said of it by its name.
+#[test]
+fn measures_of_chosen_atoms_are_those_of_their_species() {
+    let measures =
+        "measure = [{ kind = \"msd\", every = 2 }, { kind = \"msd\", every = 2, atoms = \"species B\" }]";
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    run_to(&input("", measures), &run, u64::MAX);
+    let table = |name: &str| {
+        let text = fs::read_to_string(run.join(name)).unwrap();
+        let column = text.lines().next().unwrap().split(',').position(|c| c == "msd B").unwrap();
+        let rows = text.lines().skip(1).map(|line| line.split(',').nth(column).unwrap().to_string());
+        rows.collect::<Vec<_>>()
+    };
+    let (all, some) = (table("go.msd.csv"), table("go.msd-2.csv"));
+    assert!(all.len() > 5);
+    assert_eq!(all, some);
+}
+
+#[test]
+fn mistakes_are_pointed_at() {
+    let refused = |more: &str| {
+        let error = match Input::parse(Path::new("groups.toml"), &text(more, "")) {
+            Ok(input) => Simulation::from_input(&input, &Overrides::default()).err().unwrap(),
+            Err(error) => error,
+        };
+        let place = error.place().unwrap().clone();
+        let at = place.text.unwrap()[place.span.unwrap()].to_string();
+        (error.message().to_string(), at)
+    };
+    let group = |name: &str, atoms: &str| format!("[[group]]\nname = \"{name}\"\natoms = \"{atoms}\"\n");
+    for (more, message, at) in [
+        (group("a", "species C"), "there is no species \"C\"", "C"),
+        (group("a", "x > 1000"), "no atom is selected", "x > 1000"),
+        (group("a", "group b"), "there is no group \"b\"", "b"),
+        (group("a b", "all"), "\"a b\" cannot be the name of a group", "\"a b\""),
+        (group("a", "all") + &group("a", "all"), "there are two groups \"a\"", "\"a\""),
+    ] {
+        assert_eq!(refused(&more), (message.to_string(), at.to_string()), "{more}");
+    }
+    let twice = group("a", "index < 9") + "frozen = true\n" + &group("b", "index < 3") + "frozen = true\n";
+    assert!(refused(&twice).0.contains("is in two groups that are driven"));
+}
