@@ -10,6 +10,7 @@ mod heat_capacity;
 mod lindemann;
 mod minkowski;
 mod radial;
+mod rmsd;
 mod shells;
 mod structure_factor;
 mod van_hove;
@@ -81,6 +82,7 @@ pub static ALL: &[Kind] = &[
     lindemann::KIND,
     clusters::KIND,
     gyration::KIND,
+    rmsd::KIND,
     minkowski::KIND,
     viscosity::KIND,
     heat_capacity::KIND,
