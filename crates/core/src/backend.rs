@@ -1,7 +1,7 @@
 //! What a device must be able to do: the dozen coarse verbs a time step is written in.
 
 use crate::bath::Dissipative;
-use crate::{Bath, Error, Result, SimBox, State, SymTensor, Vec3};
+use crate::{Bath, Before, Error, Molecules, Result, SimBox, State, Survey, SymTensor, Vec3};
 
 /// The arithmetic of the forces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -316,6 +316,42 @@ pub trait Backend: Send {
     fn deform(&mut self, simbox: SimBox) -> Result<()> {
         let (before, mut state) = (*self.simbox(), self.state()?.clone());
         state.follow(&before, &simbox);
+        self.set_box(simbox, state)
+    }
+
+    /// Looks at molecules as points, with the forces that were evaluated last.
+    ///
+    /// # Errors
+    /// If a molecule is joined to its own image, so that it has no centre.
+    fn survey(&mut self, molecules: &Molecules) -> Result<Survey> {
+        let simbox = *self.simbox();
+        Survey::on_host(molecules, &simbox, self.state()?.clone())
+    }
+
+    /// Another box with the same periodic axes, in which the centres of molecules that were just surveyed
+    /// keep their places relative to the edges, and the velocities of these grow by the factor
+    /// 1 + `faster`. Lists and forces are out of date then.
+    ///
+    /// # Errors
+    /// Those of [`Backend::set_box`].
+    fn stretch(&mut self, survey: Survey, simbox: SimBox, faster: f64) -> Result<Before> {
+        let before = *self.simbox();
+        let Some([state, after]) = survey.stretched(&before, &simbox, faster) else {
+            return Err(Error::simulation("molecules that another device has looked at cannot be moved"));
+        };
+        self.set_box(simbox, after)?;
+        Ok(Before { simbox: before, state: Some(state) })
+    }
+
+    /// Back to how things were before the last [`Backend::stretch`].
+    ///
+    /// # Errors
+    /// Those of [`Backend::set_box`].
+    fn take_back(&mut self, before: Before) -> Result<()> {
+        let Before { simbox, state } = before;
+        let Some(state) = state else {
+            return Err(Error::simulation("what another device has kept cannot be taken back"));
+        };
         self.set_box(simbox, state)
     }
 

@@ -17,6 +17,7 @@ pub mod real;
 pub mod simbox;
 pub mod sites;
 pub mod state;
+pub mod stretch;
 pub mod topology;
 pub mod units;
 
@@ -34,6 +35,7 @@ pub use names::{AtomName, Names, Residue};
 pub use real::Real;
 pub use simbox::SimBox;
 pub use state::{Species, State, System};
+pub use stretch::{Before, Survey};
 pub use topology::{
     Angle, Bond, Constraint, CrossTerm, Dihedral, Exclude, SiteRule, Topology, VirtualSite, WaterShape,
 };

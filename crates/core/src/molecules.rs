@@ -83,6 +83,16 @@ impl Molecules {
         &self.molecule
     }
 
+    /// By id, the part an atom has in the mass of its molecule.
+    pub fn shares(&self) -> &[f64] {
+        &self.share
+    }
+
+    /// The masses of molecules.
+    pub fn masses(&self) -> &[f64] {
+        &self.mass
+    }
+
     /// Whether there are distances that do not change.
     pub fn are_constrained(&self) -> bool {
         self.constrained

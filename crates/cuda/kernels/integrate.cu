@@ -1,16 +1,24 @@
 // Moving atoms: the parts of a leg that come before and after its fused steps, the step in pieces
 // for force kernels that do not move atoms themselves, and the single verbs.
 
-// Positions for the forces from x: of the species noted in w.bin for atoms fresh from the host.
-extern "C" __global__ void place_atoms(World w, int fresh) {
+// What is known of atoms whose positions are set.
+enum Placing {
+    PLACING_LISTED,  // their list is right
+    PLACING_FRESH,   // nothing: they come from the host, with their species in w.bin
+    PLACING_ANEW,    // their species; they need a new list
+};
+
+// Positions for the forces from x.
+extern "C" __global__ void place_atoms(World w, int placing) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
     Position* position = w.position[w.control->slot[0].parity];
     Double3 x = load(w.x[w.control->sorted], w.n, i);
-    const Position p = to_position(w.frame, x.x, x.y, x.z, fresh ? (int)w.bin[i] : (int)position[i].species);
+    const int species = placing == PLACING_FRESH ? (int)w.bin[i] : (int)position[i].species;
+    const Position p = to_position(w.frame, x.x, x.y, x.z, species);
     position[i] = p;
     // A list that is there already goes on as it would have.
-    if (!fresh && soon_stale(w, strayed2(w, i, p))) w.control->slot[0].soon = 1;
+    if (placing == PLACING_LISTED && soon_stale(w, strayed2(w, i, p))) w.control->slot[0].soon = 1;
 }
 
 // The first half of a segment's first step.

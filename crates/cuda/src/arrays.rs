@@ -222,6 +222,11 @@ impl Arrays {
         self.id[0].write(0, &state.id)?;
         self.image[0].write(0, &by_axis(&state.image))?;
         self.bin.write(0, &state.species.iter().map(|s| u32::from(*s)).collect::<Vec<_>>())?;
+        self.clear_bins()
+    }
+
+    /// Nobody is in any bin, as sorting wants it.
+    pub fn clear_bins(&self) -> Result<()> {
         self.count.clear()
     }
 

@@ -226,7 +226,7 @@ pub fn unusual(forces: &Forces, precision: Precision, heat_bath: &Bath) -> Vec<B
 }
 
 /// What may be compiled for molecules: what they are bound in, for few and for many entries an atom,
-/// and constraints.
+/// constraints, and what moves them as they are.
 ///
 /// # Errors
 /// If too many constraints hang together.
@@ -238,7 +238,8 @@ pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> R
         .iter()
         .flat_map(|sums| shapes.map(|(which, team)| bonded::build(forces, which, team, precision, *sums)));
     let constraints = sums.iter().map(|sums| constraints::build(&groups.shapes, precision, *sums));
-    Ok(bonded.chain(constraints).collect())
+    let volume = sums.iter().map(|sums| crate::molecules::build(precision, *sums));
+    Ok(bonded.chain(constraints).chain(volume).collect())
 }
 
 /// What is compiled besides for charges in a box: a mesh, which sees to excluded charges, too, or what

@@ -20,6 +20,7 @@ mod grains;
 pub mod kernels;
 mod leg;
 mod list;
+mod molecules;
 mod outside;
 mod search;
 mod skin;

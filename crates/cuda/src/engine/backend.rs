@@ -1,18 +1,19 @@
 //! The verbs.
 
-use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
+use super::{Cuda, MOST_ATTEMPTS, Placing, kinetic_from};
 use crate::bonded::Bonded;
 use crate::constraints::Constraints;
 use crate::electrostatics::Charges;
 use crate::grains::Contacts;
 use crate::leg::{KINETIC, VIRIAL};
+use crate::molecules::{Bodies, SURVEY};
 use crate::search::When;
 use crate::world::Frame;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::bath::Dissipative;
 use jostle_core::{
-    Backend, Bath, Energies, Error, Evaluate, Kinetic, LastKick, Leg, NoiseKey, Precision, Result, Sample,
-    SimBox, State, Vec3,
+    Backend, Bath, Before, Energies, Error, Evaluate, Kinetic, LastKick, Leg, Molecules, NoiseKey, Precision,
+    Result, Sample, SimBox, State, Survey, Vec3,
 };
 use jostle_potentials::check;
 
@@ -80,20 +81,53 @@ impl Backend for Cuda {
         self.arrays.overwrite(&self.control, &now)?;
         self.grains.as_ref().map_or(Ok(()), |grains| grains.upload(&now))?;
         self.system.state = now;
-        self.place(false)
+        self.place(Placing::Listed)
     }
 
     fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
         check::cutoff(self.cutoff, &simbox)?;
         self.take_fault()?;
-        self.system.simbox = simbox;
         self.system.state = state;
-        self.frame = Frame::new(&self.system.simbox, &self.system.state, self.cutoff + self.skin.now());
-        if let Some(charges) = &mut self.charges {
-            charges.follow(&self.device, &simbox)?;
-        }
-        self.lay_out()?;
+        self.fit_box(simbox)?;
         self.upload()
+    }
+
+    fn survey(&mut self, molecules: &Molecules) -> Result<Survey> {
+        self.take_fault()?;
+        if self.bodies.is_none() {
+            let simbox = self.system.simbox;
+            self.read_control()?;
+            self.download()?;
+            let (precision, sums) = (self.precision, self.plan.summation);
+            let bodies = Bodies::new(&self.device, molecules, &simbox, &self.system.state, precision, sums)?;
+            self.bodies = Some(bodies);
+        }
+        let Some(bodies) = &self.bodies else { return Ok(Survey::on_device(0.0, 0.0)) };
+        let launches = self.launches();
+        let add = launches.add_shares(launches.atom_shares(), SURVEY, 0, When::Asked);
+        self.run_all([bodies.survey(&self.world), vec![add]].concat())?;
+        let sums = self.totals(SURVEY)?;
+        Ok(Survey::on_device(sums[0], sums[1]))
+    }
+
+    fn stretch(&mut self, _survey: Survey, simbox: SimBox, faster: f64) -> Result<Before> {
+        check::cutoff(self.cutoff, &simbox)?;
+        self.take_fault()?;
+        let Some(bodies) = &self.bodies else { return Err(Error::device("nobody has looked at molecules")) };
+        let before = self.system.simbox;
+        let after = Frame::new(&simbox, &self.system.state, 0.0);
+        self.device.run(&bodies.stretch(&self.world, after, faster))?;
+        self.read_control()?;
+        self.enter(simbox)?;
+        Ok(Before { simbox: before, state: None })
+    }
+
+    fn take_back(&mut self, before: Before) -> Result<()> {
+        self.take_fault()?;
+        let Some(bodies) = &self.bodies else { return Err(Error::device("nobody has looked at molecules")) };
+        self.device.run(&bodies.take_back(&self.world))?;
+        self.read_control()?;
+        self.enter(before.simbox)
     }
 
     fn kick(&mut self, dt: f64) {

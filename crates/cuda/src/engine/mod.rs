@@ -21,6 +21,7 @@ use crate::exclusions::Exclusions;
 use crate::grains::Contacts;
 use crate::kernels::{Kernels, TileShape, Way};
 use crate::leg::{KINETIC, Launches, Middle, Recorded, Sums, VIRIAL};
+use crate::molecules::Bodies;
 use crate::outside::Outside;
 use crate::search::Search;
 use crate::skin::Skin;
@@ -29,7 +30,9 @@ use crate::tiles::{self, Room};
 use crate::world::{Control, Frame, World};
 use jostle_core::backend::Timings;
 use jostle_core::sites::follow_atoms;
-use jostle_core::{Driven, Energies, Error, Evaluate, Kinetic, Precision, Result, Settings, System, Vec3};
+use jostle_core::{
+    Driven, Energies, Error, Evaluate, Kinetic, Precision, Result, Settings, SimBox, System, Vec3,
+};
 use jostle_potentials::{Forces, check};
 use std::f64::consts::PI;
 use std::ops::Range;
@@ -41,6 +44,18 @@ pub struct Layout {
     pub shape: TileShape,
     /// Step slots between two looks at the list, to begin with.
     pub slots_per_look: u32,
+}
+
+/// What is known of atoms whose positions are set: as in `integrate.cu`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+enum Placing {
+    /// Their list is right.
+    Listed = 0,
+    /// Nothing: they come from the host.
+    Fresh = 1,
+    /// Their species; they need a new list.
+    Anew = 2,
 }
 
 /// Neighbours of an atom from which on a list is long.
@@ -71,6 +86,8 @@ pub struct Cuda {
     bath: Option<ScalingBath>,
     pair_bath: Option<PairBath>,
     grains: Option<Contacts>,
+    /// Molecules, since a barostat first asked for them.
+    bodies: Option<Bodies>,
     sums: Sums,
     world: World,
     recorded: Option<Recorded>,
@@ -182,6 +199,7 @@ impl Cuda {
             bath: None,
             pair_bath: None,
             grains,
+            bodies: None,
             sums,
             world,
             recorded: None,
@@ -259,7 +277,10 @@ impl Cuda {
         let blocks = self.search.energy_blocks().max(self.launches().atom_shares()).max(of_charges);
         let constraints = self.constraints.as_ref().map_or(0, Constraints::partial_length);
         let bonded = self.bonded.as_ref().map_or(0, Bonded::partial_length);
-        self.sums.partial = self.device.alloc(constraints.max(bonded).max(blocks as usize * row))?;
+        let partial = constraints.max(bonded).max(blocks as usize * row);
+        if self.sums.partial.len() < partial {
+            self.sums.partial = self.device.alloc(partial)?;
+        }
         if self.sums.total.len() < row {
             self.sums.total = self.device.alloc(row)?;
         }
@@ -290,21 +311,47 @@ impl Cuda {
         let counts = self.system.counts();
         let terms = 0..self.forces.n_searched();
         self.tails = terms.map(|term| self.forces.tail_times_volume(term, &counts)).collect();
-        self.sorted = false;
-        self.constants = self.forces.electrostatics.map_or([0.0; 2], |term| term.constants(&self.system));
-        let builds = self.control.builds;
-        self.control = Control { builds, ..Control::new() };
-        self.set_skin();
-        self.write_control()?;
+        self.bodies = None;
+        self.begin_anew(Control { builds: self.control.builds, ..Control::new() })?;
         self.arrays.upload(&self.system.state)?;
         self.grains.as_ref().map_or(Ok(()), |grains| grains.upload(&self.system.state))?;
-        self.place(true)
+        self.place(Placing::Fresh)
+    }
+
+    /// Goes on without a list.
+    fn begin_anew(&mut self, control: Control) -> Result<()> {
+        self.sorted = false;
+        self.constants = self.forces.electrostatics.map_or([0.0; 2], |term| term.constants(&self.system));
+        self.control = control;
+        self.set_skin();
+        self.write_control()
+    }
+
+    /// Another box: what follows from its shape.
+    fn fit_box(&mut self, simbox: SimBox) -> Result<()> {
+        self.system.simbox = simbox;
+        self.frame = Frame::new(&simbox, &self.system.state, self.cutoff + self.skin.now());
+        if let Some(charges) = &mut self.charges {
+            charges.follow(&self.device, &simbox)?;
+        }
+        self.lay_out()
+    }
+
+    /// Another box, in which the atoms on the device are already.
+    fn enter(&mut self, simbox: SimBox) -> Result<()> {
+        self.fit_box(simbox)?;
+        let Control { builds, sorted, slot, .. } = self.control;
+        let mut control = Control { builds, sorted, ..Control::new() };
+        control.slot[0].parity = slot[0].parity;
+        self.begin_anew(control)?;
+        self.arrays.clear_bins()?;
+        self.place(Placing::Anew)
     }
 
     /// Positions for the forces from those of the atoms.
-    fn place(&mut self, fresh: bool) -> Result<()> {
+    fn place(&mut self, placing: Placing) -> Result<()> {
         let launches = self.launches();
-        let launch = launches.atoms(&self.kernels.place_atoms).with_value(i32::from(fresh));
+        let launch = launches.atoms(&self.kernels.place_atoms).with_value(placing as i32);
         self.device.run(&launch)
     }
 

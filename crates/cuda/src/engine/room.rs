@@ -1,7 +1,7 @@
 //! What the device cannot see to alone: lists that need room, atoms that leave, forces that are not
 //! finite.
 
-use super::Cuda;
+use super::{Cuda, Placing};
 use crate::blame;
 use crate::world::{Frame, trouble};
 use jostle_core::{Error, Precision, Result};
@@ -36,7 +36,7 @@ impl Cuda {
         self.control.need_tile = 0;
         self.control.need_rows = 0;
         self.write_control()?;
-        if escaped { self.place(false) } else { Ok(()) }
+        if escaped { self.place(Placing::Listed) } else { Ok(()) }
     }
 
     /// Takes away room that tiles turned out not to need. Lists stay, or runs would depend on how

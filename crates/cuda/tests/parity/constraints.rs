@@ -33,7 +33,7 @@ const ON_FREE: Sites = &[
 /// Water, with its oxygen first or last and with a fourth site in it; a centre with three hydrogens and
 /// a point; pairs; a ring with a tail; an atom alone; a triangle of three different sides; and atoms that
 /// nothing but points join. All of it in a tilted box.
-fn molecules() -> System {
+pub fn molecules() -> System {
     let length = SPACING * EDGE as f64;
     let simbox = SimBox::new([-1.0, 0.5, 0.0], [length; 3], [1.2, -0.8, 1.0], [true; 3]).unwrap();
     let species = |name: &str, mass| Species { name: name.into(), mass, charge: 0.0 };
@@ -106,7 +106,7 @@ fn molecules() -> System {
     system
 }
 
-fn forces() -> Forces {
+pub fn forces() -> Forces {
     let mut term = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 4);
     let atoms = [(0, 0, 0.9), (0, 1, 0.7), (1, 1, 0.5), (0, 2, 0.9), (1, 2, 0.7), (2, 2, 0.95)];
     let sites = [(0, 3, 0.7), (1, 3, 0.5), (2, 3, 0.7), (3, 3, 0.5)];
@@ -116,7 +116,7 @@ fn forces() -> Forces {
     term.into()
 }
 
-fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
+pub fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
     Settings { algorithm, precision, skin: Some(0.12), ..Settings::default() }
 }
 
@@ -209,7 +209,7 @@ fn constraints_agree() {
 fn frozen_atoms_of_molecules_stay() {
     let mut system = molecules();
     // Two waters, a bond of a third one's neighbour, a corner of the ring.
-    let group: Vec<u32> = (0..6).chain([7, 12]).collect();
+    let group: Vec<u32> = (0..7).chain([8, 14]).collect();
     system.driven = system.driven.with(&system.state, &group, [0.0; 3]);
     group.iter().for_each(|id| system.state.velocity[*id as usize] = [0.0; 3]);
     let exact = settings(Algorithm::Auto, Precision::Double);
@@ -227,6 +227,12 @@ fn frozen_atoms_of_molecules_stay() {
         assert!(error < 1e-9, "{bath:?}: {error:e} apart");
         for (id, start) in system.state.position.iter().enumerate() {
             let stays = group.contains(&(id as u32));
+            if system.mass(id) == 0.0 {
+                // A point follows frozen atoms up to rounding.
+                let speed = norm(right.velocity[id]);
+                assert!(!stays || speed < 1e-12, "{bath:?}: point {id} at {speed:e}");
+                continue;
+            }
             assert_eq!(right.velocity[id] == [0.0; 3], stays, "{bath:?}: atom {id} from {start:?}");
         }
     }

@@ -23,6 +23,7 @@ mod pairs;
 #[path = "../../../cpu/tests/reference/mod.rs"]
 mod reference;
 mod reference_values;
+mod volume;
 #[path = "../../../cpu/tests/charges/water.rs"]
 mod water;
 

@@ -1,6 +1,6 @@
 use super::{Surroundings, resize};
 use crate::freedom::Momentum;
-use jostle_core::{Backend, Error, Evaluate, Result, State, SymTensor, Vec3};
+use jostle_core::{Backend, Error, Evaluate, Result, Survey, SymTensor};
 use serde::{Deserialize, Serialize};
 
 /// A change of the volume by more at once is no small step of a random walk any more.
@@ -29,26 +29,20 @@ impl CellRescaling {
             // Without what constraints add to the virial in the course of a step.
             backend.compute_forces(Evaluate::ForcesAndEnergies)?;
         }
-        let (simbox, energy) = (*backend.simbox(), backend.energies().potential());
-        let virial = &backend.energies().virial.clone();
-        let mut state = backend.state()?.clone();
-        let arms = around.molecules.arms(&simbox, &state)?;
-        let velocities = around.molecules.velocities(&state);
-        let twice_kinetic = around.molecules.twice_kinetic(&state, &velocities);
-        let volume = simbox.volume();
-        let mut pressure = (twice_kinetic + molecular_virial(virial, &state, &arms)) / (3.0 * volume);
+        let (volume, energy) = (backend.simbox().volume(), backend.energies().potential());
+        let survey = backend.survey(around.molecules)?;
+        let twice_kinetic = survey.twice_kinetic;
+        let virial = molecular_virial(&backend.energies().virial, &survey);
+        let mut pressure = (twice_kinetic + virial) / (3.0 * volume);
         if self.momentum == Momentum::Conserved {
             // The centre of mass of all atoms is at rest, but has its part in the distribution.
             pressure += kt / volume;
         }
         let after = self.walk(volume, pressure, kt, interval, around.random.normal())?;
         let factor = (after / volume).cbrt();
-        let slower = 1.0 / factor - 1.0;
-        for (v, center) in state.velocity.iter_mut().zip(&velocities) {
-            (0..3).for_each(|k| v[k] += slower * center[k]);
-        }
         let kinetic = 0.5 * twice_kinetic * (1.0 / (factor * factor) - 1.0);
-        Ok(resize(backend, state, &arms, [factor; 3])? - energy + kinetic)
+        let (_, after) = resize(backend, survey, [factor; 3], 1.0 / factor - 1.0)?;
+        Ok(after - energy + kinetic)
     }
 
     /// The volume after an interval. The walk is that of the root of the volume, on which the strength
@@ -69,9 +63,8 @@ impl CellRescaling {
 
 /// The trace of the virial of molecules as points, sum of R . F over their centres: that of atoms,
 /// without constraints, less what their forces do within molecules.
-fn molecular_virial(virial: &SymTensor, state: &State, arms: &[Vec3]) -> f64 {
-    let within = state.force.iter().zip(arms).map(|(f, d)| f[0] * d[0] + f[1] * d[1] + f[2] * d[2]);
-    virial[..3].iter().sum::<f64>() - within.sum::<f64>()
+fn molecular_virial(virial: &SymTensor, survey: &Survey) -> f64 {
+    virial[..3].iter().sum::<f64>() - survey.within
 }
 
 #[cfg(test)]
@@ -112,16 +105,15 @@ mod tests {
             let backend = &mut *backend;
             backend.update_neighbors().unwrap();
             backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
-            let (simbox, state) = (*backend.simbox(), backend.state().unwrap().clone());
-            let joined = Molecules::new(&system.topology, &system.species, &state);
-            let arms = joined.arms(&simbox, &state).unwrap();
-            let virial = molecular_virial(&backend.energies().virial.clone(), &state, &arms);
+            let joined = Molecules::new(&system.topology, &system.species, backend.state().unwrap());
+            let survey = backend.survey(&joined).unwrap();
+            let virial = molecular_virial(&backend.energies().virial, &survey);
             let atomic: f64 = backend.energies().virial[..3].iter().sum();
             assert_eq!((atomic - virial).abs() > 0.1 * virial.abs(), rigid, "{atomic} {virial}");
             let step: f64 = 1e-5;
             let mut at = |factor: f64| {
-                let energy = resize(backend, state.clone(), &arms, [factor; 3]).unwrap();
-                backend.set_box(simbox, state.clone()).unwrap();
+                let (before, energy) = resize(backend, survey.clone(), [factor; 3], 0.0).unwrap();
+                backend.take_back(before).unwrap();
                 energy
             };
             let slope = (at(1.0 + step) - at(1.0 - step)) / (2.0 * step);

@@ -10,7 +10,7 @@ use crate::freedom::Momentum;
 use crate::step::Tick;
 use cell_rescaling::CellRescaling;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Backend, Bath, Error, Evaluate, Molecules, Result, SimBox, State, System, Vec3};
+use jostle_core::{Backend, Bath, Before, Error, Evaluate, Molecules, Result, Survey, System, Vec3};
 use jostle_io::input::model::{Action, Barostat, StageInput};
 use jostle_potentials::Forces;
 use monte_carlo::MonteCarlo;
@@ -91,29 +91,20 @@ impl Piston {
     }
 }
 
-/// Puts the atoms into a box whose edges are longer by these factors along the axes, molecules as they
-/// are, and evaluates forces and energies there. The potential energy.
-fn resize(backend: &mut dyn Backend, mut state: State, arms: &[Vec3], factors: Vec3) -> Result<f64> {
-    let before = *backend.simbox();
+/// Makes the edges of the box longer by these factors along the axes, moves molecules that were surveyed
+/// as they are, whose velocities grow by the factor 1 + `faster`, and evaluates forces and energies there.
+/// What was before, and the potential energy now.
+fn resize(backend: &mut dyn Backend, survey: Survey, factors: Vec3, faster: f64) -> Result<(Before, f64)> {
     let [a, b, c] = factors;
-    let after = before.mapped([[a, 0.0, 0.0], [0.0, b, 0.0], [0.0, 0.0, c]])?;
-    let shift = |r: &mut Vec3, arm: &Vec3, sign: f64| (0..3).for_each(|k| r[k] += sign * arm[k]);
-    state.position.iter_mut().zip(arms).for_each(|(r, arm)| shift(r, arm, -1.0));
-    state.follow(&before, &after);
-    state.position.iter_mut().zip(arms).for_each(|(r, arm)| shift(r, arm, 1.0));
-    enter(backend, after, state, Evaluate::ForcesAndEnergies)?;
-    Ok(backend.energies().potential())
-}
-
-/// Puts atoms into a box and evaluates forces there.
-fn enter(backend: &mut dyn Backend, simbox: SimBox, state: State, evaluate: Evaluate) -> Result<()> {
-    backend.set_box(simbox, state).map_err(|e| {
+    let after = backend.simbox().mapped([[a, 0.0, 0.0], [0.0, b, 0.0], [0.0, 0.0, c]])?;
+    let before = backend.stretch(survey, after, faster).map_err(|e| {
         e.context("the barostat").hint(
             "begin with a larger system or density, or shorten the cut-off: under constant pressure the box needs room to shrink",
         )
     })?;
     backend.update_neighbors()?;
-    backend.compute_forces(evaluate)
+    backend.compute_forces(Evaluate::ForcesAndEnergies)?;
+    Ok((before, backend.energies().potential()))
 }
 
 /// Refuses a barostat that makes no sense for a stage or a system.

@@ -1,4 +1,4 @@
-use super::{Surroundings, enter, resize};
+use super::{Surroundings, resize};
 use jostle_core::{Backend, Evaluate, Result, Vec3};
 use jostle_io::input::model::Coupling;
 use serde::{Deserialize, Serialize};
@@ -48,15 +48,14 @@ impl MonteCarlo {
         let which = around.random.below(self.moves.len());
         let (first, second) = (around.random.uniform(), around.random.uniform());
         let trial = &mut self.moves[which];
-        let (simbox, energy) = (*backend.simbox(), backend.energies().potential());
-        let state = backend.state()?.clone();
-        let arms = around.molecules.arms(&simbox, &state)?;
-        let volume = simbox.volume();
+        let (volume, energy) = (backend.simbox().volume(), backend.energies().potential());
+        let survey = backend.survey(around.molecules)?;
         let change = trial.largest * (2.0 * first - 1.0);
         let growth = (volume + change) / volume;
         let mut factors: Vec3 = [1.0; 3];
         trial.axes.iter().for_each(|axis| factors[*axis] = growth.powf(1.0 / trial.axes.len() as f64));
-        let gained = resize(backend, state.clone(), &arms, factors)? - energy;
+        let (before, after) = resize(backend, survey, factors, 0.0)?;
+        let gained = after - energy;
         let ideal = around.molecules.count() as f64 * around.thermal_energy * growth.ln();
         let work = gained + self.pressure * change - ideal;
         let accepted = work <= 0.0 || second < (-work / around.thermal_energy).exp();
@@ -64,7 +63,9 @@ impl MonteCarlo {
         if accepted {
             return Ok(gained);
         }
-        enter(backend, simbox, state, Evaluate::Forces)?;
+        backend.take_back(before)?;
+        backend.update_neighbors()?;
+        backend.compute_forces(Evaluate::Forces)?;
         Ok(0.0)
     }
 }

@@ -1,0 +1,66 @@
+//! Another volume: molecules go with their centres, as they are.
+
+use crate::{Molecules, Result, SimBox, State, Vec3};
+
+/// Molecules as points, as they are at a time.
+#[derive(Debug, Clone)]
+pub struct Survey {
+    /// Twice the kinetic energy of the centres of mass.
+    pub twice_kinetic: f64,
+    /// The sum of f . d over atoms at d from the centre of their molecule: the part of the virial of
+    /// atoms that molecules as points have not.
+    pub within: f64,
+    /// `None` where the device keeps it.
+    host: Option<OnHost>,
+}
+
+#[derive(Debug, Clone)]
+struct OnHost {
+    state: State,
+    arms: Vec<Vec3>,
+    velocities: Vec<Vec3>,
+}
+
+/// How things were before [`crate::Backend::stretch`].
+#[derive(Debug)]
+pub struct Before {
+    /// The box.
+    pub simbox: SimBox,
+    /// The atoms; `None` where the device keeps them.
+    pub state: Option<State>,
+}
+
+impl Survey {
+    /// Of the atoms of a state.
+    ///
+    /// # Errors
+    /// If a molecule is joined to its own image, so that it has no centre.
+    pub fn on_host(molecules: &Molecules, simbox: &SimBox, state: State) -> Result<Self> {
+        let arms = molecules.arms(simbox, &state)?;
+        let velocities = molecules.velocities(&state);
+        let twice_kinetic = molecules.twice_kinetic(&state, &velocities);
+        let product = |(f, d): (&Vec3, &Vec3)| f[0] * d[0] + f[1] * d[1] + f[2] * d[2];
+        let within = state.force.iter().zip(&arms).map(product).sum();
+        Ok(Survey { twice_kinetic, within, host: Some(OnHost { state, arms, velocities }) })
+    }
+
+    /// Sums over what a device keeps.
+    pub fn on_device(twice_kinetic: f64, within: f64) -> Self {
+        Survey { twice_kinetic, within, host: None }
+    }
+
+    /// The atoms before and after a change of the box; the velocities of centres have grown by the
+    /// factor 1 + `faster`. `None` for what a device keeps.
+    pub(crate) fn stretched(self, from: &SimBox, to: &SimBox, faster: f64) -> Option<[State; 2]> {
+        let OnHost { state, arms, velocities } = self.host?;
+        let mut after = state.clone();
+        let shift = |r: &mut Vec3, arm: &Vec3, sign: f64| (0..3).for_each(|k| r[k] += sign * arm[k]);
+        after.position.iter_mut().zip(&arms).for_each(|(r, arm)| shift(r, arm, -1.0));
+        after.follow(from, to);
+        after.position.iter_mut().zip(&arms).for_each(|(r, arm)| shift(r, arm, 1.0));
+        for (v, center) in after.velocity.iter_mut().zip(&velocities) {
+            (0..3).for_each(|k| v[k] += faster * center[k]);
+        }
+        Some([state, after])
+    }
+}

@@ -1,0 +1,143 @@
+// Molecules as points, and a change of the box that moves them as they are. A warp has a molecule at a
+// time, whose atoms its threads share.
+
+enum { MOLECULE_THREADS = 256, SURVEY_SUMS = 2 };
+
+// Who belongs to which molecule: as in molecules.rs, field by field.
+struct Molecules {
+    const u32* first;     // of each molecule its first entry, and the number of entries at the end
+    const u32* atom;      // entries: ids
+    const int* shift;     // entries [3][n]: images by which an atom is away from the others of its molecule
+    const double* share;  // entries: the part of the mass
+    const double* mass;   // of molecules
+    u32* place;           // by id
+    double* x;            // what was before the last change, by id [3][n]
+    double* v;
+    int* image;
+    i64 n;                // molecules
+};
+
+extern "C" __global__ void molecule_places(World w, Molecules m) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < w.n) m.place[w.id[w.control->sorted][i]] = i;
+}
+
+DEVICE double lane_sum(double x) {
+    for (int k = 16; k > 0; k /= 2) x += __shfl_xor_sync(ALL_LANES, x, k);
+    return x;
+}
+
+DEVICE Double3 lane_sum(Double3 a) { return {lane_sum(a.x), lane_sum(a.y), lane_sum(a.z)}; }
+
+// Where an atom is on the unbroken path of its molecule, in images.
+DEVICE void image_of(const World& w, const Molecules& m, u32 entry, u32 i, int set, int* image) {
+    for (int k = 0; k < 3; k++) {
+        image[k] = w.image[set][k * (size_t)w.n + i] + m.shift[k * (size_t)w.n + entry];
+    }
+}
+
+// From the first atom of its molecule, which is at `origin` in the image `base`.
+DEVICE Double3 from_first(const World& w, const Molecules& m, u32 entry, u32 i, int set, Double3 origin,
+                          const int* base) {
+    int image[3];
+    image_of(w, m, entry, i, set, image);
+    const double a = image[0] - base[0], b = image[1] - base[1], c = image[2] - base[2];
+    const double* edge = w.frame.edge;
+    const double* tilt = w.frame.tilt;
+    const Double3 x = load(w.x[set], w.n, i);
+    return {x.x - origin.x + (a * edge[0] + b * tilt[0] + c * tilt[1]),
+            x.y - origin.y + (b * edge[1] + c * tilt[2]), x.z - origin.z + c * edge[2]};
+}
+
+// A molecule: what its atoms are seen from, its centre seen from there, and its velocity.
+struct Center {
+    Double3 origin, r, v;
+    int base[3];
+};
+
+DEVICE Center center_of(const World& w, const Molecules& m, u32 begin, u32 end, int set) {
+    Center center = {};
+    const u32 first = m.place[m.atom[begin]];
+    center.origin = load(w.x[set], w.n, first);
+    image_of(w, m, begin, first, set, center.base);
+    for (u32 entry = begin + threadIdx.x % 32; entry < end; entry += 32) {
+        const u32 i = m.place[m.atom[entry]];
+        drift(center.r, m.share[entry], from_first(w, m, entry, i, set, center.origin, center.base));
+        drift(center.v, m.share[entry], load(w.v[set], w.n, i));
+    }
+    center.r = lane_sum(center.r);
+    center.v = lane_sum(center.v);
+    return center;
+}
+
+// Twice the kinetic energy of centres, and the sum of f . d over atoms at d from the centre of their
+// molecule. Blocks leave their shares.
+extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecule_survey(World w, Molecules m) {
+    const int set = w.control->sorted;
+    const u32 lane = threadIdx.x % 32, warps = gridDim.x * (MOLECULE_THREADS / 32);
+    double sums[SURVEY_SUMS] = {};
+    for (u32 k = (blockIdx.x * MOLECULE_THREADS + threadIdx.x) / 32; k < m.n; k += warps) {
+        const u32 begin = m.first[k], end = m.first[k + 1];
+        const Center center = center_of(w, m, begin, end, set);
+        double within = 0;
+        for (u32 entry = begin + lane; entry < end; entry += 32) {
+            const u32 i = m.place[m.atom[entry]];
+            const Double3 r = from_first(w, m, entry, i, set, center.origin, center.base);
+            const real3 f = load_force(w, i);
+            within += f.x * (r.x - center.r.x) + f.y * (r.y - center.r.y) + f.z * (r.z - center.r.z);
+        }
+        const Double3 v = center.v;
+        const double own[SURVEY_SUMS] = {m.mass[k] * (v.x * v.x + v.y * v.y + v.z * v.z), lane_sum(within)};
+#if REPRODUCIBLE
+        // The first atom of a molecule speaks for it.
+        const double nothing[SURVEY_SUMS] = {};
+        for (u32 entry = begin + lane; entry < end; entry += 32) {
+            store_share(w, entry == begin ? own : nothing, m.atom[entry]);
+        }
+#else
+        for (int j = 0; j < SURVEY_SUMS; j++) sums[j] += lane == 0 ? own[j] : 0.0;
+#endif
+    }
+#if !REPRODUCIBLE
+    block_partial<MOLECULE_THREADS, SURVEY_SUMS>(w, sums);
+#endif
+}
+
+// Keeps what is, and moves centres along with the edges of another box; their velocities grow by the
+// factor 1 + `faster`.
+extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS)
+molecule_stretch(World w, Molecules m, Frame after, double faster) {
+    const int set = w.control->sorted;
+    const u32 lane = threadIdx.x % 32, warps = gridDim.x * (MOLECULE_THREADS / 32);
+    for (u32 k = (blockIdx.x * MOLECULE_THREADS + threadIdx.x) / 32; k < m.n; k += warps) {
+        const u32 begin = m.first[k], end = m.first[k + 1];
+        const Center center = center_of(w, m, begin, end, set);
+        for (u32 entry = begin + lane; entry < end; entry += 32) {
+            const u32 id = m.atom[entry], i = m.place[id];
+            const Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
+            const Double3 r = from_first(w, m, entry, i, set, center.origin, center.base);
+            store(m.x, w.n, id, x);
+            store(m.v, w.n, id, v);
+            for (int j = 0; j < 3; j++) m.image[j * (size_t)w.n + id] = w.image[set][j * (size_t)w.n + i];
+            const Double3 arm = {r.x - center.r.x, r.y - center.r.y, r.z - center.r.z};
+            const Fractions s = fractions(w.frame, x.x - arm.x, x.y - arm.y, x.z - arm.z);
+            const double* edge = after.edge;
+            const double* tilt = after.tilt;
+            store(w.x[set], w.n, i,
+                  {after.origin[0] + s.x * edge[0] + s.y * tilt[0] + s.z * tilt[1] + arm.x,
+                   after.origin[1] + s.y * edge[1] + s.z * tilt[2] + arm.y, after.origin[2] + s.z * edge[2] + arm.z});
+            store(w.v[set], w.n, i,
+                  {v.x + faster * center.v.x, v.y + faster * center.v.y, v.z + faster * center.v.z});
+        }
+    }
+}
+
+// Back to what was.
+extern "C" __global__ void molecule_take_back(World w, Molecules m) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
+    if (i >= w.n) return;
+    const u32 id = w.id[set][i];
+    store(w.x[set], w.n, i, load(m.x, w.n, id));
+    store(w.v[set], w.n, i, load(m.v, w.n, id));
+    for (int j = 0; j < 3; j++) w.image[set][j * (size_t)w.n + i] = m.image[j * (size_t)w.n + id];
+}

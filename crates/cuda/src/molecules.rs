@@ -1,0 +1,148 @@
+//! Molecules as points, for a change of the box that moves them as they are (`kernels/molecules.cu`).
+
+use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::kernels::{self, ATOM_THREADS, Build, blocks_of};
+use crate::sums::Summation;
+use crate::world::{Frame, World};
+use jostle_core::{Molecules, Precision, Result, SimBox, State, Vec3};
+
+/// Numbers that a survey adds up.
+pub const SURVEY: usize = 2;
+
+/// What kernels are told: as in `molecules.cu`, field by field.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Table {
+    first: u64,
+    atom: u64,
+    shift: u64,
+    share: u64,
+    mass: u64,
+    place: u64,
+    x: u64,
+    v: u64,
+    image: u64,
+    n: i64,
+}
+
+// SAFETY: numbers only, and no padding between them.
+unsafe impl Word for Table {}
+// SAFETY: numbers only; what pads them in C is a field.
+unsafe impl Word for Frame {}
+
+/// The kernels, and who belongs to which molecule.
+pub struct Bodies {
+    table: Table,
+    places: Kernel,
+    survey: Kernel,
+    stretch: Kernel,
+    take_back: Kernel,
+    /// What the addresses in `table` belong to.
+    _words: [Buffer<u32>; 3],
+    _images: [Buffer<i32>; 2],
+    _numbers: [Buffer<f64>; 4],
+}
+
+/// The kernels' source.
+pub fn build(precision: Precision, sums: Summation) -> Build {
+    kernels::beside("", include_str!("../kernels/molecules.cu"), precision, sums)
+}
+
+impl Bodies {
+    /// The molecules of atoms that are in this state now: how far they are from each other in images
+    /// never changes.
+    ///
+    /// # Errors
+    /// If a molecule is joined to its own image, there is no compiler for the device, or not enough
+    /// memory.
+    pub fn new(
+        device: &Device,
+        molecules: &Molecules,
+        simbox: &SimBox,
+        state: &State,
+        precision: Precision,
+        sums: Summation,
+    ) -> Result<Self> {
+        let n = state.len();
+        let shifts = shifts(molecules, simbox, state)?;
+        let mut atoms: Vec<u32> = (0..n as u32).collect();
+        atoms.sort_by_key(|id| molecules.of_atoms()[*id as usize]);
+        let mut first = vec![0u32; molecules.count() + 1];
+        molecules.of_atoms().iter().for_each(|molecule| first[*molecule as usize + 1] += 1);
+        (1..first.len()).for_each(|k| first[k] += first[k - 1]);
+        let share: Vec<f64> = atoms.iter().map(|id| molecules.shares()[*id as usize]).collect();
+        let by_axis = |axis: usize| atoms.iter().map(move |id| (axis, *id as usize));
+        let shift: Vec<i32> = (0..3).flat_map(by_axis).map(|(axis, id)| shifts[id][axis]).collect();
+        let words = [device.upload(&first)?, device.upload(&atoms)?, device.alloc(n)?];
+        let images = [device.upload(&shift)?, device.alloc(3 * n)?];
+        let numbers = [
+            device.upload(&share)?,
+            device.upload(molecules.masses())?,
+            device.alloc(3 * n)?,
+            device.alloc(3 * n)?,
+        ];
+        let table = Table {
+            first: words[0].address(),
+            atom: words[1].address(),
+            shift: images[0].address(),
+            share: numbers[0].address(),
+            mass: numbers[1].address(),
+            place: words[2].address(),
+            x: numbers[2].address(),
+            v: numbers[3].address(),
+            image: images[1].address(),
+            n: molecules.count() as i64,
+        };
+        let build = build(precision, sums);
+        let module = device.compile("molecules.cu", &build.source, &build.options)?;
+        Ok(Bodies {
+            table,
+            places: module.kernel("molecule_places")?,
+            survey: module.kernel("molecule_survey")?,
+            stretch: module.kernel("molecule_stretch")?,
+            take_back: module.kernel("molecule_take_back")?,
+            _words: words,
+            _images: images,
+            _numbers: numbers,
+        })
+    }
+
+    fn launch(&self, kernel: &Kernel, world: &World) -> Launch {
+        Launch::new(kernel, blocks_of(world.n), ATOM_THREADS).with_value(*world).with_value(self.table)
+    }
+
+    /// Looks at them: blocks leave their shares.
+    pub fn survey(&self, world: &World) -> Vec<Launch> {
+        vec![self.launch(&self.places, world), self.launch(&self.survey, world)]
+    }
+
+    /// Moves them into another box, as they were surveyed; their velocities grow by the factor
+    /// 1 + `faster`.
+    pub fn stretch(&self, world: &World, after: Frame, faster: f64) -> Launch {
+        self.launch(&self.stretch, world).with_value(after).with_value(faster)
+    }
+
+    /// Undoes that.
+    pub fn take_back(&self, world: &World) -> Launch {
+        self.launch(&self.take_back, world)
+    }
+}
+
+/// By id, the images by which atoms are away from where the others of their molecules are.
+fn shifts(molecules: &Molecules, simbox: &SimBox, state: &State) -> Result<Vec<[i32; 3]>> {
+    let arms = molecules.arms(simbox, state)?;
+    let order = state.order();
+    // By molecule, the centre that its first atom sees, and the image of that.
+    let mut seen: Vec<Option<(Vec3, [i32; 3])>> = vec![None; molecules.count()];
+    let mut shifts = vec![[0; 3]; state.len()];
+    for (id, molecule) in molecules.of_atoms().iter().enumerate() {
+        let place = order[id];
+        let (r, image) = (state.position[place], state.image[place]);
+        let center: Vec3 = std::array::from_fn(|k| r[k] - arms[place][k]);
+        let (first, base) = *seen[*molecule as usize].get_or_insert((center, image));
+        // Centres that atoms of a molecule see are images of each other.
+        let apart = simbox.to_fractional(std::array::from_fn(|k| simbox.origin()[k] + first[k] - center[k]));
+        shifts[id] = std::array::from_fn(|k| base[k] - image[k] + apart[k].round() as i32);
+    }
+    Ok(shifts)
+}

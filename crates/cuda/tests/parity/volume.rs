@@ -1,0 +1,87 @@
+//! A change of the box that moves molecules as they are: what the GPU does by itself against what the host
+//! does for the CPU engine.
+
+use super::constraints::{forces, molecules, settings};
+use super::device::device;
+use super::fluid::{by_id, distance, largest};
+use jostle_core::{Algorithm, Backend, Evaluate, Molecules, Precision, SimBox, State};
+use jostle_cuda::Cuda;
+
+fn evaluate(backend: &mut dyn Backend) -> f64 {
+    backend.update_neighbors().unwrap();
+    backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+    backend.energies().potential()
+}
+
+/// The largest distance of an atom from where another state has it, in the nearest image.
+fn apart(simbox: &SimBox, a: &State, b: &State) -> f64 {
+    let pairs = a.position.iter().zip(&b.position);
+    largest(pairs.map(|(a, b)| {
+        let d = simbox.nearest_image(std::array::from_fn(|k| a[k] - b[k]));
+        distance(d, [0.0; 3])
+    }))
+}
+
+#[test]
+fn molecules_follow_the_box_as_they_are() {
+    let cases = [(Algorithm::Auto, Precision::Mixed, false), (Algorithm::List, Precision::Double, true)];
+    for (algorithm, precision, reproducible) in cases {
+        let what = format!("{algorithm:?} {precision:?}");
+        let system = molecules();
+        let joined = Molecules::new(&system.topology, &system.species, &system.state);
+        let exact = settings(Algorithm::Auto, Precision::Double);
+        let mut cpu = jostle_cpu::open(system.clone(), forces(), exact).unwrap();
+        let mut settings = settings(algorithm, precision);
+        settings.reproducible = reproducible;
+        let mut gpu = Cuda::new(device(), system.clone(), forces(), settings).unwrap();
+        let tolerance = if precision == Precision::Double { 1e-9 } else { 2e-5 };
+        // Some steps, so that atoms leave the box and are sorted.
+        for backend in [&mut *cpu as &mut dyn Backend, &mut gpu] {
+            evaluate(backend);
+            for _ in 0..60 {
+                backend.kick_drift(0.002);
+                backend.constrain_positions(0.002);
+                evaluate(backend);
+                backend.kick(0.001);
+                backend.constrain_velocities(None);
+            }
+        }
+        // From the same state on.
+        let state = cpu.state().unwrap().clone();
+        gpu.set_state(state).unwrap();
+        evaluate(&mut *cpu);
+        evaluate(&mut gpu);
+        let simbox = *cpu.simbox();
+        let after = simbox.mapped([[1.02, 0.0, 0.0], [0.0, 1.01, 0.0], [0.0, 0.0, 1.015]]).unwrap();
+        let before = by_id(&mut gpu);
+        let found = [&mut *cpu as &mut dyn Backend, &mut gpu].map(|backend| {
+            let survey = backend.survey(&joined).unwrap();
+            let sums = [survey.twice_kinetic, survey.within];
+            let kept = backend.stretch(survey, after, -0.03).unwrap();
+            let energy = evaluate(backend);
+            (sums, energy, by_id(backend), kept)
+        });
+        let [(sums, energy, right, _), (found_sums, found_energy, state, kept)] = found;
+        let scale = sums[0].abs();
+        assert!((sums[0] - found_sums[0]).abs() < 1e-9 * scale, "{what}: {sums:?} {found_sums:?}");
+        assert!(
+            (sums[1] - found_sums[1]).abs() < 10.0 * tolerance * scale,
+            "{what}: {sums:?} {found_sums:?}"
+        );
+        assert!((energy - found_energy).abs() < 10.0 * tolerance * scale, "{what}: {energy} {found_energy}");
+        let error = apart(&after, &right, &state);
+        assert!(error < 1e-9, "{what}: {error:e} apart");
+        let error = largest(right.velocity.iter().zip(&state.velocity).map(|(a, b)| distance(*a, *b)));
+        assert!(error < 1e-9, "{what}: velocities {error:e} apart");
+        let moved = apart(&simbox, &before, &state);
+        assert!(moved > 0.01, "{what}: nothing moved");
+        gpu.take_back(kept).unwrap();
+        evaluate(&mut gpu);
+        let back = by_id(&mut gpu);
+        assert_eq!((gpu.simbox(), apart(&simbox, &before, &back)), (&simbox, 0.0), "{what}");
+        assert_eq!(before.velocity, back.velocity, "{what}");
+        let error = largest(before.force.iter().zip(&back.force).map(|(a, b)| distance(*a, *b)));
+        let most = largest(before.force.iter().map(|f| distance(*f, [0.0; 3])));
+        assert!(error < tolerance * most, "{what}: forces {error:e} of {most}");
+    }
+}
