@@ -21,6 +21,7 @@ pub mod kernels;
 mod leg;
 mod list;
 mod outside;
+mod restraint;
 mod search;
 mod skin;
 mod sums;
