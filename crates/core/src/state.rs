@@ -108,6 +108,8 @@ pub struct System {
     pub driven: Driven,
     /// Atoms that were chosen when the run began.
     pub groups: Vec<Group>,
+    /// By id, where atoms were then, on unbroken paths; empty where nobody asks.
+    pub anchors: Vec<Vec3>,
     /// What the atoms are called; empty where only their species have names.
     pub names: Names,
 }
@@ -123,6 +125,7 @@ impl System {
             charges: Vec::new(),
             driven: Driven::default(),
             groups: Vec::new(),
+            anchors: Vec::new(),
             names: Names::default(),
         }
     }

@@ -1,16 +1,65 @@
-//! Fields and walls.
+//! Fields, walls and restraints.
 
 use crate::blocks::Sums;
 use crate::cells::Clusters;
 use crate::simd::Scalar;
 use jostle_core::System;
+use jostle_potentials::restraint::{Pull, Ties};
 use jostle_potentials::{Forces, outside};
 use std::ops::Range;
 
-/// Adds the forces of fields and walls on some clusters to theirs; sums by term.
+/// The restraints of a system, made ready.
+#[derive(Default)]
+pub struct Restrained {
+    ties: Ties,
+    /// By id, where atoms are stored since they were sorted.
+    order: Vec<usize>,
+    /// What those at a distance do now.
+    pulls: Vec<Pull>,
+}
+
+impl Restrained {
+    /// Those of a system's forces.
+    pub fn new(system: &System, forces: &Forces) -> Self {
+        let ties = Ties::new(&forces.restraints, system.state.len());
+        Restrained { ties, ..Restrained::default() }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ties.first.is_empty()
+    }
+
+    /// Remembers where atoms are when they have been sorted.
+    pub fn place(&mut self, order: &[usize]) {
+        if !self.is_empty() {
+            self.order.clear();
+            self.order.extend_from_slice(order);
+        }
+    }
+
+    /// Finds out what those at a distance do.
+    pub fn pull(&mut self, system: &System, forces: &Forces) {
+        if !self.is_empty() {
+            self.pulls = forces.restraints.pulls(&system.simbox, &system.state, &self.order);
+        }
+    }
+
+    /// Adds their energies and virials to the sums of the term.
+    pub fn add_to(&self, sums: Option<&mut Sums>) {
+        let Some(sums) = sums else { return };
+        for pull in &self.pulls {
+            sums.energy += pull.energy;
+            sums.virial.iter_mut().zip(pull.virial).for_each(|(w, part)| *w += part);
+        }
+    }
+}
+
+/// Adds the forces of fields, walls and restraints on some clusters to theirs; sums by term.
 pub fn add_forces<S: Scalar>(
     system: &System,
     forces: &Forces,
+    restrained: &Restrained,
     clusters: &Clusters<S>,
     own: Range<usize>,
     to: &mut [S],
@@ -19,14 +68,21 @@ pub fn add_forces<S: Scalar>(
     if sums.is_empty() {
         return sums;
     }
-    let (state, width) = (&system.state, clusters.width);
+    let (state, width, last) = (&system.state, clusters.width, sums.len() - 1);
     for (c, cluster) in own.enumerate() {
         for (lane, atom) in clusters.atoms(cluster).enumerate() {
             let place = (state.position[atom], state.image[atom]);
             let who = (usize::from(state.species[atom]), state.id[atom]);
-            let force = outside::on_atom(forces, &system.simbox, who, place, |term, energy| {
+            let mut force = outside::on_atom(forces, &system.simbox, who, place, |term, energy| {
                 sums[term].energy += energy;
             });
+            if !restrained.is_empty() {
+                let at = (&system.simbox, state.position[atom]);
+                let (more, energy) =
+                    restrained.ties.on(state.id[atom], at, &forces.restraints, &restrained.pulls);
+                sums[last].energy += energy;
+                (0..3).for_each(|k| force[k] += more[k]);
+            }
             for (k, f) in force.iter().enumerate() {
                 let to = &mut to[(3 * c + k) * width + lane];
                 *to = S::from_f64(to.to_f64() + f);

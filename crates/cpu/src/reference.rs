@@ -8,6 +8,7 @@ use jostle_potentials::bonded::{
     AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, dihedral_forces,
 };
 use jostle_potentials::outside::on_atom;
+use jostle_potentials::restraint::Ties;
 use jostle_potentials::{
     AngleTerm, BondTerm, DihedralTerm, Electrostatics, Embedded, Forces, PairFunction, PairTerm, PairVisitor,
     Vacuum,
@@ -71,6 +72,20 @@ pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)
         let who = (usize::from(system.state.species[k]), system.state.id[k]);
         let more = on_atom(terms, &system.simbox, who, place, |term, energy| outside[term] += energy);
         (0..3).for_each(|axis| force[axis] += more[axis]);
+    }
+    if let (false, Some(sum)) = (terms.restraints.is_empty(), outside.last_mut()) {
+        let (simbox, state) = (&system.simbox, &system.state);
+        let pulls = terms.restraints.pulls(simbox, state, &state.order());
+        let ties = Ties::new(&terms.restraints, state.len());
+        for (k, force) in forces.iter_mut().enumerate() {
+            let (more, energy) = ties.on(state.id[k], (simbox, state.position[k]), &terms.restraints, &pulls);
+            *sum += energy;
+            (0..3).for_each(|axis| force[axis] += more[axis]);
+        }
+        for pull in pulls {
+            *sum += pull.energy;
+            energies.virial.iter_mut().zip(pull.virial).for_each(|(w, part)| *w += part);
+        }
     }
     energies.terms.extend(outside);
     Ok((forces, energies))

@@ -209,6 +209,11 @@ pub fn of_middles(precision: Precision) -> [Build; 2] {
     [crate::dissipative::build(precision, Summation::Fast), crate::grains::build(precision, Summation::Fast)]
 }
 
+/// Restraints, and fields.
+pub fn of_outside(precision: Precision) -> [Build; 2] {
+    [crate::restraint::build(precision, Summation::Fast), crate::outside::field(precision, Summation::Fast)]
+}
+
 /// All that may be compiled for a run with these forces, with large systems in mind: every way to
 /// find pairs.
 pub fn usual(forces: &Forces, precision: Precision) -> Vec<Build> {

@@ -85,7 +85,10 @@ impl Launches<'_> {
         }
         let bonded = self.bonded.map(|b| b.build(&self.world, slot)).unwrap_or_default();
         let constraints = self.constraints.map(|c| c.build(&self.world, slot)).unwrap_or_default();
-        launches.extend(bonded.into_iter().chain(constraints).map(|launch| launch.waits(Waits::Aside)));
+        let outside = self.outside.and_then(|o| o.build(&self.world, slot));
+        launches.extend(
+            bonded.into_iter().chain(constraints).chain(outside).map(|launch| launch.waits(Waits::Aside)),
+        );
         launches.extend(self.search.build(&self.world, slot));
         launches.push(self.settle(slot, 1).waits(Waits::ForAll));
         launches

@@ -22,6 +22,7 @@ mod leg;
 mod list;
 mod molecules;
 mod outside;
+mod restraint;
 mod search;
 mod skin;
 mod sums;

@@ -1,14 +1,15 @@
-//! Fields and walls (`kernels/outside.cu`): forces that are added to those of other atoms.
+//! Fields and walls (`kernels/outside.cu`), and restraints with them: forces that are added to those of other atoms.
 
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::leg::VIRIAL;
+use crate::restraint::Restraints;
 use crate::search::When;
 use crate::sums::Summation;
 use crate::world::World;
-use jostle_core::{Evaluate, Precision, Result};
+use jostle_core::{Evaluate, Precision, Result, System};
 use jostle_potentials::Forces;
 use jostle_potentials::outside::{Field, Wall};
 
@@ -55,9 +56,10 @@ struct Term {
     _table: Option<Reals>,
 }
 
-/// All fields and walls.
+/// All fields and walls, and restraints.
 pub struct Outside {
     terms: Vec<Term>,
+    restraints: Option<Restraints>,
     shares: u32,
     /// Where the first of them has its energy in a sample.
     first: usize,
@@ -136,13 +138,13 @@ impl Term {
 }
 
 impl Outside {
-    /// What fields and walls need on a device; `None` where there are none.
+    /// What fields, walls and restraints need on a device; `None` where there are none.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
     pub fn new(
         device: &Device,
-        n: usize,
+        system: &System,
         forces: &Forces,
         precision: Precision,
         sums: Summation,
@@ -151,8 +153,15 @@ impl Outside {
         let walls = forces.walls.iter().map(|wall| Term::wall(device, wall, precision, sums));
         let terms = fields.chain(walls).collect::<Result<Vec<_>>>()?;
         let first = forces.n_searched() + VIRIAL + forces.n_bonded();
-        let shares = sums.shares(n, ATOM_THREADS);
-        Ok((!terms.is_empty()).then_some(Outside { terms, shares, first }))
+        let shares = sums.shares(system.state.len(), ATOM_THREADS);
+        let restraints = Restraints::new(device, system, forces, precision, sums)?;
+        let any = !terms.is_empty() || restraints.is_some();
+        Ok(any.then_some(Outside { terms, restraints, shares, first }))
+    }
+
+    /// What is to be found after a sort: part of what builds lists.
+    pub fn build(&self, world: &World, slot: i32) -> Option<Launch> {
+        self.restraints.as_ref().map(|restraints| restraints.build(world, slot))
     }
 
     /// Adds the forces; with energies, these go into a sample, too.
@@ -179,6 +188,9 @@ impl Outside {
                         .with_value(when as i32),
                 );
             }
+        }
+        if let Some(restraints) = &self.restraints {
+            launches.extend(restraints.forces(world, slot, row_length, when, evaluate));
         }
         launches
     }

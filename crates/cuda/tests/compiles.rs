@@ -97,14 +97,15 @@ fn every_kernel_compiles_in_double_precision_with_exact_sums_and_every_bath() {
     kernels::usual(&forces, Precision::Double).iter().for_each(|build| check(build, "sm_90"));
 }
 
-/// Friction and noise of pairs, and friction of grains.
+/// Friction and noise of pairs, and friction of grains; fields and restraints.
 #[test]
-fn every_kernel_compiles_for_the_middle_of_a_step() {
+fn every_kernel_compiles_for_the_middle_of_a_step_and_from_outside() {
     if !compiler() {
         return;
     }
     for precision in [Precision::Mixed, Precision::Double] {
         kernels::of_middles(precision).iter().for_each(|build| check(build, "sm_90"));
+        kernels::of_outside(precision).iter().for_each(|build| check(build, "sm_90"));
     }
 }
 

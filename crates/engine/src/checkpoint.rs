@@ -36,6 +36,8 @@ pub struct Checkpoint {
     pub(crate) names: Names,
     /// See [`System::groups`].
     pub(crate) groups: Vec<Group>,
+    /// See [`System::anchors`].
+    pub(crate) anchors: Vec<Vec3>,
     /// See [`jostle_core::Backend::list_positions`].
     pub(crate) list_positions: Vec<Vec3>,
 }
@@ -152,6 +154,7 @@ impl Checkpoint {
             charges: self.charges,
             driven: Driven::default(),
             groups: self.groups,
+            anchors: self.anchors,
             names: self.names,
         })
     }
@@ -186,7 +189,8 @@ impl Checkpoint {
         for vectors in [position, velocity, &self.list_positions] {
             put(&bytes_of(vectors.as_flattened(), |x| x.to_le_bytes()))?;
         }
-        let rest = (&self.topology, &self.charges, &self.names, angular_velocity, &self.groups);
+        let chosen = (&self.groups, &self.anchors);
+        let rest = (&self.topology, &self.charges, &self.names, angular_velocity, chosen);
         put(&postcard::to_stdvec(&rest).map_err(|e| failed(&e))?)?;
         let body = body.finish().map_err(|e| failed(&e))?;
         let mut file = Vec::with_capacity(FRONT + body.len() + 4);
@@ -234,11 +238,14 @@ impl Checkpoint {
         let position = bytes.vectors(n, f64::from_le_bytes)?;
         let velocity = bytes.vectors(n, f64::from_le_bytes)?;
         let list_positions = bytes.vectors(n, f64::from_le_bytes)?;
-        type Rest = (Topology, Vec<f64>, Names, Vec<Vec3>, Vec<Group>);
-        let (topology, charges, names, angular_velocity, groups): Rest =
+        type Rest = (Topology, Vec<f64>, Names, Vec<Vec3>, (Vec<Group>, Vec<Vec3>));
+        let (topology, charges, names, angular_velocity, (groups, anchors)): Rest =
             postcard::from_bytes(bytes.0).map_err(|e| damaged(&e.to_string()))?;
         if groups.iter().flat_map(|group| &group.atoms).any(|id| *id as usize >= n) {
             return Err(damaged("a group has an unknown atom"));
+        }
+        if !anchors.is_empty() && anchors.len() != n {
+            return Err(damaged("an anchor is one of unknown atoms"));
         }
         if !topology.fits(n) || (!charges.is_empty() && charges.len() != n) {
             return Err(damaged("a bond or a charge is one of unknown atoms"));
@@ -258,7 +265,7 @@ impl Checkpoint {
         }
         let force = vec![[0.0; 3]; n];
         let state = State { id, species, position, image, velocity, force, angular_velocity };
-        Ok(Checkpoint { header, state, topology, charges, names, groups, list_positions })
+        Ok(Checkpoint { header, state, topology, charges, names, groups, anchors, list_positions })
     }
 }
 
@@ -346,7 +353,8 @@ mod tests {
         };
         let names = Names { atoms: vec![AtomName::default(); 5], residues: Vec::new() };
         let groups = vec![Group { name: "g".into(), selection: "index 1 4".into(), atoms: vec![1, 4] }];
-        Checkpoint { header, state, topology, charges: vec![0.5; 5], names, groups, list_positions }
+        let (charges, anchors) = (vec![0.5; 5], vec![[0.25; 3]; 5]);
+        Checkpoint { header, state, topology, charges, names, groups, anchors, list_positions }
     }
 
     #[test]
@@ -394,6 +402,7 @@ mod tests {
         assert!(refused(|c| c.topology.excluded[0][1] = 5));
         assert!(refused(|c| c.groups[0].atoms[1] = 5));
         assert!(refused(|c| c.charges.push(1.0)));
+        assert!(refused(|c| c.anchors.push([1.0; 3])));
         assert!(refused(|c| c.header.atoms = 6));
         assert!(refused(|c| c.header.atoms = u64::MAX));
     }

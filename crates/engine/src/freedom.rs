@@ -30,7 +30,7 @@ impl Isolated {
     /// A system under forces.
     pub fn new(system: &System, forces: &Forces) -> Self {
         let free_atoms = system.n_free();
-        let alone = forces.n_outside() == 0 && !system.has_driven();
+        let alone = !forces.come_from_outside() && !system.has_driven();
         // Those between atoms that are driven take nothing away.
         let order = system.state.order();
         let moves = |id: &u32| system.driven(order[*id as usize]).is_none();

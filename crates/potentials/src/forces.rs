@@ -5,6 +5,7 @@ use crate::electrostatics::Electrostatics;
 use crate::embedded::Embedded;
 use crate::grains::Grains;
 use crate::outside::{Field, Wall};
+use crate::restraint::Restraints;
 use crate::term::PairTerm;
 use crate::vacuum::Vacuum;
 use jostle_core::Exclude;
@@ -33,6 +34,8 @@ pub struct Forces {
     pub fields: Vec<Field>,
     /// Walls.
     pub walls: Vec<Wall>,
+    /// What holds atoms at places or distances.
+    pub restraints: Restraints,
     /// Damping and friction of grains, whose push is one of the pair forces.
     pub grains: Option<Grains>,
     /// Bound atoms that the pair forces leave out.
@@ -52,6 +55,7 @@ impl Forces {
         let cmaps = (!self.cmaps.is_empty()).then_some(Cmap::TERM);
         let bound = bonds.chain(angles).chain(dihedrals).chain(cmaps);
         let outside = self.fields.iter().map(|_| "field").chain(self.walls.iter().map(|_| "wall"));
+        let outside = outside.chain((!self.restraints.is_empty()).then_some("restraint"));
         pairs.chain(embedded).chain(electrostatics).chain(vacuum).chain(bound).chain(outside).collect()
     }
 
@@ -75,9 +79,15 @@ impl Forces {
         self.bonds.len() + self.angles.len() + self.dihedrals.len() + usize::from(!self.cmaps.is_empty())
     }
 
-    /// How many of them come from outside, and not from other atoms: these come last.
+    /// How many of them follow from the places of atoms by themselves, and of what was chosen among them:
+    /// fields, walls and, as one, restraints. These come last.
     pub fn n_outside(&self) -> usize {
-        self.fields.len() + self.walls.len()
+        self.fields.len() + self.walls.len() + usize::from(!self.restraints.is_empty())
+    }
+
+    /// Whether some do not come from other atoms, so that momentum is not conserved and places matter.
+    pub fn come_from_outside(&self) -> bool {
+        !(self.fields.is_empty() && self.walls.is_empty() && self.restraints.anchors.is_empty())
     }
 
     /// Each term that is not of bound atoms only, by itself, in the same order.

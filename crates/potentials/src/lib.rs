@@ -97,6 +97,7 @@ pub mod outside;
 pub mod pair;
 pub mod potential;
 pub mod resolve;
+pub mod restraint;
 pub mod screening;
 pub mod table;
 pub mod term;

@@ -12,7 +12,7 @@ use crate::embedded::EmbeddedKernel;
 use crate::grains::{Contacts, TaskContacts};
 use crate::integrate::Atoms;
 use crate::neighbors::{Build, Exclusions, PairList};
-use crate::outside;
+use crate::outside::{self, Restrained};
 use crate::pair::{self, PairKernel};
 use crate::reference;
 use crate::simd::{Level, Plain, Scalar};
@@ -42,6 +42,7 @@ pub struct Cpu<S: Scalar> {
     evaluated: Evaluate,
     vacuum: Option<VacuumKernel>,
     bonded: Bonded<S>,
+    restrained: Restrained,
     /// By id, ids of the atoms without a pair force; empty where there are none.
     excluded: Vec<Vec<u32>>,
     algorithm: Algorithm,
@@ -128,6 +129,7 @@ impl<S: Scalar> Cpu<S> {
             evaluated: Evaluate::Forces,
             vacuum: forces.vacuum.as_ref().map(VacuumKernel::new),
             bonded: Bonded::new(&system, &forces),
+            restrained: Restrained::new(&system, &forces),
             excluded,
             level,
             team: Team::new(settings.threads.unwrap_or(cores)),
@@ -171,7 +173,7 @@ impl<S: Scalar> Cpu<S> {
         let (width, state, bonded) = (clusters.width, &self.system.state, &self.bonded);
         // Nobody asks where an atom is stored but bonds.
         let asked = !bonded.is_empty() || !self.excluded.is_empty() || self.vacuum.is_some();
-        let asked = asked || !self.constraints.is_empty();
+        let asked = asked || !self.constraints.is_empty() || !self.restrained.is_empty();
         let order = if asked { state.order() } else { Vec::new() };
         if let Some(vacuum) = &mut self.vacuum {
             vacuum.sort(&self.system, &self.excluded, &order);
@@ -184,6 +186,7 @@ impl<S: Scalar> Cpu<S> {
             let shares: Vec<_> = (0..n_tasks).map(share).collect();
             self.constraints.place(&order, clusters, &shares);
         }
+        self.restrained.place(&order);
         if let Some(charged) = &mut self.charged {
             charged.place(&self.system, clusters, &self.excluded, &order, self.skin.now());
         }
@@ -226,6 +229,7 @@ impl<S: Scalar> Cpu<S> {
     /// If a bond has broken: names the two atoms.
     fn evaluate_lists(&mut self, evaluate: Evaluate) -> Result<Vec<Sums>> {
         let embedding = self.embed();
+        self.restrained.pull(&self.system, &self.forces);
         if let Some(vacuum) = &mut self.vacuum {
             vacuum.follow(&self.system.state.position);
         }
@@ -233,6 +237,7 @@ impl<S: Scalar> Cpu<S> {
         let (width, embedded, charged) = (clusters.width, &self.embedded, &self.charged);
         let (n_pairs, n_searched) = (self.forces.pairs.len(), self.forces.n_searched());
         let (vacuum, bonded, system, all) = (&self.vacuum, &self.bonded, &self.system, &self.forces);
+        let restrained = &self.restrained;
         let by_task = self.team.map(self.tasks.iter_mut().collect(), |_, task| {
             task.forces.clear(&task.list, width);
             let (list, forces) = (&task.list, &mut task.forces);
@@ -257,7 +262,7 @@ impl<S: Scalar> Cpu<S> {
             let (bound, broken) =
                 bonded.add_forces(level, &system.state.position, width, &task.bonds, own, evaluate);
             sums.extend(bound);
-            sums.extend(outside::add_forces(system, all, clusters, task.list.clusters.clone(), own));
+            sums.extend(outside::add_forces(system, all, restrained, clusters, range.clone(), own));
             (sums, broken)
         });
         if let Some(broken) = by_task.iter().find_map(|(_, broken)| *broken) {
@@ -280,6 +285,7 @@ impl<S: Scalar> Cpu<S> {
                 }
             }
         }
+        self.restrained.add_to(sums.last_mut());
         Ok(sums)
     }
 

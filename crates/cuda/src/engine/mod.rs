@@ -169,7 +169,7 @@ impl Cuda {
         let charges = Charges::new(&device, &system, &forces, &plan.excluded, precision, summation)?;
         let bonded = Bonded::new(&device, &system, &forces, precision, summation)?;
         let constraints = Constraints::new(&device, &system, forces.n_searched(), precision, summation)?;
-        let outside = Outside::new(&device, n, &forces, precision, summation)?;
+        let outside = Outside::new(&device, &system, &forces, precision, summation)?;
         let mut grains = None;
         if let Some(material) = &forces.grains {
             let mut contacts =

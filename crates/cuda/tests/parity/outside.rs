@@ -10,6 +10,7 @@ use jostle_core::{
 use jostle_cpu::reference;
 use jostle_cuda::Cuda;
 use jostle_potentials::outside::{Field, Side, Wall, on_atom};
+use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints};
 use jostle_potentials::{Forces, Formula, PairEntry, PairKind, PairTerm, Truncation};
 
 /// A slab of two species between two walls, some of the atoms in other images.
@@ -35,6 +36,68 @@ fn system() -> System {
     system
 }
 
+/// Some atoms held near where they are, in whatever image; two groups at a distance, one of them across an
+/// edge; two atoms not too near and not too far, from three.
+fn restraints() -> Restraints {
+    let system = system();
+    let order = system.state.order();
+    let places: Vec<Vec3> = order.iter().map(|place| system.state.position[*place]).collect();
+    let anchor = |atom: u32| {
+        let [x, y, z] = places[atom as usize];
+        Anchor { atom, place: [x + 0.1, y - 0.2 + 0.01 * f64::from(atom), z + 0.05], stiffness: 3.0 }
+    };
+    let center = |atoms: &[u32]| Center::new(&system, atoms, &places);
+    let near = [center(&(0..25).collect::<Vec<_>>()), center(&[300, 301, 9, 453])];
+    let distance = |centers: [Center; 2], range| Distance { centers, range, stiffness: 12.0 };
+    Restraints {
+        anchors: (100..140).map(anchor).collect(),
+        distances: vec![
+            distance(near.clone(), [1.5, 1.5]),
+            distance([center(&[9]), near[1].clone()], [0.2, 30.0]),
+            distance([center(&[1000]), center(&[1001])], [0.2, 0.5]),
+            distance([center(&[1100]), center(&[1101])], [4.0, 5.0]),
+        ],
+    }
+}
+
+/// Of forces, by the reference: minus their slopes; of the virial, those of a box that is stretched.
+#[test]
+fn restraints_are_the_slopes_of_their_energy() {
+    let system = system();
+    let springs = Forces { restraints: restraints(), ..Forces::default() };
+    let energy = |system: &System| reference::evaluate(system, &springs).unwrap().1.potential();
+    let (forces, energies) = reference::evaluate(&system, &springs).unwrap();
+    let h = 1e-5;
+    for (place, axis) in
+        [3, 9, 100, 139, 300, 1000, 1101, 2000].into_iter().zip([0, 1, 2].into_iter().cycle())
+    {
+        let at = |x: f64| {
+            let mut moved = system.clone();
+            moved.state.position[place][axis] += x;
+            energy(&moved)
+        };
+        let slope = (at(h) - at(-h)) / (2.0 * h);
+        let force = forces[place][axis];
+        assert!((slope + force).abs() < 1e-6, "atom {place}: {slope} {force}");
+        assert_eq!(force == 0.0, place == 2000, "atom {place}: {force}");
+    }
+    let between = Restraints { anchors: Vec::new(), ..restraints() };
+    let springs = Forces { restraints: between, ..Forces::default() };
+    let energy = |system: &System| reference::evaluate(system, &springs).unwrap().1.potential();
+    for axis in 0..2 {
+        let at = |x: f64| {
+            let mut columns = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+            columns[axis][axis] += x;
+            let mut stretched = system.clone();
+            stretched.deform(system.simbox.mapped(columns).unwrap());
+            energy(&stretched)
+        };
+        let slope = (at(h) - at(-h)) / (2.0 * h);
+        let virial = energies.virial[axis];
+        assert!(virial.abs() > 1.0 && (slope + virial).abs() < 1e-5, "{axis}: {slope} {virial}");
+    }
+}
+
 fn forces() -> Forces {
     let mut pairs = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 2);
     for (a, b, sigma) in [(0, 0, 1.0), (0, 1, 0.95), (1, 1, 0.9)] {
@@ -54,6 +117,7 @@ fn forces() -> Forces {
     Forces {
         fields: vec![Field::new(vec![[0.3, 0.0, -0.2], [0.0, -0.4, 0.1]]), partial],
         walls: vec![Wall::new(2, low, Side::Above, soft), Wall::new(2, high, Side::Below, other)],
+        restraints: restraints(),
         ..pairs.into()
     }
 }
@@ -110,6 +174,9 @@ fn forces_and_energies_are_those_of_the_reference() {
                 assert_eq!(found.terms.len(), forces().n_terms());
                 for (a, b) in found.terms.iter().zip(&energies.terms) {
                     assert!((a / b - 1.0).abs() < tolerance, "{what}: energy {a} {b}");
+                }
+                for (a, b) in found.virial.iter().zip(&energies.virial) {
+                    assert!((a - b).abs() < tolerance * energies.virial[0].abs(), "{what}: virial {a} {b}");
                 }
             }
         }

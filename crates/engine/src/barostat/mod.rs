@@ -125,9 +125,11 @@ pub(crate) fn check_barostat(stage: &StageInput, system: &System, forces: &Force
         return Err(Error::input("a box that is open along an axis has no pressure")
             .hint("leave out the barostat, or make all axes periodic"));
     }
-    if forces.n_outside() > 0 || system.has_driven() {
-        return Err(Error::input("what keeps its place, as fields and driven atoms do, bears no barostat")
-            .hint("leave one of them out"));
+    if forces.come_from_outside() || system.has_driven() {
+        return Err(Error::input(
+            "what keeps its place, as fields, restraints to places and driven atoms do, bears no barostat",
+        )
+        .hint("leave one of them out"));
     }
     let finite = |name: &str, value: f64, least: f64| match value > least && value.is_finite() {
         true => Ok(()),

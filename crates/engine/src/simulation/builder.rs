@@ -187,7 +187,7 @@ impl SimulationBuilder {
         let same_bonds = checkpoint.topology == self.system.topology
             && checkpoint.charges == self.system.charges
             && checkpoint.names == self.system.names
-            && checkpoint.groups == self.system.groups;
+            && (&checkpoint.groups, &checkpoint.anchors) == (&self.system.groups, &self.system.anchors);
         if !(same_box && same_atoms && same_bonds && checkpoint.species() == self.system.species) {
             return Err(Error::file(folder, "the checkpoint is that of another system")
                 .hint("give the builder the system that the run began with"));
@@ -203,12 +203,13 @@ impl SimulationBuilder {
         note: Option<String>,
     ) -> Result<Simulation> {
         self.system.simbox = from.simbox()?;
-        let Checkpoint { header, state, topology, charges, names, groups, list_positions } = from;
+        let Checkpoint { header, state, topology, charges, names, groups, anchors, list_positions } = from;
         self.system.state = state.clone();
         self.system.topology = topology;
         self.system.charges = charges;
         self.system.names = names;
         self.system.groups = groups;
+        self.system.anchors = anchors;
         let mut simulation = self.open()?;
         simulation.backend.restore(state, list_positions, header.skin)?;
         simulation.clock = header.clock;
@@ -248,7 +249,7 @@ impl SimulationBuilder {
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
         }
         let species = self.system.species.clone();
-        let System { topology, charges, names, groups, .. } = self.system.clone();
+        let System { topology, charges, names, groups, anchors, .. } = self.system.clone();
         // Points that follow atoms have no mass; the device looks for other atoms without.
         if let Some(s) = species.iter().find(|s| !(s.mass >= 0.0 && s.mass.is_finite())) {
             return Err(Error::input(format!("the mass of {} is {}, which is no mass", s.name, s.mass)));
@@ -283,6 +284,7 @@ impl SimulationBuilder {
             charges,
             names,
             groups,
+            anchors,
             reported,
             counts,
             stages: self.stages,

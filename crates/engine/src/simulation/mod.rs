@@ -59,6 +59,7 @@ pub struct Simulation {
     charges: Vec<f64>,
     names: Names,
     groups: Vec<Group>,
+    anchors: Vec<Vec3>,
     /// Those whose temperatures are columns of `thermo.csv`.
     reported: Vec<Reported>,
     /// How many atoms of each species there are.

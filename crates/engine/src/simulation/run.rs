@@ -432,9 +432,10 @@ impl Simulation {
         };
         let list_positions = self.backend.list_positions()?.to_vec();
         let (topology, charges, names) = (self.topology.clone(), self.charges.clone(), self.names.clone());
-        let groups = self.groups.clone();
-        let path =
-            folder.save(&Checkpoint { header, state, topology, charges, names, groups, list_positions })?;
+        let (groups, anchors) = (self.groups.clone(), self.anchors.clone());
+        let checkpoint =
+            Checkpoint { header, state, topology, charges, names, groups, anchors, list_positions };
+        let path = folder.save(&checkpoint)?;
         self.saved = Some(self.clock.step);
         folder.log(&format!("checkpoint at step {}", self.clock.step))?;
         progress.saved(&path);

@@ -123,7 +123,10 @@ fn a_resumed_run_knows_its_groups() {
     let fields = "[[field]]\nforce = [0, 0.5, 0]\natoms = \"x < 3\"\n[[field]]\nforce = [0, 0, 0.2]\ngroup = \"rest\"\n";
     let measures = "measure = [{ kind = \"msd\", every = 4, atoms = \"y < 3 and group rest\" }, \
                     { kind = \"rdf\", every = 10, group = \"rest\", bins = 20 }]";
-    let input = input(&format!("{SLABS}{fields}"), measures);
+    let restraints = "[[restraint]]\nkind = \"position\"\ngroup = \"rest\"\nstiffness = 20\n\
+                      [[restraint]]\nkind = \"distance\"\nbetween = [\"x < 2\", \"x > 5\"]\nfrom = 1\nto = 2\n\
+                      stiffness = 50\n";
+    let input = input(&format!("{SLABS}{fields}{restraints}"), measures);
     let folder = tempfile::tempdir().unwrap();
     let [whole, pieces] = ["whole", "pieces"].map(|name| folder.path().join(name));
     let mut a = run_to(&input, &whole, u64::MAX);
@@ -137,6 +140,58 @@ fn a_resumed_run_knows_its_groups() {
     }
     let rows = fs::read_to_string(whole.join("thermo.csv")).unwrap();
     assert!(rows.contains("temperature_rest") && rows.contains("z_floor"), "{rows}");
+}
+
+/// A spring at every atom, which do not act on each other: energies by equipartition, and the column says
+/// so.
+#[test]
+fn restraints_hold_atoms_like_springs() {
+    let text = r#"
+units = "lj"
+[system]
+lattice = "sc"
+atoms = 1000
+density = 1
+[species.A]
+mass = 1
+[[restraint]]
+kind = "position"
+atoms = "all"
+stiffness = 40
+[[restraint]]
+kind = "distance"
+between = ["index 0", "index 500"]
+length = 3.5
+stiffness = 1000
+[[stage]]
+steps = 400
+timestep = 0.02
+thermostat = { kind = "langevin", temperature = 0.5, friction = 2 }
+thermo = { every = 0 }
+[[stage]]
+steps = 2000
+timestep = 0.02
+thermostat = { kind = "langevin", temperature = 0.5, friction = 2 }
+thermo = { every = 20 }
+[run]
+device = "cpu"
+threads = 1
+"#;
+    let input = Input::parse(Path::new("springs.toml"), text).unwrap();
+    let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+    simulation.run().unwrap();
+    let report = &simulation.reports()[1];
+    let average = report.averages.iter().find(|a| a.quantity == "restraint").unwrap();
+    let found = average.estimate.unwrap();
+    // Half a kT for each coordinate, and what the springs of two atoms and that between them, in a row,
+    // share of being 1.5 too long.
+    let strained = 0.5 * 1.5f64.powi(2) / (2.0 / 40.0 + 1.0 / 1000.0);
+    let expected = 0.5 * 0.5 * 3000.0 + strained;
+    assert!((found.mean - expected).abs() < 5.0 * found.error, "{found:?} is not {expected}");
+    let positions = simulation.positions().unwrap();
+    let apart = simulation.simbox().nearest_image([0, 1, 2].map(|k| positions[500][k] - positions[0][k]));
+    let apart = apart.iter().map(|x| x * x).sum::<f64>().sqrt();
+    assert!((apart - 3.5).abs() < 0.2, "{apart}");
 }
 
 /// Newton's second law for the centre of mass of a group that nothing else acts on.
@@ -192,6 +247,15 @@ fn mistakes_are_pointed_at() {
         (group("a", "all") + &group("a", "all"), "there are two groups \"a\"", "\"a\""),
     ] {
         assert_eq!(refused(&more), (message.to_string(), at.to_string()), "{more}");
+    }
+    let restraint = |more: &str| format!("[[restraint]]\nkind = \"distance\"\nstiffness = 1\n{more}\n");
+    for (more, message) in [
+        ("between = [\"index 1\"]\nlength = 2", "a distance is between two selections, not 1"),
+        ("between = [\"index 1\", \"index 2\"]", "the restraint does not say at what distance"),
+        ("between = [\"index 1\", \"index 2\"]\nfrom = 3\nto = 2", "from = 3 is beyond to = 2"),
+        ("between = [\"index 1\", \"indx 2\"]\nlength = 2", "there is no word \"indx\" in selections"),
+    ] {
+        assert_eq!(refused(&restraint(more)).0, message, "{more}");
     }
     let twice = group("a", "index < 9") + "frozen = true\n" + &group("b", "index < 3") + "frozen = true\n";
     assert!(refused(&twice).0.contains("is in two groups that are driven"));

@@ -159,6 +159,7 @@ impl Molecules {
                 names,
                 driven: Driven::default(),
                 groups: Vec::new(),
+                anchors: Vec::new(),
             },
             forces,
         ))

@@ -38,6 +38,8 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let bonds = builder.bonded(root.need("bond")?)?;
     let angles = builder.bonded(root.need("angle")?)?;
     let exclude = root.need_choice("exclude")?;
+    let restraints = root.need::<Vec<Fields>>("restraint")?;
+    let restraints = restraints.iter().map(|r| group::restraint(&source, r)).collect::<Result<_>>()?;
     let groups = group::groups(&source, &root.need::<Vec<Fields>>("group")?)?;
     let fields = root
         .need::<Vec<Fields>>("field")?
@@ -67,6 +69,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         groups,
         fields,
         walls,
+        restraints,
         stages,
         run,
         source: source.clone(),

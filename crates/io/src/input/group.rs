@@ -1,12 +1,13 @@
-//! `[[group]]`, and atoms chosen by words elsewhere in an input.
+//! `[[group]]`, `[[restraint]]`, and atoms chosen by words elsewhere in an input.
 
 use super::fields::Fields;
-use super::model::{GroupInput, Input, Located, Source};
+use super::model::{GroupInput, Holds, Input, Located, RestraintInput, Source};
 use crate::Selection;
 use crate::select::Fault;
 use jostle_core::group::{Group, chosen};
 use jostle_core::{Driven, Error, Result, System};
 use jostle_potentials::Forces;
+use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints};
 use std::ops::Range;
 
 /// A selection, from where it stands.
@@ -65,6 +66,48 @@ pub(super) fn groups(source: &Source, tables: &[Fields]) -> Result<Vec<Located<G
     Ok(groups)
 }
 
+/// `[[restraint]]`
+pub(super) fn restraint(source: &Source, fields: &Fields) -> Result<Located<RestraintInput>> {
+    let span = fields.span.clone();
+    let stiffness = fields.need("stiffness")?;
+    if let Some(places) = atoms(source, fields)? {
+        return Ok(Located { value: RestraintInput { stiffness, holds: Holds::Places(places) }, span });
+    }
+    let between: Located<Vec<String>> =
+        fields.get("between").unwrap_or(Located { value: Vec::new(), span: span.clone() });
+    let one = |text: &String| selection(source, Located { value: text.clone(), span: between.span.clone() });
+    let selections = between.value.iter().map(one).collect::<Result<Vec<_>>>()?;
+    let Ok(two) = <[Located<Selection>; 2]>::try_from(selections) else {
+        let message = format!("a distance is between two selections, not {}", between.value.len());
+        let hint = "write between = [\"index 3\", \"resid 5 and name CA\"]";
+        return Err(source.error(&between.span, message).hint(hint));
+    };
+    let number = |key: &str| fields.get::<f64>(key).map(|x| x.value);
+    let range = match (number("length"), number("from"), number("to")) {
+        (Some(length), ..) => [length; 2],
+        (None, None, None) => {
+            let error = source.error(&span, "the restraint does not say at what distance");
+            return Err(error.hint("give length, or from and to, or one of them"));
+        }
+        (None, from, to) => [from.unwrap_or(0.0), to.unwrap_or(f64::INFINITY)],
+    };
+    if range[0] > range[1] {
+        let message = format!("from = {} is beyond to = {}", range[0], range[1]);
+        return Err(source.error(&span, message).hint("exchange them"));
+    }
+    Ok(Located { value: RestraintInput { stiffness, holds: Holds::Distance { between: two, range } }, span })
+}
+
+impl RestraintInput {
+    /// The atoms that it speaks of.
+    fn selections(&self) -> &[Located<Selection>] {
+        match &self.holds {
+            Holds::Places(atoms) => std::slice::from_ref(atoms),
+            Holds::Distance { between, .. } => between,
+        }
+    }
+}
+
 impl Input {
     /// Chooses all atoms that the input speaks of by words, among those of a system as it begins.
     ///
@@ -72,11 +115,21 @@ impl Input {
     /// If a selection has no atoms, or speaks of what is not there; the error points at the word.
     pub fn choose(&self, system: &mut System) -> Result<()> {
         system.groups.clear();
+        system.anchors.clear();
+        if !self.restraints.is_empty() {
+            let System { simbox, state, .. } = &*system;
+            let places = state.order().into_iter().map(|place| {
+                let (r, shift) = (state.position[place], simbox.shift(state.image[place]));
+                [0, 1, 2].map(|k| r[k] + shift[k])
+            });
+            system.anchors = places.collect();
+        }
         let named = self.groups.iter().map(|group| (group.value.name.as_str(), &group.value.atoms));
         let of_fields = self.fields.iter().filter_map(|field| field.value.atoms.as_ref());
         let of_stages = self.stages.iter().flat_map(|stage| &stage.value.measures);
         let of_measures = of_stages.filter_map(|measure| measure.value.atoms.as_ref());
-        let unnamed = of_fields.chain(of_measures).map(|atoms| ("", atoms));
+        let of_restraints = self.restraints.iter().flat_map(|restraint| restraint.value.selections());
+        let unnamed = of_fields.chain(of_measures).chain(of_restraints).map(|atoms| ("", atoms));
         for (name, Located { value, span }) in named.chain(unnamed) {
             if name.is_empty() && chosen(&system.groups, value.text()).is_some() {
                 continue;
@@ -89,7 +142,7 @@ impl Input {
         Ok(())
     }
 
-    /// Tells the forces of the input which of the chosen atoms they act on.
+    /// Tells the fields of the input which of the chosen atoms they act on, and adds the restraints.
     ///
     /// # Errors
     /// If atoms were chosen by another input.
@@ -97,6 +150,25 @@ impl Input {
         for (field, given) in forces.fields.iter_mut().zip(&self.fields) {
             if let Some(atoms) = &given.value.atoms {
                 field.only(self.chosen(system, atoms)?, system.state.len());
+            }
+        }
+        forces.restraints = Restraints::default();
+        for Located { value: RestraintInput { stiffness, holds }, .. } in &self.restraints {
+            match holds {
+                Holds::Places(atoms) => {
+                    let anchor = |id: &u32| {
+                        let place = system.anchors[*id as usize];
+                        Anchor { atom: *id, place, stiffness: *stiffness }
+                    };
+                    forces.restraints.anchors.extend(self.chosen(system, atoms)?.iter().map(anchor));
+                }
+                Holds::Distance { between: [a, b], range } => {
+                    let center =
+                        |atoms| Ok(Center::new(system, self.chosen(system, atoms)?, &system.anchors));
+                    let centers = [center(a)?, center(b)?];
+                    let distance = Distance { centers, range: *range, stiffness: *stiffness };
+                    forces.restraints.distances.push(distance);
+                }
             }
         }
         Ok(())

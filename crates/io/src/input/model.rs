@@ -80,6 +80,8 @@ pub struct Input {
     pub fields: Vec<Located<FieldInput>>,
     /// `[[wall]]` in the order of the file.
     pub walls: Vec<Located<WallInput>>,
+    /// `[[restraint]]` in the order of the file.
+    pub restraints: Vec<Located<RestraintInput>>,
     /// `[[stage]]` in the order of the file; at least one for `jostle run`.
     pub stages: Vec<Located<StageInput>>,
     /// `[run]`
@@ -330,6 +332,29 @@ pub struct GroupInput {
     pub driven: Option<Vec3>,
     /// Whether its temperature, kinetic energy and centre of mass are columns of `thermo.csv`.
     pub reported: bool,
+}
+
+/// `[[restraint]]`: a spring.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RestraintInput {
+    /// k of the energy k d^2 / 2.
+    pub stiffness: f64,
+    /// What it holds.
+    pub holds: Holds,
+}
+
+/// What a restraint holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Holds {
+    /// Each of these atoms where it was when the run began.
+    Places(Located<Selection>),
+    /// The centres of mass of two groups at a distance.
+    Distance {
+        /// The groups.
+        between: [Located<Selection>; 2],
+        /// The distances between which nothing pulls.
+        range: [f64; 2],
+    },
 }
 
 /// `[[field]]`

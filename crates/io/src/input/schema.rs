@@ -375,6 +375,12 @@ pub static INPUT: Section = Section {
         ),
         Key::new("field", Kind::Tables(&FIELDS), Value("[]"), "forces from outside, the same everywhere"),
         Key::new("wall", Kind::Tables(&WALLS), Value("[]"), "planes that act on atoms near them"),
+        Key::new(
+            "restraint",
+            Kind::Several(|| RESTRAINTS),
+            Value("[]"),
+            "springs that hold chosen atoms at places or distances",
+        ),
         Key::new("stage", Kind::Tables(&STAGE), Value("[]"), "what is done, one after the other"),
         Key::new("run", Kind::Table(&RUN), Value("{}"), "how it is computed; never changes the physics"),
     ],
@@ -684,6 +690,51 @@ static FIELDS: Section = Section {
 const ATOMS: Key =
     Key::new("atoms", Kind::Text, Absent("all"), "the atoms, in words: jostle help select lists them");
 const GROUP: Key = Key::new("group", Kind::Text, Absent("all"), "the same: atoms = \"group NAME\"");
+
+const STIFFNESS_OF_SPRING: Key =
+    Key::new("stiffness", Kind::Quantity(STIFFNESS, Positive), Required, "k of the energy k d^2 / 2");
+
+static RESTRAINTS: &[Variant] = &[
+    Variant {
+        name: "position",
+        about: "each atom to where it was when the run began, in its nearest image; no part of the virial",
+        section: Section {
+            keys: &[
+                Key { default: Absent(""), ..ATOMS },
+                Key { default: Absent(""), ..GROUP },
+                STIFFNESS_OF_SPRING,
+            ],
+            alternatives: &[Alternatives { keys: &["atoms", "group"], needed: Needed::Always }],
+        },
+    },
+    Variant {
+        name: "distance",
+        about: "the centres of mass of two selections to a distance, in their nearest images",
+        section: Section {
+            keys: &[
+                Key::new("between", Kind::Names, Required, "two selections: [\"index 3\", \"group lid\"]"),
+                STIFFNESS_OF_SPRING,
+                Key::new("length", Kind::Quantity(LENGTH, NonNegative), Absent(""), "where nothing pulls"),
+                Key::new(
+                    "from",
+                    Kind::Quantity(LENGTH, NonNegative),
+                    Absent("0"),
+                    "nothing pulls from this distance on, instead of at one only",
+                ),
+                Key::new(
+                    "to",
+                    Kind::Quantity(LENGTH, NonNegative),
+                    Absent("infinity"),
+                    "nothing pulls up to this distance",
+                ),
+            ],
+            alternatives: &[
+                Alternatives { keys: &["length", "from"], needed: Needed::Never },
+                Alternatives { keys: &["length", "to"], needed: Needed::Never },
+            ],
+        },
+    },
+];
 
 static GROUPS: Section = Section {
     keys: &[

@@ -139,6 +139,7 @@ impl Structure {
             names,
             driven: Driven::default(),
             groups: Vec::new(),
+            anchors: Vec::new(),
         })
     }
 }

@@ -1,0 +1,132 @@
+// Restraints: atoms held at places, and centres of groups held at a distance. What a spring does is
+// generated code:
+//     void spring(const double* in, double* out)   from {r^2, from, to, stiffness} to {energy, force / r}
+
+enum { RESTRAINT_THREADS = 256, PULL = 10 };
+
+struct Tied {
+    const u32* first;            // by id: where its ties begin
+    const u32* number;           // of anchors, then of restraints at a distance
+    const double* share;         // of the force of the latter
+    const double* anchor;        // x, y, z, stiffness
+    const u32* members;          // of two centres for each restraint at a distance: where they begin
+    const u32* member;           // ids
+    const double* member_share;  // in the mass of their group
+    const int* member_image;     // three for each
+    const double* range;         // from, to, stiffness
+    u32* place_of;               // by id
+    double* pull;                // force on the second centre, energy, virial
+    i64 n_anchors;
+    i64 n_distances;
+};
+
+// After a sort, while lists are built: where everybody is now.
+extern "C" __global__ void restraint_places(World w, Tied t, int slot) {
+    if (!builds(w.control, w.control->slot[slot])) return;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < w.n) t.place_of[w.id[w.control->sorted ^ 1][i]] = i;
+}
+
+// A block for each restraint at a distance.
+extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_pulls(World w, Tied t, int slot, int when) {
+    if (!due(w.control, w.control->slot[slot], when)) return;
+    const int set = w.control->sorted;
+    const double *edge = w.frame.edge, *tilt = w.frame.tilt;
+    // From the first centre to the second.
+    double part[3] = {};
+    for (int side = 0; side < 2; side++) {
+        const double sign = side ? 1.0 : -1.0;
+        const u32* span = t.members + 2 * blockIdx.x + side;
+        for (u32 k = span[0] + threadIdx.x; k < span[1]; k += RESTRAINT_THREADS) {
+            const u32 i = t.place_of[t.member[k]];
+            const Double3 x = load(w.x[set], w.n, i);
+            const double a = w.image[set][i] + t.member_image[3 * k];
+            const double b = w.image[set][w.n + i] + t.member_image[3 * k + 1];
+            const double c = w.image[set][2 * (size_t)w.n + i] + t.member_image[3 * k + 2];
+            const double share = sign * t.member_share[k];
+            part[0] += share * (x.x + edge[0] * a + tilt[0] * b + tilt[1] * c);
+            part[1] += share * (x.y + edge[1] * b + tilt[2] * c);
+            part[2] += share * (x.z + edge[2] * c);
+        }
+    }
+    __shared__ double d[3];
+    block_sums<RESTRAINT_THREADS>(part, d);
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    double x = d[0], y = d[1], z = d[2];
+    nearest_image(w.frame, x, y, z);
+    const double* range = t.range + 3 * blockIdx.x;
+    const double in[4] = {x * x + y * y + z * z, range[0], range[1], range[2]};
+    double out[2];
+    spring(in, out);
+    const double f = out[1], pull[PULL] = {f * x,     f * y,     f * z,     out[0],    f * x * x,
+                                           f * y * y, f * z * z, f * x * y, f * x * z, f * y * z};
+    for (int k = 0; k < PULL; k++) t.pull[PULL * blockIdx.x + k] = pull[k];
+}
+
+// Adds the forces on an atom; the energy of its anchors.
+DEVICE double restrain(const World& w, const Tied& t, int i) {
+    const int set = w.control->sorted;
+    const u32 id = w.id[set][i];
+    const u32 end = t.first[id + 1];
+    u32 k = t.first[id];
+    if (k == end) return 0.0;
+    const Double3 r = load(w.x[set], w.n, i);
+    double energy = 0.0, x = 0.0, y = 0.0, z = 0.0;
+    for (; k < end; k++) {
+        const i64 number = t.number[k];
+        if (number < t.n_anchors) {
+            const double* anchor = t.anchor + 4 * number;
+            double dx = r.x - anchor[0], dy = r.y - anchor[1], dz = r.z - anchor[2];
+            nearest_image(w.frame, dx, dy, dz);
+            const double in[4] = {dx * dx + dy * dy + dz * dz, 0.0, 0.0, anchor[3]};
+            double out[2];
+            spring(in, out);
+            energy += out[0];
+            x += out[1] * dx;
+            y += out[1] * dy;
+            z += out[1] * dz;
+        } else {
+            const double* pull = t.pull + PULL * (number - t.n_anchors);
+            x += t.share[k] * pull[0];
+            y += t.share[k] * pull[1];
+            z += t.share[k] * pull[2];
+        }
+    }
+    const real3 f = load_force(w, i);
+    store_force(w, i, {f.x + (real)x, f.y + (real)y, f.z + (real)z});
+    return energy;
+}
+
+extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_forces(World w, Tied t, int slot, int when) {
+    if (!due(w.control, w.control->slot[slot], when)) return;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < w.n) restrain(w, t, i);
+}
+
+extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
+restraint_forces_energies(World w, Tied t, int slot, int when) {
+    if (!due(w.control, w.control->slot[slot], when)) return;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    double energy[1] = {};
+    if (i < w.n) energy[0] = restrain(w, t, i);
+    block_partial<RESTRAINT_THREADS, 1>(w, energy);
+}
+
+// The energy, into a place of a row of w.total; the virial of restraints at a distance, added to that of
+// pairs.
+extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
+restraint_sums(World w, Tied t, int blocks, int row_length, int n_pairs, int column, int when) {
+    if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
+    double* row = w.total + (when == WHEN_ENDS ? (size_t)(w.control->part / 2) * row_length : 0);
+    const double energy = sum_of_shares<RESTRAINT_THREADS>(w, blocks, 1, 0);
+    if (threadIdx.x >= 7) return;
+    // The first thread has the energy, each of the next six a component of the virial.
+    double sum = 0.0;
+    for (i64 k = 0; k < t.n_distances; k++) sum += t.pull[PULL * k + 3 + threadIdx.x];
+    if (threadIdx.x == 0) {
+        row[column] = energy + sum;
+    } else {
+        row[n_pairs + threadIdx.x - 1] += sum;
+    }
+}

@@ -1,0 +1,180 @@
+//! Restraints (`kernels/restraint.cu`): forces that are added to those of other atoms.
+
+use crate::codegen;
+use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::kernels::{self, ATOM_THREADS, Build};
+use crate::leg::VIRIAL;
+use crate::search::When;
+use crate::sums::Summation;
+use crate::world::World;
+use jostle_core::{Evaluate, Precision, Result, System};
+use jostle_potentials::Forces;
+use jostle_potentials::restraint::{Anchor, Member, Ties, spring};
+
+/// Numbers of a pull: as in `restraint.cu`.
+const PULL: usize = 10;
+
+/// What kernels are told: as in `restraint.cu`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Tied {
+    first: u64,
+    number: u64,
+    share: u64,
+    anchor: u64,
+    members: u64,
+    member: u64,
+    member_share: u64,
+    member_image: u64,
+    range: u64,
+    place_of: u64,
+    pull: u64,
+    n_anchors: i64,
+    n_distances: i64,
+}
+
+// SAFETY: numbers only, and no padding between them.
+unsafe impl Word for Tied {}
+
+/// The restraints of a system.
+pub struct Restraints {
+    tied: Tied,
+    places: Kernel,
+    pulls: Kernel,
+    forces: Kernel,
+    energies: Kernel,
+    sums: Kernel,
+    shares: u32,
+    n_pairs: usize,
+    /// Where the energy is in a sample.
+    column: usize,
+    /// What the addresses belong to.
+    _words: [Buffer<u32>; 5],
+    _images: Buffer<i32>,
+    _numbers: [Buffer<f64>; 5],
+}
+
+/// The source.
+pub fn build(precision: Precision, sums: Summation) -> Build {
+    let formula = codegen::scalar_function("spring", 4, |x| {
+        let (energy, force_over_r) = spring(x[0], [x[1], x[2], x[3]]);
+        vec![energy, force_over_r]
+    });
+    kernels::beside(&formula, include_str!("../kernels/restraint.cu"), precision, sums)
+}
+
+impl Restraints {
+    /// What restraints need on a device; `None` where there are none.
+    ///
+    /// # Errors
+    /// If there is no compiler for the device, or not enough memory.
+    pub fn new(
+        device: &Device,
+        system: &System,
+        forces: &Forces,
+        precision: Precision,
+        sums: Summation,
+    ) -> Result<Option<Self>> {
+        let (n, restraints) = (system.state.len(), &forces.restraints);
+        if restraints.is_empty() {
+            return Ok(None);
+        }
+        let build = build(precision, sums);
+        let module = device.compile("restraint.cu", &build.source, &build.options)?;
+        let ties = Ties::new(restraints, n);
+        let anchor = |Anchor { place: [x, y, z], stiffness, .. }: &Anchor| [*x, *y, *z, *stiffness];
+        let anchors: Vec<f64> = restraints.anchors.iter().flat_map(anchor).collect();
+        let distances = || restraints.distances.iter();
+        let centers = || distances().flat_map(|distance| &distance.centers);
+        let mut begins = vec![0];
+        centers().for_each(|center| begins.push(begins[begins.len() - 1] + center.members.len() as u32));
+        let members: Vec<Member> = centers().flat_map(|center| center.members.iter().copied()).collect();
+        let ids: Vec<u32> = members.iter().map(|member| member.id).collect();
+        let mass: Vec<f64> = members.iter().map(|member| member.share).collect();
+        let images: Vec<i32> = members.iter().flat_map(|member| member.image).collect();
+        let ranges: Vec<f64> = distances().flat_map(|d| [d.range[0], d.range[1], d.stiffness]).collect();
+        let words = [
+            device.upload(&ties.first)?,
+            device.upload(&ties.numbers)?,
+            device.upload(&begins)?,
+            device.upload(&ids)?,
+            device.alloc(n)?,
+        ];
+        let numbers = [
+            device.upload(&ties.shares)?,
+            device.upload(&anchors)?,
+            device.upload(&mass)?,
+            device.upload(&ranges)?,
+            device.alloc(PULL * restraints.distances.len())?,
+        ];
+        let images = device.upload(&images)?;
+        let tied = Tied {
+            first: words[0].address(),
+            number: words[1].address(),
+            share: numbers[0].address(),
+            anchor: numbers[1].address(),
+            members: words[2].address(),
+            member: words[3].address(),
+            member_share: numbers[2].address(),
+            member_image: images.address(),
+            range: numbers[3].address(),
+            place_of: words[4].address(),
+            pull: numbers[4].address(),
+            n_anchors: restraints.anchors.len() as i64,
+            n_distances: restraints.distances.len() as i64,
+        };
+        Ok(Some(Restraints {
+            tied,
+            places: module.kernel("restraint_places")?,
+            pulls: module.kernel("restraint_pulls")?,
+            forces: module.kernel("restraint_forces")?,
+            energies: module.kernel("restraint_forces_energies")?,
+            sums: module.kernel("restraint_sums")?,
+            shares: sums.shares(n, ATOM_THREADS),
+            n_pairs: forces.n_searched(),
+            column: forces.n_searched() + VIRIAL + forces.n_bonded() + forces.n_outside() - 1,
+            _words: words,
+            _images: images,
+            _numbers: numbers,
+        }))
+    }
+
+    fn launch(&self, kernel: &Kernel, blocks: u32, world: &World) -> Launch {
+        Launch::new(kernel, blocks, ATOM_THREADS).with_value(*world).with_value(self.tied)
+    }
+
+    /// Where everybody is, after a sort: part of what builds lists.
+    pub fn build(&self, world: &World, slot: i32) -> Launch {
+        self.launch(&self.places, kernels::blocks_of(world.n), world).with_value(slot)
+    }
+
+    /// Adds the forces; with energies, these go into a sample, too.
+    pub fn forces(
+        &self,
+        world: &World,
+        slot: i32,
+        row_length: usize,
+        when: When,
+        evaluate: Evaluate,
+    ) -> Vec<Launch> {
+        let (distances, atoms) = (self.tied.n_distances as u32, kernels::blocks_of(world.n));
+        let energies = evaluate == Evaluate::ForcesAndEnergies;
+        let forces = if energies { &self.energies } else { &self.forces };
+        let pulls = (distances > 0).then_some((&self.pulls, distances));
+        let kernels = pulls.into_iter().chain([(forces, atoms)]);
+        let mut launches: Vec<Launch> = kernels
+            .map(|(kernel, blocks)| {
+                self.launch(kernel, blocks, world).with_value(slot).with_value(when as i32)
+            })
+            .collect();
+        launches.extend(energies.then(|| {
+            self.launch(&self.sums, 1, world)
+                .with_value(self.shares as i32)
+                .with_value(row_length as i32)
+                .with_value(self.n_pairs as i32)
+                .with_value(self.column as i32)
+                .with_value(when as i32)
+        }));
+        launches
+    }
+}

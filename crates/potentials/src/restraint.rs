@@ -1,0 +1,248 @@
+//! Restraints: atoms held near where they were when the run began, and the centres of two groups held at
+//! a distance.
+
+use jostle_core::{Real, SimBox, State, SymTensor, System, Vec3};
+use std::ops::Range;
+
+/// All restraints of a system, one term of its energy.
+///
+/// Those at a distance are forces between atoms: the momentum is conserved, and they have a virial. Those
+/// at a place are forces from outside, like fields: they conserve no momentum and have no part in the
+/// virial.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Restraints {
+    /// Atoms that are held at a place.
+    pub anchors: Vec<Anchor>,
+    /// Groups that are held at a distance.
+    pub distances: Vec<Distance>,
+}
+
+/// A spring from an atom, in its nearest image, to a place: k/2 d^2.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Anchor {
+    /// The id of the atom.
+    pub atom: u32,
+    /// The place.
+    pub place: Vec3,
+    /// k, in energy / length^2.
+    pub stiffness: f64,
+}
+
+/// A spring between two centres of mass, the second in its nearest image as seen from the first: k/2
+/// (d - from)^2 where they are nearer than `from`, k/2 (d - to)^2 where they are further than `to`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Distance {
+    /// The two groups.
+    pub centers: [Center; 2],
+    /// The distances between which nothing pulls; the same twice for a harmonic spring.
+    pub range: [f64; 2],
+    /// k, in energy / length^2.
+    pub stiffness: f64,
+}
+
+/// A group of atoms by its centre of mass.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Center {
+    /// The atoms, with their ids.
+    pub members: Vec<Member>,
+}
+
+/// An atom of a group.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Member {
+    /// Its id.
+    pub id: u32,
+    /// The part it has in the mass of the group.
+    pub share: f64,
+    /// Which image of its unbroken path belongs to the group.
+    pub image: [i32; 3],
+}
+
+impl Center {
+    /// The group of these atoms, which are nearest images of the first one at `places`: unbroken
+    /// positions, by id, when the run began. So a molecule across an edge of the box has its centre where
+    /// one would look for it.
+    pub fn new(system: &System, atoms: &[u32], places: &[Vec3]) -> Self {
+        let (simbox, order) = (&system.simbox, system.state.order());
+        let total: f64 = atoms.iter().map(|id| system.mass(order[*id as usize])).sum();
+        let Some(first) = atoms.first().map(|id| places[*id as usize]) else { return Center::default() };
+        let member = |id: &u32| {
+            let at = places[*id as usize];
+            let d = [at[0] - first[0], at[1] - first[1], at[2] - first[2]];
+            let (near, origin) = (simbox.nearest_image(d), simbox.origin());
+            // In units of the edges.
+            let cells = simbox.to_fractional([0, 1, 2].map(|k| origin[k] + near[k] - d[k]));
+            let share = system.mass(order[*id as usize]) / total;
+            Member { id: *id, share, image: cells.map(|s| s.round() as i32) }
+        };
+        Center { members: atoms.iter().map(member).collect() }
+    }
+
+    /// Where it is; `order` is that of the state.
+    fn position(&self, simbox: &SimBox, state: &State, order: &[usize]) -> Vec3 {
+        let mut center = [0.0; 3];
+        for Member { id, share, image } in &self.members {
+            let place = order[*id as usize];
+            let (r, crossed) = (state.position[place], state.image[place]);
+            let shift = simbox.shift([0, 1, 2].map(|k| crossed[k] + image[k]));
+            (0..3).for_each(|k| center[k] += share * (r[k] + shift[k]));
+        }
+        center
+    }
+}
+
+/// Energy and force/r of a spring at a squared distance, which rests between two distances; no force at
+/// no distance.
+pub fn spring<R: Real>(r2: R, [from, to, stiffness]: [R; 3]) -> (R, R) {
+    let least = R::lit(1e-200);
+    let r = R::select(least.lt(r2), r2, least).sqrt();
+    let beyond = R::select(to.lt(r), r - to, R::lit(0.0));
+    let excess = R::select(r.lt(from), r - from, beyond);
+    let force = stiffness * excess;
+    (R::lit(0.5) * force * excess, -(force / r))
+}
+
+/// What a restraint at a distance does now.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Pull {
+    /// Its energy.
+    pub energy: f64,
+    /// The force on the second centre; that on the first is the opposite.
+    pub force: Vec3,
+    /// Its virial.
+    pub virial: SymTensor,
+}
+
+impl Restraints {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.anchors.is_empty() && self.distances.is_empty()
+    }
+
+    /// What each restraint at a distance does; `order` is that of the state.
+    pub fn pulls(&self, simbox: &SimBox, state: &State, order: &[usize]) -> Vec<Pull> {
+        let pull = |distance: &Distance| {
+            let [a, b] = distance.centers.each_ref().map(|center| center.position(simbox, state, order));
+            let d = simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]]);
+            let [from, to] = distance.range;
+            let (energy, force_over_r) =
+                spring(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], [from, to, distance.stiffness]);
+            let pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
+            let virial = pairs.map(|(a, b)| force_over_r * d[a] * d[b]);
+            Pull { energy, force: d.map(|d| force_over_r * d), virial }
+        };
+        self.distances.iter().map(pull).collect()
+    }
+}
+
+/// What is tied to each atom.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ties {
+    /// By id, where an atom's ties begin, and where those of the last one end; empty without restraints.
+    pub first: Vec<u32>,
+    /// Numbers of anchors, then, counted on from these, of restraints at a distance.
+    pub numbers: Vec<u32>,
+    /// What part of the force of the latter an atom gets, with its sign.
+    pub shares: Vec<f64>,
+}
+
+impl Ties {
+    /// Those of so many atoms.
+    pub fn new(restraints: &Restraints, n: usize) -> Self {
+        if restraints.is_empty() {
+            return Ties::default();
+        }
+        let mut of: Vec<Vec<(u32, f64)>> = vec![Vec::new(); n];
+        for (number, anchor) in (0..).zip(&restraints.anchors) {
+            of[anchor.atom as usize].push((number, 1.0));
+        }
+        for (number, distance) in (restraints.anchors.len() as u32..).zip(&restraints.distances) {
+            for (center, sign) in distance.centers.iter().zip([-1.0, 1.0]) {
+                let each = center.members.iter();
+                each.for_each(|member| of[member.id as usize].push((number, sign * member.share)));
+            }
+        }
+        let mut ties = Ties { first: vec![0], ..Ties::default() };
+        for one in of {
+            let (numbers, shares): (Vec<u32>, Vec<f64>) = one.into_iter().unzip();
+            ties.numbers.extend(numbers);
+            ties.shares.extend(shares);
+            ties.first.push(ties.numbers.len() as u32);
+        }
+        ties
+    }
+
+    fn of(&self, id: u32) -> Range<usize> {
+        match self.first.get(id as usize..id as usize + 2) {
+            Some(&[first, end]) => first as usize..end as usize,
+            _ => 0..0,
+        }
+    }
+
+    /// The force on the atom with this id at this position, and the energy of its anchors.
+    pub fn on(
+        &self,
+        id: u32,
+        (simbox, position): (&SimBox, Vec3),
+        restraints: &Restraints,
+        pulls: &[Pull],
+    ) -> (Vec3, f64) {
+        let (mut force, mut energy) = ([0.0; 3], 0.0);
+        for k in self.of(id) {
+            let number = self.numbers[k] as usize;
+            let Some(Anchor { place, stiffness, .. }) = restraints.anchors.get(number) else {
+                let pull = pulls[number - restraints.anchors.len()].force;
+                (0..3).for_each(|axis| force[axis] += self.shares[k] * pull[axis]);
+                continue;
+            };
+            let d = simbox.nearest_image([0, 1, 2].map(|axis| position[axis] - place[axis]));
+            let (u, force_over_r) = spring(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], [0.0, 0.0, *stiffness]);
+            energy += u;
+            (0..3).for_each(|axis| force[axis] += force_over_r * d[axis]);
+        }
+        (force, energy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jostle_core::{Dual, Species};
+
+    #[test]
+    fn the_force_is_the_exact_derivative_of_the_energy() {
+        for range in [[0.0, 0.0], [2.0, 2.0], [1.5, 2.5], [0.0, 2.0], [2.0, f64::INFINITY]] {
+            let c = [range[0], range[1], 3.0].map(Dual::constant);
+            for k in 1..80 {
+                let r = Dual::variable(0.05 * f64::from(k) + 0.01);
+                let (energy, force_over_r) = spring(r * r, c);
+                let force = force_over_r.value * r.value;
+                assert!((force + energy.slope).abs() < 1e-12, "{range:?} at {}: {force}", r.value);
+                let inside = (range[0]..=range[1]).contains(&r.value);
+                assert_eq!(energy.value == 0.0, inside, "{range:?} at {}", r.value);
+            }
+        }
+        assert_eq!(spring(0.0, [0.0, 0.0, 5.0]), (0.5 * 5.0 * 1e-200, -5.0));
+    }
+
+    /// A molecule across an edge of the box has its centre there, and not in the middle of the box; it
+    /// keeps it when one of its atoms crosses the edge.
+    #[test]
+    fn a_center_is_that_of_whole_molecules() {
+        let simbox = SimBox::new([0.0; 3], [10.0; 3], [2.0, 0.0, 0.0], [true; 3]).unwrap();
+        let kinds = [1.0, 3.0].map(|mass| Species { name: "A".into(), mass, charge: 0.0 });
+        let mut system = System::new(simbox, kinds.to_vec());
+        system.state.push(1, [9.5, 0.5, 5.0]);
+        system.state.push(0, [1.5, 9.5, 5.0]);
+        let places = system.state.position.clone();
+        let center = Center::new(&system, &[0, 1], &places);
+        let at = |system: &System| center.position(&simbox, &system.state, &system.state.order());
+        let before = at(&system);
+        let expected = [9.5 + 0.25 * 0.0, 0.5 - 0.25, 5.0];
+        assert!((0..3).all(|k| (before[k] - expected[k]).abs() < 1e-12), "{before:?}");
+        system.state.position[1] = [-0.5, -0.5, 5.0];
+        system.state.image[1] = [0, 1, 0];
+        let after = at(&system);
+        assert!((0..3).all(|k| (after[k] - before[k]).abs() < 1e-12), "{after:?}");
+    }
+}
