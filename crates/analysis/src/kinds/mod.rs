@@ -7,6 +7,7 @@ mod density_profile;
 mod diffusion;
 mod gyration;
 mod heat_capacity;
+mod histograms;
 mod lindemann;
 mod minkowski;
 mod radial;
