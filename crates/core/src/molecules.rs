@@ -78,6 +78,11 @@ impl Molecules {
         self.mass.len()
     }
 
+    /// Which of them an atom belongs to, by id.
+    pub fn of(&self, id: usize) -> usize {
+        self.molecule[id] as usize
+    }
+
     /// Whether there are distances that do not change.
     pub fn are_constrained(&self) -> bool {
         self.constrained
@@ -108,7 +113,7 @@ impl Molecules {
             let (step, arms) = (between(a, b), [arm[a as usize], arm[b as usize]]);
             if (0..3).any(|k| (arms[1][k] - arms[0][k] - step[k]).abs() > 1e-6 * widths[k]) {
                 return Err(Error::input("a molecule is bound to its own image in the next box")
-                    .hint("no volume can be changed then without stretching it: leave out the barostat"));
+                    .hint("no volume can be changed then without stretching it, and it has no dipole moment: leave out the barostat or the measure"));
             }
         }
         let mut center = vec![[0.0; 3]; self.count()];
@@ -175,6 +180,7 @@ mod tests {
     fn centers_are_those_of_mass() {
         let (molecules, simbox, state) = sample();
         assert_eq!(molecules.count(), 3);
+        assert_eq!([0, 1, 2, 3, 4, 5].map(|id| molecules.of(id)), [0, 1, 0, 2, 2, 2]);
         let order = state.order();
         let arms = molecules.arms(&simbox, &state).unwrap();
         let arm = |id: usize| arms[order[id]];
