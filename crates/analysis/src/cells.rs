@@ -5,12 +5,21 @@ use jostle_core::{SimBox, Vec3};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Cells are this part of the reach wide, unless hardly an atom were in each.
-const FINE: f64 = 0.25;
-/// Nor are they narrower than this part of the mean distance of atoms.
-const NARROWEST: f64 = 0.8;
-/// So many squared distances are computed at once, at most.
-pub const ROW: usize = 64;
+mod distances;
+
+pub use distances::{Around, ROW, fold_around};
+
+/// How large cells are.
+struct Layout {
+    /// They are this part of the reach wide.
+    of_reach: f64,
+    /// Nor are they narrower than this part of the mean distance of atoms: hardly one were in each.
+    of_spacing: f64,
+    /// How many there are along an axis is a multiple of this, if it is more than one.
+    multiple: usize,
+}
+
+const LAYOUT: Layout = Layout { of_reach: 0.25, of_spacing: 0.8, multiple: 1 };
 
 /// Atoms sorted into cells.
 pub struct Cells {
@@ -42,17 +51,6 @@ struct Line {
 struct Row {
     atoms: Range<usize>,
     shift: Vec3,
-}
-
-/// An atom, others, and the squared distances to them, some beyond the reach.
-#[derive(Debug, Clone, Copy)]
-pub struct Distances<'a> {
-    /// The atom.
-    pub i: u32,
-    /// The others, or images of the same.
-    pub others: &'a [u32],
-    /// The squared distances, rounded.
-    pub d2: &'a [f32],
 }
 
 /// A pair of atoms.
@@ -95,6 +93,10 @@ impl Neighbors {
 impl Cells {
     /// Sorts atoms.
     pub fn new(simbox: &SimBox, positions: &[Vec3], reach: f64) -> Self {
+        Self::with_layout(simbox, positions, reach, &LAYOUT)
+    }
+
+    fn with_layout(simbox: &SimBox, positions: &[Vec3], reach: f64, layout: &Layout) -> Self {
         let periodic = simbox.periodic();
         let mut fractional: Vec<Vec3> = positions.iter().map(|r| simbox.to_fractional(*r)).collect();
         let (mut low, mut extent) = ([0.0; 3], [1.0; 3]);
@@ -114,11 +116,12 @@ impl Cells {
         }
         let widths: Vec3 = std::array::from_fn(|k| simbox.widths()[k] * extent[k]);
         let volume: f64 = simbox.volume() * extent.iter().product::<f64>();
-        let narrowest = NARROWEST * (volume / positions.len().max(1) as f64).cbrt();
-        let width = narrowest.max(FINE * reach);
+        let spacing = (volume / positions.len().max(1) as f64).cbrt();
+        let width = (layout.of_spacing * spacing).max(layout.of_reach * reach);
         // Atoms of an open box may lie in a plane or a line: no more cells than they need then.
         let most = 4.0 * (positions.len() as f64).cbrt().ceil().max(1.0);
         let shape = widths.map(|w| (w / width).floor().clamp(1.0, most) as usize);
+        let shape = shape.map(|n| if n < layout.multiple { 1 } else { n - n % layout.multiple });
         // An atom within reach is strictly nearer.
         let cells = |k: usize| reach * shape[k] as f64 / widths[k];
         let span = std::array::from_fn(|k| (cells(k) * (1.0 - 1e-12)).ceil() as i32);
@@ -160,31 +163,6 @@ impl Cells {
                 if d2 < reach2 {
                     each(sums, Pair { i, j: *j, d, d2 });
                 }
-            }
-        };
-        self.fold_rows(new, meet, join)
-    }
-
-    /// The same for squared distances alone, many at a time, which is faster: some are beyond the
-    /// reach.
-    pub fn fold_distances<A: Send>(
-        &self,
-        new: impl Fn() -> A + Sync + Send,
-        each: impl Fn(&mut A, Distances) + Sync + Send,
-        join: impl Fn(A, A) -> A + Sync + Send,
-    ) -> A {
-        // One coordinate after the other, so that several atoms fit a register.
-        let [x, y, z] = [0, 1, 2].map(|k| self.position.iter().map(|r| r[k]).collect::<Vec<f64>>());
-        let meet = |sums: &mut A, place: usize, atoms: Range<usize>, from: Vec3| {
-            let mut d2 = [0f32; ROW];
-            let chunks = x[atoms.clone()].chunks(ROW).zip(y[atoms.clone()].chunks(ROW));
-            let chunks = chunks.zip(z[atoms.clone()].chunks(ROW)).zip(self.id[atoms].chunks(ROW));
-            for (((x, y), z), others) in chunks {
-                for (((d2, x), y), z) in d2.iter_mut().zip(x).zip(y).zip(z) {
-                    let d = [x - from[0], y - from[1], z - from[2]];
-                    *d2 = (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]) as f32;
-                }
-                each(sums, Distances { i: self.id[place], others, d2: &d2[..others.len()] });
             }
         };
         self.fold_rows(new, meet, join)
@@ -297,6 +275,12 @@ impl Cells {
         rows
     }
 
+    /// Where a point is that is so many cells from the first corner, along each axis.
+    fn point(&self, at: Vec3) -> Vec3 {
+        let along = |k: usize| self.low[k] + self.extent[k] * at[k] / self.shape[k] as f64;
+        self.simbox.to_cartesian([along(0), along(1), along(2)])
+    }
+
     fn atoms(&self, cell: usize) -> std::ops::Range<usize> {
         self.start[cell] as usize..self.start[cell + 1] as usize
     }
@@ -402,10 +386,18 @@ mod tests {
                 assert_eq!(found, around + 1);
             }
             assert_eq!(2 * count, expected);
-            let within = |n: &mut u64, row: Distances| {
-                *n += row.d2.iter().filter(|d2| f64::from(**d2) < reach * reach).count() as u64;
+            let within = |n: &mut u64, around: &Around| {
+                for atom in 0..around.own {
+                    let [x, y, z] = [0, 1, 2].map(|k| around.place[k][atom]);
+                    for k in atom + 1..around.labels.len() {
+                        let d2 =
+                            [x, y, z].iter().zip(&around.place).map(|(a, b)| (a - b[k]).powi(2)).sum::<f32>();
+                        *n += u64::from(f64::from(d2) < reach * reach);
+                    }
+                }
             };
-            assert_eq!(cells.fold_distances(|| 0, within, |a, b| a + b), count);
+            let found = fold_around((&simbox, &positions, &[0; 60]), reach, || 0, within, |a, b| a + b);
+            assert_eq!(found, count);
             assert!((2.0 * sum / distances - 1.0).abs() < 1e-12);
         }
     }

@@ -19,4 +19,4 @@ pub use kinds::{Kind, Measure, Sees};
 pub use memory::{Memory, recall, remember};
 pub use report::{Column, Record, Results, Table, Value};
 pub use settings::{Setting, Settings};
-pub use view::{Part, Paths, Subject, View, Whole};
+pub use view::{Part, Paths, Polarity, Subject, View, Whole};

@@ -13,6 +13,27 @@ pub struct Subject {
     pub species: Vec<u16>,
     /// The box of the first frame.
     pub simbox: SimBox,
+    /// Whether there is a dipole moment to see.
+    pub polarity: Polarity,
+}
+
+/// Whether a system has a dipole moment that is the same wherever one looks from.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum Polarity {
+    /// Nobody knows the charges, as of a trajectory.
+    #[default]
+    Unknown,
+    /// There are none.
+    Uncharged,
+    /// A molecule, that of this atom, has a charge, so that it depends on the origin.
+    Ions {
+        /// The first atom of the molecule, by id.
+        atom: usize,
+        /// The charge.
+        charge: f64,
+    },
+    /// All molecules are neutral.
+    Neutral,
 }
 
 impl Subject {
@@ -99,6 +120,8 @@ pub struct Whole {
     pub degrees_of_freedom: usize,
     /// The pressure tensor, as energy over volume; `None` where there is no volume.
     pub pressure: Option<SymTensor>,
+    /// The dipole moment of all molecules, whole, as charge times length; `None` where nobody asked.
+    pub dipole: Option<Vec3>,
 }
 
 impl Whole {

@@ -1,6 +1,8 @@
 //! Every kind of analysis against a case that is known exactly.
 
-use jostle_analysis::{Kind, Paths, Results, Sees, Settings, Subject, View, Whole, kinds, recall, remember};
+use jostle_analysis::{
+    Kind, Paths, Polarity, Results, Sees, Settings, Subject, View, Whole, kinds, recall, remember,
+};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{SimBox, UnitSystem, Vec3};
 
@@ -20,7 +22,8 @@ fn analyze(kind: &str, settings: &[&str], simbox: &SimBox, frames: impl Iterator
         let measure = measure.get_or_insert_with(|| {
             let (names, species) =
                 (vec!["A".into(), "B".into()], (0..n).map(|k| u16::from(k % 4 == 0)).collect());
-            let subject = Subject { units: UnitSystem::Lj, names, species, simbox: *simbox };
+            let polarity = Polarity::Unknown;
+            let subject = Subject { units: UnitSystem::Lj, names, species, simbox: *simbox, polarity };
             (kind.new)(&subject, &settings).unwrap()
         });
         let view = View {
@@ -352,7 +355,8 @@ fn what_is_remembered_is_all_there_is_to_remember() {
             settings.iter().find(|(name, _)| *name == s.name).map(|(_, value)| *value).or(s.default)
         });
         let (names, species) = (vec!["A".into(), "B".into()], (0..n as u16).map(|k| k % 2).collect());
-        let subject = Subject { units: UnitSystem::Lj, names, species, simbox };
+        let polarity = Polarity::Neutral;
+        let subject = Subject { units: UnitSystem::Lj, names, species, simbox, polarity };
         let fresh = || (kind.new)(&subject, &settings).unwrap();
         let (mut whole, mut parts) = (fresh(), fresh());
         for frame in 0..40 {
@@ -373,6 +377,7 @@ fn what_is_remembered_is_all_there_is_to_remember() {
                     total: -50.0,
                     degrees_of_freedom: 3 * n,
                     pressure: Some([1, 2, 3, 4, 5, 6].map(|k| f64::from(k) * time.cos())),
+                    dipole: Some([time.cos(), time.sin(), 1.0]),
                 }),
             };
             whole.add(&view).unwrap();

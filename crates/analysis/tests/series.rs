@@ -1,6 +1,6 @@
 //! Viscosity and heat capacity of series whose values are known.
 
-use jostle_analysis::{Results, Settings, Subject, View, Whole, kinds};
+use jostle_analysis::{Polarity, Results, Settings, Subject, View, Whole, kinds};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{SimBox, UnitSystem};
 
@@ -13,7 +13,7 @@ fn normal(row: usize, quantity: u32) -> f64 {
 }
 
 fn whole(kinetic: f64, total: f64) -> Whole {
-    Whole { kinetic, total, degrees_of_freedom: FREEDOM, pressure: None }
+    Whole { kinetic, total, degrees_of_freedom: FREEDOM, pressure: None, dipole: None }
 }
 
 /// Frames 0.01 apart of atoms in a volume of 600.
@@ -25,7 +25,13 @@ fn analyze(
     let (kind, units) = (kinds::find(kind).unwrap(), UnitSystem::Lj);
     let words: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
     let simbox = SimBox::orthorhombic([10.0, 10.0, 6.0]).unwrap();
-    let subject = Subject { units, names: vec!["A".into()], species: vec![0; ATOMS], simbox };
+    let subject = Subject {
+        units,
+        names: vec!["A".into()],
+        species: vec![0; ATOMS],
+        simbox,
+        polarity: Polarity::Neutral,
+    };
     let mut measure = (kind.new)(&subject, &Settings::parse(&words, kind.settings, units)?)?;
     for (k, frame) in frames.enumerate() {
         measure.add(&View::of_whole(0.01 * k as f64, &simbox, frame))?;
@@ -109,6 +115,44 @@ fn heat_capacities_of_both_ensembles() {
     let scaled = (0..rows).map(|row| whole(0.5 * f * thermal, energy(row)));
     let refused = analyze("heat-capacity", scaled, &[]).unwrap_err();
     assert!(refused.to_string().contains("canonical"));
+}
+
+/// Independent dipoles, <M^2> = N mu^2, around a mean that counts for nothing.
+#[test]
+fn the_permittivity_of_a_gas_of_dipoles() {
+    let (rows, square) = (20_000, 40.0 * 0.7 * 0.7);
+    let frames = (0..rows).map(|row| {
+        let component = |k: u32| (square / 3.0f64).sqrt() * normal(row, k) + f64::from(k);
+        let dipole = Some([0, 1, 2].map(component));
+        Whole { dipole, ..whole(0.5 * FREEDOM as f64 * THERMAL, 0.0) }
+    });
+    let results = analyze("dielectric", frames, &[]).unwrap();
+    let value = results.get("relative permittivity").unwrap();
+    let exact = 1.0 + 4.0 * std::f64::consts::PI * square / (3.0 * 600.0 * THERMAL);
+    let error = value.error.unwrap();
+    assert!(error < 0.03 * (exact - 1.0), "{exact}: {value:?}");
+    assert!((value.value - exact).abs() < 4.0 * error, "{exact}: {value:?}");
+    let mean = results.get("mean dipole moment z").unwrap();
+    assert!((mean.value - 2.0).abs() < 4.0 * mean.error.unwrap(), "{mean:?}");
+}
+
+#[test]
+fn what_has_no_dipole_moment_is_refused() {
+    let kind = kinds::find("dielectric").unwrap();
+    let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
+    let open = SimBox::new([0.0; 3], [10.0; 3], [0.0; 3], [true, true, false]).unwrap();
+    for (polarity, simbox, why) in [
+        (Polarity::Unknown, simbox, "a trajectory has no charges"),
+        (Polarity::Uncharged, simbox, "no atom has a charge"),
+        (Polarity::Ions { atom: 6, charge: -1.0 }, simbox, "the molecule of atom 7 has the charge -1"),
+        (Polarity::Neutral, open, "periodic along all axes"),
+    ] {
+        let (names, species) = (vec!["A".into()], vec![0; ATOMS]);
+        let subject = Subject { units: UnitSystem::Lj, names, species, simbox, polarity };
+        let settings = Settings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
+        let refused = (kind.new)(&subject, &settings).err().unwrap().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
 }
 
 #[test]

@@ -4,7 +4,9 @@ use crate::arguments::{Analyze, ReadingOptions};
 use crate::numbers::{grouped, significant};
 use crate::output;
 use crate::reading::Frames;
-use jostle_analysis::{Kind, Part, Paths, Record, Sees, Settings, Subject, Value, View, Whole, kinds};
+use jostle_analysis::{
+    Kind, Part, Paths, Polarity, Record, Sees, Settings, Subject, Value, View, Whole, kinds,
+};
 use jostle_core::quantity::describe;
 use jostle_core::{Dimension, Error, Result, Species, System};
 use jostle_engine::{CHECKPOINT, Checkpoint};
@@ -22,7 +24,7 @@ pub fn analyze(options: &Analyze) -> Result<()> {
     let kind = kinds::find(&options.kind)
         .ok_or_else(|| Error::input(format!("there is no analysis \"{}\"", options.kind)))?;
     match kind.sees {
-        Sees::Positions | Sees::Velocities => frames(options, kind),
+        Sees::Positions | Sees::Velocities | Sees::Dipole => frames(options, kind),
         Sees::Whole => rows(options, kind),
     }
 }
@@ -42,7 +44,8 @@ fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
             Some(measure) => measure,
             none => {
                 let (names, species) = (reader.names().to_vec(), reader.species().to_vec());
-                let subject = Subject { units, names, species, simbox: frame.simbox };
+                let (simbox, polarity) = (frame.simbox, Polarity::Unknown);
+                let subject = Subject { units, names, species, simbox, polarity };
                 if let Some(text) = &options.atoms {
                     chosen = Some(choose(text, &options.trajectory, reader, &frame)?);
                 }
@@ -154,7 +157,7 @@ fn rows(options: &Analyze, kind: &Kind) -> Result<()> {
     let settings = Settings::parse(&options.settings, kind.settings, units)?;
     let names = system.species.iter().map(|s| s.name.clone()).collect();
     let species = system.state.order().into_iter().map(|place| system.state.species[place]).collect();
-    let subject = Subject { units, names, species, simbox: system.simbox };
+    let subject = Subject { units, names, species, simbox: system.simbox, polarity: Polarity::Unknown };
     let here = |e: Error| e.in_file(folder);
     let mut measure = (kind.new)(&subject, &settings).map_err(here)?;
     let mut frames = 0u64;
@@ -172,6 +175,7 @@ fn rows(options: &Analyze, kind: &Kind) -> Result<()> {
             total: value("total")?,
             degrees_of_freedom: report.degrees_of_freedom,
             pressure: pressure.iter().all(|p| p.is_finite()).then_some(pressure),
+            dipole: None,
         };
         measure.add(&View::of_whole(*time, &system.simbox, whole)).map_err(here)?;
         frames += 1;

@@ -442,6 +442,7 @@ fn kind_name() -> PossibleValuesParser {
         let about = match kind.sees {
             Sees::Positions | Sees::Velocities => kind.about.to_string(),
             Sees::Whole => format!("{}; from the rows of thermo.csv", kind.about),
+            Sees::Dipole => format!("{}; while a run goes only", kind.about),
         };
         PossibleValue::new(kind.name).help(about)
     };

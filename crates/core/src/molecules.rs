@@ -123,7 +123,7 @@ impl Molecules {
             let (step, arms) = (between(a, b), [arm[a as usize], arm[b as usize]]);
             if (0..3).any(|k| (arms[1][k] - arms[0][k] - step[k]).abs() > 1e-6 * widths[k]) {
                 return Err(Error::input("a molecule is bound to its own image in the next box")
-                    .hint("no volume can be changed then without stretching it: leave out the barostat"));
+                    .hint("no volume can be changed then without stretching it, and it has no dipole moment: leave out the barostat or the measure"));
             }
         }
         let mut center = vec![[0.0; 3]; self.count()];
@@ -190,6 +190,7 @@ mod tests {
     fn centers_are_those_of_mass() {
         let (molecules, simbox, state) = sample();
         assert_eq!(molecules.count(), 3);
+        assert_eq!(molecules.of_atoms(), [0, 1, 0, 2, 2, 2]);
         let order = state.order();
         let arms = molecules.arms(&simbox, &state).unwrap();
         let arm = |id: usize| arms[order[id]];

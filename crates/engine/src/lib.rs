@@ -60,6 +60,7 @@ pub mod build;
 mod checkpoint;
 mod deformation;
 pub mod device;
+mod dipole;
 mod disk;
 mod frames;
 pub mod freedom;

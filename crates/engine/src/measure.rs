@@ -1,11 +1,12 @@
 //! Analysis while it runs: the measures of the stage under way.
 
+use crate::dipole::Dipoles;
 use crate::run_folder::stage_file;
 use jostle_analysis::{Kind, Measure, Part, Record, Sees, Subject, View, Whole, recall, remember};
 use jostle_core::group::chosen;
 use jostle_core::{Backend, Error, Group, Result, SimBox, Species, State, System, UnitSystem, Vec3};
 use jostle_io::Input;
-use jostle_io::input::model::{MeasureInput, StageInput};
+use jostle_io::input::model::{ElectrostaticsKind, MeasureInput, StageInput};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Default)]
 pub(crate) struct Measures {
     measures: Vec<Looking>,
+    /// Where the dipole moment is asked for.
+    dipoles: Option<Dipoles>,
     /// As many threads as the run has; `None` where nothing is measured.
     threads: Option<ThreadPool>,
 }
@@ -46,6 +49,7 @@ impl Measures {
         index: usize,
         subject: &Subject,
         groups: &[Group],
+        dipoles: Dipoles,
         threads: Option<usize>,
     ) -> Result<Self> {
         if stage.measures.is_empty() {
@@ -64,26 +68,17 @@ impl Measures {
         }
         let threads = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
         let threads = threads.map_err(|e| Error::device(format!("no threads to measure with: {e}")))?;
-        Ok(Measures { measures, threads: Some(threads) })
-    }
-
-    /// Steps between the looks of those that see atoms.
-    pub(crate) fn stops(&self) -> impl Iterator<Item = u64> {
-        self.intervals(Sees::Positions).chain(self.intervals(Sees::Velocities))
-    }
-
-    /// Whether one looks after so many steps of the stage.
-    pub(crate) fn any_due(&self, stage_step: u64) -> bool {
-        [Sees::Positions, Sees::Velocities, Sees::Whole].iter().any(|sees| self.due(*sees, stage_step))
+        let asked = measures.iter().any(|m| m.kind.sees == Sees::Dipole);
+        Ok(Measures { measures, dipoles: asked.then_some(dipoles), threads: Some(threads) })
     }
 
     /// Steps between the looks of those that see this.
-    pub(crate) fn intervals(&self, sees: Sees) -> impl Iterator<Item = u64> {
-        self.measures.iter().filter(move |m| m.kind.sees == sees).map(|m| m.every)
+    pub(crate) fn intervals(&self, sees: impl Fn(Sees) -> bool) -> impl Iterator<Item = u64> {
+        self.measures.iter().filter(move |m| sees(m.kind.sees)).map(|m| m.every)
     }
 
     /// Whether one that sees this looks after so many steps of the stage.
-    pub(crate) fn due(&self, sees: Sees, stage_step: u64) -> bool {
+    pub(crate) fn due(&self, sees: impl Fn(Sees) -> bool, stage_step: u64) -> bool {
         stage_step > 0 && self.intervals(sees).any(|every| stage_step.is_multiple_of(every))
     }
 
@@ -93,7 +88,7 @@ impl Measures {
     /// If the device failed, or a frame lacks what is measured.
     pub(crate) fn look(&mut self, backend: &mut dyn Backend, stage_step: u64, time: f64) -> Result<()> {
         let [positions, velocities] =
-            [Sees::Positions, Sees::Velocities].map(|sees| self.due(sees, stage_step));
+            [Sees::Positions, Sees::Velocities].map(|what| self.due(|sees| sees == what, stage_step));
         if !positions && !velocities {
             return Ok(());
         }
@@ -119,12 +114,26 @@ impl Measures {
         self.show(Sees::Velocities, stage_step, &view)
     }
 
-    /// Tells energies and pressure to those that want to know them now.
+    /// Tells energies, pressure and the dipole moment to those that want to know them now.
     ///
     /// # Errors
-    /// If they lack what is measured.
-    pub(crate) fn tell(&mut self, simbox: &SimBox, stage_step: u64, time: f64, whole: Whole) -> Result<()> {
-        self.show(Sees::Whole, stage_step, &View::of_whole(time, simbox, whole))
+    /// If the device failed, or they lack what is measured.
+    pub(crate) fn tell(
+        &mut self,
+        backend: &mut dyn Backend,
+        stage_step: u64,
+        time: f64,
+        mut whole: Whole,
+    ) -> Result<()> {
+        let simbox = *backend.simbox();
+        self.show(Sees::Whole, stage_step, &View::of_whole(time, &simbox, whole))?;
+        if !self.due(|sees| sees == Sees::Dipole, stage_step) {
+            return Ok(());
+        }
+        if let Some(dipoles) = &self.dipoles {
+            whole.dipole = Some(dipoles.moment(&simbox, backend.state()?)?);
+        }
+        self.show(Sees::Dipole, stage_step, &View::of_whole(time, &simbox, whole))
     }
 
     fn show(&mut self, sees: Sees, stage_step: u64, view: &View) -> Result<()> {
@@ -180,12 +189,19 @@ impl Measures {
 }
 
 /// What measures know of a system.
-pub(crate) fn subject(units: UnitSystem, species: &[Species], state: &State, simbox: SimBox) -> Subject {
+pub(crate) fn subject(
+    units: UnitSystem,
+    species: &[Species],
+    state: &State,
+    simbox: SimBox,
+    dipoles: &Dipoles,
+) -> Subject {
     Subject {
         units,
         names: species.iter().map(|s| s.name.clone()).collect(),
         species: state.order().into_iter().map(|place| state.species[place]).collect(),
         simbox,
+        polarity: dipoles.polarity(),
     }
 }
 
@@ -198,15 +214,31 @@ fn atoms_of<'a>(input: &MeasureInput, groups: &'a [Group]) -> Option<&'a [u32]> 
 pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
     let stages = input.stages.iter().filter(|s| !s.value.measures.is_empty());
     for (stage, measure) in stages.flat_map(|s| s.value.measures.iter().map(|m| (&s.value, m))) {
-        let subject = subject(input.units, &system.species, &system.state, system.simbox);
+        let dipoles = Dipoles::new(&system.topology, &system.species, &system.charges, &system.state);
+        let subject = subject(input.units, &system.species, &system.state, system.simbox, &dipoles);
         let here = |e: Error| {
             let e = e.context(format!("stage '{}', measure {}", stage.name, measure.value.kind.name));
             e.at_span(&input.source.path, &input.source.text, measure.span.clone())
         };
         let subject = subject.part(atoms_of(&measure.value, &system.groups));
         (measure.value.kind.new)(&subject, &measure.value.settings).map_err(here)?;
+        if measure.value.kind.sees == Sees::Dipole && !in_a_conductor(input) {
+            return Err(here(Error::input("fluctuations of the dipole moment mean something else without a conductor around the images of the box")
+                .hint("[electrostatics] with kind = \"pme\" or \"ewald\"")));
+        }
     }
     Ok(())
+}
+
+/// Whether what is far away is a conductor, and charges are not screened before.
+fn in_a_conductor(input: &Input) -> bool {
+    let conducts = |kind| match kind {
+        ElectrostaticsKind::Pme { .. } | ElectrostaticsKind::Ewald { .. } => true,
+        ElectrostaticsKind::ReactionField { dielectric } => dielectric.is_none(),
+        ElectrostaticsKind::Cutoff => false,
+    };
+    let given = input.electrostatics.as_ref().map(|given| &given.value);
+    given.is_some_and(|given| given.screening.is_none() && conducts(given.kind))
 }
 
 /// Where in the box an atom is.

@@ -272,7 +272,7 @@ impl Thermo {
     /// What measures of the system as a whole see of it.
     pub(crate) fn whole(&self, units: UnitSystem, degrees_of_freedom: usize) -> Whole {
         let pressure = self.pressure_tensor.map(|tensor| tensor.map(|p| p / units.pressure_to_user(1.0)));
-        Whole { kinetic: self.kinetic, total: self.total, degrees_of_freedom, pressure }
+        Whole { kinetic: self.kinetic, total: self.total, degrees_of_freedom, pressure, dipole: None }
     }
 
     /// The values of [`quantities`]; `None` where a quantity has no meaning.

@@ -10,6 +10,7 @@ use crate::report::{Results, Table};
 use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
 use jostle_core::{Dimension, Result, SimBox, Vec3};
+use multiversion::multiversion;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
@@ -121,58 +122,73 @@ impl Moments {
             *a = [a[0] + weight * b[0], a[1] + weight * b[1]];
         }
     }
+}
 
-    /// Spherical harmonics of a direction.
-    fn of(d: Vec3) -> Moments {
-        let r = d.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let [x, y, z] = d.map(|c| c / r);
-        let mut moments = Moments::default();
-        // Powers of sin(theta) exp(i phi).
-        let mut power = [1.0, 0.0];
-        for m in 0..=6 {
-            if m <= 4 {
-                moments.four[m] = power.map(|c| c * polynomial(&HARMONICS.four[m], 4 - m, z));
+/// Real and imaginary parts of [`Moments`].
+const PARTS: usize = 24;
+
+/// So many directions are looked at at once.
+const ROW: usize = 64;
+
+/// Spherical harmonics of many directions: each part of [`Moments`], in its order, one number a
+/// direction.
+type Harmonics = [[f64; ROW]; PARTS];
+
+/// Those of vectors, x, y and z, that are not zero.
+#[multiversion(targets("x86_64+avx2"))]
+fn harmonics([x, y, z]: &mut [[f64; ROW]; 3], harmonics: &mut Harmonics) {
+    let coefficients = &*COEFFICIENTS;
+    for k in 0..ROW {
+        let r = (x[k] * x[k] + y[k] * y[k] + z[k] * z[k]).sqrt();
+        (x[k], y[k], z[k]) = (x[k] / r, y[k] / r, z[k] / r);
+    }
+    // Powers of sin(theta) exp(i phi).
+    let mut power = [[1.0; ROW], [0.0; ROW]];
+    let (four, six) = harmonics.split_at_mut(2 * 5);
+    for m in 0..=6 {
+        for (l, of) in [(4, &mut *four), (6, &mut *six)] {
+            if m > l {
+                continue;
             }
-            moments.six[m] = power.map(|c| c * polynomial(&HARMONICS.six[m], 6 - m, z));
-            power = [power[0] * x - power[1] * y, power[0] * y + power[1] * x];
+            let ([a, b, c, d], odd) = (coefficients[l / 2 - 2][m], m % 2 == 1);
+            let [re, im] = [0, 1].map(|part| 2 * m + part);
+            for k in 0..ROW {
+                let square = z[k] * z[k];
+                let even = ((a * square + b) * square + c) * square + d;
+                let value = if odd { even * z[k] } else { even };
+                of[re][k] = power[0][k] * value;
+                of[im][k] = power[1][k] * value;
+            }
         }
-        moments
+        for k in 0..ROW {
+            (power[0][k], power[1][k]) =
+                (power[0][k] * x[k] - power[1][k] * y[k], power[0][k] * y[k] + power[1][k] * x[k]);
+        }
     }
 }
 
-/// Y_lm over (sin(theta) exp(i phi))^m for m >= 0: polynomials in z = cos(theta), whose powers go
-/// down from l - m in steps of two.
-struct Harmonics {
-    four: [[f64; 4]; 5],
-    six: [[f64; 4]; 7],
-}
+/// Y_lm over (sin(theta) exp(i phi))^m for l of 4 and 6 and m >= 0: polynomials in z = cos(theta),
+/// whose powers go down in steps of two to 1 or 0.
+static COEFFICIENTS: LazyLock<[[[f64; 4]; 7]; 2]> =
+    LazyLock::new(|| [4, 6].map(|l| std::array::from_fn(|m| harmonic(l, m as i32))));
 
-static HARMONICS: LazyLock<Harmonics> = LazyLock::new(|| Harmonics {
-    four: std::array::from_fn(|m| harmonic(4, m as i32)),
-    six: std::array::from_fn(|m| harmonic(6, m as i32)),
-});
-
-/// The coefficients of z^(l - m), z^(l - m - 2), ...: the m-th derivative of Legendre's polynomial
-/// by Rodrigues' formula, normalised, with the sign of Condon and Shortley.
+/// The coefficients: the m-th derivative of Legendre's polynomial by Rodrigues' formula, normalised,
+/// with the sign of Condon and Shortley.
 fn harmonic(l: i32, m: i32) -> [f64; 4] {
+    if m > l {
+        return [0.0; 4];
+    }
     let norm = (f64::from(2 * l + 1) / (4.0 * PI) * factorial(l - m) / factorial(l + m)).sqrt();
-    std::array::from_fn(|k| {
-        let k = k as i32;
-        if l - m - 2 * k < 0 {
+    std::array::from_fn(|place| {
+        // That of z^(l - m - 2 k).
+        let k = (l - m) / 2 - (3 - place as i32);
+        if k < 0 {
             return 0.0;
         }
         let sign = if (k + m) % 2 == 0 { 1.0 } else { -1.0 };
         let below = 2f64.powi(l) * factorial(k) * factorial(l - k) * factorial(l - m - 2 * k);
         sign * norm * factorial(2 * l - 2 * k) / below
     })
-}
-
-/// A polynomial of this degree whose powers go down in steps of two.
-#[inline]
-fn polynomial(coefficients: &[f64; 4], degree: usize, z: f64) -> f64 {
-    let square = z * z;
-    let even = coefficients[..=degree / 2].iter().fold(0.0, |sum, c| sum * square + c);
-    if degree.is_multiple_of(2) { even } else { even * z }
 }
 
 fn factorial(n: i32) -> f64 {
@@ -219,14 +235,8 @@ struct Order {
 impl Order {
     fn of(simbox: &SimBox, positions: &[Vec3], cutoff: f64) -> Order {
         let lists = Cells::new(simbox, positions, cutoff).neighbors();
-        let atoms = 0..lists.atoms();
-        let one = |i: usize| {
-            let list = lists.of(i);
-            let mut sum = Moments::default();
-            list.iter().for_each(|(_, d)| sum.add(&Moments::of(*d), 1.0 / list.len() as f64));
-            sum
-        };
-        let local: Vec<Moments> = atoms.clone().into_par_iter().map(one).collect();
+        let mut local = vec![Moments::default(); lists.atoms()];
+        local.par_chunks_mut(ROW).enumerate().for_each(|(k, part)| add_harmonics(&lists, k * ROW, part));
         let around = |i: usize| {
             let list = lists.of(i);
             let weight = 1.0 / (list.len() + 1) as f64;
@@ -235,8 +245,35 @@ impl Order {
             list.iter().for_each(|(j, _)| sum.add(&local[*j as usize], weight));
             sum
         };
-        let averaged = atoms.into_par_iter().map(around).collect();
+        let averaged = (0..lists.atoms()).into_par_iter().map(around).collect();
         Order { lists, local, averaged }
+    }
+}
+
+/// Averages the harmonics of the neighbours of some atoms that follow each other.
+fn add_harmonics(lists: &Neighbors, first: usize, local: &mut [Moments]) {
+    let mut ways = (0..local.len()).flat_map(|i| lists.of(first + i).iter().map(move |(_, d)| (i, d)));
+    let (mut directions, mut values, mut of) = ([[1.0; ROW]; 3], [[0.0; ROW]; PARTS], Vec::new());
+    loop {
+        of.clear();
+        for (place, (i, d)) in ways.by_ref().take(ROW).enumerate() {
+            (0..3).for_each(|k| directions[k][place] = d[k]);
+            of.push(i);
+        }
+        if of.is_empty() {
+            break;
+        }
+        harmonics(&mut directions, &mut values);
+        for (place, i) in of.iter().enumerate() {
+            let moments = local[*i].four.iter_mut().chain(&mut local[*i].six);
+            for (sum, [re, im]) in moments.zip(values.as_chunks::<2>().0) {
+                *sum = [sum[0] + re[place], sum[1] + im[place]];
+            }
+        }
+    }
+    for (i, moments) in local.iter_mut().enumerate() {
+        let weight = 1.0 / lists.of(first + i).len().max(1) as f64;
+        moments.four.iter_mut().chain(&mut moments.six).for_each(|sum| *sum = sum.map(|part| weight * part));
     }
 }
 

@@ -4,9 +4,11 @@
 mod bond_order;
 mod clusters;
 mod density_profile;
+mod dielectric;
 mod diffusion;
 mod gyration;
 mod heat_capacity;
+mod histograms;
 mod lindemann;
 mod minkowski;
 mod radial;
@@ -53,6 +55,20 @@ pub enum Sees {
     Velocities,
     /// Energies and pressure of the system as a whole: the rows of `thermo.csv`.
     Whole,
+    /// The same with the dipole moment of all molecules: a run alone knows it.
+    Dipole,
+}
+
+impl Sees {
+    /// Whether it looks at the atoms, or has somebody do so.
+    pub fn atoms(self) -> bool {
+        self != Sees::Whole
+    }
+
+    /// Whether it wants to know energies.
+    pub fn energies(self) -> bool {
+        matches!(self, Sees::Whole | Sees::Dipole)
+    }
 }
 
 /// A kind of analysis.
@@ -86,6 +102,7 @@ pub static ALL: &[Kind] = &[
     minkowski::KIND,
     viscosity::KIND,
     heat_capacity::KIND,
+    dielectric::KIND,
 ];
 
 /// The kind with this name.

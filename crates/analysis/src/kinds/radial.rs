@@ -1,10 +1,10 @@
 //! Radial distribution functions g(r) by species pair, running coordination numbers, and the
 //! structure factor that follows.
 
+use super::histograms::Histograms;
 use super::shells::Shells;
 use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
-use crate::cells::{Cells, ROW};
 use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::{Setting, Settings};
@@ -32,6 +32,8 @@ pub(super) const KIND: Kind = Kind {
 /// is another, (N - 1) / V of the same. The coordination number counts atoms of B within r of an A.
 struct Radial {
     subject: Subject,
+    /// The species of each atom.
+    species: Vec<u32>,
     shells: Shells,
     /// Pairs of species, `None` for all atoms, with the number of pairs of atoms.
     pairs: Vec<(Option<(usize, usize)>, f64)>,
@@ -53,7 +55,8 @@ impl Radial {
             }
         }
         let blocks = Blocks::new(2 * pairs.len() * shells.bins + 1);
-        Ok(Radial { subject: subject.clone(), shells, pairs, blocks })
+        let species = subject.species.iter().map(|s| u32::from(*s)).collect();
+        Ok(Radial { subject: subject.clone(), species, shells, pairs, blocks })
     }
 
     fn name(&self, pair: Option<(usize, usize)>) -> String {
@@ -64,70 +67,20 @@ impl Radial {
 
 impl Measure for Radial {
     fn add(&mut self, frame: &View) -> Result<()> {
-        let cells = Cells::new(frame.simbox, frame.positions, self.shells.cutoff);
-        let bins = self.shells.bins;
-        // One more for what is beyond the last shell. Single precision puts a pair in a hundred
-        // thousand into the shell beside its own.
-        let (room, per_length) = (bins + 1, bins as f32 / self.shells.cutoff as f32);
-        let n = self.subject.names.len();
-        // Where the histogram of each pair of species begins, in both orders.
-        let place: Vec<usize> = (0..n * n)
-            .map(|k| {
-                let (a, b) = (k / n, k % n);
-                let pair = Some((a.min(b), a.max(b)));
-                room * self.pairs.iter().position(|(p, _)| *p == pair).unwrap_or(0)
-            })
-            .collect();
-        let (species, width) = (&self.subject.species, self.pairs.len() * bins);
-        // Whole numbers stand in the last bits of 2^23 and more: faster than to round one by one.
-        const WHOLE: f32 = (1 << 23) as f32;
-        let last = bins as f32;
-        let shell_of = |d2: f32| {
-            let x = d2.sqrt() * per_length - 0.5;
-            let x = if x < last { x } else { last };
-            (if x > 0.0 { x } else { 0.0 }) + WHOLE
+        let (bins, n) = (self.shells.bins, self.subject.names.len());
+        let which = |a: usize, b: usize| {
+            let pair = Some((a.min(b), a.max(b)));
+            self.pairs.iter().position(|(p, _)| *p == pair).unwrap_or(0)
         };
-        let counts = cells.fold_distances(
-            || vec![0u32; self.pairs.len().max(2) * room],
-            |counts, row| {
-                let mut shells = [0u32; ROW];
-                for (shell, d2) in shells.iter_mut().zip(row.d2) {
-                    *shell = shell_of(*d2).to_bits() & 0x7f_ffff;
-                }
-                let shells = &shells[..row.d2.len()];
-                if n == 1 {
-                    // In turns: the same count is seldom wanted twice in a row.
-                    let (even, odd) = counts.split_at_mut(room);
-                    let (pairs, rest) = shells.as_chunks::<2>();
-                    for [a, b] in pairs {
-                        even[*a as usize] += 1;
-                        odd[*b as usize] += 1;
-                    }
-                    rest.iter().for_each(|shell| even[*shell as usize] += 1);
-                    return;
-                }
-                let of = &place[usize::from(species[row.i as usize]) * n..];
-                for (j, shell) in row.others.iter().zip(shells) {
-                    counts[of[usize::from(species[*j as usize])] + *shell as usize] += 1;
-                }
-            },
-            |mut a, b| {
-                a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
-                a
-            },
-        );
-        let of_pair = |k: usize| counts[k * room..k * room + bins].iter().map(|n| f64::from(*n));
-        let mut found: Vec<f64> = match n {
-            1 => of_pair(0).zip(of_pair(1)).map(|(even, odd)| even + odd).collect(),
-            _ => (0..self.pairs.len()).flat_map(of_pair).collect(),
-        };
+        let histograms = Histograms::new(self.shells, n, which);
+        let mut found = histograms.of(frame.simbox, frame.positions, &self.species);
         // All atoms: the sum over the pairs of species.
         for bin in 0..bins {
             if self.pairs.len() > 1 {
                 found[bin] = (1..self.pairs.len()).map(|p| found[p * bins + bin]).sum();
             }
         }
-        let volume = frame.simbox.volume();
+        let (volume, width) = (frame.simbox.volume(), found.len());
         self.blocks.frame();
         for (k, count) in found.iter().enumerate() {
             self.blocks.add(k, count * volume);

@@ -8,6 +8,7 @@ use crate::report::{Results, Table, unit};
 use crate::settings::Setting;
 use crate::view::{Subject, View};
 use jostle_core::{Dimension, Error, Result};
+use multiversion::multiversion;
 use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::f64::consts::PI;
@@ -115,21 +116,26 @@ impl Measure for Velocities {
 }
 
 /// A scalar product: short sums in single precision, many at a time, and their sum in double.
+#[multiversion(targets("x86_64+avx2"))]
 fn dot(a: &[f32], b: &[f32]) -> f64 {
-    const LANES: usize = 16;
-    let short = |(a, b): (&[f32], &[f32])| -> f64 {
+    const LANES: usize = 64;
+    let mut total = [0f64; LANES];
+    for (a, b) in a.chunks(16 * LANES).zip(b.chunks(16 * LANES)) {
         let mut sums = [0f32; LANES];
-        let (a, end_a) = a.as_chunks::<LANES>();
-        let (b, end_b) = b.as_chunks::<LANES>();
+        let ((a, end_a), (b, end_b)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
         for (a, b) in a.iter().zip(b) {
             for lane in 0..LANES {
                 sums[lane] += a[lane] * b[lane];
             }
         }
-        let end = end_a.iter().zip(end_b).map(|(a, b)| f64::from(a * b));
-        sums.iter().map(|s| f64::from(*s)).chain(end).sum()
-    };
-    a.chunks(64 * LANES).zip(b.chunks(64 * LANES)).map(short).sum()
+        for (sum, (a, b)) in sums.iter_mut().zip(end_a.iter().zip(end_b)) {
+            *sum += a * b;
+        }
+        for lane in 0..LANES {
+            total[lane] += f64::from(sums[lane]);
+        }
+    }
+    total.iter().sum()
 }
 
 /// 4 \int c(t)/c(0) cos(2 pi f t) dt with a window that falls to zero as a cosine (Hann), at

@@ -5,6 +5,7 @@ use super::obey::Course;
 use super::{Outcome, Simulation};
 use crate::checkpoint::{Checkpoint, Clock, Header};
 use crate::deformation::strain;
+use crate::dipole::Dipoles;
 use crate::frames::OwnedFrame;
 use crate::measure::{Measures, inside, subject};
 use crate::observe::Context;
@@ -196,10 +197,12 @@ impl Simulation {
         let stops = stops.chain(stage.deformation.map(|d| d.every));
         // Who moves how fast is seen in the atoms alone.
         let stops = stops.chain((!self.reported.is_empty()).then_some(stage.thermo_every));
-        let stops = stops.chain(stage.barostat.map(|b| b.every())).chain(self.measures.stops());
+        let stops =
+            stops.chain(stage.barostat.map(|b| b.every())).chain(self.measures.intervals(Sees::atoms));
         let most = pace.steps.min(steps(stage) - done);
         let most = stops.map(|every| until(every, done)).fold(most, u64::min);
-        let samples = self.measures.intervals(Sees::Whole).fold(stage.thermo_every, common_divisor);
+        let samples =
+            self.measures.intervals(|sees| sees == Sees::Whole).fold(stage.thermo_every, common_divisor);
         let (steps, sample_every) = cut(done, most, samples);
         Leg {
             first_step: self.clock.step + 1,
@@ -230,7 +233,7 @@ impl Simulation {
     fn is_measured(&self, stage: &StageInput, stage_step: u64) -> bool {
         let mut observers = self.observers.iter().filter(|o| due(o.every(), stage_step));
         let watched = observers.any(|o| o.wants() == Evaluate::ForcesAndEnergies);
-        let told = self.measures.due(Sees::Whole, stage_step);
+        let told = self.measures.due(Sees::energies, stage_step);
         watched || told || due(stage.thermo_every, stage_step)
     }
 
@@ -238,7 +241,7 @@ impl Simulation {
         due(stage.thermo_every, stage_step)
             || stage.trajectory.is_some_and(|t| due(t.every, stage_step))
             || self.observers.iter().any(|o| due(o.every(), stage_step))
-            || self.measures.any_due(stage_step)
+            || self.measures.due(|_| true, stage_step)
     }
 
     /// Everything that is due now: the row of `thermo.csv`, the frame, the observers. The sums are
@@ -284,9 +287,9 @@ impl Simulation {
         let looked = Instant::now();
         let here = |e: Error| e.context(format!("step {step}"));
         self.measures.look(&mut *self.backend, stage_step, time).map_err(here)?;
-        if let Some(thermo) = self.thermo.as_ref().filter(|_| self.measures.due(Sees::Whole, stage_step)) {
+        if let Some(thermo) = self.thermo.as_ref().filter(|_| self.measures.due(Sees::energies, stage_step)) {
             let whole = thermo.whole(self.units, run.degrees_of_freedom);
-            self.measures.tell(self.backend.simbox(), stage_step, time, whole).map_err(here)?;
+            self.measures.tell(&mut *self.backend, stage_step, time, whole).map_err(here)?;
         }
         run.time.analysis += looked.elapsed().as_secs_f64();
         let mut context = Context {
@@ -383,8 +386,11 @@ impl Simulation {
     /// Makes the measures of the stage under way.
     /// `simbox` is that in which it began.
     pub(super) fn begin_measures(&mut self, stage: &StageInput, simbox: SimBox) -> Result<()> {
-        let subject = subject(self.units, &self.species, self.backend.state()?, simbox);
-        self.measures = Measures::begin(stage, self.clock.stage, &subject, &self.groups, self.threads)?;
+        let state = self.backend.state()?;
+        let dipoles = Dipoles::new(&self.topology, &self.species, &self.charges, state);
+        let subject = subject(self.units, &self.species, state, simbox, &dipoles);
+        self.measures =
+            Measures::begin(stage, self.clock.stage, &subject, &self.groups, dipoles, self.threads)?;
         Ok(())
     }
 

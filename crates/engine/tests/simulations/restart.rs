@@ -207,6 +207,67 @@ fn measures() {
     assert!(summary.contains("nve.rdf-coordination.csv"));
 }
 
+/// Dipole moments of water are measured, a restart changes nothing, and what has none is refused.
+#[test]
+fn dipole_moments() {
+    let text = |water: &str, charges: &str| {
+        format!(
+            r#"
+units = "real"
+[system]
+place = "water"
+molecules = 64
+bond_length = 1.0
+bond_angle = 109.47
+density = "0.998 g/cm3"
+temperature = 300
+[species.O]
+mass = 15.9994
+charge = {water}
+[species.H]
+mass = 1.008
+charge = 0.4238
+[[force]]
+kind = "lennard-jones"
+cutoff = 5
+pairs."O-O" = {{ epsilon = 0.1553, sigma = 3.166 }}
+pairs."O-H" = "none"
+pairs."H-H" = "none"
+[electrostatics]
+{charges}
+[[stage]]
+name = "nve"
+steps = 100
+timestep = 1
+thermo = {{ every = 25 }}
+measure = [{{ kind = "dielectric", every = 4 }}]
+[run]
+threads = 1
+reproducible = true
+"#
+        )
+    };
+    let parse = |text: String| Input::parse(Path::new("water.toml"), &text);
+    let (mesh, cutoff) = ("kind = \"pme\"\nnet_charge = \"background\"", "kind = \"cutoff\"\n");
+    let input = parse(text("-0.8476", mesh)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
+    run(&input, &whole, None);
+    run(&input, &pieces, Some(INTERVAL));
+    let read = |run: &Path| fs::read_to_string(run.join("nve.dielectric.json")).unwrap();
+    assert_eq!(read(&whole), read(&pieces));
+    let json: serde_json::Value = serde_json::from_str(&read(&whole)).unwrap();
+    assert_eq!(json["frames"], 25);
+    for (water, charges, why) in
+        [("-0.8", mesh, "the molecule of atom 1 has the charge 0.0476"), ("-0.8476", cutoff, "a conductor")]
+    {
+        let refused = Simulation::from_input(&parse(text(water, charges)).unwrap(), &Overrides::default());
+        let error = refused.err().unwrap();
+        assert!(error.to_string().contains(why), "{error}");
+        assert_eq!(error.place().unwrap().line, Some(30));
+    }
+}
+
 /// The same for a run that a program has put together.
 #[test]
 fn a_run_without_an_input() {

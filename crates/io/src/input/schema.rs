@@ -292,11 +292,12 @@ fn measures() -> &'static [Variant] {
         let variant = |kind: &'static jostle_analysis::Kind| {
             let every = Key::new("every", Kind::Count(1), Required, "steps between looks");
             // What looks at the system as a whole cannot look at a part of it.
-            let atoms = [ATOMS, GROUP].into_iter().filter(|_| kind.sees != jostle_analysis::Sees::Whole);
+            let whole = matches!(kind.sees, jostle_analysis::Sees::Whole | jostle_analysis::Sees::Dipole);
+            let atoms = [ATOMS, GROUP].into_iter().filter(|_| !whole);
             let keys = std::iter::once(every).chain(atoms).chain(kind.settings.iter().map(setting));
-            let alternatives = match kind.sees {
-                jostle_analysis::Sees::Whole => &[][..],
-                _ => &[Alternatives { keys: &["atoms", "group"], needed: Needed::Never }],
+            let alternatives = match whole {
+                true => &[][..],
+                false => &[Alternatives { keys: &["atoms", "group"], needed: Needed::Never }],
             };
             // Made once, for the life of the program, like the tables that stand in this file.
             let section = Section { keys: keys.collect::<Vec<Key>>().leak(), alternatives };

@@ -1,0 +1,87 @@
+//! The relative permittivity from the fluctuations of the dipole moment.
+
+use super::{Kind, Measure, Sees};
+use crate::blocks::Blocks;
+use crate::memory::Memory;
+use crate::report::Results;
+use crate::view::{Polarity, Subject, View};
+use jostle_core::quantity::unit_name;
+use jostle_core::{Dimension, Error, Result, UnitSystem};
+use std::f64::consts::PI;
+
+pub(super) const KIND: Kind = Kind {
+    name: "dielectric",
+    about: "relative permittivity from fluctuations of the dipole moment of neutral molecules, with charges by ewald or pme",
+    sees: Sees::Dipole,
+    settings: &[],
+    new: |subject, _| Ok(Box::new(Dielectric::new(subject)?)),
+};
+
+/// Three components of the dipole moment, its square, the volume, k_B T.
+const WIDTH: usize = 6;
+
+/// In a conductor, which is what Ewald's sum has around its images,
+/// epsilon = 1 + 4 pi k (<M^2> - <M>^2) / (3 V k_B T) with Coulomb's constant k (M. Neumann, Mol. Phys.
+/// 50 (1983) 841).
+struct Dielectric {
+    units: UnitSystem,
+    blocks: Blocks,
+}
+
+impl Dielectric {
+    fn new(subject: &Subject) -> Result<Self> {
+        match subject.polarity {
+            Polarity::Neutral => {}
+            Polarity::Unknown => {
+                return Err(Error::input("a trajectory has no charges").hint(
+                    "it is measured while a run goes: measure = [{ kind = \"dielectric\", every = 20 }]",
+                ));
+            }
+            Polarity::Uncharged => return Err(Error::input("no atom has a charge")),
+            Polarity::Ions { atom, charge } => {
+                return Err(Error::input(format!(
+                    "the molecule of atom {} has the charge {charge:.4}, so that its dipole moment depends on the origin",
+                    atom + 1
+                ))
+                .hint("all molecules have to be neutral; are there bonds?"));
+            }
+        }
+        if subject.simbox.periodic() != [true; 3] {
+            return Err(Error::input("the permittivity needs a box that is periodic along all axes"));
+        }
+        Ok(Dielectric { units: subject.units, blocks: Blocks::new(WIDTH) })
+    }
+}
+
+impl Measure for Dielectric {
+    fn add(&mut self, frame: &View) -> Result<()> {
+        let whole = frame.whole()?;
+        let [x, y, z] = whole.dipole.ok_or_else(|| Error::input("the dipole moment is not known"))?;
+        let square = x * x + y * y + z * z;
+        self.blocks.add_frame(&[x, y, z, square, frame.simbox.volume(), whole.thermal_energy()]);
+        Ok(())
+    }
+
+    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+        vec![&mut self.blocks]
+    }
+
+    fn results(&self) -> Result<Results> {
+        let frames = self.blocks.frames();
+        if frames < 20 {
+            return Err(Error::input(format!("{frames} dipole moments are too few for fluctuations")));
+        }
+        let permittivity = self.blocks.derive(|m| {
+            let variance = m[3] - m[0] * m[0] - m[1] * m[1] - m[2] * m[2];
+            vec![1.0 + 4.0 * PI * self.units.coulomb() * variance / (3.0 * m[4] * m[5])]
+        });
+        let mut results = Results::default();
+        results.value("relative permittivity", "", permittivity[0]);
+        // These are zero: what they are not says how far there is to go.
+        let moment = unit_name(self.units, Dimension { charge: 1, length: 1, ..Dimension::NUMBER });
+        for (axis, mean) in ["x", "y", "z"].into_iter().zip(self.blocks.means()) {
+            results.value(&format!("mean dipole moment {axis}"), &moment, mean);
+        }
+        Ok(results)
+    }
+}

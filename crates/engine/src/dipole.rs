@@ -1,0 +1,148 @@
+//! The dipole moment of all molecules.
+
+use jostle_analysis::Polarity;
+use jostle_core::{Molecules, Result, SimBox, Species, State, Topology, Vec3};
+
+/// A molecule is neutral if its charge is not more than this part of the largest charge there is:
+/// force fields round theirs.
+const ROUNDING: f64 = 1e-3;
+
+/// Charges and the molecules they are in.
+pub(crate) struct Dipoles {
+    molecules: Molecules,
+    /// By id.
+    charges: Vec<f64>,
+}
+
+impl Dipoles {
+    /// Those of a system; `charges` by id, empty where those of the species hold.
+    pub(crate) fn new(topology: &Topology, species: &[Species], charges: &[f64], state: &State) -> Self {
+        let of_species = |place: usize| species[usize::from(state.species[place])].charge;
+        let charges = match charges {
+            [] => state.order().into_iter().map(of_species).collect(),
+            charges => charges.to_vec(),
+        };
+        Dipoles { molecules: Molecules::new(topology, species, state), charges }
+    }
+
+    /// Whether there is a moment.
+    pub(crate) fn polarity(&self) -> Polarity {
+        let largest = self.charges.iter().fold(0.0, |most: f64, q| most.max(q.abs()));
+        if largest == 0.0 {
+            return Polarity::Uncharged;
+        }
+        let mut sums = vec![0.0; self.molecules.count()];
+        self.charges.iter().enumerate().for_each(|(id, q)| sums[self.molecules.of_atoms()[id] as usize] += q);
+        let charge = |atom: usize| sums[self.molecules.of_atoms()[atom] as usize];
+        match (0..self.charges.len()).find(|atom| charge(*atom).abs() > ROUNDING * largest) {
+            Some(atom) => Polarity::Ions { atom, charge: charge(atom) },
+            None => Polarity::Neutral,
+        }
+    }
+
+    /// The sum of charges times places of neutral molecules, each whole.
+    ///
+    /// # Errors
+    /// If a molecule is bound to its own image.
+    pub(crate) fn moment(&self, simbox: &SimBox, state: &State) -> Result<Vec3> {
+        let arms = self.molecules.arms(simbox, state)?;
+        let charges = state.id.iter().map(|id| self.charges[*id as usize]);
+        let mut moment = [0.0; 3];
+        for (arm, charge) in arms.iter().zip(charges) {
+            (0..3).for_each(|k| moment[k] += charge * arm[k]);
+        }
+        Ok(moment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jostle_core::Bond;
+    use jostle_core::random::{Purpose, Stream};
+
+    const MOLECULES: usize = 100;
+    const CHARGE: f64 = 0.5;
+    const LENGTH: f64 = 2.0;
+
+    fn dumbbells(charges: [f64; 2]) -> (Topology, Vec<Species>) {
+        let species = [2.0, 3.0].iter().zip(charges).map(|(mass, charge)| Species {
+            name: "A".into(),
+            mass: *mass,
+            charge,
+        });
+        let bonds = (0..MOLECULES as u32).map(|k| Bond { kind: 0, atoms: [2 * k, 2 * k + 1] }).collect();
+        (Topology { bonds, ..Topology::default() }, species.collect())
+    }
+
+    /// Dumbbells somewhere in the box, turned at random; whole, wrapped, and their moment.
+    fn gas(simbox: &SimBox, frame: u64) -> [State; 2] {
+        let mut stream = Stream::new(frame, Purpose::Placement, 0, 0);
+        let (mut whole, mut wrapped) = (State::default(), State::default());
+        for _ in 0..MOLECULES {
+            let first = simbox.to_cartesian([0; 3].map(|_| stream.uniform()));
+            let way = stream.direction();
+            for (species, r) in [(0, first), (1, std::array::from_fn(|k| first[k] + LENGTH * way[k]))] {
+                whole.push(species, r);
+                let (mut r, mut image) = (r, [0; 3]);
+                simbox.wrap(&mut r, &mut image);
+                wrapped.push(species, r);
+            }
+        }
+        // Storage order is not that of ids.
+        let order: Vec<u32> = (0..2 * MOLECULES as u32).rev().collect();
+        wrapped.permute(&order);
+        [whole, wrapped]
+    }
+
+    /// <M^2> = N mu^2 where nothing turns a dipole, and molecules that are broken over the edge of
+    /// the box are as good as whole ones.
+    #[test]
+    fn independent_dipoles_add_up() {
+        let simbox = SimBox::new([0.0; 3], [9.0, 10.0, 11.0], [2.0, -1.0, 1.0], [true; 3]).unwrap();
+        let (topology, species) = dumbbells([-CHARGE, CHARGE]);
+        let (frames, mut square) = (400, 0.0);
+        for frame in 0..frames {
+            let [whole, wrapped] = gas(&simbox, frame);
+            let moment = |state: &State| {
+                let dipoles = Dipoles::new(&topology, &species, &[], state);
+                assert_eq!(dipoles.polarity(), Polarity::Neutral);
+                dipoles.moment(&simbox, state).unwrap()
+            };
+            let (a, b) = (moment(&whole), moment(&wrapped));
+            assert!((0..3).all(|k| (a[k] - b[k]).abs() < 1e-12), "{a:?} {b:?}");
+            let direct: Vec3 = std::array::from_fn(|k| {
+                whole
+                    .position
+                    .iter()
+                    .zip(&whole.species)
+                    .map(|(r, s)| CHARGE * [-1.0, 1.0][usize::from(*s)] * r[k])
+                    .sum()
+            });
+            assert!((0..3).all(|k| (a[k] - direct[k]).abs() < 1e-9), "{a:?} {direct:?}");
+            square += a.iter().map(|x| x * x).sum::<f64>() / frames as f64;
+        }
+        let expected = MOLECULES as f64 * (CHARGE * LENGTH).powi(2);
+        // M^2 of three Gaussian components varies by sqrt(2/3) of itself; four standard errors.
+        let error = expected * (2.0 / 3.0 / frames as f64).sqrt();
+        assert!((square - expected).abs() < 4.0 * error, "{square} {expected}");
+    }
+
+    #[test]
+    fn ions_and_what_has_no_charge_are_told_apart() {
+        let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
+        let [state, _] = gas(&simbox, 1);
+        let polarity = |of_species: [f64; 2], charges: &[f64]| {
+            let (topology, species) = dumbbells(of_species);
+            Dipoles::new(&topology, &species, charges, &state).polarity()
+        };
+        assert_eq!(polarity([0.0; 2], &[]), Polarity::Uncharged);
+        let ions = polarity([-1.0, 1.5], &[]);
+        assert_eq!(ions, Polarity::Ions { atom: 0, charge: 0.5 });
+        // Charges of atoms count before those of species.
+        let mut charges: Vec<f64> = (0..2 * MOLECULES).map(|k| if k % 2 == 0 { 0.3 } else { -0.3 }).collect();
+        assert_eq!(polarity([-1.0, 1.5], &charges), Polarity::Neutral);
+        charges[7] = 0.7;
+        assert!(matches!(polarity([0.0; 2], &charges), Polarity::Ions { atom: 6, .. }));
+    }
+}
