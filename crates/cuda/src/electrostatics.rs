@@ -16,6 +16,15 @@ use mesh::Mesh;
 /// Energy and virial, which each part leaves in shares.
 pub const SUMS: usize = 7;
 
+/// What became of charges in another box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Followed {
+    /// Everything is where it was.
+    AsItWas,
+    /// Their mesh is another one.
+    Anew,
+}
+
 /// Charges on a device.
 pub struct Charges {
     excluded: Option<ExcludedCharges>,
@@ -49,8 +58,8 @@ impl Charges {
     ///
     /// # Errors
     /// If there is not enough memory for a larger mesh, or its kernels cannot be compiled.
-    pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<()> {
-        self.mesh.as_mut().map_or(Ok(()), |mesh| mesh.follow(device, simbox))
+    pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<Followed> {
+        self.mesh.as_mut().map_or(Ok(Followed::AsItWas), |mesh| mesh.follow(device, simbox))
     }
 
     /// The potential of all waves, which needs nobody's forces and is needed by [`Charges::forces`]

@@ -158,7 +158,7 @@ impl Control {
 }
 
 /// Everything there is in device memory: addresses, for kernels.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
 pub struct World {
     pub n: i32,

@@ -1,5 +1,6 @@
 //! Smooth particle-mesh Ewald (`kernels/mesh.cu`).
 
+use super::Followed;
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
@@ -257,13 +258,13 @@ impl Mesh {
     ///
     /// # Errors
     /// If there is not enough memory for more points, or the kernels cannot be compiled.
-    pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<()> {
+    pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<Followed> {
         if self.form.splitting.mesh(simbox) == self.n {
             self.measure(simbox);
-        } else {
-            *self = Self::of_box(device, simbox, self.form)?;
+            return Ok(Followed::AsItWas);
         }
-        Ok(())
+        *self = Self::of_box(device, simbox, self.form)?;
+        Ok(Followed::Anew)
     }
 
     fn launch(&self, kernel: &Kernel, blocks: u32, world: &World, slot: i32, when: When) -> Launch {

@@ -118,6 +118,7 @@ impl Backend for Cuda {
         let after = Frame::new(&simbox, &self.system.state, 0.0);
         self.device.run(&bodies.stretch(&self.world, after, faster))?;
         self.read_control()?;
+        self.set_aside = self.recorded.take().map(|recorded| (self.world, recorded));
         self.enter(simbox)?;
         Ok(Before { simbox: before, state: None })
     }
@@ -127,7 +128,14 @@ impl Backend for Cuda {
         let Some(bodies) = &self.bodies else { return Err(Error::device("nobody has looked at molecules")) };
         self.device.run(&bodies.take_back(&self.world))?;
         self.read_control()?;
-        self.enter(before.simbox)
+        self.enter(before.simbox)?;
+        // Recording is dear, and nothing may have come to be elsewhere.
+        if let Some((world, recorded)) = self.set_aside.take()
+            && world == self.world
+        {
+            self.recorded = Some(recorded);
+        }
+        Ok(())
     }
 
     fn kick(&mut self, dt: f64) {

@@ -16,7 +16,7 @@ use crate::bonded::Bonded;
 use crate::constraints::Constraints;
 use crate::dissipative::PairBath;
 use crate::driver::Device;
-use crate::electrostatics::Charges;
+use crate::electrostatics::{Charges, Followed};
 use crate::exclusions::Exclusions;
 use crate::grains::Contacts;
 use crate::kernels::{Kernels, TileShape, Way};
@@ -91,6 +91,8 @@ pub struct Cuda {
     sums: Sums,
     world: World,
     recorded: Option<Recorded>,
+    /// What was recorded before the box changed, and for what: a trial of a volume may be taken back.
+    set_aside: Option<(World, Recorded)>,
     /// As the last leg took.
     seconds_per_slot: f64,
     tuning: Tuning,
@@ -203,6 +205,7 @@ impl Cuda {
             sums,
             world,
             recorded: None,
+            set_aside: None,
             seconds_per_slot: 0.0,
             tuning: Tuning::new(way_settled),
             control: Control::new(),
@@ -331,8 +334,10 @@ impl Cuda {
     fn fit_box(&mut self, simbox: SimBox) -> Result<()> {
         self.system.simbox = simbox;
         self.frame = Frame::new(&simbox, &self.system.state, self.cutoff + self.skin.now());
-        if let Some(charges) = &mut self.charges {
-            charges.follow(&self.device, &simbox)?;
+        if let Some(charges) = &mut self.charges
+            && charges.follow(&self.device, &simbox)? == Followed::Anew
+        {
+            self.set_aside = None;
         }
         self.lay_out()
     }
