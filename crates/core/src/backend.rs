@@ -447,6 +447,17 @@ pub trait Backend: Send {
     /// Sums for a minimiser.
     fn descent(&mut self) -> Descent;
 
+    /// Other velocities, in the order of [`Backend::state`], those of driven atoms included; the list stays
+    /// as it is where the device can do that.
+    ///
+    /// # Errors
+    /// If the device failed.
+    fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
+        let mut state = self.state()?.clone();
+        state.velocity.copy_from_slice(velocities);
+        self.set_state(state)
+    }
+
     /// v = keep v + along f (FIRE's mixing).
     fn mix_velocities(&mut self, keep: f64, along: f64);
 

@@ -238,6 +238,11 @@ impl Arrays {
         self.image[set].write(0, &by_axis(&state.image))
     }
 
+    /// Copies velocities to the current set of arrays, in storage order.
+    pub fn overwrite_velocities(&self, control: &Control, velocities: &[Vec3]) -> Result<()> {
+        self.v[control.sorted as usize].write(0, &by_axis(velocities))
+    }
+
     /// Copies the atoms back.
     pub fn download(&self, control: &Control, state: &mut State) -> Result<()> {
         let set = control.sorted as usize;

@@ -1,7 +1,11 @@
-//! FIRE minimisation: E. Bitzek et al., Phys. Rev. Lett. 97 (2006) 170201, in the form of J. Guenole
+//! Minimisers. FIRE: E. Bitzek et al., Phys. Rev. Lett. 97 (2006) 170201, in the form of J. Guenole
 //! et al., Comput. Mater. Sci. 175 (2020) 109584 ("FIRE 2.0", semi-implicit Euler). Where distances do
 //! not change, positions and velocities are corrected as in a time step, and the atoms slide down what
-//! constraints leave of the energy's landscape.
+//! constraints leave of the energy's landscape. The others are in [`lines`].
+
+mod lines;
+
+pub use lines::{ConjugateGradient, Lbfgs};
 
 use jostle_core::constraints::{Groups, MOST_ATOMS, rattle};
 use jostle_core::{Backend, Evaluate, Masses, Result, SimBox, State, System};
@@ -107,6 +111,31 @@ impl Fire {
                 }
                 backend.descent().largest_speed
             }
+        }
+    }
+}
+
+/// A minimiser, with all that it remembers from one iteration to the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Minimizer {
+    /// Atoms with inertia that slide downhill.
+    Fire(Fire),
+    /// Conjugate gradients.
+    ConjugateGradient(ConjugateGradient),
+    /// L-BFGS.
+    Lbfgs(Lbfgs),
+}
+
+impl Minimizer {
+    /// One iteration. The forces at its start are those of the last evaluation; atoms start at rest.
+    ///
+    /// # Errors
+    /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`], and if the device failed.
+    pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
+        match self {
+            Minimizer::Fire(fire) => fire.iterate(backend, evaluate),
+            Minimizer::ConjugateGradient(gradients) => gradients.iterate(backend, evaluate),
+            Minimizer::Lbfgs(lbfgs) => lbfgs.iterate(backend, evaluate),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::barostat::Piston;
 use crate::checkpoint::Clock;
 use crate::deformation::{deformed, strain};
 use crate::freedom::{Isolated, Momentum};
-use crate::minimize::{Bearings, Fire, Mixing, largest_force};
+use crate::minimize::{Bearings, ConjugateGradient, Fire, Lbfgs, Minimizer, Mixing, largest_force};
 use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TemperatureChange, TimeSpent};
 use crate::step::{Tick, step};
 use crate::thermo::{Atoms, Quantity, Thermo};
@@ -13,7 +13,8 @@ use crate::thermostat::{bath, momentum};
 use jostle_core::{
     Backend, Bath, Error, Evaluate, Leg, Molecules, Result, Sample, SimBox, Topology, UnitSystem, Vec3,
 };
-use jostle_io::input::model::{Action, StageInput, Thermostat};
+use jostle_io::input::Word;
+use jostle_io::input::model::{self, Action, StageInput, Thermostat};
 use serde::{Deserialize, Serialize};
 
 /// All that has to be remembered from one step of a stage to the next.
@@ -42,7 +43,7 @@ pub(crate) struct StageRun {
 enum Motion {
     Dynamics(Bath),
     /// With the velocities, by id, that the atoms get back at the end.
-    Minimization(Fire, Vec<Vec3>),
+    Minimization(Minimizer, Vec<Vec3>),
 }
 
 /// The part of the shortest cut-off that an atom may move in one iteration of a minimisation:
@@ -92,7 +93,7 @@ impl StageRun {
                 }
                 (Motion::Dynamics(bath), freedom)
             }
-            Action::Minimize { timestep, .. } => {
+            Action::Minimize { timestep, minimizer, .. } => {
                 let state = backend.state()?;
                 let mut velocities = vec![[0.0; 3]; atoms];
                 for (id, v) in state.id.iter().zip(&state.velocity) {
@@ -100,14 +101,20 @@ impl StageRun {
                 }
                 backend.scale_velocities(0.0);
                 let longest_move = LONGEST_MOVE * shortest_cutoff;
-                let fire = match bearings {
-                    None => Fire::new(*timestep, longest_move, Mixing::Forces),
-                    Some(bearings) => {
+                let minimizer = match (minimizer, bearings) {
+                    (model::Minimizer::Lbfgs, _) => Minimizer::Lbfgs(Lbfgs::new(longest_move)),
+                    (model::Minimizer::ConjugateGradient, _) => {
+                        Minimizer::ConjugateGradient(ConjugateGradient::new(longest_move))
+                    }
+                    (model::Minimizer::Fire, None) => {
+                        Minimizer::Fire(Fire::new(*timestep, longest_move, Mixing::Forces))
+                    }
+                    (model::Minimizer::Fire, Some(bearings)) => {
                         let longest_move = longest_move.min(LONGEST_TURN * bearings.shortest);
-                        Fire::new(*timestep, longest_move, Mixing::Accelerations)
+                        Minimizer::Fire(Fire::new(*timestep, longest_move, Mixing::Accelerations))
                     }
                 };
-                (Motion::Minimization(fire, velocities), isolated.degrees_of_freedom(isolated.momentum))
+                (Motion::Minimization(minimizer, velocities), isolated.degrees_of_freedom(isolated.momentum))
             }
         };
         let run = StageRun {
@@ -193,7 +200,7 @@ impl StageRun {
     ) -> Result<()> {
         match &mut self.motion {
             Motion::Dynamics(bath) => step(backend, bath, tick, evaluate),
-            Motion::Minimization(fire, _) => fire.iterate(backend, evaluate),
+            Motion::Minimization(minimizer, _) => minimizer.iterate(backend, evaluate),
         }
     }
 
@@ -376,6 +383,11 @@ pub(crate) fn check_constraints(stage: &StageInput, topology: &Topology) -> Resu
         Action::Dynamics { .. } if stage.deformation.is_some() => {
             Err(Error::input("a box that is deformed does not keep constraints or virtual sites")
                 .hint("leave out deform"))
+        }
+        Action::Minimize { minimizer, .. } if minimizer != model::Minimizer::Fire => {
+            let name = minimizer.name();
+            let message = format!("minimizer = \"{name}\" moves atoms along lines and keeps no constraints");
+            Err(Error::input(message).hint("choose minimizer = \"fire\""))
         }
         Action::Dynamics { .. } | Action::Minimize { .. } => Ok(()),
     }

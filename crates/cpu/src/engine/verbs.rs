@@ -323,6 +323,11 @@ impl<S: Scalar> Backend for Cpu<S> {
         sums
     }
 
+    fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
+        self.system.state.velocity.copy_from_slice(velocities);
+        Ok(())
+    }
+
     fn mix_velocities(&mut self, keep: f64, along: f64) {
         let inverse_mass = std::mem::take(&mut self.inverse_mass);
         self.integrate(|mut atoms| atoms.mix(&inverse_mass, keep, along));

@@ -277,6 +277,11 @@ impl Backend for Cuda {
         }
     }
 
+    fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
+        self.take_fault()?;
+        self.arrays.overwrite_velocities(&self.control, velocities)
+    }
+
     fn mix_velocities(&mut self, keep: f64, along: f64) {
         let launch = self.launches().atoms(&self.kernels.mix).with_value(keep).with_value(along);
         let result = self.device.run(&launch);

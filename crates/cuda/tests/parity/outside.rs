@@ -283,6 +283,11 @@ fn keep_their_velocity(driven: Driven, forces: &Forces) {
         backend.shift_velocities([0.1, 0.2, 0.3]);
         backend.mix_velocities(0.8, 0.001);
         backend.ornstein_uhlenbeck(0.5, 1.0, NoiseKey { seed: 3, step: 1 });
+        // Others are as good as those that it has.
+        let velocities = backend.state().unwrap().velocity.clone();
+        backend.scale_velocities(0.0);
+        backend.set_velocities(&velocities).unwrap();
+        assert_eq!(backend.state().unwrap().velocity, velocities, "{what}");
         let mut time = 0.0;
         for mut bath in [Bath::Isolated, Bath::Langevin(langevin.clone()), Bath::Bussi(bussi.clone())] {
             let leg = Leg {

@@ -1,13 +1,15 @@
-//! FIRE finds minima.
+//! Minimisers find minima.
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Precision, Settings, Species, System, UnitSystem};
 use jostle_engine::model::{
-    DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, RegionInput, StageInput,
+    DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, Minimizer, RegionInput, StageInput,
 };
 use jostle_engine::report::Convergence;
-use jostle_engine::{Mixture, Simulation, assign_velocities, single_point};
+use jostle_engine::{Mixture, Overrides, Simulation, assign_velocities, single_point};
+use jostle_io::Input;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
+use std::path::Path;
 
 fn argon() -> Mixture {
     Mixture::new(UnitSystem::Lj).with(Species { name: "Ar".into(), mass: 2.0, charge: 0.0 }, None)
@@ -21,11 +23,13 @@ fn settings() -> Settings {
     Settings { precision: Precision::Double, threads: Some(1), ..Settings::default() }
 }
 
-fn minimized(system: System, steps: u64) -> Simulation {
+const MINIMIZERS: [Minimizer; 3] = [Minimizer::Fire, Minimizer::Lbfgs, Minimizer::ConjugateGradient];
+
+fn minimized(system: System, steps: u64, minimizer: Minimizer) -> Simulation {
     let mut simulation = Simulation::builder(UnitSystem::Lj, system)
         .force(lj())
         .settings(settings())
-        .stage(StageInput::minimize("relax", steps, 1e-8, 0.005).thermo(1))
+        .stage(StageInput::minimize("relax", steps, 1e-8, 0.005).minimizer(minimizer).thermo(1))
         .build()
         .unwrap();
     simulation.run().unwrap();
@@ -49,14 +53,19 @@ fn a_shaken_crystal_goes_back() {
             *x += 0.2 * (stream.uniform() - 0.5);
         }
     }
-    let mut simulation = minimized(shaken, 2000);
-    let minimum = simulation.reports()[0].minimum.unwrap();
-    assert_eq!(minimum.outcome, Convergence::Converged);
-    assert!(minimum.largest_force <= 1e-8);
-    assert!((minimum.potential / wanted - 1.0).abs() < 1e-10, "{minimum:?} {wanted}");
-    // Atoms have the velocities again that they came with.
-    assert_eq!(simulation.velocities().unwrap(), velocities);
-    assert_eq!(simulation.time(), 0.0);
+    for minimizer in MINIMIZERS {
+        let mut simulation = minimized(shaken.clone(), 2000, minimizer);
+        let report = &simulation.reports()[0];
+        let (minimum, steps) = (report.minimum.unwrap(), report.steps);
+        assert_eq!(minimum.outcome, Convergence::Converged, "{minimizer:?}");
+        assert!(minimum.largest_force <= 1e-8, "{minimizer:?}");
+        assert!((minimum.potential / wanted - 1.0).abs() < 1e-10, "{minimizer:?}: {minimum:?} {wanted}");
+        println!("{minimizer:?}: {steps} iterations");
+        assert!(minimizer == Minimizer::Fire || steps < 100, "{minimizer:?}: {steps} iterations");
+        // Atoms have the velocities again that they came with.
+        assert_eq!(simulation.velocities().unwrap(), velocities, "{minimizer:?}");
+        assert_eq!(simulation.time(), 0.0);
+    }
 }
 
 /// Random positions with atoms deep inside each other: energies of many thousands, gone after a
@@ -65,21 +74,110 @@ fn a_shaken_crystal_goes_back() {
 fn overlapping_atoms_part() {
     let region = RegionInput::Density(DensityInput::Number(0.8));
     let system = argon().random(200, region, 0.3, 5).unwrap();
-    let mut simulation = minimized(system, 400);
-    let thermo = simulation.thermo().unwrap().clone();
-    assert!(thermo.potential < 0.0, "{thermo:?}");
-    assert_eq!((thermo.kinetic, thermo.temperature), (0.0, 0.0));
-    assert!(simulation.reports()[0].averages.is_empty());
-    let forces = simulation.forces().unwrap();
-    assert!(forces.iter().flatten().all(|f| f.abs() < 50.0));
+    for minimizer in MINIMIZERS {
+        let mut simulation = minimized(system.clone(), 400, minimizer);
+        let thermo = simulation.thermo().unwrap().clone();
+        assert!(thermo.potential < 0.0, "{minimizer:?}: {thermo:?}");
+        assert_eq!((thermo.kinetic, thermo.temperature), (0.0, 0.0));
+        assert!(simulation.reports()[0].averages.is_empty());
+        let forces = simulation.forces().unwrap();
+        assert!(forces.iter().flatten().all(|f| f.abs() < 50.0), "{minimizer:?}");
+    }
+}
+
+/// Springs to places and between atoms, of very different stiffness, with some atoms frozen: the energy is
+/// a quadratic form, whose minimum is where all forces vanish.
+#[test]
+fn stiff_springs_come_to_rest_and_frozen_atoms_stay() {
+    let text = |minimizer: &str| {
+        format!(
+            r#"
+units = "lj"
+[system]
+lattice = "sc"
+atoms = 216
+density = 1
+[species.A]
+mass = 1
+[[group]]
+name = "fixed"
+atoms = "index < 20"
+frozen = true
+[[field]]
+force = [0.5, 0, 0.2]
+[[restraint]]
+kind = "position"
+atoms = "not index 150"
+stiffness = 1
+[[restraint]]
+kind = "position"
+atoms = "index >= 100"
+stiffness = 300
+[[restraint]]
+kind = "distance"
+between = ["index 5", "index 60 to 70"]
+length = 2
+stiffness = 50
+[[stage]]
+minimize = {{ minimizer = "{minimizer}", force_tolerance = 1e-9, steps = 5000 }}
+[run]
+device = "cpu"
+precision = "double"
+threads = 1
+"#
+        )
+    };
+    for minimizer in ["fire", "lbfgs", "conjugate-gradient"] {
+        let input = Input::parse(Path::new("springs.toml"), &text(minimizer)).unwrap();
+        let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+        let before = simulation.positions().unwrap();
+        simulation.run().unwrap();
+        assert_eq!(simulation.reports()[0].minimum.unwrap().outcome, Convergence::Converged, "{minimizer}");
+        println!("{minimizer}: {} iterations", simulation.reports()[0].steps);
+        let after = simulation.positions().unwrap();
+        assert_eq!(before[..20], after[..20], "{minimizer}");
+        // Force over stiffness: one spring, and two.
+        let moved = |id: usize| [0, 1, 2].map(|k| after[id][k] - before[id][k]);
+        for (id, stiffness) in [(30, 1.0), (150, 300.0), (200, 301.0)] {
+            let expected = [0.5 / stiffness, 0.0, 0.2 / stiffness];
+            let d = simulation.simbox().nearest_image(moved(id));
+            assert!((0..3).all(|k| (d[k] - expected[k]).abs() < 1e-8), "{minimizer}: {id} {d:?}");
+        }
+    }
+}
+
+#[test]
+fn lines_keep_no_constraints() {
+    let text = r#"
+units = "real"
+[system]
+place = "water"
+molecules = 8
+density = "1 g/cm3"
+bond_length = 1
+bond_angle = 109.47
+[species.O]
+mass = 15.9994
+[species.H]
+mass = 1.008
+[[stage]]
+name = "relax"
+minimize = { minimizer = "lbfgs" }
+"#;
+    let input = Input::parse(Path::new("water.toml"), text).unwrap();
+    let error = Simulation::from_input(&input, &Overrides::default()).err().unwrap();
+    assert!(error.message().contains("\"lbfgs\" moves atoms along lines"), "{error}");
+    assert!(error.help().unwrap().contains("fire"), "{error}");
 }
 
 #[test]
 fn too_few_steps_are_said() {
     let region = RegionInput::Density(DensityInput::Number(0.8));
     let system = argon().random(200, region, 0.5, 5).unwrap();
-    let simulation = minimized(system, 5);
-    let report = &simulation.reports()[0];
-    assert_eq!(report.minimum.unwrap().outcome, Convergence::Unconverged);
-    assert_eq!(report.steps, 5);
+    for minimizer in MINIMIZERS {
+        let simulation = minimized(system.clone(), 5, minimizer);
+        let report = &simulation.reports()[0];
+        assert_eq!(report.minimum.unwrap().outcome, Convergence::Unconverged);
+        assert_eq!(report.steps, 5);
+    }
 }

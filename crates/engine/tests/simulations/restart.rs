@@ -332,6 +332,11 @@ fn every_trajectory_format() {
 
 #[test]
 fn minimisation_between_stages() {
-    let minimize = "[[stage]]\nname = \"relax\"\nthermo = { every = 5 }\nminimize = { steps = 60, force_tolerance = 1e-9 }\n";
-    check(&(stage("heat", "") + minimize + &stage("run", "")), 1);
+    for minimizer in ["fire", "lbfgs", "conjugate-gradient"] {
+        let minimize = format!(
+            "[[stage]]\nname = \"relax\"\nthermo = {{ every = 5 }}\n\
+             minimize = {{ minimizer = \"{minimizer}\", steps = 60, force_tolerance = 1e-9 }}\n"
+        );
+        check(&(stage("heat", "") + &minimize + &stage("run", "")), 1);
+    }
 }

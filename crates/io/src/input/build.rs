@@ -656,6 +656,7 @@ impl Builder<'_> {
                 steps: minimize.need("steps")?,
                 force_tolerance: minimize.need("force_tolerance")?,
                 timestep: minimize.need("timestep")?,
+                minimizer: minimize.need_choice("minimizer")?,
             },
             None => Action::Dynamics {
                 steps: fields.need("steps")?,

@@ -575,7 +575,16 @@ impl StageInput {
     /// A minimisation of at most so many iterations that writes nothing but a checkpoint at its
     /// end.
     pub fn minimize(name: impl Into<String>, steps: u64, force_tolerance: f64, timestep: f64) -> Self {
-        Self::quiet(name, Action::Minimize { steps, force_tolerance, timestep })
+        let minimizer = Minimizer::default();
+        Self::quiet(name, Action::Minimize { steps, force_tolerance, timestep, minimizer })
+    }
+
+    /// The minimisation with another minimiser; dynamics has none and stays as it is.
+    pub fn minimizer(mut self, chosen: Minimizer) -> Self {
+        if let Action::Minimize { minimizer, .. } = &mut self.action {
+            *minimizer = chosen;
+        }
+        self
     }
 
     fn quiet(name: impl Into<String>, action: Action) -> Self {
@@ -654,15 +663,29 @@ pub enum Action {
         /// `None`: constant energy.
         thermostat: Option<Thermostat>,
     },
-    /// `minimize = { ... }`: FIRE until the largest force is below `force_tolerance`.
+    /// `minimize = { ... }`: until the largest force is below `force_tolerance`.
     Minimize {
         /// At most so many iterations.
         steps: u64,
         /// Largest force on an atom at which it stops.
         force_tolerance: f64,
-        /// The first time step; FIRE adapts it.
+        /// The first time step of FIRE, which adapts it.
         timestep: f64,
+        /// How.
+        minimizer: Minimizer,
     },
+}
+
+/// How a minimum is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Minimizer {
+    /// By atoms with inertia that slide downhill.
+    #[default]
+    Fire,
+    /// By quasi-Newton steps.
+    Lbfgs,
+    /// By conjugate gradients.
+    ConjugateGradient,
 }
 
 /// Temperature control.

@@ -3,7 +3,7 @@
 //! parameters of pairs come from the registry of potentials.
 
 use super::barostat::BAROSTATS;
-use super::model::{Axis, Distribution, Lattice, Placement, Plane, Rigid, TrajectoryFormat};
+use super::model::{Axis, Distribution, Lattice, Minimizer, Placement, Plane, Rigid, TrajectoryFormat};
 use super::word::{ForceKind, words};
 use jostle_core::{Algorithm, Dimension, Exclude, Precision, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
@@ -1139,6 +1139,7 @@ const DEFORMATIONS: &[Variant] = &[
 
 static MINIMIZE: Section = Section {
     keys: &[
+        Key::new("minimizer", Kind::Choice(words::<Minimizer>), Value("\"fire\""), "how"),
         Key::new("steps", Kind::Count(1), Value("10_000"), "at most so many iterations"),
         Key::new(
             "force_tolerance",
@@ -1150,7 +1151,7 @@ static MINIMIZE: Section = Section {
             "timestep",
             Kind::Quantity(TIME, Positive),
             ByUnits(["0.002", "1", "0.001", "0.001", "1", "0.01"]),
-            "the first time step; it adapts",
+            "the first time step of fire; it adapts",
         ),
     ],
     alternatives: &[],

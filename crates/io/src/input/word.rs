@@ -1,7 +1,7 @@
 //! Choices by name, as an input file spells them.
 
 use super::model::{
-    Axis, Coupling, DeviceInput, Distribution, Lattice, Placement, Plane, Rigid, TrajectoryFormat,
+    Axis, Coupling, DeviceInput, Distribution, Lattice, Minimizer, Placement, Plane, Rigid, TrajectoryFormat,
 };
 use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
@@ -69,6 +69,11 @@ words! {
         None = "none": "what the files say, and no more",
         Water = "water": "water: bonds and angle",
         Hydrogens = "hydrogens": "water, and all bonds of hydrogen",
+    }
+    Minimizer {
+        Fire = "fire": "atoms with inertia slide downhill (Bitzek 2006); keeps constraints",
+        Lbfgs = "lbfgs": "quasi-Newton steps from ten remembered lines (Liu and Nocedal 1989)",
+        ConjugateGradient = "conjugate-gradient": "line after line, without memory (Dai and Yuan 1999)",
     }
     Distribution {
         Maxwell = "maxwell": "Maxwell-Boltzmann, scaled to the exact temperature",

@@ -245,7 +245,7 @@ fn defaults_are_good_in_all_units() {
                 1.0 / friction
             }
             Action::Dynamics { thermostat: Some(Thermostat::Rescale { every, .. }), .. } => every as f64,
-            Action::Minimize { timestep, force_tolerance, steps: 10_000 } => timestep / force_tolerance,
+            Action::Minimize { timestep, force_tolerance, steps: 10_000, .. } => timestep / force_tolerance,
             _ => 0.0,
         });
         assert!(periods.into_iter().all(|p| p > 0.0));
