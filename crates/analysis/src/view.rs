@@ -73,6 +73,9 @@ pub struct View<'a> {
     pub positions: &'a [Vec3],
     /// Positions on unbroken paths, likewise; see [`Paths`].
     pub unwrapped: &'a [Vec3],
+    /// How many times each atom has crossed the box, where that was counted: its unbroken path is at
+    /// its position shifted by so many edges.
+    pub images: Option<&'a [[i32; 3]]>,
     /// Velocities, where they are known.
     pub velocities: Option<&'a [Vec3]>,
     /// The system as a whole, where it is known.
@@ -139,6 +142,7 @@ impl<'a> View<'a> {
             simbox,
             positions: &[],
             unwrapped: &[],
+            images: None,
             velocities: None,
             whole: Some(whole),
         }

@@ -31,6 +31,7 @@ fn analyze(kind: &str, settings: &[&str], simbox: &SimBox, frames: impl Iterator
             simbox,
             positions: &frame.positions,
             unwrapped: paths.advance(simbox, &frame.positions, None),
+            images: None,
             velocities: frame.velocities.as_deref(),
             whole: None,
         };
@@ -207,6 +208,84 @@ fn a_random_walk_diffuses() {
     }
 }
 
+/// Atoms that have come far do not move because the box breathes: the same walk in a box that
+/// changes and in one so large that nothing crosses it.
+#[test]
+fn a_box_that_breathes_moves_nobody() {
+    let kind = kinds::find("msd").unwrap();
+    let cube = |edge: f64| SimBox::orthorhombic([edge; 3]).unwrap();
+    let walk = |edge: &dyn Fn(usize) -> f64| {
+        let (n, simbox) = (50, cube(edge(0)));
+        let (names, species, polarity) = (vec!["A".into()], vec![0; n], Polarity::Unknown);
+        let subject = Subject { units: UnitSystem::Lj, names, species, simbox, polarity };
+        let settings = Settings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
+        let mut measure = (kind.new)(&subject, &settings).unwrap();
+        let (mut at, mut images) = (vec![[2.5; 3]; n], vec![[0; 3]; n]);
+        let mut stream = Stream::new(5, Purpose::Thermostat, 0, 0);
+        for frame in 0..400 {
+            let simbox = cube(edge(frame));
+            for (r, image) in at.iter_mut().zip(&mut images) {
+                *r = r.map(|x| x + 0.3 * stream.normal());
+                simbox.wrap(r, image);
+            }
+            let whole = at.iter().zip(&images).map(|(r, n)| [0, 1, 2].map(|k| r[k] + simbox.shift(*n)[k]));
+            let view = View {
+                time: Some(0.1 * frame as f64),
+                simbox: &simbox,
+                positions: &at,
+                unwrapped: &whole.collect::<Vec<Vec3>>(),
+                images: Some(&images),
+                velocities: None,
+                whole: None,
+            };
+            measure.add(&view).unwrap();
+        }
+        assert!(edge(0) > 1e3 || images.as_flattened().iter().any(|n| n.abs() > 1));
+        measure.results().unwrap()
+    };
+    let (breathing, still) = (walk(&|frame| 5.0 + 0.3 * (0.7 * frame as f64).sin()), walk(&|_| 1e4));
+    let msd = |results: &Results| results.tables[0].column("msd all").unwrap().to_vec();
+    for (a, b) in msd(&breathing).iter().zip(msd(&still)) {
+        assert!((a - b).abs() <= 1e-9 * b, "{a} {b}");
+    }
+}
+
+/// A crystal that is moved as it is: every distance is known.
+#[test]
+fn a_crystal_that_moves_has_its_van_hove_functions() {
+    let simbox = SimBox::orthorhombic([6.0; 3]).unwrap();
+    let sc = crystal(&[[0.0; 3]], 6);
+    let (moved, cutoff, bins) = (0.323, 1.5, 150);
+    let frames =
+        (0..3).map(|k| at_rest(sc.iter().map(|r| [r[0] + moved * f64::from(k), r[1], r[2]]).collect()));
+    let settings = ["lags=2", "cutoff=1.5", "bins=150"];
+    let results = analyze("van-hove", &settings, &simbox, frames);
+    let count = |column: &str, density: f64| -> Vec<(usize, f64)> {
+        let counts = results.tables[0].column(column).unwrap().iter().enumerate().map(|(bin, g)| {
+            let r = |k: usize| k as f64 * cutoff / bins as f64;
+            let shell = 4.0 / 3.0 * std::f64::consts::PI * (r(bin + 1).powi(3) - r(bin).powi(3));
+            (bin, (g * shell * density * 1e6).round() / 1e6)
+        });
+        counts.filter(|(_, n)| *n > 0.0).collect()
+    };
+    for (lag, time) in [(1, "0.1"), (2, "0.2")] {
+        let u = moved * f64::from(lag);
+        assert_eq!(count(&format!("self {time}"), 1.0), [((u * 100.0) as usize, 1.0)]);
+        let mut expected = std::collections::BTreeMap::new();
+        for n in (0..125)
+            .map(|k| [k / 25, k / 5 % 5, k % 5].map(|x| f64::from(x) - 2.0))
+            .filter(|n| *n != [0.0; 3])
+        {
+            let r = ((n[0] + u).powi(2) + n[1] * n[1] + n[2] * n[2]).sqrt();
+            if r < cutoff {
+                *expected.entry((r * 100.0) as usize).or_insert(0.0) += 1.0;
+            }
+        }
+        let found = count(&format!("distinct {time}"), 215.0 / 216.0);
+        assert_eq!(found, expected.into_iter().collect::<Vec<_>>(), "{time}");
+    }
+}
+
 /// Yeh and Hummer's correction: 2.837297 k_B T / (6 pi eta L).
 #[test]
 fn diffusion_is_corrected_for_the_size_of_the_box() {
@@ -371,6 +450,7 @@ fn what_is_remembered_is_all_there_is_to_remember() {
                 simbox: &simbox,
                 positions,
                 unwrapped: positions,
+                images: Some(&vec![[0; 3]; positions.len()]),
                 velocities: Some(seen(Sees::Velocities, &velocities[..])),
                 whole: Some(Whole {
                     kinetic: 100.0 + time.cos(),

@@ -57,6 +57,7 @@ fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
             simbox: &frame.simbox,
             positions: &frame.positions,
             unwrapped: paths.advance(&frame.simbox, &frame.positions, frame.images.as_deref()),
+            images: frame.images.as_deref(),
             velocities: frame.velocities.as_deref(),
             whole: None,
         };

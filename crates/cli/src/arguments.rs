@@ -99,8 +99,8 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         jostle convert sample.xyz sample.xtc\n  \
         jostle convert dump.lammpstrj.gz sample.trr --units metal --timestep 0.001\n\n\
-        Read: DCD, XTC, TRR, extended XYZ, LAMMPS dumps (gzip or Zstandard, if you like), GSD, PDB.\n\
-        Written: DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, PDB.")]
+        Read: DCD, XTC, TRR, extended XYZ, LAMMPS dumps (gzip or Zstandard, if you like), GSD, PDB, mmCIF.\n\
+        Written: DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, PDB, mmCIF.")]
     Convert(Convert),
 
     /// Write a commented input file to start from
@@ -226,7 +226,7 @@ pub struct Analyze {
     /// What to measure
     #[arg(value_parser = kind_name())]
     pub kind: String,
-    /// The trajectory: DCD, XTC, TRR, extended XYZ, LAMMPS dump, GSD or PDB; for what comes
+    /// The trajectory: DCD, XTC, TRR, extended XYZ, LAMMPS dump, GSD, PDB or mmCIF; for what comes
     /// from the rows of thermo.csv, the folder of the run
     pub trajectory: PathBuf,
     /// What is set, see below

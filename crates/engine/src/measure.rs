@@ -96,17 +96,19 @@ impl Measures {
         let state = backend.state()?;
         let order = state.order();
         // Nobody waits for what nobody sees.
-        let by_id = |wanted: bool, of: &dyn Fn(usize) -> Vec3| -> Vec<Vec3> {
+        fn by_id<T>(order: &[usize], wanted: bool, of: impl Fn(usize) -> T) -> Vec<T> {
             order.iter().filter(|_| wanted).map(|place| of(*place)).collect()
-        };
-        let unwrapped = by_id(positions, &|place| unbroken(&simbox, state, place));
-        let positions = by_id(positions, &|place| inside(&simbox, state, place));
-        let velocities = by_id(velocities, &|place| state.velocity[place]);
+        }
+        let unwrapped = by_id(&order, positions, |place| unbroken(&simbox, state, place));
+        let wrapped = by_id(&order, positions, |place| wrapped(&simbox, state, place));
+        let (positions, images): (Vec<Vec3>, Vec<[i32; 3]>) = wrapped.into_iter().unzip();
+        let velocities = by_id(&order, velocities, |place| state.velocity[place]);
         let view = View {
             time: Some(time),
             simbox: &simbox,
             positions: &positions,
             unwrapped: &unwrapped,
+            images: Some(&images),
             velocities: Some(&velocities),
             whole: None,
         };
@@ -243,9 +245,14 @@ fn in_a_conductor(input: &Input) -> bool {
 
 /// Where in the box an atom is.
 pub(crate) fn inside(simbox: &SimBox, state: &State, place: usize) -> Vec3 {
+    wrapped(simbox, state, place).0
+}
+
+/// The same, and how many times it has crossed the box.
+fn wrapped(simbox: &SimBox, state: &State, place: usize) -> (Vec3, [i32; 3]) {
     let (mut position, mut image) = (state.position[place], state.image[place]);
     simbox.wrap(&mut position, &mut image);
-    position
+    (position, image)
 }
 
 /// Where an atom would be had it never been put back into the box.

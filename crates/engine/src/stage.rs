@@ -386,7 +386,9 @@ pub(crate) fn check_constraints(stage: &StageInput, topology: &Topology) -> Resu
         }
         Action::Minimize { minimizer, .. } if minimizer != model::Minimizer::Fire => {
             let name = minimizer.name();
-            let message = format!("minimizer = \"{name}\" moves atoms along lines and keeps no constraints");
+            let message = format!(
+                "minimizer = \"{name}\" moves atoms along lines and keeps no constraints or virtual sites"
+            );
             Err(Error::input(message).hint("choose minimizer = \"fire\""))
         }
         Action::Dynamics { .. } | Action::Minimize { .. } => Ok(()),

@@ -65,26 +65,31 @@ impl<'a> Line<'a> {
 pub(crate) struct Collector {
     pub names: Names,
     /// What tells the latest residue from the next.
-    last: Option<[String; 3]>,
+    last: Option<[String; 4]>,
 }
 
 impl Collector {
-    /// Takes an atom.
-    pub fn add(&mut self, line: Line) {
+    /// Takes the atom of a line.
+    pub fn add_line(&mut self, line: Line) {
         // Insertion codes and what follows the last number tell residues apart, too.
-        let residue = [line.field(17, 21), line.field(21, 27), line.field(72, 76)];
-        if self.last.as_ref().is_none_or(|last| *last != residue) {
-            self.last = Some(residue.map(String::from));
-            let chain = if line.field(21, 22).is_empty() { residue[2] } else { line.field(21, 22) };
-            self.names.residues.push(Residue {
-                name: residue[0].to_string(),
-                number: line.field(22, 26).parse().unwrap_or(0),
-                chain: chain.to_string(),
-            });
+        let marks = [line.field(17, 21), line.field(21, 27), line.field(72, 76), ""];
+        let chain = if line.field(21, 22).is_empty() { marks[2] } else { line.field(21, 22) };
+        self.add(marks, (line.name(), line.element()), || Residue {
+            name: marks[0].to_string(),
+            number: line.field(22, 26).parse().unwrap_or(0),
+            chain: chain.to_string(),
+        });
+    }
+
+    /// Takes an atom, its name and element, of the residue with these marks.
+    pub fn add(&mut self, marks: [&str; 4], (name, element): (&str, &str), residue: impl Fn() -> Residue) {
+        if self.last.as_ref().is_none_or(|last| *last != marks) {
+            self.last = Some(marks.map(String::from));
+            self.names.residues.push(residue());
         }
         self.names.atoms.push(AtomName {
-            name: line.name().to_string(),
-            element: line.element().to_string(),
+            name: name.to_string(),
+            element: element.to_string(),
             residue: self.names.residues.len() as u32 - 1,
         });
     }

@@ -9,6 +9,7 @@ use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, Vec3};
+use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
 pub(super) const KIND: Kind = Kind {
@@ -50,6 +51,7 @@ struct Diffusion {
     subject: Subject,
     settings: Settings,
     clock: Clock,
+    walk: Walk,
     past: MultiTau<Vec<Vec3>>,
     /// For each lag: the mean square displacement of all atoms, of each species, and the fourth
     /// power of all.
@@ -75,11 +77,12 @@ impl Diffusion {
             }
         }
         let blocks = Blocks::new(past.width() * (counts.len() + 2));
-        let (clock, frames) = (Clock::default(), 0);
+        let (clock, walk, frames) = (Clock::default(), Walk::default(), 0);
         Ok(Diffusion {
             subject: subject.clone(),
             settings: settings.clone(),
             clock,
+            walk,
             past,
             blocks,
             counts,
@@ -93,6 +96,36 @@ impl Diffusion {
     }
 }
 
+/// The way atoms go in a box that may change: from frame to frame, so that an atom many boxes away
+/// from where it began does not move because the box breathes (S. von Bülow, J. T. Bullerjahn and
+/// G. Hummer, J. Chem. Phys. 153 (2020) 021101).
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Walk {
+    positions: Vec<Vec3>,
+    images: Vec<[i32; 3]>,
+    path: Vec<Vec3>,
+}
+
+impl Walk {
+    /// Goes on to the next frame; where the atoms have come.
+    fn go_on(&mut self, frame: &View) -> Vec<Vec3> {
+        // Paths by nearest images were put together like this.
+        let Some(images) = frame.images else { return frame.unwrapped.to_vec() };
+        if self.path.is_empty() {
+            self.path = frame.unwrapped.to_vec();
+        } else {
+            let before = self.positions.iter().zip(&self.images);
+            let now = frame.positions.iter().zip(images);
+            for (path, ((r, n), (s, m))) in self.path.iter_mut().zip(before.zip(now)) {
+                let crossed = frame.simbox.shift([m[0] - n[0], m[1] - n[1], m[2] - n[2]]);
+                (0..3).for_each(|k| path[k] += s[k] - r[k] + crossed[k]);
+            }
+        }
+        (self.positions, self.images) = (frame.positions.to_vec(), images.to_vec());
+        self.path.clone()
+    }
+}
+
 impl Measure for Diffusion {
     fn add(&mut self, frame: &View) -> Result<()> {
         self.clock.add(frame.time)?;
@@ -100,7 +133,7 @@ impl Measure for Diffusion {
         self.frames += 1;
         let (blocks, species, counts) = (&mut self.blocks, &self.subject.species, &self.counts);
         let width = counts.len() + 2;
-        self.past.add(frame.unwrapped.to_vec(), |lag, then, now| {
+        self.past.add(self.walk.go_on(frame), |lag, then, now| {
             let mut squares = vec![0.0; counts.len()];
             let mut fourth = 0.0;
             for ((a, b), s) in then.iter().zip(now).zip(species) {
@@ -119,7 +152,7 @@ impl Measure for Diffusion {
     }
 
     fn memory(&mut self) -> Vec<&mut dyn Memory> {
-        vec![&mut self.clock, &mut self.past, &mut self.blocks, &mut self.frames]
+        vec![&mut self.clock, &mut self.walk, &mut self.past, &mut self.blocks, &mut self.frames]
     }
 
     fn results(&self) -> Result<Results> {

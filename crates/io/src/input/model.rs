@@ -815,6 +815,8 @@ pub enum TrajectoryFormat {
     Gsd,
     /// PDB, text, a model for each frame.
     Pdb,
+    /// mmCIF, text, a data block for each frame.
+    Cif,
 }
 
 /// `[run]`: never changes the physics, only how it is computed.

@@ -108,6 +108,7 @@ words! {
         Dump = "lammpstrj": "LAMMPS dump: text, positions and velocities in full",
         Gsd = "gsd": "GSD as of HOOMD: positions and velocities in single precision, steps but no times",
         Pdb = "pdb": "PDB: text, positions to 0.001 A (0.001 in lj), names and residues",
+        Cif = "cif": "mmCIF: text, positions to 0.00001 A (0.00001 in lj), names and residues",
     }
     DeviceInput {
         Auto = "auto": "a GPU where there is one and the system is large enough, else the CPU",

@@ -3,10 +3,11 @@
 //! A format only turns frames into bytes; the file, the errors of the disk and going on after a
 //! restart are the same for all of them ([`TrajectoryWriter`]).
 //!
-//! Units in DCD, XTC, TRR and PDB files are those of the format (angstrom or nm, ps), whatever the units of
+//! Units in DCD, XTC, TRR, PDB and mmCIF files are those of the format (angstrom or nm, ps), whatever the units of
 //! the run. Reduced units and `nuclear` have no sensible angstrom: their numbers are written as
 //! they are, one unit of length as one of the format's and one unit of time as a picosecond.
 
+mod cif;
 mod dcd;
 mod dump;
 mod gsd;
@@ -16,6 +17,7 @@ mod trr;
 mod xtc;
 mod xyz;
 
+pub(crate) use read::first_of_mmcif;
 pub use read::{Open, Snapshot, TrajectoryReader};
 pub(crate) use xyz::write_xyz_frame;
 
@@ -114,6 +116,7 @@ fn format(kind: TrajectoryFormat) -> Box<dyn Format> {
         TrajectoryFormat::Dump => Box::new(dump::Dump),
         TrajectoryFormat::Gsd => Box::new(gsd::Gsd::new()),
         TrajectoryFormat::Pdb => Box::new(pdb::Pdb),
+        TrajectoryFormat::Cif => Box::new(cif::Cif),
     }
 }
 
@@ -128,12 +131,14 @@ impl TrajectoryFormat {
             TrajectoryFormat::Dump => "lammpstrj",
             TrajectoryFormat::Gsd => "gsd",
             TrajectoryFormat::Pdb => "pdb",
+            TrajectoryFormat::Cif => "cif",
         }
     }
 
     /// Whether its files hold velocities.
     pub fn has_velocities(self) -> bool {
-        !matches!(self, TrajectoryFormat::Dcd | TrajectoryFormat::Xtc | TrajectoryFormat::Pdb)
+        use TrajectoryFormat::{Cif, Dcd, Pdb, Xtc};
+        !matches!(self, Dcd | Xtc | Pdb | Cif)
     }
 
     /// Whether its files say what the atoms are called.

@@ -87,7 +87,7 @@ fn write(
 }
 
 /// What an atom is called: by its molecule, else by its species.
-fn called(subject: &Subject, id: usize) -> (AtomName, Residue) {
+pub(super) fn called(subject: &Subject, id: usize) -> (AtomName, Residue) {
     match subject.atoms.atoms.get(id) {
         Some(atom) => {
             let residue = subject.atoms.residues.get(atom.residue as usize);

@@ -77,13 +77,14 @@ fn what_is_written_comes_back() {
             let (reader, got) = read(&path, &open).unwrap();
             assert_eq!(reader.units(), units);
             assert_eq!(got.len(), 4, "{}", format.name());
-            // XTC rounds to 0.001 nm, PDB to 0.001 A and 0.01 degrees, DCD and TRR to single precision.
+            // XTC rounds to 0.001 nm, PDB to 0.001 A and 0.01 degrees, mmCIF to 0.00001 A, DCD and TRR to single precision.
             let tolerance = match (format, units) {
                 (TrajectoryFormat::Xtc, UnitSystem::Real) => 0.00501,
                 (TrajectoryFormat::Xtc, _) => 0.000501,
                 (TrajectoryFormat::Xyz | TrajectoryFormat::Dump, _) => 0.0,
                 (TrajectoryFormat::Pdb, UnitSystem::Nano) => 0.0000501,
                 (TrajectoryFormat::Pdb, _) => 0.000501,
+                (TrajectoryFormat::Cif, _) => 0.00000501,
                 _ => 2e-6,
             };
             for (got, want) in got.iter().zip(frames()) {
@@ -188,6 +189,55 @@ fn dumps_of_other_columns_are_read() {
     assert_eq!(got[0].positions, [[-1.0, 0.0, 0.0], [6.0, 5.0, 2.5]]);
     assert_eq!(got[0].images, Some(vec![[0; 3], [1, -1, 0]]));
     assert_eq!((reader.names(), reader.species()), (&["2".to_string(), "1".into()][..], &[1, 0][..]));
+}
+
+/// Names that mean something else in CIF, or nothing, come back; so do times, steps and boxes of frames.
+#[test]
+fn molecules_keep_their_names_in_mmcif() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.cif");
+    let of_atoms =
+        [("O5'", "O"), ("'x'", "C"), ("_a", ""), ("two words", "N"), ("data_1", "H"), ("a\"b\"", "")];
+    let residue = |name: &str, chain: &str| Residue { name: name.into(), number: -7, chain: chain.into() };
+    let residues = vec![residue("VAL", "heavy"), residue("?", ""), residue("#1", ";")];
+    let atom = |(k, (name, element)): (usize, &(&str, &str))| AtomName {
+        name: name.to_string(),
+        element: element.to_string(),
+        residue: k as u32 / 2,
+    };
+    let atoms = Names { atoms: of_atoms.iter().enumerate().map(atom).collect(), residues };
+    let (units, species) = (UnitSystem::Nano, vec![0; 6]);
+    let subject =
+        Subject { units, names: vec!["X".into()], species, atoms: atoms.clone(), timestep: 1.0, every: 1 };
+    let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Cif, subject).unwrap();
+    let positions: Vec<Vec3> = (0..6).map(|k| [f64::from(k), -99.5, 12345.125]).collect();
+    let cube = |edge: f64| SimBox::orthorhombic([edge; 3]).unwrap();
+    let frames = [(3, cube(30.0)), (5, cube(31.0))];
+    for (step, simbox) in &frames {
+        let time = 0.5 * *step as f64;
+        writer.write(&Frame { step: *step, time, simbox, positions: &positions, velocities: None }).unwrap();
+    }
+    let (reader, got) = read(&path, &Open { units: Some(units), ..Open::default() }).unwrap();
+    assert_eq!(reader.subject(&got[0], None).atoms, atoms);
+    for (got, (step, simbox)) in got.iter().zip(&frames) {
+        assert_eq!((got.step, got.time), (*step, Some(0.5 * *step as f64)));
+        close(&got.simbox.edges(), &simbox.edges(), 1e-9);
+        close(&got.positions, &positions, 1e-9);
+    }
+    // As the Protein Data Bank has it: one block, several models, one cell.
+    let row = |x: f64, model: u32| format!("ATOM A {x} 0 0 {model}\n");
+    let head = "data_x\n_cell.length_a 9\n_cell.length_b 9\n_cell.length_c 9\nloop_\n_atom_site.group_PDB\n\
+        _atom_site.label_atom_id\n_atom_site.Cartn_x\n_atom_site.Cartn_y\n_atom_site.Cartn_z\n\
+        _atom_site.pdbx_PDB_model_num\n";
+    std::fs::write(&path, format!("{head}{}{}{}", row(1.0, 1), row(2.0, 1), row(3.0, 2) + &row(4.0, 2)))
+        .unwrap();
+    let (_, got) = read(&path, &Open::default()).unwrap();
+    let first: Vec<f64> = got.iter().flat_map(|frame| frame.positions.iter().map(|r| r[0])).collect();
+    assert_eq!((got.len(), first), (2, vec![1.0, 2.0, 3.0, 4.0]));
+    assert!(got.iter().all(|frame| frame.simbox == cube(9.0)));
+    std::fs::write(&path, "data_x\nloop_\n_atom_site_label\n_atom_site_fract_x\nA 0.5\n").unwrap();
+    let refused = read(&path, &Open::default()).map(drop).unwrap_err();
+    assert!(refused.message().contains("small molecule"), "{refused}");
 }
 
 /// Names, residues and chains of PDB come back; so does what other programs write: models with one

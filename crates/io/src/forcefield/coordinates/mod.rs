@@ -1,6 +1,7 @@
-//! Where the atoms of molecules are: PDB, AMBER restart files, GROMACS gro, extended XYZ.
+//! Where the atoms of molecules are: PDB, mmCIF, AMBER restart files, GROMACS gro, extended XYZ.
 
 mod amber;
+mod cif;
 mod gro;
 mod pdb;
 
@@ -23,7 +24,7 @@ pub struct Coordinates {
 }
 
 impl Coordinates {
-    /// Reads a file: by its name, `.pdb` and `.ent` (PDB), `.inpcrd`, `.rst7`, `.rst`, `.crd` (AMBER),
+    /// Reads a file: by its name, `.pdb` and `.ent` (PDB), `.cif` and `.mmcif` (mmCIF), `.inpcrd`, `.rst7`, `.rst`, `.crd` (AMBER),
     /// `.gro` (GROMACS), `.xyz` and `.extxyz`.
     ///
     /// # Errors
@@ -34,6 +35,7 @@ impl Coordinates {
         let lines = Lines::new(path, &text);
         match extension.as_str() {
             "pdb" | "ent" => pdb::read(lines, units),
+            "cif" | "mmcif" => cif::read(path, &text, units),
             "inpcrd" | "rst7" | "rst" | "restrt" | "crd" => amber::read(lines, units),
             "gro" => gro::read(lines, units),
             "xyz" | "extxyz" => {
@@ -41,7 +43,7 @@ impl Coordinates {
                 Structure::parse(path, text.as_bytes(), reading).map(Coordinates::from)
             }
             _ => Err(Error::file(path, "it is not clear what kind of coordinates these are")
-                .hint("PDB (.pdb), AMBER (.inpcrd, .rst7), GROMACS (.gro) and extended XYZ (.xyz) are read")),
+                .hint("PDB (.pdb), mmCIF (.cif), AMBER (.inpcrd, .rst7), GROMACS (.gro) and extended XYZ (.xyz) are read")),
         }
     }
 }

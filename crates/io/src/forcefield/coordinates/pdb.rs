@@ -13,7 +13,7 @@ pub(super) fn read(mut lines: Lines, units: UnitSystem) -> Result<Coordinates> {
         match line.record() {
             _ if line.is_atom() => {
                 found.positions.push(line.position(&lines)?.map(|x| x * angstrom));
-                collector.add(line);
+                collector.add_line(line);
             }
             "CRYST1" => {
                 if let Some((lengths, angles)) = line.cell(&lines)? {

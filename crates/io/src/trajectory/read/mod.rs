@@ -4,6 +4,7 @@
 //! Zstandard. Lengths and times come out in one unit system, see [`TrajectoryReader::units`].
 
 mod binary;
+mod cif;
 mod dcd;
 mod dump;
 mod gsd;
@@ -13,13 +14,13 @@ mod xtc;
 mod xyz;
 
 use super::{Subject, length_factor, picoseconds};
-use crate::structure::{Reading, Structure, around};
+use crate::structure::{Lines, Reading, Structure, around};
 use binary::Binary;
 use flate2::bufread::MultiGzDecoder;
 pub(super) use gsd::{MAGIC as GSD_MAGIC, TIME as GSD_TIME};
 use jostle_core::{Error, Names, Result, SimBox, UnitSystem, Vec3};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,7 +48,7 @@ pub struct Open {
     /// The unit system to read in; `None`: that of the file, or of `start.xyz` beside it.
     pub units: Option<UnitSystem>,
     /// A file with the names of the atoms for a trajectory without: extended XYZ, a LAMMPS dump,
-    /// GSD, PDB, LAMMPS data. `None`: `start.xyz` beside the trajectory, if it is there and fits.
+    /// GSD, PDB, mmCIF, LAMMPS data. `None`: `start.xyz` beside the trajectory, if it is there and fits.
     pub names: Option<PathBuf>,
     /// The time of a step for files that count steps only.
     pub timestep: Option<f64>,
@@ -82,6 +83,22 @@ impl Cast {
             self.names.len() - 1
         });
         u16::try_from(number).map_err(|_| damaged("there are more than 65536 species"))
+    }
+
+    /// What the species of an atom with a name in a molecule is called: by its element, if that is known.
+    fn species_of<'a>(name: &'a str, element: &'a str) -> &'a str {
+        let same = element.is_empty() || element.eq_ignore_ascii_case(name);
+        if same { name } else { element }
+    }
+
+    /// That an atom is called what it was before.
+    fn check_name(&self, here: &Lines, id: usize, name: &str) -> Result<()> {
+        match self.atoms.atoms.get(id) {
+            Some(before) if before.name != name => Err(here
+                .error(format!("atom {} is {name} here, but {} in models before", id + 1, before.name))
+                .hint("atoms must be in the same order in all models")),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -298,6 +315,17 @@ fn cast_of(path: &Path, units: Option<UnitSystem>) -> Result<(Cast, Option<UnitS
     Ok((cast, units))
 }
 
+/// The first frame of an mmCIF file, in its angstrom, and what the atoms are called.
+///
+/// # Errors
+/// If it has none, or is damaged.
+pub(crate) fn first_of_mmcif(path: &Path, text: &str) -> Result<(Snapshot, Names)> {
+    let mut source = cif::Cif::new(Box::new(Cursor::new(text.as_bytes().to_vec())), path);
+    let frame = source.next().map_err(|e| e.blame_file(path))?;
+    let frame = frame.ok_or_else(|| Error::file(path, "there are no atoms"))?;
+    Ok((frame, source.cast().cloned().unwrap_or_default().atoms))
+}
+
 fn open_file(path: &Path) -> Result<File> {
     File::open(path).map_err(|e| Error::io("read", path, &e))
 }
@@ -343,8 +371,11 @@ fn source(mut stream: Stream, path: &Path) -> Result<Box<dyn Source>> {
     if std::str::from_utf8(line).is_ok_and(pdb::begins) {
         return Ok(Box::new(pdb::Pdb::new(stream, path)));
     }
+    if std::str::from_utf8(line).is_ok_and(cif::begins) {
+        return Ok(Box::new(cif::Cif::new(stream, path)));
+    }
     Err(Error::file(path, if start.is_empty() { "the file is empty" } else { "this is no known trajectory" })
-        .hint("DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD and PDB are read"))
+        .hint("DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, PDB and mmCIF are read"))
 }
 
 /// Counts the bytes read, so that progress can be shown.

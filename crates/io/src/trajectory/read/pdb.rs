@@ -57,26 +57,12 @@ impl Pdb {
     /// Who the atom is, the first time; that it is the same later.
     fn meet(&mut self, line: Line, id: usize, collector: &mut Collector) -> Result<()> {
         if self.frames == 0 {
-            collector.add(line);
-            let (name, element) = (line.name(), line.element());
-            let same = element.is_empty() || element.eq_ignore_ascii_case(name);
-            let species = self.cast.number(if same { name } else { element })?;
+            collector.add_line(line);
+            let species = self.cast.number(Cast::species_of(line.name(), line.element()))?;
             self.cast.species.push(species);
             return Ok(());
         }
-        match self.cast.atoms.atoms.get(id) {
-            Some(before) if before.name != line.name() => Err(self
-                .text
-                .here()
-                .error(format!(
-                    "atom {} is {} here, but {} in models before",
-                    id + 1,
-                    line.name(),
-                    before.name
-                ))
-                .hint("atoms must be in the same order in all models")),
-            _ => Ok(()),
-        }
+        self.cast.check_name(&self.text.here(), id, line.name())
     }
 }
 

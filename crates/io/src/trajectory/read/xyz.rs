@@ -44,6 +44,11 @@ impl TextStream {
         self.line.trim()
     }
 
+    /// The line with the blank space around it.
+    pub fn raw(&self) -> &str {
+        &self.line
+    }
+
     /// For errors at the line, and numbers from it.
     pub fn here(&self) -> Lines<'_> {
         Lines::at_number(&self.path, self.number)

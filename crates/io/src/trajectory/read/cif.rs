@@ -1,0 +1,373 @@
+//! mmCIF: a frame for each data block, and for each model of one. Only what is said of the cell and in
+//! the loop over `_atom_site` is looked at.
+
+use super::xyz::TextStream;
+use super::{Cast, FileUnits, Snapshot, Source, Stream, damaged};
+use crate::forcefield::coordinates::cell;
+use crate::pdb::Collector;
+use crate::structure::around;
+use jostle_core::{Error, Residue, Result, SimBox, UnitSystem, Vec3};
+use std::collections::VecDeque;
+use std::path::Path;
+
+/// Whether a file that begins with this line is one.
+pub(super) fn begins(line: &str) -> bool {
+    line.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("data_"))
+}
+
+/// A word of the file.
+#[derive(Debug, Clone, PartialEq)]
+enum Word {
+    /// `data_...`
+    Block,
+    /// `loop_`
+    Loop,
+    /// `_category.item`, in small letters.
+    Item(String),
+    /// Anything else; empty where the file does not say, by a point or a question mark.
+    Value(String),
+}
+
+impl Word {
+    fn bare(text: &str) -> Word {
+        let lower = text.to_ascii_lowercase();
+        match lower.as_str() {
+            "loop_" => Word::Loop,
+            "." | "?" => Word::Value(String::new()),
+            _ if lower.starts_with("data_") => Word::Block,
+            _ if lower.starts_with('_') => Word::Item(lower),
+            _ => Word::Value(text.to_string()),
+        }
+    }
+}
+
+/// The words of a line. A quote ends where blank space follows it.
+fn words(line: &str) -> VecDeque<Word> {
+    let mut found = VecDeque::new();
+    let mut rest = line.trim();
+    while let Some(first) = rest.chars().next().filter(|c| *c != '#') {
+        let blank = |text: &str| text.find(char::is_whitespace).unwrap_or(text.len());
+        let closing = |quote: char| {
+            let behind = |at: &usize| rest[at + 1..].chars().next().is_none_or(char::is_whitespace);
+            rest[1..].match_indices(quote).map(|(at, _)| at + 1).find(behind)
+        };
+        let quoted = Some(first).filter(|c| matches!(c, '\'' | '"')).and_then(closing);
+        let end = match quoted {
+            Some(end) => {
+                found.push_back(Word::Value(rest[1..end].to_string()));
+                end + 1
+            }
+            None => {
+                let end = blank(rest);
+                found.push_back(Word::bare(&rest[..end]));
+                end
+            }
+        };
+        rest = rest[end..].trim_start();
+    }
+    found
+}
+
+/// Where in a row of `_atom_site` there is what.
+#[derive(Debug, Clone, Default)]
+struct Columns {
+    count: usize,
+    position: [usize; 3],
+    name: Option<usize>,
+    element: Option<usize>,
+    residue: Option<usize>,
+    chain: Option<usize>,
+    number: Option<usize>,
+    insertion: Option<usize>,
+    model: Option<usize>,
+}
+
+impl Columns {
+    /// # Errors
+    /// If there are no positions.
+    fn of(items: &[String]) -> std::result::Result<Columns, String> {
+        let at = |name: &str| items.iter().position(|item| item.strip_prefix("_atom_site.") == Some(name));
+        let either = |first: &str, second: &str| at(first).or_else(|| at(second));
+        let place =
+            |name: &str| at(name).ok_or_else(|| format!("the loop over atoms has no _atom_site.{name}"));
+        Ok(Columns {
+            count: items.len(),
+            position: [place("cartn_x")?, place("cartn_y")?, place("cartn_z")?],
+            name: either("auth_atom_id", "label_atom_id"),
+            element: at("type_symbol"),
+            residue: either("auth_comp_id", "label_comp_id"),
+            chain: either("auth_asym_id", "label_asym_id"),
+            number: either("auth_seq_id", "label_seq_id"),
+            insertion: at("pdbx_pdb_ins_code"),
+            model: at("pdbx_pdb_model_num"),
+        })
+    }
+}
+
+/// A row of `_atom_site`.
+#[derive(Debug, Clone)]
+struct Row(Vec<String>);
+
+impl Row {
+    /// What is in a column; nothing where the file does not say.
+    fn at(&self, column: Option<usize>) -> &str {
+        column.map_or("", |k| self.0[k].as_str())
+    }
+}
+
+/// Times and the box of the block under way.
+#[derive(Debug, Clone, Default)]
+struct Said {
+    lengths: [Option<f64>; 3],
+    angles: [Option<f64>; 3],
+    step: Option<u64>,
+    time: Option<f64>,
+}
+
+impl Said {
+    fn cell(&self) -> Result<Option<SimBox>> {
+        let all = |of: [Option<f64>; 3]| match of {
+            [Some(a), Some(b), Some(c)] => Some([a, b, c]),
+            _ => None,
+        };
+        // A cube of one angstrom stands for no crystal.
+        let lengths = all(self.lengths).filter(|lengths| *lengths != [1.0; 3]);
+        lengths.map(|lengths| cell(lengths, all(self.angles).unwrap_or([90.0; 3]))).transpose()
+    }
+}
+
+pub(super) struct Cif {
+    text: TextStream,
+    /// What is left of the line.
+    words: VecDeque<Word>,
+    said: Said,
+    /// Of the loop under way, if it is that over atoms.
+    columns: Option<Columns>,
+    /// An atom of the next model.
+    waiting: Option<Row>,
+    cast: Cast,
+    frames: u64,
+    units: FileUnits,
+}
+
+impl Cif {
+    pub fn new(stream: Stream, path: &Path) -> Self {
+        Cif {
+            text: TextStream::new(stream, path),
+            words: VecDeque::new(),
+            said: Said::default(),
+            columns: None,
+            waiting: None,
+            cast: Cast::default(),
+            frames: 0,
+            units: FileUnits::Fixed("A"),
+        }
+    }
+
+    /// The next word, left where it is.
+    fn peek(&mut self) -> Result<Option<&Word>> {
+        while self.words.is_empty() {
+            if !self.text.advance()? {
+                return Ok(None);
+            }
+            if self.text.raw().starts_with(';') {
+                let text = self.field()?;
+                self.words.push_back(Word::Value(text));
+            } else {
+                self.words = words(self.text.line());
+            }
+        }
+        Ok(self.words.front())
+    }
+
+    fn next_word(&mut self) -> Result<Option<Word>> {
+        self.peek()?;
+        Ok(self.words.pop_front())
+    }
+
+    /// A text of several lines, from a semicolon to the next that begins a line.
+    fn field(&mut self) -> Result<String> {
+        let mut text = self.text.raw()[1..].to_string();
+        loop {
+            self.text.must_advance("the semicolon that ends a text")?;
+            if let Some(rest) = self.text.raw().strip_prefix(';') {
+                self.words = words(rest);
+                return Ok(text.trim().to_string());
+            }
+            text += self.text.raw();
+        }
+    }
+
+    /// Takes a single item and its value.
+    fn item(&mut self, name: &str) -> Result<()> {
+        let Some(Word::Value(value)) = self.peek()?.cloned() else {
+            return Err(self.text.here().error(format!("{name} has no value")));
+        };
+        self.words.pop_front();
+        let here = self.text.here();
+        if let Some(what) = name.strip_prefix("_cell.") {
+            let axes = ["length_a", "length_b", "length_c", "angle_alpha", "angle_beta", "angle_gamma"];
+            if let Some(axis) = axes.iter().position(|a| *a == what)
+                && !value.is_empty()
+            {
+                // Digits in brackets are the error.
+                let number = here.number(value.split('(').next(), name)?;
+                let of = if axis < 3 { &mut self.said.lengths } else { &mut self.said.angles };
+                of[axis % 3] = Some(number);
+            }
+        }
+        match name {
+            "_jostle.step" => self.said.step = Some(here.parse(Some(&value), "the step")?),
+            "_jostle.time" => self.said.time = Some(here.number(Some(&value), "the time")?),
+            // Reduced numbers are written as they are.
+            "_jostle.units" => {
+                let known = UnitSystem::ALL.into_iter().find(|u| u.name() == value && u.is_reduced());
+                self.units = known.map_or(self.units, FileUnits::Of);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The items of a loop; whether it is that over atoms.
+    fn begin_loop(&mut self) -> Result<()> {
+        let mut items = Vec::new();
+        while let Some(Word::Item(item)) = self.peek()? {
+            items.push(item.clone());
+            self.words.pop_front();
+        }
+        let of_atoms = items.first().is_some_and(|item| item.starts_with("_atom_site."));
+        let small = items.iter().any(|item| item.starts_with("_atom_site_fract"));
+        let here = self.text.here();
+        if small {
+            return Err(here.error("this is a CIF of a small molecule or a crystal, no mmCIF"));
+        }
+        self.columns = of_atoms.then(|| Columns::of(&items).map_err(|e| here.error(e))).transpose()?;
+        Ok(())
+    }
+
+    /// The next row of the loop over atoms; `None` where it is over.
+    fn row(&mut self, columns: &Columns) -> Result<Option<Row>> {
+        if self.waiting.is_some() {
+            return Ok(self.waiting.take());
+        }
+        let mut row = Vec::with_capacity(columns.count);
+        while row.len() < columns.count {
+            match self.peek()? {
+                Some(Word::Value(_)) => {}
+                _ if row.is_empty() => return Ok(None),
+                _ => return Err(self.cut(row.len(), columns.count)),
+            }
+            if let Some(Word::Value(value)) = self.next_word()? {
+                row.push(value);
+            }
+        }
+        Ok(Some(Row(row)))
+    }
+
+    fn cut(&self, found: usize, count: usize) -> Error {
+        self.text
+            .here()
+            .error(format!("a row of atoms ends after {found} of {count} values"))
+            .hint("the file is truncated: still being written, or a run or a copy was cut short")
+    }
+
+    /// Who an atom is, the first time; that it is the same later; where it is.
+    fn meet(&mut self, row: &Row, columns: &Columns, id: usize, collector: &mut Collector) -> Result<Vec3> {
+        let [name, residue, chain, number, insertion, element] = [
+            columns.name,
+            columns.residue,
+            columns.chain,
+            columns.number,
+            columns.insertion,
+            columns.element,
+        ]
+        .map(|column| row.at(column));
+        if self.frames == 0 {
+            let species = Cast::species_of(name, element);
+            collector.add([residue, chain, number, insertion], (name, element), || Residue {
+                name: residue.to_string(),
+                number: number.parse().unwrap_or(0),
+                chain: chain.to_string(),
+            });
+            let species = self.cast.number(species)?;
+            self.cast.species.push(species);
+        } else {
+            self.cast.check_name(&self.text.here(), id, name)?;
+        }
+        let [x, y, z] = columns.position.map(|column| row.at(Some(column)));
+        self.text.here().vector(&mut [x, y, z].into_iter(), ["x", "y", "z"])
+    }
+}
+
+impl Source for Cif {
+    fn next(&mut self) -> Result<Option<Snapshot>> {
+        let (mut positions, mut collector, mut model) = (Vec::new(), Collector::default(), None);
+        // What is said of a block may come after its atoms.
+        loop {
+            if let Some(columns) = self.columns.take() {
+                let Some(row) = self.row(&columns)? else { continue };
+                let of = row.at(columns.model).to_string();
+                if model.as_ref().is_some_and(|model| *model != of) {
+                    (self.waiting, self.columns) = (Some(row), Some(columns));
+                    break;
+                }
+                model = Some(of);
+                positions.push(self.meet(&row, &columns, positions.len(), &mut collector)?);
+                self.columns = Some(columns);
+                continue;
+            }
+            match self.peek()?.cloned() {
+                None => break,
+                Some(Word::Block) if !positions.is_empty() => break,
+                Some(word) => {
+                    self.words.pop_front();
+                    match word {
+                        Word::Block => self.said = Said::default(),
+                        Word::Loop => self.begin_loop()?,
+                        Word::Item(name) => self.item(&name)?,
+                        Word::Value(_) => {}
+                    }
+                }
+            }
+        }
+        if positions.is_empty() {
+            return match self.frames {
+                0 => Err(damaged("there is no loop over _atom_site").hint("is it an mmCIF file?")),
+                _ => Ok(None),
+            };
+        }
+        if self.frames == 0 {
+            self.cast.atoms = collector.names;
+        }
+        let simbox = self.said.cell()?.map_or_else(|| around(&positions), Ok)?;
+        let (step, time) = (self.said.step.unwrap_or(self.frames), self.said.time);
+        self.frames += 1;
+        Ok(Some(Snapshot { step, time, simbox, positions, images: None, velocities: None }))
+    }
+
+    fn units(&self) -> FileUnits {
+        self.units
+    }
+
+    fn cast(&self) -> Option<&Cast> {
+        Some(&self.cast)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_told_apart() {
+        let value = |text: &str| Word::Value(text.to_string());
+        let found = words("loop_ _Cell.A 'it's' \"O5'\" O5' data_x . # rest");
+        let item = Word::Item("_cell.a".into());
+        let expected = [Word::Loop, item, value("it's"), value("O5'"), value("O5'"), Word::Block, value("")];
+        assert_eq!(found, expected);
+        assert_eq!(words("'open end"), [value("'open"), value("end")]);
+        assert_eq!(words("'?'"), [value("?")]);
+        assert!(words("  # nothing").is_empty());
+    }
+}
