@@ -59,7 +59,7 @@ pub struct Thermo {
     pub stress: Option<f64>,
     /// Total momentum, mass in user units.
     pub momentum: Vec3,
-    /// The groups that are reported, in the order of the input.
+    /// The groups that are reported, in the order of the input; empty where no row is due.
     pub groups: Vec<GroupThermo>,
 }
 

@@ -17,6 +17,7 @@ use jostle_core::{Backend, Dimension, Error, Molecules, Result, Settings, SimBox
 use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput};
 use jostle_potentials::outside::{Field, Wall};
+use jostle_potentials::restraint::Restraints;
 use jostle_potentials::{Electrostatics, Embedded, Forces, Grains, PairTerm};
 use std::path::Path;
 
@@ -119,6 +120,18 @@ impl SimulationBuilder {
     /// Chooses what charges do to each other.
     pub fn electrostatics(mut self, term: Electrostatics) -> Self {
         self.forces.electrostatics = Some(term);
+        self
+    }
+
+    /// Adds temperature, kinetic energy and centre of mass of a group of the system to `thermo.csv`.
+    pub fn report(mut self, group: impl Into<String>) -> Self {
+        self.reported.push(group.into());
+        self
+    }
+
+    /// Adds what holds atoms at places or distances.
+    pub fn restraints(mut self, restraints: Restraints) -> Self {
+        self.forces.restraints = restraints;
         self
     }
 

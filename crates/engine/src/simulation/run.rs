@@ -269,7 +269,9 @@ impl Simulation {
                 }
                 None => gauge.read(&mut *self.backend),
             });
-            self.report_groups(run.atoms(None))?;
+            if due(stage.thermo_every, stage_step) {
+                self.report_groups(run.atoms(None))?;
+            }
         }
         if let Some(thermo) = self.thermo.as_ref().filter(|_| due(stage.thermo_every, stage_step)) {
             // The start itself, a perfect lattice perhaps, is no sample of anything.

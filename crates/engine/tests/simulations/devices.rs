@@ -1,15 +1,18 @@
 //! A run that begins on one device goes on on another.
 
-use jostle_core::{Backend, ErrorKind, Precision, Result, Settings, Species, System, UnitSystem, Vec3};
+use jostle_core::{
+    Backend, ErrorKind, Group, Precision, Result, Settings, Species, System, UnitSystem, Vec3,
+};
 use jostle_cuda::driver::Device;
 use jostle_engine::model::{
-    Action, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat,
-    TrajectoryFormat, TrajectoryInput,
+    Action, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, Minimizer, StageInput,
+    Thermostat, TrajectoryFormat, TrajectoryInput,
 };
 use jostle_engine::{
     CHECKPOINT, Checkpoint, Existing, Mixture, Outcome, Progress, Simulation, SimulationBuilder,
     assign_velocities,
 };
+use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints};
 use jostle_potentials::{Forces, PairKind, PairTerm, Truncation};
 use std::cell::Cell;
 use std::path::Path;
@@ -64,6 +67,73 @@ fn positions(thermostat: Thermostat, first: Open, then: Open, folder: &Path) -> 
     let rows = std::fs::read_to_string(folder.join("thermo.csv")).unwrap();
     assert_eq!(rows.lines().count() as u64, 2 + STEPS / 10, "{rows}");
     simulation.unwrapped_positions().unwrap()
+}
+
+/// Frozen atoms, a group whose temperature is reported, springs, and a minimum found on the host: on the
+/// GPU what they are on the CPU. Rows come between frames, where nothing else stops the device.
+#[test]
+fn groups_are_the_same_on_every_device() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |open: Open, name: &str| {
+        let mixture =
+            Mixture::new(UnitSystem::Lj).with(Species { name: "A".into(), mass: 1.0, charge: 0.0 }, None);
+        let density = DensityInput::Number(0.8);
+        let mut system = mixture.lattice(Lattice::Fcc, LatticeExtent::Atoms(1372), density, 1).unwrap();
+        assign_velocities(&mut system, 1.5, Distribution::Maxwell, 1);
+        let frozen: Vec<u32> = (0..1372).filter(|id| id % 5 == 0).collect();
+        system.driven = system.driven.with(&system.state, &frozen, [0.0; 3]);
+        frozen.iter().for_each(|id| system.state.velocity[*id as usize] = [0.0; 3]);
+        let group = |name: &str, atoms| Group { name: name.into(), selection: name.into(), atoms };
+        system.groups = vec![group("some", (100..400).collect())];
+        let places = system.state.position.clone();
+        let center = |atoms: &[u32]| Center::new(&system, atoms, &places);
+        let restraints = Restraints {
+            anchors: (600..650)
+                .map(|atom| Anchor { atom, place: places[atom as usize], stiffness: 9.0 })
+                .collect(),
+            distances: vec![Distance {
+                centers: [center(&[1, 2, 3]), center(&[801])],
+                range: [2.0, 3.0],
+                stiffness: 4.0,
+            }],
+        };
+        let settings = Settings { threads: Some(1), precision: Precision::Double, ..Settings::default() };
+        let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::ForceShifted, &[1.0, 1.0], 2.0);
+        let mut simulation = Simulation::builder(UnitSystem::Lj, system)
+            .force(lj)
+            .restraints(restraints)
+            .report("some")
+            .settings(settings)
+            .stage(StageInput::dynamics("run", 24, 0.004).thermo(6).trajectory(16, TrajectoryFormat::Xyz))
+            .stage(StageInput::minimize("relax", 12, 1e-6, 0.005).minimizer(Minimizer::Lbfgs).thermo(4))
+            .stage(
+                StageInput::minimize("more", 8, 1e-6, 0.005)
+                    .minimizer(Minimizer::ConjugateGradient)
+                    .thermo(4),
+            )
+            .open_with(open)
+            .build()
+            .unwrap();
+        let folder = folder.path().join(name);
+        simulation.write_to(&folder, Existing::Refuse).unwrap();
+        simulation.run().unwrap();
+        let rows = std::fs::read_to_string(folder.join("thermo.csv")).unwrap();
+        let header = rows.lines().next().unwrap();
+        let column = |name: &str| header.split(',').position(|c| c == name).unwrap();
+        let columns = ["potential", "restraint", "temperature_some", "x_some", "pressure"].map(column);
+        let row = |line: &str| {
+            let values: Vec<&str> = line.split(',').collect();
+            columns.map(|k| values[k].parse::<f64>().unwrap())
+        };
+        rows.lines().skip(1).map(row).collect::<Vec<_>>()
+    };
+    let (right, found) = (run(jostle_cpu::open, "cpu"), run(emulated, "gpu"));
+    assert_eq!((right.len(), found.len()), (5 + 3 + 2, 5 + 3 + 2));
+    for (a, b) in right.iter().flatten().zip(found.iter().flatten()) {
+        assert!((a - b).abs() < 1e-6 * b.abs().max(1.0), "{a} {b}: {right:?} {found:?}");
+    }
+    assert!(right[1][2] > 0.5 && right[4][1] > 1.0, "{right:?}");
+    assert!(right[9][0] < right[5][0], "{right:?}");
 }
 
 #[test]
