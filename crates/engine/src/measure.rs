@@ -137,7 +137,12 @@ impl Measures {
         let due = |m: &&mut Looking| m.kind.sees == sees && stage_step.is_multiple_of(m.every);
         for m in self.measures.iter_mut().filter(due) {
             m.frames += 1;
-            threads.install(|| m.measure.add(view)).map_err(|e| e.context(m.kind.name))?;
+            // A few sums are done before another thread is awake.
+            let added = match sees {
+                Sees::Positions | Sees::Velocities => threads.install(|| m.measure.add(view)),
+                Sees::Whole | Sees::Dipole => m.measure.add(view),
+            };
+            added.map_err(|e| e.context(m.kind.name))?;
         }
         Ok(())
     }
