@@ -1,7 +1,7 @@
-"""Opens Jostle's trajectories with MDAnalysis, ASE and gsd and compares every number.
+"""Opens Jostle's trajectories with MDAnalysis, ASE, gsd and gemmi and compares every number.
 
     cargo run -p jostle-io --example trajectory_samples -- samples
-    pip install MDAnalysis ase gsd
+    pip install MDAnalysis ase gsd gemmi
     python tests/external/check_trajectories.py samples
 """
 
@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 
 import ase.io
+import gemmi
 import gsd.hoomd
 import MDAnalysis as mda
 import numpy as np
@@ -74,6 +75,24 @@ def with_pdb(path, sample):
         compare("angles", ts.dimensions[3:], expected[3:], 0.00501)
 
 
+def with_cif(path, sample):
+    """Names, elements, positions and the box of each block by gemmi."""
+    length = ANGSTROM.get(sample["units"], 1.0)
+    blocks = gemmi.cif.read(str(path))
+    assert len(blocks) == len(sample["frames"])
+    for block, frame in zip(blocks, sample["frames"]):
+        structure = gemmi.make_structure_from_block(block)
+        atoms = [found.atom for found in structure[0].all()]
+        assert [(a.name, a.element.name) for a in atoms[:2]] == [("Ar", "Ar"), ("Kr", "Kr")][: len(atoms)]
+        positions, edges = length * np.array(frame["positions"]), length * np.array(frame["edges"])
+        compare("positions", [a.pos.tolist() for a in atoms], positions, 5.01e-6)
+        cell = structure.cell
+        got = [cell.a, cell.b, cell.c, cell.alpha, cell.beta, cell.gamma]
+        expected = triclinic_box(*edges)
+        compare("box", got, expected, 1e-5 + 1e-6 * expected[:3].max())
+        assert int(block.find_value("_jostle.step")) == frame["step"]
+
+
 def with_ase(path, sample):
     frames = ase.io.read(path, index=":", format="extxyz")
     assert len(frames) == len(sample["frames"])
@@ -105,7 +124,7 @@ def with_gsd(path, sample):
 
 failures = 0
 for sample in samples:
-    check = {"xyz": with_ase, "gsd": with_gsd, "pdb": with_pdb}.get(sample["format"], with_mdanalysis)
+    check = {"xyz": with_ase, "gsd": with_gsd, "pdb": with_pdb, "cif": with_cif}.get(sample["format"], with_mdanalysis)
     try:
         check(folder / sample["file"], sample)
         print("ok    ", sample["file"])

@@ -145,7 +145,12 @@ impl Measures {
             m.frames += 1;
             let part = m.atoms.as_deref().map(|atoms| Part::of(view, atoms));
             let view = part.as_ref().map_or(*view, |part| part.view(view));
-            threads.install(|| m.measure.add(&view)).map_err(|e| e.context(m.kind.name))?;
+            // A few sums are done before another thread is awake.
+            let added = match sees {
+                Sees::Positions | Sees::Velocities => threads.install(|| m.measure.add(&view)),
+                Sees::Whole | Sees::Dipole => m.measure.add(&view),
+            };
+            added.map_err(|e| e.context(m.kind.name))?;
         }
         Ok(())
     }

@@ -7,7 +7,8 @@ use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
-use jostle_core::{Dimension, Error, Result, Vec3};
+use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
+use multiversion::multiversion;
 use rayon::prelude::*;
 use std::f64::consts::TAU;
 
@@ -80,7 +81,7 @@ fn norm(v: Vec3) -> f64 {
 }
 
 /// 2 pi times the fractional coordinates' gradient: q.r is 2 pi n.s.
-fn wave_vector(simbox: &jostle_core::SimBox, n: [i32; 3]) -> Vec3 {
+fn wave_vector(simbox: &SimBox, n: [i32; 3]) -> Vec3 {
     let ([lx, ly, lz], [xy, xz, yz]) = (simbox.lengths(), simbox.tilts());
     let [a, b, c] = n.map(f64::from);
     let qx = a / lx;
@@ -90,25 +91,17 @@ fn wave_vector(simbox: &jostle_core::SimBox, n: [i32; 3]) -> Vec3 {
 
 impl Measure for StructureFactor {
     fn add(&mut self, frame: &View) -> Result<()> {
-        let fractional: Vec<Vec3> = frame.positions.iter().map(|r| frame.simbox.to_fractional(*r)).collect();
-        let n = fractional.len() as f64;
-        // exp(i 2 pi s) of every atom along each axis; whole powers of it by multiplication.
-        let phases: Vec<[[f64; 2]; 3]> =
-            fractional.iter().map(|s| s.map(|x| [(TAU * x).cos(), (TAU * x).sin()])).collect();
+        let n = frame.positions.len() as f64;
+        let phases: Vec<[Phases; 3]> =
+            frame.positions.chunks(LANES).map(|r| phases(frame.simbox, r)).collect();
         let rows = rows(&self.vectors);
         let values: Vec<Vec<(f64, f64)>> = rows
             .into_par_iter()
             .map(|row| {
-                let [x, y, first] = row[0];
-                let mut sums = vec![[0.0; 2]; row.len()];
-                for [px, py, pz] in &phases {
-                    let mut e = times(times(power(*px, x), power(*py, y)), power(*pz, first));
-                    for sum in &mut sums {
-                        *sum = [sum[0] + e[0], sum[1] + e[1]];
-                        e = times(e, *pz);
-                    }
-                }
-                let s = sums.iter().map(|[re, im]| (re * re + im * im) / n);
+                let mut sums = vec![Phases::ZERO; row.len()];
+                phases.iter().for_each(|phases| add_waves(row[0], phases, &mut sums));
+                let sums = sums.iter().map(|sum| [&sum.re, &sum.im].map(|part| part.iter().sum::<f64>()));
+                let s = sums.map(|[re, im]| (re * re + im * im) / n);
                 row.iter().map(|v| norm(wave_vector(frame.simbox, *v))).zip(s).collect()
             })
             .collect();
@@ -141,22 +134,73 @@ fn rows(vectors: &[[i32; 3]]) -> Vec<&[[i32; 3]]> {
     vectors.chunk_by(|a, b| a[..2] == b[..2] && a[2] + 1 == b[2]).collect()
 }
 
-fn times([a, b]: [f64; 2], [c, d]: [f64; 2]) -> [f64; 2] {
-    [a * c - b * d, a * d + b * c]
+/// So many atoms are looked at at once.
+const LANES: usize = 32;
+
+/// exp(i q.r) of several atoms, real and imaginary parts.
+#[derive(Debug, Clone, Copy)]
+struct Phases {
+    re: [f64; LANES],
+    im: [f64; LANES],
 }
 
-/// A whole power of a number of modulus 1.
-fn power(mut base: [f64; 2], exponent: i32) -> [f64; 2] {
-    if exponent < 0 {
-        base[1] = -base[1];
-    }
-    let (mut left, mut result) = (exponent.unsigned_abs(), [1.0, 0.0]);
-    while left > 0 {
-        if left & 1 == 1 {
-            result = times(result, base);
+/// exp(i 2 pi s) of at most as many atoms along each axis.
+fn phases(simbox: &SimBox, positions: &[Vec3]) -> [Phases; 3] {
+    let mut phases = [Phases::ZERO; 3];
+    for (lane, r) in positions.iter().enumerate() {
+        for (phases, s) in phases.iter_mut().zip(simbox.to_fractional(*r)) {
+            (phases.im[lane], phases.re[lane]) = (TAU * s).sin_cos();
         }
-        base = times(base, base);
-        left >>= 1;
     }
-    result
+    phases
+}
+
+impl Phases {
+    const ZERO: Phases = Phases { re: [0.0; LANES], im: [0.0; LANES] };
+
+    #[inline(always)]
+    fn times(&mut self, other: &Phases) {
+        for k in 0..LANES {
+            let (re, im) = (self.re[k], self.im[k]);
+            self.re[k] = re * other.re[k] - im * other.im[k];
+            self.im[k] = re * other.im[k] + im * other.re[k];
+        }
+    }
+
+    /// Multiplies by a whole power of numbers of modulus 1.
+    #[inline(always)]
+    fn times_power(&mut self, mut base: Phases, exponent: i32) {
+        if exponent < 0 {
+            base.im.iter_mut().for_each(|im| *im = -*im);
+        }
+        let mut left = exponent.unsigned_abs();
+        while left > 0 {
+            if left & 1 == 1 {
+                self.times(&base);
+            }
+            let square = base;
+            base.times(&square);
+            left >>= 1;
+        }
+    }
+}
+
+/// Adds what atoms have of waves that differ along the last axis only, from the first on.
+#[multiversion(targets("x86_64+avx2"))]
+fn add_waves([x, y, first]: [i32; 3], [px, py, pz]: &[Phases; 3], sums: &mut [Phases]) {
+    let mut e = Phases::ZERO;
+    for k in 0..LANES {
+        // Lanes without an atom have nothing.
+        e.re[k] = if pz.re[k] == 0.0 && pz.im[k] == 0.0 { 0.0 } else { 1.0 };
+    }
+    e.times_power(*px, x);
+    e.times_power(*py, y);
+    e.times_power(*pz, first);
+    for sum in sums {
+        for k in 0..LANES {
+            sum.re[k] += e.re[k];
+            sum.im[k] += e.im[k];
+        }
+        e.times(pz);
+    }
 }
