@@ -1,8 +1,11 @@
 // One list per atom: layers of neighbours, the k-th neighbours of all atoms side by side in memory
 // (Rapaport, "Multibillion-atom MD on a GPU", the layered matrix). For boxes and densities that
 // tiles are not made for: nothing here minds how small the box is.
+//
+// Where lists are long and atoms few, LIST_TEAM threads share a list: every LIST_TEAM-th neighbour is one
+// thread's, and threads of different atoms stand side by side.
 
-enum { LIST_THREADS = 128 };
+enum { LIST_THREADS = 128, LIST_ATOMS = LIST_THREADS / LIST_TEAM };
 
 // Whether two atoms belong into each other's lists.
 DEVICE bool listed(const World& w, Position a, Position b, real reach2) {
@@ -48,15 +51,24 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(World w, i
     }
 }
 
+// The atom of a thread of a team, and which of it this is.
+struct Member { int i, rank; };
+
+DEVICE Member list_member() {
+    return {(int)(blockIdx.x * LIST_ATOMS + threadIdx.x % LIST_ATOMS), (int)(threadIdx.x / LIST_ATOMS)};
+}
+
 template <bool ENERGY>
-DEVICE Pull pull_of_list(const World& w, const Position* position, int i) {
+DEVICE Pull pull_of_list(const World& w, const Position* position, Member member) {
+    const int i = member.i;
     Pull pull = {};
+    if (i >= w.n) return pull;
     const Position mine = position[i];
     const Atom atom = atom_of(w, mine, i);
     const int entries = w.n_neighbor[i];
     const u32* neighbor = w.neighbor + i;
 #pragma unroll 4
-    for (int k = 0; k < entries; k++) {
+    for (int k = member.rank; k < entries; k += LIST_TEAM) {
         const u32 j = neighbor[(size_t)k * w.n];
         const Position other = position[j];
         attract<ENERGY>(w, pull, difference(w.frame, mine, other), atom, atom_of(w, other, j));
@@ -64,15 +76,27 @@ DEVICE Pull pull_of_list(const World& w, const Position* position, int i) {
     return pull;
 }
 
+// Adds up the forces of a team, always in the same order, for its first thread.
+DEVICE void add_team(Pull& pull, Member member) {
+#if LIST_TEAM > 1
+    __shared__ real3 part[LIST_TEAM][LIST_ATOMS];
+    const int place = member.i % LIST_ATOMS;
+    part[member.rank][place] = pull.force;
+    __syncthreads();
+    for (int k = 1; member.rank == 0 && k < LIST_TEAM; k++) {
+        const real3 more = part[k][place];
+        pull.force = {pull.force.x + more.x, pull.force.y + more.y, pull.force.z + more.z};
+    }
+#endif
+}
+
 template <bool ENERGY>
 DEVICE void list_forces(const World& w, int slot) {
     const Slot now = w.control->slot[slot];
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    Pull pull = {};
-    if (i < w.n) {
-        pull = pull_of_list<ENERGY>(w, w.position[now.parity], i);
-        store_pull(w, i, pull, now);
-    }
+    const Member member = list_member();
+    Pull pull = pull_of_list<ENERGY>(w, w.position[now.parity], member);
+    add_team(pull, member);
+    if (member.rank == 0 && member.i < w.n) store_pull(w, member.i, pull, now);
     if (ENERGY) block_energies<LIST_THREADS>(w, pull, 0.5);
 }
 
@@ -89,9 +113,12 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) step_list(World w, in
     const Slot now = w.control->slot[slot];
     const bool moves = goes(w.control, now);
     pass_on(w, slot, moves);
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (!moves || i >= w.n) return;
-    const Pull pull = pull_of_list<false>(w, w.position[now.parity], i);
+    if (!moves) return;
+    const Member member = list_member();
+    Pull pull = pull_of_list<false>(w, w.position[now.parity], member);
+    add_team(pull, member);
+    const int i = member.i;
+    if (member.rank != 0 || i >= w.n) return;
     if (pull.beyond) report_force(w, w.control->sorted, i, now.done);
     finish_step(w, slot, now, i, force_of(pull));
 }

@@ -187,7 +187,11 @@ pub fn build(
             ]);
         }
         Way::AllPairs => options.extend(pairs.options(precision)),
-        Way::List | Way::Cells => {}
+        Way::List => {
+            let team = crate::list::team(shape.team, forces.embedded.is_some(), sums);
+            options.push(format!("-DLIST_TEAM={team}"));
+        }
+        Way::Cells => {}
     }
     Build { source, options, table: pair.table }
 }

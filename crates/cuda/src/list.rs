@@ -11,7 +11,10 @@ const THREADS: u32 = 128;
 
 /// The kernels, the lists and how long each of them may be.
 pub struct List {
+    /// Where every atom has a thread.
     blocks: u32,
+    /// Where every atom has a team.
+    team_blocks: u32,
     shares: u32,
     rows: usize,
     build: Kernel,
@@ -29,6 +32,15 @@ pub fn estimate(density: f64, reach: f64, n_atoms: usize) -> usize {
     ((mean + 5.0 * mean.sqrt() + 8.0) as usize).clamp(1, n_atoms.max(1))
 }
 
+/// How many threads share a list, where so many share an atom of a tile. Exact sums are one thread's, and
+/// embedded atoms are taken over whole lists.
+pub fn team(of_tile: u32, embedded: bool, sums: Summation) -> u32 {
+    match sums {
+        Summation::Fast if !embedded => of_tile,
+        _ => 1,
+    }
+}
+
 /// Room for what did not fit, with something to spare.
 pub fn grown(rows: usize, control: &Control) -> usize {
     if control.trouble & trouble::ROWS_FULL == 0 {
@@ -38,14 +50,23 @@ pub fn grown(rows: usize, control: &Control) -> usize {
 }
 
 impl List {
-    /// Lists of so many rows for `n` atoms.
+    /// Lists of so many rows for `n` atoms, each for a team of threads, as the kernels were compiled for.
     ///
     /// # Errors
     /// If there is not enough memory.
-    pub fn new(device: &Device, module: &Module, n: usize, rows: usize, sums: Summation) -> Result<Self> {
+    pub fn new(
+        device: &Device,
+        module: &Module,
+        n: usize,
+        rows: usize,
+        team: u32,
+        sums: Summation,
+    ) -> Result<Self> {
+        let blocks = |threads: u32| n.div_ceil(threads as usize).max(1) as u32;
         Ok(List {
-            blocks: n.div_ceil(THREADS as usize).max(1) as u32,
-            shares: sums.shares(n, THREADS),
+            blocks: blocks(THREADS),
+            team_blocks: blocks(THREADS / team),
+            shares: sums.shares(n, THREADS / team),
             rows,
             build: module.kernel("build_list")?,
             forces: module.kernel("forces_list")?,
@@ -77,12 +98,12 @@ impl Search for List {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
-        let launch = Launch::new(kernel, self.blocks, THREADS).with_value(*world);
+        let launch = Launch::new(kernel, self.team_blocks, THREADS).with_value(*world);
         vec![launch.with_value(slot).with_value(when as i32)]
     }
 
     fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>> {
-        Some(vec![Launch::new(&self.step, self.blocks, THREADS).with_value(*world).with_value(slot)])
+        Some(vec![Launch::new(&self.step, self.team_blocks, THREADS).with_value(*world).with_value(slot)])
     }
 
     fn pass(&self, kernel: &Kernel) -> Option<Launch> {

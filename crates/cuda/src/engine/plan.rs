@@ -198,7 +198,10 @@ impl Plan {
             Way::Tiles => {
                 Box::new(Tiles::new(device, module, self.atom_bytes, self.layout.shape, self.room, n)?)
             }
-            Way::List => Box::new(List::new(device, module, n, self.rows, self.summation)?),
+            Way::List => {
+                let team = list::team(self.layout.shape.team, self.embedded.is_some(), self.summation);
+                Box::new(List::new(device, module, n, self.rows, team, self.summation)?)
+            }
             Way::Cells => Box::new(Cells::new(module, n, self.summation)?),
             Way::AllPairs => Box::new(AllPairs::new(device, module, precision, self.pairs, n)?),
         };
