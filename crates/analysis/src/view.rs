@@ -87,27 +87,35 @@ pub struct View<'a> {
 pub struct Part {
     positions: Vec<Vec3>,
     unwrapped: Vec<Vec3>,
+    images: Option<Vec<[i32; 3]>>,
     velocities: Option<Vec<Vec3>>,
 }
 
 impl Part {
     /// Those with these ids; what the frame does not have, they do not have either.
     pub fn of(view: &View, atoms: &[u32]) -> Part {
-        let some = |all: &[Vec3]| atoms.iter().filter_map(|id| all.get(*id as usize).copied()).collect();
+        fn some<T: Copy>(all: &[T], atoms: &[u32]) -> Vec<T> {
+            atoms.iter().filter_map(|id| all.get(*id as usize).copied()).collect()
+        }
         Part {
-            positions: some(view.positions),
-            unwrapped: some(view.unwrapped),
-            velocities: view.velocities.map(some),
+            positions: some(view.positions, atoms),
+            unwrapped: some(view.unwrapped, atoms),
+            images: view.images.map(|images| some(images, atoms)),
+            velocities: view.velocities.map(|velocities| some(velocities, atoms)),
         }
     }
 
     /// The frame without the others.
     pub fn view<'a>(&'a self, whole: &View<'a>) -> View<'a> {
+        // Field by field, so that what is known of atoms is never forgotten here.
         View {
+            time: whole.time,
+            simbox: whole.simbox,
             positions: &self.positions,
             unwrapped: &self.unwrapped,
+            images: self.images.as_deref(),
             velocities: self.velocities.as_deref(),
-            ..*whole
+            whole: whole.whole,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Minimisers. FIRE: E. Bitzek et al., Phys. Rev. Lett. 97 (2006) 170201, in the form of J. Guenole
 //! et al., Comput. Mater. Sci. 175 (2020) 109584 ("FIRE 2.0", semi-implicit Euler). Where distances do
 //! not change, positions and velocities are corrected as in a time step, and the atoms slide down what
-//! constraints leave of the energy's landscape. The others are in [`lines`].
+//! constraints leave of the energy's landscape. The others are in `lines`.
 
 mod lines;
 
