@@ -4,6 +4,12 @@ use crate::constraints::{cross, minus};
 use crate::{Real, SimBox, SiteRule, State, VirtualSite};
 
 impl SiteRule {
+    /// So far from the apex of an isosceles triangle of this height, on the line to the middle of its base.
+    pub fn towards_base(distance: f64, height: f64) -> Self {
+        let weight = 0.5 * distance / height;
+        SiteRule::Average([1.0 - 2.0 * weight, weight, weight])
+    }
+
     /// a, b and c of r1 + a d2 + b d3 + c d2 x d3, where d2 and d3 lead from the first atom to the others.
     fn weights(self) -> [f64; 3] {
         match self {

@@ -88,11 +88,6 @@ impl WaterShape {
         WaterShape { bond_length, angle, site_distance: None }
     }
 
-    /// A fourth site so far from the oxygen.
-    pub fn with_site(self, distance: f64) -> Self {
-        WaterShape { site_distance: Some(distance), ..self }
-    }
-
     /// Atoms of a molecule, the fourth site included.
     pub fn atoms(&self) -> usize {
         3 + usize::from(self.site_distance.is_some())
@@ -101,8 +96,7 @@ impl WaterShape {
     /// Where the fourth site is: on the line between the two bonds.
     pub fn site_rule(&self) -> Option<SiteRule> {
         let height = self.bond_length * (0.5 * self.angle.to_radians()).cos();
-        let weight = 0.5 * self.site_distance? / height;
-        Some(SiteRule::Average([1.0 - 2.0 * weight, weight, weight]))
+        Some(SiteRule::towards_base(self.site_distance?, height))
     }
 }
 

@@ -1,6 +1,6 @@
-// Atoms that hang together by distances that do not change, or by points that follow them. The first atom of a group moves all of it,
-// as the verbs would one after the other: a thread has its group in registers from the force of one
-// step to where the next one is felt. Atoms without constraints move by themselves.
+// Atoms that hang together by distances that do not change, or by points that follow them. The first atom
+// of a group moves all of it, as the verbs would one after the other: a thread has its group in registers
+// from the force of one step to where the next one is felt. Atoms without constraints move by themselves.
 //
 // The generated source in front of this has jostle_core::constraints for every shape of groups:
 //     Shape<k>::ATOMS, SITES, NUMBERS, COUPLING

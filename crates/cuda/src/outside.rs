@@ -1,4 +1,5 @@
-//! Fields and walls (`kernels/outside.cu`), and restraints with them: forces that are added to those of other atoms.
+//! Fields and walls (`kernels/outside.cu`), and restraints with them: forces that are added to those of
+//! other atoms.
 
 use crate::arrays::Reals;
 use crate::codegen;

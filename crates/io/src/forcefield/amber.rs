@@ -248,9 +248,9 @@ impl Reader<'_> {
         let rule = || {
             let &[a, b] = &others[..] else { return None };
             let [one, other, base] = [length(oxygen, a)?, length(oxygen, b)?, length(a, b)?];
-            let weight = 0.5 * length(oxygen, site)? / (one * one - 0.25 * base * base).sqrt();
-            let rule = SiteRule::Average([1.0 - 2.0 * weight, weight, weight]);
-            (one == other && weight.is_finite()).then_some(([oxygen, a, b], rule))
+            let height = (one * one - 0.25 * base * base).sqrt();
+            let rule = SiteRule::towards_base(length(oxygen, site)?, height);
+            (one == other && height > 0.0).then_some(([oxygen, a, b], rule))
         };
         let Some((atoms, rule)) = rule() else {
             let name = self.assembly.names.describe(site);

@@ -295,10 +295,16 @@ impl Assembly {
     /// Adds a point that follows atoms, with an inverse length in the units of the file.
     ///
     /// # Errors
-    /// If an atom is not there.
+    /// If an atom is not there, or weights do not add up to one: the point would depend on the origin.
     pub fn virtual_site(&mut self, site: u32, atoms: [u32; 3], rule: SiteRule) -> Result<()> {
         self.check(&[site])?;
         atoms.iter().try_for_each(|atom| self.check(&[*atom]))?;
+        if let SiteRule::Average(weights) = rule {
+            let sum: f64 = weights.iter().sum();
+            if !((sum - 1.0).abs() < 1e-6) {
+                return Err(Error::input(format!("the weights of a virtual site add up to {sum}, not to 1")));
+            }
+        }
         let rule = match rule {
             SiteRule::OutOfPlane([a, b, c]) => {
                 SiteRule::OutOfPlane([a, b, c / self.factor(Dimension::LENGTH)])

@@ -17,7 +17,7 @@ use crate::input::Input;
 use crate::input::model::{AtomsInput, MoleculesInput, WallForce};
 use crate::structure::around;
 use coordinates::Coordinates;
-use jostle_core::{Driven, Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
+use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 use jostle_potentials::Forces;
 use nonbonded::Wells;
 use std::path::Path;
@@ -149,20 +149,7 @@ impl Molecules {
             state.velocity = velocities;
         }
         let Molecules { species, topology, charges, forces, .. } = self;
-        Ok((
-            System {
-                simbox,
-                species,
-                state,
-                topology,
-                charges,
-                names,
-                driven: Driven::default(),
-                groups: Vec::new(),
-                anchors: Vec::new(),
-            },
-            forces,
-        ))
+        Ok((System { state, topology, charges, names, ..System::new(simbox, species) }, forces))
     }
 }
 

@@ -13,7 +13,7 @@ pub use write::{write_lammps, write_xyz};
 use crate::input::Input;
 use crate::input::model::AtomsInput;
 use jostle_core::quantity::nearest;
-use jostle_core::{Driven, Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
+use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 pub(crate) use lines::Lines;
 use std::path::Path;
 pub(crate) use xyz::around;
@@ -130,17 +130,7 @@ impl Structure {
         });
         let species = species.collect::<Result<Vec<_>>>()?;
         let Structure { simbox, state, topology, charges, names, .. } = self;
-        Ok(System {
-            simbox,
-            species,
-            state,
-            topology,
-            charges,
-            names,
-            driven: Driven::default(),
-            groups: Vec::new(),
-            anchors: Vec::new(),
-        })
+        Ok(System { state, topology, charges, names, ..System::new(simbox, species) })
     }
 }
 

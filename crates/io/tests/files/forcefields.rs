@@ -457,3 +457,24 @@ SOL 2
     let error = read("b.prmtop", &prmtop(&[3, 9, 3])).unwrap_err();
     assert!(error.message().contains("not the fourth site of rigid water"), "{error}");
 }
+
+/// A point whose weights do not add up to one would depend on where the origin is.
+#[test]
+fn weights_of_sites_add_up_to_one() {
+    let known = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../engine/tests/data/sites/four.xml"));
+    let text = fs::read_to_string(known).unwrap();
+    let begin = text.find(" w1=\"").unwrap() + 5;
+    let end = begin + text[begin..].find('"').unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.xml");
+    let read = |weight: &str| {
+        fs::write(&path, format!("{}{weight}{}", &text[..begin], &text[end..])).unwrap();
+        Molecules::read(&files(&path, &[]), UnitSystem::Nano)
+    };
+    assert_eq!(read(&text[begin..end]).unwrap().topology.virtual_sites.len(), 27);
+    let error = read("0.5").unwrap_err();
+    assert!(
+        error.message().contains("weights of a virtual site add up to") && error.place().is_some(),
+        "{error}"
+    );
+}
