@@ -219,15 +219,18 @@ fn atoms_of<'a>(input: &MeasureInput, groups: &'a [Group]) -> Option<&'a [u32]> 
 
 /// Refuses measures whose settings do not fit the system, at their lines of the input.
 pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
-    let stages = input.stages.iter().filter(|s| !s.value.measures.is_empty());
-    for (stage, measure) in stages.flat_map(|s| s.value.measures.iter().map(|m| (&s.value, m))) {
-        let dipoles = Dipoles::new(&system.topology, &system.species, &system.charges, &system.state);
-        let subject = subject(input.units, &system.species, &system.state, system.simbox, &dipoles);
+    let measures = input.stages.iter().flat_map(|s| s.value.measures.iter().map(|m| (&s.value, m)));
+    if measures.clone().next().is_none() {
+        return Ok(());
+    }
+    let dipoles = Dipoles::new(&system.topology, &system.species, &system.charges, &system.state);
+    let whole = subject(input.units, &system.species, &system.state, system.simbox, &dipoles);
+    for (stage, measure) in measures {
         let here = |e: Error| {
             let e = e.context(format!("stage '{}', measure {}", stage.name, measure.value.kind.name));
             e.at_span(&input.source.path, &input.source.text, measure.span.clone())
         };
-        let subject = subject.part(atoms_of(&measure.value, &system.groups));
+        let subject = whole.part(atoms_of(&measure.value, &system.groups));
         (measure.value.kind.new)(&subject, &measure.value.settings).map_err(here)?;
         if measure.value.kind.sees == Sees::Dipole && !in_a_conductor(input) {
             return Err(here(Error::input("fluctuations of the dipole moment mean something else without a conductor around the images of the box")

@@ -301,7 +301,7 @@ impl Assembly {
         atoms.iter().try_for_each(|atom| self.check(&[*atom]))?;
         if let SiteRule::Average(weights) = rule {
             let sum: f64 = weights.iter().sum();
-            if !((sum - 1.0).abs() < 1e-6) {
+            if !sum.is_finite() || (sum - 1.0).abs() > 1e-6 {
                 return Err(Error::input(format!("the weights of a virtual site add up to {sum}, not to 1")));
             }
         }
