@@ -14,6 +14,7 @@ pub mod names;
 pub mod quantity;
 pub mod random;
 pub mod real;
+mod replicate;
 pub mod simbox;
 pub mod sites;
 pub mod state;

@@ -98,6 +98,20 @@ impl Molecules {
         self.constrained
     }
 
+    /// By id, where each atom is from the first one of its molecule, along what joins them.
+    pub fn paths(&self, simbox: &SimBox, state: &State) -> Vec<Vec3> {
+        let mut path = vec![[0.0; 3]; state.len()];
+        if self.links.is_empty() {
+            return path;
+        }
+        let order = state.order();
+        for &[atom, before] in &self.links {
+            let (step, start) = (step(simbox, state, &order, [before, atom]), path[before as usize]);
+            path[atom as usize] = std::array::from_fn(|k| start[k] + step[k]);
+        }
+        path
+    }
+
     /// By place in the arrays, where each atom is from the centre of mass of its molecule. Joined atoms
     /// are taken to be nearest images of each other.
     ///
@@ -108,19 +122,10 @@ impl Molecules {
             return Ok(vec![[0.0; 3]; state.len()]);
         }
         let order = state.order();
-        let between = |a: u32, b: u32| {
-            let [a, b] = [a, b].map(|id| state.position[order[id as usize]]);
-            simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]])
-        };
-        // From the atom that was met first, by id.
-        let mut arm = vec![[0.0; 3]; state.len()];
-        for &[atom, before] in &self.links {
-            let (step, start) = (between(before, atom), arm[before as usize]);
-            arm[atom as usize] = std::array::from_fn(|k| start[k] + step[k]);
-        }
+        let arm = self.paths(simbox, state);
         let widths = simbox.widths();
         for &[a, b] in &self.rings {
-            let (step, arms) = (between(a, b), [arm[a as usize], arm[b as usize]]);
+            let (step, arms) = (step(simbox, state, &order, [a, b]), [arm[a as usize], arm[b as usize]]);
             if (0..3).any(|k| (arms[1][k] - arms[0][k] - step[k]).abs() > 1e-6 * widths[k]) {
                 return Err(Error::input("a molecule is bound to its own image in the next box")
                     .hint("no volume can be changed then without stretching it, and it has no dipole moment: leave out the barostat or the measure"));
@@ -160,6 +165,12 @@ impl Molecules {
         };
         state.id.iter().zip(velocities).map(part).sum()
     }
+}
+
+/// From one of two joined atoms to the other.
+fn step(simbox: &SimBox, state: &State, order: &[usize], atoms: [u32; 2]) -> Vec3 {
+    let [a, b] = atoms.map(|id| state.position[order[id as usize]]);
+    simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]])
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
                 AtomsInput::File { path, .. } => read(input, path)?,
                 _ => built(input)?,
             };
+            let system = input.replicated(system)?;
             let charge_density = system.total_charge() / system.simbox.volume();
             let forces = input.resolve_forces(&system.species, &system.topology, charge_density)?;
             (system, forces)

@@ -55,6 +55,35 @@ fn energies_and_forces_are_those_of_openmm() {
     }
 }
 
+/// A box beside its copy: every atom feels what it feels alone, and everything else is there twice.
+#[test]
+fn a_copy_next_door_is_an_image() {
+    let point = |system: &str| {
+        let text = format!(
+            "units = \"nano\"\n[system]\ntopology = \"five.xml\"\ncoordinates = \"five.xyz\"\n{system}\n\
+             [[force]]\nkind = \"lennard-jones\"\ncutoff = 0.9\ntail_correction = true\n\
+             [electrostatics]\nkind = \"ewald\"\naccuracy = 1e-10\n[run]\nprecision = \"double\"\n\
+             [[stage]]\nname = \"one\"\nsteps = 1\ntimestep = 0.001\n"
+        );
+        let input = Input::parse(&data("input.toml"), &text).unwrap();
+        let (system, forces) = system_from_input(&input).unwrap();
+        let settings = Settings { precision: Precision::Double, ..Settings::default() };
+        single_point(UnitSystem::Nano, system, forces, DeviceInput::Cpu, settings).unwrap()
+    };
+    let (one, two) = (point(""), point("replicate = [1, 2, 1]"));
+    assert_eq!(two.forces.len(), 2 * one.forces.len());
+    let size = one.forces.iter().flatten().fold(0.0f64, |most, f| most.max(f.abs()));
+    for (twice, once) in two.forces.iter().zip(one.forces.iter().cycle()) {
+        for (a, b) in twice.iter().zip(once) {
+            assert!((a - b).abs() < 1e-8 * size, "{a} {b}");
+        }
+    }
+    let relative = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-8, "{a} {b}");
+    relative(two.thermo.potential, 2.0 * one.thermo.potential);
+    two.thermo.terms.iter().zip(&one.thermo.terms).for_each(|(a, b)| relative(*a, 2.0 * b));
+    two.virial.iter().zip(&one.virial).take(3).for_each(|(a, b)| relative(*a, 2.0 * b));
+}
+
 /// Four sites built from nothing (TIP4P/2005; Abascal and Vega, J. Chem. Phys. 123 (2005) 234505): six
 /// degrees of freedom a molecule, and energy stays.
 #[test]

@@ -174,6 +174,7 @@ impl Input {
         let wells = Wells::of(&molecules);
         let coordinates = Coordinates::read(&files.coordinates, self.units).map_err(at)?;
         let (system, bound) = molecules.into_system(coordinates, self.system.periodic).map_err(at)?;
+        let system = self.replicated(system)?;
         let forces = self.forces_of_molecules(&system, &wells, bound)?;
         Ok(Some((system, forces)))
     }

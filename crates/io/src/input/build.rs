@@ -154,7 +154,10 @@ impl Builder<'_> {
             .zip(distribution)
             .map(|(temperature, distribution)| VelocityInput { temperature, distribution });
         let periodic = fields.get::<[bool; 3]>("periodic").map(|p| p.value);
-        Ok(SystemInput { atoms, periodic, velocities, seed: fields.need("seed")? })
+        let replicate = fields.get::<[u64; 3]>("replicate");
+        let copies = replicate.map_or([1; 3], |r| r.value.map(|n| usize::try_from(n).unwrap_or(usize::MAX)));
+        let replicate = Located { value: copies, span: entry_span(fields, "replicate") };
+        Ok(SystemInput { atoms, replicate, periodic, velocities, seed: fields.need("seed")? })
     }
 
     /// The file of molecules has their species and forces.

@@ -24,7 +24,7 @@ pub use table::TableFacts;
 pub use word::Word;
 
 use crate::dynamo::Dynamo;
-use jostle_core::{Dimension, Error, Result, Species, Topology};
+use jostle_core::{Dimension, Error, Result, Species, System, Topology};
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{
@@ -299,6 +299,19 @@ impl Input {
             (topology.angles, topology.angle_types) = Default::default();
         }
         topology
+    }
+
+    /// As many copies of what was read or built as the input wants side by side.
+    ///
+    /// # Errors
+    /// Those of [`System::replicate`], at the line of the input.
+    pub fn replicated(&self, system: System) -> Result<System> {
+        let Located { value: copies, span } = &self.system.replicate;
+        if *copies == [1; 3] {
+            return Ok(system);
+        }
+        let at = |e: Error| e.at_span(&self.source.path, &self.source.text, span.clone());
+        system.replicate(*copies).map_err(at)
     }
 
     /// The species of the input as atoms have them, for a system that is built.

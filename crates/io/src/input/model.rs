@@ -121,6 +121,8 @@ pub enum Amount {
 pub struct SystemInput {
     /// Where the atoms come from.
     pub atoms: Located<AtomsInput>,
+    /// How many copies of them stand side by side along each edge.
+    pub replicate: Located<[usize; 3]>,
     /// Periodic axes; `None` takes those of the file (all, for a built system).
     pub periodic: Option<[bool; 3]>,
     /// Velocities at the start; `None` keeps those of the file, or leaves atoms at rest.

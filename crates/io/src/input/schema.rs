@@ -509,6 +509,12 @@ static SYSTEM: Section = Section {
             "which axes are periodic: true, false or [true, true, false]",
         ),
         Key::new(
+            "replicate",
+            Kind::Counts,
+            Value("[1, 1, 1]"),
+            "how many copies of the box and all in it stand side by side along each edge",
+        ),
+        Key::new(
             "temperature",
             Kind::Quantity(TEMPERATURE, NonNegative),
             Absent("velocities of the file; a built system is at rest"),
