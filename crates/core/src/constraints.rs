@@ -215,21 +215,52 @@ impl Water<f64> {
     }
 }
 
+#[inline(always)]
 pub(crate) fn minus<R: Real>(a: [R; 3], b: [R; 3]) -> [R; 3] {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
+#[inline(always)]
+fn plus<R: Real>(a: [R; 3], b: [R; 3]) -> [R; 3] {
+    [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
+}
+
+#[inline(always)]
 fn dot<R: Real>(a: [R; 3], b: [R; 3]) -> R {
     a[0].mul_add(b[0], a[1].mul_add(b[1], a[2] * b[2]))
 }
 
+#[inline(always)]
 pub(crate) fn cross<R: Real>(a: [R; 3], b: [R; 3]) -> [R; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 /// r + factor d
+#[inline(always)]
 fn along<R: Real>(r: [R; 3], factor: R, d: [R; 3]) -> [R; 3] {
     [factor.mul_add(d[0], r[0]), factor.mul_add(d[1], r[1]), factor.mul_add(d[2], r[2])]
+}
+
+// Functions rather than closures, and arrays rather than `map`: what is not inlined for certain would
+// be compiled without the instruction set that registers need.
+
+/// A vector of length one along v.
+#[inline(always)]
+fn unit<R: Real>(v: [R; 3]) -> [R; 3] {
+    let inverse = dot(v, v).rsqrt();
+    [v[0] * inverse, v[1] * inverse, v[2] * inverse]
+}
+
+/// The cosine that belongs to a sine, if positive.
+#[inline(always)]
+fn cosine<R: Real>(sine: R) -> R {
+    (R::lit(1.0) - sine * sine).sqrt()
+}
+
+/// p a + q b
+#[inline(always)]
+fn mixed<R: Real>(p: R, a: [R; 3], q: R, b: [R; 3]) -> [R; 3] {
+    [p.mul_add(a[0], q * b[0]), p.mul_add(a[1], q * b[1]), p.mul_add(a[2], q * b[2])]
 }
 
 /// How an impulse along one distance of a group changes the speed along another.
@@ -375,31 +406,24 @@ pub fn rattle<R: Real>(pairs: &[[usize; 2]], r: &[[R; 3]], inverse_mass: &[R], v
 #[inline(always)]
 pub fn settle<R: Real>(water: &Water<R>, before: [[R; 3]; 3], now: [[R; 3]; 3]) -> [[R; 3]; 3] {
     let Water { to_apex, to_base, half_base, weight } = *water;
-    let one = R::lit(1.0);
     // From the first atom, so that no digits are lost.
     let (b0, c0) = (minus(before[1], before[0]), minus(before[2], before[0]));
     let ends = [minus(now[1], now[0]), minus(now[2], now[0])];
-    let center: [R; 3] = std::array::from_fn(|k| weight * (ends[0][k] + ends[1][k]));
-    let a1 = center.map(|x| -x);
+    let center = mixed(weight, ends[0], weight, ends[1]);
+    let a1 = [-center[0], -center[1], -center[2]];
     let (b1, c1) = (minus(ends[0], center), minus(ends[1], center));
     // Axes: z across the plane of the molecule before, x across the apex now.
-    let unit = |v: [R; 3]| {
-        let inverse = dot(v, v).rsqrt();
-        v.map(|x| x * inverse)
-    };
     let z = unit(cross(b0, c0));
     let x = unit(cross(a1, z));
     let y = cross(z, x);
-    let flat = |v: [R; 3]| [dot(x, v), dot(y, v)];
-    let (b0, c0) = (flat(b0), flat(c0));
+    let (b0, c0) = ([dot(x, b0), dot(y, b0)], [dot(x, c0), dot(y, c0)]);
     let heights = [dot(z, a1), dot(z, b1), dot(z, c1)];
-    let (b1, c1) = (flat(b1), flat(c1));
+    let (b1, c1) = ([dot(x, b1), dot(y, b1)], [dot(x, c1), dot(y, c1)]);
     // Tilted so that heights are what they are (eqs. A8 to A10),
-    let other = |x: R| (one - x * x).sqrt();
     let sin_phi = heights[0] / to_apex;
-    let cos_phi = other(sin_phi);
+    let cos_phi = cosine(sin_phi);
     let sin_psi = (heights[1] - heights[2]) / (R::lit(2.0) * half_base * cos_phi);
-    let cos_psi = other(sin_psi);
+    let cos_psi = cosine(sin_psi);
     let ya = to_apex * cos_phi;
     let xb = -(half_base * cos_psi);
     let (middle, lift) = (to_base * cos_phi, half_base * sin_psi * sin_phi);
@@ -410,13 +434,14 @@ pub fn settle<R: Real>(water: &Water<R>, before: [[R; 3]; 3], now: [[R; 3]; 3]) 
     let gamma = b0[0] * b1[1] - b1[0] * b0[1] + c0[0] * c1[1] - c1[0] * c0[1];
     let both = alpha * alpha + beta * beta;
     let sin_theta = (alpha * gamma - beta * (both - gamma * gamma).sqrt()) / both;
-    let cos_theta = other(sin_theta);
-    let turned = |u: R, v: R| [u * cos_theta - v * sin_theta, u * sin_theta + v * cos_theta];
-    let flat = [turned(R::lit(0.0), ya), turned(xb, yb), turned(-xb, yc)];
-    std::array::from_fn(|atom| {
-        let ([u, v], h) = (flat[atom], heights[atom]);
-        std::array::from_fn(|k| now[0][k] + center[k] + (x[k] * u + y[k] * v + z[k] * h))
-    })
+    let cos_theta = cosine(sin_theta);
+    let (u, v) = (mixed(cos_theta, x, sin_theta, y), mixed(cos_theta, y, -sin_theta, x));
+    // From the centre.
+    let apex = mixed(ya, v, heights[0], z);
+    let left = along(mixed(xb, u, yb, v), heights[1], z);
+    let right = along(mixed(-xb, u, yc, v), heights[2], z);
+    let center = plus(now[0], center);
+    [plus(center, apex), plus(center, left), plus(center, right)]
 }
 
 #[cfg(test)]

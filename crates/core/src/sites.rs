@@ -76,6 +76,7 @@ pub struct Site {
 
 impl Site {
     /// Where the other two atoms are from the first one, with all of the group at `r`.
+    #[inline(always)]
     fn arms<R: Real>(&self, r: &[[R; 3]]) -> [[R; 3]; 2] {
         let [first, second, third] = self.atoms;
         [minus(r[second], r[first]), minus(r[third], r[first])]
@@ -87,7 +88,7 @@ impl Site {
 pub fn follow<R: Real>(sites: &[Site], r: &mut [[R; 3]]) {
     for site in sites {
         let (first, place) = (r[site.atoms[0]], site.rule.place(site.arms(r)));
-        r[site.site] = std::array::from_fn(|k| first[k] + place[k]);
+        r[site.site] = [first[0] + place[0], first[1] + place[1], first[2] + place[2]];
     }
 }
 

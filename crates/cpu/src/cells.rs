@@ -85,7 +85,7 @@ pub struct Clusters<S> {
     /// x of all atoms of a cluster, then y, then z, relative to its origin; empty places are far
     /// away.
     pub position: Aligned<S>,
-    /// The same when the list was built.
+    /// The same where the list has them.
     pub built: Aligned<S>,
     /// Species of all atoms of a cluster.
     pub species: Vec<i32>,
@@ -136,22 +136,38 @@ impl<S: Scalar> Clusters<S> {
             + self.count() * (size_of::<Vec3>() + 3 * size_of::<Bounds>())
     }
 
-    /// Wraps all atoms into the box, sorts them in space (which reorders `state`) and forms the
-    /// clusters. `far` is a distance well beyond every cut-off.
+    /// Sorts all atoms in space (which reorders `state`) and forms the clusters, where the atoms will
+    /// be after `time` at their velocities; these places, in the box, go to `ahead`, and atoms to the
+    /// same image. `far` is a distance well beyond every cut-off.
     ///
     /// # Errors
     /// If a position is not finite: names the atom.
-    pub fn build(&mut self, team: &Team, simbox: &SimBox, state: &mut State, far: f64) -> Result<()> {
+    pub fn build(
+        &mut self,
+        team: &Team,
+        simbox: &SimBox,
+        state: &mut State,
+        (ahead, time): (&mut Vec<Vec3>, f64),
+        far: f64,
+    ) -> Result<()> {
         let n = state.len();
+        ahead.resize(n, [0.0; 3]);
         let chunk = n.div_ceil(team.size()).max(1);
-        let pieces: Vec<_> = state.position.chunks_mut(chunk).zip(state.image.chunks_mut(chunk)).collect();
-        let places = team.map(pieces, |_, (position, image)| {
+        let pieces = state.position.chunks_mut(chunk).zip(state.image.chunks_mut(chunk));
+        let pieces = pieces.zip(state.velocity.chunks(chunk)).zip(ahead.chunks_mut(chunk)).collect();
+        let places = team.map(pieces, |_, (((position, image), velocity), ahead)| {
             let mut places = Vec::with_capacity(position.len());
             let mut bounds = Bounds::EMPTY;
             let mut sum = 0.0;
-            for (r, image) in position.iter_mut().zip(image) {
-                simbox.wrap(r, image);
-                let s = simbox.to_fractional(*r);
+            for (((r, image), v), ahead) in position.iter_mut().zip(image).zip(velocity).zip(ahead) {
+                *ahead = [0, 1, 2].map(|k| r[k] + time * v[k]);
+                let before = *image;
+                simbox.wrap(ahead, image);
+                if *image != before {
+                    let shift = simbox.shift([0, 1, 2].map(|k| image[k] - before[k]));
+                    (0..3).for_each(|k| r[k] -= shift[k]);
+                }
+                let s = simbox.to_fractional(*ahead);
                 bounds.include(s);
                 sum += s[0] + s[1] + s[2];
                 places.push(s);
@@ -170,8 +186,8 @@ impl<S: Scalar> Clusters<S> {
         let places: Vec<Vec<Vec3>> = places.into_iter().map(|(places, _, _)| places).collect();
         self.columns = lay_columns(simbox, &around, n, self.width);
         let (order, column_first) = sort(team, &self.columns, &places);
-        permute(team, state, &order);
-        self.form(team, simbox, state, &column_first);
+        permute(team, state, ahead, &order);
+        self.form(team, simbox, state, ahead, &column_first);
         self.fill_empty_places(far);
         Ok(())
     }
@@ -200,7 +216,7 @@ impl<S: Scalar> Clusters<S> {
     }
 
     /// Cuts the sorted columns into clusters.
-    fn form(&mut self, team: &Team, simbox: &SimBox, state: &State, column_first: &[u32]) {
+    fn form(&mut self, team: &Team, simbox: &SimBox, state: &State, ahead: &[Vec3], column_first: &[u32]) {
         self.first.clear();
         self.columns.first_cluster.clear();
         for column in column_first.windows(2) {
@@ -235,7 +251,7 @@ impl<S: Scalar> Clusters<S> {
             for c in 0..origin.len() {
                 let atoms = first[k * chunk + c] as usize..first[k * chunk + c + 1] as usize;
                 let (mut around, mut inside) = (Bounds::EMPTY, Bounds::EMPTY);
-                for r in &state.position[atoms.clone()] {
+                for r in &ahead[atoms.clone()] {
                     around.include(*r);
                     inside.include(simbox.to_fractional(*r));
                 }
@@ -251,13 +267,14 @@ impl<S: Scalar> Clusters<S> {
                 for (kind, &s) in kinds.iter_mut().zip(&state.species[atoms.clone()]) {
                     *kind = i32::from(s);
                 }
-                let place = &mut position[c * 3 * width..(c + 1) * 3 * width];
-                for (lane, r) in state.position[atoms].iter().enumerate() {
+                let places = c * 3 * width..(c + 1) * 3 * width;
+                let (now, listed) = (&mut position[places.clone()], &mut built[places]);
+                for (lane, atom) in atoms.enumerate() {
                     for k in 0..3 {
-                        place[k * width + lane] = S::from_f64(r[k] - origin[c][k]);
+                        now[k * width + lane] = S::from_f64(state.position[atom][k] - origin[c][k]);
+                        listed[k * width + lane] = S::from_f64(ahead[atom][k] - origin[c][k]);
                     }
                 }
-                built[c * 3 * width..(c + 1) * 3 * width].copy_from_slice(place);
             }
         });
         let n_columns = self.columns.first_cluster.len() - 1;
@@ -382,7 +399,7 @@ fn sort(team: &Team, columns: &Columns, places: &[Vec<Vec3>]) -> (Vec<u32>, Vec<
 }
 
 /// [`State::permute`] with one array a task.
-fn permute(team: &Team, state: &mut State, order: &[u32]) {
+fn permute(team: &Team, state: &mut State, ahead: &mut Vec<Vec3>, order: &[u32]) {
     enum Array<'a> {
         Id(&'a mut Vec<u32>),
         Species(&'a mut Vec<u16>),
@@ -394,6 +411,7 @@ fn permute(team: &Team, state: &mut State, order: &[u32]) {
     }
     let mut arrays = vec![
         Array::Vector(&mut state.position),
+        Array::Vector(ahead),
         Array::Vector(&mut state.velocity),
         Array::Id(&mut state.id),
         Array::Image(&mut state.image),

@@ -27,7 +27,7 @@ pub struct Atoms<'a, S> {
     pub force: &'a [S],
     /// Positions relative to the origin of the cluster, likewise.
     pub relative: &'a mut [S],
-    /// The same when the neighbour list was built.
+    /// The same where the neighbour list has them.
     pub built: &'a [S],
 }
 
@@ -79,8 +79,8 @@ impl<S: Scalar> Atoms<'_, S> {
         if zero == 0.0 { Check::Passed } else { Check::Failed }
     }
 
-    /// r += dt v. Fails if an atom is then further than `sqrt(limit2)` from where it was when the
-    /// neighbour list was built, or nowhere.
+    /// r += dt v. Fails if an atom is then further than `sqrt(limit2)` from where the neighbour
+    /// list has it, or nowhere.
     #[inline(always)]
     pub fn drift(&mut self, dt: f64, limit2: f64) -> Check {
         self.move_atoms(limit2, |_, _, _, v| (v, v.map(|v| dt * v)))

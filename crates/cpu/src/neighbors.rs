@@ -322,8 +322,8 @@ fn rows_meeting<L: Lanes>(
     reach: f64,
 ) -> u32 {
     let stride = 3 * L::WIDTH;
-    let mine = &clusters.position[cluster * stride..(cluster + 1) * stride];
-    let theirs = &clusters.position[other * stride..(other + 1) * stride];
+    let mine = &clusters.built[cluster * stride..(cluster + 1) * stride];
+    let theirs = &clusters.built[other * stride..(other + 1) * stride];
     // A little more than the reach, so that rounding never loses a pair.
     let reach2 = L::lit(reach * reach * (1.0 + 1e-5));
     // First all atoms of the cluster at once against the box around the others.

@@ -67,14 +67,14 @@ impl<S: Scalar> Charged<S> {
     }
 
     /// Finds out where charges are when a list has been built. `excluded` has lists by id, `order`
-    /// says where atoms are.
+    /// says where atoms are; two of them come no further apart than by `spread` until the next list.
     pub fn place(
         &mut self,
         system: &System,
         clusters: &Clusters<S>,
         excluded: &[Vec<u32>],
         order: &[usize],
-        skin: f64,
+        spread: f64,
     ) {
         let (root, width) = (self.term.coulomb.sqrt(), clusters.width);
         self.by_atom = (0..system.state.len()).map(|place| root * system.charge(place)).collect();
@@ -89,7 +89,7 @@ impl<S: Scalar> Charged<S> {
         if self.term.method.alpha().is_none() {
             return;
         }
-        let least = self.term.cutoff - skin;
+        let least = self.term.cutoff - spread;
         for (a, others) in excluded.iter().enumerate() {
             for b in others.iter().filter(|b| **b as usize > a) {
                 let places = [order[a], order[*b as usize]];

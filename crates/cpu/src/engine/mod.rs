@@ -151,15 +151,27 @@ impl<S: Scalar> Cpu<S> {
         })
     }
 
-    /// Sorts atoms, forms clusters, divides them into tasks and builds their lists.
+    /// Builds lists around where atoms will be when the fastest of all has gone almost half the skin:
+    /// it comes up to its place in the list from behind and leaves it on the other side, and may go
+    /// twice as far as from where it is now until the list is stale.
     fn rebuild(&mut self) -> Result<()> {
+        let velocities = &self.system.state.velocity;
+        let chunk = velocities.len().div_ceil(self.team.size()).max(1);
+        let fastest2 = self.team.map(velocities.chunks(chunk).collect(), |_, velocities| {
+            let square = |v: &Vec3| v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
+            velocities.iter().map(square).fold(0.0, f64::max)
+        });
+        let fastest = fastest2.into_iter().fold(0.0, f64::max).sqrt();
+        let time = 0.45 * self.skin.now() / fastest;
+        self.rebuild_ahead(if time.is_finite() { time } else { 0.0 })
+    }
+
+    /// Sorts atoms, forms clusters, divides them into tasks and builds their lists, for where atoms will
+    /// be after `time` at their velocities.
+    fn rebuild_ahead(&mut self, time: f64) -> Result<()> {
         let far = 1e3 * self.cutoff.max(1e-3);
-        self.clusters.build(&self.team, &self.system.simbox, &mut self.system.state, far)?;
-        let positions = &self.system.state.position;
-        self.list_positions.resize(positions.len(), [0.0; 3]);
-        let chunk = positions.len().div_ceil(self.team.size()).max(1);
-        let copies = self.list_positions.chunks_mut(chunk).zip(positions.chunks(chunk));
-        self.team.map(copies.collect(), |_, (to, from)| to.copy_from_slice(from));
+        let System { simbox, state, .. } = &mut self.system;
+        self.clusters.build(&self.team, simbox, state, (&mut self.list_positions, time), far)?;
         let n = self.clusters.count();
         let n_tasks = match self.partition {
             Partition::ByThreads => self.team.size(),
@@ -188,7 +200,8 @@ impl<S: Scalar> Cpu<S> {
         }
         self.restrained.place(&order);
         if let Some(charged) = &mut self.charged {
-            charged.place(&self.system, clusters, &self.excluded, &order, self.skin.now());
+            // Atoms are half a skin from where the list has them, at most, now and later.
+            charged.place(&self.system, clusters, &self.excluded, &order, 2.0 * self.skin.now());
         }
         self.team.map(self.tasks.iter_mut().collect(), |t, task| {
             task.list.clusters = t * n / n_tasks..(t + 1) * n / n_tasks;

@@ -62,12 +62,12 @@ impl<S: Scalar> Backend for Cpu<S> {
     }
 
     fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()> {
-        // The list is built from where the atoms were when it was built before, in the order it
-        // left them in, which sorting does not change again. Then they go where they are now.
+        // The list is built from where it had the atoms before, in the order it left them in, which
+        // sorting does not change again. Then they go where they are now.
         let now = state.clone();
         self.set_state(State { position: list_positions, ..state })?;
         self.skin.set(skin);
-        self.rebuild()?;
+        self.rebuild_ahead(0.0)?;
         if self.system.state.id != now.id {
             // Clusters of another width, or another device, gave the checkpoint its order.
             return self.set_state(now);

@@ -45,7 +45,8 @@ thermo = {{ every = 5 }}
 
 /// The temperature is that of the bath, and the pressure of a dense fluid rho kT + alpha a rho^2 with
 /// alpha = 0.101. Kinetic energies after whole steps are too small by a part that grows with the
-/// square of the time step, as with every Verlet scheme: 2.3% at 0.04.
+/// square of the time step, as with every Verlet scheme: 2.3% at 0.04, 0.6% at 0.02. The mean of a run
+/// has a standard error of 0.003.
 #[test]
 fn temperature_and_equation_of_state() {
     for density in [3.0, 8.0] {
@@ -59,7 +60,7 @@ fn temperature_and_equation_of_state() {
         let (temperature, pressure) = (mean("temperature"), mean("pressure"));
         let alpha = (pressure - density) / (25.0 * density * density);
         println!("density {density}: temperature {temperature:.4}, alpha {alpha:.4}");
-        assert!((temperature - 1.0).abs() < 0.01, "a temperature of {temperature}");
+        assert!((temperature - 0.994).abs() < 0.01, "a temperature of {temperature}");
         // They give alpha for high densities.
         if density > 5.0 {
             assert!((alpha - 0.101).abs() < 0.002, "density {density}: alpha = {alpha}");
