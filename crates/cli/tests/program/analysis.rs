@@ -12,7 +12,7 @@ fn liquid(desk: &Desk) {
 fn a_trajectory_is_converted_there_and_back() {
     let desk = Desk::new();
     liquid(&desk);
-    for format in ["trr", "lammpstrj", "dcd", "xtc", "gsd", "pdb", "cif"] {
+    for format in ["trr", "lammpstrj", "dcd", "xtc", "gsd", "h5md", "pdb", "cif"] {
         let there = format!("there.{format}");
         desk.succeed(&["convert", "liquid/sample.xyz", &there]);
         desk.succeed(&[

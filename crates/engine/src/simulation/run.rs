@@ -381,8 +381,8 @@ impl Simulation {
         let state = self.backend.state()?;
         let species = state.order().into_iter().map(|place| state.species[place]).collect();
         let names = self.species.iter().map(|s| s.name.clone()).collect();
-        let atoms = self.names.clone();
-        Ok(Subject { units: self.units, names, species, atoms, timestep, every })
+        let (atoms, periodic) = (self.names.clone(), self.backend.simbox().periodic());
+        Ok(Subject { units: self.units, names, species, atoms, periodic, timestep, every })
     }
 
     /// Makes the measures of the stage under way.

@@ -8,6 +8,8 @@ mod cif;
 mod dcd;
 mod dump;
 mod gsd;
+#[cfg(feature = "h5md")]
+mod h5md;
 mod pdb;
 mod trr;
 mod xtc;
@@ -48,7 +50,7 @@ pub struct Open {
     /// The unit system to read in; `None`: that of the file, or of `start.xyz` beside it.
     pub units: Option<UnitSystem>,
     /// A file with the names of the atoms for a trajectory without: extended XYZ, a LAMMPS dump,
-    /// GSD, PDB, mmCIF, LAMMPS data. `None`: `start.xyz` beside the trajectory, if it is there and fits.
+    /// GSD, H5MD, PDB, mmCIF, LAMMPS data. `None`: `start.xyz` beside the trajectory, if it is there and fits.
     pub names: Option<PathBuf>,
     /// The time of a step for files that count steps only.
     pub timestep: Option<f64>,
@@ -145,7 +147,7 @@ pub struct TrajectoryReader {
 
 impl TrajectoryReader {
     /// Opens a trajectory and reads its first frame. DCD, XTC, TRR, extended XYZ, LAMMPS dumps,
-    /// GSD and PDB are told apart by their first bytes; all but GSD may be compressed.
+    /// GSD, H5MD, PDB and mmCIF are told apart by their first bytes; all but GSD and H5MD may be compressed.
     ///
     /// # Errors
     /// If the file cannot be read, its format is unknown, its first frame is damaged, or it is in
@@ -260,6 +262,7 @@ impl TrajectoryReader {
             names: self.cast.names.clone(),
             species: self.cast.species.clone(),
             atoms: self.cast.atoms.clone(),
+            periodic: first.simbox.periodic(),
             timestep: apart.map_or(0.0, |apart| apart / every as f64),
             every,
         }
@@ -350,6 +353,9 @@ fn source(mut stream: Stream, path: &Path) -> Result<Box<dyn Source>> {
     if start.starts_with(&gsd::MAGIC.to_le_bytes()) {
         return Ok(Box::new(gsd::Gsd::open(open_file(path)?).map_err(blame)?));
     }
+    if start.starts_with(b"\x89HDF\r\n\x1a\n") {
+        return hdf5(path).map_err(blame);
+    }
     if matches!(number(0), Some(xtc::MAGIC | xtc::MAGIC_LARGE)) {
         return Ok(Box::new(xtc::Xtc::new(Binary::big_endian(stream))));
     }
@@ -375,7 +381,17 @@ fn source(mut stream: Stream, path: &Path) -> Result<Box<dyn Source>> {
         return Ok(Box::new(cif::Cif::new(stream, path)));
     }
     Err(Error::file(path, if start.is_empty() { "the file is empty" } else { "this is no known trajectory" })
-        .hint("DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, PDB and mmCIF are read"))
+        .hint("DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, H5MD, PDB and mmCIF are read"))
+}
+
+#[cfg(feature = "h5md")]
+fn hdf5(path: &Path) -> Result<Box<dyn Source>> {
+    Ok(Box::new(h5md::H5md::open(path)?))
+}
+
+#[cfg(not(feature = "h5md"))]
+fn hdf5(_: &Path) -> Result<Box<dyn Source>> {
+    Err(damaged("this is HDF5, which this program was built without").hint("build it with the feature h5md"))
 }
 
 /// Counts the bytes read, so that progress can be shown.
