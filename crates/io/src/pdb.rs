@@ -43,6 +43,18 @@ impl<'a> Line<'a> {
         self.field(76, 78)
     }
 
+    /// The number of the atom, as the bonds of CONECT have it.
+    pub fn serial(self) -> Option<u32> {
+        self.field(6, 11).parse().ok()
+    }
+
+    /// The numbers of an atom and of those that it is bound to, of a line CONECT.
+    pub fn bound(self) -> impl Iterator<Item = [u32; 2]> {
+        let partners = [11, 16, 21, 26].map(|from| self.field(from, from + 5).parse().ok());
+        let atom = self.serial();
+        partners.into_iter().filter_map(move |partner: Option<u32>| Some([atom?, partner?]))
+    }
+
     /// Lengths and angles (degrees) of the box, of a line CRYST1; `None` where a cube of one angstrom
     /// stands for no crystal.
     ///

@@ -52,11 +52,8 @@ impl Reel {
         let file = tempfile::tempfile().map_err(|e| Error::io("write to", &std::env::temp_dir(), &e))?;
         let mut shared = Shared { file, ends: Vec::new(), progress: Progress::Reading };
         let run = path.is_dir().then(|| path.to_path_buf());
-        let last = path.join(CHECKPOINT);
-        let checkpoint = match &run {
-            Some(_) if last.is_file() => Some(Scene::of_checkpoint(Checkpoint::read(&last)?)?),
-            _ => None,
-        };
+        let last = run.as_ref().map(|run| run.join(CHECKPOINT)).filter(|last| last.is_file());
+        let checkpoint = last.map(|last| Scene::of_checkpoint(Checkpoint::read(&last)?)).transpose()?;
         let mut files = Files { run, read: Vec::new(), file: (!path.is_dir()).then(|| path.to_path_buf()) };
         let Some(first) = files.next() else {
             // A run without trajectories has its last configuration.
@@ -69,7 +66,7 @@ impl Reel {
             return Ok(Reel { shared: Arc::new(Mutex::new(shared)), scene });
         };
         let reader = TrajectoryReader::open(&first, &how)?;
-        let bonds = checkpoint.map_or_else(Vec::new, |(scene, _)| scene.bonds);
+        let bonds = checkpoint.map_or_else(|| reader.bonds().to_vec(), |(scene, _)| scene.bonds);
         let scene = Scene { names: reader.names().to_vec(), species: reader.species().to_vec(), bonds };
         let shared = Arc::new(Mutex::new(shared));
         let theirs = shared.clone();

@@ -3,6 +3,7 @@
 use jostle_analysis::kinds::{averaged_q6, neighbor_distance};
 use jostle_core::{Error, Result, SimBox, Vec3};
 use jostle_engine::Checkpoint;
+use jostle_io::chemical_bonds;
 
 /// Who the atoms are.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,7 +56,7 @@ impl Scene {
         let scene = Scene {
             names: system.species.iter().map(|s| s.name.clone()).collect(),
             species: system.state.species.clone(),
-            bonds: system.topology.bonds.iter().map(|b| b.atoms).collect(),
+            bonds: chemical_bonds(&system.topology),
         };
         let (simbox, state) = (&system.simbox, &system.state);
         let velocities = Some(&state.velocity[..]);

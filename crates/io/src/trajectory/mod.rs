@@ -56,6 +56,8 @@ pub struct Subject {
     pub species: Vec<u16>,
     /// What the atoms are called in their molecules; empty where only their species have names.
     pub atoms: Names,
+    /// Atoms that are bound, for formats that say so.
+    pub bonds: Vec<[u32; 2]>,
     /// Along which axes the box repeats.
     pub periodic: [bool; 3],
     /// The time step; 0 if frames are not equally far apart.

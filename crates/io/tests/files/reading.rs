@@ -14,8 +14,8 @@ const ATOMS: usize = 60;
 fn subject(units: UnitSystem) -> Subject {
     let species = (0..ATOMS).map(|k| (k % 2) as u16).collect();
     let names = vec!["Ar".into(), "Kr".into()];
-    let (atoms, periodic) = (Names::default(), [true; 3]);
-    Subject { units, names, species, atoms, periodic, timestep: 2.0, every: 10 }
+    let (atoms, bonds, periodic) = (Names::default(), Vec::new(), [true; 3]);
+    Subject { units, names, species, atoms, bonds, periodic, timestep: 2.0, every: 10 }
 }
 
 /// Frames of scattered atoms in a tilted box that grows.
@@ -300,6 +300,40 @@ fn molecules_keep_their_names_in_pdb() {
     let refused = read(&path, &Open::default()).map(drop).unwrap_err();
     assert!(refused.message().contains("same order") || refused.to_string().contains("NA in models before"));
     assert_eq!(refused.place().unwrap().line, Some(6));
+}
+
+/// Those of what is neither water nor protein stand in the file, and come back from there.
+#[test]
+fn bonds_stand_in_pdb() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.pdb");
+    let residue = |name: &str| Residue { name: name.into(), number: 1, chain: "A".into() };
+    let atom = |residue| AtomName { name: "C".into(), element: "C".into(), residue };
+    let residues = vec![residue("ALA"), residue("LIG"), residue("HOH")];
+    let atoms = [0, 0, 1, 1, 1, 1, 1, 1, 2, 2].map(atom).to_vec();
+    let bonds = vec![[0, 1], [1, 2], [2, 3], [2, 4], [2, 5], [2, 6], [6, 7], [8, 9]];
+    let atoms = Names { atoms, residues };
+    let subject =
+        Subject { species: vec![0; 10], names: vec!["C".into()], atoms, bonds, ..subject(UnitSystem::Real) };
+    let simbox = SimBox::orthorhombic([30.0; 3]).unwrap();
+    let positions: Vec<Vec3> = (0..10).map(|k| [f64::from(k), 0.0, 0.0]).collect();
+    let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Pdb, subject).unwrap();
+    for step in 0..2 {
+        let frame = Frame { step, time: 0.0, simbox: &simbox, positions: &positions, velocities: None };
+        writer.write(&frame).unwrap();
+    }
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|l| l.starts_with("CONECT")).collect();
+    let all =
+        ["    2    3", "    3    2    4    5    6", "    3    7", "    4    3", "    5    3", "    6    3"];
+    assert_eq!(lines[..6], all.map(|line| format!("CONECT{line}")));
+    let (reader, got) = read(&path, &Open::default()).unwrap();
+    assert_eq!((got.len(), reader.bonds()), (2, &[[1, 2], [2, 3], [2, 4], [2, 5], [2, 6], [6, 7]][..]));
+    // Where others have them: behind the only model.
+    let (model, _) = text.split_once("TITLE").map(|(_, rest)| rest.split_once("CONECT").unwrap()).unwrap();
+    std::fs::write(&path, format!("TITLE{model}ENDMDL\nCONECT    9    1\nCONECT    1    9\nEND\n")).unwrap();
+    let (reader, got) = read(&path, &Open::default()).unwrap();
+    assert_eq!((got.len(), reader.bonds()), (1, &[[0, 8]][..]));
 }
 
 /// As programs write it that put atoms in any order and do not repeat what never changes.

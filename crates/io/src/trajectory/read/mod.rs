@@ -16,6 +16,7 @@ mod xtc;
 mod xyz;
 
 use super::{Subject, length_factor, picoseconds};
+use crate::chemical_bonds;
 use crate::structure::{Lines, Reading, Structure, around};
 use binary::Binary;
 use flate2::bufread::MultiGzDecoder;
@@ -74,6 +75,8 @@ struct Cast {
     species: Vec<u16>,
     /// What the atoms are called in their molecules, where the file says.
     atoms: Names,
+    /// Those that are bound, where the file says.
+    bonds: Vec<[u32; 2]>,
 }
 
 impl Cast {
@@ -175,9 +178,7 @@ impl TrajectoryReader {
         let (cast, of_names) = match (source.cast(), known) {
             (Some(cast), _) => (cast.clone(), None),
             (None, Some((cast, units))) => (cast, units),
-            (None, None) => {
-                (Cast { names: vec!["X".into()], species: vec![0; n], atoms: Names::default() }, None)
-            }
+            (None, None) => (Cast { names: vec!["X".into()], species: vec![0; n], ..Cast::default() }, None),
         };
         if cast.species.len() != n {
             let message = format!("the trajectory has {n} atoms, the names are for {}", cast.species.len());
@@ -253,6 +254,11 @@ impl TrajectoryReader {
         &self.cast.species
     }
 
+    /// Atoms that are bound, by id; none where the file does not say (PDB, before its second model).
+    pub fn bonds(&self) -> &[[u32; 2]] {
+        &self.cast.bonds
+    }
+
     /// What a writer of the same frames has to know, given the first two of them.
     pub fn subject(&self, first: &Snapshot, second: Option<&Snapshot>) -> Subject {
         let every = second.map_or(1, |s| s.step.saturating_sub(first.step)).max(1);
@@ -262,6 +268,7 @@ impl TrajectoryReader {
             names: self.cast.names.clone(),
             species: self.cast.species.clone(),
             atoms: self.cast.atoms.clone(),
+            bonds: self.cast.bonds.clone(),
             periodic: first.simbox.periodic(),
             timestep: apart.map_or(0.0, |apart| apart / every as f64),
             every,
@@ -305,7 +312,9 @@ fn cast_of(path: &Path, units: Option<UnitSystem>) -> Result<(Cast, Option<UnitS
         let reading = Reading { units: units.unwrap_or(UnitSystem::Lj), types: &[], periodic: None };
         let structure = Structure::read(path, reading)?;
         let names = structure.species.into_iter().map(|s| s.name).collect();
-        return Ok((Cast { names, species: structure.state.species, atoms: Names::default() }, None));
+        let bonds = chemical_bonds(&structure.topology);
+        let species = structure.state.species;
+        return Ok((Cast { names, species, bonds, ..Cast::default() }, None));
     }
     let mut source = source(Box::new(BufReader::new(open_file(path)?)), path)?;
     source.next().map_err(|e| e.context("frame 0").blame_file(path))?;
