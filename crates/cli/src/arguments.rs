@@ -236,6 +236,9 @@ pub struct Analyze {
     /// Look at these atoms only, in words: jostle help select lists them
     #[arg(long, value_name = "SELECTION")]
     pub atoms: Option<String>,
+    /// The input that describes the atoms, for words and charges [default: the run that the trajectory is of]
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
     /// Stage whose rows are taken [default: the last]
     #[arg(long, value_name = "NAME")]
     pub stage: Option<String>,

@@ -101,6 +101,82 @@ fn argon_is_rahmans() {
     }
 }
 
+const WATER: &str = r#"
+units = "real"
+[system]
+place = "water"
+molecules = 64
+bond_length = 1.0
+bond_angle = 109.47
+density = "0.998 g/cm3"
+temperature = 300
+[species.O]
+mass = 15.9994
+charge = -0.8476
+[species.H]
+mass = 1.008
+charge = 0.4238
+[[force]]
+kind = "lennard-jones"
+cutoff = 5
+pairs."O-O" = { epsilon = 0.1553, sigma = 3.166 }
+pairs."O-H" = "none"
+pairs."H-H" = "none"
+[electrostatics]
+kind = "pme"
+[[stage]]
+name = "nve"
+steps = 100
+timestep = 1
+thermo = { every = 4 }
+trajectory = { every = 4, format = "xyz" }
+measure = [{ kind = "dielectric", every = 4 }, { kind = "dielectric", every = 4, temperature = 350 }]
+"#;
+
+/// What a run measures of dipole moments comes from its trajectory, too, with charges from the run or
+/// from an input.
+#[test]
+fn a_trajectory_has_dipole_moments() {
+    let desk = Desk::new();
+    desk.write("water.toml", WATER);
+    desk.succeed(&["run", "water.toml"]);
+    let values = |results: &serde_json::Value| -> Vec<f64> {
+        results["values"].as_array().unwrap().iter().map(|v| v["value"].as_f64().unwrap()).collect()
+    };
+    let of_run = |name: &str| values(&serde_json::from_str(&desk.read(name)).unwrap());
+    // A run does not measure where it starts.
+    let of_file = |arguments: &[&str]| {
+        let all = [&["analyze", "dielectric", "--json", "--first", "1"], arguments].concat();
+        values(&desk.succeed(&all).json()["results"])
+    };
+    let same = |got: Vec<f64>, want: Vec<f64>| {
+        assert_eq!(got.len(), 4);
+        assert!(
+            got.iter().zip(&want).all(|(g, w)| (g - w).abs() < 1e-9 * w.abs().max(1.0)),
+            "{got:?} {want:?}"
+        );
+    };
+    let [run, warm] = [of_run("water/nve.dielectric.json"), of_run("water/nve.dielectric-2.json")];
+    // The mean of the frames' kinetic energies is that of the rows.
+    same(of_file(&["water/nve.xyz"]), run);
+    same(of_file(&["water/nve.xyz", "temperature=350 K"]), warm.clone());
+    std::fs::rename(desk.path("water/nve.xyz"), desk.path("alone.xyz")).unwrap();
+    same(of_file(&["alone.xyz", "temperature=350", "--input", "water.toml"]), warm);
+    desk.write(
+        "cut.toml",
+        WATER.replace("\"pme\"", "\"cutoff\"\ncutoff = 5").replace("measure", "# measure"),
+    );
+    for (arguments, why) in [
+        (&["alone.xyz"][..], "has no charges"),
+        (&["alone.xyz", "--input", "water.toml"], "temperature=300"),
+        (&["alone.xyz", "--input", "cut.toml", "temperature=300"], "fluctuations"),
+        (&["alone.xyz", "--atoms", "species O"], "leave out --atoms"),
+    ] {
+        let refused = desk.jostle(&[&["analyze", "dielectric"], arguments].concat());
+        assert!(refused.code != Some(0) && refused.stderr.contains(why), "{}", refused.stderr);
+    }
+}
+
 #[test]
 fn a_run_and_its_analyses_are_drawn() {
     let desk = Desk::new();
