@@ -66,8 +66,13 @@ impl Reel {
             return Ok(Reel { shared: Arc::new(Mutex::new(shared)), scene });
         };
         let reader = TrajectoryReader::open(&first, &how)?;
-        let bonds = checkpoint.map_or_else(|| reader.bonds().to_vec(), |(scene, _)| scene.bonds);
-        let scene = Scene { names: reader.names().to_vec(), species: reader.species().to_vec(), bonds };
+        let of_run = checkpoint.map(|(scene, _)| scene);
+        let scene = of_run.filter(|s| s.species.len() == reader.species().len()).unwrap_or_else(|| Scene {
+            names: reader.names().to_vec(),
+            species: reader.species().to_vec(),
+            bonds: reader.bonds().to_vec(),
+            water: Vec::new(),
+        });
         let shared = Arc::new(Mutex::new(shared));
         let theirs = shared.clone();
         let spawned = std::thread::Builder::new().name("frames".into()).spawn(move || {
