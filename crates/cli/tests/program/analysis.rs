@@ -101,6 +101,59 @@ fn argon_is_rahmans() {
     }
 }
 
+/// The viscosity of the Lennard-Jones liquid at T = 1.5 and rho = 0.7 by Green and Kubo against what G.
+/// Galliero, C. Boned and A. Baylaucq, Ind. Eng. Chem. Res. 44 (2005) 6963 have fitted to the literature
+/// within some 3%; T moves on purpose, which takes another percent.
+#[test]
+fn a_liquid_has_its_viscosity() {
+    let input = r#"
+units = "lj"
+[system]
+lattice = "fcc"
+atoms = 500
+density = 0.7
+temperature = 1.5
+seed = 3
+[species.A]
+mass = 1
+[[force]]
+kind = "lennard-jones"
+cutoff = 2.5
+pairs."A-A" = { epsilon = 1, sigma = 1 }
+[[stage]]
+name = "melt"
+steps = 5000
+timestep = 0.004
+thermostat = { kind = "bussi", temperature = 1.5 }
+[[stage]]
+name = "sample"
+steps = 70_000
+timestep = 0.004
+thermostat = { kind = "bussi", temperature = 1.5, period = 2 }
+measure = [{ kind = "viscosity", every = 5, to = 2 }]
+[run]
+reproducible = true
+"#;
+    let desk = Desk::new();
+    desk.write("liquid.toml", input);
+    desk.succeed(&["run", "liquid.toml"]);
+    let json: serde_json::Value = serde_json::from_str(&desk.read("liquid/sample.viscosity.json")).unwrap();
+    let value = &json["values"][0];
+    let [viscosity, error] = ["value", "error"].map(|key| value[key].as_f64().unwrap());
+    let (t, rho, omega) = (1.5f64, 0.7f64, 1.314);
+    let growth = |a: f64, b: f64| a * ((b * rho).exp() - 1.0);
+    let dilute = 0.17629 * t.sqrt() / omega;
+    let dense = growth(0.062692, 4.095577)
+        + growth(-8.743269e-6, 11.12492)
+        + growth(2.542477e-6, 14.863984) / t.powi(2);
+    let expected = dilute + dense;
+    assert!(error < 0.1 * expected, "{viscosity} ± {error}");
+    assert!(
+        (viscosity - expected).abs() < 3.0 * error + 0.04 * expected,
+        "{viscosity} ± {error}, not {expected}"
+    );
+}
+
 const WATER: &str = r#"
 units = "real"
 [system]
@@ -306,6 +359,12 @@ fn chosen_atoms_are_analyzed() {
     );
     let some = desk.succeed(&["analyze", "rdf", "liquid/sample.xyz", "bins=20", "--atoms", "index < 100"]);
     assert_ne!(some.stdout, all);
+    // Species that are not among them are not spoken of.
+    desk.write("mixture.xyz", "2\nLattice=\"9 0 0 0 9 0 0 0 9\" units=lj\nA 0 0 0\nB 1 0 0\n".repeat(3));
+    let both = desk.succeed(&["analyze", "density-profile", "mixture.xyz", "bins=3"]).stdout;
+    let one =
+        desk.succeed(&["analyze", "density-profile", "mixture.xyz", "bins=3", "--atoms", "species B"]).stdout;
+    assert!(both.contains("density A") && !one.contains("density A"), "{one}");
     let wrong = desk.jostle(&["analyze", "rdf", "liquid/sample.xyz", "--atoms", "resid 3"]);
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.stderr.contains("have no residues"), "{}", wrong.stderr);
