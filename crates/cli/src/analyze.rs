@@ -9,7 +9,7 @@ use jostle_analysis::{
     Kind, Part, Paths, Polarity, Record, Sees, Settings, Subject, Value, View, Whole, kinds,
 };
 use jostle_core::quantity::describe;
-use jostle_core::{Dimension, Error, Result, Species, System};
+use jostle_core::{Dimension, Error, Result, SimBox, Species, System};
 use jostle_engine::{CHECKPOINT, Checkpoint};
 use jostle_io::{Selection, Snapshot, TrajectoryReader};
 use jostle_show::Run;
@@ -115,6 +115,17 @@ fn choose(
     selection.some_ids(&system, reader.units()).map_err(|fault| fault.alone(text))
 }
 
+/// A box of the same shape with a volume that a row has; the box itself where rows have none.
+fn with_volume(simbox: &SimBox, volume: f64) -> Result<SimBox> {
+    // Rows have all digits of it.
+    if !volume.is_finite() || volume == simbox.volume() {
+        return Ok(*simbox);
+    }
+    let scale = (volume / simbox.volume()).cbrt();
+    let [lengths, tilts] = [simbox.lengths(), simbox.tilts()].map(|all| all.map(|x| x * scale));
+    SimBox::new(simbox.origin(), lengths, tilts, simbox.periodic())
+}
+
 fn of_all(kind: &Kind) -> Error {
     Error::input(format!("{} is one of the system as a whole", kind.name)).hint("leave out --atoms")
 }
@@ -192,7 +203,8 @@ fn rows(options: &Analyze, kind: &Kind) -> Result<()> {
             pressure: pressure.iter().all(|p| p.is_finite()).then_some(pressure),
             dipole: None,
         };
-        measure.add(&View::of_whole(*time, &system.simbox, whole)).map_err(here)?;
+        let simbox = with_volume(&system.simbox, value("volume")?)?;
+        measure.add(&View::of_whole(*time, &simbox, whole)).map_err(here)?;
         frames += 1;
     }
     let results = measure.results().map_err(here)?;

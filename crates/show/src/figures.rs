@@ -127,7 +127,11 @@ fn of_table(stem: &str, table: &Table) -> Vec<Figure> {
         let alone = columns.len() == 1;
         let part = |c: &Column| match alone {
             true => String::new(),
-            false => c.name.strip_prefix(kind).unwrap_or(&c.name).trim().to_string(),
+            // Numbers alone are times.
+            false => match c.name.strip_prefix(kind).unwrap_or(&c.name).trim() {
+                time if time.parse::<f64>().is_ok() => format!("t = {time}"),
+                part => part.to_string(),
+            },
         };
         let one = |c: &&Column| curve(&part(c), &xs, &c.values, errors(&c.name).map(|e| e.values.as_slice()));
         let along = if first.name == "t" { "time" } else { first.name.as_str() };
