@@ -164,7 +164,11 @@ fn wind(mut reader: TrajectoryReader, files: &mut Files, how: &Open, to: &Mutex<
                     reader = opened(&next, how, 0)?;
                     frames = 0;
                 }
-                None if growing => std::thread::sleep(PATIENCE),
+                None if growing => {
+                    std::thread::sleep(PATIENCE);
+                    // A file that is just being written is looked at again.
+                    let _ = reader.refresh();
+                }
                 None => return Ok(()),
             },
             Err(error) if !growing || tries == TRIES => return Err(error),

@@ -302,6 +302,41 @@ fn molecules_keep_their_names_in_pdb() {
     assert_eq!(refused.place().unwrap().line, Some(6));
 }
 
+/// What a run has written since its trajectory was opened is found.
+#[test]
+fn files_that_grow_are_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in TrajectoryFormat::ALL {
+        let path = folder.path().join("growing");
+        let mut writer = TrajectoryWriter::create(&path, *format, subject(UnitSystem::Lj)).unwrap();
+        let few = frames();
+        let mut write = |steps: std::ops::Range<u64>| {
+            for step in steps {
+                let s = &few[step as usize % few.len()];
+                let velocities = s.velocities.as_deref();
+                let frame = Frame { step, time: 1.0, simbox: &s.simbox, positions: &s.positions, velocities };
+                writer.write(&frame).unwrap();
+            }
+        };
+        write(0..2);
+        let open = Open { units: Some(UnitSystem::Lj), ..Open::default() };
+        let mut reader = TrajectoryReader::open(&path, &open).unwrap();
+        let mut rest = |from: u64, to: u64| {
+            reader.refresh().unwrap();
+            let all: Vec<_> = std::iter::from_fn(|| reader.next_frame().unwrap()).collect();
+            assert_eq!(all.len() as u64, to - from, "{}", format.name());
+            let last = &few[(to - 1) as usize % few.len()];
+            let velocity = |s: &Snapshot| s.velocities.as_ref().map(|v| v[7][1] as f32);
+            assert!(!format.has_velocities() || velocity(&all[all.len() - 1]) == velocity(last));
+        };
+        rest(0, 2);
+        write(2..5);
+        rest(2, 5);
+        write(5..150);
+        rest(5, 150);
+    }
+}
+
 /// Those of what is neither water nor protein stand in the file, and come back from there.
 #[test]
 fn bonds_stand_in_pdb() {

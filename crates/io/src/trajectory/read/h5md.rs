@@ -6,7 +6,7 @@ use crate::structure::around;
 use hdf5_pure::{AttrValue, Dataset, Datatype, File, FormatError, Group};
 use jostle_core::quantity::parse_quantity;
 use jostle_core::{Dimension, Error, Result, SimBox, UnitSystem, Vec3};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Numbers that are read ahead at once, at most.
 const AHEAD: usize = 1 << 22;
@@ -155,6 +155,9 @@ impl Element {
 }
 
 pub(super) struct H5md {
+    path: PathBuf,
+    /// Bytes of the file.
+    size: u64,
     position: Element,
     velocity: Option<Element>,
     image: Option<Element>,
@@ -212,6 +215,8 @@ impl H5md {
             (None, None) => FileUnits::Unknown,
         };
         let mut h5md = H5md {
+            path: path.to_path_buf(),
+            size,
             position,
             velocity,
             image,
@@ -311,6 +316,20 @@ impl Source for H5md {
 
     fn cast(&self) -> Option<&Cast> {
         self.cast.as_ref()
+    }
+
+    fn refresh(&mut self) -> Result<()> {
+        if std::fs::metadata(&self.path).is_ok_and(|now| now.len() == self.size) {
+            return Ok(());
+        }
+        let now = H5md::open(&self.path)?;
+        let (cast, order) = (std::mem::take(&mut self.cast), std::mem::take(&mut self.order));
+        *self = H5md { cast, order, frame: self.frame, ..now };
+        Ok(())
+    }
+
+    fn part(&self) -> Option<f64> {
+        Some(self.frame as f64 / self.position.values.rows.max(1) as f64)
     }
 }
 

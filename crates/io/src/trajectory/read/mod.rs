@@ -117,6 +117,16 @@ trait Source: Send {
 
     /// Who the atoms are, where the file says; known at the latest after the first frame.
     fn cast(&self) -> Option<&Cast>;
+
+    /// Looks for what was written since the file was opened; a stream just goes on.
+    fn refresh(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Which part of the frames has been read, where that does not follow from bytes.
+    fn part(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// A failure in the contents of the file being read, which its caller names.
@@ -277,7 +287,16 @@ impl TrajectoryReader {
 
     /// Bytes read so far, and bytes of the file.
     pub fn progress(&self) -> (u64, u64) {
-        (self.read.load(Ordering::Relaxed), self.bytes)
+        let read = self.source.part().map(|part| (part * self.bytes as f64) as u64);
+        (read.unwrap_or_else(|| self.read.load(Ordering::Relaxed)), self.bytes)
+    }
+
+    /// After the last frame: looks for more, if the file is still being written.
+    ///
+    /// # Errors
+    /// If it cannot be opened just now, as while its writer is at work; another try may succeed.
+    pub fn refresh(&mut self) -> Result<()> {
+        self.source.refresh().map_err(|e| e.blame_file(&self.path))
     }
 
     /// The file.
