@@ -209,6 +209,58 @@ def check_control(browser):
     assert check.returncode == 0 and "the thermostat holds 3 instead of 1.2" in (output / "live/report.html").read_text()
 
 
+WATER = """
+units = "real"
+[system]
+place = "water"
+molecules = 216
+bond_length = 1.0
+bond_angle = 109.47
+density = "0.998 g/cm3"
+temperature = 300
+[species.O]
+mass = 15.9994
+charge = -0.8476
+[species.H]
+mass = 1.008
+charge = 0.4238
+[[force]]
+kind = "lennard-jones"
+cutoff = 8
+pairs."O-O" = { epsilon = 0.1553, sigma = 3.166 }
+pairs."O-H" = "none"
+pairs."H-H" = "none"
+[electrostatics]
+kind = "pme"
+[[stage]]
+name = "sample"
+steps = 100
+timestep = 1
+thermostat = { kind = "langevin", temperature = 300, friction = 0.05 }
+trajectory = { every = 20, format = "h5md" }
+"""
+
+
+def check_molecules(browser):
+    """Two bonds a molecule, red oxygens, white hydrogens."""
+    (output / "water.toml").write_text(WATER)
+    subprocess.run([jostle, "run", "water.toml", "--overwrite"], cwd=output, check=True, stderr=subprocess.DEVNULL)
+    viewer = subprocess.Popen([jostle, "view", output / "water"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        page, complaints = watched(browser)
+        page.goto(viewer.stdout.readline().strip())
+        wait(page, "() => document.getElementById('time').textContent.includes('of 6')")
+        pixels = picture(page, "water")
+        assert page.evaluate("() => scene.bonds.length") == 2 * 2 * 216
+        red = (pixels[..., 0] > pixels[..., 2] + 80).mean()
+        assert red > 0.01, f"{red} of the picture is red"
+        assert not complaints, complaints
+        page.close()
+    finally:
+        viewer.terminate()
+        viewer.wait()
+
+
 with sync_playwright() as playwright:
     arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
     browser = playwright.chromium.launch(executable_path=browser_path, args=arguments)
@@ -217,6 +269,8 @@ with sync_playwright() as playwright:
     print("report: plots, canvas, colours; nothing in the console, nothing fetched")
     cost = check_viewer(browser, small, "view", 20)
     print(f"viewer: scrubber, cut, colours, turning; nothing in the console; {cost:.2f} ms a frame")
+    check_molecules(browser)
+    print("viewer of water: bonds, colours; from H5MD")
     check_control(browser)
     print("control: paused, heated, went on, stopped; the report says so")
     large = run("large", size="cells = [30, 30, 30]", steps=20, every=4)

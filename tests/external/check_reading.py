@@ -1,8 +1,8 @@
-"""Writes trajectories with MDAnalysis, ASE and gsd, lets `jostle convert` read them, and compares
+"""Writes trajectories with MDAnalysis, ASE, gsd, pyh5md and h5py, lets `jostle convert` read them, and compares
 every number; then opens what `jostle convert` writes.
 
     cargo build -p jostle
-    pip install MDAnalysis ase gsd
+    pip install MDAnalysis ase gsd h5py pyh5md
     python tests/external/check_reading.py target/debug/jostle
 """
 
@@ -15,8 +15,10 @@ from pathlib import Path
 import ase
 import ase.io
 import gsd.hoomd
+import h5py
 import MDAnalysis as mda
 import numpy as np
+import pyh5md
 from MDAnalysis.lib.mdamath import triclinic_box, triclinic_vectors
 
 warnings.filterwarnings("ignore")
@@ -49,7 +51,10 @@ def universe():
 
 def by_mdanalysis(path):
     u = universe()
-    options = {"dt": 2.0} if path.suffix == ".dcd" else {}
+    options = {
+        ".dcd": {"dt": 2.0},
+        ".h5md": {"lengthunit": "nm", "timeunit": "fs", "velocityunit": "nm/ps", "positions": True, "velocities": True},
+    }.get(path.suffix, {})
     with mda.Writer(str(path), N, **options) as writer:
         for k in range(FRAMES):
             ts = u.trajectory.ts
@@ -81,6 +86,50 @@ def by_gsd(path):
             frame.particles.position = POSITIONS[k]
             frame.particles.velocity = VELOCITIES[k]
             file.append(frame)
+
+
+def by_pyh5md(path):
+    """Velocities at every other step only; no species, no units."""
+    with pyh5md.File(str(path), "w", author="A", creator="B", creator_version="1") as file:
+        group = file.particles_group("atoms")
+        group.create_box(dimension=3, boundary=["periodic"] * 3, store="time", data=EDGES[0])
+        position = pyh5md.element(group, "position", store="time", data=POSITIONS[0], time=True)
+        velocity = pyh5md.element(group, "velocity", store="time", data=VELOCITIES[0], time=True)
+        for k in range(FRAMES):
+            position.append(POSITIONS[k], 10 * k, TIMES[k])
+            group.box.edges.append(EDGES[k], 10 * k, TIMES[k])
+            if k % 2 == 0:
+                velocity.append(VELOCITIES[k], 10 * k, TIMES[k])
+
+
+def by_h5py(path):
+    """Packed in chunks across frames and atoms; ids in another order from frame to frame; one cuboid
+    box for all; steps and times at equal distances."""
+    orders = [rng.permutation(N) for _ in range(FRAMES)]
+    with h5py.File(path, "w") as file:
+        group = file.create_group("particles/all")
+        positions, velocities = [100.0 * r for r in POSITIONS], [0.1 * v for v in VELOCITIES]
+        for name, data in [("position", positions), ("velocity", velocities), ("id", [np.arange(N)] * FRAMES)]:
+            rows = np.array([frame[order] for frame, order in zip(data, orders)])
+            chunks = (3, 100, 2)[: rows.ndim]
+            packed = group.create_group(name).create_dataset(
+                "value", data=rows, chunks=chunks, maxshape=(None, *rows.shape[1:]), compression="gzip", shuffle=True)
+            if name != "id":
+                packed.attrs["unit"] = {"position": "pm", "velocity": "pm fs-1"}[name]
+            group[name]["step"] = 5
+            group[name]["time"] = 2000.0
+            group[name]["time"].attrs["unit"] = "fs"
+        kinds = h5py.enum_dtype({"Ar": 3, "Kr": 7}, basetype="u1")
+        group.create_dataset("species", data=np.full(N, 3), dtype=kinds)
+        group.create_group("box").attrs["boundary"] = np.array([b"periodic"] * 3)
+        group["box"].create_dataset("edges", data=EDGES[0].diagonal()).attrs["unit"] = "Angstrom"
+
+
+def by_pyh5md_read():
+    read("a.h5", by_pyh5md, 4e-6, False, "lj")
+    frames = ase.io.read(folder / "out.xyz", index=":", format="extxyz")
+    assert ["velo" in atoms.arrays for atoms in frames] == [True, False, True, False]
+    close("velocities", frames[2].arrays["velo"], VELOCITIES[2], 2e-6)
 
 
 def by_mdanalysis_pdb(path):
@@ -144,6 +193,10 @@ with tempfile.TemporaryDirectory() as folder:
     check("dcd by MDAnalysis", lambda: read("a.dcd", by_mdanalysis, 4e-6, False, "metal"))
     check("extended XYZ by ASE", lambda: read("a.xyz", by_ase, 1e-6, True, "metal"))
     check("GSD by gsd", lambda: read("a.gsd", by_gsd, 4e-6, True, "lj", "--timestep", "0.002"))
+    check("H5MD by MDAnalysis", lambda: read("a.h5md", by_mdanalysis, 4e-6, True, "metal"))
+    check("H5MD by pyh5md", by_pyh5md_read)
+    cuboid = [np.diag(EDGES[0].diagonal())] * FRAMES
+    check("H5MD by h5py", lambda: read("b.h5md", by_h5py, 4e-6, True, "metal", edges=cuboid))
     # PDB has its angles to 0.01 degrees; MDAnalysis writes one box for all models, and no times.
     constant = dict(edges=EDGES[:1] * FRAMES, box=5e-3)
     check("PDB by MDAnalysis", lambda: read("a.pdb", by_mdanalysis_pdb, 5.1e-4, False, "metal", "--timestep", "2", **constant))

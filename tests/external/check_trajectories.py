@@ -1,7 +1,7 @@
-"""Opens Jostle's trajectories with MDAnalysis, ASE, gsd and gemmi and compares every number.
+"""Opens Jostle's trajectories with MDAnalysis, ASE, gsd, h5py and gemmi and compares every number.
 
     cargo run -p jostle-io --example trajectory_samples -- samples
-    pip install MDAnalysis ase gsd gemmi
+    pip install MDAnalysis ase gsd gemmi h5py
     python tests/external/check_trajectories.py samples
 """
 
@@ -13,6 +13,7 @@ from pathlib import Path
 import ase.io
 import gemmi
 import gsd.hoomd
+import h5py
 import MDAnalysis as mda
 import numpy as np
 from MDAnalysis.lib.mdamath import triclinic_box
@@ -122,9 +123,38 @@ def with_gsd(path, sample):
             compare("velocities", got.particles.velocity, frame["velocities"], 1e-7)
 
 
+def with_h5py(path, sample):
+    """All numbers by h5py; positions, box and times by MDAnalysis; a copy by HDF5 is the same."""
+    n = len(sample["frames"][0]["positions"])
+    with h5py.File(path) as file, h5py.File("copy", "w", driver="core", backing_store=False) as copy:
+        file.copy("particles", copy)
+        for group in (file["particles/trajectory"], copy["particles/trajectory"]):
+            assert h5py.check_enum_dtype(group["species"].dtype) == {"Ar": 0, "Kr": 1}
+            assert list(group["species"]) == [k % 2 for k in range(n)]
+            assert list(group["box"].attrs["boundary"]) == ["periodic"] * 3
+            for name, key, tolerance in [("position", "positions", 1e-7), ("velocity", "velocities", 1e-7), ("box/edges", "edges", 0.0)]:
+                expected = np.array([frame[key] for frame in sample["frames"]])
+                compare(name, group[name]["value"], expected, tolerance * np.abs(expected).max())
+                compare("time", group[name]["time"], [frame["time"] for frame in sample["frames"]], 0.0)
+                assert list(group[name]["step"]) == [frame["step"] for frame in sample["frames"]]
+    reduced = sample["units"] == "lj"
+    universe = mda.Universe.empty(n, trajectory=False)
+    universe.load_new(str(path), convert_units=not reduced)
+    assert len(universe.trajectory) == len(sample["frames"])
+    length, time = ANGSTROM.get(sample["units"], 1.0), PICOSECONDS[sample["units"]]
+    for ts, frame in zip(universe.trajectory, sample["frames"]):
+        positions, velocities = length * np.array(frame["positions"]), length / time * np.array(frame["velocities"])
+        compare("positions", ts.positions, positions, 2e-7 * np.abs(positions).max())
+        compare("velocities", ts.velocities, velocities, 2e-7 * np.abs(velocities).max())
+        expected = triclinic_box(*(length * np.array(frame["edges"])))
+        compare("box", ts.dimensions, expected, 1e-4 + 1e-6 * expected[:3].max())
+        compare("time", ts.time, time * frame["time"], 1e-6 * time * frame["time"])
+        assert ts.data["step"] == frame["step"]
+
+
 failures = 0
 for sample in samples:
-    check = {"xyz": with_ase, "gsd": with_gsd, "pdb": with_pdb, "cif": with_cif}.get(sample["format"], with_mdanalysis)
+    check = {"xyz": with_ase, "gsd": with_gsd, "pdb": with_pdb, "cif": with_cif, "h5md": with_h5py}.get(sample["format"], with_mdanalysis)
     try:
         check(folder / sample["file"], sample)
         print("ok    ", sample["file"])

@@ -46,13 +46,17 @@ impl Subject {
         counts
     }
 
-    /// The same of the atoms with these ids only; `None`: of all.
+    /// The same of the atoms with these ids only, and of the species that they have; `None`: of all.
     pub fn part(&self, atoms: Option<&[u32]>) -> Subject {
-        let mut part = self.clone();
-        if let Some(atoms) = atoms {
-            part.species = atoms.iter().map(|id| self.species[*id as usize]).collect();
+        let Some(atoms) = atoms else { return self.clone() };
+        let species: Vec<u16> = atoms.iter().map(|id| self.species[*id as usize]).collect();
+        let present: Vec<u16> = (0..self.names.len() as u16).filter(|s| species.contains(s)).collect();
+        let among = |s: &u16| present.iter().position(|p| p == s).unwrap_or(0) as u16;
+        Subject {
+            names: present.iter().map(|s| self.names[usize::from(*s)].clone()).collect(),
+            species: species.iter().map(among).collect(),
+            ..*self
         }
-        part
     }
 
     /// Atoms per volume in the first frame.

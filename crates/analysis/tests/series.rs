@@ -22,6 +22,15 @@ fn analyze(
     frames: impl Iterator<Item = Whole>,
     settings: &[&str],
 ) -> jostle_core::Result<Results> {
+    analyze_with(kind, frames.map(|frame| (frame, 600.0)), settings)
+}
+
+/// The same in volumes that may vary.
+fn analyze_with(
+    kind: &str,
+    frames: impl Iterator<Item = (Whole, f64)>,
+    settings: &[&str],
+) -> jostle_core::Result<Results> {
     let (kind, units) = (kinds::find(kind).unwrap(), UnitSystem::Lj);
     let words: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
     let simbox = SimBox::orthorhombic([10.0, 10.0, 6.0]).unwrap();
@@ -33,7 +42,8 @@ fn analyze(
         polarity: Polarity::Neutral,
     };
     let mut measure = (kind.new)(&subject, &Settings::parse(&words, kind.settings, units)?)?;
-    for (k, frame) in frames.enumerate() {
+    for (k, (frame, volume)) in frames.enumerate() {
+        let simbox = SimBox::orthorhombic([10.0, 10.0, volume / 100.0])?;
         measure.add(&View::of_whole(0.01 * k as f64, &simbox, frame))?;
     }
     measure.results()
@@ -111,6 +121,20 @@ fn heat_capacities_of_both_ensembles() {
         let error = value.error.unwrap();
         assert!(error < 0.1 && (value.value - 2.6).abs() < 3.5 * error, "{value:?}");
     }
+    // At constant pressure the volume takes its part of the enthalpy, 2.6 k_B together: E = H - P V.
+    let pressure = 3.0;
+    let breathing = (0..rows).map(|row| {
+        let volume = 600.0 + 5.0 * normal(row, 3);
+        let total = energy(row) - pressure * (volume - 600.0);
+        let stress = [pressure + 0.2 * normal(row, 4), pressure, pressure, 0.0, 0.0, 0.0];
+        (Whole { pressure: Some(stress), ..whole(kinetic(row, canonical), total) }, volume)
+    });
+    let results = analyze_with("heat-capacity", breathing, &[]).unwrap();
+    let value = results.get("heat capacity per atom over k_B, at constant pressure").unwrap();
+    assert!(
+        value.error.unwrap() < 0.1 && (value.value - 2.6).abs() < 3.5 * value.error.unwrap(),
+        "{value:?}"
+    );
     // Velocities scaled to the temperature: no ensemble, no answer.
     let scaled = (0..rows).map(|row| whole(0.5 * f * thermal, energy(row)));
     let refused = analyze("heat-capacity", scaled, &[]).unwrap_err();

@@ -1,6 +1,7 @@
 //! `jostle analyze`
 
 use crate::arguments::{Analyze, ReadingOptions};
+use crate::beside::{Beside, Moments};
 use crate::numbers::{grouped, significant};
 use crate::output;
 use crate::reading::Frames;
@@ -8,7 +9,7 @@ use jostle_analysis::{
     Kind, Part, Paths, Polarity, Record, Sees, Settings, Subject, Value, View, Whole, kinds,
 };
 use jostle_core::quantity::describe;
-use jostle_core::{Dimension, Error, Result, Species, System};
+use jostle_core::{Dimension, Error, Result, SimBox, Species, System};
 use jostle_engine::{CHECKPOINT, Checkpoint};
 use jostle_io::{Selection, Snapshot, TrajectoryReader};
 use jostle_show::Run;
@@ -23,6 +24,9 @@ use std::path::Path;
 pub fn analyze(options: &Analyze) -> Result<()> {
     let kind = kinds::find(&options.kind)
         .ok_or_else(|| Error::input(format!("there is no analysis \"{}\"", options.kind)))?;
+    if kind.sees == Sees::Dipole && options.atoms.is_some() {
+        return Err(of_all(kind));
+    }
     match kind.sees {
         Sees::Positions | Sees::Velocities | Sees::Dipole => frames(options, kind),
         Sees::Whole => rows(options, kind),
@@ -30,11 +34,15 @@ pub fn analyze(options: &Analyze) -> Result<()> {
 }
 
 fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
-    let mut frames = Frames::open(&options.trajectory, &options.reading)?;
+    let beside = Beside::of(options)?;
+    let reading =
+        ReadingOptions { units: options.reading.units.or(beside.units()), ..options.reading.clone() };
+    let mut frames = Frames::open(&options.trajectory, &reading)?;
     let units = frames.reader().units();
     let settings = Settings::parse(&options.settings, kind.settings, units)?;
     let mut measure = None;
     let mut chosen: Option<Vec<u32>> = None;
+    let mut moments: Option<Moments> = None;
     let mut paths = Paths::default();
     let mut count = 0u64;
     let here = |e: Error| e.in_file(&options.trajectory);
@@ -44,11 +52,16 @@ fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
             Some(measure) => measure,
             none => {
                 let (names, species) = (reader.names().to_vec(), reader.species().to_vec());
-                let (simbox, polarity) = (frame.simbox, Polarity::Unknown);
-                let subject = Subject { units, names, species, simbox, polarity };
+                let wanted = kind.sees == Sees::Dipole || options.atoms.is_some();
+                let known = if wanted { beside.system(reader)? } else { None };
                 if let Some(text) = &options.atoms {
-                    chosen = Some(choose(text, &options.trajectory, reader, &frame)?);
+                    chosen = Some(choose(text, known.as_ref(), reader, &frame)?);
                 }
+                if kind.sees == Sees::Dipole {
+                    moments = known.map(|system| beside.moments(options, &settings, system)).transpose()?;
+                }
+                let polarity = moments.as_ref().map_or(Polarity::Unknown, Moments::polarity);
+                let subject = Subject { units, names, species, simbox: frame.simbox, polarity };
                 none.insert((kind.new)(&subject.part(chosen.as_deref()), &settings)?)
             }
         };
@@ -59,7 +72,7 @@ fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
             unwrapped: paths.advance(&frame.simbox, &frame.positions, frame.images.as_deref()),
             images: frame.images.as_deref(),
             velocities: frame.velocities.as_deref(),
-            whole: None,
+            whole: moments.as_mut().map(|moments| moments.whole(&frame)).transpose().map_err(here)?,
         };
         let part = chosen.as_deref().map(|atoms| Part::of(&view, atoms));
         measure.add(&part.as_ref().map_or(view, |part| part.view(&view))).map_err(here)?;
@@ -76,18 +89,17 @@ fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
     tell(options, Record { kind: kind.name.into(), units: units.name().into(), frames: count, results })
 }
 
-/// The ids of the atoms that words choose in the first frame. What the atoms are called says the
-/// checkpoint of the run that the trajectory is of, else the trajectory itself.
-fn choose(text: &str, path: &Path, reader: &TrajectoryReader, first: &Snapshot) -> Result<Vec<u32>> {
+/// The ids of the atoms that words choose in the first frame. What the atoms are called says what is
+/// known of the system, else the trajectory itself.
+fn choose(
+    text: &str,
+    known: Option<&System>,
+    reader: &TrajectoryReader,
+    first: &Snapshot,
+) -> Result<Vec<u32>> {
     let selection = Selection::parse(text).map_err(|fault| fault.alone(text))?;
-    let n = first.positions.len();
-    let beside = path.with_file_name(CHECKPOINT);
-    let of_run = match beside.exists() {
-        true => Some(Checkpoint::read(&beside)?.into_system()?).filter(|system| system.state.len() == n),
-        false => None,
-    };
-    let mut system = match of_run {
-        Some(system) => system,
+    let mut system = match known {
+        Some(system) => system.clone(),
         None => {
             let told = reader.subject(first, None);
             // Of masses and charges a trajectory knows nothing.
@@ -101,6 +113,21 @@ fn choose(text: &str, path: &Path, reader: &TrajectoryReader, first: &Snapshot) 
     system.simbox = first.simbox;
     system.state.position.copy_from_slice(&first.positions);
     selection.some_ids(&system, reader.units()).map_err(|fault| fault.alone(text))
+}
+
+/// A box of the same shape with a volume that a row has; the box itself where rows have none.
+fn with_volume(simbox: &SimBox, volume: f64) -> Result<SimBox> {
+    // Rows have all digits of it.
+    if !volume.is_finite() || volume == simbox.volume() {
+        return Ok(*simbox);
+    }
+    let scale = (volume / simbox.volume()).cbrt();
+    let [lengths, tilts] = [simbox.lengths(), simbox.tilts()].map(|all| all.map(|x| x * scale));
+    SimBox::new(simbox.origin(), lengths, tilts, simbox.periodic())
+}
+
+fn of_all(kind: &Kind) -> Error {
+    Error::input(format!("{} is one of the system as a whole", kind.name)).hint("leave out --atoms")
 }
 
 /// Prints what was found, or writes it to a folder.
@@ -130,9 +157,7 @@ fn tell(options: &Analyze, record: Record) -> Result<()> {
 fn rows(options: &Analyze, kind: &Kind) -> Result<()> {
     let folder = &options.trajectory;
     if options.atoms.is_some() {
-        return Err(
-            Error::input(format!("{} is one of the system as a whole", kind.name)).hint("leave out --atoms")
-        );
+        return Err(of_all(kind));
     }
     if !folder.is_dir() {
         return Err(Error::file(folder, format!("{} comes from the rows of thermo.csv", kind.name))
@@ -178,7 +203,8 @@ fn rows(options: &Analyze, kind: &Kind) -> Result<()> {
             pressure: pressure.iter().all(|p| p.is_finite()).then_some(pressure),
             dipole: None,
         };
-        measure.add(&View::of_whole(*time, &system.simbox, whole)).map_err(here)?;
+        let simbox = with_volume(&system.simbox, value("volume")?)?;
+        measure.add(&View::of_whole(*time, &simbox, whole)).map_err(here)?;
         frames += 1;
     }
     let results = measure.results().map_err(here)?;
@@ -209,6 +235,8 @@ pub fn help() -> String {
         jostle analyze rdf argon/sample.xyz cutoff=12 > rdf.csv\n  \
         jostle analyze msd argon/sample.xyz from=5ps to=20ps --output analysis\n  \
         jostle analyze msd water/sample.xtc --atoms \"element O\"\n  \
+        jostle analyze dielectric water/sample.xtc    charges are those of the run beside it\n  \
+        jostle analyze dielectric md.xtc temperature=300 --input water.toml\n  \
         jostle analyze viscosity argon            from the rows of thermo.csv\n\n\
         Data goes to stdout as CSV (--json: all of it as JSON), single numbers with their errors to stderr.\n\
         Errors come from blocks of frames, by the jackknife.\n\n\

@@ -99,8 +99,9 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         jostle convert sample.xyz sample.xtc\n  \
         jostle convert dump.lammpstrj.gz sample.trr --units metal --timestep 0.001\n\n\
-        Read: DCD, XTC, TRR, extended XYZ, LAMMPS dumps (gzip or Zstandard, if you like), GSD, PDB, mmCIF.\n\
-        Written: DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, PDB, mmCIF.")]
+        Read: DCD, XTC, TRR, extended XYZ, LAMMPS dumps (gzip or Zstandard, if you like), GSD, H5MD, PDB,\n\
+        mmCIF.\n\
+        Written: DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, H5MD, PDB, mmCIF.")]
     Convert(Convert),
 
     /// Write a commented input file to start from
@@ -226,7 +227,7 @@ pub struct Analyze {
     /// What to measure
     #[arg(value_parser = kind_name())]
     pub kind: String,
-    /// The trajectory: DCD, XTC, TRR, extended XYZ, LAMMPS dump, GSD, PDB or mmCIF; for what comes
+    /// The trajectory: DCD, XTC, TRR, extended XYZ, LAMMPS dump, GSD, H5MD, PDB or mmCIF; for what comes
     /// from the rows of thermo.csv, the folder of the run
     pub trajectory: PathBuf,
     /// What is set, see below
@@ -235,6 +236,9 @@ pub struct Analyze {
     /// Look at these atoms only, in words: jostle help select lists them
     #[arg(long, value_name = "SELECTION")]
     pub atoms: Option<String>,
+    /// The input that describes the atoms, for words and charges [default: the run that the trajectory is of]
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
     /// Stage whose rows are taken [default: the last]
     #[arg(long, value_name = "NAME")]
     pub stage: Option<String>,

@@ -12,6 +12,7 @@ macro_rules! say {
 mod analyze;
 mod arguments;
 mod bench;
+mod beside;
 mod check;
 mod compiling;
 mod complaint;

@@ -1,20 +1,27 @@
 //! The dipole moment of all molecules.
 
 use jostle_analysis::Polarity;
-use jostle_core::{Molecules, Result, SimBox, Species, State, Topology, Vec3};
+use jostle_core::{Error, Molecules, Result, SimBox, Species, State, System, Topology, Vec3};
+use jostle_io::Input;
+use jostle_io::input::model::ElectrostaticsKind;
 
 /// A molecule is neutral if its charge is not more than this part of the largest charge there is:
 /// force fields round theirs.
 const ROUNDING: f64 = 1e-3;
 
 /// Charges and the molecules they are in.
-pub(crate) struct Dipoles {
+pub struct Dipoles {
     molecules: Molecules,
     /// By id.
     charges: Vec<f64>,
 }
 
 impl Dipoles {
+    /// Those of a system.
+    pub fn of(system: &System) -> Self {
+        Dipoles::new(&system.topology, &system.species, &system.charges, &system.state)
+    }
+
     /// Those of a system; `charges` by id, empty where those of the species hold.
     pub(crate) fn new(topology: &Topology, species: &[Species], charges: &[f64], state: &State) -> Self {
         let of_species = |place: usize| species[usize::from(state.species[place])].charge;
@@ -26,7 +33,7 @@ impl Dipoles {
     }
 
     /// Whether there is a moment.
-    pub(crate) fn polarity(&self) -> Polarity {
+    pub fn polarity(&self) -> Polarity {
         let largest = self.charges.iter().fold(0.0, |most: f64, q| most.max(q.abs()));
         if largest == 0.0 {
             return Polarity::Uncharged;
@@ -44,7 +51,7 @@ impl Dipoles {
     ///
     /// # Errors
     /// If a molecule is bound to its own image.
-    pub(crate) fn moment(&self, simbox: &SimBox, state: &State) -> Result<Vec3> {
+    pub fn moment(&self, simbox: &SimBox, state: &State) -> Result<Vec3> {
         let arms = self.molecules.arms(simbox, state)?;
         let charges = state.id.iter().map(|id| self.charges[*id as usize]);
         let mut moment = [0.0; 3];
@@ -53,6 +60,25 @@ impl Dipoles {
         }
         Ok(moment)
     }
+}
+
+/// Refuses a system whose fluctuations of the dipole moment mean something else, because what is far
+/// away is no conductor, or charges are screened before.
+///
+/// # Errors
+/// If it is one.
+pub fn check_conductor(input: &Input) -> Result<()> {
+    let conducts = |kind| match kind {
+        ElectrostaticsKind::Pme { .. } | ElectrostaticsKind::Ewald { .. } => true,
+        ElectrostaticsKind::ReactionField { dielectric } => dielectric.is_none(),
+        ElectrostaticsKind::Cutoff => false,
+    };
+    let given = input.electrostatics.as_ref().map(|given| &given.value);
+    if given.is_some_and(|given| given.screening.is_none() && conducts(given.kind)) {
+        return Ok(());
+    }
+    Err(Error::input("fluctuations of the dipole moment mean something else without a conductor around the images of the box")
+        .hint("[electrostatics] with kind = \"pme\" or \"ewald\""))
 }
 
 #[cfg(test)]

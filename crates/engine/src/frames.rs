@@ -133,8 +133,9 @@ mod tests {
 
     fn frames(path: &Path) -> Frames {
         let (units, names) = (UnitSystem::Lj, vec!["A".to_string()]);
+        let (atoms, bonds, periodic) = (Names::default(), Vec::new(), [true; 3]);
         let subject =
-            Subject { units, names, species: vec![0], atoms: Names::default(), timestep: 0.1, every: 1 };
+            Subject { units, names, species: vec![0], atoms, bonds, periodic, timestep: 0.1, every: 1 };
         Frames::new(TrajectoryWriter::create(path, TrajectoryFormat::Xyz, subject).unwrap()).unwrap()
     }
 

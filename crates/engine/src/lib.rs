@@ -60,7 +60,7 @@ pub mod build;
 mod checkpoint;
 mod deformation;
 pub mod device;
-mod dipole;
+pub mod dipole;
 mod disk;
 mod frames;
 pub mod freedom;
@@ -81,6 +81,7 @@ pub mod thermostat;
 
 pub use build::{Mixture, assign_velocities, system_from_input};
 pub use checkpoint::Checkpoint;
+pub use dipole::Dipoles;
 pub use jostle_analysis::averages;
 pub use jostle_io::input::model;
 pub use observe::{Context, Observer};

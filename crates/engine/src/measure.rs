@@ -1,12 +1,12 @@
 //! Analysis while it runs: the measures of the stage under way.
 
-use crate::dipole::Dipoles;
+use crate::dipole::{Dipoles, check_conductor};
 use crate::run_folder::stage_file;
 use jostle_analysis::{Kind, Measure, Part, Record, Sees, Subject, View, Whole, recall, remember};
 use jostle_core::group::chosen;
 use jostle_core::{Backend, Error, Group, Result, SimBox, Species, State, System, UnitSystem, Vec3};
 use jostle_io::Input;
-use jostle_io::input::model::{ElectrostaticsKind, MeasureInput, StageInput};
+use jostle_io::input::model::{MeasureInput, StageInput};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde::{Deserialize, Serialize};
 
@@ -223,7 +223,7 @@ pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
     if measures.clone().next().is_none() {
         return Ok(());
     }
-    let dipoles = Dipoles::new(&system.topology, &system.species, &system.charges, &system.state);
+    let dipoles = Dipoles::of(system);
     let whole = subject(input.units, &system.species, &system.state, system.simbox, &dipoles);
     for (stage, measure) in measures {
         let here = |e: Error| {
@@ -232,23 +232,11 @@ pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
         };
         let subject = whole.part(atoms_of(&measure.value, &system.groups));
         (measure.value.kind.new)(&subject, &measure.value.settings).map_err(here)?;
-        if measure.value.kind.sees == Sees::Dipole && !in_a_conductor(input) {
-            return Err(here(Error::input("fluctuations of the dipole moment mean something else without a conductor around the images of the box")
-                .hint("[electrostatics] with kind = \"pme\" or \"ewald\"")));
+        if measure.value.kind.sees == Sees::Dipole {
+            check_conductor(input).map_err(here)?;
         }
     }
     Ok(())
-}
-
-/// Whether what is far away is a conductor, and charges are not screened before.
-fn in_a_conductor(input: &Input) -> bool {
-    let conducts = |kind| match kind {
-        ElectrostaticsKind::Pme { .. } | ElectrostaticsKind::Ewald { .. } => true,
-        ElectrostaticsKind::ReactionField { dielectric } => dielectric.is_none(),
-        ElectrostaticsKind::Cutoff => false,
-    };
-    let given = input.electrostatics.as_ref().map(|given| &given.value);
-    given.is_some_and(|given| given.screening.is_none() && conducts(given.kind))
 }
 
 /// Where in the box an atom is.

@@ -87,6 +87,9 @@ pub fn findings(report: &StageReport, units: UnitSystem) -> String {
 
 /// A value with its error, to the first two digits of the error: `-6.1235 ± 0.0012`.
 pub fn with_error(mean: f64, error: f64) -> String {
+    if error == 0.0 && mean.is_finite() {
+        return format!("{} ± 0", rounded(mean));
+    }
     if !(error > 0.0 && error.is_finite() && mean.is_finite()) {
         return format!("{mean} ± {error}");
     }
@@ -109,6 +112,11 @@ pub fn with_error(mean: f64, error: f64) -> String {
     }
 }
 
+/// A number to nine digits, without zeros at its end.
+pub fn rounded(x: f64) -> String {
+    format!("{x:.8e}").parse().unwrap_or(x).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +126,7 @@ mod tests {
         assert_eq!(with_error(-6.123456, 0.00123), "-6.1235 ± 0.0012");
         assert_eq!(with_error(94.4321, 0.5), "94.43 ± 0.50");
         assert_eq!(with_error(1.0, 0.0), "1 ± 0");
+        assert_eq!(with_error(1.0552500000000002, 0.0), "1.05525 ± 0");
         assert_eq!(with_error(-878.79, 870.4), "-879 ± 870");
         assert_eq!(with_error(0.000113, 0.92e-6), "0.00011300 ± 0.00000092");
         assert_eq!(with_error(2.5e-9, 3.1e-8), "(0.2 ± 3.1)e-8");

@@ -46,7 +46,8 @@ fn sample(
     let names = vec!["Ar".to_string(), "Kr".to_string()];
     let species = (0..n).map(|k| (k % 2) as u16).collect();
     let (timestep, every) = (0.5, 20);
-    let subject = Subject { units, names, species, atoms: Names::default(), timestep, every };
+    let (atoms, bonds, periodic) = (Names::default(), Vec::new(), [true; 3]);
+    let subject = Subject { units, names, species, atoms, bonds, periodic, timestep, every };
     let mut writer = TrajectoryWriter::create(&folder.join(&name), format, subject)?;
     let mut frames = Vec::new();
     for k in 0..5u64 {

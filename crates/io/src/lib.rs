@@ -31,6 +31,7 @@
 //! # Ok::<(), jostle_core::Error>(())
 //! ```
 
+mod bonds;
 pub mod dynamo;
 pub mod forcefield;
 pub mod input;
@@ -40,6 +41,7 @@ pub mod structure;
 pub mod table;
 pub mod trajectory;
 
+pub use bonds::chemical_bonds;
 pub use input::Input;
 pub use select::Selection;
 pub use structure::Structure;

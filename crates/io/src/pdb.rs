@@ -1,6 +1,7 @@
 //! The columns of PDB files (wwPDB format 3.3, <https://www.wwpdb.org/documentation/file-format>);
 //! lengths in angstrom.
 
+use crate::select::words::is_standard;
 use crate::structure::Lines;
 use jostle_core::{AtomName, Names, Residue, Result, Vec3};
 
@@ -38,9 +39,30 @@ impl<'a> Line<'a> {
         self.field(12, 16)
     }
 
-    /// The chemical symbol of the atom, in capitals; empty where the file does not say.
+    /// The chemical symbol of the atom, in capitals; empty where the file does not say and the atom is
+    /// none of those whose names in proteins, nucleic acids and water begin with it.
     pub fn element(self) -> &'a str {
-        self.field(76, 78)
+        let said = self.field(76, 78);
+        if !said.is_empty() || !is_standard(self.field(17, 21)) {
+            return said;
+        }
+        let name = self.name().trim_start_matches(|c: char| c.is_ascii_digit());
+        match name.get(..1) {
+            Some(symbol) if "HCNOP".contains(symbol) || ["SG", "SD"].contains(&name) => symbol,
+            _ => "",
+        }
+    }
+
+    /// The number of the atom, as the bonds of CONECT have it.
+    pub fn serial(self) -> Option<u32> {
+        self.field(6, 11).parse().ok()
+    }
+
+    /// The numbers of an atom and of those that it is bound to, of a line CONECT.
+    pub fn bound(self) -> impl Iterator<Item = [u32; 2]> {
+        let partners = [11, 16, 21, 26].map(|from| self.field(from, from + 5).parse().ok());
+        let atom = self.serial();
+        partners.into_iter().filter_map(move |partner: Option<u32>| Some([atom?, partner?]))
     }
 
     /// Lengths and angles (degrees) of the box, of a line CRYST1; `None` where a cube of one angstrom

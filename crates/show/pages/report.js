@@ -49,9 +49,9 @@ const content = JSON.parse(document.getElementById("content").textContent);
 content.figures.forEach((figure, k) => plot(document.getElementById(`figure-${k}`), figure));
 const canvas = document.getElementById("atoms");
 if (canvas) {
-  const { kinds, bonds, frame, order } = content.scene;
+  const { frame, order } = content.scene;
   const last = decode(bytes(frame));
-  const scene = new Scene(canvas, new Uint8Array(bytes(kinds)), new Uint32Array(bytes(bonds)));
+  const scene = new Scene(canvas, content.scene);
   scene.show(last.box, last.places, null);
   const values = { species: null, speed: last.speeds, order: new Uint8Array(bytes(order)) };
   document.getElementById("colour").addEventListener("change", (e) => {
@@ -60,5 +60,6 @@ if (canvas) {
   });
   const clip = () => scene.setClip(Number(document.getElementById("axis").value), Number(document.getElementById("clip").value));
   for (const name of ["axis", "clip"]) document.getElementById(name).addEventListener("input", clip);
+  document.getElementById("water")?.addEventListener("change", (e) => scene.setWater(e.target.checked));
   window.scene = scene;
 }

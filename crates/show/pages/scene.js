@@ -2,10 +2,10 @@
 // smoothly. What is drawn comes as places in the box, 16 bits an axis.
 "use strict";
 
-const PALETTE = [
-  [0.0, 0.45, 0.7], [0.84, 0.37, 0.0], [0.0, 0.62, 0.45], [0.8, 0.47, 0.65],
-  [0.34, 0.71, 0.91], [0.9, 0.62, 0.0], [0.45, 0.45, 0.45], [0.94, 0.89, 0.26],
-];
+// Colours beyond these begin anew.
+const MOST_COLOURS = 32;
+// What is not shown has this kind.
+const HIDDEN = 255;
 
 // The colour of a value between 0 and 1, as the shader has it.
 const warm = (t) => {
@@ -21,7 +21,7 @@ const SPHERES = {
     in vec2 corner; in vec3 place; in float kind; in float value;
     uniform mat4 viewMatrix, projectionMatrix;
     uniform vec3 origin, a, b, c, low, high;
-    uniform vec3 palette[8];
+    uniform vec3 palette[${MOST_COLOURS}];
     uniform float radius, mode;
     out vec2 at; out vec3 centre; out vec3 colour;
     vec3 warm(float t) {
@@ -29,9 +29,9 @@ const SPHERES = {
     }
     void main() {
       at = corner;
-      bool shown = all(greaterThanEqual(place, low)) && all(lessThanEqual(place, high));
+      bool shown = all(greaterThanEqual(place, low)) && all(lessThanEqual(place, high)) && kind < ${HIDDEN}.0;
       centre = (viewMatrix * vec4(origin + place.x * a + place.y * b + place.z * c, 1.0)).xyz;
-      colour = mode < 0.5 ? palette[int(kind) % 8] : warm(value);
+      colour = mode < 0.5 ? palette[int(kind) % ${MOST_COLOURS}] : warm(value);
       // A disc seen from nearby covers a little more than its radius.
       gl_Position = shown ? projectionMatrix * vec4(centre + vec3(1.15 * radius * corner, 0.0), 1.0)
                           : vec4(2.0, 2.0, 2.0, 1.0);
@@ -92,9 +92,10 @@ const EDGES = (() => {
   return new Float32Array(lines);
 })();
 
-// Draws into a canvas, which it fills. `kinds`: the species of each atom; `bonds`: pairs of atoms.
+// Draws into a canvas, which it fills. `content`, as the program sends it: the species of each atom, their
+// colours, pairs of atoms that are bound, and which atoms are those of water.
 class Scene {
-  constructor(canvas, kinds, bonds) {
+  constructor(canvas, content) {
     const { Renderer, Camera, Transform, Program, Mesh, Geometry } = ogl;
     this.canvas = canvas;
     this.renderer = new Renderer({ canvas, webgl: 2, dpr: Math.min(window.devicePixelRatio, 2), antialias: true });
@@ -102,7 +103,13 @@ class Scene {
     gl.clearColor(1, 1, 1, 1);
     this.camera = new Camera(gl, { fov: 35 });
     this.root = new Transform();
-    this.bonds = bonds;
+    // Other kinds than 255 for what is shown.
+    this.kinds = new Uint8Array(bytes(content.kinds)).map((kind) => kind % MOST_COLOURS);
+    this.water = new Uint8Array(bytes(content.water));
+    this.bonds = new Uint32Array(bytes(content.bonds));
+    const { kinds, bonds } = this;
+    const parts = (colour) => [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16) / 255);
+    const palette = Array.from({ length: MOST_COLOURS }, (_, k) => parts(content.colours[k % content.colours.length]));
     // Of the mean distance of atoms: bonds show between small ones.
     this.size = bonds.length ? 0.2 : 0.36;
     const n = kinds.length;
@@ -111,7 +118,7 @@ class Scene {
       low: { value: [-0.01, -0.01, -0.01] }, high: { value: [1.01, 1.01, 1.01] },
     };
     this.uniforms = {
-      ...cell, palette: { value: PALETTE }, radius: { value: 1 }, mode: { value: 0 },
+      ...cell, palette: { value: palette }, radius: { value: 1 }, mode: { value: 0 },
     };
     this.atoms = new Geometry(gl, {
       corner: { size: 2, data: new Float32Array([-1, -1, 1, -1, -1, 1, 1, 1]) },
@@ -145,6 +152,7 @@ class Scene {
     place.data = places;
     place.needsUpdate = true;
     this.colour(values);
+    this.places = places;
     if (this.bonds.length) this.stretch(places);
     if (!this.orbit) this.lookAt(origin, a, b, c, places.length / 3);
     this.stale = true;
@@ -155,6 +163,10 @@ class Scene {
     const data = this.sticks.attributes.position.data;
     for (let k = 0; k < this.bonds.length; k += 2) {
       const [i, j] = [3 * this.bonds[k], 3 * this.bonds[k + 1]];
+      if (this.dry && this.water[this.bonds[k]]) {
+        data.fill(2, 3 * k, 3 * k + 6);
+        continue;
+      }
       for (let d = 0; d < 3; d++) {
         const from = places[i + d] / 65535;
         const apart = places[j + d] / 65535 - from;
@@ -213,6 +225,16 @@ class Scene {
       value.data = values;
       value.needsUpdate = true;
     }
+    this.stale = true;
+  }
+
+  // Shows or hides water.
+  setWater(shown) {
+    this.dry = !shown;
+    const { kind } = this.atoms.attributes;
+    kind.data = shown ? this.kinds : this.kinds.map((k, atom) => (this.water[atom] ? HIDDEN : k));
+    kind.needsUpdate = true;
+    if (this.bonds.length && this.places) this.stretch(this.places);
     this.stale = true;
   }
 

@@ -3,8 +3,8 @@
 
 const content = JSON.parse(document.getElementById("content").textContent);
 const element = (id) => document.getElementById(id);
-const atoms = new Uint8Array(bytes(content.kinds)).length;
-const scene = new Scene(element("atoms"), new Uint8Array(bytes(content.kinds)), new Uint32Array(bytes(content.bonds)));
+const scene = new Scene(element("atoms"), content);
+const atoms = scene.kinds.length;
 element("size").value = scene.size;
 const ask = (path) => fetch(`${path}?token=${content.token}`).then((answer) => {
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
@@ -156,6 +156,7 @@ element("colour").addEventListener("change", (e) => {
 element("size").addEventListener("input", (e) => scene.setRadius(Number(e.target.value)));
 const clip = () => scene.setClip(Number(element("axis").value), Number(element("clip").value));
 for (const name of ["axis", "clip"]) element(name).addEventListener("input", clip);
+element("water")?.addEventListener("change", (e) => scene.setWater(e.target.checked));
 document.addEventListener("keydown", (e) => {
   if (["INPUT", "SELECT", "BUTTON"].includes(e.target.tagName) && e.key !== "ArrowLeft" && e.key !== "ArrowRight") return;
   const step = { ArrowLeft: -1, ArrowRight: 1 }[e.key];

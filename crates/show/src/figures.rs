@@ -40,6 +40,22 @@ pub fn of_thermo(thermo: &Thermo) -> Vec<Figure> {
             figures.push(figure(name, title, y, stages(k, &plain)));
         }
     }
+    // Those of groups, over all stages.
+    let of_group = |(k, (name, _)): (usize, &(String, String))| {
+        let group = name.strip_prefix("temperature_")?;
+        let times: Vec<f64> = thermo.stages.iter().flat_map(clock).collect();
+        let values: Vec<f64> = thermo.stages.iter().flat_map(|s| s.values[k].iter().copied()).collect();
+        Some(curve(group, &times, &values, None))
+    };
+    let groups: Vec<Curve> = thermo.quantities.iter().enumerate().filter_map(of_group).collect();
+    if let Some(k) = thermo.quantity("temperature").filter(|_| !groups.is_empty()) {
+        let y = linear(label("temperature", &thermo.quantities[k].1));
+        let title = match &groups[..] {
+            [one] => format!("Temperature of group {}", one.label),
+            _ => "Temperature of groups".to_string(),
+        };
+        figures.push(figure("temperature-groups", &title, y, groups));
+    }
     if let Some(k) = thermo.quantity("density") {
         let values = || thermo.stages.iter().flat_map(|s| s.values[k].iter().copied());
         let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
@@ -111,7 +127,11 @@ fn of_table(stem: &str, table: &Table) -> Vec<Figure> {
         let alone = columns.len() == 1;
         let part = |c: &Column| match alone {
             true => String::new(),
-            false => c.name.strip_prefix(kind).unwrap_or(&c.name).trim().to_string(),
+            // Numbers alone are times.
+            false => match c.name.strip_prefix(kind).unwrap_or(&c.name).trim() {
+                time if time.parse::<f64>().is_ok() => format!("t = {time}"),
+                part => part.to_string(),
+            },
         };
         let one = |c: &&Column| curve(&part(c), &xs, &c.values, errors(&c.name).map(|e| e.values.as_slice()));
         let along = if first.name == "t" { "time" } else { first.name.as_str() };

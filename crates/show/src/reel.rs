@@ -52,11 +52,8 @@ impl Reel {
         let file = tempfile::tempfile().map_err(|e| Error::io("write to", &std::env::temp_dir(), &e))?;
         let mut shared = Shared { file, ends: Vec::new(), progress: Progress::Reading };
         let run = path.is_dir().then(|| path.to_path_buf());
-        let last = path.join(CHECKPOINT);
-        let checkpoint = match &run {
-            Some(_) if last.is_file() => Some(Scene::of_checkpoint(Checkpoint::read(&last)?)?),
-            _ => None,
-        };
+        let last = run.as_ref().map(|run| run.join(CHECKPOINT)).filter(|last| last.is_file());
+        let checkpoint = last.map(|last| Scene::of_checkpoint(Checkpoint::read(&last)?)).transpose()?;
         let mut files = Files { run, read: Vec::new(), file: (!path.is_dir()).then(|| path.to_path_buf()) };
         let Some(first) = files.next() else {
             // A run without trajectories has its last configuration.
@@ -69,8 +66,13 @@ impl Reel {
             return Ok(Reel { shared: Arc::new(Mutex::new(shared)), scene });
         };
         let reader = TrajectoryReader::open(&first, &how)?;
-        let bonds = checkpoint.map_or_else(Vec::new, |(scene, _)| scene.bonds);
-        let scene = Scene { names: reader.names().to_vec(), species: reader.species().to_vec(), bonds };
+        let of_run = checkpoint.map(|(scene, _)| scene);
+        let scene = of_run.filter(|s| s.species.len() == reader.species().len()).unwrap_or_else(|| Scene {
+            names: reader.names().to_vec(),
+            species: reader.species().to_vec(),
+            bonds: reader.bonds().to_vec(),
+            water: Vec::new(),
+        });
         let shared = Arc::new(Mutex::new(shared));
         let theirs = shared.clone();
         let spawned = std::thread::Builder::new().name("frames".into()).spawn(move || {
@@ -162,7 +164,11 @@ fn wind(mut reader: TrajectoryReader, files: &mut Files, how: &Open, to: &Mutex<
                     reader = opened(&next, how, 0)?;
                     frames = 0;
                 }
-                None if growing => std::thread::sleep(PATIENCE),
+                None if growing => {
+                    std::thread::sleep(PATIENCE);
+                    // A file that is just being written is looked at again.
+                    let _ = reader.refresh();
+                }
                 None => return Ok(()),
             },
             Err(error) if !growing || tries == TRIES => return Err(error),

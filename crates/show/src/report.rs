@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jostle_core::Result;
 use jostle_engine::report::{Average, Convergence, TimeSpent};
-use jostle_engine::summary::with_error;
+use jostle_engine::summary::{rounded, with_error};
 use jostle_engine::{CHECKPOINT, Checkpoint, StageReport};
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
@@ -45,6 +45,8 @@ pub fn report(run: &Run) -> Result<String> {
         "scene": drawn.map(|(scene, frame)| json!({
             "kinds": STANDARD.encode(scene.kinds()),
             "bonds": STANDARD.encode(scene.bond_bytes()),
+            "colours": scene.colours(),
+            "water": STANDARD.encode(scene.water_bytes()),
             "frame": STANDARD.encode(frame),
             "order": ordered.as_ref().map(|bytes| STANDARD.encode(bytes)),
         })),
@@ -259,7 +261,7 @@ fn finding_html(finding: &Finding) -> String {
     let value = |v: &jostle_analysis::Value| {
         let number = match v.error {
             Some(error) if error > 0.0 => with_error(v.value, error),
-            _ => v.value.to_string(),
+            _ => rounded(v.value),
         };
         format!(
             "<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
@@ -292,13 +294,16 @@ fn atoms_html(scene: Option<&Scene>, drawn: bool) -> String {
 
 /// What a scene can be asked for.
 pub(crate) fn controls(scene: &Scene) -> String {
-    let names = scene
-        .names
-        .iter()
-        .enumerate()
-        .map(|(k, name)| format!("<span><i class=\"kind-{}\"></i>{}</span>", k % 8, escape(name)));
+    let names =
+        scene.names.iter().zip(scene.colours()).map(|(name, colour)| {
+            format!("<span><i style=\"background:{colour}\"></i>{}</span>", escape(name))
+        });
+    let water = match scene.water.is_empty() {
+        true => "",
+        false => "<label><input id=\"water\" type=\"checkbox\" checked> water</label>",
+    };
     format!(
-        "<div class=\"legend\">{}<label>colour by <select id=\"colour\"><option value=\"species\">species</option><option value=\"speed\">speed</option><option value=\"order\">order (averaged q6)</option></select></label><span id=\"scale\"></span><label>cut <select id=\"axis\"><option value=\"-1\">nothing</option><option value=\"0\">along a</option><option value=\"1\">along b</option><option value=\"2\">along c</option></select> <input id=\"clip\" type=\"range\" min=\"0\" max=\"1\" step=\"0.005\" value=\"0.5\"></label></div>",
+        "<div class=\"legend\">{}<label>colour by <select id=\"colour\"><option value=\"species\">species</option><option value=\"speed\">speed</option><option value=\"order\">order (averaged q6)</option></select></label><span id=\"scale\"></span><label>cut <select id=\"axis\"><option value=\"-1\">nothing</option><option value=\"0\">along a</option><option value=\"1\">along b</option><option value=\"2\">along c</option></select> <input id=\"clip\" type=\"range\" min=\"0\" max=\"1\" step=\"0.005\" value=\"0.5\"></label>{water}</div>",
         names.collect::<String>()
     )
 }

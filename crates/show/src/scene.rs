@@ -1,8 +1,11 @@
 //! Atoms as a page shows them: who they are once, and where they are frame by frame.
 
 use jostle_analysis::kinds::{averaged_q6, neighbor_distance};
-use jostle_core::{Error, Result, SimBox, Vec3};
+use jostle_core::{AtomName, Error, Result, SimBox, System, Vec3};
 use jostle_engine::Checkpoint;
+use jostle_io::chemical_bonds;
+use jostle_io::select::words::is_water;
+use std::collections::HashSet;
 
 /// Who the atoms are.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +16,8 @@ pub struct Scene {
     pub species: Vec<u16>,
     /// Atoms that are bound.
     pub bonds: Vec<[u32; 2]>,
+    /// Which atoms are those of water among others; empty where that is not known.
+    pub water: Vec<bool>,
 }
 
 /// Where the atoms are.
@@ -29,6 +34,25 @@ pub struct Atoms<'a> {
     /// Velocities by id.
     pub velocities: Option<&'a [Vec3]>,
 }
+
+/// Colours of species (Okabe and Ito), in turn.
+const PALETTE: [&str; 8] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#737373", "#f0e342"];
+/// Colours that chemists give to elements (after Corey, Pauling and Koltun), dark enough on white.
+const ELEMENTS: [(&str, &str); 12] = [
+    ("H", "#d8d8d8"),
+    ("C", "#5a5a5a"),
+    ("N", "#2f4fe0"),
+    ("O", "#d92b1a"),
+    ("S", "#d8b51c"),
+    ("P", "#e67a00"),
+    ("F", "#7cc35a"),
+    ("Cl", "#1f9e2f"),
+    ("Na", "#9a5ad8"),
+    ("K", "#7d3fbf"),
+    ("Mg", "#3d9a00"),
+    ("Ca", "#4f8f4f"),
+];
 
 /// Speeds above so many times their root mean square look alike.
 const FASTEST: f64 = 2.5;
@@ -48,15 +72,53 @@ impl Scene {
         self.bonds.as_flattened().iter().flat_map(|atom| atom.to_le_bytes()).collect()
     }
 
+    /// Which atoms are those of water, as bytes.
+    pub(crate) fn water_bytes(&self) -> Vec<u8> {
+        self.water.iter().map(|water| u8::from(*water)).collect()
+    }
+
+    /// The colour of each species: usual ones for the elements of molecules.
+    pub(crate) fn colours(&self) -> Vec<&'static str> {
+        let known = |name: &String| ELEMENTS.iter().find(|(symbol, _)| symbol == name);
+        let usual = |(k, name): (usize, &String)| known(name).map_or(PALETTE[k % PALETTE.len()], |e| e.1);
+        let cycle = |(k, _)| PALETTE[k % PALETTE.len()];
+        let all = self.names.iter().enumerate();
+        if self.bonds.is_empty() { all.map(cycle).collect() } else { all.map(usual).collect() }
+    }
+
+    /// The atoms of a system: by their elements, where these are known of all.
+    fn of_system(system: &System) -> Scene {
+        let (named, residues) = (&system.names.atoms, &system.names.residues);
+        let sites: HashSet<u32> = system.topology.virtual_sites.iter().map(|v| v.site).collect();
+        let known = |id: usize| !named[id].element.is_empty() || sites.contains(&(id as u32));
+        let (mut names, mut species) = (Vec::new(), Vec::new());
+        if !named.is_empty() && (0..named.len()).all(known) {
+            for atom in named {
+                let name = if atom.element.is_empty() { "M".to_string() } else { title_case(&atom.element) };
+                let number = names.iter().position(|n| *n == name).unwrap_or(names.len());
+                if number == names.len() {
+                    names.push(name);
+                }
+                species.push(number as u16);
+            }
+        } else {
+            names = system.species.iter().map(|s| s.name.clone()).collect();
+            species = system.state.order().into_iter().map(|place| system.state.species[place]).collect();
+        }
+        let of_water =
+            |atom: &AtomName| residues.get(atom.residue as usize).is_some_and(|r| is_water(&r.name));
+        let mut water: Vec<bool> = named.iter().map(of_water).collect();
+        if water.iter().all(|w| *w) || !water.contains(&true) {
+            water.clear();
+        }
+        Scene { names, species, bonds: chemical_bonds(&system.topology), water }
+    }
+
     /// What a checkpoint holds: the atoms, and where they were.
     pub(crate) fn of_checkpoint(checkpoint: Checkpoint) -> Result<(Scene, Vec<u8>)> {
         let step = checkpoint.step();
         let system = checkpoint.into_system()?;
-        let scene = Scene {
-            names: system.species.iter().map(|s| s.name.clone()).collect(),
-            species: system.state.species.clone(),
-            bonds: system.topology.bonds.iter().map(|b| b.atoms).collect(),
-        };
+        let scene = Scene::of_system(&system);
         let (simbox, state) = (&system.simbox, &system.state);
         let velocities = Some(&state.velocity[..]);
         let atoms = Atoms { step, time: 0.0, simbox, positions: &state.position, velocities };
@@ -131,9 +193,46 @@ pub(crate) fn order(frame: &[u8]) -> Result<Vec<u8>> {
     Ok(averaged_q6(&simbox, &positions, cutoff).into_iter().map(byte).collect())
 }
 
+/// `CL` as `Cl`.
+fn title_case(symbol: &str) -> String {
+    let (first, rest) = symbol.split_at_checked(1).unwrap_or((symbol, ""));
+    first.to_uppercase() + &rest.to_lowercase()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jostle_core::{Names, Residue, Species, Topology, WaterShape};
+
+    /// Molecules have the colours of their elements and water can be told from the rest; what is
+    /// nothing but water has none beside it, and what has no names its species.
+    #[test]
+    fn molecules_look_as_chemists_draw_them() {
+        let species = |name: &str| Species { name: name.into(), mass: 1.0, charge: 0.0 };
+        let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
+        let mut system = System::new(simbox, ["OW", "HW", "M", "ion"].map(species).to_vec());
+        [0, 1, 1, 2, 3].iter().for_each(|kind| system.state.push(*kind, [1.0; 3]));
+        let mut shape = WaterShape::new(1.0, 109.5);
+        shape.site_distance = Some(0.15);
+        system.topology = Topology::rigid_water(1, &shape);
+        let scene = Scene::of_system(&system);
+        assert_eq!((scene.names.len(), &scene.species[..]), (4, &[0, 1, 1, 2, 3][..]));
+        assert!(scene.water.is_empty() && scene.bonds == [[0, 1], [0, 2]]);
+
+        let atom = |element: &str, residue| AtomName { name: "X".into(), element: element.into(), residue };
+        let residue = |name: &str| Residue { name: name.into(), ..Residue::default() };
+        let atoms = vec![atom("O", 0), atom("H", 0), atom("H", 0), atom("", 0), atom("CL", 1)];
+        system.names = Names { atoms, residues: vec![residue("HOH"), residue("CLA")] };
+        let scene = Scene::of_system(&system);
+        assert_eq!(
+            (&scene.names[..], &scene.species[..]),
+            (&["O", "H", "M", "Cl"].map(String::from)[..], &[0, 1, 1, 2, 3][..])
+        );
+        assert_eq!(scene.water, [true, true, true, true, false]);
+        assert_eq!([scene.colours()[1], scene.colours()[3]], ["#d8d8d8", "#1f9e2f"]);
+        system.names.residues[1] = residue("WAT");
+        assert!(Scene::of_system(&system).water.is_empty());
+    }
 
     #[test]
     fn places_are_in_the_box_and_where_they_should_be() {

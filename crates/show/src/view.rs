@@ -159,6 +159,8 @@ impl Shown {
         let content = json!({
             "kinds": STANDARD.encode(scene.kinds()),
             "bonds": STANDARD.encode(scene.bond_bytes()),
+            "colours": scene.colours(),
+            "water": STANDARD.encode(scene.water_bytes()),
             "token": self.token,
             "time_unit": self.time_unit,
         });

@@ -4,6 +4,7 @@ use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
 use crate::memory::Memory;
 use crate::report::Results;
+use crate::settings::{Setting, Settings};
 use crate::view::{Polarity, Subject, View};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
@@ -13,8 +14,13 @@ pub(super) const KIND: Kind = Kind {
     name: "dielectric",
     about: "relative permittivity from fluctuations of the dipole moment of neutral molecules, with charges by ewald or pme",
     sees: Sees::Dipole,
-    settings: &[],
-    new: |subject, _| Ok(Box::new(Dielectric::new(subject)?)),
+    settings: &[Setting {
+        name: "temperature",
+        dimension: Dimension::TEMPERATURE,
+        default: None,
+        about: "of the molecules [default: from the kinetic energy]",
+    }],
+    new: |subject, settings| Ok(Box::new(Dielectric::new(subject, settings)?)),
 };
 
 /// Three components of the dipole moment, its square, the volume, k_B T.
@@ -25,16 +31,19 @@ const WIDTH: usize = 6;
 /// 50 (1983) 841).
 struct Dielectric {
     units: UnitSystem,
+    /// k_B T, where that was said.
+    thermal: Option<f64>,
     blocks: Blocks,
 }
 
 impl Dielectric {
-    fn new(subject: &Subject) -> Result<Self> {
+    fn new(subject: &Subject, settings: &Settings) -> Result<Self> {
         match subject.polarity {
             Polarity::Neutral => {}
             Polarity::Unknown => {
                 return Err(Error::input("a trajectory has no charges").hint(
-                    "it is measured while a run goes: measure = [{ kind = \"dielectric\", every = 20 }]",
+                    "they come from the checkpoint beside it, or from the input that --input names; or measure \
+                     while a run goes: measure = [{ kind = \"dielectric\", every = 20 }]",
                 ));
             }
             Polarity::Uncharged => return Err(Error::input("no atom has a charge")),
@@ -49,7 +58,10 @@ impl Dielectric {
         if subject.simbox.periodic() != [true; 3] {
             return Err(Error::input("the permittivity needs a box that is periodic along all axes"));
         }
-        Ok(Dielectric { units: subject.units, blocks: Blocks::new(WIDTH) })
+        let temperature =
+            settings.get("temperature").map(|t| settings.positive("temperature", t)).transpose()?;
+        let thermal = temperature.map(|t| t * subject.units.boltzmann());
+        Ok(Dielectric { units: subject.units, thermal, blocks: Blocks::new(WIDTH) })
     }
 }
 
@@ -58,7 +70,8 @@ impl Measure for Dielectric {
         let whole = frame.whole()?;
         let [x, y, z] = whole.dipole.ok_or_else(|| Error::input("the dipole moment is not known"))?;
         let square = x * x + y * y + z * z;
-        self.blocks.add_frame(&[x, y, z, square, frame.simbox.volume(), whole.thermal_energy()]);
+        let thermal = self.thermal.unwrap_or(whole.thermal_energy());
+        self.blocks.add_frame(&[x, y, z, square, frame.simbox.volume(), thermal]);
         Ok(())
     }
 

@@ -1,15 +1,16 @@
-//! Heat capacity at constant volume from the fluctuations of energies.
+//! Heat capacity from the fluctuations of energies.
 
 use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
 use crate::memory::Memory;
 use crate::report::Results;
 use crate::view::View;
+use jostle_core::simbox::mean_diagonal;
 use jostle_core::{Error, Result};
 
 pub(super) const KIND: Kind = Kind {
     name: "heat-capacity",
-    about: "heat capacity at constant volume from fluctuations of the energy, or of the kinetic energy at constant energy",
+    about: "heat capacity from fluctuations of the energy, of the kinetic energy at constant energy, or of the enthalpy at constant pressure",
     sees: Sees::Whole,
     settings: &[],
     new: |subject, _| {
@@ -24,23 +25,29 @@ const CONSTANT: f64 = 0.05;
 /// that scales velocities to the temperature makes none.
 const CANONICAL: f64 = 2.0;
 
-/// Kinetic energy, its square, total energy, its square.
-const WIDTH: usize = 4;
+/// A volume that varies by less than such a part is constant.
+const RIGID: f64 = 1e-9;
+
+/// Kinetic energy, its square, total energy, its square, volume, its square, total energy times volume,
+/// pressure.
+const WIDTH: usize = 8;
 
 struct HeatCapacity {
     atoms: f64,
-    /// Kinetic and total energy of the first frame, from which others are counted so that squares
-    /// lose no digits; degrees of freedom.
-    first: Option<(f64, f64, usize)>,
+    /// Kinetic energy, total energy and volume of the first frame, from which others are counted so that
+    /// squares lose no digits; degrees of freedom.
+    first: Option<([f64; 3], usize)>,
     blocks: Blocks,
 }
 
 impl Measure for HeatCapacity {
     fn add(&mut self, frame: &View) -> Result<()> {
         let whole = frame.whole()?;
-        let (k0, e0, _) = *self.first.get_or_insert((whole.kinetic, whole.total, whole.degrees_of_freedom));
-        let (k, e) = (whole.kinetic - k0, whole.total - e0);
-        self.blocks.add_frame(&[k, k * k, e, e * e]);
+        let now = [whole.kinetic, whole.total, frame.simbox.volume()];
+        let (first, _) = *self.first.get_or_insert((now, whole.degrees_of_freedom));
+        let [k, e, v] = std::array::from_fn(|n| now[n] - first[n]);
+        let pressure = whole.pressure.as_ref().map_or(0.0, mean_diagonal);
+        self.blocks.add_frame(&[k, k * k, e, e * e, v, v * v, e * v, pressure]);
         Ok(())
     }
 
@@ -50,14 +57,15 @@ impl Measure for HeatCapacity {
 
     fn results(&self) -> Result<Results> {
         let frames = self.blocks.frames();
-        let Some((k0, _, degrees_of_freedom)) = self.first.filter(|_| frames >= 20) else {
+        let Some(([k0, _, v0], degrees_of_freedom)) = self.first.filter(|_| frames >= 20) else {
             return Err(Error::input(format!("{frames} energies are too few for fluctuations")));
         };
         let f = degrees_of_freedom as f64;
         let variance = |m: &[f64], at: usize| m[at + 1] - m[at] * m[at];
         let thermal = |m: &[f64]| 2.0 * (k0 + m[0]) / f;
         let means: Vec<f64> = self.blocks.means().into_iter().map(|m| m.0).collect();
-        let constant = variance(&means, 2).sqrt() < CONSTANT * variance(&means, 0).sqrt();
+        let rigid = variance(&means, 4).max(0.0).sqrt() < RIGID * v0;
+        let constant = rigid && variance(&means, 2).sqrt() < CONSTANT * variance(&means, 0).sqrt();
         let of_canonical = variance(&means, 0) / (0.5 * f * thermal(&means).powi(2));
         if !constant && !(1.0 / CANONICAL..CANONICAL).contains(&of_canonical) {
             return Err(Error::input(format!(
@@ -69,12 +77,21 @@ impl Measure for HeatCapacity {
             let in_boltzmann = match constant {
                 // J. L. Lebowitz, J. K. Percus and L. Verlet, Phys. Rev. 153 (1967) 250.
                 true => 0.5 * f / (1.0 - 2.0 * variance(m, 0) / (f * thermal(m).powi(2))),
-                false => variance(m, 2) / thermal(m).powi(2),
+                // Of the energy; where the volume varies, too, of the enthalpy at the mean pressure.
+                false => {
+                    let p = if rigid { 0.0 } else { m[7] };
+                    let together = m[6] - m[2] * m[4];
+                    (variance(m, 2) + 2.0 * p * together + p * p * variance(m, 4)) / thermal(m).powi(2)
+                }
             };
             vec![in_boltzmann / self.atoms]
         });
         let mut results = Results::default();
-        let how = if constant { "constant energy" } else { "constant temperature" };
+        let how = match (rigid, constant) {
+            (false, _) => "constant pressure",
+            (true, true) => "constant energy",
+            (true, false) => "constant temperature",
+        };
         results.value(&format!("heat capacity per atom over k_B, at {how}"), "", capacity[0]);
         Ok(results)
     }

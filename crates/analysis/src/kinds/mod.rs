@@ -55,7 +55,8 @@ pub enum Sees {
     Velocities,
     /// Energies and pressure of the system as a whole: the rows of `thermo.csv`.
     Whole,
-    /// The same with the dipole moment of all molecules: a run alone knows it.
+    /// The same with the dipole moment of all molecules: a run, or frames of which charges and molecules
+    /// are known.
     Dipole,
 }
 

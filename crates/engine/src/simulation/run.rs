@@ -17,6 +17,7 @@ use crate::thermo::{Atoms, Gauge, Reported};
 use jostle_analysis::Sees;
 use jostle_core::backend::Timings;
 use jostle_core::{Backend, Error, Evaluate, Leg, Molecules, Result, Sample, SimBox, Vec3};
+use jostle_io::chemical_bonds;
 use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
 use jostle_io::trajectory::{Frame, Position, Subject};
 use std::time::{Duration, Instant};
@@ -381,8 +382,9 @@ impl Simulation {
         let state = self.backend.state()?;
         let species = state.order().into_iter().map(|place| state.species[place]).collect();
         let names = self.species.iter().map(|s| s.name.clone()).collect();
-        let atoms = self.names.clone();
-        Ok(Subject { units: self.units, names, species, atoms, timestep, every })
+        let (atoms, bonds) = (self.names.clone(), chemical_bonds(&self.topology));
+        let periodic = self.backend.simbox().periodic();
+        Ok(Subject { units: self.units, names, species, atoms, bonds, periodic, timestep, every })
     }
 
     /// Makes the measures of the stage under way.

@@ -815,6 +815,8 @@ pub enum TrajectoryFormat {
     Dump,
     /// GSD with HOOMD's schema, with velocities.
     Gsd,
+    /// H5MD, with velocities.
+    H5md,
     /// PDB, text, a model for each frame.
     Pdb,
     /// mmCIF, text, a data block for each frame.

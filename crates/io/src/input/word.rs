@@ -106,7 +106,8 @@ words! {
         Trr = "trr": "GROMACS TRR: positions and velocities in single precision",
         Xyz = "xyz": "extended XYZ: text, positions and velocities in full",
         Dump = "lammpstrj": "LAMMPS dump: text, positions and velocities in full",
-        Gsd = "gsd": "GSD as of HOOMD: positions and velocities in single precision, steps but no times",
+        Gsd = "gsd": "GSD as of HOOMD: positions and velocities in single precision",
+        H5md = "h5md": "H5MD, as HDF5: positions and velocities in single precision",
         Pdb = "pdb": "PDB: text, positions to 0.001 A (0.001 in lj), names and residues",
         Cif = "cif": "mmCIF: text, positions to 0.00001 A (0.00001 in lj), names and residues",
     }

@@ -223,6 +223,16 @@ pub(super) const PROTEIN_BACKBONE: &str = "N CA C O OXT OT1 OT2";
 /// The backbone of a nucleic acid.
 pub(super) const NUCLEIC_BACKBONE: &str = "P OP1 OP2 OP3 O1P O2P O3P O5' C5' C4' C3' O3' O5* C5* C4* C3* O3*";
 
+/// Whether this is a residue of water.
+pub fn is_water(residue: &str) -> bool {
+    among(WATERS, residue)
+}
+
+/// Whether programs know the bonds of such residues by themselves.
+pub(crate) fn is_standard(residue: &str) -> bool {
+    [AMINO_ACIDS, NUCLEOTIDES, WATERS].iter().any(|list| among(list, residue))
+}
+
 /// Whether one of the words in a list is this one.
 pub(super) fn among(list: &str, name: &str) -> bool {
     list.split_ascii_whitespace().any(|word| word == name)

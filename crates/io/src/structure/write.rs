@@ -61,6 +61,8 @@ pub fn write_xyz(
         names: system.species.iter().map(|s| s.name.clone()).collect(),
         species: order.iter().map(|&place| system.state.species[place]).collect(),
         atoms: system.names.clone(),
+        bonds: Vec::new(),
+        periodic: system.simbox.periodic(),
         timestep: 0.0,
         every: 1,
     };

@@ -231,12 +231,12 @@ impl Format for Gsd {
         Ok(())
     }
 
-    fn patch(&self, subject: &Subject, position: &Position, what: Patch) -> Option<(u64, Vec<u8>)> {
+    fn patch(&self, subject: &Subject, position: &Position, what: Patch) -> Vec<(u64, Vec<u8>)> {
         let index = self.index(subject, position.frames);
         let mut entries = Vec::new();
         let from = match what {
             Patch::LastFrame => {
-                let last = position.frames.checked_sub(1)?;
+                let Some(last) = position.frames.checked_sub(1) else { return Vec::new() };
                 self.indexed(subject, last, &mut entries);
                 self.entries(last)
             }
@@ -246,6 +246,6 @@ impl Format for Gsd {
                 from
             }
         };
-        Some((index + from * ENTRY, entries))
+        vec![(index + from * ENTRY, entries)]
     }
 }

@@ -11,6 +11,8 @@ mod cif;
 mod dcd;
 mod dump;
 mod gsd;
+mod h5md;
+mod hdf5;
 mod pdb;
 mod read;
 mod trr;
@@ -54,6 +56,10 @@ pub struct Subject {
     pub species: Vec<u16>,
     /// What the atoms are called in their molecules; empty where only their species have names.
     pub atoms: Names,
+    /// Atoms that are bound, for formats that say so.
+    pub bonds: Vec<[u32; 2]>,
+    /// Along which axes the box repeats.
+    pub periodic: [bool; 3],
     /// The time step; 0 if frames are not equally far apart.
     pub timestep: f64,
     /// Steps between frames.
@@ -93,8 +99,8 @@ trait Format: Send {
     fn frame(&mut self, subject: &Subject, frame: &Frame, number: u64, out: &mut Vec<u8>) -> Result<()>;
 
     /// What else is to be written, and where, given how far the file has come.
-    fn patch(&self, _: &Subject, _: &Position, _: Patch) -> Option<(u64, Vec<u8>)> {
-        None
+    fn patch(&self, _: &Subject, _: &Position, _: Patch) -> Vec<(u64, Vec<u8>)> {
+        Vec::new()
     }
 }
 
@@ -115,6 +121,7 @@ fn format(kind: TrajectoryFormat) -> Box<dyn Format> {
         TrajectoryFormat::Trr => Box::new(trr::Trr),
         TrajectoryFormat::Dump => Box::new(dump::Dump),
         TrajectoryFormat::Gsd => Box::new(gsd::Gsd::new()),
+        TrajectoryFormat::H5md => Box::new(h5md::H5md::new()),
         TrajectoryFormat::Pdb => Box::new(pdb::Pdb),
         TrajectoryFormat::Cif => Box::new(cif::Cif),
     }
@@ -130,6 +137,7 @@ impl TrajectoryFormat {
             TrajectoryFormat::Trr => "trr",
             TrajectoryFormat::Dump => "lammpstrj",
             TrajectoryFormat::Gsd => "gsd",
+            TrajectoryFormat::H5md => "h5md",
             TrajectoryFormat::Pdb => "pdb",
             TrajectoryFormat::Cif => "cif",
         }
@@ -256,9 +264,11 @@ impl TrajectoryWriter {
     }
 
     fn write_patch(&mut self, what: Patch) -> std::io::Result<()> {
-        let Some((at, bytes)) = self.format.patch(&self.subject, &self.position, what) else { return Ok(()) };
-        self.file.seek(SeekFrom::Start(at))?;
-        self.file.write_all(&bytes)
+        for (at, bytes) in self.format.patch(&self.subject, &self.position, what) {
+            self.file.seek(SeekFrom::Start(at))?;
+            self.file.write_all(&bytes)?;
+        }
+        Ok(())
     }
 
     fn write_header(&mut self) -> std::io::Result<()> {

@@ -1,10 +1,14 @@
 //! PDB with a model for each frame (wwPDB format 3.3): names and residues, positions to 0.001 angstrom,
-//! the box in front of each model, time and step in a title like those of GROMACS.
+//! the box in front of each model, time and step in a title like those of GROMACS. The first model ends
+//! with the bonds (CONECT) of all but water, proteins and nucleic acids, which readers know; VMD reads no
+//! further.
 
 use super::dcd::unit_cell;
 use super::{Format, Frame, Position, Subject, length_factor, picoseconds};
 use crate::forcefield::elements;
+use crate::select::words::is_standard;
 use jostle_core::{AtomName, Error, Residue, Result};
+use std::collections::BTreeMap;
 use std::io::Write;
 
 pub(super) struct Pdb;
@@ -83,7 +87,31 @@ fn write(
             residue.name,
         )?;
     }
+    if number == 0 {
+        write_bonds(subject, out)?;
+    }
     writeln!(out, "ENDMDL")
+}
+
+/// Atoms with numbers that begin anew have no bonds that could be told.
+fn write_bonds(subject: &Subject, out: &mut dyn Write) -> std::io::Result<()> {
+    let names = &subject.atoms;
+    let residue = |id: u32| names.residues.get(names.atoms.get(id as usize)?.residue as usize);
+    let standard = |id: &u32| residue(*id).is_some_and(|r| is_standard(&r.name));
+    let mut partners = BTreeMap::<u32, Vec<u32>>::new();
+    for [a, b] in &subject.bonds {
+        if *a.max(b) < 99_999 && ![a, b].into_iter().all(standard) {
+            partners.entry(*a).or_default().push(*b);
+            partners.entry(*b).or_default().push(*a);
+        }
+    }
+    for (atom, partners) in partners {
+        for four in partners.chunks(4) {
+            let numbers = [atom].iter().chain(four).map(|id| format!("{:5}", id + 1)).collect::<String>();
+            writeln!(out, "CONECT{numbers}")?;
+        }
+    }
+    Ok(())
 }
 
 /// What an atom is called: by its molecule, else by its species.

@@ -14,7 +14,8 @@ const ATOMS: usize = 60;
 fn subject(units: UnitSystem) -> Subject {
     let species = (0..ATOMS).map(|k| (k % 2) as u16).collect();
     let names = vec!["Ar".into(), "Kr".into()];
-    Subject { units, names, species, atoms: Names::default(), timestep: 2.0, every: 10 }
+    let (atoms, bonds, periodic) = (Names::default(), Vec::new(), [true; 3]);
+    Subject { units, names, species, atoms, bonds, periodic, timestep: 2.0, every: 10 }
 }
 
 /// Frames of scattered atoms in a tilted box that grows.
@@ -114,8 +115,9 @@ fn what_is_written_comes_back() {
 #[test]
 fn compressed_files_are_read() {
     let folder = tempfile::tempdir().unwrap();
-    // The index of GSD is behind the frames.
-    for format in TrajectoryFormat::ALL.iter().filter(|f| **f != TrajectoryFormat::Gsd) {
+    // GSD and H5MD are read here and there.
+    let streams = |f: &&TrajectoryFormat| !matches!(f, TrajectoryFormat::Gsd | TrajectoryFormat::H5md);
+    for format in TrajectoryFormat::ALL.iter().filter(streams) {
         let plain = write(folder.path(), *format, UnitSystem::Real);
         let open = Open { units: Some(UnitSystem::Real), ..Open::default() };
         let want = read(&plain, &open).unwrap().1;
@@ -207,8 +209,7 @@ fn molecules_keep_their_names_in_mmcif() {
     };
     let atoms = Names { atoms: of_atoms.iter().enumerate().map(atom).collect(), residues };
     let (units, species) = (UnitSystem::Nano, vec![0; 6]);
-    let subject =
-        Subject { units, names: vec!["X".into()], species, atoms: atoms.clone(), timestep: 1.0, every: 1 };
+    let subject = Subject { units, names: vec!["X".into()], species, atoms: atoms.clone(), ..subject(units) };
     let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Cif, subject).unwrap();
     let positions: Vec<Vec3> = (0..6).map(|k| [f64::from(k), -99.5, 12345.125]).collect();
     let cube = |edge: f64| SimBox::orthorhombic([edge; 3]).unwrap();
@@ -260,8 +261,7 @@ fn molecules_keep_their_names_in_pdb() {
     let residues = vec![residue("VAL", 7, "B"), residue("CA", 8, ""), residue("TIP3", 9_999, "WAT")];
     let names = Names { atoms, residues };
     let (units, species) = (UnitSystem::Real, vec![0; 5]);
-    let subject =
-        Subject { units, names: vec!["X".into()], species, atoms: names.clone(), timestep: 1.0, every: 1 };
+    let subject = Subject { units, names: vec!["X".into()], species, atoms: names.clone(), ..subject(units) };
     let simbox = SimBox::orthorhombic([30.0, 40.0, 50.0]).unwrap();
     let positions: Vec<Vec3> = (0..5).map(|k| [f64::from(k), -99.5, 9999.999]).collect();
     let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Pdb, subject.clone()).unwrap();
@@ -302,6 +302,155 @@ fn molecules_keep_their_names_in_pdb() {
     assert_eq!(refused.place().unwrap().line, Some(6));
 }
 
+/// What a run has written since its trajectory was opened is found.
+#[test]
+fn files_that_grow_are_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in TrajectoryFormat::ALL {
+        let path = folder.path().join("growing");
+        let mut writer = TrajectoryWriter::create(&path, *format, subject(UnitSystem::Lj)).unwrap();
+        let few = frames();
+        let mut write = |steps: std::ops::Range<u64>| {
+            for step in steps {
+                let s = &few[step as usize % few.len()];
+                let velocities = s.velocities.as_deref();
+                let frame = Frame { step, time: 1.0, simbox: &s.simbox, positions: &s.positions, velocities };
+                writer.write(&frame).unwrap();
+            }
+        };
+        write(0..2);
+        let open = Open { units: Some(UnitSystem::Lj), ..Open::default() };
+        let mut reader = TrajectoryReader::open(&path, &open).unwrap();
+        let mut rest = |from: u64, to: u64| {
+            reader.refresh().unwrap();
+            let all: Vec<_> = std::iter::from_fn(|| reader.next_frame().unwrap()).collect();
+            assert_eq!(all.len() as u64, to - from, "{}", format.name());
+            let last = &few[(to - 1) as usize % few.len()];
+            let velocity = |s: &Snapshot| s.velocities.as_ref().map(|v| v[7][1] as f32);
+            assert!(!format.has_velocities() || velocity(&all[all.len() - 1]) == velocity(last));
+        };
+        rest(0, 2);
+        write(2..5);
+        rest(2, 5);
+        write(5..150);
+        rest(5, 150);
+    }
+}
+
+/// Those of what is neither water nor protein stand in the file, and come back from there.
+#[test]
+fn bonds_stand_in_pdb() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.pdb");
+    let residue = |name: &str| Residue { name: name.into(), number: 1, chain: "A".into() };
+    let atom = |residue| AtomName { name: "C".into(), element: "C".into(), residue };
+    let residues = vec![residue("ALA"), residue("LIG"), residue("HOH")];
+    let atoms = [0, 0, 1, 1, 1, 1, 1, 1, 2, 2].map(atom).to_vec();
+    let bonds = vec![[0, 1], [1, 2], [2, 3], [2, 4], [2, 5], [2, 6], [6, 7], [8, 9]];
+    let atoms = Names { atoms, residues };
+    let subject =
+        Subject { species: vec![0; 10], names: vec!["C".into()], atoms, bonds, ..subject(UnitSystem::Real) };
+    let simbox = SimBox::orthorhombic([30.0; 3]).unwrap();
+    let positions: Vec<Vec3> = (0..10).map(|k| [f64::from(k), 0.0, 0.0]).collect();
+    let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Pdb, subject).unwrap();
+    for step in 0..2 {
+        let frame = Frame { step, time: 0.0, simbox: &simbox, positions: &positions, velocities: None };
+        writer.write(&frame).unwrap();
+    }
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|l| l.starts_with("CONECT")).collect();
+    let all =
+        ["    2    3", "    3    2    4    5    6", "    3    7", "    4    3", "    5    3", "    6    3"];
+    assert_eq!(lines[..6], all.map(|line| format!("CONECT{line}")));
+    let (reader, got) = read(&path, &Open::default()).unwrap();
+    assert_eq!((got.len(), reader.bonds()), (2, &[[1, 2], [2, 3], [2, 4], [2, 5], [2, 6], [6, 7]][..]));
+    // Where others have them: behind the only model.
+    let (model, _) = text.split_once("TITLE").map(|(_, rest)| rest.split_once("CONECT").unwrap()).unwrap();
+    std::fs::write(&path, format!("TITLE{model}ENDMDL\nCONECT    9    1\nCONECT    1    9\nEND\n")).unwrap();
+    let (reader, got) = read(&path, &Open::default()).unwrap();
+    assert_eq!((got.len(), reader.bonds()), (1, &[[0, 8]][..]));
+}
+
+/// As programs write it that put atoms in any order and do not repeat what never changes.
+#[test]
+fn h5md_of_other_programs_is_read() {
+    use hdf5_pure::{AttrValue, FileBuilder};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.h5");
+    let mut file = FileBuilder::new();
+    let mut all = file.create_group("particles");
+    let mut atoms = all.create_group("atoms");
+    let mut position = atoms.create_group("position");
+    let nm: Vec<f64> = [7.0, 3.0, 5.0, 3.0, 5.0, 7.0].iter().flat_map(|x| [*x, 0.25, 0.5]).collect();
+    position
+        .create_dataset("value")
+        .with_f64_data(&nm)
+        .with_shape(&[2, 3, 3])
+        .set_attr("unit", AttrValue::String("nm".into()));
+    position
+        .create_dataset("step")
+        .with_i64_data(&[100])
+        .with_shape(&[])
+        .set_attr("offset", AttrValue::I64(50));
+    position
+        .create_dataset("time")
+        .with_f64_data(&[0.5, 1.5])
+        .with_shape(&[2])
+        .set_attr("unit", AttrValue::String("ns".into()));
+    atoms.add_group(position.finish());
+    let mut id = atoms.create_group("id");
+    id.create_dataset("value").with_i32_data(&[7, 3, 5, 3, 5, 7]).with_shape(&[2, 3]);
+    id.create_dataset("step").with_i64_data(&[50, 150]).with_shape(&[2]);
+    atoms.add_group(id.finish());
+    // Velocities of the second frame alone.
+    let mut velocity = atoms.create_group("velocity");
+    velocity
+        .create_dataset("value")
+        .with_f64_data(&nm[9..])
+        .with_shape(&[1, 3, 3])
+        .set_attr("unit", AttrValue::String("nm ns-1".into()));
+    velocity.create_dataset("step").with_i64_data(&[150]).with_shape(&[1]);
+    atoms.add_group(velocity.finish());
+    atoms.create_dataset("species").with_i32_data(&[18, 36, 36]).with_shape(&[3]);
+    let mut simbox = atoms.create_group("box");
+    simbox
+        .create_dataset("edges")
+        .with_f64_data(&[10.0, 11.0, 12.0])
+        .with_shape(&[3])
+        .set_attr("unit", AttrValue::String("nm".into()));
+    let boundary = ["periodic", "periodic", "none"].map(String::from).to_vec();
+    simbox.set_attr("boundary", AttrValue::StringArray(boundary));
+    atoms.add_group(simbox.finish());
+    all.add_group(atoms.finish());
+    file.add_group(all.finish());
+    file.write(&path).unwrap();
+
+    let (reader, got) = read(&path, &Open { units: Some(UnitSystem::Metal), ..Open::default() }).unwrap();
+    assert_eq!((reader.names(), reader.species()), (&["18".to_string(), "36".into()][..], &[1, 1, 0][..]));
+    assert_eq!(
+        got.iter().map(|f| (f.step, f.time.unwrap())).collect::<Vec<_>>(),
+        [(50, 500.0), (150, 1500.0)]
+    );
+    let boxed = SimBox::new([0.0; 3], [100.0, 110.0, 120.0], [0.0; 3], [true, true, false]).unwrap();
+    for frame in &got {
+        close(&frame.positions, &[[30.0, 2.5, 5.0], [50.0, 2.5, 5.0], [70.0, 2.5, 5.0]], 1e-12);
+        assert_eq!(frame.simbox, boxed);
+    }
+    assert!(got[0].velocities.is_none());
+    close(
+        got[1].velocities.as_ref().unwrap(),
+        &[[0.03, 2.5e-3, 5e-3], [0.05, 2.5e-3, 5e-3], [0.07, 2.5e-3, 5e-3]],
+        1e-15,
+    );
+
+    let mut other = FileBuilder::new();
+    other.create_dataset("temperature").with_f64_data(&[1.0]);
+    other.write(&path).unwrap();
+    let error = read(&path, &Open::default()).map(drop).unwrap_err();
+    assert!(error.message().contains("not H5MD"), "{error}");
+    assert_eq!(error.place().unwrap().file, path);
+}
+
 proptest! {
     /// Whatever is damaged: an answer or an error, never a panic.
     #[test]
@@ -317,12 +466,22 @@ proptest! {
     }
 }
 
-/// The index of a GSD file grows with it, and is the same after an interruption.
+/// The index of a GSD or H5MD file grows with it, and is the same after an interruption. A node of
+/// H5MD's has room for 64 others.
 #[test]
-fn a_gsd_file_grows_and_is_cut_back() {
+fn an_index_grows_and_is_cut_back() {
+    grows_and_is_cut_back(
+        TrajectoryFormat::Gsd,
+        700,
+        &[(40, 45), (60, 70), (130, 400), (500, 501), (700, 700)],
+    );
+    let cuts = [(0, 3), (40, 64), (64, 65), (65, 70), (4090, 4097), (4096, 4100), (4200, 4200)];
+    grows_and_is_cut_back(TrajectoryFormat::H5md, 4200, &cuts);
+}
+
+fn grows_and_is_cut_back(format: TrajectoryFormat, end: u64, cuts: &[(u64, u64)]) {
     let folder = tempfile::tempdir().unwrap();
-    let (whole, pieces) = (folder.path().join("whole.gsd"), folder.path().join("pieces.gsd"));
-    let gsd = TrajectoryFormat::Gsd;
+    let (whole, pieces) = (folder.path().join("whole"), folder.path().join("pieces"));
     let few = frames();
     let write = |writer: &mut TrajectoryWriter, steps: std::ops::Range<u64>| {
         for step in steps {
@@ -333,21 +492,21 @@ fn a_gsd_file_grows_and_is_cut_back() {
             writer.write(&frame).unwrap();
         }
     };
-    write(&mut TrajectoryWriter::create(&whole, gsd, subject(UnitSystem::Metal)).unwrap(), 0..700);
-    let mut writer = TrajectoryWriter::create(&pieces, gsd, subject(UnitSystem::Metal)).unwrap();
+    write(&mut TrajectoryWriter::create(&whole, format, subject(UnitSystem::Metal)).unwrap(), 0..end);
+    let mut writer = TrajectoryWriter::create(&pieces, format, subject(UnitSystem::Metal)).unwrap();
     let mut at = 0;
-    for (until, beyond) in [(40, 45), (60, 70), (130, 400), (500, 501), (700, 700)] {
+    for &(until, beyond) in cuts {
         write(&mut writer, at..until);
         let position = writer.position();
         write(&mut writer, until..beyond);
         drop(writer);
-        writer = TrajectoryWriter::resume(&pieces, gsd, subject(UnitSystem::Metal), position).unwrap();
+        writer = TrajectoryWriter::resume(&pieces, format, subject(UnitSystem::Metal), position).unwrap();
         at = until;
     }
     assert!(std::fs::read(&whole).unwrap() == std::fs::read(&pieces).unwrap());
     let (reader, got) = read(&whole, &Open::default()).unwrap();
     assert_eq!(reader.units(), UnitSystem::Metal);
-    assert_eq!(got.iter().map(|f| f.step).collect::<Vec<_>>(), (0..700).collect::<Vec<_>>());
+    assert_eq!(got.iter().map(|f| f.step).collect::<Vec<_>>(), (0..end).collect::<Vec<_>>());
     assert!(got.iter().all(|f| f.time == Some(0.5 * f.step as f64)));
-    assert_eq!(got[698].velocities, got[2].velocities);
+    assert_eq!(got[end as usize - 2].velocities, got[2].velocities);
 }

@@ -14,6 +14,8 @@ fn subject(n: usize) -> Subject {
         names: vec!["Ar".into(), "Kr".into()],
         species: (0..n).map(|k| (k % 2) as u16).collect(),
         atoms: Names::default(),
+        bonds: Vec::new(),
+        periodic: [true; 3],
         timestep: 2.0,
         every: 10,
     }

@@ -56,6 +56,26 @@ ATOM      3  N   ALA A   1       2.876   0.867   2.169  1.00  0.00           N
         assert_eq!((names.atoms[1].name.as_str(), names.atoms[1].element.as_str()), ("NA", "NA"));
     }
 
+    /// Where the columns of the symbol are empty, names in proteins and water tell; no others do.
+    #[test]
+    fn elements_follow_from_usual_names() {
+        let text = |name: &str, residue: &str| {
+            format!("ATOM      1 {name:<4} {residue:<4}A   1       2.876   0.867   2.169  1.00  0.00")
+        };
+        for (name, residue, element) in [
+            (" CA", "ALA", "C"),
+            ("1HB2", "ALA", "H"),
+            ("HG11", "VAL", "H"),
+            (" SG", "CYS", "S"),
+            (" OW", "HOH", "O"),
+            ("SC1", "ALA", ""),
+            (" BB", "ALA", ""),
+            ("CA", "CAL", ""),
+        ] {
+            assert_eq!(Line(&text(name, residue)).element(), element, "{name} of {residue}");
+        }
+    }
+
     #[test]
     fn damaged_files_are_refused_at_their_line() {
         let bad = TEXT.replace("-2.500", "-2.5x0");

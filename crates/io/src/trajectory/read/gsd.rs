@@ -203,6 +203,15 @@ impl Source for Gsd {
     fn cast(&self) -> Option<&Cast> {
         Some(&self.cast)
     }
+
+    fn refresh(&mut self) -> Result<()> {
+        let mut now = Gsd::open(self.file.try_clone().map_err(|e| unreadable(&e))?)?;
+        while now.peek()?.is_some_and(|chunk| chunk.frame < self.frames) {
+            now.ahead.pop();
+        }
+        (self.ahead, self.index, self.names) = (now.ahead, now.index, now.names);
+        Ok(())
+    }
 }
 
 /// So many bytes from a place; no more memory is taken than the file has.

@@ -8,12 +8,15 @@ mod cif;
 mod dcd;
 mod dump;
 mod gsd;
+#[cfg(feature = "h5md")]
+mod h5md;
 mod pdb;
 mod trr;
 mod xtc;
 mod xyz;
 
 use super::{Subject, length_factor, picoseconds};
+use crate::chemical_bonds;
 use crate::structure::{Lines, Reading, Structure, around};
 use binary::Binary;
 use flate2::bufread::MultiGzDecoder;
@@ -48,7 +51,7 @@ pub struct Open {
     /// The unit system to read in; `None`: that of the file, or of `start.xyz` beside it.
     pub units: Option<UnitSystem>,
     /// A file with the names of the atoms for a trajectory without: extended XYZ, a LAMMPS dump,
-    /// GSD, PDB, mmCIF, LAMMPS data. `None`: `start.xyz` beside the trajectory, if it is there and fits.
+    /// GSD, H5MD, PDB, mmCIF, LAMMPS data. `None`: `start.xyz` beside the trajectory, if it is there and fits.
     pub names: Option<PathBuf>,
     /// The time of a step for files that count steps only.
     pub timestep: Option<f64>,
@@ -72,6 +75,8 @@ struct Cast {
     species: Vec<u16>,
     /// What the atoms are called in their molecules, where the file says.
     atoms: Names,
+    /// Those that are bound, where the file says.
+    bonds: Vec<[u32; 2]>,
 }
 
 impl Cast {
@@ -112,6 +117,16 @@ trait Source: Send {
 
     /// Who the atoms are, where the file says; known at the latest after the first frame.
     fn cast(&self) -> Option<&Cast>;
+
+    /// Looks for what was written since the file was opened; a stream just goes on.
+    fn refresh(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Which part of the frames has been read, where that does not follow from bytes.
+    fn part(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// A failure in the contents of the file being read, which its caller names.
@@ -145,7 +160,7 @@ pub struct TrajectoryReader {
 
 impl TrajectoryReader {
     /// Opens a trajectory and reads its first frame. DCD, XTC, TRR, extended XYZ, LAMMPS dumps,
-    /// GSD and PDB are told apart by their first bytes; all but GSD may be compressed.
+    /// GSD, H5MD, PDB and mmCIF are told apart by their first bytes; all but GSD and H5MD may be compressed.
     ///
     /// # Errors
     /// If the file cannot be read, its format is unknown, its first frame is damaged, or it is in
@@ -173,9 +188,7 @@ impl TrajectoryReader {
         let (cast, of_names) = match (source.cast(), known) {
             (Some(cast), _) => (cast.clone(), None),
             (None, Some((cast, units))) => (cast, units),
-            (None, None) => {
-                (Cast { names: vec!["X".into()], species: vec![0; n], atoms: Names::default() }, None)
-            }
+            (None, None) => (Cast { names: vec!["X".into()], species: vec![0; n], ..Cast::default() }, None),
         };
         if cast.species.len() != n {
             let message = format!("the trajectory has {n} atoms, the names are for {}", cast.species.len());
@@ -251,6 +264,11 @@ impl TrajectoryReader {
         &self.cast.species
     }
 
+    /// Atoms that are bound, by id; none where the file does not say (PDB, before its second model).
+    pub fn bonds(&self) -> &[[u32; 2]] {
+        &self.cast.bonds
+    }
+
     /// What a writer of the same frames has to know, given the first two of them.
     pub fn subject(&self, first: &Snapshot, second: Option<&Snapshot>) -> Subject {
         let every = second.map_or(1, |s| s.step.saturating_sub(first.step)).max(1);
@@ -260,6 +278,8 @@ impl TrajectoryReader {
             names: self.cast.names.clone(),
             species: self.cast.species.clone(),
             atoms: self.cast.atoms.clone(),
+            bonds: self.cast.bonds.clone(),
+            periodic: first.simbox.periodic(),
             timestep: apart.map_or(0.0, |apart| apart / every as f64),
             every,
         }
@@ -267,7 +287,16 @@ impl TrajectoryReader {
 
     /// Bytes read so far, and bytes of the file.
     pub fn progress(&self) -> (u64, u64) {
-        (self.read.load(Ordering::Relaxed), self.bytes)
+        let read = self.source.part().map(|part| (part * self.bytes as f64) as u64);
+        (read.unwrap_or_else(|| self.read.load(Ordering::Relaxed)), self.bytes)
+    }
+
+    /// After the last frame: looks for more, if the file is still being written.
+    ///
+    /// # Errors
+    /// If it cannot be opened just now, as while its writer is at work; another try may succeed.
+    pub fn refresh(&mut self) -> Result<()> {
+        self.source.refresh().map_err(|e| e.blame_file(&self.path))
     }
 
     /// The file.
@@ -302,7 +331,9 @@ fn cast_of(path: &Path, units: Option<UnitSystem>) -> Result<(Cast, Option<UnitS
         let reading = Reading { units: units.unwrap_or(UnitSystem::Lj), types: &[], periodic: None };
         let structure = Structure::read(path, reading)?;
         let names = structure.species.into_iter().map(|s| s.name).collect();
-        return Ok((Cast { names, species: structure.state.species, atoms: Names::default() }, None));
+        let bonds = chemical_bonds(&structure.topology);
+        let species = structure.state.species;
+        return Ok((Cast { names, species, bonds, ..Cast::default() }, None));
     }
     let mut source = source(Box::new(BufReader::new(open_file(path)?)), path)?;
     source.next().map_err(|e| e.context("frame 0").blame_file(path))?;
@@ -350,6 +381,9 @@ fn source(mut stream: Stream, path: &Path) -> Result<Box<dyn Source>> {
     if start.starts_with(&gsd::MAGIC.to_le_bytes()) {
         return Ok(Box::new(gsd::Gsd::open(open_file(path)?).map_err(blame)?));
     }
+    if start.starts_with(b"\x89HDF\r\n\x1a\n") {
+        return hdf5(path).map_err(blame);
+    }
     if matches!(number(0), Some(xtc::MAGIC | xtc::MAGIC_LARGE)) {
         return Ok(Box::new(xtc::Xtc::new(Binary::big_endian(stream))));
     }
@@ -375,7 +409,17 @@ fn source(mut stream: Stream, path: &Path) -> Result<Box<dyn Source>> {
         return Ok(Box::new(cif::Cif::new(stream, path)));
     }
     Err(Error::file(path, if start.is_empty() { "the file is empty" } else { "this is no known trajectory" })
-        .hint("DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, PDB and mmCIF are read"))
+        .hint("DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, H5MD, PDB and mmCIF are read"))
+}
+
+#[cfg(feature = "h5md")]
+fn hdf5(path: &Path) -> Result<Box<dyn Source>> {
+    Ok(Box::new(h5md::H5md::open(path)?))
+}
+
+#[cfg(not(feature = "h5md"))]
+fn hdf5(_: &Path) -> Result<Box<dyn Source>> {
+    Err(damaged("this is HDF5, which this program was built without").hint("build it with the feature h5md"))
 }
 
 /// Counts the bytes read, so that progress can be shown.

@@ -6,6 +6,7 @@ use crate::forcefield::coordinates::cell;
 use crate::pdb::{Collector, Line};
 use crate::structure::around;
 use jostle_core::{Result, SimBox, UnitSystem};
+use std::collections::HashMap;
 use std::path::Path;
 
 /// What a PDB file may begin with.
@@ -22,7 +23,11 @@ pub(super) fn begins(line: &str) -> bool {
 pub(super) struct Pdb {
     text: TextStream,
     cast: Cast,
+    /// Ids by the numbers that CONECT speaks of, of the first model.
+    serials: HashMap<u32, u32>,
     frames: u64,
+    /// Whether the line at hand is still to be looked at.
+    ahead: bool,
     units: FileUnits,
     /// The latest there was: it holds for the models that follow.
     simbox: Option<SimBox>,
@@ -33,7 +38,9 @@ impl Pdb {
         Pdb {
             text: TextStream::new(stream, path),
             cast: Cast::default(),
+            serials: HashMap::new(),
             frames: 0,
+            ahead: false,
             units: FileUnits::Fixed("A"),
             simbox: None,
         }
@@ -58,11 +65,44 @@ impl Pdb {
     fn meet(&mut self, line: Line, id: usize, collector: &mut Collector) -> Result<()> {
         if self.frames == 0 {
             collector.add_line(line);
+            if let Some(serial) = line.serial() {
+                // Numbers that begin anew speak of the first.
+                self.serials.entry(serial).or_insert(id as u32);
+            }
             let species = self.cast.number(Cast::species_of(line.name(), line.element()))?;
             self.cast.species.push(species);
             return Ok(());
         }
         self.cast.check_name(&self.text.here(), id, line.name())
+    }
+
+    /// Goes to the next line; whether there is one.
+    fn advance(&mut self) -> Result<bool> {
+        if std::mem::take(&mut self.ahead) { Ok(true) } else { self.text.advance() }
+    }
+
+    /// Goes to the end of the bonds that stand behind the first model.
+    fn pass_bonds(&mut self) -> Result<()> {
+        while self.advance()? {
+            let text = self.text.line().to_string();
+            match Line(&text).record() {
+                "CONECT" => self.bind(Line(&text)),
+                "MASTER" | "END" | "" => {}
+                _ => {
+                    self.ahead = true;
+                    break;
+                }
+            }
+        }
+        self.cast.bonds.sort_unstable();
+        self.cast.bonds.dedup();
+        Ok(())
+    }
+
+    fn bind(&mut self, line: Line) {
+        let id = |serial| self.serials.get(&serial).copied();
+        let pairs = line.bound().filter_map(|[a, b]| Some([id(a)?.min(id(b)?), id(a)?.max(id(b)?)]));
+        self.cast.bonds.extend(pairs.filter(|[a, b]| a != b));
     }
 }
 
@@ -71,7 +111,7 @@ impl Source for Pdb {
         let (mut positions, mut collector, mut in_model) = (Vec::new(), Collector::default(), false);
         let (mut time, mut step) = (None, None);
         loop {
-            if !self.text.advance()? {
+            if !self.advance()? {
                 if in_model {
                     return Err(damaged("the file ends before ENDMDL").hint(
                         "the file is truncated: still being written, or a run or a copy was cut short",
@@ -92,6 +132,7 @@ impl Source for Pdb {
                     let found = line.cell(&here)?.map(|(lengths, angles)| cell(lengths, angles));
                     self.simbox = found.transpose().map_err(|e| here.error(e.message()))?;
                 }
+                "CONECT" if self.frames == 0 => self.bind(line),
                 "ENDMDL" | "END" if in_model || !positions.is_empty() => break,
                 _ if line.is_atom() => {
                     self.meet(line, positions.len(), &mut collector)?;
@@ -108,6 +149,7 @@ impl Source for Pdb {
         }
         if self.frames == 0 {
             self.cast.atoms = collector.names;
+            self.pass_bonds()?;
         }
         let simbox = self.simbox.map_or_else(|| around(&positions), Ok)?;
         let step = step.unwrap_or(self.frames);

@@ -1,0 +1,130 @@
+//! What is known of the atoms of a trajectory besides what stands in it: from the run that it is of, or
+//! from an input.
+
+use crate::arguments::Analyze;
+use jostle_analysis::{Polarity, Settings, Whole};
+use jostle_core::{Error, Result, System, UnitSystem};
+use jostle_engine::dipole::check_conductor;
+use jostle_engine::{CHECKPOINT, Checkpoint, Dipoles, system_from_input};
+use jostle_io::{Input, Snapshot, TrajectoryReader};
+use jostle_show::Run;
+use std::path::{Path, PathBuf};
+
+/// Where more is known.
+pub struct Beside {
+    /// The folder with the checkpoint of the run.
+    run: Option<PathBuf>,
+    /// What was said to describe the system.
+    input: Option<Input>,
+}
+
+impl Beside {
+    /// The input that was asked for, or the run that wrote the trajectory.
+    ///
+    /// # Errors
+    /// If the input cannot be read.
+    pub fn of(options: &Analyze) -> Result<Self> {
+        let folder = options.trajectory.parent().unwrap_or(Path::new("")).to_path_buf();
+        let run = Some(folder).filter(|folder| folder.join(CHECKPOINT).is_file());
+        let input = options.input.as_ref().map(|path| Input::read(path)).transpose()?;
+        Ok(Beside { run, input })
+    }
+
+    /// Those of the input.
+    pub fn units(&self) -> Option<UnitSystem> {
+        self.input.as_ref().map(|input| input.units)
+    }
+
+    /// The system, in the order of ids.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is another one than that of the trajectory.
+    pub fn system(&self, reader: &TrajectoryReader) -> Result<Option<System>> {
+        let n = reader.species().len();
+        if let Some(input) = &self.input {
+            let mut system = system_from_input(input)?.0;
+            if system.state.len() != n || input.units != reader.units() {
+                let message = format!(
+                    "this system has {} atoms in units of \"{}\", the trajectory {n} in \"{}\"",
+                    system.state.len(),
+                    input.units,
+                    reader.units()
+                );
+                return Err(Error::file(&input.source.path, message)
+                    .hint("--input and --units have to fit the trajectory"));
+            }
+            let order: Vec<u32> = system.state.order().into_iter().map(|place| place as u32).collect();
+            system.state.permute(&order);
+            return Ok(Some(system));
+        }
+        let Some(run) = &self.run else { return Ok(None) };
+        let checkpoint = Checkpoint::read(&run.join(CHECKPOINT))?;
+        let same = checkpoint.units()? == reader.units();
+        Ok(Some(checkpoint.into_system()?).filter(|system| same && system.state.len() == n))
+    }
+
+    /// The dipole moments of its molecules.
+    ///
+    /// # Errors
+    /// If they mean something else with the forces of this system, or nobody says the temperature.
+    pub fn moments(&self, options: &Analyze, settings: &Settings, system: System) -> Result<Moments> {
+        let of_run = self.run.as_ref().map(|run| run.join("input.toml")).filter(|path| path.is_file());
+        let of_run = of_run.filter(|_| self.input.is_none()).map(|path| Input::read(&path)).transpose()?;
+        if let Some(input) = self.input.as_ref().or(of_run.as_ref()) {
+            check_conductor(input).map_err(|e| e.in_file(&input.source.path))?;
+        }
+        let (kinetic, degrees_of_freedom) = match settings.get("temperature") {
+            Some(_) => (f64::NAN, 0),
+            None => self.kinetic(options)?,
+        };
+        Ok(Moments { dipoles: Dipoles::of(&system), system, kinetic, degrees_of_freedom })
+    }
+
+    /// The mean kinetic energy of the stage that a trajectory is of, and its degrees of freedom.
+    fn kinetic(&self, options: &Analyze) -> Result<(f64, usize)> {
+        let unknown = || {
+            Error::file(&options.trajectory, "the temperature of the molecules is not known")
+                .hint("give it: temperature=300; or, beside the files of a run, the stage: --stage NAME")
+        };
+        let run = Run::read(self.run.as_ref().ok_or_else(unknown)?)?;
+        let stem = options.trajectory.file_stem().and_then(|s| s.to_str());
+        let name = options.stage.as_deref().or(stem).ok_or_else(unknown)?;
+        let thermo = run.thermo.as_ref().ok_or_else(unknown)?;
+        let rows = thermo.stages.iter().find(|s| s.name == name).ok_or_else(unknown)?;
+        let report = run.stages.iter().find(|r| r.name == name).ok_or_else(unknown)?;
+        let column = &rows.values[thermo.quantity("kinetic").ok_or_else(unknown)?];
+        let mean = column.iter().sum::<f64>() / column.len() as f64;
+        Some((mean, report.degrees_of_freedom)).filter(|(mean, _)| mean.is_finite()).ok_or_else(unknown)
+    }
+}
+
+/// The dipole moment of a system, frame by frame.
+pub struct Moments {
+    dipoles: Dipoles,
+    /// In the order of ids.
+    system: System,
+    kinetic: f64,
+    degrees_of_freedom: usize,
+}
+
+impl Moments {
+    /// Whether there is one.
+    pub fn polarity(&self) -> Polarity {
+        self.dipoles.polarity()
+    }
+
+    /// That of a frame.
+    ///
+    /// # Errors
+    /// If a molecule is bound to its own image.
+    pub fn whole(&mut self, frame: &Snapshot) -> Result<Whole> {
+        self.system.state.position.copy_from_slice(&frame.positions);
+        Ok(Whole {
+            kinetic: self.kinetic,
+            total: f64::NAN,
+            degrees_of_freedom: self.degrees_of_freedom,
+            pressure: None,
+            dipole: Some(self.dipoles.moment(&frame.simbox, &self.system.state)?),
+        })
+    }
+}

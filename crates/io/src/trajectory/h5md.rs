@@ -1,0 +1,243 @@
+//! H5MD 1.1 (<https://h5md.nongnu.org/h5md.html>) in the units of the run: positions and velocities in
+//! single precision, box, time and step of every frame, and the species of the atoms.
+//!
+//! A frame is a chunk of each dataset. Where chunks are, and the nodes of the trees that find them,
+//! follows from the numbers of frames, so that a node says so when it is written. With a new frame
+//! comes only how many of its children are there. So a file is readable after every frame, and is
+//! cut back by its length, as any other.
+
+use super::hdf5::{self, FAN, Kind, Objects, Place, Value};
+use super::{Format, Frame, Patch, Position, Subject};
+use jostle_core::{Error, Result, UnitSystem};
+
+/// Levels of the trees; level 0 are the nodes whose children are chunks.
+const LEVELS: u32 = 4;
+/// Frames that they have room for.
+const MOST: u64 = FAN.pow(LEVELS);
+
+/// The format, with what is the same for all frames of a file.
+pub(super) struct H5md {
+    /// Whether frames have velocities; known with the first. Those of a run do.
+    velocities: bool,
+}
+
+impl H5md {
+    pub(super) fn new() -> Self {
+        H5md { velocities: true }
+    }
+}
+
+/// A dataset with a chunk for each frame, and its edges but the first.
+struct Series {
+    kind: Kind<'static>,
+    shape: Vec<u64>,
+}
+
+impl Series {
+    fn edges(&self) -> usize {
+        self.shape.len() + 1
+    }
+
+    fn chunk(&self) -> u64 {
+        self.kind.width() * self.shape.iter().product::<u64>()
+    }
+
+    /// Its bytes in a frame.
+    fn room(&self) -> u64 {
+        self.chunk().next_multiple_of(8)
+    }
+}
+
+/// Where everything is.
+struct Layout<'a> {
+    subject: &'a Subject,
+    /// Step, time, box, positions, velocities.
+    series: Vec<Series>,
+    /// Bytes of what describes the file.
+    objects: u64,
+}
+
+impl<'a> Layout<'a> {
+    fn new(subject: &'a Subject, velocities: bool) -> Self {
+        let atoms = vec![subject.species.len() as u64, 3];
+        let series = [
+            (Kind::I64, vec![]),
+            (Kind::F64, vec![]),
+            (Kind::F64, vec![3, 3]),
+            (Kind::F32, atoms.clone()),
+            (Kind::F32, atoms),
+        ];
+        let series: Vec<_> = series.into_iter().map(|(kind, shape)| Series { kind, shape }).collect();
+        let mut layout = Layout { subject, series, objects: 0 };
+        // As long with other numbers in it, and as long as with velocities.
+        layout.objects = layout.describe(0).len() as u64;
+        layout.series.truncate(if velocities { 5 } else { 4 });
+        layout
+    }
+
+    /// What stands in front of so many frames.
+    fn describe(&self, frames: u64) -> Vec<u8> {
+        let subject = self.subject;
+        let [length, time, velocity] = match subject.units {
+            UnitSystem::Real => ["Angstrom", "fs", "Angstrom fs-1"],
+            UnitSystem::Nano => ["nm", "ps", "nm ps-1"],
+            _ => ["Angstrom", "ps", "Angstrom ps-1"],
+        };
+        let mut objects = Objects::new();
+        let mut dataset = |k: usize, unit: Option<&str>, names: u32| {
+            let shape: Vec<u64> = [frames].iter().chain(&self.series[k].shape).copied().collect();
+            let root = (frames > 0).then(|| self.node(LEVELS - 1, 0, k));
+            // Reduced units have no names.
+            let unit = unit.filter(|_| !subject.units.is_reduced()).map(|unit| ("unit", Value::Text(unit)));
+            objects.dataset(self.series[k].kind, &shape, Place::Chunks { root }, unit.as_slice(), names)
+        };
+        let elements = self.series.len() - 2;
+        let [step, time] = [dataset(0, None, elements as u32), dataset(1, Some(time), elements as u32)];
+        let values = [length, length, velocity].into_iter().take(elements).enumerate();
+        let values: Vec<u64> = values.map(|(k, unit)| dataset(k + 2, Some(unit), 1)).collect();
+        let element = |value: &u64| objects.group(&[("step", step), ("time", time), ("value", *value)], &[]);
+        let elements: Vec<u64> = values.iter().map(element).collect();
+        let atoms = subject.species.len() as u64;
+        let species = Place::Piece { at: self.objects, bytes: 4 * atoms };
+        let species = objects.dataset(Kind::Names(&subject.names), &[atoms], species, &[], 1);
+        let boundary = subject.periodic.map(|periodic| if periodic { "periodic" } else { "none" });
+        let of_box = [("dimension", Value::Int(3)), ("boundary", Value::Texts(&boundary))];
+        let simbox = objects.group(&[("edges", elements[0])], &of_box);
+        let mut members = vec![("box", simbox), ("position", elements[1]), ("species", species)];
+        members.extend(elements.get(2).map(|velocity| ("velocity", *velocity)));
+        let trajectory = objects.group(&members, &[]);
+        let particles = objects.group(&[("trajectory", trajectory)], &[]);
+        let creator = [
+            ("name", Value::Text("Jostle")),
+            ("version", Value::Text(env!("CARGO_PKG_VERSION"))),
+            ("units", Value::Text(subject.units.name())),
+        ];
+        let creator = objects.group(&[], &creator);
+        let author = objects.group(&[], &[("name", Value::Text("unknown"))]);
+        let units = objects.group(&[], &[("version", Value::Ints(&[1, 0]))]);
+        let modules = objects.group(&[("units", units)], &[]);
+        let members = [("author", author), ("creator", creator), ("modules", modules)];
+        let h5md = objects.group(&members, &[("version", Value::Ints(&[1, 1]))]);
+        let root = objects.group(&[("h5md", h5md), ("particles", particles)], &[]);
+        objects.finish(root, self.begin(frames))
+    }
+
+    /// The species of the atoms, behind which the frames begin.
+    fn species(&self) -> Vec<u8> {
+        let mut out: Vec<u8> =
+            self.subject.species.iter().flat_map(|s| i32::from(*s).to_le_bytes()).collect();
+        out.resize(out.len().next_multiple_of(8), 0);
+        out
+    }
+
+    /// Where a frame begins, with the nodes that it brings along.
+    fn begin(&self, number: u64) -> u64 {
+        let species = (4 * self.subject.species.len() as u64).next_multiple_of(8);
+        let frame: u64 = self.series.iter().map(Series::room).sum();
+        let nodes: u64 = (0..LEVELS).map(|level| number.div_ceil(FAN.pow(level + 1))).sum();
+        self.objects + species + number * frame + nodes * self.before_node(self.series.len())
+    }
+
+    /// The levels of which a frame brings a node of each tree along, from the roots downwards.
+    fn brought(number: u64) -> impl Iterator<Item = u32> {
+        (0..LEVELS).rev().filter(move |level| number.is_multiple_of(FAN.pow(level + 1)))
+    }
+
+    /// Bytes of the nodes in front of that of a tree.
+    fn before_node(&self, series: usize) -> u64 {
+        self.series[..series].iter().map(|s| hdf5::node_bytes(s.edges())).sum()
+    }
+
+    /// Where a node is, which has so many of its level and tree before it.
+    fn node(&self, level: u32, index: u64, series: usize) -> u64 {
+        let number = index * FAN.pow(level + 1);
+        let above = Self::brought(number).take_while(|l| *l > level).count() as u64;
+        self.begin(number) + above * self.before_node(self.series.len()) + self.before_node(series)
+    }
+
+    /// Where a chunk is.
+    fn chunk(&self, number: u64, series: usize) -> u64 {
+        let nodes = Self::brought(number).count() as u64 * self.before_node(self.series.len());
+        self.begin(number) + nodes + self.series[..series].iter().map(Series::room).sum::<u64>()
+    }
+
+    /// The nodes that a frame brings along, each with one child.
+    fn nodes(&self, number: u64, out: &mut Vec<u8>) {
+        for level in Self::brought(number) {
+            let (each, first) = (FAN.pow(level), number / FAN.pow(level));
+            for (k, series) in self.series.iter().enumerate() {
+                let child = |index| match level {
+                    0 => self.chunk(index, k),
+                    _ => self.node(level - 1, index, k),
+                };
+                let children: Vec<u64> = (first..first + FAN).map(child).collect();
+                let frames = (first..=first + FAN).map(|index| index * each);
+                hdf5::node(level as u8, series.edges(), series.chunk(), frames, &children, out);
+            }
+        }
+    }
+}
+
+impl Format for H5md {
+    fn check(&self, subject: &Subject) -> Result<()> {
+        let longest = subject.names.iter().map(String::len).sum::<usize>() + 16 * subject.names.len();
+        if longest > usize::from(u16::MAX) || subject.species.len() as u64 * 12 > u64::from(u32::MAX) {
+            return Err(Error::simulation("an H5MD file has no room for so many atoms or names of species")
+                .hint("take another format, as xtc or trr"));
+        }
+        Ok(())
+    }
+
+    fn header(&self, subject: &Subject, position: &Position) -> Vec<u8> {
+        let layout = Layout::new(subject, self.velocities);
+        let mut out = layout.describe(position.frames);
+        out.resize(layout.objects as usize, 0);
+        if position.frames == 0 {
+            out.extend(layout.species());
+        }
+        out
+    }
+
+    fn frame(&mut self, subject: &Subject, frame: &Frame, number: u64, out: &mut Vec<u8>) -> Result<()> {
+        if number == 0 {
+            self.velocities = frame.velocities.is_some();
+        }
+        if self.velocities != frame.velocities.is_some() {
+            return Err(Error::simulation(
+                "some frames have velocities and others have none, which an H5MD file of Jostle's cannot hold",
+            ));
+        }
+        if number >= MOST {
+            return Err(Error::simulation(format!("an H5MD file of Jostle's has room for {MOST} frames")));
+        }
+        Layout::new(subject, self.velocities).nodes(number, out);
+        out.extend((frame.step as i64).to_le_bytes());
+        out.extend(frame.time.to_le_bytes());
+        out.extend(frame.simbox.edges().as_flattened().iter().flat_map(|x| x.to_le_bytes()));
+        for vectors in [Some(frame.positions), frame.velocities].into_iter().flatten() {
+            for x in vectors.as_flattened() {
+                let single = *x as f32;
+                if !single.is_finite() {
+                    return Err(Error::simulation("a number is too large for an H5MD file"));
+                }
+                out.extend(single.to_le_bytes());
+            }
+            // Every chunk begins at a multiple of eight.
+            out.extend(std::iter::repeat_n(0, vectors.len() % 2 * 4));
+        }
+        Ok(())
+    }
+
+    fn patch(&self, subject: &Subject, position: &Position, what: Patch) -> Vec<(u64, Vec<u8>)> {
+        let Some(last) = position.frames.checked_sub(1) else { return Vec::new() };
+        let layout = Layout::new(subject, self.velocities);
+        // A frame is a new child of a node where it is the first below that child.
+        let changed = |level: &u32| what == Patch::Behind || last.is_multiple_of(FAN.pow(*level));
+        let count = |(level, series): (u32, usize)| {
+            let (index, children) = (last / FAN.pow(level + 1), last / FAN.pow(level) % FAN + 1);
+            (layout.node(level, index, series) + hdf5::COUNT, (children as u16).to_le_bytes().to_vec())
+        };
+        let levels = (0..LEVELS).take_while(changed);
+        levels.flat_map(|level| (0..layout.series.len()).map(move |k| (level, k))).map(count).collect()
+    }
+}
