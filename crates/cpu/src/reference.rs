@@ -19,6 +19,14 @@ use jostle_potentials::{
 /// # Errors
 /// If a bond has broken: names the two atoms.
 pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)> {
+    evaluate_weighted(system, terms, 1.0)
+}
+
+/// The same with forces of waves that many times as strong.
+///
+/// # Errors
+/// As for [`evaluate`].
+pub fn evaluate_weighted(system: &System, terms: &Forces, waves: f64) -> Result<(Vec<Vec3>, Energies)> {
     let mut forces = vec![[0.0; 3]; system.state.len()];
     let mut energies = Energies::default();
     let exclusions = system.topology.exclusions(system.state.len(), terms.exclude);
@@ -37,7 +45,7 @@ pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)
         energies.terms.push(energy);
     }
     if let Some(term) = &terms.electrostatics {
-        let energy = electrostatics(system, term, &exclusions, &mut forces, &mut energies.virial);
+        let energy = electrostatics(system, (term, waves), &exclusions, &mut forces, &mut energies.virial);
         energies.terms.push(energy);
     }
     if let Some(term) = &terms.vacuum {
@@ -107,10 +115,10 @@ fn each_pair(system: &System, cutoff: f64, mut visit: impl FnMut(usize, usize, V
 }
 
 /// Adds the forces and the virial of charges; their energy. What is beyond the cut-off is Ewald's
-/// sum, whether there is a mesh or not.
+/// sum, whether there is a mesh or not; its forces are multiplied by the weight.
 fn electrostatics(
     system: &System,
-    term: &Electrostatics,
+    (term, weight): (&Electrostatics, f64),
     exclusions: &[Vec<u32>],
     forces: &mut [Vec3],
     virial: &mut SymTensor,
@@ -139,7 +147,7 @@ fn electrostatics(
     let amplitudes = waves.amplitudes(simbox, position, &charges);
     let on_atoms = waves.forces(simbox, position, &charges, &amplitudes);
     for (force, more) in forces.iter_mut().zip(on_atoms) {
-        (0..3).for_each(|k| force[k] += more[k]);
+        (0..3).for_each(|k| force[k] += weight * more[k]);
     }
     let sums = waves.sums(&amplitudes);
     virial.iter_mut().zip(sums.virial).for_each(|(w, part)| *w += part);

@@ -35,6 +35,8 @@ pub struct Charged<S: Scalar> {
     long: Long<S>,
     /// Room for the forces of waves.
     forces: Vec<[S; 3]>,
+    /// How strongly waves act.
+    pub weight: f64,
 }
 
 /// What there is beyond the cut-off.
@@ -63,6 +65,7 @@ impl<S: Scalar> Charged<S> {
                 Method::Pme { .. } => Long::Mesh(None),
             },
             forces: Vec::new(),
+            weight: 1.0,
         })
     }
 
@@ -118,7 +121,8 @@ impl<S: Scalar> Charged<S> {
         let mut sums = Sums { energy: itself + even, ..Sums::default() };
         sums.virial[..3].fill(even);
         self.add_far(system, clusters, &mut tasks, &mut sums);
-        if matches!(self.long, Long::Nothing) {
+        let silent = self.weight == 0.0 && evaluate == Evaluate::Forces;
+        if silent || matches!(self.long, Long::Nothing) {
             return sums;
         }
         let n = system.state.len();
@@ -155,13 +159,13 @@ impl<S: Scalar> Charged<S> {
             }
             _ => Sums::default(),
         });
-        let (forces, width) = (&self.forces, clusters.width);
+        let (forces, width, weight) = (&self.forces, clusters.width, S::from_f64(self.weight));
         team.map(tasks, |_, (range, own)| {
             for (c, cluster) in range.enumerate() {
                 let place = &mut own[c * 3 * width..(c + 1) * 3 * width];
                 for (lane, force) in forces[clusters.atoms(cluster)].iter().enumerate() {
                     for k in 0..3 {
-                        place[k * width + lane] = place[k * width + lane] + force[k];
+                        place[k * width + lane] = place[k * width + lane] + weight * force[k];
                     }
                 }
             }

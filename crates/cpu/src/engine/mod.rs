@@ -380,7 +380,8 @@ impl<S: Scalar> Cpu<S> {
 
     /// The same by the plain reference.
     fn evaluate_reference(&mut self) -> Result<()> {
-        let (forces, energies) = reference::evaluate(&self.system, &self.forces)?;
+        let weight = self.charged.as_ref().map_or(1.0, |charged| charged.weight);
+        let (forces, energies) = reference::evaluate_weighted(&self.system, &self.forces, weight)?;
         self.energies = energies;
         let width = self.clusters.width;
         for task in &mut self.tasks {

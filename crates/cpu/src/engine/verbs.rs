@@ -152,6 +152,27 @@ impl<S: Scalar> Backend for Cpu<S> {
         }
     }
 
+    fn foresee_kick(&mut self, kick: LastKick) {
+        if !self.is_constrained() {
+            return;
+        }
+        self.collect_forces();
+        let (on, simbox, state) = ((&self.team, self.level), &self.system.simbox, &self.system.state);
+        let unkicked = match kick.turning() {
+            0.0 => [0.0; 6],
+            _ => self.constraints.correct_velocities(on, simbox, state, 0.0),
+        };
+        let kicked = self.constraints.correct_velocities(on, simbox, state, -kick.time);
+        let virial = kick.virial(kicked, unkicked);
+        self.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
+    }
+
+    fn weigh_waves(&mut self, weight: f64) {
+        if let Some(charged) = &mut self.charged {
+            charged.weight = weight;
+        }
+    }
+
     fn update_neighbors(&mut self) -> Result<()> {
         if let Some(fault) = self.fault.take() {
             return Err(fault);

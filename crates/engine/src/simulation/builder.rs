@@ -62,7 +62,10 @@ impl SimulationBuilder {
         let stage = |s: &StageInput| {
             let mut stage = s.clone();
             let (Action::Dynamics { steps, .. } | Action::Minimize { steps, .. }) = &mut stage.action;
-            *steps = overrides.most_steps.map_or(*steps, |most| most.min(*steps));
+            if let Some(most) = overrides.most_steps.filter(|most| most < steps) {
+                // The stage is to end where waves act.
+                *steps = most - most % stage.long_range_every.max(1);
+            }
             stage
         };
         let mut settings = input.run.settings;
@@ -255,6 +258,10 @@ impl SimulationBuilder {
         }
         for stage in &self.stages {
             check_stage(stage, &self.system.simbox)
+                .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
+            let charges = self.forces.electrostatics.as_ref();
+            stage
+                .check_long_range(charges.is_some_and(|charges| charges.method.alpha().is_some()))
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
             check_constraints(stage, &self.system.topology)
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;

@@ -11,6 +11,7 @@ mod grains;
 mod groups;
 mod integrators;
 mod legs;
+mod long_range;
 mod metals;
 mod minimize;
 mod molecules;

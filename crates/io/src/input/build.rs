@@ -4,6 +4,7 @@ use super::barostat::{barostat, refuse_changing_screening};
 use super::fields::{Entry, Fields, Value};
 use super::formula;
 use super::group;
+use super::long_range::check_long_range;
 use super::model::*;
 use super::outside;
 use super::table;
@@ -51,7 +52,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     if grains.is_some() {
         builder.refuse_thermostats(root)?;
     }
-    let stages = builder.stages(&root.need::<Vec<Fields>>("stage")?)?;
+    let stages = builder.stages(&root.need::<Vec<Fields>>("stage")?, electrostatics.as_ref())?;
     let run = builder.run(&root.need("run")?)?;
     let title = root.need("title")?;
     let input = Input {
@@ -588,7 +589,13 @@ impl Builder<'_> {
         }
     }
 
-    fn stages(&self, tables: &[Fields]) -> Result<Vec<Located<StageInput>>> {
+    fn stages(
+        &self,
+        tables: &[Fields],
+        charges: Option<&Located<ElectrostaticsInput>>,
+    ) -> Result<Vec<Located<StageInput>>> {
+        let summed = |kind| matches!(kind, ElectrostaticsKind::Pme { .. } | ElectrostaticsKind::Ewald { .. });
+        let has_waves = charges.is_some_and(|charges| summed(charges.value.kind));
         let mut stages: Vec<Located<StageInput>> = Vec::new();
         for (k, fields) in tables.iter().enumerate() {
             let given = fields.get::<String>("name");
@@ -607,7 +614,9 @@ impl Builder<'_> {
                     .error(&span, format!("two stages are called \"{name}\""))
                     .hint("give each stage a name of its own"));
             }
-            stages.push(Located { value: self.stage(fields, name)?, span: fields.span.clone() });
+            let stage = self.stage(fields, name)?;
+            check_long_range(self.source, fields, &stage, has_waves)?;
+            stages.push(Located { value: stage, span: fields.span.clone() });
         }
         Ok(stages)
     }
@@ -687,6 +696,7 @@ impl Builder<'_> {
             thermo_every: fields.need::<Fields>("thermo")?.need("every")?,
             barostat: barostat(self.source, fields, &action)?,
             action,
+            long_range_every: fields.get::<u64>("long_range_every").map_or(1, |every| every.value),
             deformation: fields.get::<Fields>("deform").map(|d| deformation(&d.value)).transpose()?,
             trajectory: fields.get("trajectory").map(trajectory).transpose()?,
             measures: measures.iter().map(measure).collect::<Result<_>>()?,

@@ -11,6 +11,7 @@ mod describe;
 mod fields;
 mod formula;
 mod group;
+mod long_range;
 pub mod model;
 mod outside;
 mod read;

@@ -1002,6 +1002,13 @@ static STAGE: Section = Section {
         Key::new("barostat", Kind::Variants(BAROSTATS), Absent("constant volume"), "pressure control")
             .with(&["steps"]),
         Key::new(
+            "long_range_every",
+            Kind::Count(1),
+            Value("1"),
+            "waves of charges (pme, ewald) act at every so many steps, so many times as strongly: 2 for steps up to 2 fs",
+        )
+        .with(&["steps"]),
+        Key::new(
             "minimize",
             Kind::Table(&MINIMIZE),
             Absent(""),
