@@ -10,7 +10,7 @@ use jostle_potentials::bonded::{
 use jostle_potentials::outside::on_atom;
 use jostle_potentials::restraint::Ties;
 use jostle_potentials::{
-    AngleTerm, BondTerm, DihedralTerm, Electrostatics, Embedded, Forces, PairFunction, PairTerm, PairVisitor,
+    AngleTerm, BondTerm, DihedralTerm, Embedded, Forces, LatticeSum, PairFunction, PairTerm, PairVisitor,
     Vacuum,
 };
 
@@ -44,8 +44,8 @@ pub fn evaluate_weighted(system: &System, terms: &Forces, waves: f64) -> Result<
         let energy = embedded(system, term, &mut forces, &mut energies.virial);
         energies.terms.push(energy);
     }
-    if let Some(term) = &terms.electrostatics {
-        let energy = electrostatics(system, (term, waves), &exclusions, &mut forces, &mut energies.virial);
+    for sum in terms.sums() {
+        let energy = sum_images(system, (&sum, waves), &exclusions, &mut forces, &mut energies.virial);
         energies.terms.push(energy);
     }
     if let Some(term) = &terms.vacuum {
@@ -114,36 +114,37 @@ fn each_pair(system: &System, cutoff: f64, mut visit: impl FnMut(usize, usize, V
     }
 }
 
-/// Adds the forces and the virial of charges; their energy. What is beyond the cut-off is Ewald's
+/// Adds the forces and the virial of charges or dispersion; their energy. What is beyond the cut-off is Ewald's
 /// sum, whether there is a mesh or not; its forces are multiplied by the weight.
-fn electrostatics(
+fn sum_images(
     system: &System,
-    (term, weight): (&Electrostatics, f64),
+    (sum, weight): (&LatticeSum, f64),
     exclusions: &[Vec<u32>],
     forces: &mut [Vec3],
     virial: &mut SymTensor,
 ) -> f64 {
     let id = &system.state.id;
-    let charges: Vec<f64> = (0..id.len()).map(|place| system.charge(place) * term.coulomb.sqrt()).collect();
-    let [itself, even] = term.constants(system);
+    let charges = sum.strengths(system);
+    let (method, cutoff) = (sum.method(), sum.cutoff());
+    let [itself, even] = sum.constants(system);
     let mut energy = itself + even;
     virial[..3].iter_mut().for_each(|w| *w += even);
     let is_excluded =
         |i: usize, j: usize| exclusions.get(id[i] as usize).is_some_and(|list| list.contains(&id[j]));
     // Where there are waves, excluded pairs feel them at any distance.
-    let reach = if term.method.alpha().is_some() { f64::INFINITY } else { term.cutoff };
+    let reach = if method.alpha().is_some() { f64::INFINITY } else { cutoff };
     each_pair(system, reach, |i, j, d, r2| {
         let excluded = is_excluded(i, j);
-        if excluded || r2 < term.cutoff.powi(2) {
+        if excluded || r2 < cutoff.powi(2) {
             let one = if excluded { 0.0 } else { 1.0 };
-            let (u, force_over_r) = term.direct(r2, one);
+            let (u, force_over_r) = sum.direct(r2, one);
             energy += charges[i] * charges[j] * u;
             add_force(forces, virial, (i, j), d, charges[i] * charges[j] * force_over_r);
         }
     });
-    let Some((alpha, longest)) = term.method.waves() else { return energy };
+    let (Some((_, longest)), Some(spectrum)) = (method.waves(), sum.spectrum()) else { return energy };
     let (simbox, position) = (&system.simbox, &system.state.position);
-    let waves = Waves::new(simbox, [alpha, term.kappa().unwrap_or(0.0)], longest);
+    let waves = Waves::new(simbox, spectrum, longest);
     let amplitudes = waves.amplitudes(simbox, position, &charges);
     let on_atoms = waves.forces(simbox, position, &charges, &amplitudes);
     for (force, more) in forces.iter_mut().zip(on_atoms) {

@@ -168,9 +168,7 @@ impl<S: Scalar> Backend for Cpu<S> {
     }
 
     fn weigh_waves(&mut self, weight: f64) {
-        if let Some(charged) = &mut self.charged {
-            charged.weight = weight;
-        }
+        self.charged.iter_mut().for_each(|charged| charged.weight = weight);
     }
 
     fn update_neighbors(&mut self) -> Result<()> {
@@ -367,7 +365,7 @@ impl<S: Scalar> Backend for Cpu<S> {
             + self.clusters.bytes()
             + self.vacuum.as_ref().map_or(0, VacuumKernel::bytes)
             + self.embedded.as_ref().map_or(0, EmbeddedKernel::bytes)
-            + self.charged.as_ref().map_or(0, Charged::bytes)
+            + self.charged.iter().map(Charged::bytes).sum::<usize>()
             + tasks
                 .map(|t| {
                     t.list.bytes()

@@ -18,7 +18,7 @@ use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput};
 use jostle_potentials::outside::{Field, Wall};
 use jostle_potentials::restraint::Restraints;
-use jostle_potentials::{Electrostatics, Embedded, Forces, Grains, PairTerm};
+use jostle_potentials::{Dispersion, Electrostatics, Embedded, Forces, Grains, PairTerm};
 use std::path::Path;
 
 /// What puts a system on a device.
@@ -117,6 +117,12 @@ impl SimulationBuilder {
     /// Chooses the many-body force of a metal.
     pub fn metal(mut self, term: Embedded) -> Self {
         self.forces.embedded = Some(term);
+        self
+    }
+
+    /// Sums dispersion over all images, beyond the cut-off of a Lennard-Jones force.
+    pub fn dispersion(mut self, term: Dispersion) -> Self {
+        self.forces.dispersion = Some(term);
         self
     }
 
@@ -259,9 +265,8 @@ impl SimulationBuilder {
         for stage in &self.stages {
             check_stage(stage, &self.system.simbox)
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
-            let charges = self.forces.electrostatics.as_ref();
             stage
-                .check_long_range(charges.is_some_and(|charges| charges.method.alpha().is_some()))
+                .check_long_range(self.forces.has_waves())
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
             check_constraints(stage, &self.system.topology)
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;

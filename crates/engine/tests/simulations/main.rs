@@ -5,6 +5,7 @@ mod chains;
 mod conservation;
 mod deformation;
 mod devices;
+mod dispersion;
 mod dissipative;
 mod files;
 mod grains;

@@ -52,7 +52,10 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     if grains.is_some() {
         builder.refuse_thermostats(root)?;
     }
-    let stages = builder.stages(&root.need::<Vec<Fields>>("stage")?, electrostatics.as_ref())?;
+    let summed = |kind| matches!(kind, ElectrostaticsKind::Pme { .. } | ElectrostaticsKind::Ewald { .. });
+    let has_waves = electrostatics.as_ref().is_some_and(|charges| summed(charges.value.kind))
+        || forces.iter().any(|force| force.value.dispersion.is_some());
+    let stages = builder.stages(&root.need::<Vec<Fields>>("stage")?, has_waves)?;
     let run = builder.run(&root.need("run")?)?;
     let title = root.need("title")?;
     let input = Input {
@@ -481,6 +484,10 @@ impl Builder<'_> {
             cutoff,
             truncation,
             tail_correction: fields.need("tail_correction")?,
+            dispersion: fields
+                .get::<Fields>("dispersion")
+                .map(|d| Ok(Located { value: self.long_range(&d.value)?, span: d.span }))
+                .transpose()?,
             tabulate: fields.need("tabulate")?,
             mixing: fields.choice("mixing"),
             preset,
@@ -589,13 +596,7 @@ impl Builder<'_> {
         }
     }
 
-    fn stages(
-        &self,
-        tables: &[Fields],
-        charges: Option<&Located<ElectrostaticsInput>>,
-    ) -> Result<Vec<Located<StageInput>>> {
-        let summed = |kind| matches!(kind, ElectrostaticsKind::Pme { .. } | ElectrostaticsKind::Ewald { .. });
-        let has_waves = charges.is_some_and(|charges| summed(charges.value.kind));
+    fn stages(&self, tables: &[Fields], has_waves: bool) -> Result<Vec<Located<StageInput>>> {
         let mut stages: Vec<Located<StageInput>> = Vec::new();
         for (k, fields) in tables.iter().enumerate() {
             let given = fields.get::<String>("name");
@@ -636,14 +637,14 @@ impl Builder<'_> {
         Ok(Located { value: MetalInput { functions, elements }, span })
     }
 
-    fn electrostatics(&self, fields: Located<Fields>) -> Result<Located<ElectrostaticsInput>> {
-        let Located { value: fields, span } = fields;
-        let kind = match fields.need::<String>("kind")?.as_str() {
+    /// What becomes of forces beyond their cut-off.
+    fn long_range(&self, fields: &Fields) -> Result<ElectrostaticsKind> {
+        Ok(match fields.need::<String>("kind")?.as_str() {
             "pme" => {
                 let order = fields.need::<u64>("order")? as usize;
                 if !Method::ORDERS.contains(&order) {
                     let message = format!("order = {order}, but it must be 4, 5 or 6");
-                    return Err(self.source.error(&entry_span(&fields, "order"), message));
+                    return Err(self.source.error(&entry_span(fields, "order"), message));
                 }
                 ElectrostaticsKind::Pme { accuracy: fields.need("accuracy")?, order }
             }
@@ -652,7 +653,12 @@ impl Builder<'_> {
                 ElectrostaticsKind::ReactionField { dielectric: fields.get("dielectric").map(|d| d.value) }
             }
             _ => ElectrostaticsKind::Cutoff,
-        };
+        })
+    }
+
+    fn electrostatics(&self, fields: Located<Fields>) -> Result<Located<ElectrostaticsInput>> {
+        let Located { value: fields, span } = fields;
+        let kind = self.long_range(&fields)?;
         let cutoff = fields.get("cutoff").map(|c| c.value);
         let net_charge = fields.choice("net_charge").map(|n| n.value).unwrap_or_default();
         let screening = self.screening(&fields)?;

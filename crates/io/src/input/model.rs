@@ -309,6 +309,8 @@ pub struct ForceInput {
     pub truncation: Truncation,
     /// Energy and pressure corrected for the tail.
     pub tail_correction: bool,
+    /// `dispersion = { kind = "pme" }`: r^-6 over all images, a sum over waves.
+    pub dispersion: Option<Located<ElectrostaticsKind>>,
     /// Looked up in tables instead of computed.
     pub tabulate: bool,
     /// How unlike pairs come from like ones.
