@@ -280,8 +280,10 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L, M
                 gathered: Row::<L>::new(),
                 energy: L::lit(0.0),
             };
+            // Hydrogens often have no Lennard-Jones force, and none of its dispersion.
             match self.direct.acts[species] {
                 true => self.meet_row::<true>(at, clusters, tile, row, &mut atom),
+                false if tile[6 * L::WIDTH + row].to_f64() == 0.0 => {}
                 false => self.meet_row::<false>(at, clusters, tile, row, &mut atom),
             }
             atom.gathered.leave(3, row, rows);

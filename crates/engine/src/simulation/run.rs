@@ -48,6 +48,13 @@ impl Simulation {
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
     ) -> Result<Outcome> {
+        let waves = stage.long_range_every;
+        let mut looks = self.observers.iter().map(|observer| observer.every());
+        if let Some(every) = looks.find(|every| !every.is_multiple_of(waves)) {
+            return Err(Error::input(format!(
+                "an observer looks every {every} steps, which is no multiple of long_range_every = {waves}"
+            )));
+        }
         let begun = self.run.is_some();
         let (mut run, note) = match self.run.take() {
             Some(run) => (run, None),

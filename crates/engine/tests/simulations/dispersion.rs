@@ -33,6 +33,7 @@ fn energies_and_forces_are_those_of_openmm() {
     };
     let values: Value = serde_json::from_str(&fs::read_to_string(data("mixture.json")).unwrap()).unwrap();
     let energy = values["energy"].as_f64().unwrap();
+    assert!(fs::read_to_string(data("mixture.xml")).unwrap().contains("method=\"5\""), "no LJPME");
     let rows = fs::read_to_string(data("mixture.xyz")).unwrap();
     let numbers = |row: &str| -> Vec<f64> {
         row.split_whitespace().skip(4).map(|word| word.parse().unwrap()).collect()

@@ -7,7 +7,7 @@ use jostle_core::{
 use jostle_cuda::driver::Device;
 use jostle_engine::model::{Barostat, Coupling, DeviceInput, StageInput, Thermostat};
 use jostle_engine::step::{Tick, feel, step};
-use jostle_engine::{Existing, Outcome, Simulation, SimulationBuilder, system_from_input};
+use jostle_engine::{Context, Existing, Observer, Outcome, Simulation, SimulationBuilder, system_from_input};
 use jostle_io::Input;
 use jostle_potentials::Forces;
 use std::cell::Cell;
@@ -283,6 +283,18 @@ fn pieces_are_the_whole_on_every_device() {
     }
 }
 
+/// Looks at odd steps.
+struct Odd;
+
+impl Observer for Odd {
+    fn every(&self) -> u64 {
+        7
+    }
+    fn observe(&mut self, _: &mut Context) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// What does not go together is refused where it stands.
 #[test]
 fn odd_intervals_are_refused() {
@@ -315,4 +327,9 @@ fn odd_intervals_are_refused() {
     let odd = StageInput::dynamics("odd", 9, 0.002).long_range(2);
     let error = builder(&system, &forces).stage(odd).build().map(drop).unwrap_err();
     assert!(error.message().contains("stage 'odd': steps = 9 is no multiple"), "{error}");
+    let even = StageInput::dynamics("even", 10, 0.002).long_range(2);
+    let mut seen =
+        builder(&system, &forces).stage(even).observer(Odd).device(DeviceInput::Cpu).build().unwrap();
+    let error = seen.run().map(drop).unwrap_err();
+    assert!(error.message().contains("looks every 7 steps"), "{error}");
 }
