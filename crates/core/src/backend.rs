@@ -208,6 +208,28 @@ pub struct Leg {
     pub sample_every: u64,
     /// What is evaluated at its last step, so that [`Backend::energies`] has it.
     pub evaluate: Evaluate,
+    /// The steps at which waves of charges act.
+    pub waves: Pulse,
+}
+
+/// The steps at which waves of charges act: forces of the long range change slowly, so that they may act
+/// in impulses (M. Tuckerman, B. J. Berne and G. J. Martyna, J. Chem. Phys. 97 (1992) 1990).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pulse {
+    /// They act at every so many steps, so many times as strongly; 1: always.
+    pub every: u64,
+    /// Steps that were made before, counted from one at which they act.
+    pub done: u64,
+}
+
+impl Pulse {
+    /// They act at all steps.
+    pub const ALWAYS: Pulse = Pulse { every: 1, done: 0 };
+
+    /// How strongly they act after so many more steps.
+    pub fn after(&self, steps: u64) -> f64 {
+        if (self.done + steps).is_multiple_of(self.every) { self.every as f64 } else { 0.0 }
+    }
 }
 
 /// What was measured in the middle of a [`Leg`].
@@ -377,6 +399,15 @@ pub trait Backend: Send {
     /// constraints.
     fn constrain_velocities(&mut self, _kick: Option<LastKick>) {}
 
+    /// Adds to the virial of the last evaluation, made with energies, what constraints will bear in the kick
+    /// by its forces that is to end a step; velocities stay as they are.
+    fn foresee_kick(&mut self, _kick: LastKick) {}
+
+    /// How strongly the waves of charges act in evaluations from now on; 1 at first. Where that is 0, they
+    /// cost nothing unless energies are asked for. Energies, and virials but for those of constraints and
+    /// of points that follow atoms, are those of waves that act as they are.
+    fn weigh_waves(&mut self, weight: f64);
+
     /// Rebuilds the neighbour list if an atom may be further than half the skin from where the list
     /// has it.
     ///
@@ -435,7 +466,8 @@ pub trait Backend: Send {
     /// would make one by one, and the same however a run is cut into legs. The forces of the last
     /// evaluation are those at its start. `bath` is left as the last step leaves it.
     ///
-    /// `None`, at once: this device is driven by the verbs, step by step.
+    /// `None`, at once: this device is driven by the verbs, step by step; or such a leg is, where waves
+    /// act at some steps only and energies are asked for.
     ///
     /// # Errors
     /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`], with the step at

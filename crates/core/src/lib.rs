@@ -23,8 +23,8 @@ pub mod topology;
 pub mod units;
 
 pub use backend::{
-    Algorithm, Backend, Energies, Evaluate, Kinetic, LastKick, Leg, NoiseKey, Precision, Processor, Sample,
-    Settings,
+    Algorithm, Backend, Energies, Evaluate, Kinetic, LastKick, Leg, NoiseKey, Precision, Processor, Pulse,
+    Sample, Settings,
 };
 pub use bath::Bath;
 pub use driven::{Driven, Masses};

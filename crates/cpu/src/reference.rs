@@ -10,7 +10,7 @@ use jostle_potentials::bonded::{
 use jostle_potentials::outside::on_atom;
 use jostle_potentials::restraint::Ties;
 use jostle_potentials::{
-    AngleTerm, BondTerm, DihedralTerm, Electrostatics, Embedded, Forces, PairFunction, PairTerm, PairVisitor,
+    AngleTerm, BondTerm, DihedralTerm, Embedded, Forces, LatticeSum, PairFunction, PairTerm, PairVisitor,
     Vacuum,
 };
 
@@ -19,6 +19,14 @@ use jostle_potentials::{
 /// # Errors
 /// If a bond has broken: names the two atoms.
 pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)> {
+    evaluate_weighted(system, terms, 1.0)
+}
+
+/// The same with forces of waves that many times as strong.
+///
+/// # Errors
+/// As for [`evaluate`].
+pub fn evaluate_weighted(system: &System, terms: &Forces, waves: f64) -> Result<(Vec<Vec3>, Energies)> {
     let mut forces = vec![[0.0; 3]; system.state.len()];
     let mut energies = Energies::default();
     let exclusions = system.topology.exclusions(system.state.len(), terms.exclude);
@@ -36,8 +44,8 @@ pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)
         let energy = embedded(system, term, &mut forces, &mut energies.virial);
         energies.terms.push(energy);
     }
-    if let Some(term) = &terms.electrostatics {
-        let energy = electrostatics(system, term, &exclusions, &mut forces, &mut energies.virial);
+    for sum in terms.sums() {
+        let energy = sum_images(system, (&sum, waves), &exclusions, &mut forces, &mut energies.virial);
         energies.terms.push(energy);
     }
     if let Some(term) = &terms.vacuum {
@@ -106,40 +114,41 @@ fn each_pair(system: &System, cutoff: f64, mut visit: impl FnMut(usize, usize, V
     }
 }
 
-/// Adds the forces and the virial of charges; their energy. What is beyond the cut-off is Ewald's
-/// sum, whether there is a mesh or not.
-fn electrostatics(
+/// Adds the forces and the virial of charges or dispersion; their energy. What is beyond the cut-off is Ewald's
+/// sum, whether there is a mesh or not; its forces are multiplied by the weight.
+fn sum_images(
     system: &System,
-    term: &Electrostatics,
+    (sum, weight): (&LatticeSum, f64),
     exclusions: &[Vec<u32>],
     forces: &mut [Vec3],
     virial: &mut SymTensor,
 ) -> f64 {
     let id = &system.state.id;
-    let charges: Vec<f64> = (0..id.len()).map(|place| system.charge(place) * term.coulomb.sqrt()).collect();
-    let [itself, even] = term.constants(system);
+    let charges = sum.strengths(system);
+    let (method, cutoff) = (sum.method(), sum.cutoff());
+    let [itself, even] = sum.constants(system);
     let mut energy = itself + even;
     virial[..3].iter_mut().for_each(|w| *w += even);
     let is_excluded =
         |i: usize, j: usize| exclusions.get(id[i] as usize).is_some_and(|list| list.contains(&id[j]));
     // Where there are waves, excluded pairs feel them at any distance.
-    let reach = if term.method.alpha().is_some() { f64::INFINITY } else { term.cutoff };
+    let reach = if method.alpha().is_some() { f64::INFINITY } else { cutoff };
     each_pair(system, reach, |i, j, d, r2| {
         let excluded = is_excluded(i, j);
-        if excluded || r2 < term.cutoff.powi(2) {
+        if excluded || r2 < cutoff.powi(2) {
             let one = if excluded { 0.0 } else { 1.0 };
-            let (u, force_over_r) = term.direct(r2, one);
+            let (u, force_over_r) = sum.direct(r2, one);
             energy += charges[i] * charges[j] * u;
             add_force(forces, virial, (i, j), d, charges[i] * charges[j] * force_over_r);
         }
     });
-    let Some((alpha, longest)) = term.method.waves() else { return energy };
+    let (Some((_, longest)), Some(spectrum)) = (method.waves(), sum.spectrum()) else { return energy };
     let (simbox, position) = (&system.simbox, &system.state.position);
-    let waves = Waves::new(simbox, [alpha, term.kappa().unwrap_or(0.0)], longest);
+    let waves = Waves::new(simbox, spectrum, longest);
     let amplitudes = waves.amplitudes(simbox, position, &charges);
     let on_atoms = waves.forces(simbox, position, &charges, &amplitudes);
     for (force, more) in forces.iter_mut().zip(on_atoms) {
-        (0..3).for_each(|k| force[k] += more[k]);
+        (0..3).for_each(|k| force[k] += weight * more[k]);
     }
     let sums = waves.sums(&amplitudes);
     virial.iter_mut().zip(sums.virial).for_each(|(w, part)| *w += part);

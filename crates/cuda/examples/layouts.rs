@@ -2,7 +2,9 @@
 //! `layouts CASE ATOMS:TEAM:SLOTS[:SKIN] ...`, CASE being `melt-N`, `rapaport-N` or `soft-N`.
 
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Backend, Bath, Evaluate, Leg, Precision, Result, Settings, SimBox, Species, System};
+use jostle_core::{
+    Backend, Bath, Evaluate, Leg, Precision, Pulse, Result, Settings, SimBox, Species, System,
+};
 use jostle_cuda::driver::Device;
 use jostle_cuda::kernels::TileShape;
 use jostle_cuda::{Cuda, Layout};
@@ -68,6 +70,7 @@ fn main() -> Result<()> {
                 seed: 1,
                 sample_every: 0,
                 evaluate: Evaluate::Forces,
+                waves: Pulse::ALWAYS,
             };
             first_step += steps;
             gpu.run_leg(&leg, &mut Bath::Isolated).map(|_| ())

@@ -376,6 +376,30 @@ constrained_brake(World w, Held h, double time, double turning) {
     block_partial<BODY_THREADS, IMPULSES>(w, impulse);
 }
 
+// What a kick by `time` would be followed by.
+template <class S>
+DEVICE void foresee_body(const World& w, const Held& h, uint4 group, double time, double turning, double* impulse) {
+    Body<S> body = body_of<S>(w, h, group, w.control->slot[0]);
+    if (turning != 0) add_turning(w.frame, body, turning, impulse);
+    for (int k = 0; k < S::ATOMS; k++) kick(body.v[k], time * body.inverse_mass[k], load_force(w, body.place[k]));
+    brake(w.frame, body, impulse);
+}
+
+extern "C" __global__ void __launch_bounds__(BODY_THREADS)
+constrained_foresee(World w, Held h, double time, double turning) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    double impulse[IMPULSES] = {};
+    const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
+    if (leader < LED) {
+        const uint4 group = h.group[leader];
+        switch (group.x) {
+#define FORESEE(shape) case shape: foresee_body<Shape<shape>>(w, h, group, time, turning, impulse); break;
+            EACH_SHAPE(FORESEE)
+        }
+    }
+    block_partial<BODY_THREADS, IMPULSES>(w, impulse);
+}
+
 // Adds these shares up: over the time of the kick they are a virial, which belongs to the sample at the
 // end of a segment. By themselves they go to the beginning of w.total.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)

@@ -124,7 +124,7 @@ DEVICE void add_units(i64* at, i64 units) { atomicAdd((u64*)at, (u64)units); }
 
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS) mesh_spread(World w, Mesh m, int slot, int when) {
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!waves_due(w.control, now, when)) return;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
     __shared__ Splines s;
@@ -163,17 +163,22 @@ extern "C" __global__ void __launch_bounds__(SPREAD_THREADS) mesh_spread(World w
     }
 }
 
-// The forces of all waves on the atoms of a block, and of what atoms exclude. Energy and virial of the
-// latter into `sums`.
+// The forces of all waves, which act so strongly, on the atoms of a block, and of what atoms exclude. Energy
+// and virial of the latter into `sums`.
 template <bool ENERGY>
-DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double* sums) {
+DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double weight, double* sums) {
+    if (!ENERGY && weight == 0 && w.n_excluded == 0) return;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
     __shared__ Splines s;
     __shared__ real3 of_waves[SPREAD_ATOMS];
-    s.find(w, w.position[now.parity], first, own);
+    if (weight != 0) s.find(w, w.position[now.parity], first, own);
     for (int atom = warp; atom < own; atom += SPREAD_WARPS) {
         real slope[3] = {};
+        if (weight == 0) {
+            if (lane == 0) of_waves[atom] = {};
+            continue;
+        }
         for (int line = lane; line < LINES; line += 32) {
             const int j = line / MESH_ORDER, k = line % MESH_ORDER;
             const real* potential = m.potential + s.in_layer(s.point[1][atom] + j, s.point[2][atom] + k);
@@ -206,7 +211,7 @@ DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double* sums)
         force.z += __shfl_xor_sync(ALL_LANES, force.z, step);
     }
     if (part > 0 || atom >= own) return;
-    const real charge = w.charge[i];
+    const real charge = (real)weight * w.charge[i];
     const real3 slope = of_waves[atom];
     const real a = -charge * MESH_X * slope.x, b = -charge * MESH_Y * slope.y, c = -charge * MESH_Z * slope.z;
     const double* r = m.reciprocal;
@@ -216,18 +221,24 @@ DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double* sums)
     store_force(w, i, {before.x + (f.x + force.x), before.y + (f.y + force.y), before.z + (f.z + force.z)});
 }
 
-extern "C" __global__ void __launch_bounds__(SPREAD_THREADS) mesh_gather(World w, Mesh m, int slot, int when) {
+// How strongly waves act: `asked` says it of an evaluation that is no step's.
+DEVICE double weight_of(const World& w, const Slot& now, int when, double asked) {
+    return when == WHEN_ASKED ? asked : waves_act(w.control, now);
+}
+
+extern "C" __global__ void __launch_bounds__(SPREAD_THREADS)
+mesh_gather(World w, Mesh m, int slot, int when, double asked) {
     const Slot now = w.control->slot[slot];
-    if (due(w.control, now, when)) gather<false>(w, m, now, nullptr);
+    if (due(w.control, now, when)) gather<false>(w, m, now, weight_of(w, now, when, asked), nullptr);
 }
 
 // The same; blocks leave their shares of energy and virial of what atoms exclude.
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS)
-mesh_gather_energies(World w, Mesh m, int slot, int when) {
+mesh_gather_energies(World w, Mesh m, int slot, int when, double asked) {
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     double sums[EXCLUDED_SUMS] = {};
-    gather<true>(w, m, now, sums);
+    gather<true>(w, m, now, weight_of(w, now, when, asked), sums);
 #if REPRODUCIBLE
     for (int k = 0; k < EXCLUDED_SUMS; k++) {
         for (int step = TEAM / 2; step > 0; step /= 2) sums[k] += __shfl_xor_sync(ALL_LANES, sums[k], step);
@@ -242,7 +253,7 @@ mesh_gather_energies(World w, Mesh m, int slot, int when) {
 enum { PAIRS = MESH_X * MESH_Y / 2 };
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(World w, Mesh m, int slot, int when) {
-    if (!due(w.control, w.control->slot[slot], when)) return;
+    if (!waves_due(w.control, w.control->slot[slot], when)) return;
     constexpr int STRIDE = line_stride<MESH_Z>();
     __shared__ Complex a[LINES_Z * STRIDE], b[LINES_Z * STRIDE];
     const int first = blockIdx.x * LINES_Z, lines = min(LINES_Z, PAIRS - first);
@@ -270,7 +281,7 @@ extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(World 
 }
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_z(World w, Mesh m, int slot, int when) {
-    if (!due(w.control, w.control->slot[slot], when)) return;
+    if (!waves_due(w.control, w.control->slot[slot], when)) return;
     constexpr int STRIDE = line_stride<MESH_Z>();
     __shared__ Complex a[LINES_Z * STRIDE], b[LINES_Z * STRIDE];
     const int first = blockIdx.x * LINES_Z, lines = min(LINES_Z, PAIRS - first);
@@ -312,11 +323,11 @@ DEVICE void transform_y(const Mesh& m) {
 }
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_y(World w, Mesh m, int slot, int when) {
-    if (due(w.control, w.control->slot[slot], when)) transform_y<FORWARD>(m);
+    if (waves_due(w.control, w.control->slot[slot], when)) transform_y<FORWARD>(m);
 }
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_y(World w, Mesh m, int slot, int when) {
-    if (due(w.control, w.control->slot[slot], when)) transform_y<BACKWARD>(m);
+    if (waves_due(w.control, w.control->slot[slot], when)) transform_y<BACKWARD>(m);
 }
 
 // ---- along x: there, what the waves weigh, and back
@@ -373,13 +384,13 @@ DEVICE void convolve(const Mesh& m, double* sums) {
 }
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_convolve(World w, Mesh m, int slot, int when) {
-    if (due(w.control, w.control->slot[slot], when)) convolve<false>(m, nullptr);
+    if (waves_due(w.control, w.control->slot[slot], when)) convolve<false>(m, nullptr);
 }
 
 // The same; leaves each block's share of energy and virial.
 extern "C" __global__ void __launch_bounds__(MESH_THREADS)
 mesh_convolve_energies(World w, Mesh m, int slot, int when) {
-    if (!due(w.control, w.control->slot[slot], when)) return;
+    if (!waves_due(w.control, w.control->slot[slot], when)) return;
     double sums[7] = {};
     convolve<true>(m, sums);
     block_sums<MESH_THREADS>(sums, w.partial + (size_t)blockIdx.x * 7);

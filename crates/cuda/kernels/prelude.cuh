@@ -297,6 +297,8 @@ struct Motion {
     double thermal_energy;  // Langevin: k T
     u64 seed;
     u64 first_step;         // number of the leg's first step, over all stages
+    u64 waves_every;        // waves of charges act at every so many steps, so many times as strongly
+    u64 waves_done;         // steps made before the leg, counted from one at which they act
 };
 
 // A leg is made in segments, each with two parts. The even part begins a segment: half a kick and
@@ -462,6 +464,13 @@ DEVICE real as_real(int species) { return __int_as_float(species); }
 DEVICE int as_species(real w) { return __float_as_int(w); }
 #endif
 
+// How strongly waves of charges act at the step of a slot.
+DEVICE double waves_act(const Control* control, const Slot& slot) {
+    const Motion& motion = control->motion;
+    const u32 steps = (u32)slot.done / (motion.drift < motion.timestep ? 2 : 1);
+    return ((u32)motion.waves_done + steps) % (u32)motion.waves_every == 0 ? motion.waves_every : 0;
+}
+
 // When a kernel that can serve several purposes has something to do.
 enum When { WHEN_GOES, WHEN_ENDS, WHEN_ASKED };
 
@@ -471,4 +480,9 @@ DEVICE bool due(const Control* control, const Slot& slot, int when) {
         case WHEN_ENDS: return ends(control, slot);
         default: return !broken(control) && !slot.stale;
     }
+}
+
+// The same for kernels on the way to the potential of waves.
+DEVICE bool waves_due(const Control* control, const Slot& slot, int when) {
+    return due(control, slot, when) && (when == WHEN_ASKED || waves_act(control, slot) != 0);
 }

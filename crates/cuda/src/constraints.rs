@@ -70,6 +70,7 @@ pub struct Constraints {
     moves: Kernel,
     kick: Kernel,
     brake: Kernel,
+    foresee: Kernel,
     sums: Kernel,
     hold: Kernel,
     /// Where points follow atoms.
@@ -248,6 +249,7 @@ impl Constraints {
             moves: module.kernel("constrained_move")?,
             kick: module.kernel("constrained_kick")?,
             brake: module.kernel("constrained_brake")?,
+            foresee: module.kernel("constrained_foresee")?,
             sums: module.kernel("constrained_sums")?,
             hold: module.kernel("constrained_hold")?,
             spread: match shapes.iter().all(|shape| shape.sites.is_empty()) {
@@ -322,6 +324,13 @@ impl Constraints {
     /// [`Backend::constrain_velocities`]: jostle_core::Backend::constrain_velocities
     pub fn brake(&self, world: &World, time: f64, turning: f64) -> Launch {
         self.launch(&self.brake, world).with_value(time).with_value(turning)
+    }
+
+    /// What such a kick will find, see [`Backend::foresee_kick`]; likewise.
+    ///
+    /// [`Backend::foresee_kick`]: jostle_core::Backend::foresee_kick
+    pub fn foresee(&self, world: &World, time: f64, turning: f64) -> Launch {
+        self.launch(&self.foresee, world).with_value(time).with_value(turning)
     }
 
     /// Adds the virial of what [`Constraints::kick`] has done to a sample's; where velocities were

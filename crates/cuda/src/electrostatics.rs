@@ -76,13 +76,14 @@ impl Charges {
         self.mesh.as_ref().map(|mesh| mesh.waves(world, slot, when, evaluate, add_up)).unwrap_or_default()
     }
 
-    /// Adds the forces; likewise.
+    /// Adds the forces; likewise. `asked`: how strongly waves act where it is no step that says so.
     pub fn forces(
         &self,
         world: &World,
         slot: i32,
         when: When,
         evaluate: Evaluate,
+        asked: f64,
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
         let mut launches = Vec::new();
@@ -91,7 +92,7 @@ impl Charges {
             launches.extend((evaluate == Evaluate::ForcesAndEnergies).then(|| add_up(excluded.shares())));
         }
         if let Some(mesh) = &self.mesh {
-            launches.extend(mesh.forces(world, slot, when, evaluate, add_up));
+            launches.extend(mesh.forces(world, slot, when, evaluate, asked, add_up));
         }
         launches
     }

@@ -44,6 +44,8 @@ pub struct Launches<'a> {
     pub sums: Summation,
     /// Blocks that the device runs at a time.
     pub resident_blocks: u32,
+    /// How strongly waves of charges act in evaluations that are asked for.
+    pub waves: f64,
 }
 
 impl Launches<'_> {
@@ -133,9 +135,10 @@ impl Launches<'_> {
         // The energy of charges is the last before the virial.
         let onto = &self.kernels.add_shares_onto;
         let add_up = |shares| self.sum(onto, shares, SUMS, self.n_pairs - 1, when);
-        let waves = self.charges.map(|c| c.waves(&self.world, slot, when, evaluate, add_up));
-        let waves = waves.unwrap_or_default();
         let energies = evaluate == Evaluate::ForcesAndEnergies;
+        let silent = when == When::Asked && self.waves == 0.0 && !energies;
+        let waves = self.charges.filter(|_| !silent);
+        let waves = waves.map(|c| c.waves(&self.world, slot, when, evaluate, add_up)).unwrap_or_default();
         if energies {
             launches.push(self.add_shares(self.search.energy_blocks(), self.n_pairs + VIRIAL, 0, when));
             launches.extend(waves);
@@ -151,7 +154,8 @@ impl Launches<'_> {
         launches.extend(
             self.outside.map(|o| o.forces(&self.world, slot, row, when, evaluate)).into_iter().flatten(),
         );
-        let of_charges = self.charges.map(|c| c.forces(&self.world, slot, when, evaluate, add_up));
+        let of_charges =
+            self.charges.map(|c| c.forces(&self.world, slot, when, evaluate, self.waves, add_up));
         launches.extend(of_charges.into_iter().flatten().map(|launch| launch.waits(Waits::ForAll)));
         if let Some(constraints) = self.constraints
             && let Some(spread) = constraints.spread(&self.world, slot, when, evaluate)

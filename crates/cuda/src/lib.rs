@@ -48,6 +48,9 @@ fn lacking(forces: &Forces) -> Option<&'static str> {
     if forces.vacuum.is_some() {
         return Some("forces without a cut-off");
     }
+    if forces.dispersion.is_some() {
+        return Some("sum of dispersion over all images");
+    }
     if let Some(term) = &forces.electrostatics {
         if forces.embedded.is_some() {
             return Some("charges of embedded atoms");

@@ -81,6 +81,8 @@ pub struct Motion {
     pub thermal_energy: f64,
     pub seed: u64,
     pub first_step: u64,
+    pub waves_every: u64,
+    pub waves_done: u64,
 }
 
 /// Why the device stopped: bits of [`Control::trouble`].
@@ -125,8 +127,16 @@ pub struct Control {
 impl Control {
     /// Before anything has happened: the list is to be built.
     pub fn new() -> Self {
-        let motion =
-            Motion { timestep: 0.0, drift: 0.0, decay: 1.0, thermal_energy: 0.0, seed: 0, first_step: 0 };
+        let motion = Motion {
+            timestep: 0.0,
+            drift: 0.0,
+            decay: 1.0,
+            thermal_energy: 0.0,
+            seed: 0,
+            first_step: 0,
+            waves_every: 1,
+            waves_done: 0,
+        };
         let mut slot = [Slot::default(); SLOTS + 1];
         slot[0].stale = 1;
         Control {

@@ -4,7 +4,7 @@
 use jostle_core::bath::{Rescale, Target};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Leg, Precision, Settings, SimBox, Species, System, Vec3,
+    Algorithm, Backend, Bath, Evaluate, Leg, Precision, Pulse, Settings, SimBox, Species, System, Vec3,
 };
 use jostle_cpu::reference;
 use jostle_cuda::driver::Device;
@@ -240,6 +240,7 @@ fn nothing_is_lost_on_the_way() {
         seed: 1,
         sample_every: 20,
         evaluate: Evaluate::Forces,
+        waves: Pulse::ALWAYS,
     };
     for case in cases() {
         let mut ends = Vec::new();
@@ -276,6 +277,7 @@ fn velocities_are_rescaled_when_it_is_due() {
         seed: 1,
         sample_every: 20,
         evaluate: Evaluate::Forces,
+        waves: Pulse::ALWAYS,
     };
     for every in [10, 7] {
         let mut baths = [0, 1].map(|_| Bath::Rescale(Rescale::new(target, every, 10)));

@@ -165,7 +165,8 @@ impl StageRun {
         if let (Some(piston), Motion::Dynamics(bath)) = (&mut self.piston, &mut self.motion)
             && piston.is_due(self.stage_step)
         {
-            piston.act(backend, bath, molecules, tick)?;
+            // It acts at steps at which waves do.
+            piston.act(backend, bath, molecules, tick, stage.long_range_every as f64)?;
         }
         self.deform(stage, backend)
     }

@@ -12,6 +12,8 @@ pub struct Tick {
     pub step: u64,
     /// Its length.
     pub timestep: f64,
+    /// How strongly waves of charges act where it ends, see [`jostle_core::Pulse`].
+    pub waves: f64,
 }
 
 /// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a heat bath around it or, where it
@@ -59,9 +61,30 @@ pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: E
         }
     }
     backend.update_neighbors()?;
-    backend.compute_forces(evaluate)?;
+    feel(backend, evaluate, tick.waves, Some(last))?;
     backend.kick(0.5 * dt);
     backend.constrain_velocities(Some(last));
     after(bath, backend, tick);
     Ok(())
+}
+
+/// Forces in which waves of charges act so strongly. Energies and virial are those of waves that act as
+/// they are, with what constraints bear in the kick that is to end a step, if there is one.
+///
+/// # Errors
+/// Those of [`Backend::compute_forces`].
+pub fn feel(
+    backend: &mut dyn Backend,
+    mut evaluate: Evaluate,
+    waves: f64,
+    last: Option<LastKick>,
+) -> Result<()> {
+    if evaluate == Evaluate::ForcesAndEnergies && waves != 1.0 {
+        backend.weigh_waves(1.0);
+        backend.compute_forces(evaluate)?;
+        last.into_iter().for_each(|kick| backend.foresee_kick(kick));
+        evaluate = Evaluate::Forces;
+    }
+    backend.weigh_waves(waves);
+    backend.compute_forces(evaluate)
 }

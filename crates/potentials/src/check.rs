@@ -21,6 +21,9 @@ pub fn forces(system: &System, forces: &Forces, precision: Precision) -> Result<
     if forces.embedded.is_some() && forces.exclude != Exclude::None {
         return Err(Error::input("the atoms of a metal cannot be excluded").hint("leave out exclude"));
     }
+    if let Some(term) = &forces.dispersion {
+        term.check(system).map_err(|e| e.context("dispersion"))?;
+    }
     if let Some(term) = &forces.electrostatics {
         term.check(system, precision).map_err(|e| e.context("electrostatics"))?;
     }

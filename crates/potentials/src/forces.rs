@@ -1,9 +1,11 @@
 //! All forces of a system.
 
 use crate::bonded::{AngleTerm, BondTerm, Cmap, DihedralTerm};
+use crate::dispersion::Dispersion;
 use crate::electrostatics::Electrostatics;
 use crate::embedded::Embedded;
 use crate::grains::Grains;
+use crate::lattice_sum::LatticeSum;
 use crate::outside::{Field, Wall};
 use crate::restraint::Restraints;
 use crate::term::PairTerm;
@@ -18,6 +20,8 @@ pub struct Forces {
     pub pairs: Vec<PairTerm>,
     /// The many-body force of a metal.
     pub embedded: Option<Embedded>,
+    /// Dispersion over all images.
+    pub dispersion: Option<Dispersion>,
     /// Forces between charges.
     pub electrostatics: Option<Electrostatics>,
     /// Forces between all atoms of molecules in open space.
@@ -47,7 +51,9 @@ impl Forces {
     pub fn kinds(&self) -> Vec<&'static str> {
         let pairs = self.pairs.iter().map(|term| term.potential.name());
         let embedded = self.embedded.iter().map(|term| term.kind.name());
+        let dispersion = self.dispersion.iter().map(|_| Dispersion::TERM);
         let electrostatics = self.electrostatics.iter().map(|_| Electrostatics::TERM);
+        let sums = dispersion.chain(electrostatics);
         let vacuum = self.vacuum.iter().flat_map(|_| Vacuum::TERMS);
         let bonds = self.bonds.iter().map(|term| term.term());
         let angles = self.angles.iter().map(|term| term.term());
@@ -56,7 +62,7 @@ impl Forces {
         let bound = bonds.chain(angles).chain(dihedrals).chain(cmaps);
         let outside = self.fields.iter().map(|_| "field").chain(self.walls.iter().map(|_| "wall"));
         let outside = outside.chain((!self.restraints.is_empty()).then_some("restraint"));
-        pairs.chain(embedded).chain(electrostatics).chain(vacuum).chain(bound).chain(outside).collect()
+        pairs.chain(embedded).chain(sums).chain(vacuum).chain(bound).chain(outside).collect()
     }
 
     /// How many terms there are.
@@ -66,7 +72,24 @@ impl Forces {
 
     /// How many of them act on all atoms that are near: these come first.
     pub fn n_searched(&self) -> usize {
-        self.pairs.len() + usize::from(self.embedded.is_some()) + usize::from(self.electrostatics.is_some())
+        self.n_pairs() + self.sums().count()
+    }
+
+    /// How many of these have lists alone: pair forces and those of metals, which come before sums over all
+    /// images.
+    pub fn n_pairs(&self) -> usize {
+        self.pairs.len() + usize::from(self.embedded.is_some())
+    }
+
+    /// What is summed over all images, or could be.
+    pub fn sums(&self) -> impl Iterator<Item = LatticeSum> + '_ {
+        let dispersion = self.dispersion.iter().cloned().map(LatticeSum::Dispersion);
+        dispersion.chain(self.electrostatics.map(LatticeSum::Charges))
+    }
+
+    /// Whether any of that is a sum over waves.
+    pub fn has_waves(&self) -> bool {
+        self.sums().any(|sum| sum.spectrum().is_some())
     }
 
     /// How many of them act on all atoms, wherever they are: these come next.
@@ -94,9 +117,10 @@ impl Forces {
     pub fn each(&self) -> impl Iterator<Item = Forces> + '_ {
         let pairs = self.pairs.iter().map(|term| Forces::from(term.clone()));
         let embedded = self.embedded.iter().map(|term| Forces::from(term.clone()));
+        let dispersion = self.dispersion.iter().map(|term| Forces::from(term.clone()));
         let electrostatics = self.electrostatics.iter().map(|term| Forces::from(*term));
         let vacuum = self.vacuum.iter().map(|term| Forces::from(term.clone()));
-        pairs.chain(embedded).chain(electrostatics).chain(vacuum)
+        pairs.chain(embedded).chain(dispersion).chain(electrostatics).chain(vacuum)
     }
 
     /// What to do where a force is not finite.
@@ -121,8 +145,8 @@ impl Forces {
     pub fn largest_cutoff(&self) -> f64 {
         let pairs = self.pairs.iter().map(PairTerm::largest_cutoff);
         let embedded = self.embedded.iter().map(Embedded::cutoff);
-        let electrostatics = self.electrostatics.iter().map(|term| term.cutoff);
-        pairs.chain(embedded).chain(electrostatics).fold(0.0, f64::max)
+        let sums = self.sums().map(|sum| sum.cutoff());
+        pairs.chain(embedded).chain(sums).fold(0.0, f64::max)
     }
 }
 
@@ -153,6 +177,12 @@ impl From<Embedded> for Forces {
 impl From<Electrostatics> for Forces {
     fn from(term: Electrostatics) -> Self {
         Forces { electrostatics: Some(term), ..Forces::default() }
+    }
+}
+
+impl From<Dispersion> for Forces {
+    fn from(term: Dispersion) -> Self {
+        Forces { dispersion: Some(term), ..Forces::default() }
     }
 }
 

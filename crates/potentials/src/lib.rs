@@ -87,11 +87,13 @@
 
 pub mod bonded;
 pub mod check;
+pub mod dispersion;
 pub mod electrostatics;
 pub mod embedded;
 pub mod forces;
 pub mod formula;
 pub mod grains;
+pub mod lattice_sum;
 pub mod mixing;
 pub mod outside;
 pub mod pair;
@@ -105,11 +107,13 @@ pub mod truncation;
 pub mod vacuum;
 
 pub use bonded::{AngleKind, AngleTerm, BondKind, BondTerm, BondedKind, Cmap, DihedralKind, DihedralTerm};
+pub use dispersion::Dispersion;
 pub use electrostatics::Electrostatics;
 pub use embedded::{Embedded, EmbeddedKind, SuttonChen};
 pub use forces::Forces;
 pub use formula::Formula;
 pub use grains::Grains;
+pub use lattice_sum::{LatticeSum, Spectrum};
 pub use mixing::Mixing;
 pub use pair::{PairFunction, PairKind, PairPotential, PairVisitor, Parameter, Preset};
 pub use potential::Potential;

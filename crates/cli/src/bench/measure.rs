@@ -185,6 +185,7 @@ impl Bench {
 
     /// Makes so many steps as a stage has them; where the time went.
     fn add(&mut self, mut stage: StageInput, count: u64) -> Result<TimeSpent> {
+        let count = count.next_multiple_of(stage.long_range_every);
         if let Action::Dynamics { steps, .. } = &mut stage.action {
             *steps = count;
         }

@@ -12,33 +12,59 @@ use jostle_potentials::electrostatics::screened::{self, Series, chebyshev};
 use jostle_potentials::electrostatics::{direct, reaction};
 use jostle_potentials::pair::LennardJones;
 use jostle_potentials::truncation::Shifted;
-use jostle_potentials::{Electrostatics, PairFunction, PairKind, PairTerm, Potential, Truncation};
+use jostle_potentials::{LatticeSum, PairFunction, PairKind, PairTerm, Potential, Truncation};
 use std::marker::PhantomData;
 
 /// The Lennard-Jones force of the pass; one that is not shifted is shifted by nothing.
 type Companion = Shifted<LennardJones>;
 
-/// Direct forces of charges, made ready for the CPU.
+/// Direct forces of charges, or what a sum of dispersion adds to pairs, made ready for the CPU.
 pub struct Direct<S> {
-    term: Electrostatics,
-    /// Where charges are screened.
-    series: Option<Screened<S>>,
+    cutoff: f64,
+    kind: Kind<S>,
     /// Of a Lennard-Jones force; none acts where there is none.
     table: Table<S>,
     /// By species, whether it has a Lennard-Jones force with any.
     acts: Vec<bool>,
 }
 
+/// Which law it is.
+enum Kind<S> {
+    Splitting { alpha: f64 },
+    ReactionField([f64; 2]),
+    Screened(Screened<S>),
+    Dispersed(Dispersed<S>),
+}
+
+impl<S: Scalar> Kind<S> {
+    fn of(sum: &LatticeSum) -> Self {
+        match sum {
+            LatticeSum::Dispersion(term) => Kind::Dispersed(Dispersed {
+                shift: S::from_f64(term.shift),
+                smooth: Fitted::new(term.cutoff, |r2| term.smooth(r2)),
+            }),
+            LatticeSum::Charges(term) => match (term.kappa(), term.method.alpha()) {
+                (Some(kappa), _) => Kind::Screened(Screened {
+                    kappa: S::from_f64(kappa),
+                    smooth: Fitted::new(term.cutoff, |r2| term.smooth(r2)),
+                }),
+                (None, Some(alpha)) => Kind::Splitting { alpha },
+                (None, None) => Kind::ReactionField(term.reaction()),
+            },
+        }
+    }
+}
+
 impl<S: Scalar> Direct<S> {
     /// Together with a Lennard-Jones force, see [`Direct::takes`].
-    pub fn new(term: Electrostatics, companion: Option<&PairTerm>, n_species: usize) -> Self {
+    pub fn new(sum: LatticeSum, companion: Option<&PairTerm>, n_species: usize) -> Self {
         let none = PairTerm::new(PairKind::LennardJones, Truncation::Plain, n_species);
         let companion = companion.unwrap_or(&none);
         let acts =
             |a: usize| (0..n_species).any(|b| companion.get(a, b).is_some_and(|e| e.parameters[0] != 0.0));
         Direct {
-            term,
-            series: term.kappa().map(|kappa| Screened::new(&term, kappa)),
+            cutoff: sum.cutoff(),
+            kind: Kind::of(&sum),
             table: Table::new(companion, Companion::N_COEFFICIENTS),
             acts: (0..n_species).map(acts).collect(),
         }
@@ -79,30 +105,24 @@ impl<S: Scalar> Kernel for Forces<'_, S> {
 
     #[inline(always)]
     fn run<I: Simd>(self) -> [Sums; 2] {
-        if let Some(screened) = &self.direct.series {
-            return match self.evaluate {
-                Evaluate::Forces => self.all::<S::Lanes<I>, _, false>(screened),
-                Evaluate::ForcesAndEnergies => self.all::<S::Lanes<I>, _, true>(screened),
-            };
-        }
-        match (self.direct.term.method.alpha(), self.evaluate) {
-            (Some(alpha), Evaluate::Forces) => self.all::<S::Lanes<I>, _, false>(Splitting::new(alpha)),
-            (Some(alpha), Evaluate::ForcesAndEnergies) => {
-                self.all::<S::Lanes<I>, _, true>(Splitting::new(alpha))
-            }
-            (None, Evaluate::Forces) => {
-                let field = ReactionField::new(self.direct.term.reaction());
-                self.all::<S::Lanes<I>, _, false>(field)
-            }
-            (None, Evaluate::ForcesAndEnergies) => {
-                let field = ReactionField::new(self.direct.term.reaction());
-                self.all::<S::Lanes<I>, _, true>(field)
-            }
+        match &self.direct.kind {
+            Kind::Splitting { alpha } => self.under::<S::Lanes<I>, _>(Splitting::new(*alpha)),
+            Kind::ReactionField(numbers) => self.under::<S::Lanes<I>, _>(ReactionField::new(*numbers)),
+            Kind::Screened(screened) => self.under::<S::Lanes<I>, _>(screened),
+            Kind::Dispersed(dispersed) => self.under::<S::Lanes<I>, _>(dispersed),
         }
     }
 }
 
 impl<S: Scalar> Forces<'_, S> {
+    #[inline(always)]
+    fn under<L: Lanes<Scalar = S>, M: Law<L>>(self, law: M) -> [Sums; 2] {
+        match self.evaluate {
+            Evaluate::Forces => self.all::<L, M, false>(law),
+            Evaluate::ForcesAndEnergies => self.all::<L, M, true>(law),
+        }
+    }
+
     #[inline(always)]
     fn all<L: Lanes<Scalar = S>, M: Law<L>, const ENERGIES: bool>(self, law: M) -> [Sums; 2] {
         let Forces { direct, clusters, list, charge, forces, .. } = self;
@@ -110,7 +130,7 @@ impl<S: Scalar> Forces<'_, S> {
         let meetings = Charges::<L, M, ENERGIES> {
             direct,
             charge,
-            cutoff2: L::lit(direct.term.cutoff.powi(2)),
+            cutoff2: L::lit(direct.cutoff.powi(2)),
             law,
             energy: &mut energy,
             lanes: PhantomData,
@@ -126,35 +146,53 @@ trait Law<L>: Copy {
     fn direct(&self, r2: L, one: L) -> (L, L);
 }
 
-/// A screened charge, and the smooth function that is taken from it.
-struct Screened<S> {
-    kappa: S,
+/// A smooth function of r^2, and its force over distance, as sums of Chebyshev polynomials.
+struct Fitted<S> {
     scale: S,
     energy: Vec<S>,
     force: Vec<S>,
 }
 
-impl<S: Scalar> Screened<S> {
-    fn new(term: &Electrostatics, kappa: f64) -> Self {
+impl<S: Scalar> Fitted<S> {
+    fn new(cutoff: f64, function: impl Fn(f64) -> (f64, f64)) -> Self {
         let precision = if size_of::<S>() == 8 { Precision::Double } else { Precision::Mixed };
-        let Series { scale, energy, force } = Series::new(term.cutoff, precision, |r2| term.smooth(r2));
+        let Series { scale, energy, force } = Series::new(cutoff, precision, function);
         let numbers = |all: Vec<f64>| all.into_iter().map(S::from_f64).collect();
-        Screened {
-            kappa: S::from_f64(kappa),
-            scale: S::from_f64(scale),
-            energy: numbers(energy),
-            force: numbers(force),
-        }
+        Fitted { scale: S::from_f64(scale), energy: numbers(energy), force: numbers(force) }
     }
+
+    #[inline(always)]
+    fn at<L: Lanes<Scalar = S>>(&self, r2: L) -> (L, L) {
+        let t = r2.mul_add(L::splat(self.scale), L::lit(-1.0));
+        let energy = chebyshev(t, self.energy.iter().map(|c| L::splat(*c)));
+        (energy, chebyshev(t, self.force.iter().map(|c| L::splat(*c))))
+    }
+}
+
+/// A screened charge, and the smooth function that is taken from it.
+struct Screened<S> {
+    kappa: S,
+    smooth: Fitted<S>,
 }
 
 impl<L: Lanes> Law<L> for &Screened<L::Scalar> {
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
-        let t = r2.mul_add(L::splat(self.scale), L::lit(-1.0));
-        let energy = chebyshev(t, self.energy.iter().map(|c| L::splat(*c)));
-        let force = chebyshev(t, self.force.iter().map(|c| L::splat(*c)));
-        screened::direct(r2, one, L::splat(self.kappa), (energy, force))
+        screened::direct(r2, one, L::splat(self.kappa), self.smooth.at(r2))
+    }
+}
+
+/// The smooth function that waves of dispersion have too much, shifted where atoms are not excluded.
+struct Dispersed<S> {
+    shift: S,
+    smooth: Fitted<S>,
+}
+
+impl<L: Lanes> Law<L> for &Dispersed<L::Scalar> {
+    #[inline(always)]
+    fn direct(&self, r2: L, one: L) -> (L, L) {
+        let (energy, force) = self.smooth.at(r2);
+        (energy - one * L::splat(self.shift), force)
     }
 }
 
@@ -242,8 +280,10 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L, M
                 gathered: Row::<L>::new(),
                 energy: L::lit(0.0),
             };
+            // Hydrogens often have no Lennard-Jones force, and none of its dispersion.
             match self.direct.acts[species] {
                 true => self.meet_row::<true>(at, clusters, tile, row, &mut atom),
+                false if tile[6 * L::WIDTH + row].to_f64() == 0.0 => {}
                 false => self.meet_row::<false>(at, clusters, tile, row, &mut atom),
             }
             atom.gathered.leave(3, row, rows);

@@ -2,7 +2,8 @@
 
 use crate::blocks::Sums;
 use jostle_core::{SimBox, Vec3};
-use jostle_potentials::electrostatics::waves::{reciprocal, virial, wave_vector, weight};
+use jostle_potentials::Spectrum;
+use jostle_potentials::electrostatics::waves::{reciprocal, virial, wave_vector};
 use std::f64::consts::PI;
 
 /// The waves of a box.
@@ -19,9 +20,8 @@ pub struct Waves {
 }
 
 impl Waves {
-    /// All waves of a box up to the largest wave number, but the one that is the same everywhere;
-    /// `kappa` is 0 where nothing screens.
-    pub fn new(simbox: &SimBox, [alpha, kappa]: [f64; 2], longest: f64) -> Waves {
+    /// All waves of a box up to the largest wave number, but the one that is the same everywhere.
+    pub fn new(simbox: &SimBox, spectrum: Spectrum, longest: f64) -> Waves {
         let reciprocal = reciprocal(simbox);
         let edges = simbox.edges();
         let length = |v: Vec3| v.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -42,7 +42,7 @@ impl Waves {
                     if first <= 0 || k2 > longest * longest {
                         continue;
                     }
-                    let [weight, along] = weight(k2 + kappa * kappa, alpha, simbox.volume());
+                    let [weight, along] = spectrum.weight(k2, simbox.volume());
                     waves.numbers.push([x, y, z]);
                     waves.vectors.push(k);
                     waves.weights.push(2.0 * weight);

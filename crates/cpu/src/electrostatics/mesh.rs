@@ -7,9 +7,10 @@ use crate::blocks::Sums;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use crate::threads::Team;
 use jostle_core::{Evaluate, SimBox, Vec3};
+use jostle_potentials::Spectrum;
 use jostle_potentials::electrostatics::mesh;
 use jostle_potentials::electrostatics::spline::{WIDTH, moduli, weights};
-use jostle_potentials::electrostatics::waves::{reciprocal, wave_vector, weight};
+use jostle_potentials::electrostatics::waves::{reciprocal, wave_vector};
 use realfft::num_complex::Complex;
 
 /// The mesh of a box.
@@ -26,9 +27,7 @@ pub struct Mesh<S: Scalar> {
 /// Where the points are, and what a wave on them is.
 struct Grid {
     simbox: SimBox,
-    alpha: f64,
-    /// 0 where nothing screens.
-    kappa: f64,
+    spectrum: Spectrum,
     order: usize,
     n: [usize; 3],
     reciprocal: [Vec3; 3],
@@ -62,7 +61,7 @@ impl Grid {
             return [0.0; 2];
         }
         let k2: f64 = self.wave(numbers).iter().map(|x| x * x).sum();
-        let [weight, along] = weight(k2 + self.kappa * self.kappa, self.alpha, self.simbox.volume());
+        let [weight, along] = self.spectrum.weight(k2, self.simbox.volume());
         let moduli: f64 = (0..3).map(|d| self.moduli[d][numbers[d]]).product();
         [weight * moduli, along]
     }
@@ -80,17 +79,11 @@ impl Grid {
 }
 
 impl<S: Scalar> Mesh<S> {
-    /// The mesh of a box, with points no further apart than `spacing`; `kappa` is 0 where nothing screens.
-    pub fn new(
-        simbox: &SimBox,
-        [alpha, kappa]: [f64; 2],
-        order: usize,
-        spacing: f64,
-        n_tasks: usize,
-    ) -> Self {
+    /// The mesh of a box, with points no further apart than `spacing`.
+    pub fn new(simbox: &SimBox, spectrum: Spectrum, order: usize, spacing: f64, n_tasks: usize) -> Self {
         let n = mesh(simbox, order, spacing);
         let (reciprocal, moduli) = (reciprocal(simbox), n.map(|n| moduli(order, n)));
-        let grid = Grid { simbox: *simbox, alpha, kappa, order, n, reciprocal, moduli };
+        let grid = Grid { simbox: *simbox, spectrum, order, n, reciprocal, moduli };
         let mut influence = Vec::with_capacity(n[0] * n[1] * (n[2] / 2 + 1));
         for z in 0..n[2] / 2 + 1 {
             for y in 0..n[1] {

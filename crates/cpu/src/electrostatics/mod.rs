@@ -15,18 +15,20 @@ use direct::Direct;
 use ewald::Waves;
 use jostle_core::{Evaluate, SimBox, System, Vec3};
 use jostle_potentials::electrostatics::Method;
-use jostle_potentials::{Electrostatics, Forces};
+use jostle_potentials::{Forces, LatticeSum};
 use mesh::{Mesh, Part};
 use std::ops::Range;
 
-/// Coulomb's forces made ready for the CPU.
+/// Coulomb's forces, or dispersion over all images, made ready for the CPU.
 pub struct Charged<S: Scalar> {
-    term: Electrostatics,
+    sum: LatticeSum,
+    /// The number of the term.
+    pub term: usize,
     /// Forces over lists.
     pub direct: Direct<S>,
     /// The Lennard-Jones force that these take along.
     pub companion: Option<usize>,
-    /// The charges times the root of Coulomb's constant, by place in the clusters.
+    /// Strengths of atoms, by place in the clusters.
     pub charge: Aligned<S>,
     /// The same in storage order.
     by_atom: Vec<f64>,
@@ -35,6 +37,8 @@ pub struct Charged<S: Scalar> {
     long: Long<S>,
     /// Room for the forces of waves.
     forces: Vec<[S; 3]>,
+    /// How strongly waves act.
+    pub weight: f64,
 }
 
 /// What there is beyond the cut-off.
@@ -45,25 +49,34 @@ enum Long<S: Scalar> {
 }
 
 impl<S: Scalar> Charged<S> {
-    /// The electrostatics of a system, if it has any.
-    pub fn new(system: &System, forces: &Forces) -> Option<Self> {
-        let term = forces.electrostatics?;
-        let companion = forces.pairs.iter().position(Direct::<S>::takes);
+    /// All that a system has of them.
+    pub fn all(system: &System, forces: &Forces) -> Vec<Self> {
+        let numbered = (forces.n_pairs()..).zip(forces.sums());
+        numbered.map(|(term, sum)| Charged::new(system, forces, term, sum)).collect()
+    }
+
+    fn new(system: &System, forces: &Forces, term: usize, sum: LatticeSum) -> Self {
+        let companion = match sum {
+            LatticeSum::Charges(_) => forces.pairs.iter().position(Direct::<S>::takes),
+            LatticeSum::Dispersion(_) => None,
+        };
         let pair = companion.and_then(|k| forces.pairs.get(k));
-        Some(Charged {
+        Charged {
+            direct: Direct::new(sum.clone(), pair, system.species.len()),
             term,
-            direct: Direct::new(term, pair, system.species.len()),
             companion,
             charge: Aligned::default(),
             by_atom: Vec::new(),
             far: Vec::new(),
-            long: match term.method {
+            long: match sum.method() {
                 Method::Cutoff | Method::ReactionField { .. } => Long::Nothing,
                 Method::Ewald { .. } => Long::Waves(None),
                 Method::Pme { .. } => Long::Mesh(None),
             },
             forces: Vec::new(),
-        })
+            weight: 1.0,
+            sum,
+        }
     }
 
     /// Finds out where charges are when a list has been built. `excluded` has lists by id, `order`
@@ -76,8 +89,8 @@ impl<S: Scalar> Charged<S> {
         order: &[usize],
         spread: f64,
     ) {
-        let (root, width) = (self.term.coulomb.sqrt(), clusters.width);
-        self.by_atom = (0..system.state.len()).map(|place| root * system.charge(place)).collect();
+        let width = clusters.width;
+        self.by_atom = self.sum.strengths(system);
         self.charge.refill(clusters.count() * width, S::default());
         for cluster in 0..clusters.count() {
             let charges = &self.by_atom[clusters.atoms(cluster)];
@@ -86,10 +99,10 @@ impl<S: Scalar> Charged<S> {
             }
         }
         self.far.clear();
-        if self.term.method.alpha().is_none() {
+        if self.sum.method().alpha().is_none() {
             return;
         }
-        let least = self.term.cutoff - spread;
+        let least = self.sum.cutoff() - spread;
         for (a, others) in excluded.iter().enumerate() {
             for b in others.iter().filter(|b| **b as usize > a) {
                 let places = [order[a], order[*b as usize]];
@@ -113,12 +126,13 @@ impl<S: Scalar> Charged<S> {
     ) -> Sums {
         let [itself, even] = match evaluate {
             Evaluate::Forces => [0.0; 2],
-            Evaluate::ForcesAndEnergies => self.term.constants(system),
+            Evaluate::ForcesAndEnergies => self.sum.constants(system),
         };
         let mut sums = Sums { energy: itself + even, ..Sums::default() };
         sums.virial[..3].fill(even);
         self.add_far(system, clusters, &mut tasks, &mut sums);
-        if matches!(self.long, Long::Nothing) {
+        let silent = self.weight == 0.0 && evaluate == Evaluate::Forces;
+        if silent || matches!(self.long, Long::Nothing) {
             return sums;
         }
         let n = system.state.len();
@@ -134,34 +148,33 @@ impl<S: Scalar> Charged<S> {
             }
         });
         let parts = parts.collect();
-        let kappa = self.term.kappa().unwrap_or(0.0);
-        sums.join(&match (&mut self.long, self.term.method) {
-            (Long::Waves(waves), Method::Ewald { alpha, longest }) => {
+        let Some(spectrum) = self.sum.spectrum() else { return sums };
+        sums.join(&match (&mut self.long, self.sum.method()) {
+            (Long::Waves(waves), Method::Ewald { longest, .. }) => {
                 let simbox = system.simbox;
                 if waves.as_ref().is_none_or(|waves| waves.0 != simbox) {
-                    *waves = Some(Box::new((simbox, Waves::new(&simbox, [alpha, kappa], longest))));
+                    *waves = Some(Box::new((simbox, Waves::new(&simbox, spectrum, longest))));
                 }
                 let waves = waves.as_ref();
                 waves.map_or_else(Sums::default, |waves| sum_waves(team, &waves.1, &simbox, parts))
             }
-            (Long::Mesh(mesh), Method::Pme { alpha, order, spacing }) => {
+            (Long::Mesh(mesh), Method::Pme { order, spacing, .. }) => {
                 let n_tasks = tasks.len();
                 if mesh.as_ref().is_none_or(|mesh| !mesh.fits(&system.simbox, n_tasks)) {
-                    let widths = [alpha, kappa];
-                    *mesh = Some(Box::new(Mesh::new(&system.simbox, widths, order, spacing, n_tasks)));
+                    *mesh = Some(Box::new(Mesh::new(&system.simbox, spectrum, order, spacing, n_tasks)));
                 }
                 let mesh = mesh.as_mut();
                 mesh.map_or_else(Sums::default, |mesh| mesh.evaluate(team, level, parts, evaluate))
             }
             _ => Sums::default(),
         });
-        let (forces, width) = (&self.forces, clusters.width);
+        let (forces, width, weight) = (&self.forces, clusters.width, S::from_f64(self.weight));
         team.map(tasks, |_, (range, own)| {
             for (c, cluster) in range.enumerate() {
                 let place = &mut own[c * 3 * width..(c + 1) * 3 * width];
                 for (lane, force) in forces[clusters.atoms(cluster)].iter().enumerate() {
                     for k in 0..3 {
-                        place[k * width + lane] = place[k * width + lane] + force[k];
+                        place[k * width + lane] = place[k * width + lane] + weight * force[k];
                     }
                 }
             }
@@ -180,11 +193,11 @@ impl<S: Scalar> Charged<S> {
         for &[a, b] in &self.far {
             let arm = arm(system, [a, b]);
             let r2: f64 = arm.iter().map(|x| x * x).sum();
-            if r2 < self.term.cutoff.powi(2) {
+            if r2 < self.sum.cutoff().powi(2) {
                 continue;
             }
             let charges = self.by_atom[a] * self.by_atom[b];
-            let (energy, force_over_r) = self.term.direct(r2, 0.0);
+            let (energy, force_over_r) = self.sum.direct(r2, 0.0);
             sums.energy += charges * energy;
             let force = arm.map(|x| charges * force_over_r * x);
             for (w, (p, q)) in sums.virial.iter_mut().zip([(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]) {

@@ -35,7 +35,8 @@ pub struct Cpu<S: Scalar> {
     /// With the number of their term.
     kernels: Vec<(usize, Box<dyn PairKernel<S>>)>,
     embedded: Option<EmbeddedKernel<S>>,
-    charged: Option<Charged<S>>,
+    /// Sums over all images.
+    charged: Vec<Charged<S>>,
     constraints: Constraints,
     contacts: Option<Contacts>,
     /// What the last evaluation of forces was for.
@@ -111,13 +112,13 @@ impl<S: Scalar> Cpu<S> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();
         let excluded = system.topology.exclusions(system.state.len(), forces.exclude);
-        let charged = Charged::new(&system, &forces);
+        let charged = Charged::all(&system, &forces);
         let contacts = forces.grains.as_ref().map(|grains| Contacts::new(&system, grains, &forces.walls));
         if contacts.is_some() {
             system.state.angular_velocity.resize(system.state.len(), [0.0; 3]);
         }
         // One of them may be part of the pass over charges.
-        let companion = charged.as_ref().and_then(|charged| charged.companion);
+        let companion = charged.iter().find_map(|charged| charged.companion);
         let pairs = forces.pairs.iter().enumerate().filter(|(term, _)| Some(*term) != companion);
         Ok(Cpu {
             algorithm: settings.algorithm,
@@ -199,7 +200,7 @@ impl<S: Scalar> Cpu<S> {
             self.constraints.place(&order, clusters, &shares);
         }
         self.restrained.place(&order);
-        if let Some(charged) = &mut self.charged {
+        for charged in &mut self.charged {
             // Atoms are half a skin from where the list has them, at most, now and later.
             charged.place(&self.system, clusters, &self.excluded, &order, 2.0 * self.skin.now());
         }
@@ -261,12 +262,12 @@ impl<S: Scalar> Cpu<S> {
             if let Some(kernel) = embedded {
                 sums[n_pairs] = kernel.add_forces(level, clusters, list, forces, evaluate);
             }
-            if let Some(Charged { direct, companion, charge, .. }) = charged {
+            for Charged { direct, term, companion, charge, .. } in charged {
                 let both = direct.add_forces(level, clusters, list, charge, forces, evaluate);
-                if let Some(term) = companion {
-                    sums[*term] = both[0];
+                if let Some(companion) = companion {
+                    sums[*companion] = both[0];
                 }
-                sums[n_searched - 1] = both[1];
+                sums[*term] = both[1];
             }
             let own = &mut task.forces.own;
             let vacuum = vacuum.iter();
@@ -282,11 +283,8 @@ impl<S: Scalar> Cpu<S> {
             return Err(broken.error(&self.system.state));
         }
         self.gather_forces();
-        let long_range = self.add_long_range(evaluate);
         let mut sums = vec![Sums::default(); self.forces.n_terms()];
-        if let Some(long_range) = long_range {
-            sums[n_searched - 1] = long_range;
-        }
+        self.add_long_range(evaluate, &mut sums);
         if let (Some(_), Some(sum)) = (&self.embedded, sums.get_mut(self.forces.pairs.len())) {
             sum.energy = embedding;
         }
@@ -348,16 +346,17 @@ impl<S: Scalar> Cpu<S> {
         });
     }
 
-    /// Adds what charges do to each other that lists do not see.
-    fn add_long_range(&mut self, evaluate: Evaluate) -> Option<Sums> {
-        let charged = self.charged.as_mut()?;
-        let tasks = self.tasks.iter_mut().map(|task| {
-            let range = task.list.clusters.clone();
-            (range, &mut task.forces.own[..])
-        });
-        let tasks = tasks.collect();
+    /// Adds what charges do to each other that lists do not see, and dispersion; sums by term.
+    fn add_long_range(&mut self, evaluate: Evaluate, sums: &mut [Sums]) {
         let (team, system, clusters) = (&self.team, &self.system, &self.clusters);
-        Some(charged.add_long_range((team, self.level), system, clusters, tasks, evaluate))
+        for charged in &mut self.charged {
+            let tasks = self.tasks.iter_mut().map(|task| {
+                let range = task.list.clusters.clone();
+                (range, &mut task.forces.own[..])
+            });
+            let on = (team, self.level);
+            sums[charged.term] = charged.add_long_range(on, system, clusters, tasks.collect(), evaluate);
+        }
     }
 
     /// Densities, and what follows from them for the forces of embedded atoms; the sum of their
@@ -393,7 +392,8 @@ impl<S: Scalar> Cpu<S> {
 
     /// The same by the plain reference.
     fn evaluate_reference(&mut self) -> Result<()> {
-        let (forces, energies) = reference::evaluate(&self.system, &self.forces)?;
+        let weight = self.charged.first().map_or(1.0, |charged| charged.weight);
+        let (forces, energies) = reference::evaluate_weighted(&self.system, &self.forces, weight)?;
         self.energies = energies;
         let width = self.clusters.width;
         for task in &mut self.tasks {

@@ -152,6 +152,25 @@ impl<S: Scalar> Backend for Cpu<S> {
         }
     }
 
+    fn foresee_kick(&mut self, kick: LastKick) {
+        if !self.is_constrained() {
+            return;
+        }
+        self.collect_forces();
+        let (on, simbox, state) = ((&self.team, self.level), &self.system.simbox, &self.system.state);
+        let unkicked = match kick.turning() {
+            0.0 => [0.0; 6],
+            _ => self.constraints.correct_velocities(on, simbox, state, 0.0),
+        };
+        let kicked = self.constraints.correct_velocities(on, simbox, state, -kick.time);
+        let virial = kick.virial(kicked, unkicked);
+        self.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
+    }
+
+    fn weigh_waves(&mut self, weight: f64) {
+        self.charged.iter_mut().for_each(|charged| charged.weight = weight);
+    }
+
     fn update_neighbors(&mut self) -> Result<()> {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
@@ -346,7 +365,7 @@ impl<S: Scalar> Backend for Cpu<S> {
             + self.clusters.bytes()
             + self.vacuum.as_ref().map_or(0, VacuumKernel::bytes)
             + self.embedded.as_ref().map_or(0, EmbeddedKernel::bytes)
-            + self.charged.as_ref().map_or(0, Charged::bytes)
+            + self.charged.iter().map(Charged::bytes).sum::<usize>()
             + tasks
                 .map(|t| {
                     t.list.bytes()

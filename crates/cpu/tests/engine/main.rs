@@ -7,6 +7,7 @@ mod chains;
 #[path = "../charges/mod.rs"]
 mod charges;
 mod constraints;
+mod dispersion;
 mod electrostatics;
 mod elementary;
 mod embedded;

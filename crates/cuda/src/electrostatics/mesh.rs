@@ -313,20 +313,22 @@ impl Mesh {
         launches
     }
 
-    /// From there to forces, and those of charges that exclude each other; likewise.
+    /// From there to forces, and those of charges that exclude each other; likewise. `asked`: how strongly
+    /// waves act where it is no step that says so.
     pub fn forces(
         &self,
         world: &World,
         slot: i32,
         when: When,
         evaluate: Evaluate,
+        asked: f64,
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
+        let over_atoms = |kernel| self.over_atoms(kernel, world, slot, when).with_value(asked);
         if evaluate == Evaluate::Forces || self.form.excluded_shares == 0 {
-            return vec![self.over_atoms(&self.kernels.gather, world, slot, when)];
+            return vec![over_atoms(&self.kernels.gather)];
         }
-        let gather = self.over_atoms(&self.kernels.gather_energies, world, slot, when);
-        vec![gather, add_up(self.form.excluded_shares)]
+        vec![over_atoms(&self.kernels.gather_energies), add_up(self.form.excluded_shares)]
     }
 
     /// The most shares that are left at a time.

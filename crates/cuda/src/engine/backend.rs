@@ -163,6 +163,19 @@ impl Backend for Cuda {
         self.attempt(result);
     }
 
+    fn foresee_kick(&mut self, kick: LastKick) {
+        let result = self.find_groups().and_then(|()| {
+            let Some(constraints) = &self.constraints else { return Ok(()) };
+            self.device.run(&constraints.foresee(&self.world, kick.time, kick.turning()))?;
+            self.add_constraint_virial(kick.time)
+        });
+        self.attempt(result);
+    }
+
+    fn weigh_waves(&mut self, weight: f64) {
+        self.waves = weight;
+    }
+
     fn update_neighbors(&mut self) -> Result<()> {
         self.take_fault()?;
         for _ in 0..MOST_ATTEMPTS {
@@ -250,6 +263,10 @@ impl Backend for Cuda {
     }
 
     fn run_leg(&mut self, leg: &Leg, bath: &mut Bath) -> Result<Option<Vec<Sample>>> {
+        if leg.waves.every > 1 && (leg.sample_every > 0 || leg.evaluate == Evaluate::ForcesAndEnergies) {
+            // Virials of constraints would be those of waves that act more strongly than they are.
+            return Ok(None);
+        }
         match self.grains {
             Some(_) if leg.sample_every > 0 => self.make_leg_in_parts(leg, bath),
             _ => self.make_leg(leg, bath),
@@ -318,9 +335,15 @@ impl Cuda {
         let Some(constraints) = &self.constraints else { return Ok(()) };
         let (time, turning) = kick.map_or((0.0, 0.0), |kick| (kick.time, kick.turning()));
         self.device.run(&constraints.brake(&self.world, time, turning))?;
-        if kick.is_none() || self.evaluated == Evaluate::Forces {
-            return Ok(());
+        match self.evaluated {
+            Evaluate::ForcesAndEnergies if kick.is_some() => self.add_constraint_virial(time),
+            _ => Ok(()),
         }
+    }
+
+    /// Adds what constraints bore of a kick by `time`.
+    fn add_constraint_virial(&mut self, time: f64) -> Result<()> {
+        let Some(constraints) = &self.constraints else { return Ok(()) };
         self.device.run(&constraints.sums(&self.world, 0, When::Asked))?;
         let impulse = self.totals(self.energies.virial.len())?;
         self.energies.virial.iter_mut().zip(impulse).for_each(|(w, part)| *w += part / time);

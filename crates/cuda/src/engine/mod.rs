@@ -108,6 +108,8 @@ pub struct Cuda {
     energies: Energies,
     /// What the last evaluation produced.
     evaluated: Evaluate,
+    /// How strongly waves of charges act.
+    waves: f64,
     timings: Timings,
     /// Set by a verb that cannot fail, reported by the next one that can.
     fault: Option<Error>,
@@ -215,6 +217,7 @@ impl Cuda {
             constants: [0.0; 2],
             energies: Energies::default(),
             evaluated: Evaluate::Forces,
+            waves: 1.0,
             timings: Timings::default(),
             fault: None,
         };
@@ -375,6 +378,7 @@ impl Cuda {
             n_pairs: self.forces.n_searched(),
             sums: self.plan.summation,
             resident_blocks: 6 * self.device.multiprocessors(),
+            waves: self.waves,
         }
     }
 

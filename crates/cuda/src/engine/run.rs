@@ -51,7 +51,9 @@ impl Cuda {
         self.read_control()?;
         let Leg { first_step, timestep, seed, .. } = *leg;
         let drift = timestep / slots_per_step as f64;
-        self.control.motion = Motion { timestep, drift, decay, thermal_energy, seed, first_step };
+        let (waves_every, waves_done) = (leg.waves.every, leg.waves.done);
+        self.control.motion =
+            Motion { timestep, drift, decay, thermal_energy, seed, first_step, waves_every, waves_done };
         self.control.segment = (steps * slots_per_step) as i64;
         self.control.sample_every = if in_passing { between as i64 } else { 0 };
         self.control.slot[0].row = -1;
@@ -66,6 +68,7 @@ impl Cuda {
         let builds = self.control.builds;
         self.make_segments(segments, steps * slots_per_step, evaluate)?;
         let builds = self.control.builds - builds;
+        self.waves = leg.waves.after(leg.steps);
 
         let length = self.launches().row_length();
         let wanted = if evaluate == Evaluate::ForcesAndEnergies { 0 } else { n_rows as usize - 1 };

@@ -5,8 +5,11 @@ use super::charges::{difference, ion, ions, norm};
 use super::device::device;
 use super::fluid::{advance, by_id, largest, run};
 use super::water::water;
+use jostle_core::bath::Dissipative;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Algorithm, Backend, Bath, Evaluate, Leg, Precision, Settings, SimBox, State, System};
+use jostle_core::{
+    Algorithm, Backend, Bath, Evaluate, Leg, Precision, Pulse, Settings, SimBox, State, System,
+};
 use jostle_cuda::Cuda;
 use jostle_potentials::electrostatics::{Method, NetCharge};
 use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
@@ -160,7 +163,15 @@ fn charges_agree_in_tiles() {
 }
 
 fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
-    Leg { first_step, steps, timestep: 0.002, seed: 3, sample_every, evaluate: Evaluate::ForcesAndEnergies }
+    Leg {
+        first_step,
+        steps,
+        timestep: 0.002,
+        seed: 3,
+        sample_every,
+        evaluate: Evaluate::ForcesAndEnergies,
+        waves: Pulse::ALWAYS,
+    }
 }
 
 /// Ions on their way, while lists are built and samples taken.
@@ -187,6 +198,39 @@ fn paths_of_charges_agree() {
         gpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
         exact.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
         assert_agree(&mut gpu, &mut *exact, 10.0 * tolerance, &format!("{precision:?}"));
+    }
+}
+
+/// Waves that act at some steps only, also where a step takes two slots.
+#[test]
+fn paths_under_impulses_agree() {
+    let (mut system, forces) = (salt(2), salt_forces(Method::pme(0.95, 1e-4, 5), 0.95));
+    for (every, excluded, bath) in [
+        (2, vec![], Bath::Isolated),
+        (3, vec![[0, 1], [17, 40], [3, 60]], Bath::Dissipative(Dissipative::new(1.0, 2.0, 0.9, 0.002))),
+    ] {
+        system.topology.excluded = excluded;
+        // As many steps as end where waves act.
+        let waves = Pulse { every, done: 5 };
+        let leg = Leg { evaluate: Evaluate::Forces, waves, ..leg(1, 7 * every - 5, 0) };
+        let skin = Settings { skin: Some(0.05), ..settings(Algorithm::Auto, Precision::Double) };
+        let mut exact = cpu(&system, &forces);
+        let mut gpu = Cuda::new(device(), system.clone(), forces.clone(), skin).unwrap();
+        for backend in [&mut *exact, &mut gpu] {
+            backend.weigh_waves(waves.after(0));
+            begin(backend, Evaluate::Forces);
+        }
+        advance(&mut *exact, &leg, &mut bath.clone());
+        assert!(gpu.run_leg(&leg, &mut bath.clone()).unwrap().is_some());
+        let (found, right) = (by_id(&mut gpu), by_id(&mut *exact));
+        for (a, b) in [(found.position, right.position), (found.force, right.force)] {
+            let error = difference(&a, &b) / norm(&b);
+            assert!(error < 1e-9, "every {every}: {error:e}");
+        }
+        let looking = Leg { evaluate: Evaluate::ForcesAndEnergies, ..leg };
+        assert!(gpu.run_leg(&looking, &mut bath.clone()).unwrap().is_none());
+        let always = Leg { waves: Pulse { every: 1, done: 16 }, ..looking };
+        assert!(gpu.run_leg(&always, &mut bath.clone()).unwrap().is_some());
     }
 }
 

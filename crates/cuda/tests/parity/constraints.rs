@@ -8,8 +8,8 @@ use jostle_core::bath::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::sites::follow_atoms;
 use jostle_core::{
-    Algorithm, Backend, Bath, Constraint, Evaluate, Leg, Precision, Sample, Settings, SimBox, SiteRule,
-    Species, State, System, Topology, Vec3, VirtualSite,
+    Algorithm, Backend, Bath, Constraint, Evaluate, Leg, Precision, Pulse, Sample, Settings, SimBox,
+    SiteRule, Species, State, System, Topology, Vec3, VirtualSite,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{Forces, PairEntry, PairKind, PairTerm, Truncation};
@@ -131,7 +131,15 @@ fn begin(backend: &mut dyn Backend) {
 }
 
 fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
-    Leg { first_step, steps, timestep: TIMESTEP, seed: 5, sample_every, evaluate: Evaluate::Forces }
+    Leg {
+        first_step,
+        steps,
+        timestep: TIMESTEP,
+        seed: 5,
+        sample_every,
+        evaluate: Evaluate::Forces,
+        waves: Pulse::ALWAYS,
+    }
 }
 
 fn baths() -> [Bath; 4] {

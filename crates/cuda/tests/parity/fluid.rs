@@ -95,7 +95,12 @@ pub fn advance(backend: &mut dyn Backend, leg: &Leg, bath: &mut Bath) -> Vec<Sam
         let sampled = leg.sample_every > 0 && k % leg.sample_every == 0;
         let last = if k == leg.steps { leg.evaluate } else { Evaluate::Forces };
         let evaluate = if sampled { Evaluate::ForcesAndEnergies } else { last };
-        let tick = Tick { seed: leg.seed, step: leg.first_step + k - 1, timestep: leg.timestep };
+        let tick = Tick {
+            seed: leg.seed,
+            step: leg.first_step + k - 1,
+            timestep: leg.timestep,
+            waves: leg.waves.after(k),
+        };
         step(backend, bath, &tick, evaluate).unwrap();
         if sampled {
             let (energies, kinetic) = (backend.energies().clone(), backend.kinetic());

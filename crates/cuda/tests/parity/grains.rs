@@ -4,8 +4,8 @@ use crate::device::{self, Size, device};
 use crate::fluid::{advance, by_id, distance, largest, norm, run};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Bath, Driven, Evaluate, Leg, Precision, Sample, Settings, SimBox, Species, State,
-    System,
+    Algorithm, Backend, Bath, Driven, Evaluate, Leg, Precision, Pulse, Sample, Settings, SimBox, Species,
+    State, System,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::outside::{Field, Side, Surface, Wall};
@@ -68,7 +68,15 @@ fn go(
     go: fn(&mut dyn Backend, &Leg, &mut Bath) -> Vec<Sample>,
 ) -> (State, Vec<Sample>) {
     let evaluate = Evaluate::ForcesAndEnergies;
-    let leg = Leg { first_step: 1, steps: 20, timestep: 2e-3, seed: 1, sample_every: 5, evaluate };
+    let leg = Leg {
+        first_step: 1,
+        steps: 20,
+        timestep: 2e-3,
+        seed: 1,
+        sample_every: 5,
+        evaluate,
+        waves: Pulse::ALWAYS,
+    };
     backend.update_neighbors().unwrap();
     backend.compute_forces(evaluate).unwrap();
     let samples = go(backend, &leg, &mut Bath::Isolated);

@@ -25,9 +25,11 @@ impl CellRescaling {
     /// Makes the change of an interval; the energy that atoms got by that.
     pub fn act(&self, backend: &mut dyn Backend, around: &mut Surroundings, interval: f64) -> Result<f64> {
         let kt = around.thermal_energy;
-        if around.molecules.are_constrained() {
-            // Without what constraints add to the virial in the course of a step.
+        if around.molecules.are_constrained() || around.waves != 1.0 {
+            // Without what constraints add to the virial in the course of a step, and waves as they are.
+            backend.weigh_waves(1.0);
             backend.compute_forces(Evaluate::ForcesAndEnergies)?;
+            backend.weigh_waves(around.waves);
         }
         let (volume, energy) = (backend.simbox().volume(), backend.energies().potential());
         let survey = backend.survey(around.molecules)?;

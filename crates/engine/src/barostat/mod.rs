@@ -39,6 +39,8 @@ struct Surroundings<'a> {
     molecules: &'a Molecules,
     /// Of the thermostat, k_B T.
     thermal_energy: f64,
+    /// How strongly waves of charges act.
+    waves: f64,
     random: Stream,
 }
 
@@ -62,7 +64,7 @@ impl Piston {
     }
 
     /// Changes the volume before a step is made, or tries to. Forces are those of the new box
-    /// afterwards.
+    /// afterwards, in which waves of charges act so strongly.
     ///
     /// # Errors
     /// If the box comes to be smaller than two cut-offs, the volume changes too fast, and those of a
@@ -73,12 +75,13 @@ impl Piston {
         bath: &mut Bath,
         molecules: &Molecules,
         tick: &Tick,
+        waves: f64,
     ) -> Result<()> {
         let Some(thermal_energy) = bath.thermal_energy() else {
             return Err(Error::input("a barostat needs the temperature of a thermostat"));
         };
         let random = Stream::new(tick.seed, Purpose::Barostat, 0, tick.step);
-        let mut around = Surroundings { molecules, thermal_energy, random };
+        let mut around = Surroundings { molecules, thermal_energy, waves, random };
         self.energy += match &mut self.kind {
             Kind::MonteCarlo(trials) => trials.act(backend, &mut around),
             Kind::CellRescaling(walk) => {

@@ -18,7 +18,7 @@ use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput};
 use jostle_potentials::outside::{Field, Wall};
 use jostle_potentials::restraint::Restraints;
-use jostle_potentials::{Electrostatics, Embedded, Forces, Grains, PairTerm};
+use jostle_potentials::{Dispersion, Electrostatics, Embedded, Forces, Grains, PairTerm};
 use std::path::Path;
 
 /// What puts a system on a device.
@@ -62,7 +62,10 @@ impl SimulationBuilder {
         let stage = |s: &StageInput| {
             let mut stage = s.clone();
             let (Action::Dynamics { steps, .. } | Action::Minimize { steps, .. }) = &mut stage.action;
-            *steps = overrides.most_steps.map_or(*steps, |most| most.min(*steps));
+            if let Some(most) = overrides.most_steps.filter(|most| most < steps) {
+                // The stage is to end where waves act.
+                *steps = most - most % stage.long_range_every.max(1);
+            }
             stage
         };
         let mut settings = input.run.settings;
@@ -114,6 +117,12 @@ impl SimulationBuilder {
     /// Chooses the many-body force of a metal.
     pub fn metal(mut self, term: Embedded) -> Self {
         self.forces.embedded = Some(term);
+        self
+    }
+
+    /// Sums dispersion over all images, beyond the cut-off of a Lennard-Jones force.
+    pub fn dispersion(mut self, term: Dispersion) -> Self {
+        self.forces.dispersion = Some(term);
         self
     }
 
@@ -255,6 +264,9 @@ impl SimulationBuilder {
         }
         for stage in &self.stages {
             check_stage(stage, &self.system.simbox)
+                .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
+            stage
+                .check_long_range(self.forces.has_waves())
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
             check_constraints(stage, &self.system.topology)
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;

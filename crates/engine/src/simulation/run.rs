@@ -11,12 +11,12 @@ use crate::measure::{Measures, inside, subject};
 use crate::observe::Context;
 use crate::progress::{Progress, StageStart};
 use crate::stage::StageRun;
-use crate::step::Tick;
+use crate::step::{Tick, feel};
 use crate::summary;
 use crate::thermo::{Atoms, Gauge, Reported};
 use jostle_analysis::Sees;
 use jostle_core::backend::Timings;
-use jostle_core::{Backend, Error, Evaluate, Leg, Molecules, Result, Sample, SimBox, Vec3};
+use jostle_core::{Backend, Error, Evaluate, Leg, Molecules, Pulse, Result, Sample, SimBox, Vec3};
 use jostle_io::chemical_bonds;
 use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
 use jostle_io::trajectory::{Frame, Position, Subject};
@@ -49,6 +49,13 @@ impl Simulation {
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
     ) -> Result<Outcome> {
+        let waves = stage.long_range_every;
+        let mut looks = self.observers.iter().map(|observer| observer.every());
+        if let Some(every) = looks.find(|every| !every.is_multiple_of(waves)) {
+            return Err(Error::input(format!(
+                "an observer looks every {every} steps, which is no multiple of long_range_every = {waves}"
+            )));
+        }
         let begun = self.run.is_some();
         let (mut run, note) = match self.run.take() {
             Some(run) => (run, None),
@@ -78,7 +85,7 @@ impl Simulation {
         }
         let evaluate = self.evaluate_at(stage, &run, run.stage_step);
         self.backend.update_neighbors()?;
-        self.backend.compute_forces(evaluate)?;
+        feel(&mut *self.backend, evaluate, pulse(stage, &run).after(0), None)?;
         if !begun && self.clock == Clock::default() {
             self.measure(stage, &mut run, None, progress)?;
         }
@@ -156,7 +163,8 @@ impl Simulation {
     ) -> Result<()> {
         let begun = Instant::now();
         let step = self.clock.step + 1;
-        let tick = Tick { seed: self.seed, step, timestep: timestep(stage) };
+        let waves = pulse(stage, run);
+        let tick = Tick { seed: self.seed, step, timestep: timestep(stage), waves: waves.after(1) };
         run.change_box(stage, &mut *self.backend, &self.molecules, &tick)
             .map_err(|e| e.context(format!("step {step}")))?;
         let leg = self.next_leg(stage, run, *pace);
@@ -204,14 +212,23 @@ impl Simulation {
         let most = stops.map(|every| until(every, done)).fold(most, u64::min);
         let samples =
             self.measures.intervals(|sees| sees == Sees::Whole).fold(stage.thermo_every, common_divisor);
-        let (steps, sample_every) = cut(done, most, samples);
+        // Where waves act at some steps only, steps at which energies are asked for are made by verbs.
+        let (steps, sample_every) = match stage.long_range_every {
+            1 => cut(done, most, samples),
+            _ => (most.min(until(samples, done)), 0),
+        };
+        let evaluate = self.evaluate_at(stage, run, done + steps);
+        let by_verbs = stage.long_range_every > 1 && evaluate == Evaluate::ForcesAndEnergies;
+        let (steps, evaluate) =
+            if by_verbs && steps > 1 { (steps - 1, Evaluate::Forces) } else { (steps, evaluate) };
         Leg {
             first_step: self.clock.step + 1,
             steps,
             timestep: timestep(stage),
             seed: self.seed,
             sample_every,
-            evaluate: self.evaluate_at(stage, run, done + steps),
+            evaluate,
+            waves: pulse(stage, run),
         }
     }
 
@@ -486,6 +503,11 @@ fn timestep(stage: &StageInput) -> f64 {
     match stage.action {
         Action::Dynamics { timestep, .. } | Action::Minimize { timestep, .. } => timestep,
     }
+}
+
+/// When waves of charges act.
+fn pulse(stage: &StageInput, run: &StageRun) -> Pulse {
+    Pulse { every: stage.long_range_every, done: run.stage_step }
 }
 
 fn steps(stage: &StageInput) -> u64 {

@@ -3,8 +3,8 @@
 
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::{
-    Backend, Bath, Energies, Evaluate, Kinetic, Leg, NoiseKey, Result, Sample, Settings, SimBox, Species,
-    State, System, UnitSystem, Vec3,
+    Backend, Bath, Energies, Evaluate, Kinetic, LastKick, Leg, NoiseKey, Result, Sample, Settings, SimBox,
+    Species, State, System, UnitSystem, Vec3,
 };
 use jostle_engine::model::{
     Barostat, Coupling, DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat,
@@ -37,7 +37,12 @@ impl Backend for Alone {
                 false if k == leg.steps => leg.evaluate,
                 false => Evaluate::Forces,
             };
-            let tick = Tick { seed: leg.seed, step: leg.first_step + k - 1, timestep: leg.timestep };
+            let tick = Tick {
+                seed: leg.seed,
+                step: leg.first_step + k - 1,
+                timestep: leg.timestep,
+                waves: leg.waves.after(k),
+            };
             step(&mut *self.cpu, bath, &tick, evaluate)?;
             if sampled {
                 let (energies, kinetic) = (self.cpu.energies().clone(), self.cpu.kinetic());
@@ -79,6 +84,12 @@ impl Backend for Alone {
     }
     fn update_neighbors(&mut self) -> Result<()> {
         self.cpu.update_neighbors()
+    }
+    fn foresee_kick(&mut self, kick: LastKick) {
+        self.cpu.foresee_kick(kick);
+    }
+    fn weigh_waves(&mut self, weight: f64) {
+        self.cpu.weigh_waves(weight);
     }
     fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
         self.cpu.compute_forces(evaluate)

@@ -105,7 +105,8 @@ impl Input {
             }
             None => None,
         };
-        Ok(Forces { pairs, electrostatics, ..bound })
+        let dispersion = self.dispersion_term(&pairs)?;
+        Ok(Forces { pairs, dispersion, electrostatics, ..bound })
     }
 
     /// The Lennard-Jones force of a topology; pairs in the input come before those of its files.

@@ -4,6 +4,7 @@ use super::barostat::{barostat, refuse_changing_screening};
 use super::fields::{Entry, Fields, Value};
 use super::formula;
 use super::group;
+use super::long_range::check_long_range;
 use super::model::*;
 use super::outside;
 use super::table;
@@ -51,7 +52,10 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     if grains.is_some() {
         builder.refuse_thermostats(root)?;
     }
-    let stages = builder.stages(&root.need::<Vec<Fields>>("stage")?)?;
+    let summed = |kind| matches!(kind, ElectrostaticsKind::Pme { .. } | ElectrostaticsKind::Ewald { .. });
+    let has_waves = electrostatics.as_ref().is_some_and(|charges| summed(charges.value.kind))
+        || forces.iter().any(|force| force.value.dispersion.is_some());
+    let stages = builder.stages(&root.need::<Vec<Fields>>("stage")?, has_waves)?;
     let run = builder.run(&root.need("run")?)?;
     let title = root.need("title")?;
     let input = Input {
@@ -483,6 +487,10 @@ impl Builder<'_> {
             cutoff,
             truncation,
             tail_correction: fields.need("tail_correction")?,
+            dispersion: fields
+                .get::<Fields>("dispersion")
+                .map(|d| Ok(Located { value: self.long_range(&d.value)?, span: d.span }))
+                .transpose()?,
             tabulate: fields.need("tabulate")?,
             mixing: fields.choice("mixing"),
             preset,
@@ -591,7 +599,7 @@ impl Builder<'_> {
         }
     }
 
-    fn stages(&self, tables: &[Fields]) -> Result<Vec<Located<StageInput>>> {
+    fn stages(&self, tables: &[Fields], has_waves: bool) -> Result<Vec<Located<StageInput>>> {
         let mut stages: Vec<Located<StageInput>> = Vec::new();
         for (k, fields) in tables.iter().enumerate() {
             let given = fields.get::<String>("name");
@@ -610,7 +618,9 @@ impl Builder<'_> {
                     .error(&span, format!("two stages are called \"{name}\""))
                     .hint("give each stage a name of its own"));
             }
-            stages.push(Located { value: self.stage(fields, name)?, span: fields.span.clone() });
+            let stage = self.stage(fields, name)?;
+            check_long_range(self.source, fields, &stage, has_waves)?;
+            stages.push(Located { value: stage, span: fields.span.clone() });
         }
         Ok(stages)
     }
@@ -630,14 +640,14 @@ impl Builder<'_> {
         Ok(Located { value: MetalInput { functions, elements }, span })
     }
 
-    fn electrostatics(&self, fields: Located<Fields>) -> Result<Located<ElectrostaticsInput>> {
-        let Located { value: fields, span } = fields;
-        let kind = match fields.need::<String>("kind")?.as_str() {
+    /// What becomes of forces beyond their cut-off.
+    fn long_range(&self, fields: &Fields) -> Result<ElectrostaticsKind> {
+        Ok(match fields.need::<String>("kind")?.as_str() {
             "pme" => {
                 let order = fields.need::<u64>("order")? as usize;
                 if !Method::ORDERS.contains(&order) {
                     let message = format!("order = {order}, but it must be 4, 5 or 6");
-                    return Err(self.source.error(&entry_span(&fields, "order"), message));
+                    return Err(self.source.error(&entry_span(fields, "order"), message));
                 }
                 ElectrostaticsKind::Pme { accuracy: fields.need("accuracy")?, order }
             }
@@ -646,7 +656,12 @@ impl Builder<'_> {
                 ElectrostaticsKind::ReactionField { dielectric: fields.get("dielectric").map(|d| d.value) }
             }
             _ => ElectrostaticsKind::Cutoff,
-        };
+        })
+    }
+
+    fn electrostatics(&self, fields: Located<Fields>) -> Result<Located<ElectrostaticsInput>> {
+        let Located { value: fields, span } = fields;
+        let kind = self.long_range(&fields)?;
         let cutoff = fields.get("cutoff").map(|c| c.value);
         let net_charge = fields.choice("net_charge").map(|n| n.value).unwrap_or_default();
         let screening = self.screening(&fields)?;
@@ -690,6 +705,7 @@ impl Builder<'_> {
             thermo_every: fields.need::<Fields>("thermo")?.need("every")?,
             barostat: barostat(self.source, fields, &action)?,
             action,
+            long_range_every: fields.get::<u64>("long_range_every").map_or(1, |every| every.value),
             deformation: fields.get::<Fields>("deform").map(|d| deformation(&d.value)).transpose()?,
             trajectory: fields.get("trajectory").map(trajectory).transpose()?,
             measures: measures.iter().map(measure).collect::<Result<_>>()?,

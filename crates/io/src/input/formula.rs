@@ -37,6 +37,7 @@ pub(super) fn refuse_keys(source: &Source, kind: ForceKind, fields: &Fields) -> 
                 "screening_length",
                 "screening",
                 "tail_correction",
+                "dispersion",
                 "tabulate",
             ],
             "leave it out: the file has all there is",

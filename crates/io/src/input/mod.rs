@@ -11,6 +11,7 @@ mod describe;
 mod fields;
 mod formula;
 mod group;
+mod long_range;
 pub mod model;
 mod outside;
 mod read;
@@ -28,7 +29,7 @@ use jostle_core::{Dimension, Error, Result, Species, System, Topology};
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{
-    BondedKind, Electrostatics, Embedded, Forces, Grains, PairTerm, PairTermBuilder, SuttonChen,
+    BondedKind, Dispersion, Electrostatics, Embedded, Forces, Grains, PairTerm, PairTermBuilder, SuttonChen,
 };
 use model::{
     AtomsInput, ElectrostaticsInput, ElectrostaticsKind, ForceInput, Located, MetalFunctions, MetalInput,
@@ -91,11 +92,13 @@ impl Input {
         let electrostatics = self.electrostatics.as_ref();
         let electrostatics =
             electrostatics.map(|e| self.electrostatics_term(e, &pairs, charge_density)).transpose()?;
+        let dispersion = self.dispersion_term(&pairs)?;
         let bonds = self.bonded_terms(&self.bonds, &topology.bond_types)?;
         let angles = self.bonded_terms(&self.angles, &topology.angle_types)?;
         Ok(Forces {
             pairs,
             embedded,
+            dispersion,
             electrostatics,
             bonds,
             angles,
@@ -184,15 +187,7 @@ impl Input {
             let message = "[electrostatics] needs \"cutoff\": there is no pair force that has one";
             return Err(self.source.error(&given.span, message).hint("add cutoff = ..."));
         };
-        let method = match given.value.kind {
-            ElectrostaticsKind::Pme { accuracy, order } => Method::pme(cutoff, accuracy, order),
-            ElectrostaticsKind::Ewald { accuracy } => Method::ewald(cutoff, accuracy),
-            ElectrostaticsKind::ReactionField { dielectric } => {
-                Method::ReactionField { dielectric: dielectric.unwrap_or(f64::INFINITY) }
-            }
-            ElectrostaticsKind::Cutoff => Method::Cutoff,
-        };
-        let mut term = Electrostatics::new(method, self.units.coulomb(), cutoff);
+        let mut term = Electrostatics::new(method(given.value.kind, cutoff), self.units.coulomb(), cutoff);
         term.net_charge = given.value.net_charge;
         if let Some(Located { value, span }) = &given.value.screening {
             let length = self.screening_length(*value, charge_density);
@@ -200,6 +195,22 @@ impl Input {
             term.screening_length = length.map_err(at)?;
         }
         Ok(term)
+    }
+
+    /// The sum over all images beyond one of these pair forces, which are those of the input in the same
+    /// order.
+    pub(crate) fn dispersion_term(&self, pairs: &[PairTerm]) -> Result<Option<Dispersion>> {
+        let mut found = None;
+        for (force, term) in self.forces.iter().zip(pairs) {
+            let Some(Located { value: kind, span }) = &force.value.dispersion else { continue };
+            if found.is_some() {
+                let message = "a second force sums its dispersion over all images";
+                return Err(self.source.error(span, message).hint("one of them may"));
+            }
+            let at = |e: Error| e.at_span(&self.source.path, &self.source.text, span.clone());
+            found = Some(Dispersion::new(term, method(*kind, term.largest_cutoff())).map_err(at)?);
+        }
+        Ok(found)
     }
 
     /// A screening length, of electrons that are as dense as the atoms' charges unless it is said.
@@ -328,5 +339,17 @@ impl Input {
             Ok(Species { name: s_in.name.clone(), mass, charge: s_in.charge.unwrap_or(0.0) })
         };
         self.species.iter().map(one).collect()
+    }
+}
+
+/// What becomes of forces that reach further than a cut-off.
+fn method(kind: ElectrostaticsKind, cutoff: f64) -> Method {
+    match kind {
+        ElectrostaticsKind::Pme { accuracy, order } => Method::pme(cutoff, accuracy, order),
+        ElectrostaticsKind::Ewald { accuracy } => Method::ewald(cutoff, accuracy),
+        ElectrostaticsKind::ReactionField { dielectric } => {
+            Method::ReactionField { dielectric: dielectric.unwrap_or(f64::INFINITY) }
+        }
+        ElectrostaticsKind::Cutoff => Method::Cutoff,
     }
 }

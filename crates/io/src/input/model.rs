@@ -311,6 +311,8 @@ pub struct ForceInput {
     pub truncation: Truncation,
     /// Energy and pressure corrected for the tail.
     pub tail_correction: bool,
+    /// `dispersion = { kind = "pme" }`: r^-6 over all images, a sum over waves.
+    pub dispersion: Option<Located<ElectrostaticsKind>>,
     /// Looked up in tables instead of computed.
     pub tabulate: bool,
     /// How unlike pairs come from like ones.
@@ -557,6 +559,9 @@ pub struct StageInput {
     pub thermo_every: u64,
     /// `barostat = { kind = "monte-carlo", pressure = "1 atm" }`: the box changes its volume.
     pub barostat: Option<Barostat>,
+    /// `long_range_every = 2`: waves of charges act at every so many steps, so many times as strongly; 1:
+    /// always.
+    pub long_range_every: u64,
     /// `deform = { kind = "shear", plane = "xy", rate = 1e-4 }`: the box changes its shape.
     pub deformation: Option<Deformation>,
     /// `trajectory = { every = 500, format = "xtc" }`
@@ -595,6 +600,7 @@ impl StageInput {
             action,
             thermo_every: 0,
             barostat: None,
+            long_range_every: 1,
             deformation: None,
             trajectory: None,
             measures: Vec::new(),
@@ -613,6 +619,12 @@ impl StageInput {
     /// The stage with a barostat.
     pub fn barostat(mut self, chosen: Barostat) -> Self {
         self.barostat = Some(chosen);
+        self
+    }
+
+    /// The stage with waves of charges that act at every so many steps, so many times as strongly.
+    pub fn long_range(mut self, every: u64) -> Self {
+        self.long_range_every = every;
         self
     }
 

@@ -78,6 +78,9 @@ fn check_force(source: &Source, fields: &Fields, force: &Located<ForceInput>) ->
             .map_or(fields.span.clone(), |f| entry_span(&f.value, "tail_correction"));
         return Err(source.error(&span, "there is no tail correction for walls").hint("leave it out"));
     }
+    if let Some(dispersion) = &force.value.dispersion {
+        return Err(source.error(&dispersion.span, "a wall has no images to sum over").hint("leave it out"));
+    }
     Ok(())
 }
 

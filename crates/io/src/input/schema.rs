@@ -634,6 +634,12 @@ static FORCES: Section = Section {
             "correct energy and pressure for the tail beyond the cut-off",
         ),
         Key::new(
+            "dispersion",
+            Kind::Variants(DISPERSIONS),
+            Absent("r^-6 ends at the cut-off"),
+            "beyond the cut-off of a Lennard-Jones force its r^-6 over all images (CPU)",
+        ),
+        Key::new(
             "tabulate",
             Kind::Flag,
             Value("false"),
@@ -877,24 +883,32 @@ const SCREENED: Key = Key::new(
 const ONE_SCREENING: Alternatives =
     Alternatives { keys: &["screening_length", "screening"], needed: Needed::Never };
 
+const ORDER: Key = Key::new(
+    "order",
+    Kind::Count(4),
+    Value("5"),
+    "order of the splines, 4 to 6; of order p down to an accuracy of 1e-p",
+);
+
+const DISPERSIONS: &[Variant] = &[
+    Variant {
+        name: "pme",
+        about: "particle-mesh Ewald: all images, unlike atoms by the geometric mean (Essmann 1995)",
+        section: Section { keys: &[ACCURACY, ORDER], alternatives: &[] },
+    },
+    Variant {
+        name: "ewald",
+        about: "the same wave by wave: exact, slow, for small systems and tests",
+        section: Section { keys: &[ACCURACY], alternatives: &[] },
+    },
+];
+
 const ELECTROSTATICS: &[Variant] = &[
     Variant {
         name: "pme",
         about: "smooth particle-mesh Ewald: all images, in a conducting medium (Essmann 1995)",
         section: Section {
-            keys: &[
-                DIRECT,
-                ACCURACY,
-                Key::new(
-                    "order",
-                    Kind::Count(4),
-                    Value("5"),
-                    "order of the splines, 4 to 6; of order p down to an accuracy of 1e-p",
-                ),
-                NET_CHARGE,
-                SCREENING_LENGTH,
-                SCREENED,
-            ],
+            keys: &[DIRECT, ACCURACY, ORDER, NET_CHARGE, SCREENING_LENGTH, SCREENED],
             alternatives: &[ONE_SCREENING],
         },
     },
@@ -1007,6 +1021,13 @@ static STAGE: Section = Section {
             .with(&["steps"]),
         Key::new("barostat", Kind::Variants(BAROSTATS), Absent("constant volume"), "pressure control")
             .with(&["steps"]),
+        Key::new(
+            "long_range_every",
+            Kind::Count(1),
+            Value("1"),
+            "waves of charges (pme, ewald) act at every so many steps, so many times as strongly: 2 for steps up to 2 fs",
+        )
+        .with(&["steps"]),
         Key::new(
             "minimize",
             Kind::Table(&MINIMIZE),

@@ -1,0 +1,212 @@
+//! Dispersion over all images: the sum of -c_i c_j / r^6 without an end (Essmann, Perera, Berkowitz,
+//! Darden, Lee and Pedersen, J. Chem. Phys. 103 (1995) 8577, section V).
+//!
+//! As with charges ([`crate::electrostatics`]) a smooth function is taken from the pairs that are near and
+//! given back to all atoms and their images as a sum over waves: (1 - g)/r^6 with
+//! g = exp(-x) (1 + x + x^2/2) and x = (alpha r)^2. Coefficients are products, c_i^2 = 4 epsilon sigma^6 of
+//! an atom with its own kind: what Lennard-Jones forces mix in another way they have within the cut-off,
+//! and beyond it the sum has the geometric mean (Wennberg, Murtola, Hess and Lindahl, J. Chem. Theory
+//! Comput. 9 (2013) 3527; as OpenMM's LJPME).
+
+use crate::electrostatics::Method;
+use crate::{PairKind, PairTerm, Potential, Truncation};
+use jostle_core::{Error, Real, Result, System};
+use std::f64::consts::PI;
+
+/// Dispersion over all images, added to a Lennard-Jones force that ends at the cut-off.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dispersion {
+    /// How waves are summed: [`Method::Ewald`] or [`Method::Pme`].
+    pub method: Method,
+    /// Where the Lennard-Jones force ends.
+    pub cutoff: f64,
+    /// By species, the root of the coefficient of r^-6 with its own kind.
+    pub coefficients: Vec<f64>,
+    /// The energy of two unit coefficients that is taken from pairs within the cut-off: where the
+    /// Lennard-Jones force is shifted this is, too.
+    pub shift: f64,
+}
+
+impl Dispersion {
+    /// Its name among the energies.
+    pub const TERM: &'static str = "dispersion";
+
+    /// That of a Lennard-Jones force.
+    ///
+    /// # Errors
+    /// If it is another force, is not plain or shifted, has more than one cut-off, a correction for what is
+    /// beyond it, or the method is no sum over waves.
+    pub fn new(term: &PairTerm, method: Method) -> Result<Self> {
+        let Some(alpha) = method.alpha() else {
+            return Err(Error::input("dispersion is summed by \"pme\" or \"ewald\""));
+        };
+        if term.potential != Potential::BuiltIn(PairKind::LennardJones) {
+            return Err(Error::input("only a Lennard-Jones force has a sum of dispersion over all images")
+                .hint("leave out dispersion, or choose kind = \"lennard-jones\" without tabulate"));
+        }
+        if term.tail_correction() {
+            return Err(Error::input(
+                "tail_correction = true together with a sum of dispersion over all images",
+            )
+            .hint("leave out one of them: the sum has no end"));
+        }
+        if !matches!(term.truncation, Truncation::Plain | Truncation::Shifted) {
+            let name = term.truncation.name();
+            return Err(Error::input(format!(
+                "truncation = \"{name}\" bends what the sum of dispersion goes on with"
+            ))
+            .hint("choose \"plain\" or \"shifted\""));
+        }
+        let (n, cutoff) = (term.n_species(), term.largest_cutoff());
+        let pairs = || (0..n).flat_map(|a| (a..n).map(move |b| (a, b))).filter_map(|(a, b)| term.get(a, b));
+        if pairs().any(|pair| pair.cutoff != cutoff && pair.parameters[0] != 0.0) {
+            return Err(Error::input(
+                "a sum of dispersion over all images needs the same cut-off for all pairs",
+            )
+            .hint("leave out the cut-offs of pairs"));
+        }
+        let root = |a: usize| {
+            term.get(a, a).map_or(0.0, |own| (4.0 * own.parameters[0] * own.parameters[1].powi(6)).sqrt())
+        };
+        let mut found = Dispersion { method, cutoff, coefficients: (0..n).map(root).collect(), shift: 0.0 };
+        if term.truncation == Truncation::Shifted {
+            found.shift = smooth(alpha * alpha * cutoff * cutoff).0 * alpha.powi(6);
+        }
+        Ok(found)
+    }
+
+    fn alpha(&self) -> f64 {
+        self.method.alpha().unwrap_or(0.0)
+    }
+
+    /// The smooth function of unit coefficients at a squared distance, and its force over distance.
+    pub fn smooth(&self, r2: f64) -> (f64, f64) {
+        let alpha2 = self.alpha().powi(2);
+        let (energy, force) = smooth(alpha2 * r2);
+        (alpha2.powi(3) * energy, alpha2.powi(4) * force)
+    }
+
+    /// What is added to two unit coefficients within the cut-off; `one` is 0 where they are excluded.
+    pub fn direct(&self, r2: f64, one: f64) -> (f64, f64) {
+        let (energy, force) = self.smooth(r2);
+        (energy - one * self.shift, force)
+    }
+
+    /// The energy of every atom with itself, and that of coefficients that are spread evenly, which is
+    /// inversely proportional to the volume.
+    pub fn constants(&self, system: &System) -> [f64; 2] {
+        let all = system.state.species.iter().map(|s| self.coefficients[usize::from(*s)]);
+        let (sum, squares) = all.fold((0.0, 0.0), |(sum, squares), c| (sum + c, squares + c * c));
+        let even = weight(0.0, self.alpha(), system.simbox.volume())[0];
+        [0.5 * self.smooth(0.0).0 * squares, 0.5 * even * sum * sum]
+    }
+
+    /// Checks that a system can have it.
+    ///
+    /// # Errors
+    /// If it is not periodic, or has other species.
+    pub fn check(&self, system: &System) -> Result<()> {
+        if self.coefficients.len() != system.species.len() {
+            let (known, there) = (self.coefficients.len(), system.species.len());
+            return Err(Error::input(format!("it knows {known} species, the system has {there}")));
+        }
+        if system.simbox.periodic() != [true; 3] {
+            return Err(Error::input("a sum over all images, but the box is open along an axis")
+                .hint("leave out dispersion, or make all axes periodic"));
+        }
+        Ok(())
+    }
+}
+
+/// (1 - exp(-x) (1 + x + x^2/2)) / x^3, and minus twice its derivative.
+#[inline(always)]
+pub fn smooth<R: Real>(x: R) -> (R, R) {
+    let near = x.lt(R::lit(1.0));
+    // Where differences lose their digits, their series: x^n (-1)^n / (2 n! (n + 3)), and with n + 4.
+    let (mut energy, mut force) = (R::lit(0.0), R::lit(0.0));
+    for [e, f] in SMALL {
+        energy = energy.mul_add(x, R::lit(e));
+        force = force.mul_add(x, R::lit(f));
+    }
+    let far = R::select(near, R::lit(1.0), x);
+    let (inverse, fading) = (far.recip(), (-far).exp());
+    let square = R::lit(0.5) * far * far;
+    let cube = inverse * inverse * inverse;
+    let one = R::lit(1.0);
+    let point = (one - fading * (one + far + square)) * cube;
+    let pull = (R::lit(6.0) * point - fading) * inverse;
+    (R::select(near, energy, point), R::select(near, force, pull))
+}
+
+/// The two series, the highest power first.
+const SMALL: [[f64; 2]; 18] = {
+    let mut terms = [[0.0; 2]; 18];
+    let (mut factorial, mut sign, mut n) = (1.0, 1.0, 0);
+    while n < 18 {
+        terms[17 - n] = [0.5 * sign / (factorial * (n + 3) as f64), sign / (factorial * (n + 4) as f64)];
+        sign = -sign;
+        n += 1;
+        factorial *= n as f64;
+    }
+    terms
+};
+
+/// What the weight of a wave of squared length k2 is, without a mesh, in terms of squared amplitudes of
+/// coefficients; and the part of its virial along it, relative to its energy (Essmann, eq. 5.1 and 5.3).
+#[inline(always)]
+pub fn weight<R: Real>(k2: R, alpha: R, volume: R) -> [R; 2] {
+    let b2 = k2 * R::lit(0.25) / (alpha * alpha);
+    let b = b2.sqrt();
+    let (fading, tail) = ((-b2).exp(), R::lit(PI.sqrt()) * b * b.erfc());
+    let shape = fading - R::lit(2.0) * b2 * (fading - tail);
+    let size = R::lit(-PI * PI.sqrt() / 3.0) * alpha * alpha * alpha / volume;
+    [size * shape, R::lit(1.5) * (fading - tail) / (alpha * alpha * shape)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::electrostatics::waves::virial;
+    use jostle_core::Dual;
+
+    #[test]
+    fn forces_are_exact_derivatives() {
+        for x in [1e-9, 0.01, 0.5, 0.99, 1.01, 3.0, 12.0, 40.0] {
+            let (energy, force) = smooth(Dual::variable(x));
+            let error = force.value + 2.0 * energy.slope;
+            assert!(error.abs() < 1e-12 * force.value, "{x}: {error:e}");
+        }
+        let [left, right] = [1.0 - 1e-15, 1.0].map(smooth::<f64>);
+        assert!((left.0 - right.0).abs() < 1e-14 && (left.1 - right.1).abs() < 1e-14, "{left:?} {right:?}");
+        assert!((smooth(60.0).0 * 60f64.powi(3) - 1.0).abs() < 1e-15);
+    }
+
+    /// As for charges: the virial of a wave is minus the derivative of its weight by the deformation.
+    #[test]
+    fn virials_are_exact_derivatives() {
+        let k = [0.7, -1.1, 0.4];
+        for (place, (a, b)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
+            let strain = Dual::variable(0.0);
+            let at = |c: usize| Dual::constant(k[c]);
+            let own = Dual::constant(f64::from(u8::from(a == b)));
+            let stretch = Dual::constant(1.0) + own * strain;
+            let mut strained = [at(0), at(1), at(2)];
+            strained[b] = if a == b { at(b) / stretch } else { at(b) - strain * at(a) };
+            let k2 = strained[0] * strained[0] + strained[1] * strained[1] + strained[2] * strained[2];
+            let [energy, along] = weight(k2, Dual::constant(0.9), Dual::constant(5.0) * stretch);
+            let found = virial(energy.value, along.value, k)[place];
+            assert!((found + energy.slope).abs() < 1e-14, "{place}: {found} {}", energy.slope);
+        }
+    }
+
+    /// The wave that is the same everywhere weighs what the smooth function has in space.
+    #[test]
+    fn the_longest_wave_is_an_integral() {
+        let (alpha, step) = (0.8, 1e-3);
+        let shell = |r: f64| 4.0 * PI * r * r * smooth(alpha * alpha * r * r).0 * alpha.powi(6);
+        let inside: f64 = (0..40_000).map(|k| shell((f64::from(k) + 0.5) * step) * step).sum();
+        let beyond = 4.0 * PI / (3.0 * 40f64.powi(3));
+        let found = weight(0.0, alpha, 1.0)[0];
+        assert!((found / -(inside + beyond) - 1.0).abs() < 1e-6, "{found} {inside}");
+    }
+}
