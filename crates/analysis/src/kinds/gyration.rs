@@ -21,7 +21,8 @@ pub(super) const KIND: Kind = Kind {
     new: |subject, settings| {
         let atoms = subject.species.len();
         if settings.get("length").is_none() {
-            return Err(Error::input("the number of atoms of a chain must be given").hint("length=50"));
+            return Err(Error::input("the number of atoms of a chain must be given")
+                .hint(format!("length=50; length={atoms} where all are one molecule")));
         }
         let length = settings.count("length", 2, 2..=atoms.max(2))?;
         if !atoms.is_multiple_of(length) {
