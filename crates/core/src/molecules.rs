@@ -98,15 +98,12 @@ impl Molecules {
         self.constrained
     }
 
-    /// By id, where each atom is from the first one of its molecule, along what joins them.
-    pub fn paths(&self, simbox: &SimBox, state: &State) -> Vec<Vec3> {
+    /// By id, where each atom is from the first one of its molecule, along what joins them; `order` says
+    /// where atoms are stored.
+    pub fn paths(&self, simbox: &SimBox, state: &State, order: &[usize]) -> Vec<Vec3> {
         let mut path = vec![[0.0; 3]; state.len()];
-        if self.links.is_empty() {
-            return path;
-        }
-        let order = state.order();
         for &[atom, before] in &self.links {
-            let (step, start) = (step(simbox, state, &order, [before, atom]), path[before as usize]);
+            let (step, start) = (step(simbox, state, order, [before, atom]), path[before as usize]);
             path[atom as usize] = std::array::from_fn(|k| start[k] + step[k]);
         }
         path
@@ -122,7 +119,7 @@ impl Molecules {
             return Ok(vec![[0.0; 3]; state.len()]);
         }
         let order = state.order();
-        let arm = self.paths(simbox, state);
+        let arm = self.paths(simbox, state, &order);
         let widths = simbox.widths();
         for &[a, b] in &self.rings {
             let (step, arms) = (step(simbox, state, &order, [a, b]), [arm[a as usize], arm[b as usize]]);

@@ -16,9 +16,9 @@ impl System {
     /// # Errors
     /// If there are no copies along an edge, several along one that is not periodic, or more atoms in
     /// all than 32-bit numbers count.
-    pub fn replicate(&self, copies: [usize; 3]) -> Result<System> {
+    pub fn replicate(self, copies: [usize; 3]) -> Result<System> {
         if copies == [1; 3] {
-            return Ok(self.clone());
+            return Ok(self);
         }
         if copies.contains(&0) {
             return Err(Error::input(format!("replicate = {copies:?} leaves nothing along one edge"))
@@ -37,7 +37,7 @@ impl System {
                 format!("{n} atoms, replicated {copies:?} times, are more than 32-bit numbers count");
             return Err(Error::input(message));
         };
-        let copied = Copied::new(self, copies);
+        let copied = Copied::new(&self, copies);
         let mut system = System::new(copied.grown()?, self.species.clone());
         system.state = copied.state(&system.simbox);
         system.topology = copied.topology();
@@ -64,7 +64,7 @@ impl<'a> Copied<'a> {
         let order = state.order();
         let position: Vec<Vec3> = order.iter().map(|place| state.position[*place]).collect();
         let molecules = Molecules::new(&system.topology, &system.species, state);
-        let paths = molecules.paths(simbox, state);
+        let paths = molecules.paths(simbox, state, &order);
         // A molecule's atoms are counted by their ids: its first atom is met first.
         let mut first = vec![None; molecules.count()];
         let image = paths.iter().zip(&position).zip(molecules.of_atoms()).map(|((path, r), molecule)| {
@@ -242,10 +242,10 @@ mod tests {
             ["ONE", "TWO"].map(|n| Residue { name: n.into(), ..Residue::default() }).to_vec();
         small.charges = vec![1.0, 2.0, 3.0, 4.0];
 
-        let large = small.replicate([3, 2, 1]).unwrap();
+        let large = small.clone().replicate([3, 2, 1]).unwrap();
         assert_eq!(large.state.len(), 24);
         assert_eq!(large.simbox.volume(), 6.0 * simbox.volume());
-        let expected = distance(&small.replicate([1, 1, 2]).unwrap(), [0, 1]);
+        let expected = distance(&small.clone().replicate([1, 1, 2]).unwrap(), [0, 1]);
         assert!((expected - 0.7).abs() < 1e-12);
         for copy in 0..6 {
             let [a, b, c, d] = [0, 1, 2, 3].map(|id| 4 * copy + id);
@@ -274,7 +274,7 @@ mod tests {
         let simbox = SimBox::orthorhombic([3.0, 10.0, 10.0]).unwrap();
         let mut small = system(simbox, &[[0.5, 1.0, 1.0], [1.5, 1.0, 1.0], [2.5, 1.0, 1.0]]);
         small.topology.bonds = [[0, 1], [1, 2], [2, 0]].map(|atoms| Bond { kind: 0, atoms }).to_vec();
-        let large = small.replicate([2, 1, 1]).unwrap();
+        let large = small.clone().replicate([2, 1, 1]).unwrap();
         let bonds: Vec<[u32; 2]> = large.topology.bonds.iter().map(|b| b.atoms).collect();
         // One ring of six, of which every atom is in two bonds.
         assert_eq!(Molecules::new(&large.topology, &large.species, &large.state).count(), 1);
@@ -297,9 +297,9 @@ mod tests {
             ([1 << 20, 1 << 20, 1], "more than 32-bit numbers count"),
             ([usize::MAX, 2, 1], "more than 32-bit numbers count"),
         ] {
-            let message = small.replicate(copies).unwrap_err().to_string();
+            let message = small.clone().replicate(copies).unwrap_err().to_string();
             assert!(message.contains(expected), "{message}");
         }
-        assert_eq!(small.replicate([1; 3]).unwrap(), small);
+        assert_eq!(small.clone().replicate([1; 3]).unwrap(), small);
     }
 }

@@ -166,7 +166,6 @@ pub fn weight<R: Real>(k2: R, alpha: R, volume: R) -> [R; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::electrostatics::waves::virial;
     use jostle_core::Dual;
 
     #[test]
@@ -179,24 +178,6 @@ mod tests {
         let [left, right] = [1.0 - 1e-15, 1.0].map(smooth::<f64>);
         assert!((left.0 - right.0).abs() < 1e-14 && (left.1 - right.1).abs() < 1e-14, "{left:?} {right:?}");
         assert!((smooth(60.0).0 * 60f64.powi(3) - 1.0).abs() < 1e-15);
-    }
-
-    /// As for charges: the virial of a wave is minus the derivative of its weight by the deformation.
-    #[test]
-    fn virials_are_exact_derivatives() {
-        let k = [0.7, -1.1, 0.4];
-        for (place, (a, b)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
-            let strain = Dual::variable(0.0);
-            let at = |c: usize| Dual::constant(k[c]);
-            let own = Dual::constant(f64::from(u8::from(a == b)));
-            let stretch = Dual::constant(1.0) + own * strain;
-            let mut strained = [at(0), at(1), at(2)];
-            strained[b] = if a == b { at(b) / stretch } else { at(b) - strain * at(a) };
-            let k2 = strained[0] * strained[0] + strained[1] * strained[1] + strained[2] * strained[2];
-            let [energy, along] = weight(k2, Dual::constant(0.9), Dual::constant(5.0) * stretch);
-            let found = virial(energy.value, along.value, k)[place];
-            assert!((found + energy.slope).abs() < 1e-14, "{place}: {found} {}", energy.slope);
-        }
     }
 
     /// The wave that is the same everywhere weighs what the smooth function has in space.

@@ -101,3 +101,34 @@ impl LatticeSum {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use electrostatics::waves::virial;
+    use jostle_core::Dual;
+
+    /// What is at fixed fractions of a box keeps its amplitudes when that is deformed: the virial is minus
+    /// the derivative of the weight by the deformation.
+    #[test]
+    fn virials_are_exact_derivatives() {
+        let k = [0.7, -1.1, 0.4];
+        let charges = |kappa| Spectrum::Charges { alpha: 0.9, kappa };
+        let pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
+        for spectrum in [charges(0.0), charges(0.6), Spectrum::Dispersion { alpha: 0.9 }] {
+            for (place, (a, b)) in pairs.into_iter().enumerate() {
+                // r_a += strain r_b takes strain k_a from k_b.
+                let strain = Dual::variable(0.0);
+                let at = |c: usize| Dual::constant(k[c]);
+                let own = Dual::constant(f64::from(u8::from(a == b)));
+                let stretch = Dual::constant(1.0) + own * strain;
+                let mut strained = [at(0), at(1), at(2)];
+                strained[b] = if a == b { at(b) / stretch } else { at(b) - strain * at(a) };
+                let k2 = strained[0] * strained[0] + strained[1] * strained[1] + strained[2] * strained[2];
+                let [energy, along] = spectrum.weight(k2, Dual::constant(5.0) * stretch);
+                let found = virial(energy.value, along.value, k)[place];
+                assert!((found + energy.slope).abs() < 1e-14, "{place}: {found} {}", energy.slope);
+            }
+        }
+    }
+}

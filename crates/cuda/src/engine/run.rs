@@ -51,7 +51,8 @@ impl Cuda {
         self.read_control()?;
         let Leg { first_step, timestep, seed, .. } = *leg;
         let drift = timestep / slots_per_step as f64;
-        let (waves_every, waves_done) = (leg.waves.every, leg.waves.done);
+        // Only the rest matters, and kernels count with 32 bits.
+        let (waves_every, waves_done) = (leg.waves.every, leg.waves.done % leg.waves.every);
         self.control.motion =
             Motion { timestep, drift, decay, thermal_energy, seed, first_step, waves_every, waves_done };
         self.control.segment = (steps * slots_per_step) as i64;

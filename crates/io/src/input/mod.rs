@@ -318,9 +318,6 @@ impl Input {
     /// Those of [`System::replicate`], at the line of the input.
     pub fn replicated(&self, system: System) -> Result<System> {
         let Located { value: copies, span } = &self.system.replicate;
-        if *copies == [1; 3] {
-            return Ok(system);
-        }
         let at = |e: Error| e.at_span(&self.source.path, &self.source.text, span.clone());
         system.replicate(*copies).map_err(at)
     }

@@ -35,29 +35,3 @@ pub fn virial<R: Real>(energy: R, along: R, [x, y, z]: [R; 3]) -> [R; 6] {
     let itself = [energy - x_part * x, energy - y_part * y, energy - part * z * z];
     [itself[0], itself[1], itself[2], -(x_part * y), -(x_part * z), -(y_part * z)]
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use jostle_core::Dual;
-
-    /// Charges at fixed fractions of a box keep their amplitudes when it is deformed: the virial is
-    /// minus the derivative of the weight by the deformation.
-    #[test]
-    fn virials_are_exact_derivatives() {
-        let k = [0.7, -1.1, 0.4];
-        for (place, (a, b)) in [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)].into_iter().enumerate() {
-            // r_a += strain r_b takes strain k_a from k_b.
-            let strain = Dual::variable(0.0);
-            let at = |c: usize| Dual::constant(k[c]);
-            let own = Dual::constant(f64::from(u8::from(a == b)));
-            let stretch = Dual::constant(1.0) + own * strain;
-            let mut strained = [at(0), at(1), at(2)];
-            strained[b] = if a == b { at(b) / stretch } else { at(b) - strain * at(a) };
-            let k2 = strained[0] * strained[0] + strained[1] * strained[1] + strained[2] * strained[2];
-            let [energy, along] = weight(k2, Dual::constant(0.9), Dual::constant(5.0) * stretch);
-            let found = virial(energy.value, along.value, k)[place];
-            assert!((found + energy.slope).abs() < 1e-14, "{place}: {found} {}", energy.slope);
-        }
-    }
-}
