@@ -21,6 +21,7 @@
 
 enum {
     BODY_THREADS = 64,
+    MOVE_BLOCKS = 8,  // of them that a multiprocessor runs at a time: they mostly wait
     SPAN = 256,               // atoms of a block that finds out who moves whom
     ALONE = 0xffffffff,
     LED = 0xfffffffe,
@@ -283,7 +284,7 @@ DEVICE void move_led_by(const World& w, const Held& h, int slot, const Slot& now
     go_on(w, slot, now, i, x, v, f, species, [&] { return load(h.deviates, w.n, i); });
 }
 
-extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_move(World w, Held h, int slot, int what) {
+extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrained_move(World w, Held h, int slot, int what) {
     const Slot now = w.control->slot[slot];
     const bool moving = moves(w.control, now, what);
     pass_on(w, slot, moving);

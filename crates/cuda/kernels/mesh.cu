@@ -55,17 +55,23 @@ DEVICE Along along_edge(const Frame&, Position p, int axis, int n) {
 
 DEVICE int points_along(int axis) { return axis == 0 ? MESH_X : axis == 1 ? MESH_Y : MESH_Z; }
 
+// What a step along an axis adds to a place on the mesh.
+DEVICE int from_point_to_point(int axis) { return axis == 0 ? MESH_Y * MESH_Z : axis == 1 ? MESH_Z : 1; }
+
 // A point not more than an edge away from the mesh, on it.
 DEVICE int wrapped(int k, int n) { return k < 0 ? k + n : k < n ? k : k - n; }
 
-// Where the atoms of a block are, and their splines.
+// Where the atoms of a block are, and their splines. Numbers of an atom are STRIDE apart from those of the
+// next.
+template <int STRIDE>
 struct Splines {
     int origin[3];                  // the point below the first atom
     int low[3], high[3];            // of all atoms, the first point and the one after the last, from there
     int point[3][SPREAD_ATOMS];     // the point below an atom, from there
-    int layer[SPREAD_ATOMS][MESH_ORDER];  // where the points of an atom along x begin on the mesh
-    real weight[3][SPREAD_ATOMS][MESH_ORDER];
-    real slope[3][SPREAD_ATOMS][MESH_ORDER];
+    // Where its points are on the mesh: what each axis adds to that.
+    alignas(16) int at[3][SPREAD_ATOMS][STRIDE];
+    alignas(16) real weight[3][SPREAD_ATOMS][STRIDE];
+    alignas(16) real slope[3][SPREAD_ATOMS][STRIDE];
 
     // By all threads of the block.
     DEVICE_MEMBER void find(const World& w, const Position* position, int first, int own) {
@@ -91,7 +97,7 @@ struct Splines {
                 for (int k = 0; k < MESH_ORDER; k++) {
                     weight[axis][atom][k] = out[k];
                     slope[axis][atom][k] = out[MESH_ORDER + k];
-                    if (axis == 0) layer[atom][k] = wrapped(begin + from + k, n) * (MESH_Y * MESH_Z);
+                    at[axis][atom][k] = wrapped(begin + from + k, n) * from_point_to_point(axis);
                 }
             }
             from = __reduce_min_sync(ALL_LANES, from);
@@ -127,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(SPREAD_THREADS) mesh_spread(World w
     if (!waves_due(w.control, now, when)) return;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
-    __shared__ Splines s;
+    __shared__ Splines<MESH_ORDER> s;
     s.find(w, w.position[now.parity], first, own);
     const int wide = s.high[0] - s.low[0], deep = s.high[1] - s.low[1], high = s.high[2] - s.low[2];
     const i64 size = (i64)wide * deep * high;
@@ -149,18 +155,36 @@ extern "C" __global__ void __launch_bounds__(SPREAD_THREADS) mesh_spread(World w
                 if (fits) {
                     add_units(near + i * deep * high, more);
                 } else {
-                    add_units(&m.charge[s.layer[atom][i] + s.in_layer(y, z)], (i64)more);
+                    add_units(&m.charge[s.at[0][atom][i] + s.at[1][atom][j] + s.at[2][atom][k]], (i64)more);
                 }
             }
         }
     }
     __syncthreads();
+    // Exact quotients of so few points by so few, without a division.
+    static_assert(AROUND <= 1 << 16 && MESH_ORDER > 1, "");
+    const u32 per_high = 0xffffffffu / (u32)high + 1, per_deep = 0xffffffffu / (u32)deep + 1;
     for (int k = threadIdx.x; fits && k < size; k += SPREAD_THREADS) {
-        const int column = k / high;
-        const int layer = wrapped(s.origin[0] + s.low[0] + column / deep, MESH_X) * (MESH_Y * MESH_Z);
-        const int at = layer + s.in_layer(s.low[1] + column % deep, s.low[2] + k % high);
+        const int column = (int)__umulhi((u32)k, per_high), layer = (int)__umulhi((u32)column, per_deep);
+        const int x = wrapped(s.origin[0] + s.low[0] + layer, MESH_X);
+        const int at = x * (MESH_Y * MESH_Z) + s.in_layer(s.low[1] + column - layer * deep, s.low[2] + k - column * high);
         if (around[k] != 0) add_units(&m.charge[at], (i64)around[k]);
     }
+}
+
+// Of three numbers that each lane of a warp has the sums: lane 8 k has the k-th. Lanes give away halves of
+// what they have as they add up.
+DEVICE real warp_sums(const real* number) {
+    const int lane = threadIdx.x % 32;
+    const bool upper = lane & 16, odd = lane & 8;
+    real a = upper ? number[2] : number[0], b = upper ? (real)0 : number[1];
+    a += __shfl_xor_sync(ALL_LANES, upper ? number[0] : number[2], 16);
+    b += __shfl_xor_sync(ALL_LANES, upper ? number[1] : (real)0, 16);
+    real sum = odd ? b : a;
+    sum += __shfl_xor_sync(ALL_LANES, odd ? a : b, 8);
+#pragma unroll
+    for (int step = 4; step > 0; step /= 2) sum += __shfl_xor_sync(ALL_LANES, sum, step);
+    return sum;
 }
 
 // The forces of all waves, which act so strongly, on the atoms of a block, and of what atoms exclude. Energy
@@ -170,7 +194,8 @@ DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double weight
     if (!ENERGY && weight == 0 && w.n_excluded == 0) return;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
-    __shared__ Splines s;
+    // As many numbers as are read at once.
+    __shared__ Splines<(MESH_ORDER + 3) / 4 * 4> s;
     __shared__ real3 of_waves[SPREAD_ATOMS];
     if (weight != 0) s.find(w, w.position[now.parity], first, own);
     for (int atom = warp; atom < own; atom += SPREAD_WARPS) {
@@ -181,11 +206,11 @@ DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double weight
         }
         for (int line = lane; line < LINES; line += 32) {
             const int j = line / MESH_ORDER, k = line % MESH_ORDER;
-            const real* potential = m.potential + s.in_layer(s.point[1][atom] + j, s.point[2][atom] + k);
+            const real* potential = m.potential + (s.at[1][atom][j] + s.at[2][atom][k]);
             real value = 0, change = 0;  // of the potential, by the splines along x
 #pragma unroll
             for (int i = 0; i < MESH_ORDER; i++) {
-                const real here = potential[s.layer[atom][i]];
+                const real here = potential[s.at[0][atom][i]];
                 value = multiply_add(s.weight[0][atom][i], here, value);
                 change = multiply_add(s.slope[0][atom][i], here, change);
             }
@@ -194,11 +219,8 @@ DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double weight
             slope[1] = multiply_add(s.slope[1][atom][j] * c, value, slope[1]);
             slope[2] = multiply_add(b * s.slope[2][atom][k], value, slope[2]);
         }
-#pragma unroll
-        for (int k = 0; k < 3; k++) {
-            for (int step = 16; step > 0; step /= 2) slope[k] += __shfl_xor_sync(ALL_LANES, slope[k], step);
-        }
-        if (lane == 0) of_waves[atom] = {slope[0], slope[1], slope[2]};
+        const real sum = warp_sums(slope);
+        if (lane % 8 == 0 && lane < 24) (&of_waves[atom].x)[lane / 8] = sum;
     }
     __syncthreads();
     const int atom = threadIdx.x / TEAM, part = threadIdx.x % TEAM, i = first + atom;

@@ -8,11 +8,17 @@
 // Shared memory serves eight 16-byte reads at a time if they fall into different banks. Places are
 // in bank class "place mod 8", and lane l finds an atom of class (l + k) mod 8 in its k-th slot
 // wherever it has one left. Slots that stay empty hold a dummy, far from everything, of that class.
+// Where eight threads share an atom, the eight that read at a time are those, and its neighbours are
+// dealt out to them evenly.
+
+// Whether a team is as many threads as there are classes.
+#define EIGHT (TEAM == 8)
 
 enum {
     CLASSES = 8,
     DUMMIES = CLASSES,               // one of each class, at places 0 to 7
     THREADS = TILE_ATOMS * TEAM,
+    BUILDERS = DOUBLE ? 768 : EIGHT ? 1280 : 1024,  // that a multiprocessor should hold
     WARPS = THREADS / 32,
     WARP_ATOMS = 32 / TEAM,          // atoms that the lanes of a warp work on
     SPANS = 256,                     // stretches of bins that a tile is gathered from, at most
@@ -20,6 +26,7 @@ enum {
     BATCH = 8,                       // pairs of atoms looked at together while building
     MOST_ROWS = 16000,               // of a list
     HELD = 4,                        // excluded atoms that a thread has at hand: water has two
+    LEFT_OVER = 64,                  // of an atom's neighbours, those of classes with more than their share
 };
 
 // Of an atom that another thread of the team looks at.
@@ -92,6 +99,79 @@ DEVICE Bounds bounds_of(const Frame& frame, const Extent& e, const int shift[3])
              (real)(half[1] * l[1] + half[2] * fabs(t[2])), (real)(half[2] * l[2])}};
 }
 
+// What a block's atoms and all within reach of them occupy; lengths of integers are fractions of the box
+// in units of 2^-32.
+struct Region {
+    Position origin;                      // of the tile: the middle of the block's atoms
+    u32 middle[3];                        // the same
+    i64 own_half[3], half[3];             // how far from there the block's atoms are, and all of them
+    Cells across[2];                      // of columns
+    Bounds piece[2];                      // boxes around the block's atoms
+    real own_radius;                      // how far from the origin they are
+    int two_pieces, fits;
+};
+
+// How far the block's atoms spread around one in their midst is known. Everything within reach must be
+// nearer to the origin than half the box, or images could not be told apart.
+DEVICE Region region_of(const Frame& frame, double reach, Position anchor, Fixed center, const Extent* pieces) {
+    Region region;
+    region.fits = true;
+    const u32 from[3] = {center.x, center.y, center.z};
+    int shift[3];
+    for (int a = 0; a < 3; a++) {
+        const i64 low = min(pieces[0].low[a], pieces[1].low[a]), high = max(pieces[0].high[a], pieces[1].high[a]);
+        shift[a] = (int)((low + high) / 2);
+        region.middle[a] = from[a] + shift[a];
+        region.own_half[a] = (high - low) / 2 + 2;
+        region.half[a] = region.own_half[a] + (i64)(reach * (1.0 + 1e-6) / frame.width[a] * 4294967296.0);
+        region.fits = region.fits && region.half[a] < 0x7fffffffll;
+        if (a < 2) {
+            const u32 first = region.middle[a] - (u32)region.half[a];
+            region.across[a] = cells_between(first, 2 * region.half[a], frame.columns[a]);
+        }
+    }
+    region.origin = moved_by(frame, anchor, shift);
+    region.two_pieces = pieces[1].low[0] <= pieces[1].high[0];
+    region.own_radius = 0;
+    for (int k = 0; k < 2; k++) {
+        // Most blocks have one.
+        region.piece[k] = k == 0 || region.two_pieces ? bounds_of(frame, pieces[k], shift) : region.piece[0];
+        region.own_radius = fmax(region.own_radius, farthest(region.piece[k]));
+    }
+    return region;
+}
+
+// The square of how far a column is from the block's atoms along x or y, at least.
+DEVICE real aside2(const Frame& frame, const Region& region, int axis, int cell) {
+    const float n = (float)frame.columns[axis], unit = 1.0f / 4294967296.0f;
+    float away = ((float)cell + 0.5f) / n - (float)region.middle[axis] * unit;
+    away -= rintf(away);
+    // Single precision knows where things are to some 2^-23 of the box.
+    const float gap = fabsf(away) - 0.5f / n - (float)region.own_half[axis] * unit - 1e-6f;
+    const float d = fmaxf(gap, 0.0f) * (float)frame.width[axis];
+    return d * d;
+}
+
+// The k-th stretch of bins that a tile is gathered from: one of two in a column, of which the second
+// goes on at the other end of the box.
+DEVICE Span span_of(const World& w, const Region& region, real reach2, int k) {
+    const Frame& frame = w.frame;
+    const Cells cx = region.across[0], cy = region.across[1];
+    const int x = (cx.first + k / 2 / cy.count) % frame.columns[0], y = (cy.first + k / 2 % cy.count) % frame.columns[1];
+    i64 half = region.half[2];
+    if (!frame.triclinic) {
+        // What is aside of the block's atoms is within reach only where it is nearly as high.
+        const real part2 = (real)1 - (aside2(frame, region, 0, x) + aside2(frame, region, 1, y)) / reach2;
+        if (part2 < (real)0) return {0, 0};
+        const real reach_along = (real)(half - region.own_half[2]);
+        half = min(half, region.own_half[2] + (i64)((sqrt(part2) + (real)1e-5) * reach_along) + 1);
+    }
+    const Cells cz = cells_between(region.middle[2] - (u32)half, 2 * half, frame.bins);
+    const u32 column = column_place(frame, x, y);
+    const int end = cz.first + cz.count - 1;  // may lie beyond the top, where the column starts again
+    return k % 2 == 0 ? bins_between(w, column, cz.first, min(end, frame.bins - 1)) : bins_between(w, column, 0, end - frame.bins);
+}
+
 // ---- building the lists
 
 // The atoms of a tile in half precision, in units of the reach, and two in four words: x and x, y
@@ -125,7 +205,7 @@ struct Fields {
 };
 
 // Room in shared memory for building: see `build_bytes` in tiles.rs.
-extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int slot) {
+extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_tiles(World w, int slot) {
     Control* control = w.control;
     const Slot now = control->slot[slot];
     if (!builds(control, now)) return;
@@ -140,6 +220,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
     __shared__ Span spans[SPANS];
     __shared__ int found[WARPS];
     __shared__ int n_met[TILE_ATOMS];
+    __shared__ Region region;
 
     const Frame& frame = w.frame;
     const Position* position = w.built;
@@ -167,43 +248,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
         }
     }
     __syncthreads();
-    const bool two_pieces = pieces[1].low[0] <= pieces[1].high[0];
-
-    // The tile's origin is the middle of all; everything within reach must be nearer to it than
-    // half the box, or images could not be told apart.
-    int shift[3];
-    i64 radius[3];
-    bool fits = true;
-    for (int a = 0; a < 3; a++) {
-        i64 low = min(pieces[0].low[a], pieces[1].low[a]), high = max(pieces[0].high[a], pieces[1].high[a]);
-        shift[a] = (int)((low + high) / 2);
-        radius[a] = (high - low) / 2 + 2 + (i64)(control->reach * (1.0 + 1e-6) / frame.width[a] * 4294967296.0);
-        fits = fits && radius[a] < 0x7fffffffll;
-    }
-    const Position origin = moved_by(frame, anchor, shift);
-    const u32 low_x = center.x + shift[0] - (u32)radius[0], low_y = center.y + shift[1] - (u32)radius[1];
-    const u32 low_z = center.z + shift[2] - (u32)radius[2];
-    const Cells cx = cells_between(low_x, 2 * radius[0], frame.columns[0]);
-    const Cells cy = cells_between(low_y, 2 * radius[1], frame.columns[1]);
-    const Cells cz = cells_between(low_z, 2 * radius[2], frame.bins);
-    const int n_spans = 2 * cx.count * cy.count;
-    // How far from the origin the block's atoms and all within reach of them can be, in units of the
-    // reach.
-    const Bounds piece0 = bounds_of(frame, pieces[0], shift), piece1 = bounds_of(frame, pieces[1], shift);
+    if (thread == 0) region = region_of(w.frame, control->reach, anchor, center, pieces);
+    __syncthreads();
+    const Position origin = region.origin;
+    const Bounds piece0 = region.piece[0], piece1 = region.piece[1];
+    const bool two_pieces = region.two_pieces;
+    const int n_spans = 2 * region.across[0].count * region.across[1].count;
     const real unit = (real)1 / reach;
-    const float own_radius = (float)(unit * fmax(farthest(piece0), two_pieces ? farthest(piece1) : (real)0));
-    const float radius_of_all = own_radius + 1.01f;
-    if (!fits || n_spans > SPANS || !(radius_of_all < 200.0f)) {
+    const float own_radius = (float)(unit * region.own_radius), radius_of_all = own_radius + 1.01f;
+    if (!region.fits || n_spans > SPANS || !(radius_of_all < 200.0f)) {
         if (thread == 0) report(control, UNFIT);
         return;
     }
-    for (int k = thread; k < n_spans; k += THREADS) {
-        int c = k / 2, x = (cx.first + c / cy.count) % frame.columns[0];
-        u32 column = column_place(frame, x, (cy.first + c % cy.count) % frame.columns[1]);
-        int end = cz.first + cz.count - 1;  // may lie beyond the top, where the column starts again
-        spans[k] = k % 2 == 0 ? bins_between(w, column, cz.first, min(end, frame.bins - 1))
-                              : bins_between(w, column, 0, end - frame.bins);
-    }
+    for (int k = thread; k < n_spans; k += THREADS) spans[k] = span_of(w, region, reach2, k);
     for (int k = thread; k < sketch_pairs; k += THREADS) {
         // Nothing is near a dummy.
         ((uint4*)sketch.halves)[k] = {0, 0, 0, to_half(-60000.0f) * 0x10001u};
@@ -225,13 +282,22 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
     u32* waiting = (u32*)stage;
     const int waiting_room = entry_room * 32 * (int)sizeof(Stage) / 4;
     int n_found = 0, turn = warp;  // stretches of 32 atoms are dealt out in turn
-    for (int s = 0; s < n_spans; s++) {
-        const Span span = spans[s];
-        u32 base = 32 * turn;
-        for (; base < span.count; base += 32 * WARPS) {
-            const u32 j = span.first + base + lane;
+    for (int s = 0; s < n_spans; s += 32) {
+        const Span span = s + lane < n_spans ? spans[s + lane] : Span{0, 0};
+        const int stretches = (int)(span.count + 31) / 32;
+        int upto = stretches;
+        for (int m = 1; m < 32; m *= 2) {
+            const int before = __shfl_up_sync(ALL_LANES, upto, m);
+            if (lane >= m) upto += before;
+        }
+        const int all = __shfl_sync(ALL_LANES, upto, 31);
+        for (; turn < all; turn += WARPS) {
+            const int which = __popc(__ballot_sync(ALL_LANES, upto <= turn));
+            const u32 k = 32 * (turn - __shfl_sync(ALL_LANES, upto - stretches, which)) + lane;
+            const u32 j = __shfl_sync(ALL_LANES, span.first, which) + k;
             bool within = false;
-            if (base + lane < span.count && (j < (u32)first || j >= (u32)(first + own))) {
+            const u32 count = __shfl_sync(ALL_LANES, span.count, which);
+            if (k < count && (j < (u32)first || j >= (u32)(first + own))) {
                 real3 d = difference(frame, position[j], origin);
                 within = distance2(piece0, d.x, d.y, d.z) <= reach2;
                 if (two_pieces) within = within || distance2(piece1, d.x, d.y, d.z) <= reach2;
@@ -241,7 +307,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
             if (within && place < waiting_room) waiting[place] = j;
             n_found += __popc(who);
         }
-        turn = (int)(base - (span.count + 31) / 32 * 32) / 32;
+        turn -= all;
     }
     if (lane == 0) found[warp] = n_found;
     __syncthreads();
@@ -264,17 +330,23 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
         return;
     }
     u32* halo = w.halo + (size_t)blockIdx.x * w.tile_stride;
-    for (int k = lane; k < n_found; k += 32) {
-        const u32 j = waiting[k];
-        halo[place - DUMMIES - TILE_ATOMS + k] = j;
-        sketch.put(place + k, difference(frame, position[j], origin), unit);
+    for (int k = lane; k < n_found + lane; k += 32) {
+        const bool there = k < n_found;
+        const u32 j = waiting[min(k, n_found - 1)];
         // Hardly any of them is bound to one of the block's own.
         const uint2 span = w.n_excluded > 0 ? w.partner_span[j] : uint2{NOBODY, 0};
-        const bool bound = span.x < (u32)(first + own) && span.y >= (u32)first;
-        for (int layer = 0; bound && layer < w.n_excluded; layer++) {
-            const u32 mine = w.partner[(size_t)layer * w.n + j];
-            if (mine == NOBODY) break;
-            if (mine - first < (u32)own) w.met[(size_t)atomicAdd(&n_met[mine - first], 1) * w.n + mine] = place + k;
+        const bool bound = there && span.x < (u32)(first + own) && span.y >= (u32)first;
+        if (there) {
+            halo[place - DUMMIES - TILE_ATOMS + k] = j;
+            sketch.put(place + k, difference(frame, position[j], origin), unit);
+        }
+        if (__any_sync(ALL_LANES, bound)) {
+            for (int layer = 0; bound && layer < w.n_excluded; layer++) {
+                const u32 mine = w.partner[(size_t)layer * w.n + j];
+                if (mine == NOBODY) break;
+                if (mine - first < (u32)own) w.met[(size_t)atomicAdd(&n_met[mine - first], 1) * w.n + mine] = place + k;
+            }
+            __syncwarp();
         }
     }
     if (thread == 0) {
@@ -310,34 +382,122 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
     for (int k = 0; k < HELD; k++) {
         excluded[k] = k < n_excluded ? mark_of(w.met[(size_t)k * w.n + first + atom]) : NO_MARK;
     }
+    // Which of a thread's next 32 atoms of a class are: all but the atom itself and those that it excludes.
+    auto marks = [&](int c, int n) {
+        const uint4* pair = (const uint4*)sketch.halves + (c * sketch.words + n / 32) * 16 * TEAM + part;
+        u32 word = 0;
+#pragma unroll 2
+        for (int k = 0; k < min(16, n_each - n); k += BATCH) {
+            u32 batch = 0;
+#pragma unroll
+            for (int u = 0; u < BATCH; u++) {
+                const uint4 q = pair[(k + u) * TEAM];
+                const u32 nearness = multiply_add_halves(xx, q.x, multiply_add_halves(yy, q.y, multiply_add_halves(zz, q.z, q.w)));
+                batch |= at_least(nearness, threshold) & (0x10001u << u);
+            }
+            word |= batch << k;
+        }
+        const u32 here = (u32)(c << 16 | n);
+        auto leave_out = [&](u32 mark) {
+            if (mark - here < 32) word &= ~(1u << (mark - here));
+        };
+        leave_out(own_mark);
+#pragma unroll
+        for (int k = 0; k < HELD; k++) leave_out(excluded[k]);
+        for (int k = HELD; k < n_excluded; k++) leave_out(mark_of(w.met[(size_t)k * w.n + first + atom]));
+        return word;
+    };
+    const int warp_index = blockIdx.x * WARPS + warp;
+    uint2* list = w.list + (size_t)warp_index * w.row_stride * 32 + lane;
+    // Whether there is room for so many rows; says so where there is not.
+    auto has_room = [&](int rows) {
+        const bool enough = rows <= w.row_capacity && rows <= MOST_ROWS;
+        if (lane == 0 && !enough) {
+            atomicMax(&control->need_rows, rows);
+            report(control, rows > MOST_ROWS ? UNFIT : ROWS_FULL);
+        }
+        if (lane == 0 && enough && rows > control->most_rows) atomicMax(&control->most_rows, rows);
+        return enough;
+    };
+#if EIGHT
+    // The atom's neighbours wait class by class; thread c of the team looks after those of class c.
+    Stage* const waiting_of_atom = stage + lane / TEAM * TEAM * entry_room;
+    Stage* const mine_waiting = waiting_of_atom + part * entry_room;
+    int n_mine = 0;
+    for (int c = 0; c < CLASSES; c++) {
+        int total = 0;
+        for (int n = 0; n < n_each; n += 32) {
+            u32 word = marks(c, n);
+            const int count = __popc(word);
+            int upto = count;
+#pragma unroll
+            for (int m = 1; m < TEAM; m *= 2) {
+                const int before = __shfl_up_sync(ALL_LANES, upto, m, TEAM);
+                if (part >= m) upto += before;
+            }
+            Stage* entry = waiting_of_atom + c * entry_room + total + upto - count;
+            total += __shfl_sync(ALL_LANES, upto, TEAM - 1, TEAM);
+            if (total > entry_room) word = 0;
+            const int start = n * TEAM + part - TEAM;
+            while (word != 0) {
+                *entry++ = (Stage)(start + __ffs((int)word) * TEAM);
+                word &= word - 1;
+            }
+        }
+        if (c == part) n_mine = total;
+    }
+    auto of_team = [&](int value) {
+#pragma unroll
+        for (int m = 1; m < TEAM; m *= 2) value += __shfl_xor_sync(ALL_LANES, value, m);
+        return value;
+    };
+    auto rows_for = [&](int entries) { return ((int)__reduce_max_sync(ALL_LANES, (u32)entries) + 3) / 4; };
+    const int most_rows = rows_for(n_mine);
+    if (!has_room(most_rows)) return;
+    // Every thread gets as many of them as any other, one of each class at a time. What is left over of
+    // one class takes the place of what another is short of.
+    int rows = rows_for((of_team(n_mine) + TEAM - 1) / TEAM);
+    if (__any_sync(ALL_LANES, of_team(max(n_mine - 4 * rows, 0)) > LEFT_OVER)) rows = most_rows;
+    __shared__ u16 left_over[TILE_ATOMS][LEFT_OVER];
+    u16* const others = left_over[exists ? atom : 0];
+    const int slots = 4 * rows, more = max(n_mine - slots, 0), fewer = max(slots - n_mine, 0);
+    int more_upto = more, fewer_upto = fewer, n_of[CLASSES];
+#pragma unroll
+    for (int m = 1; m < TEAM; m *= 2) {
+        const int a = __shfl_up_sync(ALL_LANES, more_upto, m, TEAM), b = __shfl_up_sync(ALL_LANES, fewer_upto, m, TEAM);
+        if (part >= m) more_upto += a;
+        if (part >= m) fewer_upto += b;
+    }
+    const int n_others = __shfl_sync(ALL_LANES, more_upto, TEAM - 1, TEAM);
+    auto slot_of = [&](int c, int number) { return (u32)(number * CLASSES + c) * SLOT_UNIT; };
+    for (int k = 0; k < more; k++) others[more_upto - more + k] = (u16)slot_of(part, mine_waiting[slots + k]);
+#pragma unroll
+    for (int v = 0; v < CLASSES; v++) n_of[v] = __shfl_sync(ALL_LANES, n_mine, part + v, TEAM);
+    for (int pair = 0; pair < rows; pair += 2) {
+#pragma unroll
+        for (int odd = 0; odd < 2; odd++) {
+            if (pair + odd == rows) break;
+            u32 out[4];
+#pragma unroll
+            for (int u = 0; u < 4; u++) {
+                const int v = 4 * odd + u, c = (part + v) % CLASSES, k = 4 * pair + v;
+                out[u] = slot_of(c, k < n_of[v] ? waiting_of_atom[c * entry_room + k] : 0);
+            }
+            list[(pair + odd) * 32] = make_uint2(out[0] | out[1] << 16, out[2] | out[3] << 16);
+        }
+    }
+    __syncwarp();
+    for (int k = 0; k < fewer && fewer_upto - fewer + k < n_others; k++) {
+        const int hole = n_mine + k, thread_of_team = (part - hole) & (CLASSES - 1);
+        ((u16*)&list[hole / 4 * 32 + thread_of_team - part])[hole % 4] = others[fewer_upto - fewer + k];
+    }
+#else
     Fields starts = {}, counts = {};  // of the entries of each class
     int total = 0;
     for (int c = 0; c < CLASSES; c++) {
-        const uint4* pair = (const uint4*)sketch.halves + c * sketch.words * 16 * TEAM + part;
         const int start = total;
         for (int n = 0; n < n_each; n += 32) {
-            u32 word = 0;
-#pragma unroll 2
-            for (int k = 0; k < min(16, n_each - n); k += BATCH) {
-                u32 batch = 0;
-#pragma unroll
-                for (int u = 0; u < BATCH; u++) {
-                    const uint4 q = pair[(k + u) * TEAM];
-                    const u32 nearness = multiply_add_halves(xx, q.x, multiply_add_halves(yy, q.y, multiply_add_halves(zz, q.z, q.w)));
-                    batch |= at_least(nearness, threshold) & (0x10001u << u);
-                }
-                word |= batch << k;
-            }
-            pair += 16 * TEAM;
-            // All but the atom itself and those that it excludes.
-            const u32 here = (u32)(c << 16 | n);
-            auto leave_out = [&](u32 mark) {
-                if (mark - here < 32) word &= ~(1u << (mark - here));
-            };
-            leave_out(own_mark);
-#pragma unroll
-            for (int k = 0; k < HELD; k++) leave_out(excluded[k]);
-            for (int k = HELD; k < n_excluded; k++) leave_out(mark_of(w.met[(size_t)k * w.n + first + atom]));
+            u32 word = marks(c, n);
             Stage* entry = stage + total * 32 + lane;
             total += __popc(word);
             if (total > entry_room) word = 0;
@@ -351,21 +511,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
         counts.set(c, total - start);
     }
     const int rows = ((int)__reduce_max_sync(ALL_LANES, (u32)total) + 3) / 4, slots = 4 * rows;
-    if (rows > w.row_capacity || rows > MOST_ROWS) {
-        if (lane == 0) {
-            atomicMax(&control->need_rows, rows);
-            report(control, rows > MOST_ROWS ? UNFIT : ROWS_FULL);
-        }
-        return;
-    }
-    if (lane == 0 && rows > control->most_rows) atomicMax(&control->most_rows, rows);
+    if (!has_room(rows)) return;
     __syncwarp();
 
     // The lists: each slot gets a neighbour of its class as long as there are some, then a dummy.
     // The slots of even rows are of the classes lane, lane + 1, ...; those of odd rows of the next
     // four.
-    const int warp_index = blockIdx.x * WARPS + warp;
-    uint2* list = w.list + (size_t)warp_index * w.row_stride * 32 + lane;
     auto slot_of = [&](int c, int number) { return (u32)((number * TEAM + part) * CLASSES + c) * SLOT_UNIT; };
     int n_of[CLASSES], staged[CLASSES];
 #pragma unroll
@@ -402,6 +553,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) build_tiles(World w, int s
             ((u16*)&list[k / 4 * 32])[k % 4] = (u16)slot_of((lane + u) % CLASSES, stage[staged[u] + e * 32]);
         }
     }
+#endif
     if (lane == 0) w.n_rows[warp_index] = rows;
 }
 
@@ -414,9 +566,9 @@ DEVICE void put_charge(const World& w, real4* tile, int place, const real* charg
 #endif
 }
 
-DEVICE real charge_in(const World& w, const real4* tile, u32 place) {
+DEVICE real charge_in(const World& w, const real4* tile, u32 slot) {
 #if CHARGED
-    return ((const real*)(tile + w.tile_capacity))[place];
+    return *(const real*)((const char*)(tile + w.tile_capacity) + slot * (u32)sizeof(real) / SLOT_UNIT);
 #else
     return 0;
 #endif
@@ -461,7 +613,7 @@ DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) 
 
     const int own = DUMMIES + warp * WARP_ATOMS + lane / TEAM;
     const real4 mine = tile[own];
-    const Atom atom = {as_species(mine.w), charge_in(w, tile, own)};
+    const Atom atom = {as_species(mine.w), charge_in(w, tile, own * SLOT_UNIT)};
     Pull pull = {};
     for (int r = 0; r < rows; r++) {
         const uint2 after = stream(list + (r + 2) * 32);
@@ -471,7 +623,7 @@ DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) 
             const real4 q = tile_at(tile, slots[u]);
             const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
             // Without a branch: hardly ever are all lanes of a warp beyond the cut-off.
-            const Atom other = {as_species(q.w), charge_in(w, tile, slots[u] / SLOT_UNIT)};
+            const Atom other = {as_species(q.w), charge_in(w, tile, slots[u])};
             pull_towards<ENERGY>(w, pull, d, dot(d, d), atom, other);
         }
         row = next;

@@ -69,6 +69,10 @@ pub fn pair_source(
             (None, Some(products)) => Recorder::lit(products.by_column[k]) * inputs[1],
             (None, None) => inputs[1 + k],
         };
+        if electrostatics.is_some() {
+            // Wanted in any case, and worth knowing to all terms: see `Recorder::recip`.
+            inputs[0].rsqrt();
+        }
         let (zero, mut force, mut energies) = (Recorder::lit(0.0), Recorder::lit(0.0), Vec::new());
         let mut first = terms.len();
         for (k, term) in terms.iter().enumerate() {
@@ -123,7 +127,9 @@ pub fn pair_source(
     text.line(0, "__device__ __forceinline__ real pair_force(");
     text.line(1, "real r2, int species_i, int species_j, real charges, const real* table, real* energy) {");
     if table_size > 0 && products.is_none() {
-        text.line(1, "const real* c = table + (species_i * N_SPECIES + species_j) * N_COEFFICIENTS;");
+        // The first part is the same for all that an atom meets.
+        text.line(1, "const real* c = table + species_i * (N_SPECIES * N_COEFFICIENTS);");
+        text.line(1, "c += species_j * N_COEFFICIENTS;");
         let words = match at_once {
             1 => "real".to_string(),
             many => format!("real{many}"),
@@ -379,6 +385,33 @@ impl DihedralVisitor for DihedralAt<'_> {
     }
 }
 
+/// Coefficients that make nothing of a term, at any distance, and the cut-off of all pairs that make
+/// something of it: with these, no pair has to be told apart by its cut-off.
+struct Silent {
+    coefficients: Vec<f64>,
+    cutoff: f64,
+}
+
+/// The same, where pairs that interact have one cut-off and differ in the rest, and where a parameter of
+/// the potential is a factor of it, which may be 0.
+fn silent(term: &PairTerm) -> Option<Silent> {
+    let Potential::BuiltIn(kind) = term.potential else { return None };
+    let factor = kind.parameters().iter().position(|p| p.name == "epsilon")?;
+    let n = term.n_species();
+    let pairs = || (0..n).flat_map(move |a| (a..n).map(move |b| (a, b)));
+    let entries: Vec<_> = pairs().filter_map(|(a, b)| term.get(a, b)).collect();
+    let first = entries.first()?;
+    if entries.iter().any(|e| e.cutoff != first.cutoff) || entries.iter().all(|e| e == first) {
+        return None;
+    }
+    let mut parameters = first.parameters.clone();
+    parameters[factor] = 0.0;
+    let coefficients = term.potential.coefficients(term.truncation, &parameters, first.cutoff);
+    let nothing = |r: f64| term.evaluate(r * r, &coefficients) == (0.0, 0.0);
+    let everywhere = (1..=64).all(|k| nothing(first.cutoff * f64::from(k) / 64.0));
+    everywhere.then_some(Silent { coefficients, cutoff: first.cutoff })
+}
+
 /// Squared cut-offs and coefficients of all terms, one row for each ordered pair of species.
 struct Table {
     n_species: usize,
@@ -389,11 +422,21 @@ impl Table {
     fn new(terms: &[PairTerm]) -> Self {
         let n_species = terms.first().map_or(1, PairTerm::n_species);
         let pairs = || (0..n_species).flat_map(|a| (0..n_species).map(move |b| (a, b)));
-        let cutoff2 =
-            |term: &PairTerm, (a, b)| term.get(a, b).map_or(0.0, |entry| entry.cutoff * entry.cutoff);
+        let silent: Vec<_> = terms.iter().map(silent).collect();
+        let cutoff2 = |(term, silent): (&PairTerm, &Option<Silent>), (a, b)| match (term.get(a, b), silent) {
+            (Some(entry), _) => entry.cutoff * entry.cutoff,
+            (None, Some(silent)) => silent.cutoff * silent.cutoff,
+            (None, None) => 0.0,
+        };
         let mut rows: Vec<Vec<f64>> =
-            pairs().map(|pair| terms.iter().map(|term| cutoff2(term, pair)).collect()).collect();
-        for term in terms {
+            pairs().map(|pair| terms.iter().zip(&silent).map(|term| cutoff2(term, pair)).collect()).collect();
+        for (term, silent) in terms.iter().zip(silent) {
+            if let Some(Silent { coefficients, .. }) = silent {
+                for (row, (a, b)) in rows.iter_mut().zip(pairs()) {
+                    row.extend(term.coefficients(a, b).unwrap_or_else(|| coefficients.clone()));
+                }
+                continue;
+            }
             // Two species that do not interact borrow the coefficients of others that do: their
             // cut-off keeps them silent, and what others have in common stays a literal.
             let borrowed = pairs().find_map(|(a, b)| term.coefficients(a, b));

@@ -56,9 +56,17 @@ fn term(
     term
 }
 
+/// The same term for two species, with the cut-off of 0-0 for 0-1.
+fn with_one_cutoff(mut term: PairTerm) -> PairTerm {
+    if let (Some(of_both), Some(mixed)) = (term.get(0, 0).cloned(), term.get(0, 1).cloned()) {
+        term.set(0, 1, PairEntry { cutoff: of_both.cutoff, ..mixed });
+    }
+    term
+}
+
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    let mut all = Vec::new();
+    let (mut all, mut alike) = (Vec::new(), Vec::new());
     for &kind in PairKind::ALL {
         for truncation in TRUNCATIONS {
             let name = format!("{} {}", kind.name(), truncation.name());
@@ -69,7 +77,9 @@ fn cases() -> Vec<Case> {
             cases.push(Case::formula(&name, term(kind, truncation, 1, &[(0, 0, 1.03)])));
             let mixture = term(kind, truncation, 2, &[(0, 0, 1.0), (0, 1, 1.05), (1, 1, 1.1)]);
             cases.push(Case::formula(&name, mixture));
-            all.push(term(kind, truncation, 2, &[(0, 0, 0.9), (0, 1, 1.1)]));
+            let silent = term(kind, truncation, 2, &[(0, 0, 0.9), (0, 1, 1.1)]);
+            all.push(silent.clone());
+            alike.push(with_one_cutoff(silent));
         }
     }
     let text = "a erfc(r/2) / r + 0.1 sin(b r) cos(r)^2 - tanh(r - 1) log(r/3) / r^8.5
@@ -91,6 +101,7 @@ fn cases() -> Vec<Case> {
     all.push(tables.clone());
     all.push(tables);
     cases.push(Case::new("all at once, one pair silent".into(), all));
+    cases.push(Case::new("all at once, one pair silent, one cut-off".into(), alike));
     cases
 }
 

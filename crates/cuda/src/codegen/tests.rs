@@ -1,4 +1,5 @@
 use super::*;
+use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{PairEntry, PairKind, Truncation};
 
 fn lennard_jones(truncation: Truncation) -> PairTerm {
@@ -40,6 +41,16 @@ fn terms_share_what_they_have_in_common() {
     let twice = [lennard_jones(Truncation::Plain), lennard_jones(Truncation::Plain)];
     let source = pair_source(&twice, None, Precision::Mixed).source;
     assert_eq!(statements(&source)[0], 9, "{source}");
+}
+
+/// Where charges want a root, its square serves the powers of the distance.
+#[test]
+fn a_root_that_is_there_saves_a_reciprocal() {
+    let charges = Electrostatics::new(Method::ReactionField { dielectric: 78.0 }, 1.0, 2.5);
+    let terms = [lennard_jones(Truncation::Plain)];
+    let source = pair_source(&terms, Some(&charges), Precision::Mixed).source;
+    assert_eq!(source.matches("reciprocal_square_root(").count(), 1, "{source}");
+    assert!(!source.contains("reciprocal("), "{source}");
 }
 
 #[test]
@@ -85,15 +96,20 @@ fn what_is_known_is_computed_at_once() {
 fn species_that_have_a_number_in_common_do_not_look_it_up() {
     let mut term = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 2);
     term.set(0, 0, PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.5 });
-    term.set(0, 1, PairEntry { parameters: vec![0.5, 1.0], cutoff: 2.5 });
+    term.set(0, 1, PairEntry { parameters: vec![0.5, 1.0], cutoff: 2.4 });
     let PairSource { source, table, .. } = pair_source(std::slice::from_ref(&term), None, Precision::Double);
     // 1-1 is silent: only its cut-off says so. Rows are read at once.
     assert_eq!(table[12..], [0.0, 48.0, 24.0, 0.0]);
-    assert_eq!(table[..8], [6.25, 48.0, 24.0, 0.0, 6.25, 24.0, 12.0, 0.0]);
+    assert_eq!(table[..8], [6.25, 48.0, 24.0, 0.0, 2.4 * 2.4, 24.0, 12.0, 0.0]);
     for definition in ["N_SPECIES 2", "N_COEFFICIENTS 4", "TABLE_SIZE 16", "LONGEST_CUTOFF2 6.25"] {
         assert!(source.contains(&format!("#define {definition}\n")), "{source}");
     }
     assert!(source.contains("const real4 c0 = ") && source.contains("c0.z"), "{source}");
+    // With one cut-off nothing has to be said: coefficients of 0 keep 1-1 silent.
+    term.set(0, 1, PairEntry { parameters: vec![0.5, 1.0], cutoff: 2.5 });
+    let PairSource { source, table, .. } = pair_source(std::slice::from_ref(&term), None, Precision::Double);
+    assert_eq!(table, [48.0, 24.0, 24.0, 12.0, 24.0, 12.0, 0.0, 0.0]);
+    assert!(source.contains("const real2 c0 = ") && source.contains(" < 6.25;"), "{source}");
     term.set(0, 1, PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.4 });
     let PairSource { source, table, .. } = pair_source(&[term.clone()], None, Precision::Double);
     assert!(source.contains("const real c0 = ") && !source.contains("c0.") && table.len() == 4, "{source}");
