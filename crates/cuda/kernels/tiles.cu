@@ -18,7 +18,7 @@ enum {
     CLASSES = 8,
     DUMMIES = CLASSES,               // one of each class, at places 0 to 7
     THREADS = TILE_ATOMS * TEAM,
-    BUILDERS = DOUBLE ? 768 : EIGHT ? 1280 : 1024,  // that a multiprocessor should hold
+    BUILDERS = RESIDENT < 1024 ? RESIDENT : EIGHT ? 1280 : 1024,  // that a multiprocessor should hold
     WARPS = THREADS / 32,
     WARP_ATOMS = 32 / TEAM,          // atoms that the lanes of a warp work on
     SPANS = 256,                     // stretches of bins that a tile is gathered from, at most
