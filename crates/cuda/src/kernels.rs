@@ -89,7 +89,11 @@ impl Way {
 
     fn source(self) -> &'static str {
         match self {
-            Way::Tiles => include_str!("../kernels/tiles.cu"),
+            Way::Tiles => concat!(
+                include_str!("../kernels/tiles.cuh"),
+                include_str!("../kernels/tile_lists.cu"),
+                include_str!("../kernels/tiles.cu")
+            ),
             Way::List => include_str!("../kernels/list.cu"),
             Way::Cells => include_str!("../kernels/cells.cu"),
             Way::AllPairs => include_str!("../kernels/all_pairs.cu"),
@@ -110,7 +114,7 @@ pub struct TileShape {
     pub resident: u32,
 }
 
-/// How many atoms a tile may gather: as in `tiles.cu`, which knows how to save memory in small ones.
+/// How many atoms a tile may gather: as in `tiles.cuh`, which knows how to save memory in small ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum TileSize {

@@ -1,4 +1,4 @@
-//! Block-local lists in shared memory (`kernels/tiles.cu`): the fast path.
+//! Block-local lists in shared memory (`kernels/tiles.cuh`, `tile_lists.cu`, `tiles.cu`): the fast path.
 
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::kernels::{TileShape, TileSize};
@@ -7,7 +7,7 @@ use crate::world::{Control, Frame, World, trouble};
 use jostle_core::{Error, Evaluate, Precision, Result};
 use jostle_potentials::Forces;
 
-/// Bank classes and dummies, as in `tiles.cu`.
+/// Bank classes and dummies, as in `tiles.cuh`.
 const CLASSES: usize = 8;
 
 /// Room for lists.

@@ -1,0 +1,498 @@
+// What is in each tile, and the lists of its atoms: built where they are stale.
+
+DEVICE u32 lanes_before() { return (1u << (threadIdx.x % 32)) - 1; }
+
+// An axis-aligned box: its centre and half its edges.
+struct Bounds { real3 center, half; };
+
+DEVICE real gap(real d, real half) { return fmax(fabs(d) - half, (real)0); }
+
+// The squared distance from a box.
+DEVICE real distance2(const Bounds& b, real x, real y, real z) {
+    real3 d = {gap(x - b.center.x, b.half.x), gap(y - b.center.y, b.half.y), gap(z - b.center.z, b.half.z)};
+    return dot(d, d);
+}
+
+// How far a box reaches from the origin at most.
+DEVICE real farthest(const Bounds& b) {
+    const real3 corner = {fabs(b.center.x) + b.half.x, fabs(b.center.y) + b.half.y, fabs(b.center.z) + b.half.z};
+    return sqrt(dot(corner, corner));
+}
+
+// ---- gathering the tile
+
+// Fractions between two corners, in units of 2^-32, relative to a point.
+struct Extent { int low[3], high[3]; };
+
+// The box around an extent, relative to an origin that lies `shift` from the point.
+DEVICE Bounds bounds_of(const Frame& frame, const Extent& e, const int shift[3]) {
+    const double unit = 1.0 / 4294967296.0;
+    double center[3], half[3];
+    for (int k = 0; k < 3; k++) {
+        center[k] = (0.5 * ((double)e.low[k] + e.high[k]) - shift[k]) * unit;
+        half[k] = (0.5 * ((double)e.high[k] - e.low[k]) + 1.0) * unit;
+    }
+    const double *l = frame.edge, *t = frame.tilt;
+    return {{(real)(center[0] * l[0] + center[1] * t[0] + center[2] * t[1]),
+             (real)(center[1] * l[1] + center[2] * t[2]), (real)(center[2] * l[2])},
+            {(real)(half[0] * l[0] + half[1] * fabs(t[0]) + half[2] * fabs(t[1])),
+             (real)(half[1] * l[1] + half[2] * fabs(t[2])), (real)(half[2] * l[2])}};
+}
+
+// What a block's atoms and all within reach of them occupy; lengths of integers are fractions of the box
+// in units of 2^-32.
+struct Region {
+    Position origin;                      // of the tile: the middle of the block's atoms
+    u32 middle[3];                        // the same
+    i64 own_half[3], half[3];             // how far from there the block's atoms are, and all of them
+    Cells across[2];                      // of columns
+    Bounds piece[2];                      // boxes around the block's atoms
+    real own_radius;                      // how far from the origin they are
+    int two_pieces, fits;
+};
+
+// How far the block's atoms spread around one in their midst is known. Everything within reach must be
+// nearer to the origin than half the box, or images could not be told apart.
+DEVICE Region region_of(const Frame& frame, double reach, Position anchor, Fixed center, const Extent* pieces) {
+    Region region;
+    region.fits = true;
+    const u32 from[3] = {center.x, center.y, center.z};
+    int shift[3];
+    for (int a = 0; a < 3; a++) {
+        const i64 low = min(pieces[0].low[a], pieces[1].low[a]), high = max(pieces[0].high[a], pieces[1].high[a]);
+        shift[a] = (int)((low + high) / 2);
+        region.middle[a] = from[a] + shift[a];
+        region.own_half[a] = (high - low) / 2 + 2;
+        region.half[a] = region.own_half[a] + (i64)(reach * (1.0 + 1e-6) / frame.width[a] * 4294967296.0);
+        region.fits = region.fits && region.half[a] < 0x7fffffffll;
+        if (a < 2) {
+            const u32 first = region.middle[a] - (u32)region.half[a];
+            region.across[a] = cells_between(first, 2 * region.half[a], frame.columns[a]);
+        }
+    }
+    region.origin = moved_by(frame, anchor, shift);
+    region.two_pieces = pieces[1].low[0] <= pieces[1].high[0];
+    region.own_radius = 0;
+    for (int k = 0; k < 2; k++) {
+        // Most blocks have one.
+        region.piece[k] = k == 0 || region.two_pieces ? bounds_of(frame, pieces[k], shift) : region.piece[0];
+        region.own_radius = fmax(region.own_radius, farthest(region.piece[k]));
+    }
+    return region;
+}
+
+// The square of how far a column is from the block's atoms along x or y, at least.
+DEVICE real aside2(const Frame& frame, const Region& region, int axis, int cell) {
+    const float n = (float)frame.columns[axis], unit = 1.0f / 4294967296.0f;
+    float away = ((float)cell + 0.5f) / n - (float)region.middle[axis] * unit;
+    away -= rintf(away);
+    // Single precision knows where things are to some 2^-23 of the box.
+    const float gap = fabsf(away) - 0.5f / n - (float)region.own_half[axis] * unit - 1e-6f;
+    const float d = fmaxf(gap, 0.0f) * (float)frame.width[axis];
+    return d * d;
+}
+
+// The k-th stretch of bins that a tile is gathered from: one of two in a column, of which the second
+// goes on at the other end of the box.
+DEVICE Span span_of(const World& w, const Region& region, real reach2, int k) {
+    const Frame& frame = w.frame;
+    const Cells cx = region.across[0], cy = region.across[1];
+    const int x = (cx.first + k / 2 / cy.count) % frame.columns[0], y = (cy.first + k / 2 % cy.count) % frame.columns[1];
+    i64 half = region.half[2];
+    if (!frame.triclinic) {
+        // What is aside of the block's atoms is within reach only where it is nearly as high.
+        const real part2 = (real)1 - (aside2(frame, region, 0, x) + aside2(frame, region, 1, y)) / reach2;
+        if (part2 < (real)0) return {0, 0};
+        const real reach_along = (real)(half - region.own_half[2]);
+        half = min(half, region.own_half[2] + (i64)((sqrt(part2) + (real)1e-5) * reach_along) + 1);
+    }
+    const Cells cz = cells_between(region.middle[2] - (u32)half, 2 * half, frame.bins);
+    const u32 column = column_place(frame, x, y);
+    const int end = cz.first + cz.count - 1;  // may lie beyond the top, where the column starts again
+    return k % 2 == 0 ? bins_between(w, column, cz.first, min(end, frame.bins - 1)) : bins_between(w, column, 0, end - frame.bins);
+}
+
+// ---- building the lists
+
+// The atoms of a tile in half precision, in units of the reach, and two in four words: x and x, y
+// and y, z and z, and minus half the squared distances from the tile's origin. They are sorted by
+// class. Each thread of a team looks at every TEAM-th atom of a class, at 32 of them for a word of
+// marks: together with the k-th one comes the one 16 further.
+struct Sketch {
+    u16* halves;
+    int words;  // of marks for each class
+
+    DEVICE_MEMBER u16* at(int place) const {
+        const u32 k = (u32)place / CLASSES, i = k / TEAM;
+        return halves + (((place % CLASSES * words + i / 32) * 16 + i % 16) * TEAM + k % TEAM) * 8 + i / 16 % 2;
+    }
+    DEVICE_MEMBER void put(int place, real3 d, real unit) const {
+        u16* half = at(place);
+        half[0] = to_half((float)(d.x * unit));
+        half[2] = to_half((float)(d.y * unit));
+        half[4] = to_half((float)(d.z * unit));
+        const float x = from_half(half[0]), y = from_half(half[2]), z = from_half(half[4]);
+        half[6] = to_half(-0.5f * (x * x + y * y + z * z));
+    }
+};
+
+// A small number for each class.
+struct Fields {
+    u64 low, high;  // 16 bits each
+
+    DEVICE_MEMBER void set(int c, int n) { (c < 4 ? low : high) |= (u64)n << (16 * (c % 4)); }
+    DEVICE_MEMBER int get(int c) const { return (int)((c < 4 ? low : high) >> (16 * (c & 3)) & 0xffff); }
+};
+
+// Room in shared memory for building: see `build_bytes` in tiles.rs.
+extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_tiles(World w, int slot) {
+    Control* control = w.control;
+    const Slot now = control->slot[slot];
+    if (!builds(control, now)) return;
+
+    extern __shared__ real4 tile[];
+    const int capacity = w.tile_capacity, entry_room = 4 * w.row_capacity;
+    const Sketch sketch = {(u16*)tile, (capacity + 256 * TEAM - 1) / (256 * TEAM)};
+    // Neighbours class by class, by their numbers among the atoms of the class that a thread looks at.
+    const int sketch_pairs = CLASSES * sketch.words * 16 * TEAM;
+    Stage* const stage = (Stage*)(sketch.halves + sketch_pairs * 8) + threadIdx.x / 32 * entry_room * 32;
+    __shared__ Extent pieces[2];
+    __shared__ Span spans[SPANS];
+    __shared__ int found[WARPS];
+    __shared__ int n_met[TILE_ATOMS];
+    __shared__ Region region;
+
+    const Frame& frame = w.frame;
+    const Position* position = w.built;
+    const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+    const int first = blockIdx.x * TILE_ATOMS, own = min(TILE_ATOMS, w.n - first);
+    const real reach = (real)(control->reach * (1.0 + 1e-5)), reach2 = reach * reach;
+
+    // How far the block's atoms spread around one in their midst. Where the line of columns turns,
+    // a block has two pieces, and what lies between them is not its own.
+    const Position anchor = position[first + own / 2];
+    const Fixed center = to_fixed(frame, anchor);
+    if (thread < 6) {
+        pieces[thread / 3].low[thread % 3] = 0x7fffffff;
+        pieces[thread / 3].high[thread % 3] = -0x7fffffff;
+    }
+    __syncthreads();
+    const u32 first_column = column_of(frame, to_fixed(frame, position[first]));
+    for (int k = thread; k < own; k += THREADS) {
+        Fixed s = to_fixed(frame, position[first + k]);
+        Extent* piece = &pieces[column_of(frame, s) != first_column];
+        const int d[3] = {(int)(s.x - center.x), (int)(s.y - center.y), (int)(s.z - center.z)};
+        for (int a = 0; a < 3; a++) {
+            atomicMin(&piece->low[a], d[a]);
+            atomicMax(&piece->high[a], d[a]);
+        }
+    }
+    __syncthreads();
+    if (thread == 0) region = region_of(w.frame, control->reach, anchor, center, pieces);
+    __syncthreads();
+    const Position origin = region.origin;
+    const Bounds piece0 = region.piece[0], piece1 = region.piece[1];
+    const bool two_pieces = region.two_pieces;
+    const int n_spans = 2 * region.across[0].count * region.across[1].count;
+    const real unit = (real)1 / reach;
+    const float own_radius = (float)(unit * region.own_radius), radius_of_all = own_radius + 1.01f;
+    if (!region.fits || n_spans > SPANS || !(radius_of_all < 200.0f)) {
+        if (thread == 0) report(control, UNFIT);
+        return;
+    }
+    for (int k = thread; k < n_spans; k += THREADS) spans[k] = span_of(w, region, reach2, k);
+    for (int k = thread; k < sketch_pairs; k += THREADS) {
+        // Nothing is near a dummy.
+        ((uint4*)sketch.halves)[k] = {0, 0, 0, to_half(-60000.0f) * 0x10001u};
+    }
+    __syncthreads();
+    for (int k = thread; k < own; k += THREADS) {
+        sketch.put(DUMMIES + k, difference(frame, position[first + k], origin), unit);
+        // Where in the tile those are that it excludes: first the block's own.
+        int met = 0;
+        for (int layer = 0; layer < w.n_excluded; layer++) {
+            const u32 j = w.partner[(size_t)layer * w.n + first + k];
+            if (j == NOBODY) break;
+            if (j - first < (u32)own) w.met[(size_t)met++ * w.n + first + k] = DUMMIES + j - first;
+        }
+        n_met[k] = met;
+    }
+
+    // Each warp looks through a share of the spans; what it finds waits where lists will be.
+    u32* waiting = (u32*)stage;
+    const int waiting_room = entry_room * 32 * (int)sizeof(Stage) / 4;
+    int n_found = 0, turn = warp;  // stretches of 32 atoms are dealt out in turn
+    for (int s = 0; s < n_spans; s += 32) {
+        const Span span = s + lane < n_spans ? spans[s + lane] : Span{0, 0};
+        const int stretches = (int)(span.count + 31) / 32;
+        int upto = stretches;
+        for (int m = 1; m < 32; m *= 2) {
+            const int before = __shfl_up_sync(ALL_LANES, upto, m);
+            if (lane >= m) upto += before;
+        }
+        const int all = __shfl_sync(ALL_LANES, upto, 31);
+        for (; turn < all; turn += WARPS) {
+            const int which = __popc(__ballot_sync(ALL_LANES, upto <= turn));
+            const u32 k = 32 * (turn - __shfl_sync(ALL_LANES, upto - stretches, which)) + lane;
+            const u32 j = __shfl_sync(ALL_LANES, span.first, which) + k;
+            bool within = false;
+            const u32 count = __shfl_sync(ALL_LANES, span.count, which);
+            if (k < count && (j < (u32)first || j >= (u32)(first + own))) {
+                real3 d = difference(frame, position[j], origin);
+                within = distance2(piece0, d.x, d.y, d.z) <= reach2;
+                if (two_pieces) within = within || distance2(piece1, d.x, d.y, d.z) <= reach2;
+            }
+            const u32 who = __ballot_sync(ALL_LANES, within);
+            const int place = n_found + __popc(who & lanes_before());
+            if (within && place < waiting_room) waiting[place] = j;
+            n_found += __popc(who);
+        }
+        turn -= all;
+    }
+    if (lane == 0) found[warp] = n_found;
+    __syncthreads();
+    int place = DUMMIES + TILE_ATOMS, filled = DUMMIES + TILE_ATOMS, most_waiting = 0;
+    for (int k = 0; k < WARPS; k++) {
+        if (k < warp) place += found[k];
+        filled += found[k];
+        most_waiting = max(most_waiting, found[k]);
+    }
+    if (filled > capacity || most_waiting > waiting_room) {
+        if (thread == 0) {
+            if (filled > capacity) {
+                atomicMax(&control->need_tile, filled);
+                report(control, TILE_FULL);
+            } else {
+                atomicMax(&control->need_rows, most_waiting / (32 * (int)sizeof(Stage)) + 1);
+                report(control, ROWS_FULL);
+            }
+        }
+        return;
+    }
+    u32* halo = w.halo + (size_t)blockIdx.x * w.tile_stride;
+    for (int k = lane; k < n_found + lane; k += 32) {
+        const bool there = k < n_found;
+        const u32 j = waiting[min(k, n_found - 1)];
+        // Hardly any of them is bound to one of the block's own.
+        const uint2 span = w.n_excluded > 0 ? w.partner_span[j] : uint2{NOBODY, 0};
+        const bool bound = there && span.x < (u32)(first + own) && span.y >= (u32)first;
+        if (there) {
+            halo[place - DUMMIES - TILE_ATOMS + k] = j;
+            sketch.put(place + k, difference(frame, position[j], origin), unit);
+        }
+        if (__any_sync(ALL_LANES, bound)) {
+            for (int layer = 0; bound && layer < w.n_excluded; layer++) {
+                const u32 mine = w.partner[(size_t)layer * w.n + j];
+                if (mine == NOBODY) break;
+                if (mine - first < (u32)own) w.met[(size_t)atomicAdd(&n_met[mine - first], 1) * w.n + mine] = place + k;
+            }
+            __syncwarp();
+        }
+    }
+    if (thread == 0) {
+        if (filled > control->largest_tile) atomicMax(&control->largest_tile, filled);
+        w.n_halo[blockIdx.x] = filled - DUMMIES - TILE_ATOMS;
+        w.origin[blockIdx.x] = origin;
+    }
+    __syncthreads();
+
+    // Which atoms of the tile are neighbours of this thread's: |a - b|^2 <= r^2 where
+    // a.b - |b|^2 / 2 >= (|a|^2 - r^2) / 2. Half precision takes in some that are a little too far
+    // away, but all that are not: rounding moves each of two atoms by 2^-11 of its distance from the
+    // origin at most, and each of four sums by as much of the largest of them.
+    const int atom = warp * WARP_ATOMS + lane / TEAM, part = lane % TEAM;
+    const bool exists = atom < own;
+    const u16* mine = sketch.at(DUMMIES + atom);
+    const u32 xx = mine[0] * 0x10001u, yy = mine[2] * 0x10001u, zz = mine[4] * 0x10001u;
+    const float x = from_half(mine[0]), y = from_half(mine[2]), z = from_half(mine[4]), a2 = x * x + y * y + z * z;
+    const float rounding = 1.0f / 2048, r = 1.0f + rounding * (own_radius + radius_of_all);
+    const float largest = radius_of_all * (0.5f * radius_of_all + sqrtf(a2));
+    const float nearest = 0.5f * (a2 - r * r) - 1.001f * rounding * (4.0f * largest + 1.0f);
+    const u32 threshold = to_half(exists ? nearest : 65504.0f) * 0x10001u;
+    const int n_each = ((filled + CLASSES - 1) / CLASSES + TEAM - 1) / TEAM;  // atoms of a class for each thread
+    // Where the atom itself and those that it excludes are among the marks of this thread.
+    auto mark_of = [&](u32 place) {
+        const u32 number = place / CLASSES;
+        return number % TEAM == (u32)part ? place % CLASSES << 16 | number / TEAM : NO_MARK;
+    };
+    const u32 own_mark = mark_of(DUMMIES + atom);
+    const int n_excluded = w.n_excluded > 0 && exists ? n_met[atom] : 0;
+    u32 excluded[HELD];
+#pragma unroll
+    for (int k = 0; k < HELD; k++) {
+        excluded[k] = k < n_excluded ? mark_of(w.met[(size_t)k * w.n + first + atom]) : NO_MARK;
+    }
+    // Which of a thread's next 32 atoms of a class are: all but the atom itself and those that it excludes.
+    auto marks = [&](int c, int n) {
+        const uint4* pair = (const uint4*)sketch.halves + (c * sketch.words + n / 32) * 16 * TEAM + part;
+        u32 word = 0;
+#pragma unroll 2
+        for (int k = 0; k < min(16, n_each - n); k += BATCH) {
+            u32 batch = 0;
+#pragma unroll
+            for (int u = 0; u < BATCH; u++) {
+                const uint4 q = pair[(k + u) * TEAM];
+                const u32 nearness = multiply_add_halves(xx, q.x, multiply_add_halves(yy, q.y, multiply_add_halves(zz, q.z, q.w)));
+                batch |= at_least(nearness, threshold) & (0x10001u << u);
+            }
+            word |= batch << k;
+        }
+        const u32 here = (u32)(c << 16 | n);
+        auto leave_out = [&](u32 mark) {
+            if (mark - here < 32) word &= ~(1u << (mark - here));
+        };
+        leave_out(own_mark);
+#pragma unroll
+        for (int k = 0; k < HELD; k++) leave_out(excluded[k]);
+        for (int k = HELD; k < n_excluded; k++) leave_out(mark_of(w.met[(size_t)k * w.n + first + atom]));
+        return word;
+    };
+    const int warp_index = blockIdx.x * WARPS + warp;
+    uint2* list = w.list + (size_t)warp_index * w.row_stride * 32 + lane;
+    // Whether there is room for so many rows; says so where there is not.
+    auto has_room = [&](int rows) {
+        const bool enough = rows <= w.row_capacity && rows <= MOST_ROWS;
+        if (lane == 0 && !enough) {
+            atomicMax(&control->need_rows, rows);
+            report(control, rows > MOST_ROWS ? UNFIT : ROWS_FULL);
+        }
+        if (lane == 0 && enough && rows > control->most_rows) atomicMax(&control->most_rows, rows);
+        return enough;
+    };
+#if EIGHT
+    // The atom's neighbours wait class by class; thread c of the team looks after those of class c.
+    Stage* const waiting_of_atom = stage + lane / TEAM * TEAM * entry_room;
+    Stage* const mine_waiting = waiting_of_atom + part * entry_room;
+    int n_mine = 0;
+    for (int c = 0; c < CLASSES; c++) {
+        int total = 0;
+        for (int n = 0; n < n_each; n += 32) {
+            u32 word = marks(c, n);
+            const int count = __popc(word);
+            int upto = count;
+#pragma unroll
+            for (int m = 1; m < TEAM; m *= 2) {
+                const int before = __shfl_up_sync(ALL_LANES, upto, m, TEAM);
+                if (part >= m) upto += before;
+            }
+            Stage* entry = waiting_of_atom + c * entry_room + total + upto - count;
+            total += __shfl_sync(ALL_LANES, upto, TEAM - 1, TEAM);
+            if (total > entry_room) word = 0;
+            const int start = n * TEAM + part - TEAM;
+            while (word != 0) {
+                *entry++ = (Stage)(start + __ffs((int)word) * TEAM);
+                word &= word - 1;
+            }
+        }
+        if (c == part) n_mine = total;
+    }
+    auto of_team = [&](int value) {
+#pragma unroll
+        for (int m = 1; m < TEAM; m *= 2) value += __shfl_xor_sync(ALL_LANES, value, m);
+        return value;
+    };
+    auto rows_for = [&](int entries) { return ((int)__reduce_max_sync(ALL_LANES, (u32)entries) + 3) / 4; };
+    const int most_rows = rows_for(n_mine);
+    if (!has_room(most_rows)) return;
+    // Every thread gets as many of them as any other, one of each class at a time. What is left over of
+    // one class takes the place of what another is short of.
+    int rows = rows_for((of_team(n_mine) + TEAM - 1) / TEAM);
+    if (__any_sync(ALL_LANES, of_team(max(n_mine - 4 * rows, 0)) > LEFT_OVER)) rows = most_rows;
+    __shared__ u16 left_over[TILE_ATOMS][LEFT_OVER];
+    u16* const others = left_over[exists ? atom : 0];
+    const int slots = 4 * rows, more = max(n_mine - slots, 0), fewer = max(slots - n_mine, 0);
+    int more_upto = more, fewer_upto = fewer, n_of[CLASSES];
+#pragma unroll
+    for (int m = 1; m < TEAM; m *= 2) {
+        const int a = __shfl_up_sync(ALL_LANES, more_upto, m, TEAM), b = __shfl_up_sync(ALL_LANES, fewer_upto, m, TEAM);
+        if (part >= m) more_upto += a;
+        if (part >= m) fewer_upto += b;
+    }
+    const int n_others = __shfl_sync(ALL_LANES, more_upto, TEAM - 1, TEAM);
+    auto slot_of = [&](int c, int number) { return (u32)(number * CLASSES + c) * SLOT_UNIT; };
+    for (int k = 0; k < more; k++) others[more_upto - more + k] = (u16)slot_of(part, mine_waiting[slots + k]);
+#pragma unroll
+    for (int v = 0; v < CLASSES; v++) n_of[v] = __shfl_sync(ALL_LANES, n_mine, part + v, TEAM);
+    for (int pair = 0; pair < rows; pair += 2) {
+#pragma unroll
+        for (int odd = 0; odd < 2; odd++) {
+            if (pair + odd == rows) break;
+            u32 out[4];
+#pragma unroll
+            for (int u = 0; u < 4; u++) {
+                const int v = 4 * odd + u, c = (part + v) % CLASSES, k = 4 * pair + v;
+                out[u] = slot_of(c, k < n_of[v] ? waiting_of_atom[c * entry_room + k] : 0);
+            }
+            list[(pair + odd) * 32] = make_uint2(out[0] | out[1] << 16, out[2] | out[3] << 16);
+        }
+    }
+    __syncwarp();
+    for (int k = 0; k < fewer && fewer_upto - fewer + k < n_others; k++) {
+        const int hole = n_mine + k, thread_of_team = (part - hole) & (CLASSES - 1);
+        ((u16*)&list[hole / 4 * 32 + thread_of_team - part])[hole % 4] = others[fewer_upto - fewer + k];
+    }
+#else
+    Fields starts = {}, counts = {};  // of the entries of each class
+    int total = 0;
+    for (int c = 0; c < CLASSES; c++) {
+        const int start = total;
+        for (int n = 0; n < n_each; n += 32) {
+            u32 word = marks(c, n);
+            Stage* entry = stage + total * 32 + lane;
+            total += __popc(word);
+            if (total > entry_room) word = 0;
+            while (word != 0) {
+                *entry = (Stage)(n + __ffs((int)word) - 1);
+                entry += 32;
+                word &= word - 1;
+            }
+        }
+        starts.set(c, start);
+        counts.set(c, total - start);
+    }
+    const int rows = ((int)__reduce_max_sync(ALL_LANES, (u32)total) + 3) / 4, slots = 4 * rows;
+    if (!has_room(rows)) return;
+    __syncwarp();
+
+    // The lists: each slot gets a neighbour of its class as long as there are some, then a dummy.
+    // The slots of even rows are of the classes lane, lane + 1, ...; those of odd rows of the next
+    // four.
+    auto slot_of = [&](int c, int number) { return (u32)((number * TEAM + part) * CLASSES + c) * SLOT_UNIT; };
+    int n_of[CLASSES], staged[CLASSES];
+#pragma unroll
+    for (int u = 0; u < CLASSES; u++) {
+        const int c = (lane + u) % CLASSES;
+        n_of[u] = counts.get(c);
+        staged[u] = starts.get(c) * 32 + lane;
+    }
+    for (int pair = 0; pair < rows; pair += 2) {
+        const int e = pair / 2;
+#pragma unroll
+        for (int odd = 0; odd < 2; odd++) {
+            if (pair + odd == rows) break;
+            u32 out[4];
+#pragma unroll
+            for (int u = 0; u < 4; u++) {
+                const int v = 4 * odd + u, c = (lane + v) % CLASSES;
+                out[u] = e < n_of[v] ? slot_of(c, stage[staged[v] + e * 32]) : c * SLOT_UNIT;
+            }
+            list[(pair + odd) * 32] = make_uint2(out[0] | out[1] << 16, out[2] | out[3] << 16);
+        }
+    }
+    // Entries left over in classes with more of them than slots replace the dummies of others.
+    auto slots_of = [&](int u) { return (slots - u + CLASSES - 1) / CLASSES; };
+    int hole_class = 0, hole = n_of[0];
+#pragma unroll
+    for (int u = 0; u < CLASSES; u++) {
+        for (int e = slots_of(u); e < n_of[u]; e++) {
+            while (hole >= slots_of(hole_class)) {
+                hole_class++;
+                hole = counts.get((lane + hole_class) % CLASSES);
+            }
+            const int k = hole_class + CLASSES * hole++;
+            ((u16*)&list[k / 4 * 32])[k % 4] = (u16)slot_of((lane + u) % CLASSES, stage[staged[u] + e * 32]);
+        }
+    }
+#endif
+    if (lane == 0) w.n_rows[warp_index] = rows;
+}
