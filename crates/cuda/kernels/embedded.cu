@@ -88,7 +88,8 @@ DEVICE void embedded_energies(const World& w, const Pull& pull, int i) {
 // the coordinates of atom j.
 template <class Last>
 DEVICE void fill_tile(const World& w, const Position* position, real4* tile, Last last) {
-    const int thread = threadIdx.x, first = blockIdx.x * TILE_ATOMS, n_halo = w.n_halo[blockIdx.x];
+    const int thread = threadIdx.x, n_halo = w.n_halo[blockIdx.x];
+    const Owned owned = owned_by_block(w);
     const Position origin = w.origin[blockIdx.x];
     const u32* halo = w.halo + (size_t)blockIdx.x * w.tile_stride;
     auto put = [&](int place, u32 j) {
@@ -106,7 +107,7 @@ DEVICE void fill_tile(const World& w, const Position* position, real4* tile, Las
         }
     }
     for (int k = thread; k < TILE_ATOMS; k += THREADS) {
-        if (first + k < w.n) put(DUMMIES + k, first + k);
+        if (k < owned.count) put(DUMMIES + k, owned.first + k);
         else tile[DUMMIES + k] = {-FAR, -FAR, -FAR, (real)0};
     }
     if (thread < DUMMIES) tile[thread] = {FAR, FAR, FAR, (real)0};
@@ -170,11 +171,12 @@ DEVICE void embedded_forces(const World& w, int slot, int when) {
     real* felt = (real*)(tile + w.tile_capacity);
     fill_tile(w, position, tile, [](u32, int species) { return as_real(species); });
     const u32* halo = w.halo + (size_t)blockIdx.x * w.tile_stride;
-    const int first = blockIdx.x * TILE_ATOMS, filled = DUMMIES + TILE_ATOMS + w.n_halo[blockIdx.x];
+    const Owned owned = owned_by_block(w);
+    const int filled = DUMMIES + TILE_ATOMS + w.n_halo[blockIdx.x];
     for (int k = threadIdx.x; k < filled; k += THREADS) {
         const int own = k - DUMMIES, there = own - TILE_ATOMS;
-        const bool exists = own >= 0 && (there >= 0 || first + own < w.n);
-        felt[k] = exists ? w.derivative[there >= 0 ? halo[there] : (u32)(first + own)] : (real)0;
+        const bool exists = own >= 0 && (there >= 0 || own < owned.count);
+        felt[k] = exists ? w.derivative[there >= 0 ? halo[there] : (u32)(owned.first + own)] : (real)0;
     }
     __syncthreads();
     const real4 mine = tile[place_of_thread()];

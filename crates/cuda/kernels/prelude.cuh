@@ -363,6 +363,7 @@ struct World {
     u32* start;
     u32* sums;
     // tiles
+    uint2* owned;                // of a block of threads, if these have parts: its first atom and how many
     u32* halo;
     int* n_halo;
     Position* origin;

@@ -19,6 +19,52 @@ DEVICE real farthest(const Bounds& b) {
     return sqrt(dot(corner, corner));
 }
 
+// ---- the block's atoms
+
+#if PARTS > 1
+static_assert(TILE_ATOMS == 32, "");
+
+// Atoms that follow each other may lie on both sides of a cavity, with too much around them for one tile.
+// TILE_ATOMS of them are for PARTS blocks: where they are spread too far, they are parted at the longest ways
+// from one to the next, and else the first block has them all.
+DEVICE Owned part_of_block(const World& w, double reach) {
+    const Frame& frame = w.frame;
+    const int groups = gridDim.x / PARTS, part = blockIdx.x / groups, start = blockIdx.x % groups * TILE_ATOMS;
+    const int lane = threadIdx.x % 32, all = min((int)TILE_ATOMS, w.n - start), k = min(lane, all - 1);
+    const Position here = w.built[start + k];
+    const Fixed s = to_fixed(frame, here), middle = to_fixed(frame, w.built[start + all / 2]);
+    const u32 from_middle[3] = {s.x - middle.x, s.y - middle.y, s.z - middle.z};
+    // Near each other they are as long a stretch of a column as this is wide, or two such.
+    const double column = frame.width[0] / frame.columns[0] * frame.width[1] / frame.columns[1];
+    bool spread = false;
+    for (int a = 0; a < 3; a++) {
+        // Of numbers with a sign, as if they had none.
+        const u32 d = from_middle[a] ^ 0x80000000u;
+        const u32 extent = __reduce_max_sync(ALL_LANES, d) - ~__reduce_max_sync(ALL_LANES, ~d);
+        const double length = extent / 4294967296.0 * frame.width[a];
+        spread = spread || length * length > 4.0 * column || length + 2.0 * reach * (1.0 + 1e-5) > 0.999 * frame.width[a];
+    }
+    float way2 = 0;
+    if (lane > 0 && lane < all) {
+        const real3 d = difference(frame, here, w.built[start + lane - 1]);
+        way2 = (float)dot(d, d);
+    }
+    u32 breaks = 0;
+    for (int p = 1; p < PARTS && spread; p++) {
+        const u32 longest = __reduce_max_sync(ALL_LANES, (u32)__float_as_int(way2));
+        const u32 where = __ballot_sync(ALL_LANES, (u32)__float_as_int(way2) == longest && longest != 0);
+        breaks |= where & (0 - where);
+        if (breaks >> lane & 1) way2 = 0;
+    }
+    int first = 0;
+    for (int p = 0; p < part; p++) {
+        first = breaks != 0 ? __ffs((int)breaks) - 1 : all;
+        breaks &= breaks - 1;
+    }
+    return {start + first, (breaks != 0 ? __ffs((int)breaks) - 1 : all) - first};
+}
+#endif
+
 // ---- gathering the tile
 
 // Fractions between two corners, in units of 2^-32, relative to a point.
@@ -165,7 +211,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     const Frame& frame = w.frame;
     const Position* position = w.built;
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
-    const int first = blockIdx.x * TILE_ATOMS, own = min(TILE_ATOMS, w.n - first);
+#if PARTS > 1
+    const Owned owned = part_of_block(w, control->reach);
+    if (thread == 0) w.owned[blockIdx.x] = {(u32)owned.first, (u32)owned.count};
+    if (owned.count == 0) {
+        if (thread == 0) w.n_halo[blockIdx.x] = 0;
+        if (lane == 0) w.n_rows[blockIdx.x * WARPS + warp] = 0;
+        return;
+    }
+#else
+    const Owned owned = owned_by_block(w);
+#endif
+    const int first = owned.first, own = owned.count;
     const real reach = (real)(control->reach * (1.0 + 1e-5)), reach2 = reach * reach;
 
     // How far the block's atoms spread around one in their midst. Where the line of columns turns,

@@ -20,7 +20,9 @@ DEVICE real charge_in(const World& w, const real4* tile, u32 slot) {
 template <bool ENERGY>
 DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) {
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
-    const int first = blockIdx.x * TILE_ATOMS, warp_index = blockIdx.x * WARPS + warp;
+    const Owned owned = owned_by_block(w);
+    if (PARTS > 1 && owned.count == 0) return {};
+    const int first = owned.first, warp_index = blockIdx.x * WARPS + warp;
     const Position origin = w.origin[blockIdx.x];
     const int n_halo = w.n_halo[blockIdx.x], rows = w.n_rows[warp_index];
     const u32* halo = w.halo + (size_t)blockIdx.x * w.tile_stride;
@@ -42,7 +44,7 @@ DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) 
         }
     }
     for (int k = thread; k < TILE_ATOMS; k += THREADS) {
-        const bool exists = first + k < w.n;
+        const bool exists = k < owned.count;
         tile[DUMMIES + k] = exists ? in_tile(w, position[first + k], origin) : real4{-FAR, -FAR, -FAR, as_real(0)};
         put_charge(w, tile, DUMMIES + k, exists ? w.charge : nullptr, first + k);
     }
@@ -81,8 +83,9 @@ DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) 
 
 // The atom whose force this thread holds after `pull_of_tile`; -1 for the other threads.
 DEVICE int atom_of_thread(const World& w) {
-    const int i = blockIdx.x * TILE_ATOMS + threadIdx.x / TEAM;
-    return threadIdx.x % TEAM == 0 && i < w.n ? i : -1;
+    const Owned owned = owned_by_block(w);
+    const int k = threadIdx.x / TEAM;
+    return threadIdx.x % TEAM == 0 && k < owned.count ? owned.first + k : -1;
 }
 
 // A sample: energies, virial, kinetic tensor and momentum.

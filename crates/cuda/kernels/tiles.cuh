@@ -55,6 +55,19 @@ DEVICE real4 tile_at(const real4* tile, u32 slot) { return tile[slot]; }
 DEVICE real4 tile_at(const real4* tile, u32 slot) { return *(const real4*)((const char*)tile + slot); }
 #endif
 
+// The atoms of a block: TILE_ATOMS of them or, where densities are uneven, one of PARTS parts.
+struct Owned { int first, count; };
+
+DEVICE Owned owned_by_block(const World& w) {
+#if PARTS > 1
+    const uint2 owned = w.owned[blockIdx.x];
+    return {(int)owned.x, (int)owned.y};
+#else
+    const int first = blockIdx.x * TILE_ATOMS;
+    return {first, min((int)TILE_ATOMS, w.n - first)};
+#endif
+}
+
 DEVICE real4 in_tile(const World& w, Position p, Position origin) {
     real3 d = difference(w.frame, p, origin);
     return {d.x, d.y, d.z, as_real((int)p.species)};

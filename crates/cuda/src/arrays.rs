@@ -185,6 +185,7 @@ impl Arrays {
             count: self.count.address(),
             start: self.start.address(),
             sums: self.sums.address(),
+            owned: 0,
             halo: 0,
             n_halo: 0,
             origin: 0,

@@ -108,6 +108,9 @@ pub struct TileShape {
     pub atoms: u32,
     /// Threads that share an atom: 1, 2, 4 or 8.
     pub team: u32,
+    /// Blocks among which so many atoms may be divided where they are not near each other; more than 1
+    /// only for 32 atoms.
+    pub parts: u32,
     /// How many atoms a tile may gather.
     pub size: TileSize,
     /// Threads that a multiprocessor should be able to hold: what registers are rationed for.
@@ -140,7 +143,7 @@ impl TileSize {
 impl TileShape {
     /// Small tiles, for as many atoms as a device can hold.
     pub fn new(atoms: u32, team: u32) -> Self {
-        TileShape { atoms, team, size: TileSize::Small, resident: MOST_RESIDENT }
+        TileShape { atoms, team, parts: 1, size: TileSize::Small, resident: MOST_RESIDENT }
     }
 
     /// The same where `n` atoms are all there are: with less to hold, threads may have more registers.
@@ -186,6 +189,7 @@ pub fn build(
             options.extend([
                 format!("-DTILE_ATOMS={}", shape.atoms),
                 format!("-DTEAM={}", shape.team),
+                format!("-DPARTS={}", shape.parts),
                 format!("-DTILE_SIZE={}", shape.size as i32),
                 format!("-DRESIDENT={}", resident.max(shape.threads())),
             ]);

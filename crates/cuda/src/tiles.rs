@@ -79,6 +79,7 @@ pub struct Tiles {
     forces: Kernel,
     energies: Kernel,
     step: Kernel,
+    owned: Buffer<u64>,
     halo: Buffer<u32>,
     n_halo: Buffer<i32>,
     origin: Buffer<u64>,
@@ -99,7 +100,7 @@ impl Tiles {
         room: Room,
         n: usize,
     ) -> Result<Self> {
-        let blocks = n.div_ceil(shape.atoms as usize).max(1);
+        let blocks = n.div_ceil(shape.atoms as usize).max(1) * shape.parts as usize;
         let warps = blocks * shape.threads() as usize / 32;
         let rows = row_stride(room);
         let tiles = Tiles {
@@ -112,6 +113,7 @@ impl Tiles {
             forces: module.kernel("forces_tiles")?,
             energies: module.kernel("forces_tiles_energies")?,
             step: module.kernel("step_tiles")?,
+            owned: device.alloc(if shape.parts > 1 { blocks } else { 1 })?,
             halo: device.alloc(blocks * room.tile)?,
             n_halo: device.alloc(blocks)?,
             origin: device.alloc(blocks * 4)?,
@@ -214,6 +216,7 @@ impl Search for Tiles {
         world.row_capacity = self.room.rows as i32;
         world.tile_stride = self.allocated.tile as i32;
         world.row_stride = row_stride(self.allocated) as i32;
+        world.owned = self.owned.address();
         world.halo = self.halo.address();
         world.n_halo = self.n_halo.address();
         world.origin = self.origin.address();
@@ -262,6 +265,6 @@ impl Search for Tiles {
 
     fn bytes(&self) -> usize {
         4 * (self.halo.len() + self.n_halo.len() + self.n_rows.len())
-            + 8 * (self.list.len() + self.origin.len())
+            + 8 * (self.owned.len() + self.list.len() + self.origin.len())
     }
 }

@@ -200,6 +200,7 @@ pub struct World {
     pub count: u64,
     pub start: u64,
     pub sums: u64,
+    pub owned: u64,
     pub halo: u64,
     pub n_halo: u64,
     pub origin: u64,

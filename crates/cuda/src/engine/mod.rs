@@ -161,7 +161,11 @@ impl Cuda {
         let spacing = (system.simbox.volume() / n.max(1) as f64).cbrt();
         let skin = Skin::new(settings.skin, 0.35 * spacing, settings.reproducible);
         let frame = Frame::new(&system.simbox, &system.state, cutoff + skin.now());
-        let extent = Extent { density: density(&frame, &system, cutoff), reach: cutoff + skin.now() };
+        let extent = Extent {
+            density: density(&frame, &system, cutoff),
+            reach: cutoff + skin.now(),
+            width: narrowest(&frame),
+        };
         let excluded = Exclusions::new(&device, &system.topology.exclusions(n, forces.exclude))?;
         let mut plan = Plan::new(settings, summation, &forces, layout, extent, excluded, n)?;
         let way_settled = plan.take_remembered_way(&device, &forces, extent);
@@ -298,6 +302,7 @@ impl Cuda {
         Extent {
             density: density(&self.frame, &self.system, self.cutoff),
             reach: self.cutoff + self.skin.now(),
+            width: narrowest(&self.frame),
         }
     }
 
@@ -478,6 +483,10 @@ fn density(frame: &Frame, system: &System, cutoff: f64) -> f64 {
         };
     }
     system.state.len().max(1) as f64 / volume
+}
+
+fn narrowest(frame: &Frame) -> f64 {
+    frame.width.into_iter().fold(f64::INFINITY, f64::min)
 }
 
 impl Layout {

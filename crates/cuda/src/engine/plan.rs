@@ -23,6 +23,8 @@ pub struct Extent {
     pub density: f64,
     /// The longest cut-off and the skin.
     pub reach: f64,
+    /// The shortest way through the box.
+    pub width: f64,
 }
 
 impl Extent {
@@ -31,7 +33,15 @@ impl Extent {
     fn reaches_all(&self, n: usize) -> bool {
         (n as f64) < 8.0 * self.density * 4.0 / 3.0 * std::f64::consts::PI * self.reach.powi(3)
     }
+
+    /// Whether half the box holds as many atoms as a block has, near each other, and their surroundings.
+    fn has_room_for(&self, atoms: u32) -> bool {
+        (f64::from(atoms) / self.density).cbrt() + 2.0 * self.reach < self.width
+    }
 }
+
+/// Blocks among which atoms of one may be divided at most.
+const MOST_PARTS: u32 = 4;
 
 /// How well the room is known that tiles need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,12 +175,38 @@ impl Plan {
     pub fn fit(&mut self, device: &Device, extent: Extent) -> Result<()> {
         if self.way == Way::Tiles {
             match tiles::check(device, self.atom_bytes, self.layout.shape, self.room) {
+                Err(_) if self.has_grown(extent) && self.divide_blocks(extent) => return self.fit(device, extent),
                 Err(_) if self.free => self.give_tiles_up(extent),
                 checked => checked?,
             }
         }
         self.layout.shape.size = tiles::size(self.precision, self.room);
         Ok(())
+    }
+
+    /// Whether tiles turned out to need more room than they should.
+    fn has_grown(&self, extent: Extent) -> bool {
+        self.room.tile > self.estimate(extent).tile
+    }
+
+    fn estimate(&self, extent: Extent) -> Room {
+        Room::estimate(self.layout.shape, extent.density, extent.reach, self.n)
+    }
+
+    /// Lets blocks that do not fit into tiles be smaller, or in more parts: where it is the box that is
+    /// too small that is no help, and neither are more than a few parts.
+    fn divide_blocks(&mut self, extent: Extent) -> bool {
+        let shape = &mut self.layout.shape;
+        if shape.atoms > 32 {
+            shape.atoms = (shape.atoms / 2).max(32);
+            shape.team = shape.team.max(32 / shape.atoms);
+        } else if shape.parts < MOST_PARTS && extent.has_room_for(shape.atoms) {
+            shape.parts *= 2;
+        } else {
+            return false;
+        }
+        self.room = self.estimate(extent);
+        true
     }
 
     fn give_tiles_up(&mut self, extent: Extent) {
@@ -238,14 +274,10 @@ impl Plan {
     /// If the box is too small for tiles, and they were asked for.
     pub fn make_room(&mut self, control: &Control, extent: Extent) -> Result<()> {
         if control.trouble & trouble::UNFIT != 0 {
-            let shape = &mut self.layout.shape;
-            if shape.atoms > 32 {
-                shape.atoms = (shape.atoms / 2).max(32);
-                shape.team = shape.team.max(32 / shape.atoms);
-                self.room = Room::estimate(*shape, extent.density, extent.reach, self.n);
-            } else if self.free {
+            let divided = self.divide_blocks(extent);
+            if !divided && self.free {
                 self.give_tiles_up(extent);
-            } else {
+            } else if !divided {
                 return Err(Error::device("the box is too small for tiles of atoms")
                     .hint("set algorithm = \"list\" or \"all-pairs\""));
             }

@@ -10,7 +10,8 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
     Algorithm, Backend, Bath, Evaluate, Leg, Precision, Pulse, Settings, SimBox, State, System,
 };
-use jostle_cuda::Cuda;
+use jostle_cuda::kernels::TileShape;
+use jostle_cuda::{Cuda, Layout};
 use jostle_potentials::electrostatics::{Method, NetCharge};
 use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
 
@@ -121,11 +122,20 @@ fn screened_charges_agree() {
 
 /// Rock salt that has begun to melt: unit cells along each edge.
 fn salt(cells: u32) -> System {
-    let simbox = SimBox::orthorhombic([f64::from(cells); 3]).unwrap();
+    planes_of_salt([cells; 3], |_| true)
+}
+
+/// The same with only some planes of ions, two to a unit cell.
+fn planes_of_salt(cells: [u32; 3], exists: impl Fn(u32) -> bool) -> System {
+    let simbox = SimBox::orthorhombic(cells.map(f64::from)).unwrap();
     let mut system = System::new(simbox, vec![ion("Na", 1.0), ion("Cl", -1.0)]);
     let mut random = Stream::new(9, Purpose::Placement, 1, 0);
-    for k in 0..8 * cells.pow(3) {
-        let place = [k % (2 * cells), k / (2 * cells) % (2 * cells), k / (4 * cells * cells)];
+    let [nx, ny, nz] = cells.map(|n| 2 * n);
+    for k in 0..nx * ny * nz {
+        let place = [k % nx, k / nx % ny, k / (nx * ny)];
+        if !exists(place[2]) {
+            continue;
+        }
         let d = random.normal3();
         let species = (place.iter().sum::<u32>() % 2) as u16;
         system.state.push(species, [0, 1, 2].map(|k| 0.5 * f64::from(place[k]) + 0.04 * d[k]));
@@ -159,6 +169,45 @@ fn charges_agree_in_tiles() {
         let mut gpu = Cuda::new(device(), system, forces, settings).unwrap();
         begin(&mut gpu, Evaluate::ForcesAndEnergies);
         assert_agree(&mut gpu, &mut *exact, tolerance(precision), &format!("{method:?} {precision:?}"));
+    }
+}
+
+/// Tiles were asked for, and there is no other way then.
+#[test]
+fn atoms_around_cavities_fit_into_tiles() {
+    let charged = salt_forces(Method::pme(1.5, 1e-4, 4), 1.5);
+    let mut core = PairTerm::new(PairKind::LennardJones, Truncation::Shifted, 2);
+    for (a, b) in [(0, 0), (0, 1), (1, 1)] {
+        core.set(a, b, PairEntry { parameters: vec![1.0, 0.4], cutoff: 1.5 });
+    }
+    let neutral = Forces::from(vec![core]);
+    for (forces, precision, (atoms, team)) in [
+        (charged, Precision::Mixed, (32, 8)),
+        (neutral.clone(), Precision::Double, (32, 8)),
+        (neutral, Precision::Mixed, (64, 1)),
+    ] {
+        let what = format!("{} forces, {precision:?}, {team} threads an atom", forces.n_terms());
+        // Two layers with nothing between them either way: atoms that follow each other in memory are on
+        // both sides of that, and what is around them does not fit into half the box.
+        let mut system = planes_of_salt([10, 10, 6], |plane| plane % 6 < 2);
+        if forces.electrostatics.is_some() {
+            let last = system.state.len() as u32 - 14;
+            system.topology.excluded = (0..last).step_by(3).map(|a| [a, a + 1 + a % 13]).collect();
+        }
+        let layout = Layout { shape: TileShape::new(atoms, team), slots_per_look: 4 };
+        let settings = Settings { skin: Some(0.1), ..settings(Algorithm::Tiles, precision) };
+        let mut exact = cpu(&system, &forces);
+        let mut gpu = Cuda::with_layout(device(), system, forces, settings, layout).unwrap();
+        begin(&mut gpu, Evaluate::ForcesAndEnergies);
+        assert_agree(&mut gpu, &mut *exact, tolerance(precision), &what);
+        let right = advance(&mut *exact, &leg(1, 40, 10), &mut Bath::Isolated);
+        let found = run(&mut gpu, &leg(1, 40, 10), &mut Bath::Isolated);
+        let tolerance = if precision == Precision::Double { 1e-9 } else { 1e-4 };
+        assert!(gpu.neighbor_facts().builds > 1, "{what}: nothing was sorted");
+        for (a, b) in found.iter().zip(&right) {
+            let (a, b) = (a.energies.potential(), b.energies.potential());
+            assert!((a - b).abs() < tolerance * b.abs(), "{what}: {a} {b}");
+        }
     }
 }
 
