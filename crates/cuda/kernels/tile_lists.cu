@@ -36,25 +36,24 @@ DEVICE Owned part_of_block(const World& w, double reach) {
     const u32 from_middle[3] = {s.x - middle.x, s.y - middle.y, s.z - middle.z};
     // Near each other they are as long a stretch of a column as this is wide, or two such.
     const double column = frame.width[0] / frame.columns[0] * frame.width[1] / frame.columns[1];
-    bool spread = false;
+    // How long the way is from the atom before, along where they are spread.
+    float way = 0;
     for (int a = 0; a < 3; a++) {
         // Of numbers with a sign, as if they had none.
-        const u32 d = from_middle[a] ^ 0x80000000u;
+        const u32 d = from_middle[a] ^ 0x80000000u, before = __shfl_up_sync(ALL_LANES, d, 1);
         const u32 extent = __reduce_max_sync(ALL_LANES, d) - ~__reduce_max_sync(ALL_LANES, ~d);
-        const double length = extent / 4294967296.0 * frame.width[a];
-        spread = spread || length * length > 4.0 * column || length + 2.0 * reach * (1.0 + 1e-5) > 0.999 * frame.width[a];
-    }
-    float way2 = 0;
-    if (lane > 0 && lane < all) {
-        const real3 d = difference(frame, here, w.built[start + lane - 1]);
-        way2 = (float)dot(d, d);
+        const double width = frame.width[a], length = extent / 4294967296.0 * width;
+        const bool spread = length * length > 4.0 * column || length + 2.0 * reach * (1.0 + 1e-5) > 0.999 * width;
+        const float along = fabsf((float)(int)(d - before)) * (float)(width / 4294967296.0);
+        if (spread && lane > 0 && lane < all) way = fmaxf(way, along);
     }
     u32 breaks = 0;
-    for (int p = 1; p < PARTS && spread; p++) {
-        const u32 longest = __reduce_max_sync(ALL_LANES, (u32)__float_as_int(way2));
-        const u32 where = __ballot_sync(ALL_LANES, (u32)__float_as_int(way2) == longest && longest != 0);
+    for (int p = 1; p < PARTS; p++) {
+        // Such numbers are ordered as their bits are.
+        const u32 longest = __reduce_max_sync(ALL_LANES, (u32)__float_as_int(way));
+        const u32 where = __ballot_sync(ALL_LANES, way > 0 && (u32)__float_as_int(way) == longest);
         breaks |= where & (0 - where);
-        if (breaks >> lane & 1) way2 = 0;
+        if (breaks >> lane & 1) way = 0;
     }
     int first = 0;
     for (int p = 0; p < part; p++) {

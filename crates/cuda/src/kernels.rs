@@ -87,7 +87,8 @@ impl Way {
         algorithm.name()
     }
 
-    fn source(self) -> &'static str {
+    /// The kernels' skeletons.
+    pub fn source(self) -> &'static str {
         match self {
             Way::Tiles => concat!(
                 include_str!("../kernels/tiles.cuh"),

@@ -62,7 +62,10 @@ impl Plan {
         let (embedded, excluded) = (forces.embedded.is_some(), !self.excluded.is_empty());
         let others = format!("{:?} {embedded} {excluded}", self.precision);
         let neighbors = half_octave(extent.density * forces.largest_cutoff().powi(3));
+        // What was measured holds for these kernels.
+        let kernels = Way::ALL.map(Way::source).concat();
         let parts = [
+            &kernels,
             &pairs,
             &others,
             &device.name(),
