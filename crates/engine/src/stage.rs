@@ -81,10 +81,13 @@ impl StageRun {
                 if momentum == Momentum::Conserved && atoms > 1 {
                     note = rest_center_of_mass(backend, total_mass);
                 }
-                let volume = backend.simbox().volume();
-                piston = stage.barostat.map(|barostat| Piston::new(&barostat, volume, momentum));
                 let freedom = isolated.degrees_of_freedom(momentum);
                 let bath = bath(thermostat.as_ref(), units.boltzmann(), freedom, *timestep, clock.step);
+                let volume = backend.simbox().volume();
+                piston = stage
+                    .barostat
+                    .zip(bath.thermal_energy())
+                    .map(|(barostat, kt)| Piston::new(&barostat, volume, momentum, kt));
                 if bath.scales_velocities() && backend.kinetic().energy() == 0.0 {
                     return Err(Error::input(
                         "the atoms are at rest, and this thermostat can only scale velocities",
@@ -266,7 +269,9 @@ impl StageRun {
             return Err(Error::input(message));
         };
         // A chain has masses in proportion to its temperature.
-        let least = if matches!(bath, Bath::NoseHoover(_)) { f64::MIN_POSITIVE } else { 0.0 };
+        let chain =
+            matches!(bath, Bath::NoseHoover(_)) || self.piston.as_ref().is_some_and(Piston::has_chain);
+        let least = if chain { f64::MIN_POSITIVE } else { 0.0 };
         if !(temperature >= least && temperature.is_finite()) {
             return Err(Error::input(format!("a thermostat cannot hold a temperature of {temperature}")));
         }

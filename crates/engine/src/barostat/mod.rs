@@ -4,20 +4,26 @@
 //! and what is bound or rigid stays as it is. Atoms by themselves are molecules of one atom.
 
 mod cell_rescaling;
+mod martyna_tobias_klein;
 mod monte_carlo;
 
 use crate::freedom::Momentum;
 use crate::step::Tick;
 use cell_rescaling::CellRescaling;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Backend, Bath, Before, Error, Evaluate, Molecules, Result, Survey, System, Vec3};
+use jostle_core::{
+    Backend, Bath, Before, Error, Evaluate, Molecules, Result, Survey, SymTensor, System, Vec3,
+};
 use jostle_io::input::model::{Action, Barostat, StageInput};
 use jostle_potentials::Forces;
+use martyna_tobias_klein::MartynaTobiasKlein;
 use monte_carlo::MonteCarlo;
 use serde::{Deserialize, Serialize};
 
-/// Cell rescaling makes at least so many steps of its random walk in a relaxation time.
+/// The volume changes at least so many times in the time that its barostat is given.
 const FEWEST_CHANGES: f64 = 50.0;
+/// A change of the volume by more at once is no small step any more.
+const LARGEST_STEP: f64 = 0.2;
 
 /// The barostat of a stage, with all that it remembers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +38,7 @@ pub(crate) struct Piston {
 enum Kind {
     MonteCarlo(MonteCarlo),
     CellRescaling(CellRescaling),
+    MartynaTobiasKlein(MartynaTobiasKlein),
 }
 
 /// What surrounds the volume when it changes.
@@ -45,8 +52,8 @@ struct Surroundings<'a> {
 }
 
 impl Piston {
-    /// That of a barostat of the input.
-    pub fn new(barostat: &Barostat, volume: f64, momentum: Momentum) -> Self {
+    /// That of a barostat of the input, at the k_B T of the thermostat.
+    pub fn new(barostat: &Barostat, volume: f64, momentum: Momentum, thermal_energy: f64) -> Self {
         let kind = match *barostat {
             Barostat::MonteCarlo { pressure, coupling, .. } => {
                 Kind::MonteCarlo(MonteCarlo::new(pressure, coupling, volume))
@@ -54,8 +61,16 @@ impl Piston {
             Barostat::CellRescaling { pressure, time, compressibility, .. } => {
                 Kind::CellRescaling(CellRescaling { pressure, time, compressibility, momentum })
             }
+            Barostat::MartynaTobiasKlein { pressure, time, .. } => {
+                Kind::MartynaTobiasKlein(MartynaTobiasKlein::new(pressure, time, momentum, thermal_energy))
+            }
         };
         Piston { kind, every: barostat.every(), energy: 0.0 }
+    }
+
+    /// Whether it has a Nose-Hoover chain, which can hold no temperature of zero.
+    pub fn has_chain(&self) -> bool {
+        matches!(self.kind, Kind::MartynaTobiasKlein(_))
     }
 
     /// Whether it acts after so many steps of a stage; energies must have been evaluated then.
@@ -82,16 +97,65 @@ impl Piston {
         };
         let random = Stream::new(tick.seed, Purpose::Barostat, 0, tick.step);
         let mut around = Surroundings { molecules, thermal_energy, waves, random };
+        let interval = tick.timestep * self.every as f64;
         self.energy += match &mut self.kind {
-            Kind::MonteCarlo(trials) => trials.act(backend, &mut around),
+            Kind::MonteCarlo(trials) => trials.act(backend, &mut around)?,
             Kind::CellRescaling(walk) => {
-                let gained = walk.act(backend, &mut around, tick.timestep * self.every as f64);
                 bath.forget_kinetic_energy();
-                gained
+                walk.act(backend, &mut around, interval)?
             }
-        }?;
+            Kind::MartynaTobiasKlein(moving) => {
+                bath.forget_kinetic_energy();
+                moving.act(backend, &around, interval)?
+            }
+        };
         Ok(())
     }
+}
+
+/// What drives the volume: molecules as points, to whose pressure neither bonds nor constraints add
+/// anything.
+struct Load {
+    /// Twice the kinetic energy of their centres.
+    twice_kinetic: f64,
+    /// The trace of their virial.
+    virial: f64,
+    volume: f64,
+}
+
+impl Load {
+    /// That of molecules just surveyed, with energies that were evaluated for it.
+    fn new(backend: &dyn Backend, survey: &Survey) -> Self {
+        let virial = molecular_virial(&backend.energies().virial, survey);
+        Load { twice_kinetic: survey.twice_kinetic, virial, volume: backend.simbox().volume() }
+    }
+}
+
+/// The trace of the virial of molecules as points, sum of R . F over their centres: that of atoms,
+/// without constraints, less what their forces do within molecules.
+fn molecular_virial(virial: &SymTensor, survey: &Survey) -> f64 {
+    virial[..3].iter().sum::<f64>() - survey.within
+}
+
+/// Energies and forces without what constraints have added to the virial in the course of a step, and of
+/// waves as they are.
+fn without_constraints(backend: &mut dyn Backend, around: &Surroundings) -> Result<()> {
+    if around.molecules.are_constrained() || around.waves != 1.0 {
+        backend.weigh_waves(1.0);
+        backend.compute_forces(Evaluate::ForcesAndEnergies)?;
+        backend.weigh_waves(around.waves);
+    }
+    Ok(())
+}
+
+/// Refuses a volume that would grow by this factor at once.
+fn small_enough(growth: f64) -> Result<()> {
+    if (growth - 1.0).abs() < LARGEST_STEP {
+        return Ok(());
+    }
+    let percent = 100.0 * (growth - 1.0);
+    Err(Error::simulation(format!("the barostat would change the volume by {percent:.0}% at once"))
+        .hint("the pressure is far from what it should be: choose a longer \"time\", or bring the system nearer to it at first"))
 }
 
 /// Makes the edges of the box longer by these factors along the axes, moves molecules that were surveyed
@@ -116,10 +180,10 @@ pub(crate) fn check_barostat(stage: &StageInput, system: &System, forces: &Force
     let Action::Dynamics { timestep, thermostat, .. } = &stage.action else {
         return Err(Error::input("a minimisation keeps its box").hint("leave out the barostat"));
     };
-    if thermostat.is_none() {
+    let Some(thermostat) = thermostat else {
         return Err(Error::input("a barostat needs the temperature of a thermostat, and there is none")
             .hint("choose one"));
-    }
+    };
     if stage.deformation.is_some() {
         return Err(Error::input("a box that is deformed cannot follow a pressure as well")
             .hint("leave out deform or the barostat"));
@@ -138,22 +202,128 @@ pub(crate) fn check_barostat(stage: &StageInput, system: &System, forces: &Force
         true => Ok(()),
         false => Err(Error::input(format!("barostat: {name} = {value} makes no sense"))),
     };
+    let enough_changes = |time: f64, every: u64| {
+        finite("time", time, 0.0)?;
+        let between = every as f64 * timestep;
+        // What is left out is of the order of their ratio, times a few, or of its square; it goes into the
+        // fluctuations.
+        match time < FEWEST_CHANGES * between {
+            true => Err(Error::input(format!(
+                "the barostat's time {time} is too short for changes every {between}"
+            ))
+            .hint("choose a time 50 times as long at least, or a smaller \"every\"")),
+            false => Ok(()),
+        }
+    };
     finite("every", barostat.every() as f64, 0.0)?;
     match *barostat {
         Barostat::MonteCarlo { pressure, .. } => finite("pressure", pressure, f64::NEG_INFINITY),
         Barostat::CellRescaling { pressure, time, compressibility, every } => {
             finite("pressure", pressure, f64::NEG_INFINITY)?;
-            finite("time", time, 0.0)?;
             finite("compressibility", compressibility, 0.0)?;
-            let between = every as f64 * timestep;
-            // What is left out of order of their ratio, times a few, goes into the fluctuations.
-            if time < FEWEST_CHANGES * between {
-                return Err(Error::input(format!(
-                    "the barostat's relaxation time {time} is too short for changes every {between}"
-                ))
-                .hint("choose a time 50 times as long at least, or a smaller \"every\""));
-            }
-            Ok(())
+            enough_changes(time, every)
         }
+        Barostat::MartynaTobiasKlein { pressure, time, every } => {
+            finite("pressure", pressure, f64::NEG_INFINITY)?;
+            if thermostat.temperature() <= 0.0 {
+                return Err(Error::input("the barostat's chain cannot hold a temperature of zero").hint(
+                    "choose a temperature above zero, or barostat = { kind = \"cell-rescaling\", ... }",
+                ));
+            }
+            if Molecules::new(&system.topology, &system.species, &system.state).count() < 2 {
+                return Err(Error::input("a single molecule cannot be moved away from others")
+                    .hint("leave out the barostat"));
+            }
+            enough_changes(time, every)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jostle_core::bath::Langevin;
+    use jostle_core::{Precision, Settings, Species, Topology, UnitSystem, WaterShape};
+    use jostle_io::input::model::{DensityInput, Distribution, Lattice, LatticeExtent, RegionInput};
+    use jostle_potentials::electrostatics::Method;
+    use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
+
+    /// The virial is what the energy does when the box grows and molecules are moved: of water with and
+    /// without a rigid shape, whose atoms by themselves have quite another one.
+    #[test]
+    fn the_virial_is_a_derivative() {
+        let species = |name: &str, mass, charge| Species { name: name.into(), mass, charge };
+        let shape = WaterShape::new(0.1, 109.47);
+        let (molecules, units) = (60, UnitSystem::Nano);
+        let mut system = crate::Mixture::new(units)
+            .with(species("O", 16.0, -0.8476), None)
+            .with(species("H", 1.0, 0.4238), None)
+            .water(molecules, RegionInput::Density(DensityInput::Number(60.0)), &shape, 3)
+            .unwrap();
+        let mut core = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 2);
+        core.set(0, 0, PairEntry { parameters: vec![0.65, 0.3166], cutoff: 0.7 });
+        let forces = Forces {
+            electrostatics: Some(Electrostatics::new(Method::ewald(0.7, 1e-8), units.coulomb(), 0.7)),
+            ..Forces::from(vec![core])
+        };
+        for rigid in [true, false] {
+            system.topology = Topology::rigid_water(molecules, &shape);
+            if !rigid {
+                // Free ones, in the same places.
+                system.topology.constraints.clear();
+            }
+            let settings = Settings { precision: Precision::Double, threads: Some(1), ..Settings::default() };
+            let mut backend = jostle_cpu::open(system.clone(), forces.clone(), settings).unwrap();
+            let backend = &mut *backend;
+            backend.update_neighbors().unwrap();
+            backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+            let joined = Molecules::new(&system.topology, &system.species, backend.state().unwrap());
+            let survey = backend.survey(&joined).unwrap();
+            let virial = molecular_virial(&backend.energies().virial, &survey);
+            let atomic: f64 = backend.energies().virial[..3].iter().sum();
+            assert_eq!((atomic - virial).abs() > 0.1 * virial.abs(), rigid, "{atomic} {virial}");
+            let step: f64 = 1e-5;
+            let mut at = |factor: f64| {
+                let (before, energy) = resize(backend, survey.clone(), [factor; 3], 0.0).unwrap();
+                backend.take_back(before).unwrap();
+                energy
+            };
+            let slope = (at(1.0 + step) - at(1.0 - step)) / (2.0 * step);
+            assert!((slope / -virial - 1.0).abs() < 1e-5, "{rigid}: {slope} is not {}", -virial);
+        }
+    }
+    /// Whatever the box does, atoms and box have the same energy together, also when another temperature is
+    /// held from some time on, which makes the box heavier.
+    #[test]
+    fn another_temperature_makes_no_jump() {
+        let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
+        let (extent, density) = (LatticeExtent::Atoms(108), DensityInput::Number(0.8));
+        let mixture = crate::Mixture::new(UnitSystem::Lj).with(argon, None);
+        let mut system = mixture.lattice(Lattice::Fcc, extent, density, 2).unwrap();
+        crate::assign_velocities(&mut system, 1.0, Distribution::Maxwell, 2);
+        let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::ForceShifted, &[1.0, 1.0], 2.2);
+        let settings = Settings { precision: Precision::Double, threads: Some(1), ..Settings::default() };
+        let molecules = Molecules::new(&system.topology, &system.species, &system.state);
+        let mut backend = jostle_cpu::open(system, vec![lj], settings).unwrap();
+        let backend = &mut *backend;
+        backend.update_neighbors().unwrap();
+        backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+        let barostat = Barostat::MartynaTobiasKlein { pressure: 5.0, time: 0.5, every: 1 };
+        let mut bath = Bath::Langevin(Langevin::new(1.0, 1.0, 0.0005));
+        let mut piston = Piston::new(&barostat, backend.simbox().volume(), Momentum::Thermal, 1.0);
+        let atoms = |backend: &mut dyn Backend| backend.kinetic().energy() + backend.energies().potential();
+        let start = atoms(backend);
+        let mut taken = 0.0_f64;
+        for step in 1..=400 {
+            if step == 200 {
+                bath.set_thermal_energy(4.0);
+            }
+            let tick = Tick { seed: 1, step, timestep: 0.0005, waves: 1.0 };
+            piston.act(backend, &mut bath, &molecules, &tick, 1.0).unwrap();
+            let now = atoms(backend);
+            taken = taken.max((now - start).abs());
+            assert!((now - piston.energy - start).abs() < 1e-3 * taken, "{step}: {now} {}", piston.energy);
+        }
+        assert!(taken > 10.0, "{taken}");
     }
 }

@@ -292,10 +292,12 @@ fn every_barostat() {
     let chain = Thermostat::NoseHoover { temperature: 1.0, period: 0.5, chain: 3 };
     let trials = Barostat::MonteCarlo { pressure: 1.0, coupling: Coupling::Isotropic, every: 7 };
     let walk = Barostat::CellRescaling { pressure: 1.0, time: 2.5, compressibility: 0.1, every: 10 };
+    let moving = Barostat::MartynaTobiasKlein { pressure: 1.0, time: 2.5, every: 10 };
     check(&[
         frames(stage("trials", 5).thermostat(bussi).barostat(trials), 7),
         stage("no rows", 0).thermostat(bussi).barostat(trials),
         stage("walk", 3).thermostat(chain).barostat(walk),
+        stage("moving", 3).thermostat(chain).barostat(moving),
     ]);
 }
 

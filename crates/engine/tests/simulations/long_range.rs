@@ -223,12 +223,14 @@ fn pieces_are_the_whole_on_every_device() {
     let langevin = Thermostat::Langevin { temperature: 300.0, friction: 5.0 };
     let trials = Barostat::MonteCarlo { pressure: 6.0, coupling: Coupling::Isotropic, every: 12 };
     let walk = Barostat::CellRescaling { pressure: 6.0, time: 10.0, compressibility: 1e-6, every: 10 };
+    let moving = Barostat::MartynaTobiasKlein { pressure: 6.0, time: 2.0, every: 6 };
     let stage =
         |name: &str, every, thermo| StageInput::dynamics(name, 60, 0.002).long_range(every).thermo(thermo);
     let build_with = |open: Open, rows: [u64; 3]| {
         builder(&of.0, &of.1)
             .stage(stage("trials", 2, rows[0]).thermostat(langevin).barostat(trials))
             .stage(stage("walk", 2, rows[1]).thermostat(bussi).barostat(walk))
+            .stage(stage("moving", 2, rows[1]).thermostat(bussi).barostat(moving))
             .stage(stage("alone", 3, rows[2]))
             .open_with(open)
     };

@@ -1,4 +1,4 @@
-//! Constant pressure: both barostats give the distribution of volumes that statistical mechanics wants.
+//! Constant pressure: all barostats give the distribution of volumes that statistical mechanics wants.
 
 use jostle_core::{Driven, Precision, Settings, SimBox, Species, System, Topology, UnitSystem, WaterShape};
 use jostle_engine::averages::BlockAverage;
@@ -74,6 +74,7 @@ fn assert_within(value: (f64, f64), expected: f64, what: &str) {
 
 const LANGEVIN: Thermostat = Thermostat::Langevin { temperature: 1.2, friction: 1.0 };
 const BUSSI: Thermostat = Thermostat::Bussi { temperature: 1.2, period: 0.5 };
+const CHAIN: Thermostat = Thermostat::NoseHoover { temperature: 1.2, period: 0.5, chain: 3 };
 
 fn monte_carlo(pressure: f64, every: u64) -> Barostat {
     Barostat::MonteCarlo { pressure, coupling: Coupling::Isotropic, every }
@@ -81,6 +82,10 @@ fn monte_carlo(pressure: f64, every: u64) -> Barostat {
 
 fn cell_rescaling(pressure: f64, time: f64, compressibility: f64, every: u64) -> Barostat {
     Barostat::CellRescaling { pressure, time, compressibility, every }
+}
+
+fn mtk(pressure: f64, time: f64, every: u64) -> Barostat {
+    Barostat::MartynaTobiasKlein { pressure, time, every }
 }
 
 /// The distribution of the volumes of an ideal gas is proportional to V^N exp(-P V / kT): its mean is
@@ -115,6 +120,8 @@ fn volumes_of_an_ideal_gas() {
         20,
         "cell rescaling, momentum conserved",
     );
+    check(mtk(pressure, 1.0, 1), LANGEVIN, 250_000, 20, "MTK");
+    check(mtk(pressure, 1.0, 1), BUSSI, 250_000, 20, "MTK, momentum conserved");
 }
 
 fn lennard_jones() -> PairTerm {
@@ -123,7 +130,7 @@ fn lennard_jones() -> PairTerm {
         .unwrap()
 }
 
-/// Under the pressure that a fluid of a volume has it has that volume, and both barostats give the same
+/// Under the pressure that a fluid of a volume has it has that volume, and all barostats give the same
 /// fluctuations.
 #[test]
 fn a_liquid_has_the_density_of_its_pressure() {
@@ -134,7 +141,11 @@ fn a_liquid_has_the_density_of_its_pressure() {
     let (pressure, error) = mean(rows.iter().map(|row| row.pressure.unwrap()));
     println!("pressure {pressure} +- {error}");
     let volume = liquid.simbox.volume();
-    let barostats = [(monte_carlo(pressure, 10), LANGEVIN), (cell_rescaling(pressure, 1.25, 0.1, 5), BUSSI)];
+    let barostats = [
+        (monte_carlo(pressure, 10), LANGEVIN),
+        (cell_rescaling(pressure, 1.25, 0.1, 5), BUSSI),
+        (mtk(pressure, 1.25, 5), CHAIN),
+    ];
     let found = barostats.map(|(barostat, thermostat)| {
         let npt = |name: &str, steps| stage(name, steps).thermostat(thermostat).barostat(barostat);
         let rows = sample(&liquid, Some(&lennard_jones()), [npt("settle", 2000), npt("sample", 20_000)]);
@@ -146,7 +157,7 @@ fn a_liquid_has_the_density_of_its_pressure() {
         // What the pressure was measured to be only, and one atom more or less.
         let tolerance = 4.0 * of_average.hypot(compressibility * volume * error) + volume / 256.0;
         assert!((average - volume).abs() < tolerance, "{average} is not {volume}");
-        if let Thermostat::Bussi { .. } = thermostat {
+        if thermostat != LANGEVIN {
             // What is taken and given is accounted for.
             let conserved = mean(rows.iter().map(|row| row.conserved.unwrap())).0;
             let off = rows.iter().map(|row| (row.conserved.unwrap() - conserved).abs()).fold(0.0, f64::max);
@@ -154,9 +165,11 @@ fn a_liquid_has_the_density_of_its_pressure() {
         }
         ((average, of_average), squares)
     });
-    let [(a, aa), (b, bb)] = found;
-    assert!((a.0 - b.0).abs() < 4.0 * a.1.hypot(b.1), "{a:?} {b:?}");
-    assert!((aa.0 - bb.0).abs() < 4.0 * aa.1.hypot(bb.1), "{aa:?} {bb:?}");
+    let [(a, aa), others @ ..] = found;
+    for (b, bb) in others {
+        assert!((a.0 - b.0).abs() < 4.0 * a.1.hypot(b.1), "{a:?} {b:?}");
+        assert!((aa.0 - bb.0).abs() < 4.0 * aa.1.hypot(bb.1), "{aa:?} {bb:?}");
+    }
 }
 
 /// The ratio of the distributions of volumes at two pressures is exp(-(P2 - P1) V / kT + c), whatever
@@ -167,10 +180,11 @@ fn distributions_at_two_pressures_belong_together() {
     let liquid = fluid(108, 0.75, 1.2);
     let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 1.6);
     let pressures = [2.0, 2.8];
-    for (what, thermostat) in [("Monte Carlo", LANGEVIN), ("cell rescaling", BUSSI)] {
+    for (what, thermostat) in [("Monte Carlo", LANGEVIN), ("cell rescaling", BUSSI), ("MTK", CHAIN)] {
         let volumes = pressures.map(|pressure| {
             let barostat = match thermostat {
                 LANGEVIN => monte_carlo(pressure, 5),
+                CHAIN => mtk(pressure, 1.0, 2),
                 _ => cell_rescaling(pressure, 1.0, 0.1, 2),
             };
             let stage = |name: &str, steps| {
@@ -256,8 +270,14 @@ fn edges_by_themselves() {
 
 const NANO: UnitSystem = UnitSystem::Nano;
 
+fn oxygens(truncation: Truncation) -> PairTerm {
+    let mut term = PairTerm::new(PairKind::LennardJones, truncation, 2);
+    term.set(0, 0, PairEntry { parameters: vec![0.65, 0.3166], cutoff: 0.7 });
+    term
+}
+
 /// Rigid SPC/E water on a grid, and what runs it.
-fn water(molecules: usize, stages: [StageInput; 2]) -> Simulation {
+fn water(molecules: usize, precision: Precision, core: PairTerm, stages: [StageInput; 2]) -> Simulation {
     let species = |name: &str, mass: f64, charge: f64| Species { name: name.into(), mass, charge };
     let mut system = Mixture::new(NANO)
         .with(species("O", 15.9994, -0.8476), None)
@@ -266,15 +286,13 @@ fn water(molecules: usize, stages: [StageInput; 2]) -> Simulation {
         .unwrap();
     system.topology = Topology::rigid_water(molecules, &WaterShape::new(0.1, 109.47));
     assign_velocities(&mut system, NANO.boltzmann() * 300.0, Distribution::Maxwell, 7);
-    let mut core = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 2);
-    core.set(0, 0, PairEntry { parameters: vec![0.65, 0.3166], cutoff: 0.7 });
     let [settle, sample] = stages;
     Simulation::builder(NANO, system)
-        .force(core.with_tail_correction().unwrap())
+        .force(core)
         .electrostatics(Electrostatics::new(Method::pme(0.7, 1e-4, 5), NANO.coulomb(), 0.7))
         .stage(settle)
         .stage(sample)
-        .settings(Settings { threads: Some(2), precision: Precision::Mixed, ..Settings::default() })
+        .settings(Settings { threads: Some(2), precision, ..Settings::default() })
         .device(DeviceInput::Cpu)
         .build()
         .unwrap()
@@ -285,12 +303,14 @@ fn water(molecules: usize, stages: [StageInput; 2]) -> Simulation {
 #[test]
 fn rigid_water() {
     let bar = NANO.bare(jostle_core::Dimension::PRESSURE);
-    let barostats = [monte_carlo(bar, 10), cell_rescaling(bar, 0.5, 4.5e-5 / bar, 5)];
+    let barostats = [monte_carlo(bar, 10), cell_rescaling(bar, 0.5, 4.5e-5 / bar, 5), mtk(bar, 0.5, 5)];
     for barostat in barostats {
         let langevin = Thermostat::Langevin { temperature: 300.0, friction: 5.0 };
         let stage = |name: &str, steps, dt| StageInput::dynamics(name, steps, dt).thermostat(langevin);
         let mut simulation = water(
             160,
+            Precision::Mixed,
+            oxygens(Truncation::Plain).with_tail_correction().unwrap(),
             [stage("settle", 1000, 0.0005), stage("sample", 3000, 0.002).barostat(barostat).thermo(10)],
         );
         let mut rows = Rows::default();
@@ -308,6 +328,74 @@ fn rigid_water() {
             assert!((length / c.length - 1.0).abs() < 1e-6, "{length} is not {}", c.length);
         }
     }
+}
+
+/// How far the conserved quantity of the last stage, and the energy of the atoms, are from their means
+/// (root mean squares).
+fn wander(simulation: &mut Simulation) -> [f64; 2] {
+    let mut rows = Rows::default();
+    simulation.run_with(&mut rows, &|| false).unwrap();
+    let steps = simulation.reports().last().unwrap().steps;
+    let first = simulation.step() - steps;
+    let late: Vec<_> = rows.0.iter().filter(|row| row.step > first).collect();
+    let of = |value: fn(&Thermo) -> f64| {
+        let values: Vec<f64> = late.iter().map(|row| value(row)).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
+    };
+    [of(|row| row.conserved.unwrap()), of(|row| row.total)]
+}
+
+/// What atoms, thermostat and box have together stays, as well as velocity Verlet can: half the step, a
+/// quarter of the error. The box makes its own steps, which are as many times longer.
+#[test]
+fn energy_of_atoms_and_box_is_conserved() {
+    let liquid = fluid(256, 0.8, 1.2);
+    let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Switched { from: 0.8 }, &[1.0, 1.0], 2.4);
+    let run = |timestep: f64, every: u64| {
+        // Before paths have parted.
+        let steps = |time: f64| (time / timestep).round() as u64;
+        let sample = StageInput::dynamics("sample", steps(2.0), timestep).thermostat(CHAIN);
+        let settle = StageInput::dynamics("settle", 1000, 0.005).thermostat(LANGEVIN);
+        let mut simulation = Simulation::builder(UnitSystem::Lj, liquid.clone())
+            .force(lj.clone())
+            .settings(Settings { threads: Some(1), precision: Precision::Double, ..Settings::default() })
+            .device(DeviceInput::Cpu)
+            .stage(settle)
+            .stage(sample.barostat(mtk(2.0, 1.0, every)).thermo(steps(0.02)))
+            .build()
+            .unwrap();
+        let [conserved, total] = wander(&mut simulation);
+        println!("{timestep} {every}: {conserved:e} of {total}");
+        assert!(conserved < 0.01 * total, "{conserved} {total}");
+        conserved
+    };
+    let [coarse, fine] = [run(0.004, 5), run(0.002, 5)];
+    assert!((3.5..4.5).contains(&(coarse / fine)), "{coarse} {fine}");
+    // What is left with short steps is the box's own.
+    let [coarse, fine] = [run(0.0005, 40), run(0.0005, 20)];
+    assert!((3.5..4.5).contains(&(coarse / fine)), "{coarse} {fine}");
+}
+
+/// Molecules that are rigid, their constraints and charges take nothing from it.
+#[test]
+fn energy_of_rigid_water_and_box_is_conserved() {
+    let bar = NANO.bare(jostle_core::Dimension::PRESSURE);
+    let langevin = Thermostat::Langevin { temperature: 300.0, friction: 5.0 };
+    let chain = Thermostat::NoseHoover { temperature: 300.0, period: 0.5, chain: 3 };
+    let run = |timestep: f64| {
+        let steps = (0.5 / timestep).round() as u64;
+        let settle = StageInput::dynamics("settle", 1000, 0.0005).thermostat(langevin);
+        let sample = StageInput::dynamics("sample", steps, timestep).thermostat(chain);
+        let sample = sample.barostat(mtk(1000.0 * bar, 0.5, 5)).thermo(steps / 50);
+        let switched = oxygens(Truncation::Switched { from: 0.8 });
+        let [conserved, total] = wander(&mut water(160, Precision::Double, switched, [settle, sample]));
+        println!("{timestep}: {conserved:e} of {total}");
+        assert!(conserved < 0.02 * total, "{conserved} {total}");
+        conserved
+    };
+    let [coarse, fine] = [run(0.002), run(0.001)];
+    assert!((3.5..4.5).contains(&(coarse / fine)), "{coarse} {fine}");
 }
 
 /// Why a fluid under a barostat cannot be run, before or while it is.
@@ -333,10 +421,23 @@ fn what_makes_no_sense_is_refused() {
     assert!(error.contains("too short"), "{error}");
     let error = refused(liquid(), stage().thermostat(BUSSI).barostat(cell_rescaling(1.0, 10.0, -0.1, 10)));
     assert!(error.contains("compressibility"), "{error}");
+    let error = refused(liquid(), stage().thermostat(BUSSI).barostat(mtk(1.0, 2.0, 10)));
+    assert!(error.contains("too short"), "{error}");
+    let error = refused(liquid(), stage().barostat(mtk(1.0, 5.0, 10)));
+    assert!(error.contains("needs the temperature of a thermostat"), "{error}");
+    let cold = Thermostat::Langevin { temperature: 0.0, friction: 1.0 };
+    let error = refused(liquid(), stage().thermostat(cold).barostat(mtk(1.0, 5.0, 10)));
+    assert!(error.contains("temperature of zero"), "{error}");
+    let mut alone = System::new(liquid().simbox, liquid().species);
+    alone.state.push(0, [0.0; 3]);
+    let error = refused(alone, stage().thermostat(LANGEVIN).barostat(mtk(1.0, 5.0, 10)));
+    assert!(error.contains("a single molecule"), "{error}");
     // The box of 5.36 may shrink to 4.4, of density 1.27.
     let error = refused(liquid(), stage().thermostat(BUSSI).barostat(monte_carlo(200.0, 5)));
     assert!(error.contains("more than half the smallest width"), "{error}");
     let error = refused(liquid(), stage().thermostat(BUSSI).barostat(cell_rescaling(500.0, 2.5, 0.1, 10)));
+    assert!(error.contains("at once"), "{error}");
+    let error = refused(liquid(), stage().thermostat(BUSSI).barostat(mtk(1e5, 2.5, 10)));
     assert!(error.contains("at once"), "{error}");
     let mut frozen = liquid();
     frozen.driven = Driven::BySpecies(vec![Some([0.0; 3])]);

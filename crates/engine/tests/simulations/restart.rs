@@ -127,6 +127,8 @@ fn every_barostat() {
             "cell-rescaling\", pressure = 1.0, time = 1.0, compressibility = 0.1, every = 4",
             "nose-hoover\", period = 0.5",
         ),
+        ("mtk\", pressure = 1.0, time = 1.0, every = 4", "nose-hoover\", period = 0.5"),
+        ("mtk\", pressure = 1.0, time = 1.0, every = 3", "langevin\", friction = 1.0"),
     ] {
         let more = format!(
             "barostat = {{ kind = \"{barostat} }}\nthermostat = {{ temperature = 1.0, kind = \"{thermostat} }}"

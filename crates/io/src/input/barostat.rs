@@ -31,13 +31,24 @@ pub enum Barostat {
         /// Time steps between changes.
         every: u64,
     },
+    /// Martyna, Tobias and Klein's: the box has a mass, and moves.
+    MartynaTobiasKlein {
+        /// Target, energy / volume.
+        pressure: f64,
+        /// The mass is (n + 3) k_B T time^2 for n momenta of molecules.
+        time: f64,
+        /// Time steps between changes.
+        every: u64,
+    },
 }
 
 impl Barostat {
     /// Time steps between two times that it acts.
     pub fn every(&self) -> u64 {
         match *self {
-            Barostat::MonteCarlo { every, .. } | Barostat::CellRescaling { every, .. } => every,
+            Barostat::MonteCarlo { every, .. }
+            | Barostat::CellRescaling { every, .. }
+            | Barostat::MartynaTobiasKlein { every, .. } => every,
         }
     }
 }
@@ -102,6 +113,23 @@ pub(super) const BAROSTATS: &[Variant] = &[
             alternatives: &[],
         },
     },
+    Variant {
+        name: "mtk",
+        about: "the box has a mass and moves, reversibly: right ensemble (Martyna, Tobias and Klein 1994)",
+        section: Section {
+            keys: &[
+                PRESSURE,
+                Key::new(
+                    "time",
+                    Kind::Quantity(&[Dimension::TIME], Range::Positive),
+                    Fallback::ByUnits(["5", "2000", "2", "2", "1000", "50"]),
+                    "about the period of the volume in a liquid; the box has the mass 3 (N + 1) k_B T time^2 for N molecules",
+                ),
+                Key::new("every", Kind::Count(1), Fallback::Value("10"), "steps between changes"),
+            ],
+            alternatives: &[],
+        },
+    },
 ];
 
 /// The barostat of a stage with this action, if it has one.
@@ -119,6 +147,7 @@ pub(super) fn barostat(source: &Source, stage: &Fields, action: &Action) -> Resu
     let (pressure, every) = (fields.need("pressure")?, fields.need("every")?);
     Ok(Some(match fields.need::<String>("kind")?.as_str() {
         "monte-carlo" => Barostat::MonteCarlo { pressure, coupling: fields.need_choice("coupling")?, every },
+        "mtk" => Barostat::MartynaTobiasKlein { pressure, time: fields.need("time")?, every },
         _ => Barostat::CellRescaling {
             pressure,
             time: fields.need("time")?,

@@ -746,6 +746,19 @@ pub enum Thermostat {
     },
 }
 
+impl Thermostat {
+    /// The temperature it holds.
+    pub fn temperature(&self) -> f64 {
+        match *self {
+            Thermostat::Rescale { temperature, .. }
+            | Thermostat::Langevin { temperature, .. }
+            | Thermostat::Dissipative { temperature, .. }
+            | Thermostat::NoseHoover { temperature, .. }
+            | Thermostat::Bussi { temperature, .. } => temperature,
+        }
+    }
+}
+
 /// A box that changes its shape at constant volume, in small steps; every atom keeps its place
 /// relative to the edges when it does.
 #[derive(Debug, Clone, Copy, PartialEq)]

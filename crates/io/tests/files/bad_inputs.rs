@@ -100,6 +100,24 @@ const TABLE: &[Bad] = &[
         "\"compressibility\" is -2, but must be greater than zero",
         "",
     ),
+    bad(
+        (
+            "temperature = 94.4, period = \"0.5 ps\" }",
+            "temperature = 94.4 }\nbarostat = { kind = \"mtk\", pressure = 1, time = 0 }",
+        ),
+        23,
+        "\"time\" is 0, but must be greater than zero",
+        "",
+    ),
+    bad(
+        (
+            "temperature = 94.4, period = \"0.5 ps\" }",
+            "temperature = 94.4 }\nbarostat = { kind = \"mtk\", pressure = 1, compressibility = 1 }",
+        ),
+        23,
+        "compressibility",
+        "",
+    ),
     // Not TOML.
     bad(("title = \"argon\"", "title = argon"), 1, "not valid TOML", "quotes"),
     bad(("[species.Ar]", "[species.Ar"), 10, "not valid TOML", "quotes"),

@@ -580,4 +580,8 @@ fn barostats() {
         stage("lj", &format!("{walk} = 0.1, time = 2")),
         Barostat::CellRescaling { pressure: 0.0, time: 2.0, compressibility: 0.1, every: 10 }
     );
+    assert_eq!(
+        stage("nano", "kind = \"mtk\", pressure = 0, every = 5"),
+        Barostat::MartynaTobiasKlein { pressure: 0.0, time: 2.0, every: 5 }
+    );
 }

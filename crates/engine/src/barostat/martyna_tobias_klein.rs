@@ -1,0 +1,217 @@
+use super::{Load, Surroundings, resize, small_enough, without_constraints};
+use crate::freedom::{Momentum, degrees_of_freedom};
+use jostle_core::bath::{NoseHoover, Target};
+use jostle_core::{Backend, Evaluate, Result};
+use serde::{Deserialize, Serialize};
+use std::f64::consts::TAU;
+
+/// Links of the chain on the box.
+const CHAIN: usize = 3;
+
+/// The barostat of G. J. Martyna, D. J. Tobias and M. L. Klein (J. Chem. Phys. 101 (1994) 4177),
+/// isotropic: the logarithm of the edges has a velocity v and a mass W, and a Nose-Hoover chain of its own
+/// holds it at the temperature of the thermostat. For N molecules with centres R, momenta P and the
+/// virial of molecules as points,
+///
+/// dR/dt = v R, dP/dt = -a v P, dV/dt = 3 v V,
+/// W dv/dt = a sum P^2 / M + sum R . F - 3 p V,
+///
+/// besides what molecules do in a box that keeps its size. Either motion by itself conserves
+/// H + p V + W v^2 / 2 and the energy of the chain. What v does to volumes in phase space decides on a:
+/// under 1 + 3 / n for n = 3 N momenta it changes none, and V has the distribution of constant pressure.
+/// Where the total momentum is zero, n = 3 N - 3 and the centre of mass, at rest in the box, has to have
+/// its factor V in the distribution all the same: a = 1 + 6 / n.
+///
+/// What an interval of many steps has of that is made at once, around all of them (the splitting of
+/// G. J. Martyna, M. E. Tuckerman, D. J. Tobias and M. L. Klein, Mol. Phys. 87 (1996) 1117, with an
+/// outer time step): chain, v, then centres, momenta and volume, then v, chain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct MartynaTobiasKlein {
+    pressure: f64,
+    /// That of W = (n + 3) k_B T time^2, and of the chain.
+    time: f64,
+    momentum: Momentum,
+    /// v, 1 / time.
+    velocity: f64,
+    chain: NoseHoover,
+}
+
+impl MartynaTobiasKlein {
+    /// A box at rest.
+    pub fn new(pressure: f64, time: f64, momentum: Momentum, thermal_energy: f64) -> Self {
+        let target = Target { thermal_energy, degrees_of_freedom: 1 };
+        // Its links have the mass k_B T time^2.
+        let chain = NoseHoover::new(target, TAU * time, CHAIN);
+        MartynaTobiasKlein { pressure, time, momentum, velocity: 0.0, chain }
+    }
+
+    /// Makes what an interval has of the motion of the box; the energy that atoms got by that, which is
+    /// what the box has lost.
+    pub fn act(&mut self, backend: &mut dyn Backend, around: &Surroundings, interval: f64) -> Result<f64> {
+        without_constraints(backend, around)?;
+        // Another temperature may be held than the last time; masses follow.
+        self.chain.set_thermal_energy(around.thermal_energy);
+        let inertia = Inertia::new(self.momentum, around.molecules.count(), around.thermal_energy, self.time);
+        let survey = backend.survey(around.molecules)?;
+        let load = Load::new(backend, &survey);
+        let before = self.energy(&inertia, load.volume);
+        let [growth, slower] = self.set_off(&inertia, &load, interval);
+        small_enough(growth.powi(3))?;
+        // Waves of charges as they are, until their virial is known.
+        backend.weigh_waves(1.0);
+        resize(backend, survey, [growth; 3], slower - 1.0)?;
+        let survey = backend.survey(around.molecules)?;
+        let load = Load::new(backend, &survey);
+        if around.waves != 1.0 {
+            backend.weigh_waves(around.waves);
+            backend.compute_forces(Evaluate::Forces)?;
+        }
+        self.arrive(&inertia, &load, interval);
+        Ok(before - self.energy(&inertia, load.volume))
+    }
+
+    /// The first half of what drives the box; the factors for its edges, and for the velocities of
+    /// molecules.
+    fn set_off(&mut self, inertia: &Inertia, load: &Load, interval: f64) -> [f64; 2] {
+        self.ease(inertia, 0.5 * interval);
+        self.kick(inertia, load, 0.5 * interval);
+        let longer = self.velocity * interval;
+        [longer.exp(), (-inertia.coupling * longer).exp()]
+    }
+
+    /// The second half, when the box has arrived.
+    fn arrive(&mut self, inertia: &Inertia, load: &Load, interval: f64) {
+        self.kick(inertia, load, 0.5 * interval);
+        self.ease(inertia, 0.5 * interval);
+    }
+
+    fn kick(&mut self, inertia: &Inertia, load: &Load, time: f64) {
+        let force = inertia.coupling * load.twice_kinetic + load.virial - 3.0 * self.pressure * load.volume;
+        self.velocity += time * force / inertia.mass;
+    }
+
+    fn ease(&mut self, inertia: &Inertia, time: f64) {
+        self.velocity *= self.chain.propagate(inertia.kinetic(self.velocity), time);
+    }
+
+    /// The energy of the box, whose sum with that of the atoms is conserved.
+    fn energy(&self, inertia: &Inertia, volume: f64) -> f64 {
+        self.pressure * volume + inertia.kinetic(self.velocity) + self.chain.energy()
+    }
+}
+
+/// How hard the box is to move, and how it takes molecules along.
+struct Inertia {
+    /// a.
+    coupling: f64,
+    /// W.
+    mass: f64,
+}
+
+impl Inertia {
+    fn new(momentum: Momentum, molecules: usize, thermal_energy: f64, time: f64) -> Self {
+        let momenta = degrees_of_freedom(molecules, momentum) as f64;
+        let coupling = match momentum {
+            Momentum::Thermal => 1.0 + 3.0 / momenta,
+            Momentum::Conserved => 1.0 + 6.0 / momenta,
+        };
+        Inertia { coupling, mass: (momenta + 3.0) * thermal_energy * time * time }
+    }
+
+    fn kinetic(&self, velocity: f64) -> f64 {
+        0.5 * self.mass * velocity * velocity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jostle_core::bath::Bussi;
+
+    const KT: f64 = 1.5;
+    const PRESSURE: f64 = 0.3;
+
+    fn barostat(momentum: Momentum) -> MartynaTobiasKlein {
+        MartynaTobiasKlein::new(PRESSURE, 1.0, momentum, KT)
+    }
+
+    /// One interval of an ideal gas with a kinetic energy: what is left of it, and the volume then.
+    fn step(
+        barostat: &mut MartynaTobiasKlein,
+        inertia: &Inertia,
+        [kinetic, volume]: [f64; 2],
+        interval: f64,
+    ) -> [f64; 2] {
+        let load = |[k, volume]: [f64; 2]| Load { twice_kinetic: 2.0 * k, virial: 0.0, volume };
+        let [growth, slower] = barostat.set_off(inertia, &load([kinetic, volume]), interval);
+        let after = [slower * slower * kinetic, growth.powi(3) * volume];
+        barostat.arrive(inertia, &load(after), interval);
+        after
+    }
+
+    /// Energies of gas and box add up to the same, to second order.
+    #[test]
+    fn energy_of_gas_and_box_is_conserved() {
+        let error = |interval: f64| {
+            let mut moving = barostat(Momentum::Thermal);
+            let inertia = Inertia::new(Momentum::Thermal, 20, KT, 1.0);
+            let mut gas = [60.0, 80.0];
+            let mut range = (f64::INFINITY, 0.0_f64);
+            let start = gas[0] + moving.energy(&inertia, gas[1]);
+            let mut worst = 0.0_f64;
+            for _ in 0..(20.0 / interval) as usize {
+                gas = step(&mut moving, &inertia, gas, interval);
+                worst = worst.max((gas[0] + moving.energy(&inertia, gas[1]) - start).abs());
+                range = (range.0.min(gas[0]), range.1.max(gas[0]));
+            }
+            assert!(range.0 < 50.0 && range.1 > 59.0, "{range:?}: no exchange");
+            worst
+        };
+        let (coarse, fine) = (error(0.02), error(0.01));
+        assert!(coarse < 0.05, "{coarse}");
+        assert!((3.8..4.2).contains(&(coarse / fine)), "{coarse} {fine}");
+    }
+
+    #[test]
+    fn time_runs_backwards_too() {
+        let mut moving = barostat(Momentum::Conserved);
+        let inertia = Inertia::new(Momentum::Conserved, 20, KT, 1.0);
+        let start = moving.clone();
+        let mut gas = [60.0, 80.0];
+        for interval in [0.02; 50].into_iter().chain([-0.02; 50]) {
+            gas = step(&mut moving, &inertia, gas, interval);
+        }
+        assert!((gas[0] - 60.0).abs() < 1e-10 && (gas[1] - 80.0).abs() < 1e-10, "{gas:?}");
+        assert!((moving.velocity - start.velocity).abs() < 1e-12);
+    }
+
+    /// The distribution of the volumes of an ideal gas is proportional to V^N exp(-P V / kT), of mean
+    /// (N + 1) kT / P and variance mean kT / P, whether its centre of mass moves or not.
+    #[test]
+    fn volumes_of_an_ideal_gas() {
+        let (n, interval, intervals) = (20, 0.02, 1_000_000);
+        for momentum in [Momentum::Thermal, Momentum::Conserved] {
+            let mut moving = barostat(momentum);
+            let inertia = Inertia::new(momentum, n, KT, 1.0);
+            let target = Target { thermal_energy: KT, degrees_of_freedom: degrees_of_freedom(n, momentum) };
+            let mut bath = Bussi::new(target, 0.5, interval);
+            let mean = (n as f64 + 1.0) * KT / PRESSURE;
+            let mut gas = [target.kinetic_energy(), mean];
+            let (mut sum, mut squares) = (0.0, 0.0);
+            for k in 0..intervals {
+                gas = step(&mut moving, &inertia, gas, interval);
+                let deviates = bath.deviates(5, k);
+                gas[0] *= bath.scale(gas[0], deviates).powi(2);
+                sum += gas[1] - mean;
+                squares += (gas[1] - mean).powi(2);
+            }
+            let (count, variance) = (intervals as f64, mean * KT / PRESSURE);
+            let (off, spread) = (sum / count, squares / count);
+            // A value counts as new after five times the time constant.
+            let independent = count * interval / 5.0;
+            assert!(off.abs() < 4.0 * (variance / independent).sqrt(), "{momentum:?}: {off} off {mean}");
+            let error = (2.0 / independent).sqrt();
+            assert!((spread / variance - 1.0).abs() < 4.0 * error, "{momentum:?}: {spread}, not {variance}");
+        }
+    }
+}
