@@ -41,7 +41,7 @@ impl Extent {
 }
 
 /// Blocks among which atoms of one may be divided at most.
-const MOST_PARTS: u32 = 4;
+const MOST_PARTS: u32 = 16;
 
 /// How well the room is known that tiles need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
