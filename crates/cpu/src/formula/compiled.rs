@@ -1,0 +1,191 @@
+//! Formulas as machine code over the blocks of a list.
+
+use super::assemble::{Function, Layout, Meetings as RowMeetings, Part};
+use super::registers::{Code, slot};
+use super::trace::{Target, trace};
+use crate::blocks::{AtBlock, Meetings, Row, Sums, TaskForces, all_blocks};
+use crate::cells::Clusters;
+use crate::neighbors::PairList;
+use crate::pair::{PairKernel, Table};
+use crate::simd::aligned::Aligned;
+use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
+use jostle_core::{Evaluate, Precision};
+use jostle_potentials::{Formula, PairTerm};
+
+/// Compiles a formula; None if that is not possible.
+pub fn prepare<S: Scalar>(
+    formula: &Formula,
+    term: &PairTerm,
+    level: Level,
+) -> Option<Box<dyn PairKernel<S>>> {
+    if level == Level::Portable || !level.is_available() {
+        return None;
+    }
+    let precision = if size_of::<S>() == 4 { Precision::Mixed } else { Precision::Double };
+    let target = Target { level, precision };
+    let table = Table::new(term, term.n_coefficients());
+    let layout = Layout { place: place(term.n_species()), row: table.row(0, 0).len() };
+    let function = |evaluate| Function::new(&Code::new(&trace(formula, term, target, evaluate)?), layout);
+    let (forces, sums) = (function(Evaluate::Forces)?, function(Evaluate::ForcesAndEnergies)?);
+    Some(Box::new(Compiled { level, table, forces, sums }))
+}
+
+/// Registers of a place of the tile: coordinates, forces, and species where there are several.
+const fn place(n_species: usize) -> usize {
+    if n_species > 1 { 7 } else { 6 }
+}
+
+struct Compiled<S> {
+    level: Level,
+    table: Table<S>,
+    forces: Function,
+    /// The same with energies and virial.
+    sums: Function,
+}
+
+impl<S: Scalar> PairKernel<S> for Compiled<S> {
+    fn add_forces(
+        &self,
+        _: Level,
+        clusters: &Clusters<S>,
+        list: &PairList<S>,
+        forces: &mut TaskForces<S>,
+        evaluate: Evaluate,
+    ) -> Sums {
+        self.level.run(CompiledForces { compiled: self, clusters, list, forces, evaluate })
+    }
+}
+
+struct CompiledForces<'a, S> {
+    compiled: &'a Compiled<S>,
+    clusters: &'a Clusters<S>,
+    list: &'a PairList<S>,
+    forces: &'a mut TaskForces<S>,
+    evaluate: Evaluate,
+}
+
+impl<S: Scalar> Kernel for CompiledForces<'_, S> {
+    type Output = Sums;
+
+    #[inline(always)]
+    fn run<I: Simd>(self) -> Sums {
+        match self.compiled.table.n_species {
+            1 => self.all::<S::Lanes<I>, { place(1) }>(),
+            _ => self.all::<S::Lanes<I>, { place(2) }>(),
+        }
+    }
+}
+
+impl<S: Scalar> CompiledForces<'_, S> {
+    #[inline(always)]
+    fn all<L: Lanes<Scalar = S>, const PLACE: usize>(self) -> Sums {
+        let CompiledForces { compiled, clusters, list, forces, evaluate } = self;
+        assert_eq!(clusters.width, L::WIDTH, "clusters are as wide as the registers of the code");
+        let function = match evaluate {
+            Evaluate::Forces => &compiled.forces,
+            Evaluate::ForcesAndEnergies => &compiled.sums,
+        };
+        let mut memory = Aligned::default();
+        memory.refill(function.memory_len(), S::default());
+        for (places, value) in function.constants(|k| compiled.table.row(0, k)[0].to_f64()) {
+            memory[places].fill(S::from_f64(value));
+        }
+        let table = &compiled.table;
+        let rows = Rows::<S, PLACE> { function, table, clusters, evaluate, memory, parts: Vec::new() };
+        all_blocks::<L, _>(rows, clusters, list, forces)
+    }
+}
+
+/// Rows meet their partners, each in one call.
+struct Rows<'a, S, const PLACE: usize> {
+    function: &'a Function,
+    table: &'a Table<S>,
+    clusters: &'a Clusters<S>,
+    evaluate: Evaluate,
+    memory: Aligned<S>,
+    parts: Vec<Part>,
+}
+
+impl<L: Lanes, const PLACE: usize> Meetings<L> for Rows<'_, L::Scalar, PLACE> {
+    const PLACE: usize = PLACE;
+    const FELT: usize = 3;
+
+    #[inline(always)]
+    fn bring(&self, cluster: usize, brought: &mut [L::Scalar]) {
+        let species = &self.clusters.species[cluster * L::WIDTH..];
+        for (brought, species) in brought.iter_mut().zip(species) {
+            *brought = L::Scalar::from_f64(f64::from(*species));
+        }
+    }
+
+    #[inline(always)]
+    fn meet_all(
+        &mut self,
+        at: &AtBlock<L::Scalar>,
+        clusters: &Clusters<L::Scalar>,
+        tile: &mut [L::Scalar],
+        rows: &mut [L::Scalar],
+        sums: &mut Sums,
+    ) {
+        let n_places = at.entries.len() + 1;
+        assert!(tile.len() >= n_places * PLACE * L::WIDTH && rows.len() >= 3 * L::WIDTH * L::WIDTH);
+        assert!(at.n_rows <= L::WIDTH && self.memory.len() >= self.function.memory_len());
+        let furthest = at.all_partners().iter().fold(0, |furthest, k| furthest.max(*k));
+        assert!(usize::from(furthest) < n_places - 1 || at.all_partners().is_empty());
+        let place_bytes = PLACE * L::WIDTH * size_of::<L::Scalar>();
+        let energies = usize::from(slot::SUMS) * L::WIDTH..(usize::from(slot::SUMS) + 7) * L::WIDTH;
+        for row in 0..at.n_rows {
+            self.parts.clear();
+            if at.own {
+                self.parts.push(Part { place: 0, atoms: at.after(row).into() });
+            }
+            for part in at.parts(row) {
+                let place = usize::from(part.entry) + 1;
+                assert!(place < n_places);
+                self.parts.push(Part { place: (place * place_bytes) as u64, atoms: part.atoms.into() });
+            }
+            let species = clusters.species[at.cluster * L::WIDTH + row] as usize;
+            if self.evaluate == Evaluate::ForcesAndEnergies {
+                self.memory[energies.clone()].fill(L::Scalar::default());
+            }
+            let tile = tile.as_mut_ptr();
+            let rows = rows[row * L::WIDTH..].as_mut_ptr();
+            let square = L::WIDTH * L::WIDTH;
+            let meetings = RowMeetings {
+                partners: ends(at.partners(row)),
+                tile: tile.cast(),
+                parts: ends(&self.parts),
+                memory: self.memory.as_mut_ptr().cast(),
+                table: self.table.row(species, 0).as_ptr().cast(),
+                center: tile.wrapping_add(row).cast(),
+                felt: [0, 1, 2].map(|k| rows.wrapping_add(k * square).cast()),
+            };
+            // SAFETY: the level is available; places have just been found to be within the tile, which
+            // has places of the size that the code knows, and rows to be long enough for what is felt;
+            // memory is as long as asked for and filled with constants; the table was made with all
+            // coefficients of the term, and species of atoms are numbers of its species.
+            unsafe { self.function.call(&meetings) };
+            if self.evaluate == Evaluate::ForcesAndEnergies {
+                let slots = &self.memory[energies.clone()];
+                let mut gathered = Row::<L>::new();
+                gathered.energy = L::load(slots);
+                for k in 0..6 {
+                    gathered.virial[k] = L::load(&slots[(k + 1) * L::WIDTH..]);
+                }
+                sums.add(&gathered);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn returned(felt: L, in_tile: L) -> L {
+        felt - in_tile
+    }
+}
+
+/// The first element of a slice and what follows the last.
+#[inline(always)]
+fn ends<T>(slice: &[T]) -> [*const T; 2] {
+    let ends = slice.as_ptr_range();
+    [ends.start, ends.end]
+}
