@@ -14,6 +14,10 @@ use std::marker::PhantomData;
 
 /// A pair term made ready for the CPU.
 pub trait PairKernel<S: Scalar>: Send + Sync {
+    /// Whether it is a formula that is interpreted, which is slower than one that is compiled.
+    fn is_interpreted(&self) -> bool {
+        false
+    }
     /// Adds the term's forces over the list of one task.
     fn add_forces(
         &self,

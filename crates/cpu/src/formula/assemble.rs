@@ -13,16 +13,13 @@ use memmap2::{Mmap, MmapMut};
 
 /// A row and what it meets. The code knows the order of the fields, each of eight bytes.
 #[repr(C)]
-pub struct Meetings {
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
     /// The first and the end of the places of the tile, counted from its second one, all atoms of which
     /// it meets.
     pub partners: [*const u8; 2],
-    /// The tile.
-    pub tile: *mut u8,
     /// The first and the end of those of which it meets some.
     pub parts: [*const Part; 2],
-    /// Working memory, see [`Function::memory_len`].
-    pub memory: *mut u8,
     /// Square cut-offs and coefficients of the species of the row's atom.
     pub table: *const u8,
     /// The x coordinate of the row's atom; y and z are registers further.
@@ -99,22 +96,23 @@ impl Function {
         bits.chain(pool)
     }
 
-    /// Lets a row meet its partners.
+    /// Lets rows meet their partners: adds what these feel to the tile, and leaves what rows feel.
     ///
     /// # Safety
-    /// The processor must have the level that the code was made for. All places that `meetings` names
-    /// must be within the tile, the tile's places of the size it was assembled for, the working memory
-    /// as long as [`Function::memory_len`] says and filled with [`Function::constants`]; nobody else
-    /// may use the tile, this memory and what is felt meanwhile; the table must have a row for every
-    /// coefficient, and species at the places of the tile must be in it.
+    /// The processor must have the level that the code was made for. All places that rows name must be
+    /// within the tile, the tile's places of the size the code was assembled for, working memory as long
+    /// as [`Function::memory_len`] says and filled with [`Function::constants`]; nobody else may use the
+    /// tile, this memory and what is felt meanwhile; tables must have a row for every coefficient, and
+    /// species at the places of the tile must be in them.
     #[inline(always)]
-    pub unsafe fn call(&self, meetings: &Meetings) {
+    pub unsafe fn call(&self, memory: *mut u8, tile: *mut u8, rows: &[Row]) {
+        type Rows = unsafe extern "sysv64" fn(*mut u8, *mut u8, *const Row, *const Row);
         // SAFETY: the memory holds a function of this type from its beginning on, is never written to
         // again, and lives as long as `self`.
-        let function: unsafe extern "sysv64" fn(*const Meetings) =
-            unsafe { std::mem::transmute(self.code.as_ptr()) };
+        let function: Rows = unsafe { std::mem::transmute(self.code.as_ptr()) };
+        let ends = rows.as_ptr_range();
         // SAFETY: as the caller promises.
-        unsafe { function(meetings) }
+        unsafe { function(memory, tile, ends.start, ends.end) }
     }
 }
 
@@ -131,14 +129,14 @@ fn pool_stride(target: Target) -> usize {
     if target.level == Level::Avx512 { 1 } else { target.width() }
 }
 
-// General registers. All of them are the caller's to save.
-const ARGUMENTS: Register = Register::RDI;
-const PARTNER: Register = Register::RSI;
-const PARTNERS_END: Register = Register::RDX;
-const TILE: Register = Register::RCX;
-const PART: Register = Register::R8;
-const PARTS_END: Register = Register::R9;
-const MEMORY: Register = Register::R10;
+// General registers, all of them the caller's to save. The first four are arguments.
+const MEMORY: Register = Register::RDI;
+const TILE: Register = Register::RSI;
+const ROW: Register = Register::RDX;
+const ROWS_END: Register = Register::RCX;
+const PARTNER: Register = Register::R8;
+const PARTNERS_END: Register = Register::R9;
+const PART: Register = Register::R10;
 const TABLE: Register = Register::R11;
 /// Where the atoms are that the row meets at the moment.
 const PLACE: Register = Register::RAX;
@@ -153,9 +151,11 @@ const MASK: u8 = 15;
 #[derive(Debug, Clone, Copy)]
 #[repr(u64)]
 enum Label {
-    NextPartner = 1,
+    NextRow = 1,
+    NextPartner,
     Meet,
     NextPart,
+    RowDone,
     Done,
 }
 
@@ -180,11 +180,37 @@ impl<'a> Assembler<'a> {
     }
 
     fn assemble(mut self) -> Result<Vec<u8>, IcedError> {
+        for (register, address) in &self.code.fixed {
+            if Self::center(*address).is_none() {
+                self.step(Step::Load { to: *register, from: Operand::Memory(*address) })?;
+            }
+        }
+        self.mark(Label::NextRow);
+        self.push(Instruction::with2(Name::Cmp_r64_rm64, ROW, ROWS_END)?);
+        self.jump(Name::Jae_rel32_64, Label::Done)?;
         self.begin_row()?;
         self.meetings()?;
         self.end_row()?;
+        self.mark(Label::Done);
+        self.push(Instruction::with(Name::VEX_Vzeroupper));
+        self.push(Instruction::with(Name::Retnq));
         let block = InstructionBlock::new(&self.instructions, 0);
         Ok(BlockEncoder::encode(64, block, BlockEncoderOptions::NONE)?.code_buffer)
+    }
+
+    /// Which coordinate of the row's atom is there.
+    fn center(address: Address) -> Option<u16> {
+        match address {
+            Address::Slot(k) if k < slot::CENTER + 3 => Some(k - slot::CENTER),
+            _ => None,
+        }
+    }
+
+    /// Reads a field of the row.
+    fn field(&mut self, to: Register, k: usize) -> Result<(), IcedError> {
+        let field = MemoryOperand::with_base_displ_size(ROW, 8 * k as i64, 1);
+        self.push(Instruction::with2(Name::Mov_r64_rm64, to, field)?);
+        Ok(())
     }
 
     fn meetings(&mut self) -> Result<(), IcedError> {
@@ -205,8 +231,9 @@ impl<'a> Assembler<'a> {
         }
         self.jump(Name::Jmp_rel32_64, Label::NextPartner)?;
         self.mark(Label::NextPart);
-        self.push(Instruction::with2(Name::Cmp_r64_rm64, PART, PARTS_END)?);
-        self.jump(Name::Jae_rel32_64, Label::Done)?;
+        let parts_end = MemoryOperand::with_base_displ_size(ROW, 24, 1);
+        self.push(Instruction::with2(Name::Cmp_r64_rm64, PART, parts_end)?);
+        self.jump(Name::Jae_rel32_64, Label::RowDone)?;
         self.push(Instruction::with2(Name::Mov_r64_rm64, PLACE, MemoryOperand::with_base(PART))?);
         self.push(Instruction::with2(Name::Add_r64_rm64, PLACE, TILE)?);
         self.meet_some(MemoryOperand::with_base_displ(PART, 8))?;
@@ -215,20 +242,21 @@ impl<'a> Assembler<'a> {
     }
 
     fn begin_row(&mut self) -> Result<(), IcedError> {
-        let registers = [PARTNER, PARTNERS_END, TILE, PART, PARTS_END, MEMORY, TABLE, PLACE];
-        for (k, register) in registers.into_iter().enumerate() {
-            let field = MemoryOperand::with_base_displ(ARGUMENTS, 8 * k as i64);
-            self.push(Instruction::with2(Name::Mov_r64_rm64, register, field)?);
+        for (k, register) in [PARTNER, PARTNERS_END, PART].into_iter().enumerate() {
+            self.field(register, k)?;
         }
+        self.field(TABLE, 4)?;
         // The center, for now at PLACE.
+        self.field(PLACE, 5)?;
         for k in 0..3 {
-            let offset = (k * self.target.width() * self.target.size()) as i64;
-            let from = MemoryOperand::with_base_displ_size(PLACE, offset, 1);
-            self.push(Instruction::with2(choose(SPREAD, self.target), self.vector(0), from)?);
-            self.step(Step::Store { from: 0, to: Address::Slot(slot::CENTER + k as u16) })?;
-        }
-        for (register, address) in &self.code.fixed {
-            self.step(Step::Load { to: *register, from: Operand::Memory(*address) })?;
+            let offset = usize::from(k) * self.target.width() * self.target.size();
+            let from = MemoryOperand::with_base_displ_size(PLACE, offset as i64, 1);
+            let fixed = self.code.fixed.iter().find(|(_, address)| Self::center(*address) == Some(k));
+            let to = fixed.map_or(0, |(register, _)| *register);
+            self.push(Instruction::with2(choose(SPREAD, self.target), self.vector(to), from)?);
+            if fixed.is_none() {
+                self.step(Step::Store { from: to, to: Address::Slot(slot::CENTER + k) })?;
+            }
         }
         for k in 0..N_GATHERED as u8 {
             let zero = codes::binary(Binary::ExclusiveOr);
@@ -244,16 +272,14 @@ impl<'a> Assembler<'a> {
     }
 
     fn end_row(&mut self) -> Result<(), IcedError> {
-        self.mark(Label::Done);
+        self.mark(Label::RowDone);
         for k in 0..N_GATHERED {
-            let field = MemoryOperand::with_base_displ(ARGUMENTS, 8 * (8 + k) as i64);
-            self.push(Instruction::with2(Name::Mov_r64_rm64, PLACE, field)?);
+            self.field(PLACE, 6 + k)?;
             let to = MemoryOperand::with_base(PLACE);
             self.push(Instruction::with2(choose(STORE, self.target), to, self.vector(k as u8))?);
         }
-        self.push(Instruction::with(Name::VEX_Vzeroupper));
-        self.push(Instruction::with(Name::Retnq));
-        Ok(())
+        self.push(Instruction::with2(Name::Add_rm64_imm8, ROW, size_of::<Row>() as i32)?);
+        self.jump(Name::Jmp_rel32_64, Label::NextRow)
     }
 
     /// From now on the row meets the atoms whose bits are set.

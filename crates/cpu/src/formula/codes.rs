@@ -163,6 +163,12 @@ pub fn binary(operation: Binary) -> Codes {
             VEX_Vmaxps_ymm_ymm_ymmm256,
             VEX_Vmaxpd_ymm_ymm_ymmm256,
         ],
+        Binary::Minimum => [
+            EVEX_Vminps_zmm_k1z_zmm_zmmm512b32_sae,
+            EVEX_Vminpd_zmm_k1z_zmm_zmmm512b64_sae,
+            VEX_Vminps_ymm_ymm_ymmm256,
+            VEX_Vminpd_ymm_ymm_ymmm256,
+        ],
         Binary::Scale => [
             EVEX_Vscalefps_zmm_k1z_zmm_zmmm512b32_er,
             EVEX_Vscalefpd_zmm_k1z_zmm_zmmm512b64_er,

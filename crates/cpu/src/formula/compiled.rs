@@ -1,9 +1,9 @@
 //! Formulas as machine code over the blocks of a list.
 
-use super::assemble::{Function, Layout, Meetings as RowMeetings, Part};
+use super::assemble::{Function, Layout, Part, Row};
 use super::registers::{Code, slot};
 use super::trace::{Target, trace};
-use crate::blocks::{AtBlock, Meetings, Row, Sums, TaskForces, all_blocks};
+use crate::blocks::{self, AtBlock, Meetings, Sums, TaskForces, all_blocks};
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
 use crate::pair::{PairKernel, Table};
@@ -11,6 +11,12 @@ use crate::simd::aligned::Aligned;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use jostle_core::{Evaluate, Precision};
 use jostle_potentials::{Formula, PairTerm};
+
+/// Where energy and virial are in working memory, in registers.
+const SUMS_START: usize = slot::SUMS as usize;
+
+/// Registers have no more lanes than that.
+const MOST_LANES: usize = 16;
 
 /// Compiles a formula; None if that is not possible.
 pub fn prepare<S: Scalar>(
@@ -91,18 +97,27 @@ impl<S: Scalar> CompiledForces<'_, S> {
             memory[places].fill(S::from_f64(value));
         }
         let table = &compiled.table;
-        let rows = Rows::<S, PLACE> { function, table, clusters, evaluate, memory, parts: Vec::new() };
+        let rows = Rows::<S, PLACE> {
+            function,
+            table,
+            clusters,
+            evaluate,
+            memory,
+            rows: Vec::new(),
+            parts: Vec::new(),
+        };
         all_blocks::<L, _>(rows, clusters, list, forces)
     }
 }
 
-/// Rows meet their partners, each in one call.
+/// All rows of a block meet their partners in one call.
 struct Rows<'a, S, const PLACE: usize> {
     function: &'a Function,
     table: &'a Table<S>,
     clusters: &'a Clusters<S>,
     evaluate: Evaluate,
     memory: Aligned<S>,
+    rows: Vec<Row>,
     parts: Vec<Part>,
 }
 
@@ -128,46 +143,50 @@ impl<L: Lanes, const PLACE: usize> Meetings<L> for Rows<'_, L::Scalar, PLACE> {
         sums: &mut Sums,
     ) {
         let n_places = at.entries.len() + 1;
-        assert!(tile.len() >= n_places * PLACE * L::WIDTH && rows.len() >= 3 * L::WIDTH * L::WIDTH);
-        assert!(at.n_rows <= L::WIDTH && self.memory.len() >= self.function.memory_len());
-        let furthest = at.all_partners().iter().fold(0, |furthest, k| furthest.max(*k));
-        assert!(usize::from(furthest) < n_places - 1 || at.all_partners().is_empty());
-        let place_bytes = PLACE * L::WIDTH * size_of::<L::Scalar>();
-        let energies = usize::from(slot::SUMS) * L::WIDTH..(usize::from(slot::SUMS) + 7) * L::WIDTH;
+        let (place, square) = (PLACE * L::WIDTH, L::WIDTH * L::WIDTH);
+        assert!(at.n_rows <= L::WIDTH && tile.len() >= n_places * place && rows.len() >= 3 * square);
+        assert!(at.all_partners().iter().fold(0, |n, k| n.max(usize::from(*k) + 1)) < n_places);
+        self.parts.clear();
+        let mut ends_of_parts = [0; MOST_LANES + 1];
         for row in 0..at.n_rows {
-            self.parts.clear();
             if at.own {
                 self.parts.push(Part { place: 0, atoms: at.after(row).into() });
             }
             for part in at.parts(row) {
-                let place = usize::from(part.entry) + 1;
-                assert!(place < n_places);
-                self.parts.push(Part { place: (place * place_bytes) as u64, atoms: part.atoms.into() });
+                let number = usize::from(part.entry) + 1;
+                assert!(number < n_places);
+                let bytes = (number * place * size_of::<L::Scalar>()) as u64;
+                self.parts.push(Part { place: bytes, atoms: part.atoms.into() });
             }
+            ends_of_parts[row + 1] = self.parts.len();
+        }
+        let (tile, felt) = (tile.as_mut_ptr(), rows.as_mut_ptr());
+        self.rows.clear();
+        for row in 0..at.n_rows {
             let species = clusters.species[at.cluster * L::WIDTH + row] as usize;
-            if self.evaluate == Evaluate::ForcesAndEnergies {
-                self.memory[energies.clone()].fill(L::Scalar::default());
-            }
-            let tile = tile.as_mut_ptr();
-            let rows = rows[row * L::WIDTH..].as_mut_ptr();
-            let square = L::WIDTH * L::WIDTH;
-            let meetings = RowMeetings {
+            self.rows.push(Row {
                 partners: ends(at.partners(row)),
-                tile: tile.cast(),
-                parts: ends(&self.parts),
-                memory: self.memory.as_mut_ptr().cast(),
+                parts: ends(&self.parts[ends_of_parts[row]..ends_of_parts[row + 1]]),
                 table: self.table.row(species, 0).as_ptr().cast(),
                 center: tile.wrapping_add(row).cast(),
-                felt: [0, 1, 2].map(|k| rows.wrapping_add(k * square).cast()),
-            };
+                felt: [0, 1, 2].map(|k| felt.wrapping_add(k * square + row * L::WIDTH).cast()),
+            });
+        }
+        // Energies and virial are summed row by row.
+        let n_at_once = match self.evaluate {
+            Evaluate::Forces => L::WIDTH,
+            Evaluate::ForcesAndEnergies => 1,
+        };
+        for rows in self.rows.chunks(n_at_once) {
+            self.memory[SUMS_START * L::WIDTH..(SUMS_START + 7) * L::WIDTH].fill(L::Scalar::default());
             // SAFETY: the level is available; places have just been found to be within the tile, which
             // has places of the size that the code knows, and rows to be long enough for what is felt;
             // memory is as long as asked for and filled with constants; the table was made with all
             // coefficients of the term, and species of atoms are numbers of its species.
-            unsafe { self.function.call(&meetings) };
+            unsafe { self.function.call(self.memory.as_mut_ptr().cast(), tile.cast(), rows) };
             if self.evaluate == Evaluate::ForcesAndEnergies {
-                let slots = &self.memory[energies.clone()];
-                let mut gathered = Row::<L>::new();
+                let slots = &self.memory[SUMS_START * L::WIDTH..];
+                let mut gathered = blocks::Row::<L>::new();
                 gathered.energy = L::load(slots);
                 for k in 0..6 {
                     gathered.virial[k] = L::load(&slots[(k + 1) * L::WIDTH..]);

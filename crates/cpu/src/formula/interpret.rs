@@ -152,6 +152,10 @@ impl Code {
 }
 
 impl<S: Scalar> PairKernel<S> for Prepared<S> {
+    fn is_interpreted(&self) -> bool {
+        true
+    }
+
     fn add_forces(
         &self,
         level: Level,

@@ -73,6 +73,7 @@ pub enum Binary {
     Multiply,
     Divide,
     Maximum,
+    Minimum,
     /// Times a power of two.
     Scale,
     And,
@@ -416,6 +417,9 @@ impl Floating for Traced {
     }
     fn max(self, other: Self) -> Self {
         self.binary(Binary::Maximum, other)
+    }
+    fn min(self, other: Self) -> Self {
+        self.binary(Binary::Minimum, other)
     }
     fn round(self) -> Self {
         self.unary(Unary::Round)

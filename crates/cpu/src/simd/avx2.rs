@@ -100,6 +100,11 @@ impl Floating for F32x8 {
         F32x8(unsafe { _mm256_max_ps(self.0, other.0) })
     }
     #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F32x8(unsafe { _mm256_min_ps(self.0, other.0) })
+    }
+    #[inline(always)]
     fn round(self) -> Self {
         // SAFETY: as above.
         F32x8(unsafe { _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0) })
@@ -289,6 +294,11 @@ impl Floating for F64x4 {
     fn max(self, other: Self) -> Self {
         // SAFETY: as above.
         F64x4(unsafe { _mm256_max_pd(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F64x4(unsafe { _mm256_min_pd(self.0, other.0) })
     }
     #[inline(always)]
     fn round(self) -> Self {

@@ -100,6 +100,11 @@ impl Floating for F32x16 {
         F32x16(unsafe { _mm512_max_ps(self.0, other.0) })
     }
     #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_min_ps(self.0, other.0) })
+    }
+    #[inline(always)]
     fn round(self) -> Self {
         // SAFETY: as above.
         F32x16(unsafe { _mm512_roundscale_ps::<_MM_FROUND_TO_NEAREST_INT>(self.0) })
@@ -328,6 +333,11 @@ impl Floating for F64x8 {
     fn max(self, other: Self) -> Self {
         // SAFETY: as above.
         F64x8(unsafe { _mm512_max_pd(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F64x8(unsafe { _mm512_min_pd(self.0, other.0) })
     }
     #[inline(always)]
     fn round(self) -> Self {

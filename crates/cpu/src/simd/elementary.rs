@@ -37,7 +37,7 @@ const fn alternating<const N: usize>(first: usize) -> [f64; N] {
 #[inline(always)]
 pub fn exp<L: Floating>(x: L) -> L {
     let highest = L::lit(if L::is_double() { 709.0 } else { 88.0 });
-    let y = (-((-x).max(-highest))).exp();
+    let y = x.min(highest).exp();
     L::select(highest.lt(x), L::lit(f64::INFINITY), y)
 }
 

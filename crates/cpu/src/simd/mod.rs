@@ -111,6 +111,8 @@ pub trait Floating: Real {
     fn is_double() -> bool;
     /// The larger of two numbers; the second one where one of them is none.
     fn max(self, other: Self) -> Self;
+    /// The smaller of two numbers; the second one where one of them is none.
+    fn min(self, other: Self) -> Self;
     /// The nearest whole number.
     fn round(self) -> Self;
     /// `self` times 2^n for whole n within the range of exponents.

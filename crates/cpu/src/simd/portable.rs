@@ -83,6 +83,10 @@ macro_rules! array {
                 Array(from_fn(|k| if self.0[k] > other.0[k] { self.0[k] } else { other.0[k] }))
             }
             #[inline(always)]
+            fn min(self, other: Self) -> Self {
+                Array(from_fn(|k| if self.0[k] < other.0[k] { self.0[k] } else { other.0[k] }))
+            }
+            #[inline(always)]
             fn round(self) -> Self {
                 // Adding 1.5 * 2^mantissa leaves no room for a fraction.
                 let magic = Self::lit(1.5 * (1u64 << $mantissa) as f64);

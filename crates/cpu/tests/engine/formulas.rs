@@ -2,8 +2,7 @@
 //! for whatever can be written, under every truncation.
 
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Evaluate, SimBox, Species, State, System};
-use jostle_cpu::Level;
+use jostle_core::{Evaluate, Settings, SimBox, Species, State, System};
 use jostle_cpu::blocks::{Sums, TaskForces};
 use jostle_cpu::cells::Clusters;
 use jostle_cpu::formula::{compile, interpret};
@@ -11,6 +10,7 @@ use jostle_cpu::neighbors::{Build, Exclusions, PairList};
 use jostle_cpu::pair::PairKernel;
 use jostle_cpu::simd::Scalar;
 use jostle_cpu::threads::Team;
+use jostle_cpu::{Level, open_at};
 use jostle_potentials::{Formula, PairEntry, PairTerm, Truncation};
 use proptest::prelude::*;
 
@@ -166,15 +166,31 @@ fn any_number_of_species_is_looked_up() {
     }
 }
 
-/// More numbers at once than there are registers.
+/// 37 to 53 numbers at once, more than there are registers.
 #[test]
 fn numbers_that_find_no_register_wait_in_memory() {
-    let waves: Vec<String> = (1..=20).map(|k| format!("sin({k}.5 r) cos({k} r)")).collect();
-    let nested = (1..=20).fold("r".to_string(), |inner, k| format!("(exp(-{k} r) + r/({inner} + {k}))"));
-    for text in [waves.join(" + "), nested] {
-        if let Ok(formula) = Formula::new(&text) {
-            compare_all(&formula, Truncation::Switched { from: 0.5 }, 2);
-        }
+    let each = |text: fn(u32) -> String| (1..15).map(text).collect::<Vec<_>>();
+    let bends = each(|k| format!("tanh(r - 0.{k})"));
+    let texts = [
+        each(|k| format!("sin({k}.5 r) cos({k} r)"))[..9].join(" + "),
+        (1..15).fold("r".into(), |inner, k| format!("exp(-{k} r)/({inner} + {k})")),
+        format!("({})/({})", bends.join(" + "), each(|k| format!("(2 + tanh(r - 0.{k}))")).join(" ")),
+    ];
+    for text in texts {
+        let formula = Formula::new(&text).expect("it is a formula");
+        let count = compare_all(&formula, Truncation::Switched { from: 0.5 }, 2);
+        assert!(count > 1000 || !Level::Avx2.is_available());
+    }
+}
+
+#[test]
+fn without_code_formulas_are_interpreted() {
+    let formula = Formula::new("a exp(-r/b)/r").unwrap();
+    let term = term(&formula, Truncation::Plain, 1);
+    assert!(compile::<f32>(&formula, &term, Level::Portable).is_none());
+    for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+        let cpu = open_at(system(1), vec![term.clone()], Settings::default(), level).unwrap();
+        assert_eq!(cpu.describe().ends_with("formulas interpreted"), level == Level::Portable);
     }
 }
 
