@@ -1,7 +1,7 @@
 //! Machine code of the loop along a row, and how it is entered.
 
 use super::codes::{self, *};
-use super::registers::{Address, Code, Instruction as Step, N_GATHERED, Operand, Pooled, slot};
+use super::instructions::{Address, Code, Instruction as Step, N_GATHERED, Operand, Pooled, slot};
 use super::trace::{Among, Binary, Target, Unary};
 use crate::simd::Level;
 use iced_x86::Code as Name;

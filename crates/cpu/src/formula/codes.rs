@@ -1,7 +1,7 @@
 //! What instructions are called: for single and double precision with AVX-512, then with AVX2.
 //! `INVALID` stands for what a trace does not do with such registers; it cannot be encoded.
 
-use super::registers::Form;
+use super::instructions::Form;
 use super::trace::{Binary, Signs, Target, Unary};
 use crate::simd::Level;
 use iced_x86::Code::{self, *};

@@ -1,7 +1,7 @@
 //! Formulas as machine code over the blocks of a list.
 
 use super::assemble::{Function, Layout, Part, Row};
-use super::registers::{Code, slot};
+use super::instructions::{Code, slot};
 use super::trace::{Target, trace};
 use crate::blocks::{self, AtBlock, Meetings, Sums, TaskForces, all_blocks};
 use crate::cells::Clusters;

@@ -11,6 +11,8 @@ mod assemble;
 mod codes;
 #[cfg(target_arch = "x86_64")]
 mod compiled;
+#[cfg(target_arch = "x86_64")]
+mod instructions;
 mod interpret;
 #[cfg(target_arch = "x86_64")]
 mod registers;

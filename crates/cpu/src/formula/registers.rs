@@ -1,167 +1,15 @@
 //! Which register holds which number of a trace: one pass over its operations. Where there are too
 //! few registers, the number that is needed again last goes to memory.
 
-use super::trace::{Among, Binary, Input, Operation, Place, Signs, Target, Trace, Unary};
-use crate::simd::Level;
-use jostle_core::Precision;
-
-/// Registers that hold the force on the row's atom from one meeting to the next.
-pub const N_GATHERED: usize = 3;
-
-/// Slots that have a meaning of their own; see [`Address::Slot`].
-pub mod slot {
-    /// The first of those with the coordinates of the row's atom.
-    pub const CENTER: u16 = 0;
-    /// The first of those with energy and virial.
-    pub const SUMS: u16 = 3;
-    /// AVX2: the lanes of atoms that the row meets.
-    pub const MET: u16 = 10;
-    /// AVX2: a bit for each lane.
-    pub const BITS: u16 = 11;
-    /// The first free one.
-    pub const FREE: u16 = 12;
-}
-
-/// Where a number is in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Address {
-    /// A register at a place of the tile.
-    Tile(u16),
-    /// The same number for all lanes, by its number in [`Code::pool`].
-    Pool(u16),
-    /// A register in working memory.
-    Slot(u16),
-}
-
-/// What an instruction reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operand {
-    Register(u8),
-    Memory(Address),
-}
-
-/// Which operand of a product and sum is overwritten, and where the others stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// to = to * second + first
-    Product132,
-    /// to = first * to + second
-    Product213,
-    /// to = first * second + to
-    Sum231,
-}
-
-/// One instruction, or few.
-#[derive(Debug, Clone, Copy)]
-pub enum Instruction {
-    Load {
-        to: u8,
-        from: Operand,
-    },
-    Store {
-        from: u8,
-        to: Address,
-    },
-    Unary {
-        operation: Unary,
-        to: u8,
-        from: Operand,
-    },
-    Binary {
-        operation: Binary,
-        to: u8,
-        first: u8,
-        second: Operand,
-    },
-    MultiplyAdd {
-        form: Form,
-        signs: Signs,
-        to: u8,
-        first: u8,
-        second: Operand,
-    },
-    /// Remembers where the first is less than the second, for the next choice.
-    Compare {
-        among: Among,
-        first: u8,
-        second: Operand,
-    },
-    /// One of two numbers.
-    Choose {
-        to: u8,
-        yes: Operand,
-        no: u8,
-    },
-    /// A number, or zero.
-    Keep {
-        to: u8,
-        yes: Operand,
-    },
-    /// From the row of a table that has the length of a register.
-    Permute {
-        to: u8,
-        index: u8,
-        row: u16,
-    },
-    /// From a longer one.
-    Gather {
-        to: u8,
-        index: u8,
-        row: u16,
-    },
-}
-
-/// A number of the pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pooled {
-    /// The bits of a number.
-    Literal(u64),
-    /// The square cut-off (0) or a coefficient of the only species.
-    Coefficient(u16),
-}
-
-/// What to do at every meeting.
-#[derive(Debug)]
-pub struct Code {
-    pub target: Target,
-    pub instructions: Vec<Instruction>,
-    /// Registers whose numbers are the same at all meetings of a row.
-    pub fixed: Vec<(u8, Address)>,
-    pub pool: Vec<Pooled>,
-    pub n_slots: u16,
-    /// How many registers were in use at once.
-    peak: usize,
-}
-
-impl Target {
-    /// Lanes of a register.
-    pub fn width(self) -> usize {
-        match self.level {
-            Level::Avx512 => 64 / self.size(),
-            _ => 32 / self.size(),
-        }
-    }
-
-    /// Bytes of a number.
-    pub fn size(self) -> usize {
-        match self.precision {
-            Precision::Mixed => 4,
-            Precision::Double => 8,
-        }
-    }
-
-    /// Registers that may hold anything. The last one of AVX2 is for masks.
-    fn n_registers(self) -> usize {
-        if self.level == Level::Avx512 { 32 } else { 15 }
-    }
-}
+use super::instructions::{Address, Code, Form, Instruction, N_GATHERED, Operand, Pooled, slot};
+use super::trace::{Binary, Input, Operation, Place, Signs, Trace, Unary};
 
 impl Code {
     /// Gives the numbers of a trace registers.
     pub fn new(trace: &Trace) -> Code {
         // What needs no register for anything else keeps what does not change.
         let bare = Allocator::new(trace, &[]).run();
-        let n_left = trace.target.n_registers() - N_GATHERED - bare.peak;
+        let n_left = (trace.target.n_registers() - N_GATHERED).saturating_sub(bare.peak);
         let mut constants = Allocator::new(trace, &[]).constants();
         constants.truncate(n_left);
         Allocator::new(trace, &constants).run()
@@ -256,12 +104,11 @@ impl<'a> Allocator<'a> {
 
     /// What is the same at all meetings of a row, what is needed most often first.
     fn constants(&self) -> Vec<Place> {
-        let is_constant = |place: &Place| match self.trace.operations[*place as usize] {
-            Operation::Literal(_) => !self.uses[*place as usize].is_empty(),
-            Operation::Input(Input::Center(_) | Input::Coefficient(_)) => {
-                !self.uses[*place as usize].is_empty()
-            }
-            _ => false,
+        let is_constant = |place: &Place| {
+            use Operation::{Input as Found, Literal};
+            let operation = self.trace.operations[*place as usize];
+            matches!(operation, Literal(_) | Found(Input::Center(_) | Input::Coefficient(_)))
+                && !self.uses[*place as usize].is_empty()
         };
         let mut constants: Vec<Place> =
             (0..self.trace.operations.len() as Place).filter(is_constant).collect();
@@ -348,8 +195,7 @@ impl<'a> Allocator<'a> {
         match self.location[place as usize] {
             Location::Register(register) => Operand::Register(register),
             Location::Memory(address) => Operand::Memory(address),
-            // Operands come before what needs them: every number is somewhere by then.
-            Location::Nowhere => Operand::Memory(Address::Slot(0)),
+            Location::Nowhere => unreachable!("operands come before what needs them"),
         }
     }
 
@@ -387,8 +233,9 @@ impl<'a> Allocator<'a> {
             let free = !self.busy.contains(&(register as u8));
             held.filter(|_| free).map(|place| (next_use(place), register as u8, place))
         });
-        // An operation has four operands, and there are more registers than that.
-        let (_, register, place) = candidates.max().unwrap_or_default();
+        let Some((_, register, place)) = candidates.max() else {
+            unreachable!("there are more registers than an operation has operands");
+        };
         let to = Address::Slot(self.code.n_slots);
         self.code.n_slots += 1;
         self.emit(Instruction::Store { from: register, to });
@@ -399,17 +246,21 @@ impl<'a> Allocator<'a> {
 
     /// The register of a result, which may be that of an operand that is not needed any more.
     fn result(&mut self, k: usize) -> u8 {
+        self.release_operands(k);
+        self.new_register()
+    }
+
+    /// Frees the registers of operands that nothing else needs.
+    fn release_operands(&mut self, k: usize) {
         for place in self.trace.operations[k].operands() {
             self.used(place, k);
         }
-        self.new_register()
     }
 
     /// Instructions for an operation; where its result is.
     fn compute(&mut self, k: usize, operation: Operation) -> u8 {
         match operation {
-            // Never computed.
-            Operation::Input(_) | Operation::Literal(_) => 0,
+            Operation::Input(_) | Operation::Literal(_) => unreachable!("it is found, not computed"),
             Operation::Unary(operation, a) => {
                 // Shifts do not read memory.
                 let from = match operation {
@@ -456,17 +307,10 @@ impl<'a> Allocator<'a> {
                 }
                 // The index must not be overwritten.
                 let to = self.new_register();
-                self.result_at(k);
+                self.release_operands(k);
                 self.emit(Instruction::Gather { to, index, row });
                 to
             }
-        }
-    }
-
-    /// The operands of an operation whose result has its register already.
-    fn result_at(&mut self, k: usize) {
-        for place in self.trace.operations[k].operands() {
-            self.used(place, k);
         }
     }
 
@@ -502,8 +346,8 @@ impl<'a> Allocator<'a> {
         let first = self.register(first);
         let second = self.operand(second);
         if dying.is_some() {
-            let Operand::Register(to) = self.operand(replaced) else { return 0 };
-            self.result_at(k);
+            let to = self.register(replaced);
+            self.release_operands(k);
             self.free.retain(|register| *register != to);
             self.emit(Instruction::MultiplyAdd { form, signs, to, first, second });
             return to;
@@ -511,7 +355,7 @@ impl<'a> Allocator<'a> {
         let from = self.operand(replaced);
         let to = self.new_register();
         self.emit(Instruction::Load { to, from });
-        self.result_at(k);
+        self.release_operands(k);
         self.emit(Instruction::MultiplyAdd { form, signs, to, first, second });
         to
     }
