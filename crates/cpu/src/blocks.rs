@@ -136,6 +136,7 @@ impl<'a, S: Scalar> AtBlock<'a, S> {
     }
 
     /// Those of all rows.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub fn all_partners(&self) -> &'a [u8] {
         let ends = &self.list.row_ends;

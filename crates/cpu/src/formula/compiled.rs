@@ -18,7 +18,8 @@ const SUMS_START: usize = slot::SUMS as usize;
 /// Registers have no more lanes than that.
 const MOST_LANES: usize = 16;
 
-/// Compiles a formula; None if that is not possible.
+/// Compiles a formula for registers of a level. None where there is no code for them, or where the
+/// system lets nobody run code that was made at run time.
 pub fn prepare<S: Scalar>(
     formula: &Formula,
     term: &PairTerm,

@@ -1,9 +1,9 @@
 //! Pair forces of formulas, which are only known at run time: compiled to machine code where the
 //! processor has AVX2 or AVX-512, else interpreted. Both give the same numbers, bit by bit.
 //!
-//! What a row of the lists does when it meets a register of atoms is written down ([`trace`]), given
-//! registers ([`registers`]) and assembled ([`assemble`]) to a function that goes along the row
-//! ([`compiled`]).
+//! What a row of the lists does when it meets a register of atoms is written down (`trace`), given
+//! registers (`registers`) and assembled (`assemble`) to a function that goes along the rows of a block
+//! (`compiled`).
 
 #[cfg(target_arch = "x86_64")]
 mod assemble;
@@ -23,6 +23,8 @@ use crate::pair::PairKernel;
 use crate::simd::{Level, Scalar};
 use jostle_potentials::{Formula, PairTerm};
 
+#[cfg(target_arch = "x86_64")]
+pub use compiled::prepare as compile;
 pub use interpret::prepare as interpret;
 
 /// Makes a formula ready for registers of a level: compiled if that is possible.
@@ -30,15 +32,8 @@ pub fn prepare<S: Scalar>(formula: &Formula, term: &PairTerm, level: Level) -> B
     compile(formula, term, level).unwrap_or_else(|| interpret(formula, term))
 }
 
-/// Compiles a formula. None where there is no code for such registers, or where the system lets
-/// nobody run code that was made at run time.
-pub fn compile<S: Scalar>(
-    formula: &Formula,
-    term: &PairTerm,
-    level: Level,
-) -> Option<Box<dyn PairKernel<S>>> {
-    #[cfg(target_arch = "x86_64")]
-    return compiled::prepare(formula, term, level);
-    #[cfg(not(target_arch = "x86_64"))]
-    return None;
+/// Compiles a formula: there is no code for this processor.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn compile<S: Scalar>(_: &Formula, _: &PairTerm, _: Level) -> Option<Box<dyn PairKernel<S>>> {
+    None
 }
