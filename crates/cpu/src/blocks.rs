@@ -8,7 +8,7 @@ use crate::cells::Clusters;
 use crate::neighbors::{Entry, MOST_ENTRIES, PairList, Part};
 use crate::simd::aligned::Aligned;
 use crate::simd::{Lanes, Scalar};
-use jostle_core::SymTensor;
+use jostle_core::{Real, SymTensor};
 
 /// Sums of one evaluation.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -63,20 +63,20 @@ impl<S: Scalar> TaskForces<S> {
 pub(crate) struct Row<L> {
     /// Force, or what else atoms feel from its first component on.
     pub force: [L; 3],
-    energy: L,
-    virial: [L; 6],
+    pub energy: L,
+    pub virial: [L; 6],
 }
 
-impl<L: Lanes> Row<L> {
+impl<R: Real> Row<R> {
     #[inline(always)]
     pub fn new() -> Self {
-        let zero = L::lit(0.0);
+        let zero = R::lit(0.0);
         Row { force: [zero; 3], energy: zero, virial: [zero; 6] }
     }
 
     /// Energies and virial of pairs at distances `d`.
     #[inline(always)]
-    pub fn add_sums(&mut self, energy: L, force_over_r: L, d: [L; 3]) {
+    pub fn add_sums(&mut self, energy: R, force_over_r: R, d: [R; 3]) {
         self.energy = self.energy + energy;
         let f = [d[0] * force_over_r, d[1] * force_over_r, d[2] * force_over_r];
         for k in 0..3 {
@@ -86,7 +86,9 @@ impl<L: Lanes> Row<L> {
         self.virial[4] = f[0].mul_add(d[2], self.virial[4]);
         self.virial[5] = f[1].mul_add(d[2], self.virial[5]);
     }
+}
 
+impl<L: Lanes> Row<L> {
     /// Leaves what the row feels for [`all_blocks`].
     #[inline(always)]
     pub fn leave(&self, n_felt: usize, row: usize, rows: &mut [L::Scalar]) {
@@ -131,6 +133,16 @@ impl<'a, S: Scalar> AtBlock<'a, S> {
         let row = self.first_row + row;
         let start = if row == 0 { 0 } else { self.list.row_ends[row - 1] };
         &self.list.rows[start as usize..self.list.row_ends[row] as usize]
+    }
+
+    /// Those of all rows.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub fn all_partners(&self) -> &'a [u8] {
+        let ends = &self.list.row_ends;
+        let start = if self.first_row == 0 { 0 } else { ends[self.first_row - 1] };
+        let end = if self.n_rows == 0 { start } else { ends[self.first_row + self.n_rows - 1] };
+        &self.list.rows[start as usize..end as usize]
     }
 
     /// The entries of which a row meets only some atoms.

@@ -6,7 +6,7 @@ use crate::formula;
 use crate::neighbors::PairList;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use crate::table;
-use jostle_core::Evaluate;
+use jostle_core::{Evaluate, Real};
 use jostle_potentials::pair::MAX_COEFFICIENTS;
 use jostle_potentials::truncation::{MOST_OF_TRUNCATION, Truncation};
 use jostle_potentials::{PairFunction, PairTerm, PairVisitor, Potential};
@@ -14,6 +14,10 @@ use std::marker::PhantomData;
 
 /// A pair term made ready for the CPU.
 pub trait PairKernel<S: Scalar>: Send + Sync {
+    /// Whether it is a formula that is interpreted, which is slower than one that is compiled.
+    fn is_interpreted(&self) -> bool {
+        false
+    }
     /// Adds the term's forces over the list of one task.
     fn add_forces(
         &self,
@@ -26,7 +30,7 @@ pub trait PairKernel<S: Scalar>: Send + Sync {
 }
 
 /// Compiles a term for the CPU: looks its type up and lays its coefficients out.
-pub fn prepare<S: Scalar>(term: &PairTerm) -> Box<dyn PairKernel<S>> {
+pub fn prepare<S: Scalar>(term: &PairTerm, level: Level) -> Box<dyn PairKernel<S>> {
     struct Prepare<'a, S>(&'a PairTerm, PhantomData<S>);
     impl<S: Scalar> PairVisitor for Prepare<'_, S> {
         type Output = Box<dyn PairKernel<S>>;
@@ -37,7 +41,7 @@ pub fn prepare<S: Scalar>(term: &PairTerm) -> Box<dyn PairKernel<S>> {
     }
     match &term.potential {
         Potential::BuiltIn(kind) => kind.visit_whole(Prepare(term, PhantomData)),
-        Potential::Formula(formula) => formula::prepare(formula, term),
+        Potential::Formula(formula) => formula::prepare(formula, term, level),
         Potential::Table(tables) => table::prepare(tables, term),
     }
 }
@@ -302,7 +306,7 @@ pub(crate) fn distance<L: Lanes>(place: &[L::Scalar], center: [L; 3]) -> [L; 3] 
 
 /// The square of a distance.
 #[inline(always)]
-pub(crate) fn square<L: Lanes>([dx, dy, dz]: [L; 3]) -> L {
+pub(crate) fn square<R: Real>([dx, dy, dz]: [R; 3]) -> R {
     dx.mul_add(dx, dy.mul_add(dy, dz * dz))
 }
 
@@ -330,9 +334,19 @@ pub(crate) fn add_pulls<L: Lanes>(
     force_over_r: L,
     gathered: &mut Row<L>,
 ) {
+    pull(d, force_over_r, &mut gathered.force);
+    let felt = &place[3 * L::WIDTH..6 * L::WIDTH];
+    let mut reaction = [L::load(felt), L::load(&felt[L::WIDTH..]), L::load(&felt[2 * L::WIDTH..])];
+    pull(d, force_over_r, &mut reaction);
     for k in 0..3 {
-        gathered.force[k] = d[k].mul_add(force_over_r, gathered.force[k]);
-        let reaction = &mut place[(3 + k) * L::WIDTH..(4 + k) * L::WIDTH];
-        d[k].mul_add(force_over_r, L::load(reaction)).store(reaction);
+        reaction[k].store(&mut place[(3 + k) * L::WIDTH..]);
+    }
+}
+
+/// Adds a force along a distance.
+#[inline(always)]
+pub(crate) fn pull<R: Real>(d: [R; 3], force_over_r: R, felt: &mut [R; 3]) {
+    for k in 0..3 {
+        felt[k] = d[k].mul_add(force_over_r, felt[k]);
     }
 }

@@ -122,7 +122,7 @@ impl<S: Scalar> Cpu<S> {
         let pairs = forces.pairs.iter().enumerate().filter(|(term, _)| Some(*term) != companion);
         Ok(Cpu {
             algorithm: settings.algorithm,
-            kernels: pairs.map(|(term, pair)| (term, pair::prepare(pair))).collect(),
+            kernels: pairs.map(|(term, pair)| (term, pair::prepare(pair, level))).collect(),
             embedded: forces.embedded.clone().map(EmbeddedKernel::new),
             charged,
             constraints: Constraints::new(&system, level)?,

@@ -21,9 +21,11 @@ impl<S: Scalar> Backend for Cpu<S> {
             n => format!("{n} threads"),
         };
         let precision = if size_of::<S>() == 4 { "mixed" } else { "double" };
+        let is_interpreted = self.kernels.iter().any(|(_, kernel)| kernel.is_interpreted());
+        let formulas = if is_interpreted { ", formulas interpreted" } else { "" };
         match self.algorithm {
             Algorithm::Reference => format!("CPU, {threads}, plain reference"),
-            _ => format!("CPU, {threads}, {}, {precision} precision", self.level),
+            _ => format!("CPU, {threads}, {}, {precision} precision{formulas}", self.level),
         }
     }
 

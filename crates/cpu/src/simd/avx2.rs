@@ -1,6 +1,6 @@
 //! 256-bit registers with fused multiply-add.
 
-use super::{Kernel, Lanes, Simd, each_lane, exp};
+use super::{Floating, Kernel, Lanes, Simd, each_lane, exp, guess};
 use jostle_core::Real;
 use std::arch::x86_64::*;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -53,8 +53,8 @@ impl Real for F32x8 {
     fn recip(self) -> Self {
         // SAFETY: as above.
         let y = F32x8(unsafe { _mm256_rcp_ps(self.0) });
-        // One Newton step: 12 to 23 bits.
-        y.mul_add(-self.mul_add(y, Self::lit(-1.0)), y)
+        // 12 to 23 bits.
+        guess::recip(self, y)
     }
     #[inline(always)]
     fn sqrt(self) -> Self {
@@ -65,9 +65,8 @@ impl Real for F32x8 {
     fn rsqrt(self) -> Self {
         // SAFETY: as above.
         let y = F32x8(unsafe { _mm256_rsqrt_ps(self.0) });
-        // One Halley step, 12 to 24 bits: what a Newton step leaves is of one sign, and adds up.
-        let rest = -(self * y).mul_add(y, Self::lit(-1.0));
-        (y * rest).mul_add(rest.mul_add(Self::lit(0.375), Self::lit(0.5)), y)
+        // 12 to 24 bits.
+        guess::rsqrt_from_far(self, y)
     }
     #[inline(always)]
     fn exp(self) -> Self {
@@ -87,6 +86,48 @@ impl Real for F32x8 {
     fn select(mask: Self::Mask, a: Self, b: Self) -> Self {
         // SAFETY: as above.
         F32x8(unsafe { _mm256_blendv_ps(b.0, a.0, mask) })
+    }
+}
+
+impl Floating for F32x8 {
+    #[inline(always)]
+    fn is_double() -> bool {
+        false
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F32x8(unsafe { _mm256_max_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F32x8(unsafe { _mm256_min_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        // SAFETY: as above.
+        F32x8(unsafe { _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0) })
+    }
+    #[inline(always)]
+    fn times_power_of_two(self, n: Self) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n.0), _mm256_set1_epi32(127));
+            let power = _mm256_castsi256_ps(_mm256_slli_epi32::<23>(exponent));
+            F32x8(_mm256_mul_ps(self.0, power))
+        }
+    }
+    #[inline(always)]
+    fn split(self) -> (Self, Self) {
+        // SAFETY: as above.
+        unsafe {
+            let bits = _mm256_castps_si256(self.0);
+            let exponent = _mm256_sub_epi32(_mm256_srli_epi32::<23>(bits), _mm256_set1_epi32(127));
+            let fraction = _mm256_and_si256(bits, _mm256_set1_epi32(0x007f_ffff));
+            let mantissa = _mm256_or_si256(fraction, _mm256_set1_epi32(127 << 23));
+            (F32x8(_mm256_castsi256_ps(mantissa)), F32x8(_mm256_cvtepi32_ps(exponent)))
+        }
     }
 }
 
@@ -128,36 +169,6 @@ impl Lanes for F32x8 {
             sums[k] = Self::load(&square[8 * k..]).sum();
         }
         Self::load(&sums)
-    }
-    #[inline(always)]
-    fn max(self, other: Self) -> Self {
-        // SAFETY: as above.
-        F32x8(unsafe { _mm256_max_ps(self.0, other.0) })
-    }
-    #[inline(always)]
-    fn round(self) -> Self {
-        // SAFETY: as above.
-        F32x8(unsafe { _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0) })
-    }
-    #[inline(always)]
-    fn times_power_of_two(self, n: Self) -> Self {
-        // SAFETY: as above.
-        unsafe {
-            let exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n.0), _mm256_set1_epi32(127));
-            let power = _mm256_castsi256_ps(_mm256_slli_epi32::<23>(exponent));
-            F32x8(_mm256_mul_ps(self.0, power))
-        }
-    }
-    #[inline(always)]
-    fn split(self) -> (Self, Self) {
-        // SAFETY: as above.
-        unsafe {
-            let bits = _mm256_castps_si256(self.0);
-            let exponent = _mm256_sub_epi32(_mm256_srli_epi32::<23>(bits), _mm256_set1_epi32(127));
-            let fraction = _mm256_and_si256(bits, _mm256_set1_epi32(0x007f_ffff));
-            let mantissa = _mm256_or_si256(fraction, _mm256_set1_epi32(127 << 23));
-            (F32x8(_mm256_castsi256_ps(mantissa)), F32x8(_mm256_cvtepi32_ps(exponent)))
-        }
     }
     #[inline(always)]
     fn bits(mask: __m256) -> u32 {
@@ -274,6 +285,52 @@ impl Real for F64x4 {
     }
 }
 
+impl Floating for F64x4 {
+    #[inline(always)]
+    fn is_double() -> bool {
+        true
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F64x4(unsafe { _mm256_max_pd(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F64x4(unsafe { _mm256_min_pd(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        // SAFETY: as above.
+        F64x4(unsafe { _mm256_round_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0) })
+    }
+    #[inline(always)]
+    fn times_power_of_two(self, n: Self) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let exponent = _mm256_cvtepi32_epi64(_mm256_cvtpd_epi32(n.0));
+            let exponent = _mm256_add_epi64(exponent, _mm256_set1_epi64x(1023));
+            let power = _mm256_castsi256_pd(_mm256_slli_epi64::<52>(exponent));
+            F64x4(_mm256_mul_pd(self.0, power))
+        }
+    }
+    #[inline(always)]
+    fn split(self) -> (Self, Self) {
+        // SAFETY: as above.
+        unsafe {
+            let bits = _mm256_castpd_si256(self.0);
+            // There is no conversion: the exponent becomes the last bits of a number near 2^52.
+            let large = _mm256_set1_epi64x(0x4330_0000_0000_0000);
+            let exponent = _mm256_castsi256_pd(_mm256_or_si256(_mm256_srli_epi64::<52>(bits), large));
+            let exponent = _mm256_sub_pd(exponent, _mm256_set1_pd(4_503_599_627_370_496.0 + 1023.0));
+            let fraction = _mm256_and_si256(bits, _mm256_set1_epi64x(0x000f_ffff_ffff_ffff));
+            let mantissa = _mm256_or_si256(fraction, _mm256_set1_epi64x(1023 << 52));
+            (F64x4(_mm256_castsi256_pd(mantissa)), F64x4(exponent))
+        }
+    }
+}
+
 impl Lanes for F64x4 {
     type Scalar = f64;
     type Index = __m128i;
@@ -311,40 +368,6 @@ impl Lanes for F64x4 {
             sums[k] = Self::load(&square[4 * k..]).sum();
         }
         Self::load(&sums)
-    }
-    #[inline(always)]
-    fn max(self, other: Self) -> Self {
-        // SAFETY: as above.
-        F64x4(unsafe { _mm256_max_pd(self.0, other.0) })
-    }
-    #[inline(always)]
-    fn round(self) -> Self {
-        // SAFETY: as above.
-        F64x4(unsafe { _mm256_round_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0) })
-    }
-    #[inline(always)]
-    fn times_power_of_two(self, n: Self) -> Self {
-        // SAFETY: as above.
-        unsafe {
-            let exponent = _mm256_cvtepi32_epi64(_mm256_cvtpd_epi32(n.0));
-            let exponent = _mm256_add_epi64(exponent, _mm256_set1_epi64x(1023));
-            let power = _mm256_castsi256_pd(_mm256_slli_epi64::<52>(exponent));
-            F64x4(_mm256_mul_pd(self.0, power))
-        }
-    }
-    #[inline(always)]
-    fn split(self) -> (Self, Self) {
-        // SAFETY: as above.
-        unsafe {
-            let bits = _mm256_castpd_si256(self.0);
-            // There is no conversion: the exponent becomes the last bits of a number near 2^52.
-            let large = _mm256_set1_epi64x(0x4330_0000_0000_0000);
-            let exponent = _mm256_castsi256_pd(_mm256_or_si256(_mm256_srli_epi64::<52>(bits), large));
-            let exponent = _mm256_sub_pd(exponent, _mm256_set1_pd(4_503_599_627_370_496.0 + 1023.0));
-            let fraction = _mm256_and_si256(bits, _mm256_set1_epi64x(0x000f_ffff_ffff_ffff));
-            let mantissa = _mm256_or_si256(fraction, _mm256_set1_epi64x(1023 << 52));
-            (F64x4(_mm256_castsi256_pd(mantissa)), F64x4(exponent))
-        }
     }
     #[inline(always)]
     fn bits(mask: __m256d) -> u32 {

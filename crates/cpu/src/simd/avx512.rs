@@ -1,12 +1,9 @@
 //! 512-bit registers.
 
-use super::{Kernel, Lanes, Simd, avx2, each_lane, exp};
+use super::{Floating, Kernel, Lanes, Simd, avx2, each_lane, exp, guess};
 use jostle_core::Real;
 use std::arch::x86_64::*;
 use std::ops::{Add, Div, Mul, Neg, Sub};
-
-/// The binary logarithm of e in single precision, and what is missing.
-const LOG2_E: [f64; 2] = [1.442_695_021_629_333_5, 1.925_962_991_126_617_5e-8];
 
 /// The AVX-512 instruction set.
 #[derive(Debug, Clone, Copy)]
@@ -56,8 +53,8 @@ impl Real for F32x16 {
     fn recip(self) -> Self {
         // SAFETY: as above.
         let y = F32x16(unsafe { _mm512_rcp14_ps(self.0) });
-        // One Newton step: 14 to 24 bits.
-        y.mul_add(-self.mul_add(y, Self::lit(-1.0)), y)
+        // 14 to 24 bits.
+        guess::recip(self, y)
     }
     #[inline(always)]
     fn sqrt(self) -> Self {
@@ -68,25 +65,12 @@ impl Real for F32x16 {
     fn rsqrt(self) -> Self {
         // SAFETY: as above.
         let y = F32x16(unsafe { _mm512_rsqrt14_ps(self.0) });
-        // One Newton step: 14 to 24 bits.
-        (y * Self::lit(0.5)).mul_add(-(self * y).mul_add(y, Self::lit(-1.0)), y)
+        // 14 to 24 bits.
+        guess::rsqrt(self, y)
     }
     #[inline(always)]
     fn exp(self) -> Self {
-        // 2^x = 2^floor(x) 2^(x - floor(x)), both parts by single instructions.
-        let x = self * Self::lit(LOG2_E[0]);
-        let inside = Self::lit(exp::LOWEST_SINGLE * LOG2_E[0]).lt(x);
-        // What rounding took from the product counts where the product is large.
-        let lost = self.mul_add(Self::lit(LOG2_E[0]), -x);
-        let lost = self.mul_add(Self::lit(LOG2_E[1]), lost);
-        // SAFETY: as above.
-        let part = F32x16(unsafe { _mm512_reduce_ps::<_MM_FROUND_TO_NEG_INF>(x.0) }) + lost;
-        let mut series = Self::lit(exp::POWER_OF_TWO[0]);
-        for &c in &exp::POWER_OF_TWO[1..] {
-            series = series.mul_add(part, Self::lit(c));
-        }
-        // SAFETY: as above.
-        F32x16(unsafe { _mm512_maskz_scalef_ps(inside, series.0, x.0) })
+        exp::exp_by_scaling(self)
     }
     elementary!(ln, sin, cos, tanh, erf, erfc);
     #[inline(always)]
@@ -102,6 +86,54 @@ impl Real for F32x16 {
     fn select(mask: Self::Mask, a: Self, b: Self) -> Self {
         // SAFETY: as above.
         F32x16(unsafe { _mm512_mask_blend_ps(mask, b.0, a.0) })
+    }
+}
+
+impl Floating for F32x16 {
+    #[inline(always)]
+    fn is_double() -> bool {
+        false
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_max_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_min_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_roundscale_ps::<_MM_FROUND_TO_NEAREST_INT>(self.0) })
+    }
+    #[inline(always)]
+    fn times_power_of_two(self, n: Self) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_scalef_ps(self.0, n.0) })
+    }
+    #[inline(always)]
+    fn split(self) -> (Self, Self) {
+        // SAFETY: as above.
+        unsafe {
+            let mantissa = _mm512_getmant_ps::<_MM_MANT_NORM_1_2, _MM_MANT_SIGN_ZERO>(self.0);
+            (F32x16(mantissa), F32x16(_mm512_getexp_ps(self.0)))
+        }
+    }
+}
+
+impl exp::Scaling for F32x16 {
+    #[inline(always)]
+    fn fraction(self) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_reduce_ps::<_MM_FROUND_TO_NEG_INF>(self.0) })
+    }
+    #[inline(always)]
+    fn scaled_where(self, n: Self, mask: __mmask16) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_maskz_scalef_ps(mask, self.0, n.0) })
     }
 }
 
@@ -164,29 +196,6 @@ impl Lanes for F32x16 {
                 _mm512_shuffle_f32x4::<0b10_00_10_00>(ab, cd),
                 _mm512_shuffle_f32x4::<0b11_01_11_01>(ab, cd),
             ))
-        }
-    }
-    #[inline(always)]
-    fn max(self, other: Self) -> Self {
-        // SAFETY: as above.
-        F32x16(unsafe { _mm512_max_ps(self.0, other.0) })
-    }
-    #[inline(always)]
-    fn round(self) -> Self {
-        // SAFETY: as above.
-        F32x16(unsafe { _mm512_roundscale_ps::<_MM_FROUND_TO_NEAREST_INT>(self.0) })
-    }
-    #[inline(always)]
-    fn times_power_of_two(self, n: Self) -> Self {
-        // SAFETY: as above.
-        F32x16(unsafe { _mm512_scalef_ps(self.0, n.0) })
-    }
-    #[inline(always)]
-    fn split(self) -> (Self, Self) {
-        // SAFETY: as above.
-        unsafe {
-            let mantissa = _mm512_getmant_ps::<_MM_MANT_NORM_1_2, _MM_MANT_SIGN_ZERO>(self.0);
-            (F32x16(mantissa), F32x16(_mm512_getexp_ps(self.0)))
         }
     }
     #[inline(always)]
@@ -279,9 +288,8 @@ impl Real for F64x8 {
     fn recip(self) -> Self {
         // SAFETY: as above.
         let y = F64x8(unsafe { _mm512_rcp14_pd(self.0) });
-        // Two Newton steps: 14 to 53 bits.
-        let y = y.mul_add(-self.mul_add(y, Self::lit(-1.0)), y);
-        y.mul_add(-self.mul_add(y, Self::lit(-1.0)), y)
+        // 14 to 53 bits.
+        guess::recip(self, guess::recip(self, y))
     }
     #[inline(always)]
     fn sqrt(self) -> Self {
@@ -292,9 +300,8 @@ impl Real for F64x8 {
     fn rsqrt(self) -> Self {
         // SAFETY: as above.
         let y = F64x8(unsafe { _mm512_rsqrt14_pd(self.0) });
-        // Two Newton steps: 14 to 53 bits.
-        let y = (y * Self::lit(0.5)).mul_add(-(self * y).mul_add(y, Self::lit(-1.0)), y);
-        (y * Self::lit(0.5)).mul_add(-(self * y).mul_add(y, Self::lit(-1.0)), y)
+        // 14 to 53 bits.
+        guess::rsqrt(self, guess::rsqrt(self, y))
     }
     #[inline(always)]
     fn exp(self) -> Self {
@@ -314,6 +321,41 @@ impl Real for F64x8 {
     fn select(mask: Self::Mask, a: Self, b: Self) -> Self {
         // SAFETY: as above.
         F64x8(unsafe { _mm512_mask_blend_pd(mask, b.0, a.0) })
+    }
+}
+
+impl Floating for F64x8 {
+    #[inline(always)]
+    fn is_double() -> bool {
+        true
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F64x8(unsafe { _mm512_max_pd(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        // SAFETY: as above.
+        F64x8(unsafe { _mm512_min_pd(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        // SAFETY: as above.
+        F64x8(unsafe { _mm512_roundscale_pd::<_MM_FROUND_TO_NEAREST_INT>(self.0) })
+    }
+    #[inline(always)]
+    fn times_power_of_two(self, n: Self) -> Self {
+        // SAFETY: as above.
+        F64x8(unsafe { _mm512_scalef_pd(self.0, n.0) })
+    }
+    #[inline(always)]
+    fn split(self) -> (Self, Self) {
+        // SAFETY: as above.
+        unsafe {
+            let mantissa = _mm512_getmant_pd::<_MM_MANT_NORM_1_2, _MM_MANT_SIGN_ZERO>(self.0);
+            (F64x8(mantissa), F64x8(_mm512_getexp_pd(self.0)))
+        }
     }
 }
 
@@ -351,29 +393,6 @@ impl Lanes for F64x8 {
             sums[k] = Self::load(&square[8 * k..]).sum();
         }
         Self::load(&sums)
-    }
-    #[inline(always)]
-    fn max(self, other: Self) -> Self {
-        // SAFETY: as above.
-        F64x8(unsafe { _mm512_max_pd(self.0, other.0) })
-    }
-    #[inline(always)]
-    fn round(self) -> Self {
-        // SAFETY: as above.
-        F64x8(unsafe { _mm512_roundscale_pd::<_MM_FROUND_TO_NEAREST_INT>(self.0) })
-    }
-    #[inline(always)]
-    fn times_power_of_two(self, n: Self) -> Self {
-        // SAFETY: as above.
-        F64x8(unsafe { _mm512_scalef_pd(self.0, n.0) })
-    }
-    #[inline(always)]
-    fn split(self) -> (Self, Self) {
-        // SAFETY: as above.
-        unsafe {
-            let mantissa = _mm512_getmant_pd::<_MM_MANT_NORM_1_2, _MM_MANT_SIGN_ZERO>(self.0);
-            (F64x8(mantissa), F64x8(_mm512_getexp_pd(self.0)))
-        }
     }
     #[inline(always)]
     fn bits(mask: __mmask8) -> u32 {

@@ -1,22 +1,17 @@
 //! Elementary functions on lanes, the same on every instruction set. Errors are a few units in the
 //! last place, for sine and cosine of the angle's if that is larger.
 
-use super::{Lanes, exp};
+use super::{Floating, exp};
 use jostle_potentials::electrostatics;
 use jostle_potentials::electrostatics::gaussian::{HIGHEST, gaussian_single};
 use std::f64::consts::{FRAC_1_PI, FRAC_2_SQRT_PI, LN_2, PI, SQRT_2};
 
-/// Whether numbers are f64: then series have more terms.
-const fn is_double<L: Lanes>() -> bool {
-    size_of::<L::Scalar>() == 8
-}
-
 /// Coefficients, the highest power first: all of them in double precision, the last `single` of
 /// them in single.
 #[inline(always)]
-fn series<L: Lanes>(x: L, coefficients: &[f64], single: usize) -> L {
+fn series<L: Floating>(x: L, coefficients: &[f64], single: usize) -> L {
     let n = coefficients.len();
-    let start = if is_double::<L>() { 0 } else { n - single };
+    let start = if L::is_double() { 0 } else { n - single };
     let mut sum = L::lit(coefficients[start]);
     for &c in &coefficients[start + 1..] {
         sum = sum.mul_add(x, L::lit(c));
@@ -40,9 +35,9 @@ const fn alternating<const N: usize>(first: usize) -> [f64; N] {
 
 /// e^x for any x; that of [`jostle_core::Real`] is for those that give a number.
 #[inline(always)]
-pub fn exp<L: Lanes>(x: L) -> L {
-    let highest = L::lit(if is_double::<L>() { 709.0 } else { 88.0 });
-    let y = (-((-x).max(-highest))).exp();
+pub fn exp<L: Floating>(x: L) -> L {
+    let highest = L::lit(if L::is_double() { 709.0 } else { 88.0 });
+    let y = x.min(highest).exp();
     L::select(highest.lt(x), L::lit(f64::INFINITY), y)
 }
 
@@ -59,7 +54,7 @@ const AREA_TANGENT: [f64; 11] = {
 
 /// ln x by x = 2^n m, 1/sqrt(2) < m < sqrt(2).
 #[inline(always)]
-pub fn ln<L: Lanes>(x: L) -> L {
+pub fn ln<L: Floating>(x: L) -> L {
     let (mantissa, exponent) = x.split();
     let (one, zero) = (L::lit(1.0), L::lit(0.0));
     let upper = L::lit(SQRT_2).lt(mantissa);
@@ -79,7 +74,7 @@ const SINE: [f64; 12] = alternating(1);
 
 /// (-1)^n sin(x - n pi) for whole or half n with |x - n pi| <= pi / 2; the sign is that of `whole`.
 #[inline(always)]
-fn sine_of_rest<L: Lanes>(x: L, n: L, whole: L) -> L {
+fn sine_of_rest<L: Floating>(x: L, n: L, whole: L) -> L {
     let mut rest = x;
     for part in PI_PARTS {
         rest = n.mul_add(L::lit(-part), rest);
@@ -92,26 +87,26 @@ fn sine_of_rest<L: Lanes>(x: L, n: L, whole: L) -> L {
 
 /// sin x
 #[inline(always)]
-pub fn sin<L: Lanes>(x: L) -> L {
+pub fn sin<L: Floating>(x: L) -> L {
     let n = (x * L::lit(FRAC_1_PI)).round();
     sine_of_rest(x, n, n)
 }
 
 /// cos x = -sin(x - pi / 2)
 #[inline(always)]
-pub fn cos<L: Lanes>(x: L) -> L {
+pub fn cos<L: Floating>(x: L) -> L {
     let below = x.mul_add(L::lit(FRAC_1_PI), L::lit(-0.5)).round();
     -sine_of_rest(x, below + L::lit(0.5), below)
 }
 
 /// tanh x = y / (y + 2) with y = e^2x - 1.
 #[inline(always)]
-pub fn tanh<L: Lanes>(x: L) -> L {
+pub fn tanh<L: Floating>(x: L) -> L {
     let most = L::lit(22.0);
     let x = -((-x.max(-most)).max(-most));
     let (n, r) = exp::reduce(x + x);
     // e^r - 1 without its leading one, so that nothing cancels near zero.
-    let factorials = if is_double::<L>() { &exp::DOUBLE[..13] } else { &exp::SINGLE[..7] };
+    let factorials = if L::is_double() { &exp::DOUBLE[..13] } else { &exp::SINGLE[..7] };
     let mut rest = L::lit(factorials[0]);
     for &c in &factorials[1..] {
         rest = rest.mul_add(r, L::lit(c));
@@ -167,11 +162,11 @@ const TAIL_SINGLE: [f64; 13] = [
 
 /// erfc(x) for x >= 0.
 #[inline(always)]
-fn tail<L: Lanes>(x: L) -> L {
+fn tail<L: Floating>(x: L) -> L {
     let t = L::lit(4.0) / (L::lit(4.0) + x);
     let y = t.mul_add(L::lit(2.0), L::lit(-1.0));
     let scaled =
-        if is_double::<L>() { series(y, &TAIL, 23) } else { series(y, &TAIL_SINGLE, TAIL_SINGLE.len()) };
+        if L::is_double() { series(y, &TAIL, 23) } else { series(y, &TAIL_SINGLE, TAIL_SINGLE.len()) };
     // What rounding leaves of the square counts, as it stands in an exponent.
     let square = x * x;
     let left = x.mul_add(x, -square);
@@ -203,13 +198,13 @@ const fn alternating_powers<const N: usize>() -> [f64; N] {
 }
 
 #[inline(always)]
-fn magnitude<L: Lanes>(x: L) -> L {
+fn magnitude<L: Floating>(x: L) -> L {
     x.max(-x)
 }
 
 /// erf x
 #[inline(always)]
-pub fn erf<L: Lanes>(x: L) -> L {
+pub fn erf<L: Floating>(x: L) -> L {
     let size = magnitude(x);
     let rest = L::lit(1.0) - tail(size);
     let signed = L::select(x.lt(L::lit(0.0)), -rest, rest);
@@ -218,7 +213,7 @@ pub fn erf<L: Lanes>(x: L) -> L {
 
 /// erfc x
 #[inline(always)]
-pub fn erfc<L: Lanes>(x: L) -> L {
+pub fn erfc<L: Floating>(x: L) -> L {
     let value = tail(magnitude(x));
     L::select(x.lt(L::lit(0.0)), L::lit(2.0) - value, value)
 }
@@ -226,8 +221,8 @@ pub fn erfc<L: Lanes>(x: L) -> L {
 /// Energy and force of a Gaussian charge, see [`electrostatics::gaussian`]. In single precision
 /// fewer operations give them, up to [`electrostatics::WIDEST_SINGLE`].
 #[inline(always)]
-pub fn gaussian<L: Lanes>(square: L) -> (L, L) {
-    if is_double::<L>() {
+pub fn gaussian<L: Floating>(square: L) -> (L, L) {
+    if L::is_double() {
         return electrostatics::gaussian(square);
     }
     // Further than that lanes are beyond the cut-off, but must have numbers.

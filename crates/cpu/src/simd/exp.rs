@@ -1,7 +1,7 @@
 //! The exponential function on lanes, the same on every instruction set but for single precision
 //! with AVX-512, which has instructions for it.
 
-use super::Lanes;
+use super::Floating;
 
 /// ln 2 in two parts: the first has so few bits that its product with a small whole number is
 /// exact.
@@ -10,7 +10,7 @@ const LN2: [f64; 2] = [0.693_145_751_953_125, 1.428_606_820_309_417_2e-6];
 /// e^x by x = n ln 2 + r, |r| <= ln(2)/2, and the Taylor series of e^r up to r^`degree`. `lowest`
 /// is where 2^n leaves the range of exponents; below it the result is 0.
 #[inline(always)]
-pub fn exp<L: Lanes>(x: L, lowest: f64, inverse_factorials: &[f64]) -> L {
+pub fn exp<L: Floating>(x: L, lowest: f64, inverse_factorials: &[f64]) -> L {
     let inside = L::lit(lowest).lt(x);
     let (n, r) = reduce(x.max(L::lit(lowest)));
     let mut series = L::lit(inverse_factorials[0]);
@@ -20,9 +20,39 @@ pub fn exp<L: Lanes>(x: L, lowest: f64, inverse_factorials: &[f64]) -> L {
     L::select(inside, series.times_power_of_two(n), L::lit(0.0))
 }
 
+/// The binary logarithm of e in single precision, and what is missing.
+#[cfg(target_arch = "x86_64")]
+const LOG2_E: [f64; 2] = [1.442_695_021_629_333_5, 1.925_962_991_126_617_5e-8];
+
+/// Registers with instructions for powers of two.
+#[cfg(target_arch = "x86_64")]
+pub trait Scaling: Floating {
+    /// What is above the next lower whole number.
+    fn fraction(self) -> Self;
+    /// `self` times 2^floor(n) for any n; 0 where the mask is not set.
+    fn scaled_where(self, n: Self, mask: Self::Mask) -> Self;
+}
+
+/// e^x in single precision by 2^x = 2^floor(x) 2^(x - floor(x)), both parts by single instructions.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn exp_by_scaling<L: Scaling>(x: L) -> L {
+    let y = x * L::lit(LOG2_E[0]);
+    let inside = L::lit(LOWEST_SINGLE * LOG2_E[0]).lt(y);
+    // What rounding took from the product counts where the product is large.
+    let lost = x.mul_add(L::lit(LOG2_E[0]), -y);
+    let lost = x.mul_add(L::lit(LOG2_E[1]), lost);
+    let part = y.fraction() + lost;
+    let mut series = L::lit(POWER_OF_TWO[0]);
+    for &c in &POWER_OF_TWO[1..] {
+        series = series.mul_add(part, L::lit(c));
+    }
+    series.scaled_where(y, inside)
+}
+
 /// Whole n and small r with x = n ln 2 + r.
 #[inline(always)]
-pub fn reduce<L: Lanes>(x: L) -> (L, L) {
+pub fn reduce<L: Floating>(x: L) -> (L, L) {
     let n = (x * L::lit(std::f64::consts::LOG2_E)).round();
     let r = n.mul_add(L::lit(-LN2[0]), x);
     (n, n.mul_add(L::lit(-LN2[1]), r))

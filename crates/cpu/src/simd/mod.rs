@@ -44,7 +44,9 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 pub(crate) mod elementary;
-mod exp;
+pub(crate) mod exp;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod guess;
 mod portable;
 
 use crate::electrostatics::fourier::Planned;
@@ -103,8 +105,24 @@ impl Scalar for f64 {
     }
 }
 
+/// What elementary functions are made of besides arithmetic.
+pub trait Floating: Real {
+    /// Whether numbers are f64: then series have more terms.
+    fn is_double() -> bool;
+    /// The larger of two numbers; the second one where one of them is none.
+    fn max(self, other: Self) -> Self;
+    /// The smaller of two numbers; the second one where one of them is none.
+    fn min(self, other: Self) -> Self;
+    /// The nearest whole number.
+    fn round(self) -> Self;
+    /// `self` times 2^n for whole n within the range of exponents.
+    fn times_power_of_two(self, n: Self) -> Self;
+    /// Mantissa and exponent of a normal number greater than zero: m and n with m 2^n, 1 <= m < 2.
+    fn split(self) -> (Self, Self);
+}
+
 /// A register of several numbers.
-pub trait Lanes: Real {
+pub trait Lanes: Floating {
     /// The memory form of a lane.
     type Scalar: Scalar;
     /// Whole numbers that select entries of a table, one a lane.
@@ -122,14 +140,6 @@ pub trait Lanes: Real {
     fn sum(self) -> Self::Scalar;
     /// Sums the rows of a square of `WIDTH` times `WIDTH` numbers: lane k is the sum of row k.
     fn sum_rows(square: &[Self::Scalar]) -> Self;
-    /// The larger of two numbers, lane by lane.
-    fn max(self, other: Self) -> Self;
-    /// The nearest whole number.
-    fn round(self) -> Self;
-    /// `self` times 2^n for whole n within the range of exponents.
-    fn times_power_of_two(self, n: Self) -> Self;
-    /// Mantissa and exponent of a normal number greater than zero: m and n with m 2^n, 1 <= m < 2.
-    fn split(self) -> (Self, Self);
     /// Bit k of the result is lane k of the mask.
     fn bits(mask: Self::Mask) -> u32;
     /// Lane k of the mask is bit k.

@@ -1,6 +1,6 @@
 //! Plain arrays that the compiler vectorises with whatever the processor has.
 
-use super::{Lanes, Simd, each_lane, exp};
+use super::{Floating, Lanes, Simd, each_lane, exp};
 use jostle_core::Real;
 use std::array::from_fn;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -73,6 +73,40 @@ macro_rules! array {
             }
         }
 
+        impl Floating for Array<$scalar, $n> {
+            #[inline(always)]
+            fn is_double() -> bool {
+                size_of::<$scalar>() == 8
+            }
+            #[inline(always)]
+            fn max(self, other: Self) -> Self {
+                Array(from_fn(|k| if self.0[k] > other.0[k] { self.0[k] } else { other.0[k] }))
+            }
+            #[inline(always)]
+            fn min(self, other: Self) -> Self {
+                Array(from_fn(|k| if self.0[k] < other.0[k] { self.0[k] } else { other.0[k] }))
+            }
+            #[inline(always)]
+            fn round(self) -> Self {
+                // Adding 1.5 * 2^mantissa leaves no room for a fraction.
+                let magic = Self::lit(1.5 * (1u64 << $mantissa) as f64);
+                self + magic - magic
+            }
+            #[inline(always)]
+            fn times_power_of_two(self, n: Self) -> Self {
+                let power = |n: $scalar| $scalar::from_bits(((n as i64 + $bias) << $mantissa) as _);
+                Array(from_fn(|k| self.0[k] * power(n.0[k])))
+            }
+            #[inline(always)]
+            fn split(self) -> (Self, Self) {
+                let bits = self.0.map(|x| x.to_bits());
+                let fraction = (1 << $mantissa) - 1;
+                let exponent = |k: usize| ((bits[k] >> $mantissa) as i64 - $bias) as $scalar;
+                let mantissa = |k: usize| $scalar::from_bits((bits[k] & fraction) | ($bias << $mantissa));
+                (Array(from_fn(mantissa)), Array(from_fn(exponent)))
+            }
+        }
+
         impl Lanes for Array<$scalar, $n> {
             type Scalar = $scalar;
             type Index = [i32; $n];
@@ -98,29 +132,6 @@ macro_rules! array {
             #[inline(always)]
             fn sum_rows(square: &[$scalar]) -> Self {
                 Array(from_fn(|k| square[k * $n..(k + 1) * $n].iter().sum()))
-            }
-            #[inline(always)]
-            fn max(self, other: Self) -> Self {
-                Array(from_fn(|k| if self.0[k] > other.0[k] { self.0[k] } else { other.0[k] }))
-            }
-            #[inline(always)]
-            fn round(self) -> Self {
-                // Adding 1.5 * 2^mantissa leaves no room for a fraction.
-                let magic = Self::lit(1.5 * (1u64 << $mantissa) as f64);
-                self + magic - magic
-            }
-            #[inline(always)]
-            fn times_power_of_two(self, n: Self) -> Self {
-                let power = |n: $scalar| $scalar::from_bits(((n as i64 + $bias) << $mantissa) as _);
-                Array(from_fn(|k| self.0[k] * power(n.0[k])))
-            }
-            #[inline(always)]
-            fn split(self) -> (Self, Self) {
-                let bits = self.0.map(|x| x.to_bits());
-                let fraction = (1 << $mantissa) - 1;
-                let exponent = |k: usize| ((bits[k] >> $mantissa) as i64 - $bias) as $scalar;
-                let mantissa = |k: usize| $scalar::from_bits((bits[k] & fraction) | ($bias << $mantissa));
-                (Array(from_fn(mantissa)), Array(from_fn(exponent)))
             }
             #[inline(always)]
             fn bits(mask: Self::Mask) -> u32 {

@@ -14,6 +14,7 @@ mod embedded;
 #[path = "../charges/engine.rs"]
 mod engine;
 mod every_potential;
+mod formulas;
 mod noise;
 mod pair_search;
 #[path = "../pairs/mod.rs"]

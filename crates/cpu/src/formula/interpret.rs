@@ -1,5 +1,5 @@
-//! Pair forces of formulas, which are only known at run time: their steps are interpreted, each over
-//! several registers at once, so that finding out what a step is costs little per pair.
+//! Formulas interpreted: each step is made over several registers at once, so that finding out what
+//! it is costs little per pair.
 
 use crate::blocks::{AtBlock, Meetings, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
 use crate::cells::Clusters;
@@ -24,7 +24,7 @@ const FIRST_COEFFICIENT: usize = 2;
 /// Energy, force and the coefficients of a truncation.
 const MOST: usize = Given::N_COEFFICIENTS + MOST_OF_TRUNCATION;
 
-/// Makes a formula ready for the CPU.
+/// Makes a formula ready to be interpreted.
 pub fn prepare<S: Scalar>(formula: &Formula, term: &PairTerm) -> Box<dyn PairKernel<S>> {
     let code = Code::new(formula, term.n_coefficients());
     Box::new(Prepared { table: Table::new(term, term.n_coefficients()), code, truncation: term.truncation })
@@ -152,6 +152,10 @@ impl Code {
 }
 
 impl<S: Scalar> PairKernel<S> for Prepared<S> {
+    fn is_interpreted(&self) -> bool {
+        true
+    }
+
     fn add_forces(
         &self,
         level: Level,

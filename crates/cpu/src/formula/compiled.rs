@@ -1,0 +1,211 @@
+//! Formulas as machine code over the blocks of a list.
+
+use super::assemble::{Function, Layout, Part, Row};
+use super::instructions::{Code, slot};
+use super::trace::{Target, trace};
+use crate::blocks::{self, AtBlock, Meetings, Sums, TaskForces, all_blocks};
+use crate::cells::Clusters;
+use crate::neighbors::PairList;
+use crate::pair::{PairKernel, Table};
+use crate::simd::aligned::Aligned;
+use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
+use jostle_core::{Evaluate, Precision};
+use jostle_potentials::{Formula, PairTerm};
+
+/// Where energy and virial are in working memory, in registers.
+const SUMS_START: usize = slot::SUMS as usize;
+
+/// Registers have no more lanes than that.
+const MOST_LANES: usize = 16;
+
+/// Compiles a formula for registers of a level. None where there is no code for them, or where the
+/// system lets nobody run code that was made at run time.
+pub fn prepare<S: Scalar>(
+    formula: &Formula,
+    term: &PairTerm,
+    level: Level,
+) -> Option<Box<dyn PairKernel<S>>> {
+    if level == Level::Portable || !level.is_available() {
+        return None;
+    }
+    let precision = if size_of::<S>() == 4 { Precision::Mixed } else { Precision::Double };
+    let target = Target { level, precision };
+    let table = Table::new(term, term.n_coefficients());
+    let layout = Layout { place: place(term.n_species()), row: table.row(0, 0).len() };
+    let function = |evaluate| Function::new(&Code::new(&trace(formula, term, target, evaluate)?), layout);
+    let (forces, sums) = (function(Evaluate::Forces)?, function(Evaluate::ForcesAndEnergies)?);
+    Some(Box::new(Compiled { level, table, forces, sums }))
+}
+
+/// Registers of a place of the tile: coordinates, forces, and species where there are several.
+const fn place(n_species: usize) -> usize {
+    if n_species > 1 { 7 } else { 6 }
+}
+
+struct Compiled<S> {
+    level: Level,
+    table: Table<S>,
+    forces: Function,
+    /// The same with energies and virial.
+    sums: Function,
+}
+
+impl<S: Scalar> PairKernel<S> for Compiled<S> {
+    fn add_forces(
+        &self,
+        _: Level,
+        clusters: &Clusters<S>,
+        list: &PairList<S>,
+        forces: &mut TaskForces<S>,
+        evaluate: Evaluate,
+    ) -> Sums {
+        self.level.run(CompiledForces { compiled: self, clusters, list, forces, evaluate })
+    }
+}
+
+struct CompiledForces<'a, S> {
+    compiled: &'a Compiled<S>,
+    clusters: &'a Clusters<S>,
+    list: &'a PairList<S>,
+    forces: &'a mut TaskForces<S>,
+    evaluate: Evaluate,
+}
+
+impl<S: Scalar> Kernel for CompiledForces<'_, S> {
+    type Output = Sums;
+
+    #[inline(always)]
+    fn run<I: Simd>(self) -> Sums {
+        match self.compiled.table.n_species {
+            1 => self.all::<S::Lanes<I>, { place(1) }>(),
+            _ => self.all::<S::Lanes<I>, { place(2) }>(),
+        }
+    }
+}
+
+impl<S: Scalar> CompiledForces<'_, S> {
+    #[inline(always)]
+    fn all<L: Lanes<Scalar = S>, const PLACE: usize>(self) -> Sums {
+        let CompiledForces { compiled, clusters, list, forces, evaluate } = self;
+        assert_eq!(clusters.width, L::WIDTH, "clusters are as wide as the registers of the code");
+        let function = match evaluate {
+            Evaluate::Forces => &compiled.forces,
+            Evaluate::ForcesAndEnergies => &compiled.sums,
+        };
+        let mut memory = Aligned::default();
+        memory.refill(function.memory_len(), S::default());
+        for (places, value) in function.constants(|k| compiled.table.row(0, k)[0].to_f64()) {
+            memory[places].fill(S::from_f64(value));
+        }
+        let table = &compiled.table;
+        let rows = Rows::<S, PLACE> {
+            function,
+            table,
+            clusters,
+            evaluate,
+            memory,
+            rows: Vec::new(),
+            parts: Vec::new(),
+        };
+        all_blocks::<L, _>(rows, clusters, list, forces)
+    }
+}
+
+/// All rows of a block meet their partners in one call.
+struct Rows<'a, S, const PLACE: usize> {
+    function: &'a Function,
+    table: &'a Table<S>,
+    clusters: &'a Clusters<S>,
+    evaluate: Evaluate,
+    memory: Aligned<S>,
+    rows: Vec<Row>,
+    parts: Vec<Part>,
+}
+
+impl<L: Lanes, const PLACE: usize> Meetings<L> for Rows<'_, L::Scalar, PLACE> {
+    const PLACE: usize = PLACE;
+    const FELT: usize = 3;
+
+    #[inline(always)]
+    fn bring(&self, cluster: usize, brought: &mut [L::Scalar]) {
+        let species = &self.clusters.species[cluster * L::WIDTH..];
+        for (brought, species) in brought.iter_mut().zip(species) {
+            *brought = L::Scalar::from_f64(f64::from(*species));
+        }
+    }
+
+    #[inline(always)]
+    fn meet_all(
+        &mut self,
+        at: &AtBlock<L::Scalar>,
+        clusters: &Clusters<L::Scalar>,
+        tile: &mut [L::Scalar],
+        rows: &mut [L::Scalar],
+        sums: &mut Sums,
+    ) {
+        let n_places = at.entries.len() + 1;
+        let (place, square) = (PLACE * L::WIDTH, L::WIDTH * L::WIDTH);
+        assert!(at.n_rows <= L::WIDTH && tile.len() >= n_places * place && rows.len() >= 3 * square);
+        assert!(at.all_partners().iter().fold(0, |n, k| n.max(usize::from(*k) + 1)) < n_places);
+        self.parts.clear();
+        let mut ends_of_parts = [0; MOST_LANES + 1];
+        for row in 0..at.n_rows {
+            if at.own {
+                self.parts.push(Part { place: 0, atoms: at.after(row).into() });
+            }
+            for part in at.parts(row) {
+                let number = usize::from(part.entry) + 1;
+                assert!(number < n_places);
+                let bytes = (number * place * size_of::<L::Scalar>()) as u64;
+                self.parts.push(Part { place: bytes, atoms: part.atoms.into() });
+            }
+            ends_of_parts[row + 1] = self.parts.len();
+        }
+        let (tile, felt) = (tile.as_mut_ptr(), rows.as_mut_ptr());
+        self.rows.clear();
+        for row in 0..at.n_rows {
+            let species = clusters.species[at.cluster * L::WIDTH + row] as usize;
+            self.rows.push(Row {
+                partners: ends(at.partners(row)),
+                parts: ends(&self.parts[ends_of_parts[row]..ends_of_parts[row + 1]]),
+                table: self.table.row(species, 0).as_ptr().cast(),
+                center: tile.wrapping_add(row).cast(),
+                felt: [0, 1, 2].map(|k| felt.wrapping_add(k * square + row * L::WIDTH).cast()),
+            });
+        }
+        // Energies and virial are summed row by row.
+        let n_at_once = match self.evaluate {
+            Evaluate::Forces => L::WIDTH,
+            Evaluate::ForcesAndEnergies => 1,
+        };
+        for rows in self.rows.chunks(n_at_once) {
+            self.memory[SUMS_START * L::WIDTH..(SUMS_START + 7) * L::WIDTH].fill(L::Scalar::default());
+            // SAFETY: the level is available; places have just been found to be within the tile, which
+            // has places of the size that the code knows, and rows to be long enough for what is felt;
+            // memory is as long as asked for and filled with constants; the table was made with all
+            // coefficients of the term, and species of atoms are numbers of its species.
+            unsafe { self.function.call(self.memory.as_mut_ptr().cast(), tile.cast(), rows) };
+            if self.evaluate == Evaluate::ForcesAndEnergies {
+                let slots = &self.memory[SUMS_START * L::WIDTH..];
+                let mut gathered = blocks::Row::<L>::new();
+                gathered.energy = L::load(slots);
+                for k in 0..6 {
+                    gathered.virial[k] = L::load(&slots[(k + 1) * L::WIDTH..]);
+                }
+                sums.add(&gathered);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn returned(felt: L, in_tile: L) -> L {
+        felt - in_tile
+    }
+}
+
+/// The first element of a slice and what follows the last.
+#[inline(always)]
+fn ends<T>(slice: &[T]) -> [*const T; 2] {
+    let ends = slice.as_ptr_range();
+    [ends.start, ends.end]
+}
