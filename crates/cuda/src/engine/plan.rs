@@ -175,7 +175,9 @@ impl Plan {
     pub fn fit(&mut self, device: &Device, extent: Extent) -> Result<()> {
         if self.way == Way::Tiles {
             match tiles::check(device, self.atom_bytes, self.layout.shape, self.room) {
-                Err(_) if self.has_grown(extent) && self.divide_blocks(extent) => return self.fit(device, extent),
+                Err(_) if self.has_grown(extent) && self.divide_blocks(extent) => {
+                    return self.fit(device, extent);
+                }
                 Err(_) if self.free => self.give_tiles_up(extent),
                 checked => checked?,
             }
