@@ -233,7 +233,13 @@ pub fn usual(forces: &Forces, precision: Precision) -> Vec<Build> {
     ways(forces, precision, &Way::ALL, Summation::Fast)
 }
 
-/// The same with exact sums, and what acts as a heat bath.
+/// Tiles as they are where lists are long and densities uneven: several threads an atom, blocks in parts.
+pub fn of_long_lists(forces: &Forces, precision: Precision) -> Build {
+    let shape = TileShape { parts: 2, ..TileShape::new(32, 8) };
+    build(forces, precision, Way::Tiles, shape, PairShape::for_atoms(100_000), Summation::Fast)
+}
+
+/// What is usual with exact sums, and what acts as a heat bath.
 pub fn unusual(forces: &Forces, precision: Precision, heat_bath: &Bath) -> Vec<Build> {
     let exact = Summation::exact(forces);
     let mut builds = ways(forces, precision, &Way::EXACT, exact);

@@ -206,6 +206,8 @@ fn every_kernel_compiles_for_charges() {
         check(&kernels::of_charges(&field, &simbox, precision).unwrap(), "sm_75");
         let pairs = vec![term(PairKind::LennardJones, Truncation::Shifted)];
         let forces = Forces { pairs, ..field.into() };
+        check(&kernels::of_long_lists(&forces, precision), "sm_90");
+        check(&kernels::of_long_lists(&forces, precision), "sm_75");
         let builds = kernels::usual(&forces, precision);
         assert_eq!(builds.len(), 3);
         builds.iter().for_each(|build| check(build, "sm_90"));
