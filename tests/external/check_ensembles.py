@@ -26,7 +26,7 @@ import numpy as np  # noqa: E402
 import physical_validation as pv  # noqa: E402
 
 jostle = Path(sys.argv[1]).resolve()
-# With so many numbers looked at, one in a few hundred runs of this script is beyond it by chance.
+# In standard errors. These are estimates themselves, and some 30 numbers are looked at.
 ALLOWED = 4.5
 ROWS, EVERY = 12000, 25
 

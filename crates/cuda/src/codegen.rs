@@ -45,9 +45,9 @@ pub struct PairSource {
 /// there is a table of `TABLE_SIZE` numbers, one row of `N_COEFFICIENTS` for each of the `N_SPECIES`
 /// squared ordered pairs: of the squared cut-offs of all terms (0 where two species do not interact,
 /// unless coefficients of 0 say so) and then the coefficients of one term after the other, those that
-/// differ. Rows are as long as what is read at once, or several times as long. Rows of tables, four numbers each, follow. Where
-/// all that differs is products of one number of either species, such as their charges, the table is
-/// these numbers, by species. Beyond `LONGEST_CUTOFF2` there is no force.
+/// differ. Rows are as long as what is read at once, or several times as long. Rows of tables, four
+/// numbers each, follow. Where all that differs is products of one number of either species, such as
+/// their charges, the table is these numbers, by species. Beyond `LONGEST_CUTOFF2` there is no force.
 ///
 /// `real` and the elementary functions are those of the kernels' prelude.
 pub fn pair_source(

@@ -88,7 +88,7 @@ impl Way {
     }
 
     /// The kernels' skeletons.
-    pub fn source(self) -> &'static str {
+    pub(crate) fn source(self) -> &'static str {
         match self {
             Way::Tiles => concat!(
                 include_str!("../kernels/tiles.cuh"),

@@ -292,6 +292,7 @@ mod tests {
             assert!((slope / -virial - 1.0).abs() < 1e-5, "{rigid}: {slope} is not {}", -virial);
         }
     }
+
     /// Whatever the box does, atoms and box have the same energy together, also when another temperature is
     /// held from some time on, which makes the box heavier.
     #[test]
