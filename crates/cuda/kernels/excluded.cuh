@@ -1,9 +1,10 @@
-// Charges that are excluded from each other: no list has them, but what all charges feel knows of no
-// exclusions. So they feel minus the smooth part of Coulomb's force, which that adds. Every atom gathers
-// the forces of its own, always in the same order.
+// Atoms that are excluded from each other: no list has them, but what all charges feel, or all that
+// disperse, knows of no exclusions. So they feel minus the smooth part of the force, which that adds. Every
+// atom gathers the forces of its own, always in the same order.
 //
-// In front of this stands the generated
-//     void excluded_pair(const real* in, real* out)   from {r^2} to {energy, force / r} of unit charges
+// In front of this stands the generated (codegen.rs, `excluded_source`)
+//     real strength_of(const World& w, const Position* position, u32 i)
+//     void excluded_pair(const real* in, real* out)   from {r^2} to {energy, force / r} of unit strengths
 // There is a force up to the square `cutoff2` of a distance; at any, if there are waves.
 
 // Energy and virial.
@@ -16,20 +17,21 @@ DEVICE real3 excluded_force_on(const World& w, const Slot& now, int i, int first
                                double* sums) {
     const Position* position = w.position[now.parity];
     const Position mine = position[i];
+    const real own = strength_of(w, position, i);
     real3 force = {};
     for (int k = first; k < w.n_excluded; k += step) {
         const u32 j = w.partner[(size_t)k * w.n + i];
         if (j == NOBODY) break;
         const real3 d = difference(w.frame, mine, position[j]);
-        const real in[1] = {dot(d, d)}, charges = w.charge[i] * w.charge[j];
+        const real in[1] = {dot(d, d)}, strengths = own * strength_of(w, position, j);
         if (!(in[0] < (real)cutoff2)) continue;
         real out[2];
         excluded_pair(in, out);
-        const real f = charges * out[1];
+        const real f = strengths * out[1];
         force = {multiply_add(f, d.x, force.x), multiply_add(f, d.y, force.y), multiply_add(f, d.z, force.z)};
         if (ENERGY) {
             const double half = 0.5 * f;
-            sums[0] += 0.5 * charges * out[0];
+            sums[0] += 0.5 * strengths * out[0];
             sums[1] += half * d.x * d.x;
             sums[2] += half * d.y * d.y;
             sums[3] += half * d.z * d.z;

@@ -142,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(SPREAD_THREADS) mesh_spread(World w
     for (int k = threadIdx.x; fits && k < size; k += SPREAD_THREADS) around[k] = 0;
     __syncthreads();
     for (int atom = warp; atom < own; atom += SPREAD_WARPS) {
-        const real units = w.charge[first + atom] * (real)(1.0 / m.unit);
+        const real units = strength_of(w, w.position[now.parity], first + atom) * (real)(1.0 / m.unit);
         if (units == 0) continue;
         for (int line = lane; line < LINES; line += 32) {
             const int j = line / MESH_ORDER, k = line % MESH_ORDER;
@@ -233,7 +233,7 @@ DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double weight
         force.z += __shfl_xor_sync(ALL_LANES, force.z, step);
     }
     if (part > 0 || atom >= own) return;
-    const real charge = (real)weight * w.charge[i];
+    const real charge = (real)weight * strength_of(w, w.position[now.parity], i);
     const real3 slope = of_waves[atom];
     const real a = -charge * MESH_X * slope.x, b = -charge * MESH_Y * slope.y, c = -charge * MESH_Z * slope.z;
     const double* r = m.reciprocal;

@@ -16,23 +16,24 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(World w
 
 // Adds up `count` numbers from each of `blocks` shares, each in a block of its own, into a row of
 // w.total: that of the segment under way in a leg, the first one otherwise. What is there already is
-// replaced, or added to.
+// replaced, or added to. All but the first number go so much further.
 template <bool ONTO>
-DEVICE void add_up_shares(const World& w, int blocks, int count, int row_length, int offset, int when) {
+DEVICE void add_up_shares(const World& w, int blocks, int count, int row_length, int offset, int when, int further) {
     if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
     double* row = w.total + (when == WHEN_ENDS ? last_row(w.control) * row_length : 0) + offset;
     const double sum = sum_of_shares<SUM_THREADS>(w, blocks, count, blockIdx.x);
-    if (threadIdx.x == 0) row[blockIdx.x] = ONTO ? row[blockIdx.x] + sum : sum;
+    const int place = blockIdx.x + (blockIdx.x > 0 ? further : 0);
+    if (threadIdx.x == 0) row[place] = ONTO ? row[place] + sum : sum;
 }
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares(World w, int blocks, int count, int row_length,
                                                                      int offset, int when) {
-    add_up_shares<false>(w, blocks, count, row_length, offset, when);
+    add_up_shares<false>(w, blocks, count, row_length, offset, when, 0);
 }
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares_onto(World w, int blocks, int count, int row_length,
-                                                                          int offset, int when) {
-    add_up_shares<true>(w, blocks, count, row_length, offset, when);
+                                                                          int offset, int when, int further) {
+    add_up_shares<true>(w, blocks, count, row_length, offset, when, further);
 }
 
 // What a minimiser steers by: f.v, f.f, v.v, and the largest squares of force and velocity.

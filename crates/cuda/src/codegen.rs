@@ -13,9 +13,11 @@ use jostle_potentials::electrostatics::direct;
 use jostle_potentials::electrostatics::gaussian::{gaussian, gaussian_single, gaussian_single_anywhere};
 use jostle_potentials::electrostatics::screened::{self, Series, chebyshev};
 use jostle_potentials::electrostatics::spline::weights_of_order;
-use jostle_potentials::electrostatics::waves::{self, wave_vector, weight};
+use jostle_potentials::electrostatics::waves::{self, wave_vector};
 use jostle_potentials::table::{ROW, Tables};
-use jostle_potentials::{Electrostatics, Forces, PairFunction, PairTerm, PairVisitor, Potential};
+use jostle_potentials::{
+    Dispersion, Electrostatics, Forces, LatticeSum, PairFunction, PairTerm, PairVisitor, Potential, Spectrum,
+};
 use recorder::{Notation, Tape};
 use std::fmt::Write;
 
@@ -37,9 +39,10 @@ pub struct PairSource {
 /// real pair_force(real r2, int species_i, int species_j, real charges, const real* table, real* energy)
 /// ```
 /// It returns the force over distance of all terms at the squared distance `r2`, each term's within
-/// its own cut-off, and with `ENERGY` adds their energies to `energy[0..N_TERMS]`. What charges do to
-/// each other directly is the last of the terms, where there is one; `charges` is their product then,
-/// times Coulomb's constant.
+/// its own cut-off, and with `ENERGY` adds their energies to `energy[0..N_TERMS]`. What sums over all
+/// images have besides waves are the last of the terms, in the order of [`Forces::sums`]: of dispersion,
+/// whose coefficients are in the table, and of charges; `charges` is their product then, times Coulomb's
+/// constant.
 ///
 /// What is the same for all pairs of species is a literal in the source. Where anything differs
 /// there is a table of `TABLE_SIZE` numbers, one row of `N_COEFFICIENTS` for each of the `N_SPECIES`
@@ -50,12 +53,9 @@ pub struct PairSource {
 /// their charges, the table is these numbers, by species. Beyond `LONGEST_CUTOFF2` there is no force.
 ///
 /// `real` and the elementary functions are those of the kernels' prelude.
-pub fn pair_source(
-    terms: &[PairTerm],
-    electrostatics: Option<&Electrostatics>,
-    precision: Precision,
-) -> PairSource {
-    let table = Table::new(terms);
+pub fn pair_source(terms: &[PairTerm], sums: &[LatticeSum], precision: Precision) -> PairSource {
+    let table = Table::new(terms, sums);
+    let charged = sums.iter().any(|sum| matches!(sum, LatticeSum::Charges(_)));
     let notation = Notation { number: "real", precision };
     let n_columns = table.rows[0].len();
     let curves = Curves::new(terms);
@@ -69,7 +69,7 @@ pub fn pair_source(
             (None, Some(products)) => Recorder::lit(products.by_column[k]) * inputs[1],
             (None, None) => inputs[1 + k],
         };
-        if electrostatics.is_some() {
+        if charged {
             // Wanted in any case, and worth knowing to all terms: see `Recorder::recip`.
             inputs[0].rsqrt();
         }
@@ -86,11 +86,14 @@ pub fn pair_source(
             force = force + Recorder::select(within, force_over_r, zero);
             energies.push(Recorder::select(within, energy, zero));
         }
-        if let Some(term) = electrostatics {
-            let within = inputs[0].lt(Recorder::lit(term.cutoff * term.cutoff));
-            let (energy, force_over_r) = unit_charges(term, inputs[0], precision);
-            force = force + Recorder::select(within, inputs[charges] * force_over_r, zero);
-            energies.push(Recorder::select(within, inputs[charges] * energy, zero));
+        for sum in sums {
+            let within = inputs[0].lt(Recorder::lit(sum.cutoff() * sum.cutoff()));
+            let (strengths, (energy, force_over_r)) = match sum {
+                LatticeSum::Dispersion(term) => (column(first), unit_dispersion(term, inputs[0], precision)),
+                LatticeSum::Charges(term) => (inputs[charges], unit_charges(term, inputs[0], precision)),
+            };
+            force = force + Recorder::select(within, strengths * force_over_r, zero);
+            energies.push(Recorder::select(within, strengths * energy, zero));
         }
         (force, energies)
     });
@@ -99,7 +102,7 @@ pub fn pair_source(
     let also = tape.needed_for(&energies);
 
     let longest = terms.iter().map(PairTerm::largest_cutoff);
-    let longest = longest.chain(electrostatics.map(|term| term.cutoff)).fold(0.0, f64::max);
+    let longest = longest.chain(sums.iter().map(LatticeSum::cutoff)).fold(0.0, f64::max);
     let varied = table.varied();
     let at_once = match varied.len() {
         few @ 0..3 => few,
@@ -118,7 +121,7 @@ pub fn pair_source(
     let offsets = curves.append_rows(&mut numbers);
     let mut text = Text::default();
     text.line(0, format!("#define N_TERMS {}", energies.len()));
-    text.line(0, format!("#define CHARGED {}", i32::from(electrostatics.is_some())));
+    text.line(0, format!("#define CHARGED {}", i32::from(charged)));
     text.line(0, format!("#define N_SPECIES {}", table.n_species));
     text.line(0, format!("#define N_COEFFICIENTS {row_length}"));
     text.line(0, format!("#define TABLE_SIZE {table_size}"));
@@ -228,14 +231,24 @@ fn unit_charges(term: &Electrostatics, r2: Recorder, precision: Precision) -> (R
     let one = Recorder::lit(1.0);
     match term.kappa() {
         Some(kappa) => {
-            let series = Series::new(term.cutoff, precision, |r2| term.smooth(r2));
-            let t = r2 * Recorder::lit(series.scale) - one;
-            let at = |coefficients: &[f64]| chebyshev(t, coefficients.iter().map(|c| Recorder::lit(*c)));
-            let smooth = (at(&series.energy), at(&series.force));
+            let smooth = fitted(&Series::new(term.cutoff, precision, |r2| term.smooth(r2)), r2);
             screened::direct(r2, one, Recorder::lit(kappa), smooth)
         }
         None => direct(r2, one, smooth(term, r2, gaussian_single, precision)),
     }
+}
+
+/// What is added to two unit coefficients of dispersion.
+fn unit_dispersion(term: &Dispersion, r2: Recorder, precision: Precision) -> (Recorder, Recorder) {
+    let (energy, force_over_r) = fitted(&Series::new(term.cutoff, precision, |r2| term.smooth(r2)), r2);
+    (energy - Recorder::lit(term.shift), force_over_r)
+}
+
+/// A smooth function that is dear, and its force over distance, by a series.
+fn fitted(series: &Series, r2: Recorder) -> (Recorder, Recorder) {
+    let t = r2 * Recorder::lit(series.scale) - Recorder::lit(1.0);
+    let at = |coefficients: &[f64]| chebyshev(t, coefficients.iter().map(|c| Recorder::lit(*c)));
+    (at(&series.energy), at(&series.force))
 }
 
 /// The smooth function of a term that nothing screens; `single` is exact enough in single precision.
@@ -251,18 +264,42 @@ fn smooth(
     }
 }
 
-/// Writes what `kernels/excluded.cuh` wants in front of it: a function that makes energy and force over
-/// distance of two unit charges that are excluded from each other from their squared distance.
-pub fn excluded_source(term: &Electrostatics, precision: Precision) -> String {
-    function("excluded_pair", 1, precision, |x| {
-        let (energy, force_over_r) = match (term.method.alpha(), term.kappa()) {
-            (Some(alpha), Some(kappa)) => {
-                term.smooth_with(x[0], |square| screened::gaussian(square, kappa / (2.0 * alpha)))
-            }
-            _ => smooth(term, x[0], gaussian_single_anywhere, precision),
-        };
-        vec![-energy, -force_over_r]
-    })
+/// Writes what `kernels/excluded.cuh` wants in front of it:
+/// ```text
+/// real strength_of(const World& w, const Position* position, u32 i)   charge, or coefficient of dispersion
+/// void excluded_pair(const real* in, real* out)   from {r^2} to {energy, force / r} of two of unit strength
+/// ```
+pub fn excluded_source(sum: &LatticeSum, precision: Precision) -> String {
+    let pair = function("excluded_pair", 1, precision, |x| match sum {
+        LatticeSum::Dispersion(term) => {
+            let (energy, force_over_r) = term.smooth(x[0]);
+            vec![energy, force_over_r]
+        }
+        LatticeSum::Charges(term) => {
+            let (energy, force_over_r) = match (term.method.alpha(), term.kappa()) {
+                (Some(alpha), Some(kappa)) => {
+                    term.smooth_with(x[0], |square| screened::gaussian(square, kappa / (2.0 * alpha)))
+                }
+                _ => smooth(term, x[0], gaussian_single_anywhere, precision),
+            };
+            vec![-energy, -force_over_r]
+        }
+    });
+    let mut text = Text::default();
+    let strength = match sum {
+        LatticeSum::Charges(_) => "w.charge[i]",
+        LatticeSum::Dispersion(term) => {
+            let notation = Notation { number: "real", precision };
+            let numbers: Vec<String> = term.coefficients.iter().map(|c| notation.literal(*c)).collect();
+            text.line(0, format!("__device__ const real STRENGTHS[] = {{{}}};", numbers.join(", ")));
+            "STRENGTHS[position[i].species]"
+        }
+    };
+    text.line(0, "__device__ __forceinline__ real strength_of(");
+    text.line(1, "const World& w, const Position* position, unsigned i) {");
+    text.line(1, format!("return {strength};"));
+    text.line(0, "}");
+    text.0 + &pair
 }
 
 /// Writes what `kernels/mesh.cu` wants in front of it, for splines of an order:
@@ -274,8 +311,7 @@ pub fn excluded_source(term: &Electrostatics, precision: Precision) -> String {
 /// void wave_virial(const real* in, real* out) from {energy, virial along the wave, wave vector}
 /// ```
 /// The gradients are xx, xy, xz, yy, yz, zz; the others are none.
-/// `kappa` is 0 where nothing screens.
-pub fn mesh_source([alpha, kappa]: [f64; 2], order: usize, precision: Precision) -> String {
+pub fn mesh_source(spectrum: Spectrum, order: usize, precision: Precision) -> String {
     let spline = function("spline", 1, precision, |x| {
         let [weights, slopes] = weights_of_order(order, x[0], Recorder::lit);
         [&weights[..order], &slopes[..order]].concat()
@@ -285,7 +321,7 @@ pub fn mesh_source([alpha, kappa]: [f64; 2], order: usize, precision: Precision)
         let reciprocal = [[x[4], x[5], x[6]], [none, x[7], x[8]], [none, none, x[9]]];
         let k = wave_vector([x[0], x[1], x[2]], reciprocal);
         let k2 = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
-        let [weight, along] = weight(k2 + Recorder::lit(kappa * kappa), Recorder::lit(alpha), x[3]);
+        let [weight, along] = spectrum.weight(k2, x[3]);
         vec![weight, along, k[0], k[1], k[2]]
     });
     let virial =
@@ -419,7 +455,7 @@ struct Table {
 }
 
 impl Table {
-    fn new(terms: &[PairTerm]) -> Self {
+    fn new(terms: &[PairTerm], sums: &[LatticeSum]) -> Self {
         let n_species = terms.first().map_or(1, PairTerm::n_species);
         let pairs = || (0..n_species).flat_map(|a| (0..n_species).map(move |b| (a, b)));
         let silent: Vec<_> = terms.iter().map(silent).collect();
@@ -444,6 +480,12 @@ impl Table {
             for (row, (a, b)) in rows.iter_mut().zip(pairs()) {
                 let coefficients = term.coefficients(a, b).or_else(|| borrowed.clone());
                 row.extend(coefficients.unwrap_or_else(none));
+            }
+        }
+        for sum in sums {
+            if let LatticeSum::Dispersion(Dispersion { coefficients, .. }) = sum {
+                let products = pairs().map(|(a, b)| coefficients[a] * coefficients[b]);
+                rows.iter_mut().zip(products).for_each(|(row, product)| row.push(product));
             }
         }
         Table { n_species, rows }

@@ -1,4 +1,5 @@
-//! What charges do beyond the pairs in lists: those excluded from each other, and all waves on a mesh.
+//! What charges, or dispersion over all images, do beyond the pairs in lists: atoms excluded from each
+//! other, and all waves on a mesh.
 
 pub mod excluded;
 pub mod mesh;
@@ -10,7 +11,7 @@ use crate::sums::Summation;
 use crate::world::World;
 use excluded::ExcludedCharges;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System};
-use jostle_potentials::Forces;
+use jostle_potentials::{Forces, LatticeSum};
 use mesh::Mesh;
 
 /// Energy and virial, which each part leaves in shares.
@@ -25,33 +26,49 @@ pub enum Followed {
     Anew,
 }
 
-/// Charges on a device.
+/// Charges on a device, or dispersion over all images.
 pub struct Charges {
+    sum: LatticeSum,
+    /// The number of the term.
+    pub term: usize,
     excluded: Option<ExcludedCharges>,
     mesh: Option<Mesh>,
 }
 
 impl Charges {
-    /// What a system's charges need besides lists of pairs; `None` where that is nothing.
+    /// What the sums of a system need besides lists of pairs.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
-    pub fn new(
+    pub fn all(
         device: &Device,
         system: &System,
         forces: &Forces,
         exclusions: &Exclusions,
         precision: Precision,
-        sums: Summation,
-    ) -> Result<Option<Self>> {
-        let Some(term) = &forces.electrostatics else { return Ok(None) };
+        summation: Summation,
+    ) -> Result<Vec<Self>> {
         let n = system.state.len();
-        let excluded = match exclusions.is_empty() {
-            true => None,
-            false => ExcludedCharges::new(device, term, n, precision, sums)?,
+        let numbered = (forces.n_pairs()..).zip(forces.sums());
+        let one = |(term, sum): (usize, LatticeSum)| {
+            let excluded = match exclusions.is_empty() {
+                true => None,
+                false => ExcludedCharges::new(device, &sum, n, precision, summation)?,
+            };
+            let mesh = Mesh::new(device, system, &sum, exclusions, precision, summation)?;
+            Ok(Charges { sum, term, excluded, mesh })
         };
-        let mesh = Mesh::new(device, system, term, exclusions, precision, sums)?;
-        Ok((excluded.is_some() || mesh.is_some()).then_some(Charges { excluded, mesh }))
+        numbered.map(one).collect()
+    }
+
+    /// Whether there is anything to do besides lists of pairs.
+    pub fn acts(&self) -> bool {
+        self.excluded.is_some() || self.mesh.is_some()
+    }
+
+    /// Energy of all atoms with themselves, and with what is spread evenly: see [`LatticeSum::constants`].
+    pub fn constants(&self, system: &System) -> [f64; 2] {
+        self.sum.constants(system)
     }
 
     /// Follows a box that has changed.

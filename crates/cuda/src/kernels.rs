@@ -12,7 +12,7 @@ use crate::world::{Control, World};
 use jostle_core::bath::noise_amplitude;
 use jostle_core::constraints::Groups;
 use jostle_core::{Algorithm, Bath, Precision, Result, SimBox, System};
-use jostle_potentials::{Electrostatics, Forces};
+use jostle_potentials::{Forces, LatticeSum};
 
 /// What a set of kernels is compiled for.
 #[derive(Debug, Clone, PartialEq)]
@@ -173,7 +173,7 @@ pub fn build(
     pairs: PairShape,
     sums: Summation,
 ) -> Build {
-    let pair = codegen::pair_source(&forces.pairs, forces.electrostatics.as_ref(), precision);
+    let pair = codegen::pair_source(&forces.pairs, &Vec::from_iter(forces.sums()), precision);
     let mut source = prelude().join("\n");
     let of_metal = embedded::source(forces, precision);
     let passes = forces.embedded.as_ref().map(|_| include_str!("../kernels/embedded.cu"));
@@ -266,14 +266,14 @@ pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> R
     Ok(bonded.chain(constraints).chain(volume).collect())
 }
 
-/// What is compiled besides for charges in a box: a mesh, which sees to excluded charges, too, or what
+/// What is compiled besides for a sum over all images: a mesh, which sees to excluded atoms, too, or what
 /// does that alone.
 ///
 /// # Errors
 /// If a mesh has more points than a GPU can have.
-pub fn of_charges(term: &Electrostatics, simbox: &SimBox, precision: Precision) -> Result<Build> {
-    let mesh = electrostatics::mesh::source(term, simbox, precision, Summation::Fast)?;
-    Ok(mesh.unwrap_or_else(|| electrostatics::excluded::build(term, precision, Summation::Fast)))
+pub fn of_sum(sum: &LatticeSum, simbox: &SimBox, precision: Precision) -> Result<Build> {
+    let mesh = electrostatics::mesh::source(sum, simbox, precision, Summation::Fast)?;
+    Ok(mesh.unwrap_or_else(|| electrostatics::excluded::build(sum, precision, Summation::Fast)))
 }
 
 fn ways(forces: &Forces, precision: Precision, ways: &[Way], sums: Summation) -> Vec<Build> {

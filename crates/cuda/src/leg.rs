@@ -30,7 +30,7 @@ pub const KINETIC: usize = 9;
 pub struct Launches<'a> {
     pub kernels: &'a Kernels,
     pub search: &'a dyn Search,
-    pub charges: Option<&'a Charges>,
+    pub charges: &'a [Charges],
     pub bonded: Option<&'a Bonded>,
     pub constraints: Option<&'a Constraints>,
     pub outside: Option<&'a Outside>,
@@ -118,6 +118,12 @@ impl Launches<'_> {
         self.sum(&self.kernels.add_shares, blocks, count, offset, when)
     }
 
+    /// The same onto what is there: the energy of a term and the virial, or the virial alone.
+    fn add_onto(&self, blocks: u32, count: usize, offset: usize, when: When) -> Launch {
+        let after = self.n_pairs + VIRIAL - count - offset;
+        self.sum(&self.kernels.add_shares_onto, blocks, count, offset, when).with_value(after as i32)
+    }
+
     fn sum(&self, kernel: &Kernel, blocks: u32, count: usize, offset: usize, when: When) -> Launch {
         let row = self.row_length() as i32;
         Launch::new(kernel, count as u32, ATOM_THREADS)
@@ -132,13 +138,15 @@ impl Launches<'_> {
     /// Forces and, if asked for, energies added up.
     pub fn forces(&self, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
         let mut launches = self.search.forces(&self.world, slot, when, evaluate);
-        // The energy of charges is the last before the virial.
-        let onto = &self.kernels.add_shares_onto;
-        let add_up = |shares| self.sum(onto, shares, SUMS, self.n_pairs - 1, when);
         let energies = evaluate == Evaluate::ForcesAndEnergies;
         let silent = when == When::Asked && self.waves == 0.0 && !energies;
-        let waves = self.charges.filter(|_| !silent);
-        let waves = waves.map(|c| c.waves(&self.world, slot, when, evaluate, add_up)).unwrap_or_default();
+        let add_up = |c: &Charges| {
+            let term = c.term;
+            move |shares| self.add_onto(shares, SUMS, term, when)
+        };
+        let heard = self.charges.iter().filter(|_| !silent);
+        let waves: Vec<Launch> =
+            heard.flat_map(|c| c.waves(&self.world, slot, when, evaluate, add_up(c))).collect();
         if energies {
             launches.push(self.add_shares(self.search.energy_blocks(), self.n_pairs + VIRIAL, 0, when));
             launches.extend(waves);
@@ -154,14 +162,14 @@ impl Launches<'_> {
         launches.extend(
             self.outside.map(|o| o.forces(&self.world, slot, row, when, evaluate)).into_iter().flatten(),
         );
-        let of_charges =
-            self.charges.map(|c| c.forces(&self.world, slot, when, evaluate, self.waves, add_up));
-        launches.extend(of_charges.into_iter().flatten().map(|launch| launch.waits(Waits::ForAll)));
+        let of_charges = |c: &Charges| c.forces(&self.world, slot, when, evaluate, self.waves, add_up(c));
+        let of_charges = self.charges.iter().flat_map(of_charges);
+        launches.extend(of_charges.map(|launch| launch.waits(Waits::ForAll)));
         if let Some(constraints) = self.constraints
             && let Some(spread) = constraints.spread(&self.world, slot, when, evaluate)
         {
             launches.push(spread.waits(Waits::ForAll));
-            let more = || self.sum(onto, constraints.shares(), VIRIAL, self.n_pairs, when);
+            let more = || self.add_onto(constraints.shares(), VIRIAL, self.n_pairs, when);
             launches.extend(energies.then(more));
         }
         launches
@@ -214,7 +222,7 @@ impl Launches<'_> {
     }
 
     fn only_pairs(&self) -> bool {
-        self.charges.is_none()
+        !self.charges.iter().any(Charges::acts)
             && self.bonded.is_none()
             && self.constraints.is_none()
             && self.outside.is_none()

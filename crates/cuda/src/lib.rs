@@ -48,18 +48,11 @@ fn lacking(forces: &Forces) -> Option<&'static str> {
     if forces.vacuum.is_some() {
         return Some("forces without a cut-off");
     }
-    if forces.dispersion.is_some() {
-        return Some("sum of dispersion over all images");
+    if forces.embedded.is_some() && forces.sums().next().is_some() {
+        return Some("sums over all images of embedded atoms");
     }
-    if let Some(term) = &forces.electrostatics {
-        if forces.embedded.is_some() {
-            return Some("charges of embedded atoms");
-        }
-        if let Method::Ewald { .. } = term.method {
-            return Some("Ewald's sum; kind = \"pme\" gives the same on a mesh");
-        }
-    }
-    None
+    let ewald = forces.sums().any(|sum| matches!(sum.method(), Method::Ewald { .. }));
+    ewald.then_some("Ewald's sum; kind = \"pme\" gives the same on a mesh")
 }
 
 /// Puts a system on a device.

@@ -78,7 +78,7 @@ pub fn field(precision: Precision, sums: Summation) -> Build {
 
 /// The source for a wall.
 pub fn wall(wall: &Wall, precision: Precision, sums: Summation) -> Build {
-    let pair = codegen::pair_source(std::slice::from_ref(&wall.term), None, precision);
+    let pair = codegen::pair_source(std::slice::from_ref(&wall.term), &[], precision);
     let physics = [pair.source.as_str(), include_str!("../kernels/wall.cu")].join("\n");
     let build = kernels::beside(&physics, include_str!("../kernels/outside.cu"), precision, sums);
     Build { table: pair.table, ..build }

@@ -10,8 +10,8 @@ use jostle_cuda::nvrtc;
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{
-    AngleKind, BondKind, BondedKind, Cmap, DihedralKind, Electrostatics, Forces, PairEntry, PairKind,
-    PairTerm, Parameter, SuttonChen, Truncation,
+    AngleKind, BondKind, BondedKind, Cmap, DihedralKind, Dispersion, Electrostatics, Forces, LatticeSum,
+    PairEntry, PairKind, PairTerm, Parameter, SuttonChen, Truncation,
 };
 
 /// The oldest and the newest that NVRTC 13.0 knows, and what lies between.
@@ -200,10 +200,16 @@ fn every_kernel_compiles_for_charges() {
     for precision in [Precision::Mixed, Precision::Double] {
         for order in Method::ORDERS {
             let pme = Electrostatics::new(Method::Pme { alpha: 3.0, order, spacing: 0.1 }, 138.9, 0.9);
-            check(&kernels::of_charges(&pme, &simbox, precision).unwrap(), "sm_90");
+            check(&kernels::of_sum(&LatticeSum::Charges(pme), &simbox, precision).unwrap(), "sm_90");
         }
+        let core = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 0.3], 0.9);
+        let dispersion = Dispersion::new(&core, Method::Pme { alpha: 3.0, order: 4, spacing: 0.1 }).unwrap();
+        let sum = LatticeSum::Dispersion(dispersion.clone());
+        check(&kernels::of_sum(&sum, &simbox, precision).unwrap(), "sm_90");
+        let forces = Forces { dispersion: Some(dispersion), ..core.into() };
+        kernels::usual(&forces, precision).iter().for_each(|build| check(build, "sm_75"));
         let field = Electrostatics::new(Method::ReactionField { dielectric: 78.5 }, 138.9, 0.9);
-        check(&kernels::of_charges(&field, &simbox, precision).unwrap(), "sm_75");
+        check(&kernels::of_sum(&LatticeSum::Charges(field), &simbox, precision).unwrap(), "sm_75");
         let pairs = vec![term(PairKind::LennardJones, Truncation::Shifted)];
         let forces = Forces { pairs, ..field.into() };
         check(&kernels::of_long_lists(&forces, precision), "sm_90");
@@ -213,7 +219,7 @@ fn every_kernel_compiles_for_charges() {
         builds.iter().for_each(|build| check(build, "sm_90"));
     }
     let many = Electrostatics::new(Method::Pme { alpha: 3.0, order: 4, spacing: 1e-3 }, 138.9, 0.9);
-    let error = kernels::of_charges(&many, &simbox, Precision::Mixed).unwrap_err();
+    let error = kernels::of_sum(&LatticeSum::Charges(many), &simbox, Precision::Mixed).unwrap_err();
     assert!(error.message().contains("points along an edge"), "{error}");
 }
 

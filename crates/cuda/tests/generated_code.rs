@@ -231,7 +231,7 @@ fn exact(term: &PairTerm, (a, b): (usize, usize), r2: f64) -> Exact {
 fn check_pairs<S: Scalar>(device: &Device) {
     let cases = cases();
     let sources: Vec<PairSource> =
-        cases.iter().map(|case| pair_source(&case.terms, None, S::PRECISION)).collect();
+        cases.iter().map(|case| pair_source(&case.terms, &[], S::PRECISION)).collect();
     let module = device.compile("generated", &source(&sources), &[S::DOUBLE.to_string()]).unwrap();
     let squares: Vec<S> = squares().into_iter().map(S::from_f64).collect();
     let r2 = device.upload(&squares).unwrap();

@@ -17,7 +17,7 @@ const GEOMETRY: usize = 12;
 /// Arithmetic operations in single precision for the force of one pair, by the formulas: an addition,
 /// a product, both fused, a comparison, a choice, a root and an exponential are one each.
 pub fn operations_per_pair(forces: &Forces) -> usize {
-    GEOMETRY + pair_source(&forces.pairs, forces.electrostatics.as_ref(), Precision::Mixed).operations
+    GEOMETRY + pair_source(&forces.pairs, &Vec::from_iter(forces.sums()), Precision::Mixed).operations
 }
 
 /// The most of such operations that a device does in a second: of a GPU what its maker says, one in

@@ -80,10 +80,10 @@ impl Dispersion {
     }
 
     /// The smooth function of unit coefficients at a squared distance, and its force over distance.
-    pub fn smooth(&self, r2: f64) -> (f64, f64) {
+    pub fn smooth<R: Real>(&self, r2: R) -> (R, R) {
         let alpha2 = self.alpha().powi(2);
-        let (energy, force) = smooth(alpha2 * r2);
-        (alpha2.powi(3) * energy, alpha2.powi(4) * force)
+        let (energy, force) = smooth(R::lit(alpha2) * r2);
+        (R::lit(alpha2.powi(3)) * energy, R::lit(alpha2.powi(4)) * force)
     }
 
     /// What is added to two unit coefficients within the cut-off; `one` is 0 where they are excluded.
@@ -160,7 +160,10 @@ pub fn weight<R: Real>(k2: R, alpha: R, volume: R) -> [R; 2] {
     let (fading, tail) = ((-b2).exp(), R::lit(PI.sqrt()) * b * b.erfc());
     let shape = fading - R::lit(2.0) * b2 * (fading - tail);
     let size = R::lit(-PI * PI.sqrt() / 3.0) * alpha * alpha * alpha / volume;
-    [size * shape, R::lit(1.5) * (fading - tail) / (alpha * alpha * shape)]
+    // Of the shortest waves nothing is left in single precision.
+    let (none, some) = (R::lit(0.0), R::lit(0.0).lt(shape));
+    let along = R::lit(1.5) * (fading - tail) / (alpha * alpha * R::select(some, shape, R::lit(1.0)));
+    [size * shape, R::select(some, along, none)]
 }
 
 #[cfg(test)]

@@ -21,12 +21,12 @@ fn statements(source: &str) -> [usize; 2] {
 /// the coefficients, two products for the rest; a comparison and a choice for the cut-off.
 #[test]
 fn lennard_jones_takes_eight_operations() {
-    let source = pair_source(&[lennard_jones(Truncation::Plain)], None, Precision::Mixed).source;
+    let source = pair_source(&[lennard_jones(Truncation::Plain)], &[], Precision::Mixed).source;
     assert_eq!(statements(&source), [8, 3], "{source}");
     // A shift concerns the energy alone.
-    let source = pair_source(&[lennard_jones(Truncation::Shifted)], None, Precision::Mixed).source;
+    let source = pair_source(&[lennard_jones(Truncation::Shifted)], &[], Precision::Mixed).source;
     assert_eq!(statements(&source), [8, 3], "{source}");
-    let source = pair_source(&[lennard_jones(Truncation::ForceShifted)], None, Precision::Mixed).source;
+    let source = pair_source(&[lennard_jones(Truncation::ForceShifted)], &[], Precision::Mixed).source;
     assert_eq!(statements(&source)[0], 10, "{source}");
 }
 
@@ -34,12 +34,12 @@ fn lennard_jones_takes_eight_operations() {
 fn terms_share_what_they_have_in_common() {
     let yukawa = PairTerm::uniform(PairKind::Yukawa, Truncation::Plain, &[1.0, 0.7], 2.5);
     let morse = PairTerm::uniform(PairKind::Morse, Truncation::Plain, &[1.0, 5.0, 1.1], 2.5);
-    let source = pair_source(&[yukawa, morse], None, Precision::Double).source;
+    let source = pair_source(&[yukawa, morse], &[], Precision::Double).source;
     for once in ["reciprocal_square_root(", " < 6.25;"] {
         assert_eq!(source.matches(once).count(), 1, "{source}");
     }
     let twice = [lennard_jones(Truncation::Plain), lennard_jones(Truncation::Plain)];
-    let source = pair_source(&twice, None, Precision::Mixed).source;
+    let source = pair_source(&twice, &[], Precision::Mixed).source;
     assert_eq!(statements(&source)[0], 9, "{source}");
 }
 
@@ -48,7 +48,7 @@ fn terms_share_what_they_have_in_common() {
 fn a_root_that_is_there_saves_a_reciprocal() {
     let charges = Electrostatics::new(Method::ReactionField { dielectric: 78.0 }, 1.0, 2.5);
     let terms = [lennard_jones(Truncation::Plain)];
-    let source = pair_source(&terms, Some(&charges), Precision::Mixed).source;
+    let source = pair_source(&terms, &[LatticeSum::Charges(charges)], Precision::Mixed).source;
     assert_eq!(source.matches("reciprocal_square_root(").count(), 1, "{source}");
     assert!(!source.contains("reciprocal("), "{source}");
 }
@@ -97,7 +97,7 @@ fn species_that_have_a_number_in_common_do_not_look_it_up() {
     let mut term = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 2);
     term.set(0, 0, PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.5 });
     term.set(0, 1, PairEntry { parameters: vec![0.5, 1.0], cutoff: 2.4 });
-    let PairSource { source, table, .. } = pair_source(std::slice::from_ref(&term), None, Precision::Double);
+    let PairSource { source, table, .. } = pair_source(std::slice::from_ref(&term), &[], Precision::Double);
     // 1-1 is silent: only its cut-off says so. Rows are read at once.
     assert_eq!(table[12..], [0.0, 48.0, 24.0, 0.0]);
     assert_eq!(table[..8], [6.25, 48.0, 24.0, 0.0, 2.4 * 2.4, 24.0, 12.0, 0.0]);
@@ -107,15 +107,15 @@ fn species_that_have_a_number_in_common_do_not_look_it_up() {
     assert!(source.contains("const real4 c0 = ") && source.contains("c0.z"), "{source}");
     // With one cut-off nothing has to be said: coefficients of 0 keep 1-1 silent.
     term.set(0, 1, PairEntry { parameters: vec![0.5, 1.0], cutoff: 2.5 });
-    let PairSource { source, table, .. } = pair_source(std::slice::from_ref(&term), None, Precision::Double);
+    let PairSource { source, table, .. } = pair_source(std::slice::from_ref(&term), &[], Precision::Double);
     assert_eq!(table, [48.0, 24.0, 24.0, 12.0, 24.0, 12.0, 0.0, 0.0]);
     assert!(source.contains("const real2 c0 = ") && source.contains(" < 6.25;"), "{source}");
     term.set(0, 1, PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.4 });
-    let PairSource { source, table, .. } = pair_source(&[term.clone()], None, Precision::Double);
+    let PairSource { source, table, .. } = pair_source(&[term.clone()], &[], Precision::Double);
     assert!(source.contains("const real c0 = ") && !source.contains("c0.") && table.len() == 4, "{source}");
     term.set(0, 1, PairEntry { parameters: vec![0.5, 1.0], cutoff: 2.5 });
     term.set(1, 1, PairEntry { parameters: vec![2.0, 1.0], cutoff: 2.5 });
-    let PairSource { source, table, .. } = pair_source(&[term], None, Precision::Double);
+    let PairSource { source, table, .. } = pair_source(&[term], &[], Precision::Double);
     assert!(source.contains("const real2 c0 = ") && table[2..4] == [24.0, 12.0], "{source}");
 }
 
@@ -140,12 +140,12 @@ fn what_is_proportional_to_charges_is_not_looked_up_by_pairs() {
     for (a, b) in (0..3).flat_map(|a| (a..3).map(move |b| (a, b))) {
         set(&mut term, a, b, 2.0);
     }
-    let PairSource { source, table, .. } = pair_source(&[term.clone()], None, Precision::Mixed);
+    let PairSource { source, table, .. } = pair_source(&[term.clone()], &[], Precision::Mixed);
     let ratios = [table[1] / table[0] * 6.0, table[2] / table[0] * 6.0];
     assert!(table.len() == 3 && (ratios[0] - 8.0).abs() < 1e-14 && (ratios[1] + 1.5).abs() < 1e-14);
     assert!(source.contains("table[species_i] * table[species_j]") && !source.contains("c0"), "{source}");
     // Another length for one pair, and charges are not all that differs.
     set(&mut term, 0, 2, 2.5);
-    let PairSource { source, table, .. } = pair_source(&[term], None, Precision::Mixed);
+    let PairSource { source, table, .. } = pair_source(&[term], &[], Precision::Mixed);
     assert!(table.len() % 9 == 0 && source.contains("c0."), "{source}");
 }

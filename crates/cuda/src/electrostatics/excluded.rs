@@ -7,7 +7,7 @@ use crate::search::When;
 use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::{Evaluate, Precision, Result};
-use jostle_potentials::Electrostatics;
+use jostle_potentials::LatticeSum;
 use jostle_potentials::electrostatics::Method;
 
 /// The kernels, and how far the forces reach.
@@ -20,8 +20,8 @@ pub struct ExcludedCharges {
 }
 
 /// The kernels' source.
-pub fn build(term: &Electrostatics, precision: Precision, sums: Summation) -> Build {
-    let source = codegen::excluded_source(term, precision) + include_str!("../../kernels/excluded.cuh");
+pub fn build(sum: &LatticeSum, precision: Precision, sums: Summation) -> Build {
+    let source = codegen::excluded_source(sum, precision) + include_str!("../../kernels/excluded.cuh");
     kernels::beside(&source, include_str!("../../kernels/excluded.cu"), precision, sums)
 }
 
@@ -32,17 +32,17 @@ impl ExcludedCharges {
     /// If there is no compiler for the device.
     pub fn new(
         device: &Device,
-        term: &Electrostatics,
+        sum: &LatticeSum,
         n: usize,
         precision: Precision,
         sums: Summation,
     ) -> Result<Option<Self>> {
-        let cutoff2 = match term.method {
+        let cutoff2 = match sum.method() {
             Method::Cutoff | Method::Pme { .. } => return Ok(None),
-            Method::ReactionField { .. } => term.cutoff * term.cutoff,
+            Method::ReactionField { .. } => sum.cutoff() * sum.cutoff(),
             Method::Ewald { .. } => f64::INFINITY,
         };
-        let build = build(term, precision, sums);
+        let build = build(sum, precision, sums);
         let module = device.compile("excluded.cu", &build.source, &build.options)?;
         Ok(Some(ExcludedCharges {
             cutoff2,

@@ -10,10 +10,10 @@ use crate::search::When;
 use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::{Error, Evaluate, Precision, Result, SimBox, System};
-use jostle_potentials::Electrostatics;
 use jostle_potentials::electrostatics::spline::moduli;
 use jostle_potentials::electrostatics::waves::reciprocal;
 use jostle_potentials::electrostatics::{Method, mesh};
+use jostle_potentials::{LatticeSum, Spectrum};
 use std::f64::consts::PI;
 
 /// Threads of a block that transforms lines: as in `mesh.cu`, like all of these.
@@ -49,16 +49,18 @@ unsafe impl Word for Points {}
 /// The splitting and the mesh, as asked for.
 #[derive(Debug, Clone, Copy)]
 struct Splitting {
-    alpha: f64,
+    spectrum: Spectrum,
     order: usize,
     spacing: f64,
 }
 
 impl Splitting {
     /// That of a method; `None` if it has no mesh.
-    fn of(term: &Electrostatics) -> Option<Self> {
-        match term.method {
-            Method::Pme { alpha, order, spacing } => Some(Splitting { alpha, order, spacing }),
+    fn of(sum: &LatticeSum) -> Option<Self> {
+        match sum.method() {
+            Method::Pme { order, spacing, .. } => {
+                Some(Splitting { spectrum: sum.spectrum()?, order, spacing })
+            }
             _ => None,
         }
     }
@@ -69,9 +71,9 @@ impl Splitting {
 }
 
 /// What a mesh is like in whatever box.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Form {
-    term: Electrostatics,
+    sum: LatticeSum,
     splitting: Splitting,
     unit: f64,
     /// Shares of the energies of what atoms exclude; 0 where they exclude nobody.
@@ -106,16 +108,15 @@ struct Kernels {
 /// # Errors
 /// If there are too many of them along an edge.
 fn build(
-    term: &Electrostatics,
+    sum: &LatticeSum,
     splitting: Splitting,
     n: [usize; 3],
     precision: Precision,
     sums: Summation,
 ) -> Result<Build> {
-    let widths = [splitting.alpha, term.kappa().unwrap_or(0.0)];
     let source = [
-        &codegen::mesh_source(widths, splitting.order, precision),
-        &codegen::excluded_source(term, precision),
+        &codegen::mesh_source(splitting.spectrum, splitting.order, precision),
+        &codegen::excluded_source(sum, precision),
         include_str!("../../kernels/excluded.cuh"),
         include_str!("../../kernels/fourier.cuh"),
     ];
@@ -136,19 +137,19 @@ fn build(
 /// # Errors
 /// If there are too many points along an edge.
 pub fn source(
-    term: &Electrostatics,
+    sum: &LatticeSum,
     simbox: &SimBox,
     precision: Precision,
     sums: Summation,
 ) -> Result<Option<Build>> {
-    let Some(splitting) = Splitting::of(term) else { return Ok(None) };
-    build(term, splitting, splitting.mesh(simbox), precision, sums).map(Some)
+    let Some(splitting) = Splitting::of(sum) else { return Ok(None) };
+    build(sum, splitting, splitting.mesh(simbox), precision, sums).map(Some)
 }
 
-/// The unit of charges on the mesh. In single precision the atoms of a block add up in 32 bits what a
+/// The unit of strengths on the mesh. In single precision the atoms of a block add up in 32 bits what a
 /// point gets; in double precision all atoms do so in 64.
-fn unit(charges: &[f64], precision: Precision) -> f64 {
-    let sizes = charges.iter().map(|q| q.abs());
+fn unit(strengths: &[f64], precision: Precision) -> f64 {
+    let sizes = strengths.iter().map(|q| q.abs());
     let (most, bits) = match precision {
         Precision::Mixed => (f64::from(SPREAD_ATOMS) * sizes.fold(0.0, f64::max), 31.0),
         Precision::Double => (sizes.sum::<f64>(), 63.0),
@@ -174,32 +175,32 @@ fn too_many(points: &str) -> Error {
 }
 
 impl Mesh {
-    /// The mesh of a system; `None` if its charges need none.
+    /// The mesh of a sum; `None` if it needs none.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
     pub fn new(
         device: &Device,
         system: &System,
-        term: &Electrostatics,
+        sum: &LatticeSum,
         exclusions: &Exclusions,
         precision: Precision,
         sums: Summation,
     ) -> Result<Option<Self>> {
-        let Some(splitting) = Splitting::of(term) else { return Ok(None) };
+        let Some(splitting) = Splitting::of(sum) else { return Ok(None) };
         let excluded_shares = match exclusions.is_empty() {
             true => 0,
             false => sums.shares(system.state.len(), SPREAD_ATOMS),
         };
-        let unit = unit(&term.charges(system), precision);
-        let form = Form { term: *term, splitting, unit, excluded_shares, precision, sums };
+        let unit = unit(&sum.strengths(system), precision);
+        let form = Form { sum: sum.clone(), splitting, unit, excluded_shares, precision, sums };
         Self::of_box(device, &system.simbox, form).map(Some)
     }
 
     fn of_box(device: &Device, simbox: &SimBox, form: Form) -> Result<Self> {
-        let Form { term, splitting, unit, precision, sums, .. } = form;
+        let Form { splitting, unit, precision, sums, .. } = form;
         let n = splitting.mesh(simbox);
-        let build = build(&term, splitting, n, precision, sums)?;
+        let build = build(&form.sum, splitting, n, precision, sums)?;
         let module = device.compile("mesh.cu", &build.source, &build.options)?;
         let kernel = |name: &str| module.kernel(name);
         let turn = |k: usize, n: usize| {
@@ -263,7 +264,7 @@ impl Mesh {
             self.measure(simbox);
             return Ok(Followed::AsItWas);
         }
-        *self = Self::of_box(device, simbox, self.form)?;
+        *self = Self::of_box(device, simbox, self.form.clone())?;
         Ok(Followed::Anew)
     }
 

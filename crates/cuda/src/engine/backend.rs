@@ -316,7 +316,7 @@ impl Backend for Cuda {
             bytes: self.arrays.bytes()
                 + self.search.bytes()
                 + self.plan.excluded.bytes()
-                + self.charges.as_ref().map_or(0, Charges::bytes)
+                + self.charges.iter().map(Charges::bytes).sum::<usize>()
                 + self.bonded.as_ref().map_or(0, Bonded::bytes)
                 + self.constraints.as_ref().map_or(0, Constraints::bytes),
         }

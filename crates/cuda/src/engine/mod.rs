@@ -79,7 +79,7 @@ pub struct Cuda {
     /// What the kernels were compiled for, see [`Plan::compiled`].
     compiled: (Way, TileShape, PairShape),
     search: Box<dyn Search>,
-    charges: Option<Charges>,
+    charges: Vec<Charges>,
     bonded: Option<Bonded>,
     constraints: Option<Constraints>,
     outside: Option<Outside>,
@@ -103,8 +103,8 @@ pub struct Cuda {
     list_positions: Vec<Vec3>,
     /// Energy and virial of each term beyond its cut-off, times volume.
     tails: Vec<[f64; 2]>,
-    /// Energy of charges with themselves, and with what neutralises them.
-    constants: [f64; 2],
+    /// Of each of the charges, see [`Charges::constants`].
+    constants: Vec<[f64; 2]>,
     energies: Energies,
     /// What the last evaluation produced.
     evaluated: Evaluate,
@@ -174,7 +174,7 @@ impl Cuda {
         let kernels = Kernels::new(&device, &build)?;
         let arrays = Arrays::new(&device, &system, &forces, precision, &build.table)?;
         let search = plan.open(&device, &kernels.module)?;
-        let charges = Charges::new(&device, &system, &forces, &plan.excluded, precision, summation)?;
+        let charges = Charges::all(&device, &system, &forces, &plan.excluded, precision, summation)?;
         let bonded = Bonded::new(&device, &system, &forces, precision, summation)?;
         let constraints = Constraints::new(&device, &system, forces.n_searched(), precision, summation)?;
         let outside = Outside::new(&device, &system, &forces, precision, summation)?;
@@ -218,7 +218,7 @@ impl Cuda {
             sorted: false,
             list_positions: Vec::new(),
             tails: Vec::new(),
-            constants: [0.0; 2],
+            constants: Vec::new(),
             energies: Energies::default(),
             evaluated: Evaluate::Forces,
             waves: 1.0,
@@ -283,7 +283,7 @@ impl Cuda {
         let bins = [self.frame.columns[0], self.frame.columns[1], self.frame.bins];
         self.arrays.resize_bins(&self.device, bins.map(|b| b as usize).iter().product())?;
         let row = self.forces.n_terms() + VIRIAL + KINETIC;
-        let of_charges = self.charges.as_ref().map_or(0, Charges::most_shares);
+        let of_charges = self.charges.iter().map(Charges::most_shares).max().unwrap_or(0);
         let blocks = self.search.energy_blocks().max(self.launches().atom_shares()).max(of_charges);
         let constraints = self.constraints.as_ref().map_or(0, Constraints::partial_length);
         let bonded = self.bonded.as_ref().map_or(0, Bonded::partial_length);
@@ -332,7 +332,7 @@ impl Cuda {
     /// Goes on without a list.
     fn begin_anew(&mut self, control: Control) -> Result<()> {
         self.sorted = false;
-        self.constants = self.forces.electrostatics.map_or([0.0; 2], |term| term.constants(&self.system));
+        self.constants = self.charges.iter().map(|charges| charges.constants(&self.system)).collect();
         self.control = control;
         self.set_skin();
         self.write_control()
@@ -342,10 +342,10 @@ impl Cuda {
     fn fit_box(&mut self, simbox: SimBox) -> Result<()> {
         self.system.simbox = simbox;
         self.frame = Frame::new(&simbox, &self.system.state, self.cutoff + self.skin.now());
-        if let Some(charges) = &mut self.charges
-            && charges.follow(&self.device, &simbox)? == Followed::Anew
-        {
-            self.set_aside = None;
+        for charges in &mut self.charges {
+            if charges.follow(&self.device, &simbox)? == Followed::Anew {
+                self.set_aside = None;
+            }
         }
         self.lay_out()
     }
@@ -372,7 +372,7 @@ impl Cuda {
         Launches {
             kernels: &self.kernels,
             search: &*self.search,
-            charges: self.charges.as_ref(),
+            charges: &self.charges,
             bonded: self.bonded.as_ref(),
             constraints: self.constraints.as_ref(),
             outside: self.outside.as_ref(),
@@ -450,10 +450,9 @@ impl Cuda {
                 energies.virial[k] += tail_virial / volume;
             }
         }
-        if let (Some(last), Some(_)) = (energies.terms.last_mut(), &self.forces.electrostatics) {
-            let [itself, background] = self.constants;
-            *last += itself + background;
-            energies.virial[..3].iter_mut().for_each(|w| *w += background);
+        for (charges, [itself, even]) in self.charges.iter().zip(&self.constants) {
+            energies.terms[charges.term] += itself + even;
+            energies.virial[..3].iter_mut().for_each(|w| *w += even);
         }
         energies.terms.extend(&others[..self.forces.n_bonded() + self.forces.n_outside()]);
         energies

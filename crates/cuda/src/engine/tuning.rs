@@ -57,8 +57,8 @@ impl Plan {
     }
 
     fn way_file(&self, folder: &Path, device: &Device, forces: &Forces, extent: Extent) -> PathBuf {
-        let pairs =
-            codegen::pair_source(&forces.pairs, forces.electrostatics.as_ref(), self.precision).source;
+        let sums = Vec::from_iter(forces.sums());
+        let pairs = codegen::pair_source(&forces.pairs, &sums, self.precision).source;
         let (embedded, excluded) = (forces.embedded.is_some(), !self.excluded.is_empty());
         let others = format!("{:?} {embedded} {excluded}", self.precision);
         let neighbors = half_octave(extent.density * forces.largest_cutoff().powi(3));

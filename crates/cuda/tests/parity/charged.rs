@@ -19,7 +19,7 @@ fn pme(order: usize, spacing: f64) -> Method {
     Method::Pme { alpha: 0.9, order, spacing }
 }
 
-fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
+pub(super) fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
     Settings { algorithm, precision, skin: Some(0.3), ..Settings::default() }
 }
 
@@ -30,7 +30,7 @@ fn forces(method: Method, core: PairTerm) -> Forces {
 }
 
 /// More charge than is neutral, and some atoms without any.
-fn charged(excluded: bool) -> (System, PairTerm) {
+pub(super) fn charged(excluded: bool) -> (System, PairTerm) {
     let (mut system, core) = ions(300, excluded);
     system.charges = (0..300).map(|id| f64::from(id % 7 - 3) * 0.4 + 0.01).collect();
     system.charges[5] = 0.0;
@@ -44,16 +44,16 @@ fn charged(excluded: bool) -> (System, PairTerm) {
     (system, core)
 }
 
-fn gpu(system: &System, forces: &Forces, algorithm: Algorithm, precision: Precision) -> Cuda {
+pub(super) fn gpu(system: &System, forces: &Forces, algorithm: Algorithm, precision: Precision) -> Cuda {
     Cuda::new(device(), system.clone(), forces.clone(), settings(algorithm, precision)).unwrap()
 }
 
-fn begin(backend: &mut dyn Backend, evaluate: Evaluate) {
+pub(super) fn begin(backend: &mut dyn Backend, evaluate: Evaluate) {
     backend.update_neighbors().unwrap();
     backend.compute_forces(evaluate).unwrap();
 }
 
-fn cpu(system: &System, forces: &Forces) -> Box<dyn Backend> {
+pub(super) fn cpu(system: &System, forces: &Forces) -> Box<dyn Backend> {
     let exact = settings(Algorithm::Auto, Precision::Double);
     let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap();
     begin(&mut *cpu, Evaluate::ForcesAndEnergies);
@@ -61,7 +61,7 @@ fn cpu(system: &System, forces: &Forces) -> Box<dyn Backend> {
 }
 
 /// Energies, virial and forces of two engines.
-fn assert_agree(found: &mut dyn Backend, right: &mut dyn Backend, tolerance: f64, what: &str) {
+pub(super) fn assert_agree(found: &mut dyn Backend, right: &mut dyn Backend, tolerance: f64, what: &str) {
     let (energies, exact) = (found.energies().clone(), right.energies().clone());
     assert_eq!(energies.terms.len(), exact.terms.len(), "{what}");
     for (a, b) in energies.terms.iter().zip(&exact.terms) {
@@ -75,7 +75,7 @@ fn assert_agree(found: &mut dyn Backend, right: &mut dyn Backend, tolerance: f64
     assert!(error < tolerance, "{what}: forces {error:e}");
 }
 
-fn tolerance(precision: Precision) -> f64 {
+pub(super) fn tolerance(precision: Precision) -> f64 {
     if precision == Precision::Double { 1e-11 } else { 5e-6 }
 }
 
@@ -211,7 +211,7 @@ fn atoms_around_cavities_fit_into_tiles() {
     }
 }
 
-fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
+pub(super) fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
     Leg {
         first_step,
         steps,
@@ -284,7 +284,7 @@ fn paths_under_impulses_agree() {
 }
 
 /// Storage order, positions, velocities and images, bit for bit.
-fn assert_same(a: &State, b: &State, what: &str) {
+pub(super) fn assert_same(a: &State, b: &State, what: &str) {
     assert!(a.id == b.id && a.position == b.position, "{what}: positions differ");
     assert!(a.image == b.image && a.velocity == b.velocity, "{what}: velocities differ");
 }

@@ -12,6 +12,7 @@ mod charges;
 mod constraints;
 mod continuity;
 mod device;
+mod dispersion;
 mod embedded;
 mod fluid;
 mod grains;
