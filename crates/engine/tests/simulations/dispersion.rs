@@ -1,7 +1,7 @@
 //! Dispersion over all images, from an input: against OpenMM, against a correction for what is beyond the
 //! cut-off, and as it moves.
 
-use jostle_core::{Precision, Settings, UnitSystem};
+use jostle_core::{Evaluate, Precision, Settings, UnitSystem};
 use jostle_engine::model::DeviceInput;
 use jostle_engine::{Overrides, Simulation, SinglePoint, single_point, system_from_input};
 use jostle_io::Input;
@@ -119,10 +119,27 @@ fn water_moves_under_dispersion() {
         let line = error.place().and_then(|place| place.line).unwrap();
         assert!(text.lines().nth(line - 1).unwrap().contains("dispersion"), "{error}");
     }
+    // The GPU has it on a mesh, and names what it has not.
+    let exact = Settings { precision: Precision::Double, ..Settings::default() };
     let (system, forces) = system_from_input(&input).unwrap();
-    assert!(!jostle_cuda::can(&forces, &Settings::default()));
-    let gpu = jostle_cuda::driver::Device::emulated().unwrap();
-    let error = jostle_cuda::open(gpu, system, forces, Settings::default()).map(drop).unwrap_err();
-    assert!(error.message().contains("no sum of dispersion"), "{error}");
+    let gpu = || jostle_cuda::driver::Device::emulated().unwrap();
+    let [cpu, gpu_energies] = [
+        jostle_cpu::open(system.clone(), forces.clone(), exact),
+        jostle_cuda::open(gpu(), system, forces, exact),
+    ]
+    .map(|backend| {
+        let mut backend = backend.unwrap();
+        backend.update_neighbors().unwrap();
+        backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+        backend.energies().terms.clone()
+    });
+    for (a, b) in cpu.iter().zip(&gpu_energies) {
+        assert!((a - b).abs() < 1e-9 * a.abs(), "{cpu:?} {gpu_energies:?}");
+    }
+    let ewald = Input::parse(Path::new("water.toml"), &good.replacen("\"pme\"", "\"ewald\"", 1)).unwrap();
+    let (system, forces) = system_from_input(&ewald).unwrap();
+    assert!(!jostle_cuda::can(&forces, &exact));
+    let error = jostle_cuda::open(gpu(), system, forces, exact).map(drop).unwrap_err();
+    assert!(error.message().contains("no Ewald's sum"), "{error}");
     assert_eq!(input.units, UnitSystem::Real);
 }
