@@ -166,8 +166,10 @@ fn agrees(topology: &str, name: &str, terms: &[(&str, &str)], tolerance: f64) {
          [run]\nprecision = \"double\"\n[[stage]]\nname = \"one\"\nsteps = 1\ntimestep = 0.001\n"
     );
     let input = Input::parse(&data("input.toml"), &text).unwrap();
-    let (system, forces) = system_from_input(&input).unwrap_or_else(|e| panic!("{e}: {:?}", e.help()));
+    let (mut system, forces) = system_from_input(&input).unwrap_or_else(|e| panic!("{e}: {:?}", e.help()));
     let sites: Vec<u32> = system.topology.virtual_sites.iter().map(|v| v.site).collect();
+    // Where they are does not come from the file.
+    sites.iter().for_each(|site| system.state.position[*site as usize] = [0.1, -0.3, 0.2]);
     let settings = Settings { precision: Precision::Double, ..Settings::default() };
     let found = single_point(UnitSystem::Nano, system, forces, DeviceInput::Cpu, settings).unwrap();
     let values: Value =
@@ -221,4 +223,16 @@ fn lone_pairs_are_where_openmm_has_them() {
     let psf = "topology = \"lone_pairs.psf\"\nparameters = [\"lone_pairs.prm\"]";
     agrees(psf, "lone_pairs", &terms, 1e-8);
     agrees("topology = \"lone_pairs.xml\"", "lone_pairs", &terms, 1e-8);
+}
+
+/// The extra points of AMBER: on ethers, thiols, amines and water, and as a file may state them.
+#[test]
+fn extra_points_are_where_amber_has_them() {
+    let terms = [
+        ("HarmonicBondForce", "bond_harmonic"),
+        ("HarmonicAngleForce", "angle_harmonic"),
+        ("PeriodicTorsionForce", "dihedral_periodic"),
+        ("NonbondedForce", "scaled_pair|coulomb|lennard_jones"),
+    ];
+    agrees("topology = \"extra_points.prmtop\"", "extra_points", &terms, 1e-7);
 }

@@ -455,7 +455,12 @@ SOL 2
     assert!((a + b - 0.1546 / height).abs() < 1e-12 && a == b, "{a} {b}");
     assert_eq!(water.topology.bonds.len(), 3);
     let error = read("b.prmtop", &prmtop(&[3, 9, 3])).unwrap_err();
-    assert!(error.message().contains("not the fourth site of rigid water"), "{error}");
+    assert!(
+        error
+            .message()
+            .contains("atom 4 (EPW of WAT 1) is an extra point on atom 2 (H1 of WAT 1), a hydrogen"),
+        "{error}"
+    );
 }
 
 /// A point whose weights do not add up to one would depend on where the origin is.
