@@ -38,7 +38,8 @@ pub use simbox::SimBox;
 pub use state::{Species, State, System};
 pub use stretch::{Before, Survey};
 pub use topology::{
-    Angle, Bond, Constraint, CrossTerm, Dihedral, Exclude, SiteRule, Topology, VirtualSite, WaterShape,
+    Angle, Arms, Bond, Constraint, CrossTerm, Dihedral, Exclude, LocalFrame, SiteRule, Topology, VirtualSite,
+    WaterShape,
 };
 pub use units::{Dimension, UnitSystem};
 

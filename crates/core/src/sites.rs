@@ -1,7 +1,7 @@
 //! Points without mass that follow atoms: where they are, and what a force on them does to the atoms.
 
 use crate::constraints::{cross, minus};
-use crate::{Real, SimBox, SiteRule, State, VirtualSite};
+use crate::{Arms, LocalFrame, Real, SimBox, SiteRule, State, VirtualSite};
 
 impl SiteRule {
     /// So far from the apex of an isosceles triangle of this height, on the line to the middle of its base.
@@ -10,25 +10,13 @@ impl SiteRule {
         SiteRule::Average([1.0 - 2.0 * weight, weight, weight])
     }
 
-    /// a, b and c of r1 + a d2 + b d3 + c d2 x d3, where d2 and d3 lead from the first atom to the others.
-    fn weights(self) -> [f64; 3] {
-        match self {
-            SiteRule::Average([_, second, third]) => [second, third, 0.0],
-            SiteRule::OutOfPlane(weights) => weights,
-        }
-    }
-
     /// Where the point is, from its first atom, with the other two at `d` from that.
     #[inline(always)]
     pub fn place<R: Real>(self, d: [[R; 3]; 2]) -> [R; 3] {
-        let [a, b, c] = self.weights();
-        let place: [R; 3] = std::array::from_fn(|k| R::lit(a).mul_add(d[0][k], R::lit(b) * d[1][k]));
         match self {
-            SiteRule::Average(_) => place,
-            SiteRule::OutOfPlane(_) => {
-                let normal = cross(d[0], d[1]);
-                std::array::from_fn(|k| R::lit(c).mul_add(normal[k], place[k]))
-            }
+            SiteRule::Average([_, a, b]) => sum([a, b], d),
+            SiteRule::OutOfPlane([a, b, c]) => along(sum([a, b], d), c, cross(d[0], d[1])),
+            SiteRule::Frame(frame) => frame.place(d),
         }
     }
 
@@ -36,15 +24,15 @@ impl SiteRule {
     /// derivatives of the energy.
     #[inline(always)]
     pub fn spread<R: Real>(self, d: [[R; 3]; 2], force: [R; 3]) -> [[R; 3]; 3] {
-        let [a, b, c] = self.weights();
-        let [mut second, mut third] = [a, b].map(|weight| force.map(|f| R::lit(weight) * f));
-        if let SiteRule::OutOfPlane(_) = self {
-            let [turn_second, turn_third] = [cross(d[1], force), cross(force, d[0])];
-            for k in 0..3 {
-                second[k] = R::lit(c).mul_add(turn_second[k], second[k]);
-                third[k] = R::lit(c).mul_add(turn_third[k], third[k]);
-            }
-        }
+        let none = [R::lit(0.0); 3];
+        let [second, third] = match self {
+            SiteRule::Average([_, a, b]) => [along(none, a, force), along(none, b, force)],
+            SiteRule::OutOfPlane([a, b, c]) => [
+                along(along(none, a, force), c, cross(d[1], force)),
+                along(along(none, b, force), c, cross(force, d[0])),
+            ],
+            SiteRule::Frame(frame) => frame.spread(d, force),
+        };
         [std::array::from_fn(|k| force[k] - second[k] - third[k]), second, third]
     }
 
@@ -53,7 +41,7 @@ impl SiteRule {
     /// of scale. Zero for averages.
     #[inline(always)]
     pub fn virial<R: Real>(self, d: [[R; 3]; 2], force: [R; 3]) -> [R; 6] {
-        if let SiteRule::Average(_) = self {
+        if self.is_average() {
             return [R::lit(0.0); 6];
         }
         let (place, [_, second, third]) = (self.place(d), self.spread(d, force));
@@ -61,6 +49,104 @@ impl SiteRule {
         let mean = |p, q| R::lit(0.5) * (product(p, q) + product(q, p));
         [product(0, 0), product(1, 1), product(2, 2), mean(0, 1), mean(0, 2), mean(1, 2)]
     }
+
+    /// Whether forces are shared out alike wherever the atoms are.
+    pub fn is_average(self) -> bool {
+        matches!(self, SiteRule::Average(_))
+    }
+}
+
+/// A frame where its atoms are.
+struct Placed<R> {
+    /// Arms as axes see them, and one over their lengths where these are left out.
+    arms: [[R; 3]; 2],
+    inverse: Option<[R; 2]>,
+    /// Unit vectors along x and z, and one over the lengths of what they are made from.
+    x: ([R; 3], R),
+    z: ([R; 3], R),
+    /// What x and, on its side, y are made from.
+    sums: [[R; 3]; 2],
+}
+
+impl LocalFrame {
+    /// Whether the place is on the axis x, so that the others do not matter, and need not be.
+    fn is_on_axis(&self) -> bool {
+        self.place[1..] == [0.0; 2]
+    }
+
+    #[inline(always)]
+    fn at<R: Real>(&self, d: [[R; 3]; 2]) -> Placed<R> {
+        let (arms, inverse) = match self.arms {
+            Arms::AsLong => (d, None),
+            Arms::Directions => {
+                let [(first, one), (second, other)] = [unit(d[0]), unit(d[1])];
+                ([first, second], Some([one, other]))
+            }
+        };
+        let sums = [sum(self.x, arms), sum(self.y, arms)];
+        let x = unit(sums[0]);
+        let z = if self.is_on_axis() { x } else { unit(cross(sums[0], sums[1])) };
+        Placed { arms, inverse, x, z, sums }
+    }
+
+    #[inline(always)]
+    fn place<R: Real>(&self, d: [[R; 3]; 2]) -> [R; 3] {
+        let Placed { x: (x, _), z: (z, _), .. } = self.at(d);
+        let [along_x, along_y, along_z] = self.place;
+        let place = along(sum(self.origin, d), along_x, x);
+        if self.is_on_axis() { place } else { along(along(place, along_y, cross(z, x)), along_z, z) }
+    }
+
+    /// The forces on the second and the third atom.
+    #[inline(always)]
+    fn spread<R: Real>(&self, d: [[R; 3]; 2], force: [R; 3]) -> [[R; 3]; 2] {
+        let Placed { arms, inverse, x, z, sums } = self.at(d);
+        let none = [R::lit(0.0); 3];
+        let [along_x, along_y, along_z] = self.place;
+        // What pulls at the unit vectors, then at what they are made from; y is z x x.
+        let mut on_x = along(none, along_x, force);
+        let mut on_sums = [none; 2];
+        if !self.is_on_axis() {
+            on_x = along(on_x, along_y, cross(force, z.0));
+            let on_z = along(along(none, along_z, force), along_y, cross(x.0, force));
+            let on_normal = turned(z, on_z);
+            on_sums = [cross(sums[1], on_normal), cross(on_normal, sums[0])];
+        }
+        let on_x = turned(x, on_x);
+        (0..3).for_each(|k| on_sums[0][k] = on_sums[0][k] + on_x[k]);
+        let on_arm = |k: usize| {
+            let on_arm = sum([self.x[k], self.y[k]], on_sums);
+            let on_arm = inverse.map_or(on_arm, |inverse| turned((arms[k], inverse[k]), on_arm));
+            along(on_arm, self.origin[k], force)
+        };
+        [on_arm(0), on_arm(1)]
+    }
+}
+
+/// a u + b v
+#[inline(always)]
+fn sum<R: Real>([a, b]: [f64; 2], [u, v]: [[R; 3]; 2]) -> [R; 3] {
+    std::array::from_fn(|k| R::lit(a).mul_add(u[k], R::lit(b) * v[k]))
+}
+
+/// r + a d
+#[inline(always)]
+fn along<R: Real>(r: [R; 3], a: f64, d: [R; 3]) -> [R; 3] {
+    std::array::from_fn(|k| R::lit(a).mul_add(d[k], r[k]))
+}
+
+/// A unit vector along v, and one over the length of v.
+#[inline(always)]
+fn unit<R: Real>(v: [R; 3]) -> ([R; 3], R) {
+    let inverse = (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).rsqrt();
+    (std::array::from_fn(|k| v[k] * inverse), inverse)
+}
+
+/// What pulls at a vector if `pull` pulls at the unit vector along it.
+#[inline(always)]
+fn turned<R: Real>((unit, inverse): ([R; 3], R), pull: [R; 3]) -> [R; 3] {
+    let radial = pull[0] * unit[0] + pull[1] * unit[1] + pull[2] * unit[2];
+    std::array::from_fn(|k| inverse * (pull[k] - radial * unit[k]))
 }
 
 /// A point of a group that follows atoms of it.
@@ -131,10 +217,20 @@ mod tests {
     use super::*;
     use crate::random::{Purpose, Stream};
 
-    const RULES: [SiteRule; 3] = [
+    const FRAME: LocalFrame = LocalFrame {
+        arms: Arms::AsLong,
+        origin: [0.2, -0.3],
+        x: [0.6, 0.5],
+        y: [1.0, -0.9],
+        place: [0.3, -0.7, 0.4],
+    };
+    const RULES: [SiteRule; 6] = [
         SiteRule::Average([0.74, 0.13, 0.13]),
         SiteRule::Average([0.5, 0.7, -0.2]),
         SiteRule::OutOfPlane([-0.34, -0.37, 0.64]),
+        SiteRule::Frame(FRAME),
+        SiteRule::Frame(LocalFrame { arms: Arms::Directions, ..FRAME }),
+        SiteRule::Frame(LocalFrame { x: [-1.0, 0.0], place: [1.3, 0.0, 0.0], ..FRAME }),
     ];
 
     /// The energy of the point is its place times a constant vector, so that forces are minus that.
@@ -169,6 +265,30 @@ mod tests {
             let more: f64 = rule.virial(arms(atoms), force)[..3].iter().sum();
             assert!((of_point + more + slope).abs() < 1e-9, "{rule:?}");
         }
+    }
+
+    /// With arms 2 along x and 4 along y: their sum, or their bisector.
+    #[test]
+    fn axes_are_made_of_arms() {
+        let d = [[2.0, 0.0, 0.0], [0.0, 4.0, 0.0]];
+        let frame = LocalFrame { origin: [0.5, 0.25], x: [1.0, 1.0], y: [-1.0, 1.0], ..FRAME };
+        let at = |arms, place| SiteRule::Frame(LocalFrame { arms, place, ..frame }).place::<f64>(d);
+        let (half, fifth) = (0.5f64.sqrt(), 0.2f64.sqrt());
+        for (arms, place, wanted) in [
+            (Arms::AsLong, [1.0, 0.0, 0.0], [fifth, 2.0 * fifth, 0.0]),
+            (Arms::AsLong, [0.0, 1.0, 0.0], [-2.0 * fifth, fifth, 0.0]),
+            (Arms::Directions, [1.0, 0.0, 0.0], [half, half, 0.0]),
+            (Arms::Directions, [1.0, 1.0, 0.3], [0.0, 2.0 * half, 0.3]),
+        ] {
+            let found = at(arms, place);
+            let off = |k: usize| found[k] - [1.0, 1.0, 0.0][k] - wanted[k];
+            assert!((0..3).all(|k| off(k).abs() < 1e-14), "{arms:?} {place:?}: {found:?}");
+        }
+        // Where it is on the axis, a third atom that tells nothing new does no harm.
+        let rule =
+            SiteRule::Frame(LocalFrame { x: [-1.0, 0.0], origin: [0.0; 2], place: [3.0, 0.0, 0.0], ..FRAME });
+        assert_eq!(rule.place([d[0], d[0]]), [-3.0, 0.0, 0.0]);
+        assert_eq!(rule.spread([d[0], d[0]], [1.0, 2.0, 0.0]), [[1.0, 5.0, 0.0], [0.0, -3.0, 0.0], [0.0; 3]]);
     }
 
     #[test]

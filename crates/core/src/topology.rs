@@ -68,6 +68,33 @@ pub enum SiteRule {
     Average([f64; 3]),
     /// r1 + a (r2 - r1) + b (r3 - r1) + c (r2 - r1) x (r3 - r1); c is an inverse length.
     OutOfPlane([f64; 3]),
+    /// A fixed place in axes that go with the atoms.
+    Frame(LocalFrame),
+}
+
+/// Axes that go with three atoms, made of the two arms that lead from the first of them to the others, and
+/// a place in them. x is along its sum of the arms, z is normal to both sums, and y normal to x and z.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LocalFrame {
+    /// What the axes see of the arms.
+    pub arms: Arms,
+    /// What of the arms themselves leads from the first atom to the origin.
+    pub origin: [f64; 2],
+    /// What of the arms is along x.
+    pub x: [f64; 2],
+    /// What of the arms is in the plane of x and y, on the side of y.
+    pub y: [f64; 2],
+    /// The place: lengths along x, y and z. Where it is on x, y and z do not matter.
+    pub place: [f64; 3],
+}
+
+/// What the axes of a [`LocalFrame`] see of arms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Arms {
+    /// All of them.
+    AsLong,
+    /// Their directions: a sum of both bisects the angle, however long they are.
+    Directions,
 }
 
 /// How a rigid molecule of water looks: oxygen, two hydrogens and, in models of four sites, a point

@@ -9,7 +9,7 @@ use jostle_core::constraints::{
     shake,
 };
 use jostle_core::sites::{follow, spread};
-use jostle_core::{Error, Result, SimBox, SiteRule, State, SymTensor, System, Vec3};
+use jostle_core::{Error, Result, SimBox, State, SymTensor, System, Vec3};
 use std::ops::Range;
 
 /// No constraint has this atom.
@@ -127,15 +127,14 @@ impl Constraints {
             if sites.is_empty() {
                 continue;
             }
-            // Places matter out of the plane only.
-            let out_of_plane = sites.iter().any(|site| matches!(site.rule, SiteRule::OutOfPlane(_)));
+            let places_matter = sites.iter().any(|site| !site.rule.is_average());
             for first in (0..batch.groups).map(|group| batch.first_slot + group * n) {
                 let (mut r, mut force) = ([[0.0; 3]; MOST_ATOMS], [[0.0; 3]; MOST_ATOMS]);
                 let origin = state.position[self.places[first] as usize];
                 for k in 0..*n {
                     let [task, at] = self.felt[first + k].map(|x| x as usize);
                     force[k] = [0, 1, 2].map(|axis| forces[task][at + axis * width].to_f64());
-                    if out_of_plane {
+                    if places_matter {
                         let place = self.places[first + k] as usize;
                         r[k] = simbox.nearest_image(minus(state.position[place], origin));
                     }

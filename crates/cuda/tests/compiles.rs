@@ -2,7 +2,8 @@
 
 use jostle_core::bath::{Bussi, NoseHoover, Rescale, Target};
 use jostle_core::{
-    Bath, Constraint, Precision, SimBox, SiteRule, Species, System, Topology, VirtualSite, WaterShape,
+    Arms, Bath, Constraint, LocalFrame, Precision, SimBox, SiteRule, Species, System, Topology, VirtualSite,
+    WaterShape,
 };
 use jostle_cuda::driver::facts;
 use jostle_cuda::kernels::{self, Build};
@@ -176,10 +177,19 @@ fn every_kernel_compiles_for_molecules() {
         system.topology.constraints.extend((1..=n).map(hold));
         first += n + 1;
     }
-    // A point that follows the last of them, and one out of their plane.
-    for (site, rule) in
-        [(first, SiteRule::Average([0.5, 0.25, 0.25])), (first + 1, SiteRule::OutOfPlane([0.5, 0.25, 1.0]))]
-    {
+    // A point that follows the last of them, one out of their plane, and one in axes of theirs.
+    let frame = LocalFrame {
+        arms: Arms::Directions,
+        origin: [0.5, 0.0],
+        x: [1.0, 1.0],
+        y: [-1.0, 1.0],
+        place: [0.1, 0.0, 0.2],
+    };
+    for (site, rule) in (first..).zip([
+        SiteRule::Average([0.5, 0.25, 0.25]),
+        SiteRule::OutOfPlane([0.5, 0.25, 1.0]),
+        SiteRule::Frame(frame),
+    ]) {
         system.state.push(2, [0.0; 3]);
         let atoms = [first - 3, first - 2, first - 1];
         system.topology.virtual_sites.push(VirtualSite { site, atoms, rule });

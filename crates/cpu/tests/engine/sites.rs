@@ -4,7 +4,8 @@
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::sites::follow_atoms;
 use jostle_core::{
-    Backend, Energies, Evaluate, Precision, Settings, SimBox, SiteRule, Species, System, Vec3, VirtualSite,
+    Arms, Backend, Energies, Evaluate, LocalFrame, Precision, Settings, SimBox, SiteRule, Species, System,
+    Vec3, VirtualSite,
 };
 use jostle_cpu::{Level, open_at};
 use jostle_potentials::{Forces, PairEntry, PairKind, PairTerm, Truncation};
@@ -13,6 +14,22 @@ use jostle_potentials::{Forces, PairEntry, PairKind, PairTerm, Truncation};
 const MOLECULE: [(u16, Vec3); 5] =
     [(0, [0.0; 3]), (0, [0.8, 0.1, 0.0]), (0, [-0.1, 0.7, 0.3]), (1, [0.0; 3]), (1, [0.0; 3])];
 const RULES: [SiteRule; 2] = [SiteRule::OutOfPlane([-0.4, -0.3, 0.8]), SiteRule::Average([0.6, 0.5, -0.1])];
+const FRAMES: [SiteRule; 2] = [
+    SiteRule::Frame(LocalFrame {
+        arms: Arms::Directions,
+        origin: [0.0; 2],
+        x: [-1.0, -1.0],
+        y: [-1.0, 1.0],
+        place: [0.3, 0.0, -0.4],
+    }),
+    SiteRule::Frame(LocalFrame {
+        arms: Arms::AsLong,
+        origin: [0.1, 0.0],
+        x: [-0.5, 0.7],
+        y: [1.0, -1.0],
+        place: [0.4, 0.3, 0.1],
+    }),
+];
 const EDGE: usize = 3;
 
 fn system() -> System {
@@ -32,7 +49,7 @@ fn system() -> System {
                 *v = random.normal3();
             }
         }
-        for (k, rule) in (3..).zip(RULES) {
+        for (k, rule) in (3..).zip(if number % 2 == 0 { RULES } else { FRAMES }) {
             let atoms = [first + 1, first, first + 2];
             system.topology.virtual_sites.push(VirtualSite { site: first + k, atoms, rule });
             system.topology.excluded.extend((0..k).map(|atom| [first + atom, first + k]));
@@ -75,7 +92,7 @@ fn energy(mut system: System) -> f64 {
 fn forces_on_atoms_are_derivatives() {
     let (_, forces) = evaluate(system());
     let h = 1e-5;
-    for atom in [0, 1, 2, 31, 66] {
+    for atom in [0, 1, 2, 5, 6, 7, 31, 66] {
         for k in 0..3 {
             let moved = |h: f64| {
                 let mut system = system();

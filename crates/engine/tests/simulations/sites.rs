@@ -157,3 +157,82 @@ thermo = { every = 5 }
         assert!(error.message().contains(wanted), "{error}");
     }
 }
+
+/// Energies by term, forces and virial of molecules without a box, as `make_sites_reference.py` has them
+/// of OpenMM; atoms that forces are zero of are points.
+fn agrees(topology: &str, name: &str, terms: &[(&str, &str)], tolerance: f64) {
+    let text = format!(
+        "units = \"nano\"\n[system]\n{topology}\ncoordinates = \"{name}.xyz\"\n\
+         [run]\nprecision = \"double\"\n[[stage]]\nname = \"one\"\nsteps = 1\ntimestep = 0.001\n"
+    );
+    let input = Input::parse(&data("input.toml"), &text).unwrap();
+    let (mut system, forces) = system_from_input(&input).unwrap_or_else(|e| panic!("{e}: {:?}", e.help()));
+    let sites: Vec<u32> = system.topology.virtual_sites.iter().map(|v| v.site).collect();
+    // Where they are does not come from the file.
+    sites.iter().for_each(|site| system.state.position[*site as usize] = [0.1, -0.3, 0.2]);
+    let settings = Settings { precision: Precision::Double, ..Settings::default() };
+    let found = single_point(UnitSystem::Nano, system, forces, DeviceInput::Cpu, settings).unwrap();
+    let values: Value =
+        serde_json::from_str(&fs::read_to_string(data(&format!("{name}.json"))).unwrap()).unwrap();
+    for (wanted, names) in terms {
+        let wanted = values["terms"][wanted].as_f64().unwrap();
+        let of_term = |(term, energy): (&String, &f64)| {
+            names.split('|').any(|name| term.starts_with(name)).then_some(*energy)
+        };
+        let energy: f64 = found.term_names.iter().zip(&found.thermo.terms).filter_map(of_term).sum();
+        assert!((energy - wanted).abs() < tolerance, "{name}, {names}: {energy} is not {wanted}");
+    }
+    let energy = values["energy"].as_f64().unwrap();
+    let potential = found.thermo.potential;
+    assert!((potential - energy).abs() < tolerance, "{name}: {potential} is not {energy}");
+    let rows = fs::read_to_string(data(&format!("{name}.xyz"))).unwrap();
+    let numbers = |row: &str| -> Vec<f64> {
+        row.split_whitespace().skip(1).map(|word| word.parse().unwrap()).collect()
+    };
+    let known: Vec<Vec<f64>> = rows.lines().skip(2).map(numbers).collect();
+    assert_eq!(found.forces.len(), known.len());
+    let size = known.iter().flat_map(|row| &row[3..]).fold(0.0f64, |most, f| most.max(f.abs()));
+    let mut virial = [0.0; 3];
+    for (id, (force, known)) in (0..).zip(found.forces.iter().zip(&known)) {
+        if sites.contains(&id) {
+            assert_eq!(*force, [0.0; 3]);
+            continue;
+        }
+        for (axis, (f, wanted)) in force.iter().zip(&known[3..]).enumerate() {
+            assert!((f - wanted).abs() < tolerance * size, "{name}, atom {}: {force:?} {known:?}", id + 1);
+            virial[axis] += known[axis] * wanted;
+        }
+    }
+    // Nothing pulls at the system as a whole, so that the virial is the sum of r f.
+    for (axis, wanted) in virial.into_iter().enumerate() {
+        let found = found.virial[axis];
+        assert!((found - wanted).abs() < tolerance * size, "{name}: virial {found} is not {wanted}");
+    }
+}
+
+/// The lone pairs of a PSF (COLINEAR, BISECTOR and RELATIVE), and the same as OpenMM's sites in local
+/// coordinates.
+#[test]
+fn lone_pairs_are_where_openmm_has_them() {
+    let terms = [
+        ("HarmonicBondForce", "bond_harmonic"),
+        ("HarmonicAngleForce", "angle_harmonic"),
+        ("PeriodicTorsionForce", "dihedral_periodic"),
+        ("NonbondedForce", "scaled_pair|coulomb|lennard_jones"),
+    ];
+    let psf = "topology = \"lone_pairs.psf\"\nparameters = [\"lone_pairs.prm\"]";
+    agrees(psf, "lone_pairs", &terms, 1e-8);
+    agrees("topology = \"lone_pairs.xml\"", "lone_pairs", &terms, 1e-8);
+}
+
+/// The extra points of AMBER: on ethers, thiols, amines and water, and as a file may state them.
+#[test]
+fn extra_points_are_where_amber_has_them() {
+    let terms = [
+        ("HarmonicBondForce", "bond_harmonic"),
+        ("HarmonicAngleForce", "angle_harmonic"),
+        ("PeriodicTorsionForce", "dihedral_periodic"),
+        ("NonbondedForce", "scaled_pair|coulomb|lennard_jones"),
+    ];
+    agrees("topology = \"extra_points.prmtop\"", "extra_points", &terms, 1e-7);
+}

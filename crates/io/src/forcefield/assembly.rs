@@ -4,8 +4,8 @@
 use super::{Boundary, Molecules};
 use jostle_core::quantity::unit_name;
 use jostle_core::{
-    Angle, Bond, Constraint, CrossTerm, Dihedral, Dimension, Error, Names, Result, SiteRule, Species,
-    Topology, UnitSystem, VirtualSite,
+    Angle, Bond, Constraint, CrossTerm, Dihedral, Dimension, Error, LocalFrame, Names, Result, SiteRule,
+    Species, Topology, UnitSystem, VirtualSite,
 };
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::{AngleKind, BondKind, BondedKind, Cmap, DihedralKind, Forces};
@@ -292,10 +292,11 @@ impl Assembly {
         Ok(())
     }
 
-    /// Adds a point that follows atoms, with an inverse length in the units of the file.
+    /// Adds a point that follows atoms, with lengths in the units of the file.
     ///
     /// # Errors
-    /// If an atom is not there, or weights do not add up to one: the point would depend on the origin.
+    /// If an atom is not there, weights do not add up to one (the point would depend on the origin), or
+    /// atoms do not make axes.
     pub fn virtual_site(&mut self, site: u32, atoms: [u32; 3], rule: SiteRule) -> Result<()> {
         self.check(&[site])?;
         atoms.iter().try_for_each(|atom| self.check(&[*atom]))?;
@@ -305,14 +306,36 @@ impl Assembly {
                 return Err(Error::input(format!("the weights of a virtual site add up to {sum}, not to 1")));
             }
         }
+        let length = self.factor(Dimension::LENGTH);
         let rule = match rule {
-            SiteRule::OutOfPlane([a, b, c]) => {
-                SiteRule::OutOfPlane([a, b, c / self.factor(Dimension::LENGTH)])
-            }
             SiteRule::Average(_) => rule,
+            SiteRule::OutOfPlane([a, b, c]) => SiteRule::OutOfPlane([a, b, c / length]),
+            SiteRule::Frame(frame) => {
+                self.check_frame(site, atoms, &frame)?;
+                SiteRule::Frame(LocalFrame { place: frame.place.map(|x| x * length), ..frame })
+            }
         };
         self.topology.virtual_sites.push(VirtualSite { site, atoms, rule });
         Ok(())
+    }
+
+    /// Refuses axes that would have no direction.
+    fn check_frame(&self, site: u32, [first, second, third]: [u32; 3], frame: &LocalFrame) -> Result<()> {
+        let LocalFrame { origin, x, y, place, .. } = *frame;
+        let on_axis = place[1..] == [0.0; 2];
+        let finite = [origin, x, y].as_flattened().iter().chain(&place).all(|number| number.is_finite());
+        let normal = x[0] * y[1] - x[1] * y[0] != 0.0 && second != third;
+        // An arm from an atom to itself is none.
+        let arms = [first != second, first != third];
+        let along = if second == third { x[0] + x[1] != 0.0 } else { x != [0.0; 2] };
+        let led = arms == [true; 2] || (on_axis && (0..2).all(|k| arms[k] || x[k] == 0.0));
+        if finite && along && led && (on_axis || normal) {
+            return Ok(());
+        }
+        let [site, atoms @ ..] = [site, first, second, third].map(|atom| self.names.describe(atom));
+        let atoms = atoms.join(", ");
+        Err(Error::input(format!("the axes of the virtual site {site} have no direction"))
+            .hint(format!("its frame is made of {atoms}")))
     }
 
     /// Whether an atom has no mass.

@@ -402,10 +402,26 @@ SOL 2
     let two = read("c.top", &two).unwrap();
     let site = two.topology.virtual_sites[0];
     assert_eq!((site.atoms, site.rule), ([0, 1, 1], SiteRule::Average([0.75, 0.25, 0.0])));
-    for (row, message) in [("4 1 2 3 2 0.1 0.2", "function 2 of virtual sites"), ("4 1 2 3 1 0.1", "too few")]
-    {
+    for (row, message) in [
+        ("4 1 2 3 5 0.1 0.2", "function 5 of virtual sites"),
+        ("4 1 2 3 1 0.1", "too few"),
+        ("4 1 2 3 3 120", "too few"),
+    ] {
         let error = read("d.top", &top.replace("4 1 2 3 1 0.13 0.12", row)).unwrap_err();
         assert!(error.message().contains(message) && error.place().is_some(), "{error}");
+    }
+
+    // At a distance: with the second atom along x, and the third one along y from that.
+    let arms = [[2.0, 0.0, 0.0], [2.0, 2.0, 0.0]];
+    let slope = 0.5f64.atan();
+    for (row, place) in [
+        ("3 ]\n4 1 2 3 2 0.5 -0.105", [-0.105 * slope.cos(), -0.105 * slope.sin(), 0.0]),
+        ("3 ]\n4 1 2 3 3 120 0.5", [-0.25, 0.75f64.sqrt() / 2.0, 0.0]),
+        ("2 ]\n4 1 2 2 -0.105", [-0.105, 0.0, 0.0]),
+    ] {
+        let read = read("e.top", &top.replace("3 ]\n4 1 2 3 1 0.13 0.12", row)).unwrap();
+        let found = read.topology.virtual_sites[1].rule.place(arms);
+        assert!((0..3).all(|k| (found[k] - place[k]).abs() < 1e-12), "{row}: {found:?}");
     }
 
     // Lengths in angstrom: 0.9572, 1.5136 and 0.1546.
@@ -455,7 +471,12 @@ SOL 2
     assert!((a + b - 0.1546 / height).abs() < 1e-12 && a == b, "{a} {b}");
     assert_eq!(water.topology.bonds.len(), 3);
     let error = read("b.prmtop", &prmtop(&[3, 9, 3])).unwrap_err();
-    assert!(error.message().contains("not the fourth site of rigid water"), "{error}");
+    assert!(
+        error
+            .message()
+            .contains("atom 4 (EPW of WAT 1) is an extra point on atom 2 (H1 of WAT 1), a hydrogen"),
+        "{error}"
+    );
 }
 
 /// A point whose weights do not add up to one would depend on where the origin is.

@@ -9,6 +9,7 @@ mod input;
 mod never_panics;
 mod reading;
 mod select;
+mod sites;
 mod structure;
 mod table;
 mod trajectory;

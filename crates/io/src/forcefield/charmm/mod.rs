@@ -1,5 +1,6 @@
 //! CHARMM: a PSF with files of parameters; angstrom, kcal/mol, degrees.
 
+mod lone_pairs;
 mod parameters;
 mod psf;
 
@@ -29,7 +30,7 @@ pub(super) fn read(path: &Path, text: &str, files: &[PathBuf], units: UnitSystem
     let assembly = Assembly::new(UnitSystem::Real, units)?;
     let types = Vec::with_capacity(psf.atoms.len());
     let mut reader = Reader { psf, parameters, types, assembly };
-    reader.put_together().map_err(|e| e.in_file(path))?;
+    reader.put_together(path).map_err(|e| e.in_file(path))?;
     reader.finish().map_err(|e| e.in_file(path))
 }
 
@@ -42,8 +43,9 @@ struct Reader {
 }
 
 impl Reader {
-    fn put_together(&mut self) -> Result<()> {
+    fn put_together(&mut self, path: &Path) -> Result<()> {
         self.atoms()?;
+        self.lone_pairs(path)?;
         self.bonds()?;
         self.angles()?;
         self.dihedrals()?;
@@ -88,6 +90,23 @@ impl Reader {
             let number = *numbers.entry(of_type).or_insert(next);
             self.assembly.atom(of_type, number, atom.mass, atom.charge)?;
         }
+        Ok(())
+    }
+
+    /// Points that follow atoms. What binds them to these is no spring.
+    fn lone_pairs(&mut self, path: &Path) -> Result<()> {
+        let Reader { psf, assembly, .. } = self;
+        let mass = |atom: u32| psf.atoms.get(atom as usize).map_or(0.0, |atom| atom.mass);
+        for pair in &psf.lone_pairs {
+            let added =
+                pair.rule(mass).and_then(|(atoms, rule)| assembly.virtual_site(pair.site, atoms, rule));
+            added.map_err(|e| {
+                let name = assembly.names.describe(pair.site);
+                e.context(format_args!("the lone pair {name}")).at_line(path, pair.line)
+            })?;
+        }
+        let lone: HashSet<u32> = psf.lone_pairs.iter().map(|pair| pair.site).collect();
+        psf.bonds.retain(|atoms| !atoms.iter().any(|atom| lone.contains(atom)));
         Ok(())
     }
 
@@ -222,10 +241,20 @@ impl Reader {
         let bound = topology.partners(n);
         let near = topology.exclusions(n, jostle_core::Exclude::SecondBonded);
         let scale = self.parameters.scale_14.unwrap_or(1.0);
+        // Lone pairs feel what their first hosts feel; 1-4 pairs are those of atoms.
+        let mut with_lone_pairs: Vec<Vec<u32>> = (0..n as u32).map(|atom| vec![atom]).collect();
+        for pair in &self.psf.lone_pairs {
+            with_lone_pairs[pair.hosts[0] as usize].push(pair.site);
+        }
         for atom in 0..n as u32 {
             let second = near.get(atom as usize).map_or(&[][..], |list| list);
-            for other in second.iter().filter(|other| **other > atom) {
-                self.assembly.exclude([atom, *other])?;
+            let own = &with_lone_pairs[atom as usize];
+            for (k, one) in own.iter().enumerate() {
+                own[..k].iter().try_for_each(|other| self.assembly.exclude([*other, *one]))?;
+                let others = second.iter().filter(|other| **other > atom);
+                for other in others.flat_map(|other| &with_lone_pairs[*other as usize]) {
+                    self.assembly.exclude([*one, *other])?;
+                }
             }
             let third: BTreeSet<u32> = second
                 .iter()

@@ -16,6 +16,28 @@ pub(super) struct Psf {
     pub cross_terms: Vec<[u32; 8]>,
     /// Pairs that are left out besides those that follow from bonds.
     pub excluded: Vec<[u32; 2]>,
+    pub lone_pairs: Vec<LonePair>,
+}
+
+/// A point that follows others, as CHARMM's `LONEPAIR` puts it there.
+#[derive(Debug)]
+pub(super) struct LonePair {
+    pub site: u32,
+    /// What it follows.
+    pub hosts: Vec<u32>,
+    /// What counts of hosts in an average of them.
+    pub weight: Weight,
+    /// Distance, angle and dihedral, or what stands for them.
+    pub values: [f64; 3],
+    /// Its line in the file.
+    pub line: usize,
+}
+
+/// What counts of atoms in an average.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Weight {
+    Alike,
+    Mass,
 }
 
 /// An atom.
@@ -71,8 +93,9 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Psf> {
             "NIMPHI" => found.impropers = file.groups(n, name)?,
             "NCRTERM" => found.cross_terms = file.groups(n, name)?,
             "NNB" => found.excluded = file.excluded(n, found.atoms.len())?,
-            "NUMLP" if n > 0 => {
-                return Err(file.lines.error(format!("the file has {n} lone pairs, which are not read")));
+            "NUMLP" => {
+                let places = file.lines.parse(counts.next(), "the number of atoms of lone pairs")?;
+                found.lone_pairs = file.lone_pairs(n, places)?;
             }
             _ => {}
         }
@@ -139,6 +162,39 @@ impl File<'_> {
         let numbers = self.numbers(n.saturating_mul(N), what)?;
         let atom = |number: i64| u32::try_from(number - 1).unwrap_or(u32::MAX);
         Ok(numbers.as_chunks::<N>().0.iter().map(|group| group.map(atom)).collect())
+    }
+
+    /// How lone pairs follow their hosts, then all of these in one list, each lone pair before its own.
+    fn lone_pairs(&mut self, n: usize, places: usize) -> Result<Vec<LonePair>> {
+        let mut rows = Vec::with_capacity(n.min(self.lines.at_most_left()));
+        for k in 0..n {
+            let Some(line) = self.lines.next() else {
+                return Err(self.lines.error(format!("the file ends after {k} of {n} lone pairs")));
+            };
+            let mut words = line.split_whitespace();
+            let hosts: usize = self.lines.parse(words.next(), "the number of hosts")?;
+            let first: usize = self.lines.parse(words.next(), "the place of the lone pair")?;
+            let weight = match words.next() {
+                Some("F") => Weight::Alike,
+                Some("T") => Weight::Mass,
+                word => {
+                    let word = word.unwrap_or_default();
+                    return Err(self.lines.error(format!("\"{word}\" should be T or F: whether by mass")));
+                }
+            };
+            let values = self.lines.vector(&mut words, ["the distance", "the angle", "the dihedral"])?;
+            rows.push((hosts, first, weight, values, self.lines.at()));
+        }
+        let all: Vec<u32> = self.groups(places, "NUMLP")?.into_iter().map(|[atom]| atom).collect();
+        let pair = |(hosts, first, weight, values, line): (usize, usize, Weight, _, usize)| {
+            let own = first.checked_sub(1).and_then(|first| all.get(first..=first.checked_add(hosts)?));
+            let Some([site, hosts @ ..]) = own else {
+                let message = format!("{hosts} hosts from place {first} on, but NUMLP has {places} atoms");
+                return Err(self.lines.error_at(line, message));
+            };
+            Ok(LonePair { site: *site, hosts: hosts.to_vec(), weight, values, line })
+        };
+        rows.into_iter().map(pair).collect()
     }
 
     /// A list of atoms, and of every atom where its own end in there.

@@ -1,6 +1,7 @@
 //! GROMACS' topologies (top, itp): nm, kJ/mol, degrees.
 
 mod preprocess;
+mod sites;
 mod types;
 
 use super::assembly::Assembly;
@@ -326,11 +327,11 @@ impl Kind {
                 }
                 "virtual_sites2" | "dummies2" => {
                     let ([site, a, b], row) = self.given::<3>(line)?;
-                    push(Term::Site(site, [a, b, b], site_rule(line, &row, 2)?));
+                    push(Term::Site(site, [a, b, b], sites::rule(line, &row, 2)?));
                 }
                 "virtual_sites3" | "dummies3" => {
                     let ([site, a, b, c], row) = self.given::<4>(line)?;
-                    push(Term::Site(site, [a, b, c], site_rule(line, &row, 3)?));
+                    push(Term::Site(site, [a, b, c], sites::rule(line, &row, 3)?));
                 }
                 other => {
                     return Err(line.error(format!("[ {other} ] is not read")).hint(
@@ -444,19 +445,6 @@ impl Kind {
             _ => return Err(self.lacks(line, "1-4 pair", row, types, &[])),
         };
         Ok((well, charges))
-    }
-}
-
-/// How a virtual site follows so many atoms.
-fn site_rule(line: &Line, row: &Row, atoms: usize) -> Result<SiteRule> {
-    match (atoms, row.function, &row.parameters[..]) {
-        (2, 1, [a, ..]) => Ok(SiteRule::Average([1.0 - a, *a, 0.0])),
-        (3, 1, [a, b, ..]) => Ok(SiteRule::Average([1.0 - a - b, *a, *b])),
-        (3, 4, [a, b, c, ..]) => Ok(SiteRule::OutOfPlane([*a, *b, *c])),
-        (_, 1, _) | (3, 4, _) => Err(line.error("this virtual site has too few parameters")),
-        (_, function, _) => Err(line
-            .error(format!("the function {function} of virtual sites of {atoms} atoms is not read"))
-            .hint("1 of two and three atoms, and 4 of three (out of their plane) are")),
     }
 }
 

@@ -1,10 +1,13 @@
 //! AMBER's topology files (prmtop; <https://ambermd.org/FileFormats.php>): sections of numbers or names
 //! in columns; angstrom, kcal/mol, radians, charges times 18.2223.
 
+mod extra_points;
+
 use super::assembly::{Assembly, factor};
 use super::{Boundary, Molecules, well};
 use crate::structure::Lines;
-use jostle_core::{AtomName, Dimension, Error, Names, Residue, Result, SimBox, SiteRule, UnitSystem};
+use extra_points::{Bound, ExtraPoints};
+use jostle_core::{AtomName, Dimension, Error, Names, Residue, Result, SimBox, UnitSystem};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -52,7 +55,8 @@ pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Molecul
             return Err(file.error(name, format!("there is a section {name}")).hint(hint));
         }
     }
-    let mut reader = Reader { assembly: Assembly::new(UnitSystem::Real, units)?, file };
+    let (assembly, extra_points) = (Assembly::new(UnitSystem::Real, units)?, ExtraPoints::default());
+    let mut reader = Reader { assembly, file, extra_points };
     reader.atoms()?;
     reader.bonds()?;
     reader.angles()?;
@@ -153,12 +157,10 @@ fn width_of(format: &str) -> Option<usize> {
     digits.parse().ok().filter(|w| *w > 0)
 }
 
-/// By atom, those bound to it, with the lengths of the bonds.
-type Bound = HashMap<u32, Vec<(u32, f64)>>;
-
 struct Reader<'a> {
     file: File<'a>,
     assembly: Assembly,
+    extra_points: ExtraPoints,
 }
 
 impl Reader<'_> {
@@ -215,8 +217,9 @@ impl Reader<'_> {
 
     fn bonds(&mut self) -> Result<()> {
         let (k, length) = (self.file.numbers("BOND_FORCE_CONSTANT")?, self.file.numbers("BOND_EQUIL_VALUE")?);
-        let (mut bound, mut sites) = (Bound::new(), Vec::new());
-        for name in ["BONDS_INC_HYDROGEN", "BONDS_WITHOUT_HYDROGEN"] {
+        let (mut bound, mut of_points) = (Bound::default(), "MASS");
+        let with_hydrogens = "BONDS_INC_HYDROGEN";
+        for name in [with_hydrogens, "BONDS_WITHOUT_HYDROGEN"] {
             for [a, b, of_type] in self.rows::<3>(name)? {
                 let parameters = [
                     2.0 * self.parameter("BOND_FORCE_CONSTANT", &k, of_type)?,
@@ -224,41 +227,18 @@ impl Reader<'_> {
                 ];
                 let kind = BondKind::HarmonicBond;
                 let atoms = [a, b].map(by_three);
-                for [a, b] in [atoms, [atoms[1], atoms[0]]] {
-                    bound.entry(a).or_default().push((b, parameters[1]));
-                }
+                // What binds an extra point is its distance, and no spring.
                 if let Some(k) = atoms.iter().position(|atom| self.assembly.is_massless(*atom)) {
-                    sites.push((name, [atoms[k], atoms[1 - k]]));
+                    bound.add_point(atoms[k], atoms[1 - k], parameters[1]);
+                    of_points = name;
                     continue;
                 }
+                bound.add(atoms, parameters[1], name == with_hydrogens);
                 let added = self.assembly.bond(kind, kind.term(), &parameters, atoms);
                 added.map_err(|e| self.file.error(name, e.message()))?;
             }
         }
-        sites.into_iter().try_for_each(|(section, pair)| self.fourth_site(section, pair, &bound))
-    }
-
-    /// An extra point, which its bond to an oxygen of water leads to: on the line between the hydrogens.
-    fn fourth_site(&mut self, section: &str, [site, oxygen]: [u32; 2], bound: &Bound) -> Result<()> {
-        let to = |atom: u32| bound.get(&atom).map(Vec::as_slice).unwrap_or_default();
-        let length = |a: u32, b: u32| Some(to(a).iter().find(|(other, _)| *other == b)?.1);
-        let mut others: Vec<u32> = to(oxygen).iter().map(|(atom, _)| *atom).collect();
-        others.retain(|atom| !self.assembly.is_massless(*atom));
-        others.sort_unstable();
-        let rule = || {
-            let &[a, b] = &others[..] else { return None };
-            let [one, other, base] = [length(oxygen, a)?, length(oxygen, b)?, length(a, b)?];
-            let height = (one * one - 0.25 * base * base).sqrt();
-            let rule = SiteRule::towards_base(length(oxygen, site)?, height);
-            (one == other && height > 0.0).then_some(([oxygen, a, b], rule))
-        };
-        let Some((atoms, rule)) = rule() else {
-            let name = self.assembly.names.describe(site);
-            let message = format!("{name} is an extra point, but not the fourth site of rigid water");
-            return Err(self.file.error(section, message).hint("no others are read from files of AMBER"));
-        };
-        let added = self.assembly.virtual_site(site, atoms, rule);
-        added.map_err(|e| self.file.error(section, e.message()))
+        self.extra_points(of_points, &bound)
     }
 
     fn angles(&mut self) -> Result<()> {
@@ -270,8 +250,11 @@ impl Reader<'_> {
                     2.0 * self.parameter("ANGLE_FORCE_CONSTANT", &k, of_type)?,
                     self.parameter("ANGLE_EQUIL_VALUE", &angle, of_type)?.to_degrees(),
                 ];
-                let added =
-                    self.assembly.angle(AngleKind::HarmonicAngle, &parameters, [a, b, c].map(by_three));
+                let atoms = [a, b, c].map(by_three);
+                if atoms.iter().any(|atom| self.assembly.is_massless(*atom)) {
+                    continue;
+                }
+                let added = self.assembly.angle(AngleKind::HarmonicAngle, &parameters, atoms);
                 added.map_err(|e| self.file.error(name, e.message()))?;
             }
         }
@@ -290,6 +273,9 @@ impl Reader<'_> {
         for name in ["DIHEDRALS_INC_HYDROGEN", "DIHEDRALS_WITHOUT_HYDROGEN"] {
             for [a, b, c, d, of_type] in self.rows::<5>(name)? {
                 let atoms = [a, b, c, d].map(by_three);
+                if atoms.iter().any(|atom| self.assembly.is_massless(*atom)) {
+                    continue;
+                }
                 let stiffness = self.parameter("DIHEDRAL_FORCE_CONSTANT", &k, of_type)?;
                 // Some programs write a multiplicity of zero for terms that are nothing.
                 if stiffness != 0.0 {
@@ -317,11 +303,15 @@ impl Reader<'_> {
                     return Err(self.file.error(name, message));
                 }
                 let of = |atom: u32| types.get(atom as usize).copied().unwrap_or(0);
-                let [epsilon, sigma] = wells.get(&self.file, of(first), of(last))?;
-                let charges = self.assembly.charge(first) * self.assembly.charge(last) / electric;
-                let added =
-                    self.assembly.pair_of_its_own([epsilon / lennard_jones, sigma], charges, [first, last]);
-                added.map_err(|e| self.file.error(name, e.message()))?;
+                for first in self.extra_points.with_points(first) {
+                    for last in self.extra_points.with_points(last) {
+                        let [epsilon, sigma] = wells.get(&self.file, of(first), of(last))?;
+                        let charges = self.assembly.charge(first) * self.assembly.charge(last) / electric;
+                        let well = [epsilon / lennard_jones, sigma];
+                        let added = self.assembly.pair_of_its_own(well, charges, [first, last]);
+                        added.map_err(|e| self.file.error(name, e.message()))?;
+                    }
+                }
             }
         }
         Ok(())
@@ -350,6 +340,8 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Pairs that are left out. Extra points have the exclusions of their atoms, whatever the list says of
+    /// them (sander's `chngmask`).
     fn exclusions(&mut self) -> Result<()> {
         let n = self.assembly.n_atoms();
         let counts: Vec<usize> = self.file.exactly("NUMBER_EXCLUDED_ATOMS", n)?;
@@ -361,15 +353,28 @@ impl Reader<'_> {
             rest = after;
             // A zero stands where an atom has none.
             for other in own.iter().filter(|other| **other > 0) {
-                let added = self.assembly.exclude([atom as u32, from_one(*other)]);
-                added.map_err(|e| self.file.error(name, e.message()))?;
+                let pair = [atom as u32, from_one(*other)];
+                if pair.iter().any(|atom| self.assembly.is_massless(*atom)) {
+                    continue;
+                }
+                for one in self.extra_points.with_points(pair[0]) {
+                    for other in self.extra_points.with_points(pair[1]) {
+                        let added = self.assembly.exclude([one, other]);
+                        added.map_err(|e| self.file.error(name, e.message()))?;
+                    }
+                }
+            }
+        }
+        for group in self.extra_points.groups() {
+            for (k, one) in group.iter().enumerate() {
+                group[..k].iter().try_for_each(|other| self.assembly.exclude([*other, *one]))?;
             }
         }
         Ok(())
     }
 
     fn finish(self, boxed: bool) -> Result<Molecules> {
-        let Reader { file, assembly } = self;
+        let Reader { file, assembly, .. } = self;
         let wells = Wells::new(&file)?;
         let types: Vec<usize> = file.numbers("ATOM_TYPE_INDEX")?;
         let used: BTreeSet<usize> = types.into_iter().collect();
