@@ -314,12 +314,9 @@ fn a_resumed_run_with_charges_is_the_same_to_the_last_bit() {
     }
 }
 
-/// The mesh follows the box, with more points where they would come too far apart.
-#[test]
-fn a_mesh_follows_the_box() {
-    let (system, core) = charged(true);
-    let forces = forces(Method::Pme { alpha: 0.9, order: 5, spacing: 0.9 }, core);
-    let mut gpu = gpu(&system, &forces, Algorithm::Auto, Precision::Double);
+/// Meshes follow the box, with more points where they would come too far apart.
+pub(super) fn assert_follows_the_box(system: &System, forces: &Forces) {
+    let mut gpu = gpu(system, forces, Algorithm::Auto, Precision::Double);
     begin(&mut gpu, Evaluate::Forces);
     for stretch in [1.02, 1.4] {
         let columns = [[stretch, 0.0, 0.0], [0.05, 1.0, 0.0], [0.0, 0.0, 1.01]];
@@ -328,8 +325,14 @@ fn a_mesh_follows_the_box() {
         gpu.deform(deformed.simbox).unwrap();
         gpu.set_state(deformed.state.clone()).unwrap();
         begin(&mut gpu, Evaluate::ForcesAndEnergies);
-        assert_agree(&mut gpu, &mut *cpu(&deformed, &forces), 1e-11, &format!("stretched by {stretch}"));
+        assert_agree(&mut gpu, &mut *cpu(&deformed, forces), 1e-11, &format!("stretched by {stretch}"));
     }
+}
+
+#[test]
+fn a_mesh_follows_the_box() {
+    let (system, core) = charged(true);
+    assert_follows_the_box(&system, &forces(Method::Pme { alpha: 0.9, order: 5, spacing: 0.9 }, core));
 }
 
 /// Water with Ewald's sum by LAMMPS, whose error functions are good to 8e-7, and by OpenMM; to the

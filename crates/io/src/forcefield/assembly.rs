@@ -4,12 +4,16 @@
 use super::{Boundary, Molecules};
 use jostle_core::quantity::unit_name;
 use jostle_core::{
-    Angle, Bond, Constraint, CrossTerm, Dihedral, Dimension, Error, LocalFrame, Names, Result, SiteRule,
-    Species, Topology, UnitSystem, VirtualSite,
+    Angle, Arms, Bond, Constraint, CrossTerm, Dihedral, Dimension, Error, LocalFrame, Names, Result,
+    SiteRule, Species, Topology, UnitSystem, VirtualSite,
 };
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::{AngleKind, BondKind, BondedKind, Cmap, DihedralKind, Forces};
 use std::collections::HashMap;
+
+/// Axes with x from the first atom to the second, and the third on the side of y.
+pub(super) const TOWARDS: LocalFrame =
+    LocalFrame { arms: Arms::AsLong, origin: [0.0; 2], x: [1.0, 0.0], y: [-1.0, 1.0], place: [0.0; 3] };
 
 /// Bonds, angles or dihedrals: what there is of them, by type.
 struct Group<K, const N: usize> {

@@ -2,6 +2,7 @@
 //! (`VIRTUAL_SITE_FRAMES`) follows from what is bound to the atom that they are bound to, by the rules of
 //! sander and pmemd (`define_frames` of both, with the axes of Stone and Alderton, Mol. Phys. 56 (1985) 1047).
 
+use super::super::assembly::TOWARDS;
 use super::{Reader, from_one};
 use jostle_core::{Arms, Error, LocalFrame, Result, SiteRule};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,10 +17,6 @@ const HALF_ANGLE: f64 = 54.735;
 /// Axes with x away from both neighbours, and z across their plane.
 const AWAY: LocalFrame =
     LocalFrame { arms: Arms::Directions, origin: [0.0; 2], x: [-1.0, -1.0], y: [-1.0, 1.0], place: [0.0; 3] };
-
-/// Axes with x from one atom to a second one, and a third one on the side of y.
-const TOWARDS: LocalFrame =
-    LocalFrame { arms: Arms::AsLong, origin: [0.0; 2], x: [1.0, 0.0], y: [-1.0, 1.0], place: [0.0; 3] };
 
 /// How two points on an atom lie: with its neighbours at the corners of a tetrahedron, or, on what AMBER takes
 /// for sulfur by its type, opposite to each other.

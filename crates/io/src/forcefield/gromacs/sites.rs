@@ -1,12 +1,9 @@
 //! Virtual sites of GROMACS by the functions of its manual: 2, 2fd, 3, 3fd, 3fad and 3out.
 
+use super::super::assembly::TOWARDS;
 use super::preprocess::Line;
 use super::types::Row;
-use jostle_core::{Arms, LocalFrame, Result, SiteRule};
-
-/// Axes with x from the first atom to the second, and the third on the side of y.
-const TOWARDS: LocalFrame =
-    LocalFrame { arms: Arms::AsLong, origin: [0.0; 2], x: [1.0, 0.0], y: [-1.0, 1.0], place: [0.0; 3] };
+use jostle_core::{LocalFrame, Result, SiteRule};
 
 /// How a virtual site follows so many atoms.
 ///
