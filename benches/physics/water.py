@@ -1,6 +1,7 @@
 """Properties of water models beside published ones.
 
     python benches/physics/water.py target/release/jostle [--device cuda] [--only liquid|dielectric|transport]
+        [--model SPC/E|TIP3P|TIP4P/2005] [--threads 1]
 
 512 molecules, 2 ns for each line of the first table, 10 ns for each of the second; 216 molecules and 20 ns
 for the third. That is for a GPU: --scale 0.04 --only liquid takes 80 ps a line, which is for two cores.
@@ -120,8 +121,9 @@ class Run:
         self.out = arguments.folder / name
         path = arguments.folder / f"{name}.toml"
         path.write_text(text)
-        subprocess.run([arguments.jostle, "run", path, "--device", arguments.device, "--overwrite", "-o", self.out],
-                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command = [arguments.jostle, "run", path, "--device", arguments.device, "--overwrite", "-o", self.out]
+        command += ["--threads", str(arguments.threads)] if arguments.threads else []
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def average(self, quantity):
         stage = json.loads((self.out / "summary.json").read_text())["stages"][-1]
@@ -153,6 +155,8 @@ def liquid(arguments):
     print("                   density (kg/m^3)               potential energy per molecule (kcal/mol)")
     print("model         T    Jostle         published      Jostle             published")
     for model, published in COEXISTENCE.items():
+        if arguments.model not in (None, model):
+            continue
         energies = {}
         for kelvin, (_, (density, error), _) in published.items():
             steps = int(1_000_000 * arguments.scale)
@@ -179,6 +183,8 @@ def liquid(arguments):
 def dielectric(arguments):
     print("relative permittivity at 298 K   Jostle         published")
     for model, (value, error) in PERMITTIVITY.items():
+        if arguments.model not in (None, model):
+            continue
         steps = int(5_000_000 * arguments.scale)
         stages = [("equilibrate", 50_000, LANGEVIN, BAROSTAT),
                   ("sample", steps, LANGEVIN, BAROSTAT + 'measure = [{ kind = "dielectric", every = 100 }]')]
@@ -190,7 +196,9 @@ def dielectric(arguments):
 def transport(arguments):
     print("at 298 K   self-diffusion (A^2/ps)        viscosity (mPa s)")
     print("model      Jostle           published     Jostle           published")
-    for model in ("SPC/E", "TIP4P/2005"):
+    for model in VISCOSITY:
+        if arguments.model not in (None, model):
+            continue
         steps = int(10_000_000 * arguments.scale)
         measures = '{ kind = "viscosity", every = 5 }, { kind = "msd", every = 250, atoms = "name O" }'
         density = COEXISTENCE[model][300][1][0] / 1000
@@ -213,6 +221,8 @@ def main():
     parser.add_argument("jostle")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--only", choices=TABLES)
+    parser.add_argument("--model", choices=MODELS)
+    parser.add_argument("--threads", type=int)
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("water-models"))
     arguments = parser.parse_args()

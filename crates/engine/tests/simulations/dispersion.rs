@@ -92,7 +92,7 @@ fn water_moves_under_dispersion() {
     let stages = "[[stage]]\nname = \"settle\"\nsteps = 1000\ntimestep = 0.5\n\
         thermostat = { kind = \"langevin\", temperature = 300, friction = 0.02 }\n\
         [[stage]]\nname = \"sample\"\nsteps = 600\ntimestep = 2\nthermo = { every = 4 }\nlong_range_every = 2\n\
-        [run]\ndevice = \"cpu\"\n";
+        [run]\ndevice = \"cpu\"\nthreads = 1\n";
     let good = water("truncation = \"shifted\"\ndispersion = { kind = \"pme\" }", stages);
     let input = Input::parse(Path::new("water.toml"), &good).unwrap();
     let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();

@@ -164,7 +164,9 @@ fn a_gas_cools_by_haffs_law() {
     // Elastic first, so that places are as random as velocities.
     let hard = Grains { normal_damping: 0.0, ..grains.clone() };
     let dt = duration / 20.0;
+    let settings = Settings { threads: Some(1), ..Settings::default() };
     let mut mixing = Simulation::builder(UnitSystem::Lj, system.clone())
+        .settings(settings)
         .grains(hard)
         .stage(StageInput::dynamics("mix", (6.0 / dt) as u64, dt))
         .build()
@@ -176,6 +178,7 @@ fn a_gas_cools_by_haffs_law() {
     let start = temperature(&system.state.velocity);
     let time = 10.0;
     let mut simulation = Simulation::builder(UnitSystem::Lj, system)
+        .settings(settings)
         .grains(grains)
         .stage(StageInput::dynamics("cool", (time / dt) as u64, dt))
         .build()

@@ -44,7 +44,7 @@ fn text(sites: usize, molecules: usize, cutoff: f64, stage: &str) -> String {
 }
 
 fn settings() -> Settings {
-    Settings { threads: Some(2), precision: Precision::Double, reproducible: true, ..Settings::default() }
+    Settings { threads: Some(1), precision: Precision::Double, reproducible: true, ..Settings::default() }
 }
 
 /// Water that has forgotten how it was placed.

@@ -314,7 +314,7 @@ fn masses_move_to_hydrogens() {
     }
     assert_eq!(before[22..], after[22..]);
     let energy = |system, forces| {
-        let settings = Settings { threads: Some(2), precision: Precision::Double, ..Settings::default() };
+        let settings = Settings { threads: Some(1), precision: Precision::Double, ..Settings::default() };
         single_point(UnitSystem::Real, system, forces, DeviceInput::Cpu, settings).unwrap().thermo.potential
     };
     let (a, b) = (energy(plain, terms), energy(heavy, same));

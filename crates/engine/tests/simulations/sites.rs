@@ -119,6 +119,7 @@ pairs.\"M-M\" = \"none\"
 kind = \"pme\"
 [run]
 device = \"cpu\"
+threads = 1
 [[stage]]
 name = \"settle\"
 steps = 1500

@@ -41,7 +41,7 @@ fn builder_from(first: StageInput) -> SimulationBuilder {
         .force(core)
         .electrostatics(Electrostatics::new(Method::pme(0.9, 5e-4, 5), UNITS.coulomb(), 0.9))
         .stage(first)
-        .settings(Settings { threads: Some(2), precision: Precision::Mixed, ..Settings::default() })
+        .settings(Settings { threads: Some(1), precision: Precision::Mixed, ..Settings::default() })
         .device(DeviceInput::Cpu)
 }
 
