@@ -78,6 +78,43 @@ fn the_viscosity_of_stresses_that_forget() {
     assert!((value.value - exact).abs() < 3.0 * error + 1e-3 * exact, "{exact}: {value:?}");
 }
 
+/// Stresses with a part that swings fast, so that the correlation soon passes through zero, over one that
+/// forgets slowly: where nothing says how far the integral goes, it goes beyond both.
+#[test]
+fn the_viscosity_of_stresses_that_swing() {
+    let (rows, slow, fast, frequency) = (200_000, 0.4f64, 0.05f64, 60.0f64);
+    let (keep, decay) = (f64::exp(-0.01 / slow), f64::exp(-0.01 / fast));
+    let (sin, cos) = (0.01 * frequency).sin_cos();
+    let mut parts = [[0.0; 3]; 5];
+    let frames = (0..rows).map(|row| {
+        for (k, [p, x, y]) in parts.iter_mut().enumerate() {
+            let fresh = |keep: f64| if row == 0 { 1.0 } else { (1.0 - keep * keep).sqrt() };
+            let noise = |n: u32| normal(row, 3 * k as u32 + n);
+            *p = keep * *p + fresh(keep) * noise(0);
+            let turned = [cos * *x - sin * *y, sin * *x + cos * *y];
+            [*x, *y] =
+                [decay * turned[0] + fresh(decay) * noise(1), decay * turned[1] + fresh(decay) * noise(2)];
+        }
+        // Five independent elements, each as a shear stress.
+        let p = parts.map(|[p, x, _]| 0.3 * p + 0.9 * x);
+        let [a, b] = [p[0], p[1] / 3f64.sqrt()];
+        let pressure = Some([a + b, b - a, -2.0 * b, p[2], p[3], p[4]]);
+        Whole { pressure, ..whole(0.5 * FREEDOM as f64 * THERMAL, 0.0) }
+    });
+    let results = analyze("viscosity", frames, &[]).unwrap();
+    // Trapezoidal sums of exp(-t/slow) and of exp(-t/fast) cos(frequency t).
+    let steady = 0.01 * (0.5 + keep / (1.0 - keep));
+    let (re, im) = (decay * cos, decay * sin);
+    let swinging = 0.01 * (0.5 + (re * (1.0 - re) - im * im) / ((1.0 - re).powi(2) + im * im));
+    let exact = 600.0 / THERMAL * (0.09 * steady + 0.81 * swinging);
+    let (value, until) = (results.get("viscosity").unwrap(), results.get("integral to").unwrap());
+    println!("{value:?} to {until:?}, exactly {exact}");
+    let correlation = results.tables[0].column("correlation").unwrap();
+    assert!(correlation[..10].iter().any(|c| *c < 0.0) && until.value > 2.0 * slow, "{until:?}");
+    let error = value.error.unwrap();
+    assert!(error < 0.1 * exact && (value.value - exact).abs() < 3.0 * error, "{value:?}, exactly {exact}");
+}
+
 /// A stress that oscillates slowly: lags that grow make the same integral,
 /// eta(t) = V/kT (2 A^2 / 10) sin(w t) / w of one off-diagonal element with amplitude A.
 #[test]

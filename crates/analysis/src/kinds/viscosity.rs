@@ -1,7 +1,7 @@
 //! Shear viscosity by Green and Kubo, from the autocorrelation of the pressure tensor.
 
 use super::{Kind, Measure, Sees};
-use crate::blocks::Blocks;
+use crate::blocks::{Blocks, Estimate};
 use crate::correlate::{Clock, MultiTau};
 use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
@@ -19,7 +19,7 @@ pub(super) const KIND: Kind = Kind {
         name: "to",
         dimension: Dimension::TIME,
         default: None,
-        about: "where the integral ends [default: where the correlation first falls below its error]",
+        about: "where the integral ends [default: where as long again adds no more than its error]",
     }],
     new: |subject, settings| {
         let past = MultiTau::new(LAGS);
@@ -80,13 +80,14 @@ impl Measure for Viscosity {
         let times: Vec<f64> = lags.map(|lag| lag as f64 * dt).collect();
         let correlation = self.blocks.derive(|m| m[..times.len()].to_vec());
         let running = self.blocks.derive(|m| integral(&times, m, m[width] / m[width + 1]));
-        let noise = |(c, error): &(f64, Option<f64>)| *c < error.unwrap_or(0.0);
+        let over = correlation.get(1).is_none_or(|(c, error)| *c < error.unwrap_or(0.0));
         let end = match self.settings.get("to") {
             Some(_) => {
                 let to = self.settings.positive("to", 1.0)?;
                 times.iter().rposition(|t| *t <= to * (1.0 + 1e-9)).filter(|k| *k > 0)
             }
-            None => Some(correlation.iter().position(noise).unwrap_or(times.len() - 1)).filter(|k| *k > 1),
+            None if over => None,
+            None => Some(plateau(&times, &running).unwrap_or(times.len() - 1)),
         };
         let end = end.ok_or_else(|| {
             Error::input(format!("the correlation is over within two pressures, which are {dt} apart"))
@@ -105,6 +106,18 @@ impl Measure for Viscosity {
         results.value("integral to", &unit(units, 0, 1), (until, Some(0.0)));
         Ok(results)
     }
+}
+
+/// From where on, and for as long again, a running integral gains no more than its error. That a correlation
+/// passes through zero would not do: in molecules it swings about a long tail.
+fn plateau(times: &[f64], running: &[Estimate]) -> Option<usize> {
+    let stays = |k: &usize| {
+        let reached = times.partition_point(|t| *t <= 2.0 * times[*k] * (1.0 + 1e-9));
+        let gains = running[k + 1..reached].iter();
+        gains.into_iter().all(|(later, error)| (later - running[*k].0).abs() <= error.unwrap_or(0.0))
+    };
+    let last = times.last()?;
+    (2..times.partition_point(|t| 2.0 * t <= last * (1.0 + 1e-9))).find(stays)
 }
 
 /// All independent components of two traceless tensors at once, as if one of them were P_xy: a tenth of
