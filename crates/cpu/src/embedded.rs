@@ -1,15 +1,19 @@
 //! Embedded-atom forces over cluster lists, in two passes: the density at every atom, then, with
 //! the derivatives of the embedding energies, forces.
+//!
+//! Of all atoms that meet few are within the cut-off. The first pass packs these together, so that
+//! tables are read in full registers, once for both passes; what goes back to the atoms, now and in
+//! the second pass, is unpacked to where it came from.
 
-use crate::blocks::{Encounter, OneByOne, Row, Sums, TaskForces, all_blocks};
+use crate::blocks::{AtBlock, Meetings, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
 use crate::cells::Clusters;
-use crate::neighbors::PairList;
-use crate::pair::{act, distance, square};
+use crate::neighbors::{MOST_ENTRIES, PairList};
+use crate::pair::{add_pulls, distance, square};
 use crate::simd::aligned::Aligned;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use jostle_core::Evaluate;
 use jostle_potentials::Embedded;
-use jostle_potentials::embedded::{cubic, pair};
+use jostle_potentials::embedded::{cubic, force, parts};
 
 /// An embedded-atom force made ready for the CPU.
 pub struct EmbeddedKernel<S> {
@@ -52,15 +56,18 @@ impl<S: Scalar> EmbeddedKernel<S> {
         }
     }
 
-    /// Adds what the pairs of a task's list contribute to the densities.
+    /// Adds what the pairs of a task's list contribute to the densities; what
+    /// [`EmbeddedKernel::add_forces`] needs goes to `met`. The sum of the pairs' energies if asked for.
     pub fn add_densities(
         &self,
         level: Level,
         clusters: &Clusters<S>,
         list: &PairList<S>,
         densities: &mut TaskForces<S>,
-    ) {
-        level.run(Densities { kernel: self, clusters, list, densities });
+        met: &mut MetPairs<S>,
+        evaluate: Evaluate,
+    ) -> f64 {
+        level.run(Densities { kernel: self, clusters, list, densities, met, evaluate }).energy
     }
 
     /// From the densities at the atoms of a task's clusters to the derivatives of their embedding
@@ -85,21 +92,63 @@ impl<S: Scalar> EmbeddedKernel<S> {
         energy
     }
 
-    /// Adds the forces over the list of one task; the sums have the energies of pairs.
+    /// Adds the forces over the list of one task; the sums have the virial alone.
     pub fn add_forces(
         &self,
         level: Level,
         clusters: &Clusters<S>,
         list: &PairList<S>,
+        met: &MetPairs<S>,
         forces: &mut TaskForces<S>,
         evaluate: Evaluate,
     ) -> Sums {
-        level.run(PairForces { kernel: self, clusters, list, forces, evaluate })
+        level.run(PairForces { kernel: self, clusters, list, met, forces, evaluate })
     }
 
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.table[..]) + self.derivative.bytes()
+    }
+}
+
+/// The pairs of a task within the cut-off, in the order in which rows meet them.
+#[derive(Default)]
+pub struct MetPairs<S> {
+    /// For every row of every block, the end of its part of `meetings`.
+    row_ends: Vec<u32>,
+    meetings: Vec<Meeting>,
+    /// Of every pair, what its force is made of.
+    parts: [Aligned<S>; 3],
+    /// Of the pairs of a block: squared distances, where tables begin, and the densities they cause.
+    squares: Aligned<S>,
+    starts: [Aligned<S>; 2],
+    densities: [Aligned<S>; 2],
+}
+
+/// Atoms at a place of the tile that are near the atom of a row.
+#[derive(Debug, Clone, Copy, Default)]
+struct Meeting {
+    place: u8,
+    /// Bit k is set for atom k.
+    atoms: u16,
+}
+
+impl<S: Scalar> MetPairs<S> {
+    /// Bytes occupied.
+    pub fn bytes(&self) -> usize {
+        let [a, b, c] = &self.parts;
+        self.row_ends.capacity() * size_of::<u32>()
+            + self.meetings.capacity() * size_of::<Meeting>()
+            + a.bytes()
+            + b.bytes()
+            + c.bytes()
+    }
+
+    /// Those of a row.
+    #[inline(always)]
+    fn of_row(&self, row: usize) -> &[Meeting] {
+        let start = if row == 0 { 0 } else { self.row_ends[row - 1] };
+        &self.meetings[start as usize..self.row_ends[row] as usize]
     }
 }
 
@@ -159,33 +208,20 @@ fn starts<L: Lanes>(
     [L::lookup(row, n, L::load_index(kinds)), L::load(&back)]
 }
 
-/// The same where atoms may be all of one species.
-#[inline(always)]
-fn kinds<L: Lanes, const UNIFORM: bool>(
-    kernel: &EmbeddedKernel<L::Scalar>,
-    clusters: &Clusters<L::Scalar>,
-    cluster: usize,
-    row: usize,
-    other: usize,
-) -> [L; 2] {
-    match UNIFORM {
-        true => [L::lit(0.0); 2],
-        false => starts(kernel, clusters, clusters.species[cluster * L::WIDTH + row] as usize, other),
-    }
-}
-
 struct Densities<'a, S> {
     kernel: &'a EmbeddedKernel<S>,
     clusters: &'a Clusters<S>,
     list: &'a PairList<S>,
     densities: &'a mut TaskForces<S>,
+    met: &'a mut MetPairs<S>,
+    evaluate: Evaluate,
 }
 
 impl<S: Scalar> Kernel for Densities<'_, S> {
-    type Output = ();
+    type Output = Sums;
 
     #[inline(always)]
-    fn run<I: Simd>(self) {
+    fn run<I: Simd>(self) -> Sums {
         match self.kernel.term.n_species() {
             1 => self.all::<S::Lanes<I>, true>(),
             _ => self.all::<S::Lanes<I>, false>(),
@@ -195,10 +231,15 @@ impl<S: Scalar> Kernel for Densities<'_, S> {
 
 impl<S: Scalar> Densities<'_, S> {
     #[inline(always)]
-    fn all<L: Lanes<Scalar = S>, const UNIFORM: bool>(self) {
-        let Densities { kernel, clusters, list, densities } = self;
-        let feeling = Feeling::<L, UNIFORM> { kernel, grid: Grid::new(kernel) };
-        all_blocks(OneByOne(feeling), clusters, list, densities);
+    fn all<L: Lanes<Scalar = S>, const UNIFORM: bool>(self) -> Sums {
+        let Densities { kernel, clusters, list, densities, met, evaluate } = self;
+        met.row_ends.clear();
+        // As many as a block can have: its places, atoms and rows.
+        let most = (MOST_ENTRIES + 1) * L::WIDTH * L::WIDTH;
+        met.squares.resize(most);
+        met.starts.iter_mut().chain(&mut met.densities).for_each(|numbers| numbers.resize(most));
+        let feeling = Feeling::<L, UNIFORM> { kernel, grid: Grid::new(kernel), met, evaluate, n_pairs: 0 };
+        all_blocks(feeling, clusters, list, densities)
     }
 }
 
@@ -206,53 +247,155 @@ impl<S: Scalar> Densities<'_, S> {
 struct Feeling<'a, L: Lanes, const UNIFORM: bool> {
     kernel: &'a EmbeddedKernel<L::Scalar>,
     grid: Grid<'a, L>,
+    met: &'a mut MetPairs<L::Scalar>,
+    evaluate: Evaluate,
+    /// How many pairs the blocks so far have.
+    n_pairs: usize,
 }
 
-impl<L: Lanes, const UNIFORM: bool> Encounter<L> for Feeling<'_, L, UNIFORM> {
-    const PLACE: usize = 4;
-    const FELT: usize = 1;
-    const ENERGIES: bool = false;
-    type Atom = ();
-    type Kinds = [L; 2];
+/// How far [`MetPairs`] of a block have been filled.
+struct Found {
+    meetings: usize,
+    pairs: usize,
+}
 
+impl<L: Lanes, const UNIFORM: bool> Feeling<'_, L, UNIFORM> {
+    /// Packs squared distances within the cut-off, and where tables begin.
     #[inline(always)]
-    fn atom(&self, _place: &[L::Scalar], _row: usize) {}
-
-    #[inline(always)]
-    fn kinds(&self, clusters: &Clusters<L::Scalar>, cluster: usize, row: usize, other: usize) -> [L; 2] {
-        kinds::<L, UNIFORM>(self.kernel, clusters, cluster, row, other)
+    fn find(&mut self, at: &AtBlock<L::Scalar>, clusters: &Clusters<L::Scalar>, tile: &[L::Scalar]) -> usize {
+        let start = self.met.row_ends.last().map_or(0, |end| *end as usize);
+        let most = start + at.n_rows * (at.entries.len() + 1);
+        if self.met.meetings.len() < most {
+            self.met.meetings.resize(most, Meeting::default());
+        }
+        let mut found = Found { meetings: start, pairs: 0 };
+        for row in 0..at.n_rows {
+            let center = center_of_row(tile, row);
+            for &k in at.partners(row) {
+                self.look(at, clusters, tile, (row, center), (usize::from(k) + 1, !0), &mut found);
+            }
+            let itself = at.own.then(|| (0, at.after(row)));
+            let parts = at.parts(row).iter().map(|part| (usize::from(part.entry) + 1, part.atoms.into()));
+            for some in itself.into_iter().chain(parts) {
+                self.look(at, clusters, tile, (row, center), some, &mut found);
+            }
+            self.met.row_ends.push(found.meetings as u32);
+        }
+        found.pairs
     }
 
+    /// An atom looks which of those at a place are near.
     #[inline(always)]
-    fn meet<const ONLY_SOME: bool>(
-        &self,
-        _atom: &(),
-        center: [L; 3],
-        first: &[L; 2],
-        place: &mut [L::Scalar],
-        some: L::Mask,
-        gathered: &mut Row<L>,
+    fn look(
+        &mut self,
+        at: &AtBlock<L::Scalar>,
+        clusters: &Clusters<L::Scalar>,
+        tile: &[L::Scalar],
+        (row, center): (usize, [L; 3]),
+        (place, some): (usize, u32),
+        found: &mut Found,
     ) {
-        let grid = &self.grid;
-        let r2 = square(distance(place, center));
-        let mut near = r2.lt(grid.cutoff2);
-        if ONLY_SOME {
-            near = L::and(near, some);
-        }
-        let (knot, p) = grid.place(r2 * r2.rsqrt());
-        let row = L::lit(Embedded::ROW as f64);
-        let function = L::quadruples(grid.table, knot.mul_add(row, first[0]).to_index(), 0);
-        let here = L::select(near, cubic(p, function).0, L::lit(0.0));
-        let there = match UNIFORM {
-            true => here,
-            false => {
-                let function = L::quadruples(grid.table, knot.mul_add(row, first[1]).to_index(), 0);
-                L::select(near, cubic(p, function).0, L::lit(0.0))
+        let MetPairs { meetings, squares, starts, .. } = &mut *self.met;
+        let r2 = square(distance(&tile[place * Self::PLACE * L::WIDTH..], center));
+        let near = L::bits(r2.lt(self.grid.cutoff2)) & some;
+        r2.packed(near).store(&mut squares[found.pairs..]);
+        if !UNIFORM {
+            let species = clusters.species[at.cluster * L::WIDTH + row] as usize;
+            let first = crate::embedded::starts::<L>(self.kernel, clusters, species, at.cluster_at(place));
+            for (first, starts) in first.into_iter().zip(starts) {
+                first.packed(near).store(&mut starts[found.pairs..]);
             }
-        };
-        gathered.force[0] = gathered.force[0] + here;
-        let density = &mut place[3 * L::WIDTH..4 * L::WIDTH];
-        (L::load(density) + there).store(density);
+        }
+        meetings[found.meetings] = Meeting { place: place as u8, atoms: near as u16 };
+        found.meetings += usize::from(near != 0);
+        found.pairs += near.count_ones() as usize;
+    }
+
+    /// Reads the tables for so many pairs; the sum of their energies if asked for.
+    #[inline(always)]
+    fn read(&mut self, n: usize) -> f64 {
+        let MetPairs { parts: kept, squares, starts, densities, .. } = &mut *self.met;
+        let end = self.n_pairs + n;
+        for numbers in kept.iter_mut() {
+            // A register may be read from the end of the last pair on.
+            if numbers.len() < end + L::WIDTH {
+                numbers.resize(end + L::WIDTH);
+            }
+        }
+        let grid = &self.grid;
+        let mut sum = L::lit(0.0);
+        for k in (0..n).step_by(L::WIDTH) {
+            let r2 = L::load(&squares[k..]);
+            let inverse = r2.rsqrt();
+            let (knot, p) = grid.place(r2 * inverse);
+            let first = match UNIFORM {
+                true => [L::lit(0.0); 2],
+                false => [L::load(&starts[0][k..]), L::load(&starts[1][k..])],
+            };
+            let row = L::lit(Embedded::ROW as f64);
+            let index = knot.mul_add(row, first[0]).to_index();
+            let here = cubic(p, L::quadruples(grid.table, index, 0));
+            let there = match UNIFORM {
+                true => here,
+                false => {
+                    let index = knot.mul_add(row, first[1]).to_index();
+                    cubic(p, L::quadruples(grid.table, index, 0))
+                }
+            };
+            let (z, slope) = cubic(p, L::quadruples(grid.table, index, 4));
+            let slopes = [here.1 * grid.per_length, there.1 * grid.per_length];
+            let (energy, parts) = parts(inverse, (z, slope * grid.per_length), slopes);
+            here.0.store(&mut densities[0][k..]);
+            parts[0].store(&mut kept[0][self.n_pairs + k..]);
+            parts[1].store(&mut kept[1][self.n_pairs + k..]);
+            if !UNIFORM {
+                there.0.store(&mut densities[1][k..]);
+                parts[2].store(&mut kept[2][self.n_pairs + k..]);
+            }
+            if self.evaluate == Evaluate::ForcesAndEnergies {
+                let behind = if n - k < L::WIDTH { !0 << (n - k) } else { 0 };
+                sum = sum + L::select(lanes::<L>(!behind), energy, L::lit(0.0));
+            }
+        }
+        self.n_pairs = end;
+        sum.sum().to_f64()
+    }
+}
+
+impl<L: Lanes, const UNIFORM: bool> Meetings<L> for Feeling<'_, L, UNIFORM> {
+    const PLACE: usize = 4;
+    const FELT: usize = 1;
+
+    #[inline(always)]
+    fn meet_all(
+        &mut self,
+        at: &AtBlock<L::Scalar>,
+        clusters: &Clusters<L::Scalar>,
+        tile: &mut [L::Scalar],
+        rows: &mut [L::Scalar],
+        sums: &mut Sums,
+    ) {
+        let first_row = self.met.row_ends.len();
+        let n = self.find(at, clusters, tile);
+        sums.energy += self.read(n);
+        let met = &*self.met;
+        let mut pair = 0;
+        for row in 0..at.n_rows {
+            let mut felt = Row::<L>::new();
+            for Meeting { place, atoms } in met.of_row(first_row + row) {
+                let atoms = u32::from(*atoms);
+                let here = L::load(&met.densities[0][pair..]).unpacked(atoms);
+                let there = match UNIFORM {
+                    true => here,
+                    false => L::load(&met.densities[1][pair..]).unpacked(atoms),
+                };
+                felt.force[0] = felt.force[0] + here;
+                let density = &mut tile[(usize::from(*place) * Self::PLACE + 3) * L::WIDTH..];
+                (L::load(density) + there).store(density);
+                pair += atoms.count_ones() as usize;
+            }
+            felt.leave(Self::FELT, row, rows);
+        }
     }
 
     #[inline(always)]
@@ -265,6 +408,7 @@ struct PairForces<'a, S> {
     kernel: &'a EmbeddedKernel<S>,
     clusters: &'a Clusters<S>,
     list: &'a PairList<S>,
+    met: &'a MetPairs<S>,
     forces: &'a mut TaskForces<S>,
     evaluate: Evaluate,
 }
@@ -285,74 +429,72 @@ impl<S: Scalar> Kernel for PairForces<'_, S> {
 
 impl<S: Scalar> PairForces<'_, S> {
     #[inline(always)]
-    fn all<L: Lanes<Scalar = S>, const ENERGIES: bool, const UNIFORM: bool>(self) -> Sums {
-        let PairForces { kernel, clusters, list, forces, .. } = self;
-        let pulling = Pulling::<L, ENERGIES, UNIFORM> { kernel, grid: Grid::new(kernel) };
-        all_blocks(OneByOne(pulling), clusters, list, forces)
+    fn all<L: Lanes<Scalar = S>, const VIRIAL: bool, const UNIFORM: bool>(self) -> Sums {
+        let PairForces { kernel, clusters, list, met, forces, .. } = self;
+        let derivative = &kernel.derivative;
+        let pulling = Pulling::<S, VIRIAL, UNIFORM> { derivative, met, next_row: 0, next_pair: 0 };
+        all_blocks::<L, _>(pulling, clusters, list, forces)
     }
 }
 
 /// Atoms pull each other; they bring the derivatives of their embedding energies.
-struct Pulling<'a, L: Lanes, const ENERGIES: bool, const UNIFORM: bool> {
-    kernel: &'a EmbeddedKernel<L::Scalar>,
-    grid: Grid<'a, L>,
+struct Pulling<'a, S, const VIRIAL: bool, const UNIFORM: bool> {
+    derivative: &'a [S],
+    met: &'a MetPairs<S>,
+    next_row: usize,
+    next_pair: usize,
 }
 
-impl<L: Lanes, const ENERGIES: bool, const UNIFORM: bool> Encounter<L> for Pulling<'_, L, ENERGIES, UNIFORM> {
+impl<L: Lanes, const VIRIAL: bool, const UNIFORM: bool> Meetings<L>
+    for Pulling<'_, L::Scalar, VIRIAL, UNIFORM>
+{
     const PLACE: usize = 7;
     const FELT: usize = 3;
-    const ENERGIES: bool = ENERGIES;
-    type Atom = L;
-    type Kinds = [L; 2];
 
     #[inline(always)]
     fn bring(&self, cluster: usize, brought: &mut [L::Scalar]) {
-        L::load(&self.kernel.derivative[cluster * L::WIDTH..(cluster + 1) * L::WIDTH]).store(brought);
+        L::load(&self.derivative[cluster * L::WIDTH..]).store(brought);
     }
 
     #[inline(always)]
-    fn atom(&self, place: &[L::Scalar], row: usize) -> L {
-        L::splat(place[6 * L::WIDTH + row])
-    }
-
-    #[inline(always)]
-    fn kinds(&self, clusters: &Clusters<L::Scalar>, cluster: usize, row: usize, other: usize) -> [L; 2] {
-        kinds::<L, UNIFORM>(self.kernel, clusters, cluster, row, other)
-    }
-
-    #[inline(always)]
-    fn meet<const ONLY_SOME: bool>(
-        &self,
-        derivative: &L,
-        center: [L; 3],
-        first: &[L; 2],
-        place: &mut [L::Scalar],
-        some: L::Mask,
-        gathered: &mut Row<L>,
+    fn meet_all(
+        &mut self,
+        at: &AtBlock<L::Scalar>,
+        _clusters: &Clusters<L::Scalar>,
+        tile: &mut [L::Scalar],
+        rows: &mut [L::Scalar],
+        sums: &mut Sums,
     ) {
-        let grid = &self.grid;
-        let d = distance(place, center);
-        let r2 = square(d);
-        let mut near = r2.lt(grid.cutoff2);
-        if ONLY_SOME {
-            near = L::and(near, some);
-        }
-        let inverse = r2.rsqrt();
-        let (knot, p) = grid.place(r2 * inverse);
-        let row = L::lit(Embedded::ROW as f64);
-        let index = knot.mul_add(row, first[0]).to_index();
-        let here = cubic(p, L::quadruples(grid.table, index, 0)).1 * grid.per_length;
-        let there = match UNIFORM {
-            true => here,
-            false => {
-                let index = knot.mul_add(row, first[1]).to_index();
-                cubic(p, L::quadruples(grid.table, index, 0)).1 * grid.per_length
+        let parts = &self.met.parts;
+        let mut pair = self.next_pair;
+        for row in 0..at.n_rows {
+            let center = center_of_row(tile, row);
+            let derivative = L::splat(tile[6 * L::WIDTH + row]);
+            let mut gathered = Row::<L>::new();
+            for Meeting { place, atoms } in self.met.of_row(self.next_row + row) {
+                let (start, atoms) = (usize::from(*place) * 7 * L::WIDTH, u32::from(*atoms));
+                let place = &mut tile[start..start + 7 * L::WIDTH];
+                let d = distance(place, center);
+                let pulled = L::load(&parts[1][pair..]).unpacked(atoms);
+                let pulls = match UNIFORM {
+                    true => pulled,
+                    false => L::load(&parts[2][pair..]).unpacked(atoms),
+                };
+                let parts = [L::load(&parts[0][pair..]).unpacked(atoms), pulled, pulls];
+                let force_over_r = force(parts, [derivative, L::load(&place[6 * L::WIDTH..])]);
+                add_pulls(place, d, force_over_r, &mut gathered);
+                if VIRIAL {
+                    gathered.add_sums(L::lit(0.0), force_over_r, d);
+                }
+                pair += atoms.count_ones() as usize;
             }
-        };
-        let (z, slope) = cubic(p, L::quadruples(grid.table, index, 4));
-        let derivatives = [*derivative, L::load(&place[6 * L::WIDTH..])];
-        let both = pair(inverse, (z, slope * grid.per_length), [here, there], derivatives);
-        act::<L, ENERGIES>(place, d, near, both, gathered);
+            gathered.leave(3, row, rows);
+            if VIRIAL {
+                sums.add(&gathered);
+            }
+        }
+        self.next_row += at.n_rows;
+        self.next_pair = pair;
     }
 
     #[inline(always)]

@@ -8,7 +8,7 @@ use crate::cells::Clusters;
 use crate::constraints::Constraints;
 use crate::dissipative::TaskPairs;
 use crate::electrostatics::Charged;
-use crate::embedded::EmbeddedKernel;
+use crate::embedded::{EmbeddedKernel, MetPairs};
 use crate::grains::{Contacts, TaskContacts};
 use crate::integrate::Atoms;
 use crate::neighbors::{Build, Exclusions, PairList};
@@ -81,6 +81,7 @@ struct Task<S> {
     forces: TaskForces<S>,
     /// Densities that embedded atoms feel.
     densities: TaskForces<S>,
+    met: MetPairs<S>,
     bonds: TaskBonds,
     pairs: TaskPairs,
     contacts: TaskContacts,
@@ -242,7 +243,7 @@ impl<S: Scalar> Cpu<S> {
     /// # Errors
     /// If a bond has broken: names the two atoms.
     fn evaluate_lists(&mut self, evaluate: Evaluate) -> Result<Vec<Sums>> {
-        let embedding = self.embed();
+        let embedding = self.embed(evaluate);
         self.restrained.pull(&self.system, &self.forces);
         if let Some(vacuum) = &mut self.vacuum {
             vacuum.follow(&self.system.state.position);
@@ -260,7 +261,7 @@ impl<S: Scalar> Cpu<S> {
                 sums[*term] = kernel.add_forces(level, clusters, list, forces, evaluate);
             }
             if let Some(kernel) = embedded {
-                sums[n_pairs] = kernel.add_forces(level, clusters, list, forces, evaluate);
+                sums[n_pairs] = kernel.add_forces(level, clusters, list, &task.met, forces, evaluate);
             }
             for Charged { direct, term, companion, charge, .. } in charged {
                 let both = direct.add_forces(level, clusters, list, charge, forces, evaluate);
@@ -360,13 +361,14 @@ impl<S: Scalar> Cpu<S> {
     }
 
     /// Densities, and what follows from them for the forces of embedded atoms; the sum of their
-    /// embedding energies.
-    fn embed(&mut self) -> f64 {
+    /// embedding energies and, if asked for, those of pairs.
+    fn embed(&mut self, evaluate: Evaluate) -> f64 {
         let Some(mut kernel) = self.embedded.take() else { return 0.0 };
         let (clusters, level, width) = (&self.clusters, self.level, self.clusters.width);
-        self.team.map(self.tasks.iter_mut().collect(), |_, task| {
-            task.densities.clear_numbers(&task.list, width);
-            kernel.add_densities(level, clusters, &task.list, &mut task.densities);
+        let pairs = self.team.map(self.tasks.iter_mut().collect(), |_, task| {
+            let Task { list, densities, met, .. } = task;
+            densities.clear_numbers(list, width);
+            kernel.add_densities(level, clusters, list, densities, met, evaluate)
         });
         let parts = self.tasks.iter_mut().map(|task| {
             let (own, foreign) = task.densities.split();
@@ -387,7 +389,7 @@ impl<S: Scalar> Cpu<S> {
             .map(parts, |_, (task, part)| kernel.embed(clusters, &task.list, &task.densities.own, part));
         kernel.derivative = derivative;
         self.embedded = Some(kernel);
-        energies.into_iter().sum()
+        pairs.into_iter().chain(energies).sum()
     }
 
     /// The same by the plain reference.

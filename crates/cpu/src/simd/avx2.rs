@@ -19,7 +19,7 @@ impl Simd for Avx2 {
 ///
 /// # Safety
 /// The processor must have AVX2.
-#[target_feature(enable = "avx2,fma")]
+#[target_feature(enable = "avx2,fma,popcnt")]
 pub unsafe fn run<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<Avx2>()
 }
@@ -237,6 +237,81 @@ impl Lanes for F32x8 {
             F32x8(unsafe { _mm256_i32gather_ps::<4>(table.as_ptr(), index) })
         }
     }
+    #[inline(always)]
+    fn packed(self, lanes: u32) -> Self {
+        self.permuted(PACKED[lanes as usize])
+    }
+    #[inline(always)]
+    fn unpacked(self, lanes: u32) -> Self {
+        Self::select(Self::mask(lanes), self.permuted(UNPACKED[lanes as usize]), Self::lit(0.0))
+    }
+}
+
+/// For every set of lanes, from which lane [`Lanes::packed`] takes each number.
+static PACKED: [[u8; 8]; 256] = {
+    let mut from = [[0; 8]; 256];
+    let mut set = 0;
+    while set < 256 {
+        let (mut lane, mut n) = (0, 0);
+        while lane < 8 {
+            if set >> lane & 1 == 1 {
+                from[set][n] = lane;
+                n += 1;
+            }
+            lane += 1;
+        }
+        set += 1;
+    }
+    from
+};
+
+/// The same for [`Lanes::unpacked`].
+static UNPACKED: [[u8; 8]; 256] = {
+    let mut from = [[0; 8]; 256];
+    let mut set = 0;
+    while set < 256 {
+        let mut lane = 0;
+        while lane < 8 {
+            from[set][lane] = (set & ((1 << lane) - 1)).count_ones() as u8;
+            lane += 1;
+        }
+        set += 1;
+    }
+    from
+};
+
+impl F32x8 {
+    /// The number of the given lane in every lane.
+    #[inline(always)]
+    fn permuted(self, from: [u8; 8]) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let from = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(i64::from_le_bytes(from)));
+            F32x8(_mm256_permutevar8x32_ps(self.0, from))
+        }
+    }
+
+    /// Each two lanes as one number.
+    #[inline(always)]
+    fn as_wholes(self) -> F64x4 {
+        // SAFETY: as above.
+        F64x4(unsafe { _mm256_castps_pd(self.0) })
+    }
+}
+
+impl F64x4 {
+    /// Each number as two lanes.
+    #[inline(always)]
+    fn as_halves(self) -> F32x8 {
+        // SAFETY: as above.
+        F32x8(unsafe { _mm256_castpd_ps(self.0) })
+    }
+}
+
+/// Bits 2k and 2k + 1 for bit k of four.
+#[inline(always)]
+fn both_halves(lanes: u32) -> u32 {
+    3 * (lanes & 1 | (lanes & 2) << 1 | (lanes & 4) << 2 | (lanes & 8) << 3)
 }
 
 impl Real for F64x4 {
@@ -420,5 +495,13 @@ impl Lanes for F64x4 {
         assert!(table.len() >= n && table.len() >= 4);
         // SAFETY: as above; all indices are below n, which is within the table.
         F64x4(unsafe { _mm256_i32gather_pd::<8>(table.as_ptr(), index) })
+    }
+    #[inline(always)]
+    fn packed(self, lanes: u32) -> Self {
+        self.as_halves().packed(both_halves(lanes)).as_wholes()
+    }
+    #[inline(always)]
+    fn unpacked(self, lanes: u32) -> Self {
+        self.as_halves().unpacked(both_halves(lanes)).as_wholes()
     }
 }

@@ -19,7 +19,7 @@ impl Simd for Avx512 {
 ///
 /// # Safety
 /// The processor must have AVX-512.
-#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,popcnt")]
 pub unsafe fn run<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<Avx512>()
 }
@@ -270,6 +270,16 @@ impl Lanes for F32x16 {
             F32x16(unsafe { _mm512_i32gather_ps::<4>(index, table.as_ptr().cast()) })
         }
     }
+    #[inline(always)]
+    fn packed(self, lanes: u32) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_maskz_compress_ps(lanes as __mmask16, self.0) })
+    }
+    #[inline(always)]
+    fn unpacked(self, lanes: u32) -> Self {
+        // SAFETY: as above.
+        F32x16(unsafe { _mm512_maskz_expand_ps(lanes as __mmask16, self.0) })
+    }
 }
 
 impl Real for F64x8 {
@@ -443,5 +453,15 @@ impl Lanes for F64x8 {
             // SAFETY: as above; all indices are below n, which is within the table.
             F64x8(unsafe { _mm512_i64gather_pd::<8>(index, table.as_ptr().cast()) })
         }
+    }
+    #[inline(always)]
+    fn packed(self, lanes: u32) -> Self {
+        // SAFETY: as above.
+        F64x8(unsafe { _mm512_maskz_compress_pd(lanes as __mmask8, self.0) })
+    }
+    #[inline(always)]
+    fn unpacked(self, lanes: u32) -> Self {
+        // SAFETY: as above.
+        F64x8(unsafe { _mm512_maskz_expand_pd(lanes as __mmask8, self.0) })
     }
 }

@@ -156,6 +156,11 @@ pub trait Lanes: Floating {
     /// `table[index]` in every lane; the table's length is a multiple of `WIDTH`, its indices are
     /// below `n`.
     fn lookup(table: &[Self::Scalar], n: usize, index: Self::Index) -> Self;
+    /// The lanes whose bits are set, from the first on; what follows is unspecified. There are no bits
+    /// beyond the last lane.
+    fn packed(self, lanes: u32) -> Self;
+    /// Back again: the first number in the first lane whose bit is set, and so on; zero elsewhere.
+    fn unpacked(self, lanes: u32) -> Self;
 }
 
 /// A function of one number, lane by lane.
@@ -225,13 +230,18 @@ impl Level {
         match self {
             Level::Portable => true,
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            Level::Avx2 => {
+                is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("fma")
+                    && is_x86_feature_detected!("popcnt")
+            }
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => {
                 is_x86_feature_detected!("avx512f")
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512vl")
+                    && is_x86_feature_detected!("popcnt")
             }
             #[cfg(not(target_arch = "x86_64"))]
             _ => false,

@@ -163,6 +163,21 @@ macro_rules! array {
             fn lookup(table: &[$scalar], _n: usize, index: Self::Index) -> Self {
                 Array(index.map(|k| table[k as usize]))
             }
+            #[inline(always)]
+            fn packed(self, lanes: u32) -> Self {
+                let (mut packed, mut n) = (self, 0);
+                for lane in 0..$n {
+                    packed.0[n] = self.0[lane];
+                    n += (lanes >> lane & 1) as usize;
+                }
+                packed
+            }
+            #[inline(always)]
+            fn unpacked(self, lanes: u32) -> Self {
+                let before = |lane: usize| (lanes & !(!0 << lane)).count_ones() as usize;
+                let is_set = |lane: usize| lanes >> lane & 1 == 1;
+                Array(from_fn(|lane| if is_set(lane) { self.0[before(lane)] } else { 0.0 }))
+            }
         }
     };
     (@binary $scalar:ident $n:literal $($trait:ident $method:ident),*) => {

@@ -142,9 +142,21 @@ impl Embedded {
 /// embedding energies.
 #[inline(always)]
 pub fn pair<R: Real>(inverse: R, z: (R, R), slopes: [R; 2], derivatives: [R; 2]) -> (R, R) {
+    let (energy, parts) = parts(inverse, z, slopes);
+    (energy, force(parts, derivatives))
+}
+
+/// The same before embedding energies are known: the energy, and what [`force`] is made of.
+#[inline(always)]
+pub fn parts<R: Real>(inverse: R, z: (R, R), slopes: [R; 2]) -> (R, [R; 3]) {
     let energy = z.0 * inverse;
-    let many = derivatives[0].mul_add(slopes[0], derivatives[1] * slopes[1]);
     // d(z/r)/dr = (z' - z/r) / r
-    let slope = (z.1 - energy).mul_add(inverse, many);
-    (energy, -slope * inverse)
+    let slope = (z.1 - energy) * inverse;
+    (energy, [-slope * inverse, -slopes[0] * inverse, -slopes[1] * inverse])
+}
+
+/// Force over distance from its [`parts`] and the derivatives of the embedding energies.
+#[inline(always)]
+pub fn force<R: Real>(parts: [R; 3], derivatives: [R; 2]) -> R {
+    derivatives[0].mul_add(parts[1], derivatives[1].mul_add(parts[2], parts[0]))
 }
