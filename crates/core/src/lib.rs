@@ -2,6 +2,7 @@
 //! atoms ([`State`], [`System`]), what binds them ([`Topology`]), units ([`UnitSystem`], [`quantity`]), random
 //! numbers, errors, and what a device must be able to do ([`Backend`]). No files, no threads, no devices.
 
+pub mod ahead;
 pub mod backend;
 pub mod bath;
 pub mod constraints;
@@ -22,6 +23,7 @@ pub mod stretch;
 pub mod topology;
 pub mod units;
 
+pub use ahead::Ahead;
 pub use backend::{
     Algorithm, Backend, Energies, Evaluate, Kinetic, LastKick, Leg, NoiseKey, Precision, Processor, Pulse,
     Sample, Settings,

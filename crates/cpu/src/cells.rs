@@ -8,7 +8,7 @@
 use crate::simd::Scalar;
 use crate::simd::aligned::Aligned;
 use crate::threads::Team;
-use jostle_core::{Error, Result, SimBox, State, Vec3};
+use jostle_core::{Ahead, Error, Result, SimBox, State, Vec3};
 use std::ops::Range;
 
 /// An axis-aligned box around the atoms of a cluster.
@@ -137,8 +137,8 @@ impl<S: Scalar> Clusters<S> {
     }
 
     /// Sorts all atoms in space (which reorders `state`) and forms the clusters, where the atoms will
-    /// be after `time` at their velocities; these places, in the box, go to `ahead`, and atoms to the
-    /// same image. `far` is a distance well beyond every cut-off.
+    /// be; these places, in the box, go to `places`, and atoms to the same image. `far` is a distance
+    /// well beyond every cut-off.
     ///
     /// # Errors
     /// If a position is not finite: names the atom.
@@ -147,47 +147,52 @@ impl<S: Scalar> Clusters<S> {
         team: &Team,
         simbox: &SimBox,
         state: &mut State,
-        (ahead, time): (&mut Vec<Vec3>, f64),
+        (ahead, places): (Ahead, &mut Vec<Vec3>),
         far: f64,
     ) -> Result<()> {
         let n = state.len();
-        ahead.resize(n, [0.0; 3]);
+        places.resize(n, [0.0; 3]);
         let chunk = n.div_ceil(team.size()).max(1);
-        let pieces = state.position.chunks_mut(chunk).zip(state.image.chunks_mut(chunk));
-        let pieces = pieces.zip(state.velocity.chunks(chunk)).zip(ahead.chunks_mut(chunk)).collect();
-        let places = team.map(pieces, |_, (((position, image), velocity), ahead)| {
-            let mut places = Vec::with_capacity(position.len());
+        let State { id, species, position, image, velocity, force, .. } = &mut *state;
+        let way = |atom: usize| {
+            let inverse_mass = ahead.inverse_mass.of(species[atom], id[atom]);
+            ahead.way(velocity[atom], force[atom], inverse_mass)
+        };
+        let pieces = position.chunks_mut(chunk).zip(image.chunks_mut(chunk)).zip(places.chunks_mut(chunk));
+        let fractions = team.map(pieces.collect(), |t, ((position, image), places)| {
+            let mut fractions = Vec::with_capacity(position.len());
             let mut bounds = Bounds::EMPTY;
             let mut sum = 0.0;
-            for (((r, image), v), ahead) in position.iter_mut().zip(image).zip(velocity).zip(ahead) {
-                *ahead = [0, 1, 2].map(|k| r[k] + time * v[k]);
+            for (k, ((r, image), place)) in position.iter_mut().zip(image).zip(places).enumerate() {
+                let way = way(t * chunk + k);
+                *place = [0, 1, 2].map(|k| r[k] + way[k]);
                 let before = *image;
-                simbox.wrap(ahead, image);
+                simbox.wrap(place, image);
                 if *image != before {
                     let shift = simbox.shift([0, 1, 2].map(|k| image[k] - before[k]));
                     (0..3).for_each(|k| r[k] -= shift[k]);
                 }
-                let s = simbox.to_fractional(*ahead);
+                let s = simbox.to_fractional(*place);
                 bounds.include(s);
                 sum += s[0] + s[1] + s[2];
-                places.push(s);
+                fractions.push(s);
             }
-            (places, bounds, sum.is_finite())
+            (fractions, bounds, sum.is_finite())
         });
         let mut around = Bounds::EMPTY;
-        for (_, bounds, _) in &places {
+        for (_, bounds, _) in &fractions {
             around.include(bounds.low);
             around.include(bounds.high);
         }
         // Bounds do not see what is not a number.
-        if places.iter().any(|(_, _, finite)| !finite) || !is_inside(simbox, around.low, around.high) {
+        if fractions.iter().any(|(_, _, finite)| !finite) || !is_inside(simbox, around.low, around.high) {
             return Err(lost_atom(simbox, state));
         }
-        let places: Vec<Vec<Vec3>> = places.into_iter().map(|(places, _, _)| places).collect();
+        let fractions: Vec<Vec<Vec3>> = fractions.into_iter().map(|(fractions, _, _)| fractions).collect();
         self.columns = lay_columns(simbox, &around, n, self.width);
-        let (order, column_first) = sort(team, &self.columns, &places);
-        permute(team, state, ahead, &order);
-        self.form(team, simbox, state, ahead, &column_first);
+        let (order, column_first) = sort(team, &self.columns, &fractions);
+        permute(team, state, places, &order);
+        self.form(team, simbox, state, places, &column_first);
         self.fill_empty_places(far);
         Ok(())
     }

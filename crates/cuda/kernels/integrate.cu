@@ -17,8 +17,11 @@ extern "C" __global__ void place_atoms(World w, int placing) {
     const int species = placing == PLACING_FRESH ? (int)w.bin[i] : (int)position[i].species;
     const Position p = to_position(w.frame, x.x, x.y, x.z, species);
     position[i] = p;
-    // A list that is there already goes on as it would have.
-    if (placing == PLACING_LISTED && soon_stale(w, strayed2(w, i, p))) w.control->slot[0].soon = 1;
+    if (placing != PLACING_LISTED) return;
+    // A list that is there already goes on as it would have, or is another device's.
+    const real d2 = strayed2(w, i, p);
+    if (is_stale(w, d2)) w.control->slot[0].stale = 1;
+    if (soon_stale(w, d2)) w.control->slot[0].soon = 1;
 }
 
 // The first half of a segment's first step.

@@ -129,11 +129,15 @@ DEVICE void pass_on(const World& w, int slot, bool moved) {
 // Whether a fraction of an open axis is far from its ends.
 DEVICE bool is_inside(double s) { return s > 0.125 && s < 0.875; }
 
-// How far an atom is from where the list has it, squared.
+// How far an atom is from where the list has it, squared: of a slow species as if it were further by as much
+// as it may stray less.
 DEVICE real strayed2(const World& w, int i, Position p) {
     const real3 d = difference(w.frame, p, w.built[i]);
-    return dot(d, d);
+    return dot(d, d) * inverse_stray2(w, (int)p.species);
 }
+
+// Whether the list is stale. Not "greater than": what is not a number is stale, too.
+DEVICE bool is_stale(const World& w, real strayed2) { return !(strayed2 <= (real)w.control->limit2); }
 
 // Whether the list may be stale after another step or two.
 DEVICE bool soon_stale(const World& w, real strayed2) { return strayed2 > (real)(0.5 * w.control->limit2); }
@@ -144,8 +148,7 @@ DEVICE void arrive(const World& w, int i, Double3 x, int species, Position* to, 
     Position p = to_position(w.frame, x.x, x.y, x.z, species);
     to[i] = p;
     const real d2 = strayed2(w, i, p);
-    // Not "greater than": what is not a number is stale, too.
-    if (!(d2 <= (real)w.control->limit2)) slot->stale = 1;
+    if (is_stale(w, d2)) slot->stale = 1;
     if (soon_stale(w, d2)) slot->soon = 1;
     bool inside = true;
     if (!w.frame.periodic[0]) inside = inside && is_inside((x.x - w.frame.origin[0]) * w.frame.inverse[0]);

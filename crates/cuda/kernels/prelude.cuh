@@ -17,6 +17,10 @@ typedef long long i64;
 #define APART static __device__ __noinline__
 #endif
 #define ALL_LANES 0xffffffffu
+// Whether some species may stray further than others: see `may_stray`.
+#ifndef STRAYS_BY_SPECIES
+#define STRAYS_BY_SPECIES 0
+#endif
 // In the place of an atom.
 #define NOBODY 0xffffffffu
 
@@ -314,10 +318,11 @@ struct Control {
     i64 replays;     // of step slots in which anything was done, in this leg
     u64 first_bad;   // the first force that was not finite, or molecule torn: drifts made, and the atom's id
     u32 fastest2;    // while lists are built: the bits of the highest speed, squared
-    int foresight;   // whether lists are built around where atoms will be: see `foreseen`
+    int unused;
+    double foresight;  // how far ahead lists look, in skins of the fastest atom: see `foreseen`
     double skin;
     double reach;    // cut-off and skin
-    double limit2;   // how far an atom may be from where the list has it before that is stale, squared
+    double limit2;   // how far the lightest may be from where the list has them before that is stale, squared
     int sorted;      // which of the two sets of atom arrays is current
     int reported;    // trouble since lists were last looked at: see `report`
     int trouble;
@@ -344,6 +349,7 @@ struct World {
     const double* mass;          // see `mass_place`; 0, as are their inverse masses, of atoms that are driven
     const double* inverse_mass;
     const real* table;           // pair coefficients; 0 for one species
+    const real2* stray;          // by species: see `may_stray`
     Position* position[2];
     Position* built;             // what the list was built around
     // Two sets: sorting copies from one to the other. Vectors are [3][n].
@@ -408,6 +414,18 @@ DEVICE u32 mass_place(const World& w, int i, int species) {
 #else
     return (u32)species;
 #endif
+}
+
+// How far atoms of a species may be from where the list has them, as a part of half the skin: heavy ones are
+// slow, and need not be listed as far away.
+DEVICE real may_stray(const World& w, int species) { return STRAYS_BY_SPECIES ? w.stray[species].x : (real)1; }
+
+// The same, its square inverted.
+DEVICE real inverse_stray2(const World& w, int species) { return STRAYS_BY_SPECIES ? w.stray[species].y : (real)1; }
+
+// How much nearer to others than the reach atoms of a species have to be to be listed.
+DEVICE real nearer_by(const World& w, int species) {
+    return STRAYS_BY_SPECIES ? (real)(0.5 * w.control->skin) * ((real)1 - w.stray[species].x) : (real)0;
 }
 
 // Notes trouble, which the next `settle` makes known: no kernel may see it come up meanwhile, or the

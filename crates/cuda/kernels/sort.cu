@@ -49,7 +49,7 @@ DEVICE void wrap(const Frame& frame, Double3& x, int image[3]) {
 
 extern "C" __global__ void sort_speeds(World w, int slot) {
     Control* control = w.control;
-    if (!builds(control, control->slot[slot]) || !control->foresight) return;
+    if (!builds(control, control->slot[slot]) || control->foresight == 0) return;
     u32 fastest2 = 0;
     EACH_ATOM(i) {
         const Double3 v = load(w.v[control->sorted], w.n, i);
@@ -61,17 +61,19 @@ extern "C" __global__ void sort_speeds(World w, int slot) {
     if (threadIdx.x % 32 == 0 && fastest2 > control->fastest2) atomicMax(&control->fastest2, fastest2);
 }
 
-// Where an atom will be when the fastest of all has gone almost half the skin, as far as its velocity
-// and, if it was kept, its force tell. The list is built around these positions: an atom in flight
-// comes up to its own from behind and leaves it on the other side, and may go twice as far as from
-// where it is now until the list is stale.
+// Where an atom will be when the fastest of all has gone a part of the skin, as far as its velocity and, if
+// it was kept, its force tell. The list is built around these positions: an atom in flight comes up to its
+// own from behind and leaves it on the other side, and may go twice as far as from where it is now until the
+// list is stale. No atom goes further than almost as far as it may stray. As in jostle_core::ahead.
 DEVICE Position foreseen(const World& w, int i, Position p, const Slot& now) {
     const Control* control = w.control;
     const float fastest2 = __int_as_float((int)control->fastest2);
     if (!(fastest2 > 0.0f)) return p;
-    const double most = 0.45 * control->skin, time = most / sqrt((double)fastest2);
+    const double most = 0.45 * control->skin * may_stray(w, (int)p.species);
+    const double time = control->foresight * control->skin / sqrt((double)fastest2);
     Double3 d = load(w.v[control->sorted], w.n, i);
-    if (now.kept) {
+    // Steps that the host makes keep none: where runs are reproducible nobody asks.
+    if (now.kept && !REPRODUCIBLE) {
         // Of the path's parabola; a little less, because what turns an atom round does not last.
         kick(d, 0.4 * time * w.inverse_mass[mass_place(w, i, (int)p.species)], load_force(w, i));
     }

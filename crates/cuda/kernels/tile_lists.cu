@@ -160,8 +160,8 @@ DEVICE Span span_of(const World& w, const Region& region, real reach2, int k) {
 // ---- building the lists
 
 // The atoms of a tile in half precision, in units of the reach, and two in four words: x and x, y
-// and y, z and z, and minus half the squared distances from the tile's origin. They are sorted by
-// class. Each thread of a team looks at every TEAM-th atom of a class, at 32 of them for a word of
+// and y, z and z, and minus half the squared distances from the tile's origin, less for atoms that may
+// stray less. They are sorted by class. Each thread of a team looks at every TEAM-th atom of a class, at 32 of them for a word of
 // marks: together with the k-th one comes the one 16 further.
 struct Sketch {
     u16* halves;
@@ -171,13 +171,14 @@ struct Sketch {
         const u32 k = (u32)place / CLASSES, i = k / TEAM;
         return halves + (((place % CLASSES * words + i / 32) * 16 + i % 16) * TEAM + k % TEAM) * 8 + i / 16 % 2;
     }
-    DEVICE_MEMBER void put(int place, real3 d, real unit) const {
+    // `less` is taken from the last number.
+    DEVICE_MEMBER void put(int place, real3 d, real unit, float less) const {
         u16* half = at(place);
         half[0] = to_half((float)(d.x * unit));
         half[2] = to_half((float)(d.y * unit));
         half[4] = to_half((float)(d.z * unit));
         const float x = from_half(half[0]), y = from_half(half[2]), z = from_half(half[4]);
-        half[6] = to_half(-0.5f * (x * x + y * y + z * z));
+        half[6] = to_half(-0.5f * (x * x + y * y + z * z) - less);
     }
 };
 
@@ -251,6 +252,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     const bool two_pieces = region.two_pieces;
     const int n_spans = 2 * region.across[0].count * region.across[1].count;
     const real unit = (real)1 / reach;
+    // Of atoms that have to be nearer than the reach: see where neighbours are looked for.
+    const float most_astray = STRAYS_BY_SPECIES ? (float)(unit * (real)(0.5 * control->skin)) : 0.0f;
+    auto less = [&](Position p) {
+        const float s = (float)(unit * nearer_by(w, (int)p.species));
+        return STRAYS_BY_SPECIES ? s * (1.0f - most_astray - 0.5f * s) : 0.0f;
+    };
     const float own_radius = (float)(unit * region.own_radius), radius_of_all = own_radius + 1.01f;
     if (!region.fits || n_spans > SPANS || !(radius_of_all < 200.0f)) {
         if (thread == 0) report(control, UNFIT);
@@ -263,7 +270,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     }
     __syncthreads();
     for (int k = thread; k < own; k += THREADS) {
-        sketch.put(DUMMIES + k, difference(frame, position[first + k], origin), unit);
+        const Position here = position[first + k];
+        sketch.put(DUMMIES + k, difference(frame, here, origin), unit, less(here));
         // Where in the tile those are that it excludes: first the block's own.
         int met = 0;
         for (int layer = 0; layer < w.n_excluded; layer++) {
@@ -294,9 +302,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
             bool within = false;
             const u32 count = __shfl_sync(ALL_LANES, span.count, which);
             if (k < count && (j < (u32)first || j >= (u32)(first + own))) {
-                real3 d = difference(frame, position[j], origin);
-                within = distance2(piece0, d.x, d.y, d.z) <= reach2;
-                if (two_pieces) within = within || distance2(piece1, d.x, d.y, d.z) <= reach2;
+                const Position there = position[j];
+                real3 d = difference(frame, there, origin);
+                const real nearer = reach - nearer_by(w, (int)there.species), nearer2 = nearer * nearer;
+                within = distance2(piece0, d.x, d.y, d.z) <= nearer2;
+                if (two_pieces) within = within || distance2(piece1, d.x, d.y, d.z) <= nearer2;
             }
             const u32 who = __ballot_sync(ALL_LANES, within);
             const int place = n_found + __popc(who & lanes_before());
@@ -334,7 +344,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         const bool bound = there && span.x < (u32)(first + own) && span.y >= (u32)first;
         if (there) {
             halo[place - DUMMIES - TILE_ATOMS + k] = j;
-            sketch.put(place + k, difference(frame, position[j], origin), unit);
+            const Position here = position[j];
+            sketch.put(place + k, difference(frame, here, origin), unit, less(here));
         }
         if (__any_sync(ALL_LANES, bound)) {
             for (int layer = 0; bound && layer < w.n_excluded; layer++) {
@@ -355,14 +366,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     // Which atoms of the tile are neighbours of this thread's: |a - b|^2 <= r^2 where
     // a.b - |b|^2 / 2 >= (|a|^2 - r^2) / 2. Half precision takes in some that are a little too far
     // away, but all that are not: rounding moves each of two atoms by 2^-11 of its distance from the
-    // origin at most, and each of four sums by as much of the largest of them.
+    // origin at most, and each of four sums by as much of the largest of them. Where b has to be nearer by
+    // s, (r - s)^2 = r^2 - s (2 r - s) takes the place of r^2, and what is never more than r its in the product.
     const int atom = warp * WARP_ATOMS + lane / TEAM, part = lane % TEAM;
     const bool exists = atom < own;
     const u16* mine = sketch.at(DUMMIES + atom);
     const u32 xx = mine[0] * 0x10001u, yy = mine[2] * 0x10001u, zz = mine[4] * 0x10001u;
     const float x = from_half(mine[0]), y = from_half(mine[2]), z = from_half(mine[4]), a2 = x * x + y * y + z * z;
-    const float rounding = 1.0f / 2048, r = 1.0f + rounding * (own_radius + radius_of_all);
-    const float largest = radius_of_all * (0.5f * radius_of_all + sqrtf(a2));
+    const float nearer = exists ? (float)(unit * nearer_by(w, (int)position[first + atom].species)) : 0.0f;
+    const float rounding = 1.0f / 2048, r = 1.0f - nearer + rounding * (own_radius + radius_of_all);
+    const float largest = radius_of_all * (0.5f * radius_of_all + sqrtf(a2)) + most_astray;
     const float nearest = 0.5f * (a2 - r * r) - 1.001f * rounding * (4.0f * largest + 1.0f);
     const u32 threshold = to_half(exists ? nearest : 65504.0f) * 0x10001u;
     const int n_each = ((filled + CLASSES - 1) / CLASSES + TEAM - 1) / TEAM;  // atoms of a class for each thread

@@ -14,6 +14,8 @@ pub struct Arrays {
     mass: Buffer<f64>,
     inverse_mass: Buffer<f64>,
     table: Table,
+    /// Of each species: see [`jostle_core::ahead::strays`].
+    stray: Table,
     /// Positions for the forces, in units of 16 bytes: two, and those of the list.
     position: [Buffer<FixedPosition>; 3],
     x: [Buffer<f64>; 2],
@@ -108,10 +110,13 @@ impl Arrays {
         forces: &Forces,
         precision: Precision,
         table: &[f64],
+        strays: &[f64],
     ) -> Result<Self> {
         let n = system.state.len();
         let (mass, inverse) = system.dynamic_masses();
         let charges = forces.electrostatics.map_or(Vec::new(), |term| term.charges(system));
+        // What kernels want to know, and its square inverted.
+        let strays: Vec<f64> = strays.iter().flat_map(|part| [*part, 1.0 / (part * part)]).collect();
         let positions = || device.alloc(n * position_units(precision));
         Ok(Arrays {
             precision,
@@ -120,6 +125,7 @@ impl Arrays {
             mass: device.upload(mass.values())?,
             inverse_mass: device.upload(inverse.values())?,
             table: Reals::upload(device, precision, table)?,
+            stray: Reals::upload(device, precision, &strays)?,
             position: [positions()?, positions()?, positions()?],
             x: [device.alloc(3 * n)?, device.alloc(3 * n)?],
             v: [device.alloc(3 * n)?, device.alloc(3 * n)?],
@@ -169,6 +175,7 @@ impl Arrays {
             mass: self.mass.address(),
             inverse_mass: self.inverse_mass.address(),
             table: self.table.address(),
+            stray: self.stray.address(),
             position: [self.position[0].address(), self.position[1].address()],
             built: self.position[2].address(),
             x: [self.x[0].address(), self.x[1].address()],

@@ -123,6 +123,10 @@ impl Search for EmbeddedSearch {
         world.embedding = self.embedding.address();
     }
 
+    fn holds(&self, room: Room) -> bool {
+        self.pairs.holds(room)
+    }
+
     fn tighten(&mut self, room: Room) {
         self.pairs.tighten(room);
     }

@@ -122,7 +122,7 @@ pub struct TileShape {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum TileSize {
-    /// At most 2040.
+    /// At most [`TileSize::MOST_SMALL`].
     Small = 0,
     /// As many as 64 KiB hold.
     Medium = 1,
@@ -131,10 +131,13 @@ pub enum TileSize {
 }
 
 impl TileSize {
+    /// Atoms that a small tile may gather: 255 of each class and the dummies.
+    pub const MOST_SMALL: usize = 2040;
+
     /// What so many atoms need, of so many bytes each.
     pub fn of(atoms: usize, bytes: usize) -> Self {
         match atoms {
-            0..=2040 => TileSize::Small,
+            0..=Self::MOST_SMALL => TileSize::Small,
             _ if atoms * bytes <= 1 << 16 => TileSize::Medium,
             _ => TileSize::Large,
         }

@@ -29,6 +29,11 @@ pub trait Search: Send {
     /// Keeps to less room than there is memory for; lists stay as they are.
     fn tighten(&mut self, _room: Room) {}
 
+    /// Whether there is memory for so much room.
+    fn holds(&self, _room: Room) -> bool {
+        true
+    }
+
     /// What follows the spatial sort when the list of a slot is stale.
     fn build(&self, world: &World, slot: i32) -> Vec<Launch>;
 

@@ -1,5 +1,13 @@
 //! How far lists reach beyond the cut-off, tuned by what steps cost.
 
+use jostle_core::Topology;
+
+/// A skin that is not far from the best one, where atoms are so far from each other. Lists of rigid molecules
+/// are dear: their hydrogens are fast, their cut-offs long.
+pub fn guess(spacing: f64, topology: &Topology) -> f64 {
+    spacing * if topology.constraints.is_empty() { 0.35 } else { 0.6 }
+}
+
 /// Seconds and builds that a skin is judged by, at least.
 const TRIAL_SECONDS: f64 = 0.03;
 const TRIAL_BUILDS: i64 = 10;

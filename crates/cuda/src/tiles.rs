@@ -36,6 +36,28 @@ impl Room {
         Room { tile: tile + CLASSES, rows: slots as usize / 4 + 4 }.rounded()
     }
 
+    /// The same where tiles are small without what is to spare, so much of all: small ones are made faster,
+    /// and if that was too little kernels find it out.
+    pub fn small_without(self, spare: f64) -> Self {
+        let small = TileSize::MOST_SMALL / (2 * CLASSES) * (2 * CLASSES);
+        let fits = self.tile as f64 * (1.0 - spare) <= small as f64;
+        Room { tile: if fits { self.tile.min(small) } else { self.tile }, ..self }
+    }
+
+    /// Room for lists that reach less far or further than those that were made of late, which needed what
+    /// the device says: so much less or more as estimates of both, with something to spare.
+    pub fn scaled(control: &Control, before: Self, after: Self) -> Self {
+        let scaled = |needed: i32, before: usize, after: usize| {
+            (f64::from(needed) * 1.05 * after as f64 / before.max(1) as f64) as usize
+        };
+        Room {
+            tile: scaled(control.largest_tile, before.tile, after.tile) + 8,
+            rows: scaled(control.most_rows, before.rows, after.rows) + 2,
+        }
+        .rounded()
+        .small_without(0.05)
+    }
+
     /// Room for what lists needed of late, with little to spare: what a tile occupies decides how
     /// many of them a multiprocessor has at a time. `None` if it is tight enough.
     pub fn tightened(self, control: &Control) -> Option<Self> {
@@ -226,6 +248,10 @@ impl Search for Tiles {
 
     fn tighten(&mut self, room: Room) {
         self.room = room;
+    }
+
+    fn holds(&self, room: Room) -> bool {
+        room.tile <= self.allocated.tile && room.rows <= self.allocated.rows
     }
 
     fn build(&self, world: &World, slot: i32) -> Vec<Launch> {

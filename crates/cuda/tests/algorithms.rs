@@ -265,6 +265,45 @@ fn nothing_is_lost_on_the_way() {
     }
 }
 
+/// Heavy atoms are listed less far, because they are slow: nothing is missed as light and heavy ones go
+/// about, nor where the heavy ones are the fast ones.
+#[test]
+fn nothing_is_lost_among_light_and_heavy_atoms() {
+    let leg = Leg {
+        first_step: 1,
+        steps: 3,
+        timestep: 0.004,
+        seed: 1,
+        sample_every: 0,
+        evaluate: Evaluate::Forces,
+        waves: Pulse::ALWAYS,
+    };
+    let simbox = SimBox::new([0.0; 3], [17.0, 16.0, 16.5], [0.0; 3], [true; 3]).unwrap();
+    let start = scattered(simbox, &["A", "B"], 2500, 0.8);
+    let ways = [(Algorithm::Tiles, Precision::Mixed), (Algorithm::List, Precision::Double)];
+    let systems = [([1.0, 16.0], [2.0, 0.5]), ([50.0, 0.5], [3.0, 0.5])];
+    for ((masses, speeds), (algorithm, precision)) in systems.into_iter().flat_map(|s| ways.map(|w| (s, w))) {
+        let mut system = start.clone();
+        for (species, mass) in system.species.iter_mut().zip(masses) {
+            species.mass = mass;
+        }
+        for (velocity, species) in system.state.velocity.iter_mut().zip(&system.state.species) {
+            velocity.iter_mut().for_each(|v| *v *= speeds[usize::from(*species)]);
+        }
+        let case = Case { name: "light and heavy", system, terms: mixture() };
+        let mut backend = gpu(&case, algorithm, precision);
+        backend.update_neighbors().unwrap();
+        backend.compute_forces(Evaluate::Forces).unwrap();
+        for legs in 1..=20 {
+            backend.run_leg(&leg, &mut Bath::Isolated).unwrap().unwrap();
+            let [_, largest, _] = deviations(&mut backend, &case.terms);
+            let limit = if precision == Precision::Mixed { 1e-4 } else { 1e-11 };
+            assert!(largest < limit, "{masses:?}, {algorithm:?}, {legs} legs: largest {largest:e}");
+        }
+        assert!(backend.neighbor_facts().builds > 3, "lists were hardly ever built");
+    }
+}
+
 /// A bath that acts now and then leaves the steps between alone: the same as step by step.
 #[test]
 fn velocities_are_rescaled_when_it_is_due() {

@@ -19,9 +19,12 @@ use crate::simd::{Level, Plain, Scalar};
 use crate::skin::Skin;
 use crate::threads::Team;
 use crate::vacuum::VacuumKernel;
+use jostle_core::ahead;
 use jostle_core::backend::{Algorithm, Timings};
 use jostle_core::sites::follow_atoms;
-use jostle_core::{Energies, Error, Evaluate, Masses, Precision, Result, Settings, State, System, Vec3};
+use jostle_core::{
+    Ahead, Energies, Error, Evaluate, Masses, Precision, Result, Settings, State, System, Vec3,
+};
 use jostle_potentials::outside::behind;
 use jostle_potentials::{Forces, check};
 use std::ops::Range;
@@ -153,10 +156,9 @@ impl<S: Scalar> Cpu<S> {
         })
     }
 
-    /// Builds lists around where atoms will be when the fastest of all has gone almost half the skin:
-    /// it comes up to its place in the list from behind and leaves it on the other side, and may go
-    /// twice as far as from where it is now until the list is stale.
+    /// Builds lists around where atoms will be: see [`jostle_core::ahead`].
     fn rebuild(&mut self) -> Result<()> {
+        self.collect_forces();
         let velocities = &self.system.state.velocity;
         let chunk = velocities.len().div_ceil(self.team.size()).max(1);
         let fastest2 = self.team.map(velocities.chunks(chunk).collect(), |_, velocities| {
@@ -164,16 +166,19 @@ impl<S: Scalar> Cpu<S> {
             velocities.iter().map(square).fold(0.0, f64::max)
         });
         let fastest = fastest2.into_iter().fold(0.0, f64::max).sqrt();
-        let time = 0.45 * self.skin.now() / fastest;
+        let time = ahead::foresight(&self.system.topology) * self.skin.now() / fastest;
         self.rebuild_ahead(if time.is_finite() { time } else { 0.0 })
     }
 
     /// Sorts atoms, forms clusters, divides them into tasks and builds their lists, for where atoms will
-    /// be after `time` at their velocities.
+    /// be after `time`.
     fn rebuild_ahead(&mut self, time: f64) -> Result<()> {
         let far = 1e3 * self.cutoff.max(1e-3);
+        let (_, inverse_mass) = self.system.dynamic_masses();
         let System { simbox, state, .. } = &mut self.system;
-        self.clusters.build(&self.team, simbox, state, (&mut self.list_positions, time), far)?;
+        let most = ahead::FARTHEST * self.skin.now();
+        let ahead = Ahead { time, most, inverse_mass: &inverse_mass };
+        self.clusters.build(&self.team, simbox, state, (ahead, &mut self.list_positions), far)?;
         let n = self.clusters.count();
         let n_tasks = match self.partition {
             Partition::ByThreads => self.team.size(),

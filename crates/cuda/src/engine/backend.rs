@@ -68,10 +68,10 @@ impl Backend for Cuda {
         let now = state.clone();
         self.skin.set(skin);
         self.set_state(State { position: list_positions, ..state })?;
-        self.control.foresight = 0;
+        let foresight = std::mem::take(&mut self.control.foresight);
         self.write_control()?;
         self.update_neighbors()?;
-        self.control.foresight = 1;
+        self.control.foresight = foresight;
         self.write_control()?;
         self.download()?;
         if self.system.state.id != now.id {
@@ -81,7 +81,8 @@ impl Backend for Cuda {
         self.arrays.overwrite(&self.control, &now)?;
         self.grains.as_ref().map_or(Ok(()), |grains| grains.upload(&now))?;
         self.system.state = now;
-        self.place(Placing::Listed)
+        self.place(Placing::Listed)?;
+        self.read_control()
     }
 
     fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {

@@ -24,10 +24,11 @@ use crate::leg::{KINETIC, Launches, Middle, Recorded, Sums, VIRIAL};
 use crate::molecules::Bodies;
 use crate::outside::Outside;
 use crate::search::Search;
-use crate::skin::Skin;
+use crate::skin::{self, Skin};
 use crate::sums::Summation;
 use crate::tiles::{self, Room};
 use crate::world::{Control, Frame, World};
+use jostle_core::ahead;
 use jostle_core::backend::Timings;
 use jostle_core::sites::follow_atoms;
 use jostle_core::{
@@ -154,12 +155,15 @@ impl Cuda {
             Driven::BySpecies(_) => device,
             Driven::ById(_) => device.with_option("-DMASSES_BY_ID=1"),
         };
+        let strays = ahead::strays(&system);
+        let alike = strays.iter().all(|part| *part == 1.0);
+        let device = if alike { device } else { device.with_option("-DSTRAYS_BY_SPECIES=1") };
         let n = system.state.len();
         if n > i32::MAX as usize / 4 {
             return Err(Error::device(format!("{n} atoms are more than one GPU run can have")));
         }
         let spacing = (system.simbox.volume() / n.max(1) as f64).cbrt();
-        let skin = Skin::new(settings.skin, 0.35 * spacing, settings.reproducible);
+        let skin = Skin::new(settings.skin, skin::guess(spacing, &system.topology), settings.reproducible);
         let frame = Frame::new(&system.simbox, &system.state, cutoff + skin.now());
         let extent = Extent {
             density: density(&frame, &system, cutoff),
@@ -172,7 +176,7 @@ impl Cuda {
         plan.fit(&device, extent)?;
         let build = plan.build(&forces);
         let kernels = Kernels::new(&device, &build)?;
-        let arrays = Arrays::new(&device, &system, &forces, precision, &build.table)?;
+        let arrays = Arrays::new(&device, &system, &forces, precision, &build.table, &strays)?;
         let search = plan.open(&device, &kernels.module)?;
         let charges = Charges::all(&device, &system, &forces, &plan.excluded, precision, summation)?;
         let bonded = Bonded::new(&device, &system, &forces, precision, summation)?;
@@ -403,6 +407,7 @@ impl Cuda {
     fn set_skin(&mut self) {
         let skin = self.skin.now();
         self.control.skin = skin;
+        self.control.foresight = ahead::foresight(&self.system.topology);
         self.control.reach = self.cutoff + skin;
         // Rounding must not make the list a little too short.
         self.control.limit2 = (0.5 * skin * (1.0 - 1e-5)).powi(2);

@@ -43,6 +43,9 @@ impl Extent {
 /// Blocks among which atoms of one may be divided at most.
 const MOST_PARTS: u32 = 16;
 
+/// What estimates of a tile have to spare and hardly any tile needs.
+const SPARE: f64 = 0.15;
+
 /// How well the room is known that tiles need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tightness {
@@ -140,7 +143,7 @@ impl Plan {
             way,
             free,
             layout,
-            room: Room::estimate(layout.shape, extent.density, extent.reach, n),
+            room: Room::estimate(layout.shape, extent.density, extent.reach, n).small_without(SPARE),
             rows: list::estimate(extent.density, extent.reach, n),
             tightness: Tightness::Estimated,
             summation,
@@ -207,7 +210,7 @@ impl Plan {
         } else {
             return false;
         }
-        self.room = self.estimate(extent);
+        self.room = self.estimate(extent).small_without(SPARE);
         true
     }
 
@@ -267,6 +270,17 @@ impl Plan {
         }
         self.room = self.room.tightened(control)?;
         self.tightness = Tightness::Tight;
+        Some(self.room)
+    }
+
+    /// Other room where lists reach less far or further from now on, by what those before needed: what was
+    /// learnt about these says nothing about the next. `None` where there are no tiles.
+    pub fn resize(&mut self, control: &Control, before: Extent, after: Extent) -> Option<Room> {
+        if self.way != Way::Tiles || control.largest_tile == 0 {
+            return None;
+        }
+        self.tightness = Tightness::Estimated;
+        self.room = Room::scaled(control, self.estimate(before), self.estimate(after));
         Some(self.room)
     }
 

@@ -1,8 +1,10 @@
 //! What the device cannot see to alone: lists that need room, atoms that leave, forces that are not
 //! finite.
 
+use super::plan::Extent;
 use super::{Cuda, Placing};
 use crate::blame;
+use crate::tiles;
 use crate::world::{Frame, trouble};
 use jostle_core::{Error, Precision, Result};
 
@@ -47,6 +49,19 @@ impl Cuda {
             self.recorded = None;
             self.attach();
         }
+    }
+
+    /// Room for lists of another skin.
+    pub(super) fn resize(&mut self, before: Extent) -> Result<()> {
+        let extent = self.extent();
+        let Some(room) = self.plan.resize(&self.control, before, extent) else { return Ok(()) };
+        if !self.search.holds(room) || tiles::size(self.precision, room) != self.plan.layout.shape.size {
+            return self.arrange();
+        }
+        self.search.tighten(room);
+        self.recorded = None;
+        self.attach();
+        Ok(())
     }
 
     /// Names the term and the atom of a force that was not finite.

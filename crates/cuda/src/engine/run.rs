@@ -105,10 +105,12 @@ impl Cuda {
         if let Some(recorded) = &mut self.recorded {
             recorded.learn(slots, self.control.replays);
         }
+        let extent = self.extent();
         // Recording takes time, too, and says nothing about the skin.
         if recorded_before && self.skin.judge(leg.steps, builds, seconds) {
             // The list is built after the next drift: the forces are in the order of the old one.
             self.set_skin();
+            self.resize(extent)?;
             self.write_control()?;
         } else if builds > 2 {
             self.tighten();
