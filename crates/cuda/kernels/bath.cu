@@ -21,7 +21,11 @@ enum {
 // Kinds of baths.
 enum { BATH_RESCALE, BATH_BUSSI, BATH_NOSE_HOOVER };
 
-enum { BATH_THREADS = 256 };
+enum { BATH_THREADS = SUM_THREADS };
+
+// Of what the kinetic energy is added up: where runs are reproducible along each axis and in the order of
+// `kinetic_shares`, so that a bath on the host finds the same factors.
+enum { BATH_SUMS = REPRODUCIBLE ? 3 : 1 };
 
 // The factor for velocities; the bath moves on.
 DEVICE double update(double* bath, double kinetic, double a, double b) {
@@ -69,7 +73,8 @@ extern "C" __global__ void __launch_bounds__(BATH_THREADS)
 bath_after(World w, int slot, int when, int blocks, int row_length, int offset) {
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
-    const double kinetic = sum_of_shares<BATH_THREADS>(w, blocks, 1, 0);
+    double kinetic = 0;
+    for (int k = 0; k < BATH_SUMS; k++) kinetic += sum_of_shares<BATH_THREADS>(w, blocks, BATH_SUMS, k);
     if (threadIdx.x != 0) return;
     act_after(w, kinetic, now.done);
     if (when == WHEN_GOES) {
@@ -85,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kick(World w, in
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
-    double energy[1] = {0.0};
+    double energy[BATH_SUMS] = {};
     if (i < w.n) {
         const int species = (int)w.position[now.parity][i].species;
         Double3 v = load(w.v[set], w.n, i);
@@ -95,9 +100,16 @@ extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kick(World w, in
             kick(v, 0.5 * w.control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
             store(w.v[set], w.n, i, v);
         }
-        energy[0] = 0.5 * w.mass[mass_place(w, i, species)] * (v.x * v.x + v.y * v.y + v.z * v.z);
+        const double mass = w.mass[mass_place(w, i, species)];
+        if (BATH_SUMS == 1) {
+            energy[0] = 0.5 * mass * (v.x * v.x + v.y * v.y + v.z * v.z);
+        } else {
+            double sums[KINETIC_SUMS];
+            kinetic_of(mass, v, sums);
+            for (int k = 0; k < BATH_SUMS; k++) energy[k] = sums[k];
+        }
     }
-    block_partial<BATH_THREADS, 1>(w, energy);
+    block_partial<BATH_THREADS, BATH_SUMS>(w, energy);
 }
 
 // On to where the atoms are next, with velocities scaled for the step before, if there is one, and
@@ -119,7 +131,9 @@ DEVICE void move_scaled(const World& w, int slot, bool moves, bool first) {
     go_on(w, slot, now, i, x, v, f, species);
 }
 
-extern "C" __global__ void bath_begin_segment(World w, int slot) { move_scaled(w, slot, begins(w.control), true); }
+extern "C" __global__ void bath_begin_segment(World w, int slot) {
+    move_scaled(w, slot, begins(w.control), true);
+}
 
 extern "C" __global__ void bath_advance(World w, int slot) {
     move_scaled(w, slot, goes(w.control, w.control->slot[slot]), false);

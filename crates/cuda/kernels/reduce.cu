@@ -1,7 +1,5 @@
 // Sums over all atoms: every block leaves its share, then one block adds the shares up.
 
-enum { SUM_THREADS = 256 };
-
 // Kinetic energy tensor (xx, yy, zz, xy, xz, yz) and momentum.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(World w, int when) {
     if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;

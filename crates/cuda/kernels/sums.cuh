@@ -1,5 +1,7 @@
 // Sums over all atoms, always in the same order: the same bits from run to run.
 
+enum { SUM_THREADS = 256 };
+
 // Adds up N numbers of all threads of a block, in f64.
 template <int THREADS_PER_BLOCK, int N>
 DEVICE void block_sums(double (&value)[N], double* sums) {
