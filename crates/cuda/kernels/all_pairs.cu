@@ -67,6 +67,7 @@ DEVICE void arrange_group(const World& w, int i, Position mine) {
 
 // All groups, of all tiles.
 extern "C" __global__ void __launch_bounds__(GROUP_THREADS) arrange_groups(World w, int slot, int when) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -332,11 +333,13 @@ DEVICE void meet_tiles(const World& w, int slot, int first, int count) {
 
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS, RESIDENT / PAIR_THREADS)
 forces_all_pairs(World w, int slot, int when, int first, int count) {
+    await_those_before();
     if (due(w.control, w.control->slot[slot], when)) meet_tiles<false>(w, slot, first, count);
 }
 
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS)
 forces_all_pairs_energies(World w, int slot, int when, int first, int count) {
+    await_those_before();
     if (due(w.control, w.control->slot[slot], when)) meet_tiles<true>(w, slot, first, count);
 }
 
@@ -382,6 +385,7 @@ DEVICE real3 sum_of_forces(const World& w, int i, int first, int count) {
 
 // A block for each group.
 extern "C" __global__ void __launch_bounds__(GROUP_THREADS) add_forces(World w, int slot, int when, int first, int count) {
+    await_those_before();
     if (!due(w.control, w.control->slot[slot], when)) return;
     const int i = blockIdx.x * 32 + threadIdx.x % 32;
     const real3 f = sum_of_forces(w, i, first, count);
@@ -390,6 +394,7 @@ extern "C" __global__ void __launch_bounds__(GROUP_THREADS) add_forces(World w, 
 
 // The same, and on to where the atoms are next, in groups ready for the forces there.
 extern "C" __global__ void __launch_bounds__(GROUP_THREADS) advance_groups(World w, int slot, int first, int count) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     const bool moves = goes(w.control, now);
     pass_on(w, slot, moves);

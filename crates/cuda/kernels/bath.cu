@@ -64,6 +64,7 @@ DEVICE void act_after(const World& w, double kinetic, i64 done) {
 }
 
 extern "C" __global__ void bath_before(World w) {
+    await_those_before();
     if (begins(w.control)) act_before(w);
 }
 
@@ -71,6 +72,7 @@ extern "C" __global__ void bath_before(World w) {
 // variables are kept in its row of w.total.
 extern "C" __global__ void __launch_bounds__(BATH_THREADS)
 bath_after(World w, int slot, int when, int blocks, int row_length, int offset) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     double kinetic = 0;
@@ -87,6 +89,7 @@ bath_after(World w, int slot, int when, int blocks, int row_length, int offset) 
 
 // The second half of a kick, unless it has been made, and the kinetic energy then.
 extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kick(World w, int slot, int when, int kicked) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
@@ -132,14 +135,17 @@ DEVICE void move_scaled(const World& w, int slot, bool moves, bool first) {
 }
 
 extern "C" __global__ void bath_begin_segment(World w, int slot) {
+    await_those_before();
     move_scaled(w, slot, begins(w.control), true);
 }
 
 extern "C" __global__ void bath_advance(World w, int slot) {
+    await_those_before();
     move_scaled(w, slot, goes(w.control, w.control->slot[slot]), false);
 }
 
 extern "C" __global__ void bath_end_segment(World w) {
+    await_those_before();
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     if (!ends(w.control, w.control->slot[0]) || i >= w.n) return;
     if (driven(w, i)) return;

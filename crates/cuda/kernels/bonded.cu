@@ -40,12 +40,14 @@ struct Bound {
 
 // After a sort, while lists are built: where everybody is now.
 extern "C" __global__ void bonded_places(World w, Bound b, int slot) {
+    await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < w.n) b.place_of[w.id[w.control->sorted ^ 1][i]] = i;
 }
 
 extern "C" __global__ void bonded_find(World w, Bound b, int slot) {
+    await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     const i64 k = (i64)blockIdx.x * blockDim.x + threadIdx.x;
     if (k < b.n_others) b.places[k] = b.place_of[b.ids[k]];
@@ -216,12 +218,14 @@ DEVICE u32 bonded(const World& w, const Bound& b, const Slot& now, double* sums)
 }
 
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS) bonded_forces(World w, Bound b, int slot, int when) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (due(w.control, now, when)) bonded<false>(w, b, now, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS)
 bonded_forces_energies(World w, Bound b, int slot, int when) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     double sums[N_BONDED + 6] = {};
@@ -240,6 +244,7 @@ bonded_forces_energies(World w, Bound b, int slot, int when) {
 // the virial added to theirs.
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS)
 bonded_sums(World w, int blocks, int row_length, int n_pairs, int when) {
+    await_those_before();
     if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
     double* row = w.total + (when == WHEN_ENDS ? (size_t)(w.control->part / 2) * row_length : 0);
     for (int k = 0; k < N_BONDED + 6; k++) {

@@ -31,15 +31,18 @@ DEVICE void cells_forces(const World& w, int slot) {
 }
 
 extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells(World w, int slot, int when) {
+    await_those_before();
     if (due(w.control, w.control->slot[slot], when)) cells_forces<false>(w, slot);
 }
 
 extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells_energies(World w, int slot, int when) {
+    await_those_before();
     if (due(w.control, w.control->slot[slot], when)) cells_forces<true>(w, slot);
 }
 
 // A whole step at once.
 extern "C" __global__ void __launch_bounds__(CELL_THREADS) step_cells(World w, int slot) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     const bool moves = goes(w.control, now);
     pass_on(w, slot, moves);

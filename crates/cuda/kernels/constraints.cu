@@ -48,10 +48,12 @@ struct Held {
 enum { KINDS = N_SHAPES + 1 };
 
 extern "C" __global__ void constrained_disband(World w, Held h, int slot) {
+    await_those_before();
     if (builds(w.control, w.control->slot[slot])) *h.n_crews = 0;
 }
 
 extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(World w, Held h, int slot) {
+    await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * SPAN + threadIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     u32 leads = LED;
@@ -257,6 +259,7 @@ DEVICE bool moves(const Control* control, const Slot& now, int what) {
 
 // The noise of a step, which depends on nothing in it: every atom its own, while forces are found.
 extern "C" __global__ void constrained_deviates(World w, Held h, int slot, int what) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || !moves(w.control, now, what) || !(w.control->motion.decay < 1.0)) return;
@@ -285,6 +288,7 @@ DEVICE void move_led_by(const World& w, const Held& h, int slot, const Slot& now
 }
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrained_move(World w, Held h, int slot, int what) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     const bool moving = moves(w.control, now, what);
     pass_on(w, slot, moving);
@@ -324,6 +328,7 @@ DEVICE void kick_body(const World& w, const Held& h, uint4 group, const Slot& no
 
 // The same for all atoms. Blocks leave their shares of arms times impulses.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(World w, Held h, int slot, int when) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
@@ -364,6 +369,7 @@ DEVICE void brake_body(const World& w, const Held& h, uint4 group, double time, 
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
 constrained_brake(World w, Held h, double time, double turning) {
+    await_those_before();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double impulse[IMPULSES] = {};
     const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
@@ -388,6 +394,7 @@ DEVICE void foresee_body(const World& w, const Held& h, uint4 group, double time
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
 constrained_foresee(World w, Held h, double time, double turning) {
+    await_those_before();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double impulse[IMPULSES] = {};
     const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
@@ -405,6 +412,7 @@ constrained_foresee(World w, Held h, double time, double turning) {
 // end of a segment. By themselves they go to the beginning of w.total.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
 constrained_sums(World w, int blocks, int row_length, int n_pairs, int when) {
+    await_those_before();
     if (when != WHEN_ASKED && !due(w.control, w.control->slot[0], when)) return;
     double* row = w.total;
     if (when != WHEN_ASKED) row += (size_t)(w.control->part / 2) * row_length + n_pairs;
@@ -435,6 +443,7 @@ DEVICE void hold_body(const World& w, const Held& h, uint4 group, double dt) {
 
 // After a drift by dt, in place.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_hold(World w, Held h, double dt) {
+    await_those_before();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
     if (leader >= LED) return;
@@ -467,6 +476,7 @@ DEVICE void spread_body(const World& w, const Held& h, uint4 group, const Slot& 
 // The same for all, when all forces are there. Blocks leave their shares of what that adds to the virial.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
 constrained_spread(World w, Held h, int slot, int when, int energies) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -133,6 +133,7 @@ DEVICE void each_in_list(const World& w, const real4* tile, Visit visit) {
 DEVICE int place_of_thread() { return DUMMIES + threadIdx.x / 32 * WARP_ATOMS + threadIdx.x % 32 / TEAM; }
 
 extern "C" __global__ void __launch_bounds__(THREADS) densities_embedded(World w, int slot, int when, int energies) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     extern __shared__ real4 tile[];
@@ -203,6 +204,7 @@ enum { EMBEDDED_THREADS = THREADS };
 // ---- over the lists of atoms
 
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) densities_embedded(World w, int slot, int when, int energies) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!due(w.control, now, when) || i >= w.n) return;
@@ -247,9 +249,11 @@ enum { EMBEDDED_THREADS = LIST_THREADS };
 #endif
 
 extern "C" __global__ void __launch_bounds__(EMBEDDED_THREADS) forces_embedded(World w, int slot, int when) {
+    await_those_before();
     embedded_forces<false>(w, slot, when);
 }
 
 extern "C" __global__ void __launch_bounds__(EMBEDDED_THREADS) forces_embedded_energies(World w, int slot, int when) {
+    await_those_before();
     embedded_forces<true>(w, slot, when);
 }

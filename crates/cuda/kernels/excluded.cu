@@ -11,6 +11,7 @@ DEVICE void add_excluded_force(const World& w, const Slot& now, int i, double cu
 
 extern "C" __global__ void __launch_bounds__(EXCLUDED_THREADS)
 excluded_forces(World w, double cutoff2, int slot, int when) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (due(w.control, now, when) && i < w.n) add_excluded_force<false>(w, now, i, cutoff2, nullptr);
@@ -18,6 +19,7 @@ excluded_forces(World w, double cutoff2, int slot, int when) {
 
 extern "C" __global__ void __launch_bounds__(EXCLUDED_THREADS)
 excluded_forces_energies(World w, double cutoff2, int slot, int when) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -10,6 +10,7 @@ enum Placing {
 
 // Positions for the forces from x.
 extern "C" __global__ void place_atoms(World w, int placing) {
+    await_those_before();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
     Position* position = w.position[w.control->slot[0].parity];
@@ -26,6 +27,7 @@ extern "C" __global__ void place_atoms(World w, int placing) {
 
 // The first half of a segment's first step.
 extern "C" __global__ void begin_segment(World w, int slot) {
+    await_those_before();
     Control* control = w.control;
     const Slot now = control->slot[slot];
     const bool moves = begins(control);
@@ -52,6 +54,7 @@ DEVICE void finish_step(const World& w, int slot, const Slot& now, int i, real3 
 
 // After the forces of a step, from where they are stored.
 extern "C" __global__ void advance(World w, int slot) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     const bool moves = goes(w.control, now);
     pass_on(w, slot, moves);
@@ -61,6 +64,7 @@ extern "C" __global__ void advance(World w, int slot) {
 
 // The second half of a segment's last step.
 extern "C" __global__ void end_segment(World w) {
+    await_those_before();
     Control* control = w.control;
     const Slot now = control->slot[0];
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -76,6 +80,7 @@ extern "C" __global__ void end_segment(World w) {
 // ---- single verbs
 
 extern "C" __global__ void kick_atoms(World w, double dt) {
+    await_those_before();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
     const Slot now = w.control->slot[0];
@@ -89,6 +94,7 @@ extern "C" __global__ void kick_atoms(World w, double dt) {
 
 // In place: nobody reads positions meanwhile.
 extern "C" __global__ void drift_atoms(World w, double dt) {
+    await_those_before();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
     Control* control = w.control;
@@ -101,6 +107,7 @@ extern "C" __global__ void drift_atoms(World w, double dt) {
 }
 
 extern "C" __global__ void noise_atoms(World w, double decay, double thermal_energy, u64 seed, u64 step) {
+    await_those_before();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
     const int set = w.control->sorted, species = (int)w.position[w.control->slot[0].parity][i].species;
@@ -116,6 +123,7 @@ DEVICE bool driven(const World& w, int i) {
 
 // v = factor v + (x, y, z)
 extern "C" __global__ void scale_and_shift(World w, double factor, double x, double y, double z) {
+    await_those_before();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || driven(w, i)) return;
     const int set = w.control->sorted;
@@ -125,6 +133,7 @@ extern "C" __global__ void scale_and_shift(World w, double factor, double x, dou
 
 // v = keep v + along f
 extern "C" __global__ void mix_velocities(World w, double keep, double along) {
+    await_those_before();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || driven(w, i)) return;
     const int set = w.control->sorted;

@@ -29,6 +29,7 @@ DEVICE bool listed(const World& w, Position a, Position b, real reach2) {
 }
 
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(World w, int slot) {
+    await_those_before();
     Control* control = w.control;
     const Slot now = control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -104,15 +105,18 @@ DEVICE void list_forces(const World& w, int slot) {
 }
 
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list(World w, int slot, int when) {
+    await_those_before();
     if (due(w.control, w.control->slot[slot], when)) list_forces<false>(w, slot);
 }
 
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list_energies(World w, int slot, int when) {
+    await_those_before();
     if (due(w.control, w.control->slot[slot], when)) list_forces<true>(w, slot);
 }
 
 // A whole step at once.
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) step_list(World w, int slot) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     const bool moves = goes(w.control, now);
     pass_on(w, slot, moves);

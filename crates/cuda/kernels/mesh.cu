@@ -129,6 +129,7 @@ DEVICE void add_units(int* at, int units) { atomicAdd(at, units); }
 DEVICE void add_units(i64* at, i64 units) { atomicAdd((u64*)at, (u64)units); }
 
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS) mesh_spread(World w, Mesh m, int slot, int when) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (!waves_due(w.control, now, when)) return;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -250,6 +251,7 @@ DEVICE double weight_of(const World& w, const Slot& now, int when, double asked)
 
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS)
 mesh_gather(World w, Mesh m, int slot, int when, double asked) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (due(w.control, now, when)) gather<false>(w, m, now, weight_of(w, now, when, asked), nullptr);
 }
@@ -257,6 +259,7 @@ mesh_gather(World w, Mesh m, int slot, int when, double asked) {
 // The same; blocks leave their shares of energy and virial of what atoms exclude.
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS)
 mesh_gather_energies(World w, Mesh m, int slot, int when, double asked) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     double sums[EXCLUDED_SUMS] = {};
@@ -275,6 +278,7 @@ mesh_gather_energies(World w, Mesh m, int slot, int when, double asked) {
 enum { PAIRS = MESH_X * MESH_Y / 2 };
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(World w, Mesh m, int slot, int when) {
+    await_those_before();
     if (!waves_due(w.control, w.control->slot[slot], when)) return;
     constexpr int STRIDE = line_stride<MESH_Z>();
     __shared__ Complex a[LINES_Z * STRIDE], b[LINES_Z * STRIDE];
@@ -303,6 +307,7 @@ extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(World 
 }
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_z(World w, Mesh m, int slot, int when) {
+    await_those_before();
     if (!waves_due(w.control, w.control->slot[slot], when)) return;
     constexpr int STRIDE = line_stride<MESH_Z>();
     __shared__ Complex a[LINES_Z * STRIDE], b[LINES_Z * STRIDE];
@@ -345,10 +350,12 @@ DEVICE void transform_y(const Mesh& m) {
 }
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_y(World w, Mesh m, int slot, int when) {
+    await_those_before();
     if (waves_due(w.control, w.control->slot[slot], when)) transform_y<FORWARD>(m);
 }
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_y(World w, Mesh m, int slot, int when) {
+    await_those_before();
     if (waves_due(w.control, w.control->slot[slot], when)) transform_y<BACKWARD>(m);
 }
 
@@ -406,12 +413,14 @@ DEVICE void convolve(const Mesh& m, double* sums) {
 }
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_convolve(World w, Mesh m, int slot, int when) {
+    await_those_before();
     if (waves_due(w.control, w.control->slot[slot], when)) convolve<false>(m, nullptr);
 }
 
 // The same; leaves each block's share of energy and virial.
 extern "C" __global__ void __launch_bounds__(MESH_THREADS)
 mesh_convolve_energies(World w, Mesh m, int slot, int when) {
+    await_those_before();
     if (!waves_due(w.control, w.control->slot[slot], when)) return;
     double sums[7] = {};
     convolve<true>(m, sums);

@@ -20,6 +20,7 @@ DEVICE void each_in_reach(const World& w, int i, Position mine, double reach, bo
 
 // The second half of the way.
 extern "C" __global__ void cross(World w, int slot) {
+    await_those_before();
     Control* control = w.control;
     const Slot now = control->slot[slot];
     const bool moves = crosses(control, now);

@@ -18,6 +18,7 @@ struct Molecules {
 };
 
 extern "C" __global__ void molecule_places(World w, Molecules m) {
+    await_those_before();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < w.n) m.place[w.id[w.control->sorted][i]] = i;
 }
@@ -73,6 +74,7 @@ DEVICE Center center_of(const World& w, const Molecules& m, u32 begin, u32 end, 
 // Twice the kinetic energy of centres, and the sum of f . d over atoms at d from the centre of their
 // molecule. Blocks leave their shares.
 extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecule_survey(World w, Molecules m) {
+    await_those_before();
     const int set = w.control->sorted;
     const u32 lane = threadIdx.x % 32, warps = gridDim.x * (MOLECULE_THREADS / 32);
     double sums[SURVEY_SUMS] = {};
@@ -107,6 +109,7 @@ extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecule_survey(W
 // factor 1 + `faster`.
 extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS)
 molecule_stretch(World w, Molecules m, Frame after, double faster) {
+    await_those_before();
     const int set = w.control->sorted;
     const u32 lane = threadIdx.x % 32, warps = gridDim.x * (MOLECULE_THREADS / 32);
     for (u32 k = (blockIdx.x * MOLECULE_THREADS + threadIdx.x) / 32; k < m.n; k += warps) {
@@ -134,6 +137,7 @@ molecule_stretch(World w, Molecules m, Frame after, double faster) {
 
 // Back to what was.
 extern "C" __global__ void molecule_take_back(World w, Molecules m) {
+    await_those_before();
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     if (i >= w.n) return;
     const u32 id = w.id[set][i];

@@ -16,6 +16,7 @@ DEVICE void outside_force(const World& w, const Place& place, const Slot& now, i
 
 extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
 outside_forces(World w, Place place, int slot, int when) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (due(w.control, now, when) && i < w.n) outside_force<false>(w, place, now, i, nullptr);
@@ -23,6 +24,7 @@ outside_forces(World w, Place place, int slot, int when) {
 
 extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
 outside_forces_energies(World w, Place place, int slot, int when) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -34,6 +36,7 @@ outside_forces_energies(World w, Place place, int slot, int when) {
 // The energy, into a place of a row of w.total.
 extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
 outside_sums(World w, int blocks, int row_length, int column, int when) {
+    await_those_before();
     if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
     double* row = w.total + (when == WHEN_ENDS ? (size_t)(w.control->part / 2) * row_length : 0);
     const double sum = sum_of_shares<OUTSIDE_THREADS>(w, blocks, 1, 0);

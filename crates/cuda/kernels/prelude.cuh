@@ -50,6 +50,14 @@ REDUCTION(int, min)
 #undef REDUCTION
 #endif
 
+// Every kernel begins with this: its blocks may have taken their places before all that the kernel before it
+// has written is in memory. See `start_recorded` in driver/nvidia.rs.
+DEVICE void await_those_before() {
+#if !defined(EMULATED) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // ---- the elementary functions that generated code calls
 
 DEVICE float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }

@@ -2,6 +2,7 @@
 
 // Kinetic energy tensor (xx, yy, zz, xy, xz, yz) and momentum.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(World w, int when) {
+    await_those_before();
     if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
     const int set = w.control->sorted, i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[KINETIC_SUMS] = {};
@@ -26,16 +27,19 @@ DEVICE void add_up_shares(const World& w, int blocks, int count, int row_length,
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares(World w, int blocks, int count, int row_length,
                                                                      int offset, int when) {
+    await_those_before();
     add_up_shares<false>(w, blocks, count, row_length, offset, when, 0);
 }
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares_onto(World w, int blocks, int count, int row_length,
                                                                           int offset, int when, int further) {
+    await_those_before();
     add_up_shares<true>(w, blocks, count, row_length, offset, when, further);
 }
 
 // What a minimiser steers by: f.v, f.f, v.v, and the largest squares of force and velocity.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) descent_shares(World w) {
+    await_those_before();
     const int set = w.control->sorted, i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[3] = {}, most[2] = {};
     if (i < w.n && !driven(w, i)) {

@@ -22,6 +22,7 @@ struct Tied {
 
 // After a sort, while lists are built: where everybody is now.
 extern "C" __global__ void restraint_places(World w, Tied t, int slot) {
+    await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < w.n) t.place_of[w.id[w.control->sorted ^ 1][i]] = i;
@@ -29,6 +30,7 @@ extern "C" __global__ void restraint_places(World w, Tied t, int slot) {
 
 // A block for each restraint at a distance.
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_pulls(World w, Tied t, int slot, int when) {
+    await_those_before();
     if (!due(w.control, w.control->slot[slot], when)) return;
     const int set = w.control->sorted;
     const double *edge = w.frame.edge, *tilt = w.frame.tilt;
@@ -99,6 +101,7 @@ DEVICE double restrain(const World& w, const Tied& t, int i) {
 }
 
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_forces(World w, Tied t, int slot, int when) {
+    await_those_before();
     if (!due(w.control, w.control->slot[slot], when)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < w.n) restrain(w, t, i);
@@ -106,6 +109,7 @@ extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_forces
 
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
 restraint_forces_energies(World w, Tied t, int slot, int when) {
+    await_those_before();
     if (!due(w.control, w.control->slot[slot], when)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double energy[1] = {};
@@ -117,6 +121,7 @@ restraint_forces_energies(World w, Tied t, int slot, int when) {
 // pairs.
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
 restraint_sums(World w, Tied t, int blocks, int row_length, int n_pairs, int column, int when) {
+    await_those_before();
     if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
     double* row = w.total + (when == WHEN_ENDS ? (size_t)(w.control->part / 2) * row_length : 0);
     const double energy = sum_of_shares<RESTRAINT_THREADS>(w, blocks, 1, 0);

@@ -2,11 +2,13 @@
 
 // After a sort, while lists are built: where everybody is now.
 extern "C" __global__ void exclusion_places(World w, int slot) {
+    await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) w.place[w.id[w.control->sorted ^ 1][i]] = i;
 }
 
 extern "C" __global__ void exclusion_partners(World w, int slot) {
+    await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) {
         const u32 id = w.id[w.control->sorted ^ 1][i];

@@ -48,6 +48,7 @@ DEVICE void wrap(const Frame& frame, Double3& x, int image[3]) {
 }
 
 extern "C" __global__ void sort_speeds(World w, int slot) {
+    await_those_before();
     Control* control = w.control;
     if (!builds(control, control->slot[slot]) || control->foresight == 0) return;
     u32 fastest2 = 0;
@@ -99,6 +100,7 @@ DEVICE Position foreseen(const World& w, int i, Position p, const Slot& now) {
 }
 
 extern "C" __global__ void sort_count(World w, int slot) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (!builds(w.control, now)) return;
     EACH_ATOM(i) {
@@ -124,6 +126,7 @@ DEVICE u32 block_sum(u32 value, u32* warps) {
 
 // How many atoms are in the bins of each block.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_sums(World w, int slot) {
+    await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     __shared__ u32 warps[SCAN_THREADS / 32];
     u32 all = n_bins(w.frame), first = blockIdx.x * SCAN_BLOCK, sum = 0;
@@ -134,6 +137,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_sums(World w, in
 
 // Where each bin starts; leaves the counts at zero for the next time.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(World w, int slot) {
+    await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     __shared__ u32 warps[SCAN_THREADS / 32];
     __shared__ u32 counts[SCAN_BLOCK + SCAN_BLOCK / SCAN_BINS];
@@ -173,12 +177,14 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(World w, in
 
 // Atoms by bins, with their heights beside, in any order inside a bin.
 extern "C" __global__ void sort_fill(World w, int slot) {
+    await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) w.order[w.start[w.bin[i]] + w.rank[i]] = (u64)w.height[i] << 32 | i;
 }
 
 // Copies each atom to its new place in the other set of arrays.
 extern "C" __global__ void sort_move(World w, int slot) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (!builds(w.control, now)) return;
     const int from = w.control->sorted, to = from ^ 1, n = w.n;
@@ -216,6 +222,7 @@ extern "C" __global__ void sort_move(World w, int slot) {
 // Takes what follows a slot to be the state of affairs from here on. `after_build` says that the
 // kernels that build lists came before.
 extern "C" __global__ void __launch_bounds__(64) settle(World w, int from, int after_build) {
+    await_those_before();
     Control* control = w.control;
     __shared__ Slot now;
     if (threadIdx.x == 0) {
@@ -239,6 +246,7 @@ extern "C" __global__ void __launch_bounds__(64) settle(World w, int from, int a
 
 // The leg goes on to its next part, if the one before has been done.
 extern "C" __global__ void next_part(World w, int begun) {
+    await_those_before();
     Control* control = w.control;
     if (begun ? begins(control) : ends(control, control->slot[0])) {
         if (begun) control->target = (control->part / 2 + 1) * control->segment;

@@ -192,6 +192,7 @@ struct Fields {
 
 // Room in shared memory for building: see `build_bytes` in tiles.rs.
 extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_tiles(World w, int slot) {
+    await_those_before();
     Control* control = w.control;
     const Slot now = control->slot[slot];
     if (!builds(control, now)) return;

@@ -99,6 +99,7 @@ DEVICE void energies_of_tile(const Pull& pull, double* sums) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles(World w, int slot, int when) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     extern __shared__ real4 tile[];
@@ -108,6 +109,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles(World w, int 
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles_energies(World w, int slot, int when) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
     extern __shared__ real4 tile[];
@@ -152,6 +154,7 @@ DEVICE void step_of_tile(const World& w, int slot, const Slot& now) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_tiles(World w, int slot) {
+    await_those_before();
     const Slot now = w.control->slot[slot];
     const bool made = goes(w.control, now);
     pass_on(w, slot, made);

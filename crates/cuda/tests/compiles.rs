@@ -14,6 +14,7 @@ use jostle_potentials::{
     AngleKind, BondKind, BondedKind, Cmap, DihedralKind, Dispersion, Electrostatics, Forces, LatticeSum,
     PairEntry, PairKind, PairTerm, Parameter, SuttonChen, Truncation,
 };
+use std::path::Path;
 
 /// The oldest and the newest that NVRTC 13.0 knows, and what lies between.
 const ARCHITECTURES: [&str; 6] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120"];
@@ -60,6 +61,22 @@ fn term(kind: PairKind, truncation: Truncation) -> PairTerm {
 fn check(build: &Build, architecture: &str) {
     let options = [&build.options[..], &["--ptxas-options=-O0".into()]].concat();
     nvrtc::check(&build.source, &options, architecture).unwrap();
+}
+
+/// A kernel that does not wait for those before it may find half of what they write.
+#[test]
+fn every_kernel_begins_by_waiting() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels");
+    let mut kernels = 0;
+    for file in std::fs::read_dir(folder).unwrap() {
+        let source = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        for kernel in source.split("extern \"C\" __global__").skip(1) {
+            let (signature, body) = kernel.split_once('{').unwrap();
+            assert!(body.trim_start().starts_with("await_those_before();"), "{signature}");
+            kernels += 1;
+        }
+    }
+    assert!(kernels > 80, "{kernels}");
 }
 
 /// Every potential under every truncation, each with one of the ways to find pairs: these know of a
@@ -112,9 +129,9 @@ fn every_kernel_compiles_for_the_middle_of_a_step_and_from_outside() {
     }
 }
 
-/// Where masses are looked up by id.
+/// Where masses are looked up by id, and where some species stray further than others.
 #[test]
-fn every_kernel_compiles_for_atoms_that_are_driven_one_by_one() {
+fn every_kernel_compiles_for_atoms_that_are_driven_one_by_one_and_for_light_and_heavy_ones() {
     if !compiler() {
         return;
     }
@@ -126,7 +143,7 @@ fn every_kernel_compiles_for_atoms_that_are_driven_one_by_one() {
     );
     let middles = kernels::of_middles(Precision::Mixed);
     for mut build in kernels::usual(&forces, Precision::Mixed).into_iter().chain(baths).chain(middles) {
-        build.options.push("-DMASSES_BY_ID=1".into());
+        build.options.extend(["-DMASSES_BY_ID=1".into(), "-DSTRAYS_BY_SPECIES=1".into()]);
         check(&build, "sm_90");
     }
 }

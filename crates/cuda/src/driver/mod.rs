@@ -194,7 +194,8 @@ impl Device {
     /// If the source is wrong or there is no compiler.
     pub fn compile(&self, name: &str, source: &str, options: &[String]) -> Result<Module> {
         let options = [options, &self.1[..]].concat();
-        Ok(Module { device: self.clone(), code: self.0.compile(name, source, &options)?.into() })
+        let code = self.0.compile(name, source, &options)?.into();
+        Ok(Module { device: self.clone(), code, awaits: source.contains("await_those_before") })
     }
 
     /// The same device; all that is compiled for it from now on has this option, too.
@@ -430,6 +431,8 @@ impl<T: Word> Buffer<T> {
 pub struct Module {
     device: Device,
     code: Arc<dyn Code>,
+    /// Whether its kernels wait themselves for what they need: see `await_those_before` in prelude.cuh.
+    awaits: bool,
 }
 
 impl Module {
@@ -441,7 +444,8 @@ impl Module {
         let function = self.code.function(name)?;
         let allowed = AtomicUsize::new(SHARED_UNASKED.min(self.device.shared_memory()));
         let (device, _code) = (self.device.clone(), self.code.clone());
-        let entry = Entry { name: name.into(), device, function, allowed, _code };
+        let awaits = self.awaits;
+        let entry = Entry { name: name.into(), device, function, awaits, allowed, _code };
         Ok(Kernel(Arc::new(entry)))
     }
 }
@@ -454,6 +458,7 @@ struct Entry {
     name: Arc<str>,
     device: Device,
     function: Box<dyn Function>,
+    awaits: bool,
     /// The dynamic shared memory that it may have, in bytes.
     allowed: AtomicUsize,
     /// Dropped after the function that lies in it.

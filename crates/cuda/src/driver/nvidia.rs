@@ -2,7 +2,9 @@
 //! without it.
 
 use std::collections::BTreeSet;
-use std::ffi::CString;
+use std::ffi::{CString, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cudarc::driver::result::{self, DriverError};
@@ -30,10 +32,21 @@ struct Shared {
     multiprocessors: u32,
     shared_memory: usize,
     driver: Version,
+    /// Whether blocks of recorded kernels may take their places early: see [`Start`].
+    starts_early: AtomicBool,
     nvrtc: OnceLock<Nvrtc>,
     landing: Mutex<Landing>,
     /// Names of the kernels since the last synchronisation, of which one may have failed.
     started: Mutex<Vec<Arc<str>>>,
+}
+
+/// When the blocks of a kernel may take their places.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// When all that it depends on has ended.
+    Alone,
+    /// When those of the kernel before it have ended; it waits itself until what they wrote is in memory.
+    Early,
 }
 
 /// Host memory that the GPU writes to directly.
@@ -126,6 +139,9 @@ impl Gpu {
             let aside = context.new_stream_with_priority(first)?;
             let shared_memory =
                 context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+            // From Hopper on, and in recordings from CUDA 12.3 on.
+            let hopper = context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? >= 9;
+            let starts_early = hopper && driver >= Version { major: 12, minor: 3 };
             // SAFETY: it is written before it is read.
             let landing = unsafe { result::malloc_host(LANDING, 0)? };
             Ok(Gpu(Arc::new(Shared {
@@ -137,6 +153,7 @@ impl Gpu {
                 multiprocessors,
                 shared_memory: shared_memory.unsigned_abs() as usize,
                 driver,
+                starts_early: AtomicBool::new(starts_early),
                 nvrtc: OnceLock::new(),
                 landing: Mutex::new(Landing(landing.cast())),
                 started: Mutex::default(),
@@ -252,27 +269,50 @@ impl Shared {
     /// # Safety
     /// As for `start_on`.
     unsafe fn start_recorded(&self, launches: &[Launch]) -> std::result::Result<(), DriverError> {
+        let starts_early = self.starts_early.load(Ordering::Relaxed);
         let mut aside = false;
+        // Whether what a kernel has to wait for is just the one before it on its stream.
+        let (mut follows, mut follows_aside) = (false, false);
         for launch in launches {
             match launch.waits {
-                Waits::Aside if !aside => self.aside.join(&self.stream)?,
-                Waits::ForAll if aside => self.stream.join(&self.aside)?,
+                Waits::Aside if !aside => {
+                    self.aside.join(&self.stream)?;
+                    follows_aside = false;
+                }
+                Waits::ForAll if aside => {
+                    self.stream.join(&self.aside)?;
+                    follows = false;
+                }
                 _ => {}
             }
             aside = launch.waits == Waits::Aside || (aside && launch.waits == Waits::ForMain);
-            let stream = if launch.waits == Waits::Aside { &self.aside } else { &self.stream };
+            let (stream, follows) = match launch.waits {
+                Waits::Aside => (&self.aside, &mut follows_aside),
+                _ => (&self.stream, &mut follows),
+            };
+            let early = std::mem::replace(follows, true) && starts_early && launch.kernel.0.awaits;
+            let start = if early { Start::Early } else { Start::Alone };
             // SAFETY: the caller vouches for the arguments.
-            unsafe { self.start_on(stream, launch)? };
+            unsafe { self.start_on(stream, launch, start)? };
         }
         if aside { self.stream.join(&self.aside) } else { Ok(()) }
     }
 
     /// # Safety
     /// The arguments are those of the kernel, and what they point to stays.
-    unsafe fn start_on(&self, stream: &CudaStream, launch: &Launch) -> std::result::Result<(), DriverError> {
+    unsafe fn start_on(
+        &self,
+        stream: &CudaStream,
+        launch: &Launch,
+        start: Start,
+    ) -> std::result::Result<(), DriverError> {
         let [x, y, z] = launch.grid;
         let function = launch.kernel.0.function.handle() as sys::CUfunction;
         let mut arguments = launch.pointers();
+        if start == Start::Early {
+            // SAFETY: as the caller vouches.
+            return unsafe { start_early(stream, launch, &mut arguments) };
+        }
         // SAFETY: the driver copies the arguments before it returns.
         unsafe {
             result::launch_kernel(
@@ -285,6 +325,36 @@ impl Shared {
             )
         }
     }
+}
+
+/// # Safety
+/// The arguments are those of the kernel, which waits itself for what the one before it on the stream writes.
+unsafe fn start_early(
+    stream: &CudaStream,
+    launch: &Launch,
+    arguments: &mut [*mut c_void],
+) -> std::result::Result<(), DriverError> {
+    let [x, y, z] = launch.grid;
+    let mut early = sys::CUlaunchAttribute {
+        id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        pad: [0; 4],
+        value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+    };
+    let config = sys::CUlaunchConfig {
+        gridDimX: x,
+        gridDimY: y,
+        gridDimZ: z,
+        blockDimX: launch.block,
+        blockDimY: 1,
+        blockDimZ: 1,
+        sharedMemBytes: launch.shared as u32,
+        hStream: stream.cu_stream(),
+        attrs: &raw mut early,
+        numAttrs: 1,
+    };
+    let function = launch.kernel.0.function.handle() as sys::CUfunction;
+    // SAFETY: the driver copies the arguments before it returns.
+    unsafe { sys::cuLaunchKernelEx(&config, function, arguments.as_mut_ptr(), ptr::null_mut()).result() }
 }
 
 impl Hardware for Gpu {
@@ -407,7 +477,7 @@ impl Hardware for Gpu {
         self.0.bind()?;
         self.0.remember(&launch.kernel.0.name);
         // SAFETY: the caller vouches for the arguments.
-        unsafe { self.0.start_on(&self.0.stream, launch) }
+        unsafe { self.0.start_on(&self.0.stream, launch, Start::Alone) }
             .map_err(|e| failed(&format!("kernel {} does not start", launch.kernel.name()), e))
     }
 
@@ -430,7 +500,12 @@ impl Hardware for Gpu {
             graph.iter().try_for_each(|graph| graph.upload())?;
             Ok(graph)
         };
-        let graph = record().map_err(|e| failed(&format!("{names} cannot be recorded"), e))?;
+        let graph = match record() {
+            // What a driver promises need not be what it does.
+            Err(_) if gpu.starts_early.swap(false, Ordering::Relaxed) => record(),
+            recorded => recorded,
+        };
+        let graph = graph.map_err(|e| failed(&format!("{names} cannot be recorded"), e))?;
         Ok(Box::new(Captured { gpu: gpu.clone(), names, graph: Mutex::new(Graph(graph)) }))
     }
 
