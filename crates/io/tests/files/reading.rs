@@ -466,6 +466,32 @@ proptest! {
     }
 }
 
+/// A frame without entries in the index of a GSD file is as the first: a damaged number of a frame must
+/// not make millions of them.
+#[test]
+fn indices_of_gsd_do_not_speak_of_frames_without_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), TrajectoryFormat::Gsd, UnitSystem::Lj);
+    let whole = std::fs::read(&path).unwrap();
+    let number = |at: usize| u64::from_le_bytes(whole[at..at + 8].try_into().unwrap());
+    let (index, places) = (number(8) as usize, number(16));
+    let last = (0..places as usize).map(|k| index + 32 * k).rfind(|at| number(at + 16) > 0).unwrap();
+    assert_eq!(number(last), 3);
+    for (frame, frames) in [(places - 1, Some(places as usize)), (places, None), (1 << 40, None)] {
+        let mut bytes = whole.clone();
+        bytes[last..last + 8].copy_from_slice(&frame.to_le_bytes());
+        std::fs::write(&path, bytes).unwrap();
+        match (read(&path, &Open::default()), frames) {
+            (Ok((_, got)), Some(frames)) => assert_eq!(got.len(), frames),
+            (Err(error), None) => {
+                let expected = format!("its index has room for {places} frames and speaks of frame {frame}");
+                assert!(error.message().contains(&expected), "{error}");
+            }
+            (result, _) => panic!("frame {frame}: {:?}", result.map(|(_, got)| got.len())),
+        }
+    }
+}
+
 /// The index of a GSD or H5MD file grows with it, and is the same after an interruption. A node of
 /// H5MD's has room for 64 others.
 #[test]

@@ -34,6 +34,8 @@ pub(super) struct Gsd {
     ahead: Vec<Chunk>,
     /// Where the next entries are, and how many places are left for them.
     index: (u64, u64),
+    /// How many frames there can be: as many as there are places for entries.
+    most_frames: u64,
     names: HashMap<u16, String>,
     /// The chunks of frame 0, which hold in all frames that have no other.
     first: HashMap<String, Chunk>,
@@ -72,7 +74,9 @@ impl Gsd {
         let writer = text(header.get(48..112).unwrap_or_default());
         let units = writer.strip_prefix("jostle ").and_then(|w| w.split_once(" units "));
         let units = units.and_then(|(_, name)| UnitSystem::ALL.into_iter().find(|u| u.name() == name));
-        Ok(Gsd { file, ahead, index, names, first, atoms: 0, cast, frames: 0, units })
+        let size = file.metadata().map_err(|e| unreadable(&e))?.len();
+        let most_frames = index.1.min(size / ENTRY as u64);
+        Ok(Gsd { file, ahead, index, most_frames, names, first, atoms: 0, cast, frames: 0, units })
     }
 
     /// The next entry of the index, which stays where it is.
@@ -90,6 +94,11 @@ impl Gsd {
                 kind: (u64_at(e, 24) >> 48) as u8,
             });
             self.ahead = entries.take_while(|c| c.at > 0).collect();
+            // Frames without any entry are as the first: nothing else would end them.
+            if let Some(chunk) = self.ahead.iter().find(|c| c.frame >= self.most_frames) {
+                let (frame, most) = (chunk.frame, self.most_frames);
+                return Err(damaged(format!("its index has room for {most} frames and speaks of frame {frame}")));
+            }
             self.ahead.reverse();
         }
         Ok(self.ahead.last().copied())
@@ -210,6 +219,7 @@ impl Source for Gsd {
             now.ahead.pop();
         }
         (self.ahead, self.index, self.names) = (now.ahead, now.index, now.names);
+        self.most_frames = now.most_frames;
         Ok(())
     }
 }
