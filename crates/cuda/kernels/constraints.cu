@@ -430,14 +430,14 @@ constrained_sums(World w, int blocks, int row_length, int n_pairs, int when) {
 template <class S>
 DEVICE void hold_body(const World& w, const Held& h, uint4 group, double dt) {
     Control* control = w.control;
-    Slot* now = &control->slot[0];
-    Body<S> body = body_of<S>(w, h, group, *now);
-    if (!hold(w.frame, body, dt)) report_torn(w, body, now->done);
+    const Slot now = control->slot[0];
+    Body<S> body = body_of<S>(w, h, group, now);
+    if (!hold(w.frame, body, dt)) report_torn(w, body, now.done);
     for (int k = 0; k < S::ATOMS; k++) {
         const u32 i = body.place[k];
         store(w.x[control->sorted], w.n, i, body.x[k]);
         store(w.v[control->sorted], w.n, i, body.v[k]);
-        arrive(w, i, body.x[k], body.species[k], w.position[now->parity], now);
+        arrive(w, i, body.x[k], body.species[k], w.position[now.parity]);
     }
 }
 

@@ -18,11 +18,8 @@ extern "C" __global__ void place_atoms(World w, int placing) {
     const int species = placing == PLACING_FRESH ? (int)w.bin[i] : (int)position[i].species;
     const Position p = to_position(w.frame, x.x, x.y, x.z, species);
     position[i] = p;
-    if (placing != PLACING_LISTED) return;
     // A list that is there already goes on as it would have, or is another device's.
-    const real d2 = strayed2(w, i, p);
-    if (is_stale(w, d2)) w.control->slot[0].stale = 1;
-    if (soon_stale(w, d2)) w.control->slot[0].soon = 1;
+    if (placing == PLACING_LISTED) note_strayed(w, i, p, &w.control->slot[0]);
 }
 
 // The first half of a segment's first step.
@@ -92,7 +89,8 @@ extern "C" __global__ void kick_atoms(World w, double dt) {
     store(w.v[set], w.n, i, v);
 }
 
-// In place: nobody reads positions meanwhile.
+// In place: nobody reads positions meanwhile. Who has strayed shows when the step's drift is over: see
+// `Cuda::update_neighbors`.
 extern "C" __global__ void drift_atoms(World w, double dt) {
     await_those_before();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -103,7 +101,7 @@ extern "C" __global__ void drift_atoms(World w, double dt) {
     Double3 x = load(w.x[set], w.n, i);
     drift(x, dt, load(w.v[set], w.n, i));
     store(w.x[set], w.n, i, x);
-    arrive(w, i, x, (int)position[i].species, position, &control->slot[0]);
+    arrive(w, i, x, (int)position[i].species, position);
 }
 
 extern "C" __global__ void noise_atoms(World w, double decay, double thermal_energy, u64 seed, u64 step) {

@@ -136,25 +136,29 @@ DEVICE real strayed2(const World& w, int i, Position p) {
     return dot(d, d) * inverse_stray2(w, (int)p.species);
 }
 
-// Whether the list is stale. Not "greater than": what is not a number is stale, too.
-DEVICE bool is_stale(const World& w, real strayed2) { return !(strayed2 <= (real)w.control->limit2); }
-
-// Whether the list may be stale after another step or two.
-DEVICE bool soon_stale(const World& w, real strayed2) { return strayed2 > (real)(0.5 * w.control->limit2); }
-
-// Where an atom is now, for the forces; notes in the slot it arrives in if it has come so far that
-// the list is stale, or will be, and if it is about to leave the range of an open axis.
-DEVICE void arrive(const World& w, int i, Double3 x, int species, Position* to, Slot* slot) {
-    Position p = to_position(w.frame, x.x, x.y, x.z, species);
-    to[i] = p;
+// Notes in a slot if an atom that is there then has come so far that the list is stale, or will be.
+DEVICE void note_strayed(const World& w, int i, Position p, Slot* slot) {
     const real d2 = strayed2(w, i, p);
-    if (is_stale(w, d2)) slot->stale = 1;
-    if (soon_stale(w, d2)) slot->soon = 1;
+    // Not "greater than": what is not a number is stale, too.
+    if (!(d2 <= (real)w.control->limit2)) slot->stale = 1;
+    if (d2 > (real)(0.5 * w.control->limit2)) slot->soon = 1;
+}
+
+// Where an atom is now, for the forces; makes it known if it is about to leave the range of an open axis.
+DEVICE Position arrive(const World& w, int i, Double3 x, int species, Position* to) {
+    const Position p = to_position(w.frame, x.x, x.y, x.z, species);
+    to[i] = p;
     bool inside = true;
     if (!w.frame.periodic[0]) inside = inside && is_inside((x.x - w.frame.origin[0]) * w.frame.inverse[0]);
     if (!w.frame.periodic[1]) inside = inside && is_inside((x.y - w.frame.origin[1]) * w.frame.inverse[1]);
     if (!w.frame.periodic[2]) inside = inside && is_inside((x.z - w.frame.origin[2]) * w.frame.inverse[2]);
     if (!inside) report(w.control, ESCAPED);
+    return p;
+}
+
+// The same at the end of a step's drift: notes in the slot it arrives in whether it has strayed.
+DEVICE void arrive(const World& w, int i, Double3 x, int species, Position* to, Slot* slot) {
+    note_strayed(w, i, arrive(w, i, x, species, to), slot);
 }
 
 // The deviates of an atom in the step after so many drifts of the leg.

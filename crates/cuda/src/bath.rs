@@ -1,7 +1,7 @@
 //! Heat baths that scale all velocities, on the device: `kernels/bath.cu` with the update of the
 //! bath as [`jostle_core::bath`] has it.
 
-use crate::codegen::{Recorder, scalar_function};
+use crate::codegen::{Recorder, scalar_function_as_on_host};
 use crate::constraints::{Before, Constraints};
 use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
@@ -41,7 +41,7 @@ fn numbers(bath: &Bath) -> Option<Numbers> {
 pub fn source(bath: &Bath) -> Option<String> {
     let Numbers { kind, constants, variables } = numbers(bath)?;
     let (n, m) = (constants.len(), variables.len());
-    let update = scalar_function("bath_update", 3 + n + m, |input| {
+    let update = scalar_function_as_on_host("bath_update", 3 + n + m, |input| {
         let (kinetic, a, b) = (input[0], input[1], input[2]);
         let (constants, variables) = input[3..].split_at(n);
         let scaled = |factor: Recorder| vec![factor, heat_of_scaling(factor, kinetic)];

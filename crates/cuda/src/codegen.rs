@@ -189,7 +189,26 @@ pub fn scalar_function(
     n_inputs: usize,
     formula: impl FnOnce(&[Recorder]) -> Vec<Recorder>,
 ) -> String {
-    write_function(name, n_inputs, Notation { number: "double", precision: Precision::Double }, formula)
+    write_function(name, n_inputs, DOUBLE, Rounding::OfSums, formula)
+}
+
+/// The same where the host may do a step instead: it rounds every product, and so does this function.
+pub fn scalar_function_as_on_host(
+    name: &str,
+    n_inputs: usize,
+    formula: impl FnOnce(&[Recorder]) -> Vec<Recorder>,
+) -> String {
+    write_function(name, n_inputs, DOUBLE, Rounding::OfAll, formula)
+}
+
+const DOUBLE: Notation = Notation { number: "double", precision: Precision::Double };
+
+/// What is rounded.
+enum Rounding {
+    /// Not products that go into one sum and nothing else.
+    OfSums,
+    /// Every operation.
+    OfAll,
 }
 
 /// Writes a function of scalars, in the precision of the forces:
@@ -203,18 +222,21 @@ pub fn function(
     precision: Precision,
     formula: impl FnOnce(&[Recorder]) -> Vec<Recorder>,
 ) -> String {
-    write_function(name, n_inputs, Notation { number: "real", precision }, formula)
+    write_function(name, n_inputs, Notation { number: "real", precision }, Rounding::OfSums, formula)
 }
 
 fn write_function(
     name: &str,
     n_inputs: usize,
     notation: Notation,
+    rounding: Rounding,
     formula: impl FnOnce(&[Recorder]) -> Vec<Recorder>,
 ) -> String {
     let number = notation.number;
     let (mut tape, outputs) = Tape::record(n_inputs, formula);
-    tape.fuse(&outputs);
+    if let Rounding::OfSums = rounding {
+        tape.fuse(&outputs);
+    }
     let needed = tape.needed_for(&outputs);
     let mut text = Text::default();
     text.line(0, format!("__device__ __forceinline__ void {name}(const {number}* in, {number}* out) {{"));

@@ -148,6 +148,7 @@ impl Backend for Cuda {
     fn drift(&mut self, dt: f64) {
         let launch = self.launches().atoms(&self.kernels.drift).with_value(dt);
         let result = self.device.run(&launch);
+        self.drifted = true;
         self.attempt(result);
     }
 
@@ -179,6 +180,10 @@ impl Backend for Cuda {
 
     fn update_neighbors(&mut self) -> Result<()> {
         self.take_fault()?;
+        if std::mem::take(&mut self.drifted) {
+            // Only now: in the middle of a drift, or before constraints, atoms may have been further away.
+            self.place(Placing::Listed)?;
+        }
         for _ in 0..MOST_ATTEMPTS {
             self.run_all(self.launches().build(0))?;
             self.read_control()?;

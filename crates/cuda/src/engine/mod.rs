@@ -109,6 +109,8 @@ pub struct Cuda {
     energies: Energies,
     /// What the last evaluation produced.
     evaluated: Evaluate,
+    /// Whether the host has moved atoms since it last asked who has strayed from the list.
+    drifted: bool,
     /// How strongly waves of charges act.
     waves: f64,
     timings: Timings,
@@ -225,6 +227,7 @@ impl Cuda {
             constants: Vec::new(),
             energies: Energies::default(),
             evaluated: Evaluate::Forces,
+            drifted: false,
             waves: 1.0,
             timings: Timings::default(),
             fault: None,

@@ -97,7 +97,9 @@ impl Gsd {
             // Frames without any entry are as the first: nothing else would end them.
             if let Some(chunk) = self.ahead.iter().find(|c| c.frame >= self.most_frames) {
                 let (frame, most) = (chunk.frame, self.most_frames);
-                return Err(damaged(format!("its index has room for {most} frames and speaks of frame {frame}")));
+                return Err(damaged(format!(
+                    "its index has room for {most} frames and speaks of frame {frame}"
+                )));
             }
             self.ahead.reverse();
         }
