@@ -250,11 +250,22 @@ DEVICE Position to_position(const Frame&, double x, double y, double z, int spec
     return {x, y, z, species};
 }
 DEVICE Fixed to_fixed(const Frame& frame, Position p) { return to_fixed(frame, p.x, p.y, p.z); }
-// a - b, in the nearest image.
-DEVICE real3 difference(const Frame& frame, Position a, Position b) {
-    double x = a.x - b.x, y = a.y - b.y, z = a.z - b.z;
-    nearest_image(frame, x, y, z);
-    return {x, y, z};
+// p - q, in the image whose fractions of the box are at most a half. That is the nearest one of what is within
+// half the box, and what is around a tile's origin is told apart by fractions: in a sheared box the image that
+// `nearest_image` takes of what is farther away may be another.
+DEVICE real3 difference(const Frame& frame, Position p, Position q) {
+    double x = p.x - q.x, y = p.y - q.y, z = p.z - q.z;
+    if (!frame.triclinic) {
+        nearest_image(frame, x, y, z);
+        return {x, y, z};
+    }
+    const double c = z * frame.inverse[2], b = (y - c * frame.tilt[2]) * frame.inverse[1];
+    const double a = (x - c * frame.tilt[1] - b * frame.tilt[0]) * frame.inverse[0];
+    const double nx = frame.periodic[0] ? rint(a) : 0.0;
+    const double ny = frame.periodic[1] ? rint(b) : 0.0;
+    const double nz = frame.periodic[2] ? rint(c) : 0.0;
+    return {x - nx * frame.edge[0] - ny * frame.tilt[0] - nz * frame.tilt[1],
+            y - ny * frame.edge[1] - nz * frame.tilt[2], z - nz * frame.edge[2]};
 }
 #else
 DEVICE Position to_position(const Frame& frame, double x, double y, double z, int species) {

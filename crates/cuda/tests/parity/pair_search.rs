@@ -117,3 +117,25 @@ proptest! {
         case.check();
     }
 }
+
+/// Blocks of atoms that are spread over half a sheared box, found at random: what is around their middle
+/// is nearer to it, as the box is counted, in another image than the one that is nearest along x.
+#[test]
+fn images_in_sheared_boxes_are_told_apart() {
+    let lengths = [4.5718499493551965, 4.489144681355987, 7.5462335067033885];
+    let tilts = [-0.26614904061182326, 0.0, 0.0];
+    for precision in PRECISIONS {
+        Case {
+            lengths,
+            tilts,
+            periodic: [true, true, false],
+            atoms: 796,
+            crowd: 0,
+            skin: 0.02,
+            algorithm: Algorithm::Tiles,
+            precision,
+            seed: 8975146578347981879,
+        }
+        .check();
+    }
+}
