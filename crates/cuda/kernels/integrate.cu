@@ -38,17 +38,6 @@ extern "C" __global__ void begin_segment(World w, int slot) {
     go_on(w, slot, now, i, x, v, f, species);
 }
 
-// An atom that has felt its force: the second half of the kick, and on to where it is next.
-DEVICE void finish_step(const World& w, int slot, const Slot& now, int i, real3 f) {
-    Control* control = w.control;
-    const int set = control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
-    check_force(w, f, set, i, now.done);
-    if (now.soon) store_force(w, i, f);
-    kick(v, 0.5 * control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
-    go_on(w, slot, now, i, x, v, f, species);
-}
-
 // After the forces of a step, from where they are stored.
 extern "C" __global__ void advance(World w, int slot) {
     await_those_before();
@@ -112,11 +101,6 @@ extern "C" __global__ void noise_atoms(World w, double decay, double thermal_ene
     Double3 v = load(w.v[set], w.n, i);
     ornstein_uhlenbeck(v, decay, thermal_energy, w.inverse_mass[mass_place(w, i, species)], langevin_noise(seed, w.id[set][i], step));
     store(w.v[set], w.n, i, v);
-}
-
-// Whether an atom keeps its velocity whatever happens.
-DEVICE bool driven(const World& w, int i) {
-    return w.inverse_mass[mass_place(w, i, (int)w.position[w.control->slot[0].parity][i].species)] == 0;
 }
 
 // v = factor v + (x, y, z)

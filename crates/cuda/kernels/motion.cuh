@@ -48,6 +48,16 @@ DEVICE bool is_finite(real3 f) {
     return zero == (real)0;
 }
 
+// A force that is not finite stops everything. The first of them is named, with the smallest id.
+DEVICE void report_force(const World& w, int set, int i, i64 done) {
+    atomicMin(&w.control->first_bad, (u64)done << 32 | w.id[set][i]);
+    report(w.control, NOT_FINITE);
+}
+
+DEVICE void check_force(const World& w, real3 f, int set, int i, i64 done) {
+    if (!is_finite(f)) report_force(w, set, i, done);
+}
+
 // Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC'11), as in jostle_core::random.
 struct Words { u32 w[4]; };
 DEVICE Words philox(u32 c0, u32 c1, u32 c2, u32 c3, u64 seed) {
@@ -181,4 +191,20 @@ DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, D
 
 DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species) {
     go_on(w, slot, now, i, x, v, f, species, [&] { return deviates_of(w, i, now.done); });
+}
+
+// An atom that has felt its force: the second half of the kick, and on to where it is next.
+DEVICE void finish_step(const World& w, int slot, const Slot& now, int i, real3 f) {
+    Control* control = w.control;
+    const int set = control->sorted, species = (int)w.position[now.parity][i].species;
+    Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
+    check_force(w, f, set, i, now.done);
+    if (now.soon) store_force(w, i, f);
+    kick(v, 0.5 * control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
+    go_on(w, slot, now, i, x, v, f, species);
+}
+
+// Whether an atom keeps its velocity whatever happens.
+DEVICE bool driven(const World& w, int i) {
+    return w.inverse_mass[mass_place(w, i, (int)w.position[w.control->slot[0].parity][i].species)] == 0;
 }

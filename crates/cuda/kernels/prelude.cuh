@@ -378,7 +378,7 @@ struct World {
     int* image[2];
     real* force;
     const real* charge_of;       // by id: see `Atom` in pair.cuh
-    real* charge;                // as atoms are stored, since they were sorted
+    real* charge;                // as atoms are stored, since they were sorted; null where charges have no forces
     // sorting
     u32* bin;
     u32* rank;

@@ -1,27 +1,22 @@
-// Looking for atoms near a point in the sorted order.
+// Where atoms are in the sorted order, and looking for those near a point.
 
-// After a sort, while lists are built: where everybody is now.
-extern "C" __global__ void exclusion_places(World w, int slot) {
-    await_those_before();
-    if (!builds(w.control, w.control->slot[slot])) return;
-    EACH_ATOM(i) w.place[w.id[w.control->sorted ^ 1][i]] = i;
+// The place of a column in the snake's line.
+DEVICE u32 column_place(const Frame& frame, u32 cx, u32 cy) {
+    if (cx & 1) cy = frame.columns[1] - 1 - cy;
+    return cx * frame.columns[1] + cy;
 }
 
-extern "C" __global__ void exclusion_partners(World w, int slot) {
-    await_those_before();
-    if (!builds(w.control, w.control->slot[slot])) return;
-    EACH_ATOM(i) {
-        const u32 id = w.id[w.control->sorted ^ 1][i];
-        uint2 span = {NOBODY, 0};
-        for (int k = 0; k < w.n_excluded; k++) {
-            const u32 other = w.excluded[(size_t)k * w.n + id];
-            const u32 place = other == NOBODY ? NOBODY : w.place[other];
-            w.partner[(size_t)k * w.n + i] = place;
-            if (place != NOBODY) span = {min(span.x, place), max(span.y, place)};
-        }
-        w.partner_span[i] = span;
-    }
+DEVICE u32 column_of(const Frame& frame, Fixed s) {
+    return column_place(frame, __umulhi(s.x, (u32)frame.columns[0]), __umulhi(s.y, (u32)frame.columns[1]));
 }
+
+DEVICE u32 bin_of(const Frame& frame, Fixed s) {
+    u32 column = column_of(frame, s), bin = __umulhi(s.z, (u32)frame.bins);
+    if (column & 1) bin = frame.bins - 1 - bin;
+    return column * frame.bins + bin;
+}
+
+DEVICE u32 n_bins(const Frame& frame) { return (u32)(frame.columns[0] * frame.columns[1] * frame.bins); }
 
 // Whether two atoms have no pair force.
 DEVICE bool excludes(const World& w, u32 i, u32 j) {

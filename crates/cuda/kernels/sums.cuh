@@ -98,13 +98,3 @@ DEVICE void add_up(const World& w, int blocks, double* row) {
         if (threadIdx.x % 32 == 0) row[k] = sum;
     }
 }
-
-// A force that is not finite stops everything. The first of them is named, with the smallest id.
-DEVICE void report_force(const World& w, int set, int i, i64 done) {
-    atomicMin(&w.control->first_bad, (u64)done << 32 | w.id[set][i]);
-    report(w.control, NOT_FINITE);
-}
-
-DEVICE void check_force(const World& w, real3 f, int set, int i, i64 done) {
-    if (!is_finite(f)) report_force(w, set, i, done);
-}

@@ -4,7 +4,7 @@ use crate::driver::{Buffer, Device, Word};
 use crate::kernels::SCAN_BLOCK;
 use crate::world::{Control, FixedPosition, Frame, PlainPosition, World};
 use jostle_core::{Precision, Result, State, System, Vec3};
-use jostle_potentials::Forces;
+use jostle_potentials::{Electrostatics, Forces};
 
 /// Arrays over atoms and bins, and the block that steers the run.
 pub struct Arrays {
@@ -23,8 +23,8 @@ pub struct Arrays {
     id: [Buffer<u32>; 2],
     image: [Buffer<i32>; 2],
     force: Reals,
-    /// By id, and as atoms are stored; empty where charges have no forces.
-    charge: [Reals; 2],
+    /// By id, and as atoms are stored, where charges have forces.
+    charge: Option<[Reals; 2]>,
     bin: Buffer<u32>,
     rank: Buffer<u32>,
     height: Buffer<u32>,
@@ -114,7 +114,10 @@ impl Arrays {
     ) -> Result<Self> {
         let n = system.state.len();
         let (mass, inverse) = system.dynamic_masses();
-        let charges = forces.electrostatics.map_or(Vec::new(), |term| term.charges(system));
+        let charge = |term: &Electrostatics| {
+            let by_id = Reals::upload(device, precision, &term.charges(system))?;
+            Ok([by_id, Reals::alloc(device, precision, n)?])
+        };
         // What kernels want to know, and its square inverted.
         let strays: Vec<f64> = strays.iter().flat_map(|part| [*part, 1.0 / (part * part)]).collect();
         let positions = || device.alloc(n * position_units(precision));
@@ -132,10 +135,7 @@ impl Arrays {
             id: [device.alloc(n)?, device.alloc(n)?],
             image: [device.alloc(3 * n)?, device.alloc(3 * n)?],
             force: Reals::alloc(device, precision, 3 * n)?,
-            charge: [
-                Reals::upload(device, precision, &charges)?,
-                Reals::alloc(device, precision, charges.len())?,
-            ],
+            charge: forces.electrostatics.as_ref().map(charge).transpose()?,
             bin: device.alloc(n)?,
             rank: device.alloc(n)?,
             height: device.alloc(n)?,
@@ -183,8 +183,8 @@ impl Arrays {
             id: [self.id[0].address(), self.id[1].address()],
             image: [self.image[0].address(), self.image[1].address()],
             force: self.force.address(),
-            charge_of: self.charge[0].address(),
-            charge: self.charge[1].address(),
+            charge_of: self.charge.as_ref().map_or(0, |charge| charge[0].address()),
+            charge: self.charge.as_ref().map_or(0, |charge| charge[1].address()),
             bin: self.bin.address(),
             rank: self.rank.address(),
             height: self.height.address(),
@@ -303,7 +303,7 @@ impl Arrays {
             Precision::Mixed => 4,
             Precision::Double => 8,
         };
-        let charges: usize = self.charge.iter().map(Reals::bytes).sum();
+        let charges: usize = self.charge.iter().flatten().map(Reals::bytes).sum();
         let per_atom = 3 * 16 * position_units(self.precision) + 2 * (48 + 4 + 12) + 3 * real + 20;
         charges + self.n * per_atom + 4 * (self.count.len() + self.start.len())
     }

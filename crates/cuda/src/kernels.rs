@@ -4,7 +4,7 @@ use crate::all_pairs::PairShape;
 use crate::bonded;
 use crate::codegen;
 use crate::constraints;
-use crate::driver::{Device, Kernel, Module};
+use crate::driver::{Device, Kernel};
 use crate::electrostatics;
 use crate::embedded;
 use crate::sums::Summation;
@@ -36,14 +36,8 @@ fn prelude() -> [String; 4] {
     ]
 }
 
-/// What follows the pair forces.
-const AFTER_PHYSICS: [&str; 5] = [
-    include_str!("../kernels/pair.cuh"),
-    include_str!("../kernels/integrate.cu"),
-    include_str!("../kernels/reduce.cu"),
-    include_str!("../kernels/sort.cu"),
-    include_str!("../kernels/search.cuh"),
-];
+/// What finds atoms in the order in which they are sorted.
+const SEARCH: &str = include_str!("../kernels/search.cuh");
 
 /// How pairs are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +161,17 @@ impl TileShape {
 /// Beyond this there are too few registers for each.
 const MOST_RESIDENT: u32 = 1536;
 
-/// Puts the source for a system's forces together.
+/// Puts the source of all that pairs have no part in together: it is the same for all systems.
+fn of_atoms(precision: Precision, sums: Summation) -> Build {
+    let kernels = concat!(
+        include_str!("../kernels/integrate.cu"),
+        include_str!("../kernels/reduce.cu"),
+        include_str!("../kernels/sort.cu")
+    );
+    beside(SEARCH, kernels, precision, sums)
+}
+
+/// Puts the source for pairs of atoms together.
 pub fn build(
     forces: &Forces,
     precision: Precision,
@@ -181,7 +185,8 @@ pub fn build(
     let of_metal = embedded::source(forces, precision);
     let passes = forces.embedded.as_ref().map(|_| include_str!("../kernels/embedded.cu"));
     let physics = [pair.source.as_str(), of_metal.as_str()];
-    for part in physics.iter().chain(&AFTER_PHYSICS).chain(&[way.source()]).chain(&passes) {
+    let skeleton = [include_str!("../kernels/pair.cuh"), SEARCH, way.source()];
+    for part in physics.iter().chain(&skeleton).chain(&passes) {
         source.push('\n');
         source.push_str(part);
     }
@@ -210,8 +215,7 @@ pub fn build(
 
 /// The source of kernels that act in the middle of a step.
 pub fn middle(formula: &str, skeleton: &str, precision: Precision, sums: Summation) -> Build {
-    let bins = [include_str!("../kernels/sort.cu"), include_str!("../kernels/search.cuh")];
-    let physics = [formula, bins[0], bins[1], include_str!("../kernels/middle.cuh")].join("\n");
+    let physics = [formula, SEARCH, include_str!("../kernels/middle.cuh")].join("\n");
     beside(&physics, skeleton, precision, sums)
 }
 
@@ -228,6 +232,11 @@ pub fn of_middles(precision: Precision) -> [Build; 2] {
 /// Restraints, and fields.
 pub fn of_outside(precision: Precision) -> [Build; 2] {
     [crate::restraint::build(precision, Summation::Fast), crate::outside::field(precision, Summation::Fast)]
+}
+
+/// What is compiled for every run, whatever its forces: with fast sums, and with exact ones for these.
+pub fn of_every_run(forces: &Forces, precision: Precision) -> [Build; 2] {
+    [Summation::Fast, Summation::exact(forces)].map(|sums| of_atoms(precision, sums))
 }
 
 /// All that may be compiled for a run with these forces, with large systems in mind: every way to
@@ -288,11 +297,10 @@ fn ways(forces: &Forces, precision: Precision, ways: &[Way], sums: Summation) ->
 
 /// Puts the source for a heat bath together; `update` is what it does, see `kernels/bath.cu`.
 pub(crate) fn bath(update: &str, precision: Precision, sums: Summation) -> Build {
-    let physics = [include_str!("../kernels/integrate.cu"), update].join("\n");
-    beside(&physics, include_str!("../kernels/bath.cu"), precision, sums)
+    beside(update, include_str!("../kernels/bath.cu"), precision, sums)
 }
 
-/// Puts the source of kernels together that stand beside those of the pairs.
+/// Puts the source of kernels together that know nothing of pairs.
 pub(crate) fn beside(physics: &str, kernels: &str, precision: Precision, sums: Summation) -> Build {
     let source = [&prelude().join("\n"), physics, kernels].join("\n");
     Build { source, options: common_options(precision, sums), table: Vec::new() }
@@ -311,8 +319,6 @@ fn common_options(precision: Precision, sums: Summation) -> Vec<String> {
 /// The kernels that every way of finding pairs needs.
 #[derive(Clone)]
 pub(crate) struct Kernels {
-    /// The rest, by name.
-    pub module: Module,
     pub place_atoms: Kernel,
     pub sort: Vec<(Kernel, Work)>,
     /// Where atoms are that exclude each other: after the sort.
@@ -348,12 +354,13 @@ pub(crate) const ATOM_THREADS: u32 = 256;
 pub(crate) const SCAN_BLOCK: usize = 1024;
 
 impl Kernels {
-    /// Compiles them, or finds them compiled.
+    /// Compiles them, or finds them compiled: for any run before.
     ///
     /// # Errors
     /// If there is no compiler for the device, or it refuses the source.
-    pub fn new(device: &Device, build: &Build) -> Result<Self> {
-        let module = device.compile("jostle.cu", &build.source, &build.options)?;
+    pub fn new(device: &Device, precision: Precision, sums: Summation) -> Result<Self> {
+        let build = of_atoms(precision, sums);
+        let module = device.compile("atoms.cu", &build.source, &build.options)?;
         let get = |name: &str| module.kernel(name);
         let sort = [
             ("sort_speeds", Work::Atoms),
@@ -381,7 +388,6 @@ impl Kernels {
             descent_shares: get("descent_shares")?,
             add_shares: get("add_shares")?,
             add_shares_onto: get("add_shares_onto")?,
-            module,
         })
     }
 }

@@ -114,7 +114,9 @@ fn every_kernel_compiles_in_double_precision_with_exact_sums_and_every_bath() {
         let exact = kernels::unusual(&forces, Precision::Double, &bath);
         exact.iter().for_each(|build| check(build, "sm_90"));
     }
-    kernels::usual(&forces, Precision::Double).iter().for_each(|build| check(build, "sm_90"));
+    let every_run = kernels::of_every_run(&forces, Precision::Double);
+    let builds = kernels::usual(&forces, Precision::Double);
+    builds.iter().chain(&every_run).for_each(|build| check(build, "sm_90"));
 }
 
 /// Friction and noise of pairs, and friction of grains; fields and restraints.
@@ -141,8 +143,9 @@ fn every_kernel_compiles_for_atoms_that_are_driven_one_by_one_and_for_light_and_
         Precision::Mixed,
         &Bath::Bussi(Bussi::new(Target { thermal_energy: 1.0, degrees_of_freedom: 9 }, 1.0, 0.01)),
     );
-    let middles = kernels::of_middles(Precision::Mixed);
-    for mut build in kernels::usual(&forces, Precision::Mixed).into_iter().chain(baths).chain(middles) {
+    let beside = kernels::of_middles(Precision::Mixed).into_iter();
+    let beside = beside.chain(kernels::of_every_run(&forces, Precision::Mixed));
+    for mut build in kernels::usual(&forces, Precision::Mixed).into_iter().chain(baths).chain(beside) {
         build.options.extend(["-DMASSES_BY_ID=1".into(), "-DSTRAYS_BY_SPECIES=1".into()]);
         check(&build, "sm_90");
     }
@@ -259,7 +262,9 @@ fn every_kernel_compiles_for_every_architecture() {
         return;
     }
     let term = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5);
-    for build in kernels::usual(&term.into(), Precision::Mixed) {
+    let forces = term.into();
+    let [every_run, _] = kernels::of_every_run(&forces, Precision::Mixed);
+    for build in kernels::usual(&forces, Precision::Mixed).into_iter().chain([every_run]) {
         let check = |architecture: &&str| nvrtc::check(&build.source, &build.options, architecture).unwrap();
         ARCHITECTURES.iter().for_each(check);
     }

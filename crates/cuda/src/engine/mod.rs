@@ -15,7 +15,7 @@ use crate::bath::ScalingBath;
 use crate::bonded::Bonded;
 use crate::constraints::Constraints;
 use crate::dissipative::PairBath;
-use crate::driver::Device;
+use crate::driver::{Device, Module};
 use crate::electrostatics::{Charges, Followed};
 use crate::exclusions::Exclusions;
 use crate::grains::Contacts;
@@ -77,7 +77,9 @@ pub struct Cuda {
     plan: Plan,
     arrays: Arrays,
     kernels: Kernels,
-    /// What the kernels were compiled for, see [`Plan::compiled`].
+    /// Those of the way pairs are found.
+    pair_kernels: Module,
+    /// What these were compiled for, see [`Plan::compiled`].
     compiled: (Way, TileShape, PairShape),
     search: Box<dyn Search>,
     charges: Vec<Charges>,
@@ -176,10 +178,11 @@ impl Cuda {
         let mut plan = Plan::new(settings, summation, &forces, layout, extent, excluded, n)?;
         let way_settled = plan.take_remembered_way(&device, &forces, extent);
         plan.fit(&device, extent)?;
+        let kernels = Kernels::new(&device, precision, summation)?;
         let build = plan.build(&forces);
-        let kernels = Kernels::new(&device, &build)?;
         let arrays = Arrays::new(&device, &system, &forces, precision, &build.table, &strays)?;
-        let search = plan.open(&device, &kernels.module)?;
+        let pair_kernels = plan.compile(&device, &build)?;
+        let search = plan.open(&device, &pair_kernels)?;
         let charges = Charges::all(&device, &system, &forces, &plan.excluded, precision, summation)?;
         let bonded = Bonded::new(&device, &system, &forces, precision, summation)?;
         let constraints = Constraints::new(&device, &system, forces.n_searched(), precision, summation)?;
@@ -205,6 +208,7 @@ impl Cuda {
             plan,
             arrays,
             kernels,
+            pair_kernels,
             search,
             charges,
             bonded,
@@ -274,10 +278,10 @@ impl Cuda {
         let extent = self.extent();
         self.plan.fit(&self.device, extent)?;
         if self.plan.compiled() != self.compiled {
-            self.kernels = Kernels::new(&self.device, &self.plan.build(&self.forces))?;
+            self.pair_kernels = self.plan.compile(&self.device, &self.plan.build(&self.forces))?;
             self.compiled = self.plan.compiled();
         }
-        self.search = self.plan.open(&self.device, &self.kernels.module)?;
+        self.search = self.plan.open(&self.device, &self.pair_kernels)?;
         self.lay_out()
     }
 

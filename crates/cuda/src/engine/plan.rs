@@ -224,9 +224,17 @@ impl Plan {
         (self.way, self.layout.shape, self.pairs)
     }
 
-    /// The kernels' source.
+    /// The source of the kernels.
     pub fn build(&self, forces: &Forces) -> Build {
         kernels::build(forces, self.precision, self.way, self.layout.shape, self.pairs, self.summation)
+    }
+
+    /// Compiles it, or finds it compiled.
+    ///
+    /// # Errors
+    /// If there is no compiler for the device, or it refuses the source.
+    pub fn compile(&self, device: &Device, build: &Build) -> Result<Module> {
+        device.compile("pairs.cu", &build.source, &build.options)
     }
 
     /// Kernels and memory.
