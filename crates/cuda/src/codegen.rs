@@ -10,7 +10,7 @@ use jostle_potentials::bonded::{
     AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, cmap, dihedral_forces,
 };
 use jostle_potentials::electrostatics::direct;
-use jostle_potentials::electrostatics::gaussian::{gaussian, gaussian_single, gaussian_single_anywhere};
+use jostle_potentials::electrostatics::gaussian::{gaussian, gaussian_single_anywhere};
 use jostle_potentials::electrostatics::screened::{self, Series, chebyshev};
 use jostle_potentials::electrostatics::spline::weights_of_order;
 use jostle_potentials::electrostatics::waves::{self, wave_vector};
@@ -130,15 +130,19 @@ pub fn pair_source(terms: &[PairTerm], sums: &[LatticeSum], precision: Precision
     text.line(0, "__device__ __forceinline__ real pair_force(");
     text.line(1, "real r2, int species_i, int species_j, real charges, const real* table, real* energy) {");
     if table_size > 0 && products.is_none() {
-        // The first part is the same for all that an atom meets.
-        text.line(1, "const real* c = table + species_i * (N_SPECIES * N_COEFFICIENTS);");
-        text.line(1, "c += species_j * N_COEFFICIENTS;");
         let words = match at_once {
             1 => "real".to_string(),
             many => format!("real{many}"),
         };
-        for k in 0..row_length / at_once {
-            text.line(1, format!("const {words} c{k} = ((const {words}*)c)[{k}];"));
+        let reads = row_length / at_once;
+        // The first part is the same for all that an atom meets; the second takes one instruction.
+        text.line(
+            1,
+            format!("const {words}* c = (const {words}*)(table + species_i * (N_SPECIES * N_COEFFICIENTS));"),
+        );
+        text.line(1, format!("c += (unsigned)species_j * {reads}u;"));
+        for k in 0..reads {
+            text.line(1, format!("const {words} c{k} = c[{k}];"));
         }
     }
     let looked_up = |k: usize| match varied.iter().position(|varied| *varied == k) {
@@ -256,7 +260,8 @@ fn unit_charges(term: &Electrostatics, r2: Recorder, precision: Precision) -> (R
             let smooth = fitted(&Series::new(term.cutoff, precision, |r2| term.smooth(r2)), r2);
             screened::direct(r2, one, Recorder::lit(kappa), smooth)
         }
-        None => direct(r2, one, smooth(term, r2, gaussian_single, precision)),
+        None if precision == Precision::Mixed => direct(r2, one, term.smooth_single(r2)),
+        None => direct(r2, one, term.smooth_with(r2, gaussian)),
     }
 }
 
@@ -271,19 +276,6 @@ fn fitted(series: &Series, r2: Recorder) -> (Recorder, Recorder) {
     let t = r2 * Recorder::lit(series.scale) - Recorder::lit(1.0);
     let at = |coefficients: &[f64]| chebyshev(t, coefficients.iter().map(|c| Recorder::lit(*c)));
     (at(&series.energy), at(&series.force))
-}
-
-/// The smooth function of a term that nothing screens; `single` is exact enough in single precision.
-fn smooth(
-    term: &Electrostatics,
-    r2: Recorder,
-    single: fn(Recorder) -> (Recorder, Recorder),
-    precision: Precision,
-) -> (Recorder, Recorder) {
-    match precision {
-        Precision::Mixed => term.smooth_with(r2, single),
-        Precision::Double => term.smooth_with(r2, gaussian),
-    }
 }
 
 /// Writes what `kernels/excluded.cuh` wants in front of it:
@@ -302,7 +294,8 @@ pub fn excluded_source(sum: &LatticeSum, precision: Precision) -> String {
                 (Some(alpha), Some(kappa)) => {
                     term.smooth_with(x[0], |square| screened::gaussian(square, kappa / (2.0 * alpha)))
                 }
-                _ => smooth(term, x[0], gaussian_single_anywhere, precision),
+                _ if precision == Precision::Mixed => term.smooth_with(x[0], gaussian_single_anywhere),
+                _ => term.smooth_with(x[0], gaussian),
             };
             vec![-energy, -force_over_r]
         }

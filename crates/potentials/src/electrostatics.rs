@@ -211,6 +211,15 @@ impl Electrostatics {
         }
     }
 
+    /// The same in single precision, see [`gaussian::gaussian_single`].
+    #[inline(always)]
+    pub fn smooth_single<R: Real>(&self, r2: R) -> (R, R) {
+        match self.method.alpha() {
+            Some(alpha) => gaussian::gaussian_single_of(alpha, r2),
+            None => reaction(r2, self.reaction().map(R::lit)),
+        }
+    }
+
     /// What two unit charges do to each other directly, see [`direct`].
     pub fn direct(&self, r2: f64, one: f64) -> (f64, f64) {
         match self.kappa() {

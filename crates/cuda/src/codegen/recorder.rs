@@ -307,6 +307,14 @@ impl Tape {
         }
     }
 
+    /// When this number is another one, where it is 0 otherwise.
+    fn chosen(&self, place: Place) -> Option<(Place, Place)> {
+        match self.operations[place as usize] {
+            Operation::Select(mask, a, b) if self.known(b) == Some(0.0) => Some((mask, a)),
+            _ => None,
+        }
+    }
+
     fn negate(&mut self, a: Place) -> Place {
         match (self.known(a), self.negated(a)) {
             (Some(x), _) => self.literal(-x),
@@ -322,7 +330,13 @@ impl Tape {
             (_, Some(0.0), ..) => a,
             (.., Some(q)) => self.subtract(a, q),
             (_, _, Some(p), _) => self.subtract(b, p),
-            _ => self.push(Operation::Add(a.min(b), a.max(b))),
+            _ => match (self.chosen(a), self.chosen(b)) {
+                (Some((mask, p)), Some((same, q))) if mask == same => {
+                    let (sum, zero) = (self.add(p, q), self.literal(0.0));
+                    self.select(mask, sum, zero)
+                }
+                _ => self.push(Operation::Add(a.min(b), a.max(b))),
+            },
         }
     }
 

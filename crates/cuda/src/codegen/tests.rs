@@ -93,6 +93,23 @@ fn what_is_known_is_computed_at_once() {
 }
 
 #[test]
+fn what_is_within_one_cutoff_is_chosen_once() {
+    let source = scalar_function("chosen", 3, |x| {
+        let (near, zero) = (x[0].lt(x[1]), Recorder::lit(0.0));
+        let [product, other] = [x[0] * x[2], x[2]].map(|part| Recorder::select(near, part, zero));
+        vec![zero + product + other, product + Recorder::select(x[1].lt(x[0]), x[2], zero)]
+    });
+    // The product is asked for by itself, too: it is rounded.
+    assert_eq!(source.matches(" ? ").count(), 3, "{source}");
+    let source = scalar_function("chosen", 3, |x| {
+        let (near, zero) = (x[0].lt(x[1]), Recorder::lit(0.0));
+        vec![Recorder::select(near, x[0] * x[2], zero) + Recorder::select(near, x[2], zero)]
+    });
+    assert_eq!(source.matches(" ? ").count(), 1, "{source}");
+    assert!(source.contains("multiply_add(t0, t2, t2)"), "{source}");
+}
+
+#[test]
 fn species_that_have_a_number_in_common_do_not_look_it_up() {
     let mut term = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 2);
     term.set(0, 0, PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.5 });

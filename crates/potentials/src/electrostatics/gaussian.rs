@@ -44,6 +44,25 @@ pub fn gaussian_single<R: Real>(square: R) -> (R, R) {
     (ratio(square, SINGLE[0]), ratio(square, SINGLE[1]))
 }
 
+/// The same at a squared distance, of a Gaussian of inverse width `alpha`, and not in units of it. Powers
+/// of `alpha` are in the coefficients, where single precision has room for them.
+#[inline(always)]
+pub fn gaussian_single_of<R: Real>(alpha: f64, r2: R) -> (R, R) {
+    if !(0.03..30.0).contains(&alpha) {
+        let (energy, force) = gaussian_single(R::lit(alpha * alpha) * r2);
+        return (R::lit(alpha) * energy, R::lit(alpha.powi(3)) * force);
+    }
+    let scaled = |power: i32, [above, below]: [&[f64]; 2]| {
+        let of = |coefficients: &[f64], power: i32| {
+            let highest = coefficients.len() as i32 - 1;
+            let lower = |k: usize| alpha.powi(power + 2 * (highest - k as i32));
+            polynomial(r2, coefficients.iter().enumerate().map(|(k, c)| c * lower(k)))
+        };
+        of(above, power) * of(below, 0).recip()
+    };
+    (scaled(1, SINGLE[0]), scaled(3, SINGLE[1]))
+}
+
 /// The same at any distance: further than that the Gaussian charge is as good as a point.
 #[inline(always)]
 pub fn gaussian_single_anywhere<R: Real>(square: R) -> (R, R) {
@@ -55,11 +74,14 @@ pub fn gaussian_single_anywhere<R: Real>(square: R) -> (R, R) {
 
 #[inline(always)]
 fn ratio<R: Real>(x: R, [above, below]: [&[f64]; 2]) -> R {
-    let series = |coefficients: &[f64]| {
-        let (first, rest) = (coefficients[0], &coefficients[1..]);
-        rest.iter().fold(R::lit(first), |sum, c| sum.mul_add(x, R::lit(*c)))
-    };
-    series(above) * series(below).recip()
+    polynomial(x, above.iter().copied()) * polynomial(x, below.iter().copied()).recip()
+}
+
+/// A polynomial by its coefficients, that of the highest power first.
+#[inline(always)]
+fn polynomial<R: Real>(x: R, mut coefficients: impl Iterator<Item = f64>) -> R {
+    let first = R::lit(coefficients.next().unwrap_or(0.0));
+    coefficients.fold(first, |sum, c| sum.mul_add(x, R::lit(c)))
 }
 
 /// The largest square that the formulas of single precision were fitted to.
@@ -112,6 +134,20 @@ const SINGLE: [[&[f64]; 2]; 2] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whether or not there is room for powers of the inverse width.
+    #[test]
+    fn coefficients_take_widths_in() {
+        for alpha in [1e-3, 0.03, 0.3, 1.0, 3.2, 29.0, 40.0, 1e4] {
+            for k in 1..40 {
+                let square = 0.4 * f64::from(k);
+                let (energy, force) = gaussian_single(square);
+                let of_width = gaussian_single_of(alpha, square / (alpha * alpha));
+                assert!((of_width.0 / (alpha * energy) - 1.0).abs() < 1e-13, "{alpha} {square}");
+                assert!((of_width.1 / (alpha.powi(3) * force) - 1.0).abs() < 1e-13, "{alpha} {square}");
+            }
+        }
+    }
 
     /// In f64, so that what is seen is how well the ratios were fitted.
     #[test]
