@@ -113,7 +113,7 @@ pub struct TileShape {
 }
 
 /// How many atoms a tile may gather: as in `tiles.cuh`, which knows how to save memory in small ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 #[repr(i32)]
 pub enum TileSize {
     /// At most [`TileSize::MOST_SMALL`].

@@ -11,12 +11,18 @@ pub fn guess(spacing: f64, topology: &Topology) -> f64 {
 /// Seconds and builds that a skin is judged by, at least.
 const TRIAL_SECONDS: f64 = 0.03;
 const TRIAL_BUILDS: i64 = 10;
+/// Of a skin that was too long.
+const SHORTER: f64 = 0.93;
 
 /// The skin and the search for the best one.
 #[derive(Debug)]
 pub struct Skin {
     now: f64,
+    /// Whether it may be changed at all, and is being looked for.
+    free: bool,
     searching: bool,
+    /// Beyond this lists would need slower kernels.
+    longest: f64,
     /// Steps, builds and seconds with this skin.
     steps: u64,
     builds: i64,
@@ -30,9 +36,12 @@ pub struct Skin {
 impl Skin {
     /// The skin given by the user, or a first guess to be tuned unless runs must be reproducible.
     pub fn new(given: Option<f64>, guess: f64, reproducible: bool) -> Self {
+        let free = given.is_none() && !reproducible;
         Skin {
             now: given.unwrap_or(guess),
-            searching: given.is_none() && !reproducible,
+            free,
+            searching: free,
+            longest: f64::INFINITY,
             steps: 0,
             builds: 0,
             seconds: 0.0,
@@ -68,7 +77,7 @@ impl Skin {
             return false;
         }
         let cost = self.seconds / self.steps as f64;
-        (self.steps, self.builds, self.seconds, self.settled) = (0, 0, 0.0, false);
+        self.begin_trial();
         match self.best {
             Some((_, best)) if cost >= best => {
                 // Turn round; once both directions have failed, take smaller steps.
@@ -80,9 +89,84 @@ impl Skin {
             _ => self.best = Some((self.now, cost)),
         }
         let best = self.best.map_or(self.now, |(skin, _)| skin);
+        if best * self.factor > self.longest {
+            self.factor = 1.0 / self.factor;
+        }
         self.searching = self.factor.ln().abs() > 0.05;
         let before = self.now;
         self.now = if self.searching { best * self.factor } else { best };
         self.now != before
+    }
+
+    fn begin_trial(&mut self) {
+        (self.steps, self.builds, self.seconds, self.settled) = (0, 0, 0.0, false);
+    }
+
+    /// Lists that reach so far turned out to need slower kernels: from now on they reach less far, and
+    /// what was found about others says nothing. Whether they do, which is not for us to say of a skin
+    /// that was given.
+    pub fn shorten(&mut self) -> bool {
+        if self.free {
+            self.now *= SHORTER;
+            self.longest = self.now;
+            self.best = None;
+            self.begin_trial();
+        }
+        self.free
+    }
+
+    /// It was no help: those kernels are needed anyway.
+    pub fn lift_limit(&mut self) {
+        self.longest = f64::INFINITY;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Searches where a step costs so much; what is found, and all that was tried after some trials.
+    fn search(skin: &mut Skin, cost: impl Fn(f64) -> f64) -> Vec<f64> {
+        let mut tried = vec![skin.now()];
+        for _ in 0..200 {
+            if skin.judge(1000, 2 * TRIAL_BUILDS, 1000.0 * cost(skin.now())) {
+                tried.push(skin.now());
+            }
+        }
+        tried
+    }
+
+    fn around(best: f64) -> impl Fn(f64) -> f64 {
+        move |skin: f64| 1.0 + (skin / best).ln().powi(2)
+    }
+
+    #[test]
+    fn the_best_skin_is_found() {
+        let mut skin = Skin::new(None, 0.3, false);
+        search(&mut skin, around(0.5));
+        assert!((skin.now() / 0.5).ln().abs() < 0.1, "{}", skin.now());
+        for (given, reproducible) in [(Some(0.3), false), (None, true)] {
+            let mut skin = Skin::new(given, 0.3, reproducible);
+            assert_eq!(search(&mut skin, around(0.5)), [0.3]);
+            assert!(!skin.shorten() && skin.now() == 0.3);
+        }
+    }
+
+    #[test]
+    fn no_skin_is_tried_beyond_one_that_was_too_long() {
+        let mut skin = Skin::new(None, 0.4, false);
+        assert!(skin.shorten());
+        let longest = skin.now();
+        let tried = search(&mut skin, around(0.5));
+        assert!(longest < 0.4 && tried.len() > 2 && tried.iter().all(|skin| *skin <= longest), "{tried:?}");
+        assert_eq!(skin.now(), longest);
+        // After the search, too.
+        assert!(skin.shorten() && skin.now() < longest);
+        assert_eq!(search(&mut skin, around(0.5)).len(), 1);
+        let mut skin = Skin::new(None, 0.4, false);
+        skin.shorten();
+        skin.lift_limit();
+        search(&mut skin, around(0.5));
+        assert!((skin.now() / 0.5).ln().abs() < 0.1, "{}", skin.now());
     }
 }

@@ -67,6 +67,7 @@ impl Cuda {
         self.control.most_rows = 0;
         self.write_control()?;
         let builds = self.control.builds;
+        let size = self.plan.layout.shape.size;
         self.make_segments(segments, steps * slots_per_step, evaluate)?;
         let builds = self.control.builds - builds;
         self.waves = leg.waves.after(leg.steps);
@@ -107,10 +108,14 @@ impl Cuda {
         }
         let extent = self.extent();
         // Recording takes time, too, and says nothing about the skin.
-        if recorded_before && self.skin.judge(leg.steps, builds, seconds) {
+        let too_far = self.plan.layout.shape.size > size && self.skin.shorten();
+        if too_far || (recorded_before && self.skin.judge(leg.steps, builds, seconds)) {
             // The list is built after the next drift: the forces are in the order of the old one.
             self.set_skin();
             self.resize(extent)?;
+            if too_far && self.plan.layout.shape.size > size {
+                self.skin.lift_limit();
+            }
             self.write_control()?;
         } else if builds > 2 {
             self.tighten();
