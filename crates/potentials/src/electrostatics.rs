@@ -215,7 +215,7 @@ impl Electrostatics {
     #[inline(always)]
     pub fn smooth_single<R: Real>(&self, r2: R) -> (R, R) {
         match self.method.alpha() {
-            Some(alpha) => gaussian::gaussian_single_of(alpha, r2),
+            Some(alpha) => gaussian::gaussian_single_of(alpha, self.cutoff, r2),
             None => reaction(r2, self.reaction().map(R::lit)),
         }
     }

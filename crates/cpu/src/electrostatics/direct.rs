@@ -7,7 +7,8 @@ use crate::neighbors::PairList;
 use crate::pair::{Table, TableRow, add_pulls, distance, square};
 use crate::simd::elementary::gaussian;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
-use jostle_core::{Evaluate, Precision};
+use jostle_core::{Evaluate, Precision, Real};
+use jostle_potentials::electrostatics::gaussian::{Narrow, Single, Wide};
 use jostle_potentials::electrostatics::screened::{self, Series, chebyshev};
 use jostle_potentials::electrostatics::{direct, reaction};
 use jostle_potentials::pair::LennardJones;
@@ -28,9 +29,16 @@ pub struct Direct<S> {
     acts: Vec<bool>,
 }
 
+/// Whether numbers have single precision.
+const fn is_single<S>() -> bool {
+    size_of::<S>() == 4
+}
+
 /// Which law it is.
 enum Kind<S> {
     Splitting { alpha: f64 },
+    Narrow(Narrow<S>),
+    Wide(Wide<S>),
     ReactionField([f64; 2]),
     Screened(Screened<S>),
     Dispersed(Dispersed<S>),
@@ -48,7 +56,11 @@ impl<S: Scalar> Kind<S> {
                     kappa: S::from_f64(kappa),
                     smooth: Fitted::new(term.cutoff, |r2| term.smooth(r2)),
                 }),
-                (None, Some(alpha)) => Kind::Splitting { alpha },
+                (None, Some(alpha)) => match (Narrow::new(alpha, term.cutoff), Wide::new(alpha)) {
+                    (Some(narrow), _) if is_single::<S>() => Kind::Narrow(narrow.map(S::from_f64)),
+                    (_, Some(wide)) if is_single::<S>() => Kind::Wide(wide.map(S::from_f64)),
+                    _ => Kind::Splitting { alpha },
+                },
                 (None, None) => Kind::ReactionField(term.reaction()),
             },
         }
@@ -107,6 +119,8 @@ impl<S: Scalar> Kernel for Forces<'_, S> {
     fn run<I: Simd>(self) -> [Sums; 2] {
         match &self.direct.kind {
             Kind::Splitting { alpha } => self.under::<S::Lanes<I>, _>(Splitting::new(*alpha)),
+            Kind::Narrow(single) => self.under::<S::Lanes<I>, _>(single),
+            Kind::Wide(single) => self.under::<S::Lanes<I>, _>(single),
             Kind::ReactionField(numbers) => self.under::<S::Lanes<I>, _>(ReactionField::new(*numbers)),
             Kind::Screened(screened) => self.under::<S::Lanes<I>, _>(screened),
             Kind::Dispersed(dispersed) => self.under::<S::Lanes<I>, _>(dispersed),
@@ -144,6 +158,14 @@ impl<S: Scalar> Forces<'_, S> {
 trait Law<L>: Copy {
     /// Energy and force over distance; `one` is 0 where they are excluded.
     fn direct(&self, r2: L, one: L) -> (L, L);
+
+    /// 1 / r^2, by way of what [`Law::direct`] has.
+    fn inverse_square(r2: L) -> L;
+}
+
+#[inline(always)]
+fn squared<L: Real>(x: L) -> L {
+    x * x
 }
 
 /// A smooth function of r^2, and its force over distance, as sums of Chebyshev polynomials.
@@ -180,6 +202,11 @@ impl<L: Lanes> Law<L> for &Screened<L::Scalar> {
     fn direct(&self, r2: L, one: L) -> (L, L) {
         screened::direct(r2, one, L::splat(self.kappa), self.smooth.at(r2))
     }
+
+    #[inline(always)]
+    fn inverse_square(r2: L) -> L {
+        squared(r2.rsqrt())
+    }
 }
 
 /// The smooth function that waves of dispersion have too much, shifted where atoms are not excluded.
@@ -193,6 +220,11 @@ impl<L: Lanes> Law<L> for &Dispersed<L::Scalar> {
     fn direct(&self, r2: L, one: L) -> (L, L) {
         let (energy, force) = self.smooth.at(r2);
         (energy - one * L::splat(self.shift), force)
+    }
+
+    #[inline(always)]
+    fn inverse_square(r2: L) -> L {
+        r2.recip()
     }
 }
 
@@ -214,6 +246,24 @@ impl<L: Lanes> Law<L> for Splitting<L> {
         let (energy, force) = gaussian(alpha2 * r2);
         direct(r2, one, (alpha * energy, alpha3 * force))
     }
+
+    #[inline(always)]
+    fn inverse_square(r2: L) -> L {
+        squared(r2.rsqrt())
+    }
+}
+
+/// The same in single precision. Beyond the cut-off it may be no number.
+impl<L: Lanes, const ABOVE: usize, const BELOW: usize> Law<L> for &Single<L::Scalar, ABOVE, BELOW> {
+    #[inline(always)]
+    fn direct(&self, r2: L, one: L) -> (L, L) {
+        direct(r2, one, self.at(r2, L::splat))
+    }
+
+    #[inline(always)]
+    fn inverse_square(r2: L) -> L {
+        squared(r2.rsqrt())
+    }
 }
 
 /// 1/r in a reaction field, or alone.
@@ -231,6 +281,11 @@ impl<L: Lanes> Law<L> for ReactionField<L> {
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
         direct(r2, one, reaction(r2, self.0))
+    }
+
+    #[inline(always)]
+    fn inverse_square(r2: L) -> L {
+        squared(r2.rsqrt())
     }
 }
 
@@ -357,9 +412,9 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
             if ONLY_SOME {
                 near = L::and(near, lanes::<L>(met));
             }
-            let (energy, force) = Companion::evaluate(r2, &c.values);
+            let (energy, force) = LennardJones::evaluate_inverse(M::inverse_square(r2), &c.values);
             force_over_r = force_over_r + L::select(near, force, zero);
-            companion = L::select(near, energy, zero);
+            companion = L::select(near, energy - c.values[LennardJones::N_COEFFICIENTS], zero);
         }
         add_pulls(place, d, force_over_r, &mut atom.gathered);
         if ENERGIES {
