@@ -261,6 +261,8 @@ pub struct NeighborFacts {
     pub builds: u64,
     /// The skin now.
     pub skin: f64,
+    /// Whether it stays as it is: a better one is not being looked for.
+    pub settled: bool,
     /// Bytes the engine uses for everything.
     pub bytes: usize,
 }

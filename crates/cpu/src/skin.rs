@@ -47,6 +47,11 @@ impl Skin {
         }
     }
 
+    /// Whether it stays as it is.
+    pub fn settled(&self) -> bool {
+        self.tuning != Tuning::Searching
+    }
+
     /// The skin of the current list.
     pub fn now(&self) -> f64 {
         self.now

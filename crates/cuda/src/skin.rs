@@ -8,9 +8,12 @@ pub fn guess(spacing: f64, topology: &Topology) -> f64 {
     spacing * if topology.constraints.is_empty() { 0.35 } else { 0.6 }
 }
 
-/// Seconds and builds that a skin is judged by, at least.
-const TRIAL_SECONDS: f64 = 0.03;
-const TRIAL_BUILDS: i64 = 10;
+/// A skin is judged by the median of so many samples: what comes between, such as room that has to be made,
+/// is forgiven.
+const SAMPLES: usize = 3;
+/// Seconds and builds of a sample, at least.
+const SAMPLE_SECONDS: f64 = 0.03;
+const SAMPLE_BUILDS: i64 = 10;
 /// Of a skin that was too long.
 const SHORTER: f64 = 0.93;
 
@@ -23,12 +26,14 @@ pub struct Skin {
     searching: bool,
     /// Beyond this lists would need slower kernels.
     longest: f64,
-    /// Steps, builds and seconds with this skin.
+    /// Steps, builds and seconds of the sample under way.
     steps: u64,
     builds: i64,
     seconds: f64,
+    /// Seconds per step of the samples with this skin.
+    samples: Vec<f64>,
     /// The first leg with a skin still pays for the one before.
-    settled: bool,
+    paid: bool,
     best: Option<(f64, f64)>,
     factor: f64,
 }
@@ -45,7 +50,8 @@ impl Skin {
             steps: 0,
             builds: 0,
             seconds: 0.0,
-            settled: false,
+            samples: Vec::new(),
+            paid: false,
             best: None,
             factor: 1.2,
         }
@@ -54,6 +60,11 @@ impl Skin {
     /// The skin now.
     pub fn now(&self) -> f64 {
         self.now
+    }
+
+    /// Whether it stays as it is.
+    pub fn settled(&self) -> bool {
+        !self.searching
     }
 
     /// Goes on with the skin of a checkpoint.
@@ -66,17 +77,23 @@ impl Skin {
         if !self.searching || steps == 0 {
             return false;
         }
-        if !self.settled {
-            self.settled = builds > 0;
+        if !self.paid {
+            self.paid = builds > 0;
             return false;
         }
         self.steps += steps;
         self.builds += builds;
         self.seconds += seconds;
-        if self.seconds < TRIAL_SECONDS || self.builds < TRIAL_BUILDS {
+        if self.seconds < SAMPLE_SECONDS || self.builds < SAMPLE_BUILDS {
             return false;
         }
-        let cost = self.seconds / self.steps as f64;
+        self.samples.push(self.seconds / self.steps as f64);
+        (self.steps, self.builds, self.seconds) = (0, 0, 0.0);
+        if self.samples.len() < SAMPLES {
+            return false;
+        }
+        self.samples.sort_unstable_by(f64::total_cmp);
+        let cost = self.samples[SAMPLES / 2];
         self.begin_trial();
         match self.best {
             Some((_, best)) if cost >= best => {
@@ -99,7 +116,8 @@ impl Skin {
     }
 
     fn begin_trial(&mut self) {
-        (self.steps, self.builds, self.seconds, self.settled) = (0, 0, 0.0, false);
+        (self.steps, self.builds, self.seconds, self.paid) = (0, 0, 0.0, false);
+        self.samples.clear();
     }
 
     /// Lists that reach so far turned out to need slower kernels: from now on they reach less far, and
@@ -125,11 +143,12 @@ impl Skin {
 mod tests {
     use super::*;
 
-    /// Searches where a step costs so much; what is found, and all that was tried after some trials.
+    /// Searches where a step costs so much, but for some that take longer; all that was tried.
     fn search(skin: &mut Skin, cost: impl Fn(f64) -> f64) -> Vec<f64> {
         let mut tried = vec![skin.now()];
-        for _ in 0..200 {
-            if skin.judge(1000, 2 * TRIAL_BUILDS, 1000.0 * cost(skin.now())) {
+        let hiccup = |k| if k % 7 == 3 { 3.0 } else { 1.0 };
+        for k in 0..400 {
+            if skin.judge(1000, 2 * SAMPLE_BUILDS, 1000.0 * cost(skin.now()) * hiccup(k)) {
                 tried.push(skin.now());
             }
         }

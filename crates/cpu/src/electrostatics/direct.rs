@@ -7,7 +7,7 @@ use crate::neighbors::PairList;
 use crate::pair::{Table, TableRow, add_pulls, distance, square};
 use crate::simd::elementary::gaussian;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
-use jostle_core::{Evaluate, Precision, Real};
+use jostle_core::{Evaluate, Precision};
 use jostle_potentials::electrostatics::gaussian::{Narrow, Single, Wide};
 use jostle_potentials::electrostatics::screened::{self, Series, chebyshev};
 use jostle_potentials::electrostatics::{direct, reaction};
@@ -158,14 +158,6 @@ impl<S: Scalar> Forces<'_, S> {
 trait Law<L>: Copy {
     /// Energy and force over distance; `one` is 0 where they are excluded.
     fn direct(&self, r2: L, one: L) -> (L, L);
-
-    /// 1 / r^2, by way of what [`Law::direct`] has.
-    fn inverse_square(r2: L) -> L;
-}
-
-#[inline(always)]
-fn squared<L: Real>(x: L) -> L {
-    x * x
 }
 
 /// A smooth function of r^2, and its force over distance, as sums of Chebyshev polynomials.
@@ -202,11 +194,6 @@ impl<L: Lanes> Law<L> for &Screened<L::Scalar> {
     fn direct(&self, r2: L, one: L) -> (L, L) {
         screened::direct(r2, one, L::splat(self.kappa), self.smooth.at(r2))
     }
-
-    #[inline(always)]
-    fn inverse_square(r2: L) -> L {
-        squared(r2.rsqrt())
-    }
 }
 
 /// The smooth function that waves of dispersion have too much, shifted where atoms are not excluded.
@@ -220,11 +207,6 @@ impl<L: Lanes> Law<L> for &Dispersed<L::Scalar> {
     fn direct(&self, r2: L, one: L) -> (L, L) {
         let (energy, force) = self.smooth.at(r2);
         (energy - one * L::splat(self.shift), force)
-    }
-
-    #[inline(always)]
-    fn inverse_square(r2: L) -> L {
-        r2.recip()
     }
 }
 
@@ -246,11 +228,6 @@ impl<L: Lanes> Law<L> for Splitting<L> {
         let (energy, force) = gaussian(alpha2 * r2);
         direct(r2, one, (alpha * energy, alpha3 * force))
     }
-
-    #[inline(always)]
-    fn inverse_square(r2: L) -> L {
-        squared(r2.rsqrt())
-    }
 }
 
 /// The same in single precision. Beyond the cut-off it may be no number.
@@ -258,11 +235,6 @@ impl<L: Lanes, const ABOVE: usize, const BELOW: usize> Law<L> for &Single<L::Sca
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
         direct(r2, one, self.at(r2, L::splat))
-    }
-
-    #[inline(always)]
-    fn inverse_square(r2: L) -> L {
-        squared(r2.rsqrt())
     }
 }
 
@@ -281,11 +253,6 @@ impl<L: Lanes> Law<L> for ReactionField<L> {
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
         direct(r2, one, reaction(r2, self.0))
-    }
-
-    #[inline(always)]
-    fn inverse_square(r2: L) -> L {
-        squared(r2.rsqrt())
     }
 }
 
@@ -412,9 +379,10 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
             if ONLY_SOME {
                 near = L::and(near, lanes::<L>(met));
             }
-            let (energy, force) = LennardJones::evaluate_inverse(M::inverse_square(r2), &c.values);
+            // From a reciprocal of its own: the square of the root that charges have is less exact.
+            let (energy, force) = Companion::evaluate(r2, &c.values);
             force_over_r = force_over_r + L::select(near, force, zero);
-            companion = L::select(near, energy - c.values[LennardJones::N_COEFFICIENTS], zero);
+            companion = L::select(near, energy, zero);
         }
         add_pulls(place, d, force_over_r, &mut atom.gathered);
         if ENERGIES {

@@ -379,6 +379,6 @@ impl<S: Scalar> Backend for Cpu<S> {
                         + t.incoming.len() * size_of::<Incoming>()
                 })
                 .sum::<usize>();
-        NeighborFacts { builds: self.builds, skin: self.skin.now(), bytes }
+        NeighborFacts { builds: self.builds, skin: self.skin.now(), settled: self.skin.settled(), bytes }
     }
 }

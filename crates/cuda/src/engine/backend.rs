@@ -319,6 +319,7 @@ impl Backend for Cuda {
         NeighborFacts {
             builds: self.control.builds as u64,
             skin: self.skin.now(),
+            settled: self.skin.settled(),
             bytes: self.arrays.bytes()
                 + self.search.bytes()
                 + self.plan.excluded.bytes()
