@@ -21,7 +21,7 @@ const SHORTER: f64 = 0.93;
 #[derive(Debug)]
 pub struct Skin {
     now: f64,
-    /// Whether it may be changed at all, and is being looked for.
+    /// Whether it is ours to choose.
     free: bool,
     searching: bool,
     /// Beyond this lists would need slower kernels.

@@ -18,11 +18,11 @@ const FIRST_PIECE: u64 = 20;
 /// Steps of the timed stage before the clock starts, at least: for crystals to melt and what tunes
 /// itself to settle.
 const WARM_UP: u64 = 600;
-/// Then it goes on for so many seconds, and until the skin is tuned, but for no longer than so many, or so
-/// many times the time to measure for.
+/// Then it goes on for so many seconds, and until the skin is tuned where there are lists, but for no longer
+/// than so many, or so many times the time to measure for.
 const LEAST_TUNING: f64 = 2.0;
 const MOST_TUNING: f64 = 8.0;
-const TUNING: f64 = 4.0;
+const TUNING_PER_SECOND: f64 = 4.0;
 /// How many times a case is timed; fewer where laps are slow.
 const LAPS: usize = 10;
 /// Steps of a lap, at least: several rebuilds of the list.
@@ -225,10 +225,14 @@ impl Bench {
     /// If the simulation fails.
     pub fn measure(mut self, seconds: f64) -> Result<Measured> {
         let begun = Instant::now();
-        self.run(self.steps_in(LEAST_TUNING.min(TUNING * seconds)))?;
-        while !self.simulation.backend().neighbor_facts().settled
-            && begun.elapsed().as_secs_f64() < MOST_TUNING.min(TUNING * seconds)
-        {
+        let most = TUNING_PER_SECOND * seconds;
+        self.run(self.steps_in(LEAST_TUNING.min(most)))?;
+        let mut builds = None;
+        while begun.elapsed().as_secs_f64() < MOST_TUNING.min(most) {
+            let facts = self.simulation.backend().neighbor_facts();
+            if facts.settled || builds.replace(facts.builds) == Some(facts.builds) {
+                break;
+            }
             self.run(self.steps_in(0.5))?;
         }
         let lap_steps = self.steps_in(seconds / LAPS as f64).max(SHORTEST_LAP);

@@ -169,7 +169,7 @@ struct Fitted<S> {
 
 impl<S: Scalar> Fitted<S> {
     fn new(cutoff: f64, function: impl Fn(f64) -> (f64, f64)) -> Self {
-        let precision = if size_of::<S>() == 8 { Precision::Double } else { Precision::Mixed };
+        let precision = if is_single::<S>() { Precision::Mixed } else { Precision::Double };
         let Series { scale, energy, force } = Series::new(cutoff, precision, function);
         let numbers = |all: Vec<f64>| all.into_iter().map(S::from_f64).collect();
         Fitted { scale: S::from_f64(scale), energy: numbers(energy), force: numbers(force) }
