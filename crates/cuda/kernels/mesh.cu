@@ -19,7 +19,8 @@ enum {
     FARTHEST = 1 << 30,    // beyond all points
     WAVES_Z = MESH_Z / 2 + 1,
     COLUMNS = WAVES_Z * MESH_Y,
-    LINES = MESH_ORDER * MESH_ORDER,  // lines along x that an atom is spread on: one or two a lane
+    SLICED = 32 / MESH_ORDER,  // atoms of a warp at a time, if a lane has those of an atom's points with one y
+    COLUMN_TEAM = 16,      // threads that see to a column of points
 };
 
 struct Mesh {
@@ -55,9 +56,6 @@ DEVICE Along along_edge(const Frame&, Position p, int axis, int n) {
 
 DEVICE int points_along(int axis) { return axis == 0 ? MESH_X : axis == 1 ? MESH_Y : MESH_Z; }
 
-// What a step along an axis adds to a place on the mesh.
-DEVICE int from_point_to_point(int axis) { return axis == 0 ? MESH_Y * MESH_Z : axis == 1 ? MESH_Z : 1; }
-
 // A point not more than an edge away from the mesh, on it.
 DEVICE int wrapped(int k, int n) { return k < 0 ? k + n : k < n ? k : k - n; }
 
@@ -68,8 +66,6 @@ struct Splines {
     int origin[3];                  // the point below the first atom
     int low[3], high[3];            // of all atoms, the first point and the one after the last, from there
     int point[3][SPREAD_ATOMS];     // the point below an atom, from there
-    // Where its points are on the mesh: what each axis adds to that.
-    alignas(16) int at[3][SPREAD_ATOMS][STRIDE];
     alignas(16) real weight[3][SPREAD_ATOMS][STRIDE];
     alignas(16) real slope[3][SPREAD_ATOMS][STRIDE];
 
@@ -97,7 +93,6 @@ struct Splines {
                 for (int k = 0; k < MESH_ORDER; k++) {
                     weight[axis][atom][k] = out[k];
                     slope[axis][atom][k] = out[MESH_ORDER + k];
-                    at[axis][atom][k] = wrapped(begin + from + k, n) * from_point_to_point(axis);
                 }
             }
             from = __reduce_min_sync(ALL_LANES, from);
@@ -111,11 +106,71 @@ struct Splines {
         __syncthreads();
     }
 
-    // Where a column of points begins in a layer, from where it is from the origin along y and z.
-    DEVICE_MEMBER int in_layer(int y, int z) const {
-        return wrapped(origin[1] + y, MESH_Y) * MESH_Z + wrapped(origin[2] + z, MESH_Z);
+    // The place on the mesh of the i-th, j-th and k-th point of an atom along x, y and z.
+    DEVICE_MEMBER int on_mesh(int atom, int i, int j, int k) const {
+        const int x = wrapped(origin[0] + point[0][atom] + i, MESH_X), y = wrapped(origin[1] + point[1][atom] + j, MESH_Y);
+        return (x * MESH_Y + y) * MESH_Z + wrapped(origin[2] + point[2][atom] + k, MESH_Z);
     }
 };
+
+// The points around the atoms of a block, of which it has copies.
+struct Around {
+    int first[3];           // on the mesh
+    int low[3];             // from the origin of the splines
+    int layers, columns, height;
+    int pitch, layer;       // from a column to the next, and from a layer; columns in different banks
+    bool fit;               // there is room for all of them, and each is there once
+
+    template <int STRIDE>
+    DEVICE_MEMBER explicit Around(const Splines<STRIDE>& s) {
+        for (int a = 0; a < 3; a++) {
+            low[a] = s.low[a];
+            first[a] = wrapped(s.origin[a] + s.low[a], points_along(a));
+        }
+        layers = s.high[0] - s.low[0], columns = s.high[1] - s.low[1], height = s.high[2] - s.low[2];
+        pitch = height | 1, layer = columns * pitch;
+        fit = layers <= MESH_X && columns <= MESH_Y && height <= MESH_Z && (i64)layers * layer <= AROUND;
+    }
+
+    // Where the copy is of the first point along x and z of an atom, and the j-th along y.
+    template <int STRIDE>
+    DEVICE_MEMBER int line(const Splines<STRIDE>& s, int atom, int j) const {
+        const int x = s.point[0][atom] - low[0], y = s.point[1][atom] - low[1], z = s.point[2][atom] - low[2];
+        return x * layer + (y + j) * pitch + z;
+    }
+
+    // Calls `f` with the places of each copy and its point on the mesh, by all threads of the block.
+    template <typename F>
+    DEVICE_MEMBER void each(F f) const {
+        const int team = threadIdx.x / COLUMN_TEAM, member = threadIdx.x % COLUMN_TEAM;
+        // Exact quotients of so few columns by so few, without a division.
+        static_assert(AROUND <= 1 << 16 && MESH_ORDER > 1, "");
+        const u32 per_layer = 0xffffffffu / (u32)columns + 1;
+        // A point less than an edge beyond the mesh, on it: of two numbers without a sign the less.
+        auto on_edge = [](int k, int n) { return (int)min((u32)k, (u32)(k - n)); };
+        for (int z = member; z < height; z += COLUMN_TEAM) {
+            const int along = on_edge(first[2] + z, MESH_Z);
+#pragma unroll 4
+            for (int column = team; column < layers * columns; column += SPREAD_THREADS / COLUMN_TEAM) {
+                const int x = (int)__umulhi((u32)column, per_layer), y = column - x * columns;
+                const int begin = on_edge(first[0] + x, MESH_X) * MESH_Y + on_edge(first[1] + y, MESH_Y);
+                f(column * pitch + z, (u32)(begin * MESH_Z + along));
+            }
+        }
+    }
+};
+
+// Each of a few lanes of a warp has those of an atom's points that have one y: calls `f` with the atom, the number of
+// and the lane's atom among those of the warp. Beyond the last atom it does so with any, for lanes to stay
+// together.
+template <typename F>
+DEVICE void each_slice(int own, F f) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, member = min(lane / MESH_ORDER, SLICED - 1);
+    for (int base = warp * SLICED; base < own; base += SPREAD_WARPS * SLICED) {
+        const int atom = base + member;
+        f(min(atom, own - 1), lane % MESH_ORDER, atom < own && lane < SLICED * MESH_ORDER);
+    }
+}
 
 // A charge in whole numbers, as the atoms of a block add it up.
 #if DOUBLE
@@ -128,64 +183,82 @@ DEVICE void add_units(int* at, int units) { atomicAdd(at, units); }
 #endif
 DEVICE void add_units(i64* at, i64 units) { atomicAdd((u64*)at, (u64)units); }
 
+// Calls `add` with the numbers along x and z of an atom's points with the j-th y, and what they get of its charge.
+template <int STRIDE, typename Add>
+DEVICE void spread_slice(const Splines<STRIDE>& s, int atom, int j, real charge, Add add) {
+    const real part = charge * s.weight[1][atom][j];
+#pragma unroll
+    for (int i = 0; i < MESH_ORDER; i++) {
+        const real share = part * s.weight[0][atom][i];
+#pragma unroll
+        for (int k = 0; k < MESH_ORDER; k++) add(i, k, whole(share * s.weight[2][atom][k]));
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS) mesh_spread(World w, Mesh m, int slot, int when) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!waves_due(w.control, now, when)) return;
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
     __shared__ Splines<MESH_ORDER> s;
+    __shared__ real units[SPREAD_ATOMS];
+    __shared__ Units copy[AROUND];
+    const int k = SPREAD_THREADS - 1 - threadIdx.x;  // the last warps have no axis
+    if (k < own) units[k] = strength_of(w, w.position[now.parity], first + k) * (real)(1.0 / m.unit);
     s.find(w, w.position[now.parity], first, own);
-    const int wide = s.high[0] - s.low[0], deep = s.high[1] - s.low[1], high = s.high[2] - s.low[2];
-    const i64 size = (i64)wide * deep * high;
-    __shared__ Units around[AROUND];
-    const bool fits = size <= AROUND;
-    for (int k = threadIdx.x; fits && k < size; k += SPREAD_THREADS) around[k] = 0;
-    __syncthreads();
-    for (int atom = warp; atom < own; atom += SPREAD_WARPS) {
-        const real units = strength_of(w, w.position[now.parity], first + atom) * (real)(1.0 / m.unit);
-        if (units == 0) continue;
-        for (int line = lane; line < LINES; line += 32) {
-            const int j = line / MESH_ORDER, k = line % MESH_ORDER;
-            const int x = s.point[0][atom], y = s.point[1][atom] + j, z = s.point[2][atom] + k;
-            const real share = units * s.weight[1][atom][j] * s.weight[2][atom][k];
-            Units* near = &around[((x - s.low[0]) * deep + (y - s.low[1])) * high + (z - s.low[2])];
-#pragma unroll
-            for (int i = 0; i < MESH_ORDER; i++) {
-                const Units more = whole(share * s.weight[0][atom][i]);
-                if (fits) {
-                    add_units(near + i * deep * high, more);
-                } else {
-                    add_units(&m.charge[s.at[0][atom][i] + s.at[1][atom][j] + s.at[2][atom][k]], (i64)more);
-                }
-            }
+    const Around around(s);
+    if (around.fit) {
+        for (int k = threadIdx.x; k < around.layers * around.layer; k += SPREAD_THREADS) copy[k] = 0;
+        __syncthreads();
+    }
+    each_slice(own, [&](int atom, int j, bool there) {
+        const real charge = units[atom];
+        if (!there || charge == 0) return;
+        if (around.fit) {
+            Units* const line = copy + around.line(s, atom, j);
+            spread_slice(s, atom, j, charge, [&](int i, int k, Units more) { add_units(line + i * around.layer + k, more); });
+        } else {
+            spread_slice(s, atom, j, charge, [&](int i, int k, Units more) {
+                add_units(&m.charge[s.on_mesh(atom, i, j, k)], (i64)more);
+            });
         }
-    }
+    });
+    if (!around.fit) return;
     __syncthreads();
-    // Exact quotients of so few points by so few, without a division.
-    static_assert(AROUND <= 1 << 16 && MESH_ORDER > 1, "");
-    const u32 per_high = 0xffffffffu / (u32)high + 1, per_deep = 0xffffffffu / (u32)deep + 1;
-    for (int k = threadIdx.x; fits && k < size; k += SPREAD_THREADS) {
-        const int column = (int)__umulhi((u32)k, per_high), layer = (int)__umulhi((u32)column, per_deep);
-        const int x = wrapped(s.origin[0] + s.low[0] + layer, MESH_X);
-        const int at = x * (MESH_Y * MESH_Z) + s.in_layer(s.low[1] + column - layer * deep, s.low[2] + k - column * high);
-        if (around[k] != 0) add_units(&m.charge[at], (i64)around[k]);
-    }
+    around.each([&](int here, u32 there) {
+        if (copy[here] != 0) add_units(&m.charge[there], (i64)copy[here]);
+    });
 }
 
-// Of three numbers that each lane of a warp has the sums: lane 8 k has the k-th. Lanes give away halves of
-// what they have as they add up.
-DEVICE real warp_sums(const real* number) {
-    const int lane = threadIdx.x % 32;
-    const bool upper = lane & 16, odd = lane & 8;
-    real a = upper ? number[2] : number[0], b = upper ? (real)0 : number[1];
-    a += __shfl_xor_sync(ALL_LANES, upper ? number[0] : number[2], 16);
-    b += __shfl_xor_sync(ALL_LANES, upper ? number[1] : (real)0, 16);
-    real sum = odd ? b : a;
-    sum += __shfl_xor_sync(ALL_LANES, odd ? a : b, 8);
+// The sum of what the lanes that have an atom's slices have; right in the first of them.
+DEVICE real sum_of_slices(real number) {
+    static_assert(MESH_ORDER >= 4 && MESH_ORDER <= 6, "");
+    const real two = number + __shfl_down_sync(ALL_LANES, number, 1);
+    const real four = two + __shfl_down_sync(ALL_LANES, two, 2);
+    if (MESH_ORDER == 4) return four;
+    return four + __shfl_down_sync(ALL_LANES, MESH_ORDER == 5 ? number : two, 4);
+}
+
+// The slope of the potential at an atom, as far as it comes from its points with the j-th y. `potential_at`
+// knows the potential at those by their number along x and z.
+template <int STRIDE, typename Potential>
+DEVICE real3 slope_of_slice(const Splines<STRIDE>& s, int atom, int j, Potential potential_at) {
+    real value = 0, along_x = 0, along_z = 0;
 #pragma unroll
-    for (int step = 4; step > 0; step /= 2) sum += __shfl_xor_sync(ALL_LANES, sum, step);
-    return sum;
+    for (int k = 0; k < MESH_ORDER; k++) {
+        real here = 0, change = 0;
+#pragma unroll
+        for (int i = 0; i < MESH_ORDER; i++) {
+            const real potential = potential_at(i, k);
+            here = multiply_add(s.weight[0][atom][i], potential, here);
+            change = multiply_add(s.slope[0][atom][i], potential, change);
+        }
+        along_x = multiply_add(s.weight[2][atom][k], change, along_x);
+        value = multiply_add(s.weight[2][atom][k], here, value);
+        along_z = multiply_add(s.slope[2][atom][k], here, along_z);
+    }
+    const real b = s.weight[1][atom][j];
+    return {b * along_x, s.slope[1][atom][j] * value, b * along_z};
 }
 
 // The forces of all waves, which act so strongly, on the atoms of a block, and of what atoms exclude. Energy
@@ -193,35 +266,26 @@ DEVICE real warp_sums(const real* number) {
 template <bool ENERGY>
 DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double weight, double* sums) {
     if (!ENERGY && weight == 0 && w.n_excluded == 0) return;
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
-    // As many numbers as are read at once.
-    __shared__ Splines<(MESH_ORDER + 3) / 4 * 4> s;
     __shared__ real3 of_waves[SPREAD_ATOMS];
-    if (weight != 0) s.find(w, w.position[now.parity], first, own);
-    for (int atom = warp; atom < own; atom += SPREAD_WARPS) {
-        real slope[3] = {};
-        if (weight == 0) {
-            if (lane == 0) of_waves[atom] = {};
-            continue;
-        }
-        for (int line = lane; line < LINES; line += 32) {
-            const int j = line / MESH_ORDER, k = line % MESH_ORDER;
-            const real* potential = m.potential + (s.at[1][atom][j] + s.at[2][atom][k]);
-            real value = 0, change = 0;  // of the potential, by the splines along x
-#pragma unroll
-            for (int i = 0; i < MESH_ORDER; i++) {
-                const real here = potential[s.at[0][atom][i]];
-                value = multiply_add(s.weight[0][atom][i], here, value);
-                change = multiply_add(s.slope[0][atom][i], here, change);
-            }
-            const real b = s.weight[1][atom][j], c = s.weight[2][atom][k];
-            slope[0] = multiply_add(b * c, change, slope[0]);
-            slope[1] = multiply_add(s.slope[1][atom][j] * c, value, slope[1]);
-            slope[2] = multiply_add(b * s.slope[2][atom][k], value, slope[2]);
-        }
-        const real sum = warp_sums(slope);
-        if (lane % 8 == 0 && lane < 24) (&of_waves[atom].x)[lane / 8] = sum;
+    if (weight != 0) {
+        // As many numbers as are read at once.
+        __shared__ Splines<(MESH_ORDER + 3) / 4 * 4> s;
+        __shared__ real copy[AROUND];
+        s.find(w, w.position[now.parity], first, own);
+        const Around around(s);
+        if (around.fit) around.each([&](int here, u32 there) { copy[here] = m.potential[there]; });
+        __syncthreads();
+        each_slice(own, [&](int atom, int j, bool there) {
+            const real* const line = copy + around.line(s, atom, j);
+            const real3 slope = around.fit
+                ? slope_of_slice(s, atom, j, [&](int i, int k) { return line[i * around.layer + k]; })
+                : slope_of_slice(s, atom, j, [&](int i, int k) { return m.potential[s.on_mesh(atom, i, j, k)]; });
+            const real3 sum = {sum_of_slices(slope.x), sum_of_slices(slope.y), sum_of_slices(slope.z)};
+            if (there && j == 0) of_waves[atom] = sum;
+        });
+    } else if (threadIdx.x < SPREAD_ATOMS) {
+        of_waves[threadIdx.x] = {};
     }
     __syncthreads();
     const int atom = threadIdx.x / TEAM, part = threadIdx.x % TEAM, i = first + atom;
