@@ -19,8 +19,8 @@ DEVICE real3 excluded_force_on(const World& w, const Slot& now, int i, int first
     const Position mine = position[i];
     const real own = strength_of(w, position, i);
     real3 force = {};
-    for (int k = first; k < w.n_excluded; k += step) {
-        const u32 j = w.partner[(size_t)k * w.n + i];
+    for (int k = first; k < 4 * w.n_excluded; k += step) {
+        const u32 j = ((const u32*)&w.partner[(size_t)(k / 4) * w.n + i])[k % 4];
         if (j == NOBODY) break;
         const real3 d = difference(w.frame, mine, position[j]);
         const real in[1] = {dot(d, d)}, strengths = own * strength_of(w, position, j);

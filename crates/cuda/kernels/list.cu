@@ -37,12 +37,12 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(World w, i
     const Position* position = w.built;
     const Position mine = position[i];
     const double reach = control->reach * (1.0 + 1e-6);
-    const real mine_reach = (real)reach - nearer_by(w, (int)mine.species);
+    const real half_skin = (real)(0.5 * w.control->skin), mine_reach = (real)reach - nearer_by(w, half_skin, (int)mine.species);
     int found = 0;
     each_near(w, to_fixed(w.frame, mine), reach, [&](u32 j) {
         if (j == (u32)i) return;
         const Position other = position[j];
-        const real pair_reach = mine_reach - nearer_by(w, (int)other.species);
+        const real pair_reach = mine_reach - nearer_by(w, half_skin, (int)other.species);
         if (!listed(w, mine, other, pair_reach * pair_reach)) return;
         if (w.n_excluded > 0 && excludes(w, i, j)) return;
         if (found < w.neighbor_capacity) w.neighbor[(size_t)found * w.n + i] = j;

@@ -267,6 +267,7 @@ DEVICE real3 difference(const Frame& frame, Position p, Position q) {
     return {x - nx * frame.edge[0] - ny * frame.tilt[0] - nz * frame.tilt[1],
             y - ny * frame.edge[1] - nz * frame.tilt[2], z - nz * frame.edge[2]};
 }
+DEVICE real3 rough_difference(const Frame& frame, Position p, Position q) { return difference(frame, p, q); }
 #else
 DEVICE Position to_position(const Frame& frame, double x, double y, double z, int species) {
     Fixed s = to_fixed(frame, x, y, z);
@@ -284,6 +285,12 @@ DEVICE real3 difference(const Frame& frame, Position a, Position b) {
         d.y += along(frame, 5, z);
     }
     return d;
+}
+// The same to some 2^-22 of the longest way that either makes along an edge.
+DEVICE real3 rough_difference(const Frame& frame, Position a, Position b) {
+    const float x = (float)(int)(a.x - b.x), y = (float)(int)(a.y - b.y), z = (float)(int)(a.z - b.z);
+    const float* l = frame.high;
+    return {fmaf(x, l[0], fmaf(y, l[3], z * l[4])), fmaf(y, l[1], z * l[5]), z * l[2]};
 }
 #endif
 
@@ -361,7 +368,7 @@ struct World {
     int tile_stride;         // from one tile's atoms to the next in memory
     int row_stride;          // from one warp's rows to the next
     int neighbor_capacity;   // room in an atom's own list
-    int n_excluded;          // layers of atoms without a pair force
+    int n_excluded;          // fours of atoms without a pair force
     int unused;
     Frame frame;
     Control* control;
@@ -397,12 +404,12 @@ struct World {
     // one list per atom
     u32* neighbor;               // [neighbor_capacity][n]
     int* n_neighbor;
-    // atoms without a pair force: layers, the k-th of all atoms side by side; NOBODY ends them
-    const u32* excluded;         // [n_excluded][n], by id: ids
+    // atoms without a pair force, in fours: the k-th of all atoms side by side; NOBODY ends them
+    const uint4* excluded;       // [n_excluded][n], by id: ids
     u32* place;                  // by id: where atoms are, since they were sorted
-    u32* partner;                // [n_excluded][n]: places
+    uint4* partner;              // [n_excluded][n]: places
     uint2* partner_span;         // [n]: the first of these places and the last; none where it is after it
-    u32* met;                    // [n_excluded][n]: places in the tile of those that are in it
+    u32* met;                    // [4 n_excluded][n]: places in the tile of those that are in it
     // all pairs
     Position* center;            // of each group of 32 atoms
     real4* extent;               // of each group: half its edges, in fractions of the box
@@ -443,8 +450,8 @@ DEVICE real may_stray(const World& w, int species) { return STRAYS_BY_SPECIES ? 
 DEVICE real inverse_stray2(const World& w, int species) { return STRAYS_BY_SPECIES ? w.stray[species].y : (real)1; }
 
 // How much nearer to others than the reach atoms of a species have to be to be listed.
-DEVICE real nearer_by(const World& w, int species) {
-    return STRAYS_BY_SPECIES ? (real)(0.5 * w.control->skin) * ((real)1 - w.stray[species].x) : (real)0;
+DEVICE real nearer_by(const World& w, real half_skin, int species) {
+    return STRAYS_BY_SPECIES ? half_skin * ((real)1 - w.stray[species].x) : (real)0;
 }
 
 // Notes trouble, which the next `settle` makes known: no kernel may see it come up meanwhile, or the

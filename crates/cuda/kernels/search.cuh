@@ -18,14 +18,25 @@ DEVICE u32 bin_of(const Frame& frame, Fixed s) {
 
 DEVICE u32 n_bins(const Frame& frame) { return (u32)(frame.columns[0] * frame.columns[1] * frame.bins); }
 
+// Calls `f` with each atom that an atom has no pair force with.
+template <typename F>
+DEVICE void each_partner(const World& w, u32 i, F f) {
+    for (int k = 0; k < w.n_excluded; k++) {
+        const uint4 four = w.partner[(size_t)k * w.n + i];
+        const u32 others[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+        for (int u = 0; u < 4; u++) {
+            if (others[u] == NOBODY) return;
+            f(others[u]);
+        }
+    }
+}
+
 // Whether two atoms have no pair force.
 DEVICE bool excludes(const World& w, u32 i, u32 j) {
-    for (int k = 0; k < w.n_excluded; k++) {
-        const u32 other = w.partner[(size_t)k * w.n + i];
-        if (other == j) return true;
-        if (other == NOBODY) return false;
-    }
-    return false;
+    bool found = false;
+    each_partner(w, i, [&](u32 other) { found = found || other == j; });
+    return found;
 }
 
 // A point moved by fractions of the box.

@@ -212,11 +212,14 @@ extern "C" __global__ void exclusion_partners(World w, int slot) {
     EACH_ATOM(i) {
         const u32 id = w.id[w.control->sorted ^ 1][i];
         uint2 span = {NOBODY, 0};
-        for (int k = 0; k < w.n_excluded; k++) {
-            const u32 other = w.excluded[(size_t)k * w.n + id];
+        auto place_of = [&](u32 other) {
             const u32 place = other == NOBODY ? NOBODY : w.place[other];
-            w.partner[(size_t)k * w.n + i] = place;
             if (place != NOBODY) span = {min(span.x, place), max(span.y, place)};
+            return place;
+        };
+        for (int k = 0; k < w.n_excluded; k++) {
+            const uint4 four = w.excluded[(size_t)k * w.n + id];
+            w.partner[(size_t)k * w.n + i] = {place_of(four.x), place_of(four.y), place_of(four.z), place_of(four.w)};
         }
         w.partner_span[i] = span;
     }

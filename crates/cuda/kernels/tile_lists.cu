@@ -254,9 +254,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     const int n_spans = 2 * region.across[0].count * region.across[1].count;
     const real unit = (real)1 / reach;
     // Of atoms that have to be nearer than the reach: see where neighbours are looked for.
-    const float most_astray = STRAYS_BY_SPECIES ? (float)(unit * (real)(0.5 * control->skin)) : 0.0f;
+    const real half_skin = (real)(0.5 * control->skin);
+    const float most_astray = STRAYS_BY_SPECIES ? (float)(unit * half_skin) : 0.0f;
     auto less = [&](Position p) {
-        const float s = (float)(unit * nearer_by(w, (int)p.species));
+        const float s = (float)(unit * nearer_by(w, half_skin, (int)p.species));
         return STRAYS_BY_SPECIES ? s * (1.0f - most_astray - 0.5f * s) : 0.0f;
     };
     const float own_radius = (float)(unit * region.own_radius), radius_of_all = own_radius + 1.01f;
@@ -275,16 +276,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         sketch.put(DUMMIES + k, difference(frame, here, origin), unit, less(here));
         // Where in the tile those are that it excludes: first the block's own.
         int met = 0;
-        for (int layer = 0; layer < w.n_excluded; layer++) {
-            const u32 j = w.partner[(size_t)layer * w.n + first + k];
-            if (j == NOBODY) break;
+        each_partner(w, first + k, [&](u32 j) {
             if (j - first < (u32)own) w.met[(size_t)met++ * w.n + first + k] = DUMMIES + j - first;
-        }
+        });
         n_met[k] = met;
     }
 
     // Each warp looks through a share of the spans; what it finds waits where lists will be.
-    u32* waiting = (u32*)stage;
+    u32* const waiting = (u32*)stage;
     const int waiting_room = entry_room * 32 * (int)sizeof(Stage) / 4;
     int n_found = 0, turn = warp;  // stretches of 32 atoms are dealt out in turn
     for (int s = 0; s < n_spans; s += 32) {
@@ -296,22 +295,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
             if (lane >= m) upto += before;
         }
         const int all = __shfl_sync(ALL_LANES, upto, 31);
-        for (; turn < all; turn += WARPS) {
+        struct Candidate { u32 j; Position at; };  // NOBODY: one of the block's own, or beyond the stretch
+        auto candidate_of = [&](int turn) {
             const int which = __popc(__ballot_sync(ALL_LANES, upto <= turn));
             const u32 k = 32 * (turn - __shfl_sync(ALL_LANES, upto - stretches, which)) + lane;
-            const u32 j = __shfl_sync(ALL_LANES, span.first, which) + k;
-            bool within = false;
-            const u32 count = __shfl_sync(ALL_LANES, span.count, which);
-            if (k < count && (j < (u32)first || j >= (u32)(first + own))) {
-                const Position there = position[j];
-                real3 d = difference(frame, there, origin);
-                const real nearer = reach - nearer_by(w, (int)there.species), nearer2 = nearer * nearer;
-                within = distance2(piece0, d.x, d.y, d.z) <= nearer2;
-                if (two_pieces) within = within || distance2(piece1, d.x, d.y, d.z) <= nearer2;
-            }
+            const u32 start = __shfl_sync(ALL_LANES, span.first, which), count = __shfl_sync(ALL_LANES, span.count, which);
+            const u32 j = start + min(k, count - 1);
+            return Candidate{k < count && j - first >= (u32)own ? j : NOBODY, position[j]};
+        };
+        // The next is on its way from memory while one is looked at.
+        Candidate next = {};
+        if (turn < all) next = candidate_of(turn);
+        while (turn < all) {
+            const Candidate now = next;
+            turn += WARPS;
+            if (turn < all) next = candidate_of(turn);
+            const real3 d = rough_difference(frame, now.at, origin);
+            const real nearer = reach - nearer_by(w, half_skin, (int)now.at.species), nearer2 = nearer * nearer;
+            bool within = distance2(piece0, d.x, d.y, d.z) <= nearer2;
+            if (two_pieces) within = within || distance2(piece1, d.x, d.y, d.z) <= nearer2;
+            within = within && now.j != NOBODY;
             const u32 who = __ballot_sync(ALL_LANES, within);
             const int place = n_found + __popc(who & lanes_before());
-            if (within && place < waiting_room) waiting[place] = j;
+            if (within && place < waiting_room) waiting[place] = now.j;
             n_found += __popc(who);
         }
         turn -= all;
@@ -340,20 +346,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     for (int k = lane; k < n_found + lane; k += 32) {
         const bool there = k < n_found;
         const u32 j = waiting[min(k, n_found - 1)];
+        const Position here = position[j];
         // Hardly any of them is bound to one of the block's own.
         const uint2 span = w.n_excluded > 0 ? w.partner_span[j] : uint2{NOBODY, 0};
         const bool bound = there && span.x < (u32)(first + own) && span.y >= (u32)first;
         if (there) {
             halo[place - DUMMIES - TILE_ATOMS + k] = j;
-            const Position here = position[j];
             sketch.put(place + k, difference(frame, here, origin), unit, less(here));
         }
         if (__any_sync(ALL_LANES, bound)) {
-            for (int layer = 0; bound && layer < w.n_excluded; layer++) {
-                const u32 mine = w.partner[(size_t)layer * w.n + j];
-                if (mine == NOBODY) break;
+            auto meet = [&](u32 mine) {
                 if (mine - first < (u32)own) w.met[(size_t)atomicAdd(&n_met[mine - first], 1) * w.n + mine] = place + k;
-            }
+            };
+            if (bound) each_partner(w, j, meet);
             __syncwarp();
         }
     }
@@ -374,7 +379,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     const u16* mine = sketch.at(DUMMIES + atom);
     const u32 xx = mine[0] * 0x10001u, yy = mine[2] * 0x10001u, zz = mine[4] * 0x10001u;
     const float x = from_half(mine[0]), y = from_half(mine[2]), z = from_half(mine[4]), a2 = x * x + y * y + z * z;
-    const float nearer = exists ? (float)(unit * nearer_by(w, (int)position[first + atom].species)) : 0.0f;
+    const float nearer = exists ? (float)(unit * nearer_by(w, half_skin, (int)position[first + atom].species)) : 0.0f;
     const float rounding = 1.0f / 2048, r = 1.0f - nearer + rounding * (own_radius + radius_of_all);
     const float largest = radius_of_all * (0.5f * radius_of_all + sqrtf(a2)) + most_astray;
     const float nearest = 0.5f * (a2 - r * r) - 1.001f * rounding * (4.0f * largest + 1.0f);
@@ -431,9 +436,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     };
 #if EIGHT
     // The atom's neighbours wait class by class; thread c of the team looks after those of class c.
-    Stage* const waiting_of_atom = stage + lane / TEAM * TEAM * entry_room;
-    Stage* const mine_waiting = waiting_of_atom + part * entry_room;
-    int n_mine = 0;
+    const int room_of_atom = TEAM * entry_room;
+    Stage* const waiting_of_atom = stage + lane / TEAM * room_of_atom;
+    int n_all = 0, n_mine = 0, before_mine = 0;
     for (int c = 0; c < CLASSES; c++) {
         int total = 0;
         for (int n = 0; n < n_each; n += 32) {
@@ -445,16 +450,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
                 const int before = __shfl_up_sync(ALL_LANES, upto, m, TEAM);
                 if (part >= m) upto += before;
             }
-            Stage* entry = waiting_of_atom + c * entry_room + total + upto - count;
+            Stage* entry = waiting_of_atom + n_all + total + upto - count;
             total += __shfl_sync(ALL_LANES, upto, TEAM - 1, TEAM);
-            if (total > entry_room) word = 0;
+            if (n_all + total > room_of_atom) word = 0;
             const int start = n * TEAM + part - TEAM;
             while (word != 0) {
                 *entry++ = (Stage)(start + __ffs((int)word) * TEAM);
                 word &= word - 1;
             }
         }
-        if (c == part) n_mine = total;
+        if (c == part) n_mine = total, before_mine = n_all;
+        n_all += total;
     }
     auto of_team = [&](int value) {
 #pragma unroll
@@ -462,12 +468,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         return value;
     };
     auto rows_for = [&](int entries) { return ((int)__reduce_max_sync(ALL_LANES, (u32)entries) + 3) / 4; };
-    const int most_rows = rows_for(n_mine);
-    if (!has_room(most_rows)) return;
     // Every thread gets as many of them as any other, one of each class at a time. What is left over of
     // one class takes the place of what another is short of.
-    int rows = rows_for((of_team(n_mine) + TEAM - 1) / TEAM);
-    if (__any_sync(ALL_LANES, of_team(max(n_mine - 4 * rows, 0)) > LEFT_OVER)) rows = most_rows;
+    int rows = rows_for((n_all + TEAM - 1) / TEAM);
+    if (__any_sync(ALL_LANES, of_team(max(n_mine - 4 * rows, 0)) > LEFT_OVER)) rows = rows_for(n_mine);
+    if (!has_room(rows)) return;
     __shared__ u16 left_over[TILE_ATOMS][LEFT_OVER];
     u16* const others = left_over[exists ? atom : 0];
     const int slots = 4 * rows, more = max(n_mine - slots, 0), fewer = max(slots - n_mine, 0);
@@ -480,9 +485,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     }
     const int n_others = __shfl_sync(ALL_LANES, more_upto, TEAM - 1, TEAM);
     auto slot_of = [&](int c, int number) { return (u32)(number * CLASSES + c) * SLOT_UNIT; };
-    for (int k = 0; k < more; k++) others[more_upto - more + k] = (u16)slot_of(part, mine_waiting[slots + k]);
+    for (int k = 0; k < more; k++) others[more_upto - more + k] = (u16)slot_of(part, waiting_of_atom[before_mine + slots + k]);
+    const Stage* from[CLASSES];
 #pragma unroll
-    for (int v = 0; v < CLASSES; v++) n_of[v] = __shfl_sync(ALL_LANES, n_mine, part + v, TEAM);
+    for (int v = 0; v < CLASSES; v++) {
+        n_of[v] = __shfl_sync(ALL_LANES, n_mine, part + v, TEAM);
+        from[v] = waiting_of_atom + __shfl_sync(ALL_LANES, before_mine, part + v, TEAM);
+    }
     for (int pair = 0; pair < rows; pair += 2) {
 #pragma unroll
         for (int odd = 0; odd < 2; odd++) {
@@ -491,7 +500,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
 #pragma unroll
             for (int u = 0; u < 4; u++) {
                 const int v = 4 * odd + u, c = (part + v) % CLASSES, k = 4 * pair + v;
-                out[u] = slot_of(c, k < n_of[v] ? waiting_of_atom[c * entry_room + k] : 0);
+                out[u] = slot_of(c, k < n_of[v] ? from[v][k] : 0);
             }
             list[(pair + odd) * 32] = make_uint2(out[0] | out[1] << 16, out[2] | out[3] << 16);
         }

@@ -4,10 +4,10 @@ use crate::driver::{Buffer, Device};
 use crate::world::World;
 use jostle_core::Result;
 
-/// Who excludes whom: layers, one of all atoms after the other.
+/// Who excludes whom: four of each atom's after the other, then the next four of all of them.
 #[derive(Clone)]
 pub struct Exclusions {
-    layers: usize,
+    fours: usize,
     /// By id: ids.
     ids: Buffer<u32>,
     /// Where atoms are, by id.
@@ -25,12 +25,13 @@ impl Exclusions {
     /// # Errors
     /// If there is not enough memory.
     pub fn new(device: &Device, by_id: &[Vec<u32>]) -> Result<Self> {
-        let layers = by_id.iter().map(Vec::len).max().unwrap_or(0);
-        let layer = |k: usize| by_id.iter().map(move |ids| ids.get(k).copied().unwrap_or(u32::MAX));
-        let ids: Vec<u32> = (0..layers).flat_map(layer).collect();
-        let places = if layers > 0 { by_id.len() } else { 0 };
+        let fours = by_id.iter().map(Vec::len).max().unwrap_or(0).div_ceil(4);
+        let four = |ids: &Vec<u32>, k: usize| std::array::from_fn(|u| ids.get(4 * k + u).copied().unwrap_or(u32::MAX));
+        let ids: Vec<[u32; 4]> = (0..fours).flat_map(|k| by_id.iter().map(move |ids| four(ids, k))).collect();
+        let ids = ids.into_flattened();
+        let places = if fours > 0 { by_id.len() } else { 0 };
         Ok(Exclusions {
-            layers,
+            fours,
             place: device.alloc(places)?,
             partner: device.alloc(ids.len())?,
             span: device.alloc(2 * places)?,
@@ -41,7 +42,7 @@ impl Exclusions {
 
     /// Enters them into the world.
     pub fn attach(&self, world: &mut World) {
-        world.n_excluded = self.layers as i32;
+        world.n_excluded = self.fours as i32;
         world.excluded = self.ids.address();
         world.place = self.place.address();
         world.partner = self.partner.address();
@@ -51,7 +52,7 @@ impl Exclusions {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.layers == 0
+        self.fours == 0
     }
 
     /// Bytes occupied.

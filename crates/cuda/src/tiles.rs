@@ -31,8 +31,12 @@ impl Room {
             + 3.0 * pi * edge * reach * reach
             + 4.0 / 3.0 * pi * reach.powi(3);
         let tile = (1.5 * density * around).min(n_atoms as f64) as usize + shape.atoms as usize;
-        let neighbors = 4.0 / 3.0 * pi * reach.powi(3) * density / f64::from(shape.team);
-        let slots = 1.2 * neighbors + 8.0 * neighbors.sqrt();
+        // Where as many threads have an atom as there are classes its neighbours are dealt out to them
+        // evenly; else each has those that it has found.
+        let neighbors = 4.0 / 3.0 * pi * reach.powi(3) * density;
+        let threads = f64::from(shape.team);
+        let (found, dealt) = if shape.team == CLASSES as u32 { (neighbors, threads) } else { (neighbors / threads, 1.0) };
+        let slots = (1.2 * found + 8.0 * found.sqrt()) / dealt;
         Room { tile: tile + CLASSES, rows: slots as usize / 4 + 4 }.rounded()
     }
 
