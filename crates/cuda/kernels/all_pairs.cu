@@ -354,9 +354,10 @@ DEVICE real3 sum_of_forces(const World& w, int i, int first, int count) {
     double x = 0, y = 0, z = 0;
     if (i < w.n) {
         if (warp == 0 && first > 0) {
-            x = w.force[i];
-            y = w.force[n + i];
-            z = w.force[2 * n + i];
+            const real3 before = load_force(w, i);
+            x = before.x;
+            y = before.y;
+            z = before.z;
         }
         const real* share = w.share + i;
 #pragma unroll 4

@@ -96,12 +96,12 @@ extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kick(World w, in
     double energy[BATH_SUMS] = {};
     if (i < w.n) {
         const int species = (int)w.position[now.parity][i].species;
-        Double3 v = load(w.v[set], w.n, i);
+        Double3 v = load(w.v[set], i);
         if (!kicked) {
             const real3 f = load_force(w, i);
             check_force(w, f, set, i, now.done);
             kick(v, 0.5 * w.control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
-            store(w.v[set], w.n, i, v);
+            store(w.v[set], i, v);
         }
         const double mass = w.mass[mass_place(w, i, species)];
         if (BATH_SUMS == 1) {
@@ -124,7 +124,7 @@ DEVICE void move_scaled(const World& w, int slot, bool moves, bool first) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!moves || i >= w.n) return;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
+    Double3 x = load(w.x[set], i), v = load(w.v[set], i);
     const real3 f = load_force(w, i);
     if (first) check_force(w, f, set, i, now.done);
     if (w.inverse_mass[mass_place(w, i, species)] != 0) {
@@ -149,7 +149,7 @@ extern "C" __global__ void bath_end_segment(World w) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     if (!ends(w.control, w.control->slot[0]) || i >= w.n) return;
     if (driven(w, i)) return;
-    Double3 v = load(w.v[set], w.n, i);
+    Double3 v = load(w.v[set], i);
     scale(v, w.bath[BATH_AFTER]);
-    store(w.v[set], w.n, i, v);
+    store(w.v[set], i, v);
 }

@@ -39,7 +39,7 @@ struct Held {
     u32* mover;          // 32 for each crew: atoms that move themselves, or a group, or NOBODY
     int* n_crews;
     u32* place;          // by slot
-    double* deviates;    // of the noise of the step under way, as atoms are stored: [3][n]
+    double* deviates;    // of the noise of the step under way, as atoms are stored: [n][3]
 };
 
 // A crew is as many atoms of a SPAN as a warp has lanes that lead groups of the same shape, or have no
@@ -109,8 +109,8 @@ DEVICE Body<S> body_of(const World& w, const Held& h, uint4 group, const Slot& n
         const u32 i = body.place[k] = h.place[group.y + k];
         body.species[k] = (int)position[i].species;
         body.inverse_mass[k] = w.inverse_mass[mass_place(w, i, body.species[k])];
-        body.x[k] = load(w.x[set], w.n, i);
-        body.v[k] = load(w.v[set], w.n, i);
+        body.x[k] = load(w.x[set], i);
+        body.v[k] = load(w.v[set], i);
     }
     body.numbers = h.numbers + group.z;
     return body;
@@ -230,7 +230,7 @@ DEVICE void move_body(const World& w, const Held& h, uint4 group, int slot, cons
             for (int k = 0; k < S::ATOMS; k++) {
                 if (part == 1) {
                     ornstein_uhlenbeck(body.v[k], motion.decay, motion.thermal_energy, body.inverse_mass[k],
-                                       load(h.deviates, w.n, body.place[k]));
+                                       load(h.deviates, body.place[k]));
                 } else {
                     kick(body.v[k], kicks[k], load_force(w, body.place[k]));
                 }
@@ -246,8 +246,8 @@ DEVICE void move_body(const World& w, const Held& h, uint4 group, int slot, cons
     if (!held) report_torn(w, body, now.done);
     for (int k = 0; k < S::ATOMS; k++) {
         const u32 i = body.place[k];
-        store(w.x[set], w.n, i, body.x[k]);
-        store(w.v[set], w.n, i, body.v[k]);
+        store(w.x[set], i, body.x[k]);
+        store(w.v[set], i, body.v[k]);
         arrive(w, i, body.x[k], body.species[k], w.position[now.parity ^ 1], &control->slot[slot + 1]);
     }
 }
@@ -263,7 +263,7 @@ extern "C" __global__ void constrained_deviates(World w, Held h, int slot, int w
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || !moves(w.control, now, what) || !(w.control->motion.decay < 1.0)) return;
-    store(h.deviates, w.n, i, deviates_of(w, i, now.done));
+    store(h.deviates, i, deviates_of(w, i, now.done));
 }
 
 // An atom that moves by itself, or a group by its first atom.
@@ -279,12 +279,12 @@ DEVICE void move_led_by(const World& w, const Held& h, int slot, const Slot& now
     }
     const Control* control = w.control;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
+    Double3 x = load(w.x[set], i), v = load(w.v[set], i);
     const real3 f = load_force(w, i);
     if (what != MOVE_SCALED) check_force(w, f, set, i, now.done);
     if (w.inverse_mass[mass_place(w, i, species)] != 0) scale_by_bath(w, what, v);
     if (what == MOVE_GOES) kick(v, 0.5 * control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
-    go_on(w, slot, now, i, x, v, f, species, [&] { return load(h.deviates, w.n, i); });
+    go_on(w, slot, now, i, x, v, f, species, [&] { return load(h.deviates, i); });
 }
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrained_move(World w, Held h, int slot, int what) {
@@ -323,7 +323,7 @@ DEVICE void kick_body(const World& w, const Held& h, uint4 group, const Slot& no
         kick(body.v[k], 0.5 * motion.timestep * body.inverse_mass[k], f);
     }
     brake(w.frame, body, impulse);
-    for (int k = 0; k < S::ATOMS; k++) store(w.v[set], w.n, body.place[k], body.v[k]);
+    for (int k = 0; k < S::ATOMS; k++) store(w.v[set], body.place[k], body.v[k]);
 }
 
 // The same for all atoms. Blocks leave their shares of arms times impulses.
@@ -336,11 +336,11 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(Worl
     const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
     if (leader == ALONE) {
         const int species = (int)w.position[now.parity][i].species;
-        Double3 v = load(w.v[set], w.n, i);
+        Double3 v = load(w.v[set], i);
         const real3 f = load_force(w, i);
         check_force(w, f, set, i, now.done);
         kick(v, 0.5 * w.control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
-        store(w.v[set], w.n, i, v);
+        store(w.v[set], i, v);
     } else if (leader < LED) {
         const uint4 group = h.group[leader];
         switch (group.x) {
@@ -364,7 +364,7 @@ DEVICE void brake_body(const World& w, const Held& h, uint4 group, double time, 
         add_turning(w.frame, before, turning, impulse);
     }
     brake(w.frame, body, impulse);
-    for (int k = 0; k < S::ATOMS; k++) store(w.v[set], w.n, body.place[k], body.v[k]);
+    for (int k = 0; k < S::ATOMS; k++) store(w.v[set], body.place[k], body.v[k]);
 }
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
@@ -435,8 +435,8 @@ DEVICE void hold_body(const World& w, const Held& h, uint4 group, double dt) {
     if (!hold(w.frame, body, dt)) report_torn(w, body, now.done);
     for (int k = 0; k < S::ATOMS; k++) {
         const u32 i = body.place[k];
-        store(w.x[control->sorted], w.n, i, body.x[k]);
-        store(w.v[control->sorted], w.n, i, body.v[k]);
+        store(w.x[control->sorted], i, body.x[k]);
+        store(w.v[control->sorted], i, body.v[k]);
         arrive(w, i, body.x[k], body.species[k], w.position[now.parity]);
     }
 }

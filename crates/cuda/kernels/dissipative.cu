@@ -41,7 +41,7 @@ extern "C" __global__ void dissipate(World w, Dissipation p, int slot, const dou
     const Position* position = w.position[now.parity];
     const Position mine = position[i];
     const double* velocity = from ? from : w.v[set];
-    const Double3 v = load(velocity, w.n, i);
+    const Double3 v = load(velocity, i);
     const u32 id = w.id[set][i];
     const real cutoff2 = (real)(p.cutoff * p.cutoff);
     const double per_cutoff = 1.0 / p.cutoff;
@@ -52,7 +52,7 @@ extern "C" __global__ void dissipate(World w, Dissipation p, int slot, const dou
         if (j == (u32)i || !(r2 < cutoff2) || r2 == (real)0) return;
         // Divisions are dear.
         const double inverse = 1.0 / sqrt((double)r2), x = d.x * inverse, y = d.y * inverse, z = d.z * inverse;
-        const Double3 u = load(velocity, w.n, j);
+        const Double3 u = load(velocity, j);
         const double speed = x * (v.x - u.x) + y * (v.y - u.y) + z * (v.z - u.z);
         const double noise = pair_noise(p, id, w.id[set][j]);
         double in[5] = {1.0 - r2 * inverse * per_cutoff, speed, noise, p.friction, p.noise}, impulse;
@@ -63,7 +63,7 @@ extern "C" __global__ void dissipate(World w, Dissipation p, int slot, const dou
     };
     each_in_reach(w, i, mine, p.cutoff, p.listed, visit);
     const double scale = part * w.inverse_mass[mass_place(w, i, (int)mine.species)];
-    const Double3 before = load(w.v[set], w.n, i);
-    store(to ? to : w.v[set], w.n, i,
+    const Double3 before = load(w.v[set], i);
+    store(to ? to : w.v[set], i,
           {fma(scale, sum.x, before.x), fma(scale, sum.y, before.y), fma(scale, sum.z, before.z)});
 }

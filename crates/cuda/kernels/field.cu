@@ -11,8 +11,9 @@ DEVICE real3 force_on(const World& w, const Place& place, const Slot& now, int i
     const double* f = place.force + 3 * (int)w.position[now.parity][i].species;
     if (ENERGY) {
         const int set = w.control->sorted;
-        const Double3 x = load(w.x[set], w.n, i);
-        const double a = w.image[set][i], b = w.image[set][w.n + i], c = w.image[set][2 * (size_t)w.n + i];
+        const Double3 x = load(w.x[set], i);
+        const int* image = w.image[set] + 3 * (size_t)i;
+        const double a = image[0], b = image[1], c = image[2];
         const double* edge = w.frame.edge;
         const double* tilt = w.frame.tilt;
         energy[0] -= f[0] * (x.x + edge[0] * a + tilt[0] * b + tilt[1] * c) +

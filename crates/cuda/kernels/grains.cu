@@ -63,7 +63,7 @@ extern "C" __global__ void rub(World w, Rubbing p, int slot, const double* from,
     const double* velocity = from ? from : w.v[set];
     const double* angular = angular_from ? angular_from : p.angular;
     const u32 id = w.id[set][i];
-    const Double3 v = load(velocity, w.n, i), turning = load(angular, w.n, id);
+    const Double3 v = load(velocity, i), turning = load(angular, id);
     const double radius = p.radius[species], inverse_mass = w.inverse_mass[mass_place(w, i, species)];
     Wrench sum = {};
     auto visit = [&](u32 j) {
@@ -77,25 +77,25 @@ extern "C" __global__ void rub(World w, Rubbing p, int slot, const double* from,
         const double distance = sqrt(r2), normal[3] = {d.x / distance, d.y / distance, d.z / distance};
         // The point of contact divides the line as the radii do.
         const double arm = radius * distance / size;
-        const Double3 u = load(velocity, w.n, j);
+        const Double3 u = load(velocity, j);
         add(sum, p.law, size - distance, 1.0 / inverse, arm, distance - arm, normal,
-            {v.x - u.x, v.y - u.y, v.z - u.z}, turning, load(angular, w.n, w.id[set][j]));
+            {v.x - u.x, v.y - u.y, v.z - u.z}, turning, load(angular, w.id[set][j]));
     };
     each_in_reach(w, i, mine, p.longest, p.listed, visit);
     for (int k = 0; k < p.n_faces && inverse_mass > 0.0; k++) {
         const Face face = p.faces[k];
         const int axis = (int)face.axis;
-        const double height = face.side * (w.x[set][(size_t)axis * w.n + i] - face.at);
+        const double height = face.side * (w.x[set][3 * (size_t)i + axis] - face.at);
         if (height >= radius) continue;
         double normal[3] = {};
         normal[axis] = face.side;
         add(sum, p.law, radius - height, 1.0 / inverse_mass, height, 0.0, normal, v, turning, {});
     }
     const double scale = part * p.timestep * inverse_mass, twist = part * p.timestep * p.inverse_inertia[mass_place(w, i, species)];
-    const Double3 before = load(w.v[set], w.n, i), turned = load(p.angular, w.n, id);
-    store(to ? to : w.v[set], w.n, i, {fma(scale, sum.force.x, before.x), fma(scale, sum.force.y, before.y),
+    const Double3 before = load(w.v[set], i), turned = load(p.angular, id);
+    store(to ? to : w.v[set], i, {fma(scale, sum.force.x, before.x), fma(scale, sum.force.y, before.y),
                                        fma(scale, sum.force.z, before.z)});
-    store(angular_to ? angular_to : p.angular, w.n, id, {fma(twist, sum.torque.x, turned.x),
+    store(angular_to ? angular_to : p.angular, id, {fma(twist, sum.torque.x, turned.x),
                                                          fma(twist, sum.torque.y, turned.y),
                                                          fma(twist, sum.torque.z, turned.z)});
 }

@@ -14,7 +14,7 @@ extern "C" __global__ void place_atoms(World w, int placing) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
     Position* position = w.position[w.control->slot[0].parity];
-    Double3 x = load(w.x[w.control->sorted], w.n, i);
+    Double3 x = load(w.x[w.control->sorted], i);
     const int species = placing == PLACING_FRESH ? (int)w.bin[i] : (int)position[i].species;
     const Position p = to_position(w.frame, x.x, x.y, x.z, species);
     position[i] = p;
@@ -32,7 +32,7 @@ extern "C" __global__ void begin_segment(World w, int slot) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!moves || i >= w.n) return;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
+    Double3 x = load(w.x[set], i), v = load(w.v[set], i);
     real3 f = load_force(w, i);
     check_force(w, f, set, i, now.done);
     go_on(w, slot, now, i, x, v, f, species);
@@ -56,11 +56,11 @@ extern "C" __global__ void end_segment(World w) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!ends(control, now) || i >= w.n) return;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 v = load(w.v[set], w.n, i);
+    Double3 v = load(w.v[set], i);
     real3 f = load_force(w, i);
     check_force(w, f, set, i, now.done);
     kick(v, 0.5 * control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
-    store(w.v[set], w.n, i, v);
+    store(w.v[set], i, v);
 }
 
 // ---- single verbs
@@ -71,11 +71,11 @@ extern "C" __global__ void kick_atoms(World w, double dt) {
     if (i >= w.n) return;
     const Slot now = w.control->slot[0];
     const int set = w.control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 v = load(w.v[set], w.n, i);
+    Double3 v = load(w.v[set], i);
     real3 f = load_force(w, i);
     check_force(w, f, set, i, now.done);
     kick(v, dt * w.inverse_mass[mass_place(w, i, species)], f);
-    store(w.v[set], w.n, i, v);
+    store(w.v[set], i, v);
 }
 
 // In place: nobody reads positions meanwhile. Who has strayed shows when the step's drift is over: see
@@ -87,9 +87,9 @@ extern "C" __global__ void drift_atoms(World w, double dt) {
     Control* control = w.control;
     const int set = control->sorted;
     Position* position = w.position[control->slot[0].parity];
-    Double3 x = load(w.x[set], w.n, i);
-    drift(x, dt, load(w.v[set], w.n, i));
-    store(w.x[set], w.n, i, x);
+    Double3 x = load(w.x[set], i);
+    drift(x, dt, load(w.v[set], i));
+    store(w.x[set], i, x);
     arrive(w, i, x, (int)position[i].species, position);
 }
 
@@ -98,9 +98,9 @@ extern "C" __global__ void noise_atoms(World w, double decay, double thermal_ene
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
     const int set = w.control->sorted, species = (int)w.position[w.control->slot[0].parity][i].species;
-    Double3 v = load(w.v[set], w.n, i);
+    Double3 v = load(w.v[set], i);
     ornstein_uhlenbeck(v, decay, thermal_energy, w.inverse_mass[mass_place(w, i, species)], langevin_noise(seed, w.id[set][i], step));
-    store(w.v[set], w.n, i, v);
+    store(w.v[set], i, v);
 }
 
 // v = factor v + (x, y, z)
@@ -109,8 +109,8 @@ extern "C" __global__ void scale_and_shift(World w, double factor, double x, dou
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || driven(w, i)) return;
     const int set = w.control->sorted;
-    Double3 v = load(w.v[set], w.n, i);
-    store(w.v[set], w.n, i, {fma(factor, v.x, x), fma(factor, v.y, y), fma(factor, v.z, z)});
+    Double3 v = load(w.v[set], i);
+    store(w.v[set], i, {fma(factor, v.x, x), fma(factor, v.y, y), fma(factor, v.z, z)});
 }
 
 // v = keep v + along f
@@ -119,7 +119,7 @@ extern "C" __global__ void mix_velocities(World w, double keep, double along) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || driven(w, i)) return;
     const int set = w.control->sorted;
-    Double3 v = load(w.v[set], w.n, i);
+    Double3 v = load(w.v[set], i);
     real3 f = load_force(w, i);
-    store(w.v[set], w.n, i, {keep * v.x + along * f.x, keep * v.y + along * f.y, keep * v.z + along * f.z});
+    store(w.v[set], i, {keep * v.x + along * f.x, keep * v.y + along * f.y, keep * v.z + along * f.z});
 }

@@ -28,8 +28,8 @@ extern "C" __global__ void cross(World w, int slot) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!moves || i >= w.n) return;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 x = load(w.x[set], w.n, i);
-    drift(x, control->motion.drift, load(w.v[set], w.n, i));
-    store(w.x[set], w.n, i, x);
+    Double3 x = load(w.x[set], i);
+    drift(x, control->motion.drift, load(w.v[set], i));
+    store(w.x[set], i, x);
     arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
 }

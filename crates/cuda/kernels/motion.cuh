@@ -3,20 +3,26 @@
 
 struct Double3 { double x, y, z; };
 
-DEVICE Double3 load(const double* a, int n, int i) { return {a[i], a[n + i], a[2 * (size_t)n + i]}; }
-DEVICE void store(double* a, int n, int i, Double3 u) {
-    a[i] = u.x;
-    a[n + i] = u.y;
-    a[2 * (size_t)n + i] = u.z;
+DEVICE Double3 load(const double* a, int i) {
+    a += 3 * (size_t)i;
+    return {a[0], a[1], a[2]};
+}
+DEVICE void store(double* a, int i, Double3 u) {
+    a += 3 * (size_t)i;
+    a[0] = u.x;
+    a[1] = u.y;
+    a[2] = u.z;
 }
 DEVICE real3 load_force(const World& w, int i) {
-    return {w.force[i], w.force[w.n + i], w.force[2 * (size_t)w.n + i]};
+    const real* f = w.force + 3 * (size_t)i;
+    return {f[0], f[1], f[2]};
 }
 
 DEVICE void store_force(const World& w, int i, real3 f) {
-    w.force[i] = f.x;
-    w.force[w.n + i] = f.y;
-    w.force[2 * (size_t)w.n + i] = f.z;
+    real* to = w.force + 3 * (size_t)i;
+    to[0] = f.x;
+    to[1] = f.y;
+    to[2] = f.z;
 }
 
 // v += scale f
@@ -184,8 +190,8 @@ DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, D
     Control* control = w.control;
     const int set = control->sorted;
     kick_and_drift(control->motion, x, v, f, w.inverse_mass[mass_place(w, i, species)], deviates);
-    store(w.x[set], w.n, i, x);
-    store(w.v[set], w.n, i, v);
+    store(w.x[set], i, x);
+    store(w.v[set], i, v);
     arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
 }
 
@@ -197,7 +203,7 @@ DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, D
 DEVICE void finish_step(const World& w, int slot, const Slot& now, int i, real3 f) {
     Control* control = w.control;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
+    Double3 x = load(w.x[set], i), v = load(w.v[set], i);
     check_force(w, f, set, i, now.done);
     if (now.soon) store_force(w, i, f);
     kick(v, 0.5 * control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);

@@ -378,7 +378,7 @@ struct World {
     const real2* stray;          // by species: see `may_stray`
     Position* position[2];
     Position* built;             // what the list was built around
-    // Two sets: sorting copies from one to the other. Vectors are [3][n].
+    // Two sets: sorting copies from one to the other. Vectors are [n][3].
     double* x[2];
     double* v[2];
     u32* id[2];

@@ -8,7 +8,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(World w
     double sums[KINETIC_SUMS] = {};
     if (i < w.n) {
         const int species = (int)w.position[w.control->slot[0].parity][i].species;
-        kinetic_of(w.mass[mass_place(w, i, species)], load(w.v[set], w.n, i), sums);
+        kinetic_of(w.mass[mass_place(w, i, species)], load(w.v[set], i), sums);
     }
     block_partial<SUM_THREADS, KINETIC_SUMS>(w, sums);
 }
@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) descent_shares(World w
     const int set = w.control->sorted, i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[3] = {}, most[2] = {};
     if (i < w.n && !driven(w, i)) {
-        const Double3 v = load(w.v[set], w.n, i);
+        const Double3 v = load(w.v[set], i);
         const real3 f = load_force(w, i);
         const double x = f.x, y = f.y, z = f.z;
         sums[0] = x * v.x + y * v.y + z * v.z;

@@ -41,10 +41,11 @@ extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_pulls(
         const u32* span = t.members + 2 * blockIdx.x + side;
         for (u32 k = span[0] + threadIdx.x; k < span[1]; k += RESTRAINT_THREADS) {
             const u32 i = t.place_of[t.member[k]];
-            const Double3 x = load(w.x[set], w.n, i);
-            const double a = w.image[set][i] + t.member_image[3 * k];
-            const double b = w.image[set][w.n + i] + t.member_image[3 * k + 1];
-            const double c = w.image[set][2 * (size_t)w.n + i] + t.member_image[3 * k + 2];
+            const Double3 x = load(w.x[set], i);
+            const int* image = w.image[set] + 3 * (size_t)i;
+            const double a = image[0] + t.member_image[3 * k];
+            const double b = image[1] + t.member_image[3 * k + 1];
+            const double c = image[2] + t.member_image[3 * k + 2];
             const double share = sign * t.member_share[k];
             part[0] += share * (x.x + edge[0] * a + tilt[0] * b + tilt[1] * c);
             part[1] += share * (x.y + edge[1] * b + tilt[2] * c);
@@ -73,7 +74,7 @@ DEVICE double restrain(const World& w, const Tied& t, int i) {
     const u32 end = t.first[id + 1];
     u32 k = t.first[id];
     if (k == end) return 0.0;
-    const Double3 r = load(w.x[set], w.n, i);
+    const Double3 r = load(w.x[set], i);
     double energy = 0.0, x = 0.0, y = 0.0, z = 0.0;
     for (; k < end; k++) {
         const i64 number = t.number[k];

@@ -35,7 +35,7 @@ extern "C" __global__ void sort_speeds(World w, int slot) {
     if (!builds(control, control->slot[slot]) || control->foresight == 0) return;
     u32 fastest2 = 0;
     EACH_ATOM(i) {
-        const Double3 v = load(w.v[control->sorted], w.n, i);
+        const Double3 v = load(w.v[control->sorted], i);
         const float x = (float)v.x, y = (float)v.y, z = (float)v.z;
         // Squares are not negative, and such floats are ordered as their bits are.
         fastest2 = max(fastest2, (u32)__float_as_int(x * x + y * y + z * z));
@@ -54,7 +54,7 @@ DEVICE Position foreseen(const World& w, int i, Position p, const Slot& now) {
     if (!(fastest2 > 0.0f)) return p;
     const double most = 0.45 * control->skin * may_stray(w, (int)p.species);
     const double time = control->foresight * control->skin / sqrt((double)fastest2);
-    Double3 d = load(w.v[control->sorted], w.n, i);
+    Double3 d = load(w.v[control->sorted], i);
     // Steps that the host makes keep none: where runs are reproducible nobody asks.
     if (now.kept && !REPRODUCIBLE) {
         // Of the path's parabola; a little less, because what turns an atom round does not last.
@@ -177,8 +177,9 @@ extern "C" __global__ void sort_move(World w, int slot) {
         const u32 first = w.start[bin], end = w.start[bin + 1];
         Position here = position[i];
         const Position to_come = foreseen(w, i, here, now);
-        Double3 x = load(w.x[from], n, i), v = load(w.v[from], n, i);
-        int image[3] = {w.image[from][i], w.image[from][n + i], w.image[from][2 * (size_t)n + i]};
+        Double3 x = load(w.x[from], i), v = load(w.v[from], i);
+        const int* was = w.image[from] + 3 * (size_t)i;
+        int image[3] = {was[0], was[1], was[2]};
         u32 place = first;
         for (u32 q = first; q < end; q++) {
             const u64 other = w.order[q];
@@ -186,11 +187,11 @@ extern "C" __global__ void sort_move(World w, int slot) {
             if ((u32)(other >> 32) == high && w.id[from][(u32)other] < id) place++;
         }
         wrap(w.frame, x, image);
-        store(w.x[to], n, place, x);
-        store(w.v[to], n, place, v);
+        store(w.x[to], place, x);
+        store(w.v[to], place, v);
         w.id[to][place] = id;
         if (w.charge) w.charge[place] = w.charge_of[id];
-        for (int k = 0; k < 3; k++) w.image[to][k * (size_t)n + place] = image[k];
+        for (int k = 0; k < 3; k++) w.image[to][3 * (size_t)place + k] = image[k];
 #if DOUBLE
         here = to_position(w.frame, x.x, x.y, x.z, (int)here.species);
 #endif

@@ -128,10 +128,8 @@ DEVICE void step_of_tile(const World& w, int slot, const Slot& now) {
     Control* control = w.control;
     const int set = control->sorted, i = atom_of_thread(w);
     if (i >= 0) {
-        for (int k = 0; k < 3; k++) {
-            fetch_ahead(&w.x[set][k * (size_t)w.n + i]);
-            fetch_ahead(&w.v[set][k * (size_t)w.n + i]);
-        }
+        fetch_ahead(&w.x[set][3 * (size_t)i]);
+        fetch_ahead(&w.v[set][3 * (size_t)i]);
         fetch_ahead(&w.built[i]);
     }
     extern __shared__ real4 tile[];
@@ -139,7 +137,7 @@ DEVICE void step_of_tile(const World& w, int slot, const Slot& now) {
     double sums[SAMPLE_SUMS] = {};
     if (i >= 0) {
         const int species = as_species(tile[DUMMIES + threadIdx.x / TEAM].w);
-        Double3 x = load(w.x[set], w.n, i), v = load(w.v[set], w.n, i);
+        Double3 x = load(w.x[set], i), v = load(w.v[set], i);
         check_force(w, pull.force, set, i, now.done);
         if (now.soon) store_force(w, i, pull.force);
         const u32 of_mass = mass_place(w, i, species);

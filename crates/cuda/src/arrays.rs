@@ -1,6 +1,6 @@
 //! The atoms in device memory.
 
-use crate::driver::{Buffer, Device, Word};
+use crate::driver::{Buffer, Device};
 use crate::kernels::SCAN_BLOCK;
 use crate::world::{Control, FixedPosition, Frame, PlainPosition, World};
 use jostle_core::{Precision, Result, State, System, Vec3};
@@ -225,10 +225,10 @@ impl Arrays {
     /// # Errors
     /// If the device was lost; so with the rest.
     pub fn upload(&self, state: &State) -> Result<()> {
-        self.x[0].write(0, &by_axis(&state.position))?;
-        self.v[0].write(0, &by_axis(&state.velocity))?;
+        self.x[0].write(0, state.position.as_flattened())?;
+        self.v[0].write(0, state.velocity.as_flattened())?;
         self.id[0].write(0, &state.id)?;
-        self.image[0].write(0, &by_axis(&state.image))?;
+        self.image[0].write(0, state.image.as_flattened())?;
         self.bin.write(0, &state.species.iter().map(|s| u32::from(*s)).collect::<Vec<_>>())?;
         self.clear_bins()
     }
@@ -241,24 +241,24 @@ impl Arrays {
     /// Copies positions, velocities and images to the current set of arrays, in storage order.
     pub fn overwrite(&self, control: &Control, state: &State) -> Result<()> {
         let set = control.sorted as usize;
-        self.x[set].write(0, &by_axis(&state.position))?;
-        self.v[set].write(0, &by_axis(&state.velocity))?;
-        self.image[set].write(0, &by_axis(&state.image))
+        self.x[set].write(0, state.position.as_flattened())?;
+        self.v[set].write(0, state.velocity.as_flattened())?;
+        self.image[set].write(0, state.image.as_flattened())
     }
 
     /// Copies velocities to the current set of arrays, in storage order.
     pub fn overwrite_velocities(&self, control: &Control, velocities: &[Vec3]) -> Result<()> {
-        self.v[control.sorted as usize].write(0, &by_axis(velocities))
+        self.v[control.sorted as usize].write(0, velocities.as_flattened())
     }
 
     /// Copies the atoms back.
     pub fn download(&self, control: &Control, state: &mut State) -> Result<()> {
         let set = control.sorted as usize;
         state.id = self.id[set].to_vec()?;
-        from_axes(&self.x[set].to_vec()?, &mut state.position);
-        from_axes(&self.v[set].to_vec()?, &mut state.velocity);
-        from_axes(&self.image[set].to_vec()?, &mut state.image);
-        from_axes(&self.force.to_vec()?, &mut state.force);
+        state.position = vectors(self.x[set].to_vec()?);
+        state.velocity = vectors(self.v[set].to_vec()?);
+        state.image = vectors(self.image[set].to_vec()?);
+        state.force = vectors(self.force.to_vec()?);
         let positions = self.position[control.slot[0].parity as usize].to_vec()?;
         state.species = match self.precision {
             Precision::Mixed => positions.iter().map(|p| p.species as u16).collect(),
@@ -309,13 +309,6 @@ impl Arrays {
     }
 }
 
-/// All x, all y, all z.
-fn by_axis<T: Word>(vectors: &[[T; 3]]) -> Vec<T> {
-    (0..3).flat_map(|k| vectors.iter().map(move |v| v[k])).collect()
-}
-
-fn from_axes<T: Word + Default>(values: &[T], vectors: &mut Vec<[T; 3]>) {
-    let n = values.len() / 3;
-    vectors.clear();
-    vectors.extend((0..n).map(|i| [values[i], values[n + i], values[2 * n + i]]));
+fn vectors<T: Copy>(values: Vec<T>) -> Vec<[T; 3]> {
+    values.as_chunks().0.to_vec()
 }

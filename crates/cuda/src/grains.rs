@@ -116,12 +116,11 @@ impl Contacts {
     /// # Errors
     /// If the device does not answer.
     pub fn upload(&self, state: &State) -> Result<()> {
-        let n = state.len();
-        let mut angular = vec![0.0; 3 * n];
+        let mut angular = vec![[0.0; 3]; state.len()];
         for (id, w) in state.id.iter().zip(&state.angular_velocity) {
-            (0..3).for_each(|axis| angular[axis * n + *id as usize] = w[axis]);
+            angular[*id as usize] = *w;
         }
-        self.angular.write(0, &angular)
+        self.angular.write(0, angular.as_flattened())
     }
 
     /// How the grains of a state turn now.
@@ -147,8 +146,7 @@ impl Contacts {
     }
 
     fn by_id(&self) -> Result<Vec<Vec3>> {
-        let (all, n) = (self.angular.to_vec()?, self.inverse_inertia.len());
-        Ok((0..n).map(|id| [all[id], all[n + id], all[2 * n + id]]).collect())
+        Ok(self.angular.to_vec()?.as_chunks().0.to_vec())
     }
 
     /// Damping and friction at once, over so long a time.
