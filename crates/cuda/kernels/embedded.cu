@@ -130,7 +130,7 @@ DEVICE void each_in_list(const World& w, const real4* tile, Visit visit) {
     }
 }
 
-DEVICE int place_of_thread() { return DUMMIES + threadIdx.x / 32 * WARP_ATOMS + threadIdx.x % 32 / TEAM; }
+DEVICE int place_of_thread(const World& w) { return DUMMIES + own_of_thread(w); }
 
 extern "C" __global__ void __launch_bounds__(THREADS) densities_embedded(World w, int slot, int when, int energies) {
     await_those_before();
@@ -139,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) densities_embedded(World w
     extern __shared__ real4 tile[];
     fill_tile(w, w.position[now.parity], tile, [](u32, int species) { return as_real(species); });
     __syncthreads();
-    const real4 mine = tile[place_of_thread()];
+    const real4 mine = tile[place_of_thread(w)];
     const int species = N_SPECIES == 1 ? 0 : as_species(mine.w);
     real density = 0;
     each_in_list(w, tile, [&](real4 q, u32) {
@@ -162,7 +162,7 @@ DEVICE void embedded_forces(const World& w, int slot, int when) {
 #if N_SPECIES == 1
     fill_tile(w, position, tile, [&](u32 j, int) { return w.derivative[j]; });
     __syncthreads();
-    const real4 mine = tile[place_of_thread()];
+    const real4 mine = tile[place_of_thread(w)];
     Pull pull = {};
     each_in_list(w, tile, [&](real4 q, u32) {
         const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
@@ -180,8 +180,8 @@ DEVICE void embedded_forces(const World& w, int slot, int when) {
         felt[k] = exists ? w.derivative[there >= 0 ? halo[there] : (u32)(owned.first + own)] : (real)0;
     }
     __syncthreads();
-    const real4 mine = tile[place_of_thread()];
-    const real derivative = felt[place_of_thread()];
+    const real4 mine = tile[place_of_thread(w)];
+    const real derivative = felt[place_of_thread(w)];
     Pull pull = {};
     each_in_list(w, tile, [&](real4 q, u32 place) {
         const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};

@@ -61,13 +61,25 @@ DEVICE void add_virial(Pull& pull, real f, real3 d) {
     add_product(pull.virial[5], force.y, d.z);
 }
 
-// The force between two atoms over their distance; counts their energy.
-template <bool ENERGY>
-DEVICE real force_between(const World& w, Pull& pull, real r2, Atom atom, Atom other) {
+// What acts on an atom: all there is, or charges alone.
+enum Law { ALL_TERMS, CHARGES };
+
+// The generated function for that.
+template <bool ENERGY, Law LAW>
+DEVICE real force_by(const World& w, real r2, Atom atom, Atom other, real* energy) {
     const real charges = atom.charge * other.charge;
+#if CHARGES_ALONE
+    if (LAW == CHARGES) return charge_force<ENERGY>(r2, charges, energy);
+#endif
+    return pair_force<ENERGY>(r2, atom.species, other.species, charges, w.table, energy);
+}
+
+// The force between two atoms over their distance; counts their energy.
+template <bool ENERGY, Law LAW>
+DEVICE real force_between(const World& w, Pull& pull, real r2, Atom atom, Atom other) {
 #if REPRODUCIBLE
     real energy[N_TERMS > 0 ? N_TERMS : 1] = {};
-    const real f = pair_force<ENERGY>(r2, atom.species, other.species, charges, w.table, energy);
+    const real f = force_by<ENERGY, LAW>(w, r2, atom, other, energy);
     // So that even a sum over all atoms cannot overflow.
     const real most = (real)(EXACT_UNIT * 4398046511104.0) / (real)w.n;
     bool fits = fabs(f) * square_root(r2) < most && fabs(f) * r2 < most;
@@ -80,14 +92,14 @@ DEVICE real force_between(const World& w, Pull& pull, real r2, Atom atom, Atom o
     pull.beyond = pull.beyond || !fits;
     return f;
 #else
-    return pair_force<ENERGY>(r2, atom.species, other.species, charges, w.table, pull.energy);
+    return force_by<ENERGY, LAW>(w, r2, atom, other, pull.energy);
 #endif
 }
 
 // Adds the force of an atom at distance -d.
-template <bool ENERGY>
+template <bool ENERGY, Law LAW = ALL_TERMS>
 DEVICE void pull_towards(const World& w, Pull& pull, real3 d, real r2, Atom atom, Atom other) {
-    const real f = force_between<ENERGY>(w, pull, r2, atom, other);
+    const real f = force_between<ENERGY, LAW>(w, pull, r2, atom, other);
     add_product(pull.force.x, f, d.x);
     add_product(pull.force.y, f, d.y);
     add_product(pull.force.z, f, d.z);

@@ -146,7 +146,14 @@ DEVICE u32 at_least(u32 a, u32 b) {
     asm("set.ge.u32.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
     return y;
 }
+// The k-th bit; none where k is 32 or more.
+DEVICE u32 bit(u32 k) {
+    u32 y;
+    asm("shl.b32 %0, 1, %1;" : "=r"(y) : "r"(k));
+    return y;
+}
 #else
+DEVICE u32 bit(u32 k) { return k < 32 ? 1u << k : 0; }
 DEVICE u16 to_half(float x) { return half_bits(x); }
 DEVICE float from_half(u16 x) { return half_value(x); }
 DEVICE u32 multiply_add_halves(u32 a, u32 b, u32 c) { return half2_fma(a, b, c); }
@@ -401,6 +408,7 @@ struct World {
     Position* origin;
     uint2* list;
     int* n_rows;
+    u8* own_order;               // of each block's atoms: see `own_of_thread`
     // one list per atom
     u32* neighbor;               // [neighbor_capacity][n]
     int* n_neighbor;

@@ -165,7 +165,7 @@ DEVICE Span span_of(const World& w, const Region& region, real reach2, int k) {
 // marks: together with the k-th one comes the one 16 further.
 struct Sketch {
     u16* halves;
-    int words;  // of marks for each class
+    int words;  // of marks for each class: one in small tiles if a team is large
 
     DEVICE_MEMBER u16* at(int place) const {
         const u32 k = (u32)place / CLASSES, i = k / TEAM;
@@ -190,6 +190,18 @@ struct Fields {
     DEVICE_MEMBER int get(int c) const { return (int)((c < 4 ? low : high) >> (16 * (c & 3)) & 0xffff); }
 };
 
+// Decides which of the block's atoms its threads work on: see `own_of_thread`. By one warp.
+DEVICE void put_in_order(const World& w, const Position* position, int first, int own, u8* order) {
+    const int k = threadIdx.x % 32;
+    bool last = k >= own;
+#if CHARGES_ALONE
+    last = last || feels_charges_alone((int)position[first + k].species);
+#endif
+    const u32 others = __ballot_sync(ALL_LANES, !last);
+    const int rank = last ? __popc(others) + __popc(~others & lanes_before()) : __popc(others & lanes_before());
+    order[rank] = w.own_order[blockIdx.x * TILE_ATOMS + rank] = (u8)k;
+}
+
 // Room in shared memory for building: see `build_bytes` in tiles.rs.
 extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_tiles(World w, int slot) {
     await_those_before();
@@ -199,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
 
     extern __shared__ real4 tile[];
     const int capacity = w.tile_capacity, entry_room = 4 * w.row_capacity;
-    const Sketch sketch = {(u16*)tile, (capacity + 256 * TEAM - 1) / (256 * TEAM)};
+    const Sketch sketch = {(u16*)tile, ONE_WORD ? 1 : (capacity + 256 * TEAM - 1) / (256 * TEAM)};
     // Neighbours class by class, by their numbers among the atoms of the class that a thread looks at.
     const int sketch_pairs = CLASSES * sketch.words * 16 * TEAM;
     Stage* const stage = (Stage*)(sketch.halves + sketch_pairs * 8) + threadIdx.x / 32 * entry_room * 32;
@@ -208,6 +220,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     __shared__ int found[WARPS];
     __shared__ int n_met[TILE_ATOMS];
     __shared__ Region region;
+    __shared__ u8 order[TILE_ATOMS];
 
     const Frame& frame = w.frame;
     const Position* position = w.built;
@@ -217,6 +230,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     if (thread == 0) w.owned[blockIdx.x] = {(u32)owned.first, (u32)owned.count};
     if (owned.count == 0) {
         if (thread == 0) w.n_halo[blockIdx.x] = 0;
+        if (ORDERED && warp == 0) put_in_order(w, position, owned.first, 0, order);
         if (lane == 0) w.n_rows[blockIdx.x * WARPS + warp] = 0;
         return;
     }
@@ -235,6 +249,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         pieces[thread / 3].high[thread % 3] = -0x7fffffff;
     }
     __syncthreads();
+    if (ORDERED && warp == 0) put_in_order(w, position, first, own, order);
     const u32 first_column = column_of(frame, to_fixed(frame, position[first]));
     for (int k = thread; k < own; k += THREADS) {
         Fixed s = to_fixed(frame, position[first + k]);
@@ -374,7 +389,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     // away, but all that are not: rounding moves each of two atoms by 2^-11 of its distance from the
     // origin at most, and each of four sums by as much of the largest of them. Where b has to be nearer by
     // s, (r - s)^2 = r^2 - s (2 r - s) takes the place of r^2, and what is never more than r its in the product.
-    const int atom = warp * WARP_ATOMS + lane / TEAM, part = lane % TEAM;
+    const int atom = ORDERED ? order[thread / TEAM] : thread / TEAM, part = lane % TEAM;
     const bool exists = atom < own;
     const u16* mine = sketch.at(DUMMIES + atom);
     const u32 xx = mine[0] * 0x10001u, yy = mine[2] * 0x10001u, zz = mine[4] * 0x10001u;
@@ -385,6 +400,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     const float nearest = 0.5f * (a2 - r * r) - 1.001f * rounding * (4.0f * largest + 1.0f);
     const u32 threshold = to_half(exists ? nearest : 65504.0f) * 0x10001u;
     const int n_each = ((filled + CLASSES - 1) / CLASSES + TEAM - 1) / TEAM;  // atoms of a class for each thread
+    const int n_marks = ONE_WORD ? 1 : n_each;
     // Where the atom itself and those that it excludes are among the marks of this thread.
     auto mark_of = [&](u32 place) {
         const u32 number = place / CLASSES;
@@ -401,21 +417,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     auto marks = [&](int c, int n) {
         const uint4* pair = (const uint4*)sketch.halves + (c * sketch.words + n / 32) * 16 * TEAM + part;
         u32 word = 0;
-#pragma unroll 2
-        for (int k = 0; k < min(16, n_each - n); k += BATCH) {
-            u32 batch = 0;
 #pragma unroll
-            for (int u = 0; u < BATCH; u++) {
-                const uint4 q = pair[(k + u) * TEAM];
+        for (int k = 0; k < 16; k += BATCH) {
+            if (k > 0 && k >= n_each - n) break;
+#pragma unroll
+            for (int u = k; u < k + BATCH; u++) {
+                const uint4 q = pair[u * TEAM];
                 const u32 nearness = multiply_add_halves(xx, q.x, multiply_add_halves(yy, q.y, multiply_add_halves(zz, q.z, q.w)));
-                batch |= at_least(nearness, threshold) & (0x10001u << u);
+                word |= at_least(nearness, threshold) & (0x10001u << u);
             }
-            word |= batch << k;
         }
         const u32 here = (u32)(c << 16 | n);
-        auto leave_out = [&](u32 mark) {
-            if (mark - here < 32) word &= ~(1u << (mark - here));
-        };
+        auto leave_out = [&](u32 mark) { word &= ~bit(mark - here); };
         leave_out(own_mark);
 #pragma unroll
         for (int k = 0; k < HELD; k++) leave_out(excluded[k]);
@@ -441,7 +454,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     int n_all = 0, n_mine = 0, before_mine = 0;
     for (int c = 0; c < CLASSES; c++) {
         int total = 0;
-        for (int n = 0; n < n_each; n += 32) {
+        for (int n = 0; n < n_marks; n += 32) {
             u32 word = marks(c, n);
             const int count = __popc(word);
             int upto = count;
@@ -453,10 +466,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
             Stage* entry = waiting_of_atom + n_all + total + upto - count;
             total += __shfl_sync(ALL_LANES, upto, TEAM - 1, TEAM);
             if (n_all + total > room_of_atom) word = 0;
-            const int start = n * TEAM + part - TEAM;
+            const int start = n * TEAM + part;
             while (word != 0) {
-                *entry++ = (Stage)(start + __ffs((int)word) * TEAM);
-                word &= word - 1;
+                const int last = 31 - __clz((int)word);
+                *entry++ = (Stage)(start + last * TEAM);
+                word ^= 1u << last;
             }
         }
         if (c == part) n_mine = total, before_mine = n_all;

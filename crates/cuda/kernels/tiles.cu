@@ -15,6 +15,26 @@ DEVICE real charge_in(const World& w, const real4* tile, u32 slot) {
 #endif
 }
 
+// Adds the forces of those in a thread's list, of which it has read two rows.
+template <bool ENERGY, Law LAW>
+DEVICE void pull_by_list(const World& w, Pull& pull, const real4* tile, const uint2* list, int rows, uint2 row, uint2 next,
+                         real4 mine, Atom atom) {
+    for (int r = 0; r < rows; r++) {
+        const uint2 after = stream(list + (r + 2) * 32);
+        const u32 slots[4] = {row.x & 0xffff, row.x >> 16, row.y & 0xffff, row.y >> 16};
+#pragma unroll
+        for (int u = 0; u < 4; u++) {
+            const real4 q = tile_at(tile, slots[u]);
+            const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
+            // Without a branch: hardly ever are all lanes of a warp beyond the cut-off.
+            const Atom other = {as_species(q.w), charge_in(w, tile, slots[u])};
+            pull_towards<ENERGY, LAW>(w, pull, d, dot(d, d), atom, other);
+        }
+        row = next;
+        next = after;
+    }
+}
+
 // The forces on a block's atoms. Returns with the sums of this thread's list; TEAM neighbouring
 // threads hold parts of one atom's.
 template <bool ENERGY>
@@ -54,23 +74,17 @@ DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) 
     }
     __syncthreads();
 
-    const int own = DUMMIES + warp * WARP_ATOMS + lane / TEAM;
-    const real4 mine = tile[own];
-    const Atom atom = {as_species(mine.w), charge_in(w, tile, own * SLOT_UNIT)};
+    const int own = own_of_thread(w);
+    const real4 mine = tile[DUMMIES + own];
+    const Atom atom = {as_species(mine.w), charge_in(w, tile, (DUMMIES + own) * SLOT_UNIT)};
     Pull pull = {};
-    for (int r = 0; r < rows; r++) {
-        const uint2 after = stream(list + (r + 2) * 32);
-        const u32 slots[4] = {row.x & 0xffff, row.x >> 16, row.y & 0xffff, row.y >> 16};
-#pragma unroll
-        for (int u = 0; u < 4; u++) {
-            const real4 q = tile_at(tile, slots[u]);
-            const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
-            // Without a branch: hardly ever are all lanes of a warp beyond the cut-off.
-            const Atom other = {as_species(q.w), charge_in(w, tile, slots[u])};
-            pull_towards<ENERGY>(w, pull, d, dot(d, d), atom, other);
-        }
-        row = next;
-        next = after;
+#if CHARGES_ALONE
+    if (ORDERED && __all_sync(ALL_LANES, own >= owned.count || feels_charges_alone(atom.species))) {
+        pull_by_list<ENERGY, CHARGES>(w, pull, tile, list, rows, row, next, mine, atom);
+    } else
+#endif
+    {
+        pull_by_list<ENERGY, ALL_TERMS>(w, pull, tile, list, rows, row, next, mine, atom);
     }
 #pragma unroll
     for (int m = 1; m < TEAM; m *= 2) {
@@ -84,7 +98,7 @@ DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) 
 // The atom whose force this thread holds after `pull_of_tile`; -1 for the other threads.
 DEVICE int atom_of_thread(const World& w) {
     const Owned owned = owned_by_block(w);
-    const int k = threadIdx.x / TEAM;
+    const int k = own_of_thread(w);
     return threadIdx.x % TEAM == 0 && k < owned.count ? owned.first + k : -1;
 }
 
@@ -136,7 +150,7 @@ DEVICE void step_of_tile(const World& w, int slot, const Slot& now) {
     const Pull pull = pull_of_tile<SAMPLES>(w, w.position[now.parity], tile);
     double sums[SAMPLE_SUMS] = {};
     if (i >= 0) {
-        const int species = as_species(tile[DUMMIES + threadIdx.x / TEAM].w);
+        const int species = as_species(tile[DUMMIES + own_of_thread(w)].w);
         Double3 x = load(w.x[set], i), v = load(w.v[set], i);
         check_force(w, pull.force, set, i, now.done);
         if (now.soon) store_force(w, i, pull.force);

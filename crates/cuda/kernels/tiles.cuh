@@ -39,6 +39,9 @@ enum {
 #define MEDIUM_TILE 1
 #define LARGE_TILE 2
 
+// Whether a word is enough to mark which atoms of a class that a thread looks at are neighbours.
+#define ONE_WORD (EIGHT && TILE_SIZE == SMALL_TILE)
+
 // How large tiles may become. In a small one the atoms of a class can be numbered with 8 bits; in a
 // large one slots hold places, where they otherwise hold byte offsets into the tile.
 #if TILE_SIZE == SMALL_TILE
@@ -66,6 +69,15 @@ DEVICE Owned owned_by_block(const World& w) {
     const int first = blockIdx.x * TILE_ATOMS;
     return {first, min((int)TILE_ATOMS, w.n - first)};
 #endif
+}
+
+// Which of its block's atoms a thread works on. Where a warp has few, those that feel nothing but charges come
+// last: most warps then have none but such, or none of them.
+#define ORDERED (EIGHT && TILE_ATOMS == 32)
+
+DEVICE int own_of_thread(const World& w) {
+    const int k = threadIdx.x / TEAM;
+    return ORDERED ? w.own_order[blockIdx.x * TILE_ATOMS + k] : k;
 }
 
 DEVICE real4 in_tile(const World& w, Position p, Position origin) {

@@ -198,6 +198,7 @@ impl Arrays {
             origin: 0,
             list: 0,
             n_rows: 0,
+            own_order: 0,
             neighbor: 0,
             n_neighbor: 0,
             excluded: 0,

@@ -52,6 +52,15 @@ pub struct PairSource {
 /// numbers each, follow. Where all that differs is products of one number of either species, such as
 /// their charges, the table is these numbers, by species. Beyond `LONGEST_CUTOFF2` there is no force.
 ///
+/// Where charges are all that some species feel, such as the hydrogens of most models of water, `CHARGES_ALONE`
+/// is 1, and there are
+/// ```text
+/// bool feels_charges_alone(int species)
+/// template <bool ENERGY>
+/// real charge_force(real r2, real charges, real* energy)
+/// ```
+/// of which the latter is all that such a species needs.
+///
 /// `real` and the elementary functions are those of the kernels' prelude.
 pub fn pair_source(terms: &[PairTerm], sums: &[LatticeSum], precision: Precision) -> PairSource {
     let table = Table::new(terms, sums);
@@ -184,7 +193,46 @@ pub fn pair_source(terms: &[PairTerm], sums: &[LatticeSum], precision: Precision
     text.line(1, "}");
     text.line(1, format!("return {};", tape.number(force, notation)));
     text.line(0, "}");
+    text.0.push_str(&charges_alone(terms, sums, notation));
     PairSource { source: text.0, table: numbers, operations: tape.count(|k| needed[k]) }
+}
+
+/// What [`pair_source`] says of species that feel nothing but charges.
+fn charges_alone(terms: &[PairTerm], sums: &[LatticeSum], notation: Notation) -> String {
+    let n = terms.first().map_or(1, PairTerm::n_species);
+    let feels_terms = |a: usize| terms.iter().any(|term| (0..n).any(|b| term.get(a, b).is_some()));
+    let alone: Vec<bool> = (0..n).map(|a| !feels_terms(a)).collect();
+    let charges = match sums {
+        [LatticeSum::Charges(charges)] if !terms.is_empty() && alone.contains(&true) => charges,
+        _ => return "#define CHARGES_ALONE 0\n".to_string(),
+    };
+    let (mut tape, [force, energy]) = Tape::record(2, |inputs| {
+        inputs[0].rsqrt();
+        let within = inputs[0].lt(Recorder::lit(charges.cutoff * charges.cutoff));
+        let (energy, force_over_r) = unit_charges(charges, inputs[0], notation.precision);
+        [force_over_r, energy].map(|unit| Recorder::select(within, inputs[1] * unit, Recorder::lit(0.0)))
+    });
+    tape.fuse(&[force, energy]);
+    let (needed, also) = (tape.needed_for(&[force]), tape.needed_for(&[energy]));
+    let input = |k: usize| ["r2", "charges"][k].to_string();
+    let words = alone.chunks(32).map(|bits| bits.iter().rev().fold(0u32, |word, bit| word << 1 | u32::from(*bit)));
+    let words: Vec<String> = words.map(|word| format!("{word:#x}u")).collect();
+    let mut text = Text::default();
+    text.line(0, "#define CHARGES_ALONE 1");
+    text.line(0, "__device__ __forceinline__ bool feels_charges_alone(int species) {");
+    text.line(1, format!("const unsigned words[] = {{{}}};", words.join(", ")));
+    text.line(1, "return words[species / 32] >> (species % 32) & 1;");
+    text.line(0, "}");
+    text.line(0, "template <bool ENERGY>");
+    text.line(0, "__device__ __forceinline__ real charge_force(real r2, real charges, real* energy) {");
+    text.lines(1, tape.statements(|k| needed[k], notation, input));
+    text.line(1, "if (ENERGY) {");
+    text.lines(2, tape.statements(|k| also[k] && !needed[k], notation, input));
+    text.line(2, format!("energy[{}] += {};", terms.len(), tape.number(energy, notation)));
+    text.line(1, "}");
+    text.line(1, format!("return {};", tape.number(force, notation)));
+    text.line(0, "}");
+    text.0
 }
 
 /// Writes a function of scalars, in f64: see [`function`].

@@ -111,6 +111,7 @@ pub struct Tiles {
     origin: Buffer<u64>,
     list: Buffer<u64>,
     n_rows: Buffer<i32>,
+    own_order: Buffer<u8>,
 }
 
 impl Tiles {
@@ -146,6 +147,7 @@ impl Tiles {
             // The forces look two rows ahead.
             list: device.alloc((warps * rows + 2) * 32)?,
             n_rows: device.alloc(warps)?,
+            own_order: device.alloc(blocks * shape.atoms as usize)?,
         };
         tiles.build.allow_shared(tiles.build_bytes())?;
         for kernel in [&tiles.forces, &tiles.energies, &tiles.step] {
@@ -248,6 +250,7 @@ impl Search for Tiles {
         world.origin = self.origin.address();
         world.list = self.list.address();
         world.n_rows = self.n_rows.address();
+        world.own_order = self.own_order.address();
     }
 
     fn tighten(&mut self, room: Room) {
@@ -295,6 +298,7 @@ impl Search for Tiles {
 
     fn bytes(&self) -> usize {
         4 * (self.halo.len() + self.n_halo.len() + self.n_rows.len())
+            + self.own_order.len()
             + 8 * (self.owned.len() + self.list.len() + self.origin.len())
     }
 }

@@ -209,6 +209,7 @@ pub struct World {
     pub origin: u64,
     pub list: u64,
     pub n_rows: u64,
+    pub own_order: u64,
     pub neighbor: u64,
     pub n_neighbor: u64,
     pub excluded: u64,
