@@ -5,7 +5,7 @@ enum { EXCLUDED_THREADS = 256 };
 
 template <bool ENERGY>
 DEVICE void add_excluded_force(const World& w, const Slot& now, int i, double cutoff2, double* sums) {
-    const real3 force = excluded_force_on<ENERGY>(w, now, i, 0, 1, cutoff2, sums), before = load_force(w, i);
+    const real3 force = excluded_force_on<ENERGY>(w, now, i, partner_of(w, i, 0), 0, 1, cutoff2, sums), before = load_force(w, i);
     store_force(w, i, {before.x + force.x, before.y + force.y, before.z + force.z});
 }
 

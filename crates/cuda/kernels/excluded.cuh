@@ -10,18 +10,21 @@
 // Energy and virial.
 enum { EXCLUDED_SUMS = 7 };
 
-// The force on an atom of every `step`-th of those that it excludes, from the `first` on. Energy and
-// virial into `sums`: half of them belong to the other atom.
+// The k-th atom that an atom excludes; NOBODY behind the last.
+DEVICE u32 partner_of(const World& w, int i, int k) {
+    return k < 4 * w.n_excluded ? ((const u32*)&w.partner[(size_t)(k / 4) * w.n + i])[k % 4] : NOBODY;
+}
+
+// The force on an atom of every `step`-th of those that it excludes from the `first` on, which is `partner`: who
+// knows it early need not wait for it. Energy and virial into `sums`: half of them belong to the other atom.
 template <bool ENERGY>
-DEVICE real3 excluded_force_on(const World& w, const Slot& now, int i, int first, int step, double cutoff2,
+DEVICE real3 excluded_force_on(const World& w, const Slot& now, int i, u32 partner, int first, int step, double cutoff2,
                                double* sums) {
     const Position* position = w.position[now.parity];
     const Position mine = position[i];
     const real own = strength_of(w, position, i);
     real3 force = {};
-    for (int k = first; k < 4 * w.n_excluded; k += step) {
-        const u32 j = ((const u32*)&w.partner[(size_t)(k / 4) * w.n + i])[k % 4];
-        if (j == NOBODY) break;
+    for (u32 k = first, j = partner; j != NOBODY; k += step, j = partner_of(w, i, k)) {
         const real3 d = difference(w.frame, mine, position[j]);
         const real in[1] = {dot(d, d)}, strengths = own * strength_of(w, position, j);
         if (!(in[0] < (real)cutoff2)) continue;

@@ -37,7 +37,8 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(World w, i
     const Position* position = w.built;
     const Position mine = position[i];
     const double reach = control->reach * (1.0 + 1e-6);
-    const real half_skin = (real)(0.5 * w.control->skin), mine_reach = (real)reach - nearer_by(w, half_skin, (int)mine.species);
+    const real half_skin = (real)(0.5 * w.control->skin);
+    const real mine_reach = (real)reach - nearer_by(w, half_skin, (int)mine.species);
     int found = 0;
     each_near(w, to_fixed(w.frame, mine), reach, [&](u32 j) {
         if (j == (u32)i) return;

@@ -13,6 +13,7 @@ enum {
     MESH_THREADS = 128,
     SPREAD_THREADS = 256,
     SPREAD_ATOMS = 64,     // of a block: they follow each other in the sorted order and are near each other
+    SPREAD_BLOCKS = DOUBLE ? 2 : 6,  // that a multiprocessor should hold
     SPREAD_WARPS = SPREAD_THREADS / 32,
     AROUND = DOUBLE ? 2048 : 4096,  // mesh points around the atoms of a block that it has room for
     TEAM = SPREAD_THREADS / SPREAD_ATOMS,
@@ -108,7 +109,8 @@ struct Splines {
 
     // The place on the mesh of the i-th, j-th and k-th point of an atom along x, y and z.
     DEVICE_MEMBER int on_mesh(int atom, int i, int j, int k) const {
-        const int x = wrapped(origin[0] + point[0][atom] + i, MESH_X), y = wrapped(origin[1] + point[1][atom] + j, MESH_Y);
+        const int x = wrapped(origin[0] + point[0][atom] + i, MESH_X);
+        const int y = wrapped(origin[1] + point[1][atom] + j, MESH_Y);
         return (x * MESH_Y + y) * MESH_Z + wrapped(origin[2] + point[2][atom] + k, MESH_Z);
     }
 };
@@ -143,9 +145,9 @@ struct Around {
     template <typename F>
     DEVICE_MEMBER void each(F f) const {
         const int team = threadIdx.x / COLUMN_TEAM, member = threadIdx.x % COLUMN_TEAM;
-        // Exact quotients of so few columns by so few, without a division.
-        static_assert(AROUND <= 1 << 16 && MESH_ORDER > 1, "");
-        const u32 per_layer = 0xffffffffu / (u32)columns + 1;
+        // Exact quotients of so few columns by so few, without a division: of what is by 2^-20 too large.
+        static_assert(AROUND <= 1 << 12 && MESH_ORDER > 1, "");
+        const u32 per_layer = (u32)(4294967296.0f * (1.0f + 1.0f / 1048576) * reciprocal((float)columns));
         // A point less than an edge beyond the mesh, on it: of two numbers without a sign the less.
         auto on_edge = [](int k, int n) { return (int)min((u32)k, (u32)(k - n)); };
         for (int z = member; z < height; z += COLUMN_TEAM) {
@@ -160,9 +162,8 @@ struct Around {
     }
 };
 
-// Each of a few lanes of a warp has those of an atom's points that have one y: calls `f` with the atom, the number of
-// and the lane's atom among those of the warp. Beyond the last atom it does so with any, for lanes to stay
-// together.
+// A few lanes share an atom, each has those of its points with one y: calls `f` with the atom, the number of that
+// y, and whether this lane has any. One that has none gets others' numbers, for lanes to stay together.
 template <typename F>
 DEVICE void each_slice(int own, F f) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, member = min(lane / MESH_ORDER, SLICED - 1);
@@ -195,7 +196,8 @@ DEVICE void spread_slice(const Splines<STRIDE>& s, int atom, int j, real charge,
     }
 }
 
-extern "C" __global__ void __launch_bounds__(SPREAD_THREADS) mesh_spread(World w, Mesh m, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS)
+mesh_spread(World w, Mesh m, int slot, int when) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!waves_due(w.control, now, when)) return;
@@ -216,7 +218,9 @@ extern "C" __global__ void __launch_bounds__(SPREAD_THREADS) mesh_spread(World w
         if (!there || charge == 0) return;
         if (around.fit) {
             Units* const line = copy + around.line(s, atom, j);
-            spread_slice(s, atom, j, charge, [&](int i, int k, Units more) { add_units(line + i * around.layer + k, more); });
+            spread_slice(s, atom, j, charge, [&](int i, int k, Units more) {
+                add_units(line + i * around.layer + k, more);
+            });
         } else {
             spread_slice(s, atom, j, charge, [&](int i, int k, Units more) {
                 add_units(&m.charge[s.on_mesh(atom, i, j, k)], (i64)more);
@@ -267,6 +271,8 @@ template <bool ENERGY>
 DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double weight, double* sums) {
     if (!ENERGY && weight == 0 && w.n_excluded == 0) return;
     const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
+    const int atom = threadIdx.x / TEAM, part = threadIdx.x % TEAM, i = first + atom;
+    const u32 partner = atom < own ? partner_of(w, i, part) : NOBODY;
     __shared__ real3 of_waves[SPREAD_ATOMS];
     if (weight != 0) {
         // As many numbers as are read at once.
@@ -288,9 +294,8 @@ DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double weight
         of_waves[threadIdx.x] = {};
     }
     __syncthreads();
-    const int atom = threadIdx.x / TEAM, part = threadIdx.x % TEAM, i = first + atom;
     real3 force = {};
-    if (atom < own) force = excluded_force_on<ENERGY>(w, now, i, part, TEAM, infinity(), sums);
+    if (atom < own) force = excluded_force_on<ENERGY>(w, now, i, partner, part, TEAM, infinity(), sums);
 #pragma unroll
     for (int step = TEAM / 2; step > 0; step /= 2) {
         force.x += __shfl_xor_sync(ALL_LANES, force.x, step);
@@ -313,7 +318,7 @@ DEVICE double weight_of(const World& w, const Slot& now, int when, double asked)
     return when == WHEN_ASKED ? asked : waves_act(w.control, now);
 }
 
-extern "C" __global__ void __launch_bounds__(SPREAD_THREADS)
+extern "C" __global__ void __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS)
 mesh_gather(World w, Mesh m, int slot, int when, double asked) {
     await_those_before();
     const Slot now = w.control->slot[slot];

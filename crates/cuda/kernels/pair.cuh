@@ -47,6 +47,15 @@ struct Pull {
     bool beyond;  // something was too large for exact sums
 };
 
+#if !REPRODUCIBLE
+// Multiplies it by what all of it has in common.
+DEVICE void scale(Pull& pull, real by) {
+    pull.force = {by * pull.force.x, by * pull.force.y, by * pull.force.z};
+    for (int k = 0; k < N_TERMS; k++) pull.energy[k] *= by;
+    for (int k = 0; k < 6; k++) pull.virial[k] *= by;
+}
+#endif
+
 DEVICE real3 force_of(const Pull& pull) {
     return {(real)value_of(pull.force.x), (real)value_of(pull.force.y), (real)value_of(pull.force.z)};
 }

@@ -314,7 +314,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         auto candidate_of = [&](int turn) {
             const int which = __popc(__ballot_sync(ALL_LANES, upto <= turn));
             const u32 k = 32 * (turn - __shfl_sync(ALL_LANES, upto - stretches, which)) + lane;
-            const u32 start = __shfl_sync(ALL_LANES, span.first, which), count = __shfl_sync(ALL_LANES, span.count, which);
+            const u32 start = __shfl_sync(ALL_LANES, span.first, which);
+            const u32 count = __shfl_sync(ALL_LANES, span.count, which);
             const u32 j = start + min(k, count - 1);
             return Candidate{k < count && j - first >= (u32)own ? j : NOBODY, position[j]};
         };
@@ -499,7 +500,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     }
     const int n_others = __shfl_sync(ALL_LANES, more_upto, TEAM - 1, TEAM);
     auto slot_of = [&](int c, int number) { return (u32)(number * CLASSES + c) * SLOT_UNIT; };
-    for (int k = 0; k < more; k++) others[more_upto - more + k] = (u16)slot_of(part, waiting_of_atom[before_mine + slots + k]);
+    const Stage* const left = waiting_of_atom + before_mine + slots;
+    for (int k = 0; k < more; k++) others[more_upto - more + k] = (u16)slot_of(part, left[k]);
     const Stage* from[CLASSES];
 #pragma unroll
     for (int v = 0; v < CLASSES; v++) {

@@ -17,8 +17,8 @@ DEVICE real charge_in(const World& w, const real4* tile, u32 slot) {
 
 // Adds the forces of those in a thread's list, of which it has read two rows.
 template <bool ENERGY, Law LAW>
-DEVICE void pull_by_list(const World& w, Pull& pull, const real4* tile, const uint2* list, int rows, uint2 row, uint2 next,
-                         real4 mine, Atom atom) {
+DEVICE void pull_by_list(const World& w, Pull& pull, const real4* tile, const uint2* list, int rows, uint2 row,
+                         uint2 next, real4 mine, Atom atom) {
     for (int r = 0; r < rows; r++) {
         const uint2 after = stream(list + (r + 2) * 32);
         const u32 slots[4] = {row.x & 0xffff, row.x >> 16, row.y & 0xffff, row.y >> 16};
@@ -80,7 +80,12 @@ DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) 
     Pull pull = {};
 #if CHARGES_ALONE
     if (ORDERED && __all_sync(ALL_LANES, own >= owned.count || feels_charges_alone(atom.species))) {
+#if REPRODUCIBLE
         pull_by_list<ENERGY, CHARGES>(w, pull, tile, list, rows, row, next, mine, atom);
+#else
+        pull_by_list<ENERGY, CHARGES>(w, pull, tile, list, rows, row, next, mine, {atom.species, (real)1});
+        scale(pull, atom.charge);
+#endif
     } else
 #endif
     {
@@ -112,7 +117,7 @@ DEVICE void energies_of_tile(const Pull& pull, double* sums) {
     for (int k = 0; k < 6; k++) sums[N_TERMS + k] = 0.5 * pull.virial[k];
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles(World w, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) forces_tiles(World w, int slot, int when) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;

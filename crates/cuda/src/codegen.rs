@@ -215,7 +215,8 @@ fn charges_alone(terms: &[PairTerm], sums: &[LatticeSum], notation: Notation) ->
     tape.fuse(&[force, energy]);
     let (needed, also) = (tape.needed_for(&[force]), tape.needed_for(&[energy]));
     let input = |k: usize| ["r2", "charges"][k].to_string();
-    let words = alone.chunks(32).map(|bits| bits.iter().rev().fold(0u32, |word, bit| word << 1 | u32::from(*bit)));
+    let words =
+        alone.chunks(32).map(|bits| bits.iter().rev().fold(0u32, |word, bit| word << 1 | u32::from(*bit)));
     let words: Vec<String> = words.map(|word| format!("{word:#x}u")).collect();
     let mut text = Text::default();
     text.line(0, "#define CHARGES_ALONE 1");

@@ -26,7 +26,9 @@ impl Exclusions {
     /// If there is not enough memory.
     pub fn new(device: &Device, by_id: &[Vec<u32>]) -> Result<Self> {
         let fours = by_id.iter().map(Vec::len).max().unwrap_or(0).div_ceil(4);
-        let four = |ids: &Vec<u32>, k: usize| std::array::from_fn(|u| ids.get(4 * k + u).copied().unwrap_or(u32::MAX));
+        let four = |ids: &Vec<u32>, k: usize| {
+            std::array::from_fn(|u| ids.get(4 * k + u).copied().unwrap_or(u32::MAX))
+        };
         let ids: Vec<[u32; 4]> = (0..fours).flat_map(|k| by_id.iter().map(move |ids| four(ids, k))).collect();
         let ids = ids.into_flattened();
         let places = if fours > 0 { by_id.len() } else { 0 };

@@ -144,12 +144,15 @@ impl TileShape {
         TileShape { atoms, team, parts: 1, size: TileSize::Small, resident: MOST_RESIDENT }
     }
 
-    /// The same where `n` atoms are all there are: with less to hold, threads may have more registers.
+    /// The same where `n` atoms are all there are: with less to hold, threads may have more registers. So they
+    /// may where blocks are many times as many as the device holds and lists are long: what counts is that all
+    /// have a place at once, or else that each is fast.
     pub fn for_atoms(self, n: usize, multiprocessors: u32) -> Self {
         let blocks = n.div_ceil(self.atoms as usize).div_ceil(multiprocessors.max(1) as usize);
         let wanted = blocks * self.threads() as usize;
-        let resident = (1..MOST_RESIDENT / 512).map(|k| 512 * k).find(|threads| *threads as usize >= wanted);
-        TileShape { resident: resident.unwrap_or(MOST_RESIDENT), ..self }
+        let resident = (1..=MOST_RESIDENT / 512).map(|k| 512 * k).find(|threads| *threads as usize >= wanted);
+        let many = if self.team == 8 { RESIDENT_OF_MANY } else { MOST_RESIDENT };
+        TileShape { resident: resident.unwrap_or(many), ..self }
     }
 
     /// Threads of a block.
@@ -160,6 +163,8 @@ impl TileShape {
 
 /// Beyond this there are too few registers for each.
 const MOST_RESIDENT: u32 = 1536;
+/// Where a block is one of many, and eight threads share an atom.
+const RESIDENT_OF_MANY: u32 = 1280;
 
 /// Puts the source of all that pairs have no part in together: it is the same for all systems.
 fn of_atoms(precision: Precision, sums: Summation) -> Build {

@@ -35,7 +35,8 @@ impl Room {
         // evenly; else each has those that it has found.
         let neighbors = 4.0 / 3.0 * pi * reach.powi(3) * density;
         let threads = f64::from(shape.team);
-        let (found, dealt) = if shape.team == CLASSES as u32 { (neighbors, threads) } else { (neighbors / threads, 1.0) };
+        let (found, dealt) =
+            if shape.team == CLASSES as u32 { (neighbors, threads) } else { (neighbors / threads, 1.0) };
         let slots = (1.2 * found + 8.0 * found.sqrt()) / dealt;
         Room { tile: tile + CLASSES, rows: slots as usize / 4 + 4 }.rounded()
     }

@@ -172,6 +172,36 @@ fn charges_agree_in_tiles() {
     }
 }
 
+/// Warps of such atoms alone leave everything else out, if eight threads share an atom.
+#[test]
+fn species_that_feel_charges_alone_agree_in_tiles() {
+    let method = Method::ReactionField { dielectric: f64::INFINITY };
+    for (alone, method, precision, parts) in [
+        (0, method, Precision::Double, 1),
+        (1, Method::pme(1.2, 1e-4, 4), Precision::Mixed, 1),
+        (1, method, Precision::Mixed, 2),
+    ] {
+        let what = format!("{method:?} {precision:?}, {parts} parts");
+        let mut core = PairTerm::new(PairKind::LennardJones, Truncation::Shifted, 2);
+        core.set(1 - alone, 1 - alone, PairEntry { parameters: vec![1.0, 0.4], cutoff: 0.9 });
+        let forces = Forces { pairs: vec![core], ..Electrostatics::new(method, 1.0, 1.2).into() };
+        // The last block is not full.
+        let mut system = planes_of_salt([6, 6, 6], |plane| plane != 3);
+        system.topology.excluded = (0..1500).step_by(3).map(|a| [a, a + 1 + a % 13]).collect();
+        let mut exact = cpu(&system, &forces);
+        let shape = TileShape { parts, ..TileShape::new(32, 8) };
+        let settings = Settings { skin: Some(0.1), ..settings(Algorithm::Tiles, precision) };
+        let layout = Layout { shape, slots_per_look: 4 };
+        let mut gpu = Cuda::with_layout(device(), system, forces, settings, layout).unwrap();
+        begin(&mut gpu, Evaluate::ForcesAndEnergies);
+        assert_agree(&mut gpu, &mut *exact, tolerance(precision), &what);
+        let with = by_id(&mut gpu).force;
+        gpu.compute_forces(Evaluate::Forces).unwrap();
+        let error = difference(&by_id(&mut gpu).force, &with) / norm(&with);
+        assert!(error < tolerance(precision), "{what}: without energies forces differ by {error:e}");
+    }
+}
+
 /// Tiles were asked for, and there is no other way then.
 #[test]
 fn atoms_around_cavities_fit_into_tiles() {
