@@ -1,6 +1,6 @@
 use super::*;
 use jostle_potentials::electrostatics::Method;
-use jostle_potentials::{PairEntry, PairKind, Truncation};
+use jostle_potentials::{Electrostatics, PairEntry, PairKind, PairTerm, Truncation};
 
 fn lennard_jones(truncation: Truncation) -> PairTerm {
     PairTerm::uniform(PairKind::LennardJones, truncation, &[1.0, 1.0], 2.5)
@@ -165,4 +165,22 @@ fn what_is_proportional_to_charges_is_not_looked_up_by_pairs() {
     set(&mut term, 0, 2, 2.5);
     let PairSource { source, table, .. } = pair_source(&[term], &[], Precision::Mixed);
     assert!(table.len() % 9 == 0 && source.contains("c0."), "{source}");
+}
+
+/// Water: its hydrogens feel nothing but charges. With forces of their own, or without charges, nobody does.
+#[test]
+fn who_feels_charges_alone_is_known() {
+    let entry = || PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.5 };
+    let mut term = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 2);
+    term.set(0, 0, entry());
+    let charges = Electrostatics::new(Method::ReactionField { dielectric: 78.0 }, 1.0, 2.5);
+    let charges = LatticeSum::Charges(charges);
+    let source = |term: &PairTerm, sums: &[LatticeSum]| {
+        pair_source(std::slice::from_ref(term), sums, Precision::Mixed).source
+    };
+    let water = source(&term, std::slice::from_ref(&charges));
+    assert!(water.contains("#define CHARGES_ALONE 1\n") && water.contains("words[] = {0x2u};"), "{water}");
+    assert!(source(&term, &[]).contains("#define CHARGES_ALONE 0\n"));
+    term.set(0, 1, entry());
+    assert!(source(&term, &[charges]).contains("#define CHARGES_ALONE 0\n"));
 }
