@@ -22,7 +22,8 @@
 enum {
     BODY_THREADS = 64,
     MOVE_BLOCKS = 8,  // of them that a multiprocessor runs at a time: they mostly wait
-    SPAN = 256,               // atoms of a block that finds out who moves whom
+    MOST_ASIDE = 4,   // atoms of a group of which they have something copied ahead
+    SPAN = 1024,              // atoms of a block that finds out who moves whom
     ALONE = 0xffffffff,
     LED = 0xfffffffe,
     IMPULSES = 6,
@@ -36,10 +37,11 @@ struct Held {
     const uint4* group;  // shape, first slot, where what is known of it begins
     const double* numbers;
     u32* leader;         // as atoms are stored: `leads`
-    u32* mover;          // 32 for each crew: atoms that move themselves, or a group, or NOBODY
+    uint4* mover;        // 32 for each crew: an atom that moves itself (ALONE), or the first one of a group,
+                         // or NOBODY; and of what shape that is, its first slot and its numbers
     int* n_crews;
-    u32* place;          // by slot
-    double* deviates;    // of the noise of the step under way, as atoms are stored: [n][3]
+    uint2* place;        // by slot: where the atom is stored, and its species
+    double* noise;       // of the step under way, as atoms are stored: [n][3]
 };
 
 // A crew is as many atoms of a SPAN as a warp has lanes that lead groups of the same shape, or have no
@@ -54,40 +56,60 @@ extern "C" __global__ void constrained_disband(World w, Held h, int slot) {
 
 extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(World w, Held h, int slot) {
     await_those_before();
-    if (!builds(w.control, w.control->slot[slot])) return;
+    const Slot now = w.control->slot[slot];
+    if (!builds(w.control, now)) return;
     const int i = blockIdx.x * SPAN + threadIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    u32 leads = LED;
+    u32 kind = KINDS;
+    uint4 mover = {(u32)i, ALONE, 0, 0};
     if (i < w.n) {
-        const u32 id = w.id[w.control->sorted ^ 1][i];
-        leads = h.leads[id];
+        const u32 id = w.id[w.control->sorted ^ 1][i], leads = h.leads[id];
         h.leader[i] = leads;
-        if (leads != ALONE) h.place[h.slot[id]] = i;
+        if (leads < LED) {
+            const uint4 group = h.group[leads];
+            mover = {(u32)i, group.x, group.y, group.z};
+        }
+        if (leads != ALONE) h.place[h.slot[id]] = {(u32)i, (u32)w.position[now.parity ^ 1][i].species};
+        if (leads != LED) kind = leads == ALONE ? (u32)N_SHAPES : mover.y;
     }
-    const u32 kind = leads == LED ? (u32)KINDS : leads == ALONE ? (u32)N_SHAPES : h.group[leads].x;
-    __shared__ int count[SPAN / 32][KINDS], first_crew;
+    // How many of each kind are in the warps before, and in all; the first crew of a kind, and of the block.
+    __shared__ int before[SPAN / 32][KINDS], all[KINDS], begin[KINDS], first_crew;
     u32 alike = 0;
     for (u32 k = 0; k < KINDS; k++) {
         const u32 found = __ballot_sync(ALL_LANES, kind == k);
         if (kind == k) alike = found;
-        if (lane == 0) count[warp][k] = __popc(found);
+        if (lane == 0) before[warp][k] = __popc(found);
     }
     __syncthreads();
-    int place = 0, crews = 0;  // of this atom, and of all
-    for (u32 k = 0; k < KINDS; k++) {
-        int before = 0, all = 0;
+    if (threadIdx.x < KINDS) {
+        int sum = 0;
         for (int other = 0; other < SPAN / 32; other++) {
-            before += other < warp ? count[other][k] : 0;
-            all += count[other][k];
+            const int found = before[other][threadIdx.x];
+            before[other][threadIdx.x] = sum;
+            sum += found;
         }
-        if (k == kind) place = 32 * crews + before + __popc(alike & ((1u << lane) - 1));
-        crews += (all + 31) / 32;
+        all[threadIdx.x] = sum;
     }
-    if (threadIdx.x == 0) first_crew = atomicAdd(h.n_crews, crews);
     __syncthreads();
-    u32* mover = h.mover + (size_t)first_crew * 32;
-    for (int k = threadIdx.x; k < 32 * crews; k += SPAN) mover[k] = NOBODY;
+    if (threadIdx.x == 0) {
+        int crews = 0;
+        for (u32 k = 0; k < KINDS; k++) {
+            begin[k] = crews;
+            crews += (all[k] + 31) / 32;
+        }
+        first_crew = atomicAdd(h.n_crews, crews);
+    }
     __syncthreads();
-    if (kind < KINDS) mover[place] = i;
+    if (kind < KINDS) {
+        const int place = before[warp][kind] + __popc(alike & ((1u << lane) - 1));
+        h.mover[(size_t)(first_crew + begin[kind]) * 32 + place] = mover;
+    }
+    // Nobody else in the last crew of a kind.
+    for (u32 k = warp; k < KINDS; k += SPAN / 32) {
+        const int place = all[k] + lane;
+        if (place < (all[k] + 31) / 32 * 32) {
+            h.mover[(size_t)(first_crew + begin[k]) * 32 + place] = {(u32)NOBODY, ALONE, 0, 0};
+        }
+    }
 }
 
 // A group in registers.
@@ -101,13 +123,13 @@ struct Body {
 };
 
 template <class S>
-DEVICE Body<S> body_of(const World& w, const Held& h, uint4 group, const Slot& now) {
+DEVICE Body<S> body_of(const World& w, const Held& h, uint4 group) {
     Body<S> body;
-    const Position* position = w.position[now.parity];
     const int set = w.control->sorted;
     for (int k = 0; k < S::ATOMS; k++) {
-        const u32 i = body.place[k] = h.place[group.y + k];
-        body.species[k] = (int)position[i].species;
+        const uint2 place = h.place[group.y + k];
+        const u32 i = body.place[k] = place.x;
+        body.species[k] = (int)place.y;
         body.inverse_mass[k] = w.inverse_mass[mass_place(w, i, body.species[k])];
         body.x[k] = load(w.x[set], i);
         body.v[k] = load(w.v[set], i);
@@ -208,48 +230,87 @@ DEVICE void report_torn(const World& w, const Body<S>& body, i64 done) {
     report(w.control, TORN);
 }
 
+// Of small groups: what threads will want when they have begun to move them, on its way while they do.
+struct Aside {
+    Double3 vectors[MOST_ASIDE][BODY_THREADS];  // noise, and then what is to be stored
+    Position built[MOST_ASIDE][BODY_THREADS];
+};
+
+// Stores a vector of an atom of each lane of a crew. Lanes that are next to each other have the numbers of
+// one atom written: memory is written by as much as is next to each other in it.
+DEVICE void store_by_crew(double* a, u32 crew, u32 i, Double3 u, Double3* room) {
+    const int lane = threadIdx.x % 32, lanes = __popc(crew);
+    __syncwarp(crew);
+    room[lane] = u;
+    __syncwarp(crew);
+    for (int k = lane, round = 0; round < 3; round++, k += lanes) {
+        a[3 * (size_t)__shfl_sync(crew, i, k / 3) + k % 3] = ((const double*)room)[k];
+    }
+}
+
 // From the force of a step to where the next one is felt.
 template <class S>
-DEVICE void move_body(const World& w, const Held& h, uint4 group, int slot, const Slot& now, int what) {
+DEVICE void move_body(const World& w, const Held& h, uint4 group, int slot, const Slot& now, int what, u32 crew,
+                      Aside& aside) {
+    enum { N = S::ATOMS, EARLY = N <= MOST_ASIDE };
     Control* control = w.control;
     const Motion motion = control->motion;
-    const int set = control->sorted;
-    Body<S> body = body_of<S>(w, h, group, now);
-    double kicks[S::ATOMS], unused[IMPULSES];
-    for (int k = 0; k < S::ATOMS; k++) {
-        if (what != MOVE_SCALED) check_force(w, load_force(w, body.place[k]), set, body.place[k], now.done);
-        if (body.inverse_mass[k] != 0) scale_by_bath(w, what, body.v[k]);
-        kicks[k] = 0.5 * motion.timestep * body.inverse_mass[k];
+    const int set = control->sorted, mine = threadIdx.x;
+    const bool noisy = motion.decay < 1.0;
+    Body<S> body = body_of<S>(w, h, group);
+    if (EARLY) {
+        for (int k = 0; k < N; k++) {
+            copy_aside(&aside.built[k][mine], &w.built[body.place[k]]);
+            if (noisy) copy_aside(&aside.vectors[k][mine], (const Double3*)h.noise + body.place[k]);
+        }
     }
+    real3 force[N];
+    for (int k = 0; k < N; k++) force[k] = load_force(w, body.place[k]);
+    for (int k = 0; k < N; k++) {
+        if (what != MOVE_SCALED) check_force(w, force[k], set, body.place[k], now.done);
+        if (body.inverse_mass[k] != 0) scale_by_bath(w, what, body.v[k]);
+    }
+    auto kick_all = [&] {
+        for (int k = 0; k < N; k++) kick(body.v[k], 0.5 * motion.timestep * body.inverse_mass[k], force[k]);
+    };
+    if (what == MOVE_GOES) {
+        double unused[IMPULSES];
+        kick_all();
+        brake(w.frame, body, unused);
+    }
+    kick_all();
     // With noise in the middle of the drift there are two parts of it.
-    const int parts = motion.decay < 1.0 ? 2 : 1;
+    const int parts = noisy ? 2 : 1;
     const double way = motion.drift / parts;
     bool held = true;
     for (int part = 0; part < parts; part++) {
-        if (part == 1 || what == MOVE_GOES) {
-            for (int k = 0; k < S::ATOMS; k++) {
-                if (part == 1) {
-                    ornstein_uhlenbeck(body.v[k], motion.decay, motion.thermal_energy, body.inverse_mass[k],
-                                       load(h.deviates, body.place[k]));
-                } else {
-                    kick(body.v[k], kicks[k], load_force(w, body.place[k]));
-                }
+        if (part == 1) {
+            await_copies();
+            for (int k = 0; k < N; k++) {
+                const Double3 noise = EARLY ? aside.vectors[k][mine] : load(h.noise, body.place[k]);
+                if (body.inverse_mass[k] != 0) ornstein_uhlenbeck(body.v[k], motion.decay, noise);
             }
-            brake(w.frame, body, unused);
         }
-        for (int k = 0; k < S::ATOMS; k++) {
-            if (part == 0) kick(body.v[k], kicks[k], load_force(w, body.place[k]));
-            drift(body.x[k], way, body.v[k]);
-        }
+        for (int k = 0; k < N; k++) drift(body.x[k], way, body.v[k]);
         held = hold(w.frame, body, way) && held;
     }
     if (!held) report_torn(w, body, now.done);
-    for (int k = 0; k < S::ATOMS; k++) {
+    await_copies();
+    Strayed strayed(w);
+    for (int k = 0; k < N; k++) {
         const u32 i = body.place[k];
-        store(w.x[set], i, body.x[k]);
-        store(w.v[set], i, body.v[k]);
-        arrive(w, i, body.x[k], body.species[k], w.position[now.parity ^ 1], &control->slot[slot + 1]);
+        if (EARLY) {
+            Double3* room = &aside.vectors[k][mine / 32 * 32];
+            store_by_crew(w.x[set], crew, i, body.x[k], room);
+            store_by_crew(w.v[set], crew, i, body.v[k], room);
+        } else {
+            store(w.x[set], i, body.x[k]);
+            store(w.v[set], i, body.v[k]);
+        }
+        const Position p = arrive(w, i, body.x[k], body.species[k], w.position[now.parity ^ 1]);
+        strayed.add(w, p, EARLY ? aside.built[k][mine] : w.built[i]);
     }
+    strayed.note(&control->slot[slot + 1]);
 }
 
 // Whether a step, or the first one of a segment, is due.
@@ -258,25 +319,27 @@ DEVICE bool moves(const Control* control, const Slot& now, int what) {
 }
 
 // The noise of a step, which depends on nothing in it: every atom its own, while forces are found.
-extern "C" __global__ void constrained_deviates(World w, Held h, int slot, int what) {
+extern "C" __global__ void constrained_noise(World w, Held h, int slot, int what) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || !moves(w.control, now, what) || !(w.control->motion.decay < 1.0)) return;
-    store(h.deviates, i, deviates_of(w, i, now.done));
+    const u32 of_mass = mass_place(w, i, (int)w.position[now.parity][i].species);
+    store(h.noise, i, noise_of(w, i, w.inverse_mass[of_mass], now.done));
 }
 
 // An atom that moves by itself, or a group by its first atom.
-DEVICE void move_led_by(const World& w, const Held& h, int slot, const Slot& now, int what, int i) {
-    const u32 leader = h.leader[i];
-    if (leader != ALONE) {
-        const uint4 group = h.group[leader];
+DEVICE void move_by(const World& w, const Held& h, int slot, const Slot& now, int what, uint4 mover, u32 crew,
+                    Aside& aside) {
+    if (mover.y != ALONE) {
+        const uint4 group = {mover.y, mover.z, mover.w, 0};
         switch (group.x) {
-#define MOVE(shape) case shape: move_body<Shape<shape>>(w, h, group, slot, now, what); break;
+#define MOVE(shape) case shape: move_body<Shape<shape>>(w, h, group, slot, now, what, crew, aside); break;
             EACH_SHAPE(MOVE)
         }
         return;
     }
+    const int i = (int)mover.x;
     const Control* control = w.control;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
     Double3 x = load(w.x[set], i), v = load(w.v[set], i);
@@ -284,7 +347,7 @@ DEVICE void move_led_by(const World& w, const Held& h, int slot, const Slot& now
     if (what != MOVE_SCALED) check_force(w, f, set, i, now.done);
     if (w.inverse_mass[mass_place(w, i, species)] != 0) scale_by_bath(w, what, v);
     if (what == MOVE_GOES) kick(v, 0.5 * control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
-    go_on(w, slot, now, i, x, v, f, species, [&] { return load(h.deviates, i); });
+    go_on(w, slot, now, i, x, v, f, species, [&] { return load(h.noise, i); });
 }
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrained_move(World w, Held h, int slot, int what) {
@@ -293,10 +356,13 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrai
     const bool moving = moves(w.control, now, what);
     pass_on(w, slot, moving);
     if (!moving) return;
+    __shared__ Aside aside;
     const int n = 32 * *h.n_crews;
     for (int k = blockIdx.x * BODY_THREADS + threadIdx.x; k < n; k += gridDim.x * BODY_THREADS) {
-        const u32 i = h.mover[k];
-        if (i != NOBODY) move_led_by(w, h, slot, now, what, (int)i);
+        const uint4 mover = h.mover[k];
+        const u32 crew = __ballot_sync(ALL_LANES, mover.x != NOBODY);
+        if (mover.x != NOBODY) move_by(w, h, slot, now, what, mover, crew, aside);
+        __syncwarp();  // others read what a lane has aside
     }
 }
 
@@ -314,7 +380,7 @@ template <class S>
 DEVICE void kick_body(const World& w, const Held& h, uint4 group, const Slot& now, double* impulse) {
     const Motion motion = w.control->motion;
     const int set = w.control->sorted;
-    Body<S> body = body_of<S>(w, h, group, now);
+    Body<S> body = body_of<S>(w, h, group);
     // Where noise is in the middle of the drift, its last part is half a step.
     if (motion.decay < 1.0) add_turning(w.frame, body, 2.0 * motion.timestep / motion.drift - 1.0, impulse);
     for (int k = 0; k < S::ATOMS; k++) {
@@ -355,7 +421,7 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(Worl
 template <class S>
 DEVICE void brake_body(const World& w, const Held& h, uint4 group, double time, double turning, double* impulse) {
     const int set = w.control->sorted;
-    Body<S> body = body_of<S>(w, h, group, w.control->slot[0]);
+    Body<S> body = body_of<S>(w, h, group);
     if (turning != 0) {
         Body<S> before = body;
         for (int k = 0; k < S::ATOMS; k++) {
@@ -386,7 +452,7 @@ constrained_brake(World w, Held h, double time, double turning) {
 // What a kick by `time` would be followed by.
 template <class S>
 DEVICE void foresee_body(const World& w, const Held& h, uint4 group, double time, double turning, double* impulse) {
-    Body<S> body = body_of<S>(w, h, group, w.control->slot[0]);
+    Body<S> body = body_of<S>(w, h, group);
     if (turning != 0) add_turning(w.frame, body, turning, impulse);
     for (int k = 0; k < S::ATOMS; k++) kick(body.v[k], time * body.inverse_mass[k], load_force(w, body.place[k]));
     brake(w.frame, body, impulse);
@@ -431,7 +497,7 @@ template <class S>
 DEVICE void hold_body(const World& w, const Held& h, uint4 group, double dt) {
     Control* control = w.control;
     const Slot now = control->slot[0];
-    Body<S> body = body_of<S>(w, h, group, now);
+    Body<S> body = body_of<S>(w, h, group);
     if (!hold(w.frame, body, dt)) report_torn(w, body, now.done);
     for (int k = 0; k < S::ATOMS; k++) {
         const u32 i = body.place[k];
@@ -460,7 +526,7 @@ DEVICE void spread_body(const World& w, const Held& h, uint4 group, const Slot& 
     if (S::SITES == 0) return;
     enum { N = S::ATOMS };
     double in[6 * N - 3], out[3 * N + VIRIAL];
-    const Body<S> body = body_of<S>(w, h, group, now);
+    const Body<S> body = body_of<S>(w, h, group);
     for (int k = 0; k < N; k++) {
         if (k > 0) put(in + 3 * (k - 1), apart(w.frame, body.x[k], body.x[0]));
         const real3 f = load_force(w, body.place[k]);

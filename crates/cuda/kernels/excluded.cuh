@@ -24,7 +24,11 @@ DEVICE real3 excluded_force_on(const World& w, const Slot& now, int i, u32 partn
     const Position mine = position[i];
     const real own = strength_of(w, position, i);
     real3 force = {};
-    for (u32 k = first, j = partner; j != NOBODY; k += step, j = partner_of(w, i, k)) {
+    u32 k = first + step, next = partner;
+    while (next != NOBODY) {
+        const u32 j = next;
+        next = partner_of(w, i, k);  // as early as possible
+        k += step;
         const real3 d = difference(w.frame, mine, position[j]);
         const real in[1] = {dot(d, d)}, strengths = own * strength_of(w, position, j);
         if (!(in[0] < (real)cutoff2)) continue;

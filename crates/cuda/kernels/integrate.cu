@@ -19,7 +19,11 @@ extern "C" __global__ void place_atoms(World w, int placing) {
     const Position p = to_position(w.frame, x.x, x.y, x.z, species);
     position[i] = p;
     // A list that is there already goes on as it would have, or is another device's.
-    if (placing == PLACING_LISTED) note_strayed(w, i, p, &w.control->slot[0]);
+    if (placing == PLACING_LISTED) {
+        Strayed strayed(w);
+        strayed.add(w, p, w.built[i]);
+        strayed.note(&w.control->slot[0]);
+    }
 }
 
 // The first half of a segment's first step.
@@ -99,7 +103,10 @@ extern "C" __global__ void noise_atoms(World w, double decay, double thermal_ene
     if (i >= w.n) return;
     const int set = w.control->sorted, species = (int)w.position[w.control->slot[0].parity][i].species;
     Double3 v = load(w.v[set], i);
-    ornstein_uhlenbeck(v, decay, thermal_energy, w.inverse_mass[mass_place(w, i, species)], langevin_noise(seed, w.id[set][i], step));
+    const double inverse_mass = w.inverse_mass[mass_place(w, i, species)];
+    if (inverse_mass == 0) return;
+    const Double3 xi = langevin_noise(seed, w.id[set][i], step);
+    ornstein_uhlenbeck(v, decay, thermal_noise(decay, thermal_energy, inverse_mass, xi));
     store(w.v[set], i, v);
 }
 

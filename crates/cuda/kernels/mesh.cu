@@ -280,7 +280,8 @@ DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double weight
         __shared__ real copy[AROUND];
         s.find(w, w.position[now.parity], first, own);
         const Around around(s);
-        if (around.fit) around.each([&](int here, u32 there) { copy[here] = m.potential[there]; });
+        if (around.fit) around.each([&](int here, u32 there) { copy_aside(&copy[here], &m.potential[there]); });
+        await_copies();
         __syncthreads();
         each_slice(own, [&](int atom, int j, bool there) {
             const real* const line = copy + around.line(s, atom, j);
@@ -294,7 +295,8 @@ DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double weight
         of_waves[threadIdx.x] = {};
     }
     __syncthreads();
-    real3 force = {};
+    real3 force = {}, before = {};
+    if (part == 0 && atom < own) before = load_force(w, i);
     if (atom < own) force = excluded_force_on<ENERGY>(w, now, i, partner, part, TEAM, infinity(), sums);
 #pragma unroll
     for (int step = TEAM / 2; step > 0; step /= 2) {
@@ -309,7 +311,6 @@ DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double weight
     const double* r = m.reciprocal;
     const real3 f = {a * (real)r[0], multiply_add(a, (real)r[1], b * (real)r[3]),
                      multiply_add(a, (real)r[2], multiply_add(b, (real)r[4], c * (real)r[5]))};
-    const real3 before = load_force(w, i);
     store_force(w, i, {before.x + (f.x + force.x), before.y + (f.y + force.y), before.z + (f.z + force.z)});
 }
 

@@ -101,28 +101,31 @@ APART Double3 langevin_noise(u64 seed, u32 id, u64 step) {
     return {radius * cos(angle), radius * sin(angle), second * cos(tau * uniform(b.w[2], b.w[3]))};
 }
 
-// The O of BAOAB (Leimkuhler and Matthews 2013) from normal deviates; the amplitude of its noise is
-// generated code.
-DEVICE void ornstein_uhlenbeck(Double3& v, double decay, double thermal_energy, double inverse_mass, Double3 xi) {
-    if (inverse_mass == 0) return;
+// What noise adds to a velocity, from normal deviates; its amplitude is generated code.
+DEVICE Double3 thermal_noise(double decay, double thermal_energy, double inverse_mass, Double3 xi) {
     const double known[3] = {decay, thermal_energy, inverse_mass};
     double width;
     noise_amplitude(known, &width);
-    v.x = fma(decay, v.x, width * xi.x);
-    v.y = fma(decay, v.y, width * xi.y);
-    v.z = fma(decay, v.z, width * xi.z);
+    return {width * xi.x, width * xi.y, width * xi.z};
+}
+
+// The O of BAOAB (Leimkuhler and Matthews 2013), but for what is driven.
+DEVICE void ornstein_uhlenbeck(Double3& v, double decay, Double3 noise) {
+    v.x = fma(decay, v.x, noise.x);
+    v.y = fma(decay, v.y, noise.y);
+    v.z = fma(decay, v.z, noise.z);
 }
 
 // From one force evaluation to the next: half a kick, the drift, with friction and noise in its
-// middle if there is a bath. `deviates` gives those that are wanted then.
-template <class Deviates>
+// middle if there is a bath. `noise` gives what is wanted then.
+template <class Noise>
 DEVICE void kick_and_drift(const Motion& motion, Double3& x, Double3& v, real3 f, double inverse_mass,
-                           const Deviates& deviates) {
+                           const Noise& noise) {
     const double dt = motion.timestep, way = motion.drift;
     kick(v, 0.5 * dt * inverse_mass, f);
     if (motion.decay < 1.0) {
         drift(x, 0.5 * way, v);
-        ornstein_uhlenbeck(v, motion.decay, motion.thermal_energy, inverse_mass, deviates());
+        if (inverse_mass != 0) ornstein_uhlenbeck(v, motion.decay, noise());
         drift(x, 0.5 * way, v);
     } else {
         drift(x, way, v);
@@ -145,20 +148,28 @@ DEVICE void pass_on(const World& w, int slot, bool moved) {
 // Whether a fraction of an open axis is far from its ends.
 DEVICE bool is_inside(double s) { return s > 0.125 && s < 0.875; }
 
-// How far an atom is from where the list has it, squared: of a slow species as if it were further by as much
-// as it may stray less.
-DEVICE real strayed2(const World& w, int i, Position p) {
-    const real3 d = difference(w.frame, p, w.built[i]);
-    return dot(d, d) * inverse_stray2(w, (int)p.species);
-}
+// How far atoms are from where the list has them.
+struct Strayed {
+    real limit2;
+    bool stale, soon;  // the list is, or will be
 
-// Notes in a slot if an atom that is there then has come so far that the list is stale, or will be.
-DEVICE void note_strayed(const World& w, int i, Position p, Slot* slot) {
-    const real d2 = strayed2(w, i, p);
-    // Not "greater than": what is not a number is stale, too.
-    if (!(d2 <= (real)w.control->limit2)) slot->stale = 1;
-    if (d2 > (real)(0.5 * w.control->limit2)) slot->soon = 1;
-}
+    DEVICE_MEMBER explicit Strayed(const World& w) : limit2((real)w.control->limit2), stale(false), soon(false) {}
+
+    // One that is at p: of a slow species as if it were further by as much as it may stray less.
+    DEVICE_MEMBER void add(const World& w, Position p, Position built) {
+        const real3 d = difference(w.frame, p, built);
+        const real d2 = dot(d, d) * inverse_stray2(w, (int)p.species);
+        // Not "greater than": what is not a number is stale, too.
+        if (!(d2 <= limit2)) stale = true;
+        if (d2 > (real)0.5 * limit2) soon = true;
+    }
+
+    // Notes in a slot what was found of the atoms that are there then.
+    DEVICE_MEMBER void note(Slot* slot) const {
+        if (stale) slot->stale = 1;
+        if (soon) slot->soon = 1;
+    }
+};
 
 // Where an atom is now, for the forces; makes it known if it is about to leave the range of an open axis.
 DEVICE Position arrive(const World& w, int i, Double3 x, int species, Position* to) {
@@ -174,29 +185,34 @@ DEVICE Position arrive(const World& w, int i, Double3 x, int species, Position* 
 
 // The same at the end of a step's drift: notes in the slot it arrives in whether it has strayed.
 DEVICE void arrive(const World& w, int i, Double3 x, int species, Position* to, Slot* slot) {
-    note_strayed(w, i, arrive(w, i, x, species, to), slot);
+    Strayed strayed(w);
+    strayed.add(w, arrive(w, i, x, species, to), w.built[i]);
+    strayed.note(slot);
 }
 
-// The deviates of an atom in the step after so many drifts of the leg.
-DEVICE Double3 deviates_of(const World& w, int i, i64 done) {
+// The noise that an atom feels in the step after so many drifts of the leg.
+DEVICE Double3 noise_of(const World& w, int i, double inverse_mass, i64 done) {
     const Motion& motion = w.control->motion;
-    return langevin_noise(motion.seed, w.id[w.control->sorted][i], motion.first_step + done);
+    const Double3 xi = langevin_noise(motion.seed, w.id[w.control->sorted][i], motion.first_step + done);
+    return thermal_noise(motion.decay, motion.thermal_energy, inverse_mass, xi);
 }
 
 // On from one force to where the next one is felt, by an atom with these positions and velocities.
-template <class Deviates>
+template <class Noise>
 DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species,
-                  const Deviates& deviates) {
+                  const Noise& noise) {
     Control* control = w.control;
     const int set = control->sorted;
-    kick_and_drift(control->motion, x, v, f, w.inverse_mass[mass_place(w, i, species)], deviates);
+    kick_and_drift(control->motion, x, v, f, w.inverse_mass[mass_place(w, i, species)], noise);
     store(w.x[set], i, x);
     store(w.v[set], i, v);
     arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
 }
 
 DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species) {
-    go_on(w, slot, now, i, x, v, f, species, [&] { return deviates_of(w, i, now.done); });
+    go_on(w, slot, now, i, x, v, f, species, [&] {
+        return noise_of(w, i, w.inverse_mass[mass_place(w, i, species)], now.done);
+    });
 }
 
 // An atom that has felt its force: the second half of the kick, and on to where it is next.

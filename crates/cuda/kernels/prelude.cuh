@@ -186,6 +186,31 @@ DEVICE void fetch_ahead(const void* address) {
 #endif
 }
 
+// Begins to copy to shared memory what this thread will want later; it is there after `await_copies`.
+template <class T>
+DEVICE void copy_aside(T* to, const T* from) {
+#if !defined(EMULATED) && __CUDA_ARCH__ >= 800
+    static_assert(alignof(T) >= 4, "copied by four or eight bytes");
+    const u32 begin = (u32)__cvta_generic_to_shared(to);
+    for (u32 k = 0; k < sizeof(T); k += alignof(T) >= 8 ? 8 : 4) {
+        const char* piece = (const char*)from + k;
+        if (alignof(T) >= 8) {
+            asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(begin + k), "l"(piece) : "memory");
+        } else {
+            asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(begin + k), "l"(piece) : "memory");
+        }
+    }
+#else
+    *to = *from;
+#endif
+}
+
+DEVICE void await_copies() {
+#if !defined(EMULATED) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
 // ---- positions as the force kernels see them
 
 #if DOUBLE

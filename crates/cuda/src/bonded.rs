@@ -18,6 +18,10 @@ const ROLES: u32 = 8;
 /// As many entries of an atom keep a thread busy for about as long as it takes to begin.
 const ENTRIES_PER_THREAD: usize = 2;
 
+/// More threads than these wait for each other on any device: there fewer share an atom, and have more of its
+/// entries each. The more share one, the more of them have nothing in one kind or another.
+const MOST_THREADS: usize = 1 << 18;
+
 /// What kernels are told of what is bound: as in `bonded.cu`, field by field.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
@@ -158,6 +162,15 @@ pub fn build(forces: &Forces, which: Which, team: u32, precision: Precision, sum
     build
 }
 
+/// Threads that share an atom, where so many are bound, with so many entries in all.
+fn team(atoms: usize, entries: usize) -> u32 {
+    let mut team = (entries / atoms.max(1) / ENTRIES_PER_THREAD).next_power_of_two().min(32);
+    while team > 1 && team * atoms > MOST_THREADS {
+        team /= 2;
+    }
+    team as u32
+}
+
 impl Bonded {
     /// What is bound in a system, for a device; `None` where nothing is.
     ///
@@ -190,8 +203,7 @@ impl Bonded {
         let first: Vec<[u32; 4]> =
             ends.map(|id| std::array::from_fn(|family| families[family].first[id])).collect();
         let entries: usize = families.iter().map(|family| family.rows.len()).sum();
-        let team = (entries / atoms.len().max(1) / ENTRIES_PER_THREAD).next_power_of_two().min(32) as u32;
-
+        let team = team(atoms.len(), entries);
         let which = if atoms.len() == n { Which::All } else { Which::Some };
         let build = build(forces, which, team, precision, sums);
         let module = device.compile("bonded.cu", &build.source, &build.options)?;
@@ -301,5 +313,17 @@ impl Bonded {
     pub fn bytes(&self) -> usize {
         let words = self.words.iter().map(Buffer::len).sum::<usize>() + 4 * self.first.len();
         4 * words + self.tables.iter().map(Reals::bytes).sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_threads_share_an_atom_where_there_are_many() {
+        assert_eq!([1, 10, 1000].map(|atoms| team(atoms, 28 * atoms)), [16, 16, 16]);
+        assert_eq!([30_000, 60_000, 1_000_000].map(|atoms| team(atoms, 28 * atoms)), [8, 4, 1]);
+        assert_eq!([team(0, 0), team(10, 10)], [1, 1]);
     }
 }

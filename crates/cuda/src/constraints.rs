@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 /// Threads of a block, and the atoms of one that finds out who moves whom: as in `constraints.cu`.
 const BODY_THREADS: u32 = 64;
-const SPAN: u32 = 256;
+const SPAN: u32 = 1024;
 
 /// Blocks that a multiprocessor runs at a time where atoms are moved, or a few more.
 const RESIDENT: u32 = 8;
@@ -42,7 +42,7 @@ struct Held {
     mover: u64,
     n_crews: u64,
     place: u64,
-    deviates: u64,
+    noise: u64,
 }
 
 // SAFETY: numbers only, and no padding between them.
@@ -66,7 +66,7 @@ pub struct Constraints {
     held: Held,
     disband: Kernel,
     places: Kernel,
-    deviates: Kernel,
+    noise: Kernel,
     moves: Kernel,
     kick: Kernel,
     brake: Kernel,
@@ -232,20 +232,20 @@ impl Constraints {
             device.upload(&leads)?,
             device.upload(&slots)?,
             device.alloc(n_atoms)?,
-            device.alloc(n_slots as usize)?,
-            device.alloc(32 * most_crews(n_atoms, shapes.len()))?,
+            device.alloc(2 * n_slots as usize)?,
+            device.alloc(4 * 32 * most_crews(n_atoms, shapes.len()))?,
             device.alloc(1)?,
         ];
         let [leads, slot, leader, place, mover, n_crews] = std::array::from_fn(|k| words[k].address());
         let (groups, numbers) = (device.upload(&rows)?, device.upload(&all_numbers)?);
         let (group, first) = (groups.address(), numbers.address());
-        let noise = device.alloc(3 * n_atoms)?;
-        let deviates = noise.address();
+        let kicks = device.alloc(3 * n_atoms)?;
+        let noise = kicks.address();
         Ok(Some(Constraints {
-            held: Held { leads, slot, group, numbers: first, leader, mover, n_crews, place, deviates },
+            held: Held { leads, slot, group, numbers: first, leader, mover, n_crews, place, noise },
             disband: module.kernel("constrained_disband")?,
             places: module.kernel("constrained_places")?,
-            deviates: module.kernel("constrained_deviates")?,
+            noise: module.kernel("constrained_noise")?,
             moves: module.kernel("constrained_move")?,
             kick: module.kernel("constrained_kick")?,
             brake: module.kernel("constrained_brake")?,
@@ -265,7 +265,7 @@ impl Constraints {
             summation,
             words,
             groups,
-            numbers: [numbers, noise],
+            numbers: [numbers, kicks],
         }))
     }
 
@@ -308,8 +308,8 @@ impl Constraints {
     }
 
     /// The noise of that, which needs no forces; none where a bath scales velocities.
-    pub fn deviates(&self, world: &World, slot: i32, before: Before) -> Launch {
-        let launch = self.launch(&self.deviates, world).with_value(slot).with_value(before as i32);
+    pub fn noise(&self, world: &World, slot: i32, before: Before) -> Launch {
+        let launch = self.launch(&self.noise, world).with_value(slot).with_value(before as i32);
         launch.waits(Waits::Aside)
     }
 

@@ -188,7 +188,7 @@ impl Launches<'_> {
         let mut launches = match (self.bath, self.constraints) {
             (Some(bath), constraints) => bath.begin_segment(&self.world, constraints, 0),
             (None, Some(constraints)) => vec![
-                constraints.deviates(&self.world, 0, Before::Begins),
+                constraints.noise(&self.world, 0, Before::Begins),
                 constraints.moves(&self.world, 0, Before::Begins),
             ],
             (None, None) => vec![self.atoms(&self.kernels.begin_segment).with_value(0i32)],
@@ -205,9 +205,9 @@ impl Launches<'_> {
         match (bath, self.constraints, at_once) {
             (Some(bath), constraints, _) => [forces(), bath.advance(&self.world, constraints, slot)].concat(),
             (None, Some(constraints), _) => {
-                let deviates = constraints.deviates(&self.world, slot, Before::Goes);
+                let noise = constraints.noise(&self.world, slot, Before::Goes);
                 let moves = constraints.moves(&self.world, slot, Before::Goes);
-                [vec![deviates], forces(), vec![moves]].concat()
+                [vec![noise], forces(), vec![moves]].concat()
             }
             (None, None, Some(step)) => step,
             (None, None, None) => {
@@ -361,16 +361,44 @@ impl Recorded {
 /// How many step slots there should be between two looks at lists that last so many steps, more or
 /// less: a look costs some early exits, and slots after a list went stale are wasted. A list that
 /// outlives the slots by little wastes most of those that follow. `idle` is how many kernels an idle
-/// slot has, by those of a look: where a slot is as dear as a look, none should be idle.
+/// slot has, by those of a look: where a slot is as dear as a look, none should be idle, but for the few
+/// lists that outlive the others. Kernels of a slot have somewhat more blocks.
 pub fn slots_per_look(life: f64, idle: f64) -> u32 {
-    let spare = (1.0 - idle).max(0.0);
-    let long = (1.0 + 0.2 * spare) * life + spare;
+    let spare = spare_for(idle);
+    let long = (1.0 + 0.2 * spare) * life + spare - 0.15;
     let looks = (long / f64::from(SLOTS as u32 - 1)).ceil().max(1.0);
     ((long / looks).ceil() as u32).clamp(3, SLOTS as u32 - 1)
+}
+
+/// Whether so many slots serve lists that last so long. Recording others takes time: where idle ones are
+/// dear, every one counts.
+pub fn slots_serve(slots: u32, life: f64, idle: f64) -> bool {
+    let off = 0.2 * spare_for(idle).max(0.15);
+    (slots_per_look((1.0 - off) * life, idle)..=slots_per_look((1.0 + off) * life, idle)).contains(&slots)
+}
+
+/// What idle slots leave of reasons to have some.
+fn spare_for(idle: f64) -> f64 {
+    (1.0 - 1.25 * idle).max(0.0)
 }
 
 /// Sums that kernels leave for the host.
 pub struct Sums {
     pub partial: Buffer<f64>,
     pub total: Buffer<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_slot_is_idle_where_slots_are_dear() {
+        let slots = [3.9, 4.1, 4.3, 4.9].map(|life| slots_per_look(life, 0.8));
+        assert_eq!(slots, [4, 4, 5, 5]);
+        assert!(slots_serve(5, 4.9, 0.8) && slots_serve(4, 4.2, 0.8) && !slots_serve(4, 4.9, 0.8));
+        assert!(slots_serve(5, 4.2, 0.8) && !slots_serve(6, 4.9, 0.8));
+        // Where they are cheap there are some more, and it does not matter so much.
+        assert!(slots_per_look(9.0, 0.2) > 10 && slots_serve(10, 9.0, 0.2) && slots_serve(12, 9.0, 0.2));
+    }
 }

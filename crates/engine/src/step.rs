@@ -19,8 +19,10 @@ pub struct Tick {
 /// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a heat bath around it or, where it
 /// is noise on atoms or between them, in its middle (BAOAB; Leimkuhler and Matthews 2013), as is the
 /// friction of grains. Constraints are satisfied after every drift and, by velocities, after every
-/// kick that ends a step and after noise (RATTLE; Andersen 1983; Leimkuhler and Matthews 2016). The
-/// forces at the start of the step are those of the last evaluation.
+/// kick that ends a step (RATTLE; Andersen 1983; Leimkuhler and Matthews 2016). After noise they need
+/// not be: what RATTLE would take is along the distances before a drift, as is what is made up for after
+/// it, so that atoms come to the same places, and by these to the same velocities. The forces at the
+/// start of the step are those of the last evaluation.
 ///
 /// # Errors
 /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].
@@ -35,7 +37,6 @@ pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: E
             backend.drift(0.5 * dt);
             backend.constrain_positions(0.5 * dt);
             backend.ornstein_uhlenbeck(langevin.decay, langevin.thermal_energy, noise);
-            backend.constrain_velocities(None);
             backend.drift(0.5 * dt);
             backend.constrain_positions(0.5 * dt);
             last.drift = 0.5 * dt;

@@ -44,7 +44,7 @@ impl Extent {
 const MOST_PARTS: u32 = 16;
 
 /// What estimates of a tile have to spare and hardly any tile needs.
-const SPARE: f64 = 0.15;
+const SPARE: f64 = 0.2;
 
 /// How well the room is known that tiles need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bath::{self, Acts, ScalingBath};
 use crate::dissipative::PairBath;
 use crate::kernels::Way;
-use crate::leg::{KINETIC, Recorded, VIRIAL, slots_per_look};
+use crate::leg::{KINETIC, Recorded, VIRIAL, slots_per_look, slots_serve};
 use crate::world::Motion;
 use jostle_core::bath::Dissipative;
 use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample};
@@ -120,9 +120,9 @@ impl Cuda {
         } else if builds > 2 {
             self.tighten();
         }
-        let slots = slots_per_look(life, self.launches().idle_share());
-        if builds > 2 && 5 * slots.abs_diff(self.plan.layout.slots_per_look) > slots {
-            self.plan.layout.slots_per_look = slots;
+        let idle = self.launches().idle_share();
+        if builds > 2 && !slots_serve(self.plan.layout.slots_per_look, life, idle) {
+            self.plan.layout.slots_per_look = slots_per_look(life, idle);
             self.recorded = None;
         }
         Ok(samples)
