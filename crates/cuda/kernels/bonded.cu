@@ -240,20 +240,8 @@ bonded_forces_energies(World w, Bound b, int slot, int when) {
 #endif
 }
 
-// The sums, into a row of w.total: energies after what pairs have left there (energies and virial),
-// the virial added to theirs.
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS)
-bonded_sums(World w, int blocks, int row_length, int n_pairs, int when) {
+bonded_sums(World w, int blocks, int row_length, int virial, int first, int when) {
     await_those_before();
-    if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
-    double* row = w.total + (when == WHEN_ENDS ? (size_t)(w.control->part / 2) * row_length : 0);
-    for (int k = 0; k < N_BONDED + 6; k++) {
-        const double sum = sum_of_shares<BONDED_THREADS>(w, blocks, N_BONDED + 6, k);
-        if (threadIdx.x != 0) continue;
-        if (k < N_BONDED) {
-            row[n_pairs + 6 + k] = sum;
-        } else {
-            row[n_pairs + k - N_BONDED] += sum;
-        }
-    }
+    add_energies_and_virial<BONDED_THREADS, N_BONDED>(w, blocks, row_length, virial, first, when);
 }

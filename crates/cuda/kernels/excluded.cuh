@@ -10,11 +10,6 @@
 // Energy and virial.
 enum { EXCLUDED_SUMS = 7 };
 
-// The k-th atom that an atom excludes; NOBODY behind the last.
-DEVICE u32 partner_of(const World& w, int i, int k) {
-    return k < 4 * w.n_excluded ? ((const u32*)&w.partner[(size_t)(k / 4) * w.n + i])[k % 4] : NOBODY;
-}
-
 // The force on an atom of every `step`-th of those that it excludes from the `first` on, which is `partner`: who
 // knows it early need not wait for it. Energy and virial into `sums`: half of them belong to the other atom.
 template <bool ENERGY>

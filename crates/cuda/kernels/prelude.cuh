@@ -475,6 +475,11 @@ DEVICE u32 mass_place(const World& w, int i, int species) {
 #endif
 }
 
+// The k-th atom that an atom excludes; NOBODY behind the last.
+DEVICE u32 partner_of(const World& w, int i, int k) {
+    return k < 4 * w.n_excluded ? ((const u32*)&w.partner[(size_t)(k / 4) * w.n + i])[k % 4] : NOBODY;
+}
+
 // How far atoms of a species may be from where the list has them, as a part of half the skin: heavy ones are
 // slow, and need not be listed as far away.
 DEVICE real may_stray(const World& w, int species) { return STRAYS_BY_SPECIES ? w.stray[species].x : (real)1; }

@@ -59,6 +59,23 @@ DEVICE double sum_of_shares(const World& w, int blocks, int count, int k) {
     return sum;
 }
 
+// By one block, the sums over shares of N energies and a virial, into a row of w.total: energies from `first` on,
+// the virial onto what is there of it.
+template <int THREADS_PER_BLOCK, int N>
+DEVICE void add_energies_and_virial(const World& w, int blocks, int row_length, int virial, int first, int when) {
+    if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
+    double* row = w.total + (when == WHEN_ENDS ? (size_t)(w.control->part / 2) * row_length : 0);
+    for (int k = 0; k < N + 6; k++) {
+        const double sum = sum_of_shares<THREADS_PER_BLOCK>(w, blocks, N + 6, k);
+        if (threadIdx.x != 0) continue;
+        if (k < N) {
+            row[first + k] = sum;
+        } else {
+            row[virial + k - N] += sum;
+        }
+    }
+}
+
 // Whether this block is the last one of its kernel to come here. It sees the shares of all others.
 DEVICE bool comes_last(Control* control) {
     __shared__ bool last;

@@ -4,7 +4,7 @@ use crate::driver::{Buffer, Device};
 use crate::kernels::SCAN_BLOCK;
 use crate::world::{Control, FixedPosition, Frame, PlainPosition, World};
 use jostle_core::{Precision, Result, State, System, Vec3};
-use jostle_potentials::{Electrostatics, Forces};
+use jostle_potentials::Forces;
 
 /// Arrays over atoms and bins, and the block that steers the run.
 pub struct Arrays {
@@ -114,9 +114,10 @@ impl Arrays {
     ) -> Result<Self> {
         let n = system.state.len();
         let (mass, inverse) = system.dynamic_masses();
-        let charge = |term: &Electrostatics| {
-            let by_id = Reals::upload(device, precision, &term.charges(system))?;
-            Ok([by_id, Reals::alloc(device, precision, n)?])
+        let charges = forces.electrostatics.as_ref().map(|term| term.charges(system));
+        let charges = charges.or_else(|| forces.vacuum.as_ref().map(|term| term.charges(system)));
+        let charge = |by_id: Vec<f64>| -> Result<_> {
+            Ok([Reals::upload(device, precision, &by_id)?, Reals::alloc(device, precision, n)?])
         };
         // What kernels want to know, and its square inverted.
         let strays: Vec<f64> = strays.iter().flat_map(|part| [*part, 1.0 / (part * part)]).collect();
@@ -135,7 +136,7 @@ impl Arrays {
             id: [device.alloc(n)?, device.alloc(n)?],
             image: [device.alloc(3 * n)?, device.alloc(3 * n)?],
             force: Reals::alloc(device, precision, 3 * n)?,
-            charge: forces.electrostatics.as_ref().map(charge).transpose()?,
+            charge: charges.map(charge).transpose()?,
             bin: device.alloc(n)?,
             rank: device.alloc(n)?,
             height: device.alloc(n)?,

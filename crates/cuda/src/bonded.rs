@@ -56,7 +56,9 @@ pub struct Bonded {
     shares: u32,
     /// Threads that share an atom.
     team: u32,
-    n_pairs: usize,
+    /// Where a sample has the virial of pairs, and where the first of these energies.
+    virial: usize,
+    first_term: usize,
     n_terms: usize,
     /// What the addresses in `bound` belong to.
     words: [Buffer<u32>; 5],
@@ -261,7 +263,8 @@ impl Bonded {
             sums: module.kernel("bonded_sums")?,
             shares: sums.shares(atoms.len(), ATOM_THREADS / team),
             team,
-            n_pairs: forces.n_searched(),
+            virial: forces.n_searched(),
+            first_term: forces.n_searched() + VIRIAL + forces.n_unbounded(),
             n_terms: forces.n_bonded(),
             words,
             first,
@@ -300,7 +303,8 @@ impl Bonded {
             .with_value(*world)
             .with_value(self.shares as i32)
             .with_value(row_length as i32)
-            .with_value(self.n_pairs as i32)
+            .with_value(self.virial as i32)
+            .with_value(self.first_term as i32)
             .with_value(when as i32)
     }
 

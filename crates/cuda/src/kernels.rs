@@ -267,7 +267,7 @@ pub fn unusual(forces: &Forces, precision: Precision, heat_bath: &Bath) -> Vec<B
 }
 
 /// What may be compiled for molecules: what they are bound in, for few and for many entries an atom,
-/// constraints, and what moves them as they are.
+/// constraints, what moves them as they are, and forces in open space.
 ///
 /// # Errors
 /// If too many constraints hang together.
@@ -280,7 +280,8 @@ pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> R
         .flat_map(|sums| shapes.map(|(which, team)| bonded::build(forces, which, team, precision, *sums)));
     let constraints = sums.iter().map(|sums| constraints::build(&groups.shapes, precision, *sums));
     let volume = sums.iter().map(|sums| crate::molecules::build(precision, *sums));
-    Ok(bonded.chain(constraints).chain(volume).collect())
+    let vacuum = std::iter::once_with(|| crate::vacuum::build(precision));
+    Ok(bonded.chain(constraints).chain(volume).chain(vacuum).collect())
 }
 
 /// What is compiled besides for a sum over all images: a mesh, which sees to excluded atoms, too, or what

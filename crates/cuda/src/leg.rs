@@ -18,6 +18,7 @@ use crate::kernels::{ATOM_THREADS, Kernels, SCAN_BLOCK, Work, blocks_of};
 use crate::outside::Outside;
 use crate::search::{Search, When};
 use crate::sums::Summation;
+use crate::vacuum::VacuumKernel;
 use crate::world::{SLOTS, World};
 use jostle_core::{Evaluate, Result};
 
@@ -31,6 +32,7 @@ pub struct Launches<'a> {
     pub kernels: &'a Kernels,
     pub search: &'a dyn Search,
     pub charges: &'a [Charges],
+    pub vacuum: Option<&'a VacuumKernel>,
     pub bonded: Option<&'a Bonded>,
     pub constraints: Option<&'a Constraints>,
     pub outside: Option<&'a Outside>,
@@ -154,11 +156,14 @@ impl Launches<'_> {
             // Nobody's shares are in the way.
             launches.splice(0..0, waves.into_iter().map(|launch| launch.waits(Waits::Aside)));
         }
+        let row = self.row_length();
+        launches.extend(
+            self.vacuum.map(|v| v.forces(&self.world, slot, row, when, evaluate)).into_iter().flatten(),
+        );
         if let Some(bonded) = self.bonded {
             launches.push(bonded.forces(&self.world, slot, when, evaluate));
-            launches.extend(energies.then(|| bonded.sums(&self.world, self.row_length(), when)));
+            launches.extend(energies.then(|| bonded.sums(&self.world, row, when)));
         }
-        let row = self.row_length();
         launches.extend(
             self.outside.map(|o| o.forces(&self.world, slot, row, when, evaluate)).into_iter().flatten(),
         );
@@ -223,6 +228,7 @@ impl Launches<'_> {
 
     fn only_pairs(&self) -> bool {
         !self.charges.iter().any(Charges::acts)
+            && self.vacuum.is_none()
             && self.bonded.is_none()
             && self.constraints.is_none()
             && self.outside.is_none()

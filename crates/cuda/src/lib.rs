@@ -27,6 +27,7 @@ mod search;
 mod skin;
 mod sums;
 mod tiles;
+mod vacuum;
 mod world;
 
 pub use all_pairs::PairShape;
@@ -40,13 +41,13 @@ use jostle_potentials::electrostatics::Method;
 
 /// Whether the GPU engine can do with these forces what the settings ask for.
 pub fn can(forces: &Forces, settings: &Settings) -> bool {
-    (forces.embedded.is_none() || !settings.reproducible) && lacking(forces).is_none()
+    (forces.embedded.is_none() || !settings.reproducible) && lacking(forces, settings).is_none()
 }
 
-/// Forces that the GPU engine has not.
-fn lacking(forces: &Forces) -> Option<&'static str> {
-    if forces.vacuum.is_some() {
-        return Some("forces without a cut-off");
+/// What the GPU engine has not.
+fn lacking(forces: &Forces, settings: &Settings) -> Option<&'static str> {
+    if forces.vacuum.is_some() && settings.reproducible {
+        return Some("reproducible runs in open space, where forces have no cut-off");
     }
     if forces.embedded.is_some() && forces.sums().next().is_some() {
         return Some("sums over all images of embedded atoms");
@@ -68,7 +69,7 @@ pub fn open(
 ) -> Result<Box<dyn Backend>> {
     settings.algorithm.check(Processor::Gpu)?;
     let forces = forces.into();
-    if let Some(what) = lacking(&forces) {
+    if let Some(what) = lacking(&forces, &settings) {
         return Err(Error::device(format!("the GPU engine has no {what}")).hint("set device = \"cpu\""));
     }
     Ok(Box::new(Cuda::new(device, system, forces, settings)?))

@@ -153,7 +153,7 @@ impl Outside {
         let fields = forces.fields.iter().map(|field| Term::field(device, field, precision, sums));
         let walls = forces.walls.iter().map(|wall| Term::wall(device, wall, precision, sums));
         let terms = fields.chain(walls).collect::<Result<Vec<_>>>()?;
-        let first = forces.n_searched() + VIRIAL + forces.n_bonded();
+        let first = forces.n_searched() + VIRIAL + forces.n_unbounded() + forces.n_bonded();
         let shares = sums.shares(system.state.len(), ATOM_THREADS);
         let restraints = Restraints::new(device, system, forces, precision, sums)?;
         let any = !terms.is_empty() || restraints.is_some();

@@ -132,7 +132,7 @@ impl Restraints {
             sums: module.kernel("restraint_sums")?,
             shares: sums.shares(n, ATOM_THREADS),
             n_pairs: forces.n_searched(),
-            column: forces.n_searched() + VIRIAL + forces.n_bonded() + forces.n_outside() - 1,
+            column: forces.n_terms() + VIRIAL - 1,
             _words: words,
             _images: images,
             _numbers: numbers,

@@ -90,7 +90,7 @@ pub use progress::{Progress, StageStart};
 pub use report::StageReport;
 pub use run_folder::{CHECKPOINT, Existing};
 pub use simulation::{Outcome, Overrides, Simulation, SimulationBuilder, default_folder};
-pub use single_point::{SinglePoint, single_point};
+pub use single_point::{SinglePoint, single_point, single_point_by};
 pub use thermo::{Quantity, Thermo};
 
 /// The Rust code of the README, so that it is compiled with the tests.

@@ -3,7 +3,7 @@
 use crate::device;
 use crate::freedom::Isolated;
 use crate::thermo::{Atoms, Gauge, Thermo, term_names};
-use jostle_core::{Evaluate, Result, Settings, SymTensor, System, UnitSystem, Vec3};
+use jostle_core::{Backend, Evaluate, Result, Settings, SymTensor, System, UnitSystem, Vec3};
 use jostle_io::input::model::DeviceInput;
 use jostle_potentials::Forces;
 
@@ -47,13 +47,29 @@ pub fn single_point(
     device: DeviceInput,
     settings: Settings,
 ) -> Result<SinglePoint> {
+    // One evaluation is over before a GPU is ready: only where it is asked for.
+    let device = if device == DeviceInput::Auto { DeviceInput::Cpu } else { device };
+    single_point_by(units, system, forces, settings, |system, forces, settings| {
+        device::open(device, system, forces, settings).map(|opened| opened.backend)
+    })
+}
+
+/// The same by a backend that `open` makes.
+///
+/// # Errors
+/// As for [`single_point`].
+pub fn single_point_by(
+    units: UnitSystem,
+    system: System,
+    forces: impl Into<Forces>,
+    settings: Settings,
+    open: impl FnOnce(System, Forces, Settings) -> Result<Box<dyn Backend>>,
+) -> Result<SinglePoint> {
     let forces = forces.into();
     let (term_names, isolated) = (term_names(&forces), Isolated::new(&system, &forces));
     let mass = (0..system.state.len()).map(|place| system.mass(place)).sum();
     let constrained = !system.topology.constraints.is_empty();
-    // One evaluation is over before a GPU is ready: only where it is asked for.
-    let device = if device == DeviceInput::Auto { DeviceInput::Cpu } else { device };
-    let mut backend = device::open(device, system, forces, settings)?.backend;
+    let mut backend = open(system, forces, settings)?;
     backend.update_neighbors()?;
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;
     let degrees_of_freedom = isolated.degrees_of_freedom(isolated.momentum);

@@ -231,8 +231,7 @@ impl Electrostatics {
     /// The charges of all atoms by id, times the root of Coulomb's constant: products of two of them are
     /// the energy of two charges at unit distance.
     pub fn charges(&self, system: &System) -> Vec<f64> {
-        let order = system.state.order().into_iter();
-        order.map(|place| self.coulomb.sqrt() * system.charge(place)).collect()
+        scaled_charges(self.coulomb, system)
     }
 
     /// The energy of every charge with itself, and that of charges that are spread evenly, with the
@@ -331,6 +330,12 @@ fn is_smooth(mut n: usize) -> bool {
         }
     }
     n == 1
+}
+
+/// The charges of all atoms by id, times the root of this constant of Coulomb's.
+pub(crate) fn scaled_charges(coulomb: f64, system: &System) -> Vec<f64> {
+    let order = system.state.order().into_iter();
+    order.map(|place| coulomb.sqrt() * system.charge(place)).collect()
 }
 
 #[cfg(test)]

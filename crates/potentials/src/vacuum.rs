@@ -1,9 +1,10 @@
 //! Molecules in open space: every atom with every other one, without a cut-off.
 
+use crate::electrostatics::scaled_charges;
 use crate::pair::{Coulomb, LennardJones, PairFunction, PairKind};
 use crate::term::{PairEntry, PairTerm};
 use crate::truncation::Truncation;
-use jostle_core::Real;
+use jostle_core::{Real, System};
 
 /// Lennard-Jones and Coulomb's forces between all atoms, at any distance. Charges are those of the
 /// system.
@@ -29,6 +30,11 @@ impl Vacuum {
             }
         }
         Vacuum { lennard_jones, coulomb }
+    }
+
+    /// The charges of all atoms by id, times the root of Coulomb's constant.
+    pub fn charges(&self, system: &System) -> Vec<f64> {
+        scaled_charges(self.coulomb, system)
     }
 
     /// The two coefficients of two species that [`Vacuum::evaluate`] wants before the strength.

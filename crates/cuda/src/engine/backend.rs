@@ -8,6 +8,7 @@ use crate::grains::Contacts;
 use crate::leg::{KINETIC, VIRIAL};
 use crate::molecules::{Bodies, SURVEY};
 use crate::search::When;
+use crate::vacuum::VacuumKernel;
 use crate::world::Frame;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::bath::Dissipative;
@@ -324,6 +325,7 @@ impl Backend for Cuda {
                 + self.search.bytes()
                 + self.plan.excluded.bytes()
                 + self.charges.iter().map(Charges::bytes).sum::<usize>()
+                + self.vacuum.as_ref().map_or(0, VacuumKernel::bytes)
                 + self.bonded.as_ref().map_or(0, Bonded::bytes)
                 + self.constraints.as_ref().map_or(0, Constraints::bytes),
         }

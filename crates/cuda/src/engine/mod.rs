@@ -27,6 +27,7 @@ use crate::search::Search;
 use crate::skin::{self, Skin};
 use crate::sums::Summation;
 use crate::tiles::{self, Room};
+use crate::vacuum::VacuumKernel;
 use crate::world::{Control, Frame, World};
 use jostle_core::ahead;
 use jostle_core::backend::Timings;
@@ -83,6 +84,7 @@ pub struct Cuda {
     compiled: (Way, TileShape, PairShape),
     search: Box<dyn Search>,
     charges: Vec<Charges>,
+    vacuum: Option<VacuumKernel>,
     bonded: Option<Bonded>,
     constraints: Option<Constraints>,
     outside: Option<Outside>,
@@ -184,6 +186,7 @@ impl Cuda {
         let pair_kernels = plan.compile(&device, &build)?;
         let search = plan.open(&device, &pair_kernels)?;
         let charges = Charges::all(&device, &system, &forces, &plan.excluded, precision, summation)?;
+        let vacuum = VacuumKernel::new(&device, n, &forces, precision)?;
         let bonded = Bonded::new(&device, &system, &forces, precision, summation)?;
         let constraints = Constraints::new(&device, &system, forces.n_searched(), precision, summation)?;
         let outside = Outside::new(&device, &system, &forces, precision, summation)?;
@@ -211,6 +214,7 @@ impl Cuda {
             pair_kernels,
             search,
             charges,
+            vacuum,
             bonded,
             constraints,
             outside,
@@ -298,7 +302,8 @@ impl Cuda {
         let blocks = self.search.energy_blocks().max(self.launches().atom_shares()).max(of_charges);
         let constraints = self.constraints.as_ref().map_or(0, Constraints::partial_length);
         let bonded = self.bonded.as_ref().map_or(0, Bonded::partial_length);
-        let partial = constraints.max(bonded).max(blocks as usize * row);
+        let vacuum = self.vacuum.as_ref().map_or(0, VacuumKernel::partial_length);
+        let partial = constraints.max(bonded).max(vacuum).max(blocks as usize * row);
         if self.sums.partial.len() < partial {
             self.sums.partial = self.device.alloc(partial)?;
         }
@@ -384,6 +389,7 @@ impl Cuda {
             kernels: &self.kernels,
             search: &*self.search,
             charges: &self.charges,
+            vacuum: self.vacuum.as_ref(),
             bonded: self.bonded.as_ref(),
             constraints: self.constraints.as_ref(),
             outside: self.outside.as_ref(),
@@ -466,7 +472,7 @@ impl Cuda {
             energies.terms[charges.term] += itself + even;
             energies.virial[..3].iter_mut().for_each(|w| *w += even);
         }
-        energies.terms.extend(&others[..self.forces.n_bonded() + self.forces.n_outside()]);
+        energies.terms.extend(&others[..self.forces.n_terms() - self.forces.n_searched()]);
         energies
     }
 

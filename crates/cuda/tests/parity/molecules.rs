@@ -11,8 +11,9 @@ use jostle_core::{
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::bonded::BondedTerm;
+use jostle_potentials::outside::Field;
 use jostle_potentials::{
-    AngleKind, BondKind, BondedKind, Cmap, DihedralKind, Forces, PairKind, PairTerm, Truncation,
+    AngleKind, BondKind, BondedKind, Cmap, DihedralKind, Forces, PairKind, PairTerm, Truncation, Vacuum,
 };
 
 const BEADS: u32 = 9;
@@ -110,52 +111,75 @@ fn what_is_bound_agrees() {
         (Algorithm::List, Precision::Double, false),
         (Algorithm::List, Precision::Mixed, true),
     ] {
-        let what = format!("{algorithm:?} {precision:?} {reproducible}");
-        let exact = settings(Algorithm::Auto, Precision::Double, false);
-        let mut cpu = jostle_cpu::open(molecules(), forces(), exact).unwrap();
-        let settings = settings(algorithm, precision, reproducible);
-        let mut gpu: Box<dyn Backend> =
-            Box::new(Cuda::new(device(), molecules(), forces(), settings).unwrap());
-        for backend in [&mut cpu, &mut gpu] {
-            backend.update_neighbors().unwrap();
-            backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
-        }
-        let (tolerance, path) = if precision == Precision::Double { (1e-12, 1e-9) } else { (5e-6, 5e-5) };
-        let (found, right) = (gpu.energies().clone(), cpu.energies().clone());
-        assert_eq!(found.terms.len(), forces().n_terms());
-        for (a, b) in found.terms.iter().zip(&right.terms) {
-            assert!((a - b).abs() < tolerance * b.abs(), "{what}: {:?} {:?}", found.terms, right.terms);
-        }
-        let scale = largest(right.virial.iter().copied());
-        let error = largest(found.virial.iter().zip(right.virial).map(|(a, b)| a - b));
-        assert!(error < tolerance * scale, "{what}: virial {error:e} of {scale}");
-        let forces = |backend: &mut dyn Backend| by_id(backend).force;
-        let with = forces(&mut *gpu);
-        let scale = largest(forces(&mut *cpu).iter().map(|f| norm(*f)));
-        let error = largest(with.iter().zip(forces(&mut *cpu)).map(|(a, b)| distance(*a, b)));
-        assert!(error < tolerance * scale, "{what}: forces {error:e} of {scale}");
-        gpu.compute_forces(Evaluate::Forces).unwrap();
-        assert!(with == forces(&mut *gpu), "{what}: without energies a force differs");
-
-        let leg = Leg {
-            first_step: 1,
-            steps: 40,
-            timestep: 0.001,
-            seed: 7,
-            sample_every: 20,
-            evaluate: Evaluate::ForcesAndEnergies,
-            waves: Pulse::ALWAYS,
-        };
-        let exact = advance(&mut *cpu, &leg, &mut Bath::Isolated);
-        let samples = run(&mut *gpu, &leg, &mut Bath::Isolated);
-        for (a, b) in samples.iter().zip(&exact) {
-            for (a, b) in a.energies.terms.iter().zip(&b.energies.terms) {
-                assert!((a - b).abs() < path * b.abs().max(1.0), "{what}: {a} {b}");
-            }
-        }
-        let places = |backend: &mut dyn Backend| by_id(backend).position;
-        let error = largest(places(&mut *gpu).iter().zip(places(&mut *cpu)).map(|(a, b)| distance(*a, b)));
-        assert!(error < path, "{what}: {error:e} apart");
-        assert!(gpu.neighbor_facts().builds > 1, "{what}: nothing was sorted");
+        agree(molecules(), forces(), settings(algorithm, precision, reproducible));
     }
+}
+
+/// The same molecules in open space, where all feel each other, and a field.
+#[test]
+fn molecules_in_open_space_agree() {
+    for precision in [Precision::Mixed, Precision::Double] {
+        let mut system = molecules();
+        system.simbox = SimBox::new([1.0, -2.0, 0.5], [9.0, 8.0, 10.0], [0.0; 3], [false; 3]).unwrap();
+        let n = system.state.len() as u32;
+        system.charges = (0..n).map(|k| f64::from(k % 5) - 2.0).collect();
+        // Neighbours, and one that half of all leave out, more than a warp has lanes.
+        system.topology.excluded = (1..n).flat_map(|k| [[k - 1, k], [0, k / 2 * 2]]).collect();
+        system.topology.excluded.retain(|[a, b]| a != b);
+        let vacuum = Vacuum::new(1, 10.0, |_, _| [1.0, 0.2]);
+        let field = Field { force: vec![[0.3, -0.2, 0.1]], members: Vec::new() };
+        let forces = Forces { pairs: Vec::new(), vacuum: Some(vacuum), fields: vec![field], ..forces() };
+        agree(system, forces, settings(Algorithm::Auto, precision, false));
+    }
+}
+
+/// Energies, virial, forces and a short path of both engines.
+fn agree(system: System, forces: Forces, settings: Settings) {
+    let precision = settings.precision;
+    let what = format!("{settings:?}");
+    let exact = self::settings(Algorithm::Auto, Precision::Double, false);
+    let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap();
+    let n_terms = forces.n_terms();
+    let mut gpu: Box<dyn Backend> = Box::new(Cuda::new(device(), system, forces, settings).unwrap());
+    for backend in [&mut cpu, &mut gpu] {
+        backend.update_neighbors().unwrap();
+        backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+    }
+    let (tolerance, path) = if precision == Precision::Double { (1e-12, 1e-9) } else { (5e-6, 5e-5) };
+    let (found, right) = (gpu.energies().clone(), cpu.energies().clone());
+    assert_eq!(found.terms.len(), n_terms);
+    for (a, b) in found.terms.iter().zip(&right.terms) {
+        assert!((a - b).abs() < tolerance * b.abs(), "{what}: {:?} {:?}", found.terms, right.terms);
+    }
+    let scale = largest(right.virial.iter().copied());
+    let error = largest(found.virial.iter().zip(right.virial).map(|(a, b)| a - b));
+    assert!(error < tolerance * scale, "{what}: virial {error:e} of {scale}");
+    let forces = |backend: &mut dyn Backend| by_id(backend).force;
+    let with = forces(&mut *gpu);
+    let scale = largest(forces(&mut *cpu).iter().map(|f| norm(*f)));
+    let error = largest(with.iter().zip(forces(&mut *cpu)).map(|(a, b)| distance(*a, b)));
+    assert!(error < tolerance * scale, "{what}: forces {error:e} of {scale}");
+    gpu.compute_forces(Evaluate::Forces).unwrap();
+    assert!(with == forces(&mut *gpu), "{what}: without energies a force differs");
+
+    let leg = Leg {
+        first_step: 1,
+        steps: 40,
+        timestep: 0.001,
+        seed: 7,
+        sample_every: 20,
+        evaluate: Evaluate::ForcesAndEnergies,
+        waves: Pulse::ALWAYS,
+    };
+    let exact = advance(&mut *cpu, &leg, &mut Bath::Isolated);
+    let samples = run(&mut *gpu, &leg, &mut Bath::Isolated);
+    for (a, b) in samples.iter().zip(&exact) {
+        for (a, b) in a.energies.terms.iter().zip(&b.energies.terms) {
+            assert!((a - b).abs() < path * b.abs().max(1.0), "{what}: {a} {b}");
+        }
+    }
+    let places = |backend: &mut dyn Backend| by_id(backend).position;
+    let error = largest(places(&mut *gpu).iter().zip(places(&mut *cpu)).map(|(a, b)| distance(*a, b)));
+    assert!(error < path, "{what}: {error:e} apart");
+    assert!(gpu.neighbor_facts().builds > 1, "{what}: nothing was sorted");
 }

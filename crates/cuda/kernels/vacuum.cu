@@ -1,0 +1,90 @@
+// Molecules in open space: every atom meets every other one, without a cut-off. A warp has an atom, and each of
+// its lanes every 32nd of the others; their forces are added to those of pairs.
+//
+// The generated source in front of this says
+//     void vacuum_pair(const real* in, real* out)
+// from {r^2, two coefficients, product of the charges} to {energy of each term, force / r}.
+
+enum { VACUUM_THREADS = 256, VACUUM_ATOMS = VACUUM_THREADS / 32, VACUUM_TERMS = 2, VACUUM_SUMS = VACUUM_TERMS + 6 };
+
+// A bit for each of 32 atoms from `first` on that this warp's atom excludes. Of the first 32 of these each lane
+// has one, or NOBODY, as its `partner`.
+DEVICE u32 left_out(const World& w, int i, u32 partner, u32 first) {
+    u32 bits = 0;
+    for (int k = 0; k < 4 * w.n_excluded; k += 32) {
+        if (k > 0) partner = partner_of(w, i, k + threadIdx.x % 32);
+        const bool here = partner != NOBODY && partner - first < 32;
+        for (u32 lanes = __ballot_sync(ALL_LANES, here); lanes != 0; lanes &= lanes - 1) {
+            bits |= 1u << (__shfl_sync(ALL_LANES, partner, __ffs((int)lanes) - 1) - first);
+        }
+    }
+    return bits;
+}
+
+// The forces of all others on the atom of this warp. Energies and virial into `sums`: half of them belong to the
+// others.
+template <bool ENERGY>
+DEVICE void add_vacuum(const World& w, const real* table, int n_species, const Slot& now, double* sums) {
+    const int lane = threadIdx.x % 32, i = blockIdx.x * VACUUM_ATOMS + threadIdx.x / 32;
+    if (i >= w.n) return;
+    const Position* position = w.position[now.parity];
+    const Position mine = position[i];
+    const real charge = w.charge[i];
+    const real* row = table + (size_t)mine.species * n_species * 2;
+    const u32 partner = partner_of(w, i, lane);
+    real3 force = {};
+    for (int first = 0; first < w.n; first += 32) {
+        const u32 out_of_it = left_out(w, i, partner, (u32)first);
+        const int j = first + lane;
+        if (j >= w.n || j == i || (out_of_it >> lane & 1)) continue;
+        const Position there = position[j];
+        const real3 d = difference(w.frame, mine, there);
+        const real in[4] = {dot(d, d), row[2 * there.species], row[2 * there.species + 1], charge * w.charge[j]};
+        real out[VACUUM_TERMS + 1];
+        vacuum_pair(in, out);
+        const real f = out[VACUUM_TERMS];
+        force = {multiply_add(f, d.x, force.x), multiply_add(f, d.y, force.y), multiply_add(f, d.z, force.z)};
+        if (ENERGY) {
+            const double half = 0.5 * f;
+            for (int term = 0; term < VACUUM_TERMS; term++) sums[term] += 0.5 * out[term];
+            sums[VACUUM_TERMS] += half * d.x * d.x;
+            sums[VACUUM_TERMS + 1] += half * d.y * d.y;
+            sums[VACUUM_TERMS + 2] += half * d.z * d.z;
+            sums[VACUUM_TERMS + 3] += half * d.x * d.y;
+            sums[VACUUM_TERMS + 4] += half * d.x * d.z;
+            sums[VACUUM_TERMS + 5] += half * d.y * d.z;
+        }
+    }
+    for (int step = 16; step > 0; step /= 2) {
+        force.x += __shfl_xor_sync(ALL_LANES, force.x, step);
+        force.y += __shfl_xor_sync(ALL_LANES, force.y, step);
+        force.z += __shfl_xor_sync(ALL_LANES, force.z, step);
+    }
+    if (lane != 0) return;
+    const real3 before = load_force(w, i);
+    store_force(w, i, {before.x + force.x, before.y + force.y, before.z + force.z});
+}
+
+extern "C" __global__ void __launch_bounds__(VACUUM_THREADS)
+vacuum_forces(World w, const real* table, int n_species, int slot, int when) {
+    await_those_before();
+    const Slot now = w.control->slot[slot];
+    if (due(w.control, now, when)) add_vacuum<false>(w, table, n_species, now, nullptr);
+}
+
+// Blocks leave their shares of energies and virial.
+extern "C" __global__ void __launch_bounds__(VACUUM_THREADS)
+vacuum_forces_energies(World w, const real* table, int n_species, int slot, int when) {
+    await_those_before();
+    const Slot now = w.control->slot[slot];
+    if (!due(w.control, now, when)) return;
+    double sums[VACUUM_SUMS] = {};
+    add_vacuum<true>(w, table, n_species, now, sums);
+    block_sums<VACUUM_THREADS>(sums, w.partial + (size_t)blockIdx.x * VACUUM_SUMS);
+}
+
+extern "C" __global__ void __launch_bounds__(VACUUM_THREADS)
+vacuum_sums(World w, int blocks, int row_length, int virial, int first, int when) {
+    await_those_before();
+    add_energies_and_virial<VACUUM_THREADS, VACUUM_TERMS>(w, blocks, row_length, virial, first, when);
+}

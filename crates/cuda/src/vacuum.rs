@@ -1,0 +1,106 @@
+//! Molecules in open space (`kernels/vacuum.cu`): every atom meets every other one.
+
+use crate::arrays::Reals;
+use crate::codegen;
+use crate::driver::{Device, Kernel, Launch};
+use crate::kernels::{self, ATOM_THREADS, Build};
+use crate::leg::VIRIAL;
+use crate::search::When;
+use crate::sums::Summation;
+use crate::world::World;
+use jostle_core::{Evaluate, Precision, Result};
+use jostle_potentials::{Forces, Vacuum};
+
+/// Threads of a warp, which has an atom.
+const WARP: u32 = 32;
+
+/// The kernels, and the coefficients of every pair of species.
+pub struct VacuumKernel {
+    forces: Kernel,
+    energies: Kernel,
+    sums: Kernel,
+    table: Reals,
+    n_species: usize,
+    /// Blocks, each of which leaves its shares.
+    blocks: u32,
+    /// Where a sample has the virial of pairs, and where the energies of these terms.
+    virial: usize,
+    first: usize,
+}
+
+/// The kernels' source.
+pub fn build(precision: Precision) -> Build {
+    let pair = codegen::function("vacuum_pair", 4, precision, |x| {
+        let (energies, force_over_r) = Vacuum::evaluate(x[0], [x[1], x[2]], x[3]);
+        vec![energies[0], energies[1], force_over_r]
+    });
+    kernels::beside(&pair, include_str!("../kernels/vacuum.cu"), precision, Summation::Fast)
+}
+
+impl VacuumKernel {
+    /// What these forces need on a device, among `n` atoms; `None` where there are none.
+    ///
+    /// # Errors
+    /// If there is no compiler for the device, or not enough memory.
+    pub fn new(device: &Device, n: usize, forces: &Forces, precision: Precision) -> Result<Option<Self>> {
+        let Some(term) = &forces.vacuum else { return Ok(None) };
+        let build = build(precision);
+        let module = device.compile("vacuum.cu", &build.source, &build.options)?;
+        let n_species = term.lennard_jones.n_species();
+        let table: Vec<f64> = (0..n_species * n_species)
+            .flat_map(|k| term.coefficients(k / n_species, k % n_species))
+            .collect();
+        Ok(Some(VacuumKernel {
+            forces: module.kernel("vacuum_forces")?,
+            energies: module.kernel("vacuum_forces_energies")?,
+            sums: module.kernel("vacuum_sums")?,
+            table: Reals::upload(device, precision, &table)?,
+            n_species,
+            blocks: n.div_ceil((ATOM_THREADS / WARP) as usize).max(1) as u32,
+            virial: forces.n_searched(),
+            first: forces.n_searched() + VIRIAL,
+        }))
+    }
+
+    /// Adds the forces; with energies, these go into a sample, too.
+    pub fn forces(
+        &self,
+        world: &World,
+        slot: i32,
+        row_length: usize,
+        when: When,
+        evaluate: Evaluate,
+    ) -> Vec<Launch> {
+        let launch = |kernel| {
+            Launch::new(kernel, self.blocks, ATOM_THREADS)
+                .with_value(*world)
+                .with_value(self.table.address())
+                .with_value(self.n_species as i32)
+                .with_value(slot)
+                .with_value(when as i32)
+        };
+        match evaluate {
+            Evaluate::Forces => vec![launch(&self.forces)],
+            Evaluate::ForcesAndEnergies => {
+                let sums = Launch::new(&self.sums, 1, ATOM_THREADS)
+                    .with_value(*world)
+                    .with_value(self.blocks as i32)
+                    .with_value(row_length as i32)
+                    .with_value(self.virial as i32)
+                    .with_value(self.first as i32)
+                    .with_value(when as i32);
+                vec![launch(&self.energies), sums]
+            }
+        }
+    }
+
+    /// Numbers that blocks leave as their shares.
+    pub fn partial_length(&self) -> usize {
+        self.blocks as usize * (Vacuum::TERMS.len() + VIRIAL)
+    }
+
+    /// Bytes occupied.
+    pub fn bytes(&self) -> usize {
+        self.table.bytes()
+    }
+}
