@@ -1,6 +1,7 @@
 //! What charges, or dispersion over all images, do beyond the pairs in lists: atoms excluded from each
-//! other, and all waves on a mesh.
+//! other, and all waves: on a mesh, or one by one.
 
+pub mod ewald;
 pub mod excluded;
 pub mod mesh;
 
@@ -9,6 +10,7 @@ use crate::exclusions::Exclusions;
 use crate::search::When;
 use crate::sums::Summation;
 use crate::world::World;
+use ewald::Ewald;
 use excluded::ExcludedCharges;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::{Forces, LatticeSum};
@@ -22,7 +24,7 @@ pub const SUMS: usize = 7;
 pub enum Followed {
     /// Everything is where it was.
     AsItWas,
-    /// Their mesh is another one.
+    /// Their mesh is another one, or their waves are others.
     Anew,
 }
 
@@ -33,6 +35,7 @@ pub struct Charges {
     pub term: usize,
     excluded: Option<ExcludedCharges>,
     mesh: Option<Mesh>,
+    ewald: Option<Ewald>,
 }
 
 impl Charges {
@@ -56,14 +59,15 @@ impl Charges {
                 false => ExcludedCharges::new(device, &sum, n, precision, summation)?,
             };
             let mesh = Mesh::new(device, system, &sum, exclusions, precision, summation)?;
-            Ok(Charges { sum, term, excluded, mesh })
+            let ewald = Ewald::new(device, &system.simbox, &sum, precision)?;
+            Ok(Charges { sum, term, excluded, mesh, ewald })
         };
         numbered.map(one).collect()
     }
 
     /// Whether there is anything to do besides lists of pairs.
     pub fn acts(&self) -> bool {
-        self.excluded.is_some() || self.mesh.is_some()
+        self.excluded.is_some() || self.mesh.is_some() || self.ewald.is_some()
     }
 
     /// Energy of all atoms with themselves, and with what is spread evenly: see [`LatticeSum::constants`].
@@ -76,7 +80,11 @@ impl Charges {
     /// # Errors
     /// If there is not enough memory for a larger mesh, or its kernels cannot be compiled.
     pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<Followed> {
-        self.mesh.as_mut().map_or(Ok(Followed::AsItWas), |mesh| mesh.follow(device, simbox))
+        match (&mut self.mesh, &mut self.ewald) {
+            (Some(mesh), _) => mesh.follow(device, simbox),
+            (_, Some(ewald)) => ewald.follow(device, simbox),
+            (None, None) => Ok(Followed::AsItWas),
+        }
     }
 
     /// The potential of all waves, which needs nobody's forces and is needed by [`Charges::forces`]
@@ -90,7 +98,11 @@ impl Charges {
         evaluate: Evaluate,
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
-        self.mesh.as_ref().map(|mesh| mesh.waves(world, slot, when, evaluate, add_up)).unwrap_or_default()
+        match (&self.mesh, &self.ewald) {
+            (Some(mesh), _) => mesh.waves(world, slot, when, evaluate, add_up),
+            (_, Some(ewald)) => ewald.waves(world, slot, when, evaluate, add_up),
+            (None, None) => Vec::new(),
+        }
     }
 
     /// Adds the forces; likewise. `asked`: how strongly waves act where it is no step that says so.
@@ -111,17 +123,20 @@ impl Charges {
         if let Some(mesh) = &self.mesh {
             launches.extend(mesh.forces(world, slot, when, evaluate, asked, add_up));
         }
+        launches.extend(self.ewald.as_ref().map(|ewald| ewald.forces(world, slot, when, asked)));
         launches
     }
 
     /// The most shares that any part leaves.
     pub fn most_shares(&self) -> u32 {
         let excluded = self.excluded.as_ref().map_or(0, ExcludedCharges::shares);
-        excluded.max(self.mesh.as_ref().map_or(0, Mesh::shares))
+        excluded
+            .max(self.mesh.as_ref().map_or(0, Mesh::shares))
+            .max(self.ewald.as_ref().map_or(0, Ewald::shares))
     }
 
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
-        self.mesh.as_ref().map_or(0, Mesh::bytes)
+        self.mesh.as_ref().map_or(0, Mesh::bytes) + self.ewald.as_ref().map_or(0, Ewald::bytes)
     }
 }

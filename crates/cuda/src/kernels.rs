@@ -12,6 +12,7 @@ use crate::world::{Control, World};
 use jostle_core::bath::noise_amplitude;
 use jostle_core::constraints::Groups;
 use jostle_core::{Algorithm, Bath, Precision, Result, SimBox, System};
+use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Forces, LatticeSum};
 
 /// What a set of kernels is compiled for.
@@ -284,12 +285,15 @@ pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> R
     Ok(bonded.chain(constraints).chain(volume).chain(vacuum).collect())
 }
 
-/// What is compiled besides for a sum over all images: a mesh, which sees to excluded atoms, too, or what
-/// does that alone.
+/// What is compiled besides for a sum over all images: a mesh, which sees to excluded atoms, too, single
+/// waves, or what sees to excluded atoms alone.
 ///
 /// # Errors
 /// If a mesh has more points than a GPU can have.
 pub fn of_sum(sum: &LatticeSum, simbox: &SimBox, precision: Precision) -> Result<Build> {
+    if let Method::Ewald { .. } = sum.method() {
+        return Ok(electrostatics::ewald::build(sum, precision));
+    }
     let mesh = electrostatics::mesh::source(sum, simbox, precision, Summation::Fast)?;
     Ok(mesh.unwrap_or_else(|| electrostatics::excluded::build(sum, precision, Summation::Fast)))
 }

@@ -53,7 +53,8 @@ fn lacking(forces: &Forces, settings: &Settings) -> Option<&'static str> {
         return Some("sums over all images of embedded atoms");
     }
     let ewald = forces.sums().any(|sum| matches!(sum.method(), Method::Ewald { .. }));
-    ewald.then_some("Ewald's sum; kind = \"pme\" gives the same on a mesh")
+    let reproducible = ewald && settings.reproducible;
+    reproducible.then_some("reproducible runs with Ewald's sum; kind = \"pme\" gives the same on a mesh")
 }
 
 /// Puts a system on a device.

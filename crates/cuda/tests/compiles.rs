@@ -240,6 +240,8 @@ fn every_kernel_compiles_for_charges() {
         check(&kernels::of_sum(&sum, &simbox, precision).unwrap(), "sm_90");
         let forces = Forces { dispersion: Some(dispersion), ..core.into() };
         kernels::usual(&forces, precision).iter().for_each(|build| check(build, "sm_75"));
+        let ewald = Electrostatics::new(Method::ewald(0.9, 1e-5), 138.9, 0.9);
+        check(&kernels::of_sum(&LatticeSum::Charges(ewald), &simbox, precision).unwrap(), "sm_75");
         let field = Electrostatics::new(Method::ReactionField { dielectric: 78.5 }, 138.9, 0.9);
         check(&kernels::of_sum(&LatticeSum::Charges(field), &simbox, precision).unwrap(), "sm_75");
         let pairs = vec![term(PairKind::LennardJones, Truncation::Shifted)];

@@ -23,6 +23,10 @@ pub(super) fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
     Settings { algorithm, precision, skin: Some(0.3), ..Settings::default() }
 }
 
+fn ewald() -> Method {
+    Method::Ewald { alpha: 0.9, longest: 5.0 }
+}
+
 fn forces(method: Method, core: PairTerm) -> Forces {
     let mut term = Electrostatics::new(method, 1.7, 3.5);
     term.net_charge = NetCharge::Background;
@@ -88,6 +92,8 @@ fn charges_agree() {
         (pme(4, 0.9), true, Algorithm::Auto, Precision::Mixed),
         (pme(5, 0.6), false, Algorithm::List, Precision::Double),
         (pme(6, 0.7), true, Algorithm::List, Precision::Double),
+        (ewald(), false, Algorithm::Auto, Precision::Mixed),
+        (ewald(), true, Algorithm::List, Precision::Double),
     ] {
         let what = format!("{method:?} {algorithm:?} {precision:?}, some excluded: {excluded}");
         let (system, core) = charged(excluded);
@@ -283,11 +289,19 @@ fn paths_of_charges_agree() {
 /// Waves that act at some steps only, also where a step takes two slots.
 #[test]
 fn paths_under_impulses_agree() {
-    let (mut system, forces) = (salt(2), salt_forces(Method::pme(0.95, 1e-4, 5), 0.95));
-    for (every, excluded, bath) in [
-        (2, vec![], Bath::Isolated),
-        (3, vec![[0, 1], [17, 40], [3, 60]], Bath::Dissipative(Dissipative::new(1.0, 2.0, 0.9, 0.002))),
+    let mut system = salt(2);
+    let excluded = vec![[0, 1], [17, 40], [3, 60]];
+    for (method, every, excluded, bath) in [
+        (Method::pme(0.95, 1e-4, 5), 2, vec![], Bath::Isolated),
+        (
+            Method::pme(0.95, 1e-4, 5),
+            3,
+            excluded.clone(),
+            Bath::Dissipative(Dissipative::new(1.0, 2.0, 0.9, 0.002)),
+        ),
+        (Method::ewald(0.95, 1e-4), 2, excluded, Bath::Isolated),
     ] {
+        let forces = salt_forces(method, 0.95);
         system.topology.excluded = excluded;
         // As many steps as end where waves act.
         let waves = Pulse { every, done: 5 };
@@ -362,19 +376,36 @@ pub(super) fn assert_follows_the_box(system: &System, forces: &Forces) {
 #[test]
 fn a_mesh_follows_the_box() {
     let (system, core) = charged(true);
-    assert_follows_the_box(&system, &forces(Method::Pme { alpha: 0.9, order: 5, spacing: 0.9 }, core));
+    for method in [Method::Pme { alpha: 0.9, order: 5, spacing: 0.9 }, ewald()] {
+        assert_follows_the_box(&system, &forces(method, core.clone()));
+    }
 }
 
 /// Water with Ewald's sum by LAMMPS, whose error functions are good to 8e-7, and by OpenMM; to the
 /// accuracy that was asked for.
 #[test]
 fn water_has_the_energies_of_other_engines() {
-    for (case, coulomb, cutoff, precision, tolerance) in [
-        ("06_spce_ewald", 332.06371, 9.0, Precision::Mixed, 3e-6),
-        ("06c_spce_openmm_ewald", 138.935_457_644_381_98, 0.9, Precision::Double, 2e-6),
+    for (case, coulomb, cutoff, method, precision, tolerance) in [
+        ("06_spce_ewald", 332.06371, 9.0, Method::pme(9.0, 1e-6, 6), Precision::Mixed, 3e-6),
+        (
+            "06c_spce_openmm_ewald",
+            138.935_457_644_381_98,
+            0.9,
+            Method::pme(0.9, 1e-6, 6),
+            Precision::Double,
+            2e-6,
+        ),
+        (
+            "06c_spce_openmm_ewald",
+            138.935_457_644_381_98,
+            0.9,
+            Method::ewald(0.9, 1e-9),
+            Precision::Double,
+            1e-6,
+        ),
     ] {
         let Some(water) = water(case, cutoff < 1.0) else { return };
-        let term = Electrostatics::new(Method::pme(cutoff, 1e-6, 6), coulomb, cutoff);
+        let term = Electrostatics::new(method, coulomb, cutoff);
         let forces = Forces { pairs: vec![water.core.clone()], ..term.into() };
         let settings = Settings { skin: Some(0.02 * cutoff), ..settings(Algorithm::Auto, precision) };
         let mut gpu = Cuda::new(device(), water.system.clone(), forces, settings).unwrap();
@@ -397,23 +428,29 @@ fn rock_salt_has_its_madelung_constant() {
     for (k, r) in (0u32..).zip(&mut system.state.position) {
         *r = [k % 6, k / 6 % 6, k / 36].map(|n| 0.5 * f64::from(n));
     }
-    let term = Electrostatics::new(Method::pme(1.4, 1e-6, 6), 1.0, 1.4);
-    let mut gpu = gpu(&system, &term.into(), Algorithm::List, Precision::Mixed);
-    begin(&mut gpu, Evaluate::ForcesAndEnergies);
-    let constant = -gpu.energies().potential() / 108.0 * 0.5;
-    // Sakamoto, J. Chem. Phys. 28 (1958) 164.
-    assert!((constant / 1.747_564_594_633_182 - 1.0).abs() < 5e-6, "{constant}");
+    for (method, precision, tolerance) in [
+        (Method::pme(1.4, 1e-6, 6), Precision::Mixed, 5e-6),
+        (Method::ewald(1.4, 1e-11), Precision::Double, 1e-9),
+    ] {
+        let term = Electrostatics::new(method, 1.0, 1.4);
+        let mut gpu = gpu(&system, &term.into(), Algorithm::List, precision);
+        begin(&mut gpu, Evaluate::ForcesAndEnergies);
+        let constant = -gpu.energies().potential() / 108.0 * 0.5;
+        // Sakamoto, J. Chem. Phys. 28 (1958) 164.
+        assert!((constant / 1.747_564_594_633_182 - 1.0).abs() < tolerance, "{constant}");
+    }
 }
 
 #[test]
 fn what_charges_cannot_have_is_named() {
     let (system, core) = charged(false);
     let open = |method, algorithm| {
-        let settings = settings(algorithm, Precision::Mixed);
+        let reproducible = matches!(method, Method::Ewald { .. });
+        let settings = Settings { reproducible, ..settings(algorithm, Precision::Mixed) };
         jostle_cuda::open(device(), system.clone(), forces(method, core.clone()), settings).map(drop)
     };
     let error = open(Method::ewald(3.5, 1e-4), Algorithm::Auto).unwrap_err();
-    assert!(error.message().contains("no Ewald's sum"), "{error}");
+    assert!(error.message().contains("no reproducible runs with Ewald's sum"), "{error}");
     let error = open(Method::Cutoff, Algorithm::AllPairs).unwrap_err();
     assert!(error.message().contains("with charges"), "{error}");
 }

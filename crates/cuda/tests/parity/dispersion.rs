@@ -46,12 +46,14 @@ fn system(excluded: bool) -> System {
 #[test]
 fn dispersion_agrees() {
     let field = Method::ReactionField { dielectric: 78.5 };
+    let ewald = Method::Ewald { alpha: 0.9, longest: 5.0 };
     for (method, truncation, charges, excluded, algorithm, precision) in [
         (pme(5, 0.7), Truncation::Plain, None, false, Algorithm::AllPairs, Precision::Mixed),
         (pme(4, 0.9), Truncation::Shifted, Some(pme(5, 0.7)), true, Algorithm::Auto, Precision::Mixed),
         (pme(6, 0.7), Truncation::Shifted, Some(field), true, Algorithm::Auto, Precision::Double),
         (pme(5, 0.6), Truncation::Plain, Some(pme(4, 0.8)), true, Algorithm::List, Precision::Double),
         (pme(5, 0.6), Truncation::Plain, None, false, Algorithm::Cells, Precision::Double),
+        (ewald, Truncation::Plain, Some(ewald), true, Algorithm::Auto, Precision::Double),
     ] {
         let what = format!("{method:?} {truncation:?} {charges:?} {algorithm:?} {precision:?} {excluded}");
         let (system, forces) = (system(excluded), forces(method, truncation, charges));

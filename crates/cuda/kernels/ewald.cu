@@ -1,0 +1,107 @@
+// Ewald's sum over waves, one by one: slow, exact. A block adds up the amplitude of a wave; then a warp has an atom,
+// and adds up the forces of all waves on it.
+//
+// The generated source in front of this (codegen.rs, `excluded_source`) says
+//     real strength_of(const World& w, const Position* position, u32 i)
+
+enum { EWALD_THREADS = 256, EWALD_ATOMS = EWALD_THREADS / 32, EWALD_SUMS = 7 };
+
+// A wave and its opposite, as in ewald.rs.
+struct Wave {
+    double weight;     // twice the energy of an amplitude's square
+    double vector[3];
+    double virial[6];  // of the energy 1
+    int numbers[4];    // multiples of the reciprocal edges
+};
+
+struct Waves {
+    const Wave* waves;
+    real2* amplitude;  // of each wave, times its weight
+    i64 n;
+};
+
+struct Phase { real cosine, sine; };
+
+// A wave where an atom is.
+#if DOUBLE
+DEVICE Phase phase_at(const Frame& frame, Position p, const int* numbers) {
+    const Fractions s = fractions(frame, p.x, p.y, p.z);
+    const double turns = numbers[0] * s.x + numbers[1] * s.y + numbers[2] * s.z;
+    const double angle = 6.283185307179586476925 * (turns - rint(turns));
+    return {cosine(angle), sine(angle)};
+}
+#else
+DEVICE Phase phase_at(const Frame&, Position p, const int* numbers) {
+    // Whole turns are lost by themselves.
+    const u32 turns = (u32)numbers[0] * p.x + (u32)numbers[1] * p.y + (u32)numbers[2] * p.z;
+    const float angle = (float)(int)turns * (float)(3.141592653589793 / 2147483648.0);
+    return {cosine(angle), sine(angle)};
+}
+#endif
+
+// The amplitude of this block's wave; with ENERGY its energy and virial, too.
+template <bool ENERGY>
+DEVICE void add_wave(const World& w, const Waves& all, const Slot& now) {
+    const Wave& wave = all.waves[blockIdx.x];
+    const Position* position = w.position[now.parity];
+    const int numbers[3] = {wave.numbers[0], wave.numbers[1], wave.numbers[2]};
+    double amplitude[2] = {};
+    for (int i = threadIdx.x; i < w.n; i += EWALD_THREADS) {
+        const Phase phase = phase_at(w.frame, position[i], numbers);
+        const double strength = strength_of(w, position, i);
+        amplitude[0] = fma(strength, (double)phase.cosine, amplitude[0]);
+        amplitude[1] = fma(strength, (double)phase.sine, amplitude[1]);
+    }
+    __shared__ double sum[2];
+    block_sums<EWALD_THREADS>(amplitude, sum);
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    all.amplitude[blockIdx.x] = {(real)(wave.weight * sum[0]), (real)(wave.weight * sum[1])};
+    if (!ENERGY) return;
+    const double energy = 0.5 * wave.weight * (sum[0] * sum[0] + sum[1] * sum[1]);
+    double share[EWALD_SUMS] = {energy};
+    for (int k = 0; k < 6; k++) share[1 + k] = energy * wave.virial[k];
+    store_share(w, share, blockIdx.x);
+}
+
+extern "C" __global__ void __launch_bounds__(EWALD_THREADS) ewald_waves(World w, Waves all, int slot, int when) {
+    await_those_before();
+    const Slot now = w.control->slot[slot];
+    if (waves_due(w.control, now, when)) add_wave<false>(w, all, now);
+}
+
+extern "C" __global__ void __launch_bounds__(EWALD_THREADS)
+ewald_waves_energies(World w, Waves all, int slot, int when) {
+    await_those_before();
+    const Slot now = w.control->slot[slot];
+    if (waves_due(w.control, now, when)) add_wave<true>(w, all, now);
+}
+
+// The forces of all waves, which act so strongly.
+extern "C" __global__ void __launch_bounds__(EWALD_THREADS)
+ewald_forces(World w, Waves all, int slot, int when, double asked) {
+    await_those_before();
+    const Slot now = w.control->slot[slot];
+    const double weight = when == WHEN_ASKED ? asked : waves_act(w.control, now);
+    const int lane = threadIdx.x % 32, i = blockIdx.x * EWALD_ATOMS + threadIdx.x / 32;
+    if (!due(w.control, now, when) || weight == 0 || i >= w.n) return;
+    const Position* position = w.position[now.parity];
+    const Position mine = position[i];
+    double force[3] = {};
+    for (i64 k = lane; k < all.n; k += 32) {
+        const Wave& wave = all.waves[k];
+        const int numbers[3] = {wave.numbers[0], wave.numbers[1], wave.numbers[2]};
+        const Phase phase = phase_at(w.frame, mine, numbers);
+        const real2 amplitude = all.amplitude[k];
+        const double pull = multiply_add(phase.sine, amplitude.x, -(phase.cosine * amplitude.y));
+        for (int axis = 0; axis < 3; axis++) force[axis] = fma(pull, wave.vector[axis], force[axis]);
+    }
+    for (int step = 16; step > 0; step /= 2) {
+        for (int axis = 0; axis < 3; axis++) force[axis] += __shfl_xor_sync(ALL_LANES, force[axis], step);
+    }
+    if (lane != 0) return;
+    const double strength = weight * strength_of(w, position, i);
+    const real3 before = load_force(w, i);
+    store_force(w, i, {before.x + (real)(strength * force[0]), before.y + (real)(strength * force[1]),
+                       before.z + (real)(strength * force[2])});
+}

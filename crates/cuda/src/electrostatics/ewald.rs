@@ -1,0 +1,156 @@
+//! Ewald's sum, wave by wave (`kernels/ewald.cu`).
+
+use super::Followed;
+use crate::arrays::Reals;
+use crate::codegen;
+use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::kernels::{self, Build};
+use crate::search::When;
+use crate::sums::Summation;
+use crate::world::World;
+use jostle_core::{Evaluate, Precision, Result, SimBox};
+use jostle_potentials::electrostatics::Method;
+use jostle_potentials::electrostatics::waves::Wave;
+use jostle_potentials::{LatticeSum, Spectrum};
+
+/// Threads of a block, which adds up a wave, and those of an atom, on which all waves act: as in `ewald.cu`.
+const THREADS: u32 = 256;
+const WARP: u32 = 32;
+
+/// A wave, as in `ewald.cu`, field by field.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+struct Row {
+    weight: f64,
+    vector: [f64; 3],
+    virial: [f64; 6],
+    numbers: [i32; 4],
+}
+
+/// What kernels are told of all waves: as in `ewald.cu`.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Waves {
+    waves: u64,
+    amplitude: u64,
+    n: i64,
+}
+
+// SAFETY: numbers only, and no padding between them.
+unsafe impl Word for Row {}
+// SAFETY: numbers only, and no padding between them.
+unsafe impl Word for Waves {}
+
+/// The waves of a box, and the kernels.
+pub struct Ewald {
+    spectrum: Spectrum,
+    longest: f64,
+    precision: Precision,
+    waves: Waves,
+    kernels: [Kernel; 3],
+    /// What the addresses in `waves` belong to.
+    rows: Buffer<Row>,
+    amplitude: Reals,
+}
+
+/// The kernels' source.
+pub fn build(sum: &LatticeSum, precision: Precision) -> Build {
+    let source = codegen::excluded_source(sum, precision);
+    kernels::beside(&source, include_str!("../../kernels/ewald.cu"), precision, Summation::Fast)
+}
+
+fn rows(simbox: &SimBox, spectrum: Spectrum, longest: f64) -> Vec<Row> {
+    let row = |wave: &Wave| {
+        let [x, y, z] = wave.numbers;
+        Row { weight: wave.weight, vector: wave.vector, virial: wave.virial(1.0), numbers: [x, y, z, 0] }
+    };
+    Wave::all(simbox, spectrum, longest).iter().map(row).collect()
+}
+
+impl Ewald {
+    /// The waves of a sum; `None` if it is none of Ewald's.
+    ///
+    /// # Errors
+    /// If there is no compiler for the device, or not enough memory.
+    pub fn new(
+        device: &Device,
+        simbox: &SimBox,
+        sum: &LatticeSum,
+        precision: Precision,
+    ) -> Result<Option<Self>> {
+        let (Method::Ewald { longest, .. }, Some(spectrum)) = (sum.method(), sum.spectrum()) else {
+            return Ok(None);
+        };
+        let build = build(sum, precision);
+        let module = device.compile("ewald.cu", &build.source, &build.options)?;
+        let kernels = [
+            module.kernel("ewald_waves")?,
+            module.kernel("ewald_waves_energies")?,
+            module.kernel("ewald_forces")?,
+        ];
+        let rows = rows(simbox, spectrum, longest);
+        let (n, rows) = (rows.len(), device.upload(&rows)?);
+        let amplitude = Reals::alloc(device, precision, 2 * n)?;
+        let waves = Waves { waves: rows.address(), amplitude: amplitude.address(), n: n as i64 };
+        Ok(Some(Ewald { spectrum, longest, precision, waves, kernels, rows, amplitude }))
+    }
+
+    /// Follows a box that has changed, which has other waves, and more or fewer of them.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<Followed> {
+        let rows = rows(simbox, self.spectrum, self.longest);
+        if rows.len() as i64 == self.waves.n {
+            self.rows.write(0, &rows)?;
+            return Ok(Followed::AsItWas);
+        }
+        self.rows = device.upload(&rows)?;
+        self.amplitude = Reals::alloc(device, self.precision, 2 * rows.len())?;
+        self.waves =
+            Waves { waves: self.rows.address(), amplitude: self.amplitude.address(), n: rows.len() as i64 };
+        Ok(Followed::Anew)
+    }
+
+    fn launch(&self, kernel: &Kernel, blocks: u32, world: &World, slot: i32, when: When) -> Launch {
+        let launch = Launch::new(kernel, blocks.max(1), THREADS).with_value(*world).with_value(self.waves);
+        launch.with_value(slot).with_value(when as i32)
+    }
+
+    /// The amplitudes of all waves; with energies, shares of energy and virial are left, which `add_up` makes
+    /// something of.
+    pub fn waves(
+        &self,
+        world: &World,
+        slot: i32,
+        when: When,
+        evaluate: Evaluate,
+        add_up: impl Fn(u32) -> Launch,
+    ) -> Vec<Launch> {
+        let [forces, energies, _] = &self.kernels;
+        if self.shares() == 0 {
+            return Vec::new();
+        }
+        let launch = |kernel| self.launch(kernel, self.shares(), world, slot, when);
+        match evaluate {
+            Evaluate::Forces => vec![launch(forces)],
+            Evaluate::ForcesAndEnergies => vec![launch(energies), add_up(self.shares())],
+        }
+    }
+
+    /// From there to forces. `asked`: how strongly waves act where it is no step that says so.
+    pub fn forces(&self, world: &World, slot: i32, when: When, asked: f64) -> Launch {
+        let blocks = (world.n as u32).div_ceil(THREADS / WARP);
+        self.launch(&self.kernels[2], blocks, world, slot, when).with_value(asked)
+    }
+
+    /// How many shares are left.
+    pub fn shares(&self) -> u32 {
+        self.waves.n as u32
+    }
+
+    /// Bytes occupied.
+    pub fn bytes(&self) -> usize {
+        size_of::<Row>() * self.rows.len() + self.amplitude.bytes()
+    }
+}
