@@ -32,14 +32,8 @@ DEVICE real3 excluded_force_on(const World& w, const Slot& now, int i, u32 partn
         const real f = strengths * out[1];
         force = {multiply_add(f, d.x, force.x), multiply_add(f, d.y, force.y), multiply_add(f, d.z, force.z)};
         if (ENERGY) {
-            const double half = 0.5 * f;
             sums[0] += 0.5 * strengths * out[0];
-            sums[1] += half * d.x * d.x;
-            sums[2] += half * d.y * d.y;
-            sums[3] += half * d.z * d.z;
-            sums[4] += half * d.x * d.y;
-            sums[5] += half * d.x * d.z;
-            sums[6] += half * d.y * d.z;
+            add_half_virial(sums + 1, d, f);
         }
     }
     return force;

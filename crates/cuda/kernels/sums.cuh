@@ -59,6 +59,17 @@ DEVICE double sum_of_shares(const World& w, int blocks, int count, int k) {
     return sum;
 }
 
+// Half the virial of two atoms (xx, yy, zz, xy, xz, yz) to one of them.
+DEVICE void add_half_virial(double* virial, real3 d, real force_over_r) {
+    const double half = 0.5 * force_over_r;
+    virial[0] += half * d.x * d.x;
+    virial[1] += half * d.y * d.y;
+    virial[2] += half * d.z * d.z;
+    virial[3] += half * d.x * d.y;
+    virial[4] += half * d.x * d.z;
+    virial[5] += half * d.y * d.z;
+}
+
 // By one block, the sums over shares of N energies and a virial, into a row of w.total: energies from `first` on,
 // the virial onto what is there of it.
 template <int THREADS_PER_BLOCK, int N>

@@ -45,14 +45,8 @@ DEVICE void add_vacuum(const World& w, const real* table, int n_species, const S
         const real f = out[VACUUM_TERMS];
         force = {multiply_add(f, d.x, force.x), multiply_add(f, d.y, force.y), multiply_add(f, d.z, force.z)};
         if (ENERGY) {
-            const double half = 0.5 * f;
             for (int term = 0; term < VACUUM_TERMS; term++) sums[term] += 0.5 * out[term];
-            sums[VACUUM_TERMS] += half * d.x * d.x;
-            sums[VACUUM_TERMS + 1] += half * d.y * d.y;
-            sums[VACUUM_TERMS + 2] += half * d.z * d.z;
-            sums[VACUUM_TERMS + 3] += half * d.x * d.y;
-            sums[VACUUM_TERMS + 4] += half * d.x * d.z;
-            sums[VACUUM_TERMS + 5] += half * d.y * d.z;
+            add_half_virial(sums + VACUUM_TERMS, d, f);
         }
     }
     for (int step = 16; step > 0; step /= 2) {
