@@ -10,6 +10,9 @@ use jostle_potentials::Forces;
 /// Bank classes and dummies, as in `tiles.cuh`.
 const CLASSES: usize = 8;
 
+/// The most room that small tiles have.
+const MOST_SMALL: usize = TileSize::MOST_SMALL / (2 * CLASSES) * (2 * CLASSES);
+
 /// Room for lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
@@ -44,9 +47,8 @@ impl Room {
     /// The same where tiles are small without what is to spare, so much of all: small ones are made faster,
     /// and if that was too little kernels find it out.
     pub fn small_without(self, spare: f64) -> Self {
-        let small = TileSize::MOST_SMALL / (2 * CLASSES) * (2 * CLASSES);
-        let fits = self.tile as f64 * (1.0 - spare) <= small as f64;
-        Room { tile: if fits { self.tile.min(small) } else { self.tile }, ..self }
+        let fits = self.tile as f64 * (1.0 - spare) <= MOST_SMALL as f64;
+        Room { tile: if fits { self.tile.min(MOST_SMALL) } else { self.tile }, ..self }
     }
 
     /// Room for lists that reach less far or further than those that were made of late, which needed what
@@ -80,14 +82,17 @@ impl Room {
         Room { tile: self.tile.next_multiple_of(2 * CLASSES), ..self }
     }
 
-    /// Room for what did not fit, with something to spare.
+    /// Room for what did not fit, with something to spare: but not so much that tiles could not be small, if
+    /// that was not tried yet.
     pub fn grown(self, control: &Control) -> Self {
         let more = |flag: i32, wanted: i32, now: usize| match control.trouble & flag {
             0 => now,
             _ => now.max((f64::from(wanted) * 1.05) as usize + 1),
         };
+        let tile = more(trouble::TILE_FULL, control.need_tile, self.tile);
+        let small = self.tile < MOST_SMALL && control.need_tile as usize + CLASSES <= MOST_SMALL;
         Room {
-            tile: more(trouble::TILE_FULL, control.need_tile, self.tile),
+            tile: if small { tile.min(MOST_SMALL) } else { tile },
             rows: more(trouble::ROWS_FULL, control.need_rows, self.rows),
         }
         .rounded()
@@ -301,5 +306,20 @@ impl Search for Tiles {
         4 * (self.halo.len() + self.n_halo.len() + self.n_rows.len())
             + self.own_order.len()
             + 8 * (self.owned.len() + self.list.len() + self.origin.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_grow_beyond_small_ones_only_where_they_must() {
+        let grown = |tile: usize, need_tile: i32| {
+            let control = Control { trouble: trouble::TILE_FULL, need_tile, ..Control::new() };
+            Room { tile, rows: 20 }.grown(&control).tile
+        };
+        assert_eq!([grown(1696, 1857), grown(1792, 1987), grown(1904, 2016)], [1952, 2032, 2032]);
+        assert_eq!([grown(1904, 2046), grown(2032, 2020)], [2160, 2128]);
     }
 }
