@@ -1,18 +1,19 @@
-// Baths that scale all velocities, without the host. A step is then made of three kernels after
-// its forces: the second half of the kick with the kinetic energy, the bath, and the move.
+// Baths that scale all velocities, without the host. The kinetic energy is that of the drift which has
+// just been made; the factors that follow from it are applied by whoever moves atoms.
 //
 // The generated source in front of this says BATH, the kind, how many BATH_CONSTANTS and
 // BATH_VARIABLES it has, and
 //     void bath_update(const double* in, double* out)
-// from {kinetic energy, a, b, constants, variables} to {factor for velocities, heat, variables}.
-// For Nose-Hoover chains a is the time, for Bussi's bath a and b are random deviates.
+// from {kinetic energy, a, b, constants, variables} to {factor after the drift, heat, variables}, and
+//     void bath_set_off(const double* in, double* out)
+// from {time, variables} to {factor before the next one, variables}. For Nose-Hoover chains a is the
+// time, for Bussi's bath a and b are random deviates.
 
 // What is where in w.bath, after the factors for velocities. From BATH_HEAT to before the constants it changes from step to step.
 enum {
     BATH_EVERY = BATH_BEFORE + 1,  // rescaling: steps from one to the next,
     BATH_START,    // and the step after which they count
     BATH_HEAT,
-    BATH_KINETIC,  // kinetic energy between two steps
     BATH_VARIABLE,
     BATH_CONSTANT = BATH_VARIABLE + BATH_VARIABLES,
     BATH_ROW = BATH_CONSTANT - BATH_HEAT,
@@ -27,68 +28,52 @@ enum { BATH_THREADS = SUM_THREADS };
 // `kinetic_shares`, so that a bath on the host finds the same factors.
 enum { BATH_SUMS = REPRODUCIBLE ? 3 : 1 };
 
-// The factor for velocities; the bath moves on.
-DEVICE double update(double* bath, double kinetic, double a, double b) {
+// The bath moves on.
+DEVICE void update(double* bath, double kinetic, double a, double b) {
     double in[3 + BATH_CONSTANTS + BATH_VARIABLES] = {kinetic, a, b}, out[2 + BATH_VARIABLES];
     for (int k = 0; k < BATH_CONSTANTS; k++) in[3 + k] = bath[BATH_CONSTANT + k];
     for (int k = 0; k < BATH_VARIABLES; k++) in[3 + BATH_CONSTANTS + k] = bath[BATH_VARIABLE + k];
     bath_update(in, out);
+    bath[BATH_AFTER] = out[0];
     bath[BATH_HEAT] += out[1];
     for (int k = 0; k < BATH_VARIABLES; k++) bath[BATH_VARIABLE + k] = out[2 + k];
-    return out[0];
 }
 
-// What the bath does before the forces of a step act.
-DEVICE void act_before(const World& w) {
-    double factor = 1.0;
-    if (BATH == BATH_NOSE_HOOVER) {
-        factor = update(w.bath, w.bath[BATH_KINETIC], 0.5 * w.control->motion.timestep, 0.0);
-    }
-    w.bath[BATH_BEFORE] = factor;
-}
-
-// What it does when they have acted; `done` counts the leg's steps with this one.
-DEVICE void act_after(const World& w, double kinetic, i64 done) {
+// What it does after a drift, the last one of a step, with that many of the leg.
+DEVICE void act(const World& w, double kinetic, i64 drifts) {
     const Motion& motion = w.control->motion;
+    const i64 done = motion.drift < motion.timestep ? drifts / 2 : drifts;
     const u64 step = motion.first_step + done - 1;
-    double factor = 1.0;
     if (BATH == BATH_NOSE_HOOVER) {
-        factor = update(w.bath, kinetic, 0.5 * motion.timestep, 0.0);
+        update(w.bath, kinetic, motion.timestep, 0.0);
     } else if (BATH == BATH_BUSSI) {
-        factor = update(w.bath, kinetic, w.deviates[2 * (done - 1)], w.deviates[2 * (done - 1) + 1]);
+        update(w.bath, kinetic, w.deviates[2 * (done - 1)], w.deviates[2 * (done - 1) + 1]);
     } else if ((step - (u64)w.bath[BATH_START]) % (u64)w.bath[BATH_EVERY] == 0) {
-        factor = update(w.bath, kinetic, 0.0, 0.0);
-    }
-    w.bath[BATH_AFTER] = factor;
-    w.bath[BATH_KINETIC] = factor * factor * kinetic;
-}
-
-extern "C" __global__ void bath_before(World w) {
-    await_those_before();
-    if (begins(w.control)) act_before(w);
-}
-
-// `blocks` have left their shares of the kinetic energy. At the end of a segment the bath's
-// variables are kept in its row of w.total.
-extern "C" __global__ void __launch_bounds__(BATH_THREADS)
-bath_after(World w, int slot, int when, int blocks, int row_length, int offset) {
-    await_those_before();
-    const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
-    double kinetic = 0;
-    for (int k = 0; k < BATH_SUMS; k++) kinetic += sum_of_shares<BATH_THREADS>(w, blocks, BATH_SUMS, k);
-    if (threadIdx.x != 0) return;
-    act_after(w, kinetic, now.done);
-    if (when == WHEN_GOES) {
-        act_before(w);
+        update(w.bath, kinetic, 0.0, 0.0);
     } else {
-        double* row = w.total + (size_t)(w.control->part / 2) * row_length + offset;
-        for (int k = 0; k < BATH_ROW; k++) row[k] = w.bath[BATH_HEAT + k];
+        w.bath[BATH_AFTER] = 1.0;
     }
 }
 
-// The second half of a kick, unless it has been made, and the kinetic energy then.
-extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kick(World w, int slot, int when, int kicked) {
+// And before the first drift of the next.
+DEVICE void set_off(const World& w) {
+    double in[1 + BATH_VARIABLES] = {w.control->motion.timestep}, out[1 + BATH_VARIABLES];
+    for (int k = 0; k < BATH_VARIABLES; k++) in[1 + k] = w.bath[BATH_VARIABLE + k];
+    bath_set_off(in, out);
+    w.bath[BATH_BEFORE] = out[0];
+    for (int k = 0; k < BATH_VARIABLES; k++) w.bath[BATH_VARIABLE + k] = out[1 + k];
+}
+
+// Where a segment begins. What was done at the end of the one before is over.
+extern "C" __global__ void bath_begin(World w) {
+    await_those_before();
+    if (!begins(w.control)) return;
+    w.bath[BATH_AFTER] = 1.0;
+    set_off(w);
+}
+
+// The kinetic energy of the drift that led to a slot: blocks leave their shares.
+extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kinetic(World w, int slot, int when) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, when)) return;
@@ -96,14 +81,8 @@ extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kick(World w, in
     double energy[BATH_SUMS] = {};
     if (i < w.n) {
         const int species = (int)w.position[now.parity][i].species;
-        Double3 v = load(w.v[set], i);
-        if (!kicked) {
-            const real3 f = load_force(w, i);
-            check_force(w, f, set, i, now.done);
-            kick(v, 0.5 * w.control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
-            store(w.v[set], i, v);
-        }
         const double mass = w.mass[mass_place(w, i, species)];
+        const Double3 v = load(w.v[set], i);
         if (BATH_SUMS == 1) {
             energy[0] = 0.5 * mass * (v.x * v.x + v.y * v.y + v.z * v.z);
         } else {
@@ -115,41 +94,33 @@ extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kick(World w, in
     block_partial<BATH_THREADS, BATH_SUMS>(w, energy);
 }
 
-// On to where the atoms are next, with velocities scaled for the step before, if there is one, and
-// for this one.
-DEVICE void move_scaled(const World& w, int slot, bool moves, bool first) {
-    Control* control = w.control;
-    const Slot now = control->slot[slot];
-    pass_on(w, slot, moves);
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (!moves || i >= w.n) return;
-    const int set = control->sorted, species = (int)w.position[now.parity][i].species;
-    Double3 x = load(w.x[set], i), v = load(w.v[set], i);
-    const real3 f = load_force(w, i);
-    if (first) check_force(w, f, set, i, now.done);
-    if (w.inverse_mass[mass_place(w, i, species)] != 0) {
-        if (!first) scale(v, w.bath[BATH_AFTER]);
-        scale(v, w.bath[BATH_BEFORE]);
+// What follows from the shares of so many `blocks`. At the end of a segment without the next drift, and
+// the bath's variables are kept in its row of w.total.
+extern "C" __global__ void __launch_bounds__(BATH_THREADS)
+bath_act(World w, int slot, int when, int blocks, int row_length, int offset) {
+    await_those_before();
+    const Slot now = w.control->slot[slot];
+    if (!due(w.control, now, when)) return;
+    double kinetic = 0;
+    for (int k = 0; k < BATH_SUMS; k++) kinetic += sum_of_shares<BATH_THREADS>(w, blocks, BATH_SUMS, k);
+    if (threadIdx.x != 0) return;
+    act(w, kinetic, now.done);
+    if (when == WHEN_GOES) {
+        set_off(w);
+    } else {
+        double* row = w.total + (size_t)(w.control->part / 2) * row_length + offset;
+        for (int k = 0; k < BATH_ROW; k++) row[k] = w.bath[BATH_HEAT + k];
     }
-    go_on(w, slot, now, i, x, v, f, species);
 }
 
-extern "C" __global__ void bath_begin_segment(World w, int slot) {
+// What is done at the end of a segment only.
+extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_scale(World w) {
     await_those_before();
-    move_scaled(w, slot, begins(w.control), true);
-}
-
-extern "C" __global__ void bath_advance(World w, int slot) {
-    await_those_before();
-    move_scaled(w, slot, goes(w.control, w.control->slot[slot]), false);
-}
-
-extern "C" __global__ void bath_end_segment(World w) {
-    await_those_before();
+    const Slot now = w.control->slot[0];
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
-    if (!ends(w.control, w.control->slot[0]) || i >= w.n) return;
-    if (driven(w, i)) return;
+    if (!ends(w.control, now) || i >= w.n) return;
+    const int species = (int)w.position[now.parity][i].species;
     Double3 v = load(w.v[set], i);
-    scale(v, w.bath[BATH_AFTER]);
+    scale_by_bath(w, BATH_AFTER, w.inverse_mass[mass_place(w, i, species)], v);
     store(w.v[set], i, v);
 }

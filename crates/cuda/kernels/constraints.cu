@@ -210,14 +210,12 @@ DEVICE void brake(const Frame& frame, Body<S>& body, double* impulse) {
 enum Before {
     MOVE_BEGINS,  // nothing: a segment begins
     MOVE_GOES,    // the second half of the step before
-    MOVE_SCALED,  // a bath has seen to that
 };
 
-// Scales a velocity as a bath says, for the step before, if there is one, and for this one.
-DEVICE void scale_by_bath(const World& w, int before, Double3& v) {
-    if (!w.bath || before == MOVE_GOES) return;
-    if (before == MOVE_SCALED) scale(v, w.bath[BATH_AFTER]);
-    scale(v, w.bath[BATH_BEFORE]);
+// Scales the velocities of a group as a bath says.
+template <class S>
+DEVICE void scale_by_bath(const World& w, int which, Body<S>& body) {
+    for (int k = 0; k < S::ATOMS; k++) scale_by_bath(w, which, body.inverse_mass[k], body.v[k]);
 }
 
 // Names the group of an atom that has flown apart; where its forces are not finite that is known.
@@ -266,19 +264,18 @@ DEVICE void move_body(const World& w, const Held& h, uint4 group, int slot, cons
     }
     real3 force[N];
     for (int k = 0; k < N; k++) force[k] = load_force(w, body.place[k]);
-    for (int k = 0; k < N; k++) {
-        if (what != MOVE_SCALED) check_force(w, force[k], set, body.place[k], now.done);
-        if (body.inverse_mass[k] != 0) scale_by_bath(w, what, body.v[k]);
-    }
+    for (int k = 0; k < N; k++) check_force(w, force[k], set, body.place[k], now.done);
     auto kick_all = [&] {
         for (int k = 0; k < N; k++) kick(body.v[k], 0.5 * motion.timestep * body.inverse_mass[k], force[k]);
     };
     if (what == MOVE_GOES) {
         double unused[IMPULSES];
+        scale_by_bath(w, BATH_AFTER, body);
         kick_all();
         brake(w.frame, body, unused);
     }
     kick_all();
+    scale_by_bath(w, BATH_BEFORE, body);
     // With noise in the middle of the drift there are two parts of it.
     const int parts = noisy ? 2 : 1;
     const double way = motion.drift / parts;
@@ -344,9 +341,8 @@ DEVICE void move_by(const World& w, const Held& h, int slot, const Slot& now, in
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
     Double3 x = load(w.x[set], i), v = load(w.v[set], i);
     const real3 f = load_force(w, i);
-    if (what != MOVE_SCALED) check_force(w, f, set, i, now.done);
-    if (w.inverse_mass[mass_place(w, i, species)] != 0) scale_by_bath(w, what, v);
-    if (what == MOVE_GOES) kick(v, 0.5 * control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
+    check_force(w, f, set, i, now.done);
+    if (what == MOVE_GOES) end_step(w, i, v, f, species);
     go_on(w, slot, now, i, x, v, f, species, [&] { return load(h.noise, i); });
 }
 
@@ -381,6 +377,7 @@ DEVICE void kick_body(const World& w, const Held& h, uint4 group, const Slot& no
     const Motion motion = w.control->motion;
     const int set = w.control->sorted;
     Body<S> body = body_of<S>(w, h, group);
+    scale_by_bath(w, BATH_AFTER, body);
     // Where noise is in the middle of the drift, its last part is half a step.
     if (motion.decay < 1.0) add_turning(w.frame, body, 2.0 * motion.timestep / motion.drift - 1.0, impulse);
     for (int k = 0; k < S::ATOMS; k++) {
@@ -405,7 +402,7 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(Worl
         Double3 v = load(w.v[set], i);
         const real3 f = load_force(w, i);
         check_force(w, f, set, i, now.done);
-        kick(v, 0.5 * w.control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
+        end_step(w, i, v, f, species);
         store(w.v[set], i, v);
     } else if (leader < LED) {
         const uint4 group = h.group[leader];

@@ -63,7 +63,7 @@ extern "C" __global__ void end_segment(World w) {
     Double3 v = load(w.v[set], i);
     real3 f = load_force(w, i);
     check_force(w, f, set, i, now.done);
-    kick(v, 0.5 * control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
+    end_step(w, i, v, f, species);
     store(w.v[set], i, v);
 }
 

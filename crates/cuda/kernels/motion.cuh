@@ -45,9 +45,14 @@ DEVICE void scale(Double3& v, double factor) {
     v.z *= factor;
 }
 
-// The factors by which a heat bath scales velocities at the end of a step and at the beginning of the
-// next one: where they are in w.bath.
+// The factors by which a heat bath scales velocities, after a drift and before the next one: where they
+// are in w.bath.
 enum { BATH_AFTER, BATH_BEFORE };
+
+// Scales the velocity of an atom by one of these, where there is such a bath; not what is driven.
+DEVICE void scale_by_bath(const World& w, int which, double inverse_mass, Double3& v) {
+    if (w.bath && inverse_mass != 0) scale(v, w.bath[which]);
+}
 
 DEVICE bool is_finite(real3 f) {
     real zero = f.x * (real)0 + f.y * (real)0 + f.z * (real)0;
@@ -119,10 +124,12 @@ DEVICE void ornstein_uhlenbeck(Double3& v, double decay, Double3 noise) {
 // From one force evaluation to the next: half a kick, the drift, with friction and noise in its
 // middle if there is a bath. `noise` gives what is wanted then.
 template <class Noise>
-DEVICE void kick_and_drift(const Motion& motion, Double3& x, Double3& v, real3 f, double inverse_mass,
+DEVICE void kick_and_drift(const World& w, Double3& x, Double3& v, real3 f, double inverse_mass,
                            const Noise& noise) {
+    const Motion& motion = w.control->motion;
     const double dt = motion.timestep, way = motion.drift;
     kick(v, 0.5 * dt * inverse_mass, f);
+    scale_by_bath(w, BATH_BEFORE, inverse_mass, v);
     if (motion.decay < 1.0) {
         drift(x, 0.5 * way, v);
         if (inverse_mass != 0) ornstein_uhlenbeck(v, motion.decay, noise());
@@ -203,7 +210,7 @@ DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, D
                   const Noise& noise) {
     Control* control = w.control;
     const int set = control->sorted;
-    kick_and_drift(control->motion, x, v, f, w.inverse_mass[mass_place(w, i, species)], noise);
+    kick_and_drift(w, x, v, f, w.inverse_mass[mass_place(w, i, species)], noise);
     store(w.x[set], i, x);
     store(w.v[set], i, v);
     arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
@@ -215,6 +222,13 @@ DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, D
     });
 }
 
+// The second half of the kick of a step.
+DEVICE void end_step(const World& w, int i, Double3& v, real3 f, int species) {
+    const double inverse_mass = w.inverse_mass[mass_place(w, i, species)];
+    scale_by_bath(w, BATH_AFTER, inverse_mass, v);
+    kick(v, 0.5 * w.control->motion.timestep * inverse_mass, f);
+}
+
 // An atom that has felt its force: the second half of the kick, and on to where it is next.
 DEVICE void finish_step(const World& w, int slot, const Slot& now, int i, real3 f) {
     Control* control = w.control;
@@ -222,7 +236,7 @@ DEVICE void finish_step(const World& w, int slot, const Slot& now, int i, real3 
     Double3 x = load(w.x[set], i), v = load(w.v[set], i);
     check_force(w, f, set, i, now.done);
     if (now.soon) store_force(w, i, f);
-    kick(v, 0.5 * control->motion.timestep * w.inverse_mass[mass_place(w, i, species)], f);
+    end_step(w, i, v, f, species);
     go_on(w, slot, now, i, x, v, f, species);
 }
 

@@ -159,9 +159,8 @@ DEVICE void step_of_tile(const World& w, int slot, const Slot& now) {
         Double3 x = load(w.x[set], i), v = load(w.v[set], i);
         check_force(w, pull.force, set, i, now.done);
         if (now.soon) store_force(w, i, pull.force);
-        const u32 of_mass = mass_place(w, i, species);
-        kick(v, 0.5 * control->motion.timestep * w.inverse_mass[of_mass], pull.force);
-        if (SAMPLES) kinetic_of(w.mass[of_mass], v, sums + N_TERMS + 6);
+        end_step(w, i, v, pull.force, species);
+        if (SAMPLES) kinetic_of(w.mass[mass_place(w, i, species)], v, sums + N_TERMS + 6);
         go_on(w, slot, now, i, x, v, pull.force, species);
     }
     if (!SAMPLES) return;

@@ -1,20 +1,18 @@
 //! Heat baths that scale all velocities, on the device: `kernels/bath.cu` with the update of the
-//! bath as [`jostle_core::bath`] has it.
+//! bath as [`jostle_core::bath`] has it. The scaling itself is done by whatever moves atoms.
 
 use crate::codegen::{Recorder, scalar_function_as_on_host};
-use crate::constraints::{Before, Constraints};
 use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::search::When;
 use crate::sums::Summation;
 use crate::world::World;
-use jostle_core::bath::{Chain, bussi_factor, heat_of_scaling, rescale_factor};
+use jostle_core::bath::{Chain, bussi_factor, drag, heat_of_scaling, rescale_factor};
 use jostle_core::{Bath, Leg, Precision, Real, Result};
 
 /// What comes before the bath's variables in its array, and what its row of totals begins with.
-const FIRST_VARIABLE: usize = 6;
+const FIRST_VARIABLE: usize = 5;
 const HEAT: usize = 4;
-const KINETIC: usize = 5;
 
 /// The numbers of a bath: constants, and what changes from step to step.
 struct Numbers {
@@ -51,39 +49,46 @@ pub fn source(bath: &Bath) -> Option<String> {
             Bath::Bussi(_) => scaled(bussi_factor(kinetic, constants[0], constants[1], a, b)),
             Bath::NoseHoover(_) => {
                 let (mut position, mut velocity) = (variables[..m / 2].to_vec(), variables[m / 2..].to_vec());
-                let factor = Chain {
+                let mut chain = Chain {
                     thermal_energy: constants[0],
                     degrees_of_freedom: constants[1],
                     mass: &constants[2..],
                     position: &mut position,
                     velocity: &mut velocity,
-                }
-                .propagate(kinetic, a);
+                };
+                chain.push(kinetic, a);
+                let factor = chain.drag(Recorder::lit(0.5) * a);
                 [vec![factor, Recorder::lit(0.0)], position, velocity].concat()
             }
         }
     });
-    Some(format!("#define BATH {kind}\n#define BATH_CONSTANTS {n}\n#define BATH_VARIABLES {m}\n{update}"))
+    let set_off = scalar_function_as_on_host("bath_set_off", 1 + m, |input| {
+        let (time, variables) = (input[0], &input[1..]);
+        let (mut position, velocity) = (variables[..m / 2].to_vec(), variables[m / 2..].to_vec());
+        let factor = match bath {
+            Bath::NoseHoover(_) => drag(&mut position[0], velocity[0], Recorder::lit(0.5) * time),
+            _ => Recorder::lit(1.0),
+        };
+        [vec![factor], position, velocity].concat()
+    });
+    Some(format!(
+        "#define BATH {kind}\n#define BATH_CONSTANTS {n}\n#define BATH_VARIABLES {m}\n{update}{set_off}"
+    ))
 }
 
-/// The bath's array on the device; empty for baths that do not scale velocities. A chain has to
-/// know the kinetic energy.
+/// The bath's array on the device; empty for baths that do not scale velocities.
 fn state(bath: &Bath) -> Vec<f64> {
     let Some(Numbers { constants, variables, .. }) = numbers(bath) else { return Vec::new() };
     let (every, start) = match bath {
         Bath::Rescale(b) => (b.every as f64, b.start as f64),
         _ => (1.0, 0.0),
     };
-    let kinetic = match bath {
-        Bath::NoseHoover(b) => b.kinetic.unwrap_or_default(),
-        _ => 0.0,
-    };
     let heat = match bath {
         Bath::Rescale(b) => b.heat,
         Bath::Bussi(b) => b.heat,
         _ => 0.0,
     };
-    [vec![1.0, 1.0, every, start, heat, kinetic], variables, constants].concat()
+    [vec![1.0, 1.0, every, start, heat], variables, constants].concat()
 }
 
 /// How many numbers of a bath change from step to step: what a row of totals has of it.
@@ -102,7 +107,6 @@ pub fn take_over(bath: &mut Bath, row: &[f64]) {
             let links = b.mass.len();
             b.position.copy_from_slice(&variables[..links]);
             b.velocity.copy_from_slice(&variables[links..2 * links]);
-            b.kinetic = Some(row[KINETIC - HEAT]);
         }
     }
 }
@@ -119,16 +123,13 @@ fn deviates(bath: &Bath, leg: &Leg) -> Vec<f64> {
         .collect()
 }
 
-/// A bath that scales velocities, in device memory, with the kernels that go around the forces of a
-/// step.
+/// A bath that scales velocities, in device memory, with the kernels that find by how much.
 pub struct ScalingBath {
     source: String,
-    before: Kernel,
-    kick: Kernel,
-    after: Kernel,
-    begin_segment: Kernel,
-    advance: Kernel,
-    end_segment: Kernel,
+    begin: Kernel,
+    kinetic: Kernel,
+    act: Kernel,
+    scale: Kernel,
     state: Buffer<f64>,
     deviates: Buffer<f64>,
     row_length: usize,
@@ -136,28 +137,21 @@ pub struct ScalingBath {
     acts: Acts,
 }
 
-/// At which steps of a leg a bath may scale velocities.
+/// When a bath scales velocities in a leg.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acts {
-    /// At any of them.
-    Anywhere,
-    /// Only at the end of segments of so many steps.
-    Every(u64),
+    /// After every drift, and before.
+    AroundDrifts,
+    /// At the end of segments of so many steps, when the last of them is made.
+    AtEnds(u64),
 }
 
 impl Acts {
-    /// What is known of a bath before a leg whose samples are `steps` apart.
+    /// Those of a bath in a leg whose samples are `steps` apart.
     pub fn of(bath: &Bath, leg: &Leg, steps: u64) -> Self {
-        match bath {
-            Bath::Rescale(rescale) if rescale.is_due(leg.first_step.saturating_sub(1)) => {
-                match greatest_common_divisor(steps, rescale.every) {
-                    // Segments have their price, too.
-                    0..8 => Acts::Anywhere,
-                    steps => Acts::Every(steps),
-                }
-            }
-            _ => Acts::Anywhere,
-        }
+        let Bath::Rescale(rescale) = bath else { return Acts::AroundDrifts };
+        let made = leg.first_step.saturating_sub(1).saturating_sub(rescale.start);
+        Acts::AtEnds([rescale.every, made].into_iter().fold(steps, greatest_common_divisor))
     }
 }
 
@@ -180,23 +174,21 @@ impl ScalingBath {
         let Build { source: whole, options, .. } = kernels::bath(&source, precision, sums);
         let module = device.compile("bath.cu", &whole, &options)?;
         Ok(ScalingBath {
-            before: module.kernel("bath_before")?,
-            kick: module.kernel("bath_kick")?,
-            after: module.kernel("bath_after")?,
-            begin_segment: module.kernel("bath_begin_segment")?,
-            advance: module.kernel("bath_advance")?,
-            end_segment: module.kernel("bath_end_segment")?,
+            begin: module.kernel("bath_begin")?,
+            kinetic: module.kernel("bath_kinetic")?,
+            act: module.kernel("bath_act")?,
+            scale: module.kernel("bath_scale")?,
             state: device.alloc(1)?,
             deviates: device.alloc(2)?,
             row_length,
             sums,
-            acts: Acts::Anywhere,
+            acts: Acts::AroundDrifts,
             source,
         })
     }
 
     /// What a leg needs on the device, made from what there was for the one before; `None` if the
-    /// bath does not scale velocities. A chain must know the kinetic energy.
+    /// bath does not scale velocities.
     ///
     /// # Errors
     /// As when compiling.
@@ -228,14 +220,8 @@ impl ScalingBath {
     }
 
     /// What recorded launches depend on.
-    pub fn identity(&self) -> (String, [u64; 2], bool) {
-        let addresses = [self.state.address(), self.deviates.address()];
-        (self.source.clone(), addresses, self.acts == Acts::Anywhere)
-    }
-
-    /// At which steps it may scale velocities.
-    pub fn acts(&self) -> Acts {
-        self.acts
+    pub fn identity(&self) -> (String, [u64; 2]) {
+        (self.source.clone(), [self.state.address(), self.deviates.address()])
     }
 
     /// Enters its memory into the world.
@@ -249,61 +235,44 @@ impl ScalingBath {
         self.row_length
     }
 
-    /// Begins a segment: in place of `begin_segment`.
-    pub fn begin_segment(&self, world: &World, constraints: Option<&Constraints>, slot: i32) -> Vec<Launch> {
-        let before = Launch::new(&self.before, 1, 1).with_value(*world);
-        let moves = match constraints {
-            Some(constraints) => constraints.moves(world, slot, Before::Begins),
-            None => per_atom(&self.begin_segment, world).with_value(slot),
-        };
-        vec![before, moves]
+    /// Before a segment begins.
+    pub fn begin(&self, world: &World) -> Launch {
+        Launch::new(&self.begin, 1, 1).with_value(*world)
     }
 
-    /// From the forces of a step to those of the next: in place of `advance`.
-    pub fn advance(&self, world: &World, constraints: Option<&Constraints>, slot: i32) -> Vec<Launch> {
-        let mut launches = self.kick(world, constraints, slot, When::Goes);
-        launches.push(self.after(world, slot, When::Goes, 0, 0));
-        launches.push(match constraints {
-            Some(constraints) => constraints.moves(world, slot, Before::Scaled),
-            None => per_atom(&self.advance, world).with_value(slot),
-        });
-        launches
+    /// What it does between a drift and the kick after it, if anything.
+    pub fn arrive(&self, world: &World, slot: i32, when: When, row_length: usize) -> Vec<Launch> {
+        match self.acts {
+            Acts::AroundDrifts => self.act(world, slot, when, row_length).to_vec(),
+            Acts::AtEnds(_) => Vec::new(),
+        }
     }
 
-    /// Ends a segment: in place of `end_segment`. What has changed of the bath goes to the
-    /// segment's row of totals, of which it is the end.
-    pub fn end_segment(
-        &self,
-        world: &World,
-        constraints: Option<&Constraints>,
-        row_length: usize,
-    ) -> Vec<Launch> {
-        let mut launches = self.kick(world, constraints, 0, When::Ends);
-        launches.push(self.after(world, 0, When::Ends, row_length, row_length - self.row_length));
-        launches.push(per_atom(&self.end_segment, world));
-        launches
+    /// What it does at the end of a segment, if anything.
+    pub fn finish(&self, world: &World, row_length: usize) -> Vec<Launch> {
+        match self.acts {
+            Acts::AroundDrifts => Vec::new(),
+            Acts::AtEnds(_) => {
+                let [kinetic, act] = self.act(world, 0, When::Ends, row_length);
+                let blocks = (world.n as u32).div_ceil(ATOM_THREADS).max(1);
+                vec![kinetic, act, Launch::new(&self.scale, blocks, ATOM_THREADS).with_value(*world)]
+            }
+        }
     }
 
-    /// The second half of a kick, and the kinetic energy then. At the end of a segment constraints have
-    /// seen to the kick already, as their virial belongs to the sample.
-    fn kick(&self, world: &World, constraints: Option<&Constraints>, slot: i32, when: When) -> Vec<Launch> {
-        let kicked = constraints.is_some();
-        let kick = constraints.filter(|_| when == When::Goes).map(|c| c.kick(world, slot, when));
-        let kinetic = per_atom(&self.kick, world).with_value(slot).with_value(when as i32);
-        kick.into_iter().chain([kinetic.with_value(i32::from(kicked))]).collect()
+    /// The kinetic energy, and what follows from it. At the end of a segment what has changed of the bath
+    /// goes to the segment's row of totals, of which it is the end.
+    fn act(&self, world: &World, slot: i32, when: When, row_length: usize) -> [Launch; 2] {
+        let blocks = (world.n as u32).div_ceil(ATOM_THREADS).max(1);
+        let kinetic = Launch::new(&self.kinetic, blocks, ATOM_THREADS).with_value(*world);
+        let act = Launch::new(&self.act, 1, ATOM_THREADS).with_value(*world);
+        [
+            kinetic.with_value(slot).with_value(when as i32),
+            act.with_value(slot)
+                .with_value(when as i32)
+                .with_value(self.sums.shares(world.n as usize, ATOM_THREADS) as i32)
+                .with_value(row_length as i32)
+                .with_value((row_length - self.row_length) as i32),
+        ]
     }
-
-    fn after(&self, world: &World, slot: i32, when: When, row_length: usize, offset: usize) -> Launch {
-        Launch::new(&self.after, 1, ATOM_THREADS)
-            .with_value(*world)
-            .with_value(slot)
-            .with_value(when as i32)
-            .with_value(self.sums.shares(world.n as usize, ATOM_THREADS) as i32)
-            .with_value(row_length as i32)
-            .with_value(offset as i32)
-    }
-}
-
-fn per_atom(kernel: &Kernel, world: &World) -> Launch {
-    Launch::new(kernel, (world.n as u32).div_ceil(ATOM_THREADS).max(1), ATOM_THREADS).with_value(*world)
 }

@@ -57,8 +57,6 @@ pub enum Before {
     Begins = 0,
     /// The second half of the step before.
     Goes = 1,
-    /// A bath has seen to that.
-    Scaled = 2,
 }
 
 /// The kernels, and what hangs together.
@@ -307,7 +305,7 @@ impl Constraints {
         launch.with_value(self.held).with_value(slot).with_value(before as i32).waits(Waits::ForAll)
     }
 
-    /// The noise of that, which needs no forces; none where a bath scales velocities.
+    /// The noise of that, which needs no forces.
     pub fn noise(&self, world: &World, slot: i32, before: Before) -> Launch {
         let launch = self.launch(&self.noise, world).with_value(slot).with_value(before as i32);
         launch.waits(Waits::Aside)

@@ -9,7 +9,7 @@
 //! A sample is taken at the end of a segment; where a step is one kernel, that kernel takes it, and
 //! a leg is one segment.
 
-use crate::bath::{Acts, ScalingBath};
+use crate::bath::ScalingBath;
 use crate::bonded::Bonded;
 use crate::constraints::{Before, Constraints};
 use crate::driver::{Buffer, Device, Graph, Kernel, Launch, Waits};
@@ -190,35 +190,37 @@ impl Launches<'_> {
     }
 
     fn begin(&self) -> Vec<Launch> {
-        let mut launches = match (self.bath, self.constraints) {
-            (Some(bath), constraints) => bath.begin_segment(&self.world, constraints, 0),
-            (None, Some(constraints)) => vec![
+        let mut launches: Vec<Launch> = self.bath.map(|bath| bath.begin(&self.world)).into_iter().collect();
+        match self.constraints {
+            Some(constraints) => launches.extend([
                 constraints.noise(&self.world, 0, Before::Begins),
                 constraints.moves(&self.world, 0, Before::Begins),
-            ],
-            (None, None) => vec![self.atoms(&self.kernels.begin_segment).with_value(0i32)],
-        };
+            ]),
+            None => launches.push(self.atoms(&self.kernels.begin_segment).with_value(0i32)),
+        }
         launches.extend([self.next_part(1), self.settle(1, 0)]);
         launches
     }
 
     fn step(&self, slot: i32) -> Vec<Launch> {
         let forces = || self.forces(slot, When::Goes, Evaluate::Forces);
+        let bath = self.bath.map(|bath| bath.arrive(&self.world, slot, When::Goes, self.row_length()));
+        let mut launches = bath.unwrap_or_default();
         // A step at once knows of pairs only.
         let at_once = if self.only_pairs() { self.search.step(&self.world, slot) } else { None };
-        let bath = self.bath.filter(|bath| bath.acts() == Acts::Anywhere);
-        match (bath, self.constraints, at_once) {
-            (Some(bath), constraints, _) => [forces(), bath.advance(&self.world, constraints, slot)].concat(),
-            (None, Some(constraints), _) => {
-                let noise = constraints.noise(&self.world, slot, Before::Goes);
-                let moves = constraints.moves(&self.world, slot, Before::Goes);
-                [vec![noise], forces(), vec![moves]].concat()
+        match (self.constraints, at_once) {
+            (Some(constraints), _) => {
+                launches.push(constraints.noise(&self.world, slot, Before::Goes));
+                launches.extend(forces());
+                launches.push(constraints.moves(&self.world, slot, Before::Goes));
             }
-            (None, None, Some(step)) => step,
-            (None, None, None) => {
-                [forces(), vec![self.atoms(&self.kernels.advance).with_value(slot)]].concat()
+            (None, Some(step)) => launches.extend(step),
+            (None, None) => {
+                launches.extend(forces());
+                launches.push(self.atoms(&self.kernels.advance).with_value(slot));
             }
         }
+        launches
     }
 
     /// Whether samples are taken in passing, and not at the ends of segments.
@@ -251,20 +253,20 @@ impl Launches<'_> {
     }
 
     fn end(&self, evaluate: Evaluate) -> Vec<Launch> {
-        let mut launches = self.forces(0, When::Ends, evaluate);
-        if let Some(constraints) = self.constraints {
-            launches.push(constraints.kick(&self.world, 0, When::Ends));
-            if evaluate == Evaluate::ForcesAndEnergies {
-                launches.push(constraints.sums(&self.world, self.row_length(), When::Ends));
+        let bath = self.bath.map(|bath| bath.arrive(&self.world, 0, When::Ends, self.row_length()));
+        let mut launches = bath.unwrap_or_default();
+        launches.extend(self.forces(0, When::Ends, evaluate));
+        match self.constraints {
+            Some(constraints) => {
+                launches.push(constraints.kick(&self.world, 0, When::Ends));
+                if evaluate == Evaluate::ForcesAndEnergies {
+                    launches.push(constraints.sums(&self.world, self.row_length(), When::Ends));
+                }
             }
+            None => launches.push(self.atoms(&self.kernels.end_segment)),
         }
-        match (self.bath, self.constraints) {
-            (Some(bath), constraints) => {
-                launches.extend(bath.end_segment(&self.world, constraints, self.row_length()));
-            }
-            (None, Some(_)) => {}
-            (None, None) => launches.push(self.atoms(&self.kernels.end_segment)),
-        }
+        launches
+            .extend(self.bath.map(|bath| bath.finish(&self.world, self.row_length())).into_iter().flatten());
         if evaluate == Evaluate::ForcesAndEnergies {
             launches.extend(self.kinetic(When::Ends));
         }

@@ -317,7 +317,9 @@ impl Update for NoseHoover {
             position: &mut position,
             velocity: &mut velocity,
         };
-        let factor = chain.propagate(x[2], x[3] * R::lit(0.01));
+        let time = x[3] * R::lit(0.01);
+        chain.push(x[2], time);
+        let factor = chain.drag(time);
         [vec![factor], position, velocity].concat()
     }
 }

@@ -1,6 +1,6 @@
 //! One time step.
 
-use crate::thermostat::{after, before};
+use crate::thermostat::{act, finish, set_off};
 use jostle_core::{Backend, Bath, Evaluate, LastKick, NoiseKey, Result};
 
 /// Which step is being made, and how long it is.
@@ -16,9 +16,9 @@ pub struct Tick {
     pub waves: f64,
 }
 
-/// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a heat bath around it or, where it
-/// is noise on atoms or between them, in its middle (BAOAB; Leimkuhler and Matthews 2013), as is the
-/// friction of grains. Constraints are satisfied after every drift and, by velocities, after every
+/// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a heat bath that scales velocities when
+/// atoms have moved or, where it is noise on atoms or between them, in the middle of that (BAOAB;
+/// Leimkuhler and Matthews 2013), as is the friction of grains. Constraints are satisfied after every drift and, by velocities, after every
 /// kick that ends a step (RATTLE; Andersen 1983; Leimkuhler and Matthews 2016). After noise they need
 /// not be: what RATTLE would take is along the distances before a drift, as is what is made up for after
 /// it, so that atoms come to the same places, and by these to the same velocities. The forces at the
@@ -29,7 +29,6 @@ pub struct Tick {
 pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: Evaluate) -> Result<()> {
     let dt = tick.timestep;
     let mut last = LastKick { time: 0.5 * dt, drift: dt };
-    before(bath, backend, tick);
     match bath {
         Bath::Langevin(langevin) => {
             let noise = NoiseKey { seed: tick.seed, step: tick.step };
@@ -51,21 +50,29 @@ pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: E
         }
         _ if backend.has_contacts() => {
             backend.kick(0.5 * dt);
+            set_off(bath, backend, dt);
             backend.drift(0.5 * dt);
             backend.update_neighbors()?;
             backend.rub(dt)?;
             backend.drift(0.5 * dt);
+        }
+        Bath::NoseHoover(_) => {
+            backend.kick(0.5 * dt);
+            set_off(bath, backend, dt);
+            backend.drift(dt);
+            backend.constrain_positions(dt);
         }
         _ => {
             backend.kick_drift(dt);
             backend.constrain_positions(dt);
         }
     }
+    act(bath, backend, tick);
     backend.update_neighbors()?;
     feel(backend, evaluate, tick.waves, Some(last))?;
     backend.kick(0.5 * dt);
     backend.constrain_velocities(Some(last));
-    after(bath, backend, tick);
+    finish(bath, backend, tick);
     Ok(())
 }
 

@@ -47,35 +47,43 @@ pub fn bath(
     }
 }
 
-/// What a bath does before the forces of a step act.
+/// What a bath does before the first drift of a step that is `dt` long.
 #[inline]
-pub fn before(bath: &mut Bath, backend: &mut dyn Backend, tick: &Tick) {
+pub fn set_off(bath: &mut Bath, backend: &mut dyn Backend, dt: f64) {
     if let Bath::NoseHoover(chain) = bath {
-        let kinetic = chain.kinetic.unwrap_or_else(|| backend.kinetic().energy());
-        backend.scale_velocities(chain.propagate(kinetic, 0.5 * tick.timestep));
+        backend.scale_velocities(chain.chain().drag(0.5 * dt));
     }
 }
 
-/// What a bath does when the atoms have arrived and the forces have acted.
+/// What a bath does when the atoms have arrived, before the forces act there: what it scales and goes by
+/// are the velocities that led there, whose kinetic energy has the temperature of the positions. Where
+/// velocities belong to the same moment as positions it is smaller, by a part of the square of the time
+/// step: 0.6% for rigid water at 2 fs.
 #[inline]
-pub fn after(bath: &mut Bath, backend: &mut dyn Backend, tick: &Tick) {
+pub fn act(bath: &mut Bath, backend: &mut dyn Backend, tick: &Tick) {
     match bath {
-        Bath::Isolated | Bath::Langevin(_) | Bath::Dissipative(_) => {}
-        Bath::Rescale(rescale) if !rescale.is_due(tick.step) => {}
-        Bath::Rescale(rescale) => {
-            let kinetic = backend.kinetic().energy();
-            backend.scale_velocities(rescale.scale(kinetic));
-        }
+        Bath::Isolated | Bath::Rescale(_) | Bath::Langevin(_) | Bath::Dissipative(_) => {}
         Bath::NoseHoover(chain) => {
             let kinetic = backend.kinetic().energy();
-            let factor = chain.propagate(kinetic, 0.5 * tick.timestep);
-            backend.scale_velocities(factor);
-            chain.kinetic = Some(factor * factor * kinetic);
+            let mut chain = chain.chain();
+            chain.push(kinetic, tick.timestep);
+            backend.scale_velocities(chain.drag(0.5 * tick.timestep));
         }
         Bath::Bussi(bussi) => {
             let kinetic = backend.kinetic().energy();
             let deviates = bussi.deviates(tick.seed, tick.step);
             backend.scale_velocities(bussi.scale(kinetic, deviates));
         }
+    }
+}
+
+/// What a bath does at the end of a step.
+#[inline]
+pub fn finish(bath: &mut Bath, backend: &mut dyn Backend, tick: &Tick) {
+    if let Bath::Rescale(rescale) = bath
+        && rescale.is_due(tick.step)
+    {
+        let kinetic = backend.kinetic().energy();
+        backend.scale_velocities(rescale.scale(kinetic));
     }
 }

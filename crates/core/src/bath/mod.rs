@@ -13,7 +13,7 @@ mod rescale;
 pub use bussi::{Bussi, Deviates, bussi_factor};
 pub use dissipative::{Dissipative, pair_impulse, pair_noise};
 pub use langevin::{Langevin, noise_amplitude};
-pub use nose_hoover::{Chain, NoseHoover};
+pub use nose_hoover::{Chain, NoseHoover, drag};
 pub use rescale::{Rescale, rescale_factor};
 
 use crate::Real;
@@ -80,14 +80,6 @@ impl Bath {
             Bath::NoseHoover(bath) => bath.set_thermal_energy(thermal_energy),
             Bath::Bussi(bath) => bath.target.thermal_energy = thermal_energy,
             Bath::Dissipative(bath) => bath.set_thermal_energy(thermal_energy),
-        }
-    }
-
-    /// Velocities have been changed by something else: what the bath knows of their energy is no longer
-    /// true.
-    pub fn forget_kinetic_energy(&mut self) {
-        if let Bath::NoseHoover(chain) = self {
-            chain.kinetic = None;
         }
     }
 

@@ -6,9 +6,11 @@ use serde::{Deserialize, Serialize};
 const WEIGHTS: [f64; 3] = [1.351_207_191_959_657_6, -1.702_414_383_919_315_3, 1.351_207_191_959_657_6];
 
 /// A Nose-Hoover chain (G. J. Martyna, M. L. Klein, M. E. Tuckerman, J. Chem. Phys. 97 (1992)
-/// 2635), integrated reversibly around velocity Verlet (Martyna, Tuckerman, Tobias, Klein, Mol.
-/// Phys. 87 (1996) 1117) with the third-order Suzuki-Yoshida weights: thermostats, each at the
-/// temperature of the bath, the first on the atoms, every other one on the one before it.
+/// 2635): thermostats, each at the temperature of the bath, the first on the atoms, every other one on
+/// the one before it. What atoms feel of it, [`Chain::drag`], is half a step of friction before
+/// the forces act in a step and half a step after; what it feels of them, [`Chain::push`], is the
+/// kinetic energy of the drift between. So the step remains its own reverse, and the temperature held
+/// is that of the velocities by which atoms move.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NoseHoover {
     /// The temperature it holds.
@@ -19,8 +21,6 @@ pub struct NoseHoover {
     pub position: Vec<f64>,
     /// Their velocities, 1 / time.
     pub velocity: Vec<f64>,
-    /// Kinetic energy of the atoms between two steps, where it is known without summing again.
-    pub kinetic: Option<f64>,
 }
 
 impl NoseHoover {
@@ -31,7 +31,7 @@ impl NoseHoover {
         let unit = target.thermal_energy * (period / std::f64::consts::TAU).powi(2);
         let mut mass = vec![unit; links];
         mass[0] *= target.degrees_of_freedom as f64;
-        NoseHoover { target, mass, position: vec![0.0; links], velocity: vec![0.0; links], kinetic: None }
+        NoseHoover { target, mass, position: vec![0.0; links], velocity: vec![0.0; links] }
     }
 
     /// Kinetic and potential energy of the chain: with the energy of the atoms it is conserved.
@@ -54,9 +54,8 @@ impl NoseHoover {
         self.position[0] -= (self.energy() - before) / per_position;
     }
 
-    /// Moves the chain on by a time, given the kinetic energy of the atoms; the factor for their
-    /// velocities.
-    pub fn propagate(&mut self, kinetic: f64, time: f64) -> f64 {
+    /// The numbers of the chain.
+    pub fn chain(&mut self) -> Chain<'_, f64> {
         Chain {
             thermal_energy: self.target.thermal_energy,
             degrees_of_freedom: self.target.degrees_of_freedom as f64,
@@ -64,7 +63,6 @@ impl NoseHoover {
             position: &mut self.position,
             velocity: &mut self.velocity,
         }
-        .propagate(kinetic, time)
     }
 }
 
@@ -84,9 +82,25 @@ pub struct Chain<'a, R> {
 }
 
 impl<R: Real> Chain<'_, R> {
-    /// Moves the chain on by a time, given the kinetic energy of the atoms; the factor for their
-    /// velocities.
+    /// The friction of the first link over a time: the factor for velocities of the atoms.
+    pub fn drag(&mut self, time: R) -> R {
+        drag(&mut self.position[0], self.velocity[0], time)
+    }
+
+    /// Moves the chain on by a time, but for the first link's friction, given the kinetic energy of the
+    /// atoms.
+    pub fn push(&mut self, kinetic: R, time: R) {
+        self.propagate_with(kinetic, time, |_, _| R::lit(1.0));
+    }
+
+    /// Both at once, where nothing else acts on what moves: the factor for its velocity, given its kinetic
+    /// energy. Reversible, of the fourth order (Martyna, Tuckerman, Tobias, Klein, Mol. Phys. 87 (1996)
+    /// 1117).
     pub fn propagate(&mut self, kinetic: R, time: R) -> R {
+        self.propagate_with(kinetic, time, Self::drag)
+    }
+
+    fn propagate_with(&mut self, kinetic: R, time: R, drag: impl Fn(&mut Self, R) -> R) -> R {
         let half = R::lit(0.5);
         let mut factor = R::lit(1.0);
         for weight in WEIGHTS {
@@ -94,8 +108,8 @@ impl<R: Real> Chain<'_, R> {
             for link in (0..self.mass.len()).rev() {
                 self.kick(link, factor * factor * kinetic, half * dt);
             }
-            factor = factor * (-dt * self.velocity[0]).exp();
-            for (x, v) in self.position.iter_mut().zip(&*self.velocity) {
+            factor = factor * drag(self, dt);
+            for (x, v) in self.position.iter_mut().zip(&*self.velocity).skip(1) {
                 *x = *x + dt * *v;
             }
             for link in 0..self.mass.len() {
@@ -126,6 +140,12 @@ impl<R: Real> Chain<'_, R> {
     }
 }
 
+/// The friction of a link over a time: its position moves on; the factor for what it acts on.
+pub fn drag<R: Real>(position: &mut R, velocity: R, time: R) -> R {
+    *position = *position + time * velocity;
+    (-time * velocity).exp()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,7 +162,7 @@ mod tests {
             let mut worst = 0.0_f64;
             let mut range = (f64::INFINITY, 0.0_f64);
             for _ in 0..(20.0 / timestep) as usize {
-                kinetic *= chain.propagate(kinetic, timestep).powi(2);
+                kinetic *= chain.chain().propagate(kinetic, timestep).powi(2);
                 worst = worst.max((kinetic + chain.energy() - start).abs());
                 range = (range.0.min(kinetic), range.1.max(kinetic));
             }
@@ -166,7 +186,7 @@ mod tests {
             if k == 2000 {
                 chain.set_thermal_energy(4.0);
             }
-            kinetic *= chain.propagate(kinetic, 0.002).powi(2);
+            kinetic *= chain.chain().propagate(kinetic, 0.002).powi(2);
             assert!((kinetic + chain.energy() - start).abs() < 1e-3, "{k}");
             mean += if k < 4000 { 0.0 } else { kinetic / 16_000.0 };
         }
@@ -181,7 +201,7 @@ mod tests {
         let start = chain.clone();
         let mut kinetic = 40.0;
         for dt in [0.01; 50].into_iter().chain([-0.01; 50]) {
-            kinetic *= chain.propagate(kinetic, dt).powi(2);
+            kinetic *= chain.chain().propagate(kinetic, dt).powi(2);
         }
         assert!((kinetic - 40.0).abs() < 1e-10, "{kinetic}");
         assert!(chain.velocity.iter().zip(&start.velocity).all(|(a, b)| (a - b).abs() < 1e-12));

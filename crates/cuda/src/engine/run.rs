@@ -40,9 +40,9 @@ impl Cuda {
         let slots_per_step = if self.middle().is_some() { 2 } else { 1 };
         let in_passing = leg.sample_every > 0 && self.launches().samples_in_passing();
         let steps = match acts {
-            Acts::Anywhere if in_passing => leg.steps,
-            Acts::Anywhere => between,
-            Acts::Every(steps) => steps,
+            Acts::AroundDrifts if in_passing => leg.steps,
+            Acts::AroundDrifts => between,
+            Acts::AtEnds(steps) => steps,
         };
         let segments = leg.steps / steps;
         let steps_per_row = if in_passing { between } else { steps };
@@ -156,13 +156,7 @@ impl Cuda {
     }
 
     /// Copies a bath that scales velocities to the device.
-    fn prepare_bath(&mut self, leg: &Leg, bath: &mut Bath, acts: Acts) -> Result<()> {
-        if let Bath::NoseHoover(chain) = bath
-            && chain.kinetic.is_none()
-        {
-            chain.kinetic = Some(self.kinetic().energy());
-            self.take_fault()?;
-        }
+    fn prepare_bath(&mut self, leg: &Leg, bath: &Bath, acts: Acts) -> Result<()> {
         let before = self.bath.as_ref().map(ScalingBath::identity);
         self.bath = ScalingBath::prepare(
             self.bath.take(),

@@ -91,7 +91,7 @@ impl MartynaTobiasKlein {
     }
 
     fn ease(&mut self, inertia: &Inertia, time: f64) {
-        self.velocity *= self.chain.propagate(inertia.kinetic(self.velocity), time);
+        self.velocity *= self.chain.chain().propagate(inertia.kinetic(self.velocity), time);
     }
 
     /// The energy of the box, whose sum with that of the atoms is conserved.

@@ -87,7 +87,7 @@ impl Piston {
     pub fn act(
         &mut self,
         backend: &mut dyn Backend,
-        bath: &mut Bath,
+        bath: &Bath,
         molecules: &Molecules,
         tick: &Tick,
         waves: f64,
@@ -100,14 +100,8 @@ impl Piston {
         let interval = tick.timestep * self.every as f64;
         self.energy += match &mut self.kind {
             Kind::MonteCarlo(trials) => trials.act(backend, &mut around)?,
-            Kind::CellRescaling(walk) => {
-                bath.forget_kinetic_energy();
-                walk.act(backend, &mut around, interval)?
-            }
-            Kind::MartynaTobiasKlein(moving) => {
-                bath.forget_kinetic_energy();
-                moving.act(backend, &around, interval)?
-            }
+            Kind::CellRescaling(walk) => walk.act(backend, &mut around, interval)?,
+            Kind::MartynaTobiasKlein(moving) => moving.act(backend, &around, interval)?,
         };
         Ok(())
     }
@@ -320,7 +314,7 @@ mod tests {
                 bath.set_thermal_energy(4.0);
             }
             let tick = Tick { seed: 1, step, timestep: 0.0005, waves: 1.0 };
-            piston.act(backend, &mut bath, &molecules, &tick, 1.0).unwrap();
+            piston.act(backend, &bath, &molecules, &tick, 1.0).unwrap();
             let now = atoms(backend);
             taken = taken.max((now - start).abs());
             assert!((now - piston.energy - start).abs() < 1e-3 * taken, "{step}: {now} {}", piston.energy);

@@ -1,9 +1,12 @@
-//! Thermostats give the canonical distribution of the kinetic energy, not only its mean.
+//! Thermostats give the canonical distribution of the kinetic energy, not only its mean, and positions
+//! their temperature at long time steps, too.
 
 use jostle_core::{Result, Settings, Species, UnitSystem};
 use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat};
-use jostle_engine::{Context, Mixture, Observer, Simulation, assign_velocities};
+use jostle_engine::{Context, Mixture, Observer, Overrides, Simulation, assign_velocities};
+use jostle_io::Input;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
+use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 
 const ATOMS: usize = 32;
@@ -130,4 +133,55 @@ fn the_exact_distribution_is_the_gamma_distribution() {
     assert!((gamma_distribution(0.5, 0.5) - 0.682_689_492_137_086).abs() < 1e-12);
     let erlang = 1.0 - (-3.0f64).exp() * (1.0 + 3.0 + 4.5);
     assert!((gamma_distribution(3.0, 3.0) - erlang).abs() < 1e-14);
+}
+
+/// Springs of angular frequency w have half a kT for each coordinate, whatever the time step dt; if the
+/// velocities at the ends of steps had the temperature of the bath, they would have 1 / (1 - (w dt)^2 / 4)
+/// as much: 1.17 times here.
+#[test]
+fn positions_have_the_temperature_of_the_bath_at_long_time_steps() {
+    let baths = ["langevin\", friction = 1", "bussi\", period = 2", "nose-hoover\", period = 3"];
+    for bath in baths {
+        let thermostat = |bath: &str| format!("thermostat = {{ kind = \"{bath}, temperature = 0.5 }}");
+        let (first, second) = (thermostat(baths[0]), thermostat(bath));
+        let text = format!(
+            r#"
+units = "lj"
+[system]
+lattice = "sc"
+atoms = 1000
+density = 1
+[species.A]
+mass = 1
+[[restraint]]
+kind = "position"
+atoms = "all"
+stiffness = 40
+[[stage]]
+steps = 400
+timestep = 0.02
+{first}
+thermo = {{ every = 0 }}
+[[stage]]
+steps = 8000
+timestep = 0.12
+{second}
+thermo = {{ every = 7 }}
+[run]
+device = "cpu"
+threads = 1
+"#
+        );
+        let input = Input::parse(Path::new("springs.toml"), &text).unwrap();
+        let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+        simulation.run().unwrap();
+        let average = simulation.reports()[1].averages.iter().find(|a| a.quantity == "restraint").unwrap();
+        let (found, exact) = (average.estimate.unwrap(), 0.5 * 0.5 * 3.0 * 1000.0);
+        println!("{bath}: {found:?}, exactly {exact}");
+        assert!(found.error < 0.01 * exact, "{bath}: {found:?}");
+        assert!(
+            (found.mean - exact).abs() < 4.0 * found.error + 0.01 * exact,
+            "{bath}: {found:?} is not {exact}"
+        );
+    }
 }
