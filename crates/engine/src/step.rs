@@ -18,9 +18,9 @@ pub struct Tick {
 
 /// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a heat bath that scales velocities when
 /// atoms have moved or, where it is noise on atoms or between them, in the middle of that (BAOAB;
-/// Leimkuhler and Matthews 2013), as is the friction of grains. Constraints are satisfied after every drift and, by velocities, after every
-/// kick that ends a step (RATTLE; Andersen 1983; Leimkuhler and Matthews 2016). After noise they need
-/// not be: what RATTLE would take is along the distances before a drift, as is what is made up for after
+/// Leimkuhler and Matthews 2013), as is the friction of grains. Constraints are satisfied after every
+/// drift and, by velocities, after every kick that ends a step (RATTLE; Andersen 1983; Leimkuhler and
+/// Matthews 2016). After noise they need not be: what RATTLE would take is along the distances before a drift, as is what is made up for after
 /// it, so that atoms come to the same places, and by these to the same velocities. The forces at the
 /// start of the step are those of the last evaluation.
 ///
