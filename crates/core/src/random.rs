@@ -9,13 +9,24 @@ use crate::Vec3;
 /// Four random words for a counter under a key.
 #[inline(always)]
 pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
+    philox_of_many(counter.map(|word| [word]), key).map(|[word]| word)
+}
+
+/// The same for several counters: all of their first words, all second ones, and so on.
+#[inline(always)]
+pub fn philox_of_many<const N: usize>(counters: [[u32; N]; 4], key: [u32; 2]) -> [[u32; N]; 4] {
     const M: [u64; 2] = [0xD251_1F53, 0xCD9E_8D57];
     const W: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
-    let (mut c, mut k) = (counter, key);
+    let (mut c, mut k) = (counters, key);
     for _ in 0..10 {
-        let p = [M[0] * u64::from(c[0]), M[1] * u64::from(c[2])];
-        let (hi, lo) = (p.map(|p| (p >> 32) as u32), p.map(|p| p as u32));
-        c = [hi[1] ^ c[1] ^ k[0], lo[1], hi[0] ^ c[3] ^ k[1], lo[0]];
+        // A loop that the compiler turns into registers full of counters.
+        for n in 0..N {
+            let (first, second) = (M[0] * u64::from(c[0][n]), M[1] * u64::from(c[2][n]));
+            c[0][n] = (second >> 32) as u32 ^ c[1][n] ^ k[0];
+            c[1][n] = second as u32;
+            c[2][n] = (first >> 32) as u32 ^ c[3][n] ^ k[1];
+            c[3][n] = first as u32;
+        }
         k = [k[0].wrapping_add(W[0]), k[1].wrapping_add(W[1])];
     }
     c
@@ -70,11 +81,19 @@ impl Stream {
         }
     }
 
-    /// The four words of a block of a stream, counted from 0.
+    /// The four words of a block, counted from 0, of the streams of some subjects: all first words, all
+    /// second ones, and so on.
     #[inline(always)]
-    pub fn words(seed: u64, purpose: Purpose, subject: u32, step: u64, block: u32) -> [u32; 4] {
+    pub fn words<const N: usize>(
+        seed: u64,
+        purpose: Purpose,
+        subjects: &[u32; N],
+        step: u64,
+        block: u32,
+    ) -> [[u32; N]; 4] {
         let upper = ((step >> 32) as u32) << 8 | purpose as u32;
-        philox([block, subject, step as u32, upper], [seed as u32, (seed >> 32) as u32])
+        let counters = [[block; N], *subjects, [step as u32; N], [upper; N]];
+        philox_of_many(counters, [seed as u32, (seed >> 32) as u32])
     }
 
     /// 32 random bits.

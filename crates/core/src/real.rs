@@ -25,6 +25,13 @@ pub trait Real:
     fn sqrt(self) -> Self;
     /// `1 / sqrt(self)`, to within a few units in the last place.
     fn rsqrt(self) -> Self;
+    /// `1 / self` and `1 / self^(3/2)` by one root, to within some units in the last place.
+    #[inline(always)]
+    fn inverse_powers(self) -> [Self; 2] {
+        let inverse = self.rsqrt();
+        let square = inverse * inverse;
+        [square, inverse * square]
+    }
     /// The exponential function; 0 far below the smallest number.
     fn exp(self) -> Self;
     /// The natural logarithm.

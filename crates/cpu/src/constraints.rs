@@ -2,7 +2,7 @@
 //! for as many molecules at a time as a register holds.
 
 use crate::cells::Clusters;
-use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
+use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
 use crate::threads::Team;
 use jostle_core::constraints::{
     Coupling, Group, Groups, MOST, MOST_ATOMS, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle,
@@ -14,9 +14,6 @@ use std::ops::Range;
 
 /// No constraint has this atom.
 const FREE: u32 = u32::MAX;
-
-/// No register has more lanes.
-const MOST_LANES: usize = 16;
 
 /// The constraints of a system.
 #[derive(Default)]
@@ -241,56 +238,64 @@ struct Atoms<L> {
     inverse_mass: [L; MOST_ATOMS],
 }
 
-/// Three numbers for every lane.
-type ByLane = [[f64; MOST_LANES]; 3];
-
 impl Part<'_> {
     /// Fills lanes with groups, those left over with the last one; with velocities as they were before a
     /// kick by `unkicked`.
     #[inline(always)]
     fn load<L: Lanes<Scalar = f64>>(&self, batch: &Batch, unkicked: f64) -> Atoms<L> {
         let n = self.shapes[batch.shape].atoms;
-        let nothing: [ByLane; MOST_ATOMS] = [[[0.0; MOST_LANES]; 3]; MOST_ATOMS];
-        let (mut r, mut v, mut inverse_mass) = (nothing, nothing, [[0.0; MOST_LANES]; MOST_ATOMS]);
-        let half = self.simbox.lengths().map(|length| 0.5 * length);
-        let State { position, velocity, force, .. } = self.state;
-        for lane in 0..L::WIDTH {
-            let slot = batch.first_slot + lane.min(batch.groups - 1) * n;
-            let first = self.places[slot] as usize;
-            for k in 0..n {
-                let place = self.places[slot + k] as usize;
-                let mut d = minus(position[place], position[first]);
-                if d.iter().zip(half).any(|(d, half)| d.abs() >= half) {
-                    d = self.simbox.nearest_image(d);
-                }
-                for axis in 0..3 {
-                    r[k][axis][lane] = d[axis];
-                    v[k][axis][lane] = velocity[place][axis] - velocity[first][axis];
-                }
-                inverse_mass[k][lane] = self.inverse_mass[slot + k];
-                if unkicked != 0.0 {
-                    let [mine, firsts] = [(k, place), (0, first)]
-                        .map(|(k, place)| force[place].map(|f| unkicked * self.inverse_mass[slot + k] * f));
-                    for axis in 0..3 {
-                        v[k][axis][lane] -= mine[axis] - firsts[axis];
-                    }
-                }
-            }
-        }
         let zero = L::lit(0.0);
         let mut atoms = Atoms {
             r: [[zero; 3]; MOST_ATOMS],
             v: [[zero; 3]; MOST_ATOMS],
             inverse_mass: [zero; MOST_ATOMS],
         };
+        let half = self.simbox.lengths().map(|length| L::lit(0.5 * length));
+        let State { position, velocity, force, .. } = self.state;
+        let (mut first_r, mut first_v) = ([zero; 3], [zero; 3]);
         for k in 0..n {
-            for axis in 0..3 {
-                atoms.r[k][axis] = L::load(&r[k][axis]);
-                atoms.v[k][axis] = L::load(&v[k][axis]);
+            let nothing = [[0.0; 3]; MOST_LANES];
+            let (mut r, mut v, mut inverse_mass) = (nothing, nothing, [0.0; MOST_LANES]);
+            for lane in 0..L::WIDTH {
+                let slot = batch.first_slot + lane.min(batch.groups - 1) * n + k;
+                let place = self.places[slot] as usize;
+                (r[lane], v[lane]) = (position[place], velocity[place]);
+                inverse_mass[lane] = self.inverse_mass[slot];
+                if unkicked != 0.0 {
+                    for axis in 0..3 {
+                        v[lane][axis] -= unkicked * inverse_mass[lane] * force[place][axis];
+                    }
+                }
             }
-            atoms.inverse_mass[k] = L::load(&inverse_mass[k]);
+            let (mut r, v) = (L::load_vectors(&r), L::load_vectors(&v));
+            if k == 0 {
+                (first_r, first_v) = (r, v);
+            }
+            let mut inside = !0;
+            for axis in 0..3 {
+                r[axis] = r[axis] - first_r[axis];
+                atoms.v[k][axis] = v[axis] - first_v[axis];
+                let (above, below) = (r[axis].lt(half[axis]), (-half[axis]).lt(r[axis]));
+                inside &= L::bits(L::and(above, below));
+            }
+            if inside & (!0 >> (32 - L::WIDTH)) != !0 >> (32 - L::WIDTH) {
+                r = self.nearest_images(r);
+            }
+            atoms.r[k] = r;
+            atoms.inverse_mass[k] = L::load(&inverse_mass);
         }
         atoms
+    }
+
+    /// The shortest of the vectors between atoms and the images of others.
+    #[inline(always)]
+    fn nearest_images<L: Lanes<Scalar = f64>>(&self, d: [L; 3]) -> [L; 3] {
+        let mut lanes = [[0.0; 3]; MOST_LANES];
+        L::store_vectors(d, &mut lanes);
+        for d in &mut lanes[..L::WIDTH] {
+            *d = self.simbox.nearest_image(*d);
+        }
+        L::load_vectors(&lanes)
     }
 
     /// A number of every group of a batch.
@@ -312,19 +317,21 @@ impl Part<'_> {
         had: &[[L; 3]; MOST_ATOMS],
     ) -> bool {
         let n = self.shapes[batch.shape].atoms;
-        let begin = self.batches[0].first_slot;
-        let mut zero = 0.0;
+        let first = batch.first_slot - self.batches[0].first_slot;
+        let mut zero = L::lit(0.0);
         for k in 0..n {
+            let mut change = [L::lit(0.0); 3];
             for axis in 0..3 {
-                let mut lanes = [0.0; MOST_LANES];
-                (has[k][axis] - had[k][axis]).store(&mut lanes);
-                for (lane, value) in lanes[..batch.groups].iter().enumerate() {
-                    self.corrections[batch.first_slot - begin + lane * n + k][axis] = *value;
-                    zero += 0.0 * value;
-                }
+                change[axis] = has[k][axis] - had[k][axis];
+                zero = zero + L::lit(0.0) * change[axis];
+            }
+            let mut lanes = [[0.0; 3]; MOST_LANES];
+            L::store_vectors(change, &mut lanes);
+            for (lane, change) in lanes[..batch.groups].iter().enumerate() {
+                self.corrections[first + lane * n + k] = *change;
             }
         }
-        zero == 0.0
+        zero.sum() == 0.0
     }
 }
 

@@ -1,11 +1,13 @@
 //! Moving atoms, and sums over velocities: loops over the atoms of one task.
+//!
+//! What changes velocities or positions is a [`Change`], made to a register full of atoms at a time.
 
 use crate::constraints::Constraints;
 use crate::noise::{BATCH, Normals};
-use crate::simd::{Level, Scalar};
+use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd, widened};
 use jostle_core::backend::Descent;
 use jostle_core::bath::noise_amplitude;
-use jostle_core::{Kinetic, Masses, NoiseKey, Vec3};
+use jostle_core::{Kinetic, Masses, NoiseKey, Real, Vec3};
 
 /// The atoms of a task, cluster by cluster.
 pub struct Atoms<'a, S> {
@@ -29,6 +31,18 @@ pub struct Atoms<'a, S> {
     pub relative: &'a mut [S],
     /// The same where the neighbour list has them.
     pub built: &'a [S],
+}
+
+/// Whether places in clusters follow atoms that move.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Follow {
+    /// They will be moved again.
+    Not,
+    /// Yes, up to so far from where the neighbour list has them.
+    UpTo {
+        /// The square of that distance.
+        limit2: f64,
+    },
 }
 
 /// How far an atom may have moved, or a velocity grown, beyond what is allowed.
@@ -55,117 +69,37 @@ impl<S: Scalar> Atoms<'_, S> {
 
     /// v += dt f / m. Fails if a force is not finite.
     #[inline(always)]
-    pub fn kick(&mut self, inverse_mass: &Masses, dt: f64) -> Check {
-        let (species, id) = (self.species, self.id);
-        match inverse_mass {
-            Masses::BySpecies(all) => self.kick_by(dt, |a| all[species[a] as usize]),
-            Masses::ById(all) => self.kick_by(dt, |a| all[id[a] as usize]),
-        }
+    pub fn kick(&mut self, level: Level, inverse_mass: &Masses, dt: f64) -> Check {
+        level.run(Changing { atoms: self, change: Kick { inverse_mass, dt }, moving: Moving::Velocities })[0]
     }
 
+    /// r += dt v. Fails if a followed atom is then too far from where the neighbour list has it, or
+    /// nowhere.
     #[inline(always)]
-    fn kick_by(&mut self, dt: f64, inverse_mass: impl Fn(usize) -> f64) -> Check {
-        let mut zero = 0.0;
-        for (c, atoms) in Self::clusters(self.first) {
-            for (lane, a) in atoms.enumerate() {
-                let f = Self::force(self.force, self.width, c, lane);
-                let scale = dt * inverse_mass(a);
-                for k in 0..3 {
-                    self.velocity[a][k] += scale * f[k];
-                    zero += 0.0 * f[k];
-                }
-            }
-        }
-        if zero == 0.0 { Check::Passed } else { Check::Failed }
-    }
-
-    /// r += dt v. Fails if an atom is then further than `sqrt(limit2)` from where the neighbour
-    /// list has it, or nowhere.
-    #[inline(always)]
-    pub fn drift(&mut self, dt: f64, limit2: f64) -> Check {
-        self.move_atoms(limit2, |_, _, _, v| (v, v.map(|v| dt * v)))
+    pub fn drift(&mut self, level: Level, dt: f64, follow: Follow) -> Check {
+        level.run(Changing { atoms: self, change: Drift { dt }, moving: Moving::Places(follow) })[1]
     }
 
     /// v += dt/2 f / m, then r += dt v. The first result is that of [`Atoms::kick`], the second
     /// that of [`Atoms::drift`].
     #[inline(always)]
-    pub fn kick_drift(&mut self, inverse_mass: &Masses, dt: f64, limit2: f64) -> [Check; 2] {
-        let (species, id) = (self.species, self.id);
-        match inverse_mass {
-            Masses::BySpecies(all) => self.kick_drift_by(dt, limit2, |a| all[species[a] as usize]),
-            Masses::ById(all) => self.kick_drift_by(dt, limit2, |a| all[id[a] as usize]),
-        }
-    }
-
-    #[inline(always)]
-    fn kick_drift_by(&mut self, dt: f64, limit2: f64, inverse_mass: impl Fn(usize) -> f64) -> [Check; 2] {
-        let mut zero = 0.0;
-        let (width, force) = (self.width, self.force);
-        let moved = self.move_atoms(limit2, |a, c, lane, v| {
-            let f = Self::force(force, width, c, lane);
-            let scale = 0.5 * dt * inverse_mass(a);
-            for k in 0..3 {
-                zero += 0.0 * f[k];
-            }
-            let v = [v[0] + scale * f[0], v[1] + scale * f[1], v[2] + scale * f[2]];
-            (v, v.map(|v| dt * v))
-        });
-        [if zero == 0.0 { Check::Passed } else { Check::Failed }, moved]
+    pub fn kick_drift(&mut self, level: Level, inverse_mass: &Masses, dt: f64, follow: Follow) -> [Check; 2] {
+        let change = KickDrift(Kick { inverse_mass, dt: 0.5 * dt }, Drift { dt });
+        level.run(Changing { atoms: self, change, moving: Moving::Places(follow) })
     }
 
     /// r += c and v += c / dt by the corrections of constraints. Fails as [`Atoms::drift`] does.
     #[inline(always)]
-    pub fn correct(&mut self, constraints: &Constraints, dt: f64, limit2: f64) -> Check {
-        let id = self.id;
-        self.move_atoms(limit2, |a, _, _, v| {
-            let c = constraints.correction(id[a]);
-            ([v[0] + c[0] / dt, v[1] + c[1] / dt, v[2] + c[2] / dt], c)
-        })
+    pub fn correct(&mut self, level: Level, constraints: &Constraints, dt: f64, follow: Follow) -> Check {
+        let change = Correct { constraints, dt };
+        level.run(Changing { atoms: self, change, moving: Moving::Places(follow) })[1]
     }
 
     /// v += c by the corrections of constraints.
-    pub fn correct_velocities(&mut self, constraints: &Constraints) {
-        for (v, id) in self.velocity.iter_mut().zip(self.id) {
-            let c = constraints.correction(*id);
-            (0..3).for_each(|k| v[k] += c[k]);
-        }
-    }
-
-    /// Gives every atom the velocity and moves it by the step that `moved(atom, cluster, lane, v)` says.
     #[inline(always)]
-    fn move_atoms(
-        &mut self,
-        limit2: f64,
-        mut moved: impl FnMut(usize, usize, usize, Vec3) -> (Vec3, Vec3),
-    ) -> Check {
-        let width = self.width;
-        let mut stays = true;
-        for (c, atoms) in Self::clusters(self.first) {
-            let origin = self.origin[c];
-            let relative = &mut self.relative[c * 3 * width..(c + 1) * 3 * width];
-            let (x, yz) = relative.split_at_mut(width);
-            let (y, z) = yz.split_at_mut(width);
-            for (lane, a) in atoms.enumerate() {
-                let (v, step) = moved(a, c, lane, self.velocity[a]);
-                self.velocity[a] = v;
-                let r = &mut self.position[a];
-                for k in 0..3 {
-                    r[k] += step[k];
-                }
-                x[lane] = S::from_f64(r[0] - origin[0]);
-                y[lane] = S::from_f64(r[1] - origin[1]);
-                z[lane] = S::from_f64(r[2] - origin[2]);
-            }
-            // In a loop of its own, which the compiler turns into registers full of atoms.
-            let built = &self.built[c * 3 * width..(c + 1) * 3 * width];
-            for lane in 0..width {
-                let dx = x[lane].to_f64() - built[lane].to_f64();
-                let dy = y[lane].to_f64() - built[width + lane].to_f64();
-                let dz = z[lane].to_f64() - built[2 * width + lane].to_f64();
-                stays &= dx * dx + dy * dy + dz * dz <= limit2;
-            }
-        }
-        if stays { Check::Passed } else { Check::Failed }
+    pub fn correct_velocities(&mut self, level: Level, constraints: &Constraints) {
+        let change = Correct { constraints, dt: 1.0 };
+        level.run(Changing { atoms: self, change, moving: Moving::Velocities });
     }
 
     /// v = factor v + delta, of all atoms that forces can move.
@@ -180,7 +114,8 @@ impl<S: Scalar> Atoms<'_, S> {
         }
     }
 
-    /// v = decay v + sqrt((1 - decay^2) kT / m) xi
+    /// v = decay v + sqrt((1 - decay^2) kT / m) xi, of all atoms that forces can move.
+    #[inline(always)]
     pub fn ornstein_uhlenbeck(
         &mut self,
         level: Level,
@@ -189,24 +124,7 @@ impl<S: Scalar> Atoms<'_, S> {
         thermal_energy: f64,
         noise: NoiseKey,
     ) {
-        let mut xi = [[0.0; BATCH]; 3];
-        for start in (0..self.velocity.len()).step_by(BATCH) {
-            let n = BATCH.min(self.velocity.len() - start);
-            let mut id = [0; BATCH];
-            id[..n].copy_from_slice(&self.id[start..start + n]);
-            level.run(Normals { id: &id, noise, out: &mut xi });
-            for lane in 0..n {
-                let inverse_mass = inverse_mass.of(self.species[start + lane], id[lane]);
-                if inverse_mass == 0.0 {
-                    continue;
-                }
-                let sigma = noise_amplitude(decay, thermal_energy, inverse_mass);
-                let v = &mut self.velocity[start + lane];
-                for k in 0..3 {
-                    v[k] = decay * v[k] + sigma * xi[k][lane];
-                }
-            }
-        }
+        level.run(Damping { atoms: self, inverse_mass, decay, thermal_energy, noise });
     }
 
     /// v = keep v + along f, of all atoms that forces can move.
@@ -259,5 +177,313 @@ impl<S: Scalar> Atoms<'_, S> {
             }
         }
         sums
+    }
+}
+/// Atoms that follow each other, as many as a register holds or as are left of a cluster.
+#[derive(Clone, Copy)]
+struct Batch {
+    first: usize,
+    n: usize,
+    /// Of the first one's x in arrays by cluster.
+    place: usize,
+}
+
+impl Batch {
+    /// Those of a cluster.
+    #[inline(always)]
+    fn of<D: Lanes>(width: usize, c: usize, atoms: std::ops::Range<usize>) -> impl Iterator<Item = Batch> {
+        let (start, n, place) = (atoms.start, atoms.len(), c * 3 * width);
+        (0..n).step_by(D::WIDTH).map(move |lane| Batch {
+            first: start + lane,
+            n: (n - lane).min(D::WIDTH),
+            place: place + lane,
+        })
+    }
+
+    /// A mask's bits of lanes that have atoms.
+    #[inline(always)]
+    fn lanes(&self) -> u32 {
+        !0 >> (32 - self.n)
+    }
+
+    #[inline(always)]
+    fn vectors<D: Lanes<Scalar = f64>>(&self, all: &[Vec3]) -> [D; 3] {
+        if self.n == D::WIDTH {
+            return D::load_vectors(&all[self.first..]);
+        }
+        let mut some = [[0.0; 3]; MOST_LANES];
+        some[..self.n].copy_from_slice(&all[self.first..self.first + self.n]);
+        D::load_vectors(&some)
+    }
+
+    #[inline(always)]
+    fn put<D: Lanes<Scalar = f64>>(&self, components: [D; 3], all: &mut [Vec3]) {
+        if self.n == D::WIDTH {
+            return D::store_vectors(components, &mut all[self.first..]);
+        }
+        let mut some = [[0.0; 3]; MOST_LANES];
+        D::store_vectors(components, &mut some);
+        all[self.first..self.first + self.n].copy_from_slice(&some[..self.n]);
+    }
+
+    /// Vectors that are kept by cluster: all x, all y, all z of each.
+    #[inline(always)]
+    fn by_cluster<S: Scalar, D: Lanes<Scalar = f64>>(&self, width: usize, all: &[S]) -> [D; 3] {
+        let mut components = [D::lit(0.0); 3];
+        for (k, component) in components.iter_mut().enumerate() {
+            let from = &all[self.place + k * width..];
+            *component = if self.n == D::WIDTH {
+                widened(from)
+            } else {
+                let mut some = [S::default(); MOST_LANES];
+                some[..self.n].copy_from_slice(&from[..self.n]);
+                widened(&some)
+            };
+        }
+        components
+    }
+}
+
+/// What a change of velocities and places may depend on.
+#[derive(Clone, Copy)]
+struct Facts<'a, S> {
+    width: usize,
+    id: &'a [u32],
+    species: &'a [u16],
+    force: &'a [S],
+}
+
+impl<S: Scalar> Facts<'_, S> {
+    #[inline(always)]
+    fn numbers<D: Lanes<Scalar = f64>>(&self, batch: Batch, of: &Masses) -> D {
+        let atoms = batch.first..batch.first + batch.n;
+        let mut lanes = [0.0; MOST_LANES];
+        match of {
+            Masses::BySpecies(all) if all.len() == 1 => return D::splat(all[0]),
+            Masses::BySpecies(all) => {
+                let kinds = self.species[atoms].iter();
+                lanes.iter_mut().zip(kinds).for_each(|(lane, kind)| *lane = all[usize::from(*kind)]);
+            }
+            Masses::ById(all) => {
+                let ids = self.id[atoms].iter();
+                lanes.iter_mut().zip(ids).for_each(|(lane, id)| *lane = all[*id as usize]);
+            }
+        }
+        D::load(&lanes)
+    }
+}
+
+/// The velocities of a batch, how far its atoms move, and zero unless a force is not finite.
+struct Changed<D> {
+    velocity: [D; 3],
+    step: [D; 3],
+    zero: D,
+}
+
+/// What changes velocities and places.
+trait Change {
+    fn make<S: Scalar, D: Lanes<Scalar = f64>>(&self, facts: Facts<S>, batch: Batch, v: [D; 3])
+    -> Changed<D>;
+}
+
+/// v += dt f / m
+#[derive(Clone, Copy)]
+struct Kick<'a> {
+    inverse_mass: &'a Masses,
+    dt: f64,
+}
+
+impl Change for Kick<'_> {
+    #[inline(always)]
+    fn make<S: Scalar, D: Lanes<Scalar = f64>>(
+        &self,
+        facts: Facts<S>,
+        batch: Batch,
+        v: [D; 3],
+    ) -> Changed<D> {
+        let f = batch.by_cluster::<S, D>(facts.width, facts.force);
+        let scale = D::lit(self.dt) * facts.numbers::<D>(batch, self.inverse_mass);
+        let (mut velocity, mut zero) = (v, D::lit(0.0));
+        for k in 0..3 {
+            velocity[k] = v[k] + scale * f[k];
+            zero = zero + D::lit(0.0) * f[k];
+        }
+        Changed { velocity, step: [D::lit(0.0); 3], zero }
+    }
+}
+
+/// r += dt v
+#[derive(Clone, Copy)]
+struct Drift {
+    dt: f64,
+}
+
+impl Change for Drift {
+    #[inline(always)]
+    fn make<S: Scalar, D: Lanes<Scalar = f64>>(
+        &self,
+        _facts: Facts<S>,
+        _batch: Batch,
+        velocity: [D; 3],
+    ) -> Changed<D> {
+        let dt = D::lit(self.dt);
+        let step = [dt * velocity[0], dt * velocity[1], dt * velocity[2]];
+        Changed { velocity, step, zero: D::lit(0.0) }
+    }
+}
+
+/// One after the other.
+#[derive(Clone, Copy)]
+struct KickDrift<'a>(Kick<'a>, Drift);
+
+impl Change for KickDrift<'_> {
+    #[inline(always)]
+    fn make<S: Scalar, D: Lanes<Scalar = f64>>(
+        &self,
+        facts: Facts<S>,
+        batch: Batch,
+        v: [D; 3],
+    ) -> Changed<D> {
+        let Changed { velocity, zero, .. } = self.0.make(facts, batch, v);
+        Changed { zero, ..self.1.make(facts, batch, velocity) }
+    }
+}
+
+/// r += c, v += c / dt
+#[derive(Clone, Copy)]
+struct Correct<'a> {
+    constraints: &'a Constraints,
+    dt: f64,
+}
+
+impl Change for Correct<'_> {
+    #[inline(always)]
+    fn make<S: Scalar, D: Lanes<Scalar = f64>>(
+        &self,
+        facts: Facts<S>,
+        batch: Batch,
+        v: [D; 3],
+    ) -> Changed<D> {
+        let mut corrections = [[0.0; 3]; MOST_LANES];
+        let ids = &facts.id[batch.first..batch.first + batch.n];
+        for (correction, id) in corrections.iter_mut().zip(ids) {
+            *correction = self.constraints.correction(*id);
+        }
+        let (step, dt) = (D::load_vectors(&corrections), D::lit(self.dt));
+        let velocity = [v[0] + step[0] / dt, v[1] + step[1] / dt, v[2] + step[2] / dt];
+        Changed { velocity, step, zero: D::lit(0.0) }
+    }
+}
+
+/// What a change is made to.
+#[derive(Clone, Copy)]
+enum Moving {
+    Velocities,
+    Places(Follow),
+}
+
+/// Makes a change to all atoms of a task. What has become of forces, and of places.
+struct Changing<'a, 'b, S, C> {
+    atoms: &'a mut Atoms<'b, S>,
+    change: C,
+    moving: Moving,
+}
+
+impl<S: Scalar, C: Change> Kernel for Changing<'_, '_, S, C> {
+    type Output = [Check; 2];
+
+    #[inline(always)]
+    fn run<I: Simd>(self) -> [Check; 2] {
+        match self.moving {
+            Moving::Velocities => self.all::<I::F64, false, false>(0.0),
+            Moving::Places(Follow::Not) => self.all::<I::F64, true, false>(0.0),
+            Moving::Places(Follow::UpTo { limit2 }) => self.all::<I::F64, true, true>(limit2),
+        }
+    }
+}
+
+impl<S: Scalar, C: Change> Changing<'_, '_, S, C> {
+    #[inline(always)]
+    fn all<D: Lanes<Scalar = f64>, const MOVES: bool, const FOLLOWS: bool>(self, limit2: f64) -> [Check; 2] {
+        let Atoms { width, first, origin, id, species, position, velocity, force, relative, built } =
+            self.atoms;
+        let facts = Facts { width: *width, id, species, force };
+        let (mut zero, mut stays) = (D::lit(0.0), true);
+        for (c, atoms) in Atoms::<S>::clusters(first) {
+            for batch in Batch::of::<D>(*width, c, atoms) {
+                let before = batch.vectors::<D>(velocity);
+                let changed = self.change.make(facts, batch, before);
+                batch.put(changed.velocity, velocity);
+                zero = zero + changed.zero;
+                if !MOVES {
+                    continue;
+                }
+                let mut r = batch.vectors::<D>(position);
+                for k in 0..3 {
+                    r[k] = r[k] + changed.step[k];
+                }
+                batch.put(r, position);
+                if !FOLLOWS {
+                    continue;
+                }
+                let listed = batch.by_cluster::<S, D>(*width, built);
+                let mut far2 = D::lit(0.0);
+                for k in 0..3 {
+                    let mut lanes = [0.0; MOST_LANES];
+                    (r[k] - D::lit(origin[c][k])).store(&mut lanes);
+                    let there = &mut relative[batch.place + k * *width..][..batch.n];
+                    for (there, x) in there.iter_mut().zip(&mut lanes) {
+                        *there = S::from_f64(*x);
+                        *x = there.to_f64();
+                    }
+                    let d = D::load(&lanes) - listed[k];
+                    far2 = far2 + d * d;
+                }
+                // Not a number is not near either.
+                let near = D::bits(far2.lt(D::lit(limit2)));
+                stays &= near & batch.lanes() == batch.lanes();
+            }
+        }
+        let check = |passed: bool| if passed { Check::Passed } else { Check::Failed };
+        [check(zero.sum() == 0.0), check(stays)]
+    }
+}
+
+/// See [`Atoms::ornstein_uhlenbeck`].
+struct Damping<'a, 'b, S> {
+    atoms: &'a mut Atoms<'b, S>,
+    inverse_mass: &'a Masses,
+    decay: f64,
+    thermal_energy: f64,
+    noise: NoiseKey,
+}
+
+impl<S: Scalar> Kernel for Damping<'_, '_, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Simd>(self) {
+        let Damping { atoms, inverse_mass, decay, thermal_energy, noise } = self;
+        let facts = Facts { width: atoms.width, id: atoms.id, species: atoms.species, force: atoms.force };
+        let (decay, thermal_energy) = (I::F64::lit(decay), I::F64::lit(thermal_energy));
+        let mut xi = [[0.0; BATCH]; 3];
+        for start in (0..atoms.velocity.len()).step_by(BATCH) {
+            let end = (start + BATCH).min(atoms.velocity.len());
+            let mut id = [0; BATCH];
+            id[..end - start].copy_from_slice(&atoms.id[start..end]);
+            Normals { id: &id, noise, out: &mut xi }.run::<I>();
+            for first in (start..end).step_by(I::F64::WIDTH) {
+                let batch = Batch { first, n: (end - first).min(I::F64::WIDTH), place: 0 };
+                let inverse_mass = facts.numbers::<I::F64>(batch, inverse_mass);
+                let sigma = noise_amplitude(decay, thermal_energy, inverse_mass);
+                let moves = I::F64::lit(0.0).lt(inverse_mass);
+                let mut v = batch.vectors::<I::F64>(atoms.velocity);
+                for k in 0..3 {
+                    let xi = I::F64::load(&xi[k][first - start..]);
+                    v[k] = I::F64::select(moves, decay * v[k] + sigma * xi, v[k]);
+                }
+                batch.put(v, atoms.velocity);
+            }
+        }
     }
 }

@@ -27,10 +27,10 @@ impl Kernel for Normals<'_> {
         let Normals { id, noise: NoiseKey { seed, step }, out } = self;
         let mut random = [[0.0; BATCH]; 4];
         for block in 0..2 {
+            let words = Stream::words(seed, Purpose::Langevin, id, step, block as u32);
             for lane in 0..BATCH {
-                let [a, b, c, d] = Stream::words(seed, Purpose::Langevin, id[lane], step, block as u32);
-                random[2 * block][lane] = uniform(a, b);
-                random[2 * block + 1][lane] = uniform(c, d);
+                random[2 * block][lane] = uniform(words[0][lane], words[1][lane]);
+                random[2 * block + 1][lane] = uniform(words[2][lane], words[3][lane]);
             }
         }
         for lane in (0..BATCH).step_by(I::F64::WIDTH) {

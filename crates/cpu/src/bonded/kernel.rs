@@ -2,7 +2,7 @@
 
 use super::{BondedKernel, Broken, Entry, Scene, TENSOR, chain, on_chain};
 use crate::blocks::Sums;
-use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
+use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
 use jostle_core::{Evaluate, Vec3};
 use jostle_potentials::bonded::{
     AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, dihedral_forces,
@@ -57,10 +57,20 @@ impl Types {
         }
         values
     }
-}
 
-/// Lanes of the widest register.
-const MOST_LANES: usize = 16;
+    /// Squares of the lengths at which those of some entries break.
+    #[inline(always)]
+    fn longest2<L: Lanes<Scalar = f64>, const N: usize>(&self, entries: &[Entry<N>]) -> L {
+        if let [longest2] = self.longest2[..] {
+            return L::splat(longest2);
+        }
+        let mut lanes = [0.0; MOST_LANES];
+        for (lane, entry) in lanes.iter_mut().zip(entries) {
+            *lane = self.longest2[entry.kind as usize];
+        }
+        L::load(&lanes)
+    }
+}
 
 pub(super) fn of_bonds<S: Scalar>(term: &BondTerm) -> Box<dyn BondedKernel<S, 1>> {
     struct Prepare<S>(Types, PhantomData<S>);
@@ -274,25 +284,28 @@ impl<S: Scalar, B: Bound<N>, const N: usize> BoundForces<'_, '_, S, B, N> {
             if ENERGIES {
                 energy.store(&mut energies);
             }
+            let [x, y, z] = vectors[0];
+            let length2 = x * x + y * y + z * z;
+            // Not a number is not whole either.
+            let whole = L::bits(length2.lt(types.longest2(batch)));
             for (at, entry) in batch.iter().enumerate() {
-                let (mut vectors, mut forces) = ([[0.0; 3]; N], [[0.0; 3]; N]);
+                let mut forces = [[0.0; 3]; N];
                 for n in 0..N {
-                    (vectors[n], forces[n]) = (lane(&d[n], at), lane(&f[n], at));
+                    forces[n] = lane(&f[n], at);
                 }
                 scene.add(entry, B::on(entry.role, forces));
-                let first = vectors[0];
-                let length2 = first[0] * first[0] + first[1] * first[1] + first[2] * first[2];
-                // Not a number is not whole either.
-                let whole = length2 < types.longest2[entry.kind as usize];
-                if !whole && broken.is_none() {
+                if whole >> at & 1 == 0 && broken.is_none() {
+                    let mut squares = [0.0; MOST_LANES];
+                    length2.store(&mut squares);
                     let atoms = [entry.atom as usize, entry.others[0] as usize];
-                    broken = Some(Broken { atoms, length: length2.sqrt() });
+                    broken = Some(Broken { atoms, length: squares[at].sqrt() });
                 }
                 if ENERGIES && entry.role == 0 {
                     sums.energy += energies[at];
                     for n in 0..N {
+                        let vector = lane(&d[n], at);
                         for (w, (p, q)) in sums.virial.iter_mut().zip(TENSOR) {
-                            *w += vectors[n][p] * forces[n][q];
+                            *w += vector[p] * forces[n][q];
                         }
                     }
                 }

@@ -264,13 +264,20 @@ impl<S: Scalar> Bonded<S> {
     }
 }
 
-/// Which image of an atom is meant: lattice vectors by number.
-struct Images(Vec<Vec3>);
+/// Which image of an atom is meant.
+struct Images {
+    /// Lattice vectors by number.
+    shifts: Vec<Vec3>,
+    /// Square of a distance within which there is no nearer image than an atom itself.
+    near2: f64,
+}
 
 impl Images {
     /// Boxes that another atom's image may be away, along an edge: with tilts, two.
     const MOST: i32 = 2;
     const ACROSS: i32 = 2 * Images::MOST + 1;
+    /// The number of no shift at all.
+    const NONE: u8 = ((Images::MOST * Images::ACROSS + Images::MOST) * Images::ACROSS + Images::MOST) as u8;
 
     fn new(simbox: &SimBox) -> Images {
         let along = -Images::MOST..=Images::MOST;
@@ -280,12 +287,21 @@ impl Images {
                 shifts.extend(along.clone().map(|z| simbox.shift([x, y, z])));
             }
         }
-        Images(shifts)
+        Images { shifts, near2: simbox.largest_cutoff().powi(2) }
     }
 
     /// The image of `b` that is nearest to `a`, both inside the box along its periodic axes.
+    #[inline(always)]
     fn of(&self, simbox: &SimBox, a: Vec3, b: Vec3) -> u8 {
-        let d: Vec3 = std::array::from_fn(|k| b[k] - a[k]);
+        let d: Vec3 = [b[0] - a[0], b[1] - a[1], b[2] - a[2]];
+        if d[0] * d[0] + d[1] * d[1] + d[2] * d[2] < self.near2 {
+            return Images::NONE;
+        }
+        Images::beyond(simbox, d)
+    }
+
+    #[cold]
+    fn beyond(simbox: &SimBox, d: Vec3) -> u8 {
         let nearest = simbox.nearest_image(d);
         let origin = simbox.origin();
         let shift = simbox.to_fractional(std::array::from_fn(|k| origin[k] + nearest[k] - d[k]));
@@ -308,7 +324,7 @@ impl<S: Scalar> Scene<'_, S> {
     #[inline(always)]
     fn towards<const N: usize>(&self, entry: &Entry<N>, k: usize) -> Vec3 {
         let (a, b) = (self.position[entry.atom as usize], self.position[entry.others[k] as usize]);
-        let shift = self.images.0[entry.images[k] as usize];
+        let shift = self.images.shifts[entry.images[k] as usize];
         [a[0] - (b[0] + shift[0]), a[1] - (b[1] + shift[1]), a[2] - (b[2] + shift[2])]
     }
 

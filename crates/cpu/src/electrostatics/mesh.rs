@@ -4,7 +4,7 @@
 
 use super::fourier::Fourier;
 use crate::blocks::Sums;
-use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
+use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
 use crate::threads::Team;
 use jostle_core::{Evaluate, SimBox, Vec3};
 use jostle_potentials::Spectrum;
@@ -180,18 +180,38 @@ impl<S: Scalar> Splines<S> {
         }
     }
 
-    /// Finds those of at most as many atoms as there are lanes.
+    /// Finds those of at most as many atoms as `L` has lanes.
     #[inline(always)]
-    fn find<L: Lanes<Scalar = S>, const ORDER: usize>(&mut self, grid: &Grid, position: &[Vec3]) {
+    fn find<L, D, const ORDER: usize>(&mut self, grid: &Grid, position: &[Vec3])
+    where
+        L: Lanes<Scalar = S>,
+        D: Lanes<Scalar = f64>,
+    {
         let mut beyond = [[S::default(); MOST]; 3];
-        for (atom, r) in position.iter().enumerate() {
-            let s = grid.simbox.to_fractional(*r);
+        for (start, position) in position.chunks(D::WIDTH).enumerate() {
+            let mut some = [[0.0; 3]; MOST_LANES];
+            let r = if position.len() == D::WIDTH {
+                D::load_vectors(position)
+            } else {
+                some[..position.len()].copy_from_slice(position);
+                D::load_vectors(&some)
+            };
+            let origin = grid.simbox.origin().map(D::lit);
+            let r = [r[0] - origin[0], r[1] - origin[1], r[2] - origin[2]];
             for d in 0..3 {
-                let u = (s[d] - s[d].floor()) * grid.n[d] as f64;
+                let [x, y, z] = grid.reciprocal[d].map(D::lit);
+                let s = x * r[0] + y * r[1] + z * r[2];
+                let n = D::lit(grid.n[d] as f64);
+                let u = (s - floor(s)) * n;
                 // Rounding may lead to the end itself, which is where the edge begins.
-                let point = (u as usize).min(grid.n[d] - 1);
-                self.point[atom][d] = point;
-                beyond[d][atom] = S::from_f64(u - point as f64);
+                let point = floor(u).min(n - D::lit(1.0));
+                let (mut points, mut rest) = ([0.0; MOST_LANES], [0.0; MOST_LANES]);
+                point.store(&mut points);
+                (u - point).store(&mut rest);
+                for lane in 0..D::WIDTH {
+                    self.point[start * D::WIDTH + lane][d] = whole(points[lane]);
+                    beyond[d][start * D::WIDTH + lane] = S::from_f64(rest[lane]);
+                }
             }
         }
         for (d, beyond) in beyond.iter().enumerate() {
@@ -211,6 +231,19 @@ impl<S: Scalar> Splines<S> {
             }
         }
     }
+}
+
+/// The largest whole number below.
+#[inline(always)]
+fn floor<D: Lanes>(x: D) -> D {
+    let near = x.round();
+    D::select(x.lt(near), near - D::lit(1.0), near)
+}
+
+/// A whole number that is not negative and below 2^32; several at once, which a conversion is not.
+#[inline(always)]
+fn whole(x: f64) -> usize {
+    (x + (1u64 << 52) as f64).to_bits() as u32 as usize
 }
 
 /// Where the points of an atom begin on the mesh, in parts to be added: by point along the first edge,
@@ -243,32 +276,31 @@ impl<S: Scalar> Kernel for Spread<'_, S> {
     #[inline(always)]
     fn run<I: Simd>(self) {
         match self.grid.order {
-            4 => self.all::<S::Narrow<I>, 4>(),
-            5 => self.all::<S::Narrow<I>, 5>(),
-            _ => self.all::<S::Narrow<I>, 6>(),
+            4 => self.all::<S::Narrow<I>, I::F64, 4>(),
+            5 => self.all::<S::Narrow<I>, I::F64, 5>(),
+            _ => self.all::<S::Narrow<I>, I::F64, 6>(),
         }
     }
 }
 
 impl<S: Scalar> Spread<'_, S> {
     #[inline(always)]
-    fn all<L: Lanes<Scalar = S>, const ORDER: usize>(self) {
+    fn all<L: Lanes<Scalar = S>, D: Lanes<Scalar = f64>, const ORDER: usize>(self) {
         let Spread { grid, position, charge, mesh } = self;
         mesh.fill(S::default());
         let mut splines = Splines::new();
         for (position, charge) in position.chunks(L::WIDTH).zip(charge.chunks(L::WIDTH)) {
-            splines.find::<L, ORDER>(grid, position);
+            splines.find::<L, D, ORDER>(grid, position);
             for (atom, q) in charge.iter().enumerate() {
                 let (planes, rows) = rows::<ORDER>(grid, splines.point[atom]);
                 let [[x, _], [y, _]] = &splines.across;
-                for i in 0..ORDER {
-                    let charge = S::from_f64(*q) * x[i][atom];
-                    for j in 0..ORDER {
-                        let weight = L::splat(charge * y[j][atom]);
-                        let points = &mut mesh[planes[i] + rows[j]..][..WIDTH];
-                        for k in (0..WIDTH).step_by(L::WIDTH) {
-                            let along = L::load(&splines.along[atom][0][k..]);
-                            weight.mul_add(along, L::load(&points[k..])).store(&mut points[k..]);
+                for k in (0..WIDTH).step_by(L::WIDTH) {
+                    let along = L::load(&splines.along[atom][0][k..]) * L::lit(*q);
+                    for i in 0..ORDER {
+                        let along = along * L::splat(x[i][atom]);
+                        for j in 0..ORDER {
+                            let points = &mut mesh[planes[i] + rows[j] + k..][..L::WIDTH];
+                            along.mul_add(L::splat(y[j][atom]), L::load(points)).store(points);
                         }
                     }
                 }
@@ -292,21 +324,21 @@ impl<S: Scalar> Kernel for Gather<'_, S> {
     #[inline(always)]
     fn run<I: Simd>(self) {
         match self.grid.order {
-            4 => self.all::<S::Narrow<I>, 4>(),
-            5 => self.all::<S::Narrow<I>, 5>(),
-            _ => self.all::<S::Narrow<I>, 6>(),
+            4 => self.all::<S::Narrow<I>, I::F64, 4>(),
+            5 => self.all::<S::Narrow<I>, I::F64, 5>(),
+            _ => self.all::<S::Narrow<I>, I::F64, 6>(),
         }
     }
 }
 
 impl<S: Scalar> Gather<'_, S> {
     #[inline(always)]
-    fn all<L: Lanes<Scalar = S>, const ORDER: usize>(self) {
+    fn all<L: Lanes<Scalar = S>, D: Lanes<Scalar = f64>, const ORDER: usize>(self) {
         let Gather { grid, position, charge, mesh, force } = self;
         let mut splines = Splines::new();
         let atoms = position.chunks(L::WIDTH).zip(charge.chunks(L::WIDTH)).zip(force.chunks_mut(L::WIDTH));
         for ((position, charge), force) in atoms {
-            splines.find::<L, ORDER>(grid, position);
+            splines.find::<L, D, ORDER>(grid, position);
             for (atom, (q, force)) in charge.iter().zip(force).enumerate() {
                 let (planes, rows) = rows::<ORDER>(grid, splines.point[atom]);
                 let [[x, slope_x], [y, slope_y]] = &splines.across;

@@ -10,7 +10,7 @@ use crate::dissipative::TaskPairs;
 use crate::electrostatics::Charged;
 use crate::embedded::{EmbeddedKernel, MetPairs};
 use crate::grains::{Contacts, TaskContacts};
-use crate::integrate::Atoms;
+use crate::integrate::{Atoms, Check, Follow};
 use crate::neighbors::{Build, Exclusions, PairList};
 use crate::outside::{self, Restrained};
 use crate::pair::{self, PairKernel};
@@ -61,6 +61,8 @@ pub struct Cpu<S: Scalar> {
     tasks: Vec<Task<S>>,
     list_positions: Vec<Vec3>,
     stale: bool,
+    /// Whether atoms have drifted away from their places in clusters.
+    unfollowed: bool,
     /// Set by a verb that cannot fail, reported by the next one that can.
     fault: Option<Error>,
     energies: Energies,
@@ -147,6 +149,7 @@ impl<S: Scalar> Cpu<S> {
             tasks: Vec::new(),
             list_positions: Vec::new(),
             stale: true,
+            unfollowed: false,
             fault: None,
             energies: Energies::default(),
             timings: Timings::default(),
@@ -491,10 +494,26 @@ impl<S: Scalar> Cpu<S> {
         !self.constraints.is_empty() && self.fault.is_none()
     }
 
-    /// How far atoms may move before the list is stale, squared.
-    fn limit2(&self) -> f64 {
+    /// Places in clusters follow atoms, and the list is stale when one has gone half the skin.
+    fn follow(&self) -> Follow {
         // Rounding must not make the list a little too short.
-        (0.5 * self.skin.now() * (1.0 - 1e-5)).powi(2)
+        Follow::UpTo { limit2: (0.5 * self.skin.now() * (1.0 - 1e-5)).powi(2) }
+    }
+
+    /// The same while atoms drift: where there are constraints they will be moved again by these.
+    fn follow_drift(&mut self) -> Follow {
+        self.unfollowed = !self.constraints.is_empty();
+        if self.unfollowed { Follow::Not } else { self.follow() }
+    }
+
+    /// Lets places in clusters follow, should atoms have drifted without having been put right by
+    /// constraints since.
+    fn catch_up(&mut self) {
+        if std::mem::take(&mut self.unfollowed) {
+            let (follow, level) = (self.follow(), self.level);
+            let checks = self.each(|mut atoms| atoms.drift(level, 0.0, follow));
+            self.stale |= checks.contains(&Check::Failed);
+        }
     }
 
     /// Gives the forces on points that follow atoms to these.

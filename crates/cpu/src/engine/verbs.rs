@@ -3,7 +3,7 @@
 use super::{Cpu, Incoming, Task};
 use crate::electrostatics::Charged;
 use crate::embedded::EmbeddedKernel;
-use crate::integrate::Check;
+use crate::integrate::{Check, Follow};
 use crate::simd::Scalar;
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Descent, NeighborFacts, Timings};
@@ -75,7 +75,8 @@ impl<S: Scalar> Backend for Cpu<S> {
             return self.set_state(now);
         }
         self.system.state = now;
-        self.each(|mut atoms| atoms.drift(0.0, f64::INFINITY));
+        let level = self.level;
+        self.each(|mut atoms| atoms.drift(level, 0.0, Follow::UpTo { limit2: f64::INFINITY }));
         Ok(())
     }
 
@@ -87,8 +88,8 @@ impl<S: Scalar> Backend for Cpu<S> {
     }
 
     fn kick(&mut self, dt: f64) {
-        let inverse_mass = std::mem::take(&mut self.inverse_mass);
-        let checks = self.integrate(|mut atoms| atoms.kick(&inverse_mass, dt));
+        let (inverse_mass, level) = (std::mem::take(&mut self.inverse_mass), self.level);
+        let checks = self.integrate(|mut atoms| atoms.kick(level, &inverse_mass, dt));
         self.inverse_mass = inverse_mass;
         if checks.contains(&Check::Failed) {
             self.blame_force();
@@ -96,15 +97,15 @@ impl<S: Scalar> Backend for Cpu<S> {
     }
 
     fn drift(&mut self, dt: f64) {
-        let limit2 = self.limit2();
-        let checks = self.integrate(|mut atoms| atoms.drift(dt, limit2));
+        let (follow, level) = (self.follow_drift(), self.level);
+        let checks = self.integrate(|mut atoms| atoms.drift(level, dt, follow));
         self.stale |= checks.contains(&Check::Failed);
     }
 
     fn kick_drift(&mut self, dt: f64) {
-        let limit2 = self.limit2();
+        let (follow, level) = (self.follow_drift(), self.level);
         let inverse_mass = std::mem::take(&mut self.inverse_mass);
-        let checks = self.integrate(|mut atoms| atoms.kick_drift(&inverse_mass, dt, limit2));
+        let checks = self.integrate(|mut atoms| atoms.kick_drift(level, &inverse_mass, dt, follow));
         self.inverse_mass = inverse_mass;
         self.stale |= checks.iter().any(|c| c[1] == Check::Failed);
         if checks.iter().any(|c| c[0] == Check::Failed) {
@@ -123,10 +124,11 @@ impl<S: Scalar> Backend for Cpu<S> {
             return;
         }
         self.timings.integrate += start.elapsed().as_secs_f64();
-        let limit2 = self.limit2();
+        let (follow, level) = (self.follow(), self.level);
         let constraints = std::mem::take(&mut self.constraints);
-        let checks = self.integrate(|mut atoms| atoms.correct(&constraints, dt, limit2));
+        let checks = self.integrate(|mut atoms| atoms.correct(level, &constraints, dt, follow));
         self.constraints = constraints;
+        self.unfollowed = false;
         self.stale |= checks.contains(&Check::Failed);
     }
 
@@ -145,8 +147,8 @@ impl<S: Scalar> Backend for Cpu<S> {
             .map_or([0.0; 6], |kick| self.constraints.correct_velocities(on, simbox, state, kick.time));
         let kicked = self.constraints.correct_velocities(on, simbox, state, 0.0);
         self.timings.integrate += start.elapsed().as_secs_f64();
-        let constraints = std::mem::take(&mut self.constraints);
-        self.integrate(|mut atoms| atoms.correct_velocities(&constraints));
+        let (constraints, level) = (std::mem::take(&mut self.constraints), self.level);
+        self.integrate(|mut atoms| atoms.correct_velocities(level, &constraints));
         self.constraints = constraints;
         if let Some(kick) = kick {
             let virial = kick.virial(kicked, unkicked);
@@ -174,6 +176,7 @@ impl<S: Scalar> Backend for Cpu<S> {
     }
 
     fn update_neighbors(&mut self) -> Result<()> {
+        self.catch_up();
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
@@ -189,6 +192,7 @@ impl<S: Scalar> Backend for Cpu<S> {
 
     fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
         self.evaluated = evaluate;
+        self.catch_up();
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }

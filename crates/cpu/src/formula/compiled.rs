@@ -8,15 +8,12 @@ use crate::cells::Clusters;
 use crate::neighbors::PairList;
 use crate::pair::{PairKernel, Table};
 use crate::simd::aligned::Aligned;
-use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
+use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
 use jostle_core::{Evaluate, Precision};
 use jostle_potentials::{Formula, PairTerm};
 
 /// Where energy and virial are in working memory, in registers.
 const SUMS_START: usize = slot::SUMS as usize;
-
-/// Registers have no more lanes than that.
-const MOST_LANES: usize = 16;
 
 /// Compiles a formula for registers of a level. None where there is no code for them, or where the
 /// system lets nobody run code that was made at run time.

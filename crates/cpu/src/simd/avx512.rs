@@ -69,6 +69,12 @@ impl Real for F32x16 {
         guess::rsqrt(self, y)
     }
     #[inline(always)]
+    fn inverse_powers(self) -> [Self; 2] {
+        // SAFETY: as above.
+        let y = F32x16(unsafe { _mm512_rsqrt14_ps(self.0) });
+        guess::inverse_powers(self, y)
+    }
+    #[inline(always)]
     fn exp(self) -> Self {
         exp::exp_by_scaling(self)
     }
@@ -463,5 +469,47 @@ impl Lanes for F64x8 {
     fn unpacked(self, lanes: u32) -> Self {
         // SAFETY: as above.
         F64x8(unsafe { _mm512_maskz_expand_pd(lanes as __mmask8, self.0) })
+    }
+    #[inline(always)]
+    fn load_vectors(from: &[[f64; 3]]) -> [Self; 3] {
+        assert!(from.len() >= 8);
+        // SAFETY: as above; eight vectors are three registers.
+        unsafe {
+            let from = from.as_ptr().cast::<f64>();
+            let all = [_mm512_loadu_pd(from), _mm512_loadu_pd(from.add(8)), _mm512_loadu_pd(from.add(16))];
+            [
+                F64x8(chosen(all, [0, 3, 6, 9, 12, 15, 0, 0], [0, 1, 2, 3, 4, 5, 10, 13])),
+                F64x8(chosen(all, [1, 4, 7, 10, 13, 0, 0, 0], [0, 1, 2, 3, 4, 8, 11, 14])),
+                F64x8(chosen(all, [2, 5, 8, 11, 14, 0, 0, 0], [0, 1, 2, 3, 4, 9, 12, 15])),
+            ]
+        }
+    }
+    #[inline(always)]
+    fn store_vectors([x, y, z]: [Self; 3], to: &mut [[f64; 3]]) {
+        assert!(to.len() >= 8);
+        let all = [x.0, y.0, z.0];
+        // SAFETY: as above; eight vectors are three registers.
+        unsafe {
+            let to = to.as_mut_ptr().cast::<f64>();
+            let first = chosen(all, [0, 8, 0, 1, 9, 0, 2, 10], [0, 1, 8, 3, 4, 9, 6, 7]);
+            let second = chosen(all, [0, 3, 11, 0, 4, 12, 0, 5], [10, 1, 2, 11, 4, 5, 12, 7]);
+            let third = chosen(all, [13, 0, 6, 14, 0, 7, 15, 0], [0, 13, 2, 3, 14, 5, 6, 15]);
+            _mm512_storeu_pd(to, first);
+            _mm512_storeu_pd(to.add(8), second);
+            _mm512_storeu_pd(to.add(16), third);
+        }
+    }
+}
+
+/// Lanes of two registers (those of the second from 8 on), then lanes of these and of a third.
+///
+/// # Safety
+/// The processor must have AVX-512.
+#[inline(always)]
+unsafe fn chosen([a, b, c]: [__m512d; 3], of_two: [i64; 8], of_third: [i64; 8]) -> __m512d {
+    // SAFETY: as the caller has promised; the arrays have the length of a register.
+    unsafe {
+        let two = _mm512_permutex2var_pd(a, _mm512_loadu_si512(of_two.as_ptr().cast()), b);
+        _mm512_permutex2var_pd(two, _mm512_loadu_si512(of_third.as_ptr().cast()), c)
     }
 }

@@ -127,7 +127,7 @@ pub trait Lanes: Floating {
     type Scalar: Scalar;
     /// Whole numbers that select entries of a table, one a lane.
     type Index: Copy;
-    /// How many lanes; at most 16.
+    /// How many lanes; at most [`MOST_LANES`].
     const WIDTH: usize;
 
     /// Reads `WIDTH` numbers from the start of the slice.
@@ -161,12 +161,49 @@ pub trait Lanes: Floating {
     fn packed(self, lanes: u32) -> Self;
     /// Back again: the first number in the first lane whose bit is set, and so on; zero elsewhere.
     fn unpacked(self, lanes: u32) -> Self;
+
+    /// Reads the components of the first `WIDTH` vectors.
+    #[inline(always)]
+    fn load_vectors(from: &[[Self::Scalar; 3]]) -> [Self; 3] {
+        let mut lanes = [[Self::Scalar::default(); MOST_LANES]; 3];
+        for (lane, vector) in from[..Self::WIDTH].iter().enumerate() {
+            for k in 0..3 {
+                lanes[k][lane] = vector[k];
+            }
+        }
+        [Self::load(&lanes[0]), Self::load(&lanes[1]), Self::load(&lanes[2])]
+    }
+
+    /// Writes `WIDTH` vectors by their components.
+    #[inline(always)]
+    fn store_vectors(components: [Self; 3], to: &mut [[Self::Scalar; 3]]) {
+        let mut lanes = [[Self::Scalar::default(); MOST_LANES]; 3];
+        for k in 0..3 {
+            components[k].store(&mut lanes[k]);
+        }
+        for (lane, vector) in to[..Self::WIDTH].iter_mut().enumerate() {
+            *vector = [lanes[0][lane], lanes[1][lane], lanes[2][lane]];
+        }
+    }
+}
+
+/// No register has more lanes.
+pub const MOST_LANES: usize = 16;
+
+/// The first numbers of a slice, of either precision, as a register of f64.
+#[inline(always)]
+pub fn widened<S: Scalar, D: Lanes<Scalar = f64>>(from: &[S]) -> D {
+    let mut lanes = [0.0; MOST_LANES];
+    for (lane, x) in lanes.iter_mut().zip(&from[..D::WIDTH]) {
+        *lane = x.to_f64();
+    }
+    D::load(&lanes)
 }
 
 /// A function of one number, lane by lane.
 #[inline(always)]
 fn each_lane<L: Lanes>(x: L, function: fn(f64) -> f64) -> L {
-    let mut lanes = [L::Scalar::default(); 16];
+    let mut lanes = [L::Scalar::default(); MOST_LANES];
     x.store(&mut lanes);
     for lane in &mut lanes[..L::WIDTH] {
         *lane = L::Scalar::from_f64(function(lane.to_f64()));
