@@ -157,9 +157,8 @@ pub fn reaction<R: Real>(r2: R, [k, c]: [R; 2]) -> (R, R) {
 /// something smooth. `one` is 1, or 0 where they are excluded.
 #[inline(always)]
 pub fn direct<R: Real>(r2: R, one: R, smooth: (R, R)) -> (R, R) {
-    let inverse = r2.rsqrt();
-    let energy = one * inverse;
-    (energy - smooth.0, energy * (inverse * inverse) - smooth.1)
+    let [_, cube] = r2.inverse_powers();
+    (one * r2.rsqrt() - smooth.0, one * cube - smooth.1)
 }
 
 impl Electrostatics {

@@ -5,11 +5,11 @@ use crate::blocks::{AtBlock, Meetings, Row, Sums, TaskForces, all_blocks, center
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
 use crate::pair::{Table, TableRow, add_pulls, distance, square};
-use crate::simd::elementary::gaussian;
+use crate::simd::elementary;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use jostle_core::{Evaluate, Precision};
-use jostle_potentials::electrostatics::gaussian::{Narrow, Single, Wide};
-use jostle_potentials::electrostatics::screened::{self, Series, chebyshev};
+use jostle_potentials::electrostatics::gaussian::{Wide, gaussian};
+use jostle_potentials::electrostatics::screened::{self, Series, chebyshev, powers};
 use jostle_potentials::electrostatics::{direct, reaction};
 use jostle_potentials::pair::LennardJones;
 use jostle_potentials::truncation::Shifted;
@@ -27,6 +27,8 @@ pub struct Direct<S> {
     table: Table<S>,
     /// By species, whether it has a Lennard-Jones force with any.
     acts: Vec<bool>,
+    /// Whether all Lennard-Jones forces end where those of charges do.
+    together: bool,
 }
 
 /// Whether numbers have single precision.
@@ -37,7 +39,7 @@ const fn is_single<S>() -> bool {
 /// Which law it is.
 enum Kind<S> {
     Splitting { alpha: f64 },
-    Narrow(Narrow<S>),
+    Near(Near<S>),
     Wide(Wide<S>),
     ReactionField([f64; 2]),
     Screened(Screened<S>),
@@ -56,10 +58,12 @@ impl<S: Scalar> Kind<S> {
                     kappa: S::from_f64(kappa),
                     smooth: Fitted::new(term.cutoff, |r2| term.smooth(r2)),
                 }),
-                (None, Some(alpha)) => match (Narrow::new(alpha, term.cutoff), Wide::new(alpha)) {
-                    (Some(narrow), _) if is_single::<S>() => Kind::Narrow(narrow.map(S::from_f64)),
-                    (_, Some(wide)) if is_single::<S>() => Kind::Wide(wide.map(S::from_f64)),
-                    _ => Kind::Splitting { alpha },
+                (None, Some(alpha)) => match Wide::new(alpha).filter(|_| is_single::<S>()) {
+                    Some(wide) => match Near::new(alpha, term.cutoff, wide) {
+                        Some(near) => Kind::Near(near),
+                        None => Kind::Wide(wide.map(S::from_f64)),
+                    },
+                    None => Kind::Splitting { alpha },
                 },
                 (None, None) => Kind::ReactionField(term.reaction()),
             },
@@ -72,6 +76,9 @@ impl<S: Scalar> Direct<S> {
     pub fn new(sum: LatticeSum, companion: Option<&PairTerm>, n_species: usize) -> Self {
         let none = PairTerm::new(PairKind::LennardJones, Truncation::Plain, n_species);
         let companion = companion.unwrap_or(&none);
+        let mut entries =
+            (0..n_species * n_species).filter_map(|k| companion.get(k / n_species, k % n_species));
+        let together = entries.all(|entry| entry.cutoff == sum.cutoff());
         let acts =
             |a: usize| (0..n_species).any(|b| companion.get(a, b).is_some_and(|e| e.parameters[0] != 0.0));
         Direct {
@@ -79,6 +86,7 @@ impl<S: Scalar> Direct<S> {
             kind: Kind::of(&sum),
             table: Table::new(companion, Companion::N_COEFFICIENTS),
             acts: (0..n_species).map(acts).collect(),
+            together,
         }
     }
 
@@ -119,8 +127,8 @@ impl<S: Scalar> Kernel for Forces<'_, S> {
     fn run<I: Simd>(self) -> [Sums; 2] {
         match &self.direct.kind {
             Kind::Splitting { alpha } => self.under::<S::Lanes<I>, _>(Splitting::new(*alpha)),
-            Kind::Narrow(single) => self.under::<S::Lanes<I>, _>(single),
-            Kind::Wide(single) => self.under::<S::Lanes<I>, _>(single),
+            Kind::Near(near) => self.under::<S::Lanes<I>, _>(near),
+            Kind::Wide(wide) => self.under::<S::Lanes<I>, _>(wide),
             Kind::ReactionField(numbers) => self.under::<S::Lanes<I>, _>(ReactionField::new(*numbers)),
             Kind::Screened(screened) => self.under::<S::Lanes<I>, _>(screened),
             Kind::Dispersed(dispersed) => self.under::<S::Lanes<I>, _>(dispersed),
@@ -225,13 +233,48 @@ impl<L: Lanes> Law<L> for Splitting<L> {
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
         let [alpha, alpha2, alpha3] = self.0;
-        let (energy, force) = gaussian(alpha2 * r2);
+        let (energy, force) = elementary::gaussian(alpha2 * r2);
         direct(r2, one, (alpha * energy, alpha3 * force))
     }
 }
 
+/// The same in single precision, for cut-offs of few widths: the smooth force is a polynomial, cheaper
+/// than a ratio of two.
+struct Near<S> {
+    scale: S,
+    force: [S; 12],
+    wide: Wide<S>,
+}
+
+impl<S: Scalar> Near<S> {
+    fn new(alpha: f64, cutoff: f64, wide: Wide<f64>) -> Option<Self> {
+        let smooth = |r2: f64| {
+            let (energy, force) = gaussian(alpha * alpha * r2);
+            (alpha * energy, alpha.powi(3) * force)
+        };
+        let Series { scale, force, .. } = Series::new(cutoff, Precision::Mixed, smooth);
+        let force = powers(&force)?.map(S::from_f64);
+        Some(Near { scale: S::from_f64(scale), force, wide: wide.map(S::from_f64) })
+    }
+}
+
+impl<L: Lanes> Law<L> for &Near<L::Scalar> {
+    #[inline(always)]
+    fn direct(&self, r2: L, one: L) -> (L, L) {
+        let t = r2.mul_add(L::splat(self.scale), L::lit(-1.0));
+        // Odd and even powers by themselves: nobody waits for all twelve.
+        let square = t * t;
+        let (mut odd, mut even) = (L::splat(self.force[0]), L::splat(self.force[1]));
+        for pair in self.force[2..].chunks_exact(2) {
+            odd = odd.mul_add(square, L::splat(pair[0]));
+            even = even.mul_add(square, L::splat(pair[1]));
+        }
+        direct(r2, one, (self.wide.at(r2, L::splat).0, odd.mul_add(t, even)))
+    }
+}
+
 /// The same in single precision. Beyond the cut-off it may be no number.
-impl<L: Lanes, const ABOVE: usize, const BELOW: usize> Law<L> for &Single<L::Scalar, ABOVE, BELOW> {
+impl<L: Lanes> Law<L> for &Wide<L::Scalar> {
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
         direct(r2, one, self.at(r2, L::splat))
@@ -375,14 +418,17 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
         }
         if COMPANION {
             let c = atom.wells.look_up::<L>(clusters, other, Companion::N_COEFFICIENTS);
-            let mut near = r2.lt(c.cutoff2);
+            if !self.direct.together {
+                near = r2.lt(c.cutoff2);
+            }
             if ONLY_SOME {
                 near = L::and(near, lanes::<L>(met));
             }
-            // From a reciprocal of its own: the square of the root that charges have is less exact.
-            let (energy, force) = Companion::evaluate(r2, &c.values);
+            // Charges have a root, too.
+            let (_, force) = LennardJones::at_inverse_square(r2.inverse_powers()[0], &c.values);
             force_over_r = force_over_r + L::select(near, force, zero);
-            companion = L::select(near, energy, zero);
+            // From a reciprocal of its own: the square of that root is less exact.
+            companion = L::select(near, Companion::evaluate(r2, &c.values).0, zero);
         }
         add_pulls(place, d, force_over_r, &mut atom.gathered);
         if ENERGIES {

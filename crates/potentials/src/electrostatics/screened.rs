@@ -105,6 +105,33 @@ impl Series {
     }
 }
 
+/// A sum of Chebyshev polynomials as one of `N` powers of their argument, the highest first; none where
+/// what that leaves out is more than single precision has of the largest value.
+pub fn powers<const N: usize>(coefficients: &[f64]) -> Option<[f64; N]> {
+    let (kept, rest) = coefficients.split_at_checked(N)?;
+    let largest: f64 = kept.iter().map(|c| c.abs()).sum();
+    if rest.iter().map(|c| c.abs()).sum::<f64>() > f64::from(f32::EPSILON) * largest {
+        return None;
+    }
+    // Powers of two polynomials that follow each other, the lowest first.
+    let (mut before, mut last) = ([0.0; N], [0.0; N]);
+    let mut sum = [0.0; N];
+    for (k, c) in kept.iter().enumerate() {
+        let mut next = [0.0; N];
+        for m in 0..N {
+            let raised = if m == 0 { 0.0 } else { last[m - 1] };
+            next[m] = match k {
+                0 => f64::from(u8::from(m == 0)),
+                1 => raised,
+                _ => 2.0 * raised - before[m],
+            };
+        }
+        (0..N).for_each(|m| sum[N - 1 - m] += c * next[m]);
+        (before, last) = (last, next);
+    }
+    Some(sum)
+}
+
 /// A sum of Chebyshev polynomials at t, by Clenshaw's recurrence.
 #[inline(always)]
 pub fn chebyshev<R: Real>(t: R, coefficients: impl DoubleEndedIterator<Item = R>) -> R {
@@ -162,6 +189,22 @@ mod tests {
                 0.5 / z * ((kappa * z).exp() * libm::erfc(z + b) + (-kappa * z).exp() * libm::erfc(z - b));
             assert!((energy - inner).abs() < 1e-15 * point.max(1e-3), "{b}: {energy:e} {inner:e}");
         }
+    }
+
+    #[test]
+    fn powers_are_the_same_sum() {
+        let smooth = |r2: f64| super::super::gaussian(r2);
+        let cutoff = 8f64.sqrt();
+        let series = Series::new(cutoff, Precision::Mixed, smooth);
+        let powers = powers::<12>(&series.force).unwrap();
+        for k in 0..=100 {
+            let r2 = 8.0 * f64::from(k) / 100.0;
+            let at = powers.iter().fold(0.0, |sum, c| sum * (r2 * series.scale - 1.0) + c);
+            let error = at - smooth(r2).1;
+            assert!(error.abs() < 1e-7 * smooth(0.0).1, "{r2}: {error:e}");
+        }
+        assert_eq!(super::powers::<8>(&series.force), None);
+        assert_eq!(super::powers::<30>(&series.force), None);
     }
 
     #[test]

@@ -13,7 +13,14 @@ impl PairFunction for LennardJones {
     /// c = [48 epsilon sigma^12, 24 epsilon sigma^6]
     #[inline(always)]
     fn evaluate<R: Real>(r2: R, c: &[R]) -> (R, R) {
-        let inv2 = r2.recip();
+        LennardJones::at_inverse_square(r2.recip(), c)
+    }
+}
+
+impl LennardJones {
+    /// Energy and force over distance at an inverse squared distance.
+    #[inline(always)]
+    pub fn at_inverse_square<R: Real>(inv2: R, c: &[R]) -> (R, R) {
         let inv6 = inv2 * inv2 * inv2;
         let energy = (c[0] * R::lit(1.0 / 12.0)).mul_add(inv6, -(c[1] * R::lit(1.0 / 6.0))) * inv6;
         let force_over_r = c[0].mul_add(inv6, -c[1]) * (inv6 * inv2);
