@@ -7,7 +7,9 @@
 
 Any pair of a System that OpenMM has serialised and a PDB file with its atoms will do. Both engines run
 that System: Langevin dynamics at 300 K, 1/ps, 4 fs, constraints and masses as the file has them, mixed
-precision, the same cut-off and tolerance of the mesh (its error in forces, 5e-4).
+precision, the same cut-off. OpenMM's mesh follows from the System's tolerance, Jostle's from `--accuracy`;
+how far the forces of either really are from those of Ewald's sum (root mean square, relative) is printed
+first, for the accuracy to be chosen so that Jostle's are at least as exact.
 
 The two take turns, so that a GPU that slows down slows both. OpenMM keeps its context and is warm; each
 turn of Jostle is a fresh process that reads, warms up and then times its steps by its own clock. The last
@@ -15,6 +17,7 @@ line has the median of the ratios.
 """
 
 import argparse
+import csv
 import json
 import pathlib
 import statistics
@@ -27,6 +30,8 @@ from openmm import app, unit
 
 INPUT = """\
 units = "nano"
+[run]
+precision = "{precision}"
 [system]
 topology = {topology}
 coordinates = {coordinates}
@@ -36,7 +41,7 @@ kind = "lennard-jones"
 cutoff = {cutoff}
 tail_correction = {tail}
 [electrostatics]
-kind = "pme"
+kind = "{method}"
 accuracy = {accuracy}
 net_charge = "background"
 [[stage]]
@@ -61,10 +66,13 @@ def start_openmm(system, positions):
     platform = openmm.Platform.getPlatformByName("CUDA")
     context = openmm.Context(system, integrator, platform, {"Precision": "mixed"})
     context.setPositions(positions)
+    return context, integrator
+
+
+def warm_up(context, integrator):
     context.setVelocitiesToTemperature(300 * unit.kelvin, 1)
     integrator.step(2000)
     context.getState(getEnergy=True)
-    return context, integrator
 
 
 def time_openmm(context, integrator, seconds):
@@ -88,31 +96,64 @@ def time_jostle(program, path, seconds):
     return json.loads(done.stdout)["cases"][0]["steps_per_second"]
 
 
+def jostle_forces(program, text, folder):
+    (folder / "input.toml").write_text(text)
+    command = [program, "energy", "input.toml", "--device", "cpu", "--forces", "forces.csv"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    rows = list(csv.reader((folder / "forces.csv").open()))[1:]
+    return [float(x) for row in rows for x in row[-3:]]
+
+
+def print_errors(context, program, inputs, folder):
+    """Of forces on the atoms where they are in the PDB file, of which `inputs` are about."""
+    exact = jostle_forces(program, inputs(method="ewald", accuracy=1e-8, precision="double"), folder)
+    per_nm = unit.kilojoule_per_mole / unit.nanometer
+    theirs = context.getState(getForces=True).getForces(asNumpy=True).value_in_unit(per_nm).ravel()
+    ours = jostle_forces(program, inputs(), folder)
+    scale = sum(f * f for f in exact)
+    for name, forces in (("OpenMM", theirs), ("Jostle", ours)):
+        error = (sum((a - b) ** 2 for a, b in zip(forces, exact)) / scale) ** 0.5
+        print(f"relative error of forces, {name}: {error:.2e}", flush=True)
+
+
 def main():
     here = pathlib.Path(__file__).resolve()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("system", type=pathlib.Path, help="a serialised System")
     parser.add_argument("pdb", type=pathlib.Path, help="its atoms")
-    parser.add_argument("--jostle", default=here.parents[2] / "target" / "release" / "jostle")
+    parser.add_argument("--jostle", type=pathlib.Path, default=here.parents[2] / "target" / "release" / "jostle")
+    parser.add_argument("--accuracy", type=float, help="Jostle's (default: the System's tolerance)")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4.0)
     given = parser.parse_args()
 
     system = openmm.XmlSerializer.deserialize(given.system.read_text())
     force = nonbonded(system)
-    text = INPUT.format(
-        topology=json.dumps(str(given.system.resolve())),
-        coordinates=json.dumps(str(given.pdb.resolve())),
-        cutoff=force.getCutoffDistance().value_in_unit(unit.nanometer),
-        tail="true" if force.getUseDispersionCorrection() else "false",
-        accuracy=force.getEwaldErrorTolerance(),
-    )
-    context, integrator = start_openmm(system, app.PDBFile(str(given.pdb)).positions)
+    settings = {
+        "topology": json.dumps(str(given.system.resolve())),
+        "coordinates": json.dumps(str(given.pdb.resolve())),
+        "cutoff": force.getCutoffDistance().value_in_unit(unit.nanometer),
+        "tail": "true" if force.getUseDispersionCorrection() else "false",
+        "accuracy": given.accuracy or force.getEwaldErrorTolerance(),
+        "method": "pme",
+        "precision": "mixed",
+    }
+
+    def inputs(**other):
+        return INPUT.format(**{**settings, **other})
+
+    positions = app.PDBFile(str(given.pdb)).positions
+    context, integrator = start_openmm(system, positions)
     ns_per_day = 4e-6 * 86400
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "input.toml"
-        path.write_text(text)
+        folder = pathlib.Path(folder)
+        print_errors(context, given.jostle.resolve(), inputs, folder)
+        warm_up(context, integrator)
+        path = folder / "input.toml"
+        path.write_text(inputs())
         # Compiles the kernels, once.
         time_jostle(given.jostle, path, 1)
         for turn in range(given.turns):
