@@ -1,6 +1,6 @@
 //! Moving atoms, and sums over velocities: loops over the atoms of one task.
 //!
-//! What changes velocities or positions is a [`Change`], made to a register full of atoms at a time.
+//! What changes velocities or positions is a `Change`, made to a register full of atoms at a time.
 
 use crate::constraints::Constraints;
 use crate::noise::{BATCH, Normals};
