@@ -114,13 +114,31 @@ impl<S: Scalar> TableRow<'_, S> {
         other: usize,
         n: usize,
     ) -> Coefficients<L> {
-        let kinds = L::load_index(&clusters.species[other * L::WIDTH..(other + 1) * L::WIDTH]);
+        let kinds = kinds::<L>(clusters, other);
+        Coefficients { cutoff2: self.cutoff2(kinds), values: self.coefficients(kinds, n) }
+    }
+
+    /// Square cut-offs with atoms of some kinds.
+    #[inline(always)]
+    pub fn cutoff2<L: Lanes<Scalar = S>>(&self, kinds: L::Index) -> L {
+        L::lookup(self.values[0], self.n_species, kinds)
+    }
+
+    /// The first `n` coefficients with atoms of some kinds.
+    #[inline(always)]
+    pub fn coefficients<L: Lanes<Scalar = S>>(&self, kinds: L::Index, n: usize) -> [L; MAX_COEFFICIENTS] {
         let mut values = [L::lit(0.0); MAX_COEFFICIENTS];
         for k in 0..n {
             values[k] = L::lookup(self.values[k + 1], self.n_species, kinds);
         }
-        Coefficients { cutoff2: L::lookup(self.values[0], self.n_species, kinds), values }
+        values
     }
+}
+
+/// The species of the atoms of a cluster.
+#[inline(always)]
+pub(crate) fn kinds<L: Lanes>(clusters: &Clusters<L::Scalar>, cluster: usize) -> L::Index {
+    L::load_index(&clusters.species[cluster * L::WIDTH..(cluster + 1) * L::WIDTH])
 }
 
 struct Prepared<S, F> {

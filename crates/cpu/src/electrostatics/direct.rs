@@ -1,10 +1,11 @@
 //! What charges do to each other directly, over cluster lists ([`crate::blocks`]), and a
 //! Lennard-Jones force in the same pass.
 
+use super::pieces::Pieces;
 use crate::blocks::{AtBlock, Meetings, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
-use crate::pair::{Table, TableRow, add_pulls, distance, square};
+use crate::pair::{Table, TableRow, add_pulls, distance, kinds, square};
 use crate::simd::elementary;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use jostle_core::{Evaluate, Precision};
@@ -23,6 +24,8 @@ type Companion = Shifted<LennardJones>;
 pub struct Direct<S> {
     cutoff: f64,
     kind: Kind<S>,
+    /// The force of two charges that are not excluded, for registers that can look it up.
+    pieces: Option<Pieces<S>>,
     /// Of a Lennard-Jones force; none acts where there is none.
     table: Table<S>,
     /// By species, whether it has a Lennard-Jones force with any.
@@ -81,9 +84,17 @@ impl<S: Scalar> Direct<S> {
         let together = entries.all(|entry| entry.cutoff == sum.cutoff());
         let acts =
             |a: usize| (0..n_species).any(|b| companion.get(a, b).is_some_and(|e| e.parameters[0] != 0.0));
+        let kind = Kind::of(&sum);
+        let pieces = match (&kind, &sum) {
+            (Kind::Near(_) | Kind::Wide(_), LatticeSum::Charges(term)) => {
+                Pieces::new(term.cutoff, |r2| term.direct(r2, 1.0).1, |r2| r2.powf(-1.5))
+            }
+            _ => None,
+        };
         Direct {
             cutoff: sum.cutoff(),
-            kind: Kind::of(&sum),
+            kind,
+            pieces,
             table: Table::new(companion, Companion::N_COEFFICIENTS),
             acts: (0..n_species).map(acts).collect(),
             together,
@@ -125,10 +136,11 @@ impl<S: Scalar> Kernel for Forces<'_, S> {
 
     #[inline(always)]
     fn run<I: Simd>(self) -> [Sums; 2] {
+        let pieces = self.direct.pieces.as_ref().filter(|_| S::Lanes::<I>::HOLDS_32);
         match &self.direct.kind {
             Kind::Splitting { alpha } => self.under::<S::Lanes<I>, _>(Splitting::new(*alpha)),
-            Kind::Near(near) => self.under::<S::Lanes<I>, _>(near),
-            Kind::Wide(wide) => self.under::<S::Lanes<I>, _>(wide),
+            Kind::Near(near) => self.perhaps_looked_up::<S::Lanes<I>, _>(near, pieces),
+            Kind::Wide(wide) => self.perhaps_looked_up::<S::Lanes<I>, _>(wide, pieces),
             Kind::ReactionField(numbers) => self.under::<S::Lanes<I>, _>(ReactionField::new(*numbers)),
             Kind::Screened(screened) => self.under::<S::Lanes<I>, _>(screened),
             Kind::Dispersed(dispersed) => self.under::<S::Lanes<I>, _>(dispersed),
@@ -136,7 +148,19 @@ impl<S: Scalar> Kernel for Forces<'_, S> {
     }
 }
 
-impl<S: Scalar> Forces<'_, S> {
+impl<'a, S: Scalar> Forces<'a, S> {
+    #[inline(always)]
+    fn perhaps_looked_up<L, M>(self, law: M, pieces: Option<&'a Pieces<S>>) -> [Sums; 2]
+    where
+        L: Lanes<Scalar = S>,
+        M: Law<L>,
+    {
+        match pieces {
+            Some(pieces) if L::HOLDS_32 => self.under::<L, _>(LookedUp { law, pieces }),
+            _ => self.under::<L, _>(law),
+        }
+    }
+
     #[inline(always)]
     fn under<L: Lanes<Scalar = S>, M: Law<L>>(self, law: M) -> [Sums; 2] {
         match self.evaluate {
@@ -163,9 +187,51 @@ impl<S: Scalar> Forces<'_, S> {
 }
 
 /// What two unit charges do to each other directly.
-trait Law<L>: Copy {
+trait Law<L: Lanes>: Copy {
+    /// Whether [`Law::apart`] is another way to the same.
+    const LOOKED_UP: bool = false;
     /// Energy and force over distance; `one` is 0 where they are excluded.
     fn direct(&self, r2: L, one: L) -> (L, L);
+    /// The same where none are excluded and none nearer than [`Law::least`].
+    #[inline(always)]
+    fn apart(&self, r2: L) -> (L, L) {
+        self.direct(r2, L::lit(1.0))
+    }
+    /// The square distance from which on [`Law::apart`] holds.
+    #[inline(always)]
+    fn least(&self) -> L {
+        L::lit(0.0)
+    }
+}
+
+/// A law whose force is looked up.
+struct LookedUp<'a, S, M> {
+    law: M,
+    pieces: &'a Pieces<S>,
+}
+
+impl<S, M: Copy> Clone for LookedUp<'_, S, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S, M: Copy> Copy for LookedUp<'_, S, M> {}
+
+impl<L: Lanes, M: Law<L>> Law<L> for LookedUp<'_, L::Scalar, M> {
+    const LOOKED_UP: bool = true;
+    #[inline(always)]
+    fn direct(&self, r2: L, one: L) -> (L, L) {
+        self.law.direct(r2, one)
+    }
+    #[inline(always)]
+    fn apart(&self, r2: L) -> (L, L) {
+        (self.law.apart(r2).0, self.pieces.at(r2))
+    }
+    #[inline(always)]
+    fn least(&self) -> L {
+        L::splat(self.pieces.least)
+    }
 }
 
 /// A smooth function of r^2, and its force over distance, as sums of Chebyshev polynomials.
@@ -316,6 +382,8 @@ struct Atom<'a, L: Lanes> {
     wells: TableRow<'a, L::Scalar>,
     gathered: Row<L>,
     energy: L,
+    /// The square distances to the nearest of those that it met.
+    nearest: L,
 }
 
 impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L, M, ENERGIES> {
@@ -344,6 +412,7 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L, M
                 wells: self.direct.table.of_species(species, Companion::N_COEFFICIENTS),
                 gathered: Row::<L>::new(),
                 energy: L::lit(0.0),
+                nearest: self.cutoff2,
             };
             // Hydrogens often have no Lennard-Jones force, and none of its dispersion.
             match self.direct.acts[species] {
@@ -382,6 +451,9 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
             let other = at.entries[k - 1].cluster as usize;
             self.meet::<COMPANION, false>(clusters, other, atom, part, [0; 2]);
         }
+        if M::LOOKED_UP && L::bits(atom.nearest.lt(self.law.least())) != 0 {
+            self.mend(at.partners(row), tile, atom);
+        }
         // Each pair inside the cluster once: the atoms after this one.
         let itself = at.own.then(|| (0, at.after(row), !0 << (row + 1)));
         let parts = at.parts(row).iter().map(|part| (usize::from(part.entry) + 1, part.atoms.into(), !0));
@@ -410,29 +482,55 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
             near = L::and(near, lanes::<L>(all));
         }
         let charges = atom.charge * L::load(&place[6 * L::WIDTH..]);
-        let (energy, force) = self.law.direct(r2, one);
+        let (energy, force) = match ONLY_SOME {
+            true => self.law.direct(r2, one),
+            false => self.law.apart(r2),
+        };
+        let looked_up = M::LOOKED_UP && !ONLY_SOME;
+        if looked_up {
+            atom.nearest = atom.nearest.min(r2);
+        }
         let mut force_over_r = L::select(near, charges * force, zero);
         let mut companion = zero;
         if ENERGIES {
             atom.energy = atom.energy + L::select(near, charges * energy, zero);
         }
         if COMPANION {
-            let c = atom.wells.look_up::<L>(clusters, other, Companion::N_COEFFICIENTS);
+            let kinds = kinds::<L>(clusters, other);
+            let c = atom.wells.coefficients::<L>(kinds, Companion::N_COEFFICIENTS);
             if !self.direct.together {
-                near = r2.lt(c.cutoff2);
+                near = r2.lt(atom.wells.cutoff2(kinds));
             }
             if ONLY_SOME {
                 near = L::and(near, lanes::<L>(met));
             }
-            // Charges have a root, too.
-            let (_, force) = LennardJones::at_inverse_square(r2.inverse_powers()[0], &c.values);
+            // Charges may have a root, too.
+            let inverse = if looked_up { r2.recip() } else { r2.inverse_powers()[0] };
+            let (_, force) = LennardJones::at_inverse_square(inverse, &c);
             force_over_r = force_over_r + L::select(near, force, zero);
             // From a reciprocal of its own: the square of that root is less exact.
-            companion = L::select(near, Companion::evaluate(r2, &c.values).0, zero);
+            companion = L::select(near, Companion::evaluate(r2, &c).0, zero);
         }
         add_pulls(place, d, force_over_r, &mut atom.gathered);
         if ENERGIES {
             atom.gathered.add_sums(companion, force_over_r, d);
+        }
+    }
+    /// Where an atom was nearer to one of its partners than what is looked up goes: what it lacked.
+    #[inline(always)]
+    fn mend(&self, partners: &[u8], tile: &mut [L::Scalar], atom: &mut Atom<L>) {
+        for &k in partners {
+            let k = usize::from(k) + 1;
+            let place = &mut tile[k * 7 * L::WIDTH..(k + 1) * 7 * L::WIDTH];
+            let d = distance(place, atom.center);
+            let r2 = square(d);
+            let charges = atom.charge * L::load(&place[6 * L::WIDTH..]);
+            let lacking = charges * (self.law.direct(r2, L::lit(1.0)).1 - self.law.apart(r2).1);
+            let force_over_r = L::select(r2.lt(self.law.least()), lacking, L::lit(0.0));
+            add_pulls(place, d, force_over_r, &mut atom.gathered);
+            if ENERGIES {
+                atom.gathered.add_sums(L::lit(0.0), force_over_r, d);
+            }
         }
     }
 }

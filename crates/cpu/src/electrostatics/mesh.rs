@@ -294,13 +294,17 @@ impl<S: Scalar> Spread<'_, S> {
             for (atom, q) in charge.iter().enumerate() {
                 let (planes, rows) = rows::<ORDER>(grid, splines.point[atom]);
                 let [[x, _], [y, _]] = &splines.across;
+                let mut across = [L::lit(0.0); ORDER];
+                for j in 0..ORDER {
+                    across[j] = L::splat(y[j][atom]);
+                }
                 for k in (0..WIDTH).step_by(L::WIDTH) {
                     let along = L::load(&splines.along[atom][0][k..]) * L::lit(*q);
                     for i in 0..ORDER {
                         let along = along * L::splat(x[i][atom]);
                         for j in 0..ORDER {
                             let points = &mut mesh[planes[i] + rows[j] + k..][..L::WIDTH];
-                            along.mul_add(L::splat(y[j][atom]), L::load(points)).store(points);
+                            along.mul_add(across[j], L::load(points)).store(points);
                         }
                     }
                 }
@@ -336,44 +340,77 @@ impl<S: Scalar> Gather<'_, S> {
     fn all<L: Lanes<Scalar = S>, D: Lanes<Scalar = f64>, const ORDER: usize>(self) {
         let Gather { grid, position, charge, mesh, force } = self;
         let mut splines = Splines::new();
+        // By edge, for each atom a register to be summed.
+        let mut slopes = [[S::default(); MOST * MOST]; 3];
         let atoms = position.chunks(L::WIDTH).zip(charge.chunks(L::WIDTH)).zip(force.chunks_mut(L::WIDTH));
         for ((position, charge), force) in atoms {
             splines.find::<L, D, ORDER>(grid, position);
-            for (atom, (q, force)) in charge.iter().zip(force).enumerate() {
-                let (planes, rows) = rows::<ORDER>(grid, splines.point[atom]);
-                let [[x, slope_x], [y, slope_y]] = &splines.across;
-                let mut slopes = [S::default(); 3];
-                for k in (0..WIDTH).step_by(L::WIDTH) {
-                    // What is left when x, y or z varies.
-                    let mut sums = [L::lit(0.0); 3];
-                    for i in 0..ORDER {
-                        // Along z with the splines along y, and with their slopes.
-                        let (mut plain, mut sloped) = (L::lit(0.0), L::lit(0.0));
-                        for j in 0..ORDER {
-                            let points = L::load(&mesh[planes[i] + rows[j] + k..]);
-                            plain = points.mul_add(L::splat(y[j][atom]), plain);
-                            sloped = points.mul_add(L::splat(slope_y[j][atom]), sloped);
-                        }
-                        sums[0] = plain.mul_add(L::splat(slope_x[i][atom]), sums[0]);
-                        sums[1] = sloped.mul_add(L::splat(x[i][atom]), sums[1]);
-                        sums[2] = plain.mul_add(L::splat(x[i][atom]), sums[2]);
-                    }
-                    let [along, slope] = &splines.along[atom];
-                    let (along, slope) = (L::load(&along[k..]), L::load(&slope[k..]));
-                    for d in 0..3 {
-                        let along = if d == 2 { slope } else { along };
-                        slopes[d] = slopes[d] + (sums[d] * along).sum();
-                    }
-                }
-                let mut total = [0.0; 3];
+            for atom in 0..charge.len() {
+                let along = splines.slopes::<L, ORDER>(grid, mesh, atom);
                 for d in 0..3 {
-                    let slope = -q * grid.n[d] as f64 * slopes[d].to_f64();
-                    for a in 0..3 {
-                        total[a] += slope * grid.reciprocal[d][a];
-                    }
+                    along[d].store(&mut slopes[d][atom * L::WIDTH..]);
                 }
-                *force = total.map(S::from_f64);
+            }
+            let mut q = [S::default(); MOST];
+            q.iter_mut().zip(charge).for_each(|(to, q)| *to = S::from_f64(*q));
+            let q = L::load(&q);
+            let mut total = [L::lit(0.0); 3];
+            for d in 0..3 {
+                let slope = q * L::sum_rows(&slopes[d]);
+                for a in 0..3 {
+                    let per_point = L::lit(-(grid.n[d] as f64) * grid.reciprocal[d][a]);
+                    total[a] = slope.mul_add(per_point, total[a]);
+                }
+            }
+            if force.len() == L::WIDTH {
+                L::store_vectors(total, force);
+            } else {
+                let mut some = [[S::default(); 3]; MOST];
+                L::store_vectors(total, &mut some);
+                force.copy_from_slice(&some[..force.len()]);
             }
         }
+    }
+}
+
+impl<S: Scalar> Splines<S> {
+    /// How a potential on the mesh changes where an atom is, in parts to be summed, by edge in points.
+    #[inline(always)]
+    fn slopes<L: Lanes<Scalar = S>, const ORDER: usize>(
+        &self,
+        grid: &Grid,
+        mesh: &[S],
+        atom: usize,
+    ) -> [L; 3] {
+        let (planes, rows) = rows::<ORDER>(grid, self.point[atom]);
+        let [[x, slope_x], [y, slope_y]] = &self.across;
+        let mut across = [[L::lit(0.0); 2]; ORDER];
+        for j in 0..ORDER {
+            across[j] = [L::splat(y[j][atom]), L::splat(slope_y[j][atom])];
+        }
+        let mut slopes = [L::lit(0.0); 3];
+        for k in (0..WIDTH).step_by(L::WIDTH) {
+            // What is left when x, y or z varies.
+            let mut sums = [L::lit(0.0); 3];
+            for i in 0..ORDER {
+                // Along z with the splines along y, and with their slopes.
+                let (mut plain, mut sloped) = (L::lit(0.0), L::lit(0.0));
+                for j in 0..ORDER {
+                    let points = L::load(&mesh[planes[i] + rows[j] + k..]);
+                    plain = points.mul_add(across[j][0], plain);
+                    sloped = points.mul_add(across[j][1], sloped);
+                }
+                sums[0] = plain.mul_add(L::splat(slope_x[i][atom]), sums[0]);
+                sums[1] = sloped.mul_add(L::splat(x[i][atom]), sums[1]);
+                sums[2] = plain.mul_add(L::splat(x[i][atom]), sums[2]);
+            }
+            let [along, slope] = &self.along[atom];
+            let (along, slope) = (L::load(&along[k..]), L::load(&slope[k..]));
+            for d in 0..3 {
+                let along = if d == 2 { slope } else { along };
+                slopes[d] = sums[d].mul_add(along, slopes[d]);
+            }
+        }
+        slopes
     }
 }

@@ -147,6 +147,7 @@ impl Lanes for F32x16 {
     type Scalar = f32;
     type Index = __m512i;
     const WIDTH: usize = 16;
+    const HOLDS_32: bool = true;
 
     #[inline(always)]
     fn load(from: &[f32]) -> Self {
@@ -274,6 +275,17 @@ impl Lanes for F32x16 {
         } else {
             // SAFETY: as above; all indices are below n, which is within the table.
             F32x16(unsafe { _mm512_i32gather_ps::<4>(index, table.as_ptr().cast()) })
+        }
+    }
+    #[inline(always)]
+    fn quarter(self) -> (__m512i, Self) {
+        // SAFETY: as above. What follows the exponent's end and two bits more is the place within the
+        // quarter; permutations look at the last five bits of an index.
+        unsafe {
+            let (bits, one) = (_mm512_castps_si512(self.0), _mm512_castps_si512(_mm512_set1_ps(1.0)));
+            let within = _mm512_and_si512(bits, _mm512_set1_epi32((1 << 21) - 1));
+            let within = F32x16(_mm512_castsi512_ps(_mm512_or_si512(within, one)));
+            (_mm512_srli_epi32::<21>(bits), within - Self::lit(1.125))
         }
     }
     #[inline(always)]
@@ -481,6 +493,30 @@ impl Lanes for F64x8 {
                 F64x8(chosen(all, [0, 3, 6, 9, 12, 15, 0, 0], [0, 1, 2, 3, 4, 5, 10, 13])),
                 F64x8(chosen(all, [1, 4, 7, 10, 13, 0, 0, 0], [0, 1, 2, 3, 4, 8, 11, 14])),
                 F64x8(chosen(all, [2, 5, 8, 11, 14, 0, 0, 0], [0, 1, 2, 3, 4, 9, 12, 15])),
+            ]
+        }
+    }
+    #[inline(always)]
+    fn gather_vectors(from: &[[f64; 3]], places: &[u32]) -> [Self; 3] {
+        let places = &places[..8];
+        // SAFETY: as above; each vector is read by a load of its three numbers alone.
+        unsafe {
+            // Vectors k and k + 4 in the halves of a register, which are then turned.
+            let mut both = [_mm512_setzero_pd(); 4];
+            for k in 0..4 {
+                let vector = |lane: usize| from[places[lane] as usize].as_ptr();
+                let low = _mm512_castpd256_pd512(_mm256_maskz_loadu_pd(0b111, vector(k)));
+                both[k] = _mm512_insertf64x4::<1>(low, _mm256_maskz_loadu_pd(0b111, vector(k + 4)));
+            }
+            let [a, b, c, d] = both;
+            let (xz01, xz23) = (_mm512_unpacklo_pd(a, b), _mm512_unpacklo_pd(c, d));
+            let (y01, y23) = (_mm512_unpackhi_pd(a, b), _mm512_unpackhi_pd(c, d));
+            let first = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
+            let last = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+            [
+                F64x8(_mm512_permutex2var_pd(xz01, first, xz23)),
+                F64x8(_mm512_permutex2var_pd(y01, first, y23)),
+                F64x8(_mm512_permutex2var_pd(xz01, last, xz23)),
             ]
         }
     }

@@ -129,6 +129,8 @@ pub trait Lanes: Floating {
     type Index: Copy;
     /// How many lanes; at most [`MOST_LANES`].
     const WIDTH: usize;
+    /// Whether [`Lanes::lookup`] finds one of 32 numbers without going to memory for each lane.
+    const HOLDS_32: bool = false;
 
     /// Reads `WIDTH` numbers from the start of the slice.
     fn load(from: &[Self::Scalar]) -> Self;
@@ -156,6 +158,18 @@ pub trait Lanes: Floating {
     /// `table[index]` in every lane; the table's length is a multiple of `WIDTH`, its indices are
     /// below `n`.
     fn lookup(table: &[Self::Scalar], n: usize, index: Self::Index) -> Self;
+    /// See [`quarter`], for normal numbers greater than zero; the index may be 32 times something too
+    /// large where [`Lanes::HOLDS_32`].
+    #[inline(always)]
+    fn quarter(self) -> (Self::Index, Self) {
+        let (mut lanes, mut index) = ([Self::Scalar::default(); MOST_LANES], [0; MOST_LANES]);
+        self.store(&mut lanes);
+        for (lane, index) in lanes[..Self::WIDTH].iter_mut().zip(&mut index) {
+            let (which, rest) = quarter(lane.to_f64());
+            (*index, *lane) = (which as i32, Self::Scalar::from_f64(rest));
+        }
+        (Self::load_index(&index), Self::load(&lanes))
+    }
     /// The lanes whose bits are set, from the first on; what follows is unspecified. There are no bits
     /// beyond the last lane.
     fn packed(self, lanes: u32) -> Self;
@@ -174,6 +188,16 @@ pub trait Lanes: Floating {
         [Self::load(&lanes[0]), Self::load(&lanes[1]), Self::load(&lanes[2])]
     }
 
+    /// Reads the components of vectors at `WIDTH` places.
+    #[inline(always)]
+    fn gather_vectors(from: &[[Self::Scalar; 3]], places: &[u32]) -> [Self; 3] {
+        let mut some = [[Self::Scalar::default(); 3]; MOST_LANES];
+        for (vector, place) in some.iter_mut().zip(&places[..Self::WIDTH]) {
+            *vector = from[*place as usize];
+        }
+        Self::load_vectors(&some)
+    }
+
     /// Writes `WIDTH` vectors by their components.
     #[inline(always)]
     fn store_vectors(components: [Self; 3], to: &mut [[Self::Scalar; 3]]) {
@@ -185,6 +209,13 @@ pub trait Lanes: Floating {
             *vector = [lanes[0][lane], lanes[1][lane], lanes[2][lane]];
         }
     }
+}
+
+/// Which quarter of its octave (from a power of two to the next) a number is in, numbered on from octave
+/// to octave and modulo 32, and how far it is from the middle of the quarter, in parts of the octave.
+pub fn quarter(x: f64) -> (usize, f64) {
+    let within = x.to_bits() & ((1 << 50) - 1) | 1f64.to_bits();
+    ((x.to_bits() >> 50 & 31) as usize, f64::from_bits(within) - 1.125)
 }
 
 /// No register has more lanes.

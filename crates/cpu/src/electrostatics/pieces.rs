@@ -1,0 +1,149 @@
+//! A function of r^2 in pieces, a polynomial for each quarter of an octave: where registers can be
+//! asked for one of 32 numbers, that takes fewer operations than a root and one polynomial for all.
+
+use crate::simd::{Lanes, Scalar, quarter};
+use std::f64::consts::PI;
+
+/// Numbers of a polynomial: what quarters of an octave need for single precision, if the function is
+/// a power or smoother.
+const N: usize = 6;
+
+/// The pieces up to a cut-off. Registers are read from them: aligned, they lie in one cache line each.
+#[derive(Debug, Clone, PartialEq)]
+#[repr(C, align(64))]
+pub struct Pieces<S> {
+    /// The highest power first, by quarter.
+    powers: [[S; 32]; N],
+    /// The r^2 from which on they hold.
+    pub least: S,
+}
+
+impl<S: Scalar> Pieces<S> {
+    /// Of a function of r^2 that is to be as exact as single precision is for numbers of some size;
+    /// none where it is not.
+    pub fn new(cutoff: f64, function: impl Fn(f64) -> f64, size: impl Fn(f64) -> f64) -> Option<Self> {
+        let last = quarter_start(cutoff * cutoff);
+        let mut powers = [[S::default(); 32]; N];
+        let mut start = last;
+        for _ in 0..32 {
+            start = quarter_start(start * (1.0 - 1e-9));
+        }
+        let least = quarter_end(start);
+        let mut start = least;
+        for _ in 0..32 {
+            let (which, _) = quarter(start);
+            let end = quarter_end(start);
+            let octave = octave_start(start);
+            let at = |t: f64| function(0.5 * (start + end) + t * octave);
+            let polynomial = interpolated(at);
+            for k in 0..=10 {
+                let t = (f64::from(k) / 10.0 - 0.5) / 4.0;
+                let value = polynomial.iter().fold(0.0, |sum, c| sum * t + c);
+                let r2 = 0.5 * (start + end) + t * octave;
+                if (value - at(t)).abs() > 2.0 * f64::from(f32::EPSILON) * size(r2) {
+                    return None;
+                }
+            }
+            for (power, c) in powers.iter_mut().zip(polynomial) {
+                power[which] = S::from_f64(c);
+            }
+            start = end;
+        }
+        Some(Pieces { powers, least: S::from_f64(least) })
+    }
+
+    /// The function, from [`Pieces::least`] to the cut-off.
+    #[inline(always)]
+    pub fn at<L: Lanes<Scalar = S>>(&self, r2: L) -> L {
+        let (index, t) = r2.quarter();
+        let mut value = L::lookup(&self.powers[0], 32, index);
+        for power in &self.powers[1..] {
+            value = value.mul_add(t, L::lookup(power, 32, index));
+        }
+        value
+    }
+}
+
+/// The power of two at or below a number.
+fn octave_start(x: f64) -> f64 {
+    f64::from_bits(x.to_bits() >> 52 << 52)
+}
+
+/// Where the quarter of its octave that a number is in begins.
+fn quarter_start(x: f64) -> f64 {
+    f64::from_bits(x.to_bits() >> 50 << 50)
+}
+
+/// Where it ends.
+fn quarter_end(x: f64) -> f64 {
+    quarter_start(x) + octave_start(x) / 4.0
+}
+
+/// The polynomial, the highest power first, that has a function's values at the Chebyshev nodes of
+/// -1/8 to 1/8.
+fn interpolated(function: impl Fn(f64) -> f64) -> [f64; N] {
+    let nodes: [f64; N] = std::array::from_fn(|k| ((k as f64 + 0.5) * PI / N as f64).cos() / 8.0);
+    // Newton's divided differences, then powers.
+    let mut differences = nodes.map(function);
+    for level in 1..N {
+        for k in (level..N).rev() {
+            differences[k] = (differences[k] - differences[k - 1]) / (nodes[k] - nodes[k - level]);
+        }
+    }
+    let mut powers = [0.0; N];
+    for k in (0..N).rev() {
+        // Times (t - node), plus the next difference; the lowest power is the last.
+        for m in 0..N {
+            let lower = if m + 1 < N { powers[m + 1] } else { 0.0 };
+            powers[m] = lower - nodes[k] * powers[m];
+        }
+        powers[N - 1] += differences[k];
+    }
+    powers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::{Kernel, Level, Simd};
+
+    struct At<'a>(&'a Pieces<f32>, &'a [f32], &'a mut [f32]);
+
+    impl Kernel for At<'_> {
+        type Output = ();
+        #[inline(always)]
+        fn run<I: Simd>(self) {
+            let width = I::F32::WIDTH;
+            for (from, to) in self.1.chunks(width).zip(self.2.chunks_mut(width)) {
+                self.0.at(I::F32::load(from)).store(to);
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_are_as_exact_as_single_precision_at_every_level() {
+        let function = |r2: f64| r2.powf(-1.5) * libm::erfc(0.3 * r2.sqrt());
+        let size = |r2: f64| r2.powf(-1.5);
+        for cutoff in [0.9, 9.0, 9.8, 31.0] {
+            let pieces = Pieces::<f32>::new(cutoff, function, size).unwrap();
+            let (least, most) = (pieces.least, (cutoff * cutoff) as f32);
+            assert!(least < most / 200.0, "{least} {most}");
+            let at = |k: u32| least * (most / least).powf(k as f32 / 4096.0);
+            let r2: Vec<f32> = (0..4096).map(at).map(|r2| r2.clamp(least, most)).collect();
+            for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+                let mut values = vec![0.0; r2.len()];
+                level.run(At(&pieces, &r2, &mut values));
+                for (r2, value) in r2.iter().zip(values) {
+                    let r2 = f64::from(*r2);
+                    let error = (f64::from(value) - function(r2)).abs() / size(r2);
+                    assert!(error < 4e-7, "{level} {cutoff} {r2}: {error:e}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_steep_has_no_pieces() {
+        assert_eq!(Pieces::<f32>::new(9.0, |r2| (-r2).exp(), |r2| (-r2).exp()), None);
+    }
+}
