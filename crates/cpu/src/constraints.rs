@@ -5,28 +5,31 @@ use crate::cells::Clusters;
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
 use crate::threads::Team;
 use jostle_core::constraints::{
-    Coupling, Group, Groups, MOST, MOST_ATOMS, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle,
-    shake,
+    Coupling, Groups, MOST, MOST_ATOMS, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
 };
 use jostle_core::sites::{follow, spread};
 use jostle_core::{Error, Result, SimBox, State, SymTensor, System, Vec3};
 use std::ops::Range;
 
-/// No constraint has this atom.
-const FREE: u32 = u32::MAX;
-
 /// The constraints of a system.
 #[derive(Default)]
 pub struct Constraints {
     shapes: Vec<Shape>,
-    groups: Vec<Group>,
     batches: Vec<Batch>,
-    /// By id, the place of an atom in the lists of all groups.
+    /// How many groups a register has room for.
+    width: usize,
+    /// By id, the slot of an atom: its place in the batches, where those that groups have at the same
+    /// position stand together, for as many groups as a register has room for. The one that follows
+    /// all of them is that of atoms without constraints.
     slots: Vec<u32>,
-    /// By slot: id, place in the arrays, inverse mass.
+    /// The same by place.
+    slots_of_places: Vec<u32>,
+    /// By slot: id, place in the arrays, inverse mass. Room that is left over has the last group.
     ids: Vec<u32>,
     places: Vec<u32>,
     inverse_mass: Vec<f64>,
+    /// By batch, a register each: what [`settle`] has to know, or the lengths of constraints.
+    numbers: Vec<f64>,
     /// By slot, the task an atom belongs to, and where its force stands there; empty where no points
     /// follow atoms.
     felt: Vec<[u32; 2]>,
@@ -38,9 +41,10 @@ pub struct Constraints {
 #[derive(Debug, Clone, Copy)]
 struct Batch {
     shape: usize,
-    first_group: usize,
     groups: usize,
     first_slot: usize,
+    /// Where its numbers begin.
+    first_number: usize,
 }
 
 /// Whether a batch holds together, and the sum of arm times impulse over it.
@@ -58,35 +62,53 @@ impl Constraints {
         }
         let (_, inverse_mass) = system.dynamic_masses();
         let inverse_mass = inverse_mass.by_id(&system.state);
-        let ids: Vec<u32> = groups.iter().flat_map(|group| group.atoms.iter().copied()).collect();
-        let mut slots = vec![FREE; system.state.len()];
-        ids.iter().zip(0..).for_each(|(id, slot)| slots[*id as usize] = slot);
-        let mut batches = Vec::new();
-        let (mut first_group, mut first_slot) = (0, 0);
+        let width = level.width::<f64>();
+        let (mut batches, mut ids, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         for alike in groups.chunk_by(|a, b| a.shape == b.shape) {
             let shape = alike[0].shape;
-            for groups in alike.chunks(level.width::<f64>()) {
-                let groups = groups.len();
-                batches.push(Batch { shape, first_group, groups, first_slot });
-                (first_group, first_slot) = (first_group + groups, first_slot + groups * shapes[shape].atoms);
+            for some in alike.chunks(width) {
+                let (first_slot, first_number) = (ids.len(), numbers.len());
+                batches.push(Batch { shape, groups: some.len(), first_slot, first_number });
+                let filled = || (0..width).map(|lane| &some[lane.min(some.len() - 1)]);
+                for k in 0..shapes[shape].atoms {
+                    ids.extend(filled().map(|group| group.atoms[k]));
+                }
+                match shapes[shape].solver {
+                    Solver::Settle => {
+                        let waters = || filled().filter_map(|group| group.water.as_ref());
+                        numbers.extend(waters().map(|water| water.to_apex));
+                        numbers.extend(waters().map(|water| water.to_base));
+                        numbers.extend(waters().map(|water| water.half_base));
+                        numbers.extend(waters().map(|water| water.weight));
+                    }
+                    Solver::Shake => (0..shapes[shape].pairs.len())
+                        .for_each(|k| numbers.extend(filled().map(|group| group.lengths[k]))),
+                }
             }
+        }
+        let mut slots = vec![ids.len() as u32; system.state.len()];
+        // What fills a register up comes after the group itself.
+        for (slot, id) in ids.iter().enumerate().rev() {
+            slots[*id as usize] = slot as u32;
         }
         Ok(Constraints {
             inverse_mass: ids.iter().map(|id| inverse_mass[*id as usize]).collect(),
-            corrections: vec![[0.0; 3]; ids.len()],
+            corrections: vec![[0.0; 3]; ids.len() + 1],
             places: Vec::new(),
+            slots_of_places: Vec::new(),
             felt: Vec::new(),
             shapes,
-            groups,
             batches,
+            width,
             slots,
             ids,
+            numbers,
         })
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.groups.is_empty()
+        self.batches.is_empty()
     }
 
     /// Whether points follow atoms.
@@ -94,9 +116,17 @@ impl Constraints {
         self.shapes.iter().any(|shape| !shape.sites.is_empty())
     }
 
-    /// Finds out where atoms are when they have been sorted, and clusters divided among tasks.
-    pub fn place<S: Scalar>(&mut self, order: &[usize], clusters: &Clusters<S>, tasks: &[Range<usize>]) {
+    /// Finds out where atoms are when they have been sorted, and clusters divided among tasks: ids by
+    /// place, and places by id.
+    pub fn place<S: Scalar>(
+        &mut self,
+        id: &[u32],
+        order: &[usize],
+        clusters: &Clusters<S>,
+        tasks: &[Range<usize>],
+    ) {
         self.places = self.ids.iter().map(|id| order[*id as usize] as u32).collect();
+        self.slots_of_places = id.iter().map(|id| self.slots[*id as usize]).collect();
         if !self.have_sites() {
             return;
         }
@@ -125,21 +155,22 @@ impl Constraints {
                 continue;
             }
             let places_matter = sites.iter().any(|site| !site.rule.is_average());
-            for first in (0..batch.groups).map(|group| batch.first_slot + group * n) {
+            for first in (0..batch.groups).map(|group| batch.first_slot + group) {
+                let slot = |k: usize| first + k * self.width;
                 let (mut r, mut force) = ([[0.0; 3]; MOST_ATOMS], [[0.0; 3]; MOST_ATOMS]);
                 let origin = state.position[self.places[first] as usize];
                 for k in 0..*n {
-                    let [task, at] = self.felt[first + k].map(|x| x as usize);
+                    let [task, at] = self.felt[slot(k)].map(|x| x as usize);
                     force[k] = [0, 1, 2].map(|axis| forces[task][at + axis * width].to_f64());
                     if places_matter {
-                        let place = self.places[first + k] as usize;
+                        let place = self.places[slot(k)] as usize;
                         r[k] = simbox.nearest_image(minus(state.position[place], origin));
                     }
                 }
                 let more = spread(sites, &r[..*n], &mut force[..*n]);
                 virial.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
                 for (k, force) in force[..*n].iter().enumerate() {
-                    let [task, at] = self.felt[first + k].map(|x| x as usize);
+                    let [task, at] = self.felt[slot(k)].map(|x| x as usize);
                     for (axis, f) in force.iter().enumerate() {
                         forces[task][at + axis * width] = S::from_f64(*f);
                     }
@@ -149,16 +180,18 @@ impl Constraints {
         virial
     }
 
-    /// What an atom is to be corrected by, by its id.
-    #[inline(always)]
-    pub fn correction(&self, id: u32) -> Vec3 {
-        match self.slots[id as usize] {
-            FREE => [0.0; 3],
-            slot => self.corrections[slot as usize],
-        }
+    /// By slot, what the last verb has found that atoms are to be corrected by.
+    pub fn corrections(&self) -> &[Vec3] {
+        &self.corrections
     }
 
-    /// Finds by what atoms that have drifted with their velocities for `dt` are to be moved.
+    /// By place, the slots of atoms.
+    pub fn slots(&self) -> &[u32] {
+        &self.slots_of_places
+    }
+
+    /// Finds by what atoms that drift with their velocities for `dt` are to be moved then; for
+    /// `still_to_drift` of it they have not been moved yet.
     ///
     /// # Errors
     /// If a molecule has flown apart: names an atom.
@@ -168,8 +201,10 @@ impl Constraints {
         simbox: &SimBox,
         state: &State,
         dt: f64,
+        still_to_drift: f64,
     ) -> Result<()> {
-        let outcomes = self.each(team, simbox, state, |part| level.run(Positions { part, dt }));
+        let outcomes =
+            self.each(team, simbox, state, |part| level.run(Positions { part, dt, still_to_drift }));
         match outcomes.iter().position(|(held, _)| !held) {
             None => Ok(()),
             Some(batch) => {
@@ -205,14 +240,14 @@ impl Constraints {
         state: &State,
         body: impl Fn(Part) -> Vec<Outcome> + Sync,
     ) -> Vec<Outcome> {
-        let Constraints { shapes, groups, batches, places, inverse_mass, corrections, .. } = self;
+        let Constraints { shapes, batches, width, places, inverse_mass, numbers, corrections, .. } = self;
         let share = batches.len().div_ceil(team.size()).max(1);
         let mut rest = &mut corrections[..];
         let mut parts = Vec::new();
         for batches in batches.chunks(share) {
-            let n: usize = batches.iter().map(|b| b.groups * shapes[b.shape].atoms).sum();
+            let n: usize = batches.iter().map(|b| *width * shapes[b.shape].atoms).sum();
             let corrections = rest.split_off_mut(..n).unwrap_or_default();
-            parts.push(Part { shapes, groups, batches, places, inverse_mass, simbox, state, corrections });
+            parts.push(Part { shapes, batches, places, inverse_mass, numbers, simbox, state, corrections });
         }
         team.map(parts, |_, part| body(part)).into_iter().flatten().collect()
     }
@@ -221,10 +256,10 @@ impl Constraints {
 /// Some batches, and where the corrections of their atoms go.
 struct Part<'a> {
     shapes: &'a [Shape],
-    groups: &'a [Group],
     batches: &'a [Batch],
     places: &'a [u32],
     inverse_mass: &'a [f64],
+    numbers: &'a [f64],
     simbox: &'a SimBox,
     state: &'a State,
     corrections: &'a mut [Vec3],
@@ -239,10 +274,10 @@ struct Atoms<L> {
 }
 
 impl Part<'_> {
-    /// Fills lanes with groups, those left over with the last one; with velocities as they were before a
-    /// kick by `unkicked`.
+    /// Fills lanes with groups, once they have drifted on for some time; with velocities as they were
+    /// before a kick by `unkicked`.
     #[inline(always)]
-    fn load<L: Lanes<Scalar = f64>>(&self, batch: &Batch, unkicked: f64) -> Atoms<L> {
+    fn load<L: Lanes<Scalar = f64>>(&self, batch: &Batch, drift: f64, unkicked: f64) -> Atoms<L> {
         let n = self.shapes[batch.shape].atoms;
         let zero = L::lit(0.0);
         let mut atoms = Atoms {
@@ -254,20 +289,19 @@ impl Part<'_> {
         let State { position, velocity, force, .. } = self.state;
         let (mut first_r, mut first_v) = ([zero; 3], [zero; 3]);
         for k in 0..n {
-            let nothing = [[0.0; 3]; MOST_LANES];
-            let (mut r, mut v, mut inverse_mass) = (nothing, nothing, [0.0; MOST_LANES]);
-            for lane in 0..L::WIDTH {
-                let slot = batch.first_slot + lane.min(batch.groups - 1) * n + k;
-                let place = self.places[slot] as usize;
-                (r[lane], v[lane]) = (position[place], velocity[place]);
-                inverse_mass[lane] = self.inverse_mass[slot];
-                if unkicked != 0.0 {
-                    for axis in 0..3 {
-                        v[lane][axis] -= unkicked * inverse_mass[lane] * force[place][axis];
-                    }
+            let slots = batch.first_slot + k * L::WIDTH..batch.first_slot + (k + 1) * L::WIDTH;
+            let places = &self.places[slots.clone()];
+            let inverse_mass = L::load(&self.inverse_mass[slots]);
+            let (mut r, mut v) = (L::gather_vectors(position, places), L::gather_vectors(velocity, places));
+            if unkicked != 0.0 {
+                let (force, scale) = (L::gather_vectors(force, places), L::lit(-unkicked) * inverse_mass);
+                for axis in 0..3 {
+                    v[axis] = scale.mul_add(force[axis], v[axis]);
                 }
             }
-            let (mut r, v) = (L::load_vectors(&r), L::load_vectors(&v));
+            for axis in 0..3 {
+                r[axis] = L::lit(drift).mul_add(v[axis], r[axis]);
+            }
             if k == 0 {
                 (first_r, first_v) = (r, v);
             }
@@ -282,7 +316,7 @@ impl Part<'_> {
                 r = self.nearest_images(r);
             }
             atoms.r[k] = r;
-            atoms.inverse_mass[k] = L::load(&inverse_mass);
+            atoms.inverse_mass[k] = inverse_mass;
         }
         atoms
     }
@@ -300,12 +334,8 @@ impl Part<'_> {
 
     /// A number of every group of a batch.
     #[inline(always)]
-    fn of_groups<L: Lanes<Scalar = f64>>(&self, batch: &Batch, number: impl Fn(&Group) -> f64) -> L {
-        let mut lanes = [0.0; MOST_LANES];
-        for (lane, value) in lanes[..L::WIDTH].iter_mut().enumerate() {
-            *value = number(&self.groups[batch.first_group + lane.min(batch.groups - 1)]);
-        }
-        L::load(&lanes)
+    fn number<L: Lanes<Scalar = f64>>(&self, batch: &Batch, k: usize) -> L {
+        L::load(&self.numbers[batch.first_number + k * L::WIDTH..])
     }
 
     /// Stores differences of what atoms have and had. Whether all of it are numbers.
@@ -325,11 +355,7 @@ impl Part<'_> {
                 change[axis] = has[k][axis] - had[k][axis];
                 zero = zero + L::lit(0.0) * change[axis];
             }
-            let mut lanes = [[0.0; 3]; MOST_LANES];
-            L::store_vectors(change, &mut lanes);
-            for (lane, change) in lanes[..batch.groups].iter().enumerate() {
-                self.corrections[first + lane * n + k] = *change;
-            }
+            L::store_vectors(change, &mut self.corrections[first + k * L::WIDTH..]);
         }
         zero.sum() == 0.0
     }
@@ -343,6 +369,7 @@ fn minus(a: Vec3, b: Vec3) -> Vec3 {
 struct Positions<'a> {
     part: Part<'a>,
     dt: f64,
+    still_to_drift: f64,
 }
 
 impl Kernel for Positions<'_> {
@@ -350,10 +377,10 @@ impl Kernel for Positions<'_> {
 
     #[inline(always)]
     fn run<I: Simd>(self) -> Vec<Outcome> {
-        let Positions { mut part, dt } = self;
+        let Positions { mut part, dt, still_to_drift } = self;
         let mut outcomes = Vec::with_capacity(part.batches.len());
         for batch in part.batches {
-            let held = correct_positions::<I::F64>(&mut part, batch, dt);
+            let held = correct_positions::<I::F64>(&mut part, batch, dt, still_to_drift);
             outcomes.push((held, [0.0; 6]));
         }
         outcomes
@@ -361,8 +388,13 @@ impl Kernel for Positions<'_> {
 }
 
 #[inline(always)]
-fn correct_positions<L: Lanes<Scalar = f64>>(part: &mut Part, batch: &Batch, dt: f64) -> bool {
-    let Atoms { r, v, inverse_mass } = part.load::<L>(batch, 0.0);
+fn correct_positions<L: Lanes<Scalar = f64>>(
+    part: &mut Part,
+    batch: &Batch,
+    dt: f64,
+    still_to_drift: f64,
+) -> bool {
+    let Atoms { r, v, inverse_mass } = part.load::<L>(batch, still_to_drift, 0.0);
     let shape = &part.shapes[batch.shape];
     let (mut before, mut now) = (r, r);
     for k in 0..shape.atoms {
@@ -372,14 +404,11 @@ fn correct_positions<L: Lanes<Scalar = f64>>(part: &mut Part, batch: &Batch, dt:
     }
     let held = match shape.solver {
         Solver::Settle => {
-            let of = |number: fn(&Water<f64>) -> f64| {
-                part.of_groups(batch, |group| group.water.as_ref().map_or(f64::NAN, number))
-            };
-            let water: Water<L> = Water {
-                to_apex: of(|w| w.to_apex),
-                to_base: of(|w| w.to_base),
-                half_base: of(|w| w.half_base),
-                weight: of(|w| w.weight),
+            let water = Water {
+                to_apex: part.number::<L>(batch, 0),
+                to_base: part.number::<L>(batch, 1),
+                half_base: part.number::<L>(batch, 2),
+                weight: part.number::<L>(batch, 3),
             };
             let first = |of: &[[L; 3]; MOST_ATOMS]| [of[0], of[1], of[2]];
             let settled = settle(&water, first(&before), first(&now));
@@ -389,7 +418,7 @@ fn correct_positions<L: Lanes<Scalar = f64>>(part: &mut Part, batch: &Batch, dt:
         Solver::Shake => {
             let mut lengths = [L::lit(1.0); MOST];
             for (k, length) in lengths[..shape.pairs.len()].iter_mut().enumerate() {
-                *length = part.of_groups(batch, |group| group.lengths[k]);
+                *length = part.number(batch, k);
             }
             let coupling = Coupling::new(&shape.pairs, &before, &inverse_mass);
             (0..MOST_ROUNDS).any(|_| {
@@ -425,7 +454,7 @@ impl Kernel for Velocities<'_> {
 
 #[inline(always)]
 fn correct_velocities<L: Lanes<Scalar = f64>>(part: &mut Part, batch: &Batch, unkicked: f64) -> SymTensor {
-    let Atoms { r, v, inverse_mass } = part.load::<L>(batch, unkicked);
+    let Atoms { r, v, inverse_mass } = part.load::<L>(batch, 0.0, unkicked);
     let shape = &part.shapes[batch.shape];
     let mut now = v;
     let impulse = match shape.solver {

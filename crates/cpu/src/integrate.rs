@@ -2,7 +2,6 @@
 //!
 //! What changes velocities or positions is a `Change`, made to a register full of atoms at a time.
 
-use crate::constraints::Constraints;
 use crate::noise::{BATCH, Normals};
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd, widened};
 use jostle_core::backend::Descent;
@@ -21,6 +20,10 @@ pub struct Atoms<'a, S> {
     pub id: &'a [u32],
     /// Their species.
     pub species: &'a [u16],
+    /// Which of the corrections of constraints is theirs, if there are any.
+    pub slot: &'a [u32],
+    /// These corrections.
+    pub corrections: &'a [Vec3],
     /// Their positions.
     pub position: &'a mut [Vec3],
     /// Their velocities.
@@ -84,22 +87,30 @@ impl<S: Scalar> Atoms<'_, S> {
     /// that of [`Atoms::drift`].
     #[inline(always)]
     pub fn kick_drift(&mut self, level: Level, inverse_mass: &Masses, dt: f64, follow: Follow) -> [Check; 2] {
-        let change = KickDrift(Kick { inverse_mass, dt: 0.5 * dt }, Drift { dt });
+        let change = Both(Kick { inverse_mass, dt: 0.5 * dt }, Drift { dt });
         level.run(Changing { atoms: self, change, moving: Moving::Places(follow) })
     }
 
-    /// r += c and v += c / dt by the corrections of constraints. Fails as [`Atoms::drift`] does.
+    /// r += drift v + c and v += c / dt by the corrections c of constraints. Fails as [`Atoms::drift`]
+    /// does.
     #[inline(always)]
-    pub fn correct(&mut self, level: Level, constraints: &Constraints, dt: f64, follow: Follow) -> Check {
-        let change = Correct { constraints, dt };
+    pub fn drift_and_correct(&mut self, level: Level, drift: f64, dt: f64, follow: Follow) -> Check {
+        let change = Both(Drift { dt: drift }, Correct { corrections: self.corrections, dt });
         level.run(Changing { atoms: self, change, moving: Moving::Places(follow) })[1]
     }
 
     /// v += c by the corrections of constraints.
     #[inline(always)]
-    pub fn correct_velocities(&mut self, level: Level, constraints: &Constraints) {
-        let change = Correct { constraints, dt: 1.0 };
-        level.run(Changing { atoms: self, change, moving: Moving::Velocities });
+    pub fn correct_velocities(&mut self, level: Level) -> Check {
+        let change = Correct { corrections: self.corrections, dt: 1.0 };
+        level.run(Changing { atoms: self, change, moving: Moving::Velocities })[0]
+    }
+
+    /// v += c by the corrections of constraints, then v += dt f / m. Fails as [`Atoms::kick`] does.
+    #[inline(always)]
+    pub fn correct_and_kick(&mut self, level: Level, inverse_mass: &Masses, dt: f64) -> Check {
+        let change = Both(Correct { corrections: self.corrections, dt: 1.0 }, Kick { inverse_mass, dt });
+        level.run(Changing { atoms: self, change, moving: Moving::Velocities })[0]
     }
 
     /// v = factor v + delta, of all atoms that forces can move.
@@ -250,6 +261,7 @@ struct Facts<'a, S> {
     width: usize,
     id: &'a [u32],
     species: &'a [u16],
+    slot: &'a [u32],
     force: &'a [S],
 }
 
@@ -334,9 +346,9 @@ impl Change for Drift {
 
 /// One after the other.
 #[derive(Clone, Copy)]
-struct KickDrift<'a>(Kick<'a>, Drift);
+struct Both<A, B>(A, B);
 
-impl Change for KickDrift<'_> {
+impl<A: Change, B: Change> Change for Both<A, B> {
     #[inline(always)]
     fn make<S: Scalar, D: Lanes<Scalar = f64>>(
         &self,
@@ -344,15 +356,20 @@ impl Change for KickDrift<'_> {
         batch: Batch,
         v: [D; 3],
     ) -> Changed<D> {
-        let Changed { velocity, zero, .. } = self.0.make(facts, batch, v);
-        Changed { zero, ..self.1.make(facts, batch, velocity) }
+        let first = self.0.make(facts, batch, v);
+        let then = self.1.make(facts, batch, first.velocity);
+        let mut step = first.step;
+        for k in 0..3 {
+            step[k] = step[k] + then.step[k];
+        }
+        Changed { velocity: then.velocity, step, zero: first.zero + then.zero }
     }
 }
 
 /// r += c, v += c / dt
 #[derive(Clone, Copy)]
 struct Correct<'a> {
-    constraints: &'a Constraints,
+    corrections: &'a [Vec3],
     dt: f64,
 }
 
@@ -364,13 +381,19 @@ impl Change for Correct<'_> {
         batch: Batch,
         v: [D; 3],
     ) -> Changed<D> {
-        let mut corrections = [[0.0; 3]; MOST_LANES];
-        let ids = &facts.id[batch.first..batch.first + batch.n];
-        for (correction, id) in corrections.iter_mut().zip(ids) {
-            *correction = self.constraints.correction(*id);
+        let slots = &facts.slot[batch.first..batch.first + batch.n];
+        let step = if batch.n == D::WIDTH {
+            D::gather_vectors(self.corrections, slots)
+        } else {
+            let mut some = [0; MOST_LANES];
+            some[..batch.n].copy_from_slice(slots);
+            D::gather_vectors(self.corrections, &some)
+        };
+        let per_time = D::lit(1.0 / self.dt);
+        let mut velocity = v;
+        for k in 0..3 {
+            velocity[k] = v[k] + step[k] * per_time;
         }
-        let (step, dt) = (D::load_vectors(&corrections), D::lit(self.dt));
-        let velocity = [v[0] + step[0] / dt, v[1] + step[1] / dt, v[2] + step[2] / dt];
         Changed { velocity, step, zero: D::lit(0.0) }
     }
 }
@@ -405,9 +428,21 @@ impl<S: Scalar, C: Change> Kernel for Changing<'_, '_, S, C> {
 impl<S: Scalar, C: Change> Changing<'_, '_, S, C> {
     #[inline(always)]
     fn all<D: Lanes<Scalar = f64>, const MOVES: bool, const FOLLOWS: bool>(self, limit2: f64) -> [Check; 2] {
-        let Atoms { width, first, origin, id, species, position, velocity, force, relative, built } =
-            self.atoms;
-        let facts = Facts { width: *width, id, species, force };
+        let Atoms {
+            width,
+            first,
+            origin,
+            id,
+            species,
+            slot,
+            corrections: _,
+            position,
+            velocity,
+            force,
+            relative,
+            built,
+        } = self.atoms;
+        let facts = Facts { width: *width, id, species, slot, force };
         let (mut zero, mut stays) = (D::lit(0.0), true);
         for (c, atoms) in Atoms::<S>::clusters(first) {
             for batch in Batch::of::<D>(*width, c, atoms) {
@@ -464,7 +499,8 @@ impl<S: Scalar> Kernel for Damping<'_, '_, S> {
     #[inline(always)]
     fn run<I: Simd>(self) {
         let Damping { atoms, inverse_mass, decay, thermal_energy, noise } = self;
-        let facts = Facts { width: atoms.width, id: atoms.id, species: atoms.species, force: atoms.force };
+        let Atoms { width, id, species, slot, force, .. } = *atoms;
+        let facts = Facts { width, id, species, slot, force };
         let (decay, thermal_energy) = (I::F64::lit(decay), I::F64::lit(thermal_energy));
         let mut xi = [[0.0; BATCH]; 3];
         for start in (0..atoms.velocity.len()).step_by(BATCH) {

@@ -61,13 +61,31 @@ pub struct Cpu<S: Scalar> {
     tasks: Vec<Task<S>>,
     list_positions: Vec<Vec3>,
     stale: bool,
-    /// Whether atoms have drifted away from their places in clusters.
+    /// What has yet to be done to positions or velocities.
+    pending: Pending,
+    /// Whether atoms have moved away from their places in clusters.
     unfollowed: bool,
     /// Set by a verb that cannot fail, reported by the next one that can.
     fault: Option<Error>,
     energies: Energies,
     timings: Timings,
     builds: u64,
+}
+
+/// What constraints have atoms wait for: what is done to all of them in one pass is done when it is known
+/// what follows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Pending {
+    Nothing,
+    /// r += dt v
+    Drift(f64),
+    /// r += drift v + c and v += c / dt by the corrections c of constraints.
+    DriftAndCorrect {
+        drift: f64,
+        dt: f64,
+    },
+    /// v += c
+    CorrectVelocities,
 }
 
 /// How clusters are divided among tasks.
@@ -149,6 +167,7 @@ impl<S: Scalar> Cpu<S> {
             tasks: Vec::new(),
             list_positions: Vec::new(),
             stale: true,
+            pending: Pending::Nothing,
             unfollowed: false,
             fault: None,
             energies: Energies::default(),
@@ -206,7 +225,7 @@ impl<S: Scalar> Cpu<S> {
         if !self.constraints.is_empty() {
             let share = |t: usize| t * n / n_tasks..(t + 1) * n / n_tasks;
             let shares: Vec<_> = (0..n_tasks).map(share).collect();
-            self.constraints.place(&order, clusters, &shares);
+            self.constraints.place(&state.id, &order, clusters, &shares);
         }
         self.restrained.place(&order);
         for charged in &mut self.charged {
@@ -425,7 +444,7 @@ impl<S: Scalar> Cpu<S> {
         let Clusters { width, first, origin, position: relative, built, .. } = &mut self.clusters;
         let State { id, species, position, velocity, .. } = &mut self.system.state;
         let (mut relative, mut built) = (&mut relative[..], &built[..]);
-        let (mut id, mut species) = (&id[..], &species[..]);
+        let (mut id, mut species, mut slot) = (&id[..], &species[..], self.constraints.slots());
         let (mut position, mut velocity) = (&mut position[..], &mut velocity[..]);
         let mut parts = Vec::with_capacity(self.tasks.len());
         for task in &self.tasks {
@@ -439,6 +458,8 @@ impl<S: Scalar> Cpu<S> {
                 origin: &origin[range],
                 id: id.split_off(..n_atoms).unwrap_or_default(),
                 species: species.split_off(..n_atoms).unwrap_or_default(),
+                slot: slot.split_off(..n_atoms).unwrap_or_default(),
+                corrections: self.constraints.corrections(),
                 position: position.split_off_mut(..n_atoms).unwrap_or_default(),
                 velocity: velocity.split_off_mut(..n_atoms).unwrap_or_default(),
                 force: &task.forces.own,
@@ -450,8 +471,9 @@ impl<S: Scalar> Cpu<S> {
         self.team.map(parts, |_, atoms| level.run(Plain(|| body(atoms))))
     }
 
-    /// The same, timed as integration; first makes sure that tasks exist.
+    /// The same, timed as integration; first makes sure that tasks exist, and does what is pending.
     fn integrate<R: Send>(&mut self, body: impl Fn(Atoms<S>) -> R + Sync) -> Vec<R> {
+        self.finish(Follow::Not);
         if self.tasks.is_empty() {
             // Before the first force evaluation there are no tasks yet.
             if let Err(error) = self.rebuild() {
@@ -500,17 +522,46 @@ impl<S: Scalar> Cpu<S> {
         Follow::UpTo { limit2: (0.5 * self.skin.now() * (1.0 - 1e-5)).powi(2) }
     }
 
-    /// The same while atoms drift: where there are constraints they will be moved again by these.
-    fn follow_drift(&mut self) -> Follow {
-        self.unfollowed = !self.constraints.is_empty();
-        if self.unfollowed { Follow::Not } else { self.follow() }
+    /// How long atoms have yet to drift, which is for the caller to do now; does what else is pending.
+    fn take_drift(&mut self) -> f64 {
+        match self.pending {
+            Pending::Drift(dt) => {
+                self.pending = Pending::Nothing;
+                dt
+            }
+            _ => {
+                self.finish(Follow::Not);
+                0.0
+            }
+        }
     }
 
-    /// Lets places in clusters follow, should atoms have drifted without having been put right by
-    /// constraints since.
+    /// Does what is pending.
+    fn finish(&mut self, follow: Follow) {
+        let pending = std::mem::replace(&mut self.pending, Pending::Nothing);
+        if pending == Pending::Nothing {
+            return;
+        }
+        let (start, level) = (Instant::now(), self.level);
+        let checks = self.each(|mut atoms| match pending {
+            Pending::Nothing => Check::Passed,
+            Pending::Drift(dt) => atoms.drift(level, dt, follow),
+            Pending::DriftAndCorrect { drift, dt } => atoms.drift_and_correct(level, drift, dt, follow),
+            Pending::CorrectVelocities => atoms.correct_velocities(level),
+        });
+        if pending != Pending::CorrectVelocities {
+            self.unfollowed = follow == Follow::Not;
+            self.stale |= checks.contains(&Check::Failed);
+        }
+        self.timings.integrate += start.elapsed().as_secs_f64();
+    }
+
+    /// Does what is pending, and lets places in clusters follow.
     fn catch_up(&mut self) {
+        let follow = self.follow();
+        self.finish(follow);
         if std::mem::take(&mut self.unfollowed) {
-            let (follow, level) = (self.follow(), self.level);
+            let level = self.level;
             let checks = self.each(|mut atoms| atoms.drift(level, 0.0, follow));
             self.stale |= checks.contains(&Check::Failed);
         }

@@ -1,6 +1,6 @@
 //! The CPU as a [`Backend`].
 
-use super::{Cpu, Incoming, Task};
+use super::{Cpu, Incoming, Pending, Task};
 use crate::electrostatics::Charged;
 use crate::embedded::EmbeddedKernel;
 use crate::integrate::{Check, Follow};
@@ -38,6 +38,7 @@ impl<S: Scalar> Backend for Cpu<S> {
     }
 
     fn state(&mut self) -> Result<&State> {
+        self.finish(Follow::Not);
         self.collect_forces();
         Ok(&self.system.state)
     }
@@ -55,7 +56,7 @@ impl<S: Scalar> Backend for Cpu<S> {
             self.system.state.angular_velocity.resize(self.system.state.len(), [0.0; 3]);
         }
         self.tasks.clear();
-        self.stale = true;
+        (self.stale, self.pending, self.unfollowed) = (true, Pending::Nothing, false);
         Ok(())
     }
 
@@ -88,8 +89,15 @@ impl<S: Scalar> Backend for Cpu<S> {
     }
 
     fn kick(&mut self, dt: f64) {
+        let corrects = self.pending == Pending::CorrectVelocities;
+        if corrects {
+            self.pending = Pending::Nothing;
+        }
         let (inverse_mass, level) = (std::mem::take(&mut self.inverse_mass), self.level);
-        let checks = self.integrate(|mut atoms| atoms.kick(level, &inverse_mass, dt));
+        let checks = self.integrate(|mut atoms| match corrects {
+            true => atoms.correct_and_kick(level, &inverse_mass, dt),
+            false => atoms.kick(level, &inverse_mass, dt),
+        });
         self.inverse_mass = inverse_mass;
         if checks.contains(&Check::Failed) {
             self.blame_force();
@@ -97,13 +105,23 @@ impl<S: Scalar> Backend for Cpu<S> {
     }
 
     fn drift(&mut self, dt: f64) {
-        let (follow, level) = (self.follow_drift(), self.level);
+        if self.is_constrained() {
+            let already = self.take_drift();
+            self.pending = Pending::Drift(already + dt);
+            return;
+        }
+        let (follow, level) = (self.follow(), self.level);
         let checks = self.integrate(|mut atoms| atoms.drift(level, dt, follow));
         self.stale |= checks.contains(&Check::Failed);
     }
 
     fn kick_drift(&mut self, dt: f64) {
-        let (follow, level) = (self.follow_drift(), self.level);
+        if self.is_constrained() {
+            self.kick(0.5 * dt);
+            self.drift(dt);
+            return;
+        }
+        let (follow, level) = (self.follow(), self.level);
         let inverse_mass = std::mem::take(&mut self.inverse_mass);
         let checks = self.integrate(|mut atoms| atoms.kick_drift(level, &inverse_mass, dt, follow));
         self.inverse_mass = inverse_mass;
@@ -117,25 +135,21 @@ impl<S: Scalar> Backend for Cpu<S> {
         if !self.is_constrained() {
             return;
         }
+        let drift = self.take_drift();
         let start = Instant::now();
-        let (simbox, state) = (&self.system.simbox, &self.system.state);
-        if let Err(fault) = self.constraints.correct_positions((&self.team, self.level), simbox, state, dt) {
-            self.fault = Some(fault);
-            return;
+        let (on, simbox, state) = ((&self.team, self.level), &self.system.simbox, &self.system.state);
+        match self.constraints.correct_positions(on, simbox, state, dt, drift) {
+            Ok(()) => self.pending = Pending::DriftAndCorrect { drift, dt },
+            Err(fault) => self.fault = Some(fault),
         }
         self.timings.integrate += start.elapsed().as_secs_f64();
-        let (follow, level) = (self.follow(), self.level);
-        let constraints = std::mem::take(&mut self.constraints);
-        let checks = self.integrate(|mut atoms| atoms.correct(level, &constraints, dt, follow));
-        self.constraints = constraints;
-        self.unfollowed = false;
-        self.stale |= checks.contains(&Check::Failed);
     }
 
     fn constrain_velocities(&mut self, kick: Option<LastKick>) {
         if !self.is_constrained() {
             return;
         }
+        self.finish(Follow::Not);
         let start = Instant::now();
         let kick = kick.filter(|_| self.evaluated == Evaluate::ForcesAndEnergies);
         let turning = kick.filter(|kick| kick.turning() != 0.0);
@@ -147,9 +161,7 @@ impl<S: Scalar> Backend for Cpu<S> {
             .map_or([0.0; 6], |kick| self.constraints.correct_velocities(on, simbox, state, kick.time));
         let kicked = self.constraints.correct_velocities(on, simbox, state, 0.0);
         self.timings.integrate += start.elapsed().as_secs_f64();
-        let (constraints, level) = (std::mem::take(&mut self.constraints), self.level);
-        self.integrate(|mut atoms| atoms.correct_velocities(level, &constraints));
-        self.constraints = constraints;
+        self.pending = Pending::CorrectVelocities;
         if let Some(kick) = kick {
             let virial = kick.virial(kicked, unkicked);
             self.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
@@ -160,6 +172,7 @@ impl<S: Scalar> Backend for Cpu<S> {
         if !self.is_constrained() {
             return;
         }
+        self.finish(Follow::Not);
         self.collect_forces();
         let (on, simbox, state) = ((&self.team, self.level), &self.system.simbox, &self.system.state);
         let unkicked = match kick.turning() {
@@ -349,6 +362,7 @@ impl<S: Scalar> Backend for Cpu<S> {
     }
 
     fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
+        self.finish(Follow::Not);
         self.system.state.velocity.copy_from_slice(velocities);
         Ok(())
     }
