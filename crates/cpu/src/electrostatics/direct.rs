@@ -415,10 +415,11 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L, M
                 nearest: self.cutoff2,
             };
             // Hydrogens often have no Lennard-Jones force, and none of its dispersion.
-            match self.direct.acts[species] {
-                true => self.meet_row::<true>(at, clusters, tile, row, &mut atom),
-                false if tile[6 * L::WIDTH + row].to_f64() == 0.0 => {}
-                false => self.meet_row::<false>(at, clusters, tile, row, &mut atom),
+            match (self.direct.acts[species], self.direct.together) {
+                (true, true) => self.meet_row::<TOGETHER>(at, clusters, tile, row, &mut atom),
+                (true, false) => self.meet_row::<APART>(at, clusters, tile, row, &mut atom),
+                (false, _) if tile[6 * L::WIDTH + row].to_f64() == 0.0 => {}
+                (false, _) => self.meet_row::<ALONE>(at, clusters, tile, row, &mut atom),
             }
             atom.gathered.leave(3, row, rows);
             if ENERGIES {
@@ -434,9 +435,16 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L, M
     }
 }
 
+/// Charges without a Lennard-Jones force.
+const ALONE: u8 = 0;
+/// With one that ends where they do.
+const TOGETHER: u8 = 1;
+/// With one that has cut-offs of its own.
+const APART: u8 = 2;
+
 impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
     #[inline(always)]
-    fn meet_row<const COMPANION: bool>(
+    fn meet_row<const COMPANION: u8>(
         &self,
         at: &AtBlock<L::Scalar>,
         clusters: &Clusters<L::Scalar>,
@@ -466,7 +474,7 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
     /// An atom meets those of a place, or only some of them: of `all`, those that are not `met` are
     /// excluded.
     #[inline(always)]
-    fn meet<const COMPANION: bool, const ONLY_SOME: bool>(
+    fn meet<const COMPANION: u8, const ONLY_SOME: bool>(
         &self,
         clusters: &Clusters<L::Scalar>,
         other: usize,
@@ -495,19 +503,22 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
         if ENERGIES {
             atom.energy = atom.energy + L::select(near, charges * energy, zero);
         }
-        if COMPANION {
+        if COMPANION != ALONE {
             let kinds = kinds::<L>(clusters, other);
             let c = atom.wells.coefficients::<L>(kinds, Companion::N_COEFFICIENTS);
-            if !self.direct.together {
+            // Charges may have a root, too.
+            let inverse = if looked_up { r2.recip() } else { r2.inverse_powers()[0] };
+            let [a, b] = LennardJones::force_factors(inverse, &c);
+            if COMPANION == APART {
                 near = r2.lt(atom.wells.cutoff2(kinds));
             }
             if ONLY_SOME {
                 near = L::and(near, lanes::<L>(met));
             }
-            // Charges may have a root, too.
-            let inverse = if looked_up { r2.recip() } else { r2.inverse_powers()[0] };
-            let (_, force) = LennardJones::at_inverse_square(inverse, &c);
-            force_over_r = force_over_r + L::select(near, force, zero);
+            force_over_r = match COMPANION == TOGETHER && !ONLY_SOME {
+                true => L::select(near, a.mul_add(b, charges * force), zero),
+                false => force_over_r + L::select(near, a * b, zero),
+            };
             // From a reciprocal of its own: the square of that root is less exact.
             companion = L::select(near, Companion::evaluate(r2, &c).0, zero);
         }
