@@ -7,7 +7,7 @@
 
 use crate::cells::Clusters;
 use crate::search::{Candidate, Search};
-use crate::simd::{Kernel, Lanes, Scalar, Simd};
+use crate::simd::{Kernel, Lanes, MOST_LANES, Scalar, Simd};
 use jostle_core::SimBox;
 use std::ops::Range;
 
@@ -159,30 +159,27 @@ impl<S: Scalar> Kernel for Build<'_, S> {
         let mut search = Search::new(clusters, simbox, reach);
         let mut places = Places::new(if exclusions.is_some() { clusters.count() } else { 0 });
         let (mut candidates, mut meetings) = (Vec::new(), Vec::new());
+        let mut encounters = Encounters::default();
         for cluster in own {
             search.around(cluster, &mut candidates);
+            encounters.find::<S::Lanes<I>>(clusters, cluster, &candidates, reach);
             list.open_block(cluster, true);
             meetings.clear();
-            for &Candidate { cluster: other, shift } in &candidates {
-                let mut offset = [S::default(); 3];
-                for k in 0..3 {
-                    let d = clusters.origin[other][k] + shift[k] - clusters.origin[cluster][k];
-                    offset[k] = S::from_f64(d);
-                }
-                let meeting = rows_meeting::<S::Lanes<I>>(clusters, cluster, other, offset, reach);
-                if meeting == 0 {
+            let found = candidates.iter().zip(&encounters.offsets).zip(&encounters.meetings);
+            for ((Candidate { cluster: other, .. }, offset), meeting) in found {
+                if *meeting == 0 {
                     continue;
                 }
                 if meetings.len() == MOST_ENTRIES {
-                    list.close_block(&meetings, clusters.atoms(cluster), exclusions, &mut places);
+                    list.close_block(&mut meetings, clusters.atoms(cluster), exclusions, &mut places);
                     list.open_block(cluster, false);
                     meetings.clear();
                 }
-                let target = targets.of(other, &mut list.foreign);
-                list.entries.push(Entry { cluster: other as u32, target, offset });
-                meetings.push(meeting);
+                let target = targets.of(*other, &mut list.foreign);
+                list.entries.push(Entry { cluster: *other as u32, target, offset: *offset });
+                meetings.push(*meeting);
             }
-            list.close_block(&meetings, clusters.atoms(cluster), exclusions, &mut places);
+            list.close_block(&mut meetings, clusters.atoms(cluster), exclusions, &mut places);
         }
     }
 }
@@ -218,32 +215,43 @@ impl<S: Scalar> PairList<S> {
     /// Turns the rows that meet each entry of the block into the entries that each row meets.
     fn close_block(
         &mut self,
-        meetings: &[u32],
+        meetings: &mut [u32],
         atoms: Range<usize>,
         exclusions: Option<&Exclusions>,
         places: &mut Places,
     ) {
-        if exclusions.is_some() {
+        if let Some(exclusions) = exclusions {
             places.fill(self);
-        }
-        for (row, atom) in atoms.enumerate() {
-            let start = self.rows.len();
-            let mut end = start;
-            self.rows.resize(end + meetings.len(), 0);
-            for (k, meeting) in meetings.iter().enumerate() {
-                self.rows[end] = k as u8;
-                end += (meeting >> row & 1) as usize;
+            for (row, atom) in atoms.clone().enumerate() {
+                self.leave_out(meetings, row, exclusions.of(atom), places);
             }
-            self.rows.truncate(end);
-            if let Some(exclusions) = exclusions {
-                self.leave_out(start, exclusions.of(atom), places);
-            }
-            self.row_ends.push(self.rows.len() as u32);
         }
+        let eights = meetings.len().div_ceil(8);
+        // By row, which of up to eight entries it meets, for all eights.
+        let mut rows = [[0u8; MOST_ENTRIES / 8]; MOST_LANES];
+        for (k, eight) in meetings.chunks(8).enumerate() {
+            for (half, rows) in rows.chunks_exact_mut(8).enumerate() {
+                let mut square = [0; 8];
+                square.iter_mut().zip(eight).for_each(|(byte, bits)| *byte = (bits >> (8 * half)) as u8);
+                let turned = transposed(u64::from_le_bytes(square)).to_le_bytes();
+                rows.iter_mut().zip(turned).for_each(|(row, bits)| row[k] = bits);
+            }
+        }
+        let mut end = self.rows.len();
+        self.rows.resize(end + atoms.len() * meetings.len() + 8, 0);
+        for row in &rows[..atoms.len()] {
+            for (k, bits) in row[..eights].iter().enumerate() {
+                let entries = PLACES_OF_BITS[usize::from(*bits)] + 8 * k as u64 * 0x0101_0101_0101_0101;
+                self.rows[end..end + 8].copy_from_slice(&entries.to_le_bytes());
+                end += bits.count_ones() as usize;
+            }
+            self.row_ends.push(end as u32);
+        }
+        self.rows.truncate(end);
     }
 
-    /// Of the row that begins at `start`, the last one, some atoms are not met: cluster and lane.
-    fn leave_out(&mut self, start: usize, others: &[(u32, u8)], places: &Places) {
+    /// Of those that a row of the last block would meet some atoms are not met: cluster and lane.
+    fn leave_out(&mut self, meetings: &mut [u32], row: usize, others: &[(u32, u8)], places: &Places) {
         let Some(&Block { cluster, .. }) = self.blocks.last() else { return };
         let (mut own, first_part) = (0, self.some.len());
         for &(other, lane) in others {
@@ -251,16 +259,45 @@ impl<S: Scalar> PairList<S> {
                 own |= 1 << lane;
             }
             for entry in places.of(other, self.blocks.len()) {
-                if let Some(part) = self.some[first_part..].iter_mut().find(|part| part.entry == entry) {
-                    part.atoms &= !(1 << lane);
-                } else if let Some(place) = self.rows[start..].iter().position(|e| *e == entry) {
-                    self.rows.remove(start + place);
+                let meeting = &mut meetings[usize::from(entry)];
+                if *meeting >> row & 1 == 1 {
+                    *meeting &= !(1 << row);
                     self.some.push(Part { entry, atoms: !(1 << lane) });
+                } else if let Some(part) = self.some[first_part..].iter_mut().find(|p| p.entry == entry) {
+                    part.atoms &= !(1 << lane);
                 }
             }
         }
         self.excluded.push((own, self.some.len() as u32));
     }
+}
+
+/// For each byte the places of its bits that are set, a byte each, the lowest first.
+const PLACES_OF_BITS: [u64; 256] = {
+    let mut places = [0; 256];
+    let mut bits = 0;
+    while bits < 256 {
+        let (mut place, mut n) = (0, 0);
+        while place < 8 {
+            if bits >> place & 1 == 1 {
+                places[bits] |= (place as u64) << (8 * n);
+                n += 1;
+            }
+            place += 1;
+        }
+        bits += 1;
+    }
+    places
+};
+
+/// Eight rows of eight bits turned: bit k of byte r is bit r of byte k before.
+fn transposed(mut square: u64) -> u64 {
+    // Squares of one, two and four across the diagonal change places (H. S. Warren, Hacker's Delight).
+    for (shift, mask) in [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)] {
+        let moved = (square ^ (square >> shift)) & mask;
+        square ^= moved ^ (moved << shift);
+    }
+    square
 }
 
 /// Which entries of the last block a cluster is: more than one where it has several images in reach.
@@ -293,54 +330,98 @@ impl Places {
     }
 }
 
-/// Which atoms of a cluster, at `mine`, are within reach of the box around another one moved by
-/// `offset`: bit k for atom k.
+/// Who meets whom around a cluster: by candidate.
+struct Encounters<S> {
+    /// Where its origin is, from that of the cluster.
+    offsets: Vec<[S; 3]>,
+    /// Which atoms of the cluster have one of its atoms within reach: bit k for atom k.
+    meetings: Vec<u32>,
+    /// Those of whom that is not known yet: 16 times the candidate, plus the atom.
+    unsure: Vec<u32>,
+}
+
+impl<S> Default for Encounters<S> {
+    fn default() -> Self {
+        Encounters { offsets: Vec::new(), meetings: Vec::new(), unsure: Vec::new() }
+    }
+}
+
+impl<S: Scalar> Encounters<S> {
+    /// Finds them: first all atoms of the cluster at once against the box around the candidate's, then
+    /// each of whom that does not tell against these one by one. Nothing branches on what is found,
+    /// which could not be foretold.
+    #[inline(always)]
+    fn find<L: Lanes<Scalar = S>>(
+        &mut self,
+        clusters: &Clusters<S>,
+        cluster: usize,
+        candidates: &[Candidate],
+        reach: f64,
+    ) {
+        let Encounters { offsets, meetings, unsure } = self;
+        offsets.resize(candidates.len(), [S::default(); 3]);
+        meetings.resize(candidates.len(), 0);
+        unsure.resize(MOST_LANES * candidates.len(), 0);
+        // A little more than the reach, so that rounding never loses a pair.
+        let reach2 = L::lit(reach * reach * (1.0 + 1e-5));
+        let at = |cluster: usize| &clusters.built[cluster * 3 * L::WIDTH..(cluster + 1) * 3 * L::WIDTH];
+        let mine = at(cluster);
+        let origin = clusters.origin[cluster];
+        let mut n_unsure = 0;
+        let found = candidates.iter().zip(&mut *offsets).zip(&mut *meetings);
+        for (k, ((Candidate { cluster: other, shift }, offset), meeting)) in found.enumerate() {
+            for d in 0..3 {
+                offset[d] = S::from_f64(clusters.origin[*other][d] + shift[d] - origin[d]);
+            }
+            let [near, certain] = rows_near_box::<L>(mine, &clusters.extent[*other], *offset, reach2);
+            *meeting = certain;
+            for (eight, bits) in (near & !certain).to_le_bytes()[..2].iter().enumerate() {
+                let rows = PLACES_OF_BITS[usize::from(*bits)].to_le_bytes();
+                let first = (16 * k + 8 * eight) as u32;
+                for (to, row) in unsure[n_unsure..n_unsure + 8].iter_mut().zip(rows) {
+                    *to = first + u32::from(row);
+                }
+                n_unsure += bits.count_ones() as usize;
+            }
+        }
+        for unsure in &unsure[..n_unsure] {
+            let (k, row) = ((unsure / 16) as usize, (unsure % 16) as usize);
+            let (theirs, offset) = (at(candidates[k].cluster), offsets[k]);
+            let mut r2 = L::lit(0.0);
+            for d in 0..3 {
+                let x = L::load(&theirs[d * L::WIDTH..]) + L::splat(offset[d]);
+                let distance = L::splat(mine[d * L::WIDTH + row]) - x;
+                r2 = distance.mul_add(distance, r2);
+            }
+            meetings[k] |= u32::from(L::bits(r2.lt(reach2)) != 0) << row;
+        }
+    }
+}
+
+/// Which atoms of a cluster, at `mine`, may be within reach of atoms whose box, moved by `offset`, this
+/// is, and which of them are so for certain: bit k for atom k.
+///
+/// There is an atom on each face of a box, so that the nearest one is no further than the far end of a near
+/// face (N. Roussopoulos, S. Kelley and F. Vincent, SIGMOD Record 24 (1995) 71, section 3.2).
 #[inline(always)]
 fn rows_near_box<L: Lanes>(
     mine: &[L::Scalar],
     [low, high]: &[[L::Scalar; 3]; 2],
     offset: [L::Scalar; 3],
     reach2: L,
-) -> u32 {
-    let mut gap2 = L::lit(0.0);
+) -> [u32; 2] {
+    let zero = L::lit(0.0);
+    let (mut gap2, mut farthest2, mut nearer) = (zero, zero, zero);
     for k in 0..3 {
         let x = L::load(&mine[k * L::WIDTH..]) - L::splat(offset[k]);
-        let gap = (L::splat(low[k]) - x).max(x - L::splat(high[k])).max(L::lit(0.0));
+        let (below, above) = (L::splat(low[k]) - x, x - L::splat(high[k]));
+        let gap = below.max(above).max(zero);
         gap2 = gap.mul_add(gap, gap2);
+        let (below2, above2) = (below * below, above * above);
+        let far2 = below2.max(above2);
+        farthest2 = farthest2 + far2;
+        nearer = nearer.min(below2.min(above2) - far2);
     }
-    L::bits(gap2.lt(reach2))
-}
-
-/// Which atoms of `cluster` have an atom of `other`, moved by `offset`, within `reach`: bit k for
-/// atom k.
-#[inline(always)]
-fn rows_meeting<L: Lanes>(
-    clusters: &Clusters<L::Scalar>,
-    cluster: usize,
-    other: usize,
-    offset: [L::Scalar; 3],
-    reach: f64,
-) -> u32 {
-    let stride = 3 * L::WIDTH;
-    let mine = &clusters.built[cluster * stride..(cluster + 1) * stride];
-    let theirs = &clusters.built[other * stride..(other + 1) * stride];
-    // A little more than the reach, so that rounding never loses a pair.
-    let reach2 = L::lit(reach * reach * (1.0 + 1e-5));
-    // First all atoms of the cluster at once against the box around the others.
-    let mut near_box = rows_near_box::<L>(mine, &clusters.extent[other], offset, reach2);
-    let x = L::load(theirs) + L::splat(offset[0]);
-    let y = L::load(&theirs[L::WIDTH..]) + L::splat(offset[1]);
-    let z = L::load(&theirs[2 * L::WIDTH..]) + L::splat(offset[2]);
-    // Then each that is near enough against the others one by one.
-    let mut meeting = 0;
-    while near_box != 0 {
-        let row = near_box.trailing_zeros() as usize;
-        near_box &= near_box - 1;
-        let dx = L::splat(mine[row]) - x;
-        let dy = L::splat(mine[L::WIDTH + row]) - y;
-        let dz = L::splat(mine[2 * L::WIDTH + row]) - z;
-        let r2 = dx.mul_add(dx, dy.mul_add(dy, dz * dz));
-        meeting |= u32::from(L::bits(r2.lt(reach2)) != 0) << row;
-    }
-    meeting
+    let certain = farthest2 + nearer;
+    [L::bits(gap2.lt(reach2)), L::bits(certain.lt(reach2))]
 }

@@ -104,11 +104,15 @@ impl<S: Scalar> Charged<S> {
             return;
         }
         let least = self.sum.cutoff() - spread;
+        let position = &system.state.position;
         for (a, others) in excluded.iter().enumerate() {
             for b in others.iter().filter(|b| **b as usize > a) {
                 let places = [order[a], order[*b as usize]];
-                let square: f64 = arm(system, places).iter().map(|x| x * x).sum();
-                if least <= 0.0 || square > least * least {
+                let is_far = |arm: Vec3| arm.iter().map(|x| x * x).sum::<f64>() > least * least;
+                // Where the two are near as they are, no image is further.
+                let [from, to] = places.map(|place| position[place]);
+                let direct = [0, 1, 2].map(|k| to[k] - from[k]);
+                if least <= 0.0 || is_far(direct) && is_far(arm(system, places)) {
                     self.far.push(places);
                 }
             }
