@@ -5,7 +5,8 @@ use crate::cells::Clusters;
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
 use crate::threads::Team;
 use jostle_core::constraints::{
-    Coupling, Groups, MOST, MOST_ATOMS, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
+    Coupling, Group, Groups, MOST, MOST_ATOMS, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle,
+    shake,
 };
 use jostle_core::sites::{follow, spread};
 use jostle_core::{Error, Result, SimBox, State, SymTensor, System, Vec3};
@@ -15,26 +16,46 @@ use std::ops::Range;
 #[derive(Default)]
 pub struct Constraints {
     shapes: Vec<Shape>,
+    runs: Vec<Run>,
     batches: Vec<Batch>,
     /// How many groups a register has room for.
     width: usize,
-    /// By id, the slot of an atom: its place in the batches, where those that groups have at the same
-    /// position stand together, for as many groups as a register has room for. The one that follows
-    /// all of them is that of atoms without constraints.
-    slots: Vec<u32>,
-    /// The same by place.
-    slots_of_places: Vec<u32>,
-    /// By slot: id, place in the arrays, inverse mass. Room that is left over has the last group.
+    /// By id, of the first atom of a group which group that is.
+    led: Vec<u32>,
+    /// By group, its run.
+    run_of: Vec<u32>,
+    /// Group by group, ids and inverse masses of atoms, and what there is to know about it: see
+    /// [`numbers_of`].
+    atoms: Vec<u32>,
+    masses: Vec<f64>,
+    facts: Vec<f64>,
+    /// By slot: id, place in the arrays, inverse mass. A slot is an atom's place in the batches, where
+    /// those that groups have at the same position stand together, for as many groups as a register has
+    /// room for. Room that is left over has the last group.
     ids: Vec<u32>,
     places: Vec<u32>,
     inverse_mass: Vec<f64>,
-    /// By batch, a register each: what [`settle`] has to know, or the lengths of constraints.
+    /// By batch, a register each: the facts of its groups.
     numbers: Vec<f64>,
+    /// By place, the slots of atoms; those without constraints have one that follows all others.
+    slots: Vec<u32>,
     /// By slot, the task an atom belongs to, and where its force stands there; empty where no points
     /// follow atoms.
     felt: Vec<[u32; 2]>,
     /// Corrections of the last verb, by slot.
     corrections: Vec<Vec3>,
+}
+
+/// All groups of one shape.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    n_atoms: usize,
+    n_facts: usize,
+    first_group: usize,
+    /// Where atoms and facts of its groups begin.
+    first_atom: usize,
+    first_fact: usize,
+    batches: [usize; 2],
 }
 
 /// Groups of one shape, a register full.
@@ -45,6 +66,17 @@ struct Batch {
     first_slot: usize,
     /// Where its numbers begin.
     first_number: usize,
+}
+
+/// No group begins with this atom.
+const NONE: u32 = u32::MAX;
+
+/// What there is to know about a group: what [`settle`] has to, or the lengths of its constraints.
+fn numbers_of(group: &Group, solver: Solver) -> Vec<f64> {
+    match (solver, &group.water) {
+        (Solver::Settle, Some(water)) => vec![water.to_apex, water.to_base, water.half_base, water.weight],
+        _ => group.lengths.clone(),
+    }
 }
 
 /// Whether a batch holds together, and the sum of arm times impulse over it.
@@ -63,47 +95,37 @@ impl Constraints {
         let (_, inverse_mass) = system.dynamic_masses();
         let inverse_mass = inverse_mass.by_id(&system.state);
         let width = level.width::<f64>();
-        let (mut batches, mut ids, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        let n = system.state.len();
+        let mut all = Constraints { width, led: vec![NONE; n], ..Constraints::default() };
+        let (mut n_slots, mut n_numbers, mut first_group) = (0, 0, 0);
         for alike in groups.chunk_by(|a, b| a.shape == b.shape) {
             let shape = alike[0].shape;
-            for some in alike.chunks(width) {
-                let (first_slot, first_number) = (ids.len(), numbers.len());
-                batches.push(Batch { shape, groups: some.len(), first_slot, first_number });
-                let filled = || (0..width).map(|lane| &some[lane.min(some.len() - 1)]);
-                for k in 0..shapes[shape].atoms {
-                    ids.extend(filled().map(|group| group.atoms[k]));
-                }
-                match shapes[shape].solver {
-                    Solver::Settle => {
-                        let waters = || filled().filter_map(|group| group.water.as_ref());
-                        numbers.extend(waters().map(|water| water.to_apex));
-                        numbers.extend(waters().map(|water| water.to_base));
-                        numbers.extend(waters().map(|water| water.half_base));
-                        numbers.extend(waters().map(|water| water.weight));
-                    }
-                    Solver::Shake => (0..shapes[shape].pairs.len())
-                        .for_each(|k| numbers.extend(filled().map(|group| group.lengths[k]))),
-                }
+            let Shape { atoms: n_atoms, solver, .. } = shapes[shape];
+            let (first_atom, first_fact) = (all.atoms.len(), all.facts.len());
+            for (group, number) in alike.iter().zip(first_group..) {
+                all.led[group.atoms[0] as usize] = number as u32;
+                all.run_of.push(all.runs.len() as u32);
+                all.atoms.extend(&group.atoms);
+                all.masses.extend(group.atoms.iter().map(|id| inverse_mass[*id as usize]));
+                all.facts.extend(numbers_of(group, solver));
             }
+            let n_facts = (all.facts.len() - first_fact) / alike.len();
+            let first_batch = all.batches.len();
+            for some in alike.chunks(width) {
+                let (first_slot, first_number) = (n_slots, n_numbers);
+                all.batches.push(Batch { shape, groups: some.len(), first_slot, first_number });
+                (n_slots, n_numbers) = (n_slots + n_atoms * width, n_numbers + n_facts * width);
+            }
+            let batches = [first_batch, all.batches.len()];
+            all.runs.push(Run { n_atoms, n_facts, first_group, first_atom, first_fact, batches });
+            first_group += alike.len();
         }
-        let mut slots = vec![ids.len() as u32; system.state.len()];
-        // What fills a register up comes after the group itself.
-        for (slot, id) in ids.iter().enumerate().rev() {
-            slots[*id as usize] = slot as u32;
-        }
-        Ok(Constraints {
-            inverse_mass: ids.iter().map(|id| inverse_mass[*id as usize]).collect(),
-            corrections: vec![[0.0; 3]; ids.len() + 1],
-            places: Vec::new(),
-            slots_of_places: Vec::new(),
-            felt: Vec::new(),
-            shapes,
-            batches,
-            width,
-            slots,
-            ids,
-            numbers,
-        })
+        all.ids = vec![0; n_slots];
+        all.places = vec![0; n_slots];
+        all.inverse_mass = vec![0.0; n_slots];
+        all.numbers = vec![0.0; n_numbers];
+        all.corrections = vec![[0.0; 3]; n_slots + 1];
+        Ok(Constraints { shapes, ..all })
     }
 
     /// Whether there are none.
@@ -125,8 +147,7 @@ impl Constraints {
         clusters: &Clusters<S>,
         tasks: &[Range<usize>],
     ) {
-        self.places = self.ids.iter().map(|id| order[*id as usize] as u32).collect();
-        self.slots_of_places = id.iter().map(|id| self.slots[*id as usize]).collect();
+        self.sort(id, order);
         if !self.have_sites() {
             return;
         }
@@ -137,6 +158,52 @@ impl Constraints {
             [task, (cluster - tasks[task].start) * 3 * clusters.width + lane].map(|x| x as u32)
         };
         self.felt = self.places.iter().map(felt).collect();
+    }
+
+    /// Puts groups into batches in the order in which their first atoms are stored, so that threads find
+    /// the atoms of their batches near each other, and where they moved them themselves.
+    fn sort(&mut self, id: &[u32], order: &[usize]) {
+        let Constraints { runs, batches, width, ids, places, inverse_mass, numbers, slots, .. } = self;
+        slots.clear();
+        slots.resize(id.len(), ids.len() as u32);
+        let mut n_placed = vec![0; runs.len()];
+        for id in id {
+            let group = self.led[*id as usize];
+            if group == NONE {
+                continue;
+            }
+            let number = self.run_of[group as usize] as usize;
+            let (run, placed) = (&runs[number], &mut n_placed[number]);
+            let (batch, lane) = (&batches[run.batches[0] + *placed / *width], *placed % *width);
+            *placed += 1;
+            let in_run = group as usize - run.first_group;
+            let first = run.first_atom + in_run * run.n_atoms;
+            for k in 0..run.n_atoms {
+                let (slot, id) = (batch.first_slot + k * *width + lane, self.atoms[first + k]);
+                let place = order[id as usize];
+                (ids[slot], places[slot], inverse_mass[slot]) = (id, place as u32, self.masses[first + k]);
+                slots[place] = slot as u32;
+            }
+            for k in 0..run.n_facts {
+                numbers[batch.first_number + k * *width + lane] =
+                    self.facts[run.first_fact + in_run * run.n_facts + k];
+            }
+        }
+        // The last batch of a run may have room left.
+        for run in runs {
+            let last = batches[run.batches[1] - 1];
+            for lane in last.groups..*width {
+                for k in 0..run.n_atoms {
+                    let register = last.first_slot + k * *width;
+                    let (from, to) = (register + last.groups - 1, register + lane);
+                    (ids[to], places[to], inverse_mass[to]) = (ids[from], places[from], inverse_mass[from]);
+                }
+                for k in 0..run.n_facts {
+                    let register = last.first_number + k * *width;
+                    numbers[register + lane] = numbers[register + last.groups - 1];
+                }
+            }
+        }
     }
 
     /// Gives the forces on points that follow atoms to these; `forces` has those of each task, in
@@ -187,7 +254,7 @@ impl Constraints {
 
     /// By place, the slots of atoms.
     pub fn slots(&self) -> &[u32] {
-        &self.slots_of_places
+        &self.slots
     }
 
     /// Finds by what atoms that drift with their velocities for `dt` are to be moved then; for

@@ -48,35 +48,36 @@ pub struct Part {
     pub atoms: u16,
 }
 
-/// Pairs of atoms without a pair force: for each atom, by its place, the others.
-pub struct Exclusions {
-    first: Vec<u32>,
-    /// Cluster and lane.
-    others: Vec<(u32, u8)>,
+/// Pairs of atoms without a pair force, where they are now.
+pub struct Exclusions<'a> {
+    /// By id, the ids of the others.
+    by_id: &'a [Vec<u32>],
+    id: &'a [u32],
+    /// Places by id.
+    order: &'a [usize],
+    /// By place, cluster and lane.
+    within: Vec<(u32, u8)>,
 }
 
-impl Exclusions {
-    /// From lists by id.
-    pub fn new<S: Scalar>(clusters: &Clusters<S>, id: &[u32], order: &[usize], by_id: &[Vec<u32>]) -> Self {
-        let mut cluster_of = vec![0; id.len()];
+impl<'a> Exclusions<'a> {
+    /// From lists by id, ids by place and places by id.
+    pub fn new<S: Scalar>(
+        clusters: &Clusters<S>,
+        id: &'a [u32],
+        order: &'a [usize],
+        by_id: &'a [Vec<u32>],
+    ) -> Self {
+        let mut within = Vec::with_capacity(id.len());
         for cluster in 0..clusters.count() {
-            clusters.atoms(cluster).for_each(|atom| cluster_of[atom] = cluster as u32);
+            within.extend((0..clusters.atoms(cluster).len()).map(|lane| (cluster as u32, lane as u8)));
         }
-        let (mut first, mut others) = (vec![0], Vec::new());
-        for id in id {
-            for other in &by_id[*id as usize] {
-                let place = order[*other as usize];
-                let cluster = cluster_of[place];
-                others.push((cluster, (place - clusters.atoms(cluster as usize).start) as u8));
-            }
-            first.push(others.len() as u32);
-        }
-        Exclusions { first, others }
+        Exclusions { by_id, id, order, within }
     }
 
     /// The atoms that an atom does not meet: cluster and lane.
-    fn of(&self, atom: usize) -> &[(u32, u8)] {
-        &self.others[self.first[atom] as usize..self.first[atom + 1] as usize]
+    fn of(&self, atom: usize) -> impl Iterator<Item = (u32, u8)> {
+        let others = self.by_id[self.id[atom] as usize].iter();
+        others.map(|other| self.within[self.order[*other as usize]])
     }
 }
 
@@ -142,7 +143,7 @@ pub struct Build<'a, S: Scalar> {
     /// How far lists reach: cut-off and skin.
     pub reach: f64,
     /// Pairs without a force.
-    pub exclusions: Option<&'a Exclusions>,
+    pub exclusions: Option<&'a Exclusions<'a>>,
     /// The list; its `clusters` say which rows to build.
     pub list: &'a mut PairList<S>,
 }
@@ -251,10 +252,16 @@ impl<S: Scalar> PairList<S> {
     }
 
     /// Of those that a row of the last block would meet some atoms are not met: cluster and lane.
-    fn leave_out(&mut self, meetings: &mut [u32], row: usize, others: &[(u32, u8)], places: &Places) {
+    fn leave_out(
+        &mut self,
+        meetings: &mut [u32],
+        row: usize,
+        others: impl Iterator<Item = (u32, u8)>,
+        places: &Places,
+    ) {
         let Some(&Block { cluster, .. }) = self.blocks.last() else { return };
         let (mut own, first_part) = (0, self.some.len());
-        for &(other, lane) in others {
+        for (other, lane) in others {
             if other == cluster {
                 own |= 1 << lane;
             }
@@ -293,7 +300,9 @@ const PLACES_OF_BITS: [u64; 256] = {
 /// Eight rows of eight bits turned: bit k of byte r is bit r of byte k before.
 fn transposed(mut square: u64) -> u64 {
     // Squares of one, two and four across the diagonal change places (H. S. Warren, Hacker's Delight).
-    for (shift, mask) in [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)] {
+    for (shift, mask) in
+        [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)]
+    {
         let moved = (square ^ (square >> shift)) & mask;
         square ^= moved ^ (moved << shift);
     }

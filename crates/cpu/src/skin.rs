@@ -2,7 +2,14 @@
 //! pairs to look at. The best choice depends on the system and the machine, so it is measured
 //! while running.
 
+use jostle_core::Topology;
 use jostle_core::backend::Timings;
+
+/// A skin that is not far from the best one, where atoms are so far from each other: lists around the fast
+/// hydrogens of rigid molecules need more of it.
+pub fn guess(spacing: f64, topology: &Topology) -> f64 {
+    spacing * if topology.constraints.is_empty() { 0.3 } else { 0.4 }
+}
 
 /// Builds that a skin is judged by.
 const BUILDS_PER_TRIAL: usize = 9;
@@ -18,8 +25,10 @@ pub struct Skin {
     before: Timings,
     /// Seconds per step of each interval between builds with this skin.
     costs: Vec<f64>,
-    /// The best skin so far and its cost.
+    /// The best skin so far and its cost when it was last tried.
     best: Option<(f64, f64)>,
+    /// Whether it is tried once more: what it cost before another one failed may no longer be true.
+    again: bool,
     /// What the skin is multiplied with next.
     factor: f64,
 }
@@ -43,6 +52,7 @@ impl Skin {
             before: Timings::default(),
             costs: Vec::new(),
             best: None,
+            again: false,
             factor: 1.25,
         }
     }
@@ -85,21 +95,76 @@ impl Skin {
         let cost = self.costs[self.costs.len() / 2];
         self.costs.clear();
         match self.best {
-            Some((_, best)) if cost >= best => {
+            Some((_, best)) if cost >= best && !self.again => {
                 // Turn round; once both directions have failed, take smaller steps.
                 self.factor = 1.0 / self.factor;
                 if self.factor > 1.0 {
                     self.factor = self.factor.sqrt();
                 }
+                self.again = true;
             }
-            _ => self.best = Some((self.now, cost)),
+            _ => {
+                self.best = Some((self.now, cost));
+                self.again = false;
+            }
         }
         if let Some((skin, _)) = self.best {
-            self.now = skin * self.factor;
+            self.now = if self.again { skin } else { skin * self.factor };
             if self.factor.ln().abs() < 0.04 {
                 self.now = skin;
                 self.tuning = Tuning::Done;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps and seconds of a list with such a skin: builds of a second, steps that grow with the skin.
+    fn list(skin: f64) -> (u64, f64) {
+        let steps = (10.0 * skin).ceil() as u64;
+        (steps, 1.0 + steps as f64 * 0.4 * (1.0 + skin).powi(3))
+    }
+
+    fn cost(skin: f64) -> f64 {
+        let (steps, seconds) = list(skin);
+        seconds / steps as f64
+    }
+
+    /// The skin that is found where everything costs `pace` times as much at some build.
+    fn found(guess: f64, pace: impl Fn(usize) -> f64) -> f64 {
+        let (mut skin, mut timings) = (Skin::new(None, guess, false), Timings::default());
+        for build in 0..10_000 {
+            if skin.settled() {
+                return skin.now();
+            }
+            skin.tune(&timings);
+            let (steps, seconds) = list(skin.now());
+            (0..steps).for_each(|_| skin.step());
+            timings.pair += seconds * pace(build);
+        }
+        panic!("no skin was found");
+    }
+
+    #[test]
+    fn the_skin_that_is_found_is_nearly_the_best() {
+        let best = (1..200).map(|k| cost(0.01 * f64::from(k))).fold(f64::INFINITY, f64::min);
+        for guess in [0.05, 0.2, 0.4, 1.0] {
+            let skin = found(guess, |_| 1.0);
+            assert!(cost(skin) < 1.1 * best, "{guess}: {skin} costs {} of {best}", cost(skin));
+            // A machine that is slower for a while, or a system that warms up.
+            let skin = found(guess, |build| if build < 25 { 0.7 } else { 1.0 });
+            assert!(cost(skin) < 1.1 * best, "{guess}, slower: {skin} costs {} of {best}", cost(skin));
+        }
+    }
+
+    #[test]
+    fn a_given_skin_stays() {
+        let mut skin = Skin::new(Some(0.3), 0.5, false);
+        skin.step();
+        skin.tune(&Timings::default());
+        assert_eq!((skin.now(), skin.settled()), (0.3, true));
     }
 }

@@ -508,7 +508,7 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
             let c = atom.wells.coefficients::<L>(kinds, Companion::N_COEFFICIENTS);
             // Charges may have a root, too.
             let inverse = if looked_up { r2.recip() } else { r2.inverse_powers()[0] };
-            let [a, b] = LennardJones::force_factors(inverse, &c);
+            let [a, b] = LennardJones::force_factors([inverse, inverse * inverse * inverse], &c);
             if COMPANION == APART {
                 near = r2.lt(atom.wells.cutoff2(kinds));
             }

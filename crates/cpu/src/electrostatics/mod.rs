@@ -84,6 +84,7 @@ impl<S: Scalar> Charged<S> {
     /// says where atoms are; two of them come no further apart than by `spread` until the next list.
     pub fn place(
         &mut self,
+        team: &Team,
         system: &System,
         clusters: &Clusters<S>,
         excluded: &[Vec<u32>],
@@ -105,18 +106,24 @@ impl<S: Scalar> Charged<S> {
         }
         let least = self.sum.cutoff() - spread;
         let position = &system.state.position;
-        for (a, others) in excluded.iter().enumerate() {
-            for b in others.iter().filter(|b| **b as usize > a) {
-                let places = [order[a], order[*b as usize]];
-                let is_far = |arm: Vec3| arm.iter().map(|x| x * x).sum::<f64>() > least * least;
-                // Where the two are near as they are, no image is further.
-                let [from, to] = places.map(|place| position[place]);
-                let direct = [0, 1, 2].map(|k| to[k] - from[k]);
-                if least <= 0.0 || is_far(direct) && is_far(arm(system, places)) {
-                    self.far.push(places);
+        let share = excluded.len().div_ceil(team.size()).max(1);
+        let parts = team.map(excluded.chunks(share).collect(), |t, excluded| {
+            let mut far = Vec::new();
+            for (a, others) in (t * share..).zip(excluded) {
+                for b in others.iter().filter(|b| **b as usize > a) {
+                    let places = [order[a], order[*b as usize]];
+                    let is_far = |arm: Vec3| arm.iter().map(|x| x * x).sum::<f64>() > least * least;
+                    // Where the two are near as they are, no image is further.
+                    let [from, to] = places.map(|place| position[place]);
+                    let direct = [0, 1, 2].map(|k| to[k] - from[k]);
+                    if least <= 0.0 || is_far(direct) && is_far(arm(system, places)) {
+                        far.push(places);
+                    }
                 }
             }
-        }
+            far
+        });
+        self.far = parts.concat();
     }
 
     /// Adds what lists do not see to the forces of tasks: of each task its clusters and the forces on

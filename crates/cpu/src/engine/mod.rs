@@ -16,7 +16,7 @@ use crate::outside::{self, Restrained};
 use crate::pair::{self, PairKernel};
 use crate::reference;
 use crate::simd::{Level, Plain, Scalar};
-use crate::skin::Skin;
+use crate::skin::{self, Skin};
 use crate::threads::Team;
 use crate::vacuum::VacuumKernel;
 use jostle_core::ahead;
@@ -162,7 +162,7 @@ impl<S: Scalar> Cpu<S> {
             inverse_mass,
             mass,
             cutoff,
-            skin: Skin::new(settings.skin, 0.3 * spacing, settings.reproducible),
+            skin: Skin::new(settings.skin, skin::guess(spacing, &system.topology), settings.reproducible),
             clusters: Clusters::new(level.width::<S>()),
             tasks: Vec::new(),
             list_positions: Vec::new(),
@@ -230,7 +230,7 @@ impl<S: Scalar> Cpu<S> {
         self.restrained.place(&order);
         for charged in &mut self.charged {
             // Atoms are half a skin from where the list has them, at most, now and later.
-            charged.place(&self.system, clusters, &self.excluded, &order, 2.0 * self.skin.now());
+            charged.place(&self.team, &self.system, clusters, &self.excluded, &order, 2.0 * self.skin.now());
         }
         self.team.map(self.tasks.iter_mut().collect(), |t, task| {
             task.list.clusters = t * n / n_tasks..(t + 1) * n / n_tasks;
@@ -496,16 +496,23 @@ impl<S: Scalar> Cpu<S> {
 
     /// Copies forces to the state from where tasks have added them up.
     fn collect_forces(&mut self) {
-        let width = self.clusters.width;
+        let clusters = &self.clusters;
+        let mut rest = &mut self.system.state.force[..];
+        let mut parts = Vec::with_capacity(self.tasks.len());
         for task in &self.tasks {
-            for (c, cluster) in task.list.clusters.clone().enumerate() {
-                for (lane, atom) in self.clusters.atoms(cluster).enumerate() {
-                    let place = c * 3 * width + lane;
-                    self.system.state.force[atom] =
-                        [0, 1, 2].map(|k| task.forces.own[place + k * width].to_f64());
+            let range = task.list.clusters.clone();
+            let n = (clusters.first[range.end] - clusters.first[range.start]) as usize;
+            parts.push((range, &task.forces.own, rest.split_off_mut(..n).unwrap_or_default()));
+        }
+        self.team.map(parts, |_, (range, from, to)| {
+            let mut to = to.iter_mut();
+            for (c, cluster) in range.enumerate() {
+                for (lane, force) in to.by_ref().take(clusters.atoms(cluster).len()).enumerate() {
+                    let place = c * 3 * clusters.width + lane;
+                    *force = [0, 1, 2].map(|k| from[place + k * clusters.width].to_f64());
                 }
             }
-        }
+        });
     }
 
     /// Makes sure that atoms have been sorted, if there are constraints; whether there are.

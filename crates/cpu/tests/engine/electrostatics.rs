@@ -129,6 +129,36 @@ fn every_way_gives_what_the_reference_gives() {
     }
 }
 
+/// Nearer than a fifteenth of the cut-off forces are not looked up, which nobody is to notice.
+#[test]
+fn charges_that_all_but_touch_are_as_exact_as_others() {
+    let (mut system, core) = ions(300, true);
+    // Places that single precision has exactly.
+    let place = |x: f64| (x * 1024.0).round() / 1024.0;
+    system.state.position.iter_mut().for_each(|r| *r = r.map(place));
+    for k in 0..20 {
+        let [x, y, z] = system.state.position[2 * k];
+        system.state.position[2 * k + 1] = [x + place((k + 1) as f64 / 64.0), y, z];
+    }
+    let term = Electrostatics::new(Method::ewald(3.5, 1e-6), 1.0, 3.5);
+    for pairs in [vec![], vec![core]] {
+        let forces = Forces { pairs, ..term.into() };
+        let (exact, _) = reference::evaluate(&system, &forces).unwrap();
+        for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+            let settings = Settings { precision: Precision::Mixed, ..Settings::default() };
+            let mut cpu = open_at(system.clone(), forces.clone(), settings, level).unwrap();
+            cpu.update_neighbors().unwrap();
+            for evaluate in [Evaluate::Forces, Evaluate::ForcesAndEnergies] {
+                cpu.compute_forces(evaluate).unwrap();
+                for (k, (a, b)) in by_id(&mut *cpu).iter().zip(&exact).take(40).enumerate() {
+                    let error = difference(&[*a], &[*b]) / norm(&[*b]);
+                    assert!(error < 2e-6, "{level} {evaluate:?}, ion {k}: {a:?} is not {b:?}");
+                }
+            }
+        }
+    }
+}
+
 /// Ewald's sum in f64 to the digits that the others have (the error functions of the first two are
 /// good to 8e-7 in force and 6e-7 in energy); in mixed precision the mesh.
 #[test]

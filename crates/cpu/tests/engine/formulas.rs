@@ -52,7 +52,8 @@ impl<S: Scalar> Listed<S> {
             excluded[k as usize].push(k + 1);
             excluded[k as usize + 1].push(k);
         }
-        let exclusions = Exclusions::new(&clusters, id, &state.order(), &excluded);
+        let order = state.order();
+        let exclusions = Exclusions::new(&clusters, id, &order, &excluded);
         let mut list = PairList { clusters: 0..clusters.count(), ..PairList::default() };
         let exclusions = Some(&exclusions);
         level.run(Build { clusters: &clusters, simbox: &simbox, reach: CUTOFF, exclusions, list: &mut list });

@@ -23,14 +23,13 @@ impl LennardJones {
     pub fn at_inverse_square<R: Real>(inv2: R, c: &[R]) -> (R, R) {
         let inv6 = inv2 * inv2 * inv2;
         let energy = (c[0] * R::lit(1.0 / 12.0)).mul_add(inv6, -(c[1] * R::lit(1.0 / 6.0))) * inv6;
-        let [a, b] = LennardJones::force_factors(inv2, c);
+        let [a, b] = LennardJones::force_factors([inv2, inv6], c);
         (energy, a * b)
     }
 
-    /// Two numbers whose product is the force over distance.
+    /// Two numbers whose product is the force over distance, from 1/r^2 and 1/r^6.
     #[inline(always)]
-    pub fn force_factors<R: Real>(inv2: R, c: &[R]) -> [R; 2] {
-        let inv6 = inv2 * inv2 * inv2;
+    pub fn force_factors<R: Real>([inv2, inv6]: [R; 2], c: &[R]) -> [R; 2] {
         [c[0].mul_add(inv6, -c[1]), inv6 * inv2]
     }
 }
