@@ -21,7 +21,7 @@ pub mod pair;
 pub mod reference;
 pub mod search;
 pub mod simd;
-mod skin;
+pub mod skin;
 mod table;
 pub mod threads;
 pub mod vacuum;

@@ -5,7 +5,7 @@ pub mod direct;
 pub mod ewald;
 pub mod fourier;
 pub mod mesh;
-mod pieces;
+pub mod pieces;
 
 use crate::blocks::Sums;
 use crate::cells::Clusters;

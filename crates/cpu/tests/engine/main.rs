@@ -19,11 +19,13 @@ mod noise;
 mod pair_search;
 #[path = "../pairs/mod.rs"]
 mod pairs;
+mod pieces;
 #[path = "../reference/mod.rs"]
 mod reference;
 mod reference_values;
 mod screened;
 mod sites;
+mod skin;
 mod team;
 mod threads;
 #[path = "../charges/water.rs"]
