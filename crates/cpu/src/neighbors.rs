@@ -345,7 +345,7 @@ struct Encounters<S> {
     offsets: Vec<[S; 3]>,
     /// Which atoms of the cluster have one of its atoms within reach: bit k for atom k.
     meetings: Vec<u32>,
-    /// Those of whom that is not known yet: 16 times the candidate, plus the atom.
+    /// Those of whom that is not known yet: [`MOST_LANES`] times the candidate, plus the atom.
     unsure: Vec<u32>,
 }
 
@@ -384,17 +384,17 @@ impl<S: Scalar> Encounters<S> {
             }
             let [near, certain] = rows_near_box::<L>(mine, &clusters.extent[*other], *offset, reach2);
             *meeting = certain;
-            for (eight, bits) in (near & !certain).to_le_bytes()[..2].iter().enumerate() {
+            for (eight, bits) in (near & !certain).to_le_bytes()[..MOST_LANES / 8].iter().enumerate() {
                 let rows = PLACES_OF_BITS[usize::from(*bits)].to_le_bytes();
-                let first = (16 * k + 8 * eight) as u32;
+                let first = (MOST_LANES * k + 8 * eight) as u32;
                 for (to, row) in unsure[n_unsure..n_unsure + 8].iter_mut().zip(rows) {
                     *to = first + u32::from(row);
                 }
                 n_unsure += bits.count_ones() as usize;
             }
         }
-        for unsure in &unsure[..n_unsure] {
-            let (k, row) = ((unsure / 16) as usize, (unsure % 16) as usize);
+        for unsure in unsure[..n_unsure].iter().map(|unsure| *unsure as usize) {
+            let (k, row) = (unsure / MOST_LANES, unsure % MOST_LANES);
             let (theirs, offset) = (at(candidates[k].cluster), offsets[k]);
             let mut r2 = L::lit(0.0);
             for d in 0..3 {

@@ -231,6 +231,46 @@ impl<S: Scalar> Splines<S> {
             }
         }
     }
+
+    /// How a potential on the mesh changes where an atom is, in parts to be summed, by edge in points.
+    #[inline(always)]
+    fn slopes<L: Lanes<Scalar = S>, const ORDER: usize>(
+        &self,
+        grid: &Grid,
+        mesh: &[S],
+        atom: usize,
+    ) -> [L; 3] {
+        let (planes, rows) = rows::<ORDER>(grid, self.point[atom]);
+        let [[x, slope_x], [y, slope_y]] = &self.across;
+        let mut across = [[L::lit(0.0); 2]; ORDER];
+        for j in 0..ORDER {
+            across[j] = [L::splat(y[j][atom]), L::splat(slope_y[j][atom])];
+        }
+        let mut slopes = [L::lit(0.0); 3];
+        for k in (0..WIDTH).step_by(L::WIDTH) {
+            // What is left when x, y or z varies.
+            let mut sums = [L::lit(0.0); 3];
+            for i in 0..ORDER {
+                // Along z with the splines along y, and with their slopes.
+                let (mut plain, mut sloped) = (L::lit(0.0), L::lit(0.0));
+                for j in 0..ORDER {
+                    let points = L::load(&mesh[planes[i] + rows[j] + k..]);
+                    plain = points.mul_add(across[j][0], plain);
+                    sloped = points.mul_add(across[j][1], sloped);
+                }
+                sums[0] = plain.mul_add(L::splat(slope_x[i][atom]), sums[0]);
+                sums[1] = sloped.mul_add(L::splat(x[i][atom]), sums[1]);
+                sums[2] = plain.mul_add(L::splat(x[i][atom]), sums[2]);
+            }
+            let [along, slope] = &self.along[atom];
+            let (along, slope) = (L::load(&along[k..]), L::load(&slope[k..]));
+            for d in 0..3 {
+                let along = if d == 2 { slope } else { along };
+                slopes[d] = sums[d].mul_add(along, slopes[d]);
+            }
+        }
+        slopes
+    }
 }
 
 /// The largest whole number below.
@@ -370,47 +410,5 @@ impl<S: Scalar> Gather<'_, S> {
                 force.copy_from_slice(&some[..force.len()]);
             }
         }
-    }
-}
-
-impl<S: Scalar> Splines<S> {
-    /// How a potential on the mesh changes where an atom is, in parts to be summed, by edge in points.
-    #[inline(always)]
-    fn slopes<L: Lanes<Scalar = S>, const ORDER: usize>(
-        &self,
-        grid: &Grid,
-        mesh: &[S],
-        atom: usize,
-    ) -> [L; 3] {
-        let (planes, rows) = rows::<ORDER>(grid, self.point[atom]);
-        let [[x, slope_x], [y, slope_y]] = &self.across;
-        let mut across = [[L::lit(0.0); 2]; ORDER];
-        for j in 0..ORDER {
-            across[j] = [L::splat(y[j][atom]), L::splat(slope_y[j][atom])];
-        }
-        let mut slopes = [L::lit(0.0); 3];
-        for k in (0..WIDTH).step_by(L::WIDTH) {
-            // What is left when x, y or z varies.
-            let mut sums = [L::lit(0.0); 3];
-            for i in 0..ORDER {
-                // Along z with the splines along y, and with their slopes.
-                let (mut plain, mut sloped) = (L::lit(0.0), L::lit(0.0));
-                for j in 0..ORDER {
-                    let points = L::load(&mesh[planes[i] + rows[j] + k..]);
-                    plain = points.mul_add(across[j][0], plain);
-                    sloped = points.mul_add(across[j][1], sloped);
-                }
-                sums[0] = plain.mul_add(L::splat(slope_x[i][atom]), sums[0]);
-                sums[1] = sloped.mul_add(L::splat(x[i][atom]), sums[1]);
-                sums[2] = plain.mul_add(L::splat(x[i][atom]), sums[2]);
-            }
-            let [along, slope] = &self.along[atom];
-            let (along, slope) = (L::load(&along[k..]), L::load(&slope[k..]));
-            for d in 0..3 {
-                let along = if d == 2 { slope } else { along };
-                slopes[d] = sums[d].mul_add(along, slopes[d]);
-            }
-        }
-        slopes
     }
 }

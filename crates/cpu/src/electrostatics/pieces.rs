@@ -22,13 +22,12 @@ impl<S: Scalar> Pieces<S> {
     /// Of a function of r^2 that is to be as exact as single precision is for numbers of some size;
     /// none where it is not.
     pub fn new(cutoff: f64, function: impl Fn(f64) -> f64, size: impl Fn(f64) -> f64) -> Option<Self> {
-        let last = quarter_start(cutoff * cutoff);
         let mut powers = [[S::default(); 32]; N];
-        let mut start = last;
-        for _ in 0..32 {
-            start = quarter_start(start * (1.0 - 1e-9));
+        let mut least = quarter_start(cutoff * cutoff);
+        for _ in 0..31 {
+            // Into the quarter below.
+            least = quarter_start(least * (1.0 - 1e-9));
         }
-        let least = quarter_end(start);
         let mut start = least;
         for _ in 0..32 {
             let (which, _) = quarter(start);

@@ -1,6 +1,7 @@
 //! The CPU as a [`Backend`].
 
-use super::{Cpu, Incoming, Pending, Task};
+use super::motion::Pending;
+use super::{Cpu, Incoming, Task};
 use crate::electrostatics::Charged;
 use crate::embedded::EmbeddedKernel;
 use crate::integrate::{Check, Follow};

@@ -13,20 +13,15 @@ impl PairFunction for LennardJones {
     /// c = [48 epsilon sigma^12, 24 epsilon sigma^6]
     #[inline(always)]
     fn evaluate<R: Real>(r2: R, c: &[R]) -> (R, R) {
-        LennardJones::at_inverse_square(r2.recip(), c)
-    }
-}
-
-impl LennardJones {
-    /// Energy and force over distance at an inverse squared distance.
-    #[inline(always)]
-    pub fn at_inverse_square<R: Real>(inv2: R, c: &[R]) -> (R, R) {
+        let inv2 = r2.recip();
         let inv6 = inv2 * inv2 * inv2;
         let energy = (c[0] * R::lit(1.0 / 12.0)).mul_add(inv6, -(c[1] * R::lit(1.0 / 6.0))) * inv6;
         let [a, b] = LennardJones::force_factors([inv2, inv6], c);
         (energy, a * b)
     }
+}
 
+impl LennardJones {
     /// Two numbers whose product is the force over distance, from 1/r^2 and 1/r^6.
     #[inline(always)]
     pub fn force_factors<R: Real>([inv2, inv6]: [R; 2], c: &[R]) -> [R; 2] {

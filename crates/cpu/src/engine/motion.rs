@@ -1,0 +1,161 @@
+//! What moves atoms, over all tasks: see [`crate::integrate`] for the loop over those of one.
+
+use super::Cpu;
+use crate::cells::Clusters;
+use crate::integrate::{Atoms, Check, Follow};
+use crate::simd::{Plain, Scalar};
+use jostle_core::{State, Vec3};
+use std::time::Instant;
+
+/// What constraints have atoms wait for: what is done to all of them in one pass is done when it is known
+/// what follows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Pending {
+    Nothing,
+    /// r += dt v
+    Drift(f64),
+    /// r += drift v + c and v += c / dt by the corrections c of constraints.
+    DriftAndCorrect {
+        drift: f64,
+        dt: f64,
+    },
+    /// v += c
+    CorrectVelocities,
+}
+
+impl<S: Scalar> Cpu<S> {
+    /// Does something with the atoms of every task, in parallel; results in the order of tasks.
+    pub(super) fn each<R: Send>(&mut self, body: impl Fn(Atoms<S>) -> R + Sync) -> Vec<R> {
+        let Clusters { width, first, origin, position: relative, built, .. } = &mut self.clusters;
+        let State { id, species, position, velocity, .. } = &mut self.system.state;
+        let (mut relative, mut built) = (&mut relative[..], &built[..]);
+        let (mut id, mut species, mut slot) = (&id[..], &species[..], self.constraints.slots());
+        let (mut position, mut velocity) = (&mut position[..], &mut velocity[..]);
+        let mut parts = Vec::with_capacity(self.tasks.len());
+        for task in &self.tasks {
+            let range = task.list.clusters.clone();
+            let first = &first[range.start..=range.end];
+            let n_atoms = (first[range.len()] - first[0]) as usize;
+            let n_places = range.len() * 3 * *width;
+            parts.push(Atoms {
+                width: *width,
+                first,
+                origin: &origin[range],
+                id: id.split_off(..n_atoms).unwrap_or_default(),
+                species: species.split_off(..n_atoms).unwrap_or_default(),
+                slot: slot.split_off(..n_atoms).unwrap_or_default(),
+                corrections: self.constraints.corrections(),
+                position: position.split_off_mut(..n_atoms).unwrap_or_default(),
+                velocity: velocity.split_off_mut(..n_atoms).unwrap_or_default(),
+                force: &task.forces.own,
+                relative: relative.split_off_mut(..n_places).unwrap_or_default(),
+                built: built.split_off(..n_places).unwrap_or_default(),
+            });
+        }
+        let level = self.level;
+        self.team.map(parts, |_, atoms| level.run(Plain(|| body(atoms))))
+    }
+
+    /// The same, timed as integration; first makes sure that tasks exist, and does what is pending.
+    pub(super) fn integrate<R: Send>(&mut self, body: impl Fn(Atoms<S>) -> R + Sync) -> Vec<R> {
+        self.finish(Follow::Not);
+        if self.tasks.is_empty() {
+            // Before the first force evaluation there are no tasks yet.
+            if let Err(error) = self.rebuild() {
+                self.fault = Some(error);
+                return Vec::new();
+            }
+        }
+        let start = Instant::now();
+        let results = self.each(body);
+        self.timings.integrate += start.elapsed().as_secs_f64();
+        results
+    }
+
+    /// v = factor v + delta
+    pub(super) fn scale_and_shift(&mut self, factor: f64, delta: Vec3) {
+        let inverse_mass = std::mem::take(&mut self.inverse_mass);
+        self.integrate(|mut atoms| atoms.scale_and_shift(&inverse_mass, factor, delta));
+        self.inverse_mass = inverse_mass;
+    }
+
+    /// Copies forces to the state from where tasks have added them up.
+    pub(super) fn collect_forces(&mut self) {
+        let clusters = &self.clusters;
+        let mut rest = &mut self.system.state.force[..];
+        let mut parts = Vec::with_capacity(self.tasks.len());
+        for task in &self.tasks {
+            let range = task.list.clusters.clone();
+            let n = (clusters.first[range.end] - clusters.first[range.start]) as usize;
+            parts.push((range, &task.forces.own, rest.split_off_mut(..n).unwrap_or_default()));
+        }
+        self.team.map(parts, |_, (range, from, to)| {
+            let mut to = to.iter_mut();
+            for (c, cluster) in range.enumerate() {
+                for (lane, force) in to.by_ref().take(clusters.atoms(cluster).len()).enumerate() {
+                    let place = c * 3 * clusters.width + lane;
+                    *force = [0, 1, 2].map(|k| from[place + k * clusters.width].to_f64());
+                }
+            }
+        });
+    }
+
+    /// Makes sure that atoms have been sorted, if there are constraints; whether there are.
+    pub(super) fn is_constrained(&mut self) -> bool {
+        if !self.constraints.is_empty() && self.tasks.is_empty() {
+            self.fault = self.rebuild().err().or(self.fault.take());
+        }
+        !self.constraints.is_empty() && self.fault.is_none()
+    }
+
+    /// Places in clusters follow atoms, and the list is stale when one has gone half the skin.
+    pub(super) fn follow(&self) -> Follow {
+        // Rounding must not make the list a little too short.
+        Follow::UpTo { limit2: (0.5 * self.skin.now() * (1.0 - 1e-5)).powi(2) }
+    }
+
+    /// How long atoms have yet to drift, which is for the caller to do now; does what else is pending.
+    pub(super) fn take_drift(&mut self) -> f64 {
+        match self.pending {
+            Pending::Drift(dt) => {
+                self.pending = Pending::Nothing;
+                dt
+            }
+            _ => {
+                self.finish(Follow::Not);
+                0.0
+            }
+        }
+    }
+
+    /// Does what is pending.
+    pub(super) fn finish(&mut self, follow: Follow) {
+        let pending = std::mem::replace(&mut self.pending, Pending::Nothing);
+        if pending == Pending::Nothing {
+            return;
+        }
+        let (start, level) = (Instant::now(), self.level);
+        let checks = self.each(|mut atoms| match pending {
+            Pending::Nothing => Check::Passed,
+            Pending::Drift(dt) => atoms.drift(level, dt, follow),
+            Pending::DriftAndCorrect { drift, dt } => atoms.drift_and_correct(level, drift, dt, follow),
+            Pending::CorrectVelocities => atoms.correct_velocities(level),
+        });
+        if pending != Pending::CorrectVelocities {
+            self.unfollowed = follow == Follow::Not;
+            self.stale |= checks.contains(&Check::Failed);
+        }
+        self.timings.integrate += start.elapsed().as_secs_f64();
+    }
+
+    /// Does what is pending, and lets places in clusters follow.
+    pub(super) fn catch_up(&mut self) {
+        let follow = self.follow();
+        self.finish(follow);
+        if std::mem::take(&mut self.unfollowed) {
+            let level = self.level;
+            let checks = self.each(|mut atoms| atoms.drift(level, 0.0, follow));
+            self.stale |= checks.contains(&Check::Failed);
+        }
+    }
+}
