@@ -1080,7 +1080,12 @@ const THERMOSTATS: &[Variant] = &[
         section: Section {
             keys: &[
                 TARGET,
-                Key::new("period", Kind::Quantity(TIME, Positive), PERIODS, "period of its oscillation"),
+                Key::new(
+                    "period",
+                    Kind::Quantity(TIME, Positive),
+                    PERIODS,
+                    "period of its oscillation; at least 50 time steps",
+                ),
                 Key::new("chain", Kind::Count(1), Value("3"), "thermostats in the chain"),
             ],
             alternatives: &[],

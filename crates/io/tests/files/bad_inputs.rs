@@ -146,6 +146,15 @@ const TABLE: &[Bad] = &[
     bad(("\"real\"", "\"reel\""), 2, "\"units\" cannot be \"reel\"", "did you mean \"real\"?"),
     bad(("\"xtc\"", "\"netcdf\""), 29, "\"format\" cannot be \"netcdf\"", "\"dcd\""),
     bad(("\"bussi\"", "\"berendsen\""), 22, "\"kind\" cannot be \"berendsen\"", "\"nose-hoover\""),
+    bad(
+        (
+            "\"bussi\", temperature = 94.4, period = \"0.5 ps\"",
+            "\"nose-hoover\", temperature = 94.4, period = \"0.04 ps\"",
+        ),
+        22,
+        "period is 8 time steps: a Nosé-Hoover chain so quick can fly apart",
+        "at least 50 time steps, 250 here",
+    ),
     bad(("kind = \"bussi\", ", ""), 22, "\"thermostat\" needs a kind", "\"bussi\""),
     bad(("\"mixed\"", "\"single\""), 33, "\"precision\" cannot be \"single\"", "\"double\""),
     bad(("\"auto\"", "\"gpu\""), 32, "\"device\" cannot be \"gpu\"", "\"cuda\""),

@@ -228,7 +228,7 @@ fn defaults_are_good_in_all_units() {
         );
         for kind in ["bussi", "nose-hoover", "langevin", "rescale"] {
             text += &format!(
-                "[[stage]]\nsteps = 1\ntimestep = 1\nthermostat = {{ kind = \"{kind}\", temperature = 1 }}\n\
+                "[[stage]]\nsteps = 1\ntimestep = 0.001\nthermostat = {{ kind = \"{kind}\", temperature = 1 }}\n\
                  trajectory = {{ every = 1 }}\n"
             );
         }
