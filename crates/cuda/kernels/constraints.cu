@@ -305,7 +305,7 @@ DEVICE void move_body(const World& w, const Held& h, uint4 group, int slot, cons
             store(w.v[set], i, body.v[k]);
         }
         const Position p = arrive(w, i, body.x[k], body.species[k], w.position[now.parity ^ 1]);
-        strayed.add(w, p, EARLY ? aside.built[k][mine] : w.built[i]);
+        strayed.add(w, (int)i, p, EARLY ? aside.built[k][mine] : w.built[i]);
     }
     strayed.note(&control->slot[slot + 1]);
 }

@@ -21,7 +21,7 @@ extern "C" __global__ void place_atoms(World w, int placing) {
     // A list that is there already goes on as it would have, or is another device's.
     if (placing == PLACING_LISTED) {
         Strayed strayed(w);
-        strayed.add(w, p, w.built[i]);
+        strayed.add(w, i, p, w.built[i]);
         strayed.note(&w.control->slot[0]);
     }
 }

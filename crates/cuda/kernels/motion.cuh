@@ -155,20 +155,28 @@ DEVICE void pass_on(const World& w, int slot, bool moved) {
 // Whether a fraction of an open axis is far from its ends.
 DEVICE bool is_inside(double s) { return s > 0.125 && s < 0.875; }
 
-// How far atoms are from where the list has them.
+// How far the atoms that arrive in a slot are from where the list has them.
 struct Strayed {
     real limit2;
     bool stale, soon;  // the list is, or will be
 
     DEVICE_MEMBER explicit Strayed(const World& w) : limit2((real)w.control->limit2), stale(false), soon(false) {}
 
-    // One that is at p: of a slow species as if it were further by as much as it may stray less.
-    DEVICE_MEMBER void add(const World& w, Position p, Position built) {
+    // Atom i, at p: of a slow species as if it were further by as much as it may stray less. A list has all
+    // pairs of atoms that are not further than half the skin from where it has them. What it lacks of others is
+    // looked for, where somebody does: see strayed.cu. That is where it also shows whether a list ends soon:
+    // many atoms that note the same in the same place wait for each other.
+    DEVICE_MEMBER void add(const World& w, int i, Position p, Position built) {
         const real3 d = difference(w.frame, p, built);
         const real d2 = dot(d, d) * inverse_stray2(w, (int)p.species);
-        // Not "greater than": what is not a number is stale, too.
-        if (!(d2 <= limit2)) stale = true;
-        if (d2 > (real)0.5 * limit2) soon = true;
+        if (!w.strayed && d2 > (real)0.5 * limit2) soon = true;
+        // Not "greater than": what is not a number has strayed, too.
+        if (d2 <= limit2) return;
+        if (w.strayed && d2 <= (real)w.control->farthest2) {
+            atomicOr(&w.strayed[i / 32], 1u << i % 32);
+        } else {
+            stale = true;
+        }
     }
 
     // Notes in a slot what was found of the atoms that are there then.
@@ -193,7 +201,7 @@ DEVICE Position arrive(const World& w, int i, Double3 x, int species, Position* 
 // The same at the end of a step's drift: notes in the slot it arrives in whether it has strayed.
 DEVICE void arrive(const World& w, int i, Double3 x, int species, Position* to, Slot* slot) {
     Strayed strayed(w);
-    strayed.add(w, arrive(w, i, x, species, to), w.built[i]);
+    strayed.add(w, i, arrive(w, i, x, species, to), w.built[i]);
     strayed.note(slot);
 }
 

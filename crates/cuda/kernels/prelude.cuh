@@ -331,7 +331,7 @@ DEVICE real3 rough_difference(const Frame& frame, Position a, Position b) {
 // The state of affairs before a step. Each step reads its slot and writes the next one, so that no
 // block of a kernel sees what another block of it has just decided.
 struct Slot {
-    int stale;   // an atom is half the skin from where the list has it: to be built before a force
+    int stale;   // the list may lack a pair within the cut-off: to be built before a force
     int parity;  // which of the two position arrays is current
     int soon;    // an atom is on its way there: the forces of this step are kept for when it is
     int kept;    // forces are those of the step before
@@ -380,7 +380,8 @@ struct Control {
     double foresight;  // how far ahead lists look, in skins of the fastest atom: see `foreseen`
     double skin;
     double reach;    // cut-off and skin
-    double limit2;   // how far the lightest may be from where the list has them before that is stale, squared
+    double limit2;   // how far the lightest may be from where the list has them unasked, squared: half the skin
+    double farthest2;  // and how far if somebody looks around them
     int sorted;      // which of the two sets of atom arrays is current
     int reported;    // trouble since lists were last looked at: see `report`
     int trouble;
@@ -410,6 +411,7 @@ struct World {
     const real2* stray;          // by species: see `may_stray`
     Position* position[2];
     Position* built;             // what the list was built around
+    u32* strayed;                // bits of atoms that have strayed from there: see strayed.cu; null: none may
     // Two sets: sorting copies from one to the other. Vectors are [n][3].
     double* x[2];
     double* v[2];

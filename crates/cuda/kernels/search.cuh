@@ -78,28 +78,46 @@ DEVICE Span bins_between(const World& w, u32 column, int low, int high) {
     return {first, w.start[column * bins + high + 1] - first};
 }
 
+// The bins within a distance of a point, along each edge.
+struct Near {
+    Cells x, y, z;
+
+    // The atoms of a column: in two stretches, of which the second goes on at the other end of the box.
+    DEVICE_MEMBER Span span(const World& w, int cx, int cy, int part) const {
+        const Frame& frame = w.frame;
+        const int end = z.first + z.count - 1;
+        const u32 column = column_place(frame, (x.first + cx) % frame.columns[0], (y.first + cy) % frame.columns[1]);
+        return part == 0 ? bins_between(w, column, z.first, min(end, frame.bins - 1))
+                         : bins_between(w, column, 0, end - frame.bins);
+    }
+
+    // All of these stretches, by numbers.
+    DEVICE_MEMBER int n_spans() const { return 2 * x.count * y.count; }
+    DEVICE_MEMBER Span span(const World& w, int k) const { return span(w, k / 2 / y.count, k / 2 % y.count, k % 2); }
+};
+
+DEVICE Near bins_near(const Frame& frame, Fixed point, const double distance[3]) {
+    u64 length[3];
+    u32 low[3] = {point.x, point.y, point.z};
+    for (int k = 0; k < 3; k++) {
+        const double radius = ceil(distance[k] / frame.width[k] * 4294967296.0) + 1.0;
+        length[k] = radius < 2147483647.0 ? 2 * (u64)radius : 0xffffffffull;
+        low[k] -= (u32)(length[k] / 2);
+    }
+    return {cells_between(low[0], length[0], frame.columns[0]), cells_between(low[1], length[1], frame.columns[1]),
+            cells_between(low[2], length[2], frame.bins)};
+}
+
 // Calls visit(j) for every atom of the bins within a distance of a point, each once, and for some
 // that are further away.
 template <class Visit>
 DEVICE void each_near(const World& w, Fixed point, double distance, Visit visit) {
-    const Frame& frame = w.frame;
-    u64 length[3];
-    u32 low[3] = {point.x, point.y, point.z};
-    for (int k = 0; k < 3; k++) {
-        const double radius = ceil(distance / frame.width[k] * 4294967296.0) + 1.0;
-        length[k] = radius < 2147483647.0 ? 2 * (u64)radius : 0xffffffffull;
-        low[k] -= (u32)(length[k] / 2);
-    }
-    const Cells x = cells_between(low[0], length[0], frame.columns[0]);
-    const Cells y = cells_between(low[1], length[1], frame.columns[1]);
-    const Cells z = cells_between(low[2], length[2], frame.bins);
-    const int end = z.first + z.count - 1;  // may lie beyond the top, where the column starts again
-    for (int cx = 0; cx < x.count; cx++) {
-        for (int cy = 0; cy < y.count; cy++) {
-            const u32 column = column_place(frame, (x.first + cx) % frame.columns[0], (y.first + cy) % frame.columns[1]);
+    const double along[3] = {distance, distance, distance};
+    const Near near = bins_near(w.frame, point, along);
+    for (int cx = 0; cx < near.x.count; cx++) {
+        for (int cy = 0; cy < near.y.count; cy++) {
             for (int part = 0; part < 2; part++) {
-                const Span span = part == 0 ? bins_between(w, column, z.first, min(end, frame.bins - 1))
-                                            : bins_between(w, column, 0, end - frame.bins);
+                const Span span = near.span(w, cx, cy, part);
                 for (u32 k = 0; k < span.count; k++) visit(span.first + k);
             }
         }

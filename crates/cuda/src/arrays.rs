@@ -18,6 +18,8 @@ pub struct Arrays {
     stray: Table,
     /// Positions for the forces, in units of 16 bytes: two, and those of the list.
     position: [Buffer<FixedPosition>; 3],
+    /// A bit for each atom: whether it has strayed from where the list has it.
+    strayed: Buffer<u32>,
     x: [Buffer<f64>; 2],
     v: [Buffer<f64>; 2],
     id: [Buffer<u32>; 2],
@@ -131,6 +133,7 @@ impl Arrays {
             table: Reals::upload(device, precision, table)?,
             stray: Reals::upload(device, precision, &strays)?,
             position: [positions()?, positions()?, positions()?],
+            strayed: device.alloc(n.div_ceil(32))?,
             x: [device.alloc(3 * n)?, device.alloc(3 * n)?],
             v: [device.alloc(3 * n)?, device.alloc(3 * n)?],
             id: [device.alloc(n)?, device.alloc(n)?],
@@ -179,6 +182,7 @@ impl Arrays {
             stray: self.stray.address(),
             position: [self.position[0].address(), self.position[1].address()],
             built: self.position[2].address(),
+            strayed: 0,
             x: [self.x[0].address(), self.x[1].address()],
             v: [self.v[0].address(), self.v[1].address()],
             id: [self.id[0].address(), self.id[1].address()],
@@ -233,6 +237,11 @@ impl Arrays {
         self.image[0].write(0, state.image.as_flattened())?;
         self.bin.write(0, &state.species.iter().map(|s| u32::from(*s)).collect::<Vec<_>>())?;
         self.clear_bins()
+    }
+
+    /// Lets atoms stray from where lists have them, as long as somebody looks around those that do.
+    pub fn let_stray(&self, world: &mut World) {
+        world.strayed = self.strayed.address();
     }
 
     /// Nobody is in any bin, as sorting wants it.
@@ -307,7 +316,7 @@ impl Arrays {
         };
         let charges: usize = self.charge.iter().flatten().map(Reals::bytes).sum();
         let per_atom = 3 * 16 * position_units(self.precision) + 2 * (48 + 4 + 12) + 3 * real + 20;
-        charges + self.n * per_atom + 4 * (self.count.len() + self.start.len())
+        charges + self.n * per_atom + 4 * (self.count.len() + self.start.len() + self.strayed.len())
     }
 }
 

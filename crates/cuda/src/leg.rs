@@ -14,7 +14,7 @@ use crate::bonded::Bonded;
 use crate::constraints::{Before, Constraints};
 use crate::driver::{Buffer, Device, Graph, Kernel, Launch, Waits};
 use crate::electrostatics::{Charges, SUMS};
-use crate::kernels::{ATOM_THREADS, Kernels, SCAN_BLOCK, Work, blocks_of};
+use crate::kernels::{AROUND_ATOMS, ATOM_THREADS, Kernels, SCAN_BLOCK, Work, blocks_of};
 use crate::outside::Outside;
 use crate::search::{Search, When};
 use crate::sums::Summation;
@@ -98,7 +98,8 @@ impl Launches<'_> {
         launches
     }
 
-    fn settle(&self, slot: i32, after_build: i32) -> Launch {
+    /// Takes what follows a slot to be the state of affairs.
+    pub fn settle(&self, slot: i32, after_build: i32) -> Launch {
         Launch::new(&self.kernels.settle, 1, 64)
             .with_value(self.world)
             .with_value(slot)
@@ -107,6 +108,14 @@ impl Launches<'_> {
 
     fn next_part(&self, begun: i32) -> Launch {
         Launch::new(&self.kernels.next_part, 1, 1).with_value(self.world).with_value(begun)
+    }
+
+    /// Looks around those who have arrived in a slot and strayed: whether the list lacks something.
+    pub fn look_around(&self, slot: i32) -> Option<Launch> {
+        let looks = self.world.strayed != 0;
+        let blocks = self.n_atoms().div_ceil(AROUND_ATOMS);
+        let launch = || Launch::new(&self.kernels.around_strayed, blocks, ATOM_THREADS);
+        looks.then(|| launch().with_value(self.world).with_value(slot))
     }
 
     /// How many numbers a sample has: energies of pair forces, virial, energies of other forces,
@@ -198,6 +207,7 @@ impl Launches<'_> {
             ]),
             None => launches.push(self.atoms(&self.kernels.begin_segment).with_value(0i32)),
         }
+        launches.extend(self.look_around(1));
         launches.extend([self.next_part(1), self.settle(1, 0)]);
         launches
     }
@@ -228,6 +238,7 @@ impl Launches<'_> {
         self.search.samples() && self.only_pairs() && self.bath.is_none() && self.middle.is_none()
     }
 
+    /// Whether there are no forces but those of pairs that are searched for.
     fn only_pairs(&self) -> bool {
         !self.charges.iter().any(Charges::acts)
             && self.vacuum.is_none()
@@ -242,10 +253,14 @@ impl Launches<'_> {
     }
 
     fn steps(&self, slots: i32) -> Vec<Launch> {
-        let made = |slot| match self.middle {
-            // A segment begins with half a drift.
-            Some(middle) if slot % 2 == 0 => middle.cross(&self.world, slot),
-            _ => self.step(slot),
+        let made = |slot| {
+            let mut launches = match self.middle {
+                // A segment begins with half a drift.
+                Some(middle) if slot % 2 == 0 => middle.cross(&self.world, slot),
+                _ => self.step(slot),
+            };
+            launches.extend(self.look_around(slot + 1));
+            launches
         };
         let mut launches: Vec<Launch> = (0..slots).flat_map(made).collect();
         launches.extend(self.build(slots));

@@ -34,7 +34,10 @@ pub struct Skin {
     samples: Vec<f64>,
     /// The first leg with a skin still pays for the one before.
     paid: bool,
+    /// The best skin so far and its cost when it was last tried.
     best: Option<(f64, f64)>,
+    /// Whether it is tried once more: what it cost before another one failed may no longer be true.
+    again: bool,
     factor: f64,
 }
 
@@ -53,6 +56,7 @@ impl Skin {
             samples: Vec::new(),
             paid: false,
             best: None,
+            again: false,
             factor: 1.2,
         }
     }
@@ -96,14 +100,18 @@ impl Skin {
         let cost = self.samples[SAMPLES / 2];
         self.begin_trial();
         match self.best {
-            Some((_, best)) if cost >= best => {
+            Some((_, best)) if cost >= best && !self.again => {
                 // Turn round; once both directions have failed, take smaller steps.
                 self.factor = 1.0 / self.factor;
                 if self.factor > 1.0 {
                     self.factor = self.factor.sqrt();
                 }
+                self.again = true;
             }
-            _ => self.best = Some((self.now, cost)),
+            _ => {
+                self.best = Some((self.now, cost));
+                self.again = false;
+            }
         }
         let best = self.best.map_or(self.now, |(skin, _)| skin);
         if best * self.factor > self.longest {
@@ -111,7 +119,7 @@ impl Skin {
         }
         self.searching = self.factor.ln().abs() > 0.05;
         let before = self.now;
-        self.now = if self.searching { best * self.factor } else { best };
+        self.now = if self.searching && !self.again { best * self.factor } else { best };
         self.now != before
     }
 
@@ -128,6 +136,7 @@ impl Skin {
             self.now *= SHORTER;
             self.longest = self.now;
             self.best = None;
+            self.again = false;
             self.begin_trial();
         }
         self.free
@@ -169,6 +178,17 @@ mod tests {
             assert_eq!(search(&mut skin, around(0.5)), [0.3]);
             assert!(!skin.shorten() && skin.now() == 0.3);
         }
+    }
+
+    /// A system that warms up, or a device that clocks down: what was measured before no longer counts.
+    #[test]
+    fn the_best_skin_is_found_though_steps_become_dearer() {
+        let mut skin = Skin::new(None, 0.2, false);
+        for k in 0..400 {
+            let pace = if k < 12 { 0.7 } else { 1.0 };
+            skin.judge(1000, 2 * SAMPLE_BUILDS, 1000.0 * pace * around(0.5)(skin.now()));
+        }
+        assert!(skin.settled() && (skin.now() / 0.5).ln().abs() < 0.1, "{}", skin.now());
     }
 
     #[test]

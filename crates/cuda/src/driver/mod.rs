@@ -121,7 +121,16 @@ fn announce_compiling(name: &str) {
 /// A GPU, or the emulation of one. Work is done in the order it is asked for; clones are the same
 /// device.
 #[derive(Clone)]
-pub struct Device(Arc<dyn Hardware>, Arc<[String]>);
+pub struct Device(Arc<dyn Hardware>, Arc<[String]>, Purpose);
+
+/// What a device is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// For results, as soon as possible.
+    Results,
+    /// For tests: small systems are to meet what pays in large ones only.
+    Tests,
+}
 
 /// What a kernel may use of shared memory without `allow_shared`, in bytes.
 const SHARED_UNASKED: usize = 48 * 1024;
@@ -132,7 +141,7 @@ impl Device {
     /// # Errors
     /// If there is no driver or no such GPU; what to install.
     pub fn open(index: usize) -> Result<Self> {
-        Ok(Device(Arc::new(nvidia::Gpu::open(index)?), Arc::default()))
+        Ok(Device(Arc::new(nvidia::Gpu::open(index)?), Arc::default(), Purpose::Results))
     }
 
     /// The same, for who would rather do without it than with half of it: only if kernels can be
@@ -151,7 +160,18 @@ impl Device {
     /// # Errors
     /// If there is no C++ compiler.
     pub fn emulated() -> Result<Self> {
-        Ok(Device(Arc::new(emulated::Processor::new()?), Arc::default()))
+        Ok(Device(Arc::new(emulated::Processor::new()?), Arc::default(), Purpose::Tests))
+    }
+
+    /// The same device for tests, as an emulated one is: small systems meet what pays in large ones only.
+    #[must_use]
+    pub fn for_tests(self) -> Device {
+        Device(self.0, self.1, Purpose::Tests)
+    }
+
+    /// Whether it is.
+    pub fn is_for_tests(&self) -> bool {
+        self.2 == Purpose::Tests
     }
 
     /// What the maker calls it.
@@ -201,7 +221,8 @@ impl Device {
     /// The same device; all that is compiled for it from now on has this option, too.
     #[must_use]
     pub fn with_option(&self, option: &str) -> Device {
-        Device(self.0.clone(), self.1.iter().cloned().chain([option.to_string()]).collect())
+        let options = self.1.iter().cloned().chain([option.to_string()]).collect();
+        Device(self.0.clone(), options, self.2)
     }
 
     /// Memory for `len` values, all zero.

@@ -1,6 +1,6 @@
 //! The verbs.
 
-use super::{Cuda, MOST_ATTEMPTS, Placing, kinetic_from};
+use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bonded::Bonded;
 use crate::constraints::Constraints;
 use crate::electrostatics::Charges;
@@ -82,7 +82,7 @@ impl Backend for Cuda {
         self.arrays.overwrite(&self.control, &now)?;
         self.grains.as_ref().map_or(Ok(()), |grains| grains.upload(&now))?;
         self.system.state = now;
-        self.place(Placing::Listed)?;
+        self.place_listed()?;
         self.read_control()
     }
 
@@ -183,7 +183,7 @@ impl Backend for Cuda {
         self.take_fault()?;
         if std::mem::take(&mut self.drifted) {
             // Only now: in the middle of a drift, or before constraints, atoms may have been further away.
-            self.place(Placing::Listed)?;
+            self.place_listed()?;
         }
         for _ in 0..MOST_ATTEMPTS {
             self.run_all(self.launches().build(0))?;

@@ -63,6 +63,10 @@ enum Placing {
 /// Neighbours of an atom from which on a list is long.
 const LONG_LIST: f64 = 150.0;
 
+/// Atoms from which on a step takes long enough for a kernel more, which looks around those that have strayed: if
+/// lists are long, and dear.
+const MANY_ATOMS: usize = 65_536;
+
 /// Attempts at making room before something must be wrong.
 const MOST_ATTEMPTS: usize = 40;
 
@@ -326,6 +330,9 @@ impl Cuda {
         self.world = self.arrays.world(self.frame);
         self.plan.excluded.attach(&mut self.world);
         self.search.attach(&mut self.world);
+        if self.looks_around() {
+            self.arrays.let_stray(&mut self.world);
+        }
         if let Some(bath) = &self.bath {
             bath.attach(&mut self.world);
         }
@@ -384,6 +391,21 @@ impl Cuda {
         self.device.run(&launch)
     }
 
+    /// The same where the list goes on: who has strayed from it.
+    fn place_listed(&mut self) -> Result<()> {
+        self.place(Placing::Listed)?;
+        let launches = self.launches();
+        let look = launches.look_around(0).into_iter().chain([launches.settle(0, 0)]);
+        self.run_all(look.collect())
+    }
+
+    /// Whether lists go on when atoms have strayed, as long as they lack no pair.
+    fn looks_around(&self) -> bool {
+        let neighbors = 4.0 / 3.0 * PI * self.cutoff.powi(3) * self.extent().density;
+        let pays = self.plan.n >= MANY_ATOMS && neighbors >= LONG_LIST;
+        self.plan.has_lists() && (pays || self.device.is_for_tests())
+    }
+
     fn launches(&self) -> Launches<'_> {
         Launches {
             kernels: &self.kernels,
@@ -424,6 +446,9 @@ impl Cuda {
         self.control.reach = self.cutoff + skin;
         // Rounding must not make the list a little too short.
         self.control.limit2 = (0.5 * skin * (1.0 - 1e-5)).powi(2);
+        // Looking around those that have strayed takes images that can be told apart.
+        let roomy = 2.0 * (self.control.reach + skin) < narrowest(&self.frame) && skin < self.cutoff;
+        self.control.farthest2 = if roomy { 4.0 * self.control.limit2 } else { self.control.limit2 };
         self.control.slot[0].stale = 1;
     }
 

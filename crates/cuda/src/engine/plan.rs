@@ -157,6 +157,11 @@ impl Plan {
         })
     }
 
+    /// Whether pairs are in lists that last for some steps.
+    pub fn has_lists(&self) -> bool {
+        matches!(self.way, Way::Tiles | Way::List)
+    }
+
     /// Whether each atom has a list of all others within reach.
     pub fn lists_all_pairs(&self) -> bool {
         self.way == Way::List && self.excluded.is_empty()

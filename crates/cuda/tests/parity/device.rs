@@ -21,6 +21,6 @@ pub fn size() -> Size {
 pub fn device() -> Device {
     match size() {
         Size::Small => Device::emulated().unwrap(),
-        Size::Large => Device::open(0).unwrap(),
+        Size::Large => Device::open(0).unwrap().for_tests(),
     }
 }

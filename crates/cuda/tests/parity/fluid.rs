@@ -26,7 +26,7 @@ pub const SHAPES: [Shape; 5] =
 pub const LONGEST_CUTOFF: f64 = 2.64;
 
 /// Two lists in ten steps, at the least.
-pub const SKIN: f64 = 0.1;
+pub const SKIN: f64 = 0.08;
 
 /// A shaken lattice of atoms on their way, their centre of mass at rest; as small as the algorithm
 /// likes it where computing is slow.
