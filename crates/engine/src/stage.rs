@@ -10,6 +10,7 @@ use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, Te
 use crate::step::{Tick, step};
 use crate::thermo::{Atoms, Quantity, Thermo};
 use crate::thermostat::{bath, momentum};
+use jostle_core::bath::NoseHoover;
 use jostle_core::{
     Backend, Bath, Error, Evaluate, Leg, Molecules, Result, Sample, SimBox, Topology, UnitSystem, Vec3,
 };
@@ -445,6 +446,7 @@ pub(crate) fn check_stage(stage: &StageInput, simbox: &SimBox) -> Result<()> {
                 Some(Thermostat::NoseHoover { temperature: t, period, chain }) => {
                     positive("period", period)?;
                     positive("chain", chain as f64)?;
+                    NoseHoover::check(period, timestep)?;
                     // Its masses are proportional to the temperature.
                     positive("temperature", t)
                 }

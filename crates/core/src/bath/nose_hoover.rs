@@ -1,5 +1,5 @@
 use super::Target;
-use crate::Real;
+use crate::{Error, Real, Result};
 use serde::{Deserialize, Serialize};
 
 /// w1 = 1 / (2 - 2^(1/3)), twice, around w2 = 1 - 2 w1 (Yoshida 1990).
@@ -32,6 +32,26 @@ impl NoseHoover {
         let mut mass = vec![unit; links];
         mass[0] *= target.degrees_of_freedom as f64;
         NoseHoover { target, mass, position: vec![0.0; links], velocity: vec![0.0; links] }
+    }
+
+    /// Time steps in a period, at least. Links beyond the first have that period, too, and are now and then
+    /// several times as quick: with 25 steps one of three runs of some thousands of steps ended with energies
+    /// beyond all bounds, with 50 none of 40.
+    pub const FEWEST_STEPS: f64 = 50.0;
+
+    /// # Errors
+    /// If a chain with such a period is too quick for a time step.
+    pub fn check(period: f64, timestep: f64) -> Result<()> {
+        let least = Self::FEWEST_STEPS * timestep;
+        if period >= least * (1.0 - 1e-9) {
+            return Ok(());
+        }
+        let rounded = |x: f64| (1e4 * x).round() / 1e4;
+        let steps = rounded(period / timestep);
+        let what = format!("period is {steps} time steps: a Nosé-Hoover chain so quick can fly apart");
+        let few = Self::FEWEST_STEPS;
+        let hint = format!("at least {few} time steps, {} here; some hundreds are usual", rounded(least));
+        Err(Error::input(what).hint(hint))
     }
 
     /// Kinetic and potential energy of the chain: with the energy of the atoms it is conserved.

@@ -75,7 +75,8 @@ fn stages_that_make_no_sense_are_refused() {
         run.clone().thermostat(langevin(1.0, 0.0)),
         run.clone().thermostat(Thermostat::Rescale { temperature: 1.0, every: 0 }),
         run.clone().thermostat(Thermostat::Bussi { temperature: 1.0, period: 0.0 }),
-        run.thermostat(Thermostat::NoseHoover { temperature: 0.0, period: 1.0, chain: 3 }),
+        run.clone().thermostat(Thermostat::NoseHoover { temperature: 0.0, period: 1.0, chain: 3 }),
+        run.thermostat(Thermostat::NoseHoover { temperature: 1.0, period: 0.1, chain: 3 }),
     ] {
         let (system, term) = fluid();
         let built = Simulation::builder(UnitSystem::Lj, system).force(term).stage(stage.clone()).build();

@@ -9,6 +9,7 @@ use super::model::*;
 use super::outside;
 use super::table;
 use super::word::{ForceKind, Word};
+use jostle_core::bath::NoseHoover;
 use jostle_core::{Dimension, Result, Settings, UnitSystem, WaterShape};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{BondedKind, EmbeddedKind, PairChoice, PairKind, Preset, Screening, Truncation};
@@ -670,19 +671,13 @@ impl Builder<'_> {
 
     fn thermostat(&self, fields: &Fields, timestep: f64) -> Result<Thermostat> {
         let chosen = thermostat(fields)?;
-        match chosen {
-            Thermostat::NoseHoover { period, .. } if period < SHORTEST_CHAIN * timestep => {
-                let rounded = |x: f64| (1e4 * x).round() / 1e4;
-                let steps = rounded(period / timestep);
-                let what =
-                    format!("period is {steps} time steps: a Nosé-Hoover chain so quick can fly apart");
-                let least = rounded(SHORTEST_CHAIN * timestep);
-                let hint =
-                    format!("at least {SHORTEST_CHAIN} time steps, {least} here; some hundreds are usual");
-                Err(self.source.error(&entry_span(fields, "period"), what).hint(hint))
-            }
-            _ => Ok(chosen),
+        if let Thermostat::NoseHoover { period, .. } = chosen {
+            NoseHoover::check(period, timestep).map_err(|refused| {
+                let hint = refused.help().unwrap_or_default().to_owned();
+                self.source.error(&entry_span(fields, "period"), refused.message()).hint(hint)
+            })?;
         }
+        Ok(chosen)
     }
 
     fn stage(&self, fields: &Fields, name: String) -> Result<StageInput> {
@@ -750,11 +745,6 @@ impl Builder<'_> {
 
 /// Atoms are numbered in 32 bits.
 const MAX_ATOMS: u64 = u32::MAX as u64;
-
-/// Time steps in a period of a Nosé-Hoover chain, at least. Its links beyond the first have that period, too, and
-/// are now and then several times as quick: with 25 steps one of three runs of some thousands of steps ended with
-/// energies beyond all bounds, with 50 none of 40.
-const SHORTEST_CHAIN: f64 = 50.0;
 
 fn thermostat(fields: &Fields) -> Result<Thermostat> {
     let temperature = fields.need("temperature")?;
