@@ -21,6 +21,7 @@ pub mod sites;
 pub mod state;
 pub mod stretch;
 pub mod topology;
+pub mod trials;
 pub mod units;
 
 pub use ahead::Ahead;

@@ -4,6 +4,7 @@
 
 use jostle_core::Topology;
 use jostle_core::backend::Timings;
+use jostle_core::trials::{Trial, Trials};
 
 /// A skin that is not far from the best one, where atoms are so far from each other: lists around the fast
 /// hydrogens of rigid molecules need more of it.
@@ -25,12 +26,7 @@ pub struct Skin {
     before: Timings,
     /// Seconds per step of each interval between builds with this skin.
     costs: Vec<f64>,
-    /// The best skin so far and its cost when it was last tried.
-    best: Option<(f64, f64)>,
-    /// Whether it is tried once more: what it cost before another one failed may no longer be true.
-    again: bool,
-    /// What the skin is multiplied with next.
-    factor: f64,
+    trials: Trials,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,9 +47,7 @@ impl Skin {
             steps: 0,
             before: Timings::default(),
             costs: Vec::new(),
-            best: None,
-            again: false,
-            factor: 1.25,
+            trials: Trials::new(1.25, 0.04),
         }
     }
 
@@ -94,26 +88,12 @@ impl Skin {
         self.costs.sort_unstable_by(f64::total_cmp);
         let cost = self.costs[self.costs.len() / 2];
         self.costs.clear();
-        match self.best {
-            Some((_, best)) if cost >= best && !self.again => {
-                // Turn round; once both directions have failed, take smaller steps.
-                self.factor = 1.0 / self.factor;
-                if self.factor > 1.0 {
-                    self.factor = self.factor.sqrt();
-                }
-                self.again = true;
-            }
-            _ => {
-                self.best = Some((self.now, cost));
-                self.again = false;
-            }
-        }
-        if let Some((skin, _)) = self.best {
-            self.now = if self.again { skin } else { skin * self.factor };
-            if self.factor.ln().abs() < 0.04 {
-                self.now = skin;
+        self.now = match self.trials.judge(self.now, cost) {
+            Trial::Next(skin) => skin,
+            Trial::Best(skin) => {
                 self.tuning = Tuning::Done;
+                skin
             }
-        }
+        };
     }
 }

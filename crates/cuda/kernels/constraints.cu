@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(World w, H
     }
     __syncthreads();
     if (kind < KINDS) {
-        const int place = before[warp][kind] + __popc(alike & ((1u << lane) - 1));
+        const int place = before[warp][kind] + __popc(alike & lanes_before());
         h.mover[(size_t)(first_crew + begin[kind]) * 32 + place] = mover;
     }
     // Nobody else in the last crew of a kind.

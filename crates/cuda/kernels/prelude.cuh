@@ -17,6 +17,9 @@ typedef long long i64;
 #define APART static __device__ __noinline__
 #endif
 #define ALL_LANES 0xffffffffu
+
+// The lanes of a warp before this one, as bits.
+DEVICE u32 lanes_before() { return (1u << (threadIdx.x % 32)) - 1; }
 // Whether some species may stray further than others: see `may_stray`.
 #ifndef STRAYS_BY_SPECIES
 #define STRAYS_BY_SPECIES 0
@@ -333,7 +336,7 @@ DEVICE real3 rough_difference(const Frame& frame, Position a, Position b) {
 struct Slot {
     int stale;   // the list may lack a pair within the cut-off: to be built before a force
     int parity;  // which of the two position arrays is current
-    int soon;    // an atom is on its way there: the forces of this step are kept for when it is
+    int soon;    // it may before long: the forces of this step are kept for when it does
     int kept;    // forces are those of the step before
     i64 done;    // drifts made since the leg began
     i64 row;     // of w.total, for the sample that the step takes; -1: it takes none

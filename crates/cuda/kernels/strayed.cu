@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(AROUND_THREADS) around_strayed(Worl
     int n_strayed = 0;
     for (int k = 0; k < AROUND_WORDS; k++) {
         const u32 bits = __shfl_sync(ALL_LANES, word, k);
-        const int rank = n_strayed + __popc(bits & ((1u << lane) - 1));
+        const int rank = n_strayed + __popc(bits & lanes_before());
         if ((bits >> lane & 1) != 0 && rank < 32) strayed[warp][rank] = 32 * (first_word + k) + lane;
         n_strayed += __popc(bits);
     }

@@ -1,7 +1,5 @@
 // What is in each tile, and the lists of its atoms: built where they are stale.
 
-DEVICE u32 lanes_before() { return (1u << (threadIdx.x % 32)) - 1; }
-
 // An axis-aligned box: its centre and half its edges.
 struct Bounds { real3 center, half; };
 

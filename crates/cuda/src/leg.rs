@@ -98,8 +98,7 @@ impl Launches<'_> {
         launches
     }
 
-    /// Takes what follows a slot to be the state of affairs.
-    pub fn settle(&self, slot: i32, after_build: i32) -> Launch {
+    fn settle(&self, slot: i32, after_build: i32) -> Launch {
         Launch::new(&self.kernels.settle, 1, 64)
             .with_value(self.world)
             .with_value(slot)
@@ -112,10 +111,9 @@ impl Launches<'_> {
 
     /// Looks around those who have arrived in a slot and strayed: whether the list lacks something.
     pub fn look_around(&self, slot: i32) -> Option<Launch> {
-        let looks = self.world.strayed != 0;
         let blocks = self.n_atoms().div_ceil(AROUND_ATOMS);
         let launch = || Launch::new(&self.kernels.around_strayed, blocks, ATOM_THREADS);
-        looks.then(|| launch().with_value(self.world).with_value(slot))
+        (self.world.strayed != 0).then(|| launch().with_value(self.world).with_value(slot))
     }
 
     /// How many numbers a sample has: energies of pair forces, virial, energies of other forces,

@@ -1,6 +1,7 @@
 //! How far lists reach beyond the cut-off, tuned by what steps cost.
 
 use jostle_core::Topology;
+use jostle_core::trials::{Trial, Trials};
 
 /// A skin that is not far from the best one, where atoms are so far from each other. Lists of rigid molecules
 /// are dear: their hydrogens are fast, their cut-offs long.
@@ -24,8 +25,6 @@ pub struct Skin {
     /// Whether it is ours to choose.
     free: bool,
     searching: bool,
-    /// Beyond this lists would need slower kernels.
-    longest: f64,
     /// Steps, builds and seconds of the sample under way.
     steps: u64,
     builds: i64,
@@ -34,11 +33,7 @@ pub struct Skin {
     samples: Vec<f64>,
     /// The first leg with a skin still pays for the one before.
     paid: bool,
-    /// The best skin so far and its cost when it was last tried.
-    best: Option<(f64, f64)>,
-    /// Whether it is tried once more: what it cost before another one failed may no longer be true.
-    again: bool,
-    factor: f64,
+    trials: Trials,
 }
 
 impl Skin {
@@ -49,15 +44,12 @@ impl Skin {
             now: given.unwrap_or(guess),
             free,
             searching: free,
-            longest: f64::INFINITY,
             steps: 0,
             builds: 0,
             seconds: 0.0,
             samples: Vec::new(),
             paid: false,
-            best: None,
-            again: false,
-            factor: 1.2,
+            trials: Trials::new(1.2, 0.05),
         }
     }
 
@@ -99,27 +91,14 @@ impl Skin {
         self.samples.sort_unstable_by(f64::total_cmp);
         let cost = self.samples[SAMPLES / 2];
         self.begin_trial();
-        match self.best {
-            Some((_, best)) if cost >= best && !self.again => {
-                // Turn round; once both directions have failed, take smaller steps.
-                self.factor = 1.0 / self.factor;
-                if self.factor > 1.0 {
-                    self.factor = self.factor.sqrt();
-                }
-                self.again = true;
-            }
-            _ => {
-                self.best = Some((self.now, cost));
-                self.again = false;
-            }
-        }
-        let best = self.best.map_or(self.now, |(skin, _)| skin);
-        if best * self.factor > self.longest {
-            self.factor = 1.0 / self.factor;
-        }
-        self.searching = self.factor.ln().abs() > 0.05;
         let before = self.now;
-        self.now = if self.searching && !self.again { best * self.factor } else { best };
+        self.now = match self.trials.judge(before, cost) {
+            Trial::Next(skin) => skin,
+            Trial::Best(skin) => {
+                self.searching = false;
+                skin
+            }
+        };
         self.now != before
     }
 
@@ -134,9 +113,7 @@ impl Skin {
     pub fn shorten(&mut self) -> bool {
         if self.free {
             self.now *= SHORTER;
-            self.longest = self.now;
-            self.best = None;
-            self.again = false;
+            self.trials.limit(self.now);
             self.begin_trial();
         }
         self.free
@@ -144,7 +121,7 @@ impl Skin {
 
     /// It was no help: those kernels are needed anyway.
     pub fn lift_limit(&mut self) {
-        self.longest = f64::INFINITY;
+        self.trials.lift_limit();
     }
 }
 
@@ -178,17 +155,6 @@ mod tests {
             assert_eq!(search(&mut skin, around(0.5)), [0.3]);
             assert!(!skin.shorten() && skin.now() == 0.3);
         }
-    }
-
-    /// A system that warms up, or a device that clocks down: what was measured before no longer counts.
-    #[test]
-    fn the_best_skin_is_found_though_steps_become_dearer() {
-        let mut skin = Skin::new(None, 0.2, false);
-        for k in 0..400 {
-            let pace = if k < 12 { 0.7 } else { 1.0 };
-            skin.judge(1000, 2 * SAMPLE_BUILDS, 1000.0 * pace * around(0.5)(skin.now()));
-        }
-        assert!(skin.settled() && (skin.now() / 0.5).ln().abs() < 0.1, "{}", skin.now());
     }
 
     #[test]

@@ -309,7 +309,7 @@ fn nothing_is_lost_among_light_and_heavy_atoms() {
     }
 }
 
-/// A list goes on when atoms have left it, but not without a pair: a few fast atoms among some that are half as
+/// A list goes on when atoms have left it, but not without a pair: a few fast atoms among some that are nearly as
 /// fast, and most that are slow, light ones and heavy ones, meet whom they were not listed with.
 #[test]
 fn lists_go_on_until_they_lack_a_pair() {

@@ -290,7 +290,7 @@ impl Hardware for Processor {
         // SAFETY: the size is not zero.
         let start = layout.map_or(ptr::null_mut(), |l| unsafe { std::alloc::alloc_zeroed(l) });
         if start.is_null() {
-            return Err(super::out_of_memory(bytes, self.memory_free().ok()));
+            return Err(super::memory::out_of_memory(bytes, self.memory_free().ok()));
         }
         // SAFETY: the margins are inside what was just allocated.
         unsafe {

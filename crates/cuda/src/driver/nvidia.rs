@@ -13,8 +13,9 @@ use cudarc::driver::{CudaContext, CudaEvent, CudaGraph, CudaStream};
 use jostle_core::{Error, Result};
 
 use super::facts::GpuFacts;
+use super::memory::out_of_memory;
 use super::nvrtc::{Nvrtc, Version};
-use super::{Code, Function, Hardware, Launch, Moment, Recording, Waits, announce_compiling, out_of_memory};
+use super::{Code, Function, Hardware, Launch, Moment, Recording, Waits, announce_compiling};
 
 /// Read-backs up to so many bytes land in memory that the GPU reaches directly.
 const LANDING: usize = 64 * 1024;

@@ -394,9 +394,7 @@ impl Cuda {
     /// The same where the list goes on: who has strayed from it.
     fn place_listed(&mut self) -> Result<()> {
         self.place(Placing::Listed)?;
-        let launches = self.launches();
-        let look = launches.look_around(0).into_iter().chain([launches.settle(0, 0)]);
-        self.run_all(look.collect())
+        self.run_all(self.launches().look_around(0).into_iter().collect())
     }
 
     /// Whether lists go on when atoms have strayed, as long as they lack no pair.

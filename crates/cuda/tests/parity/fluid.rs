@@ -25,7 +25,7 @@ pub const SHAPES: [Shape; 5] =
 /// The longest cut-off of any pair of species in [`terms`].
 pub const LONGEST_CUTOFF: f64 = 2.64;
 
-/// Two lists in ten steps, at the least.
+/// So short that a path of some steps sees more than one list.
 pub const SKIN: f64 = 0.08;
 
 /// A shaken lattice of atoms on their way, their centre of mass at rest; as small as the algorithm

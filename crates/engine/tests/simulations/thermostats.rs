@@ -140,7 +140,7 @@ fn the_exact_distribution_is_the_gamma_distribution() {
 /// as much: 1.17 times here.
 #[test]
 fn positions_have_the_temperature_of_the_bath_at_long_time_steps() {
-    // A chain whose period is only 25 steps is not followed well enough: now and then it flies apart.
+    // A chain takes more steps to a period than the others need: see `NoseHoover::FEWEST_STEPS`.
     let baths = ["langevin\", friction = 1", "bussi\", period = 2", "nose-hoover\", period = 12"];
     for bath in baths {
         let thermostat = |bath: &str| format!("thermostat = {{ kind = \"{bath}, temperature = 0.5 }}");

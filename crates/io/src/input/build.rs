@@ -1,15 +1,14 @@
 //! From checked values to the typed [`Input`]: what the values mean together.
 
-use super::barostat::{barostat, refuse_changing_screening};
+use super::barostat::refuse_changing_screening;
 use super::fields::{Entry, Fields, Value};
 use super::formula;
 use super::group;
-use super::long_range::check_long_range;
 use super::model::*;
 use super::outside;
+use super::stage::stages;
 use super::table;
 use super::word::{ForceKind, Word};
-use jostle_core::bath::NoseHoover;
 use jostle_core::{Dimension, Result, Settings, UnitSystem, WaterShape};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{BondedKind, EmbeddedKind, PairChoice, PairKind, Preset, Screening, Truncation};
@@ -56,7 +55,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let summed = |kind| matches!(kind, ElectrostaticsKind::Pme { .. } | ElectrostaticsKind::Ewald { .. });
     let has_waves = electrostatics.as_ref().is_some_and(|charges| summed(charges.value.kind))
         || forces.iter().any(|force| force.value.dispersion.is_some());
-    let stages = builder.stages(&root.need::<Vec<Fields>>("stage")?, has_waves)?;
+    let stages = stages(&source, &root.need::<Vec<Fields>>("stage")?, has_waves)?;
     let run = builder.run(&root.need("run")?)?;
     let title = root.need("title")?;
     let input = Input {
@@ -600,32 +599,6 @@ impl Builder<'_> {
         }
     }
 
-    fn stages(&self, tables: &[Fields], has_waves: bool) -> Result<Vec<Located<StageInput>>> {
-        let mut stages: Vec<Located<StageInput>> = Vec::new();
-        for (k, fields) in tables.iter().enumerate() {
-            let given = fields.get::<String>("name");
-            let span = given.as_ref().map_or(fields.span.clone(), |n| n.span.clone());
-            let name = given.map_or_else(|| format!("stage-{}", k + 1), |n| n.value);
-            let fits = |c: char| c.is_alphanumeric() || "-_+. ".contains(c);
-            if name.trim() != name || name.is_empty() || name.starts_with('.') || !name.chars().all(fits) {
-                return Err(self
-                    .source
-                    .error(&span, format!("\"{name}\" cannot be the name of a stage"))
-                    .hint("stages name files: use letters, digits, spaces, '-', '_', '+' and '.'"));
-            }
-            if stages.iter().any(|s| s.value.name == name) {
-                return Err(self
-                    .source
-                    .error(&span, format!("two stages are called \"{name}\""))
-                    .hint("give each stage a name of its own"));
-            }
-            let stage = self.stage(fields, name)?;
-            check_long_range(self.source, fields, &stage, has_waves)?;
-            stages.push(Located { value: stage, span: fields.span.clone() });
-        }
-        Ok(stages)
-    }
-
     fn metal(&self, fields: Located<Fields>) -> Result<Located<MetalInput>> {
         let Located { value: fields, span } = fields;
         let elements = fields.get::<Vec<String>>("elements").map(|e| e.value).unwrap_or_default();
@@ -669,65 +642,6 @@ impl Builder<'_> {
         Ok(Located { value: ElectrostaticsInput { kind, cutoff, net_charge, screening }, span })
     }
 
-    fn thermostat(&self, fields: &Fields, timestep: f64) -> Result<Thermostat> {
-        let chosen = thermostat(fields)?;
-        if let Thermostat::NoseHoover { period, .. } = chosen {
-            NoseHoover::check(period, timestep).map_err(|refused| {
-                let hint = refused.help().unwrap_or_default().to_owned();
-                self.source.error(&entry_span(fields, "period"), refused.message()).hint(hint)
-            })?;
-        }
-        Ok(chosen)
-    }
-
-    fn stage(&self, fields: &Fields, name: String) -> Result<StageInput> {
-        let action = match fields.get::<Fields>("minimize") {
-            Some(Located { value: minimize, .. }) => Action::Minimize {
-                steps: minimize.need("steps")?,
-                force_tolerance: minimize.need("force_tolerance")?,
-                timestep: minimize.need("timestep")?,
-                minimizer: minimize.need_choice("minimizer")?,
-            },
-            None => Action::Dynamics {
-                steps: fields.need("steps")?,
-                timestep: fields.need("timestep")?,
-                thermostat: fields
-                    .get::<Fields>("thermostat")
-                    .map(|t| self.thermostat(&t.value, fields.need("timestep")?))
-                    .transpose()?,
-            },
-        };
-        let trajectory = |t: Located<Fields>| -> Result<TrajectoryInput> {
-            Ok(TrajectoryInput { every: t.value.need("every")?, format: t.value.need_choice("format")? })
-        };
-        let measure = |fields: &Fields| -> Result<Located<MeasureInput>> {
-            let name: String = fields.need("kind")?;
-            let kind = jostle_analysis::kinds::find(&name)
-                .ok_or_else(|| self.source.error(&fields.span, format!("there is no analysis \"{name}\"")))?;
-            let given = |s: &jostle_analysis::Setting| fields.get::<f64>(s.name).map(|v| v.value);
-            let settings = jostle_analysis::Settings::of(kind.settings, given);
-            let value = MeasureInput {
-                every: fields.need("every")?,
-                kind,
-                settings,
-                atoms: group::atoms(self.source, fields)?,
-            };
-            Ok(Located { value, span: fields.span.clone() })
-        };
-        let measures = fields.get::<Vec<Fields>>("measure").map_or_else(Vec::new, |m| m.value);
-        Ok(StageInput {
-            name,
-            thermo_every: fields.need::<Fields>("thermo")?.need("every")?,
-            barostat: barostat(self.source, fields, &action)?,
-            action,
-            long_range_every: fields.get::<u64>("long_range_every").map_or(1, |every| every.value),
-            deformation: fields.get::<Fields>("deform").map(|d| deformation(&d.value)).transpose()?,
-            trajectory: fields.get("trajectory").map(trajectory).transpose()?,
-            measures: measures.iter().map(measure).collect::<Result<_>>()?,
-            checkpoint_every: fields.need::<Fields>("checkpoint")?.need("every")?,
-        })
-    }
-
     fn run(&self, fields: &Fields) -> Result<RunInput> {
         Ok(RunInput {
             device: fields.need("device")?,
@@ -745,33 +659,6 @@ impl Builder<'_> {
 
 /// Atoms are numbered in 32 bits.
 const MAX_ATOMS: u64 = u32::MAX as u64;
-
-fn thermostat(fields: &Fields) -> Result<Thermostat> {
-    let temperature = fields.need("temperature")?;
-    Ok(match fields.need::<String>("kind")?.as_str() {
-        "bussi" => Thermostat::Bussi { temperature, period: fields.need("period")? },
-        "dpd" => Thermostat::Dissipative {
-            temperature,
-            friction: fields.need("friction")?,
-            cutoff: fields.need("cutoff")?,
-        },
-        "langevin" => Thermostat::Langevin { temperature, friction: fields.need("friction")? },
-        "nose-hoover" => Thermostat::NoseHoover {
-            temperature,
-            period: fields.need("period")?,
-            chain: fields.need::<u64>("chain")? as usize,
-        },
-        _ => Thermostat::Rescale { temperature, every: fields.need("every")? },
-    })
-}
-
-fn deformation(fields: &Fields) -> Result<Deformation> {
-    let mode = match fields.need::<String>("kind")?.as_str() {
-        "tension" => Strain::Tension(fields.need_choice("axis")?),
-        _ => Strain::Shear(fields.need_choice("plane")?),
-    };
-    Ok(Deformation { mode, rate: fields.need("rate")?, every: fields.need("every")? })
-}
 
 fn density((value, dimension): (f64, Dimension)) -> DensityInput {
     if dimension == Dimension::MASS_DENSITY { DensityInput::Mass(value) } else { DensityInput::Number(value) }

@@ -16,6 +16,7 @@ pub mod model;
 mod outside;
 mod read;
 pub mod schema;
+mod stage;
 mod table;
 mod word;
 

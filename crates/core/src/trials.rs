@@ -1,0 +1,111 @@
+//! The search for what costs least, by trying: how far neighbour lists should reach, on every device.
+
+/// What to go on with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Trial {
+    /// Another value, to be judged.
+    Next(f64),
+    /// The best one.
+    Best(f64),
+}
+
+/// Multiplies the best value so far by a factor as long as that is better, turns round where it is not, and
+/// takes smaller steps once both directions have failed.
+#[derive(Debug, Clone)]
+pub struct Trials {
+    /// The best value so far and its cost when it was last tried.
+    best: Option<(f64, f64)>,
+    /// Whether it is tried once more: what it cost before another one failed may no longer be true.
+    again: bool,
+    factor: f64,
+    /// The logarithm of a step that is not worth trying.
+    finest: f64,
+    /// Nothing beyond is tried.
+    longest: f64,
+}
+
+impl Trials {
+    /// A search that begins with such a factor and ends with steps whose logarithm is `finest`.
+    pub fn new(factor: f64, finest: f64) -> Self {
+        Trials { best: None, again: false, factor, finest, longest: f64::INFINITY }
+    }
+
+    /// Nothing beyond this is tried from now on, and what was found before says nothing.
+    pub fn limit(&mut self, longest: f64) {
+        (self.best, self.again, self.longest) = (None, false, longest);
+    }
+
+    /// Whatever was beyond the limit may be tried after all.
+    pub fn lift_limit(&mut self) {
+        self.longest = f64::INFINITY;
+    }
+
+    /// Takes note of what a value has cost.
+    pub fn judge(&mut self, value: f64, cost: f64) -> Trial {
+        let best = match self.best {
+            Some((best, least)) if cost >= least && !self.again => {
+                self.factor = 1.0 / self.factor;
+                if self.factor > 1.0 {
+                    self.factor = self.factor.sqrt();
+                }
+                self.again = true;
+                best
+            }
+            _ => {
+                self.best = Some((value, cost));
+                self.again = false;
+                value
+            }
+        };
+        if best * self.factor > self.longest {
+            self.factor = 1.0 / self.factor;
+        }
+        match self.factor.ln().abs() < self.finest {
+            true => Trial::Best(best),
+            false if self.again => Trial::Next(best),
+            false => Trial::Next(best * self.factor),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found from a first value where everything costs `pace` times as much at some trial.
+    fn found(first: f64, mut trials: Trials, pace: impl Fn(usize) -> f64) -> f64 {
+        let mut value = first;
+        for k in 0..200 {
+            match trials.judge(value, pace(k) * (1.0 + (value / 0.5).ln().powi(2))) {
+                Trial::Next(next) => value = next,
+                Trial::Best(best) => return best,
+            }
+        }
+        panic!("nothing was found");
+    }
+
+    #[test]
+    fn the_best_is_found_though_everything_becomes_dearer() {
+        for first in [0.1, 0.2, 0.5, 1.7] {
+            for early in [1.0, 0.7] {
+                let best = found(first, Trials::new(1.2, 0.05), |k| if k < 4 { early } else { 1.0 });
+                assert!((best / 0.5).ln().abs() < 0.1, "{first}, {early}: {best}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_tried_beyond_a_limit() {
+        let mut trials = Trials::new(1.2, 0.05);
+        trials.limit(0.4);
+        let mut value = 0.3;
+        let best = loop {
+            match trials.judge(value, -value) {
+                Trial::Next(next) => value = next,
+                Trial::Best(best) => break best,
+            }
+            assert!(value <= 0.4, "{value}");
+        };
+        assert!(best > 0.37 && best <= 0.4, "{best}");
+    }
+}

@@ -1,0 +1,150 @@
+//! Memory of a device, and what may be in it.
+
+use super::Device;
+use jostle_core::{Error, Result};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A plain old value that may be copied to a device and back as its bytes.
+///
+/// # Safety
+/// The type has no padding and no references, and all bytes zero, or any other bytes that a kernel
+/// may leave there, are a valid value of it.
+pub unsafe trait Word: Copy + Send + Sync + 'static {}
+
+macro_rules! words {
+    ($($number:ty)*) => {
+        $(
+            // SAFETY: numbers have no padding, and any bytes are a number.
+            unsafe impl Word for $number {}
+        )*
+    };
+}
+words!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
+// SAFETY: arrays add no padding to their elements.
+unsafe impl<T: Word, const N: usize> Word for [T; N] {}
+
+/// Memory of a device, given back by its last owner.
+pub(super) struct Memory {
+    pub(super) device: Device,
+    address: u64,
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the last owner goes, so nobody uses it any more.
+        unsafe { self.device.0.free(self.address) }
+    }
+}
+
+/// Memory of a device. Clones are the same memory.
+pub struct Buffer<T> {
+    pub(super) memory: Arc<Memory>,
+    len: usize,
+    values: PhantomData<T>,
+}
+
+impl<T> Clone for Buffer<T> {
+    fn clone(&self) -> Self {
+        Buffer { memory: self.memory.clone(), len: self.len, values: PhantomData }
+    }
+}
+
+impl<T: Word> Buffer<T> {
+    /// # Safety
+    /// The device has allocated `address` for so many values, and nobody else frees it.
+    pub(super) unsafe fn new(device: Device, address: u64, len: usize) -> Self {
+        Buffer { memory: Arc::new(Memory { device, address }), len, values: PhantomData }
+    }
+
+    /// How many values it holds.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Where it is in the device's memory.
+    pub fn address(&self) -> u64 {
+        self.memory.address
+    }
+
+    /// Copies `values` to the places from `offset` on. They may be changed as soon as it returns.
+    ///
+    /// # Errors
+    /// If they do not fit, or the device was lost.
+    pub fn write(&self, offset: usize, values: &[T]) -> Result<()> {
+        let to = self.place(offset, values.len())?;
+        // SAFETY: a `Word` has no padding.
+        let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) };
+        // SAFETY: `place` has checked that they fit.
+        unsafe { self.memory.device.0.write(to, bytes) }
+    }
+
+    /// Waits for earlier work and copies the values from `offset` on to `values`.
+    ///
+    /// # Errors
+    /// If there are not so many, or earlier work failed.
+    pub fn read(&self, offset: usize, values: &mut [T]) -> Result<()> {
+        let from = self.place(offset, values.len())?;
+        // SAFETY: any bytes that a kernel leaves are a valid `Word`.
+        let bytes =
+            unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast::<u8>(), size_of_val(values)) };
+        // SAFETY: `place` has checked that there are so many.
+        unsafe { self.memory.device.0.read(from, bytes) }
+    }
+
+    /// All values, after earlier work.
+    ///
+    /// # Errors
+    /// If earlier work failed.
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        // SAFETY: all bytes zero are a valid `Word`.
+        let mut values = vec![unsafe { std::mem::zeroed() }; self.len];
+        self.read(0, &mut values)?;
+        Ok(values)
+    }
+
+    /// Sets all values to zero.
+    ///
+    /// # Errors
+    /// If the device was lost.
+    pub fn clear(&self) -> Result<()> {
+        // SAFETY: it is the whole of our memory.
+        unsafe { self.memory.device.0.clear(self.address(), self.len * size_of::<T>()) }
+    }
+
+    /// Copies the first `count` values of another buffer to the start of this one.
+    ///
+    /// # Errors
+    /// If one of them has not so many, or the two are the same.
+    pub fn copy_from(&self, other: &Buffer<T>, count: usize) -> Result<()> {
+        let (from, to) = (other.place(0, count)?, self.place(0, count)?);
+        let device = &self.memory.device;
+        if from == to || !device.is(&other.memory.device) {
+            return Err(Error::device("a buffer is copied to another one of the same device"));
+        }
+        // SAFETY: both have so many, and different allocations do not overlap.
+        unsafe { device.0.copy(from, to, count * size_of::<T>()) }
+    }
+
+    fn place(&self, offset: usize, count: usize) -> Result<u64> {
+        match offset.checked_add(count) {
+            Some(end) if end <= self.len => Ok(self.memory.address + (offset * size_of::<T>()) as u64),
+            _ => Err(Error::device(format!(
+                "values {offset} and {count} further ones of a buffer of {}",
+                self.len
+            ))),
+        }
+    }
+}
+
+pub(super) fn out_of_memory(bytes: usize, free: Option<usize>) -> Error {
+    let gibibytes = |bytes: usize| format!("{:.2} GiB", bytes as f64 / (1u64 << 30) as f64);
+    let free = free.map_or(String::new(), |free| format!(", {} are free", gibibytes(free)));
+    Error::device(format!("out of device memory: {} wanted{free}", gibibytes(bytes)))
+        .hint("use fewer atoms, or end what else runs on the device")
+}

@@ -1,0 +1,303 @@
+//! What a stage of a run does.
+
+use super::*;
+
+/// `[[stage]]`
+#[derive(Debug, Clone)]
+pub struct StageInput {
+    /// Its name, unique in the file.
+    pub name: String,
+    /// What happens.
+    pub action: Action,
+    /// `thermo = { every = 100 }`: rows of thermo.csv. 0: none.
+    pub thermo_every: u64,
+    /// `barostat = { kind = "monte-carlo", pressure = "1 atm" }`: the box changes its volume.
+    pub barostat: Option<Barostat>,
+    /// `long_range_every = 2`: waves of charges act at every so many steps, so many times as strongly; 1:
+    /// always.
+    pub long_range_every: u64,
+    /// `deform = { kind = "shear", plane = "xy", rate = 1e-4 }`: the box changes its shape.
+    pub deformation: Option<Deformation>,
+    /// `trajectory = { every = 500, format = "xtc" }`
+    pub trajectory: Option<TrajectoryInput>,
+    /// `measure = [{ kind = "rdf", every = 50 }]`: what is analyzed while it runs.
+    pub measures: Vec<Located<MeasureInput>>,
+    /// `checkpoint = { every = 10_000 }`; 0: only at the end of the stage. (One is also written
+    /// about every ten minutes of wall time and when the run is interrupted.)
+    pub checkpoint_every: u64,
+}
+
+impl StageInput {
+    /// A stage of time steps at constant energy that writes nothing but a checkpoint at its end.
+    pub fn dynamics(name: impl Into<String>, steps: u64, timestep: f64) -> Self {
+        Self::quiet(name, Action::Dynamics { steps, timestep, thermostat: None })
+    }
+
+    /// A minimisation of at most so many iterations that writes nothing but a checkpoint at its
+    /// end.
+    pub fn minimize(name: impl Into<String>, steps: u64, force_tolerance: f64, timestep: f64) -> Self {
+        let minimizer = Minimizer::default();
+        Self::quiet(name, Action::Minimize { steps, force_tolerance, timestep, minimizer })
+    }
+
+    /// The minimisation with another minimiser; dynamics has none and stays as it is.
+    pub fn minimizer(mut self, chosen: Minimizer) -> Self {
+        if let Action::Minimize { minimizer, .. } = &mut self.action {
+            *minimizer = chosen;
+        }
+        self
+    }
+
+    fn quiet(name: impl Into<String>, action: Action) -> Self {
+        StageInput {
+            name: name.into(),
+            action,
+            thermo_every: 0,
+            barostat: None,
+            long_range_every: 1,
+            deformation: None,
+            trajectory: None,
+            measures: Vec::new(),
+            checkpoint_every: 0,
+        }
+    }
+
+    /// The stage with a thermostat; a minimisation has none and stays as it is.
+    pub fn thermostat(mut self, chosen: Thermostat) -> Self {
+        if let Action::Dynamics { thermostat, .. } = &mut self.action {
+            *thermostat = Some(chosen);
+        }
+        self
+    }
+
+    /// The stage with a barostat.
+    pub fn barostat(mut self, chosen: Barostat) -> Self {
+        self.barostat = Some(chosen);
+        self
+    }
+
+    /// The stage with waves of charges that act at every so many steps, so many times as strongly.
+    pub fn long_range(mut self, every: u64) -> Self {
+        self.long_range_every = every;
+        self
+    }
+
+    /// The stage with a row of measurements every so many steps.
+    pub fn thermo(mut self, every: u64) -> Self {
+        self.thermo_every = every;
+        self
+    }
+
+    /// The stage with a box that changes its shape.
+    pub fn deform(mut self, deformation: Deformation) -> Self {
+        self.deformation = Some(deformation);
+        self
+    }
+
+    /// The stage with a trajectory.
+    pub fn trajectory(mut self, every: u64, format: TrajectoryFormat) -> Self {
+        self.trajectory = Some(TrajectoryInput { every, format });
+        self
+    }
+
+    /// The stage with an analysis that looks every so many steps.
+    pub fn measure(
+        mut self,
+        every: u64,
+        kind: &'static jostle_analysis::Kind,
+        settings: jostle_analysis::Settings,
+    ) -> Self {
+        self.measures
+            .push(Located { value: MeasureInput { every, kind, settings, atoms: None }, span: 0..0 });
+        self
+    }
+
+    /// The stage with a checkpoint every so many steps.
+    pub fn checkpoint(mut self, every: u64) -> Self {
+        self.checkpoint_every = every;
+        self
+    }
+}
+
+/// What a stage does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Time steps.
+    Dynamics {
+        /// How many.
+        steps: u64,
+        /// How long each is.
+        timestep: f64,
+        /// `None`: constant energy.
+        thermostat: Option<Thermostat>,
+    },
+    /// `minimize = { ... }`: until the largest force is below `force_tolerance`.
+    Minimize {
+        /// At most so many iterations.
+        steps: u64,
+        /// Largest force on an atom at which it stops.
+        force_tolerance: f64,
+        /// The first time step of FIRE, which adapts it.
+        timestep: f64,
+        /// How.
+        minimizer: Minimizer,
+    },
+}
+
+/// How a minimum is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Minimizer {
+    /// By atoms with inertia that slide downhill.
+    #[default]
+    Fire,
+    /// By quasi-Newton steps.
+    Lbfgs,
+    /// By conjugate gradients.
+    ConjugateGradient,
+}
+
+/// Temperature control.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Thermostat {
+    /// Velocities scaled to the temperature every so many steps (Rapaport's equilibration).
+    Rescale {
+        /// Target.
+        temperature: f64,
+        /// Steps between rescalings.
+        every: u64,
+    },
+    /// Langevin dynamics, BAOAB.
+    Langevin {
+        /// Target.
+        temperature: f64,
+        /// Friction, 1 / time.
+        friction: f64,
+    },
+    /// Dissipative particle dynamics: friction and noise between atoms that are near.
+    Dissipative {
+        /// Target.
+        temperature: f64,
+        /// Friction, force / velocity.
+        friction: f64,
+        /// Where it ends.
+        cutoff: f64,
+    },
+    /// Nose-Hoover chain.
+    NoseHoover {
+        /// Target.
+        temperature: f64,
+        /// Period of the thermostat's oscillation.
+        period: f64,
+        /// Number of thermostats in the chain.
+        chain: usize,
+    },
+    /// Stochastic velocity rescaling (Bussi, Donadio, Parrinello 2007).
+    Bussi {
+        /// Target.
+        temperature: f64,
+        /// Relaxation time.
+        period: f64,
+    },
+}
+
+impl Thermostat {
+    /// The temperature it holds.
+    pub fn temperature(&self) -> f64 {
+        match *self {
+            Thermostat::Rescale { temperature, .. }
+            | Thermostat::Langevin { temperature, .. }
+            | Thermostat::Dissipative { temperature, .. }
+            | Thermostat::NoseHoover { temperature, .. }
+            | Thermostat::Bussi { temperature, .. } => temperature,
+        }
+    }
+}
+
+/// A box that changes its shape at constant volume, in small steps; every atom keeps its place
+/// relative to the edges when it does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Deformation {
+    /// How.
+    pub mode: Strain,
+    /// Strain per time.
+    pub rate: f64,
+    /// Time steps between two changes of the box.
+    pub every: u64,
+}
+
+/// How a box changes its shape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strain {
+    /// It gets longer along one axis by the factor 1 + strain, and thinner by its square root
+    /// along the others.
+    Tension(Axis),
+    /// What lies higher along the second axis of the plane moves along the first.
+    Shear(Plane),
+}
+
+/// An axis of the box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Axis {
+    /// The first.
+    X,
+    /// The second.
+    Y,
+    /// The third.
+    Z,
+}
+
+/// A plane that is sheared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plane {
+    /// Along x, by y.
+    Xy,
+    /// Along x, by z.
+    Xz,
+    /// Along y, by z.
+    Yz,
+}
+
+/// A trajectory of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrajectoryInput {
+    /// Steps between frames.
+    pub every: u64,
+    /// The file format.
+    pub format: TrajectoryFormat,
+}
+
+/// An analysis during a stage.
+#[derive(Debug, Clone)]
+pub struct MeasureInput {
+    /// Steps between looks.
+    pub every: u64,
+    /// What is measured.
+    pub kind: &'static jostle_analysis::Kind,
+    /// How.
+    pub settings: jostle_analysis::Settings,
+    /// The atoms it looks at; `None`: all.
+    pub atoms: Option<Located<Selection>>,
+}
+
+/// The trajectory formats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrajectoryFormat {
+    /// CHARMM / NAMD DCD with unit cell.
+    Dcd,
+    /// GROMACS XTC, compressed.
+    Xtc,
+    /// Extended XYZ, text.
+    Xyz,
+    /// GROMACS TRR, with velocities.
+    Trr,
+    /// A LAMMPS dump, text.
+    Dump,
+    /// GSD with HOOMD's schema, with velocities.
+    Gsd,
+    /// H5MD, with velocities.
+    H5md,
+    /// PDB, text, a model for each frame.
+    Pdb,
+    /// mmCIF, text, a data block for each frame.
+    Cif,
+}

@@ -1,0 +1,201 @@
+//! The keys of `[[stage]]`.
+
+use super::*;
+use crate::input::barostat::BAROSTATS;
+use crate::input::model::{Axis, Minimizer, Plane, TrajectoryFormat};
+use crate::input::word::words;
+
+pub(super) static STAGE: Section = Section {
+    keys: &[
+        Key::new("name", Kind::Text, Absent("\"stage-1\", \"stage-2\", ..."), "its name, unique in the file"),
+        Key::new("steps", Kind::Count(1), Absent(""), "how many time steps"),
+        Key::new("timestep", Kind::Quantity(TIME, Positive), Required, "how long each is").with(&["steps"]),
+        Key::new("thermostat", Kind::Variants(THERMOSTATS), Absent("constant energy"), "temperature control")
+            .with(&["steps"]),
+        Key::new("barostat", Kind::Variants(BAROSTATS), Absent("constant volume"), "pressure control")
+            .with(&["steps"]),
+        Key::new(
+            "long_range_every",
+            Kind::Count(1),
+            Value("1"),
+            "waves of charges (pme, ewald) act at every so many steps, so many times as strongly: 2 for steps up to 2 fs",
+        )
+        .with(&["steps"]),
+        Key::new(
+            "minimize",
+            Kind::Table(&MINIMIZE),
+            Absent(""),
+            "go down to a minimum of the energy (FIRE) instead of making time steps",
+        ),
+        Key::new(
+            "deform",
+            Kind::Variants(DEFORMATIONS),
+            Absent("the box keeps its shape"),
+            "change the shape of the box at constant volume; thermo.csv has strain and stress",
+        )
+        .with(&["steps"]),
+        Key::new("thermo", Kind::Table(&THERMO), Value("{ every = 100 }"), "rows of thermo.csv"),
+        Key::new("trajectory", Kind::Table(&TRAJECTORY), Absent("none is written"), "frames on disk"),
+        Key::new(
+            "measure",
+            Kind::Several(measures),
+            Value("[]"),
+            "what is analyzed while it runs; tables and values go to the run folder",
+        )
+        .with(&["steps"]),
+        Key::new(
+            "checkpoint",
+            Kind::Table(&CHECKPOINT),
+            Value("{ every = 0 }"),
+            "checkpoints besides those at the end, when interrupted and about every ten minutes",
+        ),
+    ],
+    alternatives: &[Alternatives { keys: &["steps", "minimize"], needed: Needed::Always }],
+};
+
+const TARGET: Key =
+    Key::new("temperature", Kind::Quantity(TEMPERATURE, Positive), Required, "the temperature to hold");
+
+const PERIODS: Fallback = ByUnits(["1", "500", "0.5", "0.5", "100", "5"]);
+
+const THERMOSTATS: &[Variant] = &[
+    Variant {
+        name: "bussi",
+        about: "stochastic velocity rescaling: right ensemble, little disturbance (Bussi 2007)",
+        section: Section {
+            keys: &[TARGET, Key::new("period", Kind::Quantity(TIME, Positive), PERIODS, "relaxation time")],
+            alternatives: &[],
+        },
+    },
+    Variant {
+        name: "nose-hoover",
+        about: "Nose-Hoover chain: deterministic, right ensemble near equilibrium",
+        section: Section {
+            keys: &[
+                TARGET,
+                Key::new(
+                    "period",
+                    Kind::Quantity(TIME, Positive),
+                    PERIODS,
+                    "period of its oscillation; at least 50 time steps",
+                ),
+                Key::new("chain", Kind::Count(1), Value("3"), "thermostats in the chain"),
+            ],
+            alternatives: &[],
+        },
+    },
+    Variant {
+        name: "langevin",
+        about: "friction and noise on every atom (BAOAB): right ensemble, slows diffusion",
+        section: Section {
+            keys: &[
+                TARGET,
+                Key::new(
+                    "friction",
+                    Kind::Quantity(RATE, Positive),
+                    ByUnits(["1", "0.001", "1", "1", "0.01", "0.2"]),
+                    "friction",
+                ),
+            ],
+            alternatives: &[],
+        },
+    },
+    Variant {
+        name: "dpd",
+        about: "friction and noise between atoms that are near (dissipative particle dynamics): conserves momentum",
+        section: Section {
+            keys: &[
+                TARGET,
+                Key::new(
+                    "friction",
+                    Kind::Quantity(DRAG, Positive),
+                    Required,
+                    "friction: force per velocity",
+                ),
+                Key::new("cutoff", Kind::Quantity(LENGTH, Positive), Required, "where it ends"),
+            ],
+            alternatives: &[],
+        },
+    },
+    Variant {
+        name: "rescale",
+        about: "velocities scaled to the temperature now and then: to equilibrate, no ensemble (Rapaport)",
+        section: Section {
+            keys: &[TARGET, Key::new("every", Kind::Count(1), Value("100"), "steps between rescalings")],
+            alternatives: &[],
+        },
+    },
+];
+
+const STRAIN_RATE: Key = Key::new("rate", Kind::Quantity(RATE, Range::Any), Required, "strain per time");
+const BOX_CHANGES: Key = Key::new(
+    "every",
+    Kind::Count(1),
+    Value("10"),
+    "steps between changes of the box; neighbour lists are built anew then",
+);
+
+const DEFORMATIONS: &[Variant] = &[
+    Variant {
+        name: "tension",
+        about: "longer along an axis by the factor 1 + strain, thinner along the others",
+        section: Section {
+            keys: &[
+                Key::new("axis", Kind::Choice(words::<Axis>), Required, "what gets longer"),
+                STRAIN_RATE,
+                BOX_CHANGES,
+            ],
+            alternatives: &[],
+        },
+    },
+    Variant {
+        name: "shear",
+        about: "what lies higher along the second axis moves along the first: a tilt grows",
+        section: Section {
+            keys: &[
+                Key::new("plane", Kind::Choice(words::<Plane>), Required, "the two axes"),
+                STRAIN_RATE,
+                BOX_CHANGES,
+            ],
+            alternatives: &[],
+        },
+    },
+];
+
+static MINIMIZE: Section = Section {
+    keys: &[
+        Key::new("minimizer", Kind::Choice(words::<Minimizer>), Value("\"fire\""), "how"),
+        Key::new("steps", Kind::Count(1), Value("10_000"), "at most so many iterations"),
+        Key::new(
+            "force_tolerance",
+            Kind::Quantity(FORCE, Positive),
+            ByUnits(["1e-3", "0.01", "1e-3", "1", "1e-3", "1e-5"]),
+            "largest force on an atom at which it stops",
+        ),
+        Key::new(
+            "timestep",
+            Kind::Quantity(TIME, Positive),
+            ByUnits(["0.002", "1", "0.001", "0.001", "1", "0.01"]),
+            "the first time step of fire; it adapts",
+        ),
+    ],
+    alternatives: &[],
+};
+
+static THERMO: Section = Section {
+    keys: &[Key::new("every", Kind::Count(0), Value("100"), "steps between rows; 0: none")],
+    alternatives: &[],
+};
+
+static TRAJECTORY: Section = Section {
+    keys: &[
+        Key::new("every", Kind::Count(1), Required, "steps between frames"),
+        Key::new("format", Kind::Choice(words::<TrajectoryFormat>), Value("\"xtc\""), "the file format"),
+    ],
+    alternatives: &[],
+};
+
+static CHECKPOINT: Section = Section {
+    keys: &[Key::new("every", Kind::Count(0), Value("0"), "steps between checkpoints; 0: none of these")],
+    alternatives: &[],
+};
