@@ -218,8 +218,11 @@ extern "C" __global__ void exclusion_partners(World w, int slot) {
             if (place != NOBODY) span = {min(span.x, place), max(span.y, place)};
             return place;
         };
+        uint4 four = {};
         for (int k = 0; k < w.n_excluded; k++) {
-            const uint4 four = w.excluded[(size_t)k * w.n + id];
+            // Behind the last one there is nobody: most atoms have few.
+            if (four.w != NOBODY) four = w.excluded[(size_t)k * w.n + id];
+            else four = {NOBODY, NOBODY, NOBODY, NOBODY};
             w.partner[(size_t)k * w.n + i] = {place_of(four.x), place_of(four.y), place_of(four.z), place_of(four.w)};
         }
         w.partner_span[i] = span;

@@ -11,6 +11,8 @@ use crate::world::World;
 use jostle_core::{Evaluate, Precision, Result, System};
 use jostle_potentials::Forces;
 use jostle_potentials::bonded::{BondedKind, BondedTerm};
+use std::cmp::Reverse;
+use std::ops::Range;
 
 /// Which of its atoms one is: as in `bonded.cu`.
 const ROLES: u32 = 8;
@@ -20,7 +22,11 @@ const ENTRIES_PER_THREAD: usize = 2;
 
 /// More threads than these wait for each other on any device: there fewer share an atom, and have more of its
 /// entries each. The more share one, the more of them have nothing in one kind or another.
-const MOST_THREADS: usize = 1 << 18;
+const MOST_THREADS: usize = 1 << 19;
+
+/// Atoms that are next to each other by id, and so mostly in space, of which those with as much to do are taken one
+/// after the other: the threads of a warp wait for the longest of their lists.
+const STRETCH: usize = 1024;
 
 /// What kernels are told of what is bound: as in `bonded.cu`, field by field.
 #[derive(Debug, Clone, Copy)]
@@ -66,17 +72,16 @@ pub struct Bonded {
     tables: [Reals; 5],
 }
 
-/// What atoms are bound in, of one kind: for one atom after the other, by id, what each is and who the
-/// others are.
+/// What atoms are bound in, of one kind: for one atom after the other what each is and who the others are.
 struct Family {
-    /// Where the list of an atom begins; of all atoms, bound or not, and where the last one ends.
+    /// Where the list of an atom begins, and where the last one ends.
     first: Vec<u32>,
     rows: Vec<u32>,
     others: Vec<u32>,
 }
 
 impl Family {
-    /// Of groups: rows of the table, and ids.
+    /// Of groups, rows of the table and ids: by id, bound or not.
     fn new<const M: usize>(n: usize, groups: &[(u32, [u32; M])]) -> Self {
         let mut first = vec![0; n + 1];
         for atom in groups.iter().flat_map(|(_, atoms)| atoms) {
@@ -98,6 +103,27 @@ impl Family {
         }
         Family { first, rows, others }
     }
+
+    fn entries_of(&self, atom: u32) -> Range<usize> {
+        self.first[atom as usize] as usize..self.first[atom as usize + 1] as usize
+    }
+
+    /// The lists of these atoms, in their order.
+    fn of(&self, atoms: &[u32]) -> Self {
+        let each = self.others.len() / self.rows.len().max(1);
+        let (mut first, mut rows, mut others) = (vec![0], Vec::new(), Vec::new());
+        for entries in atoms.iter().map(|atom| self.entries_of(*atom)) {
+            rows.extend_from_slice(&self.rows[entries.clone()]);
+            others.extend_from_slice(&self.others[each * entries.start..each * entries.end]);
+            first.push(rows.len() as u32);
+        }
+        Family { first, rows, others }
+    }
+}
+
+/// The order in which bound atoms are taken, by what each has to do: the longest first, in stretches.
+fn put_in_order<K: Ord>(atoms: &mut [u32], work: impl Fn(u32) -> K) {
+    atoms.chunks_mut(STRETCH).for_each(|stretch| stretch.sort_by_key(|atom| Reverse(work(*atom))));
 }
 
 /// Bonds, angles or dihedrals with the rows of their terms: those of one term after each other.
@@ -199,14 +225,20 @@ impl Bonded {
             Family::new(n, &dihedrals),
             Family::new(n, &maps),
         ];
-        let is_bound = |id: &usize| families.iter().any(|family| family.first[*id] != family.first[id + 1]);
-        let atoms: Vec<u32> = (0..n).filter(is_bound).map(|id| id as u32).collect();
-        let ends = atoms.iter().map(|id| *id as usize).chain([n]);
+        let is_bound = |id: &u32| families.iter().any(|family| !family.entries_of(*id).is_empty());
+        let mut atoms: Vec<u32> = (0..n as u32).filter(is_bound).collect();
+        let which = if atoms.len() == n { Which::All } else { Which::Some };
+        if which == Which::Some {
+            // Dihedrals take longest.
+            put_in_order(&mut atoms, |atom| {
+                [2, 3, 1, 0].map(|kind: usize| families[kind].entries_of(atom).len())
+            });
+        }
+        let families = families.map(|family| family.of(&atoms));
         let first: Vec<[u32; 4]> =
-            ends.map(|id| std::array::from_fn(|family| families[family].first[id])).collect();
+            (0..=atoms.len()).map(|k| std::array::from_fn(|family| families[family].first[k])).collect();
         let entries: usize = families.iter().map(|family| family.rows.len()).sum();
         let team = team(atoms.len(), entries);
-        let which = if atoms.len() == n { Which::All } else { Which::Some };
         let build = build(forces, which, team, precision, sums);
         let module = device.compile("bonded.cu", &build.source, &build.options)?;
         let (mut map_table, mut points) = (Vec::new(), Vec::new());
@@ -325,9 +357,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn atoms_with_as_much_to_do_are_side_by_side_in_stretches() {
+        let mut atoms: Vec<u32> = (0..STRETCH as u32 + 4).collect();
+        put_in_order(&mut atoms, |atom| atom % 2);
+        assert_eq!(atoms[..3], [1, 3, 5]);
+        assert_eq!(atoms[STRETCH - 2..], [1020, 1022, 1025, 1027, 1024, 1026]);
+        // Two bonds of atoms 0, 1 and 2, and how they are listed for atoms 1 and 0.
+        let family = Family::new(3, &[(7, [0, 1]), (9, [1, 2])]).of(&[1, 0]);
+        assert_eq!((family.first, family.others), (vec![0, 2, 3], vec![0, 2, 1]));
+        assert_eq!(family.rows, [ROLES * 7 + 1, ROLES * 9, ROLES * 7]);
+    }
+
+    #[test]
     fn fewer_threads_share_an_atom_where_there_are_many() {
         assert_eq!([1, 10, 1000].map(|atoms| team(atoms, 28 * atoms)), [16, 16, 16]);
-        assert_eq!([30_000, 60_000, 1_000_000].map(|atoms| team(atoms, 28 * atoms)), [8, 4, 1]);
+        assert_eq!([30_000, 60_000, 1_000_000].map(|atoms| team(atoms, 28 * atoms)), [16, 8, 1]);
         assert_eq!([team(0, 0), team(10, 10)], [1, 1]);
     }
 }
