@@ -9,9 +9,9 @@
 enum {
     AROUND_THREADS = 256,
     AROUND_WARPS = AROUND_THREADS / 32,
-    AROUND_WORDS = 8,  // of bits of atoms for each warp, which looks around those that have strayed
-    AROUND_ATOMS = 32 * AROUND_WORDS * AROUND_WARPS,
-    LOOKS = 4,         // atoms that each thread has on the way from memory at once
+    AROUND_WORDS = 64,  // of bits of atoms for each block, which looks around those that have strayed
+    AROUND_ATOMS = 32 * AROUND_WORDS,
+    LOOKS = 4,          // atoms that each lane has on the way from memory at once
 };
 
 // Where an atom may lack another one that has not strayed further, as seen from where the list has it: out of
@@ -42,6 +42,29 @@ struct Crescent {
         return c * (c > (real)0 ? outer : inner);
     }
     DEVICE_MEMBER real low(real along) const { return -high(-along); }
+};
+
+// What each lane of a warp has some of, dealt out one after the other.
+struct Dealt {
+    int before, upto, all;  // those of the lanes before this one, with its own, and of all lanes
+
+    DEVICE_MEMBER explicit Dealt(int own) : upto(own) {
+        for (int m = 1; m < 32; m *= 2) {
+            const int other = __shfl_up_sync(ALL_LANES, upto, m);
+            if ((int)threadIdx.x % 32 >= m) upto += other;
+        }
+        before = upto - own;
+        all = __shfl_sync(ALL_LANES, upto, 31);
+    }
+
+    // The lane that has one of them, by its number: each lane of the warp may ask for another.
+    DEVICE_MEMBER int whose(int number) const {
+        int lane = 0;
+        for (int m = 16; m > 0; m /= 2) {
+            if (__shfl_sync(ALL_LANES, upto, lane + m - 1) <= number) lane += m;
+        }
+        return lane;
+    }
 };
 
 // An atom that has strayed, and where it looks.
@@ -82,64 +105,67 @@ extern "C" __global__ void __launch_bounds__(AROUND_THREADS) around_strayed(Worl
     Control* control = w.control;
     const Frame& frame = w.frame;
     Slot* now = &control->slot[slot];
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int first_word = (blockIdx.x * AROUND_WARPS + warp) * AROUND_WORDS;
+    const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
+    const int first_word = blockIdx.x * AROUND_WORDS;
+    __shared__ u32 strayed[AROUND_THREADS];
+    __shared__ Seeker seekers[AROUND_WARPS][32];
+    __shared__ int n_all;
+    if (thread == 0) n_all = 0;
     u32 word = 0;
-    if (lane < AROUND_WORDS && 32 * (first_word + lane) < w.n) {
-        word = w.strayed[first_word + lane];
-        if (word != 0) w.strayed[first_word + lane] = 0;
+    if (thread < AROUND_WORDS && 32 * (first_word + thread) < w.n) {
+        word = w.strayed[first_word + thread];
+        if (word != 0) w.strayed[first_word + thread] = 0;
     }
-    if (__all_sync(ALL_LANES, word == 0) || __any_sync(ALL_LANES, now->stale)) return;
-    const Position* position = w.position[now->parity];
-    if (lane == 0 && !now->soon) now->soon = 1;
+    if (!__syncthreads_or(word != 0 && !now->stale)) return;
+    if (thread == 0 && !now->soon) now->soon = 1;
 
-    // A lane for each that has strayed. Where there are more than a few, a list is cheaper.
-    __shared__ u32 strayed[AROUND_WARPS][32];
-    int n_strayed = 0;
-    for (int k = 0; k < AROUND_WORDS; k++) {
-        const u32 bits = __shfl_sync(ALL_LANES, word, k);
-        const int rank = n_strayed + __popc(bits & lanes_before());
-        if ((bits >> lane & 1) != 0 && rank < 32) strayed[warp][rank] = 32 * (first_word + k) + lane;
-        n_strayed += __popc(bits);
+    // Who has strayed. Where that are more than a few, a list is cheaper.
+    int place = word != 0 ? atomicAdd(&n_all, __popc(word)) : 0;
+    for (; word != 0 && place < AROUND_THREADS; word &= word - 1) {
+        strayed[place++] = 32 * (first_word + thread) + __ffs((int)word) - 1;
     }
-    if (n_strayed > 32) {
-        if (lane == 0) now->stale = 1;
+    __syncthreads();
+    if (n_all > AROUND_THREADS) {
+        if (thread == 0) now->stale = 1;
         return;
     }
-    __shared__ Seeker seekers[AROUND_WARPS][32];
-    __syncwarp();
-    if (lane < n_strayed) seekers[warp][lane] = seeker_of(w, position, strayed[warp][lane]);
+    // They are dealt out to the warps, a lane for each.
+    const Position* position = w.position[now->parity];
+    const int mine = lane * AROUND_WARPS + warp;
+    if (mine < n_all) seekers[warp][lane] = seeker_of(w, position, strayed[mine]);
     __syncwarp();
 
     const double cutoff = control->reach - control->skin;
     const real cutoff2 = (real)(cutoff * cutoff * (1.0 + 1e-5)), half_skin = (real)(0.5 * control->skin);
+    // All of their spans are dealt out to lanes, and so are all atoms in 32 of these: what lanes wait for is on
+    // its way from memory together.
+    const Dealt spans(mine < n_all ? seekers[warp][lane].near.n_spans() : 0);
     bool lacking = false;
-    for (int k = 0; k < n_strayed; k++) {
-        const Seeker& mine = seekers[warp][k];
-        const int n_spans = mine.near.n_spans();
-        for (int s = 0; s < n_spans; s += 32) {
-            const Span found = s + lane < n_spans ? mine.near.span(w, s + lane) : Span{0, 0};
-            u32 some = __ballot_sync(ALL_LANES, found.count != 0);
-            while (some != 0) {
-                const int which = __ffs((int)some) - 1;
-                some &= some - 1;
-                const u32 first = __shfl_sync(ALL_LANES, found.first, which);
-                const u32 count = __shfl_sync(ALL_LANES, found.count, which);
-                for (u32 m = lane; m < count; m += 32 * LOOKS) {
-                    Position other[LOOKS];
+    for (int s = 0; s < spans.all; s += 32) {
+        const int turn = min(s + lane, spans.all - 1), seeker = spans.whose(turn);
+        const int number = turn - __shfl_sync(ALL_LANES, spans.before, seeker);
+        const Span found = s + lane < spans.all ? seekers[warp][seeker].near.span(w, number) : Span{0, 0};
+        const Dealt atoms((int)found.count);
+        for (int m = lane; m < atoms.all + lane; m += 32 * LOOKS) {
+            u32 who[LOOKS], j[LOOKS];
+            Position other[LOOKS];
 #pragma unroll
-                    for (int u = 0; u < LOOKS; u++) other[u] = w.built[first + min(m + 32 * u, count - 1)];
+            for (int u = 0; u < LOOKS; u++) {
+                const int turn = min(m + 32 * u, atoms.all - 1), which = atoms.whose(turn);
+                who[u] = __shfl_sync(ALL_LANES, (u32)seeker, which);
+                j[u] = __shfl_sync(ALL_LANES, found.first - (u32)atoms.before, which) + (u32)turn;
+                other[u] = w.built[j[u]];
+            }
 #pragma unroll
-                    for (int u = 0; u < LOOKS; u++) {
-                        const real3 r = difference(frame, other[u], mine.built);
-                        const real3 end = {r.x - mine.way.x, r.y - mine.way.y, r.z - mine.way.z};
-                        const real reach = mine.reach - nearer_by(w, half_skin, (int)other[u].species);
-                        if (dot(r, r) < reach * reach || dot(end, end) > mine.from_end2) continue;
-                        const u32 j = first + min(m + 32 * u, count - 1);
-                        const real3 d = difference(frame, position[j], position[mine.atom]);
-                        lacking = lacking || dot(d, d) < cutoff2;
-                    }
-                }
+            for (int u = 0; u < LOOKS; u++) {
+                const Seeker& it = seekers[warp][who[u]];
+                const real3 r = difference(frame, other[u], it.built);
+                const real3 end = {r.x - it.way.x, r.y - it.way.y, r.z - it.way.z};
+                if (dot(end, end) > it.from_end2) continue;
+                const real reach = it.reach - nearer_by(w, half_skin, (int)other[u].species);
+                if (dot(r, r) < reach * reach) continue;
+                const real3 d = difference(frame, position[j[u]], position[it.atom]);
+                lacking = lacking || dot(d, d) < cutoff2;
             }
         }
     }
