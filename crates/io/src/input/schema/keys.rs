@@ -541,8 +541,12 @@ const DIRECT: Key = Key::new(
     Absent("the longest of the pair forces"),
     "where direct interactions end",
 );
-const ACCURACY: Key =
-    Key::new("accuracy", Kind::Number(Inside), Value("5e-4"), "about the relative error of forces");
+const ACCURACY: Key = Key::new(
+    "accuracy",
+    Kind::Number(Inside),
+    Value("5e-4"),
+    "about the relative error of forces; 1e-5 keeps energy constant over nanoseconds",
+);
 const NET_CHARGE: Key = Key::new(
     "net_charge",
     Kind::Choice(words::<NetCharge>),
