@@ -9,6 +9,7 @@ mod build;
 mod complete;
 mod describe;
 mod fields;
+mod force;
 mod formula;
 mod group;
 mod long_range;
@@ -17,6 +18,7 @@ mod outside;
 mod read;
 pub mod schema;
 mod stage;
+mod system;
 mod table;
 mod word;
 

@@ -41,7 +41,7 @@ fn columns() -> String {
 fn file(name: &str, text: &str) -> PathBuf {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let folder = std::env::temp_dir().join(format!("jostle-tables-{process}-{count}"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("tables-{process}-{count}"));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
