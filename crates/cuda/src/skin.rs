@@ -3,25 +3,10 @@
 use jostle_core::Topology;
 use jostle_core::trials::{Trial, Trials};
 
-/// What ends a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ends {
-    /// The first atom that has strayed by half the skin.
-    Astray,
-    /// The first pair that it lacks: see `kernels/strayed.cu`.
-    Lacking,
-}
-
 /// A skin that is not far from the best one, where atoms are so far from each other. Lists of rigid molecules
 /// are dear: their hydrogens are fast, their cut-offs long.
-pub fn guess(spacing: f64, topology: &Topology, ends: Ends) -> f64 {
-    let rigid = !topology.constraints.is_empty();
-    spacing
-        * match (rigid, ends) {
-            (true, Ends::Lacking) => 0.8,
-            (true, Ends::Astray) => 0.6,
-            (false, _) => 0.35,
-        }
+pub fn guess(spacing: f64, topology: &Topology) -> f64 {
+    spacing * if topology.constraints.is_empty() { 0.35 } else { 0.6 }
 }
 
 /// A skin is judged by the median of so many samples: what comes between, such as room that has to be made,

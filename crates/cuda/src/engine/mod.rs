@@ -24,7 +24,7 @@ use crate::leg::{KINETIC, Launches, Middle, Recorded, Sums, VIRIAL};
 use crate::molecules::Bodies;
 use crate::outside::Outside;
 use crate::search::Search;
-use crate::skin::{self, Ends, Skin};
+use crate::skin::{self, Skin};
 use crate::sums::Summation;
 use crate::tiles::{self, Room};
 use crate::vacuum::VacuumKernel;
@@ -66,12 +66,6 @@ const LONG_LIST: f64 = 150.0;
 /// Atoms from which on a step takes long enough for a kernel more, which looks around those that have strayed: if
 /// lists are long, and dear.
 const MANY_ATOMS: usize = 65_536;
-
-/// What should end lists of so many atoms.
-fn ends_of_lists(n: usize, cutoff: f64, density: f64) -> Ends {
-    let neighbors = 4.0 / 3.0 * PI * cutoff.powi(3) * density;
-    if n >= MANY_ATOMS && neighbors >= LONG_LIST { Ends::Lacking } else { Ends::Astray }
-}
 
 /// Attempts at making room before something must be wrong.
 const MOST_ATTEMPTS: usize = 40;
@@ -179,9 +173,7 @@ impl Cuda {
             return Err(Error::device(format!("{n} atoms are more than one GPU run can have")));
         }
         let spacing = (system.simbox.volume() / n.max(1) as f64).cbrt();
-        let ends = ends_of_lists(n, cutoff, n as f64 / system.simbox.volume());
-        let skin =
-            Skin::new(settings.skin, skin::guess(spacing, &system.topology, ends), settings.reproducible);
+        let skin = Skin::new(settings.skin, skin::guess(spacing, &system.topology), settings.reproducible);
         let frame = Frame::new(&system.simbox, &system.state, cutoff + skin.now());
         let extent = Extent {
             density: density(&frame, &system, cutoff),
@@ -407,7 +399,8 @@ impl Cuda {
 
     /// Whether lists go on when atoms have strayed, as long as they lack no pair.
     fn looks_around(&self) -> bool {
-        let pays = ends_of_lists(self.plan.n, self.cutoff, self.extent().density) == Ends::Lacking;
+        let neighbors = 4.0 / 3.0 * PI * self.cutoff.powi(3) * self.extent().density;
+        let pays = self.plan.n >= MANY_ATOMS && neighbors >= LONG_LIST;
         self.plan.has_lists() && (pays || self.device.is_for_tests())
     }
 
