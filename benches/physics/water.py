@@ -1,10 +1,11 @@
 """Properties of water models beside published ones.
 
-    python benches/physics/water.py target/release/jostle [--device cuda] [--only liquid|dielectric|transport]
+    python benches/physics/water.py target/release/jostle [--device cuda] [--only liquid|dielectric|transport|energy]
         [--model SPC/E|TIP3P|TIP4P/2005] [--threads 1]
 
 512 molecules, 2 ns for each line of the first table, 10 ns for each of the second; 216 molecules and 20 ns
-for the third. That is for a GPU: --scale 0.04 --only liquid takes 80 ps a line, which is for two cores.
+for the third; three runs of 1 ns of 8,000 molecules for the fourth, which is how far energies go where they
+should stay. That is for a GPU: --scale 0.04 --only liquid takes 80 ps a line, which is for two cores.
 What is published:
 
 - Densities of the liquid at coexistence, and vapours from which its energy follows: V. K. Shen,
@@ -19,9 +20,11 @@ What is published:
 """
 
 import argparse
+import csv
 import json
 import math
 import pathlib
+import statistics
 import subprocess
 
 # Bond length, angle, site distance, charge of hydrogen, epsilon, sigma.
@@ -62,7 +65,7 @@ bond_angle = {angle}
 {site}
 density = "{density} g/cm3"
 temperature = {temperature}
-seed = 3
+seed = {seed}
 [species.O]
 mass = 15.9994
 {oxygen}
@@ -73,11 +76,13 @@ charge = {hydrogen}
 [[force]]
 kind = "lennard-jones"
 cutoff = {cutoff}
-tail_correction = true
+truncation = "{truncation}"
+tail_correction = {tail}
 pairs."O-O" = {{ epsilon = "{epsilon}", sigma = {sigma} }}
 {others}
 [electrostatics]
 kind = "pme"
+accuracy = {accuracy}
 [[stage]]
 name = "settle"
 steps = 2_000
@@ -90,7 +95,7 @@ STAGE = """
 name = "{name}"
 steps = {steps}
 timestep = 2
-thermostat = {{ kind = "{thermostat}", temperature = {temperature}, {bath} }}
+{thermostat}
 {more}
 """
 LANGEVIN = ("langevin", "friction = 0.001")
@@ -98,19 +103,21 @@ BUSSI = ("bussi", 'period = "1 ps"')
 BAROSTAT = 'barostat = { kind = "monte-carlo", pressure = "1 bar" }\n'
 
 
-def text_of(model, temperature, stages, molecules=512, cutoff=10, density=0.99):
-    """Stages are name, steps, thermostat, and what else there is."""
+def text_of(model, temperature, stages, molecules=512, cutoff=10, density=0.99, seed=3, truncation="plain",
+            accuracy=5e-4):
+    """Stages are name, steps, thermostat or None, and what else there is."""
     bond, angle, site, charge, epsilon, sigma = MODELS[model]
     names = "OHM" if site else "OH"
     pairs = [f"{a}-{b}" for i, a in enumerate(names) for b in names[i:]][1:]
     text = INPUT.format(
+        seed=seed, truncation=truncation, tail=str(truncation == "plain").lower(), accuracy=accuracy,
         molecules=molecules, bond=bond, angle=angle, site=f"site_distance = {site}" if site else "",
         density=density, temperature=temperature, oxygen="" if site else f"charge = {-2 * charge}",
         hydrogen=charge, fourth=f"[species.M]\ncharge = {-2 * charge}" if site else "", cutoff=cutoff,
         epsilon=epsilon, sigma=sigma, others="\n".join(f'pairs."{pair}" = "none"' for pair in pairs))
-    for name, steps, (thermostat, bath), more in stages:
-        text += STAGE.format(name=name, steps=steps, thermostat=thermostat, temperature=temperature, bath=bath,
-                             more=more)
+    for name, steps, bath, more in stages:
+        kept = f'thermostat = {{ kind = "{bath[0]}", temperature = {temperature}, {bath[1]} }}' if bath else ""
+        text += STAGE.format(name=name, steps=steps, thermostat=kept, more=more)
     return text
 
 
@@ -134,6 +141,14 @@ class Run:
         values = json.loads((self.out / f"sample.{kind}.json").read_text())["values"]
         value = next(v for v in values if v["name"].startswith(name))
         return value["value"], value["error"] or 0.0
+
+    def energies(self):
+        """Times (ns), energies and temperatures of the last stage."""
+        with (self.out / "thermo.csv").open() as file:
+            rows = [row for row in csv.DictReader(file) if row["stage"] == "sample"]
+        columns = [[float(row[name]) for row in rows] for name in
+                   ("time (fs)", "total (kcal/mol)", "temperature (K)")]
+        return [1e-6 * time for time in columns[0]], *columns[1:]
 
 
 def published_energy(model):
@@ -213,7 +228,23 @@ def transport(arguments):
               f"{viscosity:.3f} +- {viscosity_error:.3f}   {VISCOSITY[model]}", flush=True)
 
 
-TABLES = {"liquid": liquid, "dielectric": dielectric, "transport": transport}
+def energy(arguments):
+    print("SPC/E, 300 K   slope of the energy (kT/ns per degree of freedom)   eight parts (kcal/mol)")
+    molecules = 8000
+    for seed in (1, 2, 3):
+        stages = [("equilibrate", 10_000, ("bussi", 'period = "0.5 ps"'), ""),
+                  ("sample", int(500_000 * arguments.scale), None, "thermo = { every = 100 }")]
+        text = text_of("SPC/E", 300, stages, molecules=molecules, cutoff=9, density=0.998, seed=seed,
+                       truncation=arguments.truncation, accuracy=arguments.accuracy)
+        times, energies, temperatures = Run(arguments, f"energy-{seed}", text).energies()
+        thermal = GAS_CONSTANT / KILOCALORIE * statistics.fmean(temperatures)
+        slope = statistics.linear_regression(times, energies).slope / thermal / (6 * molecules - 3)
+        mean, n = statistics.fmean(energies), len(energies)
+        parts = [statistics.fmean(energies[k * n // 8:(k + 1) * n // 8]) - mean for k in range(8)]
+        print(f"seed {seed}         {slope:+.1e}" + 47 * " " + " ".join(f"{part:+.2f}" for part in parts), flush=True)
+
+
+TABLES = {"liquid": liquid, "dielectric": dielectric, "transport": transport, "energy": energy}
 
 
 def main():
@@ -224,6 +255,8 @@ def main():
     parser.add_argument("--model", choices=MODELS)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--accuracy", type=float, default=1e-5, help="of --only energy")
+    parser.add_argument("--truncation", default="switched", help="of --only energy")
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("water-models"))
     arguments = parser.parse_args()
     arguments.folder.mkdir(exist_ok=True)

@@ -20,6 +20,17 @@ typedef long long i64;
 
 // The lanes of a warp before this one, as bits.
 DEVICE u32 lanes_before() { return (1u << (threadIdx.x % 32)) - 1; }
+
+// The sum of a value over the lanes of a warp up to this one, its own included.
+template <class T>
+DEVICE T sum_up_to_lane(T value) {
+    for (T m = 1; m < 32; m *= 2) {
+        const T before = __shfl_up_sync(ALL_LANES, value, m);
+        if ((T)threadIdx.x % 32 >= m) value += before;
+    }
+    return value;
+}
+
 // Whether some species may stray further than others: see `may_stray`.
 #ifndef STRAYS_BY_SPECIES
 #define STRAYS_BY_SPECIES 0

@@ -136,12 +136,8 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(World w, in
     u32* mine = counts + threadIdx.x * (SCAN_BINS + 1);
     u32 sum = 0;
     for (int k = 0; k < SCAN_BINS; k++) sum += mine[k];
-    u32 inclusive = sum, lane = threadIdx.x % 32;
-    for (int m = 1; m < 32; m *= 2) {
-        u32 other = __shfl_up_sync(0xffffffffu, inclusive, m);
-        if (lane >= m) inclusive += other;
-    }
-    if (lane == 31) warps[threadIdx.x / 32] = inclusive;
+    const u32 inclusive = sum_up_to_lane(sum);
+    if (threadIdx.x % 32 == 31) warps[threadIdx.x / 32] = inclusive;
     __syncthreads();
     u32 start = before + inclusive - sum;
     for (u32 k = 0; k < threadIdx.x / 32; k++) start += warps[k];

@@ -48,11 +48,7 @@ struct Crescent {
 struct Dealt {
     int before, upto, all;  // those of the lanes before this one, with its own, and of all lanes
 
-    DEVICE_MEMBER explicit Dealt(int own) : upto(own) {
-        for (int m = 1; m < 32; m *= 2) {
-            const int other = __shfl_up_sync(ALL_LANES, upto, m);
-            if ((int)threadIdx.x % 32 >= m) upto += other;
-        }
+    DEVICE_MEMBER explicit Dealt(int own) : upto(sum_up_to_lane(own)) {
         before = upto - own;
         all = __shfl_sync(ALL_LANES, upto, 31);
     }
@@ -151,9 +147,9 @@ extern "C" __global__ void __launch_bounds__(AROUND_THREADS) around_strayed(Worl
             Position other[LOOKS];
 #pragma unroll
             for (int u = 0; u < LOOKS; u++) {
-                const int turn = min(m + 32 * u, atoms.all - 1), which = atoms.whose(turn);
+                const int k = min(m + 32 * u, atoms.all - 1), which = atoms.whose(k);
                 who[u] = __shfl_sync(ALL_LANES, (u32)seeker, which);
-                j[u] = __shfl_sync(ALL_LANES, found.first - (u32)atoms.before, which) + (u32)turn;
+                j[u] = __shfl_sync(ALL_LANES, found.first - (u32)atoms.before, which) + (u32)k;
                 other[u] = w.built[j[u]];
             }
 #pragma unroll

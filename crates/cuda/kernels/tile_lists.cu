@@ -149,10 +149,7 @@ DEVICE Span span_of(const World& w, const Region& region, real reach2, int k) {
         const real reach_along = (real)(half - region.own_half[2]);
         half = min(half, region.own_half[2] + (i64)((sqrt(part2) + (real)1e-5) * reach_along) + 1);
     }
-    const Cells cz = cells_between(region.middle[2] - (u32)half, 2 * half, frame.bins);
-    const u32 column = column_place(frame, x, y);
-    const int end = cz.first + cz.count - 1;  // may lie beyond the top, where the column starts again
-    return k % 2 == 0 ? bins_between(w, column, cz.first, min(end, frame.bins - 1)) : bins_between(w, column, 0, end - frame.bins);
+    return Near{cx, cy, cells_between(region.middle[2] - (u32)half, 2 * half, frame.bins)}.span(w, k);
 }
 
 // ---- building the lists
@@ -302,12 +299,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     for (int s = 0; s < n_spans; s += 32) {
         const Span span = s + lane < n_spans ? spans[s + lane] : Span{0, 0};
         const int stretches = (int)(span.count + 31) / 32;
-        int upto = stretches;
-        for (int m = 1; m < 32; m *= 2) {
-            const int before = __shfl_up_sync(ALL_LANES, upto, m);
-            if (lane >= m) upto += before;
-        }
-        const int all = __shfl_sync(ALL_LANES, upto, 31);
+        const int upto = sum_up_to_lane(stretches), all = __shfl_sync(ALL_LANES, upto, 31);
         struct Candidate { u32 j; Position at; };  // NOBODY: one of the block's own, or beyond the stretch
         auto candidate_of = [&](int turn) {
             const int which = __popc(__ballot_sync(ALL_LANES, upto <= turn));

@@ -219,7 +219,7 @@ impl Bonded {
         let angles = groups(&forces.angles, topology.angles.iter().map(|a| (a.kind, a.atoms)));
         let dihedrals = groups(&forces.dihedrals, topology.dihedrals.iter().map(|d| (d.kind, d.atoms)));
         let maps: Vec<_> = topology.cross_terms.iter().map(|c| (c.kind, c.atoms)).collect();
-        let families = [
+        let mut families = [
             Family::new(n, &bonds),
             Family::new(n, &angles),
             Family::new(n, &dihedrals),
@@ -233,8 +233,8 @@ impl Bonded {
             put_in_order(&mut atoms, |atom| {
                 [2, 3, 1, 0].map(|kind: usize| families[kind].entries_of(atom).len())
             });
+            families = families.map(|family| family.of(&atoms));
         }
-        let families = families.map(|family| family.of(&atoms));
         let first: Vec<[u32; 4]> =
             (0..=atoms.len()).map(|k| std::array::from_fn(|family| families[family].first[k])).collect();
         let entries: usize = families.iter().map(|family| family.rows.len()).sum();

@@ -545,7 +545,7 @@ const ACCURACY: Key = Key::new(
     "accuracy",
     Kind::Number(Inside),
     Value("5e-4"),
-    "about the relative error of forces; 1e-5 keeps energy constant over nanoseconds",
+    "about the relative error of forces; where energy is to be kept for long, 1e-5",
 );
 const NET_CHARGE: Key = Key::new(
     "net_charge",
