@@ -4,7 +4,7 @@ use crate::arguments::{Analyze, ReadingOptions};
 use crate::beside::{Beside, Moments};
 use crate::numbers::{grouped, significant};
 use crate::output;
-use crate::reading::Frames;
+use crate::reading::{Frames, trajectory_at};
 use jostle_analysis::{
     Kind, Part, Paths, Polarity, Record, Sees, Settings, Subject, Value, View, Whole, kinds,
 };
@@ -28,7 +28,10 @@ pub fn analyze(options: &Analyze) -> Result<()> {
         return Err(of_all(kind));
     }
     match kind.sees {
-        Sees::Positions | Sees::Velocities | Sees::Dipole => frames(options, kind),
+        Sees::Positions | Sees::Velocities | Sees::Dipole => {
+            let trajectory = trajectory_at(&options.trajectory, options.stage.as_deref())?;
+            frames(&Analyze { trajectory, ..options.clone() }, kind)
+        }
         Sees::Whole => rows(options, kind),
     }
 }
@@ -232,7 +235,7 @@ fn write(folder: &Path, record: &Record) -> Result<()> {
 /// What can be set of each kind, for `jostle help analyze`.
 pub fn help() -> String {
     let mut text = "Examples:\n  \
-        jostle analyze rdf argon/sample.xyz cutoff=12 > rdf.csv\n  \
+        jostle analyze rdf argon cutoff=12 > rdf.csv   the last trajectory of the run\n  \
         jostle analyze msd argon/sample.xyz from=5ps to=20ps --output analysis\n  \
         jostle analyze msd water/sample.xtc --atoms \"element O\"\n  \
         jostle analyze dielectric water/sample.xtc    charges are those of the run beside it\n  \

@@ -38,7 +38,8 @@ pub enum Command {
     #[command(after_help = "Examples:\n  \
         jostle run argon.toml\n  \
         jostle run argon.toml --output /scratch/argon --threads 8\n  \
-        jostle run argon.toml --steps 1000       try it: no stage takes more than 1000 steps\n\n\
+        jostle run argon.toml --steps 1000       try it: no stage takes more than 1000 steps\n  \
+        sed s/94.4/120/ argon.toml | jostle run - --output hot\n\n\
         Ctrl-C finishes the step, writes a checkpoint and says how to go on.")]
     Run(Run),
 
@@ -64,7 +65,10 @@ pub enum Command {
         jostle energy argon.toml --forces forces.csv")]
     Energy(Energy),
 
-    /// Validate an input, show it with every default filled in, estimate memory and time
+    /// Validate an input without writing anything; estimate memory and time
+    #[command(after_help = "Examples:\n  \
+        jostle check argon.toml\n  \
+        jostle check argon.toml --full > complete.toml     the input with every default filled in")]
     Check(Check),
 
     /// Analyze a trajectory: distribution functions, diffusion, order, ...
@@ -106,9 +110,11 @@ pub enum Command {
 
     /// Write a commented input file to start from
     #[command(after_help = "Examples:\n  \
+        jostle new                                list the examples\n  \
         jostle new water                          the example water, as water.toml\n  \
-        jostle new fluid                          the example argon, as fluid.toml\n  \
-        jostle new glass --like kob-andersen")]
+        jostle new glass --like kob-andersen      that example, as glass.toml\n  \
+        jostle new fluid                          the example argon, as fluid.toml\n\n\
+        Beside it comes jostle.schema.json, from which editors that know TOML complete keys.")]
     New(New),
 
     /// Measure the speed of whole time steps on this machine
@@ -141,7 +147,7 @@ pub enum Command {
 /// Options of `jostle run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// The input file (TOML)
+    /// The input file (TOML); - reads standard input
     pub file: PathBuf,
     /// The folder to write to [default: the input's name without its extension]
     #[arg(short, long, value_name = "DIR")]
@@ -201,7 +207,7 @@ pub enum ControlOrder {
 /// Options of `jostle energy`.
 #[derive(Debug, Args)]
 pub struct Energy {
-    /// The input file (TOML)
+    /// The input file (TOML); - reads standard input
     pub file: PathBuf,
     /// Write the force on every atom, in the order of the file, as CSV
     #[arg(long, value_name = "OUT")]
@@ -215,20 +221,23 @@ pub struct Energy {
 /// Options of `jostle check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// The input file (TOML)
+    /// The input file (TOML); - reads standard input
     pub file: PathBuf,
+    /// Print the input with every default filled in
+    #[arg(long)]
+    pub full: bool,
     #[command(flatten)]
     pub compute: Compute,
 }
 
 /// Options of `jostle analyze`.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Clone)]
 pub struct Analyze {
     /// What to measure
     #[arg(value_parser = kind_name())]
     pub kind: String,
-    /// The trajectory: DCD, XTC, TRR, extended XYZ, LAMMPS dump, GSD, H5MD, PDB or mmCIF; for what comes
-    /// from the rows of thermo.csv, the folder of the run
+    /// The folder of a run, or a trajectory: DCD, XTC, TRR, extended XYZ, LAMMPS dump, GSD, H5MD, PDB, mmCIF
+    #[arg(value_name = "RUN|FILE")]
     pub trajectory: PathBuf,
     /// What is set, see below
     #[arg(value_name = "NAME=VALUE")]
@@ -239,7 +248,7 @@ pub struct Analyze {
     /// The input that describes the atoms, for words and charges [default: the run that the trajectory is of]
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
-    /// Stage whose rows are taken [default: the last]
+    /// Stage whose frames or rows are taken [default: the last]
     #[arg(long, value_name = "NAME")]
     pub stage: Option<String>,
     /// Write all tables as CSV, and everything as JSON, to a folder
@@ -332,8 +341,8 @@ pub struct ReadingOptions {
 /// Options of `jostle new`.
 #[derive(Debug, Args)]
 pub struct New {
-    /// Name of the input; `.toml` is added
-    pub name: PathBuf,
+    /// Name of the input; `.toml` is added [default: none, list the examples]
+    pub name: Option<PathBuf>,
     /// The example to start from [default: the one called NAME, else argon]
     #[arg(long, value_name = "EXAMPLE", value_parser = example_name())]
     pub like: Option<String>,
@@ -365,7 +374,7 @@ pub struct Bench {
 /// Options of `jostle select`.
 #[derive(Debug, Args)]
 pub struct Select {
-    /// The input file (TOML)
+    /// The input file (TOML); - reads standard input
     pub file: PathBuf,
     /// Which atoms, in words
     pub selection: String,

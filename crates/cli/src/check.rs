@@ -1,6 +1,7 @@
 //! `jostle check`
 
 use crate::arguments::Check;
+use crate::input_file;
 use crate::machine::Machine;
 use crate::numbers::{bytes, duration, grouped, significant};
 use crate::output;
@@ -11,10 +12,12 @@ use jostle_io::Input;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-/// How long the first time steps are timed for.
+/// Steps are made for so long before the clock starts: lists, skins and batches tune themselves.
+const WARM_UP: Duration = Duration::from_millis(1000);
+/// How long time steps are timed for.
 const TRIAL: Duration = Duration::from_millis(500);
-/// How long to wait for the end of a minimisation that comes before them.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long to wait for the end of a minimisation that comes before them, and for enough steps.
+const PATIENCE: Duration = Duration::from_secs(6);
 /// Bytes an atom needs outside the device, as measured: a checkpoint while it is written, a frame.
 const HOST_BYTES_PER_ATOM: u64 = 250;
 
@@ -23,7 +26,7 @@ const HOST_BYTES_PER_ATOM: u64 = 250;
 /// # Errors
 /// Whatever `jostle run` would refuse, or fail at in the first steps.
 pub fn check(options: &Check) -> Result<()> {
-    let input = Input::read(&options.file)?;
+    let input = input_file::read(&options.file)?;
     let mut simulation = Simulation::from_input(&input, &options.compute.overrides())?;
     let trial = Trial {
         input: &input,
@@ -32,18 +35,15 @@ pub fn check(options: &Check) -> Result<()> {
         notes: RefCell::default(),
     };
     simulation.run_with(&mut &trial, &|| trial.is_over())?;
-    let (Timed { first, last, .. }, notes) = (trial.stage.into_inner(), trial.notes.into_inner());
+    let (timed, notes) = (trial.stage.into_inner(), trial.notes.into_inner());
     let atoms = simulation.backend().n_atoms() as u64;
     let needed = simulation.backend().neighbor_facts().bytes as u64 + atoms * HOST_BYTES_PER_ATOM;
     let machine = Machine::look();
 
-    output::print(&input.completed()?)?;
-    say!(
-        "{} is valid: {} atoms on {}",
-        options.file.display(),
-        grouped(atoms),
-        simulation.backend().describe()
-    );
+    if options.full {
+        output::print(&input.completed()?)?;
+    }
+    say!("  atoms       {} on {}", grouped(atoms), simulation.backend().describe());
     say!("  memory      about {}", bytes(needed));
     for table in input.tables(simulation.species())? {
         let ([a, b], [from, to]) = (&table.species, table.range);
@@ -52,12 +52,9 @@ pub fn check(options: &Check) -> Result<()> {
     }
     notes.iter().for_each(|note| say!("  note        {note}"));
     let steps: u64 = input.stages.iter().map(|stage| planned(&stage.value.action)).sum();
-    if let (Some(first), Some(last)) = (first, last)
-        && last.step > first.step
-    {
-        let seconds_per_step = (last.at - first.at).as_secs_f64() / (last.step - first.step) as f64;
+    if let Some(seconds_per_step) = timed.seconds_per_step() {
         say!(
-            "  time        about {} for {} steps at {} steps/s, as the first ones went",
+            "  time        about {} for {} steps at {} steps/s, as the first seconds went",
             duration(seconds_per_step * steps as f64),
             grouped(steps),
             significant(1.0 / seconds_per_step, 3),
@@ -70,7 +67,10 @@ pub fn check(options: &Check) -> Result<()> {
             bytes(available)
         ))
         .hint("use fewer atoms or a shorter cut-off, or a machine with more memory")),
-        _ => Ok(()),
+        _ => {
+            say!("{} is valid", options.file.display());
+            Ok(())
+        }
     }
 }
 
@@ -83,12 +83,22 @@ struct Trial<'a> {
     notes: RefCell<Vec<String>>,
 }
 
-/// The first and the last steps of one stage.
+/// The first and the last steps of one stage that are timed.
 #[derive(Default)]
 struct Timed {
+    began: Option<Mark>,
     first: Option<Mark>,
     last: Option<Mark>,
     minimizes: bool,
+}
+
+impl Timed {
+    /// Of the steps after the warm-up; where steps are too slow or too few for one, of all but the first.
+    fn seconds_per_step(&self) -> Option<f64> {
+        let (began, first, last) = (self.began?, self.first?, self.last?);
+        let from = if last.step > first.step { first } else { began };
+        (last.step > from.step).then(|| (last.at - from.at).as_secs_f64() / (last.step - from.step) as f64)
+    }
 }
 
 /// When a step was done.
@@ -125,7 +135,10 @@ impl Progress for &Trial<'_> {
     fn stepped(&mut self, stage_step: u64) {
         let mark = Mark { step: stage_step, at: Instant::now() };
         let mut stage = self.stage.borrow_mut();
-        stage.first.get_or_insert(mark);
+        let began = stage.began.get_or_insert(mark).at;
+        if stage.last.is_none_or(|last| last.at - began < WARM_UP) {
+            stage.first = Some(mark);
+        }
         stage.last = Some(mark);
     }
 }

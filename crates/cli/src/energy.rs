@@ -1,13 +1,13 @@
 //! `jostle energy`
 
 use crate::arguments::Energy;
+use crate::input_file;
 use crate::numbers::grouped;
 use crate::output;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Result, System, Vec3};
 use jostle_engine::thermo::quantities;
 use jostle_engine::{single_point, system_from_input};
-use jostle_io::Input;
 use serde_json::json;
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 /// # Errors
 /// If the input is wrong or the forces cannot be written.
 pub fn energy(options: &Energy) -> Result<()> {
-    let input = Input::read(&options.file)?;
+    let input = input_file::read(&options.file)?;
     let overrides = options.compute.overrides();
     let mut settings = input.run.settings;
     settings.threads = overrides.threads.or(settings.threads);

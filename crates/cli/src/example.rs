@@ -50,6 +50,12 @@ examples! {
 }
 
 impl Example {
+    /// Its title, as it stands in the text.
+    pub fn title(&self) -> &'static str {
+        let line = self.text.lines().find_map(|line| line.strip_prefix("title = "));
+        line.unwrap_or_default().trim_matches('"')
+    }
+
     /// The example, parsed.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ mod dashboard;
 mod doctor;
 mod energy;
 mod example;
+mod input_file;
 mod interrupt;
 mod machine;
 mod new;

@@ -2,10 +2,34 @@
 
 use crate::arguments::ReadingOptions;
 use indicatif::{ProgressBar, ProgressStyle};
-use jostle_core::Result;
+use jostle_core::{Error, Result};
 use jostle_io::{Open, Snapshot, TrajectoryReader};
 use std::io::{IsTerminal, stderr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The trajectory at a path: the file itself; of the folder of a run, that of a stage, else the last one.
+///
+/// # Errors
+/// If the run has written none, or the stage has not.
+pub fn trajectory_at(path: &Path, stage: Option<&str>) -> Result<PathBuf> {
+    if !path.is_dir() {
+        return Ok(path.to_path_buf());
+    }
+    let all = jostle_show::trajectories(path).1;
+    let stem = |file: &PathBuf| file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let mut wanted = all.iter().rev().filter(|file| stage.is_none_or(|stage| stem(file) == stage));
+    if let Some(found) = wanted.next() {
+        say!("{}", found.display());
+        return Ok(found.clone());
+    }
+    if all.is_empty() {
+        return Err(Error::file(path, "there is no trajectory in this folder")
+            .hint("a stage writes one with trajectory = { every = ... }"));
+    }
+    let names = all.iter().map(stem).collect::<Vec<_>>().join(", ");
+    Err(Error::file(path, format!("stage \"{}\" has written no trajectory", stage.unwrap_or_default()))
+        .hint(format!("there are those of {names}")))
+}
 
 /// The frames that were asked for.
 pub struct Frames {

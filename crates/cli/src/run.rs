@@ -3,16 +3,17 @@
 use crate::arguments::{Compute, Resume, Run};
 use crate::compiling;
 use crate::dashboard::Dashboard;
+use crate::input_file;
 use crate::interrupt;
 use crate::numbers::{duration, grouped};
 use crate::talk::Talk;
 use jostle_core::{Error, Result};
 use jostle_engine::summary::findings;
 use jostle_engine::{Existing, Outcome, Overrides, Simulation, default_folder};
-use jostle_io::Input;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 impl Compute {
@@ -27,7 +28,7 @@ impl Compute {
 /// # Errors
 /// If the input is wrong, the folder cannot be written, or the simulation fails.
 pub fn run(options: &Run) -> Result<ExitCode> {
-    let input = Input::read(&options.file)?;
+    let input = input_file::read(&options.file)?;
     if input.stages.is_empty() {
         return Err(Error::input("the input has no [[stage]], so there is nothing to run")
             .in_file(&options.file)
@@ -37,11 +38,13 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let mut simulation = Simulation::from_input(&input, &overrides)?;
     let folder = options.output.clone().unwrap_or_else(|| default_folder(&input));
     let existing = if options.overwrite { Existing::Replace } else { Existing::Refuse };
+    let console = Console::open(&simulation, options.tui)?;
+    // Last of all that can be refused: this removes the results of an earlier run.
     simulation.write_to(&folder, existing)?;
     if !input.title.is_empty() {
         say!("{}", input.title);
     }
-    go(simulation, &folder, options.tui)
+    go(simulation, &folder, console)
 }
 
 /// Goes on with the run in a folder.
@@ -54,14 +57,28 @@ pub fn resume(options: &Resume) -> Result<ExitCode> {
         say!("the run in {} is finished; there is nothing left to do", options.folder.display());
         return Ok(ExitCode::SUCCESS);
     }
+    let console = Console::open(&simulation, options.tui)?;
     say!("going on with {} after step {}", options.folder.display(), grouped(simulation.step()));
-    go(simulation, &options.folder, options.tui)
+    go(simulation, &options.folder, console)
+}
+
+/// How a run is watched and stopped.
+struct Console {
+    stop: Arc<AtomicBool>,
+    dashboard: Option<Dashboard>,
+}
+
+impl Console {
+    fn open(simulation: &Simulation, tui: bool) -> Result<Self> {
+        let dashboard = tui.then(|| Dashboard::open(simulation.units())).transpose()?;
+        Ok(Console { stop: interrupt::listen()?, dashboard })
+    }
 }
 
 /// Runs what is left of a simulation, talking on stderr.
-fn go(mut simulation: Simulation, folder: &Path, tui: bool) -> Result<ExitCode> {
+fn go(mut simulation: Simulation, folder: &Path, console: Console) -> Result<ExitCode> {
     compiling::done();
-    let stop = interrupt::listen()?;
+    let Console { stop, dashboard } = console;
     let (atoms, device) = (simulation.backend().n_atoms(), simulation.backend().describe());
     say!("{} atoms on {device}", grouped(atoms as u64));
     if let Some(missed) = simulation.missed_device() {
@@ -69,7 +86,6 @@ fn go(mut simulation: Simulation, folder: &Path, tui: bool) -> Result<ExitCode> 
     }
     say!("");
     let units = simulation.units();
-    let dashboard = tui.then(|| Dashboard::open(units)).transpose()?;
     let mut talk = Talk::new(units, atoms, simulation.stages(), dashboard);
     let begun = Instant::now();
     let outcome = simulation.run_with(&mut talk, &|| stop.load(Ordering::Relaxed));

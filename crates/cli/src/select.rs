@@ -1,12 +1,13 @@
 //! `jostle select`
 
 use crate::arguments::Select;
+use crate::input_file;
 use crate::numbers::grouped;
 use crate::output;
 use jostle_core::{Result, System};
 use jostle_engine::system_from_input;
+use jostle_io::Selection;
 use jostle_io::select::words;
-use jostle_io::{Input, Selection};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -17,7 +18,7 @@ use std::fmt::Write as _;
 pub fn select(options: &Select) -> Result<()> {
     let text = &options.selection;
     let selection = Selection::parse(text).map_err(|fault| fault.alone(text))?;
-    let input = Input::read(&options.file)?;
+    let input = input_file::read(&options.file)?;
     let (system, _) = system_from_input(&input)?;
     let ids = selection.ids(&system, input.units).map_err(|fault| fault.alone(text))?;
     let order = system.state.order();

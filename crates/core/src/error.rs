@@ -113,6 +113,12 @@ impl Error {
         self.in_file(file)
     }
 
+    /// Makes it one of what the user asked for, such as an input file that does not exist.
+    pub fn of_input(mut self) -> Self {
+        self.0.kind = ErrorKind::Input;
+        self
+    }
+
     /// Names the file and the line (counted from 1). A place already known is kept.
     pub fn at_line(mut self, file: &Path, line: usize) -> Self {
         self.0.place.get_or_insert_with(|| Place {

@@ -76,6 +76,7 @@ mod single_point;
 mod stage;
 pub mod step;
 pub mod summary;
+mod summary_units;
 pub mod thermo;
 pub mod thermostat;
 
@@ -91,6 +92,7 @@ pub use report::StageReport;
 pub use run_folder::{CHECKPOINT, Existing};
 pub use simulation::{Outcome, Overrides, Simulation, SimulationBuilder, default_folder};
 pub use single_point::{SinglePoint, single_point, single_point_by};
+pub use summary_units::SUMMARY_VERSION;
 pub use thermo::{Quantity, Thermo};
 
 /// The Rust code of the README, so that it is compiled with the tests.

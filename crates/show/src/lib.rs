@@ -17,5 +17,5 @@ pub use draw::{png, svg};
 pub use figure::{Axis, Curve, Figure, Point, Scale};
 pub use figures::{of_finding, of_run, of_thermo};
 pub use report::report;
-pub use run::{Finding, Run, StageRows, Thermo};
+pub use run::{Finding, Run, StageRows, Thermo, trajectories};
 pub use view::Viewer;

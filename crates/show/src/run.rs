@@ -100,8 +100,9 @@ impl Run {
     }
 }
 
-/// Whether a run goes on, as far as its folder tells, and the trajectories it has written.
-pub(crate) fn trajectories(run: &Path) -> (bool, Vec<PathBuf>) {
+/// Whether a run goes on, as far as its folder tells, and the trajectories it has written, in the order of
+/// its stages.
+pub fn trajectories(run: &Path) -> (bool, Vec<PathBuf>) {
     let summary = json(&run.join(SUMMARY)).unwrap_or_default();
     let names = summary["files"].as_array().into_iter().flatten().filter_map(Json::as_str);
     // Only plain names: a summary that was tampered with must not reach outside the folder.

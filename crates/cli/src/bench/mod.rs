@@ -7,6 +7,7 @@ mod measure;
 mod papers;
 
 use crate::arguments::Bench;
+use crate::input_file;
 use crate::numbers::{grouped, significant};
 use crate::output;
 use cases::{CASES, Choice};
@@ -64,7 +65,7 @@ fn named(name: &str) -> Result<Input> {
     }
     let path = Path::new(name);
     if path.extension().is_some() || path.exists() {
-        return Input::read(path);
+        return input_file::read(path);
     }
     Err(Error::input(format!("there is no case '{name}'")).hint(format!(
         "one of {}; all; algorithms, papers or iumd, which are tables; or an input file",

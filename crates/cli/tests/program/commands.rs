@@ -1,6 +1,8 @@
 //! The commands that print data: what people see, and what programs read.
 
-use crate::jostle::{Desk, LIQUID};
+use crate::jostle::{Desk, Finished, LIQUID};
+use std::io::Write;
+use std::process::Stdio;
 
 #[test]
 fn every_command_has_help() {
@@ -48,14 +50,16 @@ fn energy_for_people_and_for_programs_is_the_same() {
 fn check_prints_an_input_that_means_the_same() {
     let desk = Desk::new();
     desk.write("liquid.toml", LIQUID);
-    let completed = desk.succeed(&["check", "liquid.toml"]);
+    let completed = desk.succeed(&["check", "liquid.toml", "--full"]);
     desk.write("completed.toml", &completed.stdout);
-    let again = desk.succeed(&["check", "completed.toml"]);
+    let again = desk.succeed(&["check", "completed.toml", "--full"]);
     // What was a default is written out now.
     assert_eq!(completed.stdout.replace("  # default", ""), again.stdout);
     for word in ["memory", "time"] {
         assert!(completed.stderr.contains(word), "no estimate of the {word}:\n{}", completed.stderr);
     }
+    assert_eq!(completed.stderr.lines().last(), Some("liquid.toml is valid"));
+    assert_eq!(desk.succeed(&["check", "liquid.toml"]).stdout, "");
     let energy = |file| desk.succeed(&["energy", file, "--json"]).json();
     assert_eq!(energy("liquid.toml"), energy("completed.toml"));
 }
@@ -76,14 +80,58 @@ fn a_new_input_is_ready_to_run() {
     let desk = Desk::new();
     desk.succeed(&["new", "fluid"]);
     desk.succeed(&["new", "glass.toml", "--like", "kob-andersen"]);
-    assert_eq!(desk.files(), ["fluid.toml", "glass.toml"]);
+    assert_eq!(desk.files(), ["fluid.toml", "glass.toml", "jostle.schema.json"]);
     // The name of an example means that example, unless another one is asked for.
     assert!(desk.succeed(&["new", "water"]).stderr.contains("the example water"));
     desk.succeed(&["new", "copper.toml", "--like", "argon"]);
     assert!(desk.read("water.toml").contains("place = \"water\""));
     assert!(desk.read("copper.toml").contains("# Liquid argon"));
     assert!(desk.read("fluid.toml").contains("# Liquid argon"));
+    let fluid = desk.read("fluid.toml");
+    assert!(fluid.contains("fluid/sample.rdf.csv") && !fluid.contains("argon/"), "{fluid}");
+    assert!(fluid.starts_with("#:schema ./jostle.schema.json\n"), "{fluid}");
+    let schema: serde_json::Value = serde_json::from_str(&desk.read("jostle.schema.json")).unwrap();
+    assert!(schema["$id"].as_str().unwrap().starts_with("urn:jostle:input:"));
     desk.succeed(&["run", "fluid.toml", "--steps", "5"]);
+}
+
+#[test]
+fn examples_are_listed_and_slips_are_told() {
+    let desk = Desk::new();
+    let list = desk.succeed(&["new"]).stdout;
+    assert!(list.contains("water  ") && list.contains("SPC/E water at 300 K"), "{list}");
+    for (name, said) in [("watr", "is it 'water'?"), ("list", "jostle new lists them")] {
+        let refused = desk.jostle(&["new", name]);
+        assert_eq!(refused.code, Some(2));
+        assert!(refused.stderr.contains(said), "{}", refused.stderr);
+    }
+    assert_eq!(desk.files(), [""; 0]);
+    assert!(desk.succeed(&["new", "water-350K"]).stderr.contains("the example water"));
+}
+
+#[test]
+fn standard_input_is_an_input() {
+    let desk = Desk::new();
+    let mut run = desk.command(&["run", "-", "--steps", "5"]);
+    let mut child = run.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(LIQUID.as_bytes()).unwrap();
+    let finished = Finished::of(child.wait_with_output().unwrap());
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_eq!(desk.read("stdin/input.toml"), LIQUID);
+    desk.succeed(&["resume", "stdin"]);
+}
+
+#[test]
+fn the_folder_of_a_run_has_a_trajectory() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", LIQUID);
+    desk.succeed(&["run", "liquid.toml"]);
+    let (folder, stage) = ("liquid", ["--stage", "nowhere"]);
+    let trajectory = desk.files().into_iter().find(|file| file.ends_with(".xyz")).unwrap();
+    let of_file = desk.succeed(&["analyze", "rdf", &trajectory]).stdout;
+    assert_eq!(desk.succeed(&["analyze", "rdf", folder]).stdout, of_file);
+    let refused = desk.jostle(&["analyze", "rdf", folder, stage[0], stage[1]]);
+    assert!(refused.stderr.contains("has written no trajectory"), "{}", refused.stderr);
 }
 
 #[test]

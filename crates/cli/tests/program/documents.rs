@@ -6,7 +6,7 @@ use crate::jostle::{Desk, examples, repository};
 fn every_example_passes_the_check() {
     let desk = Desk::new();
     for path in examples() {
-        let finished = desk.succeed(&["check", path.to_str().unwrap()]);
+        let finished = desk.succeed(&["check", path.to_str().unwrap(), "--full"]);
         assert!(
             finished.stdout.contains("units = "),
             "{}: no completed input:\n{}",

@@ -121,8 +121,8 @@ fn an_error_shows_the_line_and_points_at_the_word() {
 #[test]
 fn missing_and_unreadable_files() {
     let desk = Desk::new();
-    refused(&desk, &["run", "nowhere.toml"], 1, &["nowhere.toml"]);
-    refused(&desk, &["run", "."], 1, &["cannot"]);
+    refused(&desk, &["run", "nowhere.toml"], 2, &["nowhere.toml"]);
+    refused(&desk, &["run", "."], 2, &["cannot"]);
     refused(&desk, &["resume", "nowhere"], 1, &["nowhere"]);
     refused(&desk, &["resume", "."], 1, &["checkpoint"]);
     desk.write("binary.toml", [0xff, 0xfe, 0x00, 0x41]);
@@ -177,7 +177,7 @@ fn a_folder_without_write_permission() {
 fn a_full_disk_under_stdout() {
     let desk = Desk::new();
     desk.write("liquid.toml", LIQUID);
-    for arguments in [&["schema"][..], &["energy", "liquid.toml"], &["check", "liquid.toml"]] {
+    for arguments in [&["schema"][..], &["energy", "liquid.toml"], &["check", "liquid.toml", "--full"]] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let finished = Finished::of(desk.command(arguments).stdout(full).output().unwrap());
         assert_eq!(finished.code, Some(1), "jostle {arguments:?} said:\n{}", finished.stderr);

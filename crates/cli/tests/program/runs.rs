@@ -62,6 +62,10 @@ fn earlier_results_are_not_overwritten_by_accident() {
     assert_eq!(finished.code, Some(1));
     assert!(finished.stderr.contains("--overwrite"), "{}", finished.stderr);
     assert_eq!(desk.read("liquid/thermo.csv"), before);
+    // There is no terminal to draw on: refused before anything is removed.
+    let finished = desk.jostle(&["run", "liquid.toml", "--overwrite", "--tui"]);
+    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    assert_eq!(desk.read("liquid/thermo.csv"), before);
     desk.succeed(&["run", "liquid.toml", "--steps", "10", "--overwrite"]);
     assert!(rows(&desk.read("liquid/thermo.csv")) < rows(&before));
 }

@@ -17,6 +17,7 @@ use crate::progress::Progress;
 use crate::report::StageReport;
 use crate::run_folder::{Existing, RunFolder, newest_checkpoint};
 use crate::stage::StageRun;
+use crate::summary_units::{SUMMARY_VERSION, summary_units};
 use crate::thermo::{Quantity, Reported, Thermo};
 use jostle_core::{
     Backend, Error, Group, Molecules, Names, Result, SimBox, Species, State, System, Topology, UnitSystem,
@@ -215,11 +216,13 @@ impl Simulation {
         let species = counts.map(|(s, n)| serde_json::json!({ "name": s.name, "count": n }));
         let species: Vec<_> = species.collect();
         serde_json::json!({
+            "version": SUMMARY_VERSION,
             "jostle": env!("CARGO_PKG_VERSION"),
             "title": self.title,
             "status": status,
             "input": self.source.as_ref().map(|s| s.path.clone()),
             "units": self.units.name(),
+            "unit_of": summary_units(self.units),
             "device": self.backend.describe(),
             "seed": self.seed,
             "atoms": self.backend.n_atoms(),

@@ -95,6 +95,43 @@ fn the_folder_holds_what_it_should() {
     assert!(resume(&run).unwrap().is_finished());
 }
 
+/// Paths of the numbers in `value` that have no unit: neither in `units` under their key or that of an object
+/// around them, nor beside them.
+fn without_unit(value: &serde_json::Value, path: &str, units: &serde_json::Value, found: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Number(_) => found.push(path.to_string()),
+        serde_json::Value::Array(items) => items.iter().for_each(|v| without_unit(v, path, units, found)),
+        serde_json::Value::Object(map) if !map.contains_key("unit") => {
+            for (key, value) in map.iter().filter(|(key, v)| units.get(key).is_none() || has_own_keys(v)) {
+                without_unit(value, &format!("{path}.{key}"), units, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// An object such as a stage's `time`, whose keys say what its numbers are.
+fn has_own_keys(value: &serde_json::Value) -> bool {
+    value.as_object().is_some_and(|map| map.contains_key("pair"))
+}
+
+#[test]
+fn every_number_of_the_summary_has_a_unit() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    start(&two_stages(), &run).run().unwrap();
+    let text = fs::read_to_string(run.join("summary.json")).unwrap();
+    let mut summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(summary["version"], jostle_engine::SUMMARY_VERSION);
+    let units = summary.as_object_mut().unwrap().remove("unit_of").unwrap();
+    let mut found = Vec::new();
+    without_unit(&summary, "", &units, &mut found);
+    assert_eq!(found, [""; 0]);
+    assert_eq!(units["pair"], "s");
+    without_unit(&serde_json::json!({ "length": 1.0 }), "", &units, &mut found);
+    assert_eq!(found, [".length"], "a number without a unit is found");
+}
+
 #[test]
 fn what_is_there_is_not_overwritten_unasked() {
     let folder = tempfile::tempdir().unwrap();

@@ -199,7 +199,9 @@ pub fn schema_json() -> Value {
     let mut schema = section_json(&INPUT, &[]);
     if let Value::Object(map) = &mut schema {
         map.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
-        map.insert("title".into(), json!("Jostle input"));
+        let version = env!("CARGO_PKG_VERSION");
+        map.insert("$id".into(), json!(format!("urn:jostle:input:{version}")));
+        map.insert("title".into(), json!(format!("Input of Jostle {version}")));
     }
     schema
 }

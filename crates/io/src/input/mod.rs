@@ -49,7 +49,14 @@ impl Input {
     /// # Errors
     /// If the file cannot be read or is not UTF-8, and those of [`Input::parse`].
     pub fn read(path: &Path) -> Result<Input> {
-        let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
+        Input::parse_bytes(path, std::fs::read(path).map_err(|e| Error::io("read", path, &e))?)
+    }
+
+    /// Reads the bytes of an input, see [`Input::parse`].
+    ///
+    /// # Errors
+    /// As [`Input::parse`], or if the bytes are no UTF-8.
+    pub fn parse_bytes(path: &Path, bytes: Vec<u8>) -> Result<Input> {
         let text = String::from_utf8(bytes).map_err(|e| {
             let at = e.utf8_error().valid_up_to();
             let line = e.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count() + 1;
