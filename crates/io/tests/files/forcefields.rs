@@ -210,7 +210,7 @@ fn missing_parameters_name_atoms_and_types() {
     let given = [here.path().join("a.rtf"), here.path().join("a.par")];
     fs::write(&given[0], masses).unwrap();
     for (row, message, hint) in [
-        ("NH1  CT1   320.000", "the bond NH1-CT1: atom 13 (N of ALA 2, chain AAL), atom 15 (CA", "CT1-C"),
+        ("NH1  CT1   320.000", "the bond NH1-CT1: atom 13 (N of ALA 2, chain AAL), atom 15 (CA", "C-CT1"),
         ("O      0.000000  -0.120000", "Lennard-Jones force of type O: atom 12 (O of ALA 1", "parameters"),
     ] {
         assert!(parameters.contains(row), "{row}");

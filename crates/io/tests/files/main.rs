@@ -3,8 +3,10 @@
 
 mod bad_inputs;
 mod bad_structures;
+mod charmm;
 mod dynamo;
 mod forcefields;
+mod gromacs;
 mod input;
 mod never_panics;
 mod reading;
