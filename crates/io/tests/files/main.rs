@@ -1,6 +1,7 @@
 //! What is read and written, right and wrong.
 //! One program, so that it is linked once and no core waits for the slowest test of each file.
 
+mod amber;
 mod bad_inputs;
 mod bad_structures;
 mod charmm;
@@ -8,6 +9,7 @@ mod dynamo;
 mod forcefields;
 mod gromacs;
 mod input;
+mod molecules_never_panic;
 mod never_panics;
 mod reading;
 mod select;
