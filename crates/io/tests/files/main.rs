@@ -9,6 +9,7 @@ mod dynamo;
 mod forcefields;
 mod gromacs;
 mod input;
+mod lammps;
 mod molecules_never_panic;
 mod never_panics;
 mod reading;
