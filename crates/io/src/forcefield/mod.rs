@@ -19,7 +19,7 @@ use crate::structure::around;
 use crate::text;
 use coordinates::Coordinates;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
-use jostle_potentials::Forces;
+use jostle_potentials::{DihedralKind, Forces};
 use nonbonded::Wells;
 
 /// The name of the energy of springs between the ends of angles.
@@ -258,6 +258,16 @@ fn well(a: f64, b: f64) -> [f64; 2] {
         (a, 0.0) => [a / (4.0 * FAR.powi(12)), FAR],
         _ => [b * b / (4.0 * a), (a / b).powf(1.0 / 6.0)],
     }
+}
+
+/// The dihedral k (1 + cos(n phi - phase)), phase in degrees. Without turns, as some programs write it, it
+/// is an energy that never changes.
+fn periodic(k: f64, n: f64, phase: f64) -> (DihedralKind, Vec<f64>) {
+    if n == 0.0 {
+        let energy = k * (1.0 + phase.to_radians().cos());
+        return (DihedralKind::RyckaertBellemans, vec![energy, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    }
+    (DihedralKind::PeriodicDihedral, vec![k, n, phase])
 }
 
 /// A map whose second angle runs faster as one whose first does.

@@ -128,15 +128,19 @@ fn other_force_fields_are_named() {
     }
 }
 
-/// A term without turns never changes and has no force; its 1-4 pair counts.
+/// A term without turns is an energy that never changes, k (1 + cos(phase)); its 1-4 pair counts.
 #[test]
 fn dihedrals_without_turns_have_no_force() {
-    let all = with(&[]).unwrap();
-    let count = |molecules: &Molecules| (molecules.topology.dihedrals.len(), molecules.topology.bonds.len());
-    assert_eq!(count(&all), (2, 4));
-    let zero = with(&[("DIHEDRAL_PERIODICITY", FLOATS, floats(&[0.0, 2.0]))]).unwrap();
-    assert_eq!(count(&zero), (1, 4));
-    let error = with(&[("DIHEDRAL_PERIODICITY", FLOATS, floats(&[9.0, 2.0]))]).unwrap_err();
+    let changed = |turns: f64, phase: f64| {
+        let phases = ("DIHEDRAL_PHASE", FLOATS, floats(&[phase, 0.0]));
+        with(&[("DIHEDRAL_PERIODICITY", FLOATS, floats(&[turns, 2.0])), phases])
+    };
+    let zero = changed(0.0, std::f64::consts::FRAC_PI_3).unwrap();
+    assert_eq!((zero.topology.dihedrals.len(), zero.topology.bonds.len()), (2, 4));
+    let constant = zero.forces.dihedrals.iter().find(|term| term.term() == "dihedral-ryckaert-bellemans");
+    let [energy, rest @ ..] = constant.unwrap().parameters(0).unwrap() else { panic!() };
+    assert!((energy - 0.75).abs() < 1e-8 && rest == [0.0; 5], "{energy} {rest:?}");
+    let error = changed(9.0, 0.0).unwrap_err();
     assert!(error.message().contains("multiplicity"), "{error}");
 }
 

@@ -178,6 +178,8 @@ fn a_second_block_of_a_dihedral_is_refused() {
     for types in [block.to_string(), format!("{block}X Y Y Z 9 180 2 2\n"), format!("{other}{block}")] {
         assert_eq!(parameters(&dihedral(&types, 9).unwrap()), both, "{types}");
     }
+    let between = dihedral("X Y Y Z 9 0 1 1\nX Y Y Z 2 35 9\nX Y Y Z 9 180 2 2\n", 9).unwrap();
+    assert_eq!(parameters(&between), both);
     let single = "X Y Y Z 9 0 1 1\n";
     let same = dihedral(&format!("{single}{other}{single}"), 9).unwrap();
     assert_eq!(parameters(&same), [[1.0, 1.0, 0.0]]);

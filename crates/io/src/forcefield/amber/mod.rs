@@ -5,12 +5,12 @@ mod extra_points;
 mod format;
 
 use super::assembly::{Assembly, factor};
-use super::{Boundary, Molecules, well};
+use super::{Boundary, Molecules, periodic, well};
 use crate::structure::Lines;
 use extra_points::{Bound, ExtraPoints};
 use format::Format;
 use jostle_core::{AtomName, Dimension, Error, Names, Residue, Result, SimBox, UnitSystem};
-use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
+use jostle_potentials::{AngleKind, BondKind, BondedKind};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
@@ -267,12 +267,9 @@ impl Reader<'_> {
                 }
                 let stiffness = self.parameter("DIHEDRAL_FORCE_CONSTANT", &k, of_type)?;
                 let turns = self.parameter("DIHEDRAL_PERIODICITY", &turns, of_type)?.abs().round();
-                // Some programs write a multiplicity of zero for terms that are nothing. Whatever its
-                // stiffness, such a term is an energy that never changes, and no force.
-                if stiffness != 0.0 && turns != 0.0 {
+                if stiffness != 0.0 {
                     let phase = self.parameter("DIHEDRAL_PHASE", &phase, of_type)?.to_degrees();
-                    let parameters = [stiffness, turns, phase];
-                    let kind = DihedralKind::PeriodicDihedral;
+                    let (kind, parameters) = periodic(stiffness, turns, phase);
                     let added = self.assembly.dihedral(kind, kind.term(), &parameters, atoms);
                     added.map_err(|e| self.file.error(name, e.message()))?;
                 }

@@ -7,7 +7,7 @@ mod types;
 
 use super::assembly::Assembly;
 use super::missing::{missing, nearest};
-use super::{Molecules, UREY_BRADLEY, elements, second_faster};
+use super::{Molecules, UREY_BRADLEY, elements, periodic, second_faster};
 use crate::memory;
 use exclusions::excluded_by_bonds;
 use jostle_core::{AtomName, Error, Residue, Result, SiteRule, UnitSystem};
@@ -490,6 +490,9 @@ fn dihedral(function: u32, p: &[f64], mut push: impl FnMut(DihedralKind, Vec<f64
             }
         }
         _ if p[1] == 0.0 => {}
-        _ => push(DihedralKind::PeriodicDihedral, vec![p[1], p[2], p[0]]),
+        _ => {
+            let (kind, parameters) = periodic(p[1], p[2], p[0]);
+            push(kind, parameters);
+        }
     }
 }

@@ -133,36 +133,41 @@ impl Dihedrals {
                 row
             }
         };
-        if row.function == SERIES && !self.continues(&row, line)? {
-            return Ok(());
+        match row.function {
+            SERIES => self.add_to_series(row, line),
+            _ => {
+                self.rows.push(row);
+                Ok(())
+            }
         }
-        self.rows.push(row);
-        Ok(())
     }
 
-    /// Takes down a row of a series; `false` if it is there already.
+    /// Adds a row of a series, unless it is there already.
     ///
     /// # Errors
     /// If rows of the same types come before others, as `push_bt` of GROMACS has it.
-    fn continues(&mut self, row: &Row, line: &Line) -> Result<bool> {
+    fn add_to_series(&mut self, row: Row, line: &Line) -> Result<()> {
         let mut turned = row.types.clone();
         turned.reverse();
         let key = turned.min(row.types.clone());
         let (known, first) = self.series.entry(key).or_insert_with(|| (Vec::new(), line.clone()));
-        let same = |k: &&usize| self.rows[**k].parameters == row.parameters;
-        let (there, others) = (known.iter().any(|k| same(&k)), known.iter().any(|k| !same(&k)));
-        let last = self.rows.last().filter(|last| last.function == SERIES && last.types == row.types);
-        if others && last.is_none() {
+        let same = |k: &usize| self.rows[*k].parameters == row.parameters;
+        // Rows of impropers and others may stand in between.
+        let last = self.rows.iter().rposition(|last| [1, SERIES].contains(&last.function));
+        let last = last.filter(|k| self.rows[*k].function == SERIES && self.rows[*k].types == row.types);
+        if last.is_none() && known.iter().any(|k| !same(k)) {
             let message = format!("a second block of dihedraltypes for {}", row.types.join(" "));
             let first = format!("the first begins at line {} of {}", first.number, first.file.display());
             return Err(line.error(message).hint(format!(
                 "{first}; terms of a dihedral (function 9) stand in consecutive lines, so GROMACS refuses this, too"
             )));
         }
-        if !there {
-            known.push(self.rows.len());
+        if !known.iter().any(same) {
+            let place = last.map_or(self.rows.len(), |last| last + 1);
+            known.push(place);
+            self.rows.insert(place, row);
         }
-        Ok(!there)
+        Ok(())
     }
 }
 
