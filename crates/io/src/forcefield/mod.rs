@@ -15,7 +15,7 @@ mod rigid;
 
 use crate::input::Input;
 use crate::input::model::{AtomsInput, MoleculesInput, WallForce};
-use crate::structure::around;
+use crate::structure::{around, wrap};
 use crate::text;
 use coordinates::Coordinates;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
@@ -156,7 +156,11 @@ impl Molecules {
         let mut state = State::default();
         for (k, (species, mut position)) in self.atoms.iter().zip(positions).enumerate() {
             let mut image = [0; 3];
-            simbox.wrap(&mut position, &mut image);
+            wrap(&simbox, &mut position, &mut image).map_err(|e| {
+                Error::input(e)
+                    .context(names.describe(k as u32))
+                    .hint("is the unit of the coordinates right?")
+            })?;
             state.push(*species, position);
             state.image[k] = image;
         }

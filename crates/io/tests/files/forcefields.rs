@@ -122,6 +122,7 @@ fn systems_and_their_forces_follow_from_both_files() {
         (("a.foo", "x"), "", "what kind of coordinates"),
         (("a.xyz", TWO), "periodic = true\n", "no file has a box"),
         (("a.xyz", BOXED), "periodic = true\n", "how far the forces of molecules reach"),
+        (("a.xyz", &BOXED.replace("O 1 0 0.5", "O 1 0 5e17")), "periodic = true\n", "a million boxes away"),
         (("a.xyz", BOXED), &format!("periodic = true\n{CHARGES}"), "how far they reach"),
         (("a.xyz", BOXED), &format!("periodic = true\n{WELLS}"), "what they do"),
         (("a.xyz", BOXED), &format!("periodic = true\n{WELLS}{WELLS}{CHARGES}"), "only one force"),
