@@ -3,6 +3,7 @@
 //!
 //! Energies are in eV and distances in angstrom.
 
+use crate::text::read_bytes;
 use jostle_core::{Error, Result};
 use jostle_potentials::embedded::Spline;
 use jostle_potentials::{Embedded, EmbeddedKind};
@@ -51,7 +52,7 @@ impl Dynamo {
     pub fn read(paths: &[impl AsRef<Path>]) -> Result<Self> {
         let mut metals = Vec::new();
         for path in paths.iter().map(AsRef::as_ref) {
-            let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
+            let bytes = read_bytes(path)?;
             let text = String::from_utf8_lossy(&bytes);
             let mut lines = Lines::new(path, &text);
             let title = lines.next("a comment")?;

@@ -35,10 +35,12 @@ mod bonds;
 pub mod dynamo;
 pub mod forcefield;
 pub mod input;
+pub mod memory;
 mod pdb;
 pub mod select;
 pub mod structure;
 pub mod table;
+mod text;
 pub mod trajectory;
 
 pub use bonds::chemical_bonds;

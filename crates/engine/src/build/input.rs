@@ -155,7 +155,8 @@ fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
         charge: Some(s.charge),
     });
     let species = species.collect();
-    Ok(Structure { simbox, species, state, topology, charges, names, has_velocities: true })
+    let coefficients = Vec::new();
+    Ok(Structure { simbox, species, state, topology, charges, names, has_velocities: true, coefficients })
 }
 
 fn at(input: &Input, span: &Range<usize>, error: Error) -> Error {

@@ -2,6 +2,7 @@
 //! Parameters come in the file's units and leave in those of the input; equal ones become one type.
 
 use super::{Boundary, Molecules};
+use crate::memory;
 use jostle_core::quantity::unit_name;
 use jostle_core::{
     Angle, Arms, Bond, Constraint, CrossTerm, Dihedral, Dimension, Error, LocalFrame, Names, Result,
@@ -361,7 +362,8 @@ impl Assembly {
     pub fn finish(self, lennard_jones: impl Fn(usize, usize) -> [f64; 2]) -> Result<Molecules> {
         let (energy, length) = (self.factor(Dimension::ENERGY), self.factor(Dimension::LENGTH));
         let n = self.kinds.len();
-        let mut pairs = Vec::with_capacity(n * n);
+        let mut pairs = Vec::new();
+        memory::reserve(&mut pairs, n * n, &format!("Lennard-Jones forces between {n} kinds of atoms"))?;
         for a in &self.kinds {
             for b in &self.kinds {
                 let [epsilon, sigma] = lennard_jones(a.0, b.0);

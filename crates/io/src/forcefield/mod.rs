@@ -15,12 +15,12 @@ mod rigid;
 
 use crate::input::Input;
 use crate::input::model::{AtomsInput, MoleculesInput, WallForce};
-use crate::structure::around;
+use crate::structure::{around, wrap};
+use crate::text;
 use coordinates::Coordinates;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
-use jostle_potentials::Forces;
+use jostle_potentials::{DihedralKind, Forces};
 use nonbonded::Wells;
-use std::path::Path;
 
 /// The name of the energy of springs between the ends of angles.
 const UREY_BRADLEY: &str = "urey-bradley";
@@ -54,6 +54,8 @@ pub struct Molecules {
 pub enum Boundary {
     /// It does not.
     Unsaid,
+    /// Images of a periodic box whose size it does not say.
+    Periodic,
     /// Open space.
     Open,
     /// Images of a periodic box.
@@ -68,7 +70,7 @@ impl Molecules {
     /// lacks a parameter.
     pub fn read(files: &MoleculesInput, units: UnitSystem) -> Result<Molecules> {
         let MoleculesInput { topology: path, parameters, define, include, .. } = files;
-        let text = text_of(path)?;
+        let text = text::read(path)?;
         let unwanted = |keys: &str, whose: &str| {
             let error = Error::file(path, format!("this topology needs no {keys}"));
             Err(error.hint(format!("leave them out, they belong to {whose}")))
@@ -118,8 +120,21 @@ impl Molecules {
         let names = same_atoms(self.names, names)?;
         let wanted = match (periodic, self.boundary, simbox) {
             (Some(wanted), ..) => wanted,
-            (None, Boundary::Box(_), _) => [true; 3],
+            (None, Boundary::Box(_) | Boundary::Periodic, Some(_)) => [true; 3],
             (None, Boundary::Open, _) | (None, Boundary::Unsaid, None) => [false; 3],
+            (None, Boundary::Periodic, None) => {
+                return Err(Error::input("the topology is that of a periodic system, but no file has a box")
+                    .hint("give coordinates with a box, or write periodic = false in [system]: open space"));
+            }
+            // That box is as old as the topology, and the coordinates may be those of another one.
+            (None, Boundary::Box(own), None) => {
+                let [a, b, c] = own.lengths();
+                let message =
+                    format!("the topology has a box ({a:.4} x {b:.4} x {c:.4}), the coordinates have none");
+                return Err(Error::input(message).hint(
+                    "write periodic = true in [system] to take the topology's, or periodic = false: open space",
+                ));
+            }
             (None, Boundary::Unsaid, Some(_)) => {
                 return Err(Error::input(
                     "the coordinates have a box, and the topology does not say if it is meant",
@@ -141,7 +156,11 @@ impl Molecules {
         let mut state = State::default();
         for (k, (species, mut position)) in self.atoms.iter().zip(positions).enumerate() {
             let mut image = [0; 3];
-            simbox.wrap(&mut position, &mut image);
+            wrap(&simbox, &mut position, &mut image).map_err(|e| {
+                Error::input(e)
+                    .context(names.describe(k as u32))
+                    .hint("is the unit of the coordinates right?")
+            })?;
             state.push(*species, position);
             state.image[k] = image;
         }
@@ -221,22 +240,6 @@ fn same_atoms(topology: Names, coordinates: Option<Names>) -> Result<Names> {
     Ok(topology)
 }
 
-/// The text of a file.
-fn text_of(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
-    for (magic, program) in [(&[0x1f, 0x8b][..], "gunzip"), (&[0xfd, b'7', b'z', b'X', b'Z'], "unxz")] {
-        if bytes.starts_with(magic) {
-            let error = Error::file(path, "the file is compressed");
-            return Err(error.hint(format!("unpack it first, with {program}")));
-        }
-    }
-    String::from_utf8(bytes).map_err(|e| {
-        let at = e.utf8_error().valid_up_to();
-        let line = e.as_bytes()[..at].iter().filter(|&&b| b == b'\n').count() + 1;
-        Error::file_line(path, line, "the file is not text (UTF-8)")
-    })
-}
-
 /// A box from its edges.
 fn edges_to_box([a, b, c]: [Vec3; 3]) -> Result<SimBox> {
     if [a[1], a[2], b[2]].iter().any(|x| *x != 0.0) {
@@ -247,9 +250,28 @@ fn edges_to_box([a, b, c]: [Vec3; 3]) -> Result<SimBox> {
     SimBox::new([0.0; 3], [a[0], b[1], c[2]], [b[0], c[0], c[1]], [true; 3])
 }
 
-/// Epsilon and sigma of u = a/r^12 - b/r^6; not a number where there is no well.
+/// Sigma where there is no attraction, in nm or angstrom: so far away that the attraction of a well with
+/// this sigma is lost in the rounding of the repulsion at any distance of interest, while coefficients
+/// remain within the range of single precision.
+const FAR: f64 = 1e4;
+
+/// Epsilon and sigma of u = a/r^12 - b/r^6; not finite where a force attracts without end.
 fn well(a: f64, b: f64) -> [f64; 2] {
-    if a == 0.0 && b == 0.0 { [0.0; 2] } else { [b * b / (4.0 * a), (a / b).powf(1.0 / 6.0)] }
+    match (a, b) {
+        (0.0, 0.0) => [0.0; 2],
+        (a, 0.0) => [a / (4.0 * FAR.powi(12)), FAR],
+        _ => [b * b / (4.0 * a), (a / b).powf(1.0 / 6.0)],
+    }
+}
+
+/// The dihedral k (1 + cos(n phi - phase)), phase in degrees. Without turns, as some programs write it, it
+/// is an energy that never changes.
+fn periodic(k: f64, n: f64, phase: f64) -> (DihedralKind, Vec<f64>) {
+    if n == 0.0 {
+        let energy = k * (1.0 + phase.to_radians().cos());
+        return (DihedralKind::RyckaertBellemans, vec![energy, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    }
+    (DihedralKind::PeriodicDihedral, vec![k, n, phase])
 }
 
 /// A map whose second angle runs faster as one whose first does.

@@ -146,6 +146,7 @@ impl Reader<'_> {
                 Needed::With(key) => table.contains_key(key),
             };
             if needed && !group.keys.iter().any(|k| table.contains_key(*k)) {
+                self.refuse_dependents(table, keys, group, label)?;
                 let choice = join(group.keys.iter().copied(), "or");
                 let error = self.source.error(span, format!("{label} needs {choice}"));
                 let first = keys.iter().find(|k| group.keys.contains(&k.name));
@@ -165,6 +166,27 @@ impl Reader<'_> {
                     .source
                     .error(&span, message)
                     .hint(format!("leave it out, or give {needed}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a key that belongs to just one of several alternatives, of which none is given.
+    fn refuse_dependents(
+        &self,
+        table: &DeTable,
+        keys: &[Key],
+        group: &Alternatives,
+        label: &str,
+    ) -> Result<()> {
+        for key in keys {
+            let [owner] = key.with else { continue };
+            let owner = keys.iter().find(|k| k.name == *owner && group.keys.contains(&k.name));
+            if let (Some(owner), Some((given, _))) = (owner, table.get_key_value(key.name)) {
+                let message = format!("\"{}\" in {label} means nothing without \"{}\"", key.name, owner.name);
+                let usage = self.usage(owner, label);
+                let hint = format!("{}: {}; add {usage}: {}", key.name, key.about, owner.about);
+                return Err(self.source.error(&given.span(), message).hint(hint));
             }
         }
         Ok(())

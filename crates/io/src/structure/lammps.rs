@@ -1,46 +1,26 @@
 //! LAMMPS data files, as `read_data` takes and `write_data` makes them
 //! (<https://docs.lammps.org/read_data.html>): atom styles atomic, charge, bond, angle, molecular
-//! and full, with bonds and angles. Force-field coefficients in the file are passed over: the forces
-//! are those of the input.
+//! and full, with bonds and angles. The forces are those of the input; coefficients in the file are only
+//! compared with them.
 
 mod bound;
+pub(super) mod coefficients;
+mod style;
 
 use super::lines::Lines;
-use super::{FileSpecies, Reading, Structure, wrap};
+use super::{FileSpecies, Reading, Structure, same_charge, wrap};
 use bound::{Bound, Count, Members};
+use coefficients::Coefficients;
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Names, Result, SimBox, State, Vec3};
 use std::collections::HashMap;
+use style::{Column, Hint, Style};
 
-/// Which columns an atom has between its id and its coordinates.
-#[derive(Clone, Copy)]
-struct Style {
-    name: &'static str,
-    columns: &'static [Column],
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Column {
-    Molecule,
-    Type,
-    Charge,
-}
-
-const STYLES: &[Style] = &[
-    Style { name: "atomic", columns: &[Column::Type] },
-    Style { name: "charge", columns: &[Column::Type, Column::Charge] },
-    Style { name: "bond", columns: &[Column::Molecule, Column::Type] },
-    Style { name: "angle", columns: &[Column::Molecule, Column::Type] },
-    Style { name: "molecular", columns: &[Column::Molecule, Column::Type] },
-    Style { name: "full", columns: &[Column::Molecule, Column::Type, Column::Charge] },
-];
+/// Sections that are compared with the forces of the input.
+const COMPARED: &[&str] = &["Pair Coeffs", "PairIJ Coeffs", "Bond Coeffs", "Angle Coeffs"];
 
 /// Sections that only other programs' forces need: lines that begin with numbers.
 const PASSED_OVER: &[&str] = &[
-    "Pair Coeffs",
-    "PairIJ Coeffs",
-    "Bond Coeffs",
-    "Angle Coeffs",
     "Dihedral Coeffs",
     "Improper Coeffs",
     "BondBond Coeffs",
@@ -71,7 +51,7 @@ const REFUSED: &[&str] = &["Dihedrals", "Impropers", "Ellipsoids", "Lines", "Tri
 
 fn is_section(line: &str) -> bool {
     let (name, _) = split_comment(line);
-    [READ, PASSED_OVER, REFUSED].iter().any(|list| list.contains(&name))
+    [READ, COMPARED, PASSED_OVER, REFUSED].iter().any(|list| list.contains(&name))
 }
 
 pub(super) fn read<'a>(lines: Lines<'a>, reading: Reading<'a>) -> Result<Structure> {
@@ -82,6 +62,7 @@ pub(super) fn read<'a>(lines: Lines<'a>, reading: Reading<'a>) -> Result<Structu
         masses: Vec::new(),
         labels: Vec::new(),
         bound: Default::default(),
+        coefficients: Vec::new(),
     };
     let first_section = file.header()?;
     file.read(first_section)
@@ -108,6 +89,7 @@ struct File<'a> {
     labels: Vec<Option<String>>,
     /// Bonds and angles.
     bound: [Members; 2],
+    coefficients: Vec<Coefficients>,
 }
 
 /// An atom as it stands in the file, and where.
@@ -306,6 +288,7 @@ impl<'a> File<'a> {
                 "Angles" => self.members(Bound::Angles, &by_id)?,
                 "Bond Type Labels" => self.member_labels(Bound::Bonds)?,
                 "Angle Type Labels" => self.member_labels(Bound::Angles)?,
+                _ if COMPARED.contains(&name) => self.coefficients(name, comment),
                 _ if PASSED_OVER.contains(&name) => self.pass_over(),
                 _ => return Err(self.unknown_section(name)),
             };
@@ -337,7 +320,7 @@ impl<'a> File<'a> {
         let error = self
             .lines
             .error(format!("\"{name}\" is neither a section that is known nor a line of the one before"));
-        match nearest(name, READ.iter().chain(PASSED_OVER).copied()) {
+        match nearest(name, READ.iter().chain(COMPARED).chain(PASSED_OVER).copied()) {
             Some(near) => error.hint(format!("did you mean \"{near}\"?")),
             None => error.hint("does a section have more lines than the header says?"),
         }
@@ -414,14 +397,14 @@ impl<'a> File<'a> {
     }
 
     fn atoms(&mut self, hint: Option<&str>) -> Result<Vec<Atom>> {
-        let hinted = match hint.and_then(|h| h.split_whitespace().next()) {
-            Some(word) => Some(STYLES.iter().find(|s| s.name == word).copied().ok_or_else(|| {
-                let known: Vec<&str> = STYLES.iter().map(|s| s.name).collect();
-                self.lines
-                    .error(format!("the atom style \"{word}\" is not read"))
-                    .hint(format!("the styles are {}", known.join(", ")))
-            })?),
-            None => None,
+        let hinted = match Hint::new(hint) {
+            Hint::Read(style) => Some(style),
+            Hint::None => None,
+            Hint::Other => {
+                let message = format!("the atom style \"{}\" is not read", hint.unwrap_or(""));
+                let hint = format!("the styles are {}", style::names());
+                return Err(self.lines.error(message).hint(hint));
+            }
         };
         let total = self.header.atoms.unwrap_or(0);
         if total == 0 {
@@ -446,11 +429,9 @@ impl<'a> File<'a> {
 
     /// The style of a file that does not name it, where the number of columns leaves one choice.
     fn guess_style(&self, columns: usize) -> Result<Style> {
-        let fits = |s: &&Style| [4, 7].contains(&(columns.saturating_sub(s.columns.len())));
-        let named = |name: &str| STYLES.iter().find(|s| s.name == name).copied();
-        match STYLES.iter().filter(fits).count() {
-            1 => STYLES.iter().find(fits).copied().or(named("atomic")).ok_or_else(|| self.lines.error("no atom style")),
-            0 => Err(self
+        match style::with_columns(columns)[..] {
+            [style] => Ok(style),
+            [] => Err(self
                 .lines
                 .error(format!("an atom cannot have {columns} columns"))
                 .hint("atomic: id type x y z; charge: id type q x y z; full: id molecule type q x y z; each with or without 3 image flags")),
@@ -521,21 +502,9 @@ impl<'a> File<'a> {
         let simbox = SimBox::new([x[0], y[0], z[0]], lengths, self.header.tilts, periodic).map_err(|e| {
             self.lines.error(e.message()).hint(e.help().unwrap_or("check the box in the header"))
         })?;
-        let mut charges = vec![None; self.masses.len()];
+        let (of_types, charges) = charges(&atoms, self.masses.len());
         let mut state = State::default();
         for atom in &atoms {
-            if let Some(charge) = atom.charge {
-                let known = *charges[atom.kind].get_or_insert(charge);
-                if (charge - known).abs() > 1e-9 {
-                    let kind = atom.kind + 1;
-                    let message =
-                        format!("atoms of type {kind} have different charges, {known} and {charge}");
-                    return Err(self
-                        .lines
-                        .error_at(atom.lines_at, message)
-                        .hint("give atoms with different charges different types"));
-                }
-            }
             let (mut position, mut image) = (atom.position, atom.image);
             wrap(&simbox, &mut position, &mut image).map_err(|e| self.lines.error_at(atom.lines_at, e))?;
             state.push(atom.kind as u16, position);
@@ -552,7 +521,7 @@ impl<'a> File<'a> {
             None => self.labels[kind].clone().unwrap_or_else(|| (kind + 1).to_string()),
         };
         let species: Vec<FileSpecies> = (0..self.masses.len())
-            .map(|k| FileSpecies { name: name(k), mass: self.masses[k], charge: charges[k] })
+            .map(|k| FileSpecies { name: name(k), mass: self.masses[k], charge: of_types[k] })
             .collect();
         for (k, s) in species.iter().enumerate() {
             if species[..k].iter().any(|other| other.name == s.name) {
@@ -562,7 +531,25 @@ impl<'a> File<'a> {
                     .hint("name them by types = [...] in [system]"));
             }
         }
-        let (topology, charges, names) = (self.topology(), Vec::new(), Names::default());
-        Ok(Structure { simbox, species, state, topology, charges, names, has_velocities })
+        let (topology, coefficients, names) =
+            (self.topology(), std::mem::take(&mut self.coefficients), Names::default());
+        Ok(Structure { simbox, species, state, topology, charges, names, has_velocities, coefficients })
     }
+}
+
+/// The charges of types whose atoms have the same one, and those of all atoms where others have not.
+fn charges(atoms: &[Atom], types: usize) -> (Vec<Option<f64>>, Vec<f64>) {
+    let mut of_types: Vec<Option<f64>> = vec![None; types];
+    let mut uniform = vec![true; types];
+    for atom in atoms {
+        if let Some(charge) = atom.charge {
+            let known = *of_types[atom.kind].get_or_insert(charge);
+            uniform[atom.kind] &= same_charge(charge, known);
+        }
+    }
+    if uniform.iter().all(|uniform| *uniform) {
+        return (of_types, Vec::new());
+    }
+    let of_types = of_types.into_iter().zip(uniform).map(|(charge, uniform)| charge.filter(|_| uniform));
+    (of_types.collect(), atoms.iter().map(|atom| atom.charge.unwrap_or(0.0)).collect())
 }

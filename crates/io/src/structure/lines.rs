@@ -8,25 +8,30 @@ use std::str::FromStr;
 #[derive(Clone)]
 pub(crate) struct Lines<'a> {
     path: &'a Path,
-    lines: std::str::Lines<'a>,
+    /// What is left of the text.
+    rest: &'a str,
     number: usize,
 }
 
 impl<'a> Lines<'a> {
     pub fn new(path: &'a Path, text: &'a str) -> Self {
-        Lines { path, lines: text.lines(), number: 0 }
+        Lines { path, rest: text, number: 0 }
     }
 
     /// For errors at a line of a file that is read elsewhere, and numbers from it.
     pub fn at_number(path: &'a Path, number: usize) -> Self {
-        Lines { path, lines: "".lines(), number }
+        Lines { path, rest: "", number }
     }
 
     /// The next line as it is.
     pub fn next(&mut self) -> Option<&'a str> {
-        let line = self.lines.next()?;
+        if self.rest.is_empty() {
+            return None;
+        }
+        let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+        self.rest = rest;
         self.number += 1;
-        Some(line)
+        Some(line.strip_suffix('\r').unwrap_or(line))
     }
 
     /// The next line that is not blank.
@@ -34,10 +39,10 @@ impl<'a> Lines<'a> {
         std::iter::from_fn(|| self.next()).find(|l| !l.trim().is_empty())
     }
 
-    /// An upper limit to the number of lines to come, so that no false count in a file makes
-    /// anyone reserve memory for it.
+    /// An upper limit to the number of words to come, and of lines with words: a false count in a file
+    /// must not reserve memory for it.
     pub fn at_most_left(&self) -> usize {
-        self.lines.clone().size_hint().1.unwrap_or(1 << 20)
+        self.rest.len().div_ceil(2)
     }
 
     /// The number of the line read last.

@@ -11,9 +11,12 @@ pub(crate) mod xyz;
 pub use write::{write_lammps, write_xyz};
 
 use crate::input::Input;
-use crate::input::model::AtomsInput;
+use crate::input::model::{AtomsInput, FieldInput, FieldStrength, ForceInput, Located, PotentialInput};
+use crate::text::{read_bytes, refuse_packed};
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
+use jostle_potentials::pair::{Absent, Parameter};
+pub use lammps::coefficients::Coefficients;
 pub(crate) use lines::Lines;
 use std::path::Path;
 pub(crate) use xyz::around;
@@ -35,6 +38,8 @@ pub struct Structure {
     pub names: Names,
     /// Whether the file has velocities; without them all are zero.
     pub has_velocities: bool,
+    /// Coefficients of forces in a LAMMPS data file, which those of the input must not contradict.
+    pub coefficients: Vec<Coefficients>,
 }
 
 /// What a file says about a species.
@@ -44,7 +49,7 @@ pub struct FileSpecies {
     pub name: String,
     /// Mass as users write it.
     pub mass: Option<f64>,
-    /// Charge.
+    /// Charge; `None` where the file does not say, or its atoms have different ones.
     pub charge: Option<f64>,
 }
 
@@ -67,8 +72,7 @@ impl Structure {
     /// If the file cannot be read, its format is unknown, or it is damaged or contradicts itself;
     /// the error has the line.
     pub fn read(path: &Path, reading: Reading) -> Result<Structure> {
-        let bytes = std::fs::read(path).map_err(|e| Error::io("read", path, &e))?;
-        Self::parse(path, &bytes, reading)
+        Self::parse(path, &read_bytes(path)?, reading)
     }
 
     /// Reads the contents of a file; `path` is what errors call it.
@@ -76,9 +80,7 @@ impl Structure {
     /// # Errors
     /// Those of [`Structure::read`].
     pub fn parse(path: &Path, bytes: &[u8], reading: Reading) -> Result<Structure> {
-        if bytes.starts_with(&[0x1f, 0x8b]) {
-            return Err(Error::file(path, "the file is compressed").hint("unpack it first, with gunzip"));
-        }
+        refuse_packed(path, bytes)?;
         let text = std::str::from_utf8(bytes).map_err(|e| {
             let line = bytes[..e.valid_up_to()].iter().filter(|&&b| b == b'\n').count() + 1;
             Error::file_line(path, line, "the file is not text (UTF-8)")
@@ -98,7 +100,9 @@ impl Structure {
     /// where it gives them, else those of the file.
     ///
     /// # Errors
-    /// If a species has no mass, or the input has a species that the file has not.
+    /// If a species has no mass, the input has a species that the file has not, or contradicts
+    /// coefficients of the file, or has a force that follows from charges of species where atoms of one have
+    /// different ones.
     pub fn into_system(self, input: &Input) -> Result<System> {
         let names: Vec<&str> = self.species.iter().map(|s| s.name.as_str()).collect();
         if let Some(extra) = input.species.iter().find(|s| !names.contains(&s.value.name.as_str())) {
@@ -129,12 +133,60 @@ impl Structure {
             Ok(Species { name: s.name, mass: input.units.mass_from_user(mass), charge })
         });
         let species = species.collect::<Result<Vec<_>>>()?;
-        let Structure { simbox, state, topology, charges, names, .. } = self;
-        Ok(System { state, topology, charges, names, ..System::new(simbox, species) })
+        let Structure { simbox, state, topology, charges, names, coefficients, .. } = self;
+        let charges = input.charges_of_atoms(charges, &species, &state)?;
+        let system = System { state, topology, charges, names, ..System::new(simbox, species) };
+        lammps::coefficients::check(&coefficients, input, &system)?;
+        Ok(system)
     }
 }
 
+/// Whether two charges of a file are meant to be the same.
+fn same_charge(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(1.0)
+}
+
 impl Input {
+    /// The charges of a file's atoms by id, where those of `[species]` do not come before them.
+    ///
+    /// # Errors
+    /// If a force follows from charges of species.
+    fn charges_of_atoms(
+        &self,
+        mut charges: Vec<f64>,
+        species: &[Species],
+        state: &State,
+    ) -> Result<Vec<f64>> {
+        let given = |name: &str| self.species.iter().find(|s| s.value.name == name)?.value.charge;
+        let given: Vec<Option<f64>> = species.iter().map(|s| given(&s.name)).collect();
+        if charges.is_empty() || given.iter().all(Option::is_some) {
+            return Ok(Vec::new());
+        }
+        for (id, of) in state.id.iter().zip(&state.species) {
+            if let (Some(charge), Some(given)) = (charges.get_mut(*id as usize), given[usize::from(*of)]) {
+                *charge = given;
+            }
+        }
+        let of_species = |p: &Parameter| matches!(p.absent, Absent::FromCharges | Absent::FromIsospin);
+        let follows = |force: &&Located<ForceInput>| match force.value.potential {
+            PotentialInput::BuiltIn(kind) => kind.parameters().iter().any(of_species),
+            _ => false,
+        };
+        let electric = |f: &&Located<FieldInput>| matches!(f.value.strength, FieldStrength::Electric(_));
+        let force = self.forces.iter().find(follows).map(|f| (&f.span, "this force"));
+        let field = self.fields.iter().find(electric).map(|f| (&f.span, "an electric field"));
+        match force.or(field) {
+            Some((span, what)) => {
+                let message =
+                    format!("{what} acts on charges of species, but atoms of one have different ones");
+                Err(self.source.error(span, message).hint(
+                    "give every species of the file a charge in [species]; its atoms then have that one",
+                ))
+            }
+            None => Ok(charges),
+        }
+    }
+
     /// The system of `file = "..."`; `None` if the input builds its system.
     ///
     /// # Errors
@@ -165,6 +217,13 @@ fn detect(path: &Path, text: &str) -> Result<FileFormat> {
     if first.take(30).any(|l| l.split('#').next().unwrap_or("").trim().ends_with(" atoms")) {
         return Ok(FileFormat::Lammps);
     }
+    if matches!(extension.as_str(), "pdb" | "ent" | "cif" | "mmcif" | "gro" | "inpcrd" | "rst7") {
+        let message = "the file says where atoms are, but not their masses, charges and forces";
+        return Err(Error::file(path, message).hint(
+            "write coordinates = \"...\" in place of file = \"...\", and the file of a force field beside it: \
+             topology = \"NAME.prmtop\", or a .psf, .top or .xml",
+        ));
+    }
     Err(Error::file(path, "it is not clear what kind of file this is").hint(
         "LAMMPS data (.data) and extended XYZ (.xyz) are read; other files can be converted, e.g. by ASE",
     ))
@@ -174,7 +233,11 @@ fn detect(path: &Path, text: &str) -> Result<FileFormat> {
 ///
 /// # Errors
 /// If it is so far away that the number of boxes in between makes no sense.
-fn wrap(simbox: &SimBox, position: &mut Vec3, image: &mut [i32; 3]) -> std::result::Result<(), String> {
+pub(crate) fn wrap(
+    simbox: &SimBox,
+    position: &mut Vec3,
+    image: &mut [i32; 3],
+) -> std::result::Result<(), String> {
     const FARTHEST: f64 = 1e6;
     let fractional = simbox.to_fractional(*position);
     if fractional.iter().any(|s| s.abs() > FARTHEST)

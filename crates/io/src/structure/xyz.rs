@@ -3,7 +3,7 @@
 //! initial_charges); others are passed over, ASE's momenta among them.
 
 use super::lines::Lines;
-use super::{FileSpecies, Reading, Structure, wrap};
+use super::{FileSpecies, Reading, Structure, same_charge, wrap};
 use jostle_core::{Names, Result, SimBox, State, Topology, UnitSystem, Vec3};
 use std::collections::HashMap;
 
@@ -139,9 +139,10 @@ fn frame(mut lines: Lines, reading: Reading, count: u64) -> Result<Structure> {
         species: atoms.species,
         state,
         topology: Topology::default(),
-        charges: Vec::new(),
+        charges: if atoms.uniform { Vec::new() } else { atoms.charges },
         names: Names::default(),
         has_velocities,
+        coefficients: Vec::new(),
     })
 }
 
@@ -294,6 +295,9 @@ struct Atoms {
     kinds: Vec<u16>,
     positions: Vec<Vec3>,
     velocities: Vec<Vec3>,
+    charges: Vec<f64>,
+    /// Atoms of one species have the same charge.
+    uniform: bool,
 }
 
 impl Atoms {
@@ -304,6 +308,8 @@ impl Atoms {
             kinds: Vec::with_capacity(capacity),
             positions: reserve(),
             velocities: reserve(),
+            charges: Vec::new(),
+            uniform: true,
         }
     }
 
@@ -324,17 +330,21 @@ impl Atoms {
         }
         let kind = match self.species.iter().position(|s| s.name == name) {
             Some(kind) => {
-                let known = &self.species[kind];
-                for (what, now, before) in [("masses", mass, known.mass), ("charges", charge, known.charge)] {
-                    if let (Some(now), Some(before)) = (now, before)
-                        && (now - before).abs() > 1e-9 * before.abs().max(1.0)
-                    {
-                        return Err(lines
-                            .error(format!(
-                                "atoms of the species {name} have different {what}, {before} and {now}"
-                            ))
-                            .hint("give them different species names"));
-                    }
+                let known = &mut self.species[kind];
+                if let (Some(now), Some(before)) = (mass, known.mass)
+                    && (now - before).abs() > 1e-9 * before.abs().max(1.0)
+                {
+                    return Err(lines
+                        .error(format!(
+                            "atoms of the species {name} have different masses, {before} and {now}"
+                        ))
+                        .hint("give them different species names"));
+                }
+                if let (Some(now), Some(before)) = (charge, known.charge)
+                    && !same_charge(now, before)
+                {
+                    known.charge = None;
+                    self.uniform = false;
                 }
                 kind
             }
@@ -343,6 +353,7 @@ impl Atoms {
                 self.species.len() - 1
             }
         };
+        self.charges.extend(charge);
         let kind = u16::try_from(kind).map_err(|_| {
             lines.error("the file has more than 65536 species").hint("is the right column the species?")
         })?;

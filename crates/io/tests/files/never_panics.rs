@@ -62,7 +62,8 @@ fn piece() -> impl Strategy<Value = String> {
 }
 
 /// A text with some of its parts replaced.
-fn mutated(text: &'static str) -> impl Strategy<Value = String> {
+pub(crate) fn mutated(text: &str) -> impl Strategy<Value = String> + use<> {
+    let text = text.to_string();
     let change = (any::<prop::sample::Index>(), 0usize..12, piece());
     prop::collection::vec(change, 1..5).prop_map(move |changes| {
         let mut chars: Vec<char> = text.chars().collect();

@@ -83,7 +83,7 @@ impl Reader<'_> {
     /// If that cannot be told from the file, or an atom has no mass and no place either.
     pub(super) fn extra_points(&mut self, section: &str, bound: &Bound) -> Result<()> {
         let mut found = self.stated_frames()?;
-        let types = self.file.names("AMBER_ATOM_TYPE", self.assembly.n_atoms());
+        let types = self.file.names("AMBER_ATOM_TYPE", self.assembly.n_atoms())?;
         let stated: BTreeSet<u32> = found.by_atom.values().flatten().copied().collect();
         for (atom, neighbors) in &bound.0 {
             let mut points = neighbors.points.clone();

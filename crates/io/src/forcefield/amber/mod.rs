@@ -2,13 +2,15 @@
 //! in columns; angstrom, kcal/mol, radians, charges times 18.2223.
 
 mod extra_points;
+mod format;
 
 use super::assembly::{Assembly, factor};
-use super::{Boundary, Molecules, well};
+use super::{Boundary, Molecules, periodic, well};
 use crate::structure::Lines;
 use extra_points::{Bound, ExtraPoints};
+use format::Format;
 use jostle_core::{AtomName, Dimension, Error, Names, Residue, Result, SimBox, UnitSystem};
-use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
+use jostle_potentials::{AngleKind, BondKind, BondedKind};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
@@ -19,9 +21,9 @@ const CHARGE: f64 = 18.2223;
 /// Lennard-Jones.
 const SCALE: [f64; 2] = [1.2, 2.0];
 
-/// A section: the width of its fields, the line of its first one, and the lines themselves.
+/// A section: the text of its format, the line of its first field, and the lines themselves.
 struct Section<'a> {
-    width: usize,
+    format: &'a str,
     line: usize,
     lines: Vec<&'a str>,
 }
@@ -49,7 +51,9 @@ pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Molecul
     }
     for (name, hint) in [
         ("CTITLE", "CHARMM's force field in AMBER's files is not read; give its PSF"),
+        ("AMOEBA_FORCEFIELD", "polarisable force fields (AMOEBA) are not read"),
         ("LENNARD_JONES_CCOEF", "forces with 1/r^4 (12-6-4) are not read"),
+        ("LENNARD_JONES_14_ACOEF", "CHARMM's 1-4 forces in AMBER's files are not read; give its PSF"),
     ] {
         if file.sections.contains_key(name) {
             return Err(file.error(name, format!("there is a section {name}")).hint(hint));
@@ -76,9 +80,7 @@ impl<'a> File<'a> {
                 name = Some(flag.trim());
             } else if let Some(format) = line.strip_prefix("%FORMAT") {
                 let name = name.ok_or_else(|| lines.error("a format without a %FLAG before it"))?;
-                let width = width_of(format)
-                    .ok_or_else(|| lines.error(format!("the format {} is not read", format.trim())))?;
-                sections.insert(name, Section { width, line: lines.at() + 1, lines: Vec::new() });
+                sections.insert(name, Section { format, line: lines.at() + 1, lines: Vec::new() });
             } else if let Some(section) = name.and_then(|name| sections.get_mut(name)) {
                 section.lines.push(line);
             }
@@ -95,27 +97,22 @@ impl<'a> File<'a> {
     }
 
     /// The fields of a section with the numbers of their lines; none where it is missing.
-    fn fields(&self, name: &str) -> Vec<(usize, &'a str)> {
-        let Some(section) = self.sections.get(name) else { return Vec::new() };
-        let mut fields = Vec::new();
-        for (k, line) in section.lines.iter().enumerate() {
-            // Comments between sections, and whatever is no text in columns, ends a line.
-            let line = if line.starts_with('%') { "" } else { line };
-            let mut at = 0;
-            while let Some(field) = line.get(at..(at + section.width).min(line.len())) {
-                if field.is_empty() {
-                    break;
-                }
-                fields.push((section.line + k, field));
-                at += section.width;
-            }
-        }
-        fields
+    fn fields(&self, name: &str) -> Result<Vec<(usize, &'a str)>> {
+        let Some(section) = self.sections.get(name) else { return Ok(Vec::new()) };
+        let format = Format::new(section.format).ok_or_else(|| {
+            let message = format!("the format {} of {name} is not read", section.format.trim());
+            Error::file_line(self.path, section.line - 1, message)
+                .hint("formats are such as (10I8) and (5E16.8)")
+        })?;
+        // Comments between sections are no fields.
+        let lines = (section.line..).zip(&section.lines).filter(|(_, line)| !line.starts_with('%'));
+        let fields = lines.map(|(k, line)| format.fields(line).into_iter().map(move |field| (k, field)));
+        Ok(fields.flatten().collect())
     }
 
     /// The numbers of a section that may be missing.
     fn optional<T: std::str::FromStr>(&self, name: &str) -> Result<Vec<T>> {
-        let fields = self.fields(name).into_iter().filter(|(_, field)| !field.trim().is_empty());
+        let fields = self.fields(name)?.into_iter().filter(|(_, field)| !field.trim().is_empty());
         let number = |(line, field): (usize, &str)| {
             field.trim().parse().map_err(|_| {
                 Error::file_line(self.path, line, format!("\"{}\" in {name} is no number", field.trim()))
@@ -142,19 +139,11 @@ impl<'a> File<'a> {
         }
     }
 
-    fn names(&self, name: &str, n: usize) -> Vec<String> {
-        let mut names: Vec<String> = self.fields(name).iter().map(|(_, f)| f.trim().to_string()).collect();
+    fn names(&self, name: &str, n: usize) -> Result<Vec<String>> {
+        let mut names: Vec<String> = self.fields(name)?.iter().map(|(_, f)| f.trim().to_string()).collect();
         names.resize(n, String::new());
-        names
+        Ok(names)
     }
-}
-
-/// The width of a field: 16 of `(5E16.8)`, 8 of `(10I8)`, 4 of `(20a4)`.
-fn width_of(format: &str) -> Option<usize> {
-    let inner = format.trim().strip_prefix('(')?.strip_suffix(')')?;
-    let rest = inner.trim_start_matches(|c: char| c.is_ascii_digit());
-    let digits = rest.get(1..)?.split('.').next()?;
-    digits.parse().ok().filter(|w| *w > 0)
 }
 
 struct Reader<'a> {
@@ -171,9 +160,9 @@ impl Reader<'_> {
         let masses: Vec<f64> = file.exactly("MASS", n)?;
         let types: Vec<usize> = file.exactly("ATOM_TYPE_INDEX", n)?;
         let numbers: Vec<i32> = file.optional("ATOMIC_NUMBER")?;
-        let (names, of_types) = (file.names("ATOM_NAME", n), file.names("AMBER_ATOM_TYPE", n));
+        let (names, of_types) = (file.names("ATOM_NAME", n)?, file.names("AMBER_ATOM_TYPE", n)?);
         let first: Vec<usize> = file.numbers("RESIDUE_POINTER")?;
-        let residues = file.names("RESIDUE_LABEL", first.len());
+        let residues = file.names("RESIDUE_LABEL", first.len())?;
         let mut found = Names::default();
         for (k, name) in residues.into_iter().enumerate() {
             found.residues.push(Residue { name, number: k as i32 + 1, chain: String::new() });
@@ -277,14 +266,10 @@ impl Reader<'_> {
                     continue;
                 }
                 let stiffness = self.parameter("DIHEDRAL_FORCE_CONSTANT", &k, of_type)?;
-                // Some programs write a multiplicity of zero for terms that are nothing.
+                let turns = self.parameter("DIHEDRAL_PERIODICITY", &turns, of_type)?.abs().round();
                 if stiffness != 0.0 {
-                    let parameters = [
-                        stiffness,
-                        self.parameter("DIHEDRAL_PERIODICITY", &turns, of_type)?.abs().round(),
-                        self.parameter("DIHEDRAL_PHASE", &phase, of_type)?.to_degrees(),
-                    ];
-                    let kind = DihedralKind::PeriodicDihedral;
+                    let phase = self.parameter("DIHEDRAL_PHASE", &phase, of_type)?.to_degrees();
+                    let (kind, parameters) = periodic(stiffness, turns, phase);
                     let added = self.assembly.dihedral(kind, kind.term(), &parameters, atoms);
                     added.map_err(|e| self.file.error(name, e.message()))?;
                 }
@@ -346,7 +331,8 @@ impl Reader<'_> {
         let n = self.assembly.n_atoms();
         let counts: Vec<usize> = self.file.exactly("NUMBER_EXCLUDED_ATOMS", n)?;
         let name = "EXCLUDED_ATOMS_LIST";
-        let list: Vec<i64> = self.file.exactly(name, counts.iter().sum())?;
+        let list: Vec<i64> =
+            self.file.exactly(name, counts.iter().fold(0usize, |sum, n| sum.saturating_add(*n)))?;
         let mut rest = &list[..];
         for (atom, count) in counts.into_iter().enumerate() {
             let (own, after) = rest.split_at(count.min(rest.len()));
@@ -386,7 +372,7 @@ impl Reader<'_> {
             .finish(|a, b| wells.get(&file, a + 1, b + 1).unwrap_or([f64::NAN; 2]))
             .map_err(|e| e.in_file(file.path))?;
         molecules.boundary = match boxed {
-            true => simbox(&file, units)?.map_or(Boundary::Unsaid, Boundary::Box),
+            true => simbox(&file, units)?.map_or(Boundary::Periodic, Boundary::Box),
             false => Boundary::Open,
         };
         Ok(molecules)

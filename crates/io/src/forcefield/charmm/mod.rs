@@ -6,10 +6,10 @@ mod psf;
 
 use super::assembly::Assembly;
 use super::missing::{missing, nearest};
-use super::{Molecules, UREY_BRADLEY, elements, second_faster, text_of};
+use super::{Molecules, UREY_BRADLEY, elements, second_faster};
 use jostle_core::{AtomName, Residue, Result, Topology, UnitSystem};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
-use parameters::Parameters;
+use parameters::{Parameters, Sizes};
 use psf::Psf;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(super) fn read(path: &Path, text: &str, files: &[PathBuf], units: UnitSystem
     let psf = psf::read(path, text)?;
     let mut parameters = Parameters::default();
     for file in files {
-        parameters.read(file, &text_of(file)?)?;
+        parameters.read(file, &crate::text::read(file)?)?;
     }
     let assembly = Assembly::new(UnitSystem::Real, units)?;
     let types = Vec::with_capacity(psf.atoms.len());
@@ -218,7 +218,11 @@ impl Reader {
             Some([row[own], row[own + 1]])
         };
         let ([a, half_a], [b, half_b]) = (of(types[0])?, of(types[1])?);
-        Some(wells((a * b).sqrt(), half_a + half_b))
+        let least = match self.parameters.sizes {
+            Sizes::Arithmetic => half_a + half_b,
+            Sizes::Geometric => 2.0 * (half_a * half_b).sqrt(),
+        };
+        Some(wells((a * b).sqrt(), least))
     }
 
     /// Exclusions, and 1-4 pairs with forces of their own.

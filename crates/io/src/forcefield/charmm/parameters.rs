@@ -9,7 +9,7 @@ use std::path::Path;
 /// Stands for any type.
 const ANY: &str = "X";
 
-/// Rows of numbers by types of atoms.
+/// Rows of numbers by types of atoms; those of bonds, angles, dihedrals and pairs by [`one_way`].
 pub(super) type Rows<const N: usize> = HashMap<[String; N], Vec<Vec<f64>>>;
 
 /// What all files say together; what stands in a later one replaces what stood before.
@@ -27,6 +27,16 @@ pub(super) struct Parameters {
     pub pairs: Rows<2>,
     /// What scales the charges of 1-4 pairs.
     pub scale_14: Option<f64>,
+    pub sizes: Sizes,
+}
+
+/// How sizes of two types make that of their pair.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Sizes {
+    #[default]
+    Arithmetic,
+    /// `GEOM`, as OPLS has it.
+    Geometric,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -45,7 +55,7 @@ impl Section {
     /// The section that a line begins; `None` if it is a row of one.
     fn begins(words: &[&str]) -> Option<Section> {
         let word = words.first()?.to_uppercase();
-        let start = &word[..word.len().min(4)];
+        let start = word.get(..4).unwrap_or(&word);
         let alone = words.len() == 1;
         Some(match start {
             "BOND" if alone => Section::Bonds,
@@ -95,21 +105,21 @@ impl Parameters {
                 Section::Other => {}
                 Section::Bonds => {
                     let (types, row) = split(&lines, &words, 2)?;
-                    self.bonds.insert(types, vec![row]);
+                    self.bonds.insert(one_way(types), vec![row]);
                 }
                 Section::Angles => {
                     let (types, row) = split(&lines, &words, 2)?;
-                    self.angles.insert(types, vec![row]);
+                    self.angles.insert(one_way(types), vec![row]);
                 }
                 Section::Dihedrals => {
                     let (types, row) = split(&lines, &words, 3)?;
-                    let terms: &mut Vec<Vec<f64>> = dihedrals.entry(types).or_default();
+                    let terms: &mut Vec<Vec<f64>> = dihedrals.entry(one_way(types)).or_default();
                     terms.retain(|term| term[1] != row[1]);
                     terms.push(row);
                 }
                 Section::Impropers => {
                     let (types, row) = split(&lines, &words, 3)?;
-                    impropers.insert(types, vec![row]);
+                    impropers.insert(one_way(types), vec![row]);
                 }
                 Section::Maps => {
                     let (types, row) = split(&lines, &words, 1)?;
@@ -122,7 +132,7 @@ impl Parameters {
                 }
                 Section::Pairs => {
                     let (types, row) = split(&lines, &words, 2)?;
-                    self.pairs.insert(types, vec![row]);
+                    self.pairs.insert(one_way(types), vec![row]);
                 }
             }
         }
@@ -144,8 +154,13 @@ impl Parameters {
             let word = words.get(place + 1).map(String::as_str);
             self.scale_14 = Some(lines.number(word, "e14fac")?);
         }
-        if words.iter().any(|word| word == "GEOM") {
-            return Err(lines.error("geometric mixing of sizes (GEOM) is not read"));
+        // Options stay as they are until a file says otherwise.
+        for word in &words {
+            match word.get(..4) {
+                Some("GEOM") => self.sizes = Sizes::Geometric,
+                Some("ARIT") => self.sizes = Sizes::Arithmetic,
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -173,12 +188,16 @@ impl Parameters {
     }
 }
 
-/// The rows of some types, from the first to the last or the other way round.
-fn either_way<'a, const N: usize>(rows: &'a Rows<N>, types: [&str; N]) -> Option<&'a [Vec<f64>]> {
-    let key = types.map(str::to_string);
-    let mut turned = key.clone();
+/// The types of rows that hold from the first to the last and the other way round, in one of both orders.
+fn one_way<const N: usize>(types: [String; N]) -> [String; N] {
+    let mut turned = types.clone();
     turned.reverse();
-    rows.get(&key).or_else(|| rows.get(&turned)).map(Vec::as_slice)
+    types.min(turned)
+}
+
+/// The rows of some types in either order.
+fn either_way<'a, const N: usize>(rows: &'a Rows<N>, types: [&str; N]) -> Option<&'a [Vec<f64>]> {
+    rows.get(&one_way(types.map(str::to_string))).map(Vec::as_slice)
 }
 
 /// A line without its comment.

@@ -53,6 +53,9 @@ pub(super) struct Atom {
     pub mass: f64,
 }
 
+/// Columns of an atom, at least.
+const COLUMNS: usize = 8;
+
 /// Whether a file begins as these do.
 pub(in crate::forcefield) fn is_one(text: &str) -> bool {
     text.starts_with("PSF")
@@ -82,8 +85,10 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Psf> {
         match name {
             // Lines of a title may look like anything.
             "NTITLE" => {
-                for _ in 0..n.min(file.lines.at_most_left()) {
-                    file.lines.next();
+                for _ in 0..n {
+                    if file.lines.next().is_none() {
+                        break;
+                    }
                 }
             }
             "NATOM" => found.atoms = file.atoms(n)?,
@@ -116,7 +121,7 @@ struct File<'a> {
 
 impl File<'_> {
     fn atoms(&mut self, n: usize) -> Result<Vec<Atom>> {
-        let mut atoms = Vec::with_capacity(n.min(self.lines.at_most_left()));
+        let mut atoms = Vec::with_capacity(n.min(self.lines.at_most_left() / COLUMNS));
         for k in 0..n {
             let Some(line) = self.lines.next() else {
                 return Err(self.lines.error(format!("the file ends after {k} of {n} atoms")));
@@ -145,7 +150,7 @@ impl File<'_> {
 
     /// So many whole numbers.
     fn numbers(&mut self, n: usize, what: &str) -> Result<Vec<i64>> {
-        let mut numbers = Vec::with_capacity(n.min(20 * self.lines.at_most_left()));
+        let mut numbers = Vec::with_capacity(n.min(self.lines.at_most_left()));
         while numbers.len() < n {
             let Some(line) = self.lines.next().filter(|line| !line.contains('!')) else {
                 let found = numbers.len();
@@ -199,6 +204,10 @@ impl File<'_> {
 
     /// A list of atoms, and of every atom where its own end in there.
     fn excluded(&mut self, n: usize, atoms: usize) -> Result<Vec<[u32; 2]>> {
+        // Some programs leave out the ends where there is nothing to end.
+        if n == 0 {
+            return Ok(Vec::new());
+        }
         let (others, ends) = (self.numbers(n, "NNB")?, self.numbers(atoms, "NNB")?);
         let mut pairs = Vec::new();
         let mut from = 0;

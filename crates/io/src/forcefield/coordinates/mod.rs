@@ -5,8 +5,8 @@ mod cif;
 mod gro;
 mod pdb;
 
-use super::text_of;
 use crate::structure::{Lines, Reading, Structure};
+use crate::text;
 use jostle_core::{Error, Names, Result, SimBox, UnitSystem, Vec3};
 use std::path::Path;
 
@@ -30,7 +30,7 @@ impl Coordinates {
     /// # Errors
     /// If it cannot be read or is damaged.
     pub fn read(path: &Path, units: UnitSystem) -> Result<Coordinates> {
-        let text = text_of(path)?;
+        let text = text::read(path)?;
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("").to_lowercase();
         let lines = Lines::new(path, &text);
         match extension.as_str() {

@@ -1,18 +1,21 @@
 //! GROMACS' topologies (top, itp): nm, kJ/mol, degrees.
 
+mod exclusions;
 mod preprocess;
 mod sites;
 mod types;
 
 use super::assembly::Assembly;
 use super::missing::{missing, nearest};
-use super::{Molecules, UREY_BRADLEY, elements, second_faster};
-use jostle_core::{AtomName, Bond, Error, Exclude, Residue, Result, SiteRule, Topology, UnitSystem};
+use super::{Molecules, UREY_BRADLEY, elements, periodic, second_faster};
+use crate::memory;
+use exclusions::excluded_by_bonds;
+use jostle_core::{AtomName, Error, Residue, Result, SiteRule, UnitSystem};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
 use preprocess::Line;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use types::{Defaults, Row, Types, find, number};
+use types::{Defaults, Row, Types, find, number, whole};
 
 /// Whether a file is one of these, by what its first line with a word is.
 pub(super) fn is_one(text: &str) -> bool {
@@ -86,9 +89,16 @@ struct File {
     defaults: Option<Defaults>,
     types: Types,
     kinds: Vec<Kind>,
-    /// Which kinds there are, and how many of each, in their order.
-    molecules: Vec<(usize, usize)>,
+    /// Which kinds there are, and how many of each, in their order, with the lines that say so.
+    molecules: Vec<(usize, usize, Line)>,
 }
+
+/// Bytes that an atom of a molecule takes, and a row of what binds it, at least: of a million atoms in chains
+/// of four that were read with their coordinates, each took 930.
+const BYTES: [usize; 2] = [400, 200];
+
+/// Bytes of one thing that binds atoms, at least.
+const TERM: usize = size_of::<[u32; 4]>();
 
 impl File {
     fn row(&mut self, section: &str, line: Line) -> Result<()> {
@@ -99,13 +109,13 @@ impl File {
             "bondtypes" => types.bonds.push(Types::row(&line, 2)?),
             "constrainttypes" => types.constraints.push(Types::row(&line, 2)?),
             "angletypes" => types.angles.push(Types::row(&line, 3)?),
-            "dihedraltypes" => types.dihedrals.push(Types::row(&line, 4)?),
+            "dihedraltypes" => types.dihedrals.add(&line)?,
             "cmaptypes" => types.add_map(&line)?,
             "pairtypes" => Types::add_pair(&line, &mut types.pairs_14)?,
             "nonbond_params" => Types::add_pair(&line, &mut types.pairs)?,
             "moleculetype" => {
                 let word = line.words.get(1).ok_or_else(|| line.error("a molecule needs name and nrexcl"))?;
-                let excluded = number(&line, word)? as usize;
+                let excluded = whole(&line, word)?;
                 let (name, atoms, rows) = (line.words[0].clone(), Vec::new(), Vec::new());
                 self.kinds.push(Kind { name, excluded, atoms, rows });
             }
@@ -120,7 +130,8 @@ impl File {
                     line.error(format!("there is no molecule {name}"))
                         .hint(format!("there are {}", known.join(", ")))
                 })?;
-                self.molecules.push((kind, number(&line, count)? as usize));
+                let count = whole(&line, count)?;
+                self.molecules.push((kind, count, line));
             }
             // A title; Born radii, which nothing here has.
             "system" | "implicit_genborn_params" => {}
@@ -137,7 +148,30 @@ impl File {
         Ok(())
     }
 
+    /// Refuses more molecules than memory holds, at their line.
+    fn check_size(&self) -> Result<()> {
+        let (mut atoms, mut bytes) = (0usize, 0usize);
+        for (kind, count, line) in &self.molecules {
+            let Kind { name, atoms: own, rows, .. } = &self.kinds[*kind];
+            if own.is_empty() {
+                return Err(line.error(format!("the molecule {name} has no atoms")));
+            }
+            let each = own.len() * BYTES[0] + rows.len() * BYTES[1];
+            atoms = atoms.saturating_add(count.saturating_mul(own.len()));
+            bytes = bytes.saturating_add(count.saturating_mul(each));
+            let wrong = "is the number of molecules right?";
+            if atoms > u32::MAX as usize {
+                let message = format!("{count} molecules {name} make {atoms} atoms, more than {}", u32::MAX);
+                return Err(line.error(message).hint(wrong));
+            }
+            let what = format!("{count} molecules {name} with {} atoms each", own.len());
+            memory::expect(bytes as u64, &what).map_err(|e| line.at(e).hint(wrong))?;
+        }
+        Ok(())
+    }
+
     fn assemble(self, units: UnitSystem) -> Result<Molecules> {
+        self.check_size()?;
         let File { defaults, types, kinds, molecules } = self;
         let defaults = defaults.ok_or_else(|| {
             Error::input("the topology has no [ defaults ]").hint("include the file of a force field first")
@@ -146,9 +180,12 @@ impl File {
         let mut maps = HashMap::new();
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let mut order: Vec<String> = Vec::new();
-        for (kind, count) in molecules {
+        for (kind, count, line) in molecules {
             let kind = &kinds[kind];
             let terms = kind.terms(&types, &defaults, &mut assembly, &mut maps)?;
+            let bytes = terms.len().saturating_mul(TERM).saturating_mul(count);
+            let what = format!("what binds the atoms of {count} molecules {}", kind.name);
+            memory::expect(bytes as u64, &what).map_err(|e| line.at(e))?;
             for _ in 0..count {
                 let first = assembly.n_atoms() as u32;
                 let mut last = None;
@@ -180,12 +217,7 @@ impl File {
         if assembly.n_atoms() == 0 {
             return Err(Error::input("the topology has no atoms").hint("does it have [ molecules ]?"));
         }
-        let pair = |name: &str| types.atoms.get(name).map_or([0.0; 2], |of_type| of_type.pair);
-        assembly.finish(|a, b| match Types::pair(&types.pairs, &order[a], &order[b]) {
-            Some(own) => defaults.well(own),
-            None if a == b => defaults.well(pair(&order[a])),
-            None => defaults.mixed(pair(&order[a]), pair(&order[b])),
-        })
+        assembly.finish(|a, b| types.well(&defaults, &order[a], &order[b]))
     }
 }
 
@@ -270,7 +302,7 @@ impl Kind {
                 "dihedrals" => {
                     let (atoms, row) = self.given::<4>(line)?;
                     for p in
-                        self.known(line, &row, &types.dihedrals, "dihedral", types, &[1, 2, 3, 4, 5, 9])?
+                        self.known(line, &row, &types.dihedrals.rows, "dihedral", types, &[1, 2, 3, 4, 5, 9])?
                     {
                         dihedral(row.function, &p, |kind, p| push(Term::Dihedral(kind, p, atoms)));
                     }
@@ -340,7 +372,7 @@ impl Kind {
                 }
             }
         }
-        for pair in excluded_by_bonds(self.atoms.len(), &bound, self.excluded) {
+        for pair in excluded_by_bonds(self.atoms.len(), &bound, self.excluded)? {
             terms.push((Term::Exclude(pair), None));
         }
         Ok(terms)
@@ -438,8 +470,7 @@ impl Kind {
             ([v, w, ..], _) => defaults.well([*v, *w]),
             (_, Some(own)) => defaults.well(own),
             _ if defaults.generate => {
-                let of = |atom: &Atom| types.atoms.get(&atom.of_type).map_or([0.0; 2], |t| t.pair);
-                let [epsilon, sigma] = defaults.mixed(of(a), of(b));
+                let [epsilon, sigma] = types.well(defaults, &a.of_type, &b.of_type);
                 [defaults.scale[0] * epsilon, sigma]
             }
             _ => return Err(self.lacks(line, "1-4 pair", row, types, &[])),
@@ -463,25 +494,9 @@ fn dihedral(function: u32, p: &[f64], mut push: impl FnMut(DihedralKind, Vec<f64
             }
         }
         _ if p[1] == 0.0 => {}
-        _ => push(DihedralKind::PeriodicDihedral, vec![p[1], p[2], p[0]]),
-    }
-}
-
-/// Pairs of a molecule's atoms that are at most so many bonds apart.
-fn excluded_by_bonds(n: usize, bound: &[[u32; 2]], reach: usize) -> Vec<[u32; 2]> {
-    let bonds = bound.iter().map(|atoms| Bond { kind: 0, atoms: *atoms }).collect();
-    let partners = Topology { bonds, ..Topology::default() }.exclusions(n, Exclude::Bonded);
-    let mut pairs = Vec::new();
-    for atom in 0..n as u32 {
-        let mut seen = HashSet::from([atom]);
-        let mut edge = vec![atom];
-        for _ in 0..reach {
-            let next = edge.iter().filter_map(|a| partners.get(*a as usize)).flatten();
-            edge = next.copied().filter(|other| seen.insert(*other)).collect();
+        _ => {
+            let (kind, parameters) = periodic(p[1], p[2], p[0]);
+            push(kind, parameters);
         }
-        let mut others: Vec<u32> = seen.into_iter().filter(|other| *other > atom).collect();
-        others.sort_unstable();
-        pairs.extend(others.into_iter().map(|other| [atom, other]));
     }
-    pairs
 }

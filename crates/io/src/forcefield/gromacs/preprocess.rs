@@ -1,7 +1,7 @@
 //! What GROMACS' preprocessor does: files included, macros, parts under conditions, comments after
 //! semicolons, lines that go on after a backslash.
 
-use crate::forcefield::text_of;
+use crate::{memory, text};
 use jostle_core::{Error, Result};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,9 @@ use std::rc::Rc;
 
 /// Files include each other no deeper than this.
 const DEEPEST: usize = 32;
+
+/// No more files are included, each as often as it is: those of force fields include some twenty.
+const MOST_FILES: usize = 10_000;
 
 /// A line that is left, in words, and where it stands.
 #[derive(Debug, Clone)]
@@ -40,7 +43,13 @@ pub(super) fn lines(path: &Path, text: &str, define: &[String], include: &[PathB
         let (name, value) = name.split_once('=').unwrap_or((name, ""));
         macros.insert(name.to_string(), value.split_whitespace().map(str::to_string).collect());
     }
-    let mut preprocessor = Preprocessor { macros, include, found: Vec::new() };
+    let mut preprocessor = Preprocessor {
+        macros,
+        include,
+        found: Vec::new(),
+        files: 0,
+        text: Text { bytes: 0, looked_at: 1 << 26 },
+    };
     preprocessor.file(path, text, 0)?;
     Ok(preprocessor.found)
 }
@@ -49,6 +58,28 @@ struct Preprocessor<'a> {
     macros: HashMap<String, Vec<String>>,
     include: &'a [PathBuf],
     found: Vec<Line>,
+    /// So many files have been included.
+    files: usize,
+    text: Text,
+}
+
+/// Bytes of all lines that are left, with macros replaced.
+struct Text {
+    bytes: usize,
+    /// The number of bytes at which memory is looked at next.
+    looked_at: usize,
+}
+
+impl Text {
+    fn add(&mut self, line: &Line) -> Result<()> {
+        self.bytes += line.words.iter().map(|word| size_of::<String>() + word.len()).sum::<usize>();
+        if self.bytes >= self.looked_at {
+            self.looked_at = 2 * self.bytes;
+            memory::expect(self.bytes as u64, "the text with all that it includes")
+                .map_err(|e| line.at(e))?;
+        }
+        Ok(())
+    }
 }
 
 impl Preprocessor<'_> {
@@ -74,6 +105,7 @@ impl Preprocessor<'_> {
                         None => vec![word],
                     });
                     let line = at(words.collect());
+                    self.text.add(&line)?;
                     self.found.push(line);
                 }
                 continue;
@@ -107,11 +139,16 @@ impl Preprocessor<'_> {
                     if depth == DEEPEST {
                         return Err(line.error("files include each other without end"));
                     }
+                    self.files += 1;
+                    if self.files > MOST_FILES {
+                        let error = line.error(format!("more than {MOST_FILES} files are included"));
+                        return Err(error.hint("do files include each other?"));
+                    }
                     let found = self.find(path, name).ok_or_else(|| {
                         let error = line.error(format!("there is no file {name} to include"));
                         error.hint("say where GROMACS' force fields are: include = [\"/usr/share/gromacs/top\"] in [system]")
                     })?;
-                    self.file(&found, &text_of(&found)?, depth + 1)?;
+                    self.file(&found, &text::read(&found)?, depth + 1)?;
                 }
                 _ => return Err(at(Vec::new()).error(format!("there is no directive #{name}"))),
             }

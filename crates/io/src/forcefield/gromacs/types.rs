@@ -4,6 +4,9 @@ use super::preprocess::Line;
 use jostle_core::Result;
 use std::collections::HashMap;
 
+/// The function of dihedrals with several terms.
+const SERIES: u32 = 9;
+
 /// Stands for any type.
 const ANY: &str = "X";
 
@@ -69,16 +72,21 @@ impl Defaults {
         match self.combination {
             Combination::Coefficients => crate::forcefield::well(w, v),
             _ if w == 0.0 => [0.0; 2],
+            // A negative sigma stands for the repulsion alone.
+            _ if v < 0.0 => crate::forcefield::well(4.0 * w * v.powi(12), 0.0),
             _ => [w, v],
         }
     }
 
-    /// Epsilon and sigma of two types.
-    pub fn mixed(&self, a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
+    /// Epsilon and sigma of two types. A sigma is negative if one of two is (`generate_nbparams` of
+    /// GROMACS).
+    fn mixed(&self, a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
         let mean = |k: usize| (a[k] * b[k]).sqrt();
+        let sign = if a[0] < 0.0 || b[0] < 0.0 { -1.0 } else { 1.0 };
         match self.combination {
-            Combination::LorentzBerthelot => self.well([0.5 * (a[0] + b[0]), mean(1)]),
-            _ => self.well([mean(0), mean(1)]),
+            Combination::Coefficients => self.well([mean(0), mean(1)]),
+            Combination::LorentzBerthelot => self.well([sign * 0.5 * (a[0].abs() + b[0].abs()), mean(1)]),
+            Combination::Geometric => self.well([sign * (a[0] * b[0]).abs().sqrt(), mean(1)]),
         }
     }
 }
@@ -90,12 +98,83 @@ pub(super) struct Types {
     pub bonds: Vec<Row>,
     pub constraints: Vec<Row>,
     pub angles: Vec<Row>,
-    pub dihedrals: Vec<Row>,
+    pub dihedrals: Dihedrals,
     /// Maps, the second angle running faster, and their points along each angle.
     pub maps: Vec<(Row, usize)>,
     /// V and W of pairs of types, and of 1-4 pairs.
     pub pairs: HashMap<[String; 2], [f64; 2]>,
     pub pairs_14: HashMap<[String; 2], [f64; 2]>,
+}
+
+/// Types of dihedrals.
+#[derive(Debug, Default)]
+pub(super) struct Dihedrals {
+    pub rows: Vec<Row>,
+    /// Of the types of a series (function 9), as they come first: their rows, and the line of the first.
+    series: HashMap<Vec<String>, (Vec<usize>, Line)>,
+}
+
+impl Dihedrals {
+    /// A row of `[ dihedraltypes ]`: four types, or two: the outer ones of an improper (function 2), the
+    /// inner ones of other dihedrals. Rows of a series follow each other.
+    pub fn add(&mut self, line: &Line) -> Result<()> {
+        let is_digit = |word: &String| word.len() == 1 && word.parse::<u8>().is_ok();
+        let row = match line.words.get(2).filter(|word| is_digit(word)) {
+            None => Types::row(line, 4)?,
+            Some(function) => {
+                let mut row = Types::row(line, 2)?;
+                let any = || ANY.to_string();
+                if function == "2" {
+                    row.types.splice(1..1, [any(), any()]);
+                } else {
+                    row.types.insert(0, any());
+                    row.types.push(any());
+                }
+                row
+            }
+        };
+        match row.function {
+            SERIES => self.add_to_series(row, line),
+            _ => {
+                self.rows.push(row);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds a row of a series, unless it is there already.
+    ///
+    /// # Errors
+    /// If rows of the same types come before others, as `push_bt` of GROMACS has it.
+    fn add_to_series(&mut self, row: Row, line: &Line) -> Result<()> {
+        let mut turned = row.types.clone();
+        turned.reverse();
+        let key = turned.min(row.types.clone());
+        let (known, first) = self.series.entry(key).or_insert_with(|| (Vec::new(), line.clone()));
+        let same = |k: &usize| self.rows[*k].parameters == row.parameters;
+        // Rows of impropers and others may stand in between.
+        let last = self.rows.iter().rposition(|last| [1, SERIES].contains(&last.function));
+        let last = last.filter(|k| self.rows[*k].function == SERIES && self.rows[*k].types == row.types);
+        if last.is_none() && known.iter().any(|k| !same(k)) {
+            let message = format!("a second block of dihedraltypes for {}", row.types.join(" "));
+            let first = format!("the first begins at line {} of {}", first.number, first.file.display());
+            return Err(line.error(message).hint(format!(
+                "{first}; terms of a dihedral (function 9) stand in consecutive lines, so GROMACS refuses this, too"
+            )));
+        }
+        if !known.iter().any(same) {
+            let place = last.map_or(self.rows.len(), |last| last + 1);
+            known.push(place);
+            self.rows.insert(place, row);
+        }
+        Ok(())
+    }
+}
+
+/// A word as a number of things.
+pub(super) fn whole(line: &Line, word: &str) -> Result<usize> {
+    word.parse()
+        .map_err(|_| line.error(format!("\"{word}\" is no whole number")).hint("is a macro not defined?"))
 }
 
 /// A word as a number.
@@ -158,6 +237,10 @@ impl Types {
         let ([a, b], [v, w, ..]) = (&row.types[..], &row.parameters[..]) else {
             return Err(line.error("a pair of types needs V and W"));
         };
+        if row.function != 1 {
+            let message = format!("the function {} of pairs of types is not read", row.function);
+            return Err(line.error(message).hint("Lennard-Jones forces (1) are"));
+        }
         pairs.insert([a.clone(), b.clone()], [*v, *w]);
         Ok(())
     }
@@ -166,6 +249,18 @@ impl Types {
     pub fn pair(pairs: &HashMap<[String; 2], [f64; 2]>, a: &str, b: &str) -> Option<[f64; 2]> {
         let of = |a: &str, b: &str| pairs.get(&[a.to_string(), b.to_string()]).copied();
         of(a, b).or_else(|| of(b, a))
+    }
+}
+
+impl Types {
+    /// Epsilon and sigma of two types of atoms that nothing binds.
+    pub fn well(&self, defaults: &Defaults, a: &str, b: &str) -> [f64; 2] {
+        let of = |name: &str| self.atoms.get(name).map_or([0.0; 2], |of_type| of_type.pair);
+        match Types::pair(&self.pairs, a, b) {
+            Some(own) => defaults.well(own),
+            None if a == b => defaults.well(of(a)),
+            None => defaults.mixed(of(a), of(b)),
+        }
     }
 }
 
@@ -187,7 +282,7 @@ pub(super) fn find<'a>(rows: &'a [Row], types: &[&str], functions: &[u32]) -> &'
     let same = |other: &&Row| other.types == row.types && other.function == row.function;
     let before = rows[..last].iter().rev().take_while(same).count();
     match row.function {
-        9 => &rows[last - before..=last],
+        SERIES => &rows[last - before..=last],
         _ => &rows[last..=last],
     }
 }

@@ -104,7 +104,7 @@ static SYSTEM: Section = Section {
             "coordinates",
             Kind::Path,
             Absent(""),
-            "where the atoms of the topology are: PDB, mmCIF, inpcrd or rst7, gro, extended XYZ",
+            "where the atoms of a topology are, without their forces: PDB, mmCIF, inpcrd or rst7, gro, extended XYZ",
         )
         .with(&["topology"]),
         Key::new("rigid", Kind::Choice(words::<Rigid>), Value("\"none\""), "distances that do not change")

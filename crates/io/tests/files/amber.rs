@@ -1,0 +1,201 @@
+//! Topologies of AMBER: formats, and what other programs write into them.
+
+use jostle_core::{Error, UnitSystem};
+use jostle_io::Input;
+use jostle_io::forcefield::{Boundary, Molecules};
+use jostle_io::input::model::{MoleculesInput, Rigid};
+use std::fs;
+use std::path::PathBuf;
+
+const FLOATS: &str = "(5E16.8)";
+const WHOLES: &str = "(10I8)";
+const NAMES: &str = "(20a4)";
+
+fn floats(numbers: &[f64]) -> String {
+    let row = |row: &[f64]| row.iter().map(|x| format!("{x:16.8E}")).collect::<String>();
+    numbers.chunks(5).map(row).collect::<Vec<_>>().join("\n")
+}
+
+fn wholes(numbers: &[i64]) -> String {
+    let row = |row: &[i64]| row.iter().map(|x| format!("{x:8}")).collect::<String>();
+    numbers.chunks(10).map(row).collect::<Vec<_>>().join("\n")
+}
+
+/// Four atoms in a row: name, format and text of every section. `boxed` is whether there is a box.
+pub(crate) fn chain(boxed: i64) -> Vec<(&'static str, &'static str, String)> {
+    let mut pointers = [0; 31];
+    (pointers[0], pointers[1], pointers[27]) = (4, 1, boxed);
+    vec![
+        ("TITLE", NAMES, "a chain".into()),
+        ("POINTERS", WHOLES, wholes(&pointers)),
+        ("ATOM_NAME", NAMES, "C1  C2  C3  C4  ".into()),
+        ("CHARGE", FLOATS, floats(&[0.0; 4])),
+        ("MASS", FLOATS, floats(&[12.0; 4])),
+        ("ATOM_TYPE_INDEX", WHOLES, wholes(&[1; 4])),
+        ("NUMBER_EXCLUDED_ATOMS", WHOLES, wholes(&[3, 2, 1, 1])),
+        ("NONBONDED_PARM_INDEX", WHOLES, wholes(&[1])),
+        ("RESIDUE_LABEL", NAMES, "MOL ".into()),
+        ("RESIDUE_POINTER", WHOLES, wholes(&[1])),
+        ("BOND_FORCE_CONSTANT", FLOATS, floats(&[300.0])),
+        ("BOND_EQUIL_VALUE", FLOATS, floats(&[1.5])),
+        ("ANGLE_FORCE_CONSTANT", FLOATS, String::new()),
+        ("ANGLE_EQUIL_VALUE", FLOATS, String::new()),
+        ("DIHEDRAL_FORCE_CONSTANT", FLOATS, floats(&[0.5, 0.25])),
+        ("DIHEDRAL_PERIODICITY", FLOATS, floats(&[3.0, 2.0])),
+        ("DIHEDRAL_PHASE", FLOATS, floats(&[0.0, 0.0])),
+        ("LENNARD_JONES_ACOEF", FLOATS, floats(&[1e6])),
+        ("LENNARD_JONES_BCOEF", FLOATS, floats(&[1e3])),
+        ("BONDS_INC_HYDROGEN", WHOLES, String::new()),
+        ("BONDS_WITHOUT_HYDROGEN", WHOLES, wholes(&[0, 3, 1, 3, 6, 1, 6, 9, 1])),
+        ("DIHEDRALS_INC_HYDROGEN", WHOLES, String::new()),
+        ("DIHEDRALS_WITHOUT_HYDROGEN", WHOLES, wholes(&[0, 3, 6, 9, 1, 0, 3, -6, 9, 2])),
+        ("EXCLUDED_ATOMS_LIST", WHOLES, wholes(&[2, 3, 4, 3, 4, 4, 0])),
+        ("AMBER_ATOM_TYPE", NAMES, "CT  CT  CT  CT  ".into()),
+    ]
+}
+
+pub(crate) fn text(sections: &[(&str, &str, String)]) -> String {
+    let section =
+        |(name, format, text): &(&str, &str, String)| format!("%FLAG {name}\n%FORMAT{format}\n{text}\n");
+    format!("%VERSION\n{}", sections.iter().map(section).collect::<String>())
+}
+
+pub(crate) fn read(text: &str) -> Result<Molecules, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let topology = folder.path().join("a.prmtop");
+    fs::write(&topology, text).unwrap();
+    let files = MoleculesInput {
+        topology,
+        parameters: Vec::new(),
+        define: Vec::new(),
+        include: Vec::new(),
+        coordinates: PathBuf::new(),
+        rigid: Rigid::None,
+        hydrogen_mass: None,
+    };
+    Molecules::read(&files, UnitSystem::Real)
+}
+
+/// The chain with some sections in place of others of the same name.
+fn with(changes: &[(&'static str, &'static str, String)]) -> Result<Molecules, Error> {
+    let mut sections = chain(0);
+    for change in changes {
+        match sections.iter_mut().find(|section| section.0 == change.0) {
+            Some(section) => *section = change.clone(),
+            None => sections.push(change.clone()),
+        }
+    }
+    read(&text(&sections))
+}
+
+/// Groups and lists in formats: maps as tleap writes them, and sections that nobody asks for.
+#[test]
+fn formats_have_groups() {
+    let energies: Vec<f64> = (0..16).map(f64::from).collect();
+    let rows = energies.chunks(8).map(|row| row.iter().map(|e| format!("{e:9.5}")).collect::<String>());
+    let rows = rows.collect::<Vec<_>>().join("\n");
+    let maps = |format: &'static str, text: &str| {
+        with(&[
+            ("FORCE_FIELD_TYPE", "(i2,a78)", " 1 some force field".into()),
+            ("TITLE", "(a)", "of any length".into()),
+            ("UNKNOWN", "(1x,z8)", "???".into()),
+            ("CMAP_RESOLUTION", "(20I4)", "   4".into()),
+            ("CMAP_PARAMETER_01", format, text.into()),
+        ])
+    };
+    let grouped = maps("(8(F9.5))", &rows).unwrap();
+    assert_eq!(grouped.forces.cmaps.len(), 1);
+    assert_eq!(grouped.forces.cmaps, maps("(8F9.5)", &rows).unwrap().forces.cmaps);
+    let error = maps("(8(F9.5)", &rows).unwrap_err();
+    assert!(
+        error.message().contains("CMAP_PARAMETER_01") && error.place().unwrap().line.is_some(),
+        "{error}"
+    );
+}
+
+/// Force fields that are not read are named, whatever formats their sections have.
+#[test]
+fn other_force_fields_are_named() {
+    for (name, format, hint) in [
+        ("CTITLE", "(a80)", "PSF"),
+        ("AMOEBA_FORCEFIELD", "(i5)", "AMOEBA"),
+        ("LENNARD_JONES_14_ACOEF", "(3E24.16)", "PSF"),
+        ("LENNARD_JONES_CCOEF", "(5E16.8)", "12-6-4"),
+    ] {
+        let odd = ("FORCE_FIELD_TYPE", "(i2,a78)", " 1 CHARMM".into());
+        let error = with(&[odd, (name, format, "    1".into())]).unwrap_err();
+        assert!(error.message().contains(name) && error.help().unwrap().contains(hint), "{error}");
+    }
+}
+
+/// A term without turns is an energy that never changes, k (1 + cos(phase)); its 1-4 pair counts.
+#[test]
+fn dihedrals_without_turns_have_no_force() {
+    let changed = |turns: f64, phase: f64| {
+        let phases = ("DIHEDRAL_PHASE", FLOATS, floats(&[phase, 0.0]));
+        with(&[("DIHEDRAL_PERIODICITY", FLOATS, floats(&[turns, 2.0])), phases])
+    };
+    let zero = changed(0.0, std::f64::consts::FRAC_PI_3).unwrap();
+    assert_eq!((zero.topology.dihedrals.len(), zero.topology.bonds.len()), (2, 4));
+    let constant = zero.forces.dihedrals.iter().find(|term| term.term() == "dihedral-ryckaert-bellemans");
+    let [energy, rest @ ..] = constant.unwrap().parameters(0).unwrap() else { panic!() };
+    assert!((energy - 0.75).abs() < 1e-8 && rest == [0.0; 5], "{energy} {rest:?}");
+    let error = changed(9.0, 0.0).unwrap_err();
+    assert!(error.message().contains("multiplicity"), "{error}");
+}
+
+/// Repulsion alone.
+#[test]
+fn pairs_may_have_no_attraction() {
+    let read = with(&[("LENNARD_JONES_BCOEF", FLOATS, floats(&[0.0]))]).unwrap();
+    let [epsilon, sigma] = read.lennard_jones[0];
+    assert!((4.0 * epsilon * sigma.powi(12) / 1e6 - 1.0).abs() < 1e-12);
+    assert!(4.0 * epsilon * sigma.powi(6) < 1e-15);
+}
+
+/// A count that the file cannot have is an error of the file, and takes no memory.
+#[test]
+fn counts_beyond_the_file_are_refused() {
+    for (name, text) in [
+        ("NUMBER_EXCLUDED_ATOMS", format!("{0}{0}{0}{0}", "99999999")),
+        ("CMAP_RESOLUTION", "99999999".into()),
+    ] {
+        let error = with(&[(name, WHOLES, text)]).unwrap_err();
+        assert!(error.place().is_some(), "{name}: {error}");
+    }
+    let wide = ("NUMBER_EXCLUDED_ATOMS", "(4I20)", "18446744073709551615".repeat(4));
+    let error = with(&[wide]).unwrap_err();
+    assert!(error.message().contains("not 18446744073709551615"), "{error}");
+}
+
+/// A box that stands in one of two files: the input says if it is meant.
+#[test]
+fn a_box_of_the_topology_alone_has_to_be_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinates = "title\n    4\n".to_string()
+        + "   0.0000000   0.0000000   0.0000000   1.5000000   0.0000000   0.0000000\n"
+        + "   2.0000000   1.4000000   0.0000000   3.5000000   1.4000000   0.5000000\n";
+    fs::write(folder.path().join("a.inpcrd"), coordinates).unwrap();
+    let system = |boxed: bool, periodic: &str| {
+        let mut sections = chain(1);
+        if boxed {
+            sections.push(("BOX_DIMENSIONS", FLOATS, floats(&[90.0, 30.0, 40.0, 50.0])));
+        }
+        fs::write(folder.path().join("a.prmtop"), text(&sections)).unwrap();
+        let forces = "[[force]]\nkind = \"lennard-jones\"\ncutoff = 9\n";
+        let system = "[system]\ntopology = \"a.prmtop\"\ncoordinates = \"a.inpcrd\"\n";
+        let text = format!("units = \"real\"\n{system}{periodic}\n{forces}");
+        Input::parse(&folder.path().join("in.toml"), &text).unwrap().read_molecules()
+    };
+    let error = system(true, "").unwrap_err();
+    assert!(error.message().contains("a box (30.0000 x 40.0000 x 50.0000)"), "{error}");
+    assert!(error.help().unwrap().contains("periodic = true") && error.place().is_some());
+    let (read, _) = system(true, "periodic = true").unwrap().unwrap();
+    assert!((read.simbox.lengths()[2] - 50.0).abs() < 1e-12);
+    let (read, _) = system(true, "periodic = false").unwrap().unwrap();
+    assert_eq!(read.simbox.periodic(), [false; 3]);
+    let error = system(false, "").unwrap_err();
+    assert!(error.message().contains("no file has a box"), "{error}");
+    assert!(error.help().unwrap().contains("periodic = false"));
+    assert_eq!(self::read(&text(&chain(1))).unwrap().boundary, Boundary::Periodic);
+}

@@ -1,0 +1,163 @@
+//! PSF and parameters of CHARMM as other programs write them.
+
+use jostle_core::{Error, UnitSystem};
+use jostle_io::forcefield::Molecules;
+use jostle_io::input::model::{MoleculesInput, Rigid};
+use std::fs;
+use std::path::PathBuf;
+
+pub(crate) const PSF: &str = "\
+PSF
+
+       1 !NTITLE
+ REMARKS four atoms in a row
+
+       4 !NATOM
+       1 A    1    RES  N1   A      0.000000       12.0000           0
+       2 A    1    RES  N2   B      0.000000       12.0000           0
+       3 A    1    RES  N3   C      0.000000       12.0000           0
+       4 A    1    RES  N4   D      0.000000       12.0000           0
+
+       3 !NBOND: bonds
+       1       2       2       3       3       4
+
+       2 !NTHETA: angles
+       1       2       3       2       3       4
+
+       1 !NPHI: dihedrals
+       1       2       3       4
+
+       0 !NIMPHI: impropers
+
+       0 !NNB
+
+       0       0       0       0
+
+       1       0 !NGRP NST2
+       0       0       0
+";
+
+pub(crate) const PARAMETERS: &str = "\
+BONDS
+A B 100 1.5
+B C 100 1.5
+C D 100 1.5
+ANGLES
+A B C 50 110
+B C D 50 110
+DIHEDRALS
+A B C D 1.0 3 0
+NONBONDED nbxmod  5 atom cdiel fshift vatom vdistance vfswitch -
+cutnb 14.0 ctofnb 12.0 ctonnb 10.0 eps 1.0 e14fac 1.0 wmin 1.5
+A 0 -0.1 2.0
+B 0 -0.1 2.0
+C 0 -0.1 2.0
+D 0 -0.2 1.8 0 -0.05 1.6
+";
+
+pub(crate) fn read(psf: &str, parameters: &[&str]) -> Result<Molecules, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: String| folder.path().join(name);
+    fs::write(path("a.psf".into()), psf).unwrap();
+    let given = parameters.iter().enumerate().map(|(k, text)| {
+        fs::write(path(format!("{k}.prm")), text).unwrap();
+        path(format!("{k}.prm"))
+    });
+    let files = MoleculesInput {
+        topology: path("a.psf".into()),
+        parameters: given.collect(),
+        define: Vec::new(),
+        include: Vec::new(),
+        coordinates: PathBuf::new(),
+        rigid: Rigid::None,
+        hydrogen_mass: None,
+    };
+    Molecules::read(&files, UnitSystem::Real)
+}
+
+fn dihedrals(molecules: &Molecules) -> Vec<Vec<f64>> {
+    let of = |kind: u32| molecules.forces.dihedrals.iter().find_map(|term| term.parameters(kind as usize));
+    molecules.topology.dihedrals.iter().map(|d| of(d.kind).unwrap().to_vec()).collect()
+}
+
+/// Terms given from both ends count both (ParmEd and OpenMM have 2.2581 kcal/mol for these two).
+#[test]
+fn dihedrals_count_from_both_ends() {
+    let both = PARAMETERS.replace("A B C D 1.0 3 0\n", "A B C D 1.0 3 0\nD C B A 0.4 2 180\n");
+    let read_both = read(PSF, &[&both]).unwrap();
+    assert_eq!(dihedrals(&read_both), [[1.0, 3.0, 0.0], [0.4, 2.0, 180.0]]);
+    // As with any at the ends, and from whichever end a later file begins.
+    let any = PARAMETERS.replace("A B C D 1.0 3 0\n", "X B C X 1.0 3 0\nX C B X 0.4 2 180\n");
+    assert_eq!(dihedrals(&read(PSF, &[&any]).unwrap()), dihedrals(&read_both));
+    let later = read(PSF, &[&both, "DIHEDRALS\nD C B A 0.7 1 0\n"]).unwrap();
+    assert_eq!(dihedrals(&later), [[0.7, 1.0, 0.0]]);
+    let bonds = read(PSF, &[PARAMETERS, "BONDS\nB A 200 1.4\n"]).unwrap();
+    assert_eq!(bonds.forces.bonds[0].parameters(0), Some(&[400.0, 1.4][..]));
+}
+
+/// Where nothing is left out some programs leave out the list, too.
+#[test]
+fn exclusions_may_be_an_empty_section() {
+    let list = "       0 !NNB\n\n       0       0       0       0\n\n       1       0 !NGRP NST2\n       0       0       0\n";
+    assert!(PSF.contains(list));
+    let empty = read(&PSF.replace(list, "       0 !NNB\n"), &[PARAMETERS]).unwrap();
+    let full = read(PSF, &[PARAMETERS]).unwrap();
+    assert_eq!(empty.topology, full.topology);
+    let cut = PSF.replace("       0 !NNB\n\n       0       0       0       0\n", "       1 !NNB\n");
+    assert!(read(&cut, &[PARAMETERS]).unwrap_err().message().contains("NNB"));
+}
+
+/// Epsilon and sigma of atoms 1 and 4, as a 1-4 pair and otherwise.
+fn ends(parameters: &str) -> [[f64; 2]; 2] {
+    let read = read(PSF, &[parameters]).unwrap();
+    let term = read.forces.bonds.iter().find(|term| term.term() == "scaled-pair").unwrap();
+    let bond = read.topology.bonds.iter().find(|bond| bond.atoms == [0, 3]).unwrap();
+    let [epsilon, sigma, _] = term.parameters(bond.kind as usize).unwrap() else { panic!() };
+    [[*epsilon, *sigma], read.lennard_jones[3]]
+}
+
+/// Sizes at the minimum of the energy as sigma.
+fn sigma(least: f64) -> f64 {
+    least / 2f64.powf(1.0 / 6.0)
+}
+
+/// Pairs of their own (NBFIX) have 1-4 parameters in two more columns, or the same.
+#[test]
+fn pairs_of_their_own_are_those_of_1_4_pairs_too() {
+    let close = |a: [[f64; 2]; 2], b: [[f64; 2]; 2]| {
+        a.iter().flatten().zip(b.iter().flatten()).all(|(a, b)| (a - b).abs() < 1e-14)
+    };
+    let mixed = [[0.005f64.sqrt(), sigma(3.6)], [0.02f64.sqrt(), sigma(3.8)]];
+    assert!(close(ends(PARAMETERS), mixed), "{:?}", ends(PARAMETERS));
+    for (row, own) in [
+        ("A D -0.3 3.5\n", [[0.3, sigma(3.5)]; 2]),
+        ("D A -0.3 3.5 -0.15 3.3\n", [[0.15, sigma(3.3)], [0.3, sigma(3.5)]]),
+    ] {
+        let found = ends(&format!("{PARAMETERS}NBFIX\n{row}"));
+        assert!(close(found, own), "{row}: {found:?}");
+    }
+}
+
+/// OPLS in CHARMM's format: sizes, too, by geometric means.
+#[test]
+fn sizes_may_be_mixed_geometrically() {
+    let [near, far] = ends(&PARAMETERS.replace("wmin 1.5", "wmin 1.5 geom"));
+    assert!((far[1] - sigma(2.0 * 3.6f64.sqrt())).abs() < 1e-14, "{far:?}");
+    assert!((near[1] - sigma(2.0 * 3.2f64.sqrt())).abs() < 1e-14, "{near:?}");
+    assert_eq!(far[0], ends(PARAMETERS)[1][0]);
+}
+
+/// A count that the file cannot have is an error of the file, and takes no memory.
+#[test]
+fn counts_beyond_the_file_are_refused() {
+    for (from, to) in [
+        ("4 !NATOM", "4000000000000000000 !NATOM"),
+        ("3 !NBOND", "4000000000000000000 !NBOND"),
+        ("1 !NPHI", "18446744073709551615 !NPHI"),
+        ("0 !NNB", "4000000000000000000 !NNB"),
+        ("1 !NTITLE", "18446744073709551615 !NTITLE"),
+    ] {
+        let error = read(&PSF.replace(from, to), &[PARAMETERS]).unwrap_err();
+        assert!(error.place().is_some(), "{to}: {error}");
+    }
+}

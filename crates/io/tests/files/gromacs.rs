@@ -1,0 +1,236 @@
+//! Topologies of GROMACS: pairs, dihedrals and sizes that other programs' files have and tutorials have not.
+
+use jostle_core::{Error, UnitSystem};
+use jostle_io::forcefield::Molecules;
+use jostle_io::input::model::{MoleculesInput, Rigid};
+use jostle_potentials::pair::LennardJones;
+use jostle_potentials::{PairFunction, PairPotential};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A chain of four atoms X-Y-Y-Z, with a 1-4 pair; `more` stands before the molecule.
+pub(crate) fn chain(defaults: &str, types: [&str; 3], more: &str) -> String {
+    let [x, y, z] = types;
+    format!(
+        "\
+[ defaults ]
+{defaults}
+[ atomtypes ]
+X 6 12.011 0.0 A {x}
+Y 6 12.011 0.0 A {y}
+Z 6 12.011 0.0 A {z}
+{more}
+[ moleculetype ]
+CHAIN 3
+[ atoms ]
+1 X 1 MOL A1 1 0.0 12.011
+2 Y 1 MOL A2 2 0.0 12.011
+3 Y 1 MOL A3 3 0.0 12.011
+4 Z 1 MOL A4 4 0.0 12.011
+[ bonds ]
+1 2 1 0.15 1000
+2 3 1 0.15 1000
+3 4 1 0.15 1000
+[ pairs ]
+1 4 1
+[ system ]
+four atoms
+[ molecules ]
+CHAIN 1
+"
+    )
+}
+
+pub(crate) fn read_at(path: &Path) -> Result<Molecules, Error> {
+    let files = MoleculesInput {
+        topology: path.into(),
+        parameters: Vec::new(),
+        define: Vec::new(),
+        include: Vec::new(),
+        coordinates: PathBuf::new(),
+        rigid: Rigid::None,
+        hydrogen_mass: None,
+    };
+    Molecules::read(&files, UnitSystem::Nano)
+}
+
+fn read(text: &str) -> Result<Molecules, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.top");
+    fs::write(&path, text).unwrap();
+    read_at(&path)
+}
+
+/// Epsilon and sigma of the 1-4 pair, which has no charges.
+fn pair_14(molecules: &Molecules) -> [f64; 2] {
+    let term = molecules.forces.bonds.iter().find(|term| term.term() == "scaled-pair").unwrap();
+    let bond = molecules.topology.bonds.iter().find(|bond| bond.atoms == [0, 3]).unwrap();
+    let [epsilon, sigma, _] = term.parameters(bond.kind as usize).unwrap() else { panic!() };
+    [*epsilon, *sigma]
+}
+
+/// The energy at a distance.
+fn energy(well: [f64; 2], r: f64) -> f64 {
+    LennardJones::evaluate(r * r, &LennardJones::coefficients(&well)).0
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-12 * b.abs()
+}
+
+pub(crate) const WELLS: [&str; 3] = ["0.34 0.36", "0.33 0.40", "0.30 0.20"];
+
+/// Pairs that are generated are those of the normal parameters, which `[ nonbond_params ]` may give
+/// (LJ-14 of GROMACS 2022.5 at 0.3354 nm: 10.7979 kJ/mol).
+#[test]
+fn generated_pairs_follow_from_the_normal_parameters() {
+    let normal = "[ nonbond_params ]\nX Z 1 0.40 1.00\n";
+    let own = "[ pairtypes ]\nX Z 1 0.35 0.70\n";
+    let r = (0.3f64.powi(2) + 0.15f64.powi(2)).sqrt();
+    for rule in [2, 3] {
+        let defaults = format!("1 {rule} yes 0.5 0.8333");
+        let pair = |more: &str| pair_14(&read(&chain(&defaults, WELLS, more)).unwrap());
+        assert_eq!(pair(normal), [0.5, 0.4]);
+        assert!((energy(pair(normal), r) - 10.7979).abs() < 5e-5);
+        assert_eq!(pair(&format!("{normal}{own}")), [0.7, 0.35]);
+        assert_eq!(pair("[ nonbond_params ]\nZ X 1 0.40 1.00\n"), [0.5, 0.4]);
+        let [epsilon, sigma] = pair("");
+        let mean = if rule == 2 { 0.32 } else { (0.34f64 * 0.30).sqrt() };
+        assert!(close(epsilon, 0.5 * 0.072f64.sqrt()) && close(sigma, mean), "{epsilon} {sigma}");
+    }
+    // Coefficients are scaled both, which is the same for the well.
+    let wells = ["0.003 3e-6", "0.003 3e-6", "0.002 2e-6"];
+    let (c6, c12) = (4.0 * 0.4f64.powi(6), 4.0 * 0.4f64.powi(12));
+    let normal = format!("[ nonbond_params ]\nX Z 1 {c6} {c12}\n");
+    let pair = |more: &str| pair_14(&read(&chain("1 1 yes 0.5 0.8333", wells, more)).unwrap());
+    assert!(close(energy(pair(&normal), r), energy([0.5, 0.4], r)));
+    let (c6, c12) = (0.5 * 6e-6f64.sqrt(), 0.5 * 6e-12f64.sqrt());
+    assert!(close(energy(pair(""), r), c12 / r.powi(12) - c6 / r.powi(6)));
+    // Without generation a pair needs parameters of its own.
+    let error = read(&chain("1 2 no 0.5 0.8333", WELLS, "")).unwrap_err();
+    assert!(error.message().contains("1-4 pair"), "{error}");
+    let error = read(&chain("1 2 yes 0.5 0.8", WELLS, "[ nonbond_params ]\nX Z 2 1 2 3\n")).unwrap_err();
+    assert!(error.message().contains("function 2") && error.place().is_some(), "{error}");
+}
+
+/// Repulsion alone: C6 = 0, or a negative sigma (`set_ljparams` and `generate_nbparams` of GROMACS).
+#[test]
+fn pairs_may_have_no_attraction() {
+    let r = 0.25;
+    let wells = ["0.003 3e-6", "0 1e-6", "0 2e-6"];
+    let read_all = |defaults: &str, wells, more: &str| read(&chain(defaults, wells, more)).unwrap();
+    let found = read_all("1 1 yes 0.5 0.8333", wells, "[ nonbond_params ]\nX Y 1 0 5e-6\n");
+    // Species: X, Y, Z.
+    let at = |found: &Molecules, a: usize, b: usize| energy(found.lennard_jones[3 * a + b], r);
+    assert!(close(at(&found, 2, 2), 2e-6 / r.powi(12)));
+    assert!(close(at(&found, 1, 2), 2e-12f64.sqrt() / r.powi(12)));
+    assert!(close(at(&found, 0, 1), 5e-6 / r.powi(12)));
+    assert!(close(at(&found, 0, 0), 3e-6 / r.powi(12) - 0.003 / r.powi(6)));
+    assert!(close(energy(pair_14(&found), r), 0.5 * 6e-12f64.sqrt() / r.powi(12)));
+    // Coefficients are numbers of single precision, too.
+    let coefficients = LennardJones::coefficients(&found.lennard_jones[8]);
+    assert!(coefficients.iter().all(|c| (*c as f32).is_normal()), "{coefficients:?}");
+    let repulsion = |epsilon: f64, sigma: f64| 4.0 * epsilon * (sigma / r).powi(12);
+    for (rule, mean) in [(2, 0.32), (3, (0.34f64 * 0.3).sqrt())] {
+        let defaults = format!("1 {rule} yes 0.5 0.8333");
+        let normal = "[ nonbond_params ]\nY Z 1 -0.2 0.5\n";
+        let found = read_all(&defaults, ["-0.34 0.36", "0.33 0.4", "0.30 0.20"], normal);
+        assert!(close(at(&found, 0, 0), repulsion(0.36, 0.34)));
+        assert!(close(at(&found, 0, 2), repulsion(0.072f64.sqrt(), mean)));
+        assert!(close(at(&found, 1, 2), repulsion(0.5, 0.2)));
+        assert!(close(energy(pair_14(&found), r), 0.5 * repulsion(0.072f64.sqrt(), mean)));
+    }
+    // Attraction alone has no well.
+    let error = read(&chain("1 1 yes 1 1", ["0.003 0", "0.003 3e-6", "0.003 3e-6"], "")).unwrap_err();
+    assert!(error.message().contains("epsilon = inf"), "{error}");
+}
+
+/// The dihedral of the chain, by its types.
+fn dihedral(types: &str, function: u32) -> Result<Molecules, Error> {
+    let more = format!("[ dihedraltypes ]\n{types}");
+    let text = chain("1 2 yes 1 1", WELLS, &more);
+    read(&text.replace("[ system ]", &format!("[ dihedrals ]\n1 2 3 4 {function}\n[ system ]")))
+}
+
+fn parameters(molecules: &Molecules) -> Vec<Vec<f64>> {
+    let of = |kind: u32| molecules.forces.dihedrals.iter().find_map(|term| term.parameters(kind as usize));
+    molecules.topology.dihedrals.iter().map(|d| of(d.kind).unwrap().to_vec()).collect()
+}
+
+/// Two types are the inner ones of a dihedral and the outer ones of an improper.
+#[test]
+fn dihedrals_may_have_two_types() {
+    let proper = "Y Y 1 0 5 3\nX Z 1 0 9 3\n";
+    assert_eq!(parameters(&dihedral(proper, 1).unwrap()), [[5.0, 3.0, 0.0]]);
+    let improper = "Y Y 2 35 9\nZ X 2 35 20\n";
+    assert_eq!(parameters(&dihedral(improper, 2).unwrap()), [[20.0, 35.0]]);
+    let four = "Y Y 1 0 5 3\nX Y Y Z 1 0 7 2\n";
+    assert_eq!(parameters(&dihedral(four, 1).unwrap()), [[7.0, 2.0, 0.0]]);
+}
+
+/// Terms of one dihedral stand in consecutive lines (`push_bt` of GROMACS).
+#[test]
+fn a_second_block_of_a_dihedral_is_refused() {
+    let block = "X Y Y Z 9 0 1 1\nX Y Y Z 9 180 2 2\n";
+    let both = [[1.0, 1.0, 0.0], [2.0, 2.0, 180.0]];
+    let other = "Z Y Y Z 9 0 4 3\n";
+    // A line that is there already adds nothing.
+    for types in [block.to_string(), format!("{block}X Y Y Z 9 180 2 2\n"), format!("{other}{block}")] {
+        assert_eq!(parameters(&dihedral(&types, 9).unwrap()), both, "{types}");
+    }
+    let between = dihedral("X Y Y Z 9 0 1 1\nX Y Y Z 2 35 9\nX Y Y Z 9 180 2 2\n", 9).unwrap();
+    assert_eq!(parameters(&between), both);
+    let single = "X Y Y Z 9 0 1 1\n";
+    let same = dihedral(&format!("{single}{other}{single}"), 9).unwrap();
+    assert_eq!(parameters(&same), [[1.0, 1.0, 0.0]]);
+    for (types, line) in [
+        (format!("{block}{other}X Y Y Z 9 0 3 3\n"), 11),
+        (format!("{block}{other}{block}"), 11),
+        (format!("{block}Z Y Y X 9 0 3 3\n"), 10),
+    ] {
+        let error = dihedral(&types, 9).unwrap_err();
+        assert!(error.message().contains("second block of dihedraltypes"), "{types}: {error}");
+        assert_eq!(error.place().unwrap().line, Some(line), "{types}");
+        assert!(error.help().unwrap().contains("line 8 of"), "{:?}", error.help());
+    }
+}
+
+/// Numbers of molecules beyond sense are refused with the number before anything is made of them.
+#[test]
+fn numbers_of_molecules_are_whole_and_have_room() {
+    let text = chain("1 2 yes 1 1", WELLS, "");
+    for (count, message) in [
+        ("2147483648", "8589934592 atoms, more than 4294967295"),
+        ("18446744073709551615", "more than 4294967295"),
+        ("18446744073709551616", "no whole number"),
+        ("-1", "no whole number"),
+        ("1.5", "no whole number"),
+    ] {
+        let error = read(&text.replace("CHAIN 1\n", &format!("CHAIN {count}\n"))).unwrap_err();
+        assert!(error.message().contains(message), "{count}: {error}");
+        assert_eq!(error.place().unwrap().line, Some(24), "{count}: {error}");
+    }
+    let empty = text.replace("[ system ]", "[ moleculetype ]\nNONE 3\n[ system ]");
+    let error = read(&empty.replace("CHAIN 1\n", "NONE 9999999999999999\n")).unwrap_err();
+    assert!(error.message().contains("NONE has no atoms"), "{error}");
+    // As many bonds apart as there are numbers: everything in the molecule.
+    let far = read(&text.replace("CHAIN 3", "CHAIN 18446744073709551615")).unwrap();
+    assert_eq!(far.topology.excluded.len(), 6);
+}
+
+#[test]
+fn files_that_include_each_other_come_to_an_end() {
+    let folder = tempfile::tempdir().unwrap();
+    for k in 0..25 {
+        let next = format!("#include \"f{}.itp\"\n", k + 1);
+        fs::write(folder.path().join(format!("f{k}.itp")), next.repeat(2)).unwrap();
+    }
+    fs::write(folder.path().join("f25.itp"), "; end\n").unwrap();
+    let top = folder.path().join("a.top");
+    fs::write(&top, "#include \"f0.itp\"\n").unwrap();
+    let error = read_at(&top).unwrap_err();
+    assert!(error.message().contains("10000 files are included") && error.place().is_some(), "{error}");
+    // The same file often is no fault.
+    fs::write(&top, "#include \"f25.itp\"\n".repeat(3000) + &chain("1 2 yes 1 1", WELLS, "")).unwrap();
+    assert_eq!(read_at(&top).unwrap().atoms.len(), 4);
+}
