@@ -34,6 +34,17 @@ use crate::pair::{PairFunction, Parameter};
 use jostle_core::Real;
 use std::fmt;
 
+/// How errors of coordinates show in a force: decides in which arithmetic a device in single precision evaluates
+/// it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conditioning {
+    /// About as large a part of it is wrong as of the coordinates.
+    Good,
+    /// It is a large stiffness times a small difference from what is at rest: of a bond that is 5% too long a
+    /// part twenty times as large is wrong, and more where forces of several such bonds cancel.
+    Poor,
+}
+
 /// A bonded term as users know it: a name, parameters, a formula.
 pub trait Bonded: Copy + Send + Sync + 'static {
     /// The name in the input file, `kind = "..."`.
@@ -46,6 +57,8 @@ pub trait Bonded: Copy + Send + Sync + 'static {
     const FORMULA: &'static str;
     /// Its parameters, in the order that [`Bonded::coefficients`] takes them.
     const PARAMETERS: &'static [Parameter];
+    /// How errors of coordinates show in its force.
+    const CONDITIONING: Conditioning = Conditioning::Good;
 
     /// Turns the parameters of one type into what `evaluate` wants.
     fn coefficients(parameters: &[f64]) -> Vec<f64>;
@@ -110,6 +123,8 @@ pub trait BondedKind: Copy + fmt::Debug + PartialEq + 'static {
     fn coefficients(self, parameters: &[f64]) -> Vec<f64>;
     /// The length at which it breaks.
     fn longest(self, parameters: &[f64]) -> Option<f64>;
+    /// How errors of coordinates show in its force.
+    fn conditioning(self) -> Conditioning;
 
     /// The kind with this name in the input file.
     fn from_name(name: &str) -> Option<Self> {
