@@ -1,7 +1,7 @@
 //! Diagnosis of a force that is not finite: the term that it comes from, and the other atoms.
 //!
-//! One atom is looked at, in time proportional to the number of atoms, so that a large system that blows up
-//! says so at once. Lists of neighbours are of no use here: atoms that fly about have left them behind.
+//! The cost is one pass over all atoms for each term, so that a large system that blows up says so at once. The
+//! lists of neighbours are of no use here: after a blow-up they no longer hold.
 
 use crate::bonded::{
     AngleFunction, AngleVisitor, BondedKind, BondedTerm, DihedralFunction, DihedralVisitor, angle_forces,
@@ -34,19 +34,21 @@ pub fn force(system: &System, forces: &Forces, precision: Precision, place: usiz
     }
     let Part { term, atom, others, distance, force } = strongest;
     let atom = number(atom);
+    let with = match &others[..] {
+        [most @ .., last] if !most.is_empty() => {
+            let most: Vec<String> = most.iter().map(|other| number(*other).to_string()).collect();
+            format!(" with atoms {} and {}", most.join(", "), number(*last))
+        }
+        _ => String::new(),
+    };
     let mut message = match () {
-        () if !force.is_finite() => format!("the '{term}' force on atom {atom} is not finite"),
+        () if !force.is_finite() => format!("the '{term}' force on atom {atom}{with} is not finite"),
         () if term.is_empty() => format!("the force on atom {atom} is not finite"),
         // Each by itself can be written down, their sum cannot.
-        () => format!("the force on atom {atom} is too large, most of it the '{term}' force"),
+        () => format!("the force on atom {atom} is too large, most of it the '{term}' force{with}"),
     };
-    match &others[..] {
-        [] => {}
-        [other] => message += &format!("; atom {} is {distance:.3e} away", number(*other)),
-        [most @ .., last] => {
-            let most: Vec<String> = most.iter().map(|other| number(*other).to_string()).collect();
-            message += &format!(" with atoms {} and {}", most.join(", "), number(*last));
-        }
+    if let [other] = others[..] {
+        message += &format!("; atom {} is {distance:.3e} away", number(other));
     }
     Error::simulation(message).hint(hint)
 }
@@ -236,7 +238,8 @@ impl<'a> Diagnosis<'a> {
         let with_it: Vec<usize> = around.iter().copied().chain([place]).collect();
         let slope = |atom: usize| {
             let others = near(atom, cutoff, &with_it).into_iter();
-            let density = |other| term.density(species(atom), species(other), length(self.between(other, atom))).0;
+            let density =
+                |other| term.density(species(atom), species(other), length(self.between(other, atom))).0;
             term.embedding(species(atom), others.map(density).sum()).1
         };
         let own = slope(place);

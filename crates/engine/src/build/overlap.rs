@@ -172,7 +172,9 @@ mod tests {
             (0..40 * 40 * 20).for_each(|k| system.state.push(0, at(k)));
             system.state.push(0, [9e3, 9e3, 9e3]);
             assert!(check_atoms(&system).is_ok());
-            for (atom, axis, by) in [(5, 0, 1.9e-3), (40 * 39, 1, -1.9e-3), (31_999, 2, 1.9e-3), (7_777, 1, 1.9e-3)] {
+            for (atom, axis, by) in
+                [(5, 0, 1.9e-3), (40 * 39, 1, -1.9e-3), (31_999, 2, 1.9e-3), (7_777, 1, 1.9e-3)]
+            {
                 for beyond in [0.0, 0.2e-3] {
                     let mut both = system.clone();
                     let mut place = at(atom);

@@ -34,14 +34,14 @@ use crate::pair::{PairFunction, Parameter};
 use jostle_core::Real;
 use std::fmt;
 
-/// How errors of coordinates show in a force: decides in which arithmetic a device in single precision evaluates
-/// it.
+/// The growth of relative errors from coordinates to a force: decides the arithmetic of the force on a device that
+/// has f32 otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conditioning {
-    /// About as large a part of it is wrong as of the coordinates.
+    /// The force has about the relative error of the coordinates.
     Good,
-    /// It is a large stiffness times a small difference from what is at rest: of a bond that is 5% too long a
-    /// part twenty times as large is wrong, and more where forces of several such bonds cancel.
+    /// A large stiffness times a small difference: the force of a bond stretched by 5% has twenty times the relative
+    /// error of its length, and more where the forces of several bonds cancel.
     Poor,
 }
 
@@ -57,7 +57,7 @@ pub trait Bonded: Copy + Send + Sync + 'static {
     const FORMULA: &'static str;
     /// Its parameters, in the order that [`Bonded::coefficients`] takes them.
     const PARAMETERS: &'static [Parameter];
-    /// How errors of coordinates show in its force.
+    /// The growth of errors from coordinates to its force.
     const CONDITIONING: Conditioning = Conditioning::Good;
 
     /// Turns the parameters of one type into what `evaluate` wants.
@@ -123,7 +123,7 @@ pub trait BondedKind: Copy + fmt::Debug + PartialEq + 'static {
     fn coefficients(self, parameters: &[f64]) -> Vec<f64>;
     /// The length at which it breaks.
     fn longest(self, parameters: &[f64]) -> Option<f64>;
-    /// How errors of coordinates show in its force.
+    /// The growth of errors from coordinates to its force.
     fn conditioning(self) -> Conditioning;
 
     /// The kind with this name in the input file.
