@@ -54,7 +54,7 @@ extern "C" __global__ void bonded_find(World w, Bound b, int slot) {
     if (k < b.n_others) b.places[k] = b.place_of[b.ids[k]];
 }
 
-// Atoms as terms in the arithmetic R see them.
+// Positions and differences for terms in the arithmetic R.
 template <class R>
 struct Atoms {
     typedef Position Place;
@@ -72,7 +72,7 @@ struct Atoms {
 };
 
 #if !DOUBLE
-// In f64 by the positions that are integrated: a part of the box would be as coarse as f32 is for a bond.
+// In f64, from the positions that are integrated: units of 2^-32 of the box are as coarse as f32 is for a bond.
 template <>
 struct Atoms<double> {
     typedef Double3 Place;

@@ -152,8 +152,8 @@ pub fn mesh_source(spectrum: Spectrum, order: usize, precision: Precision) -> St
     [order, spline, wave, virial].concat()
 }
 
-/// The arithmetic in which kernels handle bonds, angles or dihedrals: `double` where one of the terms shows how
-/// numbers are rounded.
+/// The arithmetic in which kernels handle bonds, angles or dihedrals: `double` where the force of one of the terms
+/// is poorly conditioned.
 pub fn bonded_arithmetic<K: BondedKind>(terms: &[BondedTerm<K>], precision: Precision) -> Precision {
     let poor = terms.iter().any(|term| term.kind.conditioning() == Conditioning::Poor);
     if poor { Precision::Double } else { precision }
@@ -237,8 +237,8 @@ impl Text {
         lines.for_each(|line| self.line(depth, line));
     }
 
-    /// Writes the function of all terms of bonds, angles or dihedrals, of so many numbers (those of the geometry
-    /// and the coefficients), and that of each, in the arithmetic that its rounding allows.
+    /// Writes the function of each term of bonds, angles or dihedrals, in the arithmetic that its conditioning
+    /// asks for, and one that calls them by number. Inputs are `geometry` numbers, then coefficients.
     fn family<K: BondedKind>(
         &mut self,
         name: &str,

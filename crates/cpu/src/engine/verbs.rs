@@ -232,7 +232,7 @@ impl<S: Scalar> Backend for Cpu<S> {
         }
         self.spread_forces();
         self.timings.pair += start.elapsed().as_secs_f64();
-        // Before atoms are moved: then nobody knows any more how near they were.
+        // Checked before atoms move: afterwards the distance that explains it is lost.
         if evaluate == Evaluate::ForcesAndEnergies
             && (!self.energies.potential().is_finite() || self.bad_force().is_some())
         {

@@ -1,25 +1,24 @@
-//! The time of a step by each algorithm that finds pairs, as measured: the choice until a long run has measured
-//! for itself.
+//! The time of a step by each algorithm that finds pairs: a table from which the algorithm is chosen at the start.
+//! Long runs measure for themselves (`tuning.rs`).
 
 use crate::kernels::Way;
 
-/// A system, as far as the time of a step depends on it.
+/// The size of a system, as far as the time of a step depends on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Size {
     /// Its atoms.
     pub atoms: usize,
-    /// Others within reach of one, in what the atoms occupy.
+    /// Neighbours of an atom, within cut-off and skin.
     pub neighbors: f64,
     /// Multiprocessors of the device.
     pub multiprocessors: u32,
 }
 
-/// Microseconds of a step: so many before any pair is looked at, and so many times a million pairs on one
-/// multiprocessor.
+/// Microseconds of a step: before any pair is looked at, and of a million pairs on one multiprocessor.
 ///
-/// Measured with Lennard-Jones atoms on an H200: steps of one kernel, of two, and of two with a list whose
-/// threads are too few to hide how far memory is. The time of pairs is that of a million atoms in tiles, and of
-/// 27,648 ions in all pairs.
+/// Tiles and all pairs as measured on an H200: Lennard-Jones steps of one kernel (4,000 atoms) and of two (864),
+/// pairs in a melt of a million atoms and among 27,648 ions. Lists, which stand in where tiles do not fit, by
+/// estimate.
 const COSTS: [(Way, f64, f64); 3] =
     [(Way::Tiles, 7.0, 330.0), (Way::AllPairs, 13.0, 72.0), (Way::List, 9.0, 1000.0)];
 
@@ -59,7 +58,7 @@ mod tests {
         for atoms in [4096, 27_648, 100_000] {
             assert_eq!(choice(atoms, 0.6 * atoms as f64), Some(Way::AllPairs), "{atoms}");
         }
-        // A quarter of as many processors has its hands full with fewer.
+        // A small device spends less of a step on starting kernels.
         let few = Size { atoms: 3000, neighbors: 1000.0, multiprocessors: 30 };
         assert_eq!(cheapest([Way::Tiles, Way::AllPairs], few), Some(Way::AllPairs));
     }

@@ -46,7 +46,7 @@ const MOST_PARTS: u32 = 16;
 /// What estimates of a tile have to spare and hardly any tile needs.
 const SPARE: f64 = 0.2;
 
-/// An algorithm that is estimated to take so many times as long as another one is not worth measuring.
+/// Estimated time of a step, in that of the fastest algorithm, from which on an algorithm is not measured.
 const OUT_OF_THE_RACE: f64 = 8.0;
 
 /// How well the room is known that tiles need.
