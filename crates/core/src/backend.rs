@@ -423,6 +423,15 @@ pub trait Backend: Send {
     /// If a force or an energy is not finite (names the atom and the term).
     fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()>;
 
+    /// Reports now that a verb without a result has found something wrong, in place of the next verb that has
+    /// one.
+    ///
+    /// # Errors
+    /// If a force that was to move an atom is not finite (names the atom and the term).
+    fn check(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Energies of the last evaluation with [`Evaluate::ForcesAndEnergies`].
     fn energies(&self) -> &Energies;
 

@@ -150,7 +150,8 @@ impl SimBox {
             let shift = self.shift(cells);
             for k in 0..3 {
                 position[k] -= shift[k];
-                image[k] += cells[k];
+                // An atom that blew up may be further away than images can be counted.
+                image[k] = image[k].saturating_add(cells[k]);
             }
         }
     }

@@ -5,11 +5,12 @@
 //
 // The generated source in front of this says N_BONDED, how many energies there are (bonds, angles,
 // dihedrals, and one for all maps), N_BOND_TERMS, N_ANGLE_TERMS, N_DIHEDRAL_TERMS and N_MAPS, how many
-// terms, BOND_COEFFICIENTS and so on, how many coefficients they have at most, and
-//     void bond(int term, const real* in, real* out)   from {r^2, coefficients} to {energy, force / r}
-//     void angle(int term, const real* in, real* out)  from {a, b, coefficients} to {energy, forces}
+// terms, BOND_COEFFICIENTS and so on, how many coefficients they have at most, the types bond_real,
+// angle_real and dihedral_real, in whose arithmetic they are, and
+//     void bond(int term, const bond_real* in, bond_real* out)     from {r^2, coefficients} to {energy, force / r}
+//     void angle(int term, const angle_real* in, angle_real* out)  from {a, b, coefficients} to {energy, forces}
 // with a and b from the middle of the angle to its ends, and the forces on these;
-//     void dihedral(int term, const real* in, real* out)
+//     void dihedral(int term, const dihedral_real* in, dihedral_real* out)
 // from the vectors that lead from atom to atom and the coefficients to {energy, forces on their tips};
 //     void map_places(const real* in, real* out)   from {vectors, points per radian} to two places
 //     void map_forces(const real* in, real* out)
@@ -29,10 +30,10 @@ struct Bound {
     const u32* ids;      // the ids of all these others,
     u32* places;         // and their places
     u32* place_of;       // by id
-    const real* bond_table;      // rows: term, square of the length at which it breaks, coefficients
-    const real* angle_table;     // rows: term, coefficients
-    const real* dihedral_table;  // likewise
-    const real* map_table;       // rows: points per radian, points along an angle, first point
+    const bond_real* bond_table;          // rows: term, square of the length at which it breaks, coefficients
+    const angle_real* angle_table;        // rows: term, coefficients
+    const dihedral_real* dihedral_table;  // likewise
+    const real* map_table;                // rows: points per radian, points along an angle, first point
     const real4* points;
     i64 n_others;
     i64 n_atoms;
@@ -53,47 +54,82 @@ extern "C" __global__ void bonded_find(World w, Bound b, int slot) {
     if (k < b.n_others) b.places[k] = b.place_of[b.ids[k]];
 }
 
-DEVICE real3 scaled(real3 d, real s) { return {d.x * s, d.y * s, d.z * s}; }
+// Positions and differences for terms in the arithmetic R.
+template <class R>
+struct Atoms {
+    typedef Position Place;
+    const World& w;
+    const Position* position;
+    DEVICE_MEMBER Atoms(const World& w, const Slot& now) : w(w), position(w.position[now.parity]) {}
+    DEVICE_MEMBER Position at(u32 i) const { return position[i]; }
+    // From one place to another.
+    DEVICE_MEMBER void between(Position from, Position to, R* vector) const {
+        const real3 d = difference(w.frame, to, from);
+        vector[0] = d.x;
+        vector[1] = d.y;
+        vector[2] = d.z;
+    }
+};
+
+#if !DOUBLE
+// In f64, from the positions that are integrated: units of 2^-32 of the box are as coarse as f32 is for a bond.
+template <>
+struct Atoms<double> {
+    typedef Double3 Place;
+    const World& w;
+    const double* x;
+    DEVICE_MEMBER Atoms(const World& w, const Slot&) : w(w), x(w.x[w.control->sorted]) {}
+    DEVICE_MEMBER Double3 at(u32 i) const { return load(x, (int)i); }
+    DEVICE_MEMBER void between(Double3 from, Double3 to, double* vector) const {
+        vector[0] = to.x - from.x;
+        vector[1] = to.y - from.y;
+        vector[2] = to.z - from.z;
+        image_by_fractions(w.frame, vector[0], vector[1], vector[2]);
+    }
+};
+#endif
 
 DEVICE void add(real3& sum, real3 f) { sum = {sum.x + f.x, sum.y + f.y, sum.z + f.z}; }
 
-DEVICE void add_virial(double* sums, real3 d, real3 f) {
-    sums[N_BONDED] += (double)d.x * f.x;
-    sums[N_BONDED + 1] += (double)d.y * f.y;
-    sums[N_BONDED + 2] += (double)d.z * f.z;
-    sums[N_BONDED + 3] += (double)d.x * f.y;
-    sums[N_BONDED + 4] += (double)d.x * f.z;
-    sums[N_BONDED + 5] += (double)d.y * f.z;
+template <class R>
+DEVICE real3 vector_at(const R* of, int m) {
+    return {(real)of[3 * m], (real)of[3 * m + 1], (real)of[3 * m + 2]};
+}
+
+// Adds a part of the virial of a force along a vector.
+template <class R>
+DEVICE void add_virial(double* sums, double part, const R* d, real3 f) {
+    const double x = part * d[0], y = part * d[1], z = part * d[2];
+    sums[N_BONDED] += x * f.x;
+    sums[N_BONDED + 1] += y * f.y;
+    sums[N_BONDED + 2] += z * f.z;
+    sums[N_BONDED + 3] += x * f.y;
+    sums[N_BONDED + 4] += x * f.z;
+    sums[N_BONDED + 5] += y * f.z;
 }
 
 // The vectors from atom to atom along a group of N + 1, of which `mine` has the given role.
-template <int N>
-DEVICE void chain(const Frame& frame, const Position* position, Position mine, u32 role, const u32* others,
-                  real* vectors) {
-    Position from = role == 0 ? mine : position[others[0]];
+template <int N, class R>
+DEVICE void chain(const Atoms<R>& atoms, typename Atoms<R>::Place mine, u32 role, const u32* others, R* vectors) {
+    typename Atoms<R>::Place from = role == 0 ? mine : atoms.at(others[0]);
     for (int m = 0; m < N; m++) {
         const u32 next = m + 1;
-        const Position to = next == role ? mine : position[others[next < role ? next : m]];
-        const real3 d = difference(frame, to, from);
-        vectors[3 * m] = d.x;
-        vectors[3 * m + 1] = d.y;
-        vectors[3 * m + 2] = d.z;
+        const typename Atoms<R>::Place to = next == role ? mine : atoms.at(others[next < role ? next : m]);
+        atoms.between(from, to, vectors + 3 * m);
         from = to;
     }
 }
 
-DEVICE real3 vector_at(const real* of, int m) { return {of[3 * m], of[3 * m + 1], of[3 * m + 2]}; }
-
 // What of the forces on the tips of these vectors acts on the atom of this role; the first one counts
 // energy and virial.
-template <bool ENERGY, int N>
-DEVICE real3 on_chain(u32 role, const real* vectors, const real* out, int term, double* sums) {
+template <bool ENERGY, int N, class R>
+DEVICE real3 on_chain(u32 role, const R* vectors, const R* out, int term, double* sums) {
     real3 force = {(real)0, (real)0, (real)0};
     for (int m = 0; m < N; m++) {
         const real3 f = vector_at(out + 1, m);
         if ((int)role == m + 1) add(force, f);
         if ((int)role == m) force = force - f;
-        if (ENERGY && role == 0) add_virial(sums, vector_at(vectors, m), f);
+        if (ENERGY && role == 0) add_virial(sums, 1, vectors + 3 * m, f);
     }
     if (ENERGY && role == 0) sums[term] += out[0];
     return force;
@@ -102,38 +138,41 @@ DEVICE real3 on_chain(u32 role, const real* vectors, const real* out, int term, 
 template <bool ENERGY>
 DEVICE real3 bonded_forces_on(const World& w, const Bound& b, const Slot& now, u32 number, int i, u32 lane,
                               double* sums) {
-    const Position* position = w.position[now.parity];
-    const Position mine = position[i];
     const uint4 first = b.first[number], end = b.first[number + 1];
     real3 force = {(real)0, (real)0, (real)0};
 #if N_BOND_TERMS > 0
+    const Atoms<bond_real> bound(w, now);
+    const typename Atoms<bond_real>::Place here = bound.at(i);
     for (u32 k = first.x + lane; k < end.x; k += TEAM) {
-        const real* row = b.bond_table + b.row[0][k] / ROLES * (2 + BOND_COEFFICIENTS);
-        const real3 d = difference(w.frame, mine, position[b.place[0][k]]);
-        real in[1 + BOND_COEFFICIENTS], out[2];
-        in[0] = dot(d, d);
+        const bond_real* row = b.bond_table + b.row[0][k] / ROLES * (2 + BOND_COEFFICIENTS);
+        bond_real d[3], in[1 + BOND_COEFFICIENTS], out[2];
+        bound.between(bound.at(b.place[0][k]), here, d);
+        in[0] = multiply_add(d[0], d[0], multiply_add(d[1], d[1], d[2] * d[2]));
         for (int c = 0; c < BOND_COEFFICIENTS; c++) in[1 + c] = row[2 + c];
         const int term = (int)row[0];
         bond(term, in, out);
-        const real3 f = scaled(d, out[1]);
+        const real3 f = {(real)(d[0] * out[1]), (real)(d[1] * out[1]), (real)(d[2] * out[1])};
         add(force, f);
         if (!(in[0] < row[1])) report_force(w, w.control->sorted, i, now.done);
         if (ENERGY) {
             // Half of it belongs to the other atom.
             sums[term] += 0.5 * out[0];
-            add_virial(sums, scaled(d, (real)0.5), f);
+            add_virial(sums, 0.5, d, f);
         }
     }
 #endif
 #if N_ANGLE_TERMS > 0
+    const Atoms<angle_real> bent(w, now);
     for (u32 k = first.y + lane; k < end.y; k += TEAM) {
+        typedef typename Atoms<angle_real>::Place Place;
         const u32 role = b.row[1][k] % ROLES;
-        const real* row = b.angle_table + b.row[1][k] / ROLES * (1 + ANGLE_COEFFICIENTS);
-        const Position one = position[b.place[1][2 * k]], other = position[b.place[1][2 * k + 1]];
-        const Position end_a = role == 0 ? mine : one, end_b = role == 2 ? mine : other;
-        const Position middle = role == 0 ? one : role == 1 ? mine : other;
-        const real3 p = difference(w.frame, end_a, middle), q = difference(w.frame, end_b, middle);
-        real in[6 + ANGLE_COEFFICIENTS] = {p.x, p.y, p.z, q.x, q.y, q.z}, out[7];
+        const angle_real* row = b.angle_table + b.row[1][k] / ROLES * (1 + ANGLE_COEFFICIENTS);
+        const Place mine = bent.at(i), one = bent.at(b.place[1][2 * k]), other = bent.at(b.place[1][2 * k + 1]);
+        const Place end_a = role == 0 ? mine : one, end_b = role == 2 ? mine : other;
+        const Place middle = role == 0 ? one : role == 1 ? mine : other;
+        angle_real in[6 + ANGLE_COEFFICIENTS], out[7];
+        bent.between(middle, end_a, in);
+        bent.between(middle, end_b, in + 3);
         for (int c = 0; c < ANGLE_COEFFICIENTS; c++) in[6 + c] = row[1 + c];
         const int term = (int)row[0];
         angle(term, in, out);
@@ -143,17 +182,18 @@ DEVICE real3 bonded_forces_on(const World& w, const Bound& b, const Slot& now, u
                                : real3{-(on_a.x + on_b.x), -(on_a.y + on_b.y), -(on_a.z + on_b.z)});
         if (ENERGY && role == 1) {
             sums[N_BOND_TERMS + term] += out[0];
-            add_virial(sums, p, on_a);
-            add_virial(sums, q, on_b);
+            add_virial(sums, 1, in, on_a);
+            add_virial(sums, 1, in + 3, on_b);
         }
     }
 #endif
 #if N_DIHEDRAL_TERMS > 0
+    const Atoms<dihedral_real> turned(w, now);
     for (u32 k = first.z + lane; k < end.z; k += TEAM) {
         const u32 role = b.row[2][k] % ROLES;
-        const real* row = b.dihedral_table + b.row[2][k] / ROLES * (1 + DIHEDRAL_COEFFICIENTS);
-        real in[9 + DIHEDRAL_COEFFICIENTS], out[10];
-        chain<3>(w.frame, position, mine, role, b.place[2] + 3 * k, in);
+        const dihedral_real* row = b.dihedral_table + b.row[2][k] / ROLES * (1 + DIHEDRAL_COEFFICIENTS);
+        dihedral_real in[9 + DIHEDRAL_COEFFICIENTS], out[10];
+        chain<3>(turned, turned.at(i), role, b.place[2] + 3 * k, in);
         for (int c = 0; c < DIHEDRAL_COEFFICIENTS; c++) in[9 + c] = row[1 + c];
         const int term = (int)row[0];
         dihedral(term, in, out);
@@ -161,11 +201,12 @@ DEVICE real3 bonded_forces_on(const World& w, const Bound& b, const Slot& now, u
     }
 #endif
 #if N_MAPS > 0
+    const Atoms<real> mapped(w, now);
     for (u32 k = first.w + lane; k < end.w; k += TEAM) {
         const u32 role = b.row[3][k] % ROLES;
         const real* row = b.map_table + b.row[3][k] / ROLES * 3;
         real in[12 + 2 + 16 + 1], out[13], place[2];
-        chain<4>(w.frame, position, mine, role, b.place[3] + 4 * k, in);
+        chain<4>(mapped, mapped.at(i), role, b.place[3] + 4 * k, in);
         in[12] = row[0];
         map_places(in, place);
         const int size = (int)row[1];

@@ -291,27 +291,34 @@ DEVICE void nearest_image(const Frame& frame, double& x, double& y, double& z) {
     if (frame.periodic[0]) x -= rint(x * frame.inverse[0]) * frame.edge[0];
 }
 
-#if DOUBLE
-DEVICE Position to_position(const Frame&, double x, double y, double z, int species) {
-    return {x, y, z, species};
-}
-DEVICE Fixed to_fixed(const Frame& frame, Position p) { return to_fixed(frame, p.x, p.y, p.z); }
-// p - q, in the image whose fractions of the box are at most a half. That is the nearest one of what is within
-// half the box, and what is around a tile's origin is told apart by fractions: in a sheared box the image that
-// `nearest_image` takes of what is farther away may be another.
-DEVICE real3 difference(const Frame& frame, Position p, Position q) {
-    double x = p.x - q.x, y = p.y - q.y, z = p.z - q.z;
+// The image of a difference whose fractions of the box are at most a half. That is the nearest one of what is
+// within half the box, and what is around a tile's origin is told apart by fractions: in a sheared box the image
+// that `nearest_image` takes of what is farther away may be another.
+DEVICE void image_by_fractions(const Frame& frame, double& x, double& y, double& z) {
     if (!frame.triclinic) {
         nearest_image(frame, x, y, z);
-        return {x, y, z};
+        return;
     }
     const double c = z * frame.inverse[2], b = (y - c * frame.tilt[2]) * frame.inverse[1];
     const double a = (x - c * frame.tilt[1] - b * frame.tilt[0]) * frame.inverse[0];
     const double nx = frame.periodic[0] ? rint(a) : 0.0;
     const double ny = frame.periodic[1] ? rint(b) : 0.0;
     const double nz = frame.periodic[2] ? rint(c) : 0.0;
-    return {x - nx * frame.edge[0] - ny * frame.tilt[0] - nz * frame.tilt[1],
-            y - ny * frame.edge[1] - nz * frame.tilt[2], z - nz * frame.edge[2]};
+    x = x - nx * frame.edge[0] - ny * frame.tilt[0] - nz * frame.tilt[1];
+    y = y - ny * frame.edge[1] - nz * frame.tilt[2];
+    z -= nz * frame.edge[2];
+}
+
+#if DOUBLE
+DEVICE Position to_position(const Frame&, double x, double y, double z, int species) {
+    return {x, y, z, species};
+}
+DEVICE Fixed to_fixed(const Frame& frame, Position p) { return to_fixed(frame, p.x, p.y, p.z); }
+// p - q
+DEVICE real3 difference(const Frame& frame, Position p, Position q) {
+    double x = p.x - q.x, y = p.y - q.y, z = p.z - q.z;
+    image_by_fractions(frame, x, y, z);
+    return {x, y, z};
 }
 DEVICE real3 rough_difference(const Frame& frame, Position p, Position q) { return difference(frame, p, q); }
 #else

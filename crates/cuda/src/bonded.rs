@@ -1,7 +1,7 @@
 //! Bonds, angles, dihedrals, maps (`kernels/bonded.cu`): forces that are added to those of pairs.
 
 use crate::arrays::Reals;
-use crate::codegen;
+use crate::codegen::{self, bonded_arithmetic};
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::leg::VIRIAL;
@@ -247,14 +247,17 @@ impl Bonded {
             points.extend(map.nodes().iter().flatten());
         }
         let numbers = [
-            table(&forces.bonds, |term, k| Some(term.longest(k).powi(2))),
-            table(&forces.angles, |_, _| None),
-            table(&forces.dihedrals, |_, _| None),
-            map_table,
-            points,
+            (
+                bonded_arithmetic(&forces.bonds, precision),
+                table(&forces.bonds, |t, k| Some(t.longest(k).powi(2))),
+            ),
+            (bonded_arithmetic(&forces.angles, precision), table(&forces.angles, |_, _| None)),
+            (bonded_arithmetic(&forces.dihedrals, precision), table(&forces.dihedrals, |_, _| None)),
+            (precision, map_table),
+            (precision, points),
         ];
         let [bonds, angles, dihedrals, maps, points] =
-            numbers.map(|numbers| Reals::upload(device, precision, &numbers));
+            numbers.map(|(precision, numbers)| Reals::upload(device, precision, &numbers));
         let tables = [bonds?, angles?, dihedrals?, maps?, points?];
         let all =
             |part: fn(&Family) -> &Vec<u32>| families.iter().flat_map(part).copied().collect::<Vec<_>>();

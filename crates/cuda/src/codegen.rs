@@ -9,7 +9,8 @@ pub use recorder::Recorder;
 
 use jostle_core::{Precision, Real};
 use jostle_potentials::bonded::{
-    AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, cmap, dihedral_forces,
+    AngleFunction, AngleVisitor, BondedKind, BondedTerm, Conditioning, DihedralFunction, DihedralVisitor,
+    angle_forces, cmap, dihedral_forces,
 };
 use jostle_potentials::electrostatics::gaussian::{gaussian, gaussian_single_anywhere};
 use jostle_potentials::electrostatics::screened;
@@ -151,6 +152,13 @@ pub fn mesh_source(spectrum: Spectrum, order: usize, precision: Precision) -> St
     [order, spline, wave, virial].concat()
 }
 
+/// The arithmetic in which kernels handle bonds, angles or dihedrals: `double` where the force of one of the terms
+/// is poorly conditioned.
+pub fn bonded_arithmetic<K: BondedKind>(terms: &[BondedTerm<K>], precision: Precision) -> Precision {
+    let poor = terms.iter().any(|term| term.kind.conditioning() == Conditioning::Poor);
+    if poor { Precision::Double } else { precision }
+}
+
 /// Writes what `kernels/bonded.cu` wants in front of it; `most` is how many coefficients bonds, angles
 /// and dihedrals have at most.
 pub fn bonded_source(forces: &Forces, most: [usize; 3], precision: Precision) -> String {
@@ -158,36 +166,9 @@ pub fn bonded_source(forces: &Forces, most: [usize; 3], precision: Precision) ->
     let mut text = Text::default();
     text.line(0, format!("#define N_BONDED {}", forces.n_bonded()));
     text.line(0, format!("#define N_MAPS {}", cmaps.len()));
-    let counts = [("bond", bonds.len()), ("angle", angles.len()), ("dihedral", dihedrals.len())];
-    for ((name, count), most) in counts.into_iter().zip(most) {
-        let name = name.to_uppercase();
-        text.line(0, format!("#define N_{name}_TERMS {count}"));
-        text.line(0, format!("#define {name}_COEFFICIENTS {most}"));
-    }
-    for (k, term) in bonds.iter().enumerate() {
-        let formula = |x: &[Recorder]| term.kind.visit(BondAt(x));
-        text.0 += &function(&format!("bond_{k}"), 1 + most[0], precision, formula);
-    }
-    for (k, term) in angles.iter().enumerate() {
-        let formula = |x: &[Recorder]| term.kind.visit(AngleAt(x));
-        text.0 += &function(&format!("angle_{k}"), 6 + most[1], precision, formula);
-    }
-    for (k, term) in dihedrals.iter().enumerate() {
-        let formula = |x: &[Recorder]| term.kind.visit(DihedralAt(x));
-        text.0 += &function(&format!("dihedral_{k}"), 9 + most[2], precision, formula);
-    }
-    for (name, count) in counts {
-        text.line(
-            0,
-            format!("__device__ __forceinline__ void {name}(int term, const real* in, real* out) {{"),
-        );
-        text.line(1, "switch (term) {");
-        for k in 0..count {
-            text.line(2, format!("case {k}: {name}_{k}(in, out); break;"));
-        }
-        text.line(1, "}");
-        text.line(0, "}");
-    }
+    text.family("bond", bonds, precision, (1, most[0]), 2, |term, x| term.kind.visit(BondAt(x)));
+    text.family("angle", angles, precision, (6, most[1]), 7, |term, x| term.kind.visit(AngleAt(x)));
+    text.family("dihedral", dihedrals, precision, (9, most[2]), 10, |term, x| term.kind.visit(DihedralAt(x)));
     if !cmaps.is_empty() {
         text.0 += &function("map_places", 13, precision, |x| cmap::places(vectors(x), x[12]).to_vec());
         text.0 += &function("map_forces", 31, precision, |x| {
@@ -254,6 +235,51 @@ impl Text {
 
     fn lines(&mut self, depth: usize, lines: impl Iterator<Item = String>) {
         lines.for_each(|line| self.line(depth, line));
+    }
+
+    /// Writes the function of each term of bonds, angles or dihedrals, in the arithmetic that its conditioning
+    /// asks for, and one that calls them by number. Inputs are `geometry` numbers, then coefficients.
+    fn family<K: BondedKind>(
+        &mut self,
+        name: &str,
+        terms: &[BondedTerm<K>],
+        precision: Precision,
+        (geometry, coefficients): (usize, usize),
+        n_outputs: usize,
+        formula: impl Fn(&BondedTerm<K>, &[Recorder]) -> Vec<Recorder>,
+    ) {
+        let (n_inputs, upper) = (geometry + coefficients, name.to_uppercase());
+        let arithmetic = bonded_arithmetic(terms, precision);
+        let number = if arithmetic == precision { "real" } else { "double" };
+        self.line(0, format!("typedef {number} {name}_real;"));
+        self.line(0, format!("#define N_{upper}_TERMS {}", terms.len()));
+        self.line(0, format!("#define {upper}_COEFFICIENTS {coefficients}"));
+        let in_double =
+            |term: &BondedTerm<K>| number == "double" && term.kind.conditioning() == Conditioning::Poor;
+        for (k, term) in terms.iter().enumerate() {
+            let (name, formula) = (format!("{name}_{k}"), |x: &[Recorder]| formula(term, x));
+            self.0 += &match in_double(term) {
+                true => scalar_function(&name, n_inputs, formula),
+                false => function(&name, n_inputs, precision, formula),
+            };
+        }
+        let signature = format!("int term, const {name}_real* in, {name}_real* out");
+        self.line(0, format!("__device__ __forceinline__ void {name}({signature}) {{"));
+        self.line(1, "switch (term) {");
+        for (k, term) in terms.iter().enumerate() {
+            if number == "real" || in_double(term) {
+                self.line(2, format!("case {k}: {name}_{k}(in, out); break;"));
+                continue;
+            }
+            self.line(2, format!("case {k}: {{"));
+            self.line(3, format!("real x[{n_inputs}], y[{n_outputs}];"));
+            self.line(3, format!("for (int k = 0; k < {n_inputs}; k++) x[k] = (real)in[k];"));
+            self.line(3, format!("{name}_{k}(x, y);"));
+            self.line(3, format!("for (int k = 0; k < {n_outputs}; k++) out[k] = y[k];"));
+            self.line(2, "} break;");
+        }
+        self.line(1, "}");
+        self.line(0, "}");
     }
 }
 

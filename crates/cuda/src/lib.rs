@@ -4,7 +4,6 @@
 mod all_pairs;
 mod arrays;
 mod bath;
-mod blame;
 mod bonded;
 mod cache;
 mod cells;

@@ -130,14 +130,27 @@ impl Minimizer {
     /// One iteration. The forces at its start are those of the last evaluation; atoms start at rest.
     ///
     /// # Errors
-    /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`], and if the device failed.
+    /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`], if a force is not finite, and if
+    /// the device failed.
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
         match self {
             Minimizer::Fire(fire) => fire.iterate(backend, evaluate),
             Minimizer::ConjugateGradient(gradients) => gradients.iterate(backend, evaluate),
             Minimizer::Lbfgs(lbfgs) => lbfgs.iterate(backend, evaluate),
-        }
+        }?;
+        check_forces(backend)
     }
+}
+
+/// Refuses forces that are not finite: nothing is downhill of them.
+fn check_forces(backend: &mut dyn Backend) -> Result<()> {
+    if backend.descent().force_square.is_finite() {
+        return Ok(());
+    }
+    // A kick by no time looks at every force. Devices tell at once or when they are asked for their lists.
+    backend.kick(0.0);
+    backend.check()?;
+    backend.update_neighbors()
 }
 
 /// Distances that do not change, for a look at forces without what they bear.

@@ -25,7 +25,7 @@ pub struct Tick {
 /// start of the step are those of the last evaluation.
 ///
 /// # Errors
-/// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].
+/// Those of [`Backend::update_neighbors`], [`Backend::compute_forces`] and [`Backend::check`].
 pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: Evaluate) -> Result<()> {
     let dt = tick.timestep;
     let mut last = LastKick { time: 0.5 * dt, drift: dt };
@@ -73,7 +73,7 @@ pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: E
     backend.kick(0.5 * dt);
     backend.constrain_velocities(Some(last));
     finish(bath, backend, tick);
-    Ok(())
+    backend.check()
 }
 
 /// Forces in which waves of charges act so strongly. Energies and virial are those of waves that act as

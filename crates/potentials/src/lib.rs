@@ -87,6 +87,7 @@
 
 pub mod bonded;
 pub mod check;
+pub mod diagnose;
 pub mod dispersion;
 pub mod electrostatics;
 pub mod embedded;

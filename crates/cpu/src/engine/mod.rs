@@ -26,8 +26,7 @@ use jostle_core::sites::follow_atoms;
 use jostle_core::{
     Ahead, Energies, Error, Evaluate, Masses, Precision, Result, Settings, State, System, Vec3,
 };
-use jostle_potentials::outside::behind;
-use jostle_potentials::{Forces, check};
+use jostle_potentials::{Forces, check, diagnose};
 use std::ops::Range;
 
 /// The CPU engine: the atoms, their forces, and what moves them. `S` is the arithmetic of the
@@ -436,31 +435,24 @@ impl<S: Scalar> Cpu<S> {
         }
     }
 
-    /// Finds out which force was not finite.
+    /// The place of the atom with the smallest id whose force is not finite.
+    fn bad_force(&mut self) -> Option<usize> {
+        self.collect_forces();
+        let State { force, id, .. } = &self.system.state;
+        let bad = |place: &usize| force[*place].iter().any(|x| !x.is_finite());
+        (0..force.len()).filter(bad).min_by_key(|place| id[*place])
+    }
+
+    /// Finds out which force was not finite, or which energy.
     fn blame_force(&mut self) {
         if self.fault.is_some() {
             return;
         }
-        if let Some(error) = behind(&self.system, &self.forces) {
-            self.fault = Some(error);
-            return;
-        }
-        for term in self.forces.each() {
-            let Ok((forces, _)) = reference::evaluate(&self.system, &term) else { continue };
-            let bad = forces.iter().position(|f| f.iter().any(|x| !S::from_f64(*x).to_f64().is_finite()));
-            if let Some(place) = bad {
-                let id = self.system.state.id[place] + 1;
-                self.fault = Some(
-                    Error::simulation(format!(
-                        "the '{}' force on atom {id} is not finite",
-                        term.kinds().concat()
-                    ))
-                    .hint(self.forces.hint()),
-                );
-                return;
-            }
-        }
-        self.fault = Some(Error::simulation("a force is not finite").hint(self.forces.hint()));
+        let precision = if size_of::<S>() == 4 { Precision::Mixed } else { Precision::Double };
+        self.fault = Some(match self.bad_force() {
+            Some(place) => diagnose::force(&self.system, &self.forces, precision, place),
+            None => diagnose::energy(&self.forces, &self.energies.terms),
+        });
     }
 }
 

@@ -232,11 +232,17 @@ impl<S: Scalar> Backend for Cpu<S> {
         }
         self.spread_forces();
         self.timings.pair += start.elapsed().as_secs_f64();
-        if evaluate == Evaluate::ForcesAndEnergies && !self.energies.potential().is_finite() {
+        // Checked before atoms move: afterwards the distance that explains it is lost.
+        if evaluate == Evaluate::ForcesAndEnergies
+            && (!self.energies.potential().is_finite() || self.bad_force().is_some())
+        {
             self.blame_force();
-            return self.fault.take().map_or(Ok(()), Err);
         }
-        Ok(())
+        self.check()
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.fault.take().map_or(Ok(()), Err)
     }
 
     fn energies(&self) -> &Energies {

@@ -1,6 +1,7 @@
 //! A GPU as a [`jostle_core::Backend`]: what it holds, and where everything is.
 
 mod backend;
+mod cost;
 mod plan;
 mod room;
 mod run;
@@ -181,7 +182,8 @@ impl Cuda {
             width: narrowest(&frame),
         };
         let excluded = Exclusions::new(&device, &system.topology.exclusions(n, forces.exclude))?;
-        let mut plan = Plan::new(settings, summation, &forces, layout, extent, excluded, n)?;
+        let on = (extent, device.multiprocessors());
+        let mut plan = Plan::new(settings, summation, &forces, layout, on, excluded, n)?;
         let way_settled = plan.take_remembered_way(&device, &forces, extent);
         plan.fit(&device, extent)?;
         let kernels = Kernels::new(&device, precision, summation)?;

@@ -2,6 +2,7 @@
 //! not to fit.
 
 use super::Layout;
+use super::cost::{self, Size};
 use crate::all_pairs::{self, AllPairs, PairShape};
 use crate::cells::Cells;
 use crate::driver::{Device, Module};
@@ -28,10 +29,9 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Whether each of `n` atoms has so many others within reach that all pairs may as well be
-    /// looked at: that costs an eighth of what a pair in a list does.
-    fn reaches_all(&self, n: usize) -> bool {
-        (n as f64) < 8.0 * self.density * 4.0 / 3.0 * std::f64::consts::PI * self.reach.powi(3)
+    /// Others within reach of an atom.
+    fn neighbors(&self) -> f64 {
+        self.density * 4.0 / 3.0 * std::f64::consts::PI * self.reach.powi(3)
     }
 
     /// Whether half the box holds as many atoms as a block has, near each other, and their surroundings.
@@ -45,6 +45,9 @@ const MOST_PARTS: u32 = 16;
 
 /// What estimates of a tile have to spare and hardly any tile needs.
 const SPARE: f64 = 0.2;
+
+/// Estimated time of a step, in that of the fastest algorithm, from which on an algorithm is not measured.
+const OUT_OF_THE_RACE: f64 = 8.0;
 
 /// How well the room is known that tiles need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +87,7 @@ pub struct Plan {
     pub excluded: Exclusions,
     pub precision: Precision,
     pub n: usize,
+    multiprocessors: u32,
 }
 
 impl Plan {
@@ -96,7 +100,7 @@ impl Plan {
         summation: Summation,
         forces: &Forces,
         layout: Layout,
-        extent: Extent,
+        (extent, multiprocessors): (Extent, u32),
         excluded: Exclusions,
         n: usize,
     ) -> Result<Self> {
@@ -120,10 +124,11 @@ impl Plan {
             }
             // What acts in the middle of a step goes over lists of atoms.
             Algorithm::Auto if settings.reproducible || forces.grains.is_some() => (Way::List, false),
-            Algorithm::Auto if ways.contains(&Way::AllPairs) && extent.reaches_all(n) => {
-                (Way::AllPairs, true)
+            Algorithm::Auto => {
+                let size = Size { atoms: n, neighbors: extent.neighbors(), multiprocessors };
+                let fits = |way: &Way| *way != Way::Tiles || extent.has_room_for(layout.shape.atoms.min(32));
+                (cost::cheapest(ways.iter().copied().filter(fits), size).unwrap_or(Way::Tiles), true)
             }
-            Algorithm::Auto => (Way::Tiles, true),
             Algorithm::Tiles => (Way::Tiles, false),
             Algorithm::List => (Way::List, false),
             Algorithm::Cells => (Way::Cells, false),
@@ -154,6 +159,7 @@ impl Plan {
             excluded,
             precision: settings.precision,
             n,
+            multiprocessors,
         })
     }
 
@@ -170,10 +176,18 @@ impl Plan {
     /// The ways that are worth measuring, in systems that leave it open: all pairs not where they
     /// are many times as many as ever felt a force.
     pub fn open_ways(&self, extent: Extent) -> Vec<Way> {
-        let few = self.n < 2000 || extent.reaches_all(self.n / 8);
+        let size = self.size(extent);
+        let least =
+            self.ways.iter().filter_map(|way| cost::of_step(*way, size)).fold(f64::INFINITY, f64::min);
         let mut ways = self.ways.clone();
-        ways.retain(|way| *way != Way::AllPairs || few);
+        let within_reason =
+            |way: Way| cost::of_step(way, size).is_none_or(|time| time < OUT_OF_THE_RACE * least);
+        ways.retain(|way| *way != Way::AllPairs || within_reason(*way));
         ways
+    }
+
+    fn size(&self, extent: Extent) -> Size {
+        Size { atoms: self.n, neighbors: extent.neighbors(), multiprocessors: self.multiprocessors }
     }
 
     /// Gives tiles up where a block has not enough memory for them.
@@ -220,8 +234,8 @@ impl Plan {
     }
 
     fn give_tiles_up(&mut self, extent: Extent) {
-        let all = self.ways.contains(&Way::AllPairs) && extent.reaches_all(self.n);
-        self.way = if all { Way::AllPairs } else { Way::List };
+        let others = self.ways.iter().copied().filter(|way| *way != Way::Tiles);
+        self.way = cost::cheapest(others, self.size(extent)).unwrap_or(Way::List);
     }
 
     /// What kernels depend on: they are compiled again when it changes.

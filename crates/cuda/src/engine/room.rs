@@ -3,10 +3,10 @@
 
 use super::plan::Extent;
 use super::{Cuda, Placing};
-use crate::blame;
 use crate::tiles;
 use crate::world::{Frame, trouble};
 use jostle_core::{Error, Precision, Result};
+use jostle_potentials::diagnose;
 
 impl Cuda {
     /// Sees to what the device cannot do alone.
@@ -27,7 +27,8 @@ impl Cuda {
         if escaped {
             self.download()?;
             self.frame = Frame::new(&self.system.simbox, &self.system.state, self.control.reach);
-            let finest = 1e-6 * self.cutoff * f64::from(u32::MAX);
+            // Of molecules in open space, whose forces have no cut-off, the skin tells how far atoms are apart.
+            let finest = 1e-6 * self.control.reach * f64::from(u32::MAX);
             if self.precision == Precision::Mixed && self.frame.edge.iter().any(|l| *l > finest) {
                 return Err(Error::simulation("the atoms of an open box have gone too far apart")
                     .hint("set precision = \"double\", or use a periodic box"));
@@ -67,14 +68,16 @@ impl Cuda {
     /// Names the term and the atom of a force that was not finite.
     pub(super) fn blame(&mut self) -> Error {
         if self.control.first_bad == u64::MAX {
-            return Error::simulation("the potential energy is not finite")
-                .hint("two atoms came too close: minimise first, or shorten the time step");
+            return diagnose::energy(&self.forces, &self.energies.terms);
         }
-        let id = self.control.first_bad as u32 as usize;
+        let id = self.control.first_bad as u32;
         if let Err(error) = self.download() {
             return error;
         }
-        let error = blame::force(&self.system, &self.forces, self.precision, id);
+        let error = match self.system.state.id.iter().position(|k| *k == id) {
+            Some(place) => diagnose::force(&self.system, &self.forces, self.precision, place),
+            None => Error::simulation("a force is not finite").hint(self.forces.hint()),
+        };
         self.at_step(error)
     }
 

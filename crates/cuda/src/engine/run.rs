@@ -86,6 +86,7 @@ impl Cuda {
             if evaluate == Evaluate::ForcesAndEnergies {
                 let energies = self.energies_from(energies);
                 if !energies.potential().is_finite() {
+                    self.energies = energies;
                     return Err(self.blame());
                 }
                 samples.push(Sample { energies, kinetic: kinetic_from(kinetic), bath: bath.clone() });

@@ -17,6 +17,7 @@ mod embedded;
 mod fluid;
 mod grains;
 mod molecules;
+mod open_space;
 mod outside;
 mod pair_search;
 #[path = "../../../cpu/tests/pairs/mod.rs"]

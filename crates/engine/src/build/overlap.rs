@@ -1,10 +1,12 @@
 //! Systems that were read are checked before they are run.
 
-use super::grid::Grid;
-use jostle_core::{Error, Result, State, System};
+use jostle_core::{Error, Result, SimBox, State, System, Vec3};
 
 /// Two atoms nearer than this fraction of the box are taken to be at the same place.
 const SAME_PLACE: f64 = 1e-7;
+
+/// Cells along an axis, at most: so small that few atoms share one, however unevenly a box is filled.
+const MOST_CELLS: f64 = 131_072.0;
 
 /// Refuses positions or velocities that are not finite, and two atoms at the same place, where
 /// every force is infinite or has no direction.
@@ -19,16 +21,115 @@ pub fn check_atoms(system: &System) -> Result<()> {
         }
     }
     let reach = SAME_PLACE * system.simbox.lengths().into_iter().fold(0.0, f64::max);
-    let mut grid = Grid::new(system.simbox, reach, system.state.len());
-    for (place, r) in position.iter().enumerate() {
-        if let Some(other) = grid.neighbor(*r) {
-            let [a, b] = [other, place].map(|place| number(id[place]));
-            return Err(Error::input(format!("{a} and {b} are at the same place: {r:?}"))
-                .hint("remove one of them, or check the box: periodic images count, too"));
+    let Some(mut pair) = Cells::new(&system.simbox, position, reach).first_pair() else { return Ok(()) };
+    pair.sort_unstable();
+    let [a, b] = pair.map(|place| number(id[place]));
+    Err(Error::input(format!("{a} and {b} are at the same place: {:?}", position[pair[1]]))
+        .hint("remove one of them, or check the box: periodic images count, too"))
+}
+
+/// Atoms sorted by small cells, of which only those with atoms are kept.
+struct Cells<'a> {
+    simbox: &'a SimBox,
+    position: &'a [Vec3],
+    reach: f64,
+    /// Along each axis: how many cells, the fraction of the box where the first begins, and how many there are
+    /// in the whole box.
+    count: [u64; 3],
+    low: Vec3,
+    scale: Vec3,
+    /// Part of a cell next to its faces where an atom may be within reach of one beyond.
+    margin: Vec3,
+    /// The number of its cell, and its place, of each atom.
+    atoms: Vec<(u64, u32)>,
+}
+
+impl<'a> Cells<'a> {
+    fn new(simbox: &'a SimBox, position: &'a [Vec3], reach: f64) -> Self {
+        let fractions: Vec<Vec3> = position.iter().map(|r| simbox.to_fractional(*r)).collect();
+        let (widths, periodic) = (simbox.widths(), simbox.periodic());
+        let (mut low, mut extent) = ([0.0; 3], [1.0; 3]);
+        for k in (0..3).filter(|k| !periodic[*k]) {
+            let along = || fractions.iter().map(|s| s[k]);
+            low[k] = along().fold(f64::INFINITY, f64::min);
+            extent[k] = (along().fold(f64::NEG_INFINITY, f64::max) - low[k]).max(0.0);
         }
-        grid.insert(*r);
+        let most = |k: usize| (widths[k] * extent[k] / reach).floor().clamp(1.0, MOST_CELLS);
+        let count: Vec3 = std::array::from_fn(most);
+        let scale = std::array::from_fn(|k| if extent[k] > 0.0 { count[k] / extent[k] } else { 0.0 });
+        let margin = std::array::from_fn(|k| reach * scale[k] / widths[k]);
+        let count = count.map(|n| n as u64);
+        let mut cells = Cells { simbox, position, reach, count, low, scale, margin, atoms: Vec::new() };
+        let numbered = fractions.iter().zip(0..).map(|(s, atom)| (cells.number(cells.cell(*s).0), atom));
+        let mut atoms: Vec<(u64, u32)> = numbered.collect();
+        atoms.sort_unstable();
+        cells.atoms = atoms;
+        cells
     }
-    Ok(())
+
+    /// The cell of an atom, and how far into it the atom is.
+    fn cell(&self, fraction: Vec3) -> ([u64; 3], Vec3) {
+        let periodic = self.simbox.periodic();
+        let mut cell = [0; 3];
+        let within = std::array::from_fn(|k| {
+            let s = fraction[k] - self.low[k];
+            let s = if periodic[k] { s - s.floor() } else { s };
+            cell[k] = ((s * self.scale[k]) as u64).min(self.count[k] - 1);
+            s * self.scale[k] - cell[k] as f64
+        });
+        (cell, within)
+    }
+
+    fn number(&self, [x, y, z]: [u64; 3]) -> u64 {
+        (z * self.count[1] + y) * self.count[0] + x
+    }
+
+    /// Two atoms nearer than the reach: no more than one pair is looked for.
+    fn first_pair(&self) -> Option<[usize; 2]> {
+        (0..self.atoms.len()).find_map(|k| {
+            let (own, atom) = self.atoms[k];
+            let rest = self.atoms[k + 1..].iter().take_while(|(number, _)| *number == own);
+            self.near(atom, rest).or_else(|| {
+                self.cells_beside(atom).find_map(|number| {
+                    let first = self.atoms.partition_point(|(other, _)| *other < number);
+                    self.near(atom, self.atoms[first..].iter().take_while(|(other, _)| *other == number))
+                })
+            })
+        })
+    }
+
+    fn near<'b>(&self, atom: u32, mut others: impl Iterator<Item = &'b (u64, u32)>) -> Option<[usize; 2]> {
+        let here = self.position[atom as usize];
+        let is_near = |other: u32| {
+            let there = self.position[other as usize];
+            let d = self.simbox.nearest_image(std::array::from_fn(|k| there[k] - here[k]));
+            d.iter().map(|x| x * x).sum::<f64>() < self.reach * self.reach
+        };
+        let (_, other) = others.find(|(_, other)| is_near(*other))?;
+        Some([atom as usize, *other as usize])
+    }
+
+    /// The cells beside an atom's own that reach to where it is: none but for atoms near a face.
+    fn cells_beside(&self, atom: u32) -> impl Iterator<Item = u64> {
+        let (cell, within) = self.cell(self.simbox.to_fractional(self.position[atom as usize]));
+        let periodic = self.simbox.periodic();
+        let along = |k: usize| {
+            let (n, at) = (self.count[k], cell[k]);
+            let before = (within[k] < self.margin[k] && (at > 0 || periodic[k])).then_some((at + n - 1) % n);
+            let after = within[k] > 1.0 - self.margin[k] && (at + 1 < n || periodic[k]);
+            let after = after.then_some((at + 1) % n);
+            [Some(at), before, after].into_iter().flatten().collect::<Vec<_>>()
+        };
+        let [xs, ys, zs] = [along(0), along(1), along(2)];
+        let own = self.number(cell);
+        let mut beside = Vec::new();
+        for z in &zs {
+            for y in &ys {
+                beside.extend(xs.iter().map(|x| self.number([*x, *y, *z])).filter(|number| *number != own));
+            }
+        }
+        beside.into_iter()
+    }
 }
 
 /// An atom as people count.
@@ -56,6 +157,58 @@ mod tests {
         // The same place through the boundary.
         let error = check_atoms(&system(&[[0.0, 5.0, 5.0], [10.0, 5.0, 5.0]])).unwrap_err();
         assert!(error.message().starts_with("atom 1 and atom 2"), "{error}");
+    }
+
+    /// Most of the atoms in a small part of a large box: cells that divide the box evenly would have them all.
+    /// Pairs across the faces of cells, in every direction, in periodic and in open boxes.
+    #[test]
+    fn a_pair_is_found_however_unevenly_a_box_is_filled() {
+        let species = vec![Species { name: "A".into(), mass: 1.0, charge: 0.0 }];
+        for periodic in [true, false] {
+            let simbox = SimBox::new([0.0; 3], [1e4, 2e4, 1e4], [3e3, 0.0, 1e3], [periodic; 3]).unwrap();
+            let mut system = System::new(simbox, species.clone());
+            // As near as atoms of a liquid, and one far away.
+            let at = |k: usize| [k % 40, k / 40 % 40, k / 1600].map(|n| 1.1 * n as f64 + 0.3);
+            (0..40 * 40 * 20).for_each(|k| system.state.push(0, at(k)));
+            system.state.push(0, [9e3, 9e3, 9e3]);
+            assert!(check_atoms(&system).is_ok());
+            for (atom, axis, by) in
+                [(5, 0, 1.9e-3), (40 * 39, 1, -1.9e-3), (31_999, 2, 1.9e-3), (7_777, 1, 1.9e-3)]
+            {
+                for beyond in [0.0, 0.2e-3] {
+                    let mut both = system.clone();
+                    let mut place = at(atom);
+                    place[axis] += by + f64::signum(by) * beyond;
+                    both.state.push(0, place);
+                    let found = check_atoms(&both);
+                    assert_eq!(found.is_err(), beyond == 0.0, "{atom} {axis} {by} {beyond}: {found:?}");
+                    if let Err(error) = found {
+                        let names = format!("atom {} and atom 32002 are at the same place", atom + 1);
+                        assert!(error.message().starts_with(&names), "{error}");
+                    }
+                }
+            }
+            // Thousands at one place are as soon seen as two.
+            let all = vec![[1.0; 3]; 20_000];
+            all.iter().for_each(|r| system.state.push(0, *r));
+            assert!(check_atoms(&system).is_err());
+        }
+    }
+
+    /// Every position of a pair against the faces of cells.
+    #[test]
+    fn no_face_of_a_cell_hides_a_pair() {
+        let reach = SAME_PLACE * 10.0;
+        for k in 0..2000 {
+            let at = k as f64 * 0.37 * reach + 3.0;
+            for axis in 0..3 {
+                let (mut a, mut b) = ([at, at + 1.0, at + 2.0], [at, at + 1.0, at + 2.0]);
+                (a[axis], b[axis]) = (at, at + 0.9 * reach);
+                assert!(check_atoms(&system(&[a, b])).is_err(), "{at} along {axis}");
+                b[axis] = at + 1.1 * reach;
+                assert!(check_atoms(&system(&[a, b])).is_ok(), "{at} along {axis}");
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Whole simulations, on the CPU and, where it is said, on the emulated GPU.
 //! One program, so that it is linked once and no core waits for the slowest test of each file.
 
+mod blow_up;
 mod chains;
 mod conservation;
 mod deformation;

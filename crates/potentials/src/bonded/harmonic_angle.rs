@@ -1,6 +1,6 @@
 //! Hooke's law for an angle.
 
-use super::{AngleFunction, Bonded};
+use super::{AngleFunction, Bonded, Conditioning};
 use crate::pair::{Absent, MixesAs, Parameter, Range};
 use jostle_core::{Dimension, Real};
 
@@ -52,6 +52,7 @@ impl Bonded for HarmonicAngle {
             example: 109.5,
         },
     ];
+    const CONDITIONING: Conditioning = Conditioning::Poor;
 
     fn coefficients(p: &[f64]) -> Vec<f64> {
         vec![p[0], p[1].to_radians()]

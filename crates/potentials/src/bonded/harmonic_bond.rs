@@ -1,6 +1,6 @@
 //! Hooke's law.
 
-use super::{BondPotential, Bonded};
+use super::{BondPotential, Bonded, Conditioning};
 use crate::pair::{Absent, MixesAs, PairFunction, Parameter, Range};
 use jostle_core::{Dimension, Real};
 
@@ -46,6 +46,7 @@ impl Bonded for HarmonicBond {
             example: 1.1,
         },
     ];
+    const CONDITIONING: Conditioning = Conditioning::Poor;
 
     fn coefficients(p: &[f64]) -> Vec<f64> {
         p.to_vec()

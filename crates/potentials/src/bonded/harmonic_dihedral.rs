@@ -1,7 +1,7 @@
 //! Hooke's law for a dihedral angle: what keeps groups flat or handed (CHARMM's impropers).
 
 use super::dihedral::angle;
-use super::{Bonded, DihedralFunction};
+use super::{Bonded, Conditioning, DihedralFunction};
 use crate::pair::{Absent, MixesAs, Parameter, Range};
 use jostle_core::{Dimension, Real};
 
@@ -46,6 +46,7 @@ impl Bonded for HarmonicDihedral {
             example: 35.0,
         },
     ];
+    const CONDITIONING: Conditioning = Conditioning::Poor;
 
     fn coefficients(p: &[f64]) -> Vec<f64> {
         let (sine, cosine) = p[1].to_radians().sin_cos();

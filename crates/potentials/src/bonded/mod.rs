@@ -34,6 +34,17 @@ use crate::pair::{PairFunction, Parameter};
 use jostle_core::Real;
 use std::fmt;
 
+/// The growth of relative errors from coordinates to a force: decides the arithmetic of the force on a device that
+/// has f32 otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conditioning {
+    /// The force has about the relative error of the coordinates.
+    Good,
+    /// A large stiffness times a small difference: the force of a bond stretched by 5% has twenty times the relative
+    /// error of its length, and more where the forces of several bonds cancel.
+    Poor,
+}
+
 /// A bonded term as users know it: a name, parameters, a formula.
 pub trait Bonded: Copy + Send + Sync + 'static {
     /// The name in the input file, `kind = "..."`.
@@ -46,6 +57,8 @@ pub trait Bonded: Copy + Send + Sync + 'static {
     const FORMULA: &'static str;
     /// Its parameters, in the order that [`Bonded::coefficients`] takes them.
     const PARAMETERS: &'static [Parameter];
+    /// The growth of errors from coordinates to its force.
+    const CONDITIONING: Conditioning = Conditioning::Good;
 
     /// Turns the parameters of one type into what `evaluate` wants.
     fn coefficients(parameters: &[f64]) -> Vec<f64>;
@@ -110,6 +123,8 @@ pub trait BondedKind: Copy + fmt::Debug + PartialEq + 'static {
     fn coefficients(self, parameters: &[f64]) -> Vec<f64>;
     /// The length at which it breaks.
     fn longest(self, parameters: &[f64]) -> Option<f64>;
+    /// The growth of errors from coordinates to its force.
+    fn conditioning(self) -> Conditioning;
 
     /// The kind with this name in the input file.
     fn from_name(name: &str) -> Option<Self> {

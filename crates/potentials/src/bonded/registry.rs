@@ -65,6 +65,10 @@ macro_rules! registry {
             fn longest(self, parameters: &[f64]) -> Option<f64> {
                 match self { $($kind::$name => $name::longest(parameters),)* }
             }
+
+            fn conditioning(self) -> Conditioning {
+                match self { $($kind::$name => $name::CONDITIONING,)* }
+            }
         }
     };
 }

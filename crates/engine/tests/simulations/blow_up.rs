@@ -1,0 +1,86 @@
+//! Systems that blow up say which atom, which force, which other atom and when, however large they are.
+
+use jostle_core::{Backend, Precision, Result, Settings, SimBox, Species, System, UnitSystem, Vec3};
+use jostle_cuda::driver::Device;
+use jostle_engine::Simulation;
+use jostle_engine::model::{Minimizer, StageInput};
+use jostle_potentials::{Forces, PairKind, PairTerm, Truncation};
+
+/// What puts a system on a device.
+type Open = fn(System, Forces, Settings) -> Result<Box<dyn Backend>>;
+
+fn emulated(system: System, forces: Forces, settings: Settings) -> Result<Box<dyn Backend>> {
+    jostle_cuda::open(Device::emulated()?, system, forces, settings)
+}
+
+/// A crystal of `side`^3 atoms at rest, and two atoms beside it: the second a part of a length behind the first.
+fn crystal_and_pair(side: usize, apart: f64, velocity: f64) -> System {
+    let spacing = 1.15;
+    let edge = spacing * side as f64;
+    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
+    let mut system = System::new(SimBox::orthorhombic([edge + 20.0, edge, edge]).unwrap(), vec![argon]);
+    for k in 0..side * side * side {
+        system.state.push(0, [k % side, k / side % side, k / side / side].map(|n| spacing * n as f64));
+    }
+    let middle: Vec3 = [edge + 8.0, 0.5 * edge, 0.5 * edge];
+    system.state.push(0, middle);
+    system.state.push(0, [middle[0] + apart, middle[1], middle[2]]);
+    if let Some(last) = system.state.velocity.last_mut() {
+        last[0] = velocity;
+    }
+    system
+}
+
+fn error_of(open: Open, system: System, stage: StageInput) -> String {
+    let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5);
+    let settings = Settings { precision: Precision::Mixed, threads: Some(1), ..Settings::default() };
+    let builder = Simulation::builder(UnitSystem::Lj, system).force(lj).settings(settings).open_with(open);
+    let error = builder.stage(stage).build().and_then(|mut simulation| simulation.run()).unwrap_err();
+    println!("{error}");
+    error.message().to_string()
+}
+
+fn devices(large: usize) -> [(Open, usize); 2] {
+    [(jostle_cpu::open, large), (emulated, 10)]
+}
+
+/// A bullet that stops a thousandth in front of its target, three steps later.
+#[test]
+fn atom_partner_term_and_step_are_named() {
+    for (open, side) in devices(40) {
+        let system = crystal_and_pair(side, 3.001, -1000.0);
+        for every in [0, 1] {
+            let found = error_of(open, system.clone(), StageInput::dynamics("run", 10, 0.001).thermo(every));
+            let (first, second) = (side.pow(3) + 1, side.pow(3) + 2);
+            let force = format!("the 'lennard-jones' force on atom {first} is not finite; atom {second} is ");
+            assert!(found.contains(&format!("step 3: {force}")), "thermo every {every}: {found}");
+        }
+    }
+}
+
+/// Nothing is downhill of forces that are not finite: a minimiser must not look for it for ever.
+#[test]
+fn minimisers_name_them_too() {
+    for (open, side) in devices(12) {
+        for minimizer in [Minimizer::Fire, Minimizer::Lbfgs, Minimizer::ConjugateGradient] {
+            for every in [0, 1] {
+                let stage =
+                    StageInput::minimize("relax", 1000, 1e-3, 0.01).minimizer(minimizer).thermo(every);
+                let found = error_of(open, crystal_and_pair(side, 1e-3, 0.0), stage);
+                let (first, second) = (side.pow(3) + 1, side.pow(3) + 2);
+                let force = format!("force on atom {first} is not finite; atom {second} is 1.000e-3 away");
+                assert!(found.contains(&force), "{minimizer:?}, thermo every {every}: {found}");
+            }
+        }
+    }
+}
+
+/// Atoms thrown across many boxes at once, as `soft-sphere` of a huge stiffness does from step to step.
+#[test]
+fn atoms_that_fly_off_end_a_run() {
+    for (open, side) in devices(20) {
+        let system = crystal_and_pair(side, 1.0, 1e16);
+        let found = error_of(open, system, StageInput::dynamics("run", 10, 0.01).thermo(1));
+        assert!(found.contains("atom"), "{found}");
+    }
+}

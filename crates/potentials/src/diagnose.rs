@@ -1,0 +1,371 @@
+//! Diagnosis of a force that is not finite: the term that it comes from, and the other atoms.
+//!
+//! The cost is one pass over all atoms for each term, so that a large system that blows up says so at once. The
+//! lists of neighbours are of no use here: after a blow-up they no longer hold.
+
+use crate::bonded::{
+    AngleFunction, AngleVisitor, BondedKind, BondedTerm, DihedralFunction, DihedralVisitor, angle_forces,
+    dihedral_forces,
+};
+use crate::outside::behind;
+use crate::pair::{PairFunction, PairVisitor};
+use crate::restraint::Ties;
+use crate::{Cmap, Dispersion, Electrostatics, Embedded, Forces, LatticeSum, PairTerm, Vacuum};
+use jostle_core::{Error, Precision, System, Vec3};
+
+/// The error for a force on the atom stored at `place` that is not finite in arithmetic of this precision:
+/// names the atom, the term and, where there are others, these and how far away the first of them is.
+pub fn force(system: &System, forces: &Forces, precision: Precision, place: usize) -> Error {
+    let (state, hint) = (&system.state, forces.hint());
+    if let Some(error) = behind(system, forces) {
+        return error;
+    }
+    let number = |place: usize| state.id[place] + 1;
+    if state.position[place].iter().any(|x| !x.is_finite()) {
+        return Error::simulation(format!("the position of atom {} is not finite", number(place))).hint(hint);
+    }
+    let diagnosis = Diagnosis { system, forces, precision, order: state.order() };
+    if let Some(error) = diagnosis.broken_bond(place) {
+        return error;
+    }
+    let mut strongest = Part::none(place);
+    for point in diagnosis.points(place) {
+        diagnosis.parts(point, &mut strongest);
+    }
+    let Part { term, atom, others, distance, force } = strongest;
+    let atom = number(atom);
+    let with = match &others[..] {
+        [most @ .., last] if !most.is_empty() => {
+            let most: Vec<String> = most.iter().map(|other| number(*other).to_string()).collect();
+            format!(" with atoms {} and {}", most.join(", "), number(*last))
+        }
+        _ => String::new(),
+    };
+    let mut message = match () {
+        () if !force.is_finite() => format!("the '{term}' force on atom {atom}{with} is not finite"),
+        () if term.is_empty() => format!("the force on atom {atom} is not finite"),
+        // Each by itself can be written down, their sum cannot.
+        () => format!("the force on atom {atom} is too large, most of it the '{term}' force{with}"),
+    };
+    if let [other] = others[..] {
+        message += &format!("; atom {} is {distance:.3e} away", number(other));
+    }
+    Error::simulation(message).hint(hint)
+}
+
+/// The error for an energy that is not finite though all forces are: names the term. `energies` are in the
+/// order of [`Forces::kinds`].
+pub fn energy(forces: &Forces, energies: &[f64]) -> Error {
+    let kinds = forces.kinds();
+    let bad = energies.iter().zip(&kinds).find(|(energy, _)| !energy.is_finite());
+    let message = match bad {
+        Some((_, kind)) => format!("the '{kind}' energy is not finite"),
+        None => "the potential energy is not finite".to_string(),
+    };
+    Error::simulation(message).hint(forces.hint())
+}
+
+/// A part of the force on an atom.
+struct Part<'a> {
+    /// The name of the term; empty where there is none.
+    term: &'a str,
+    /// The place of the atom, and of the others that it comes from.
+    atom: usize,
+    others: Vec<usize>,
+    /// To the first of these.
+    distance: f64,
+    /// How large it is, infinite where it is not finite.
+    force: f64,
+}
+
+impl<'a> Part<'a> {
+    fn none(atom: usize) -> Self {
+        Part { term: "", atom, others: Vec::new(), distance: 0.0, force: -1.0 }
+    }
+
+    /// The stronger of two; of two that are not finite the first.
+    fn or_stronger(&mut self, other: Part<'a>) {
+        if other.force > self.force {
+            *self = other;
+        }
+    }
+}
+
+fn length(v: Vec3) -> f64 {
+    v.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+struct Diagnosis<'a> {
+    system: &'a System,
+    forces: &'a Forces,
+    precision: Precision,
+    /// By id, the place of an atom.
+    order: Vec<usize>,
+}
+
+impl<'a> Diagnosis<'a> {
+    /// The size of a force as the precision has it: infinite where it is not finite.
+    fn size(&self, force: f64) -> f64 {
+        let force = match self.precision {
+            Precision::Mixed => f64::from(force as f32),
+            Precision::Double => force,
+        };
+        if force.is_finite() { force.abs() } else { f64::INFINITY }
+    }
+
+    /// From one place to another.
+    fn between(&self, from: usize, to: usize) -> Vec3 {
+        let (a, b) = (self.system.state.position[from], self.system.state.position[to]);
+        self.system.simbox.nearest_image(std::array::from_fn(|k| b[k] - a[k]))
+    }
+
+    /// An atom and the points that follow it, which hand their forces on to it.
+    fn points(&self, place: usize) -> Vec<usize> {
+        let id = self.system.state.id[place];
+        let sites = self.system.topology.virtual_sites.iter().filter(|site| site.atoms.contains(&id));
+        [place].into_iter().chain(sites.map(|site| self.order[site.site as usize])).collect()
+    }
+
+    /// A bond of the atom that is as long as it cannot be.
+    fn broken_bond(&self, place: usize) -> Option<Error> {
+        let id = self.system.state.id[place];
+        self.system.topology.bonds.iter().filter(|bond| bond.atoms.contains(&id)).find_map(|bond| {
+            let [a, b] = bond.atoms.map(|id| self.order[id as usize]);
+            let length = length(self.between(a, b));
+            let longest = self.forces.bonds.iter().map(|term| term.longest(bond.kind as usize));
+            let longest = longest.fold(f64::INFINITY, f64::min);
+            let [a, b] = [bond.atoms[0].min(bond.atoms[1]) + 1, bond.atoms[0].max(bond.atoms[1]) + 1];
+            (length.is_nan() || length >= longest).then(|| {
+                Error::simulation(format!("the bond between atoms {a} and {b} is broken")).hint(
+                    "minimise first, shorten the time step, or give bound beads a repulsion (exclude = \"none\")",
+                )
+            })
+        })
+    }
+
+    /// Goes through all parts of the force on an atom.
+    fn parts(&self, place: usize, strongest: &mut Part<'a>) {
+        let (system, forces) = (self.system, self.forces);
+        let state = &system.state;
+        let exclusions = system.topology.exclusions(state.len(), forces.exclude);
+        let excluded = exclusions.get(state.id[place] as usize).map_or(&[][..], |list| list);
+        let is_excluded = |other: usize| excluded.contains(&state.id[other]);
+        let species = |place: usize| usize::from(state.species[place]);
+        for term in &forces.pairs {
+            let row = row_of(term, species(place), system.species.len());
+            self.pair(place, term.potential.name(), strongest, |other, r2| {
+                let (cutoff2, coefficients) = row[species(other)].as_ref()?;
+                (r2 < *cutoff2 && !is_excluded(other)).then(|| term.evaluate(r2, coefficients).1)
+            });
+        }
+        if let Some(term) = &forces.embedded {
+            self.embedded(place, term, strongest);
+        }
+        for sum in forces.sums() {
+            let (strengths, cutoff) = (sum.strengths(system), sum.cutoff());
+            let name = match sum {
+                LatticeSum::Dispersion(_) => Dispersion::TERM,
+                LatticeSum::Charges(_) => Electrostatics::TERM,
+            };
+            self.pair(place, name, strongest, |other, r2| {
+                let product = strengths[place] * strengths[other];
+                let near = r2 < cutoff * cutoff && product != 0.0 && !is_excluded(other);
+                near.then(|| product * sum.direct(r2, 1.0).1)
+            });
+        }
+        if let Some(term) = &forces.vacuum {
+            let charge = term.coulomb * system.charge(place);
+            let [lennard_jones, coulomb] = Vacuum::TERMS;
+            self.pair(place, lennard_jones, strongest, |other, r2| {
+                let coefficients = || term.coefficients(species(place), species(other));
+                (!is_excluded(other)).then(|| Vacuum::evaluate(r2, coefficients(), 0.0).1)
+            });
+            self.pair(place, coulomb, strongest, |other, r2| {
+                let strength = charge * system.charge(other);
+                let meets = strength != 0.0 && !is_excluded(other);
+                meets.then(|| Vacuum::evaluate(r2, [0.0; 2], strength).1)
+            });
+        }
+        self.bound(place, strongest);
+        for wall in &forces.walls {
+            let (_, force) = wall.evaluate(species(place), state.position[place]);
+            let part = Part { term: "wall", force: self.size(force), ..Part::none(place) };
+            strongest.or_stronger(part);
+        }
+        if !forces.restraints.is_empty() {
+            let pulls = forces.restraints.pulls(&system.simbox, state, &self.order);
+            let at = (&system.simbox, state.position[place]);
+            let ties = Ties::new(&forces.restraints, state.len());
+            let (force, _) = ties.on(state.id[place], at, &forces.restraints, &pulls);
+            strongest.or_stronger(Part {
+                term: "restraint",
+                force: self.size(length(force)),
+                ..Part::none(place)
+            });
+        }
+    }
+
+    /// A force between pairs of atoms: over distance, by the place of the other one and the squared distance.
+    fn pair(
+        &self,
+        place: usize,
+        term: &'a str,
+        strongest: &mut Part<'a>,
+        force_over_r: impl Fn(usize, f64) -> Option<f64>,
+    ) {
+        for other in (0..self.system.state.len()).filter(|other| *other != place) {
+            let distance = length(self.between(other, place));
+            if !distance.is_finite() {
+                continue;
+            }
+            if let Some(force_over_r) = force_over_r(other, distance * distance) {
+                let force = self.size(self.size(force_over_r) * distance);
+                strongest.or_stronger(Part { term, atom: place, others: vec![other], distance, force });
+            }
+        }
+    }
+
+    /// Embedded atoms: the densities of those around the atom are summed up first.
+    fn embedded(&self, place: usize, term: &'a Embedded, strongest: &mut Part<'a>) {
+        let state = &self.system.state;
+        let (species, cutoff) = (|place: usize| usize::from(state.species[place]), term.cutoff());
+        let near = |around: usize, reach: f64, among: &[usize]| -> Vec<usize> {
+            let within = |other: &usize| *other != around && length(self.between(*other, around)) < reach;
+            among.iter().copied().filter(within).collect()
+        };
+        let all: Vec<usize> = (0..state.len()).collect();
+        let around = near(place, 2.0 * cutoff, &all);
+        let with_it: Vec<usize> = around.iter().copied().chain([place]).collect();
+        let slope = |atom: usize| {
+            let others = near(atom, cutoff, &with_it).into_iter();
+            let density =
+                |other| term.density(species(atom), species(other), length(self.between(other, atom))).0;
+            term.embedding(species(atom), others.map(density).sum()).1
+        };
+        let own = slope(place);
+        for other in near(place, cutoff, &around) {
+            let distance = length(self.between(other, place));
+            let kinds = [species(place), species(other)];
+            let (_, force_over_r) = term.pair(kinds, distance * distance, [own, slope(other)]);
+            let (term, others) = (term.kind.name(), vec![other]);
+            let force = self.size(force_over_r * distance);
+            strongest.or_stronger(Part { term, atom: place, others, distance, force });
+        }
+    }
+
+    /// What the atom is bound in.
+    fn bound(&self, place: usize, strongest: &mut Part<'a>) {
+        let (topology, forces) = (&self.system.topology, self.forces);
+        for bond in &topology.bonds {
+            self.group(place, &bond.atoms, bond.kind, &forces.bonds, strongest, |term, c, [arm]| {
+                let force = term.kind.visit(Bond { r2: arm.iter().map(|x| x * x).sum(), c });
+                [arm.map(|x| force * x)]
+            });
+        }
+        for angle in &topology.angles {
+            self.group(place, &angle.atoms, angle.kind, &forces.angles, strongest, |term, c, [to, on]| {
+                let [a, b] = term.kind.visit(Angle { arms: [to.map(|x| -x), on], c });
+                [a.map(|x| -x), b]
+            });
+        }
+        for turn in &topology.dihedrals {
+            self.group(place, &turn.atoms, turn.kind, &forces.dihedrals, strongest, |term, c, vectors| {
+                term.kind.visit(Dihedral { vectors, c })
+            });
+        }
+        for cross in &topology.cross_terms {
+            let Some(map) = forces.cmaps.get(cross.kind as usize) else { continue };
+            self.along(place, &cross.atoms, Cmap::TERM, strongest, |vectors| map.forces(vectors).1);
+        }
+    }
+
+    /// One bond, angle or dihedral, by all terms that its type has.
+    fn group<K: BondedKind, const N: usize, const M: usize>(
+        &self,
+        place: usize,
+        atoms: &[u32; M],
+        kind: u32,
+        terms: &'a [BondedTerm<K>],
+        strongest: &mut Part<'a>,
+        forces: impl Fn(&BondedTerm<K>, &[f64], [Vec3; N]) -> [Vec3; N],
+    ) {
+        if !atoms.contains(&self.system.state.id[place]) {
+            return;
+        }
+        for term in terms {
+            if let Some(c) = term.coefficients(kind as usize) {
+                self.along(place, atoms, term.term(), strongest, |vectors| forces(term, &c, vectors));
+            }
+        }
+    }
+
+    /// Forces along the vectors from atom to atom, on their tips.
+    fn along<const N: usize, const M: usize>(
+        &self,
+        place: usize,
+        atoms: &[u32; M],
+        term: &'a str,
+        strongest: &mut Part<'a>,
+        forces: impl FnOnce([Vec3; N]) -> [Vec3; N],
+    ) {
+        let Some(role) = atoms.iter().position(|id| self.order[*id as usize] == place) else { return };
+        let places = atoms.map(|id| self.order[id as usize]);
+        let vectors = std::array::from_fn(|k| self.between(places[k], places[k + 1]));
+        let forces = forces(vectors);
+        let on_tip = |k: usize| forces.get(k).copied().unwrap_or_default();
+        let (into, out) = (role.checked_sub(1).map_or([0.0; 3], on_tip), on_tip(role));
+        let others: Vec<usize> = places.into_iter().filter(|other| *other != place).collect();
+        let force = self.size(length(std::array::from_fn(|k| into[k] - out[k])));
+        let distance = length(self.between(others[0], place));
+        strongest.or_stronger(Part { term, atom: place, others, distance, force });
+    }
+}
+
+/// Square of the cut-off and coefficients of a species with every other one.
+fn row_of(term: &PairTerm, species: usize, n_species: usize) -> Vec<Option<(f64, Vec<f64>)>> {
+    let entry = |other| Some((term.get(species, other)?.cutoff.powi(2), term.coefficients(species, other)?));
+    (0..n_species).map(entry).collect()
+}
+
+/// The force over length of a bond.
+struct Bond<'a> {
+    r2: f64,
+    c: &'a [f64],
+}
+
+impl PairVisitor for Bond<'_> {
+    type Output = f64;
+
+    fn visit<F: PairFunction>(self) -> f64 {
+        F::evaluate(self.r2, self.c).1
+    }
+}
+
+/// The forces of an angle on its ends.
+struct Angle<'a> {
+    arms: [Vec3; 2],
+    c: &'a [f64],
+}
+
+impl AngleVisitor for Angle<'_> {
+    type Output = [Vec3; 2];
+
+    fn visit<F: AngleFunction>(self) -> [Vec3; 2] {
+        let (_, a, b) = angle_forces::<F, f64>(self.arms[0], self.arms[1], self.c);
+        [a, b]
+    }
+}
+
+/// The forces of a dihedral on the tips of its vectors.
+struct Dihedral<'a> {
+    vectors: [Vec3; 3],
+    c: &'a [f64],
+}
+
+impl DihedralVisitor for Dihedral<'_> {
+    type Output = [Vec3; 3];
+
+    fn visit<F: DihedralFunction>(self) -> [Vec3; 3] {
+        dihedral_forces::<F, f64>(self.vectors, self.c).1
+    }
+}
