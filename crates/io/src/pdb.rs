@@ -5,6 +5,17 @@ use crate::select::words::is_standard;
 use crate::structure::Lines;
 use jostle_core::{AtomName, Names, Residue, Result, Vec3};
 
+/// The kinds of lines of a PDB file (chapters 2 to 11 of the format), `USER` of programs, and those of
+/// older versions.
+pub(crate) const RECORDS: [&str; 60] = [
+    "HEADER", "OBSLTE", "TITLE", "SPLIT", "CAVEAT", "COMPND", "SOURCE", "KEYWDS", "EXPDTA", "NUMMDL", "MDLTYP",
+    "AUTHOR", "REVDAT", "SPRSDE", "JRNL", "REMARK", "DBREF", "DBREF1", "DBREF2", "SEQADV", "SEQRES", "MODRES",
+    "HET", "HETNAM", "HETSYN", "FORMUL", "HELIX", "SHEET", "TURN", "SSBOND", "LINK", "HYDBND", "SLTBRG", "CISPEP",
+    "SITE", "CRYST1", "ORIGX1", "ORIGX2", "ORIGX3", "SCALE1", "SCALE2", "SCALE3", "MTRIX1", "MTRIX2", "MTRIX3",
+    "TVECT", "MODEL", "ATOM", "SIGATM", "ANISOU", "SIGUIJ", "TER", "HETATM", "ENDMDL", "CONECT", "MASTER", "END",
+    "FTNOTE", "HETSYM", "USER",
+];
+
 /// A line of a PDB file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line<'a>(pub &'a str);

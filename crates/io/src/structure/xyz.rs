@@ -232,7 +232,7 @@ pub(crate) fn around(positions: &[Vec3]) -> Result<SimBox> {
 
 /// Where in a line things stand.
 pub(crate) struct Columns {
-    total: usize,
+    pub total: usize,
     pub species: usize,
     pub position: usize,
     pub velocity: Option<usize>,

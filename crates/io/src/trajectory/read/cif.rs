@@ -1,19 +1,15 @@
 //! mmCIF: a frame for each data block, and for each model of one. Only what is said of the cell and in
 //! the loop over `_atom_site` is looked at.
 
-use super::xyz::TextStream;
-use super::{Cast, FileUnits, Snapshot, Source, Stream, damaged};
+use super::stream::Stream;
+use super::text::TextStream;
+use super::{Cast, FileUnits, Snapshot, Source, damaged};
 use crate::forcefield::coordinates::cell;
 use crate::pdb::Collector;
 use crate::structure::around;
 use jostle_core::{Error, Residue, Result, SimBox, UnitSystem, Vec3};
 use std::collections::VecDeque;
 use std::path::Path;
-
-/// Whether a file that begins with this line is one.
-pub(super) fn begins(line: &str) -> bool {
-    line.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("data_"))
-}
 
 /// A word of the file.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,8 @@
 //! LAMMPS dumps of style atom and custom, in text (<https://docs.lammps.org/dump.html>).
 
-use super::xyz::TextStream;
-use super::{Cast, FileUnits, Snapshot, Source, Stream};
+use super::stream::Stream;
+use super::text::TextStream;
+use super::{Cast, FileUnits, Snapshot, Source};
 use jostle_core::{Result, SimBox, UnitSystem, Vec3};
 use std::path::Path;
 
@@ -76,6 +77,7 @@ impl Dump {
         let id = place("id").ok_or_else(|| missing("column id"))?;
         let at = unscaled.or(scaled).ok_or_else(|| missing("columns of positions"))?;
         let kind = place("element").or(place("type"));
+        self.text.check_claim(count, columns.len())?;
         let mut atoms = Vec::new();
         for k in 0..count {
             self.text.must_advance(&format!("atom {} of {count}", k + 1))?;

@@ -1,24 +1,14 @@
 //! PDB, a frame for each model; what stands outside of models is one frame, too.
 
-use super::xyz::TextStream;
-use super::{Cast, FileUnits, Snapshot, Source, Stream, damaged};
+use super::stream::Stream;
+use super::text::TextStream;
+use super::{Cast, FileUnits, Snapshot, Source, damaged};
 use crate::forcefield::coordinates::cell;
 use crate::pdb::{Collector, Line};
 use crate::structure::around;
 use jostle_core::{Result, SimBox, UnitSystem};
 use std::collections::HashMap;
 use std::path::Path;
-
-/// What a PDB file may begin with.
-const BEGINNINGS: [&str; 14] = [
-    "HEADER", "OBSLTE", "TITLE", "SPLIT", "CAVEAT", "COMPND", "EXPDTA", "AUTHOR", "REMARK", "CRYST1",
-    "MODEL", "ATOM", "HETATM", "SEQRES",
-];
-
-/// Whether a file that begins with this line is one.
-pub(super) fn begins(line: &str) -> bool {
-    BEGINNINGS.contains(&Line(line).record())
-}
 
 pub(super) struct Pdb {
     text: TextStream,

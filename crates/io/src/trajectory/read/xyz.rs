@@ -1,59 +1,12 @@
 //! Extended XYZ, see [`crate::structure`] for what of it is read.
 
-use super::{Cast, FileUnits, Snapshot, Source, Stream, unreadable};
+use super::stream::Stream;
+use super::text::TextStream;
+use super::{Cast, FileUnits, Snapshot, Source};
 use crate::structure::xyz::{Header, number_of_atoms};
-use crate::structure::{Lines, around};
+use crate::structure::around;
 use jostle_core::{Result, SimBox, UnitSystem};
-use std::io::BufRead;
-use std::path::{Path, PathBuf};
-
-/// A text file, line by line.
-pub(super) struct TextStream {
-    stream: Stream,
-    path: PathBuf,
-    line: String,
-    number: usize,
-}
-
-impl TextStream {
-    pub fn new(stream: Stream, path: &Path) -> Self {
-        TextStream { stream, path: path.to_path_buf(), line: String::new(), number: 0 }
-    }
-
-    /// Goes to the next line; whether there is one.
-    pub fn advance(&mut self) -> Result<bool> {
-        self.line.clear();
-        let read = self.stream.read_line(&mut self.line).map_err(|e| unreadable(&e))?;
-        self.number += usize::from(read > 0);
-        Ok(read > 0)
-    }
-
-    /// Goes to the next line, which there must be.
-    pub fn must_advance(&mut self, what: &str) -> Result<()> {
-        if self.advance()? {
-            return Ok(());
-        }
-        Err(self
-            .here()
-            .error(format!("the file ends before {what}"))
-            .hint("the file is truncated: still being written, or a run or a copy was cut short"))
-    }
-
-    /// The line.
-    pub fn line(&self) -> &str {
-        self.line.trim()
-    }
-
-    /// The line with the blank space around it.
-    pub fn raw(&self) -> &str {
-        &self.line
-    }
-
-    /// For errors at the line, and numbers from it.
-    pub fn here(&self) -> Lines<'_> {
-        Lines::at_number(&self.path, self.number)
-    }
-}
+use std::path::Path;
 
 pub(super) struct Xyz {
     text: TextStream,
@@ -86,6 +39,7 @@ impl Source for Xyz {
         let count = number_of_atoms(&self.text.here(), self.text.line())?;
         self.text.must_advance("the second line of the frame")?;
         let header = Header::read(&self.text.here(), self.text.line())?;
+        self.text.check_claim(count, header.columns.total)?;
         if self.frames == 0 {
             let of_name = |name: &str| UnitSystem::ALL.into_iter().find(|u| u.name() == name);
             self.units = header.units.as_deref().and_then(of_name).map_or(FileUnits::Unknown, FileUnits::Of);
