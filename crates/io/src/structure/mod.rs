@@ -174,7 +174,7 @@ fn detect(path: &Path, text: &str) -> Result<FileFormat> {
 ///
 /// # Errors
 /// If it is so far away that the number of boxes in between makes no sense.
-fn wrap(simbox: &SimBox, position: &mut Vec3, image: &mut [i32; 3]) -> std::result::Result<(), String> {
+pub(crate) fn wrap(simbox: &SimBox, position: &mut Vec3, image: &mut [i32; 3]) -> std::result::Result<(), String> {
     const FARTHEST: f64 = 1e6;
     let fractional = simbox.to_fractional(*position);
     if fractional.iter().any(|s| s.abs() > FARTHEST)

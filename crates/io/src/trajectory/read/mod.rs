@@ -20,7 +20,7 @@ mod xyz;
 
 use super::{Subject, length_factor, picoseconds};
 use crate::chemical_bonds;
-use crate::structure::{Lines, Reading, Structure, around};
+use crate::structure::{Lines, Reading, Structure, around, wrap};
 use binary::Binary;
 use detect::{ByteOrder, DcdLayout, Format};
 pub(super) use gsd::{MAGIC as GSD_MAGIC, TIME as GSD_TIME};
@@ -43,10 +43,25 @@ pub struct Snapshot {
     pub simbox: SimBox,
     /// Positions, wrapped into the box or not, as the file has them.
     pub positions: Vec<Vec3>,
-    /// How many times each atom has crossed the box, where the file says.
+    /// How many times each atom has crossed the box, where the file says: its unbroken path is at its
+    /// position shifted by so many edges. Zero where the file says that its positions are on unbroken paths.
     pub images: Option<Vec<[i32; 3]>>,
     /// Velocities, where the file has them.
     pub velocities: Option<Vec<Vec3>>,
+}
+
+impl Snapshot {
+    /// Where crossings of the box are known: moves all atoms into the box and counts what they cross.
+    ///
+    /// # Errors
+    /// If an atom is more than a million boxes away.
+    pub fn wrap_counted(&mut self) -> Result<()> {
+        let Some(images) = &mut self.images else { return Ok(()) };
+        for (position, image) in self.positions.iter_mut().zip(images) {
+            wrap(&self.simbox, position, image).map_err(Error::simulation)?;
+        }
+        Ok(())
+    }
 }
 
 /// How to open a trajectory.
@@ -121,6 +136,12 @@ trait Source: Send {
 
     /// Who the atoms are, where the file says; known at the latest after the first frame.
     fn cast(&self) -> Option<&Cast>;
+
+    /// What of the file is not read, or taken for something that it does not say; known after the first
+    /// frame.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
 
     /// Looks for what was written since the file was opened; a stream just goes on.
     fn refresh(&mut self) -> Result<()> {
@@ -202,6 +223,10 @@ impl TrajectoryReader {
             None => None,
         };
         let n = first.positions.len();
+        if n == 0 {
+            return Err(Error::file(path, "the first frame has no atoms")
+                .hint("was the right group of atoms chosen when it was written?"));
+        }
         let (cast, of_names) = match (source.cast(), known) {
             (Some(cast), _) => (cast.clone(), None),
             (None, Some((cast, units))) => (cast, units),
@@ -286,6 +311,11 @@ impl TrajectoryReader {
         &self.cast.bonds
     }
 
+    /// What of the file is not read, or taken for something that it does not say: for the user.
+    pub fn notes(&self) -> &[String] {
+        self.source.notes()
+    }
+
     /// What a writer of the same frames has to know, given the first two of them.
     pub fn subject(&self, first: &Snapshot, second: Option<&Snapshot>) -> Subject {
         let every = second.map_or(1, |s| s.step.saturating_sub(first.step)).max(1);
@@ -299,6 +329,7 @@ impl TrajectoryReader {
             periodic: first.simbox.periodic(),
             timestep: apart.map_or(0.0, |apart| apart / every as f64),
             every,
+            images: first.images.is_some(),
         }
     }
 
