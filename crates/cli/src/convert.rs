@@ -28,8 +28,10 @@ pub fn convert(options: &Convert) -> Result<()> {
     };
     let second = frames.next_frame()?;
     let subject = frames.reader().subject(&first, second.as_ref());
-    if first.time.is_none() && format.has_times() {
+    if first.time.is_none() && format.needs_times() {
         say!("{} has no times: steps stand in their place (--timestep gives them)", options.from.display());
+    } else if first.time.is_none() {
+        say!("{} has no times (--timestep gives them)", options.from.display());
     }
     if first.velocities.is_some() && !format.has_velocities() {
         say!("velocities are left out: {} files have none", format.name());
@@ -49,7 +51,7 @@ pub fn convert(options: &Convert) -> Result<()> {
         }
         writer.write(&Frame {
             step: snapshot.step,
-            time: snapshot.time.unwrap_or(snapshot.step as f64),
+            time: snapshot.time,
             simbox: &snapshot.simbox,
             positions: &snapshot.positions,
             velocities: snapshot.velocities.as_deref(),

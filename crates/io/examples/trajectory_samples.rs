@@ -59,7 +59,14 @@ fn sample(
         let positions: Vec<Vec3> = (0..n).map(|id| place(id, k, &simbox)).collect();
         let velocities: Vec<Vec3> = positions.iter().map(|r| r.map(|x| (x * 7.0).sin())).collect();
         let velocities = Some(&velocities[..]);
-        writer.write(&Frame { step, time, simbox: &simbox, positions: &positions, velocities, images: None })?;
+        writer.write(&Frame {
+            step,
+            time: Some(time),
+            simbox: &simbox,
+            positions: &positions,
+            velocities,
+            images: None,
+        })?;
         frames.push(json!({ "step": step, "time": time, "edges": simbox.edges(),
                             "positions": positions, "velocities": velocities }));
     }

@@ -155,7 +155,16 @@ fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
         charge: Some(s.charge),
     });
     let species = species.collect();
-    Ok(Structure { simbox, species, state, topology, charges, names, has_velocities: true })
+    Ok(Structure {
+        simbox,
+        species,
+        state,
+        topology,
+        charges,
+        names,
+        has_velocities: true,
+        momenta: Vec::new(),
+    })
 }
 
 fn at(input: &Input, span: &Range<usize>, error: Error) -> Error {

@@ -563,6 +563,15 @@ impl<'a> File<'a> {
             }
         }
         let (topology, charges, names) = (self.topology(), Vec::new(), Names::default());
-        Ok(Structure { simbox, species, state, topology, charges, names, has_velocities })
+        Ok(Structure {
+            simbox,
+            species,
+            state,
+            topology,
+            charges,
+            names,
+            has_velocities,
+            momenta: Vec::new(),
+        })
     }
 }

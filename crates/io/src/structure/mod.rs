@@ -35,6 +35,9 @@ pub struct Structure {
     pub names: Names,
     /// Whether the file has velocities; without them all are zero.
     pub has_velocities: bool,
+    /// Momenta by atom, mass times velocity in the unit of [`Species::mass`] times that of velocities, where
+    /// the file has these instead of velocities; else empty.
+    pub momenta: Vec<Vec3>,
 }
 
 /// What a file says about a species.
@@ -129,7 +132,11 @@ impl Structure {
             Ok(Species { name: s.name, mass: input.units.mass_from_user(mass), charge })
         });
         let species = species.collect::<Result<Vec<_>>>()?;
-        let Structure { simbox, state, topology, charges, names, .. } = self;
+        let Structure { simbox, mut state, topology, charges, names, momenta, .. } = self;
+        for (k, momentum) in momenta.into_iter().enumerate() {
+            let mass = species[usize::from(state.species[k])].mass;
+            state.velocity[k] = momentum.map(|p| p / mass);
+        }
         Ok(System { state, topology, charges, names, ..System::new(simbox, species) })
     }
 }
@@ -174,7 +181,11 @@ fn detect(path: &Path, text: &str) -> Result<FileFormat> {
 ///
 /// # Errors
 /// If it is so far away that the number of boxes in between makes no sense.
-pub(crate) fn wrap(simbox: &SimBox, position: &mut Vec3, image: &mut [i32; 3]) -> std::result::Result<(), String> {
+pub(crate) fn wrap(
+    simbox: &SimBox,
+    position: &mut Vec3,
+    image: &mut [i32; 3],
+) -> std::result::Result<(), String> {
     const FARTHEST: f64 = 1e6;
     let fractional = simbox.to_fractional(*position);
     if fractional.iter().any(|s| s.abs() > FARTHEST)

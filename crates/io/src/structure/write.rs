@@ -68,6 +68,13 @@ pub fn write_xyz(
         images: false,
     };
     let velocities = Some(&velocities[..]);
-    let frame = Frame { step, time, simbox: &system.simbox, positions: &positions, velocities, images: None };
+    let frame = Frame {
+        step,
+        time: Some(time),
+        simbox: &system.simbox,
+        positions: &positions,
+        velocities,
+        images: None,
+    };
     write_xyz_frame(&subject, &frame, out)
 }

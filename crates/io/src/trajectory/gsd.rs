@@ -207,7 +207,8 @@ impl Format for Gsd {
                 "configuration/box" => {
                     [lx, ly, lz, xy / ly, xz / lz, yz / lz].iter().try_for_each(|x| single(*x, out))?;
                 }
-                TIME => out.extend(frame.time.to_le_bytes()),
+                // No number stands for a time that is not known.
+                TIME => out.extend(frame.time.unwrap_or(f64::NAN).to_le_bytes()),
                 "particles/N" => out.extend((subject.species.len() as u32).to_le_bytes()),
                 "particles/types" => {
                     for name in &subject.names {

@@ -221,7 +221,8 @@ impl Format for H5md {
         }
         Layout::new(subject, self.velocities).nodes(number, out);
         out.extend((frame.step as i64).to_le_bytes());
-        out.extend(frame.time.to_le_bytes());
+        // No number stands for a time that is not known.
+        out.extend(frame.time.unwrap_or(f64::NAN).to_le_bytes());
         out.extend(frame.simbox.edges().as_flattened().iter().flat_map(|x| x.to_le_bytes()));
         // Every chunk begins at a multiple of eight.
         let padding = || std::iter::repeat_n(0, frame.positions.len() % 2 * 4);

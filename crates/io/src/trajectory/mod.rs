@@ -35,8 +35,9 @@ use std::path::{Path, PathBuf};
 pub struct Frame<'a> {
     /// Which step it is.
     pub step: u64,
-    /// Time in the unit system of the run.
-    pub time: f64,
+    /// Time in the unit system of the run, where it is known. Where it is not, XTC and TRR, which cannot do
+    /// without, have the step in its place.
+    pub time: Option<f64>,
     /// The box.
     pub simbox: &'a SimBox,
     /// Positions by id.
@@ -46,6 +47,13 @@ pub struct Frame<'a> {
     /// How many times each atom has crossed the box, by id, which adds to its position; formats without
     /// images leave them out.
     pub images: Option<&'a [[i32; 3]]>,
+}
+
+impl Frame<'_> {
+    /// The time, or the step where it is not known.
+    fn time_or_step(&self) -> f64 {
+        self.time.unwrap_or(self.step as f64)
+    }
 }
 
 /// What all frames of a trajectory have in common.
@@ -165,9 +173,9 @@ impl TrajectoryFormat {
         !matches!(self, TrajectoryFormat::Dcd | TrajectoryFormat::Xtc | TrajectoryFormat::Trr)
     }
 
-    /// Whether its files hold times. The others count steps.
-    pub fn has_times(self) -> bool {
-        self != TrajectoryFormat::Dump
+    /// Whether all its frames must have a time.
+    pub fn needs_times(self) -> bool {
+        matches!(self, TrajectoryFormat::Xtc | TrajectoryFormat::Trr)
     }
 }
 

@@ -7,6 +7,7 @@ mod dynamo;
 mod forcefields;
 mod input;
 mod never_panics;
+mod peers;
 mod reading;
 mod select;
 mod sites;

@@ -5,11 +5,15 @@ use super::stream::Stream;
 use super::text::TextStream;
 use super::{Cast, FileUnits, Snapshot, Source, damaged};
 use crate::forcefield::coordinates::cell;
+use crate::lines::LONGEST_LINE;
 use crate::pdb::Collector;
 use crate::structure::around;
 use jostle_core::{Error, Residue, Result, SimBox, UnitSystem, Vec3};
 use std::collections::VecDeque;
 use std::path::Path;
+
+/// Items of a loop, at most; that over atoms has some twenty.
+const MOST_ITEMS: usize = 10_000;
 
 /// A word of the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,6 +80,7 @@ struct Columns {
     number: Option<usize>,
     insertion: Option<usize>,
     model: Option<usize>,
+    alternative: Option<usize>,
 }
 
 impl Columns {
@@ -96,6 +101,7 @@ impl Columns {
             number: either("auth_seq_id", "label_seq_id"),
             insertion: at("pdbx_pdb_ins_code"),
             model: at("pdbx_pdb_model_num"),
+            alternative: at("label_alt_id"),
         })
     }
 }
@@ -191,6 +197,10 @@ impl Cif {
                 return Ok(text.trim().to_string());
             }
             text += self.text.raw();
+            if text.len() as u64 > LONGEST_LINE {
+                let message = format!("a text in semicolons has more than {} MiB", LONGEST_LINE >> 20);
+                return Err(self.text.here().error(message).hint("does it have an end?"));
+            }
         }
     }
 
@@ -231,6 +241,9 @@ impl Cif {
         while let Some(Word::Item(item)) = self.peek()? {
             items.push(item.clone());
             self.words.pop_front();
+            if items.len() > MOST_ITEMS {
+                return Err(self.text.here().error(format!("a loop has more than {MOST_ITEMS} items")));
+            }
         }
         let of_atoms = items.first().is_some_and(|item| item.starts_with("_atom_site."));
         let small = items.iter().any(|item| item.starts_with("_atom_site_fract"));
@@ -281,6 +294,7 @@ impl Cif {
         .map(|column| row.at(column));
         if self.frames == 0 {
             let species = Cast::species_of(name, element);
+            collector.add_place(row.at(columns.alternative));
             collector.add([residue, chain, number, insertion], (name, element), || Residue {
                 name: residue.to_string(),
                 number: number.parse().unwrap_or(0),
@@ -334,6 +348,7 @@ impl Source for Cif {
             };
         }
         if self.frames == 0 {
+            self.cast.alternatives = collector.alternatives();
             self.cast.atoms = collector.names;
         }
         let simbox = self.said.cell()?.map_or_else(|| around(&positions), Ok)?;

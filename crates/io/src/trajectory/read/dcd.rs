@@ -214,9 +214,8 @@ fn turned([a, b, c]: [Vec3; 3], positions: &mut [Vec3]) -> [Vec3; 3] {
         return [a, b, c];
     }
     let dot = |u: Vec3, v: Vec3| u[0] * v[0] + u[1] * v[1] + u[2] * v[2];
-    let cross = |u: Vec3, v: Vec3| {
-        [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]]
-    };
+    let cross =
+        |u: Vec3, v: Vec3| [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]];
     let unit = |u: Vec3| u.map(|x| x / dot(u, u).sqrt());
     let (x, z) = (unit(a), unit(cross(a, b)));
     let y = cross(z, x);

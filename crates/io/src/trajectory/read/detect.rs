@@ -124,9 +124,22 @@ mod tests {
     fn whatever_comes_first_pdb_and_mmcif_are_known() {
         let atom = "ATOM      1  CB  ALA A   1       2.000   1.000   1.000  1.00  0.00";
         for first in [
-            "", "   ", "SSBOND   1 CYS A    6    CYS A   11", "HELIX    1  HA GLY A   86", "SHEET    1   A 5",
-            "LINK         O   GLY A  49", "DBREF  2JHQ A    1   226", "SCALE1      0.033333", "ORIGX1      1.0",
-            "MTRIX1   1  1.0", "TER", "USER  MOD", "# a comment", "! a comment", "REMARK", "END",
+            "",
+            "   ",
+            "SSBOND   1 CYS A    6    CYS A   11",
+            "HELIX    1  HA GLY A   86",
+            "SHEET    1   A 5",
+            "LINK         O   GLY A  49",
+            "DBREF  2JHQ A    1   226",
+            "SCALE1      0.033333",
+            "ORIGX1      1.0",
+            "MTRIX1   1  1.0",
+            "TER",
+            "USER  MOD",
+            "# a comment",
+            "! a comment",
+            "REMARK",
+            "END",
         ] {
             assert_eq!(of(&format!("{first}\n{atom}\n"), "a.dat"), Some(Format::Pdb), "{first}");
             assert_eq!(of(&format!("\u{feff}{first}\n{atom}\n"), "a.dat"), Some(Format::Pdb), "{first}");

@@ -81,9 +81,9 @@ impl Dump {
             (["x", "y", "z"], false, false),
             (["xs", "ys", "zs"], true, false),
         ];
-        let position = known.into_iter().find_map(|(names, scaled, unbroken)| {
-            triple(names).map(|at| (at, scaled, unbroken))
-        });
+        let position = known
+            .into_iter()
+            .find_map(|(names, scaled, unbroken)| triple(names).map(|at| (at, scaled, unbroken)));
         let header = self.text.here();
         let missing = |what: &str| {
             header

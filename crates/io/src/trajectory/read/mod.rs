@@ -96,6 +96,8 @@ struct Cast {
     atoms: Names,
     /// Those that are bound, where the file says.
     bonds: Vec<[u32; 2]>,
+    /// Atoms with alternative places, in words.
+    alternatives: Option<String>,
 }
 
 impl Cast {
@@ -234,7 +236,8 @@ impl TrajectoryReader {
         };
         if cast.species.len() != n {
             let message = format!("the trajectory has {n} atoms, the names are for {}", cast.species.len());
-            return Err(Error::file(path, message).hint("give the right file with --names"));
+            let hint = cast.alternatives.unwrap_or_else(|| "give the right file with --names".into());
+            return Err(Error::file(path, message).hint(hint));
         }
         let units = match (source.units(), open.units, of_names) {
             (FileUnits::Of(units), Some(asked), _) if units != asked => {
@@ -280,8 +283,10 @@ impl TrajectoryReader {
                 let (n, before) = (frame.positions.len(), self.cast.species.len());
                 if n != before {
                     let message = format!("frame {number} has {n} atoms, those before it {before}");
-                    return Err(Error::file(&self.path, message)
-                        .hint("trajectories whose number of atoms changes are not read"));
+                    let hint = "trajectories whose number of atoms changes are not read".to_string();
+                    return Err(
+                        Error::file(&self.path, message).hint(self.cast.alternatives.clone().unwrap_or(hint))
+                    );
                 }
                 Some(self.finished(frame))
             }
@@ -394,15 +399,17 @@ fn cast_of(path: &Path, units: Option<UnitSystem>) -> Result<(Cast, Option<UnitS
     Ok((cast, units))
 }
 
-/// The first frame of an mmCIF file, in its angstrom, and what the atoms are called.
+/// The first frame of an mmCIF file, in its angstrom, what the atoms are called, and which of them have
+/// alternative places.
 ///
 /// # Errors
 /// If it has none, or is damaged.
-pub(crate) fn first_of_mmcif(path: &Path, text: &str) -> Result<(Snapshot, Names)> {
+pub(crate) fn first_of_mmcif(path: &Path, text: &str) -> Result<(Snapshot, Names, Option<String>)> {
     let mut source = cif::Cif::new(Stream::of_text(text), path);
     let frame = source.next().map_err(|e| e.blame_file(path))?;
     let frame = frame.ok_or_else(|| Error::file(path, "there are no atoms"))?;
-    Ok((frame, source.cast().cloned().unwrap_or_default().atoms))
+    let cast = source.cast().cloned().unwrap_or_default();
+    Ok((frame, cast.atoms, cast.alternatives))
 }
 
 fn open_file(path: &Path) -> Result<File> {

@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const BUFFER: usize = 1 << 16;
 
-/// Bytes that one byte of a gzip file can stand for, at most (deflate, RFC 1951: 258 for two bits).
-const FROM_GZIP: u64 = 1032;
+/// Bytes that one byte of what deflate has packed (gzip, HDF5) can stand for, at most (RFC 1951: 258 for two
+/// bits).
+pub(super) const FROM_DEFLATE: u64 = 1032;
 /// Likewise of Zstandard: a block of 128 KiB takes four bytes (RFC 8878).
 const FROM_ZSTANDARD: u64 = 1 << 15;
 
@@ -37,7 +38,7 @@ impl Stream {
         let mut plain = BufReader::with_capacity(BUFFER, Counted { file, read });
         let start = plain.fill_buf().map_err(|e| Error::io("read", path, &e))?;
         let (bytes, most): (Box<dyn BufRead + Send>, u64) = if is_gzip(start) {
-            (Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(plain))), FROM_GZIP)
+            (Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(plain))), FROM_DEFLATE)
         } else if is_zstandard(start) {
             let decoder = zstd::stream::read::Decoder::with_buffer(plain);
             let decoder = decoder.map_err(|e| Error::io("unpack", path, &e))?;

@@ -1,7 +1,7 @@
 //! A text file, line by line.
 
-use super::unreadable;
 use super::stream::Stream;
+use super::unreadable;
 use crate::lines::read_line;
 use crate::structure::Lines;
 use jostle_core::{Error, Result};

@@ -4,8 +4,7 @@ use super::stream::Stream;
 use super::text::TextStream;
 use super::{Cast, FileUnits, Snapshot, Source};
 use crate::structure::xyz::{Header, number_of_atoms};
-use crate::structure::around;
-use jostle_core::{Result, SimBox, UnitSystem};
+use jostle_core::{Result, UnitSystem};
 use std::path::Path;
 
 pub(super) struct Xyz {
@@ -13,6 +12,7 @@ pub(super) struct Xyz {
     cast: Cast,
     frames: u64,
     units: FileUnits,
+    notes: Vec<String>,
 }
 
 impl Xyz {
@@ -22,6 +22,7 @@ impl Xyz {
             cast: Cast::default(),
             frames: 0,
             units: FileUnits::Unknown,
+            notes: Vec::new(),
         }
     }
 }
@@ -55,7 +56,7 @@ impl Source for Xyz {
             if let Some(at) = columns.velocity {
                 velocities.push(vector(at, ["vx", "vy", "vz"])?);
             }
-            let name = words[columns.species];
+            let name = columns.name(&here, &words)?;
             if self.frames == 0 {
                 let number = self.cast.number(name)?;
                 self.cast.species.push(number);
@@ -67,13 +68,11 @@ impl Source for Xyz {
                     .hint("atoms must be in the same order in all frames"));
             }
         }
-        let simbox = match header.lattice {
-            Some((lengths, tilts)) => {
-                let periodic = header.periodic.unwrap_or([true; 3]);
-                SimBox::new(header.origin, lengths, tilts, periodic)?
-            }
-            None => around(&positions)?,
-        };
+        let simbox = header.simbox(header.periodic(None), &positions)?;
+        if self.frames == 0 && header.columns.velocity.is_none() {
+            let note = |name: &String| format!("the column {name} is not read: it would have to be velo:R:3");
+            self.notes = header.columns.unread.iter().map(note).collect();
+        }
         let step = header.step.unwrap_or(self.frames);
         self.frames += 1;
         Ok(Some(Snapshot {
@@ -92,5 +91,9 @@ impl Source for Xyz {
 
     fn cast(&self) -> Option<&Cast> {
         Some(&self.cast)
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
     }
 }
