@@ -298,6 +298,10 @@ fn frames_without_atoms_and_files_packed_twice_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let error = write(&folder.path().join("b.xtc"), TrajectoryFormat::Xtc, &[], None).unwrap_err();
     assert!(error.message().contains("no atoms"), "{error}");
+    write(&folder.path().join("c.gsd"), TrajectoryFormat::Gsd, &[[1.0; 3]], None).unwrap();
+    let gsd = std::fs::read(folder.path().join("c.gsd")).unwrap();
+    let error = read("c.gsd.zst", &zstd::encode_all(&gsd[..], 1).unwrap()).map(drop).unwrap_err();
+    assert!(error.help().unwrap().contains("unpack it first"), "{error}");
     let once = zstd::encode_all(&b"1\n\nAr 1 2 3\n"[..], 1).unwrap();
     assert!(read("a.xyz.zst", &once).is_ok());
     let error = read("a.xyz.zst.zst", &zstd::encode_all(&once[..], 1).unwrap()).map(drop).unwrap_err();

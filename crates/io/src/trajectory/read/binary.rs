@@ -110,10 +110,15 @@ impl Binary {
     /// So many vectors.
     pub fn vectors(&mut self, count: usize, width: Width) -> Result<Vec<Vec3>> {
         self.check_claim(count, 3 * count as u64 * width.bytes() as u64)?;
-        let mut vectors = reserved(count)?;
-        vectors.resize(count, [0.0; 3]);
-        let flat: &mut [f64] = vectors.as_flattened_mut();
-        self.floats(3 * count, width, |k, x| flat[k] = x)?;
+        // Reserved memory is not there before something is written to it: of a pipe, whose end nothing tells,
+        // that is what has been read.
+        let mut vectors: Vec<Vec3> = reserved(count)?;
+        self.floats(3 * count, width, |k, x| {
+            if k % 3 == 0 {
+                vectors.push([0.0; 3]);
+            }
+            vectors[k / 3][k % 3] = x;
+        })?;
         Ok(vectors)
     }
 }

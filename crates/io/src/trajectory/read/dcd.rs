@@ -129,13 +129,17 @@ impl Dcd {
         let count = free.map_or(self.atoms, Vec::len);
         self.records.binary.check_claim(count, 12 * count as u64)?;
         let mut positions: Vec<Vec3> = reserved(self.atoms)?;
-        match free {
-            Some(_) => positions.extend(&self.first),
-            None => positions.resize(self.atoms, [0.0; 3]),
+        if free.is_some() {
+            positions.extend(&self.first);
         }
         for axis in 0..3 {
-            let id = |k: usize| free.map_or(k, |free| free[k]);
-            self.records.floats(count, Width::Single, |k, x| positions[id(k)][axis] = x)?;
+            self.records.floats(count, Width::Single, |k, x| {
+                let id = free.map_or(k, |free| free[k]);
+                if id == positions.len() {
+                    positions.push([0.0; 3]);
+                }
+                positions[id][axis] = x;
+            })?;
         }
         if self.free.is_some() && self.frames == 0 {
             self.first = positions.clone();

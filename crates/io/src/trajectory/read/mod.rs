@@ -425,6 +425,10 @@ fn source(mut stream: Stream, path: &Path) -> Result<Box<dyn Source>> {
         return Err(Error::file(path, what)
             .hint("DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, H5MD, PDB and mmCIF are read"));
     };
+    if matches!(format, Format::Gsd | Format::Hdf5) && stream.is_packed() {
+        return Err(Error::file(path, "GSD and H5MD are not read while they are packed")
+            .hint("unpack it first, with gunzip or unzstd"));
+    }
     Ok(match format {
         Format::Gsd => Box::new(gsd::Gsd::open(open_file(path)?).map_err(blame)?),
         Format::Hdf5 => hdf5(path).map_err(blame)?,

@@ -59,6 +59,11 @@ impl Stream {
         Stream { bytes: Box::new(Cursor::new(text.as_bytes().to_vec())), origin: None, taken: 0 }
     }
 
+    /// Whether the bytes are unpacked on the way.
+    pub fn is_packed(&self) -> bool {
+        self.origin.as_ref().is_some_and(|(_, most)| *most > 1)
+    }
+
     /// How many bytes can still come at most; `None` where nothing tells, as of a pipe. Files that are
     /// still being written grow.
     pub fn left(&self) -> Option<u64> {
