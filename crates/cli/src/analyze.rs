@@ -49,7 +49,9 @@ fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
     let mut paths = Paths::default();
     let mut count = 0u64;
     let here = |e: Error| e.in_file(&options.trajectory);
-    while let Some(frame) = frames.next_frame()? {
+    while let Some(mut frame) = frames.next_frame()? {
+        // Positions outside of the box would seem to move with its edges where it changes.
+        frame.wrap_counted().map_err(here)?;
         let reader = frames.reader();
         let measure = match &mut measure {
             Some(measure) => measure,

@@ -6,7 +6,7 @@ use crate::reading::Frames;
 use jostle_core::{Error, Result};
 use jostle_io::input::Word;
 use jostle_io::input::model::TrajectoryFormat;
-use jostle_io::{Frame, TrajectoryWriter};
+use jostle_io::{Frame, Snapshot, Subject, TrajectoryWriter};
 use std::path::Path;
 
 /// Writes a trajectory in another format.
@@ -28,28 +28,42 @@ pub fn convert(options: &Convert) -> Result<()> {
     };
     let second = frames.next_frame()?;
     let subject = frames.reader().subject(&first, second.as_ref());
-    if first.time.is_none() && format.has_times() {
+    if first.time.is_none() && format.needs_times() {
         say!("{} has no times: steps stand in their place (--timestep gives them)", options.from.display());
+    } else if first.time.is_none() {
+        say!("{} has no times (--timestep gives them)", options.from.display());
     }
     if first.velocities.is_some() && !format.has_velocities() {
         say!("velocities are left out: {} files have none", format.name());
     }
+    if first.images.is_some() && !format.has_images() {
+        say!(
+            "how many times atoms have crossed the box is left out: {} files have no place for it; \
+             GSD, H5MD and LAMMPS dumps have",
+            format.name()
+        );
+    }
+    let subject = Subject { images: first.images.is_some() && format.has_images(), ..subject };
     let mut writer = TrajectoryWriter::create(&options.to, format, subject)?;
-    let mut write = |snapshot: &jostle_io::Snapshot| {
+    let mut write = |mut snapshot: Snapshot| {
+        if format.has_images() {
+            snapshot.wrap_counted().map_err(|e| e.in_file(&options.from))?;
+        }
         writer.write(&Frame {
             step: snapshot.step,
-            time: snapshot.time.unwrap_or(snapshot.step as f64),
+            time: snapshot.time,
             simbox: &snapshot.simbox,
             positions: &snapshot.positions,
             velocities: snapshot.velocities.as_deref(),
+            images: snapshot.images.as_deref().filter(|_| format.has_images()),
         })
     };
-    write(&first)?;
+    write(first)?;
     if let Some(second) = second {
-        write(&second)?;
+        write(second)?;
     }
     while let Some(snapshot) = frames.next_frame()? {
-        write(&snapshot)?;
+        write(snapshot)?;
     }
     writer.sync()?;
     frames.end();

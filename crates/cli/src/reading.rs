@@ -50,6 +50,7 @@ impl Frames {
     pub fn open(path: &Path, options: &ReadingOptions) -> Result<Self> {
         let open = Open { units: options.units, names: options.names.clone(), timestep: options.timestep };
         let reader = TrajectoryReader::open(path, &open)?;
+        reader.notes().iter().for_each(|note| say!("{}: {note}", path.display()));
         let bar = stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{bar:24.cyan/dim} {percent:>3}%  {eta} left");
             ProgressBar::new(reader.progress().1)

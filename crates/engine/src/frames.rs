@@ -109,7 +109,14 @@ fn write(mut writer: TrajectoryWriter, orders: &Receiver<Order>, failures: &Send
             Order::Write(_) if !sound => {}
             Order::Write(OwnedFrame { step, time, simbox, positions, velocities }) => {
                 let velocities = velocities.as_deref();
-                let frame = Frame { step, time, simbox: &simbox, positions: &positions, velocities };
+                let frame = Frame {
+                    step,
+                    time: Some(time),
+                    simbox: &simbox,
+                    positions: &positions,
+                    velocities,
+                    images: None,
+                };
                 if let Err(error) = writer.write(&frame) {
                     sound = false;
                     // Nobody listens any more only where the run has ended.
@@ -134,8 +141,17 @@ mod tests {
     fn frames(path: &Path) -> Frames {
         let (units, names) = (UnitSystem::Lj, vec!["A".to_string()]);
         let (atoms, bonds, periodic) = (Names::default(), Vec::new(), [true; 3]);
-        let subject =
-            Subject { units, names, species: vec![0], atoms, bonds, periodic, timestep: 0.1, every: 1 };
+        let subject = Subject {
+            units,
+            names,
+            species: vec![0],
+            atoms,
+            bonds,
+            periodic,
+            timestep: 0.1,
+            every: 1,
+            images: false,
+        };
         Frames::new(TrajectoryWriter::create(path, TrajectoryFormat::Xyz, subject).unwrap()).unwrap()
     }
 

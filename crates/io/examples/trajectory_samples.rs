@@ -47,7 +47,7 @@ fn sample(
     let species = (0..n).map(|k| (k % 2) as u16).collect();
     let (timestep, every) = (0.5, 20);
     let (atoms, bonds, periodic) = (Names::default(), Vec::new(), [true; 3]);
-    let subject = Subject { units, names, species, atoms, bonds, periodic, timestep, every };
+    let subject = Subject { units, names, species, atoms, bonds, periodic, timestep, every, images: false };
     let mut writer = TrajectoryWriter::create(&folder.join(&name), format, subject)?;
     let mut frames = Vec::new();
     for k in 0..5u64 {
@@ -59,7 +59,14 @@ fn sample(
         let positions: Vec<Vec3> = (0..n).map(|id| place(id, k, &simbox)).collect();
         let velocities: Vec<Vec3> = positions.iter().map(|r| r.map(|x| (x * 7.0).sin())).collect();
         let velocities = Some(&velocities[..]);
-        writer.write(&Frame { step, time, simbox: &simbox, positions: &positions, velocities })?;
+        writer.write(&Frame {
+            step,
+            time: Some(time),
+            simbox: &simbox,
+            positions: &positions,
+            velocities,
+            images: None,
+        })?;
         frames.push(json!({ "step": step, "time": time, "edges": simbox.edges(),
                             "positions": positions, "velocities": velocities }));
     }

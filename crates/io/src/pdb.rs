@@ -4,6 +4,18 @@
 use crate::select::words::is_standard;
 use crate::structure::Lines;
 use jostle_core::{AtomName, Names, Residue, Result, Vec3};
+use std::collections::BTreeMap;
+
+/// The kinds of lines of a PDB file (chapters 2 to 11 of the format), `USER` of programs, and those of
+/// older versions.
+pub(crate) const RECORDS: [&str; 60] = [
+    "HEADER", "OBSLTE", "TITLE", "SPLIT", "CAVEAT", "COMPND", "SOURCE", "KEYWDS", "EXPDTA", "NUMMDL",
+    "MDLTYP", "AUTHOR", "REVDAT", "SPRSDE", "JRNL", "REMARK", "DBREF", "DBREF1", "DBREF2", "SEQADV",
+    "SEQRES", "MODRES", "HET", "HETNAM", "HETSYN", "FORMUL", "HELIX", "SHEET", "TURN", "SSBOND", "LINK",
+    "HYDBND", "SLTBRG", "CISPEP", "SITE", "CRYST1", "ORIGX1", "ORIGX2", "ORIGX3", "SCALE1", "SCALE2",
+    "SCALE3", "MTRIX1", "MTRIX2", "MTRIX3", "TVECT", "MODEL", "ATOM", "SIGATM", "ANISOU", "SIGUIJ", "TER",
+    "HETATM", "ENDMDL", "CONECT", "MASTER", "END", "FTNOTE", "HETSYM", "USER",
+];
 
 /// A line of a PDB file.
 #[derive(Debug, Clone, Copy)]
@@ -12,7 +24,9 @@ pub(crate) struct Line<'a>(pub &'a str);
 impl<'a> Line<'a> {
     /// What kind of line it is: "ATOM", "CRYST1".
     pub fn record(self) -> &'a str {
-        self.field(0, 6)
+        // Numbers of atoms with more than five digits begin in the columns of the record.
+        let wide = self.0.starts_with("ATOM") && is_number(self.field(4, 11));
+        if wide { "ATOM" } else { self.field(0, 6) }
     }
 
     /// Whether it is an atom's.
@@ -55,13 +69,14 @@ impl<'a> Line<'a> {
 
     /// The number of the atom, as the bonds of CONECT have it.
     pub fn serial(self) -> Option<u32> {
-        self.field(6, 11).parse().ok()
+        let number = if self.0.starts_with("ATOM") { self.field(4, 11) } else { self.field(6, 12) };
+        number.parse().ok()
     }
 
     /// The numbers of an atom and of those that it is bound to, of a line CONECT.
     pub fn bound(self) -> impl Iterator<Item = [u32; 2]> {
-        let partners = [11, 16, 21, 26].map(|from| self.field(from, from + 5).parse().ok());
-        let atom = self.serial();
+        let number = |from: usize| self.field(from, from + 5).parse().ok();
+        let (atom, partners) = (number(6), [11, 16, 21, 26].map(number));
         partners.into_iter().filter_map(move |partner: Option<u32>| Some([atom?, partner?]))
     }
 
@@ -73,8 +88,18 @@ impl<'a> Line<'a> {
     pub fn cell(self, lines: &Lines) -> Result<Option<(Vec3, Vec3)>> {
         let number = |from, to, what| lines.number(Some(self.field(from, to)), what);
         let lengths = [number(6, 15, "a")?, number(15, 24, "b")?, number(24, 33, "c")?];
-        let angles = [number(33, 40, "alpha")?, number(40, 47, "beta")?, number(47, 54, "gamma")?];
+        // Some programs leave right angles out.
+        let angles = match self.field(33, 54) {
+            "" => [90.0; 3],
+            _ => [number(33, 40, "alpha")?, number(40, 47, "beta")?, number(47, 54, "gamma")?],
+        };
         Ok((lengths != [1.0; 3] && lengths != [0.0; 3]).then_some((lengths, angles)))
+    }
+
+    /// The number of the residue; five digits reach into the column of insertion codes.
+    fn residue_number(self) -> i32 {
+        let number = if is_number(self.field(22, 27)) { self.field(22, 27) } else { self.field(22, 26) };
+        number.parse().unwrap_or(0)
     }
 
     fn field(self, from: usize, to: usize) -> &'a str {
@@ -82,10 +107,16 @@ impl<'a> Line<'a> {
     }
 }
 
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
 /// Collects the names of atoms, line by line.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Collector {
     pub names: Names,
+    /// Marks of alternative places, and how many atoms have each.
+    marked: BTreeMap<String, usize>,
     /// What tells the latest residue from the next.
     last: Option<[String; 4]>,
 }
@@ -93,14 +124,34 @@ pub(crate) struct Collector {
 impl Collector {
     /// Takes the atom of a line.
     pub fn add_line(&mut self, line: Line) {
+        self.add_place(line.field(16, 17));
         // Insertion codes and what follows the last number tell residues apart, too.
         let marks = [line.field(17, 21), line.field(21, 27), line.field(72, 76), ""];
         let chain = if line.field(21, 22).is_empty() { marks[2] } else { line.field(21, 22) };
         self.add(marks, (line.name(), line.element()), || Residue {
             name: marks[0].to_string(),
-            number: line.field(22, 26).parse().unwrap_or(0),
+            number: line.residue_number(),
             chain: chain.to_string(),
         });
+    }
+
+    /// Counts an atom that has one of several places, if it has a mark of that.
+    pub fn add_place(&mut self, mark: &str) {
+        if !mark.is_empty() {
+            *self.marked.entry(mark.to_string()).or_default() += 1;
+        }
+    }
+
+    /// Which atoms have alternative places, and what to do about it.
+    pub fn alternatives(&self) -> Option<String> {
+        let places = self.marked.iter().map(|(mark, count)| format!("{count} in place {mark}"));
+        let places = places.collect::<Vec<_>>().join(", ");
+        (!places.is_empty()).then(|| {
+            format!(
+                "atoms of the file have alternative places ({places}), each of which counts as an atom: \
+                 keep one place of each atom"
+            )
+        })
     }
 
     /// Takes an atom, its name and element, of the residue with these marks.

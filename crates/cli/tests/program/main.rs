@@ -6,4 +6,5 @@ mod documents;
 mod failures;
 mod jostle;
 mod runs;
+mod trajectories;
 mod viewer;

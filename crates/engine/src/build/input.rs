@@ -155,8 +155,17 @@ fn from_checkpoint(input: &Input, path: &Path) -> Result<Structure> {
         charge: Some(s.charge),
     });
     let species = species.collect();
-    let coefficients = Vec::new();
-    Ok(Structure { simbox, species, state, topology, charges, names, has_velocities: true, coefficients })
+    Ok(Structure {
+        simbox,
+        species,
+        state,
+        topology,
+        charges,
+        names,
+        has_velocities: true,
+        coefficients: Vec::new(),
+        momenta: Vec::new(),
+    })
 }
 
 fn at(input: &Input, span: &Range<usize>, error: Error) -> Error {

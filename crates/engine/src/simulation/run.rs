@@ -362,8 +362,14 @@ impl Simulation {
         let Some(stage) = self.stages.iter().find(nameless).cloned() else { return Ok(()) };
         let (subject, positions) = (self.subject(&stage, 1)?, self.positions()?);
         let Clock { step, time, .. } = self.clock;
-        let frame =
-            Frame { step, time, simbox: self.backend.simbox(), positions: &positions, velocities: None };
+        let frame = Frame {
+            step,
+            time: Some(time),
+            simbox: self.backend.simbox(),
+            positions: &positions,
+            velocities: None,
+            images: None,
+        };
         self.folder.as_mut().map_or(Ok(()), |folder| folder.start(subject, &frame))
     }
 
@@ -401,7 +407,17 @@ impl Simulation {
         let names = self.species.iter().map(|s| s.name.clone()).collect();
         let (atoms, bonds) = (self.names.clone(), chemical_bonds(&self.topology));
         let periodic = self.backend.simbox().periodic();
-        Ok(Subject { units: self.units, names, species, atoms, bonds, periodic, timestep, every })
+        Ok(Subject {
+            units: self.units,
+            names,
+            species,
+            atoms,
+            bonds,
+            periodic,
+            timestep,
+            every,
+            images: false,
+        })
     }
 
     /// Makes the measures of the stage under way.

@@ -54,6 +54,14 @@ const SYMBOLS: &str = "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti 
     Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db \
     Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og";
 
+/// The symbol of the element with this number of protons; `X`, as ASE has it, for none.
+pub(crate) fn symbol(number: u64) -> Option<&'static str> {
+    match number.checked_sub(1) {
+        None => Some("X"),
+        Some(before) => SYMBOLS.split_ascii_whitespace().nth(usize::try_from(before).ok()?),
+    }
+}
+
 /// Whether this is the symbol of an element.
 pub(crate) fn is_symbol(name: &str) -> bool {
     SYMBOLS.split(' ').any(|symbol| symbol == name)
@@ -67,6 +75,8 @@ mod tests {
     fn symbols_are_those_of_118_elements() {
         assert_eq!(SYMBOLS.split(' ').collect::<std::collections::HashSet<_>>().len(), 118);
         assert!(ELEMENTS.iter().all(|(symbol, _)| is_symbol(symbol)));
+        let numbered = [0, 1, 18, 36, 118, 119].map(symbol);
+        assert_eq!(numbered, [Some("X"), Some("H"), Some("Ar"), Some("Kr"), Some("Og"), None]);
         assert!(is_symbol("Kr") && !is_symbol("A") && !is_symbol("kr") && !is_symbol(""));
     }
 }

@@ -111,11 +111,11 @@ impl Molecules {
         coordinates: Coordinates,
         periodic: Option<[bool; 3]>,
     ) -> Result<(System, Forces)> {
-        let Coordinates { positions, velocities, simbox, names } = coordinates;
+        let Coordinates { positions, velocities, momenta, simbox, names, alternatives } = coordinates;
         let (n, given) = (self.atoms.len(), positions.len());
         if n != given {
             return Err(Error::input(format!("the topology has {n} atoms, the coordinates have {given}"))
-                .hint("give both files of the same system"));
+                .hint(alternatives.unwrap_or_else(|| "give both files of the same system".into())));
         }
         let names = same_atoms(self.names, names)?;
         let wanted = match (periodic, self.boundary, simbox) {
@@ -166,6 +166,10 @@ impl Molecules {
         }
         if let Some(velocities) = velocities {
             state.velocity = velocities;
+        }
+        for (k, momentum) in momenta.into_iter().enumerate() {
+            let mass = self.species[usize::from(self.atoms[k])].mass;
+            state.velocity[k] = momentum.map(|p| p / mass);
         }
         let Molecules { species, topology, charges, forces, .. } = self;
         Ok((System { state, topology, charges, names, ..System::new(simbox, species) }, forces))

@@ -533,7 +533,17 @@ impl<'a> File<'a> {
         }
         let (topology, coefficients, names) =
             (self.topology(), std::mem::take(&mut self.coefficients), Names::default());
-        Ok(Structure { simbox, species, state, topology, charges, names, has_velocities, coefficients })
+        Ok(Structure {
+            simbox,
+            species,
+            state,
+            topology,
+            charges,
+            names,
+            has_velocities,
+            coefficients,
+            momenta: Vec::new(),
+        })
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     pub fn new(path: &'a Path, text: &'a str) -> Self {
+        // A mark of byte order, as some editors write in front, is no text.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         Lines { path, rest: text, number: 0 }
     }
 

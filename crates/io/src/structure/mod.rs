@@ -40,6 +40,9 @@ pub struct Structure {
     pub has_velocities: bool,
     /// Coefficients of forces in a LAMMPS data file, which those of the input must not contradict.
     pub coefficients: Vec<Coefficients>,
+    /// Momenta by atom, mass times velocity in the unit of [`Species::mass`] times that of velocities, where
+    /// the file has these instead of velocities; else empty.
+    pub momenta: Vec<Vec3>,
 }
 
 /// What a file says about a species.
@@ -133,7 +136,11 @@ impl Structure {
             Ok(Species { name: s.name, mass: input.units.mass_from_user(mass), charge })
         });
         let species = species.collect::<Result<Vec<_>>>()?;
-        let Structure { simbox, state, topology, charges, names, coefficients, .. } = self;
+        let Structure { simbox, mut state, topology, charges, names, coefficients, momenta, .. } = self;
+        for (k, momentum) in momenta.into_iter().enumerate() {
+            let mass = species[usize::from(state.species[k])].mass;
+            state.velocity[k] = momentum.map(|p| p / mass);
+        }
         let charges = input.charges_of_atoms(charges, &species, &state)?;
         let system = System { state, topology, charges, names, ..System::new(simbox, species) };
         lammps::coefficients::check(&coefficients, input, &system)?;

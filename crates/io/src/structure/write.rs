@@ -65,8 +65,16 @@ pub fn write_xyz(
         periodic: system.simbox.periodic(),
         timestep: 0.0,
         every: 1,
+        images: false,
     };
     let velocities = Some(&velocities[..]);
-    let frame = Frame { step, time, simbox: &system.simbox, positions: &positions, velocities };
+    let frame = Frame {
+        step,
+        time: Some(time),
+        simbox: &system.simbox,
+        positions: &positions,
+        velocities,
+        images: None,
+    };
     write_xyz_frame(&subject, &frame, out)
 }

@@ -1,10 +1,13 @@
 //! Extended XYZ (<https://github.com/libAtoms/extxyz>): the last frame of a file. Columns read are
-//! species (or element), pos, velo (or velocities, vel), mass (or masses) and charge (or charges,
-//! initial_charges); others are passed over, ASE's momenta among them.
+//! species (or element, symbol, or the numbers of elements as Z, numbers or atomic_numbers), pos, velo (or
+//! velocities, velocity, vel, or vx, vy and vz), ASE's momenta, mass (or masses) and charge (or charges,
+//! initial_charges); others are passed over, unless they look like velocities.
 
 use super::lines::Lines;
 use super::{FileSpecies, Reading, Structure, same_charge, wrap};
-use jostle_core::{Names, Result, SimBox, State, Topology, UnitSystem, Vec3};
+use crate::forcefield::elements;
+use jostle_core::quantity::parse_quantity;
+use jostle_core::{Dimension, Error, Names, Result, SimBox, State, Topology, UnitSystem, Vec3};
 use std::collections::HashMap;
 
 pub(super) fn read(mut lines: Lines, reading: Reading) -> Result<Structure> {
@@ -45,10 +48,10 @@ pub(crate) fn number_of_atoms(lines: &Lines, first: &str) -> Result<u64> {
 pub(crate) struct Header {
     pub units: Option<String>,
     pub columns: Columns,
-    /// Edges and tilts.
-    pub lattice: Option<(Vec3, Vec3)>,
-    pub origin: Vec3,
-    pub periodic: Option<[bool; 3]>,
+    /// Edges and tilts; edges along open axes may be zero.
+    lattice: Option<(Vec3, Vec3)>,
+    origin: Vec3,
+    periodic: Option<[bool; 3]>,
     pub time: Option<f64>,
     pub step: Option<u64>,
 }
@@ -67,19 +70,51 @@ impl Header {
                 lines.error(format!("pbc cannot be read from \"{text}\"")).hint("write pbc=\"T T F\"")
             })
         };
+        let periodic = key("pbc").map(axes).transpose()?;
         Ok(Header {
             units: key("units").map(str::to_string),
             columns: Columns::new(key("Properties").unwrap_or("species:S:1:pos:R:3"))
                 .map_err(|e| lines.error(e))?,
-            lattice: key("Lattice").map(|text| lattice(lines, text)).transpose()?,
+            lattice: key("Lattice").map(|text| lattice(lines, text, periodic)).transpose()?.flatten(),
             origin: match key("Origin") {
                 Some(text) => lines.vector(&mut text.split_whitespace(), ["the origin"; 3])?,
                 None => [0.0; 3],
             },
-            periodic: key("pbc").map(axes).transpose()?,
+            periodic,
             time: key("Time").and_then(|text| text.parse().ok()).filter(|t: &f64| t.is_finite()),
             step: key("Step").and_then(|text| text.parse().ok()),
         })
+    }
+}
+
+impl Header {
+    /// Along which axes the box repeats: as somebody asked for, else as the file says, else along all
+    /// where there is a box.
+    pub(crate) fn periodic(&self, asked: Option<[bool; 3]>) -> [bool; 3] {
+        asked.or(self.periodic).unwrap_or([self.lattice.is_some(); 3])
+    }
+
+    /// The box, which reaches around the atoms along open axes without an edge.
+    ///
+    /// # Errors
+    /// If a periodic axis has no edge, or the edges make no box.
+    pub(crate) fn simbox(&self, periodic: [bool; 3], positions: &[Vec3]) -> Result<SimBox> {
+        let (mut lengths, tilts) = self.lattice.unwrap_or_default();
+        let mut origin = self.origin;
+        for k in 0..3 {
+            if lengths[k] > 0.0 {
+                continue;
+            }
+            if periodic[k] {
+                return Err(Error::simulation("the frame has no Lattice, but is periodic").hint(
+                    "add Lattice=\"ax ay az bx by bz cx cy cz\" to the line, or pbc=\"F F F\" if it is not; \
+                     in an input, periodic = false in [system] does that",
+                ));
+            }
+            let atoms = around(positions)?;
+            (origin[k], lengths[k]) = (atoms.origin()[k], atoms.lengths()[k]);
+        }
+        SimBox::new(origin, lengths, tilts, periodic)
     }
 }
 
@@ -87,8 +122,9 @@ fn frame(mut lines: Lines, reading: Reading, count: u64) -> Result<Structure> {
     let Some(comment) = lines.next() else {
         return Err(lines.error("the file ends after the number of atoms"));
     };
-    let Header { units, columns, lattice, origin, periodic: of_file, .. } = Header::read(&lines, comment)?;
-    if let Some(units) = units
+    let head = Header::read(&lines, comment)?;
+    let columns = &head.columns;
+    if let Some(units) = &head.units
         && UnitSystem::ALL.iter().any(|u| u.name() == units)
         && units != reading.units.name()
     {
@@ -99,7 +135,11 @@ fn frame(mut lines: Lines, reading: Reading, count: u64) -> Result<Structure> {
             ))
             .hint("choose the same units in the input; if the file is wrong, change it"));
     }
-    let periodic = reading.periodic.or(of_file).unwrap_or([lattice.is_some(); 3]);
+    if let (None, Some(name)) = (columns.velocity.or(columns.momentum), columns.unread.first()) {
+        return Err(lines
+            .error(format!("the column {name} looks like velocities, and is none that is read"))
+            .hint("call it velo to start with these velocities; else leave it out"));
+    }
     let header = lines.at();
     let mut atoms = Atoms::new(lines.at_most_left().min(count as usize));
     for k in 0..count {
@@ -108,18 +148,10 @@ fn frame(mut lines: Lines, reading: Reading, count: u64) -> Result<Structure> {
                 .error(format!("the file ends after {k} of {count} atoms"))
                 .hint("the file seems to be truncated; make or copy it again"));
         };
-        atoms.read(&lines, line, &columns)?;
+        atoms.read(&lines, line, columns)?;
     }
-    let simbox = match lattice {
-        Some((lengths, tilts)) => SimBox::new(origin, lengths, tilts, periodic),
-        None if periodic == [false; 3] => around(&atoms.positions),
-        None => {
-            return Err(lines.error_at(header, "the frame has no Lattice, but is periodic").hint(
-                "add Lattice=\"ax ay az bx by bz cx cy cz\" to the line, or periodic = false to [system]",
-            ));
-        }
-    };
-    let simbox = simbox
+    let simbox = head
+        .simbox(head.periodic(reading.periodic), &atoms.positions)
         .map_err(|e| lines.error_at(header, e.message()).hint(e.help().unwrap_or("check Lattice and pbc")))?;
     let mut state = State::default();
     for (k, (kind, position)) in atoms.kinds.iter().zip(&atoms.positions).enumerate() {
@@ -134,6 +166,8 @@ fn frame(mut lines: Lines, reading: Reading, count: u64) -> Result<Structure> {
     if has_velocities {
         state.velocity = atoms.velocities;
     }
+    let momentum = momentum(reading.units);
+    let momenta = atoms.momenta.into_iter().map(|p| p.map(|x| x * momentum)).collect();
     Ok(Structure {
         simbox,
         species: atoms.species,
@@ -143,6 +177,7 @@ fn frame(mut lines: Lines, reading: Reading, count: u64) -> Result<Structure> {
         names: Names::default(),
         has_velocities,
         coefficients: Vec::new(),
+        momenta,
     })
 }
 
@@ -195,8 +230,20 @@ fn axes(text: &str) -> Option<[bool; 3]> {
     }
 }
 
-/// Edges and tilts of a cell whose a lies along x and whose b lies in the xy plane.
-fn lattice(lines: &Lines, text: &str) -> Result<(Vec3, Vec3)> {
+/// ASE's unit of momentum, the square root of 1 u eV, in mass (as [`UnitSystem::mass_from_user`] has it)
+/// times velocity; 1 in reduced units.
+fn momentum(units: UnitSystem) -> f64 {
+    if units.is_reduced() {
+        return 1.0;
+    }
+    // An electronvolt is known in every system that is not reduced.
+    let energy = parse_quantity("1 eV", &[Dimension::ENERGY], units).map_or(f64::NAN, |(x, _)| x);
+    (energy * units.mass_from_user(1.0)).sqrt()
+}
+
+/// Edges and tilts of a cell whose a lies along x and whose b lies in the xy plane; `None` where all edges
+/// are zero, as ASE writes where there is no cell.
+fn lattice(lines: &Lines, text: &str, periodic: Option<[bool; 3]>) -> Result<Option<(Vec3, Vec3)>> {
     let words = text.split([' ', ',']).filter(|w| !w.is_empty());
     let numbers: Vec<f64> = words.map(|w| lines.number(Some(w), "Lattice")).collect::<Result<_>>()?;
     let m: [f64; 9] = numbers.try_into().map_err(|n: Vec<f64>| {
@@ -211,14 +258,25 @@ fn lattice(lines: &Lines, text: &str) -> Result<(Vec3, Vec3)> {
             .error("the edge a of Lattice is not along x, or b not in the xy plane")
             .hint("rotate the system, in ASE: cell, q = atoms.cell.standard_form(); atoms.set_cell(cell, scale_atoms=True)"));
     }
-    if [ax, by, cz].iter().any(|x| *x <= 0.0) {
+    if m == [0.0; 9] {
+        return Ok(None);
+    }
+    // An edge along an open axis may be missing.
+    let missing = |k: usize| m[3 * k..3 * k + 3] == [0.0; 3] && periodic.is_some_and(|p| !p[k]);
+    if [ax, by, cz].iter().enumerate().any(|(k, x)| *x <= 0.0 && !missing(k)) {
         return Err(lines.error(format!("Lattice has edges that are not positive: {ax}, {by}, {cz}")));
     }
-    Ok(([ax, by, cz], [bx, cx, cy]))
+    Ok(Some(([ax, by, cz], [bx, cx, cy])))
 }
 
 /// An open box around the atoms.
+///
+/// # Errors
+/// If there are no atoms, or they are so far apart that they have no box.
 pub(crate) fn around(positions: &[Vec3]) -> Result<SimBox> {
+    if positions.is_empty() {
+        return Err(Error::simulation("there are no atoms"));
+    }
     let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
     for r in positions {
         for k in 0..3 {
@@ -233,10 +291,15 @@ pub(crate) fn around(positions: &[Vec3]) -> Result<SimBox> {
 
 /// Where in a line things stand.
 pub(crate) struct Columns {
-    total: usize,
-    pub species: usize,
+    pub total: usize,
+    species: usize,
+    /// Whether elements are numbered there.
+    numbered: bool,
     pub position: usize,
     pub velocity: Option<usize>,
+    momentum: Option<usize>,
+    /// Names of those that look like velocities and are not read.
+    pub unread: Vec<String>,
     mass: Option<usize>,
     charge: Option<usize>,
 }
@@ -264,15 +327,52 @@ impl Columns {
             None => Ok(None),
         };
         let species = column(&["species", "element", "symbol"], "S", 1)?;
+        let number = match species {
+            None => column(&["z", "numbers", "atomic_numbers"], "I", 1)?,
+            Some(_) => None,
+        };
+        let parts = [column(&["vx"], "R", 1)?, column(&["vy"], "R", 1)?, column(&["vz"], "R", 1)?];
+        let apart = match parts {
+            [Some(x), Some(y), Some(z)] if [y, z] == [x + 1, x + 2] => Some(x),
+            _ => None,
+        };
+        let velocity = column(&["velo", "velocities", "velocity", "vel"], "R", 3)?.or(apart);
+        let momentum = column(&["momenta"], "R", 3)?;
+        let looks = |name: &str| ["vel", "momenta", "momentum"].iter().any(|part| name.contains(part));
+        let mut unread: Vec<(usize, String)> = found
+            .iter()
+            .filter(|(name, (at, kind, width))| {
+                looks(name) && *kind == "R" && *width == 3 && Some(*at) != velocity
+            })
+            .map(|(name, (at, ..))| (*at, name.clone()))
+            .collect();
+        unread.sort_unstable();
         let position = column(&["pos", "position", "positions"], "R", 3)?;
         Ok(Columns {
             total,
-            species: species.ok_or("Properties has no species:S:1")?,
+            species: species.or(number).ok_or("Properties has no species:S:1, nor Z:I:1")?,
+            numbered: species.is_none(),
             position: position.ok_or("Properties has no pos:R:3")?,
-            velocity: column(&["velo", "velocities", "velocity", "vel"], "R", 3)?,
+            velocity,
+            momentum,
+            unread: unread.into_iter().map(|(_, name)| name).collect(),
             mass: column(&["mass", "masses"], "R", 1)?,
             charge: column(&["charge", "charges", "initial_charges"], "R", 1)?,
         })
+    }
+
+    /// The name of an atom's species, after [`Columns::check`].
+    ///
+    /// # Errors
+    /// If elements are numbered and there is none with this number.
+    pub(crate) fn name<'w>(&self, lines: &Lines, words: &[&'w str]) -> Result<&'w str> {
+        let word = words[self.species];
+        if !self.numbered {
+            return Ok(word);
+        }
+        let number = lines.parse(Some(word), "the number of the element")?;
+        elements::symbol(number)
+            .ok_or_else(|| lines.error(format!("there is no element with the number {number}")))
     }
 
     /// Whether the line of an atom has as many words as there are columns.
@@ -298,18 +398,20 @@ struct Atoms {
     charges: Vec<f64>,
     /// Atoms of one species have the same charge.
     uniform: bool,
+    /// In ASE's unit.
+    momenta: Vec<Vec3>,
 }
 
 impl Atoms {
     fn new(capacity: usize) -> Self {
-        let reserve = || Vec::with_capacity(capacity);
         Atoms {
             species: Vec::new(),
             kinds: Vec::with_capacity(capacity),
-            positions: reserve(),
-            velocities: reserve(),
+            positions: Vec::with_capacity(capacity),
+            velocities: Vec::new(),
             charges: Vec::new(),
             uniform: true,
+            momenta: Vec::new(),
         }
     }
 
@@ -318,7 +420,7 @@ impl Atoms {
         columns.check(lines, &words)?;
         let number = |at: usize, what: &str| lines.number(words.get(at).copied(), what);
         let vector = |at: usize, what: [&str; 3]| lines.vector(&mut words.iter().copied().skip(at), what);
-        let name = words[columns.species];
+        let name = columns.name(lines, &words)?;
         let mass = columns.mass.map(|at| number(at, "the mass")).transpose()?;
         let charge = columns.charge.map(|at| number(at, "the charge")).transpose()?;
         if let Some(mass) = mass.filter(|m| *m <= 0.0) {
@@ -327,6 +429,8 @@ impl Atoms {
         self.positions.push(vector(columns.position, ["x", "y", "z"])?);
         if let Some(at) = columns.velocity {
             self.velocities.push(vector(at, ["vx", "vy", "vz"])?);
+        } else if let Some(at) = columns.momentum {
+            self.momenta.push(vector(at, ["px", "py", "pz"])?);
         }
         let kind = match self.species.iter().position(|s| s.name == name) {
             Some(kind) => {

@@ -41,10 +41,12 @@ impl Format for Cif {
 
 fn write(subject: &Subject, frame: &Frame, number: u64, out: &mut dyn Write) -> std::io::Result<()> {
     let angstrom = length_factor(subject.units, "A");
-    let time = frame.time * picoseconds(subject.units);
     let model = number + 1;
     writeln!(out, "data_frame_{model}")?;
-    writeln!(out, "_jostle.units {}\n_jostle.step {}\n_jostle.time {time}", subject.units, frame.step)?;
+    writeln!(out, "_jostle.units {}\n_jostle.step {}", subject.units, frame.step)?;
+    if let Some(time) = frame.time {
+        writeln!(out, "_jostle.time {}", time * picoseconds(subject.units))?;
+    }
     let [a, gamma, b, beta, alpha, c] = unit_cell(frame.simbox, angstrom);
     if a > 0.0 {
         for (name, length) in [("a", a), ("b", b), ("c", c)] {

@@ -35,7 +35,8 @@ fn write(subject: &Subject, frame: &Frame, out: &mut dyn Write) -> std::io::Resu
         writeln!(out)?;
     }
     let velocities = if frame.velocities.is_some() { " vx vy vz" } else { "" };
-    writeln!(out, "ITEM: ATOMS id type element x y z{velocities}")?;
+    let images = if frame.images.is_some() { " ix iy iz" } else { "" };
+    writeln!(out, "ITEM: ATOMS id type element x y z{velocities}{images}")?;
     for (id, [x, y, z]) in frame.positions.iter().enumerate() {
         let species = usize::from(subject.species[id]);
         let name = subject.names.get(species).map_or("X", String::as_str);
@@ -43,6 +44,10 @@ fn write(subject: &Subject, frame: &Frame, out: &mut dyn Write) -> std::io::Resu
         if let Some(velocities) = frame.velocities {
             let [u, v, w] = velocities[id];
             write!(out, " {u} {v} {w}")?;
+        }
+        if let Some(images) = frame.images {
+            let [l, m, n] = images[id];
+            write!(out, " {l} {m} {n}")?;
         }
         writeln!(out)?;
     }

@@ -1,6 +1,6 @@
 //! GSD 2 with HOOMD's schema
 //! (<https://gsd.readthedocs.io/en/stable/file-layer.html>, <https://gsd.readthedocs.io/en/stable/schema-hoomd.html>):
-//! positions and velocities in single precision, in the units of the run, which the name of the
+//! positions, velocities and images, in single precision, in the units of the run, which the name of the
 //! application that wrote the file tells.
 //!
 //! The schema has steps, but no times; among what it allows to be logged, `log/time` is the time.
@@ -14,7 +14,7 @@ use jostle_core::{Error, Result};
 
 /// Names of the chunks, in the order of the index; the first frame has all of them, others only
 /// [`EVERY`].
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "configuration/step",
     "configuration/box",
     TIME,
@@ -23,9 +23,11 @@ const NAMES: [&str; 8] = [
     "particles/typeid",
     "particles/position",
     "particles/velocity",
+    "particles/image",
 ];
-const EVERY: [usize; 5] = [0, 1, 2, 6, 7];
+const EVERY: [usize; 6] = [0, 1, 2, 6, 7, 8];
 const VELOCITY: usize = 7;
+const IMAGE: usize = 8;
 const HEADER: u64 = 256;
 /// Bytes for the names, in pieces of 64.
 const NAME_PIECES: u64 = 4;
@@ -73,16 +75,17 @@ impl Gsd {
             (atoms, 1, 3, 4),
             (atoms, 3, 9, 4),
             (atoms, 3, 9, 4),
+            (atoms, 3, 7, 4),
         ];
-        let velocities = self.velocities;
+        let absent = [(VELOCITY, !self.velocities), (IMAGE, !subject.images)];
         let all = shapes.into_iter().enumerate();
         let all = all.map(|(name, (rows, columns, kind, width))| Chunk { name, rows, columns, kind, width });
-        all.filter(move |c| (number == 0 || EVERY.contains(&c.name)) && (velocities || c.name != VELOCITY))
+        all.filter(move |c| (number == 0 || EVERY.contains(&c.name)) && !absent.contains(&(c.name, true)))
     }
 
     /// Entries of the index before a frame.
-    fn entries(&self, number: u64) -> u64 {
-        let without = if self.velocities { 0 } else { 1 };
+    fn entries(&self, subject: &Subject, number: u64) -> u64 {
+        let without = u64::from(!self.velocities) + u64::from(!subject.images);
         match number {
             0 => 0,
             _ => NAMES.len() as u64 - without + (number - 1) * (EVERY.len() as u64 - without),
@@ -90,17 +93,17 @@ impl Gsd {
     }
 
     /// The size of the index that has room for so many frames.
-    fn room(&self, frames: u64) -> u64 {
+    fn room(&self, subject: &Subject, frames: u64) -> u64 {
         let mut room = FIRST;
-        while room < self.entries(frames) {
+        while room < self.entries(subject, frames) {
             room *= 2;
         }
         room
     }
 
     /// Bytes of the index that a frame brings along.
-    fn brought(&self, number: u64) -> u64 {
-        let (before, after) = (self.room(number), self.room(number + 1));
+    fn brought(&self, subject: &Subject, number: u64) -> u64 {
+        let (before, after) = (self.room(subject, number), self.room(subject, number + 1));
         if number > 0 && after > before { after * ENTRY } else { 0 }
     }
 
@@ -108,7 +111,7 @@ impl Gsd {
     fn begin(&self, subject: &Subject, number: u64) -> u64 {
         let bytes = |k: u64| self.chunks(subject, k).map(Chunk::bytes).sum::<u64>();
         let (mut indices, mut room) = (0, FIRST);
-        while room < self.room(number) {
+        while room < self.room(subject, number) {
             room *= 2;
             indices += room * ENTRY;
         }
@@ -118,7 +121,7 @@ impl Gsd {
 
     /// Where the index of a file with so many frames is.
     fn index(&self, subject: &Subject, frames: u64) -> u64 {
-        let room = self.room(frames);
+        let room = self.room(subject, frames);
         if room == FIRST {
             return HEADER + 64 * NAME_PIECES;
         }
@@ -126,14 +129,14 @@ impl Gsd {
         let (mut low, mut high) = (0, frames);
         while low + 1 < high {
             let middle = (low + high) / 2;
-            if self.room(middle) < room { low = middle } else { high = middle }
+            if self.room(subject, middle) < room { low = middle } else { high = middle }
         }
         self.begin(subject, low)
     }
 
     /// The entries of a frame.
     fn indexed(&self, subject: &Subject, number: u64, out: &mut Vec<u8>) {
-        let mut at = self.begin(subject, number) + self.brought(number);
+        let mut at = self.begin(subject, number) + self.brought(subject, number);
         for chunk in self.chunks(subject, number) {
             for word in [number, chunk.rows, at] {
                 out.extend(word.to_le_bytes());
@@ -148,7 +151,7 @@ impl Gsd {
 
 impl Format for Gsd {
     fn header(&self, subject: &Subject, position: &Position) -> Vec<u8> {
-        let (index, room) = (self.index(subject, position.frames), self.room(position.frames));
+        let (index, room) = (self.index(subject, position.frames), self.room(subject, position.frames));
         let mut out = Vec::new();
         for word in [GSD_MAGIC, index, room, HEADER, NAME_PIECES] {
             out.extend(word.to_le_bytes());
@@ -181,7 +184,7 @@ impl Format for Gsd {
                 "some frames have velocities and others have none, which a GSD file cannot hold",
             ));
         }
-        let brought = self.brought(number) as usize;
+        let brought = self.brought(subject, number) as usize;
         if brought > 0 {
             (0..number).for_each(|k| self.indexed(subject, k, out));
             out.resize(brought, 0);
@@ -204,7 +207,8 @@ impl Format for Gsd {
                 "configuration/box" => {
                     [lx, ly, lz, xy / ly, xz / lz, yz / lz].iter().try_for_each(|x| single(*x, out))?;
                 }
-                TIME => out.extend(frame.time.to_le_bytes()),
+                // No number stands for a time that is not known.
+                TIME => out.extend(frame.time.unwrap_or(f64::NAN).to_le_bytes()),
                 "particles/N" => out.extend((subject.species.len() as u32).to_le_bytes()),
                 "particles/types" => {
                     for name in &subject.names {
@@ -222,6 +226,10 @@ impl Format for Gsd {
                         (0..3).try_for_each(|k| single(r[k] - middle[k], out))?;
                     }
                 }
+                "particles/image" => {
+                    let images = frame.images.unwrap_or_default().as_flattened();
+                    out.extend(images.iter().flat_map(|n| n.to_le_bytes()));
+                }
                 _ => {
                     let velocities = frame.velocities.unwrap_or_default().as_flattened();
                     velocities.iter().try_for_each(|v| single(*v, out))?;
@@ -238,11 +246,11 @@ impl Format for Gsd {
             Patch::LastFrame => {
                 let Some(last) = position.frames.checked_sub(1) else { return Vec::new() };
                 self.indexed(subject, last, &mut entries);
-                self.entries(last)
+                self.entries(subject, last)
             }
             Patch::Behind => {
-                let from = self.entries(position.frames);
-                entries.resize(((self.room(position.frames) - from) * ENTRY) as usize, 0);
+                let from = self.entries(subject, position.frames);
+                entries.resize(((self.room(subject, position.frames) - from) * ENTRY) as usize, 0);
                 from
             }
         };

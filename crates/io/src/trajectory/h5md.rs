@@ -1,5 +1,5 @@
 //! H5MD 1.1 (<https://h5md.nongnu.org/h5md.html>) in the units of the run: positions and velocities in
-//! single precision, box, time and step of every frame, and the species of the atoms.
+//! single precision, images, box, time and step of every frame, and the species of the atoms.
 //!
 //! A frame is a chunk of each dataset. Where chunks are, and the nodes of the trees that find them,
 //! follows from the numbers of frames, so that a node says so when it is written. With a new frame
@@ -8,7 +8,7 @@
 
 use super::hdf5::{self, FAN, Kind, Objects, Place, Value};
 use super::{Format, Frame, Patch, Position, Subject};
-use jostle_core::{Error, Result, UnitSystem};
+use jostle_core::{Error, Result, UnitSystem, Vec3};
 
 /// Levels of the trees; level 0 are the nodes whose children are chunks.
 const LEVELS: u32 = 4;
@@ -51,7 +51,7 @@ impl Series {
 /// Where everything is.
 struct Layout<'a> {
     subject: &'a Subject,
-    /// Step, time, box, positions, velocities.
+    /// Step, time, box, positions, then images and velocities where there are any.
     series: Vec<Series>,
     /// Bytes of what describes the file.
     objects: u64,
@@ -60,18 +60,21 @@ struct Layout<'a> {
 impl<'a> Layout<'a> {
     fn new(subject: &'a Subject, velocities: bool) -> Self {
         let atoms = vec![subject.species.len() as u64, 3];
-        let series = [
+        let mut series = vec![
             (Kind::I64, vec![]),
             (Kind::F64, vec![]),
             (Kind::F64, vec![3, 3]),
             (Kind::F32, atoms.clone()),
-            (Kind::F32, atoms),
         ];
+        series.extend(subject.images.then(|| (Kind::I32, atoms.clone())));
+        series.push((Kind::F32, atoms));
         let series: Vec<_> = series.into_iter().map(|(kind, shape)| Series { kind, shape }).collect();
         let mut layout = Layout { subject, series, objects: 0 };
         // As long with other numbers in it, and as long as with velocities.
         layout.objects = layout.describe(0).len() as u64;
-        layout.series.truncate(if velocities { 5 } else { 4 });
+        if !velocities {
+            layout.series.pop();
+        }
         layout
     }
 
@@ -91,20 +94,26 @@ impl<'a> Layout<'a> {
             let unit = unit.filter(|_| !subject.units.is_reduced()).map(|unit| ("unit", Value::Text(unit)));
             objects.dataset(self.series[k].kind, &shape, Place::Chunks { root }, unit.as_slice(), names)
         };
-        let elements = self.series.len() - 2;
-        let [step, time] = [dataset(0, None, elements as u32), dataset(1, Some(time), elements as u32)];
-        let values = [length, length, velocity].into_iter().take(elements).enumerate();
-        let values: Vec<u64> = values.map(|(k, unit)| dataset(k + 2, Some(unit), 1)).collect();
+        let mut elements = vec![("edges", Some(length)), ("position", Some(length))];
+        elements.extend(subject.images.then_some(("image", None)));
+        elements.push(("velocity", Some(velocity)));
+        elements.truncate(self.series.len() - 2);
+        let links = elements.len() as u32;
+        let [step, time] = [dataset(0, None, links), dataset(1, Some(time), links)];
+        let values = elements.iter().enumerate().map(|(k, (_, unit))| dataset(k + 2, *unit, 1));
+        let values: Vec<u64> = values.collect();
         let element = |value: &u64| objects.group(&[("step", step), ("time", time), ("value", *value)], &[]);
-        let elements: Vec<u64> = values.iter().map(element).collect();
+        let groups: Vec<u64> = values.iter().map(element).collect();
+        let mut named = elements.iter().map(|(name, _)| *name).zip(groups);
         let atoms = subject.species.len() as u64;
         let species = Place::Piece { at: self.objects, bytes: 4 * atoms };
         let species = objects.dataset(Kind::Names(&subject.names), &[atoms], species, &[], 1);
         let boundary = subject.periodic.map(|periodic| if periodic { "periodic" } else { "none" });
         let of_box = [("dimension", Value::Int(3)), ("boundary", Value::Texts(&boundary))];
-        let simbox = objects.group(&[("edges", elements[0])], &of_box);
-        let mut members = vec![("box", simbox), ("position", elements[1]), ("species", species)];
-        members.extend(elements.get(2).map(|velocity| ("velocity", *velocity)));
+        let edges: Vec<_> = named.by_ref().take(1).collect();
+        let mut members = vec![("box", objects.group(&edges, &of_box))];
+        members.extend(named);
+        members.push(("species", species));
         let trajectory = objects.group(&members, &[]);
         let particles = objects.group(&[("trajectory", trajectory)], &[]);
         let creator = [
@@ -212,9 +221,12 @@ impl Format for H5md {
         }
         Layout::new(subject, self.velocities).nodes(number, out);
         out.extend((frame.step as i64).to_le_bytes());
-        out.extend(frame.time.to_le_bytes());
+        // No number stands for a time that is not known.
+        out.extend(frame.time.unwrap_or(f64::NAN).to_le_bytes());
         out.extend(frame.simbox.edges().as_flattened().iter().flat_map(|x| x.to_le_bytes()));
-        for vectors in [Some(frame.positions), frame.velocities].into_iter().flatten() {
+        // Every chunk begins at a multiple of eight.
+        let padding = || std::iter::repeat_n(0, frame.positions.len() % 2 * 4);
+        let vectors = |vectors: &[Vec3], out: &mut Vec<u8>| {
             for x in vectors.as_flattened() {
                 let single = *x as f32;
                 if !single.is_finite() {
@@ -222,10 +234,15 @@ impl Format for H5md {
                 }
                 out.extend(single.to_le_bytes());
             }
-            // Every chunk begins at a multiple of eight.
-            out.extend(std::iter::repeat_n(0, vectors.len() % 2 * 4));
+            out.extend(padding());
+            Ok(())
+        };
+        vectors(frame.positions, out)?;
+        if let Some(images) = frame.images {
+            out.extend(images.as_flattened().iter().flat_map(|n| n.to_le_bytes()));
+            out.extend(padding());
         }
-        Ok(())
+        frame.velocities.map_or(Ok(()), |velocities| vectors(velocities, out))
     }
 
     fn patch(&self, subject: &Subject, position: &Position, what: Patch) -> Vec<(u64, Vec<u8>)> {

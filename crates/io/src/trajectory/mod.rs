@@ -35,14 +35,25 @@ use std::path::{Path, PathBuf};
 pub struct Frame<'a> {
     /// Which step it is.
     pub step: u64,
-    /// Time in the unit system of the run.
-    pub time: f64,
+    /// Time in the unit system of the run, where it is known. Where it is not, XTC and TRR, which cannot do
+    /// without, have the step in its place.
+    pub time: Option<f64>,
     /// The box.
     pub simbox: &'a SimBox,
     /// Positions by id.
     pub positions: &'a [Vec3],
     /// Velocities by id; formats without velocities leave them out.
     pub velocities: Option<&'a [Vec3]>,
+    /// How many times each atom has crossed the box, by id, which adds to its position; formats without
+    /// images leave them out.
+    pub images: Option<&'a [[i32; 3]]>,
+}
+
+impl Frame<'_> {
+    /// The time, or the step where it is not known.
+    fn time_or_step(&self) -> f64 {
+        self.time.unwrap_or(self.step as f64)
+    }
 }
 
 /// What all frames of a trajectory have in common.
@@ -64,6 +75,8 @@ pub struct Subject {
     pub timestep: f64,
     /// Steps between frames.
     pub every: u64,
+    /// Whether frames say how many times atoms have crossed the box, which formats without images leave out.
+    pub images: bool,
 }
 
 /// How far a trajectory has come; a checkpoint keeps it, so that a resumed run cuts off what the
@@ -149,14 +162,20 @@ impl TrajectoryFormat {
         !matches!(self, Dcd | Xtc | Pdb | Cif)
     }
 
+    /// Whether its files hold how many times atoms have crossed the box.
+    pub fn has_images(self) -> bool {
+        use TrajectoryFormat::{Dump, Gsd, H5md};
+        matches!(self, Dump | Gsd | H5md)
+    }
+
     /// Whether its files say what the atoms are called.
     pub fn has_names(self) -> bool {
         !matches!(self, TrajectoryFormat::Dcd | TrajectoryFormat::Xtc | TrajectoryFormat::Trr)
     }
 
-    /// Whether its files hold times. The others count steps.
-    pub fn has_times(self) -> bool {
-        self != TrajectoryFormat::Dump
+    /// Whether all its frames must have a time.
+    pub fn needs_times(self) -> bool {
+        matches!(self, TrajectoryFormat::Xtc | TrajectoryFormat::Trr)
     }
 }
 
@@ -279,8 +298,16 @@ impl TrajectoryWriter {
 
     fn check(&self, frame: &Frame) -> Result<()> {
         let n = self.subject.species.len();
+        if n == 0 {
+            return Err(Error::file(&self.path, "a trajectory of no atoms is not written"));
+        }
         let velocities = frame.velocities.map_or(n, <[Vec3]>::len);
-        if frame.positions.len() != n || velocities != n {
+        let images = frame.images.map_or(n, <[[i32; 3]]>::len);
+        if frame.images.is_some() != self.subject.images {
+            let message = "some frames say how often atoms have crossed the box, and others do not";
+            return Err(Error::file(&self.path, message));
+        }
+        if frame.positions.len() != n || velocities != n || images != n {
             let message = format!("a frame has {} atoms instead of {n}", frame.positions.len());
             return Err(Error::file(&self.path, message));
         }

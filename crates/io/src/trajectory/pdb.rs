@@ -58,8 +58,9 @@ fn write(
     angstrom: f64,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
-    let time = frame.time * picoseconds(subject.units);
-    writeln!(out, "TITLE     by Jostle, units = {}, t= {time} step= {}", subject.units, frame.step)?;
+    let time = frame.time.map(|time| format!("t= {} ", time * picoseconds(subject.units)));
+    let time = time.unwrap_or_default();
+    writeln!(out, "TITLE     by Jostle, units = {}, {time}step= {}", subject.units, frame.step)?;
     let [a, gamma, b, beta, alpha, c] = unit_cell(frame.simbox, angstrom);
     if a > 0.0 {
         let [alpha, beta, gamma] = [alpha, beta, gamma].map(|cosine| cosine.acos().to_degrees());

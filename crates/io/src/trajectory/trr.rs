@@ -36,7 +36,7 @@ impl Format for Trr {
             out.extend(x.to_be_bytes());
             Ok(())
         };
-        single(frame.time * ps)?;
+        single(frame.time_or_step() * ps)?;
         single(0.0)?;
         if periodic {
             frame.simbox.edges().as_flattened().iter().try_for_each(|x| single(x * nm))?;

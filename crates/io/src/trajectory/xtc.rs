@@ -40,7 +40,7 @@ impl Format for Xtc {
         }
         // The format counts steps in 32 bits, with a sign.
         let step = frame.step.min(i32::MAX as u64) as u32;
-        let time = (frame.time * picoseconds(subject.units)) as f32;
+        let time = (frame.time_or_step() * picoseconds(subject.units)) as f32;
         XTCWriter::new(out)
             .write_frame_parts(step, time, edges, positions.iter(), precision as f32)
             .map_err(|e| Error::simulation(format!("a frame cannot be compressed: {e}")))

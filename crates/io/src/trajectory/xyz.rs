@@ -26,11 +26,11 @@ pub(crate) fn write_xyz_frame(subject: &Subject, frame: &Frame, out: &mut dyn Wr
     writeln!(out, "{}", frame.positions.len())?;
     writeln!(
         out,
-        "Lattice=\"{}\" Origin=\"{}\" Properties=species:S:1:pos:R:3{} pbc=\"{pbc}\" Time={} Step={} units={}",
+        "Lattice=\"{}\" Origin=\"{}\" Properties=species:S:1:pos:R:3{} pbc=\"{pbc}\"{} Step={} units={}",
         numbers(frame.simbox.edges().as_flattened()),
         numbers(&frame.simbox.origin()),
         if frame.velocities.is_some() { ":velo:R:3" } else { "" },
-        frame.time,
+        frame.time.map(|time| format!(" Time={time}")).unwrap_or_default(),
         frame.step,
         subject.units,
     )?;

@@ -135,7 +135,7 @@ const BAD_XYZ: &[Bad] = &[
     bad(("pos:R:3", "pos:R:2"), 2, "pos:R:2 instead of pos:R:3", ""),
     bad(("pos:R:3", "xyz:R:3"), 2, "no pos:R:3", ""),
     bad(("species:S:1", "species:S"), 2, "Properties", ""),
-    bad(("species:S:1", "Z:I:1"), 2, "no species:S:1", ""),
+    bad(("species:S:1", "kind:S:1"), 2, "no species:S:1", ""),
     bad(("Cl 4 5 6", "Cl 4 5"), 4, "7 columns instead of 8", "Properties"),
     bad(("Cl 4 5 6", "Cl 4 nan 6"), 4, "y is NaN", ""),
     bad(("Cl 4 5 6", "Cl 4 five 6"), 4, "y cannot be read from \"five\"", ""),

@@ -12,6 +12,7 @@ mod input;
 mod lammps;
 mod molecules_never_panic;
 mod never_panics;
+mod peers;
 mod reading;
 mod select;
 mod sites;

@@ -15,7 +15,7 @@ fn subject(units: UnitSystem) -> Subject {
     let species = (0..ATOMS).map(|k| (k % 2) as u16).collect();
     let names = vec!["Ar".into(), "Kr".into()];
     let (atoms, bonds, periodic) = (Names::default(), Vec::new(), [true; 3]);
-    Subject { units, names, species, atoms, bonds, periodic, timestep: 2.0, every: 10 }
+    Subject { units, names, species, atoms, bonds, periodic, timestep: 2.0, every: 10, images: false }
 }
 
 /// Frames of scattered atoms in a tilted box that grows.
@@ -46,7 +46,14 @@ fn write(folder: &Path, format: TrajectoryFormat, units: UnitSystem) -> PathBuf 
     for s in frames() {
         let (time, velocities) = (s.time.unwrap(), s.velocities.as_deref());
         writer
-            .write(&Frame { step: s.step, time, simbox: &s.simbox, positions: &s.positions, velocities })
+            .write(&Frame {
+                step: s.step,
+                time: Some(time),
+                simbox: &s.simbox,
+                positions: &s.positions,
+                velocities,
+                images: None,
+            })
             .unwrap();
     }
     path
@@ -216,7 +223,16 @@ fn molecules_keep_their_names_in_mmcif() {
     let frames = [(3, cube(30.0)), (5, cube(31.0))];
     for (step, simbox) in &frames {
         let time = 0.5 * *step as f64;
-        writer.write(&Frame { step: *step, time, simbox, positions: &positions, velocities: None }).unwrap();
+        writer
+            .write(&Frame {
+                step: *step,
+                time: Some(time),
+                simbox,
+                positions: &positions,
+                velocities: None,
+                images: None,
+            })
+            .unwrap();
     }
     let (reader, got) = read(&path, &Open { units: Some(units), ..Open::default() }).unwrap();
     assert_eq!(reader.subject(&got[0], None).atoms, atoms);
@@ -265,7 +281,14 @@ fn molecules_keep_their_names_in_pdb() {
     let simbox = SimBox::orthorhombic([30.0, 40.0, 50.0]).unwrap();
     let positions: Vec<Vec3> = (0..5).map(|k| [f64::from(k), -99.5, 9999.999]).collect();
     let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Pdb, subject.clone()).unwrap();
-    let frame = Frame { step: 3, time: 1.5, simbox: &simbox, positions: &positions, velocities: None };
+    let frame = Frame {
+        step: 3,
+        time: Some(1.5),
+        simbox: &simbox,
+        positions: &positions,
+        velocities: None,
+        images: None,
+    };
     writer.write(&frame).unwrap();
     let far = [[0.0, -1000.0, 0.0]; 5];
     let refused = writer.write(&Frame { positions: &far, ..frame }).unwrap_err();
@@ -314,7 +337,14 @@ fn files_that_grow_are_followed() {
             for step in steps {
                 let s = &few[step as usize % few.len()];
                 let velocities = s.velocities.as_deref();
-                let frame = Frame { step, time: 1.0, simbox: &s.simbox, positions: &s.positions, velocities };
+                let frame = Frame {
+                    step,
+                    time: Some(1.0),
+                    simbox: &s.simbox,
+                    positions: &s.positions,
+                    velocities,
+                    images: None,
+                };
                 writer.write(&frame).unwrap();
             }
         };
@@ -354,7 +384,14 @@ fn bonds_stand_in_pdb() {
     let positions: Vec<Vec3> = (0..10).map(|k| [f64::from(k), 0.0, 0.0]).collect();
     let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Pdb, subject).unwrap();
     for step in 0..2 {
-        let frame = Frame { step, time: 0.0, simbox: &simbox, positions: &positions, velocities: None };
+        let frame = Frame {
+            step,
+            time: Some(0.0),
+            simbox: &simbox,
+            positions: &positions,
+            velocities: None,
+            images: None,
+        };
         writer.write(&frame).unwrap();
     }
     let text = std::fs::read_to_string(&path).unwrap();
@@ -514,7 +551,14 @@ fn grows_and_is_cut_back(format: TrajectoryFormat, end: u64, cuts: &[(u64, u64)]
             let s = &few[step as usize % few.len()];
             let velocities = s.velocities.as_deref();
             let time = 0.5 * step as f64;
-            let frame = Frame { step, time, simbox: &s.simbox, positions: &s.positions, velocities };
+            let frame = Frame {
+                step,
+                time: Some(time),
+                simbox: &s.simbox,
+                positions: &s.positions,
+                velocities,
+                images: None,
+            };
             writer.write(&frame).unwrap();
         }
     };

@@ -18,6 +18,7 @@ fn subject(n: usize) -> Subject {
         periodic: [true; 3],
         timestep: 2.0,
         every: 10,
+        images: false,
     }
 }
 
@@ -36,10 +37,11 @@ fn write(writer: &mut TrajectoryWriter, n: usize, step: u64) -> Result<()> {
     let velocities = Some(&positions[..]);
     writer.write(&Frame {
         step,
-        time: 2.0 * step as f64,
+        time: Some(2.0 * step as f64),
         simbox: &simbox(),
         positions: &positions,
         velocities,
+        images: None,
     })
 }
 
@@ -151,7 +153,14 @@ fn what_cannot_be_written_is_refused() {
     let position = writer.position();
     let mut frame = |positions: [Vec3; 2]| {
         let simbox = simbox();
-        writer.write(&Frame { step: 20, time: 0.0, simbox: &simbox, positions: &positions, velocities: None })
+        writer.write(&Frame {
+            step: 20,
+            time: Some(0.0),
+            simbox: &simbox,
+            positions: &positions,
+            velocities: None,
+            images: None,
+        })
     };
     says(frame([[0.0; 3], [0.0, f64::NAN, 0.0]]), &["a.xtc", "atom 1", "step 20"]);
     says(frame([[0.0; 3], [1e40; 3]]), &["too far apart", "dcd"]);
@@ -163,7 +172,14 @@ fn what_cannot_be_written_is_refused() {
     let mut positions = positions(12, 1);
     positions[7] = [0.0, 1e10, 0.0];
     let simbox = simbox();
-    let frame = Frame { step: 5, time: 0.0, simbox: &simbox, positions: &positions, velocities: None };
+    let frame = Frame {
+        step: 5,
+        time: Some(0.0),
+        simbox: &simbox,
+        positions: &positions,
+        velocities: None,
+        images: None,
+    };
     says(many.write(&frame), &["many.xtc", "too far apart", "step 5", "dcd"]);
 
     std::fs::write(&path, b"short").unwrap();
@@ -204,7 +220,7 @@ proptest! {
         let subject = Subject { units: UnitSystem::Lj, ..subject(n) };
         let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Xtc, subject).unwrap();
         let simbox = simbox();
-        let frame = Frame { step: 1, time: 0.0, simbox: &simbox, positions: &positions, velocities: None };
+        let frame = Frame { step: 1, time: Some(0.0), simbox: &simbox, positions: &positions, velocities: None, images: None };
         if writer.write(&frame).is_ok() {
             let frames = molly::XTCReader::open(&path).unwrap().read_all_frames().unwrap();
             // Our own reader sees what molly's does.

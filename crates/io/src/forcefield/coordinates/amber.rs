@@ -65,7 +65,7 @@ pub(super) fn read(mut lines: Lines, units: UnitSystem) -> Result<Coordinates> {
         positions: vectors(&numbers[..three], length),
         velocities: moving.then(|| vectors(&numbers[three..2 * three], velocity)),
         simbox,
-        names: None,
+        ..Coordinates::default()
     })
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Coordinates> {
     let angstrom = factor(UnitSystem::Real, units, Dimension::LENGTH);
-    let (frame, names) = first_of_mmcif(path, text)?;
+    let (frame, names, alternatives) = first_of_mmcif(path, text)?;
     let scaled = |v: [f64; 3]| v.map(|x| x * angstrom);
     let simbox = Some(frame.simbox).filter(|simbox| simbox.periodic() == [true; 3]);
     let in_units = |simbox: SimBox| {
@@ -16,9 +16,10 @@ pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Coordin
     };
     Ok(Coordinates {
         positions: frame.positions.into_iter().map(scaled).collect(),
-        velocities: None,
         simbox: simbox.map(in_units).transpose()?,
         names: Some(names),
+        alternatives,
+        ..Coordinates::default()
     })
 }
 

@@ -17,10 +17,15 @@ pub struct Coordinates {
     pub positions: Vec<Vec3>,
     /// Their velocities, where the file has them.
     pub velocities: Option<Vec<Vec3>>,
+    /// Their momenta, where the file has these instead, as [`Structure::momenta`]; else empty.
+    pub momenta: Vec<Vec3>,
     /// The box, where the file has one.
     pub simbox: Option<SimBox>,
     /// What the atoms are called, where the file says.
     pub names: Option<Names>,
+    /// Atoms that the file has in more than one place, in words: they may be the reason for a number of
+    /// atoms that is not that of the topology.
+    pub alternatives: Option<String>,
 }
 
 impl Coordinates {
@@ -50,7 +55,7 @@ impl Coordinates {
 
 impl From<Structure> for Coordinates {
     fn from(structure: Structure) -> Self {
-        let Structure { simbox, state, has_velocities, .. } = structure;
+        let Structure { simbox, state, has_velocities, momenta, .. } = structure;
         let whole = |k: usize| -> Vec3 {
             let shift = simbox.shift(state.image[k]);
             std::array::from_fn(|axis| state.position[k][axis] + shift[axis])
@@ -59,7 +64,8 @@ impl From<Structure> for Coordinates {
             positions: (0..state.len()).map(whole).collect(),
             simbox: (simbox.periodic() == [true; 3]).then_some(simbox),
             velocities: has_velocities.then_some(state.velocity),
-            names: None,
+            momenta,
+            ..Coordinates::default()
         }
     }
 }

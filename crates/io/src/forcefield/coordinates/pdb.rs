@@ -28,6 +28,7 @@ pub(super) fn read(mut lines: Lines, units: UnitSystem) -> Result<Coordinates> {
     if found.positions.is_empty() {
         return Err(lines.error("the file has no ATOM").hint("is it a PDB file?"));
     }
+    found.alternatives = collector.alternatives();
     found.names = Some(collector.names);
     Ok(found)
 }

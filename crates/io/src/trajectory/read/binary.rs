@@ -1,20 +1,16 @@
 //! Numbers from a binary stream. No count in a file makes anyone reserve memory for more than the
 //! file has.
 
-use super::{Stream, unreadable};
+use super::detect::ByteOrder;
+use super::stream::Stream;
+use super::{reserved, unreadable};
 use jostle_core::{Result, Vec3};
 use std::io::{BufRead, Read};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
-    Little,
-    Big,
-}
 
 /// A stream of numbers in one byte order.
 pub(super) struct Binary {
     stream: Stream,
-    order: Order,
+    order: ByteOrder,
     block: Vec<u8>,
 }
 
@@ -40,20 +36,16 @@ macro_rules! numbers {
             let mut bytes = [0; size_of::<$type>()];
             self.stream.read_exact(&mut bytes).map_err(|e| unreadable(&e))?;
             Ok(match self.order {
-                Order::Little => <$type>::from_le_bytes(bytes),
-                Order::Big => <$type>::from_be_bytes(bytes),
+                ByteOrder::Little => <$type>::from_le_bytes(bytes),
+                ByteOrder::Big => <$type>::from_be_bytes(bytes),
             })
         })*
     };
 }
 
 impl Binary {
-    pub fn little_endian(stream: Stream) -> Self {
-        Binary { stream, order: Order::Little, block: Vec::new() }
-    }
-
-    pub fn big_endian(stream: Stream) -> Self {
-        Binary { stream, order: Order::Big, block: Vec::new() }
+    pub fn new(stream: Stream, order: ByteOrder) -> Self {
+        Binary { stream, order, block: Vec::new() }
     }
 
     /// Whether there is nothing left.
@@ -65,6 +57,14 @@ impl Binary {
         i32 i32;
         i64 i64;
         f32 f32;
+    }
+
+    /// That so many atoms can follow, which take so many bytes at least.
+    ///
+    /// # Errors
+    /// If the file has no room for them.
+    pub fn check_claim(&self, atoms: usize, bytes: u64) -> Result<()> {
+        self.stream.check_claim(atoms, bytes)
     }
 
     /// So many bytes.
@@ -85,7 +85,7 @@ impl Binary {
         match width {
             Width::Single => {
                 for (k, chunk) in bytes.as_chunks::<4>().0.iter().enumerate() {
-                    let x = if order == Order::Little {
+                    let x = if order == ByteOrder::Little {
                         f32::from_le_bytes(*chunk)
                     } else {
                         f32::from_be_bytes(*chunk)
@@ -95,7 +95,7 @@ impl Binary {
             }
             Width::Double => {
                 for (k, chunk) in bytes.as_chunks::<8>().0.iter().enumerate() {
-                    let x = if order == Order::Little {
+                    let x = if order == ByteOrder::Little {
                         f64::from_le_bytes(*chunk)
                     } else {
                         f64::from_be_bytes(*chunk)
@@ -109,8 +109,16 @@ impl Binary {
 
     /// So many vectors.
     pub fn vectors(&mut self, count: usize, width: Width) -> Result<Vec<Vec3>> {
-        let mut flat = Vec::new();
-        self.floats(3 * count, width, |_, x| flat.push(x))?;
-        Ok(flat.as_chunks::<3>().0.to_vec())
+        self.check_claim(count, 3 * count as u64 * width.bytes() as u64)?;
+        // Reserved memory is not there before something is written to it: of a pipe, whose end nothing tells,
+        // that is what has been read.
+        let mut vectors: Vec<Vec3> = reserved(count)?;
+        self.floats(3 * count, width, |k, x| {
+            if k % 3 == 0 {
+                vectors.push([0.0; 3]);
+            }
+            vectors[k / 3][k % 3] = x;
+        })?;
+        Ok(vectors)
     }
 }

@@ -1,19 +1,19 @@
 //! mmCIF: a frame for each data block, and for each model of one. Only what is said of the cell and in
 //! the loop over `_atom_site` is looked at.
 
-use super::xyz::TextStream;
-use super::{Cast, FileUnits, Snapshot, Source, Stream, damaged};
+use super::stream::Stream;
+use super::text::TextStream;
+use super::{Cast, FileUnits, Snapshot, Source, damaged};
 use crate::forcefield::coordinates::cell;
+use crate::lines::LONGEST_LINE;
 use crate::pdb::Collector;
 use crate::structure::around;
 use jostle_core::{Error, Residue, Result, SimBox, UnitSystem, Vec3};
 use std::collections::VecDeque;
 use std::path::Path;
 
-/// Whether a file that begins with this line is one.
-pub(super) fn begins(line: &str) -> bool {
-    line.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("data_"))
-}
+/// Items of a loop, at most; that over atoms has some twenty.
+const MOST_ITEMS: usize = 10_000;
 
 /// A word of the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,6 +80,7 @@ struct Columns {
     number: Option<usize>,
     insertion: Option<usize>,
     model: Option<usize>,
+    alternative: Option<usize>,
 }
 
 impl Columns {
@@ -100,6 +101,7 @@ impl Columns {
             number: either("auth_seq_id", "label_seq_id"),
             insertion: at("pdbx_pdb_ins_code"),
             model: at("pdbx_pdb_model_num"),
+            alternative: at("label_alt_id"),
         })
     }
 }
@@ -195,6 +197,10 @@ impl Cif {
                 return Ok(text.trim().to_string());
             }
             text += self.text.raw();
+            if text.len() as u64 > LONGEST_LINE {
+                let message = format!("a text in semicolons has more than {} MiB", LONGEST_LINE >> 20);
+                return Err(self.text.here().error(message).hint("does it have an end?"));
+            }
         }
     }
 
@@ -235,6 +241,9 @@ impl Cif {
         while let Some(Word::Item(item)) = self.peek()? {
             items.push(item.clone());
             self.words.pop_front();
+            if items.len() > MOST_ITEMS {
+                return Err(self.text.here().error(format!("a loop has more than {MOST_ITEMS} items")));
+            }
         }
         let of_atoms = items.first().is_some_and(|item| item.starts_with("_atom_site."));
         let small = items.iter().any(|item| item.starts_with("_atom_site_fract"));
@@ -285,6 +294,7 @@ impl Cif {
         .map(|column| row.at(column));
         if self.frames == 0 {
             let species = Cast::species_of(name, element);
+            collector.add_place(row.at(columns.alternative));
             collector.add([residue, chain, number, insertion], (name, element), || Residue {
                 name: residue.to_string(),
                 number: number.parse().unwrap_or(0),
@@ -338,6 +348,7 @@ impl Source for Cif {
             };
         }
         if self.frames == 0 {
+            self.cast.alternatives = collector.alternatives();
             self.cast.atoms = collector.names;
         }
         let simbox = self.said.cell()?.map_or_else(|| around(&positions), Ok)?;

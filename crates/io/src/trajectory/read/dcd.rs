@@ -1,32 +1,93 @@
-//! DCD as CHARMM, NAMD, LAMMPS and X-PLOR write it, in either byte order.
+//! DCD as CHARMM, NAMD, LAMMPS, OpenMM and X-PLOR write it, in either byte order, with record marks of 32 or
+//! 64 bits, and with atoms that are fixed: frames after the first leave them out.
+//!
+//! The six numbers of a unit cell are lengths and cosines of angles (as programs write that call themselves
+//! CHARMM of version 24), or lengths and angles in degrees (NAMD before 2.6); or, in CHARMM's own files since
+//! version 25, the lower triangle of the symmetric matrix of its edges, in whose frame positions are. As
+//! MDAnalysis does, that is also taken for what makes no sense as angles.
 
 use super::binary::{Binary, Width};
-use super::{Cast, FileUnits, Snapshot, Source, damaged, simbox_of, unreadable};
+use super::detect::Marks;
+use super::{Cast, FileUnits, Snapshot, Source, damaged, reserved, simbox_of};
 use crate::trajectory::dcd::AKMA;
 use jostle_core::{Result, Vec3};
 
-pub(super) struct Dcd {
+/// The first version of CHARMM whose cells are symmetric matrices.
+const SYMMETRIC_CELLS: i32 = 25;
+
+/// Numbers in records, each of which stands between two marks of its length.
+struct Records {
     binary: Binary,
+    marks: Marks,
+}
+
+impl Records {
+    fn mark(&mut self) -> Result<u64> {
+        let length = match self.marks {
+            Marks::Bits32 => i64::from(self.binary.i32()?),
+            Marks::Bits64 => self.binary.i64()?,
+        };
+        u64::try_from(length).map_err(|_| damaged(format!("a record has {length} bytes")))
+    }
+
+    /// The mark of a record that must have so many bytes.
+    fn expect(&mut self, wanted: usize) -> Result<()> {
+        let length = self.mark()?;
+        if length == wanted as u64 {
+            return Ok(());
+        }
+        Err(damaged(format!("a record has {length} bytes instead of {wanted}"))
+            .hint("the file is damaged from here on"))
+    }
+
+    /// A record of so many floating-point numbers, handed over one by one.
+    fn floats(&mut self, count: usize, width: Width, each: impl FnMut(usize, f64)) -> Result<()> {
+        self.expect(count * width.bytes())?;
+        self.binary.floats(count, width, each)?;
+        self.expect(count * width.bytes())
+    }
+
+    /// A record of so many whole numbers.
+    fn whole(&mut self, count: usize) -> Result<Vec<i32>> {
+        self.expect(4 * count)?;
+        self.binary.check_claim(count, 4 * count as u64)?;
+        let numbers = (0..count).map(|_| self.binary.i32()).collect::<Result<_>>()?;
+        self.expect(4 * count)?;
+        Ok(numbers)
+    }
+
+    /// Passes over a record of any length.
+    fn pass(&mut self) -> Result<()> {
+        let length = self.mark()?;
+        self.binary.bytes(length)?;
+        self.expect(length as usize)
+    }
+}
+
+pub(super) struct Dcd {
+    records: Records,
     atoms: usize,
+    /// The atoms that move, where others are fixed.
+    free: Option<Vec<usize>>,
+    /// Positions of the first frame, where atoms are fixed.
+    first: Vec<Vec3>,
     first_step: u64,
     every: u64,
     /// In ps; 0 where the file does not say.
     timestep: f64,
+    /// As which version of CHARMM the file was written; 0: not as one.
+    version: i32,
     unit_cell: bool,
     fourth: bool,
     frames: u64,
 }
 
 impl Dcd {
-    pub fn open(mut binary: Binary) -> Result<Self> {
-        let b = &mut binary;
-        let whole = |length: i32, wanted: i32| match length == wanted {
-            true => Ok(()),
-            false => Err(damaged(format!("a record of the header has {length} bytes instead of {wanted}"))
-                .hint("only DCD files with 32-bit record marks are read")),
-        };
-        whole(b.i32()?, 84)?;
-        match b.bytes(4)? {
+    pub fn open(binary: Binary, marks: Marks) -> Result<Self> {
+        let mut records = Records { binary, marks };
+        let r = &mut records;
+        r.expect(84)?;
+        match r.binary.bytes(4)? {
             b"CORD" => {}
             b"VELD" => return Err(damaged("the file holds velocities, not positions")),
             _ => return Err(damaged("this is no DCD file: CORD is missing")),
@@ -35,78 +96,92 @@ impl Dcd {
         for (k, word) in control.iter_mut().enumerate() {
             // CHARMM measures the time step in single precision; X-PLOR has a double in its place
             // and no version number.
-            *word = if k == 9 { b.f32()?.to_bits() as i32 } else { b.i32()? };
+            *word = if k == 9 { r.binary.f32()?.to_bits() as i32 } else { r.binary.i32()? };
         }
-        whole(b.i32()?, 84)?;
-        if control[8] != 0 {
-            return Err(damaged(format!("{} of its atoms are fixed", control[8]))
-                .hint("DCD files with fixed atoms are not read; convert the file with another program"));
-        }
-        let charmm = control[19] != 0;
-        let title = b.i32()?;
-        b.bytes(u64::try_from(title).map_err(|_| damaged("its title is damaged"))?)?;
-        whole(b.i32()?, title)?;
-        whole(b.i32()?, 4)?;
-        let atoms = b.i32()?;
-        whole(b.i32()?, 4)?;
+        r.expect(84)?;
+        r.pass()?;
+        let atoms = r.whole(1)?[0];
         let atoms = usize::try_from(atoms).map_err(|_| damaged(format!("it has {atoms} atoms")))?;
+        let free = match control[8] {
+            0 => None,
+            fixed => Some(free_atoms(r, atoms, fixed)?),
+        };
+        let (version, first) = (control[19], Vec::new());
         let count = |word: i32| u64::try_from(word).unwrap_or(0);
         Ok(Dcd {
+            records,
             atoms,
+            free,
+            first,
             first_step: count(control[1]),
             every: count(control[2]).max(1),
-            timestep: if charmm { f64::from(f32::from_bits(control[9] as u32)) * AKMA } else { 0.0 },
-            unit_cell: charmm && control[10] != 0,
-            fourth: charmm && control[11] != 0,
+            timestep: if version != 0 { f64::from(f32::from_bits(control[9] as u32)) * AKMA } else { 0.0 },
+            version,
+            unit_cell: version != 0 && control[10] != 0,
+            fourth: version != 0 && control[11] != 0,
             frames: 0,
-            binary,
         })
     }
 
-    /// The mark of a record of so many bytes.
-    fn mark(&mut self, wanted: usize) -> Result<()> {
-        let length = self.binary.i32()?;
-        if usize::try_from(length).is_ok_and(|l| l == wanted) {
-            return Ok(());
+    /// The positions of a frame: of all atoms, or of those that move, the others being where they were.
+    fn positions(&mut self) -> Result<Vec<Vec3>> {
+        let free = self.free.as_ref().filter(|_| self.frames > 0);
+        let count = free.map_or(self.atoms, Vec::len);
+        self.records.binary.check_claim(count, 12 * count as u64)?;
+        let mut positions: Vec<Vec3> = reserved(self.atoms)?;
+        if free.is_some() {
+            positions.extend(&self.first);
         }
-        Err(damaged(format!("a record has {length} bytes instead of {wanted}"))
-            .hint("the file is damaged from here on"))
+        for axis in 0..3 {
+            self.records.floats(count, Width::Single, |k, x| {
+                let id = free.map_or(k, |free| free[k]);
+                if id == positions.len() {
+                    positions.push([0.0; 3]);
+                }
+                positions[id][axis] = x;
+            })?;
+        }
+        if self.free.is_some() && self.frames == 0 {
+            self.first = positions.clone();
+        }
+        Ok(positions)
     }
+}
+
+/// The atoms that move, where so many are fixed.
+fn free_atoms(records: &mut Records, atoms: usize, fixed: i32) -> Result<Vec<usize>> {
+    let free = usize::try_from(fixed).ok().and_then(|fixed| atoms.checked_sub(fixed));
+    let free = free.ok_or_else(|| damaged(format!("{fixed} of its {atoms} atoms are fixed")))?;
+    let id = |number: i32| {
+        let id = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        id.filter(|id| *id < atoms).ok_or_else(|| damaged(format!("atom {number} of {atoms} is free")))
+    };
+    records.whole(free)?.into_iter().map(id).collect()
 }
 
 impl Source for Dcd {
     fn next(&mut self) -> Result<Option<Snapshot>> {
-        if self.binary.at_end()? {
+        if self.records.binary.at_end()? {
             return Ok(None);
         }
         let mut cell = [0.0; 6];
         if self.unit_cell {
-            self.mark(48)?;
-            self.binary.floats(6, Width::Double, |k, x| cell[k] = x)?;
-            self.mark(48)?;
+            self.records.floats(6, Width::Double, |k, x| cell[k] = x)?;
         }
-        let mut positions: Vec<Vec3> = Vec::new();
-        for axis in 0..3 {
-            self.mark(4 * self.atoms)?;
-            if axis == 0 {
-                self.binary.floats(self.atoms, Width::Single, |_, x| positions.push([x, 0.0, 0.0]))?;
-            } else {
-                self.binary.floats(self.atoms, Width::Single, |id, x| positions[id][axis] = x)?;
-            }
-            self.mark(4 * self.atoms)?;
-        }
+        let mut positions = self.positions()?;
         if self.fourth {
-            let length = self.binary.i32()?;
-            let length =
-                u64::try_from(length).map_err(|_| unreadable(&std::io::ErrorKind::InvalidData.into()))?;
-            self.binary.bytes(length + 4)?;
+            self.records.pass()?;
         }
-        let step = self.first_step + self.every * self.frames;
+        let edges = match symmetric(cell, self.version) {
+            Some(matrix) => turned(matrix, &mut positions),
+            None => edges(cell)?,
+        };
+        let step = self.first_step.saturating_add(self.every.saturating_mul(self.frames));
         self.frames += 1;
         Ok(Some(Snapshot {
             step,
             time: (self.timestep > 0.0).then_some(step as f64 * self.timestep),
-            simbox: simbox_of(edges(cell)?, &positions)?,
+            simbox: simbox_of(edges, &positions)?,
             positions,
             images: None,
             velocities: None,
@@ -120,6 +195,38 @@ impl Source for Dcd {
     fn cast(&self) -> Option<&Cast> {
         None
     }
+}
+
+/// The edges of a cell, where these are the lower triangle of their symmetric matrix.
+fn symmetric(cell: [f64; 6], version: i32) -> Option<[Vec3; 3]> {
+    let [xx, xy, yy, xz, yz, zz] = cell;
+    // Where one is a right angle, they are angles in degrees.
+    let angles = |range: std::ops::RangeInclusive<f64>| [xy, xz, yz].iter().all(|x| range.contains(x));
+    let in_degrees = angles(0.0..=180.0) && [xy, xz, yz].contains(&90.0);
+    let possible = version >= SYMMETRIC_CELLS && !in_degrees
+        || xx.min(yy).min(zz) > 0.0 && !angles(-1.0..=1.0) && !angles(0.0..=180.0);
+    let minor = xx * yy - xy * xy;
+    let volume = zz * minor - yz * (xx * yz - xy * xz) - xz * (yy * xz - xy * yz);
+    let positive = xx > 0.0 && minor > 0.0 && volume > 0.0 && volume.is_finite();
+    (possible && positive).then_some([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+}
+
+/// The edges of a cell turned until the first lies along x and the second in the xy plane, and positions
+/// with them.
+fn turned([a, b, c]: [Vec3; 3], positions: &mut [Vec3]) -> [Vec3; 3] {
+    if [a[1], a[2], b[2]] == [0.0; 3] {
+        return [a, b, c];
+    }
+    let dot = |u: Vec3, v: Vec3| u[0] * v[0] + u[1] * v[1] + u[2] * v[2];
+    let cross =
+        |u: Vec3, v: Vec3| [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]];
+    let unit = |u: Vec3| u.map(|x| x / dot(u, u).sqrt());
+    let (x, z) = (unit(a), unit(cross(a, b)));
+    let y = cross(z, x);
+    let turn = |r: Vec3| [dot(r, x), dot(r, y), dot(r, z)];
+    positions.iter_mut().for_each(|r| *r = turn(*r));
+    let ([_, by, _], [cx, cy, cz]) = (turn(b), turn(c));
+    [[dot(a, a).sqrt(), 0.0, 0.0], [dot(b, x), by, 0.0], [cx, cy, cz]]
 }
 
 /// Edges from A, gamma, B, beta, alpha, C; angles as cosines or, where one is not between -1 and 1,

@@ -1,9 +1,14 @@
 //! LAMMPS dumps of style atom and custom, in text (<https://docs.lammps.org/dump.html>).
 
-use super::xyz::TextStream;
-use super::{Cast, FileUnits, Snapshot, Source, Stream};
+use super::stream::Stream;
+use super::text::TextStream;
+use super::{Cast, FileUnits, Snapshot, Source};
 use jostle_core::{Result, SimBox, UnitSystem, Vec3};
 use std::path::Path;
+
+/// Said of dumps without the column id.
+const NO_IDS: &str = "the dump has no column id: atoms are taken to stand in the same order in all frames, which LAMMPS \
+    does not promise; what follows atoms in time (msd, vacf, van-hove) may be wrong";
 
 pub(super) struct Dump {
     text: TextStream,
@@ -12,12 +17,20 @@ pub(super) struct Dump {
     ids: Vec<u64>,
     units: FileUnits,
     frames: u64,
+    notes: Vec<String>,
 }
 
 impl Dump {
     pub fn new(stream: Stream, path: &Path) -> Self {
         let (cast, ids) = (Cast::default(), Vec::new());
-        Dump { text: TextStream::new(stream, path), cast, ids, units: FileUnits::Unknown, frames: 0 }
+        Dump {
+            text: TextStream::new(stream, path),
+            cast,
+            ids,
+            units: FileUnits::Unknown,
+            frames: 0,
+            notes: Vec::new(),
+        }
     }
 
     /// The words of the next line.
@@ -61,21 +74,29 @@ impl Dump {
     fn atoms(&mut self, columns: &[String], count: u64, simbox: &SimBox, frame: &mut Snapshot) -> Result<()> {
         let place = |name: &str| columns.iter().position(|c| c == name);
         let triple = |names: [&str; 3]| Some([place(names[0])?, place(names[1])?, place(names[2])?]);
-        // Unwrapped before wrapped, and plain before scaled.
-        let unscaled = triple(["xu", "yu", "zu"]).or(triple(["x", "y", "z"]));
-        let scaled = triple(["xsu", "ysu", "zsu"]).or(triple(["xs", "ys", "zs"]));
-        let unwrapped = columns.iter().any(|c| ["xu", "xsu"].contains(&c.as_str()));
-        let (velocity, image) =
-            (triple(["vx", "vy", "vz"]), triple(["ix", "iy", "iz"]).filter(|_| !unwrapped));
+        // On unbroken paths before wrapped, and plain before scaled.
+        let known = [
+            (["xu", "yu", "zu"], false, true),
+            (["xsu", "ysu", "zsu"], true, true),
+            (["x", "y", "z"], false, false),
+            (["xs", "ys", "zs"], true, false),
+        ];
+        let position = known
+            .into_iter()
+            .find_map(|(names, scaled, unbroken)| triple(names).map(|at| (at, scaled, unbroken)));
         let header = self.text.here();
         let missing = |what: &str| {
             header
                 .error(format!("the dump has no {what}"))
                 .hint("dump id type x y z, and vx vy vz where velocities are wanted")
         };
-        let id = place("id").ok_or_else(|| missing("column id"))?;
-        let at = unscaled.or(scaled).ok_or_else(|| missing("columns of positions"))?;
+        let id = place("id");
+        let (at, scaled, unbroken) = position.ok_or_else(|| missing("columns of positions"))?;
+        // What is on an unbroken path has no crossings to be added.
+        let image = triple(["ix", "iy", "iz"]).filter(|_| !unbroken);
+        let velocity = triple(["vx", "vy", "vz"]);
         let kind = place("element").or(place("type"));
+        self.text.check_claim(count, columns.len())?;
         let mut atoms = Vec::new();
         for k in 0..count {
             self.text.must_advance(&format!("atom {} of {count}", k + 1))?;
@@ -90,14 +111,17 @@ impl Dump {
             let vector =
                 |at: [usize; 3]| -> Result<Vec3> { Ok([number(at[0])?, number(at[1])?, number(at[2])?]) };
             let mut position = vector(at)?;
-            if unscaled.is_none() {
+            if scaled {
                 position = simbox.to_cartesian(position);
             }
             let velocity = velocity.map_or(Ok([0.0; 3]), vector)?;
             let image = image.map_or(Ok([0.0; 3]), vector)?.map(|n| n as i32);
             let name = kind.and_then(|kind| words.get(kind)).copied().unwrap_or("X");
             let species = self.cast.number(name)?;
-            let id: u64 = here.parse(words.get(id).copied(), "the id")?;
+            let id = match id {
+                Some(id) => here.parse(words.get(id).copied(), "the id")?,
+                None => k + 1,
+            };
             atoms.push((id, species, position, velocity, image));
         }
         atoms.sort_unstable_by_key(|a| a.0);
@@ -106,6 +130,9 @@ impl Dump {
             return Err(here.error("two atoms of the frame have the same id"));
         }
         if self.frames == 0 {
+            if id.is_none() {
+                self.notes.push(NO_IDS.to_string());
+            }
             self.ids = atoms.iter().map(|a| a.0).collect();
             self.cast.species = atoms.iter().map(|a| a.1).collect();
         } else if atoms.len() == self.ids.len()
@@ -120,7 +147,7 @@ impl Dump {
         }
         frame.positions = atoms.iter().map(|a| a.2).collect();
         frame.velocities = velocity.map(|_| atoms.iter().map(|a| a.3).collect());
-        frame.images = image.map(|_| atoms.iter().map(|a| a.4).collect());
+        frame.images = (image.is_some() || unbroken).then(|| atoms.iter().map(|a| a.4).collect());
         Ok(())
     }
 }
@@ -192,5 +219,9 @@ impl Source for Dump {
 
     fn cast(&self) -> Option<&Cast> {
         Some(&self.cast)
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
     }
 }

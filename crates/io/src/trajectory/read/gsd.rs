@@ -2,6 +2,7 @@
 //! (<https://gsd.readthedocs.io/en/stable/file-layer.html>, <https://gsd.readthedocs.io/en/stable/schema-hoomd.html>).
 //! The index is read along with the frames.
 
+use super::stream::check_claim;
 use super::{Cast, FileUnits, Snapshot, Source, damaged, unreadable};
 use jostle_core::{Result, SimBox, UnitSystem, Vec3};
 use std::collections::HashMap;
@@ -127,6 +128,11 @@ impl Gsd {
         Ok(bytes.chunks_exact(width as usize).map(read).collect())
     }
 
+    /// Bytes of the file.
+    fn size(&self) -> Result<u64> {
+        Ok(self.file.metadata().map_err(|e| unreadable(&e))?.len())
+    }
+
     fn vectors(&mut self, chunk: Chunk) -> Result<Vec<Vec3>> {
         Ok(self.numbers(chunk, self.atoms, 3)?.as_chunks::<3>().0.to_vec())
     }
@@ -176,6 +182,10 @@ impl Source for Gsd {
         let changed =
             frame > 0 && ["particles/types", "particles/typeid"].iter().any(|n| chunks.contains_key(*n));
         self.atoms = atoms as usize;
+        let at = chunk(self, "particles/position").ok_or_else(|| damaged("it has no positions"))?;
+        // Every atom has a position of three numbers of four bytes in the file.
+        let bytes = (self.atoms as u64).saturating_mul(12);
+        check_claim(self.atoms as u64, bytes, Some(self.size()?.saturating_sub(at.at)))?;
         if frame == 0 || changed {
             let before = std::mem::take(&mut self.cast);
             self.read_cast(chunk(self, "particles/types"), chunk(self, "particles/typeid"))?;
@@ -193,10 +203,7 @@ impl Source for Gsd {
         // HOOMD's boxes have their centre at the origin.
         let centre: Vec3 = [lengths[0] + tilts[0] + tilts[1], lengths[1] + tilts[2], lengths[2]];
         let simbox = SimBox::new(centre.map(|x| -0.5 * x), lengths, tilts, [true, true, !flat])?;
-        let Some(positions) = chunk(self, "particles/position") else {
-            return Err(damaged("it has no positions"));
-        };
-        let positions = self.vectors(positions)?;
+        let positions = self.vectors(at)?;
         let velocities = chunk(self, "particles/velocity").map(|c| self.vectors(c)).transpose()?;
         let images = chunk(self, "particles/image").map(|c| self.vectors(c)).transpose()?;
         let images = images.map(|all| all.into_iter().map(|n| n.map(|x| x as i32)).collect());

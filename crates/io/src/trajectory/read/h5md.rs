@@ -1,7 +1,8 @@
 //! H5MD (<https://h5md.nongnu.org/h5md.html>), as of MDAnalysis, LAMMPS, pyh5md and others: the first group of
 //! particles that has positions. Datasets may be of one piece or in chunks, packed by deflate or LZF.
 
-use super::{Cast, FileUnits, Snapshot, Source, damaged, simbox_of};
+use super::stream::FROM_DEFLATE;
+use super::{Cast, FileUnits, Snapshot, Source, damaged, reserved, simbox_of};
 use crate::structure::around;
 use hdf5_pure::{AttrValue, Dataset, Datatype, File, FormatError, Group};
 use jostle_core::quantity::parse_quantity;
@@ -32,17 +33,23 @@ struct Rows {
     ahead: Vec<f64>,
 }
 
-/// How many numbers these edges have; fewer than what a file of so many bytes can hold, as deflate
-/// makes things a thousand times smaller at most.
+/// How many numbers these edges have; no more than what a file of so many bytes can hold when it is packed
+/// by deflate.
 fn count(edges: &[u64], size: u64) -> Result<u64> {
-    let all = edges.iter().try_fold(1u64, |all, n| all.checked_mul(*n)).filter(|all| all / 2000 <= size);
-    all.ok_or_else(|| damaged("a dataset is larger than the file"))
+    let all = edges.iter().fold(1u64, |all, n| all.saturating_mul(*n));
+    if all / FROM_DEFLATE <= size {
+        return Ok(all);
+    }
+    Err(damaged(format!("a dataset has {edges:?} numbers, which have no room in a file of {size} bytes"))
+        .hint("the file is damaged, or was cut short"))
 }
 
 impl Rows {
     fn open(data: Dataset, size: u64) -> Result<Self> {
         let shape = data.shape().map_err(failed)?;
         let width = count(shape.get(1..).unwrap_or_default(), size)?;
+        // The library takes this memory without asking for it.
+        reserved::<f64>(usize::try_from(width).unwrap_or(usize::MAX))?;
         let chunk = data.chunk_shape().map_err(failed)?.and_then(|c| c.first().copied()).unwrap_or(1).max(1);
         let room = (AHEAD as u64 / width.max(1)).max(1);
         // Chunks are unpacked once, if they are not too large for that.

@@ -6,27 +6,31 @@
 mod binary;
 mod cif;
 mod dcd;
+mod detect;
 mod dump;
 mod gsd;
 #[cfg(feature = "h5md")]
 mod h5md;
 mod pdb;
+mod stream;
+mod text;
 mod trr;
 mod xtc;
 mod xyz;
 
 use super::{Subject, length_factor, picoseconds};
 use crate::chemical_bonds;
-use crate::structure::{Lines, Reading, Structure, around};
+use crate::structure::{Lines, Reading, Structure, around, wrap};
 use binary::Binary;
-use flate2::bufread::MultiGzDecoder;
+use detect::{ByteOrder, DcdLayout, Format};
 pub(super) use gsd::{MAGIC as GSD_MAGIC, TIME as GSD_TIME};
 use jostle_core::{Error, Names, Result, SimBox, UnitSystem, Vec3};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Read};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use stream::Stream;
 
 /// The atoms at one time as a file has them, in the order of their ids.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,10 +43,25 @@ pub struct Snapshot {
     pub simbox: SimBox,
     /// Positions, wrapped into the box or not, as the file has them.
     pub positions: Vec<Vec3>,
-    /// How many times each atom has crossed the box, where the file says.
+    /// How many times each atom has crossed the box, where the file says: its unbroken path is at its
+    /// position shifted by so many edges. Zero where the file says that its positions are on unbroken paths.
     pub images: Option<Vec<[i32; 3]>>,
     /// Velocities, where the file has them.
     pub velocities: Option<Vec<Vec3>>,
+}
+
+impl Snapshot {
+    /// Where crossings of the box are known: moves all atoms into the box and counts what they cross.
+    ///
+    /// # Errors
+    /// If an atom is more than a million boxes away.
+    pub fn wrap_counted(&mut self) -> Result<()> {
+        let Some(images) = &mut self.images else { return Ok(()) };
+        for (position, image) in self.positions.iter_mut().zip(images) {
+            wrap(&self.simbox, position, image).map_err(Error::simulation)?;
+        }
+        Ok(())
+    }
 }
 
 /// How to open a trajectory.
@@ -77,6 +96,8 @@ struct Cast {
     atoms: Names,
     /// Those that are bound, where the file says.
     bonds: Vec<[u32; 2]>,
+    /// Atoms with alternative places, in words.
+    alternatives: Option<String>,
 }
 
 impl Cast {
@@ -118,6 +139,12 @@ trait Source: Send {
     /// Who the atoms are, where the file says; known at the latest after the first frame.
     fn cast(&self) -> Option<&Cast>;
 
+    /// What of the file is not read, or taken for something that it does not say; known after the first
+    /// frame.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+
     /// Looks for what was written since the file was opened; a stream just goes on.
     fn refresh(&mut self) -> Result<()> {
         Ok(())
@@ -132,6 +159,21 @@ trait Source: Send {
 /// A failure in the contents of the file being read, which its caller names.
 fn damaged(message: impl Into<String>) -> Error {
     Error::simulation(message)
+}
+
+/// An array with room for so many values.
+///
+/// # Errors
+/// If there is not so much memory.
+fn reserved<T>(count: usize) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    match values.try_reserve_exact(count) {
+        Ok(()) => Ok(values),
+        Err(_) => {
+            let bytes = count.saturating_mul(size_of::<T>());
+            Err(damaged(format!("there is no memory for {count} values of it, which take {bytes} bytes")))
+        }
+    }
 }
 
 /// A failure of reading as such.
@@ -167,10 +209,8 @@ impl TrajectoryReader {
     /// other units than asked for.
     pub fn open(path: &Path, open: &Open) -> Result<Self> {
         let read = Arc::new(AtomicU64::new(0));
-        let file = File::open(path).map_err(|e| Error::io("read", path, &e))?;
-        let bytes = file.metadata().map_err(|e| Error::io("look at", path, &e))?.len();
-        let counted = Counted { file, read: read.clone() };
-        let mut source = source(Box::new(BufReader::with_capacity(1 << 16, counted)), path)?;
+        let bytes = std::fs::metadata(path).map_err(|e| Error::io("read", path, &e))?.len();
+        let mut source = source(Stream::open(path, read.clone())?, path)?;
         let in_first = |e: Error| e.context("frame 0").blame_file(path);
         let first = source.next().map_err(in_first)?.ok_or_else(|| {
             Error::file(path, "the trajectory has no frame").hint("was the run stopped before its first?")
@@ -185,6 +225,10 @@ impl TrajectoryReader {
             None => None,
         };
         let n = first.positions.len();
+        if n == 0 {
+            return Err(Error::file(path, "the first frame has no atoms")
+                .hint("was the right group of atoms chosen when it was written?"));
+        }
         let (cast, of_names) = match (source.cast(), known) {
             (Some(cast), _) => (cast.clone(), None),
             (None, Some((cast, units))) => (cast, units),
@@ -192,7 +236,8 @@ impl TrajectoryReader {
         };
         if cast.species.len() != n {
             let message = format!("the trajectory has {n} atoms, the names are for {}", cast.species.len());
-            return Err(Error::file(path, message).hint("give the right file with --names"));
+            let hint = cast.alternatives.unwrap_or_else(|| "give the right file with --names".into());
+            return Err(Error::file(path, message).hint(hint));
         }
         let units = match (source.units(), open.units, of_names) {
             (FileUnits::Of(units), Some(asked), _) if units != asked => {
@@ -238,8 +283,10 @@ impl TrajectoryReader {
                 let (n, before) = (frame.positions.len(), self.cast.species.len());
                 if n != before {
                     let message = format!("frame {number} has {n} atoms, those before it {before}");
-                    return Err(Error::file(&self.path, message)
-                        .hint("trajectories whose number of atoms changes are not read"));
+                    let hint = "trajectories whose number of atoms changes are not read".to_string();
+                    return Err(
+                        Error::file(&self.path, message).hint(self.cast.alternatives.clone().unwrap_or(hint))
+                    );
                 }
                 Some(self.finished(frame))
             }
@@ -269,6 +316,11 @@ impl TrajectoryReader {
         &self.cast.bonds
     }
 
+    /// What of the file is not read, or taken for something that it does not say: for the user.
+    pub fn notes(&self) -> &[String] {
+        self.source.notes()
+    }
+
     /// What a writer of the same frames has to know, given the first two of them.
     pub fn subject(&self, first: &Snapshot, second: Option<&Snapshot>) -> Subject {
         let every = second.map_or(1, |s| s.step.saturating_sub(first.step)).max(1);
@@ -282,6 +334,7 @@ impl TrajectoryReader {
             periodic: first.simbox.periodic(),
             timestep: apart.map_or(0.0, |apart| apart / every as f64),
             every,
+            images: first.images.is_some(),
         }
     }
 
@@ -335,7 +388,7 @@ fn cast_of(path: &Path, units: Option<UnitSystem>) -> Result<(Cast, Option<UnitS
         let species = structure.state.species;
         return Ok((Cast { names, species, bonds, ..Cast::default() }, None));
     }
-    let mut source = source(Box::new(BufReader::new(open_file(path)?)), path)?;
+    let mut source = source(Stream::open(path, Arc::default())?, path)?;
     source.next().map_err(|e| e.context("frame 0").blame_file(path))?;
     let units = match source.units() {
         FileUnits::Of(units) => Some(units),
@@ -346,70 +399,49 @@ fn cast_of(path: &Path, units: Option<UnitSystem>) -> Result<(Cast, Option<UnitS
     Ok((cast, units))
 }
 
-/// The first frame of an mmCIF file, in its angstrom, and what the atoms are called.
+/// The first frame of an mmCIF file, in its angstrom, what the atoms are called, and which of them have
+/// alternative places.
 ///
 /// # Errors
 /// If it has none, or is damaged.
-pub(crate) fn first_of_mmcif(path: &Path, text: &str) -> Result<(Snapshot, Names)> {
-    let mut source = cif::Cif::new(Box::new(Cursor::new(text.as_bytes().to_vec())), path);
+pub(crate) fn first_of_mmcif(path: &Path, text: &str) -> Result<(Snapshot, Names, Option<String>)> {
+    let mut source = cif::Cif::new(Stream::of_text(text), path);
     let frame = source.next().map_err(|e| e.blame_file(path))?;
     let frame = frame.ok_or_else(|| Error::file(path, "there are no atoms"))?;
-    Ok((frame, source.cast().cloned().unwrap_or_default().atoms))
+    let cast = source.cast().cloned().unwrap_or_default();
+    Ok((frame, cast.atoms, cast.alternatives))
 }
 
 fn open_file(path: &Path) -> Result<File> {
     File::open(path).map_err(|e| Error::io("read", path, &e))
 }
 
-type Stream = Box<dyn BufRead + Send>;
-
-/// Tells formats apart by their first bytes.
 fn source(mut stream: Stream, path: &Path) -> Result<Box<dyn Source>> {
     let start = stream.fill_buf().map_err(|e| Error::io("read", path, &e))?;
-    let start = start[..start.len().min(64)].to_vec();
-    let number = |k: usize| start.get(k..k + 4).and_then(|b| b.try_into().ok()).map(i32::from_be_bytes);
-    let control = [84i32.to_le_bytes(), 84i32.to_be_bytes()];
-    if start.starts_with(&[0x1f, 0x8b]) {
-        return source(Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(stream))), path);
-    }
-    if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        let decoder = zstd::stream::read::Decoder::with_buffer(stream);
-        let decoder = decoder.map_err(|e| Error::io("unpack", path, &e))?;
-        return source(Box::new(BufReader::with_capacity(1 << 16, decoder)), path);
-    }
+    let (format, empty) = (detect::format(start, path), start.is_empty());
     let blame = |e: Error| e.blame_file(path);
-    if start.starts_with(&gsd::MAGIC.to_le_bytes()) {
-        return Ok(Box::new(gsd::Gsd::open(open_file(path)?).map_err(blame)?));
+    let Some(format) = format else {
+        let what = if empty { "the file is empty" } else { "this is no known trajectory" };
+        return Err(Error::file(path, what)
+            .hint("DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, H5MD, PDB and mmCIF are read"));
+    };
+    if matches!(format, Format::Gsd | Format::Hdf5) && stream.is_packed() {
+        return Err(Error::file(path, "GSD and H5MD are not read while they are packed")
+            .hint("unpack it first, with gunzip or unzstd"));
     }
-    if start.starts_with(b"\x89HDF\r\n\x1a\n") {
-        return hdf5(path).map_err(blame);
-    }
-    if matches!(number(0), Some(xtc::MAGIC | xtc::MAGIC_LARGE)) {
-        return Ok(Box::new(xtc::Xtc::new(Binary::big_endian(stream))));
-    }
-    if number(0) == Some(trr::MAGIC) {
-        return Ok(Box::new(trr::Trr::new(Binary::big_endian(stream))));
-    }
-    if start.get(..4).is_some_and(|first| control.iter().any(|c| c == first)) {
-        let swapped = start[..4] == control[1];
-        let binary = if swapped { Binary::big_endian(stream) } else { Binary::little_endian(stream) };
-        return Ok(Box::new(dcd::Dcd::open(binary).map_err(blame)?));
-    }
-    if start.starts_with(b"ITEM:") {
-        return Ok(Box::new(dump::Dump::new(stream, path)));
-    }
-    let line = start.split(|b| *b == b'\n').next().unwrap_or_default();
-    if std::str::from_utf8(line).is_ok_and(|line| line.trim().parse::<u64>().is_ok()) {
-        return Ok(Box::new(xyz::Xyz::new(stream, path)));
-    }
-    if std::str::from_utf8(line).is_ok_and(pdb::begins) {
-        return Ok(Box::new(pdb::Pdb::new(stream, path)));
-    }
-    if std::str::from_utf8(line).is_ok_and(cif::begins) {
-        return Ok(Box::new(cif::Cif::new(stream, path)));
-    }
-    Err(Error::file(path, if start.is_empty() { "the file is empty" } else { "this is no known trajectory" })
-        .hint("DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, H5MD, PDB and mmCIF are read"))
+    Ok(match format {
+        Format::Gsd => Box::new(gsd::Gsd::open(open_file(path)?).map_err(blame)?),
+        Format::Hdf5 => hdf5(path).map_err(blame)?,
+        Format::Xtc => Box::new(xtc::Xtc::new(Binary::new(stream, ByteOrder::Big))),
+        Format::Trr => Box::new(trr::Trr::new(Binary::new(stream, ByteOrder::Big))),
+        Format::Dcd(DcdLayout { order, marks }) => {
+            Box::new(dcd::Dcd::open(Binary::new(stream, order), marks).map_err(blame)?)
+        }
+        Format::Dump => Box::new(dump::Dump::new(stream, path)),
+        Format::Xyz => Box::new(xyz::Xyz::new(stream, path)),
+        Format::Pdb => Box::new(pdb::Pdb::new(stream, path)),
+        Format::Cif => Box::new(cif::Cif::new(stream, path)),
+    })
 }
 
 #[cfg(feature = "h5md")]
@@ -420,20 +452,6 @@ fn hdf5(path: &Path) -> Result<Box<dyn Source>> {
 #[cfg(not(feature = "h5md"))]
 fn hdf5(_: &Path) -> Result<Box<dyn Source>> {
     Err(damaged("this is HDF5, which this program was built without").hint("build it with the feature h5md"))
-}
-
-/// Counts the bytes read, so that progress can be shown.
-struct Counted {
-    file: File,
-    read: Arc<AtomicU64>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.file.read(buffer)?;
-        self.read.fetch_add(n as u64, Ordering::Relaxed);
-        Ok(n)
-    }
 }
 
 /// A box by its edges a, b, c, whose a must lie along x and whose b in the xy plane; an open one

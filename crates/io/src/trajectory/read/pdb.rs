@@ -1,7 +1,8 @@
 //! PDB, a frame for each model; what stands outside of models is one frame, too.
 
-use super::xyz::TextStream;
-use super::{Cast, FileUnits, Snapshot, Source, Stream, damaged};
+use super::stream::Stream;
+use super::text::TextStream;
+use super::{Cast, FileUnits, Snapshot, Source, damaged};
 use crate::forcefield::coordinates::cell;
 use crate::pdb::{Collector, Line};
 use crate::structure::around;
@@ -9,16 +10,10 @@ use jostle_core::{Result, SimBox, UnitSystem};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// What a PDB file may begin with.
-const BEGINNINGS: [&str; 14] = [
-    "HEADER", "OBSLTE", "TITLE", "SPLIT", "CAVEAT", "COMPND", "EXPDTA", "AUTHOR", "REMARK", "CRYST1",
-    "MODEL", "ATOM", "HETATM", "SEQRES",
-];
-
-/// Whether a file that begins with this line is one.
-pub(super) fn begins(line: &str) -> bool {
-    BEGINNINGS.contains(&Line(line).record())
-}
+/// The largest number of an atom for which CONECT has columns.
+const WIDEST: u32 = 99_999;
+const NO_BONDS: &str =
+    "atoms have numbers of more than five digits, for which CONECT has no columns: its bonds are not read";
 
 pub(super) struct Pdb {
     text: TextStream,
@@ -31,6 +26,9 @@ pub(super) struct Pdb {
     units: FileUnits,
     /// The latest there was: it holds for the models that follow.
     simbox: Option<SimBox>,
+    /// Whether an atom has a number for which CONECT has no columns.
+    wide: bool,
+    notes: Vec<String>,
 }
 
 impl Pdb {
@@ -43,6 +41,8 @@ impl Pdb {
             ahead: false,
             units: FileUnits::Fixed("A"),
             simbox: None,
+            wide: false,
+            notes: Vec::new(),
         }
     }
 
@@ -66,6 +66,7 @@ impl Pdb {
         if self.frames == 0 {
             collector.add_line(line);
             if let Some(serial) = line.serial() {
+                self.wide |= serial > WIDEST;
                 // Numbers that begin anew speak of the first.
                 self.serials.entry(serial).or_insert(id as u32);
             }
@@ -100,6 +101,12 @@ impl Pdb {
     }
 
     fn bind(&mut self, line: Line) {
+        if self.wide {
+            if self.notes.is_empty() {
+                self.notes.push(NO_BONDS.to_string());
+            }
+            return;
+        }
         let id = |serial| self.serials.get(&serial).copied();
         let pairs = line.bound().filter_map(|[a, b]| Some([id(a)?.min(id(b)?), id(a)?.max(id(b)?)]));
         self.cast.bonds.extend(pairs.filter(|[a, b]| a != b));
@@ -148,6 +155,7 @@ impl Source for Pdb {
             };
         }
         if self.frames == 0 {
+            self.cast.alternatives = collector.alternatives();
             self.cast.atoms = collector.names;
             self.pass_bonds()?;
         }
@@ -163,5 +171,9 @@ impl Source for Pdb {
 
     fn cast(&self) -> Option<&Cast> {
         Some(&self.cast)
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
     }
 }

@@ -60,6 +60,7 @@ impl Source for Trr {
         {
             return Err(damaged("the sizes of its parts contradict each other").hint("the file is damaged"));
         }
+        b.check_claim(n, of_box + virial + pressure + of_x + of_v + of_f)?;
         let mut time = 0.0;
         b.floats(2, width, |k, x| {
             if k == 0 {

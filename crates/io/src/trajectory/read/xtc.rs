@@ -3,7 +3,7 @@
 //! follows `xdr3dfcoord` of GROMACS (F. van Hoesel) as `molly` documents it.
 
 use super::binary::{Binary, Width};
-use super::{Cast, FileUnits, Snapshot, Source, damaged, simbox_of};
+use super::{Cast, FileUnits, Snapshot, Source, damaged, reserved, simbox_of};
 use jostle_core::{Result, Vec3};
 
 pub(super) const MAGIC: i32 = 1995;
@@ -82,11 +82,12 @@ fn decompress(b: &mut Binary, count: usize, magic: i32) -> Result<Vec<Vec3>> {
     let mut small = usize::try_from(b.i32()?).unwrap_or(0);
     let length = if magic == MAGIC_LARGE { b.i64()? } else { i64::from(b.i32()?) };
     let length = u64::try_from(length).map_err(|_| damaged(format!("its positions have {length} bytes")))?;
+    // An atom takes at least a bit.
+    b.check_claim(count, length.max(count as u64 / 8))?;
     // XDR pads to whole words.
     let bytes = b.bytes(length.next_multiple_of(4))?;
     let broken = || damaged("its compressed positions make no sense").hint("the file is damaged");
-    // An atom takes at least a bit.
-    let plausible = precision.is_finite() && precision > 0.0 && count as u64 <= 8 * length;
+    let plausible = precision.is_finite() && precision > 0.0 && count as u64 / 8 <= length;
     if !plausible || !(FIRST..SIZES.len()).contains(&small) {
         return Err(broken());
     }
@@ -100,7 +101,7 @@ fn decompress(b: &mut Binary, count: usize, magic: i32) -> Result<Vec<Vec3>> {
     let product = spans.iter().fold(1u128, |p, s| p.saturating_mul(u128::from(*s)));
     let together = 128 - product.leading_zeros();
     let mut bits = Bits::new(bytes);
-    let mut positions = Vec::with_capacity(count);
+    let mut positions = reserved(count)?;
     let scale = 1.0 / precision;
     let place = |c: [i32; 3]| c.map(|x| f64::from(x as f32 * scale));
     let mut run = 0;

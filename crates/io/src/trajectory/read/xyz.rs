@@ -1,65 +1,18 @@
 //! Extended XYZ, see [`crate::structure`] for what of it is read.
 
-use super::{Cast, FileUnits, Snapshot, Source, Stream, unreadable};
+use super::stream::Stream;
+use super::text::TextStream;
+use super::{Cast, FileUnits, Snapshot, Source};
 use crate::structure::xyz::{Header, number_of_atoms};
-use crate::structure::{Lines, around};
-use jostle_core::{Result, SimBox, UnitSystem};
-use std::io::BufRead;
-use std::path::{Path, PathBuf};
-
-/// A text file, line by line.
-pub(super) struct TextStream {
-    stream: Stream,
-    path: PathBuf,
-    line: String,
-    number: usize,
-}
-
-impl TextStream {
-    pub fn new(stream: Stream, path: &Path) -> Self {
-        TextStream { stream, path: path.to_path_buf(), line: String::new(), number: 0 }
-    }
-
-    /// Goes to the next line; whether there is one.
-    pub fn advance(&mut self) -> Result<bool> {
-        self.line.clear();
-        let read = self.stream.read_line(&mut self.line).map_err(|e| unreadable(&e))?;
-        self.number += usize::from(read > 0);
-        Ok(read > 0)
-    }
-
-    /// Goes to the next line, which there must be.
-    pub fn must_advance(&mut self, what: &str) -> Result<()> {
-        if self.advance()? {
-            return Ok(());
-        }
-        Err(self
-            .here()
-            .error(format!("the file ends before {what}"))
-            .hint("the file is truncated: still being written, or a run or a copy was cut short"))
-    }
-
-    /// The line.
-    pub fn line(&self) -> &str {
-        self.line.trim()
-    }
-
-    /// The line with the blank space around it.
-    pub fn raw(&self) -> &str {
-        &self.line
-    }
-
-    /// For errors at the line, and numbers from it.
-    pub fn here(&self) -> Lines<'_> {
-        Lines::at_number(&self.path, self.number)
-    }
-}
+use jostle_core::{Result, UnitSystem};
+use std::path::Path;
 
 pub(super) struct Xyz {
     text: TextStream,
     cast: Cast,
     frames: u64,
     units: FileUnits,
+    notes: Vec<String>,
 }
 
 impl Xyz {
@@ -69,6 +22,7 @@ impl Xyz {
             cast: Cast::default(),
             frames: 0,
             units: FileUnits::Unknown,
+            notes: Vec::new(),
         }
     }
 }
@@ -86,6 +40,7 @@ impl Source for Xyz {
         let count = number_of_atoms(&self.text.here(), self.text.line())?;
         self.text.must_advance("the second line of the frame")?;
         let header = Header::read(&self.text.here(), self.text.line())?;
+        self.text.check_claim(count, header.columns.total)?;
         if self.frames == 0 {
             let of_name = |name: &str| UnitSystem::ALL.into_iter().find(|u| u.name() == name);
             self.units = header.units.as_deref().and_then(of_name).map_or(FileUnits::Unknown, FileUnits::Of);
@@ -101,7 +56,7 @@ impl Source for Xyz {
             if let Some(at) = columns.velocity {
                 velocities.push(vector(at, ["vx", "vy", "vz"])?);
             }
-            let name = words[columns.species];
+            let name = columns.name(&here, &words)?;
             if self.frames == 0 {
                 let number = self.cast.number(name)?;
                 self.cast.species.push(number);
@@ -113,13 +68,11 @@ impl Source for Xyz {
                     .hint("atoms must be in the same order in all frames"));
             }
         }
-        let simbox = match header.lattice {
-            Some((lengths, tilts)) => {
-                let periodic = header.periodic.unwrap_or([true; 3]);
-                SimBox::new(header.origin, lengths, tilts, periodic)?
-            }
-            None => around(&positions)?,
-        };
+        let simbox = header.simbox(header.periodic(None), &positions)?;
+        if self.frames == 0 && header.columns.velocity.is_none() {
+            let note = |name: &String| format!("the column {name} is not read: it would have to be velo:R:3");
+            self.notes = header.columns.unread.iter().map(note).collect();
+        }
         let step = header.step.unwrap_or(self.frames);
         self.frames += 1;
         Ok(Some(Snapshot {
@@ -138,5 +91,9 @@ impl Source for Xyz {
 
     fn cast(&self) -> Option<&Cast> {
         Some(&self.cast)
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
     }
 }

@@ -1,0 +1,82 @@
+//! A text file, line by line.
+
+use super::stream::Stream;
+use super::unreadable;
+use crate::lines::read_line;
+use crate::structure::Lines;
+use jostle_core::{Error, Result};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// The lines of a stream.
+pub(super) struct TextStream {
+    stream: Stream,
+    path: PathBuf,
+    line: String,
+    number: usize,
+}
+
+impl TextStream {
+    pub fn new(stream: Stream, path: &Path) -> Self {
+        TextStream { stream, path: path.to_path_buf(), line: String::new(), number: 0 }
+    }
+
+    /// Goes to the next line; whether there is one.
+    ///
+    /// # Errors
+    /// If it cannot be read, is no text or has no end.
+    pub fn advance(&mut self) -> Result<bool> {
+        let read = read_line(&mut self.stream, &mut self.line);
+        self.number += 1;
+        let more = read.map_err(|e| match e.kind() {
+            ErrorKind::InvalidData => self.here().error(e.to_string()).hint("the file is damaged or no text"),
+            _ => unreadable(&e),
+        })?;
+        if !more {
+            self.number -= 1;
+        } else if self.number == 1
+            && let Some(text) = self.line.strip_prefix('\u{feff}')
+        {
+            // A mark of byte order, as some editors write in front.
+            self.line = text.to_string();
+        }
+        Ok(more)
+    }
+
+    /// Goes to the next line, which there must be.
+    pub fn must_advance(&mut self, what: &str) -> Result<()> {
+        if self.advance()? {
+            return Ok(());
+        }
+        Err(self
+            .here()
+            .error(format!("the file ends before {what}"))
+            .hint("the file is truncated: still being written, or a run or a copy was cut short"))
+    }
+
+    /// The line.
+    pub fn line(&self) -> &str {
+        self.line.trim()
+    }
+
+    /// The line with the blank space around it.
+    pub fn raw(&self) -> &str {
+        &self.line
+    }
+
+    /// For errors at the line, and numbers from it.
+    pub fn here(&self) -> Lines<'_> {
+        Lines::at_number(&self.path, self.number)
+    }
+
+    /// That so many lines of atoms with so many columns can follow.
+    ///
+    /// # Errors
+    /// If the file has no room for them: a column takes a character and what parts it from the next.
+    pub fn check_claim(&self, atoms: u64, columns: usize) -> Result<()> {
+        // The last line may lack its end.
+        let left = self.stream.left().map(|left| left + 1);
+        let error = |e: Error| self.here().error(e.message()).hint(e.help().unwrap_or_default());
+        super::stream::check_claim(atoms, atoms.saturating_mul(2 * columns as u64), left).map_err(error)
+    }
+}
