@@ -1,5 +1,6 @@
 //! Facts about this machine.
 
+use jostle_io::memory;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -26,18 +27,12 @@ impl Machine {
             .lines()
             .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
             .map(|(_, name)| name.trim().to_string());
-        let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let limit = cgroup_limit();
-        let within = |bytes: Option<u64>| match (bytes, limit) {
-            (Some(bytes), Some(limit)) => Some(bytes.min(limit)),
-            (bytes, limit) => bytes.or(limit),
-        };
         Machine {
             processor,
             cores: std::thread::available_parallelism().map_or(1, |n| n.get()),
             features: features(),
-            memory_available: within(kibibytes(&meminfo, "MemAvailable:")),
-            memory_total: within(kibibytes(&meminfo, "MemTotal:")),
+            memory_available: memory::available(),
+            memory_total: memory::total(),
         }
     }
 
@@ -53,17 +48,6 @@ impl Machine {
             "memory_total": self.memory_total,
         })
     }
-}
-
-/// The memory limit of a container, if there is one.
-fn cgroup_limit() -> Option<u64> {
-    fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?.trim().parse().ok()
-}
-
-fn kibibytes(meminfo: &str, key: &str) -> Option<u64> {
-    let rest = meminfo.lines().find_map(|line| line.strip_prefix(key))?;
-    let kib: u64 = rest.trim().trim_end_matches("kB").trim().parse().ok()?;
-    kib.checked_mul(1024)
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -35,6 +35,7 @@ mod bonds;
 pub mod dynamo;
 pub mod forcefield;
 pub mod input;
+pub mod memory;
 mod pdb;
 pub mod select;
 pub mod structure;

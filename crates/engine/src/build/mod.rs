@@ -10,12 +10,13 @@ pub mod placement;
 mod velocities;
 pub mod water;
 
-pub(crate) use input::forces_from_input;
+pub(crate) use input::{forces_from_input, room_for_waves};
 pub use input::system_from_input;
 pub use overlap::check_atoms;
 pub use velocities::assign_velocities;
 
 use jostle_core::{Error, Result, SimBox, Species, State, System, UnitSystem, WaterShape};
+use jostle_io::memory;
 use jostle_io::input::model::{Amount, DensityInput, Lattice, LatticeExtent, RegionInput};
 
 /// The kinds of atoms a system is built from, and how much there is of each.
@@ -77,7 +78,7 @@ impl Mixture {
             LatticeExtent::Atoms(atoms) => [lattice::cube_of(lattice, atoms)?; 3],
         };
         let per_cell = lattice::basis(lattice).len();
-        let atoms = per_cell * cells.iter().product::<usize>();
+        let atoms = cells.iter().fold(per_cell, |atoms, cells| atoms.saturating_mul(*cells));
         let counts = self.counts(atoms)?;
         let constant = match density {
             DensityInput::LatticeConstant(constant) => positive("the lattice constant", constant)?,
@@ -149,6 +150,7 @@ impl Mixture {
         if molecules == 0 || molecules > u32::MAX as usize / atoms {
             return Err(Error::input(format!("there cannot be {molecules} molecules")));
         }
+        memory::room_for_atoms((molecules * atoms) as u64)?;
         let counts = [molecules, 2 * molecules, molecules];
         let simbox = self.boxed(&counts[..atoms - 1], region)?;
         let mut system = System::new(simbox, self.species.clone());
@@ -186,6 +188,7 @@ impl Mixture {
         if atoms > u32::MAX as usize {
             return Err(Error::input(format!("{atoms} atoms are more than fit into 32-bit numbers")));
         }
+        memory::room_for_atoms(atoms as u64)?;
         composition::counts(&self.amounts, atoms)
     }
 

@@ -20,6 +20,7 @@ mod outside;
 mod plasma;
 mod pressure;
 mod restart;
+mod restraints;
 mod sites;
 mod stages;
 mod state_points;
