@@ -61,7 +61,8 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
 pub(crate) fn room_for_waves(system: &System, forces: &Forces) -> Result<()> {
     // More than fits becomes the largest number there is.
     let bytes = forces.bytes_of_waves(&system.simbox, system.state.len()) as u64;
-    let what = format!("sums over waves in a box of {:.6?}", system.simbox.lengths());
+    let [a, b, c] = system.simbox.lengths();
+    let what = format!("sums over waves in a box of {a:.3e} by {b:.3e} by {c:.3e}");
     memory::room_for(&what, bytes).map_err(|e| {
         e.hint("look at the box, or at the density it follows from; a longer cut-off or less accuracy needs fewer waves")
     })

@@ -22,6 +22,7 @@ mod pressure;
 mod restart;
 mod restraints;
 mod sites;
+mod sizes;
 mod stages;
 mod state_points;
 mod thermostats;

@@ -393,9 +393,9 @@ fn nonsense_is_pointed_at() {
         (
             &fixed,
             &barostat,
-            "stage 'stage-1': restraints whose reference positions stay where they are bear no barostat",
-            "",
-            "let them follow the box, by scaling = \"center\" in [[restraint]], or name those that act in this stage: restraints = []",
+            "a barostat, but the reference positions of restraint fixed stay where they are",
+            "{ kind = \"monte-carlo\", pressure = 1 }",
+            "let them follow the box, by scaling = \"center\" in [[restraint]], or name the restraints that act in this stage: restraints = []",
         ),
     ] {
         let wanted = (message.to_string(), at.to_string(), hint.to_string());

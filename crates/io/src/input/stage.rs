@@ -35,6 +35,7 @@ pub(super) fn stages(
         }
         let stage = stage(source, fields, restraints, name)?;
         check_long_range(source, fields, &stage, has_waves)?;
+        refuse_fixed_places(source, fields, restraints, &stage)?;
         stages.push(Located { value: stage, span: fields.span.clone() });
     }
     Ok(stages)
@@ -95,6 +96,30 @@ fn stage(
         measures: measures.iter().map(measure).collect::<Result<_>>()?,
         checkpoint_every: fields.need::<Fields>("checkpoint")?.need("every")?,
     })
+}
+
+/// Refuses a barostat beside restraints whose reference positions stay where they are.
+fn refuse_fixed_places(
+    source: &Source,
+    fields: &Fields,
+    restraints: &[Located<RestraintInput>],
+    stage: &StageInput,
+) -> Result<()> {
+    let acts = |number: usize| stage.restraints.as_ref().is_none_or(|ends| ends[number] != [0.0; 2]);
+    let fixed = |restraint: &RestraintInput| {
+        matches!(restraint.holds, Holds::Places { scaling: Scaling::None, .. })
+    };
+    let mut acting = restraints.iter().enumerate().filter(|(number, _)| acts(*number));
+    match acting.find(|(_, restraint)| fixed(&restraint.value)) {
+        Some((number, restraint)) if stage.barostat.is_some() => {
+            let name = restraint.value.name.clone().unwrap_or_else(|| format!("number {}", number + 1));
+            let message = format!("a barostat, but the reference positions of restraint {name} stay where they are");
+            Err(source.error(&entry_span(fields, "barostat"), message).hint(
+                "let them follow the box, by scaling = \"center\" in [[restraint]], or name the restraints that act in this stage: restraints = []",
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// `restraints = ["backbone"]` or `restraints = { backbone = [1000, 100] }`
