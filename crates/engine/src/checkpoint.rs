@@ -374,17 +374,7 @@ mod tests {
         let groups = vec![Group { name: "g".into(), selection: "index 1 4".into(), atoms: vec![1, 4] }];
         let (charges, anchors) = (vec![0.5; 5], vec![[0.25; 3]; 5]);
         let reference_box = Some(SimBox::new([1.0; 3], [4.0, 5.0, 6.0], [0.5, 0.0, 0.0], [true; 3]).unwrap());
-        Checkpoint {
-            header,
-            state,
-            topology,
-            charges,
-            names,
-            groups,
-            anchors,
-            reference_box,
-            list_positions,
-        }
+        Checkpoint { header, state, topology, charges, names, groups, anchors, reference_box, list_positions }
     }
 
     #[test]

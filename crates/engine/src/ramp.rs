@@ -178,7 +178,8 @@ mod tests {
     use jostle_potentials::restraint::Spring;
 
     fn springs() -> Springs {
-        let distances = Restraints { springs: vec![Spring::new(5.0), Spring::new(7.0)], ..Restraints::default() };
+        let distances =
+            Restraints { springs: vec![Spring::new(5.0), Spring::new(7.0)], ..Restraints::default() };
         Springs::new(&distances)
     }
 
@@ -200,7 +201,8 @@ mod tests {
             assert_eq!((ramps.stiffness(steps), ramps.thermal_energy(steps)), (vec![0.0, 3.0], Some(600.0)));
             let mut changes = Vec::new();
             for step in 1..steps {
-                let (now, next) = (ramps.thermal_energy(step).unwrap(), ramps.thermal_energy(step + 1).unwrap());
+                let (now, next) =
+                    (ramps.thermal_energy(step).unwrap(), ramps.thermal_energy(step + 1).unwrap());
                 assert_eq!(now != next, ramps.is_due(step), "{steps}: {step}");
                 changes.extend((now != next).then_some(next - now));
             }

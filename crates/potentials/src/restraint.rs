@@ -290,7 +290,11 @@ mod tests {
                 let r = Dual::variable(0.05 * f64::from(k) + 0.01);
                 let (energy, force_over_r) = spring(r * r, c);
                 let force = force_over_r.value * r.value;
-                assert!((force + energy.slope).abs() < 1e-12 * stiffness.max(1.0), "{range:?} at {}: {force}", r.value);
+                assert!(
+                    (force + energy.slope).abs() < 1e-12 * stiffness.max(1.0),
+                    "{range:?} at {}: {force}",
+                    r.value
+                );
                 let inside = (range[0]..=range[1]).contains(&r.value);
                 assert_eq!(energy.value == 0.0, inside, "{range:?} at {}", r.value);
             }

@@ -50,7 +50,8 @@ impl NoseHoover {
         if links <= Self::MOST_LINKS {
             return Ok(());
         }
-        let message = format!("a Nosé-Hoover chain of {links} links, but at most {} make sense", Self::MOST_LINKS);
+        let message =
+            format!("a Nosé-Hoover chain of {links} links, but at most {} make sense", Self::MOST_LINKS);
         Err(Error::input(message).hint("3 are usual"))
     }
 

@@ -58,11 +58,7 @@ fn restraints() -> Restraints {
         Anchor { atom, place, spring: 2 }
     };
     Restraints {
-        springs: vec![
-            Spring::new(3.0),
-            Spring::new(12.0),
-            Spring { stiffness: 5.0, center: Some(fraction) },
-        ],
+        springs: vec![Spring::new(3.0), Spring::new(12.0), Spring { stiffness: 5.0, center: Some(fraction) }],
         anchors: (100..140).map(anchor).chain((120..180).map(scaled)).collect(),
         distances: vec![
             distance(near.clone(), [1.5, 1.5]),
@@ -124,7 +120,8 @@ fn springs_and_their_centers_follow() {
         device.compute_forces(Evaluate::Forces).unwrap();
         let mut expected = forces();
         let mut system = system();
-        for (stiffness, long) in [([3.0, 12.0, 5.0], 1.0), ([0.0, 30.0, 2.0], 1.0), ([7.0, 0.5, 90.0], 1.01)] {
+        for (stiffness, long) in [([3.0, 12.0, 5.0], 1.0), ([0.0, 30.0, 2.0], 1.0), ([7.0, 0.5, 90.0], 1.01)]
+        {
             expected.restraints.set_stiffness(&stiffness).unwrap();
             device.set_stiffness(&stiffness).unwrap();
             let columns = [[long, 0.0, 0.0], [0.0, 1.0 / long, 0.0], [0.0, 0.0, 1.0]];

@@ -52,17 +52,44 @@ fn what_asks_for_too_much_is_refused_with_the_number() {
     let copied = format!("{RANDOM}\nreplicate = [1_000_000, 1_000_000, 1_000]");
     for (text, message, line, hint) in [
         // A mesh for a box that follows from a mass nobody has.
-        (heavy("mass = 1e20"), "sums over waves in a box of ", Some(21), "look at the box, or at the density"),
+        (
+            heavy("mass = 1e20"),
+            "sums over waves in a box of ",
+            Some(21),
+            "look at the box, or at the density",
+        ),
         (heavy("mass = 1e200"), "sums over waves in a box of ", Some(21), "look at the box"),
         (heavy("mass = 1e20").replace("\"pme\"", "\"ewald\""), "sums over waves in a box of ", Some(21), ""),
         (ions(&copied, ""), "1,000,000,000,000,000,000 atoms need at least 16.0 EiB", Some(6), "fewer atoms"),
-        (ions(RANDOM, "[run]\nskin = 1e9"), "skin = 1000000000 is longer than lists can reach", None, "leave it out"),
+        (
+            ions(RANDOM, "[run]\nskin = 1e9"),
+            "skin = 1000000000 is longer than lists can reach",
+            None,
+            "leave it out",
+        ),
         (ions(RANDOM, "[run]\nskin = 1e300"), "is longer than lists can reach", None, "leave it out"),
     ] {
         let (said, at, help) = refused(&text);
         assert!(said.contains(message) && help.contains(hint), "{said} / {help}");
         assert_eq!(at, line, "{said}");
     }
+}
+
+/// Boxes whose volume is no number that could be computed with; flat ones are none of these.
+#[test]
+fn boxes_out_of_all_bounds_are_refused() {
+    let sized = |lengths: &str| {
+        let system =
+            format!("place = \"random\"\natoms = 1000\nbox = {{ lengths = {lengths} }}\nmin_distance = 0");
+        refused(&ions(&system, "")).0
+    };
+    for lengths in ["[1e150, 1e150, 1e150]", "[1e-320, 20, 20]", "[1e-200, 1e-200, 20]"] {
+        assert!(sized(lengths).contains("is out of all bounds"), "{}", sized(lengths));
+    }
+    assert!(sized("[1e-3, 1e3, 1e3]").contains("more than half the box"), "{}", sized("[1e-3, 1e3, 1e3]"));
+    let flat = "place = \"water\"\nmolecules = 1000\nbond_length = 1\nbond_angle = 109\nbox = { lengths = [1e-3, 1e-3, 1e12] }";
+    let said = refused(&ions(flat, "").replace("fraction = 0.5", "")).0;
+    assert!(said.contains("more than half the box"), "{said}");
 }
 
 /// As many as 32-bit numbers count, in every way of building a system; where a machine has memory for so many

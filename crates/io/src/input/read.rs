@@ -212,13 +212,18 @@ impl Reader<'_> {
                 self.in_range(key.name, x / self.units.bare(dimension), range, &span)?;
                 Value::Quantity(x, dimension)
             }
-            Kind::Ramp(dimensions, range) => self.ramp(key.name, item, dimensions, range)?.ok_or_else(wrong)?,
+            Kind::Ramp(dimensions, range) => {
+                self.ramp(key.name, item, dimensions, range)?.ok_or_else(wrong)?
+            }
             Kind::Ramps(dimensions, range) => match item.get_ref() {
                 DeValue::Array(items) => Value::Named(chosen(items).ok_or_else(wrong)?),
                 DeValue::Table(table) => Value::Named(named(table, |name, item| {
                     self.ramp(name, item, dimensions, range)?.ok_or_else(|| {
                         let found = article(item.get_ref().type_str());
-                        let message = format!("\"{name}\" must be {}, not {found}", what(Kind::Ramp(dimensions, range)));
+                        let message = format!(
+                            "\"{name}\" must be {}, not {found}",
+                            what(Kind::Ramp(dimensions, range))
+                        );
                         let hint = format!("write {name} = {}", self.example(Kind::Ramp(dimensions, range)));
                         self.source.error(&item.span(), message).hint(hint)
                     })
@@ -433,13 +438,7 @@ impl Reader<'_> {
     }
 
     /// A quantity, or two of them.
-    fn ramp(
-        &self,
-        name: &str,
-        item: &Item,
-        dimensions: &[Dimension],
-        range: Range,
-    ) -> Result<Option<Value>> {
+    fn ramp(&self, name: &str, item: &Item, dimensions: &[Dimension], range: Range) -> Result<Option<Value>> {
         let end = |item: &Item| {
             let Some((x, dimension)) = self.quantity(item, dimensions)? else { return Ok(None) };
             self.in_range(name, x / self.units.bare(dimension), range, &item.span())?;
@@ -498,7 +497,11 @@ impl Reader<'_> {
             }
             Kind::Ramp(dimensions, _) => {
                 let unit = dimensions.first().map(|d| unit_name(self.units, *d)).unwrap_or_default();
-                if unit.is_empty() { "1.5, or [1.5, 3.0]".into() } else { format!("\"1.5 {unit}\", or [\"1.5 {unit}\", \"3 {unit}\"]") }
+                if unit.is_empty() {
+                    "1.5, or [1.5, 3.0]".into()
+                } else {
+                    format!("\"1.5 {unit}\", or [\"1.5 {unit}\", \"3 {unit}\"]")
+                }
             }
             Kind::Ramps(..) => "[\"NAME\"], or { NAME = 1.5 }".into(),
             Kind::Choice(words) => {

@@ -7,9 +7,9 @@ use super::group;
 use super::long_range::check_long_range;
 use super::model::*;
 use super::read::join;
-use jostle_core::{Error, Result};
 use jostle_core::bath::NoseHoover;
 use jostle_core::quantity::nearest;
+use jostle_core::{Error, Result};
 
 pub(super) fn stages(
     source: &Source,
@@ -80,7 +80,8 @@ fn stage(
         };
         Ok(Located { value, span: fields.span.clone() })
     };
-    let temperatures = fields.get::<Fields>("thermostat").and_then(|t| t.value.get::<[f64; 2]>("temperature"));
+    let temperatures =
+        fields.get::<Fields>("thermostat").and_then(|t| t.value.get::<[f64; 2]>("temperature"));
     let final_temperature = temperatures.and_then(|t| (t.value[0] != t.value[1]).then_some(t.value[1]));
     let measures = fields.get::<Vec<Fields>>("measure").map_or_else(Vec::new, |m| m.value);
     Ok(StageInput {
@@ -106,14 +107,14 @@ fn refuse_fixed_places(
     stage: &StageInput,
 ) -> Result<()> {
     let acts = |number: usize| stage.restraints.as_ref().is_none_or(|ends| ends[number] != [0.0; 2]);
-    let fixed = |restraint: &RestraintInput| {
-        matches!(restraint.holds, Holds::Places { scaling: Scaling::None, .. })
-    };
+    let fixed =
+        |restraint: &RestraintInput| matches!(restraint.holds, Holds::Places { scaling: Scaling::None, .. });
     let mut acting = restraints.iter().enumerate().filter(|(number, _)| acts(*number));
     match acting.find(|(_, restraint)| fixed(&restraint.value)) {
         Some((number, restraint)) if stage.barostat.is_some() => {
             let name = restraint.value.name.clone().unwrap_or_else(|| format!("number {}", number + 1));
-            let message = format!("a barostat, but the reference positions of restraint {name} stay where they are");
+            let message =
+                format!("a barostat, but the reference positions of restraint {name} stay where they are");
             Err(source.error(&entry_span(fields, "barostat"), message).hint(
                 "let them follow the box, by scaling = \"center\" in [[restraint]], or name the restraints that act in this stage: restraints = []",
             ))
@@ -153,7 +154,8 @@ fn stage_restraints(
         };
         let [first, last] = stiffness[number];
         if first != last && matches!(action, Action::Minimize { .. }) {
-            let message = format!("the stiffness of \"{}\" cannot change while energy is minimised", entry.name);
+            let message =
+                format!("the stiffness of \"{}\" cannot change while energy is minimised", entry.name);
             return refuse(message, "give it one value here, and others in stages of their own".into());
         }
     }

@@ -59,13 +59,12 @@ pub(super) static STAGE: Section = Section {
     alternatives: &[Alternatives { keys: &["steps", "minimize"], needed: Needed::Always }],
 };
 
-const TARGET: Key =
-    Key::new(
-        "temperature",
-        Kind::Ramp(TEMPERATURE, Positive),
-        Required,
-        "the temperature to hold; of two, from the first to the last in the course of the stage",
-    );
+const TARGET: Key = Key::new(
+    "temperature",
+    Kind::Ramp(TEMPERATURE, Positive),
+    Required,
+    "the temperature to hold; of two, from the first to the last in the course of the stage",
+);
 
 const PERIODS: Fallback = ByUnits(["1", "500", "0.5", "0.5", "100", "5"]);
 
