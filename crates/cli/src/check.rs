@@ -53,7 +53,8 @@ pub fn check(options: &Check) -> Result<()> {
     }
     input.courses().iter().for_each(|(stage, course)| say!("  stage       {stage}: {course}"));
     notes.iter().for_each(|note| say!("  note        {note}"));
-    let steps: u64 = input.stages.iter().map(|stage| planned(&stage.value.action)).sum();
+    let steps: u64 =
+        input.stages.iter().map(|stage| planned(&stage.value.action)).fold(0, u64::saturating_add);
     if let (Some(first), Some(last)) = (first, last)
         && last.step > first.step
     {

@@ -276,6 +276,7 @@ impl SimulationBuilder {
             return Err(Error::input("something is bound to an atom that does not exist"));
         }
         room_for_waves(&self.system, &self.forces)?;
+        check_threads(&self.settings)?;
         check_skin(&self.settings, &self.system.simbox, &self.forces)?;
         let springs = Springs::new(&self.forces.restraints);
         for stage in &self.stages {
@@ -360,6 +361,20 @@ impl SimulationBuilder {
 /// What puts a system on a device that has a name.
 fn known(device: DeviceInput) -> Box<Open> {
     Box::new(move |system, forces, settings| device::open(device, system, forces, settings))
+}
+
+/// Threads at most: more than any machine has cores.
+const MOST_THREADS: usize = 1024;
+
+/// Refuses threads that the system would be busy making.
+fn check_threads(settings: &Settings) -> Result<()> {
+    match settings.threads.filter(|threads| *threads > MOST_THREADS) {
+        Some(threads) => {
+            Err(Error::input(format!("threads = {threads}, but at most {MOST_THREADS} make sense"))
+                .hint("leave it out: there is one for each core"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// A skin has at most so many times the longest cut-off.

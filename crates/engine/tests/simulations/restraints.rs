@@ -247,6 +247,7 @@ mass = 1
 [run]
 device = "cpu"
 threads = 1
+reproducible = true
 "#
     );
     Input::parse(Path::new("stages.toml"), &text)

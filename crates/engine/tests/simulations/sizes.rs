@@ -67,6 +67,12 @@ fn what_asks_for_too_much_is_refused_with_the_number() {
             None,
             "leave it out",
         ),
+        (
+            ions(RANDOM, "[run]\nthreads = 1e9"),
+            "threads = 1000000000, but at most 1024",
+            None,
+            "leave it out",
+        ),
         (ions(RANDOM, "[run]\nskin = 1e300"), "is longer than lists can reach", None, "leave it out"),
     ] {
         let (said, at, help) = refused(&text);
@@ -80,7 +86,7 @@ fn what_asks_for_too_much_is_refused_with_the_number() {
 fn boxes_out_of_all_bounds_are_refused() {
     let sized = |lengths: &str| {
         let system =
-            format!("place = \"random\"\natoms = 1000\nbox = {{ lengths = {lengths} }}\nmin_distance = 0");
+            format!("place = \"random\"\natoms = 1000\nbox = {{ lengths = {lengths} }}\nmin_distance = 1e-9");
         refused(&ions(&system, "")).0
     };
     for lengths in ["[1e150, 1e150, 1e150]", "[1e-320, 20, 20]", "[1e-200, 1e-200, 20]"] {
