@@ -228,6 +228,37 @@ const TABLE: &[Bad] = &[
     bad(
         (
             "kind = \"bussi\", temperature = 94.4, period = \"0.5 ps\"",
+            "\"nm\" measures a length, but a time is wanted", "fs"),
+    bad(
+        ("\"1.374 g/cm3\"", "\"1.374 g/cm2\""),
+        7,
+        "a number density or a mass density is wanted",
+        "g/mol/A^3",
+    ),
+    bad(("temperature = 94.4\n", "temperature = \"25 C\"\n"), 8, "measures a charge", "298.15 K"),
+    bad(("temperature = 94.4\n", "temperature = \"94.4\"\n"), 8, "no unit", "K"),
+    bad(("\"119.8 K\"", "\"K\""), 16, "does not start with a number", "kcal/mol"),
+    bad(("39.948", "\"39.948 g\""), 11, "for a single atom", "g/mol"),
+    bad(("\"real\"", "\"lj\""), 7, "reduced", "bare number"),
+    // Numbers that make no sense.
+    bad(
+        ("timestep = 5\nthermostat", "timestep = 0\nthermostat"),
+        21,
+        "\"timestep\" is 0, but must be greater than zero",
+        "",
+    ),
+    bad(("timestep = 5\nthermostat", "timestep = -5\nthermostat"), 21, "\"timestep\" is -5", ""),
+    bad(("timestep = 5\nthermostat", "timestep = nan\nthermostat"), 21, "\"timestep\" is NaN", ""),
+    bad(("cutoff = 8.5", "cutoff = inf"), 15, "\"cutoff\" is inf", ""),
+    bad(("20_000", "0"), 20, "\"steps\" is 0, but must be at least 1", ""),
+    bad(("20_000", "-3"), 20, "\"steps\" is -3, but must not be negative", ""),
+    bad(("20_000", "1e300"), 20, "\"steps\" must be a whole number", ""),
+    bad(("20_000", "99999999999999999999"), 20, "\"steps\" is too large", ""),
+    bad(("every = 500", "every = 0"), 29, "\"every\" is 0, but must be at least 1", ""),
+    bad(("atoms = 864", "atoms = 10_000_000_000"), 6, "more than 4294967295 atoms", ""),
+    bad(
+        (
+            "kind = \"bussi\", temperature = 94.4, period = \"0.5 ps\"",
             "kind = \"nose-hoover\", temperature = 94.4, chain = 1e9",
         ),
         23,
