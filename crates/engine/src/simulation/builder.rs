@@ -387,7 +387,7 @@ fn check_skin(settings: &Settings, simbox: &SimBox, forces: &Forces) -> Result<(
     if cutoff == 0.0 || skin <= most {
         return Ok(());
     }
-    Err(Error::input(format!("skin = {skin} is longer than lists can reach, {most:.6} here"))
+    Err(Error::input(format!("skin = {skin:?} is longer than lists can reach, {most:.6} here"))
         .hint("leave it out: it is tuned while the run goes"))
 }
 

@@ -63,7 +63,7 @@ fn what_asks_for_too_much_is_refused_with_the_number() {
         (ions(&copied, ""), "1,000,000,000,000,000,000 atoms need at least 16.0 EiB", Some(6), "fewer atoms"),
         (
             ions(RANDOM, "[run]\nskin = 1e9"),
-            "skin = 1000000000 is longer than lists can reach",
+            "skin = 1000000000.0 is longer than lists can reach",
             None,
             "leave it out",
         ),
@@ -73,7 +73,7 @@ fn what_asks_for_too_much_is_refused_with_the_number() {
             None,
             "leave it out",
         ),
-        (ions(RANDOM, "[run]\nskin = 1e300"), "is longer than lists can reach", None, "leave it out"),
+        (ions(RANDOM, "[run]\nskin = 1e300"), "skin = 1e300 is longer than lists can reach", None, "leave it out"),
     ] {
         let (said, at, help) = refused(&text);
         assert!(said.contains(message) && help.contains(hint), "{said} / {help}");
