@@ -73,7 +73,12 @@ fn what_asks_for_too_much_is_refused_with_the_number() {
             None,
             "leave it out",
         ),
-        (ions(RANDOM, "[run]\nskin = 1e300"), "skin = 1e300 is longer than lists can reach", None, "leave it out"),
+        (
+            ions(RANDOM, "[run]\nskin = 1e300"),
+            "skin = 1e300 is longer than lists can reach",
+            None,
+            "leave it out",
+        ),
     ] {
         let (said, at, help) = refused(&text);
         assert!(said.contains(message) && help.contains(hint), "{said} / {help}");
