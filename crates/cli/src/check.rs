@@ -27,6 +27,8 @@ const HOST_BYTES_PER_ATOM: u64 = 250;
 /// Whatever `jostle run` would refuse, or fail at in the first steps.
 pub fn check(options: &Check) -> Result<()> {
     let input = input_file::read(&options.file)?;
+    // What is free before the system is put together.
+    let machine = Machine::look();
     let mut simulation = Simulation::from_input(&input, &options.compute.overrides())?;
     let trial = Trial {
         input: &input,
@@ -38,7 +40,6 @@ pub fn check(options: &Check) -> Result<()> {
     let (timed, notes) = (trial.stage.into_inner(), trial.notes.into_inner());
     let atoms = simulation.backend().n_atoms() as u64;
     let needed = simulation.backend().neighbor_facts().bytes as u64 + atoms * HOST_BYTES_PER_ATOM;
-    let machine = Machine::look();
 
     if options.full {
         output::print(&input.completed()?)?;
@@ -50,8 +51,10 @@ pub fn check(options: &Check) -> Result<()> {
         let (cubics, error) = (grouped(table.intervals as u64), table.error);
         say!("  table {a}-{b}   {cubics} cubics in r^2 from {from} to {to}, within {error:.0e} of its file");
     }
+    input.courses().iter().for_each(|(stage, course)| say!("  stage       {stage}: {course}"));
     notes.iter().for_each(|note| say!("  note        {note}"));
-    let steps: u64 = input.stages.iter().map(|stage| planned(&stage.value.action)).sum();
+    let steps: u64 =
+        input.stages.iter().map(|stage| planned(&stage.value.action)).fold(0, u64::saturating_add);
     if let Some(seconds_per_step) = timed.seconds_per_step() {
         say!(
             "  time        about {} for {} steps at {} steps/s, as the first seconds went",

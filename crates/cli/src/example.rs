@@ -45,6 +45,7 @@ examples! {
     MOLTEN_SALT = "molten-salt";
     WATER = "water";
     TIP4P_2005 = "tip4p-2005";
+    EQUILIBRATION = "equilibration";
     SEDIMENT = "sediment";
     GRAINS = "grains";
 }

@@ -410,6 +410,14 @@ pub trait Backend: Send {
     /// of points that follow atoms, are those of waves that act as they are.
     fn weigh_waves(&mut self, weight: f64);
 
+    /// Another stiffness k of each restraint, in their order, in evaluations from now on.
+    ///
+    /// # Errors
+    /// If the device has none, or not so many.
+    fn set_stiffness(&mut self, _stiffness: &[f64]) -> Result<()> {
+        Err(Error::device("this device has no restraints").hint("set device = \"cpu\""))
+    }
+
     /// Rebuilds the neighbour list if an atom may be further than half the skin from where the list
     /// has it.
     ///

@@ -110,6 +110,8 @@ pub struct System {
     pub groups: Vec<Group>,
     /// By id, where atoms were then, on unbroken paths; empty where nobody asks.
     pub anchors: Vec<Vec3>,
+    /// The box then; `None` where nobody asks.
+    pub reference_box: Option<SimBox>,
     /// What the atoms are called; empty where only their species have names.
     pub names: Names,
 }
@@ -126,6 +128,7 @@ impl System {
             driven: Driven::default(),
             groups: Vec::new(),
             anchors: Vec::new(),
+            reference_box: None,
             names: Names::default(),
         }
     }

@@ -4,7 +4,7 @@ use crate::blocks::Sums;
 use crate::cells::Clusters;
 use crate::simd::Scalar;
 use jostle_core::System;
-use jostle_potentials::restraint::{Pull, Ties};
+use jostle_potentials::restraint::{Moment, Pull, Ties};
 use jostle_potentials::{Forces, outside};
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ pub struct Restrained {
     ties: Ties,
     /// By id, where atoms are stored since they were sorted.
     order: Vec<usize>,
-    /// What those at a distance do now.
-    pulls: Vec<Pull>,
+    /// What they have to know now.
+    now: Moment,
 }
 
 impl Restrained {
@@ -41,18 +41,20 @@ impl Restrained {
     /// Finds out what those at a distance do.
     pub fn pull(&mut self, system: &System, forces: &Forces) {
         if !self.is_empty() {
-            self.pulls = forces.restraints.pulls(&system.simbox, &system.state, &self.order);
+            self.now = forces.restraints.at(&system.simbox, &system.state, &self.order);
         }
     }
 
-    /// Adds their energies and virials to the sums of the term.
+    /// Adds energies and virials of those at a distance to the sums of the term.
     pub fn add_to(&self, sums: Option<&mut Sums>) {
         let Some(sums) = sums else { return };
-        for pull in &self.pulls {
-            sums.energy += pull.energy;
-            sums.virial.iter_mut().zip(pull.virial).for_each(|(w, part)| *w += part);
-        }
+        self.now.pulls.iter().for_each(|pull| add(sums, pull));
     }
+}
+
+fn add(sums: &mut Sums, pull: &Pull) {
+    sums.energy += pull.energy;
+    sums.virial.iter_mut().zip(pull.virial).for_each(|(w, part)| *w += part);
 }
 
 /// Adds the forces of fields, walls and restraints on some clusters to theirs; sums by term.
@@ -78,10 +80,9 @@ pub fn add_forces<S: Scalar>(
             });
             if !restrained.is_empty() {
                 let at = (&system.simbox, state.position[atom]);
-                let (more, energy) =
-                    restrained.ties.on(state.id[atom], at, &forces.restraints, &restrained.pulls);
-                sums[last].energy += energy;
-                (0..3).for_each(|k| force[k] += more[k]);
+                let pull = restrained.ties.on(state.id[atom], at, &forces.restraints, &restrained.now);
+                add(&mut sums[last], &pull);
+                (0..3).for_each(|k| force[k] += pull.force[k]);
             }
             for (k, f) in force.iter().enumerate() {
                 let to = &mut to[(3 * c + k) * width + lane];

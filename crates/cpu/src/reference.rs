@@ -8,7 +8,7 @@ use jostle_potentials::bonded::{
     AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, dihedral_forces,
 };
 use jostle_potentials::outside::on_atom;
-use jostle_potentials::restraint::Ties;
+use jostle_potentials::restraint::{Pull, Ties};
 use jostle_potentials::{
     AngleTerm, BondTerm, DihedralTerm, Embedded, Forces, LatticeSum, PairFunction, PairTerm, PairVisitor,
     Vacuum,
@@ -83,17 +83,18 @@ pub fn evaluate_weighted(system: &System, terms: &Forces, waves: f64) -> Result<
     }
     if let (false, Some(sum)) = (terms.restraints.is_empty(), outside.last_mut()) {
         let (simbox, state) = (&system.simbox, &system.state);
-        let pulls = terms.restraints.pulls(simbox, state, &state.order());
+        let now = terms.restraints.at(simbox, state, &state.order());
         let ties = Ties::new(&terms.restraints, state.len());
-        for (k, force) in forces.iter_mut().enumerate() {
-            let (more, energy) = ties.on(state.id[k], (simbox, state.position[k]), &terms.restraints, &pulls);
+        let mut add = |Pull { energy, virial, .. }: Pull| {
             *sum += energy;
-            (0..3).for_each(|axis| force[axis] += more[axis]);
+            energies.virial.iter_mut().zip(virial).for_each(|(w, part)| *w += part);
+        };
+        for (k, force) in forces.iter_mut().enumerate() {
+            let pull = ties.on(state.id[k], (simbox, state.position[k]), &terms.restraints, &now);
+            (0..3).for_each(|axis| force[axis] += pull.force[axis]);
+            add(pull);
         }
-        for pull in pulls {
-            *sum += pull.energy;
-            energies.virial.iter_mut().zip(pull.virial).for_each(|(w, part)| *w += part);
-        }
+        now.pulls.into_iter().for_each(add);
     }
     energies.terms.extend(outside);
     Ok((forces, energies))

@@ -1,19 +1,29 @@
 // Restraints: atoms held at places, and centres of groups held at a distance. What a spring does is
 // generated code:
 //     void spring(const double* in, double* out)   from {r^2, from, to, stiffness} to {energy, force / r}
+//     void anchor_virial(const double* in, double* out)   from {force, vector from the centre} to the virial
 
-enum { RESTRAINT_THREADS = 256, PULL = 10 };
+enum { RESTRAINT_THREADS = 256, PULL = 10, ENERGY_AND_VIRIAL = 7 };
+
+// What anchors or distances of one restraint have in common; the host writes these anew between steps.
+struct Spring {
+    double stiffness;
+    double follows;    // 1 where places are counted from a centre that follows the box
+    double center[3];
+};
 
 struct Tied {
     const u32* first;            // by id: where its ties begin
     const u32* number;           // of anchors, then of restraints at a distance
     const double* share;         // of the force of the latter
-    const double* anchor;        // x, y, z, stiffness
+    const double* anchor;        // x, y, z, from the centre of its spring
+    const u32* spring;           // by number of a tie
+    const Spring* springs;
     const u32* members;          // of two centres for each restraint at a distance: where they begin
     const u32* member;           // ids
     const double* member_share;  // in the mass of their group
     const int* member_image;     // three for each
-    const double* range;         // from, to, stiffness
+    const double* range;         // from, to
     u32* place_of;               // by id
     double* pull;                // force on the second centre, energy, virial
     i64 n_anchors;
@@ -58,8 +68,9 @@ extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_pulls(
     if (threadIdx.x > 0) return;
     double x = d[0], y = d[1], z = d[2];
     nearest_image(w.frame, x, y, z);
-    const double* range = t.range + 3 * blockIdx.x;
-    const double in[4] = {x * x + y * y + z * z, range[0], range[1], range[2]};
+    const double* range = t.range + 2 * blockIdx.x;
+    const double stiffness = t.springs[t.spring[t.n_anchors + blockIdx.x]].stiffness;
+    const double in[4] = {x * x + y * y + z * z, range[0], range[1], stiffness};
     double out[2];
     spring(in, out);
     const double f = out[1], pull[PULL] = {f * x,     f * y,     f * z,     out[0],    f * x * x,
@@ -67,28 +78,40 @@ extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_pulls(
     for (int k = 0; k < PULL; k++) t.pull[PULL * blockIdx.x + k] = pull[k];
 }
 
-// Adds the forces on an atom; the energy of its anchors.
-DEVICE double restrain(const World& w, const Tied& t, int i) {
+// Adds the forces on an atom and, where these are asked for, energy and virial of its anchors to `sums`.
+template <bool SUMS>
+DEVICE void restrain(const World& w, const Tied& t, int i, double* sums) {
     const int set = w.control->sorted;
     const u32 id = w.id[set][i];
     const u32 end = t.first[id + 1];
     u32 k = t.first[id];
-    if (k == end) return 0.0;
+    if (k == end) return;
     const Double3 r = load(w.x[set], i);
-    double energy = 0.0, x = 0.0, y = 0.0, z = 0.0;
+    double x = 0.0, y = 0.0, z = 0.0;
     for (; k < end; k++) {
         const i64 number = t.number[k];
         if (number < t.n_anchors) {
-            const double* anchor = t.anchor + 4 * number;
-            double dx = r.x - anchor[0], dy = r.y - anchor[1], dz = r.z - anchor[2];
+            const double* place = t.anchor + 3 * number;
+            const Spring& own = t.springs[t.spring[number]];
+            double dx = r.x - own.center[0] - place[0];
+            double dy = r.y - own.center[1] - place[1];
+            double dz = r.z - own.center[2] - place[2];
             nearest_image(w.frame, dx, dy, dz);
-            const double in[4] = {dx * dx + dy * dy + dz * dz, 0.0, 0.0, anchor[3]};
+            const double in[4] = {dx * dx + dy * dy + dz * dz, 0.0, 0.0, own.stiffness};
             double out[2];
             spring(in, out);
-            energy += out[0];
-            x += out[1] * dx;
-            y += out[1] * dy;
-            z += out[1] * dz;
+            const double force[3] = {out[1] * dx, out[1] * dy, out[1] * dz};
+            x += force[0];
+            y += force[1];
+            z += force[2];
+            if (SUMS) {
+                const double arm[6] = {force[0],      force[1],      force[2],
+                                       dx + place[0], dy + place[1], dz + place[2]};
+                double virial[6];
+                anchor_virial(arm, virial);
+                sums[0] += out[0];
+                for (int c = 0; c < 6; c++) sums[1 + c] += own.follows * virial[c];
+            }
         } else {
             const double* pull = t.pull + PULL * (number - t.n_anchors);
             x += t.share[k] * pull[0];
@@ -98,14 +121,13 @@ DEVICE double restrain(const World& w, const Tied& t, int i) {
     }
     const real3 f = load_force(w, i);
     store_force(w, i, {f.x + (real)x, f.y + (real)y, f.z + (real)z});
-    return energy;
 }
 
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_forces(World w, Tied t, int slot, int when) {
     await_those_before();
     if (!due(w.control, w.control->slot[slot], when)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < w.n) restrain(w, t, i);
+    if (i < w.n) restrain<false>(w, t, i, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
@@ -113,26 +135,25 @@ restraint_forces_energies(World w, Tied t, int slot, int when) {
     await_those_before();
     if (!due(w.control, w.control->slot[slot], when)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    double energy[1] = {};
-    if (i < w.n) energy[0] = restrain(w, t, i);
-    block_partial<RESTRAINT_THREADS, 1>(w, energy);
+    double sums[ENERGY_AND_VIRIAL] = {};
+    if (i < w.n) restrain<true>(w, t, i, sums);
+    block_partial<RESTRAINT_THREADS, ENERGY_AND_VIRIAL>(w, sums);
 }
 
-// The energy, into a place of a row of w.total; the virial of restraints at a distance, added to that of
-// pairs.
+// The energy, into a place of a row of w.total; the virial, added to that of pairs.
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
 restraint_sums(World w, Tied t, int blocks, int row_length, int n_pairs, int column, int when) {
     await_those_before();
     if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
     double* row = w.total + (when == WHEN_ENDS ? (size_t)(w.control->part / 2) * row_length : 0);
-    const double energy = sum_of_shares<RESTRAINT_THREADS>(w, blocks, 1, 0);
-    if (threadIdx.x >= 7) return;
-    // The first thread has the energy, each of the next six a component of the virial.
-    double sum = 0.0;
-    for (i64 k = 0; k < t.n_distances; k++) sum += t.pull[PULL * k + 3 + threadIdx.x];
-    if (threadIdx.x == 0) {
-        row[column] = energy + sum;
-    } else {
-        row[n_pairs + threadIdx.x - 1] += sum;
+    for (int k = 0; k < ENERGY_AND_VIRIAL; k++) {
+        double sum = sum_of_shares<RESTRAINT_THREADS>(w, blocks, ENERGY_AND_VIRIAL, k);
+        if (threadIdx.x > 0) continue;
+        for (i64 d = 0; d < t.n_distances; d++) sum += t.pull[PULL * d + 3 + k];
+        if (k == 0) {
+            row[column] = sum;
+        } else {
+            row[n_pairs + k - 1] += sum;
+        }
     }
 }

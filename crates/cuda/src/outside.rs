@@ -10,7 +10,7 @@ use crate::restraint::Restraints;
 use crate::search::When;
 use crate::sums::Summation;
 use crate::world::World;
-use jostle_core::{Evaluate, Precision, Result, System};
+use jostle_core::{Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::Forces;
 use jostle_potentials::outside::{Field, Wall};
 
@@ -158,6 +158,15 @@ impl Outside {
         let restraints = Restraints::new(device, system, forces, precision, sums)?;
         let any = !terms.is_empty() || restraints.is_some();
         Ok(any.then_some(Outside { terms, restraints, shares, first }))
+    }
+
+    /// Follows springs whose stiffness has changed, and the box.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn follow(&mut self, forces: &Forces, simbox: &SimBox) -> Result<()> {
+        let restraints = self.restraints.as_mut();
+        restraints.map_or(Ok(()), |restraints| restraints.follow(&forces.restraints, simbox))
     }
 
     /// What is to be found after a sort: part of what builds lists.

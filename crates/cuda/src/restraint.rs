@@ -7,9 +7,9 @@ use crate::leg::VIRIAL;
 use crate::search::When;
 use crate::sums::Summation;
 use crate::world::World;
-use jostle_core::{Evaluate, Precision, Result, System};
+use jostle_core::{Evaluate, Precision, Result, SimBox, System, Vec3};
 use jostle_potentials::Forces;
-use jostle_potentials::restraint::{Anchor, Member, Ties, spring};
+use jostle_potentials::restraint::{self as potentials, Member, Spring, Ties, anchor_virial, spring};
 
 /// Numbers of a pull: as in `restraint.cu`.
 const PULL: usize = 10;
@@ -22,6 +22,8 @@ struct Tied {
     number: u64,
     share: u64,
     anchor: u64,
+    spring: u64,
+    springs: u64,
     members: u64,
     member: u64,
     member_share: u64,
@@ -36,9 +38,21 @@ struct Tied {
 // SAFETY: numbers only, and no padding between them.
 unsafe impl Word for Tied {}
 
+/// Numbers of a spring: as in `restraint.cu`.
+const SPRING: usize = 5;
+
+/// The springs as kernels read them.
+fn springs(restraints: &potentials::Restraints, simbox: &SimBox) -> Vec<f64> {
+    let numbers = |(spring, [x, y, z]): (&Spring, Vec3)| -> [f64; SPRING] {
+        [spring.stiffness, f64::from(u8::from(spring.center.is_some())), x, y, z]
+    };
+    restraints.springs.iter().zip(restraints.centers(simbox)).flat_map(numbers).collect()
+}
+
 /// The restraints of a system.
 pub struct Restraints {
     tied: Tied,
+    springs: Buffer<f64>,
     places: Kernel,
     pulls: Kernel,
     forces: Kernel,
@@ -49,7 +63,7 @@ pub struct Restraints {
     /// Where the energy is in a sample.
     column: usize,
     /// What the addresses belong to.
-    _words: [Buffer<u32>; 5],
+    _words: [Buffer<u32>; 6],
     _images: Buffer<i32>,
     _numbers: [Buffer<f64>; 5],
 }
@@ -60,6 +74,10 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
         let (energy, force_over_r) = spring(x[0], [x[1], x[2], x[3]]);
         vec![energy, force_over_r]
     });
+    let virial = codegen::scalar_function("anchor_virial", 6, |x| {
+        anchor_virial([x[0], x[1], x[2]], [x[3], x[4], x[5]]).to_vec()
+    });
+    let formula = [formula, virial].concat();
     kernels::beside(&formula, include_str!("../kernels/restraint.cu"), precision, sums)
 }
 
@@ -82,8 +100,10 @@ impl Restraints {
         let build = build(precision, sums);
         let module = device.compile("restraint.cu", &build.source, &build.options)?;
         let ties = Ties::new(restraints, n);
-        let anchor = |Anchor { place: [x, y, z], stiffness, .. }: &Anchor| [*x, *y, *z, *stiffness];
-        let anchors: Vec<f64> = restraints.anchors.iter().flat_map(anchor).collect();
+        let anchors: Vec<f64> = restraints.anchors.iter().flat_map(|anchor| anchor.place).collect();
+        let of_anchors = restraints.anchors.iter().map(|anchor| anchor.spring);
+        let of_distances = restraints.distances.iter().map(|distance| distance.spring);
+        let spring: Vec<u32> = of_anchors.chain(of_distances).collect();
         let distances = || restraints.distances.iter();
         let centers = || distances().flat_map(|distance| &distance.centers);
         let mut begins = vec![0];
@@ -92,13 +112,14 @@ impl Restraints {
         let ids: Vec<u32> = members.iter().map(|member| member.id).collect();
         let mass: Vec<f64> = members.iter().map(|member| member.share).collect();
         let images: Vec<i32> = members.iter().flat_map(|member| member.image).collect();
-        let ranges: Vec<f64> = distances().flat_map(|d| [d.range[0], d.range[1], d.stiffness]).collect();
+        let ranges: Vec<f64> = distances().flat_map(|d| d.range).collect();
         let words = [
             device.upload(&ties.first)?,
             device.upload(&ties.numbers)?,
             device.upload(&begins)?,
             device.upload(&ids)?,
             device.alloc(n)?,
+            device.upload(&spring)?,
         ];
         let numbers = [
             device.upload(&ties.shares)?,
@@ -108,11 +129,14 @@ impl Restraints {
             device.alloc(PULL * restraints.distances.len())?,
         ];
         let images = device.upload(&images)?;
+        let springs = device.upload(&springs(restraints, &system.simbox))?;
         let tied = Tied {
             first: words[0].address(),
             number: words[1].address(),
             share: numbers[0].address(),
             anchor: numbers[1].address(),
+            spring: words[5].address(),
+            springs: springs.address(),
             members: words[2].address(),
             member: words[3].address(),
             member_share: numbers[2].address(),
@@ -125,6 +149,7 @@ impl Restraints {
         };
         Ok(Some(Restraints {
             tied,
+            springs,
             places: module.kernel("restraint_places")?,
             pulls: module.kernel("restraint_pulls")?,
             forces: module.kernel("restraint_forces")?,
@@ -137,6 +162,14 @@ impl Restraints {
             _images: images,
             _numbers: numbers,
         }))
+    }
+
+    /// Follows springs whose stiffness has changed, and the box.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn follow(&mut self, restraints: &potentials::Restraints, simbox: &SimBox) -> Result<()> {
+        self.springs.write(0, &springs(restraints, simbox))
     }
 
     fn launch(&self, kernel: &Kernel, blocks: u32, world: &World) -> Launch {

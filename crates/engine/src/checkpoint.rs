@@ -16,7 +16,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"JOSTLECP";
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 /// Magic, version, length of the body.
 const FRONT: usize = 8 + 4 + 8;
 /// Positions hardly compress; the quickest level takes what there is to take.
@@ -38,6 +38,8 @@ pub struct Checkpoint {
     pub(crate) groups: Vec<Group>,
     /// See [`System::anchors`].
     pub(crate) anchors: Vec<Vec3>,
+    /// See [`System::reference_box`].
+    pub(crate) reference_box: Option<SimBox>,
     /// See [`jostle_core::Backend::list_positions`].
     pub(crate) list_positions: Vec<Vec3>,
 }
@@ -155,6 +157,7 @@ impl Checkpoint {
             driven: Driven::default(),
             groups: self.groups,
             anchors: self.anchors,
+            reference_box: self.reference_box,
             names: self.names,
         })
     }
@@ -189,7 +192,8 @@ impl Checkpoint {
         for vectors in [position, velocity, &self.list_positions] {
             put(&bytes_of(vectors.as_flattened(), |x| x.to_le_bytes()))?;
         }
-        let chosen = (&self.groups, &self.anchors);
+        let edges = |b: &SimBox| [b.origin(), b.lengths(), b.tilts()];
+        let chosen = (&self.groups, &self.anchors, self.reference_box.as_ref().map(edges));
         let rest = (&self.topology, &self.charges, &self.names, angular_velocity, chosen);
         put(&postcard::to_stdvec(&rest).map_err(|e| failed(&e))?)?;
         let body = body.finish().map_err(|e| failed(&e))?;
@@ -238,9 +242,14 @@ impl Checkpoint {
         let position = bytes.vectors(n, f64::from_le_bytes)?;
         let velocity = bytes.vectors(n, f64::from_le_bytes)?;
         let list_positions = bytes.vectors(n, f64::from_le_bytes)?;
-        type Rest = (Topology, Vec<f64>, Names, Vec<Vec3>, (Vec<Group>, Vec<Vec3>));
-        let (topology, charges, names, angular_velocity, (groups, anchors)): Rest =
+        type Chosen = (Vec<Group>, Vec<Vec3>, Option<[Vec3; 3]>);
+        type Rest = (Topology, Vec<f64>, Names, Vec<Vec3>, Chosen);
+        let (topology, charges, names, angular_velocity, (groups, anchors, edges)): Rest =
             postcard::from_bytes(bytes.0).map_err(|e| damaged(&e.to_string()))?;
+        let reference_box = edges.map(|[origin, lengths, tilts]| {
+            SimBox::new(origin, lengths, tilts, header.periodic).map_err(|e| damaged(&e.to_string()))
+        });
+        let reference_box = reference_box.transpose()?;
         if groups.iter().flat_map(|group| &group.atoms).any(|id| *id as usize >= n) {
             return Err(damaged("a group has an unknown atom"));
         }
@@ -265,7 +274,17 @@ impl Checkpoint {
         }
         let force = vec![[0.0; 3]; n];
         let state = State { id, species, position, image, velocity, force, angular_velocity };
-        Ok(Checkpoint { header, state, topology, charges, names, groups, anchors, list_positions })
+        Ok(Checkpoint {
+            header,
+            state,
+            topology,
+            charges,
+            names,
+            groups,
+            anchors,
+            reference_box,
+            list_positions,
+        })
     }
 }
 
@@ -354,7 +373,8 @@ mod tests {
         let names = Names { atoms: vec![AtomName::default(); 5], residues: Vec::new() };
         let groups = vec![Group { name: "g".into(), selection: "index 1 4".into(), atoms: vec![1, 4] }];
         let (charges, anchors) = (vec![0.5; 5], vec![[0.25; 3]; 5]);
-        Checkpoint { header, state, topology, charges, names, groups, anchors, list_positions }
+        let reference_box = Some(SimBox::new([1.0; 3], [4.0, 5.0, 6.0], [0.5, 0.0, 0.0], [true; 3]).unwrap());
+        Checkpoint { header, state, topology, charges, names, groups, anchors, reference_box, list_positions }
     }
 
     #[test]

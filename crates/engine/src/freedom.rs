@@ -11,7 +11,7 @@ pub enum Momentum {
     /// momentum stays what it is, and it is set to zero when a stage begins.
     Conserved,
     /// Each atom gets noise of its own (Langevin), or something acts from outside: fields, walls,
-    /// atoms that are driven. The centre of mass is thermal like all else.
+    /// restraints to places, atoms that are driven. The centre of mass is thermal like all else.
     Thermal,
 }
 
@@ -27,10 +27,21 @@ pub struct Isolated {
 }
 
 impl Isolated {
-    /// A system under forces.
+    /// A system under forces, all restraints among them.
     pub fn new(system: &System, forces: &Forces) -> Self {
+        let without = Self::without_restraints(system, forces);
+        if forces.restraints.anchors.is_empty() { without } else { without.held() }
+    }
+
+    /// The same where something holds atoms at places.
+    pub fn held(self) -> Self {
+        Isolated { momentum: Momentum::Thermal, ..self }
+    }
+
+    /// A system under forces, without its restraints.
+    pub fn without_restraints(system: &System, forces: &Forces) -> Self {
         let free_atoms = system.n_free();
-        let alone = !forces.come_from_outside() && !system.has_driven();
+        let alone = !forces.have_fields_or_walls() && !system.has_driven();
         // Those between atoms that are driven take nothing away.
         let order = system.state.order();
         let moves = |id: &u32| system.driven(order[*id as usize]).is_none();

@@ -69,6 +69,7 @@ pub mod minimize;
 pub mod observe;
 pub mod orders;
 pub mod progress;
+mod ramp;
 pub mod report;
 mod run_folder;
 mod simulation;

@@ -22,6 +22,8 @@ pub struct StageReport {
     pub drift: Option<Drift>,
     /// How a minimisation ended.
     pub minimum: Option<Minimum>,
+    /// The energy that atoms got as restraints became stiffer or softer; `None` where none did.
+    pub restraint_work: Option<f64>,
     /// What was changed from outside while it ran: where it departs from its input.
     #[serde(default)]
     pub changes: Vec<TemperatureChange>,

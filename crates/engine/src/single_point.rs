@@ -1,5 +1,6 @@
 //! One configuration: its energies and forces.
 
+use crate::build::room_for_waves;
 use crate::device;
 use crate::freedom::Isolated;
 use crate::thermo::{Atoms, Gauge, Thermo, term_names};
@@ -69,8 +70,11 @@ pub fn single_point_by(
     let (term_names, isolated) = (term_names(&forces), Isolated::new(&system, &forces));
     let mass = (0..system.state.len()).map(|place| system.mass(place)).sum();
     let constrained = !system.topology.constraints.is_empty();
+    room_for_waves(&system, &forces)?;
     let mut backend = open(system, forces, settings)?;
     backend.update_neighbors()?;
+    // Velocities along distances that do not change are none, and degrees of freedom are counted so.
+    backend.constrain_velocities(None);
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;
     let degrees_of_freedom = isolated.degrees_of_freedom(isolated.momentum);
     let atoms = Atoms::Moving { heat: Some(0.0) };

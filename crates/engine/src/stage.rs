@@ -6,8 +6,9 @@ use crate::checkpoint::Clock;
 use crate::deformation::{deformed, strain};
 use crate::freedom::{Isolated, Momentum};
 use crate::minimize::{Bearings, ConjugateGradient, Fire, Lbfgs, Minimizer, Mixing, largest_force};
+use crate::ramp::{Ramps, Springs};
 use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TemperatureChange, TimeSpent};
-use crate::step::{Tick, step};
+use crate::step::{Tick, feel, step};
 use crate::thermo::{Atoms, Quantity, Thermo};
 use crate::thermostat::{bath, momentum};
 use jostle_core::bath::NoseHoover;
@@ -33,6 +34,9 @@ pub(crate) struct StageRun {
     shape: [Vec3; 2],
     motion: Motion,
     piston: Option<Piston>,
+    ramps: Ramps,
+    /// The energy that atoms got as restraints became stiffer or softer.
+    work: f64,
     /// What was changed from outside.
     pub changes: Vec<TemperatureChange>,
     averages: Vec<BlockAverage>,
@@ -57,7 +61,7 @@ const LONGEST_TURN: f64 = 0.2;
 impl StageRun {
     /// Begins a stage: brings the centre of mass to rest where its motion is conserved, and sets
     /// up the thermostat or the minimiser. `total_mass` is that of all atoms, `isolated` what moves
-    /// without a thermostat, `bearings` what constraints bear. The text says what was changed, if that
+    /// without a thermostat, `springs` the restraints of the system, `bearings` what constraints bear. The text says what was changed, if that
     /// was worth mentioning.
     pub(crate) fn begin(
         stage: &StageInput,
@@ -66,8 +70,10 @@ impl StageRun {
         clock: Clock,
         total_mass: f64,
         shortest_cutoff: f64,
-        (isolated, bearings): (Isolated, Option<&Bearings>),
+        (isolated, springs, bearings): (Isolated, &Springs, Option<&Bearings>),
     ) -> Result<(Self, Option<String>)> {
+        springs.check(stage)?;
+        let isolated = if springs.hold_places(stage) { isolated.held() } else { isolated };
         let atoms = backend.n_atoms();
         let mut note = None;
         let mut piston = None;
@@ -129,6 +135,8 @@ impl StageRun {
             shape: [backend.simbox().lengths(), backend.simbox().tilts()],
             motion,
             piston,
+            ramps: Ramps::new(stage, springs, units.boltzmann()),
+            work: 0.0,
             changes: Vec::new(),
             averages: Vec::new(),
             conserved: Trend::default(),
@@ -154,18 +162,36 @@ impl StageRun {
         })
     }
 
-    /// Changes the box, if that is due before the next step.
+    /// Sets restraints to what they were in the last step, or are to be in the first one; forces that were
+    /// evaluated before are out of date.
+    ///
+    /// # Errors
+    /// If the device has no restraints, or failed.
+    pub(crate) fn set_restraints(&self, backend: &mut dyn Backend) -> Result<()> {
+        match self.ramps.stiffness(self.stage_step) {
+            none if none.is_empty() => Ok(()),
+            stiffness => backend.set_stiffness(&stiffness),
+        }
+    }
+
+    /// Time steps between two changes of temperature or restraints; 0: there are none.
+    pub(crate) fn ramps_every(&self) -> u64 {
+        self.ramps.every()
+    }
+
+    /// Changes temperature, restraints and the box, where that is due before the next step.
     ///
     /// # Errors
     /// If a cut-off is more than half the smallest width of the new box, and those of a force
     /// evaluation.
-    pub(crate) fn change_box(
+    pub(crate) fn change_surroundings(
         &mut self,
         stage: &StageInput,
         backend: &mut dyn Backend,
         molecules: &Molecules,
         tick: &Tick,
     ) -> Result<()> {
+        self.follow_ramps(stage, backend)?;
         if let (Some(piston), Motion::Dynamics(bath)) = (&mut self.piston, &mut self.motion)
             && piston.is_due(self.stage_step)
         {
@@ -173,6 +199,30 @@ impl StageRun {
             piston.act(backend, bath, molecules, tick, stage.long_range_every as f64)?;
         }
         self.deform(stage, backend)
+    }
+
+    /// Another temperature of the thermostat, another stiffness of restraints. What the energy changes by as
+    /// atoms stay where they are is work done on them; energies must have been evaluated.
+    fn follow_ramps(&mut self, stage: &StageInput, backend: &mut dyn Backend) -> Result<()> {
+        if !self.ramps.is_due(self.stage_step) {
+            return Ok(());
+        }
+        let next = self.stage_step + 1;
+        if let (Some(thermal_energy), Motion::Dynamics(bath)) =
+            (self.ramps.thermal_energy(next), &mut self.motion)
+        {
+            bath.set_thermal_energy(thermal_energy);
+        }
+        if !self.ramps.move_springs() {
+            return Ok(());
+        }
+        // Restraints are the last term.
+        let energy = |backend: &dyn Backend| backend.energies().terms.last().copied().unwrap_or_default();
+        let before = energy(backend);
+        backend.set_stiffness(&self.ramps.stiffness(next))?;
+        feel(backend, Evaluate::ForcesAndEnergies, stage.long_range_every as f64, None)?;
+        self.work += energy(backend) - before;
+        Ok(())
     }
 
     fn deform(&self, stage: &StageInput, backend: &mut dyn Backend) -> Result<()> {
@@ -229,18 +279,21 @@ impl StageRun {
         }
     }
 
-    /// Whether the barostat acts before the step after so many, and needs to know energies then.
-    pub(crate) fn changes_volume_after(&self, stage_step: u64) -> bool {
+    /// Whether energies must be known after so many steps, because the barostat acts then, or restraints
+    /// become stiffer or softer.
+    pub(crate) fn needs_energies_after(&self, stage_step: u64) -> bool {
         self.piston.as_ref().is_some_and(|piston| piston.is_due(stage_step))
+            || self.ramps.move_springs() && self.ramps.is_due(stage_step)
     }
 
     /// Whether velocities mean anything, and the energy drawn so far from the bath, as it was when
-    /// measured, and by changes of the volume.
+    /// measured, by changes of the volume and from restraints.
     pub(crate) fn atoms(&self, measured: Option<&Bath>) -> Atoms {
         let from_volume = self.piston.as_ref().map_or(0.0, |piston| piston.energy);
         match &self.motion {
             Motion::Dynamics(bath) => {
-                Atoms::Moving { heat: measured.unwrap_or(bath).heat().map(|heat| heat + from_volume) }
+                let heat = measured.unwrap_or(bath).heat();
+                Atoms::Moving { heat: heat.map(|heat| heat + from_volume + self.work) }
             }
             Motion::Minimization(..) => Atoms::AtRest,
         }
@@ -269,6 +322,10 @@ impl StageRun {
             let message = format!("stage '{}' has no thermostat whose temperature could change", stage.name);
             return Err(Error::input(message));
         };
+        if self.ramps.thermal_energy(self.stage_step).is_some() {
+            let message = format!("the temperature of stage '{}' changes as its input says", stage.name);
+            return Err(Error::input(message).hint("wait for a stage that holds one temperature"));
+        }
         // A chain has masses in proportion to its temperature.
         let chain =
             matches!(bath, Bath::NoseHoover(_)) || self.piston.as_ref().is_some_and(Piston::has_chain);
@@ -348,6 +405,7 @@ impl StageRun {
             drift: self.drift(simulated, &averages, units),
             averages,
             minimum,
+            restraint_work: self.ramps.move_springs().then_some(self.work),
             changes: self.changes.clone(),
             speed: Speed::of(self.stage_step, self.time.total, backend.n_atoms(), timestep, units),
             time: self.time,
@@ -413,6 +471,9 @@ pub(crate) fn check_stage(stage: &StageInput, simbox: &SimBox) -> Result<()> {
             return Err(Error::input("deform needs a finite rate, and at least one step between changes"));
         }
     }
+    if stage.final_temperature.is_some() && stage.temperatures().is_none() {
+        return Err(Error::input("a temperature that changes, but no thermostat that could hold it"));
+    }
     let positive = |name: &str, value: f64| match value > 0.0 && value.is_finite() {
         true => Ok(()),
         false => Err(Error::input(format!("{name} = {value}, but it must be greater than zero"))),
@@ -428,6 +489,12 @@ pub(crate) fn check_stage(stage: &StageInput, simbox: &SimBox) -> Result<()> {
         }
         Action::Dynamics { timestep, thermostat, .. } => {
             positive("timestep", timestep)?;
+            if let Some([_, last]) = stage.temperatures() {
+                match thermostat {
+                    Some(Thermostat::NoseHoover { .. }) => positive("temperature", last)?,
+                    _ => temperature(last)?,
+                }
+            }
             match thermostat {
                 None => Ok(()),
                 Some(Thermostat::Rescale { temperature: t, every }) => {
@@ -447,6 +514,7 @@ pub(crate) fn check_stage(stage: &StageInput, simbox: &SimBox) -> Result<()> {
                     positive("period", period)?;
                     positive("chain", chain as f64)?;
                     NoseHoover::check(period, timestep)?;
+                    NoseHoover::check_links(chain)?;
                     // Its masses are proportional to the temperature.
                     positive("temperature", t)
                 }

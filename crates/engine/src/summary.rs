@@ -50,6 +50,13 @@ pub fn findings(report: &StageReport, units: UnitSystem) -> String {
             ),
         );
     }
+    if let Some(work) = report.restraint_work {
+        let unit = unit_name(units, Dimension::ENERGY);
+        line(
+            "restraints",
+            format!("got a work of {} {unit} as they changed", rounded(work)).trim_end().into(),
+        );
+    }
     for change in &report.changes {
         line("changed", change.describe(&unit_name(units, Dimension::TEMPERATURE)));
     }

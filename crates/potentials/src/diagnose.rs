@@ -193,10 +193,10 @@ impl<'a> Diagnosis<'a> {
             strongest.or_stronger(part);
         }
         if !forces.restraints.is_empty() {
-            let pulls = forces.restraints.pulls(&system.simbox, state, &self.order);
+            let now = forces.restraints.at(&system.simbox, state, &self.order);
             let at = (&system.simbox, state.position[place]);
             let ties = Ties::new(&forces.restraints, state.len());
-            let (force, _) = ties.on(state.id[place], at, &forces.restraints, &pulls);
+            let force = ties.on(state.id[place], at, &forces.restraints, &now).force;
             strongest.or_stronger(Part {
                 term: "restraint",
                 force: self.size(length(force)),

@@ -108,9 +108,10 @@ impl Forces {
         self.fields.len() + self.walls.len() + usize::from(!self.restraints.is_empty())
     }
 
-    /// Whether some do not come from other atoms, so that momentum is not conserved and places matter.
-    pub fn come_from_outside(&self) -> bool {
-        !(self.fields.is_empty() && self.walls.is_empty() && self.restraints.anchors.is_empty())
+    /// Whether there are forces from outside that act in all stages, so that momentum is not conserved and
+    /// places matter.
+    pub fn have_fields_or_walls(&self) -> bool {
+        !(self.fields.is_empty() && self.walls.is_empty())
     }
 
     /// Each term that is not of bound atoms only, by itself, in the same order.

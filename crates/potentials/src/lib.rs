@@ -95,6 +95,7 @@ pub mod forces;
 pub mod formula;
 pub mod grains;
 pub mod lattice_sum;
+mod memory;
 pub mod mixing;
 pub mod outside;
 pub mod pair;

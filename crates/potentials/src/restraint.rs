@@ -1,20 +1,42 @@
 //! Restraints: atoms held near where they were when the run began, and the centres of two groups held at
-//! a distance.
+//! a distance. How strongly they are held may change from stage to stage and in the course of one.
 
-use jostle_core::{Real, SimBox, State, SymTensor, System, Vec3};
+use jostle_core::{Error, Real, Result, SimBox, State, SymTensor, System, Vec3};
 use std::ops::Range;
 
 /// All restraints of a system, one term of its energy.
 ///
 /// Those at a distance are forces between atoms: the momentum is conserved, and they have a virial. Those
-/// at a place are forces from outside, like fields: they conserve no momentum and have no part in the
-/// virial.
+/// at a place are forces from outside, like fields: they conserve no momentum. Where reference positions
+/// stay as the box changes they have no part in the virial either; where these follow the box (see
+/// [`Spring::center`]) their virial is what the energy does then, the sum of the forces times the vectors
+/// from the centre of the reference positions to the atoms (as GROMACS has it for `refcoord_scaling = com`;
+/// `posres` in its `position_restraints.cpp`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Restraints {
+    /// One for each `[[restraint]]`; anchors and distances name theirs by number.
+    pub springs: Vec<Spring>,
     /// Atoms that are held at a place.
     pub anchors: Vec<Anchor>,
     /// Groups that are held at a distance.
     pub distances: Vec<Distance>,
+}
+
+/// What the anchors or distances of one `[[restraint]]` have in common.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spring {
+    /// k, in energy / length^2.
+    pub stiffness: f64,
+    /// The centre of mass of the reference positions, in units of the edges of the box, where it follows
+    /// the box: the places of anchors are counted from it. `None`: places stay where they are.
+    pub center: Option<Vec3>,
+}
+
+impl Spring {
+    /// A spring whose reference positions stay where they are.
+    pub fn new(stiffness: f64) -> Self {
+        Spring { stiffness, center: None }
+    }
 }
 
 /// A spring from an atom, in its nearest image, to a place: k/2 d^2.
@@ -22,10 +44,10 @@ pub struct Restraints {
 pub struct Anchor {
     /// The id of the atom.
     pub atom: u32,
-    /// The place.
+    /// The place, from the centre of its spring if that has one.
     pub place: Vec3,
-    /// k, in energy / length^2.
-    pub stiffness: f64,
+    /// The number of its spring.
+    pub spring: u32,
 }
 
 /// A spring between two centres of mass, the second in its nearest image as seen from the first: k/2
@@ -36,8 +58,8 @@ pub struct Distance {
     pub centers: [Center; 2],
     /// The distances between which nothing pulls; the same twice for a harmonic spring.
     pub range: [f64; 2],
-    /// k, in energy / length^2.
-    pub stiffness: f64,
+    /// The number of its spring.
+    pub spring: u32,
 }
 
 /// A group of atoms by its centre of mass.
@@ -102,15 +124,25 @@ pub fn spring<R: Real>(r2: R, [from, to, stiffness]: [R; 3]) -> (R, R) {
     (R::lit(0.5) * force * excess, -(force / r))
 }
 
-/// What a restraint at a distance does now.
+/// What restraints do now.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Pull {
-    /// Its energy.
+    /// The energy.
     pub energy: f64,
-    /// The force on the second centre; that on the first is the opposite.
+    /// The force on an atom or, of a restraint at a distance, on the second centre; that on the first is
+    /// the opposite.
     pub force: Vec3,
-    /// Its virial.
+    /// The virial.
     pub virial: SymTensor,
+}
+
+/// What all restraints have to know before they act on atoms one by one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Moment {
+    /// By spring, where places are counted from.
+    centers: Vec<Vec3>,
+    /// What each restraint at a distance does.
+    pub pulls: Vec<Pull>,
 }
 
 impl Restraints {
@@ -119,14 +151,38 @@ impl Restraints {
         self.anchors.is_empty() && self.distances.is_empty()
     }
 
-    /// What each restraint at a distance does; `order` is that of the state.
-    pub fn pulls(&self, simbox: &SimBox, state: &State, order: &[usize]) -> Vec<Pull> {
+    /// Another k for each spring, in their order.
+    ///
+    /// # Errors
+    /// If there are more or fewer springs.
+    pub fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
+        if stiffness.len() != self.springs.len() {
+            let (given, there) = (stiffness.len(), self.springs.len());
+            return Err(Error::input(format!("{given} numbers for the stiffness of {there} restraints")));
+        }
+        self.springs.iter_mut().zip(stiffness).for_each(|(spring, k)| spring.stiffness = *k);
+        Ok(())
+    }
+
+    /// By spring, where the places of its anchors are counted from in a box.
+    pub fn centers(&self, simbox: &SimBox) -> Vec<Vec3> {
+        let center = |spring: &Spring| spring.center.map_or([0.0; 3], |s| simbox.to_cartesian(s));
+        self.springs.iter().map(center).collect()
+    }
+
+    /// What they have to know now; `order` is that of the state.
+    pub fn at(&self, simbox: &SimBox, state: &State, order: &[usize]) -> Moment {
+        Moment { centers: self.centers(simbox), pulls: self.pulls(simbox, state, order) }
+    }
+
+    fn pulls(&self, simbox: &SimBox, state: &State, order: &[usize]) -> Vec<Pull> {
         let pull = |distance: &Distance| {
             let [a, b] = distance.centers.each_ref().map(|center| center.position(simbox, state, order));
             let d = simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]]);
-            let [from, to] = distance.range;
+            let ([from, to], Spring { stiffness, .. }) =
+                (distance.range, self.springs[distance.spring as usize]);
             let (energy, force_over_r) =
-                spring(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], [from, to, distance.stiffness]);
+                spring(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], [from, to, stiffness]);
             let pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
             let virial = pairs.map(|(a, b)| force_over_r * d[a] * d[b]);
             Pull { energy, force: d.map(|d| force_over_r * d), virial }
@@ -179,29 +235,45 @@ impl Ties {
         }
     }
 
-    /// The force on the atom with this id at this position, and the energy of its anchors.
+    /// What the atom with this id feels at this position. Energy and virial are those of its anchors: of
+    /// restraints at a distance, [`Moment::pulls`] has them.
     pub fn on(
         &self,
         id: u32,
         (simbox, position): (&SimBox, Vec3),
         restraints: &Restraints,
-        pulls: &[Pull],
-    ) -> (Vec3, f64) {
-        let (mut force, mut energy) = ([0.0; 3], 0.0);
+        now: &Moment,
+    ) -> Pull {
+        let mut all = Pull::default();
         for k in self.of(id) {
             let number = self.numbers[k] as usize;
-            let Some(Anchor { place, stiffness, .. }) = restraints.anchors.get(number) else {
-                let pull = pulls[number - restraints.anchors.len()].force;
-                (0..3).for_each(|axis| force[axis] += self.shares[k] * pull[axis]);
+            let Some(Anchor { place, spring: own, .. }) = restraints.anchors.get(number) else {
+                let pull = now.pulls[number - restraints.anchors.len()].force;
+                (0..3).for_each(|axis| all.force[axis] += self.shares[k] * pull[axis]);
                 continue;
             };
-            let d = simbox.nearest_image([0, 1, 2].map(|axis| position[axis] - place[axis]));
-            let (u, force_over_r) = spring(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], [0.0, 0.0, *stiffness]);
-            energy += u;
-            (0..3).for_each(|axis| force[axis] += force_over_r * d[axis]);
+            let (from, Spring { stiffness, center }) =
+                (now.centers[*own as usize], restraints.springs[*own as usize]);
+            let d = simbox.nearest_image([0, 1, 2].map(|axis| position[axis] - from[axis] - place[axis]));
+            let (u, force_over_r) = spring(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], [0.0, 0.0, stiffness]);
+            let force = d.map(|d| force_over_r * d);
+            all.energy += u;
+            (0..3).for_each(|axis| all.force[axis] += force[axis]);
+            if center.is_some() {
+                let from_center = [0, 1, 2].map(|axis| d[axis] + place[axis]);
+                let more = anchor_virial(force, from_center);
+                all.virial.iter_mut().zip(more).for_each(|(w, part)| *w += part);
+            }
         }
-        (force, energy)
+        all
     }
+}
+
+/// The virial of an anchor whose place is at rest relative to a centre that follows the box: minus the
+/// derivative of its energy with the strain, made symmetric (a force from outside has a torque, too).
+pub fn anchor_virial<R: Real>(force: [R; 3], from_center: [R; 3]) -> [R; 6] {
+    let pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
+    pairs.map(|(a, b)| R::lit(0.5) * (force[a] * from_center[b] + force[b] * from_center[a]))
 }
 
 #[cfg(test)]
@@ -211,18 +283,35 @@ mod tests {
 
     #[test]
     fn the_force_is_the_exact_derivative_of_the_energy() {
-        for range in [[0.0, 0.0], [2.0, 2.0], [1.5, 2.5], [0.0, 2.0], [2.0, f64::INFINITY]] {
-            let c = [range[0], range[1], 3.0].map(Dual::constant);
+        let ranges = [[0.0, 0.0], [2.0, 2.0], [1.5, 2.5], [0.0, 2.0], [2.0, f64::INFINITY]];
+        for (range, stiffness) in ranges.iter().flat_map(|r| [0.5, 3.0, 1000.0].map(|k| (r, k))) {
+            let c = [range[0], range[1], stiffness].map(Dual::constant);
             for k in 1..80 {
                 let r = Dual::variable(0.05 * f64::from(k) + 0.01);
                 let (energy, force_over_r) = spring(r * r, c);
                 let force = force_over_r.value * r.value;
-                assert!((force + energy.slope).abs() < 1e-12, "{range:?} at {}: {force}", r.value);
+                assert!(
+                    (force + energy.slope).abs() < 1e-12 * stiffness.max(1.0),
+                    "{range:?} at {}: {force}",
+                    r.value
+                );
                 let inside = (range[0]..=range[1]).contains(&r.value);
                 assert_eq!(energy.value == 0.0, inside, "{range:?} at {}", r.value);
             }
         }
         assert_eq!(spring(0.0, [0.0, 0.0, 5.0]), (0.5 * 5.0 * 1e-200, -5.0));
+        // What does not act has neither energy nor force.
+        assert_eq!(spring(4.0, [0.0, 0.0, 0.0]), (0.0, 0.0));
+    }
+
+    #[test]
+    fn stiffness_is_given_to_every_spring() {
+        let springs = vec![Spring { center: Some([0.5; 3]), ..Spring::new(1.0) }, Spring::new(2.0)];
+        let mut restraints = Restraints { springs, ..Restraints::default() };
+        restraints.set_stiffness(&[3.0, 0.0]).unwrap();
+        assert_eq!(restraints.springs[0], Spring { stiffness: 3.0, center: Some([0.5; 3]) });
+        assert_eq!(restraints.springs[1].stiffness, 0.0);
+        assert!(restraints.set_stiffness(&[3.0]).is_err());
     }
 
     /// A molecule across an edge of the box has its centre there, and not in the middle of the box; it

@@ -39,6 +39,22 @@ impl NoseHoover {
     /// beyond all bounds, with 50 none of 40.
     pub const FEWEST_STEPS: f64 = 50.0;
 
+    /// Links at most: beyond a few, more change nothing.
+    pub const MOST_LINKS: usize = 1000;
+
+    /// Refuses a chain that is too long.
+    ///
+    /// # Errors
+    /// If it has more links than [`NoseHoover::MOST_LINKS`].
+    pub fn check_links(links: usize) -> Result<()> {
+        if links <= Self::MOST_LINKS {
+            return Ok(());
+        }
+        let message =
+            format!("a Nosé-Hoover chain of {links} links, but at most {} make sense", Self::MOST_LINKS);
+        Err(Error::input(message).hint("3 are usual"))
+    }
+
     /// Refuses a period that is too short.
     ///
     /// # Errors

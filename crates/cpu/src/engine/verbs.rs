@@ -189,6 +189,10 @@ impl<S: Scalar> Backend for Cpu<S> {
         self.charged.iter_mut().for_each(|charged| charged.weight = weight);
     }
 
+    fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
+        self.forces.restraints.set_stiffness(stiffness)
+    }
+
     fn update_neighbors(&mut self) -> Result<()> {
         self.catch_up();
         if let Some(fault) = self.fault.take() {

@@ -179,6 +179,11 @@ impl Backend for Cuda {
         self.waves = weight;
     }
 
+    fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
+        self.forces.restraints.set_stiffness(stiffness)?;
+        self.follow_springs()
+    }
+
     fn update_neighbors(&mut self) -> Result<()> {
         self.take_fault()?;
         if std::mem::take(&mut self.drifted) {

@@ -372,7 +372,14 @@ impl Cuda {
                 self.set_aside = None;
             }
         }
+        self.follow_springs()?;
         self.lay_out()
+    }
+
+    /// Tells kernels of springs whose stiffness has changed, or whose centres have with the box.
+    fn follow_springs(&mut self) -> Result<()> {
+        let (forces, simbox) = (&self.forces, &self.system.simbox);
+        self.outside.as_mut().map_or(Ok(()), |outside| outside.follow(forces, simbox))
     }
 
     /// Another box, in which the atoms on the device are already.

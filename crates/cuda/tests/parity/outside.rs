@@ -10,7 +10,7 @@ use jostle_core::{
 use jostle_cpu::reference;
 use jostle_cuda::Cuda;
 use jostle_potentials::outside::{Field, Side, Wall, on_atom};
-use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints};
+use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
 use jostle_potentials::{Forces, Formula, PairEntry, PairKind, PairTerm, Truncation};
 
 /// A slab of two species between two walls, some of the atoms in other images.
@@ -44,13 +44,22 @@ fn restraints() -> Restraints {
     let places: Vec<Vec3> = order.iter().map(|place| system.state.position[*place]).collect();
     let anchor = |atom: u32| {
         let [x, y, z] = places[atom as usize];
-        Anchor { atom, place: [x + 0.1, y - 0.2 + 0.01 * f64::from(atom), z + 0.05], stiffness: 3.0 }
+        Anchor { atom, place: [x + 0.1, y - 0.2 + 0.01 * f64::from(atom), z + 0.05], spring: 0 }
     };
     let center = |atoms: &[u32]| Center::new(&system, atoms, &places);
     let near = [center(&(0..25).collect::<Vec<_>>()), center(&[300, 301, 9, 453])];
-    let distance = |centers: [Center; 2], range| Distance { centers, range, stiffness: 12.0 };
+    let distance = |centers: [Center; 2], range| Distance { centers, range, spring: 1 };
+    // Others around a centre that follows the box.
+    let fraction = [0.2, 0.7, 0.4];
+    let from = system.simbox.to_cartesian(fraction);
+    let scaled = |atom: u32| {
+        let [x, y, z] = places[atom as usize];
+        let place = [x - from[0] - 0.1, y - from[1] + 0.15, z - from[2] - 0.01 * f64::from(atom % 7)];
+        Anchor { atom, place, spring: 2 }
+    };
     Restraints {
-        anchors: (100..140).map(anchor).collect(),
+        springs: vec![Spring::new(3.0), Spring::new(12.0), Spring { stiffness: 5.0, center: Some(fraction) }],
+        anchors: (100..140).map(anchor).chain((120..180).map(scaled)).collect(),
         distances: vec![
             distance(near.clone(), [1.5, 1.5]),
             distance([center(&[9]), near[1].clone()], [0.2, 30.0]),
@@ -69,7 +78,7 @@ fn restraints_are_the_slopes_of_their_energy() {
     let (forces, energies) = reference::evaluate(&system, &springs).unwrap();
     let h = 1e-5;
     for (place, axis) in
-        [3, 9, 100, 139, 300, 1000, 1101, 2000].into_iter().zip([0, 1, 2].into_iter().cycle())
+        [3, 9, 100, 139, 160, 300, 1000, 1101, 2000].into_iter().zip([0, 1, 2].into_iter().cycle())
     {
         let at = |x: f64| {
             let mut moved = system.clone();
@@ -81,9 +90,14 @@ fn restraints_are_the_slopes_of_their_energy() {
         assert!((slope + force).abs() < 1e-6, "atom {place}: {slope} {force}");
         assert_eq!(force == 0.0, place == 2000, "atom {place}: {force}");
     }
-    let between = Restraints { anchors: Vec::new(), ..restraints() };
-    let springs = Forces { restraints: between, ..Forces::default() };
+    // Places that stay where they are have no part in the virial.
+    let mut following = restraints();
+    following.anchors.retain(|anchor| anchor.spring == 2);
+    let springs = Forces { restraints: following, ..Forces::default() };
     let energy = |system: &System| reference::evaluate(system, &springs).unwrap().1.potential();
+    let of_all = energies.virial;
+    let energies = reference::evaluate(&system, &springs).unwrap().1;
+    assert!((0..6).all(|k| (of_all[k] - energies.virial[k]).abs() < 1e-9 * of_all[0].abs()));
     for axis in 0..2 {
         let at = |x: f64| {
             let mut columns = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
@@ -95,6 +109,43 @@ fn restraints_are_the_slopes_of_their_energy() {
         let slope = (at(h) - at(-h)) / (2.0 * h);
         let virial = energies.virial[axis];
         assert!(virial.abs() > 1.0 && (slope + virial).abs() < 1e-5, "{axis}: {slope} {virial}");
+    }
+}
+
+/// Springs become softer and stiffer, and the box another one, between two evaluations.
+#[test]
+fn springs_and_their_centers_follow() {
+    for mut device in open(Algorithm::Tiles, Precision::Double) {
+        device.update_neighbors().unwrap();
+        device.compute_forces(Evaluate::Forces).unwrap();
+        let mut expected = forces();
+        let mut system = system();
+        for (stiffness, long) in [([3.0, 12.0, 5.0], 1.0), ([0.0, 30.0, 2.0], 1.0), ([7.0, 0.5, 90.0], 1.01)]
+        {
+            expected.restraints.set_stiffness(&stiffness).unwrap();
+            device.set_stiffness(&stiffness).unwrap();
+            let columns = [[long, 0.0, 0.0], [0.0, 1.0 / long, 0.0], [0.0, 0.0, 1.0]];
+            let simbox = system.simbox.mapped(columns).unwrap();
+            system.deform(simbox);
+            device.deform(simbox).unwrap();
+            device.update_neighbors().unwrap();
+            device.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+            let (what, found) = (device.describe(), device.energies().clone());
+            let (exact, energies) = reference::evaluate(&system, &expected).unwrap();
+            let order = system.state.order();
+            let state = device.state().unwrap();
+            for (force, id) in state.force.iter().zip(&state.id) {
+                let exact = exact[order[*id as usize]];
+                assert!((0..3).all(|k| (force[k] - exact[k]).abs() < 1e-8), "{what}: {force:?} {exact:?}");
+            }
+            for (a, b) in found.terms.iter().zip(&energies.terms) {
+                assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "{what}: energy {a} {b}");
+            }
+            for (a, b) in found.virial.iter().zip(&energies.virial) {
+                assert!((a - b).abs() < 1e-9 * energies.virial[0].abs(), "{what}: virial {a} {b}");
+            }
+        }
+        assert!(device.set_stiffness(&[1.0]).is_err());
     }
 }
 

@@ -8,6 +8,7 @@ mod martyna_tobias_klein;
 mod monte_carlo;
 
 use crate::freedom::Momentum;
+use crate::ramp::Springs;
 use crate::step::Tick;
 use cell_rescaling::CellRescaling;
 use jostle_core::random::{Purpose, Stream};
@@ -169,15 +170,20 @@ fn resize(backend: &mut dyn Backend, survey: Survey, factors: Vec3, faster: f64)
 }
 
 /// Refuses a barostat that makes no sense for a stage or a system.
-pub(crate) fn check_barostat(stage: &StageInput, system: &System, forces: &Forces) -> Result<()> {
+pub(crate) fn check_barostat(
+    stage: &StageInput,
+    system: &System,
+    forces: &Forces,
+    springs: &Springs,
+) -> Result<()> {
     let Some(barostat) = &stage.barostat else { return Ok(()) };
     let Action::Dynamics { timestep, thermostat, .. } = &stage.action else {
         return Err(Error::input("a minimisation keeps its box").hint("leave out the barostat"));
     };
-    let Some(thermostat) = thermostat else {
+    if thermostat.is_none() {
         return Err(Error::input("a barostat needs the temperature of a thermostat, and there is none")
             .hint("choose one"));
-    };
+    }
     if stage.deformation.is_some() {
         return Err(Error::input("a box that is deformed cannot follow a pressure as well")
             .hint("leave out deform or the barostat"));
@@ -186,11 +192,19 @@ pub(crate) fn check_barostat(stage: &StageInput, system: &System, forces: &Force
         return Err(Error::input("a box that is open along an axis has no pressure")
             .hint("leave out the barostat, or make all axes periodic"));
     }
-    if forces.come_from_outside() || system.has_driven() {
+    if forces.have_fields_or_walls() || system.has_driven() {
         return Err(Error::input(
-            "what keeps its place, as fields, restraints to places and driven atoms do, bears no barostat",
+            "what keeps its place, as fields, walls and driven atoms do, bears no barostat",
         )
         .hint("leave one of them out"));
+    }
+    if springs.hold_fixed_places(stage) {
+        return Err(Error::input(
+            "restraints whose reference positions stay where they are bear no barostat",
+        )
+        .hint(
+            "let them follow the box, by scaling = \"center\" in [[restraint]], or name those that act in this stage: restraints = []",
+        ));
     }
     let finite = |name: &str, value: f64, least: f64| match value > least && value.is_finite() {
         true => Ok(()),
@@ -219,7 +233,7 @@ pub(crate) fn check_barostat(stage: &StageInput, system: &System, forces: &Force
         }
         Barostat::MartynaTobiasKlein { pressure, time, every } => {
             finite("pressure", pressure, f64::NEG_INFINITY)?;
-            if thermostat.temperature() <= 0.0 {
+            if stage.temperatures().is_some_and(|ends| ends.into_iter().any(|t| t <= 0.0)) {
                 return Err(Error::input("the barostat's chain cannot hold a temperature of zero").hint(
                     "choose a temperature above zero, or barostat = { kind = \"cell-rescaling\", ... }",
                 ));
@@ -240,10 +254,30 @@ mod tests {
     use jostle_core::{Precision, Settings, Species, Topology, UnitSystem, WaterShape};
     use jostle_io::input::model::{DensityInput, Distribution, Lattice, LatticeExtent, RegionInput};
     use jostle_potentials::electrostatics::Method;
+    use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
     use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
 
+    /// Springs from oxygen and hydrogen of some molecules to places near them that follow the box around a
+    /// centre, and a spring between two groups.
+    fn restraints(system: &System) -> Restraints {
+        let (fraction, places) = ([0.25, 0.5, 0.75], &system.state.position);
+        let center = system.simbox.to_cartesian(fraction);
+        let off = |atom: u32| [0, 1, 2].map(|k| 0.02 * f64::from((atom + k) % 5) - 0.01);
+        let anchor = |atom: u32| {
+            let (r, off) = (places[atom as usize], off(atom));
+            Anchor { atom, place: [0, 1, 2].map(|k| r[k] + off[k] - center[k]), spring: 0 }
+        };
+        let ends = [&[0, 1, 2][..], &[90, 91]].map(|atoms| Center::new(system, atoms, places));
+        Restraints {
+            springs: vec![Spring { stiffness: 500.0, center: Some(fraction) }, Spring::new(100.0)],
+            anchors: (30..60).map(anchor).collect(),
+            distances: vec![Distance { centers: ends, range: [0.1, 0.1], spring: 1 }],
+        }
+    }
+
     /// The virial is what the energy does when the box grows and molecules are moved: of water with and
-    /// without a rigid shape, whose atoms by themselves have quite another one.
+    /// without a rigid shape, whose atoms by themselves have quite another one, and of restraints whose
+    /// reference positions follow the box.
     #[test]
     fn the_virial_is_a_derivative() {
         let species = |name: &str, mass, charge| Species { name: name.into(), mass, charge };
@@ -258,6 +292,7 @@ mod tests {
         core.set(0, 0, PairEntry { parameters: vec![0.65, 0.3166], cutoff: 0.7 });
         let forces = Forces {
             electrostatics: Some(Electrostatics::new(Method::ewald(0.7, 1e-8), units.coulomb(), 0.7)),
+            restraints: restraints(&system),
             ..Forces::from(vec![core])
         };
         for rigid in [true, false] {
@@ -284,6 +319,12 @@ mod tests {
             };
             let slope = (at(1.0 + step) - at(1.0 - step)) / (2.0 * step);
             assert!((slope / -virial - 1.0).abs() < 1e-5, "{rigid}: {slope} is not {}", -virial);
+            // Springs have a part in it that could not be overlooked.
+            backend.set_stiffness(&[0.0, 100.0]).unwrap();
+            backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
+            let survey = backend.survey(&joined).unwrap();
+            let without = molecular_virial(&backend.energies().virial, &survey);
+            assert!((without - virial).abs() > 1e-3 * virial.abs(), "{rigid}: {without} {virial}");
         }
     }
 

@@ -8,6 +8,7 @@ use jostle_core::{Error, Result, SimBox, System};
 use jostle_io::Input;
 use jostle_io::Structure;
 use jostle_io::input::model::{AtomsInput, Located};
+use jostle_io::memory;
 use jostle_io::structure::FileSpecies;
 use jostle_potentials::Forces;
 use std::ops::Range;
@@ -44,12 +45,27 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
     if let (Some(given), Some(term)) = (&input.electrostatics, &forces.electrostatics) {
         let checked = term.check(&system, input.run.settings.precision);
         checked.map_err(|e| at(input, &given.span, e))?;
+        room_for_waves(&system, &forces).map_err(|e| at(input, &given.span, e))?;
     }
     if let Some(velocities) = input.system.velocities {
         let thermal_energy = input.units.boltzmann() * velocities.temperature;
         assign_velocities(&mut system, thermal_energy, velocities.distribution, input.system.seed);
     }
     Ok((system, forces))
+}
+
+/// Refuses sums over waves that need more memory than there is: a box may be larger than anybody meant.
+///
+/// # Errors
+/// Says how much they need, and for how large a box.
+pub(crate) fn room_for_waves(system: &System, forces: &Forces) -> Result<()> {
+    // More than fits becomes the largest number there is.
+    let bytes = forces.bytes_of_waves(&system.simbox, system.state.len()) as u64;
+    let [a, b, c] = system.simbox.lengths();
+    let what = format!("sums over waves in a box of {a:.3e} by {b:.3e} by {c:.3e}");
+    memory::room_for(&what, bytes).map_err(|e| {
+        e.hint("look at the box, or at the density it follows from; a longer cut-off or less accuracy needs fewer waves")
+    })
 }
 
 /// The forces that an input gives a system whose groups have been chosen.

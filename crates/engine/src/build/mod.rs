@@ -10,13 +10,14 @@ pub mod placement;
 mod velocities;
 pub mod water;
 
-pub(crate) use input::forces_from_input;
 pub use input::system_from_input;
+pub(crate) use input::{forces_from_input, room_for_waves};
 pub use overlap::check_atoms;
 pub use velocities::assign_velocities;
 
 use jostle_core::{Error, Result, SimBox, Species, State, System, UnitSystem, WaterShape};
 use jostle_io::input::model::{Amount, DensityInput, Lattice, LatticeExtent, RegionInput};
+use jostle_io::memory;
 
 /// The kinds of atoms a system is built from, and how much there is of each.
 ///
@@ -77,14 +78,14 @@ impl Mixture {
             LatticeExtent::Atoms(atoms) => [lattice::cube_of(lattice, atoms)?; 3],
         };
         let per_cell = lattice::basis(lattice).len();
-        let atoms = per_cell * cells.iter().product::<usize>();
+        let atoms = cells.iter().fold(per_cell, |atoms, cells| atoms.saturating_mul(*cells));
         let counts = self.counts(atoms)?;
         let constant = match density {
             DensityInput::LatticeConstant(constant) => positive("the lattice constant", constant)?,
             _ => (per_cell as f64 / self.number_density(density, &counts)?).cbrt(),
         };
         let lengths = cells.map(|n| n as f64 * constant);
-        let simbox = SimBox::new([0.0; 3], lengths, [0.0; 3], self.periodic)?;
+        let simbox = self.sized(lengths, [0.0; 3])?;
         Ok(self.fill(simbox, lattice::positions(lattice, cells, constant), &counts, seed))
     }
 
@@ -149,6 +150,7 @@ impl Mixture {
         if molecules == 0 || molecules > u32::MAX as usize / atoms {
             return Err(Error::input(format!("there cannot be {molecules} molecules")));
         }
+        memory::room_for_atoms((molecules * atoms) as u64)?;
         let counts = [molecules, 2 * molecules, molecules];
         let simbox = self.boxed(&counts[..atoms - 1], region)?;
         let mut system = System::new(simbox, self.species.clone());
@@ -176,7 +178,19 @@ impl Mixture {
                 ([edge; 3], [0.0; 3])
             }
         };
-        SimBox::new([0.0; 3], lengths, tilts, self.periodic)
+        self.sized(lengths, tilts)
+    }
+
+    /// A box whose volume, and what is divided by its edges, are numbers that can be computed with.
+    fn sized(&self, lengths: jostle_core::Vec3, tilts: jostle_core::Vec3) -> Result<SimBox> {
+        let simbox = SimBox::new([0.0; 3], lengths, tilts, self.periodic)?;
+        let mut numbers = lengths.into_iter().chain([simbox.volume()]).flat_map(|x| [x, 1.0 / x]);
+        if numbers.all(f64::is_normal) {
+            return Ok(simbox);
+        }
+        let [a, b, c] = lengths;
+        Err(Error::input(format!("a box of {a:e} by {b:e} by {c:e} is out of all bounds"))
+            .hint("look at its edges, or at the density they follow from"))
     }
 
     fn counts(&self, atoms: usize) -> Result<Vec<usize>> {
@@ -186,6 +200,7 @@ impl Mixture {
         if atoms > u32::MAX as usize {
             return Err(Error::input(format!("{atoms} atoms are more than fit into 32-bit numbers")));
         }
+        memory::room_for_atoms(atoms as u64)?;
         composition::counts(&self.amounts, atoms)
     }
 

@@ -8,12 +8,12 @@ use jostle_core::{SimBox, Vec3, WaterShape};
 pub fn positions(simbox: &SimBox, molecules: usize, shape: &WaterShape, seed: u64) -> Vec<Vec3> {
     let (half, bond) = (0.5 * shape.angle.to_radians(), shape.bond_length);
     let cells = grid(simbox, molecules);
-    let n_cells: usize = cells.iter().product();
+    let n_cells: u128 = cells.iter().map(|n| *n as u128).product();
     let mut positions = Vec::with_capacity(shape.atoms() * molecules);
     for molecule in 0..molecules {
         let mut random = Stream::new(seed, Purpose::Placement, molecule as u32, 0);
         // Cells that stay empty are spread over the box.
-        let cell = molecule * n_cells / molecules;
+        let cell = (molecule as u128 * n_cells / molecules as u128) as usize;
         let numbers = [cell / (cells[1] * cells[2]), cell / cells[2] % cells[1], cell % cells[2]];
         let center =
             simbox.to_cartesian(std::array::from_fn(|k| (numbers[k] as f64 + 0.5) / cells[k] as f64));
@@ -38,8 +38,9 @@ fn grid(simbox: &SimBox, molecules: usize) -> [usize; 3] {
     let widths = simbox.widths();
     let mut side = (simbox.volume() / molecules as f64).cbrt();
     loop {
-        let cells = widths.map(|w| ((w / side).round() as usize).max(1));
-        if cells.iter().product::<usize>() >= molecules {
+        // More than there are molecules along one edge is never wanted, however flat the box.
+        let cells = widths.map(|w| ((w / side).round() as usize).clamp(1, molecules));
+        if cells.iter().map(|n| *n as f64).product::<f64>() >= molecules as f64 {
             return cells;
         }
         side *= 0.999;

@@ -2,13 +2,14 @@
 
 use super::{Overrides, Simulation};
 use crate::barostat::check_barostat;
-use crate::build::check_atoms;
+use crate::build::{check_atoms, room_for_waves};
 use crate::checkpoint::{Checkpoint, Clock, InputText};
 use crate::device::{self, Opened};
 use crate::freedom::Isolated;
 use crate::measure::Measures;
 use crate::minimize::Bearings;
 use crate::observe::Observer;
+use crate::ramp::Springs;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::stage::{check_constraints, check_stage};
 use crate::thermo::{Reported, quantities};
@@ -209,7 +210,8 @@ impl SimulationBuilder {
         let same_bonds = checkpoint.topology == self.system.topology
             && checkpoint.charges == self.system.charges
             && checkpoint.names == self.system.names
-            && (&checkpoint.groups, &checkpoint.anchors) == (&self.system.groups, &self.system.anchors);
+            && (&checkpoint.groups, &checkpoint.anchors) == (&self.system.groups, &self.system.anchors)
+            && checkpoint.reference_box == self.system.reference_box;
         if !(same_box && same_atoms && same_bonds && checkpoint.species() == self.system.species) {
             return Err(Error::file(folder, "the checkpoint is that of another system")
                 .hint("give the builder the system that the run began with"));
@@ -225,13 +227,24 @@ impl SimulationBuilder {
         note: Option<String>,
     ) -> Result<Simulation> {
         self.system.simbox = from.simbox()?;
-        let Checkpoint { header, state, topology, charges, names, groups, anchors, list_positions } = from;
+        let Checkpoint {
+            header,
+            state,
+            topology,
+            charges,
+            names,
+            groups,
+            anchors,
+            reference_box,
+            list_positions,
+        } = from;
         self.system.state = state.clone();
         self.system.topology = topology;
         self.system.charges = charges;
         self.system.names = names;
         self.system.groups = groups;
         self.system.anchors = anchors;
+        self.system.reference_box = reference_box;
         let mut simulation = self.open()?;
         simulation.backend.restore(state, list_positions, header.skin)?;
         simulation.clock = header.clock;
@@ -262,7 +275,12 @@ impl SimulationBuilder {
         if !self.system.topology.fits(self.system.state.len()) {
             return Err(Error::input("something is bound to an atom that does not exist"));
         }
+        room_for_waves(&self.system, &self.forces)?;
+        check_threads(&self.settings)?;
+        check_skin(&self.settings, &self.system.simbox, &self.forces)?;
+        let springs = Springs::new(&self.forces.restraints);
         for stage in &self.stages {
+            springs.check(stage).map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
             check_stage(stage, &self.system.simbox)
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
             stage
@@ -270,11 +288,11 @@ impl SimulationBuilder {
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
             check_constraints(stage, &self.system.topology)
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
-            check_barostat(stage, &self.system, &self.forces)
+            check_barostat(stage, &self.system, &self.forces, &springs)
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
         }
         let species = self.system.species.clone();
-        let System { topology, charges, names, groups, anchors, .. } = self.system.clone();
+        let System { topology, charges, names, groups, anchors, reference_box, .. } = self.system.clone();
         // Points that follow atoms have no mass; the device looks for other atoms without.
         if let Some(s) = species.iter().find(|s| !(s.mass >= 0.0 && s.mass.is_finite())) {
             return Err(Error::input(format!("the mass of {} is {}, which is no mass", s.name, s.mass)));
@@ -294,10 +312,13 @@ impl SimulationBuilder {
         let names_of = reported.iter().map(|group| group.name.as_str());
         let quantities = quantities(self.units, &self.forces, names_of);
         let bearings = Bearings::new(&self.system)?;
-        let isolated = Isolated::new(&self.system, &self.forces);
+        let isolated = Isolated::without_restraints(&self.system, &self.forces);
         let shortest_cutoff = shortest_cutoff(&self.forces, &self.system.simbox);
         let threads = self.settings.threads;
-        let about_tables = about_tables(&self.forces);
+        let idle = springs.idle(&self.stages).into_iter().zip(1..).filter(|(idle, _)| *idle);
+        let idle = idle.filter(|_| !self.stages.is_empty());
+        let idle = idle.map(|(_, number)| format!("restraint {number} of the input acts in no stage"));
+        let notes = about_tables(&self.forces).into_iter().chain(idle).collect();
         let Opened { backend, missed } = (self.open)(self.system, self.forces, self.settings)?;
         Ok(Simulation {
             units: self.units,
@@ -310,6 +331,7 @@ impl SimulationBuilder {
             names,
             groups,
             anchors,
+            reference_box,
             reported,
             counts,
             stages: self.stages,
@@ -317,6 +339,7 @@ impl SimulationBuilder {
             total_mass,
             shortest_cutoff,
             isolated,
+            springs,
             backend,
             missed,
             observers: self.observers,
@@ -330,7 +353,7 @@ impl SimulationBuilder {
             reports: Vec::new(),
             thermo: None,
             saved: None,
-            notes: about_tables,
+            notes,
         })
     }
 }
@@ -338,6 +361,34 @@ impl SimulationBuilder {
 /// What puts a system on a device that has a name.
 fn known(device: DeviceInput) -> Box<Open> {
     Box::new(move |system, forces, settings| device::open(device, system, forces, settings))
+}
+
+/// Threads at most: more than any machine has cores.
+const MOST_THREADS: usize = 1024;
+
+/// Refuses threads that the system would be busy making.
+fn check_threads(settings: &Settings) -> Result<()> {
+    match settings.threads.filter(|threads| *threads > MOST_THREADS) {
+        Some(threads) => {
+            Err(Error::input(format!("threads = {threads}, but at most {MOST_THREADS} make sense"))
+                .hint("leave it out: there is one for each core"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A skin has at most so many times the longest cut-off.
+const LONGEST_SKIN: f64 = 10.0;
+
+/// Refuses a skin so long that lists would hold atoms several times over.
+fn check_skin(settings: &Settings, simbox: &SimBox, forces: &Forces) -> Result<()> {
+    let (Some(skin), cutoff) = (settings.skin, forces.largest_cutoff()) else { return Ok(()) };
+    let most = (LONGEST_SKIN * cutoff).min(2.0 * simbox.largest_cutoff() - cutoff);
+    if cutoff == 0.0 || skin <= most {
+        return Ok(());
+    }
+    Err(Error::input(format!("skin = {skin:?} is longer than lists can reach, {most:.6} here"))
+        .hint("leave it out: it is tuned while the run goes"))
 }
 
 /// Where forces begin that are looked up instead of computed.

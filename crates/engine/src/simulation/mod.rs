@@ -14,6 +14,7 @@ use crate::measure::{Measures, inside, unbroken};
 use crate::minimize::Bearings;
 use crate::observe::Observer;
 use crate::progress::Progress;
+use crate::ramp::Springs;
 use crate::report::StageReport;
 use crate::run_folder::{Existing, RunFolder, newest_checkpoint};
 use crate::stage::StageRun;
@@ -61,6 +62,7 @@ pub struct Simulation {
     names: Names,
     groups: Vec<Group>,
     anchors: Vec<Vec3>,
+    reference_box: Option<SimBox>,
     /// Those whose temperatures are columns of `thermo.csv`.
     reported: Vec<Reported>,
     /// How many atoms of each species there are.
@@ -69,7 +71,9 @@ pub struct Simulation {
     quantities: Vec<Quantity>,
     total_mass: f64,
     shortest_cutoff: f64,
+    /// Without restraints, which are those of stages.
     isolated: Isolated,
+    springs: Springs,
     backend: Box<dyn Backend>,
     /// Why that is the CPU, where a GPU was looked for.
     missed: Option<String>,

@@ -66,9 +66,10 @@ impl Simulation {
                 self.clock,
                 self.total_mass,
                 self.shortest_cutoff,
-                (self.isolated, self.bearings.as_ref()),
+                (self.isolated, &self.springs, self.bearings.as_ref()),
             )?,
         };
+        run.set_restraints(&mut *self.backend)?;
         if stage.barostat.is_some() {
             self.molecules = Molecules::new(&self.topology, &self.species, self.backend.state()?);
         }
@@ -165,7 +166,7 @@ impl Simulation {
         let step = self.clock.step + 1;
         let waves = pulse(stage, run);
         let tick = Tick { seed: self.seed, step, timestep: timestep(stage), waves: waves.after(1) };
-        run.change_box(stage, &mut *self.backend, &self.molecules, &tick)
+        run.change_surroundings(stage, &mut *self.backend, &self.molecules, &tick)
             .map_err(|e| e.context(format!("step {step}")))?;
         let leg = self.next_leg(stage, run, *pace);
         if let Some(samples) = run.advance_leg(&mut *self.backend, &leg)? {
@@ -203,7 +204,7 @@ impl Simulation {
         let done = run.stage_step;
         let observers = self.observers.iter().map(|o| o.every());
         let stops = observers.chain(stage.trajectory.map(|t| t.every)).chain([stage.checkpoint_every]);
-        let stops = stops.chain(stage.deformation.map(|d| d.every));
+        let stops = stops.chain(stage.deformation.map(|d| d.every)).chain([run.ramps_every()]);
         // Who moves how fast is seen in the atoms alone.
         let stops = stops.chain((!self.reported.is_empty()).then_some(stage.thermo_every));
         let stops =
@@ -241,7 +242,7 @@ impl Simulation {
 
     /// What a step has to evaluate: energies only where somebody looks at them.
     fn evaluate_at(&self, stage: &StageInput, run: &StageRun, stage_step: u64) -> Evaluate {
-        match self.is_measured(stage, stage_step) || run.changes_volume_after(stage_step) {
+        match self.is_measured(stage, stage_step) || run.needs_energies_after(stage_step) {
             true => Evaluate::ForcesAndEnergies,
             false => Evaluate::Forces,
         }
@@ -476,8 +477,18 @@ impl Simulation {
         let list_positions = self.backend.list_positions()?.to_vec();
         let (topology, charges, names) = (self.topology.clone(), self.charges.clone(), self.names.clone());
         let (groups, anchors) = (self.groups.clone(), self.anchors.clone());
-        let checkpoint =
-            Checkpoint { header, state, topology, charges, names, groups, anchors, list_positions };
+        let reference_box = self.reference_box;
+        let checkpoint = Checkpoint {
+            header,
+            state,
+            topology,
+            charges,
+            names,
+            groups,
+            anchors,
+            reference_box,
+            list_positions,
+        };
         let path = folder.save(&checkpoint)?;
         self.saved = Some(self.clock.step);
         folder.log(&format!("checkpoint at step {}", self.clock.step))?;

@@ -12,7 +12,7 @@ use jostle_engine::{
     CHECKPOINT, Checkpoint, Existing, Mixture, Outcome, Progress, Simulation, SimulationBuilder,
     assign_velocities,
 };
-use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints};
+use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
 use jostle_potentials::{Forces, PairKind, PairTerm, Truncation};
 use std::cell::Cell;
 use std::path::Path;
@@ -88,13 +88,14 @@ fn groups_are_the_same_on_every_device() {
         let places = system.state.position.clone();
         let center = |atoms: &[u32]| Center::new(&system, atoms, &places);
         let restraints = Restraints {
+            springs: [9.0, 4.0].map(Spring::new).to_vec(),
             anchors: (600..650)
-                .map(|atom| Anchor { atom, place: places[atom as usize], stiffness: 9.0 })
+                .map(|atom| Anchor { atom, place: places[atom as usize], spring: 0 })
                 .collect(),
             distances: vec![Distance {
                 centers: [center(&[1, 2, 3]), center(&[801])],
                 range: [2.0, 3.0],
-                stiffness: 4.0,
+                spring: 1,
             }],
         };
         let settings = Settings { threads: Some(1), precision: Precision::Double, ..Settings::default() };

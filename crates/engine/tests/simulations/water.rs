@@ -45,6 +45,35 @@ fn builder_from(first: StageInput) -> SimulationBuilder {
         .device(DeviceInput::Cpu)
 }
 
+/// Velocities that are asked for have no part along distances that do not change: what is shown of a single
+/// configuration is what a run begins with, and the temperature that was asked for.
+#[test]
+fn a_single_point_has_the_temperature_of_a_run() {
+    let system = water();
+    let mut core = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 2);
+    core.set(0, 0, PairEntry { parameters: vec![0.65, 0.3166], cutoff: 0.9 });
+    let settings = Settings { threads: Some(1), precision: Precision::Double, ..Settings::default() };
+    let point = single_point(UNITS, system.clone(), vec![core.clone()], DeviceInput::Cpu, settings).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut simulation = Simulation::builder(UNITS, system)
+        .force(core)
+        .stage(StageInput::dynamics("go", 1, 0.0001).thermo(1))
+        .settings(settings)
+        .device(DeviceInput::Cpu)
+        .build()
+        .unwrap();
+    simulation.write_to(&folder.path().join("run"), Existing::Refuse).unwrap();
+    simulation.run().unwrap();
+    let rows = std::fs::read_to_string(folder.path().join("run/thermo.csv")).unwrap();
+    let place = rows.lines().next().unwrap().split(',').position(|c| c.starts_with("temperature")).unwrap();
+    let first: f64 = rows.lines().nth(1).unwrap().split(',').nth(place).unwrap().parse().unwrap();
+    let found = point.thermo.temperature;
+    assert!((found / first - 1.0).abs() < 1e-9, "{found} {first}");
+    // Four standard deviations of the mean of so many squares.
+    let spread = (2.0 / (6 * MOLECULES - 3) as f64).sqrt();
+    assert!((found / 300.0 - 1.0).abs() < 4.0 * spread, "{found}");
+}
+
 /// Each molecule has six degrees of freedom, three of which are the centre of mass' for all together;
 /// noise acts on that, too. The atoms of a molecule share the temperature of the bath.
 #[test]

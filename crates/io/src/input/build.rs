@@ -32,7 +32,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let angles = builder.bonded(root.need("angle")?)?;
     let exclude = root.need_choice("exclude")?;
     let restraints = root.need::<Vec<Fields>>("restraint")?;
-    let restraints = restraints.iter().map(|r| group::restraint(&source, r)).collect::<Result<_>>()?;
+    let restraints = group::restraints(&source, &restraints)?;
     let groups = group::groups(&source, &root.need::<Vec<Fields>>("group")?)?;
     let fields = root
         .need::<Vec<Fields>>("field")?
@@ -47,7 +47,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let summed = |kind| matches!(kind, ElectrostaticsKind::Pme { .. } | ElectrostaticsKind::Ewald { .. });
     let has_waves = electrostatics.as_ref().is_some_and(|charges| summed(charges.value.kind))
         || forces.iter().any(|force| force.value.dispersion.is_some());
-    let stages = stages(&source, &root.need::<Vec<Fields>>("stage")?, has_waves)?;
+    let stages = stages(&source, &root.need::<Vec<Fields>>("stage")?, &restraints, has_waves)?;
     let run = builder.run(&root.need("run")?)?;
     let title = root.need("title")?;
     let input = Input {

@@ -173,6 +173,11 @@ fn shape(kind: Kind) -> String {
             });
             names.collect::<Vec<_>>().join(" | ")
         }
+        Kind::Ramp(dimensions, range) => {
+            let one = shape(Kind::Quantity(dimensions, range));
+            format!("{one} | [first, last]")
+        }
+        Kind::Ramps(..) => "[\"A\", \"B\"] | { A = number, B = [first, last] }".into(),
         Kind::Choice(_) | Kind::Device => "word".into(),
         Kind::Axes => "true | false | [x, y, z]".into(),
         Kind::Counts => "[a, b, c]".into(),
@@ -285,6 +290,14 @@ fn kind_json(kind: Kind) -> Value {
         Kind::Count(least) => json!({ "type": "integer", "minimum": least }),
         Kind::Number(range) => range_json(range),
         Kind::Quantity(_, range) => json!({ "anyOf": [range_json(range), { "type": "string" }] }),
+        Kind::Ramp(dimensions, range) => {
+            let one = kind_json(Kind::Quantity(dimensions, range));
+            json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 2, "maxItems": 2 }] })
+        }
+        Kind::Ramps(dimensions, range) => json!({ "anyOf": [
+            { "type": "array", "items": { "type": "string" } },
+            { "type": "object", "additionalProperties": kind_json(Kind::Ramp(dimensions, range)) },
+        ] }),
         Kind::Choice(words) => json!({ "oneOf": words_json(words()) }),
         Kind::Device => {
             let mut choices = words_json(words::<DeviceInput>());

@@ -47,6 +47,7 @@ pub(super) enum Value {
     Count(u64),
     Number(f64),
     Quantity(f64, Dimension),
+    Ramp([f64; 2]),
     Axes([bool; 3]),
     Counts([u64; 3]),
     Vector([f64; 3]),
@@ -117,6 +118,7 @@ from_value! {
     u64: Value::Count(count) => *count;
     f64: Value::Number(x) | Value::Quantity(x, _) => *x;
     (f64, Dimension): Value::Quantity(x, dimension) => (*x, *dimension);
+    [f64; 2]: Value::Ramp(ends) => *ends;
     [bool; 3]: Value::Axes(axes) => *axes;
     [u64; 3]: Value::Counts(counts) => *counts;
     [f64; 3]: Value::Vector(vector) => *vector;

@@ -1,13 +1,13 @@
 //! `[[group]]`, `[[restraint]]`, and atoms chosen by words elsewhere in an input.
 
 use super::fields::Fields;
-use super::model::{GroupInput, Holds, Input, Located, RestraintInput, Source};
+use super::model::{GroupInput, Holds, Input, Located, RestraintInput, Scaling, Source};
 use crate::Selection;
 use crate::select::Fault;
 use jostle_core::group::{Group, chosen};
-use jostle_core::{Driven, Error, Result, System};
+use jostle_core::{Driven, Error, Molecules, Result, System, Vec3};
 use jostle_potentials::Forces;
-use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints};
+use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
 use std::ops::Range;
 
 /// A selection, from where it stands.
@@ -66,12 +66,34 @@ pub(super) fn groups(source: &Source, tables: &[Fields]) -> Result<Vec<Located<G
     Ok(groups)
 }
 
+/// All `[[restraint]]`
+pub(super) fn restraints(source: &Source, tables: &[Fields]) -> Result<Vec<Located<RestraintInput>>> {
+    let mut restraints: Vec<Located<RestraintInput>> = Vec::new();
+    for fields in tables {
+        let restraint = restraint(source, fields)?;
+        if let Some(Located { value: name, span }) = fields.get::<String>("name") {
+            if name.is_empty() || name.trim() != name {
+                let message = format!("\"{name}\" cannot be the name of a restraint");
+                return Err(source.error(&span, message).hint("use a name like backbone"));
+            }
+            if restraints.iter().any(|other| other.value.name.as_ref() == Some(&name)) {
+                let message = format!("there are two restraints \"{name}\"");
+                return Err(source.error(&span, message).hint("choose another name for one of them"));
+            }
+        }
+        restraints.push(restraint);
+    }
+    Ok(restraints)
+}
+
 /// `[[restraint]]`
-pub(super) fn restraint(source: &Source, fields: &Fields) -> Result<Located<RestraintInput>> {
+fn restraint(source: &Source, fields: &Fields) -> Result<Located<RestraintInput>> {
     let span = fields.span.clone();
     let stiffness = fields.need("stiffness")?;
-    if let Some(places) = atoms(source, fields)? {
-        return Ok(Located { value: RestraintInput { stiffness, holds: Holds::Places(places) }, span });
+    let name = fields.get::<String>("name").map(|name| name.value);
+    if let Some(atoms) = atoms(source, fields)? {
+        let holds = Holds::Places { atoms, scaling: fields.need_choice("scaling")? };
+        return Ok(Located { value: RestraintInput { name, stiffness, holds }, span });
     }
     let between: Located<Vec<String>> =
         fields.get("between").unwrap_or(Located { value: Vec::new(), span: span.clone() });
@@ -95,17 +117,30 @@ pub(super) fn restraint(source: &Source, fields: &Fields) -> Result<Located<Rest
         let message = format!("from = {} is beyond to = {}", range[0], range[1]);
         return Err(source.error(&span, message).hint("exchange them"));
     }
-    Ok(Located { value: RestraintInput { stiffness, holds: Holds::Distance { between: two, range } }, span })
+    let holds = Holds::Distance { between: two, range };
+    Ok(Located { value: RestraintInput { name, stiffness, holds }, span })
 }
 
 impl RestraintInput {
     /// The atoms that it speaks of.
     fn selections(&self) -> &[Located<Selection>] {
         match &self.holds {
-            Holds::Places(atoms) => std::slice::from_ref(atoms),
+            Holds::Places { atoms, .. } => std::slice::from_ref(atoms),
             Holds::Distance { between, .. } => between,
         }
     }
+}
+
+/// The centre of mass of reference positions of some atoms; `None` where they have no mass.
+fn reference_center(system: &System, atoms: &[u32]) -> Option<Vec3> {
+    let order = system.state.order();
+    let (mut center, mut total) = ([0.0; 3], 0.0);
+    for id in atoms {
+        let (mass, place) = (system.mass(order[*id as usize]), system.anchors[*id as usize]);
+        total += mass;
+        (0..3).for_each(|k| center[k] += mass * place[k]);
+    }
+    (total > 0.0).then(|| center.map(|x| x / total))
 }
 
 impl Input {
@@ -115,14 +150,10 @@ impl Input {
     /// If a selection has no atoms, or speaks of what is not there; the error points at the word.
     pub fn choose(&self, system: &mut System) -> Result<()> {
         system.groups.clear();
-        system.anchors.clear();
+        (system.anchors, system.reference_box) = (Vec::new(), None);
         if !self.restraints.is_empty() {
-            let System { simbox, state, .. } = &*system;
-            let places = state.order().into_iter().map(|place| {
-                let (r, shift) = (state.position[place], simbox.shift(state.image[place]));
-                [0, 1, 2].map(|k| r[k] + shift[k])
-            });
-            system.anchors = places.collect();
+            system.anchors = self.reference_positions(system);
+            system.reference_box = Some(system.simbox);
         }
         let named = self.groups.iter().map(|group| (group.value.name.as_str(), &group.value.atoms));
         let of_fields = self.fields.iter().filter_map(|field| field.value.atoms.as_ref());
@@ -142,6 +173,32 @@ impl Input {
         Ok(())
     }
 
+    /// By id, where atoms are, on unbroken paths. Where the centre of some of them matters, molecules are
+    /// whole: the place of an atom is then that of the first one of its molecule, and the way from there.
+    fn reference_positions(&self, system: &System) -> Vec<Vec3> {
+        let System { simbox, state, topology, species, .. } = system;
+        let order = state.order();
+        let unbroken = |place: &usize| {
+            let (r, shift) = (state.position[*place], simbox.shift(state.image[*place]));
+            [0, 1, 2].map(|k| r[k] + shift[k])
+        };
+        let places: Vec<Vec3> = order.iter().map(unbroken).collect();
+        let has_center = |restraint: &Located<RestraintInput>| {
+            matches!(restraint.value.holds, Holds::Places { scaling: Scaling::Center, .. })
+        };
+        if !self.restraints.iter().any(has_center) {
+            return places;
+        }
+        let molecules = Molecules::new(topology, species, state);
+        let paths = molecules.paths(simbox, state, &order);
+        let mut first = vec![None; molecules.count()];
+        let whole = |(id, molecule): (usize, &u32)| {
+            let start = first[*molecule as usize].get_or_insert(places[id]);
+            [0, 1, 2].map(|k| start[k] + paths[id][k])
+        };
+        molecules.of_atoms().iter().enumerate().map(whole).collect()
+    }
+
     /// Tells the fields of the input which of the chosen atoms they act on, and adds the restraints.
     ///
     /// # Errors
@@ -153,23 +210,28 @@ impl Input {
             }
         }
         forces.restraints = Restraints::default();
-        for Located { value: RestraintInput { stiffness, holds }, .. } in &self.restraints {
-            match holds {
-                Holds::Places(atoms) => {
-                    let anchor = |id: &u32| {
-                        let place = system.anchors[*id as usize];
-                        Anchor { atom: *id, place, stiffness: *stiffness }
-                    };
-                    forces.restraints.anchors.extend(self.chosen(system, atoms)?.iter().map(anchor));
+        let Restraints { springs, anchors, distances } = &mut forces.restraints;
+        for (spring, restraint) in (0..).zip(&self.restraints) {
+            let mut own = Spring::new(restraint.value.stiffness);
+            match &restraint.value.holds {
+                Holds::Places { atoms, scaling } => {
+                    let chosen = self.chosen(system, atoms)?;
+                    let center = reference_center(system, chosen).filter(|_| *scaling == Scaling::Center);
+                    own.center = center.zip(system.reference_box).map(|(r, then)| then.to_fractional(r));
+                    let from = center.unwrap_or_default();
+                    anchors.extend(chosen.iter().map(|atom| {
+                        let place = system.anchors[*atom as usize];
+                        Anchor { atom: *atom, place: [0, 1, 2].map(|k| place[k] - from[k]), spring }
+                    }));
                 }
                 Holds::Distance { between: [a, b], range } => {
                     let center =
                         |atoms| Ok(Center::new(system, self.chosen(system, atoms)?, &system.anchors));
                     let centers = [center(a)?, center(b)?];
-                    let distance = Distance { centers, range: *range, stiffness: *stiffness };
-                    forces.restraints.distances.push(distance);
+                    distances.push(Distance { centers, range: *range, spring });
                 }
             }
+            springs.push(own);
         }
         Ok(())
     }

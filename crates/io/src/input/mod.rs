@@ -7,6 +7,7 @@
 mod barostat;
 mod build;
 mod complete;
+mod course;
 mod describe;
 mod fields;
 mod force;
@@ -28,6 +29,7 @@ pub use table::TableFacts;
 pub use word::Word;
 
 use crate::dynamo::Dynamo;
+use crate::memory;
 use jostle_core::{Dimension, Error, Result, Species, System, Topology};
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::electrostatics::Method;
@@ -329,6 +331,9 @@ impl Input {
     pub fn replicated(&self, system: System) -> Result<System> {
         let Located { value: copies, span } = &self.system.replicate;
         let at = |e: Error| e.at_span(&self.source.path, &self.source.text, span.clone());
+        let n = system.state.len() as u64;
+        memory::room_for_atoms(copies.iter().fold(n, |n, copies| n.saturating_mul(*copies as u64)))
+            .map_err(at)?;
         system.replicate(*copies).map_err(at)
     }
 

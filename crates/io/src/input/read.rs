@@ -234,6 +234,24 @@ impl Reader<'_> {
                 self.in_range(key.name, x / self.units.bare(dimension), range, &span)?;
                 Value::Quantity(x, dimension)
             }
+            Kind::Ramp(dimensions, range) => {
+                self.ramp(key.name, item, dimensions, range)?.ok_or_else(wrong)?
+            }
+            Kind::Ramps(dimensions, range) => match item.get_ref() {
+                DeValue::Array(items) => Value::Named(chosen(items).ok_or_else(wrong)?),
+                DeValue::Table(table) => Value::Named(named(table, |name, item| {
+                    self.ramp(name, item, dimensions, range)?.ok_or_else(|| {
+                        let found = article(item.get_ref().type_str());
+                        let message = format!(
+                            "\"{name}\" must be {}, not {found}",
+                            what(Kind::Ramp(dimensions, range))
+                        );
+                        let hint = format!("write {name} = {}", self.example(Kind::Ramp(dimensions, range)));
+                        self.source.error(&item.span(), message).hint(hint)
+                    })
+                })?),
+                _ => return Err(wrong()),
+            },
             Kind::Choice(words) => {
                 let word = item.get_ref().as_str().ok_or_else(wrong)?;
                 let names: Vec<&str> = words().iter().map(|w| w.0).collect();
@@ -441,6 +459,21 @@ impl Reader<'_> {
         }
     }
 
+    /// A quantity, or two of them.
+    fn ramp(&self, name: &str, item: &Item, dimensions: &[Dimension], range: Range) -> Result<Option<Value>> {
+        let end = |item: &Item| {
+            let Some((x, dimension)) = self.quantity(item, dimensions)? else { return Ok(None) };
+            self.in_range(name, x / self.units.bare(dimension), range, &item.span())?;
+            Ok(Some(x))
+        };
+        let [first, last] = match item.get_ref().as_array().map(|ends| &ends[..]) {
+            None => [item, item],
+            Some([first, last]) => [first, last],
+            Some(_) => return Ok(None),
+        };
+        Ok(end(first)?.zip(end(last)?).map(|(first, last)| Value::Ramp([first, last])))
+    }
+
     fn count(&self, key: &Key, item: &Item, least: u64) -> Result<Option<u64>> {
         // Large counts are often written 1e6.
         const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -484,6 +517,15 @@ impl Reader<'_> {
                 let unit = dimensions.first().map(|d| unit_name(self.units, *d)).unwrap_or_default();
                 if unit.is_empty() { "1.5".into() } else { format!("1.5, or \"1.5 {unit}\"") }
             }
+            Kind::Ramp(dimensions, _) => {
+                let unit = dimensions.first().map(|d| unit_name(self.units, *d)).unwrap_or_default();
+                if unit.is_empty() {
+                    "1.5, or [1.5, 3.0]".into()
+                } else {
+                    format!("\"1.5 {unit}\", or [\"1.5 {unit}\", \"3 {unit}\"]")
+                }
+            }
+            Kind::Ramps(..) => "[\"NAME\"], or { NAME = 1.5 }".into(),
             Kind::Choice(words) => {
                 let words: Vec<String> = words().iter().map(|w| format!("\"{}\"", w.0)).collect();
                 words.join(" | ")
@@ -523,6 +565,16 @@ fn named(table: &DeTable, read: impl Fn(&str, &Item) -> Result<Value>) -> Result
     items.into_iter().map(entry).collect()
 }
 
+/// Entries of a list of names.
+fn chosen(items: &[Item]) -> Option<Vec<Entry>> {
+    let entry = |item: &Item| {
+        let name = item.get_ref().as_str()?.to_string();
+        let (key_span, span) = (item.span(), item.span());
+        Some(Entry { name, key_span, value: Value::Flag(true), span, origin: Origin::Given })
+    };
+    items.iter().map(entry).collect()
+}
+
 fn number(value: &DeValue) -> Option<f64> {
     match value {
         DeValue::Float(f) => f.as_str().parse().ok(),
@@ -550,6 +602,8 @@ pub(super) fn what(kind: Kind) -> &'static str {
         Kind::Count(_) => "a whole number",
         Kind::Number(_) => "a number",
         Kind::Quantity(..) => "a number, or a string with a unit",
+        Kind::Ramp(..) => "a number or a string with a unit, or a list of two of them",
+        Kind::Ramps(..) => "a list of names, or a table with a number or two for each",
         Kind::Axes => "true, false or a list of three of them",
         Kind::Counts => "a list of three whole numbers",
         Kind::Vector(..) => "a list of three numbers",

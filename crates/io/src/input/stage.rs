@@ -2,16 +2,19 @@
 
 use super::barostat::barostat;
 use super::build::entry_span;
-use super::fields::Fields;
+use super::fields::{Entry, Fields, Value};
 use super::group;
 use super::long_range::check_long_range;
 use super::model::*;
-use jostle_core::Result;
+use super::read::join;
 use jostle_core::bath::NoseHoover;
+use jostle_core::quantity::nearest;
+use jostle_core::{Error, Result};
 
 pub(super) fn stages(
     source: &Source,
     tables: &[Fields],
+    restraints: &[Located<RestraintInput>],
     has_waves: bool,
 ) -> Result<Vec<Located<StageInput>>> {
     let mut stages: Vec<Located<StageInput>> = Vec::new();
@@ -30,14 +33,20 @@ pub(super) fn stages(
                 .error(&span, format!("two stages are called \"{name}\""))
                 .hint("give each stage a name of its own"));
         }
-        let stage = stage(source, fields, name)?;
+        let stage = stage(source, fields, restraints, name)?;
         check_long_range(source, fields, &stage, has_waves)?;
+        refuse_fixed_places(source, fields, restraints, &stage)?;
         stages.push(Located { value: stage, span: fields.span.clone() });
     }
     Ok(stages)
 }
 
-fn stage(source: &Source, fields: &Fields, name: String) -> Result<StageInput> {
+fn stage(
+    source: &Source,
+    fields: &Fields,
+    restraints: &[Located<RestraintInput>],
+    name: String,
+) -> Result<StageInput> {
     let action = match fields.get::<Fields>("minimize") {
         Some(Located { value: minimize, .. }) => Action::Minimize {
             steps: minimize.need("steps")?,
@@ -71,12 +80,17 @@ fn stage(source: &Source, fields: &Fields, name: String) -> Result<StageInput> {
         };
         Ok(Located { value, span: fields.span.clone() })
     };
+    let temperatures =
+        fields.get::<Fields>("thermostat").and_then(|t| t.value.get::<[f64; 2]>("temperature"));
+    let final_temperature = temperatures.and_then(|t| (t.value[0] != t.value[1]).then_some(t.value[1]));
     let measures = fields.get::<Vec<Fields>>("measure").map_or_else(Vec::new, |m| m.value);
     Ok(StageInput {
         name,
         thermo_every: fields.need::<Fields>("thermo")?.need("every")?,
         barostat: barostat(source, fields, &action)?,
+        restraints: stage_restraints(source, fields, restraints, &action)?,
         action,
+        final_temperature,
         long_range_every: fields.get::<u64>("long_range_every").map_or(1, |every| every.value),
         deformation: fields.get::<Fields>("deform").map(|d| deformation(&d.value)).transpose()?,
         trajectory: fields.get("trajectory").map(trajectory).transpose()?,
@@ -85,8 +99,71 @@ fn stage(source: &Source, fields: &Fields, name: String) -> Result<StageInput> {
     })
 }
 
+/// Refuses a barostat beside restraints whose reference positions stay where they are.
+fn refuse_fixed_places(
+    source: &Source,
+    fields: &Fields,
+    restraints: &[Located<RestraintInput>],
+    stage: &StageInput,
+) -> Result<()> {
+    let acts = |number: usize| stage.restraints.as_ref().is_none_or(|ends| ends[number] != [0.0; 2]);
+    let fixed =
+        |restraint: &RestraintInput| matches!(restraint.holds, Holds::Places { scaling: Scaling::None, .. });
+    let mut acting = restraints.iter().enumerate().filter(|(number, _)| acts(*number));
+    match acting.find(|(_, restraint)| fixed(&restraint.value)) {
+        Some((number, restraint)) if stage.barostat.is_some() => {
+            let name = restraint.value.name.clone().unwrap_or_else(|| format!("number {}", number + 1));
+            let message =
+                format!("a barostat, but the reference positions of restraint {name} stay where they are");
+            Err(source.error(&entry_span(fields, "barostat"), message).hint(
+                "let them follow the box, by scaling = \"center\" in [[restraint]], or name the restraints that act in this stage: restraints = []",
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `restraints = ["backbone"]` or `restraints = { backbone = [1000, 100] }`
+fn stage_restraints(
+    source: &Source,
+    fields: &Fields,
+    restraints: &[Located<RestraintInput>],
+    action: &Action,
+) -> Result<Option<Vec<[f64; 2]>>> {
+    let Some(given) = fields.get::<Vec<Entry>>("restraints") else { return Ok(None) };
+    let mut stiffness = vec![[0.0; 2]; restraints.len()];
+    let mut named = vec![false; restraints.len()];
+    for entry in &given.value {
+        let refuse = |message: String, hint: String| Err(source.error(&entry.key_span, message).hint(hint));
+        let name = |restraint: &Located<RestraintInput>| restraint.value.name.as_deref() == Some(&entry.name);
+        let Some(number) = restraints.iter().position(name) else {
+            let names = || restraints.iter().filter_map(|restraint| restraint.value.name.as_deref());
+            let hint = match nearest(&entry.name, names()) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None if names().next().is_some() => format!("there are {}", join(names(), "and")),
+                None => "give [[restraint]] a name".into(),
+            };
+            return refuse(format!("there is no restraint \"{}\"", entry.name), hint);
+        };
+        if std::mem::replace(&mut named[number], true) {
+            return refuse(format!("\"{}\" is named twice", entry.name), "name it once".into());
+        }
+        stiffness[number] = match entry.value {
+            Value::Ramp(ends) => ends,
+            _ => [restraints[number].value.stiffness; 2],
+        };
+        let [first, last] = stiffness[number];
+        if first != last && matches!(action, Action::Minimize { .. }) {
+            let message =
+                format!("the stiffness of \"{}\" cannot change while energy is minimised", entry.name);
+            return refuse(message, "give it one value here, and others in stages of their own".into());
+        }
+    }
+    Ok(Some(stiffness))
+}
+
 fn thermostat(source: &Source, fields: &Fields, timestep: f64) -> Result<Thermostat> {
-    let temperature = fields.need("temperature")?;
+    let [temperature, _] = fields.need("temperature")?;
     Ok(match fields.need::<String>("kind")?.as_str() {
         "bussi" => Thermostat::Bussi { temperature, period: fields.need("period")? },
         "dpd" => Thermostat::Dissipative {
@@ -97,10 +174,14 @@ fn thermostat(source: &Source, fields: &Fields, timestep: f64) -> Result<Thermos
         "langevin" => Thermostat::Langevin { temperature, friction: fields.need("friction")? },
         "nose-hoover" => {
             let (period, chain) = (fields.need("period")?, fields.need::<u64>("chain")? as usize);
-            NoseHoover::check(period, timestep).map_err(|refused| {
-                let hint = refused.help().unwrap_or_default().to_owned();
-                source.error(&entry_span(fields, "period"), refused.message()).hint(hint)
-            })?;
+            let at = |key: &'static str| {
+                move |refused: Error| {
+                    let hint = refused.help().unwrap_or_default().to_owned();
+                    source.error(&entry_span(fields, key), refused.message()).hint(hint)
+                }
+            };
+            NoseHoover::check(period, timestep).map_err(at("period"))?;
+            NoseHoover::check_links(chain).map_err(at("chain"))?;
             Thermostat::NoseHoover { temperature, period, chain }
         }
         _ => Thermostat::Rescale { temperature, every: fields.need("every")? },

@@ -4,6 +4,7 @@ use super::build::{Builder, entry_span};
 use super::fields::{Entry, Fields, Value};
 use super::formula;
 use super::model::*;
+use crate::memory;
 use jostle_core::{Dimension, Result, WaterShape};
 use std::ops::Range;
 
@@ -193,6 +194,7 @@ impl Builder<'_> {
                     cells.value.iter().try_fold(lattice.atoms_per_cell() as u64, |n, c| n.checked_mul(*c));
                 let n = sites.filter(|n| *n <= MAX_ATOMS);
                 let n = n.ok_or_else(|| self.too_many(&cells.span))?;
+                self.room_for(n, &cells.span)?;
                 self.check_counts(species, n, &cells.span)?;
                 LatticeExtent::Cells(cells.value.map(|n| n as usize))
             }
@@ -200,9 +202,7 @@ impl Builder<'_> {
                 let atoms = fields.get::<u64>("atoms");
                 let span = atoms.as_ref().map_or(fields.span.clone(), |a| a.span.clone());
                 let n = atoms.map_or(0, |a| a.value);
-                if n > MAX_ATOMS {
-                    return Err(self.too_many(&span));
-                }
+                self.room_for(n, &span)?;
                 self.check_counts(species, n, &span)?;
                 LatticeExtent::Atoms(n as usize)
             }
@@ -230,9 +230,9 @@ impl Builder<'_> {
                     .hint("add atoms = 1000, or give every species a count"));
             }
         };
-        if atoms > MAX_ATOMS {
-            return Err(self.too_many(&entry_span(fields, "atoms")));
-        }
+        // Where they are not given, the counts of species add up to them.
+        let of_species = species.last().map_or(fields.span.clone(), |s| s.span.clone());
+        self.room_for(atoms, &fields.get::<u64>("atoms").map_or(of_species, |atoms| atoms.span))?;
         let region = region(fields)?;
         let n = atoms as f64;
         let volume_per_atom = match region {
@@ -273,6 +273,7 @@ impl Builder<'_> {
         let bond_length = fields.get::<f64>("bond_length").ok_or_else(|| needed("bond_length", "0.97"))?;
         let atoms = chains.value.checked_mul(beads.value).filter(|n| *n <= MAX_ATOMS);
         let atoms = atoms.ok_or_else(|| self.too_many(&chains.span))?;
+        self.room_for(atoms, &chains.span)?;
         self.check_counts(species, atoms, &chains.span)?;
         Ok(AtomsInput::Chains {
             chains: chains.value as usize,
@@ -302,9 +303,7 @@ impl Builder<'_> {
         }
         let site_distance = fields.get::<f64>("site_distance").map(|d| d.value);
         let shape = WaterShape { bond_length: bond_length.value, angle: angle.value, site_distance };
-        if molecules.value > MAX_ATOMS / shape.atoms() as u64 {
-            return Err(self.too_many(&molecules.span));
-        }
+        self.room_for(molecules.value.saturating_mul(shape.atoms() as u64), &molecules.span)?;
         Ok(AtomsInput::Water { molecules: molecules.value as usize, region: region(fields)?, shape })
     }
 
@@ -319,6 +318,15 @@ impl Builder<'_> {
                 .hint("change one of the counts, or give fractions")),
             _ => Ok(()),
         }
+    }
+
+    /// Refuses more atoms than there are numbers or memory for.
+    fn room_for(&self, atoms: u64, span: &Range<usize>) -> Result<()> {
+        if atoms > MAX_ATOMS {
+            return Err(self.too_many(span));
+        }
+        let Source { path, text, .. } = self.source;
+        memory::room_for_atoms(atoms).map_err(|e| e.at_span(path, text, span.clone()))
     }
 
     fn too_many(&self, span: &Range<usize>) -> jostle_core::Error {
@@ -345,7 +353,7 @@ fn total_count(species: &[Located<SpeciesInput>]) -> Option<u64> {
         Some(Amount::Count(n)) => Some(n as u64),
         _ => None,
     };
-    species.iter().map(count).sum()
+    species.iter().map(count).try_fold(0u64, |sum, n| Some(sum.saturating_add(n?)))
 }
 
 /// Mass per atom; `atoms` is how many there are in all.

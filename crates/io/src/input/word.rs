@@ -1,7 +1,8 @@
 //! Choices by name, as an input file spells them.
 
 use super::model::{
-    Axis, Coupling, DeviceInput, Distribution, Lattice, Minimizer, Placement, Plane, Rigid, TrajectoryFormat,
+    Axis, Coupling, DeviceInput, Distribution, Lattice, Minimizer, Placement, Plane, Rigid, Scaling,
+    TrajectoryFormat,
 };
 use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
@@ -69,6 +70,10 @@ words! {
         None = "none": "what the files say, and no more",
         Water = "water": "water: bonds and angle",
         Hydrogens = "hydrogens": "water, and all bonds of hydrogen",
+    }
+    Scaling {
+        None = "none": "they stay where they are: no barostat can act then, and they have no part in the virial",
+        Center = "center": "their centre of mass keeps its place relative to the edges, and they theirs around it (GROMACS: refcoord_scaling = com)",
     }
     Minimizer {
         Fire = "fire": "atoms with inertia slide downhill (Bitzek 2006); keeps constraints",

@@ -225,6 +225,27 @@ const TABLE: &[Bad] = &[
     bad(("20_000", "99999999999999999999"), 20, "\"steps\" is too large", ""),
     bad(("every = 500", "every = 0"), 29, "\"every\" is 0, but must be at least 1", ""),
     bad(("atoms = 864", "atoms = 10_000_000_000"), 6, "more than 4294967295 atoms", ""),
+    bad(
+        (
+            "kind = \"bussi\", temperature = 94.4, period = \"0.5 ps\"",
+            "kind = \"nose-hoover\", temperature = 94.4, chain = 1e9",
+        ),
+        23,
+        "a Nosé-Hoover chain of 1000000000 links, but at most 1000 make sense",
+        "3 are usual",
+    ),
+    bad(
+        ("temperature = 94.4, period", "temperature = [10, 94.4, 100], period"),
+        23,
+        "\"temperature\" must be a number or a string with a unit, or a list of two of them",
+        "write temperature = \"1.5 K\", or [\"1.5 K\", \"3 K\"]",
+    ),
+    bad(
+        ("temperature = 94.4, period", "temperature = [\"10 K\", \"1 nm\"], period"),
+        23,
+        "\"nm\" measures a length, but a temperature is wanted",
+        "",
+    ),
     bad(("sigma = 3.405", "sigma = 0"), 16, "\"sigma\" is 0, but must be greater than zero", ""),
     bad(("epsilon = \"119.8 K\"", "epsilon = -1"), 16, "\"epsilon\" is -1, but must be zero or greater", ""),
     // Things missing.

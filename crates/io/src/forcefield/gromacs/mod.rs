@@ -165,7 +165,7 @@ impl File {
                 return Err(line.error(message).hint(wrong));
             }
             let what = format!("{count} molecules {name} with {} atoms each", own.len());
-            memory::expect(bytes as u64, &what).map_err(|e| line.at(e).hint(wrong))?;
+            memory::room_for(&what, bytes as u64).map_err(|e| line.at(e).hint(wrong))?;
         }
         Ok(())
     }
@@ -185,7 +185,7 @@ impl File {
             let terms = kind.terms(&types, &defaults, &mut assembly, &mut maps)?;
             let bytes = terms.len().saturating_mul(TERM).saturating_mul(count);
             let what = format!("what binds the atoms of {count} molecules {}", kind.name);
-            memory::expect(bytes as u64, &what).map_err(|e| line.at(e))?;
+            memory::room_for(&what, bytes as u64).map_err(|e| line.at(e))?;
             for _ in 0..count {
                 let first = assembly.n_atoms() as u32;
                 let mut last = None;

@@ -75,7 +75,7 @@ impl Text {
         self.bytes += line.words.iter().map(|word| size_of::<String>() + word.len()).sum::<usize>();
         if self.bytes >= self.looked_at {
             self.looked_at = 2 * self.bytes;
-            memory::expect(self.bytes as u64, "the text with all that it includes")
+            memory::room_for("the text with all that it includes", self.bytes as u64)
                 .map_err(|e| line.at(e))?;
         }
         Ok(())

@@ -344,17 +344,33 @@ pub struct GroupInput {
 /// `[[restraint]]`: a spring.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RestraintInput {
-    /// k of the energy k d^2 / 2.
+    /// What stages call it.
+    pub name: Option<String>,
+    /// k of the energy k d^2 / 2, where a stage gives no other.
     pub stiffness: f64,
     /// What it holds.
     pub holds: Holds,
+}
+
+/// How reference positions follow a box that changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scaling {
+    /// They stay where they are.
+    None,
+    /// Their centre of mass keeps its place relative to the edges, and they theirs around it.
+    Center,
 }
 
 /// What a restraint holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Holds {
     /// Each of these atoms where it was when the run began.
-    Places(Located<Selection>),
+    Places {
+        /// The atoms.
+        atoms: Located<Selection>,
+        /// How their reference positions follow the box.
+        scaling: Scaling,
+    },
     /// The centres of mass of two groups at a distance.
     Distance {
         /// The groups.

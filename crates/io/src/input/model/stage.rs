@@ -13,6 +13,13 @@ pub struct StageInput {
     pub thermo_every: u64,
     /// `barostat = { kind = "monte-carlo", pressure = "1 atm" }`: the box changes its volume.
     pub barostat: Option<Barostat>,
+    /// `thermostat = { temperature = [10, 300], ... }`: the temperature at the end of the stage, towards which
+    /// that of the thermostat changes linearly; `None`: it stays.
+    pub final_temperature: Option<f64>,
+    /// `restraints = { backbone = [1000, 100] }`: the stiffness of each restraint of the system, in their order,
+    /// at the beginning and at the end of the stage, between which it changes linearly. `None`: as they are
+    /// defined.
+    pub restraints: Option<Vec<[f64; 2]>>,
     /// `long_range_every = 2`: waves of charges act at every so many steps, so many times as strongly; 1:
     /// always.
     pub long_range_every: u64,
@@ -54,6 +61,8 @@ impl StageInput {
             action,
             thermo_every: 0,
             barostat: None,
+            final_temperature: None,
+            restraints: None,
             long_range_every: 1,
             deformation: None,
             trajectory: None,
@@ -67,6 +76,25 @@ impl StageInput {
         if let Action::Dynamics { thermostat, .. } = &mut self.action {
             *thermostat = Some(chosen);
         }
+        self
+    }
+
+    /// The stage with a thermostat whose temperature changes linearly to this one.
+    pub fn ramp_temperature(mut self, last: f64) -> Self {
+        self.final_temperature = Some(last);
+        self
+    }
+
+    /// The temperatures that its thermostat holds at the beginning and at the end; `None` without one.
+    pub fn temperatures(&self) -> Option<[f64; 2]> {
+        let Action::Dynamics { thermostat: Some(thermostat), .. } = &self.action else { return None };
+        let first = thermostat.temperature();
+        Some([first, self.final_temperature.unwrap_or(first)])
+    }
+
+    /// The stage with restraints of this stiffness, at its beginning and at its end.
+    pub fn restrain(mut self, stiffness: impl Into<Vec<[f64; 2]>>) -> Self {
+        self.restraints = Some(stiffness.into());
         self
     }
 
@@ -201,7 +229,7 @@ pub enum Thermostat {
 }
 
 impl Thermostat {
-    /// The temperature it holds.
+    /// The temperature it holds, at the beginning of its stage.
     pub fn temperature(&self) -> f64 {
         match *self {
             Thermostat::Rescale { temperature, .. }

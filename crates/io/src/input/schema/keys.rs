@@ -2,7 +2,7 @@
 
 use super::stage::STAGE;
 use super::*;
-use crate::input::model::{Axis, Distribution, Lattice, Placement, Rigid};
+use crate::input::model::{Axis, Distribution, Lattice, Placement, Rigid, Scaling};
 use crate::input::word::{ForceKind, words};
 use jostle_core::{Algorithm, Exclude, Precision};
 use jostle_potentials::electrostatics::NetCharge;
@@ -388,15 +388,25 @@ pub(super) const GROUP: Key =
 const STIFFNESS_OF_SPRING: Key =
     Key::new("stiffness", Kind::Quantity(STIFFNESS, Positive), Required, "k of the energy k d^2 / 2");
 
+const NAME_OF_RESTRAINT: Key =
+    Key::new("name", Kind::Text, Absent("stages cannot speak of it"), "what stages call it");
+
 static RESTRAINTS: &[Variant] = &[
     Variant {
         name: "position",
-        about: "each atom to where it was when the run began, in its nearest image; no part of the virial",
+        about: "each atom to its reference position, where it was when the run began, in its nearest image",
         section: Section {
             keys: &[
+                NAME_OF_RESTRAINT,
                 Key { default: Absent(""), ..ATOMS },
                 Key { default: Absent(""), ..GROUP },
                 STIFFNESS_OF_SPRING,
+                Key::new(
+                    "scaling",
+                    Kind::Choice(words::<Scaling>),
+                    Value("\"none\""),
+                    "how reference positions follow a box that changes",
+                ),
             ],
             alternatives: &[Alternatives { keys: &["atoms", "group"], needed: Needed::Always }],
         },
@@ -406,6 +416,7 @@ static RESTRAINTS: &[Variant] = &[
         about: "the centres of mass of two selections to a distance, in their nearest images",
         section: Section {
             keys: &[
+                NAME_OF_RESTRAINT,
                 Key::new("between", Kind::Names, Required, "two selections: [\"index 3\", \"group lid\"]"),
                 STIFFNESS_OF_SPRING,
                 Key::new("length", Kind::Quantity(LENGTH, NonNegative), Absent(""), "where nothing pulls"),

@@ -86,6 +86,10 @@ pub enum Kind {
     Number(Range),
     /// A number in the units of the file, or a string with a unit, of one of these dimensions.
     Quantity(&'static [Dimension], Range),
+    /// Such a quantity, or two, at the beginning and at the end of a stage.
+    Ramp(&'static [Dimension], Range),
+    /// Names of what stands elsewhere in the file, or a table with such a ramp for each of them.
+    Ramps(&'static [Dimension], Range),
     /// One of a few words.
     Choice(fn() -> Vec<(&'static str, &'static str)>),
     /// A device: one of a few words, or one with a number.
@@ -322,7 +326,7 @@ const ACCELERATION: &[Dimension] = &[Dimension { length: 1, time: -2, ..Dimensio
 /// Force per charge.
 const ELECTRIC: &[Dimension] = &[Dimension { length: -1, energy: 1, charge: -1, ..Dimension::NUMBER }];
 /// Force per length.
-const STIFFNESS: &[Dimension] = &[Dimension { length: -2, energy: 1, ..Dimension::NUMBER }];
+pub(super) const STIFFNESS: &[Dimension] = &[Dimension { length: -2, energy: 1, ..Dimension::NUMBER }];
 /// Force per velocity.
 const DRAG: &[Dimension] = &[Dimension { length: -2, time: 1, energy: 1, ..Dimension::NUMBER }];
 const TEMPERATURE: &[Dimension] = &[Dimension::TEMPERATURE];

@@ -15,6 +15,12 @@ pub(super) static STAGE: Section = Section {
         Key::new("barostat", Kind::Variants(BAROSTATS), Absent("constant volume"), "pressure control")
             .with(&["steps"]),
         Key::new(
+            "restraints",
+            Kind::Ramps(STIFFNESS, NonNegative),
+            Absent("all of them, as they are defined"),
+            "the restraints that act in this stage, by name; with another stiffness, or one that changes from the first to the last value",
+        ),
+        Key::new(
             "long_range_every",
             Kind::Count(1),
             Value("1"),
@@ -53,8 +59,12 @@ pub(super) static STAGE: Section = Section {
     alternatives: &[Alternatives { keys: &["steps", "minimize"], needed: Needed::Always }],
 };
 
-const TARGET: Key =
-    Key::new("temperature", Kind::Quantity(TEMPERATURE, Positive), Required, "the temperature to hold");
+const TARGET: Key = Key::new(
+    "temperature",
+    Kind::Ramp(TEMPERATURE, Positive),
+    Required,
+    "the temperature to hold; of two, from the first to the last in the course of the stage",
+);
 
 const PERIODS: Fallback = ByUnits(["1", "500", "0.5", "0.5", "100", "5"]);
 
