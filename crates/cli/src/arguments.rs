@@ -156,6 +156,8 @@ pub struct Run {
     #[arg(long)]
     pub tui: bool,
     #[command(flatten)]
+    pub warnings: Warnings,
+    #[command(flatten)]
     pub compute: Compute,
 }
 
@@ -168,7 +170,17 @@ pub struct Resume {
     #[arg(long)]
     pub tui: bool,
     #[command(flatten)]
+    pub warnings: Warnings,
+    #[command(flatten)]
     pub compute: Compute,
+}
+
+/// Options of what may find a run doubtful.
+#[derive(Debug, Args)]
+pub struct Warnings {
+    /// Warnings are errors, as with strict = true in [run]
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// Options of `jostle control`.
@@ -217,6 +229,8 @@ pub struct Energy {
 pub struct Check {
     /// The input file (TOML)
     pub file: PathBuf,
+    #[command(flatten)]
+    pub warnings: Warnings,
     #[command(flatten)]
     pub compute: Compute,
 }

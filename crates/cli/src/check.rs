@@ -6,7 +6,7 @@ use crate::numbers::{bytes, duration, grouped, significant};
 use crate::output;
 use jostle_core::{Error, Result};
 use jostle_engine::model::Action;
-use jostle_engine::{Progress, Simulation, StageStart};
+use jostle_engine::{Overrides, Progress, Simulation, StageStart, Warning};
 use jostle_io::Input;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -24,15 +24,19 @@ const HOST_BYTES_PER_ATOM: u64 = 250;
 /// Whatever `jostle run` would refuse, or fail at in the first steps.
 pub fn check(options: &Check) -> Result<()> {
     let input = Input::read(&options.file)?;
-    let mut simulation = Simulation::from_input(&input, &options.compute.overrides())?;
+    let strictness = options.warnings.strictness();
+    let overrides = Overrides { strictness, ..options.compute.overrides() };
+    let mut simulation = Simulation::from_input(&input, &overrides)?;
     let trial = Trial {
         input: &input,
         patient_until: Instant::now() + PATIENCE,
         stage: RefCell::default(),
         notes: RefCell::default(),
+        warnings: RefCell::default(),
     };
     simulation.run_with(&mut &trial, &|| trial.is_over())?;
     let (Timed { first, last, .. }, notes) = (trial.stage.into_inner(), trial.notes.into_inner());
+    let warnings = trial.warnings.into_inner();
     let atoms = simulation.backend().n_atoms() as u64;
     let needed = simulation.backend().neighbor_facts().bytes as u64 + atoms * HOST_BYTES_PER_ATOM;
     let machine = Machine::look();
@@ -51,6 +55,7 @@ pub fn check(options: &Check) -> Result<()> {
         say!("  table {a}-{b}   {cubics} cubics in r^2 from {from} to {to}, within {error:.0e} of its file");
     }
     notes.iter().for_each(|note| say!("  note        {note}"));
+    warnings.iter().for_each(|warning| say!("  warning     {warning}"));
     let steps: u64 = input.stages.iter().map(|stage| planned(&stage.value.action)).sum();
     if let (Some(first), Some(last)) = (first, last)
         && last.step > first.step
@@ -81,6 +86,8 @@ struct Trial<'a> {
     stage: RefCell<Timed>,
     /// What the engine has to say.
     notes: RefCell<Vec<String>>,
+    /// What is doubtful.
+    warnings: RefCell<Vec<String>>,
 }
 
 /// The first and the last steps of one stage.
@@ -116,6 +123,10 @@ impl Progress for &Trial<'_> {
             .get(stage.index)
             .is_some_and(|stage| matches!(stage.value.action, Action::Minimize { .. }));
         *self.stage.borrow_mut() = Timed { minimizes, ..Timed::default() };
+    }
+
+    fn warned(&mut self, warning: &Warning) {
+        self.warnings.borrow_mut().push(warning.message.clone());
     }
 
     fn note(&mut self, message: &str) {

@@ -16,7 +16,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"JOSTLECP";
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 /// Magic, version, length of the body.
 const FRONT: usize = 8 + 4 + 8;
 /// Positions hardly compress; the quickest level takes what there is to take.

@@ -68,6 +68,7 @@ mod measure;
 pub mod minimize;
 pub mod observe;
 pub mod orders;
+mod plausibility;
 pub mod progress;
 pub mod report;
 mod run_folder;
@@ -78,6 +79,7 @@ pub mod step;
 pub mod summary;
 pub mod thermo;
 pub mod thermostat;
+pub mod warnings;
 
 pub use build::{Mixture, assign_velocities, system_from_input};
 pub use checkpoint::Checkpoint;
@@ -92,6 +94,7 @@ pub use run_folder::{CHECKPOINT, Existing};
 pub use simulation::{Outcome, Overrides, Simulation, SimulationBuilder, default_folder};
 pub use single_point::{SinglePoint, single_point, single_point_by};
 pub use thermo::{Quantity, Thermo};
+pub use warnings::{Warning, WarningKind};
 
 /// The Rust code of the README, so that it is compiled with the tests.
 #[cfg(doctest)]

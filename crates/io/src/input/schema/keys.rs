@@ -721,6 +721,12 @@ static RUN: Section = Section {
             "how far beyond the cut-off neighbour lists reach",
         ),
         Key::new("output", Kind::Path, Absent("the input's name without its extension"), "the run folder"),
+        Key::new(
+            "strict",
+            Kind::Flag,
+            Value("false"),
+            "warnings (drift, an unsettled stage, too long a time step, ...) are errors",
+        ),
     ],
     alternatives: &[],
 };
