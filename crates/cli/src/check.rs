@@ -6,7 +6,7 @@ use crate::numbers::{bytes, duration, grouped, significant};
 use crate::output;
 use jostle_core::{Error, Result};
 use jostle_engine::model::Action;
-use jostle_engine::{Overrides, Progress, Simulation, StageStart, Warning};
+use jostle_engine::{Progress, Simulation, StageStart, Warning};
 use jostle_io::Input;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -24,19 +24,19 @@ const HOST_BYTES_PER_ATOM: u64 = 250;
 /// Whatever `jostle run` would refuse, or fail at in the first steps.
 pub fn check(options: &Check) -> Result<()> {
     let input = Input::read(&options.file)?;
-    let strictness = options.warnings.strictness();
-    let overrides = Overrides { strictness, ..options.compute.overrides() };
-    let mut simulation = Simulation::from_input(&input, &overrides)?;
+    let mut simulation = Simulation::from_input(&input, &options.compute.overrides())?;
     let trial = Trial {
         input: &input,
         patient_until: Instant::now() + PATIENCE,
         stage: RefCell::default(),
         notes: RefCell::default(),
-        warnings: RefCell::default(),
+        doubts: RefCell::default(),
     };
     simulation.run_with(&mut &trial, &|| trial.is_over())?;
+    if let (true, Some(first)) = (options.warnings.strict, trial.doubts.take().into_iter().next()) {
+        return Err(Error::simulation(first).hint("warnings are errors here: leave out --strict"));
+    }
     let (Timed { first, last, .. }, notes) = (trial.stage.into_inner(), trial.notes.into_inner());
-    let warnings = trial.warnings.into_inner();
     let atoms = simulation.backend().n_atoms() as u64;
     let needed = simulation.backend().neighbor_facts().bytes as u64 + atoms * HOST_BYTES_PER_ATOM;
     let machine = Machine::look();
@@ -55,7 +55,6 @@ pub fn check(options: &Check) -> Result<()> {
         say!("  table {a}-{b}   {cubics} cubics in r^2 from {from} to {to}, within {error:.0e} of its file");
     }
     notes.iter().for_each(|note| say!("  note        {note}"));
-    warnings.iter().for_each(|warning| say!("  warning     {warning}"));
     let steps: u64 = input.stages.iter().map(|stage| planned(&stage.value.action)).sum();
     if let (Some(first), Some(last)) = (first, last)
         && last.step > first.step
@@ -86,8 +85,8 @@ struct Trial<'a> {
     stage: RefCell<Timed>,
     /// What the engine has to say.
     notes: RefCell<Vec<String>>,
-    /// What is doubtful.
-    warnings: RefCell<Vec<String>>,
+    /// What is doubtful before the first step.
+    doubts: RefCell<Vec<String>>,
 }
 
 /// The first and the last steps of one stage.
@@ -126,7 +125,12 @@ impl Progress for &Trial<'_> {
     }
 
     fn warned(&mut self, warning: &Warning) {
-        self.warnings.borrow_mut().push(warning.message.clone());
+        // A few steps are no stage.
+        if warning.kind.is_foreseen() {
+            // At once: what is doubtful may be too slow to wait for its end.
+            say!("warning: {}", warning.message);
+            self.doubts.borrow_mut().push(warning.message.clone());
+        }
     }
 
     fn note(&mut self, message: &str) {

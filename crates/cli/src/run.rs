@@ -99,6 +99,11 @@ fn go(mut simulation: Simulation, folder: &Path, tui: bool) -> Result<ExitCode> 
             for file in files(folder)? {
                 say!("  {}", folder.join(file).display());
             }
+            match simulation.reports().iter().map(|report| report.warnings.len()).sum() {
+                0 => {}
+                1 => say!("there is a warning, see above and the report"),
+                n => say!("there are {n} warnings, see above and the report"),
+            }
             Ok(ExitCode::SUCCESS)
         }
         Outcome::Interrupted => {

@@ -150,7 +150,8 @@ impl SimBox {
             let shift = self.shift(cells);
             for k in 0..3 {
                 position[k] -= shift[k];
-                image[k] += cells[k];
+                // After a blow-up there is no place any more; the end of the run says so.
+                image[k] = image[k].saturating_add(cells[k]);
             }
         }
     }

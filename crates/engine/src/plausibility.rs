@@ -4,7 +4,7 @@
 use crate::barostat::pressure_of_jumps;
 use crate::warnings::{Warning, WarningKind, spaced};
 use jostle_core::{Dimension, Molecules, SimBox, State, System, UnitSystem};
-use jostle_io::input::model::{Action, Barostat, StageInput, Thermostat};
+use jostle_io::input::model::{Action, Barostat, StageInput};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{BondKind, Forces, PairKind, PairTerm, Potential};
 use std::collections::HashSet;
@@ -159,7 +159,7 @@ impl Scales {
         }
     }
 
-    /// All that is said of a stage before it begins, for atoms that have this temperature.
+    /// All that is said of a stage before it begins, for atoms that will have this temperature.
     pub fn of_stage(
         &self,
         stage: &StageInput,
@@ -167,10 +167,9 @@ impl Scales {
         volume: f64,
         units: UnitSystem,
     ) -> Vec<Warning> {
-        let Action::Dynamics { timestep, thermostat, .. } = &stage.action else { return Vec::new() };
-        let held = thermostat.as_ref().map_or(0.0, Thermostat::temperature);
-        let mut found = self.timestep(&stage.name, *timestep, temperature.max(held), units);
-        found.extend(self.barostat(stage, held, volume, units));
+        let Action::Dynamics { timestep, .. } = &stage.action else { return Vec::new() };
+        let mut found = self.timestep(&stage.name, *timestep, temperature, units);
+        found.extend(self.barostat(stage, temperature, volume, units));
         found
     }
 
@@ -322,8 +321,10 @@ fn sizes(forces: &Forces, species: usize) -> Vec<Vec<f64>> {
         matches!(term.potential, Potential::BuiltIn(PairKind::LennardJones | PairKind::SoftSphere))
     };
     for term in forces.pairs.iter().filter(hard) {
-        for (a, row) in sizes.iter_mut().enumerate() {
-            for (b, size) in row.iter_mut().enumerate() {
+        // A term for other species is refused by the device.
+        let known = term.n_species();
+        for (a, row) in sizes.iter_mut().enumerate().take(known) {
+            for (b, size) in row.iter_mut().enumerate().take(known) {
                 let Some(entry) = term.get(a, b) else { continue };
                 // Without an energy there is no core.
                 if let [epsilon, sigma] = entry.parameters[..]

@@ -62,6 +62,19 @@ pub enum WarningKind {
     Barostat,
 }
 
+impl WarningKind {
+    /// Whether it is found before the first step.
+    pub fn is_foreseen(self) -> bool {
+        match self {
+            WarningKind::Spacing | WarningKind::Timestep | WarningKind::Barostat => true,
+            WarningKind::Drift
+            | WarningKind::NotSettled
+            | WarningKind::FewSamples
+            | WarningKind::Temperature => false,
+        }
+    }
+}
+
 impl Warning {
     /// A warning about a stage.
     pub(crate) fn new(kind: WarningKind, stage: &str, message: impl std::fmt::Display) -> Self {
@@ -331,7 +344,7 @@ mod tests {
         assert!(watch(settles, Some(9.0), &[(1.0, 5.0), (12.0, 30.0)]).is_ok(), "it drifted for long");
         assert!(watch(settles, None, &[(0.0, 5.0), (9.0, 5.0), (0.1, 5.2)]).is_ok(), "it stands still");
         let error = watch(settles, None, &[(1.0, 5.0), (12.0, 30.0)]).unwrap_err();
-        assert!(error.message().contains("step 7") && error.to_string().contains("12"), "{error}");
+        assert!(error.message().contains("step 7") && error.message().contains("1.2000e1"), "{error}");
         assert!(watch(Aging::Changes, None, &[(1.0, 5.0), (12.0, 30.0)]).is_ok(), "work is done on it");
     }
 }

@@ -153,11 +153,11 @@ pub(crate) fn pressure_of_jumps(forces: &Forces, counts: &[usize]) -> f64 {
     let jumps = |term: &&PairTerm| term.truncation == Truncation::Plain && !term.tail_correction();
     let mut sum = 0.0;
     for term in forces.pairs.iter().filter(jumps).filter(|term| !covered(term)) {
-        for a in 0..term.n_species() {
-            for b in 0..term.n_species() {
+        for (a, n_a) in counts.iter().enumerate().take(term.n_species()) {
+            for (b, n_b) in counts.iter().enumerate().take(term.n_species()) {
                 let Some((entry, c)) = term.get(a, b).zip(term.coefficients(a, b)) else { continue };
                 let (energy, _) = term.evaluate(entry.cutoff * entry.cutoff, &c);
-                sum += counts[a] as f64 * counts[b] as f64 * entry.cutoff.powi(3) * energy;
+                sum += *n_a as f64 * *n_b as f64 * entry.cutoff.powi(3) * energy;
             }
         }
     }

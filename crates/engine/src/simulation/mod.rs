@@ -10,7 +10,7 @@ pub use builder::SimulationBuilder;
 
 use crate::build::{forces_from_input, system_from_input};
 use crate::checkpoint::{Clock, InputText};
-use crate::freedom::Isolated;
+use crate::freedom::{Isolated, degrees_of_freedom};
 use crate::measure::{Measures, inside, unbroken};
 use crate::minimize::Bearings;
 use crate::observe::Observer;
@@ -212,16 +212,19 @@ impl Simulation {
     /// # Errors
     /// If nothing may be.
     fn look_ahead(&mut self, progress: &mut dyn Progress) -> Result<()> {
-        let kinetic = self.backend.kinetic().energy();
-        let degrees = self.isolated.degrees_of_freedom(self.isolated.momentum);
-        let temperature = 2.0 * kinetic / (self.units.boltzmann() * degrees.max(1) as f64);
+        // As velocities are drawn: constraints have not taken anything from them yet.
+        let degrees = degrees_of_freedom(self.isolated.free_atoms, self.isolated.momentum).max(1) as f64;
+        let mut temperature = 2.0 * self.backend.kinetic().energy() / (self.units.boltzmann() * degrees);
         let volume = self.backend.simbox().volume();
-        let ahead = self.stages.iter().enumerate().skip(self.clock.stage);
-        let doubts = ahead.flat_map(|(k, stage)| {
+        let mut doubts = Vec::new();
+        for (k, stage) in self.stages.iter().enumerate().skip(self.clock.stage) {
+            if let Action::Dynamics { thermostat: Some(thermostat), .. } = &stage.action {
+                temperature = thermostat.temperature();
+            }
             let found = self.scales.of_stage(stage, temperature, volume, self.units);
-            found.into_iter().map(move |warning| (k, warning))
-        });
-        let doubts: Vec<(usize, Warning)> = doubts.filter(|doubt| !self.doubts.contains(doubt)).collect();
+            doubts.extend(found.into_iter().map(|warning| (k, warning)));
+        }
+        doubts.retain(|doubt| !self.doubts.contains(doubt));
         for (_, warning) in &doubts {
             self.warn(progress, warning)?;
         }

@@ -24,4 +24,5 @@ mod sites;
 mod stages;
 mod state_points;
 mod thermostats;
+mod warnings;
 mod water;

@@ -317,7 +317,7 @@ static FORCES: Section = Section {
             "dispersion",
             Kind::Variants(DISPERSIONS),
             Absent("r^-6 ends at the cut-off"),
-            "beyond the cut-off of a Lennard-Jones force its r^-6 over all images (CPU)",
+            "beyond the cut-off of a Lennard-Jones force its r^-6 over all images",
         ),
         Key::new(
             "tabulate",
