@@ -136,7 +136,8 @@ impl Scales {
 
         let always = forces.has_waves() || forces.vacuum.is_some() || forces.grains.is_some();
         let reach = forces.largest_cutoff();
-        let alone = [topology.bonds.len(), topology.constraints.len(), topology.virtual_sites.len()] == [0; 3];
+        let alone =
+            [topology.bonds.len(), topology.constraints.len(), topology.virtual_sites.len()] == [0; 3];
         let (molecules, n_molecules) = match alone {
             true => (Vec::new(), system.state.len()),
             false => {
@@ -230,7 +231,9 @@ impl Scales {
         let unit = spaced(units, Dimension::PRESSURE);
         let what = match (jump.abs() > NOTICEABLE * ideal, self.charges_jump) {
             (false, false) => return None,
-            (_, true) => format!("another one than the {:.4}{unit} asked for", units.pressure_to_user(pressure)),
+            (_, true) => {
+                format!("another one than the {:.4}{unit} asked for", units.pressure_to_user(pressure))
+            }
             (true, false) => format!(
                 "about {:.4}{unit} instead of the {:.4}{unit} asked for",
                 units.pressure_to_user(pressure - jump),
@@ -248,11 +251,14 @@ impl Scales {
     /// Atoms that are much nearer to each other, or further apart, than they are large.
     pub fn spacing(&self, stage: &str, simbox: &SimBox, state: &State) -> Option<Warning> {
         let warning = |message: String| Some(Warning::new(WarningKind::Spacing, stage, message));
-        let own = |place: &usize| self.sizes[usize::from(state.species[*place])][usize::from(state.species[*place])];
+        let own = |place: &usize| {
+            self.sizes[usize::from(state.species[*place])][usize::from(state.species[*place])]
+        };
         let sized: Vec<usize> = (0..state.len()).filter(|place| own(place) > 0.0).collect();
         if !sized.is_empty() {
             let size = |a: u16, b: u16| self.sizes[usize::from(a)][usize::from(b)];
-            let nearest = self.nearest(simbox, state, &sized, |a, b| (size(a, b) > 0.0).then(|| size(a, b)))?;
+            let nearest =
+                self.nearest(simbox, state, &sized, |a, b| (size(a, b) > 0.0).then(|| size(a, b)))?;
             return match nearest {
                 near if near < CROWDED => warning(format!(
                     "half of the atoms have another nearer than {near:.3} of its diameter (sigma): is the density, \

@@ -69,8 +69,7 @@ impl StageRun {
         clock: Clock,
         total_mass: f64,
         shortest_cutoff: f64,
-        (isolated, bearings): (Isolated, Option<&Bearings>),
-        work: Work,
+        (isolated, bearings, work): (Isolated, Option<&Bearings>, Work),
     ) -> Result<(Self, Option<String>)> {
         let changes = work == Work::Done || stage.deformation.is_some() || backend.has_contacts();
         let aging = if changes { Aging::Changes } else { Aging::Settles };

@@ -288,9 +288,9 @@ impl Simulation {
     /// What `summary.json` says.
     fn summary(&mut self, status: &str, under_way: Option<(&StageInput, &StageRun)>) -> serde_json::Value {
         let target = under_way.and_then(|(_, run)| run.temperature(self.units));
-        let under_way = under_way.filter(|(_, run)| run.stage_step > 0).and_then(|(stage, run)| {
-            self.report(stage, run).ok()
-        });
+        let under_way = under_way
+            .filter(|(_, run)| run.stage_step > 0)
+            .and_then(|(stage, run)| self.report(stage, run).ok());
         let facts = self.backend.neighbor_facts();
         let counts = self.species.iter().zip(&self.counts);
         let species = counts.map(|(s, n)| serde_json::json!({ "name": s.name, "count": n }));

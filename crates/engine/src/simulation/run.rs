@@ -65,8 +65,7 @@ impl Simulation {
                 self.clock,
                 self.total_mass,
                 self.shortest_cutoff,
-                (self.isolated, self.bearings.as_ref()),
-                self.scales.work,
+                (self.isolated, self.bearings.as_ref(), self.scales.work),
             )?,
         };
         if stage.barostat.is_some() {

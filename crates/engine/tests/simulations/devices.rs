@@ -309,8 +309,11 @@ fn no_gpu() {
 fn checkpoints_change_no_bit() {
     let water = || {
         let units = UnitSystem::Nano;
-        let species =
-            |name: &str, mass, charge| Species { name: name.into(), mass: units.mass_from_user(mass), charge };
+        let species = |name: &str, mass, charge| Species {
+            name: name.into(),
+            mass: units.mass_from_user(mass),
+            charge,
+        };
         let shape = WaterShape::new(0.1, 109.47);
         let mut system = Mixture::new(units)
             .with(species("O", 15.9994, -0.8476), None)

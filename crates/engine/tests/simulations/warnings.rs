@@ -292,16 +292,14 @@ fn barostats_and_jumps() {
         let stage = |name, steps| {
             StageInput::dynamics(name, steps, 0.005).thermostat(bath).barostat(barostat).thermo(10)
         };
-        let mut simulation =
-            fluid(term, &[stage("settle", 4000), stage("sample", 30_000)]).build().unwrap();
+        let mut simulation = fluid(term, &[stage("settle", 4000), stage("sample", 30_000)]).build().unwrap();
         let mut doubts = Doubts::default();
         simulation.run_with(&mut doubts, &|| false).unwrap();
         let told = doubts.0.iter().filter(|w| w.kind == WarningKind::Barostat).count();
         assert_eq!(told, if jumps { 2 } else { 0 }, "{name}: {:?}", doubts.0);
         let averages = &simulation.reports()[1].averages;
-        let mean = |quantity: &str| {
-            averages.iter().find(|a| a.quantity == quantity).unwrap().estimate.unwrap()
-        };
+        let mean =
+            |quantity: &str| averages.iter().find(|a| a.quantity == quantity).unwrap().estimate.unwrap();
         let (pressure, density) = (mean("pressure"), mean("density").mean);
         let jump = 2.0 * std::f64::consts::PI / 3.0 * density.powi(2) * 2.5f64.powi(3) * -0.016316891;
         let expected = if jumps { 1.0 - jump } else { 1.0 };
