@@ -11,6 +11,7 @@ mod correlate;
 pub mod kinds;
 mod memory;
 mod report;
+pub mod series;
 mod settings;
 mod view;
 

@@ -162,6 +162,8 @@ pub struct Run {
     #[arg(long)]
     pub tui: bool,
     #[command(flatten)]
+    pub warnings: Warnings,
+    #[command(flatten)]
     pub compute: Compute,
 }
 
@@ -174,7 +176,17 @@ pub struct Resume {
     #[arg(long)]
     pub tui: bool,
     #[command(flatten)]
+    pub warnings: Warnings,
+    #[command(flatten)]
     pub compute: Compute,
+}
+
+/// Options of what may find a run doubtful.
+#[derive(Debug, Args)]
+pub struct Warnings {
+    /// Warnings are errors, as with strict = true in [run]
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// Options of `jostle control`.
@@ -226,6 +238,8 @@ pub struct Check {
     /// Print the input with every default filled in
     #[arg(long)]
     pub full: bool,
+    #[command(flatten)]
+    pub warnings: Warnings,
     #[command(flatten)]
     pub compute: Compute,
 }

@@ -7,7 +7,7 @@ use crate::numbers::{bytes, duration, grouped, significant};
 use crate::output;
 use jostle_core::{Error, Result};
 use jostle_engine::model::Action;
-use jostle_engine::{Progress, Simulation, StageStart};
+use jostle_engine::{Progress, Simulation, StageStart, Warning};
 use jostle_io::Input;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -35,8 +35,12 @@ pub fn check(options: &Check) -> Result<()> {
         patient_until: Instant::now() + PATIENCE,
         stage: RefCell::default(),
         notes: RefCell::default(),
+        doubts: RefCell::default(),
     };
     simulation.run_with(&mut &trial, &|| trial.is_over())?;
+    if let (true, Some(first)) = (options.warnings.strict, trial.doubts.take().into_iter().next()) {
+        return Err(Error::simulation(first).hint("warnings are errors here: leave out --strict"));
+    }
     let (timed, notes) = (trial.stage.into_inner(), trial.notes.into_inner());
     let atoms = simulation.backend().n_atoms() as u64;
     let needed = simulation.backend().neighbor_facts().bytes as u64 + atoms * HOST_BYTES_PER_ATOM;
@@ -84,6 +88,8 @@ struct Trial<'a> {
     stage: RefCell<Timed>,
     /// What the engine has to say.
     notes: RefCell<Vec<String>>,
+    /// What is doubtful before the first step.
+    doubts: RefCell<Vec<String>>,
 }
 
 /// The first and the last steps of one stage that are timed.
@@ -129,6 +135,15 @@ impl Progress for &Trial<'_> {
             .get(stage.index)
             .is_some_and(|stage| matches!(stage.value.action, Action::Minimize { .. }));
         *self.stage.borrow_mut() = Timed { minimizes, ..Timed::default() };
+    }
+
+    fn warned(&mut self, warning: &Warning) {
+        // A few steps are no stage.
+        if warning.kind.is_foreseen() {
+            // At once: what is doubtful may be too slow to wait for its end.
+            say!("warning: {}", warning.message);
+            self.doubts.borrow_mut().push(warning.message.clone());
+        }
     }
 
     fn note(&mut self, message: &str) {

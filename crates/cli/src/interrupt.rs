@@ -1,7 +1,7 @@
-//! Ctrl-C and SIGTERM.
+//! Ctrl-C, SIGTERM and SIGHUP.
 
 use jostle_core::{Error, Result};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,17 +10,60 @@ use std::sync::atomic::AtomicBool;
 pub const EXIT_CODE: u8 = 130;
 
 /// Turns the first Ctrl-C or SIGTERM into a flag that a run looks at after every step; the second
-/// ends the program at once. SIGHUP is left alone so that `nohup jostle run` works.
+/// ends the program at once. SIGHUP, which comes when a terminal is closed or a connection is lost,
+/// sets the same flag, unless it was ignored when the program began, as it is under `nohup`. It comes
+/// more than once, from the system and from the shell, so that it never ends the program at once.
 ///
 /// # Errors
 /// If the system refuses.
 pub fn listen() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
+    let failed = |error| Error::device(format!("cannot listen for signals: {error}"));
     for signal in [SIGINT, SIGTERM] {
         // Order matters: the shutdown looks at the flag before this signal sets it.
         flag::register_conditional_shutdown(signal, EXIT_CODE.into(), stop.clone())
             .and_then(|_| flag::register(signal, stop.clone()))
-            .map_err(|error| Error::device(format!("cannot listen for Ctrl-C: {error}")))?;
+            .map_err(failed)?;
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if hangup(&status) == Hangup::Ends {
+        flag::register(SIGHUP, stop.clone()).map_err(failed)?;
     }
     Ok(stop)
+}
+
+/// The effect of SIGHUP when the program began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hangup {
+    /// It would end the program.
+    Ends,
+    /// It is ignored.
+    Ignored,
+    /// The system does not tell: the signal is left as it is, so that `nohup` works.
+    Unknown,
+}
+
+/// Reads that from `/proc/self/status` (proc(5)): `SigIgn` is a mask in hexadecimal, bit `n - 1` of
+/// which stands for signal `n`.
+fn hangup(status: &str) -> Hangup {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    match mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()) {
+        Some(ignored) if ignored >> (SIGHUP - 1) & 1 == 1 => Hangup::Ignored,
+        Some(_) => Hangup::Ends,
+        None => Hangup::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_known() {
+        let status = |mask: &str| format!("Name:\tjostle\nSigBlk:\t0000000000000001\nSigIgn:\t{mask}\n");
+        assert_eq!(hangup(&status("0000000000001000")), Hangup::Ends);
+        assert_eq!(hangup(&status("0000000000001001")), Hangup::Ignored);
+        assert_eq!(hangup(&status("")), Hangup::Unknown);
+        assert_eq!(hangup(""), Hangup::Unknown);
+    }
 }

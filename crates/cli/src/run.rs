@@ -1,6 +1,6 @@
 //! `jostle run` and `jostle resume`
 
-use crate::arguments::{Compute, Resume, Run};
+use crate::arguments::{Compute, Resume, Run, Warnings};
 use crate::compiling;
 use crate::dashboard::Dashboard;
 use crate::input_file;
@@ -8,6 +8,7 @@ use crate::interrupt;
 use crate::numbers::{duration, grouped};
 use crate::talk::Talk;
 use jostle_core::{Error, Result};
+use jostle_engine::model::Strictness;
 use jostle_engine::summary::findings;
 use jostle_engine::{Existing, Outcome, Overrides, Simulation, default_folder};
 use std::path::Path;
@@ -19,7 +20,15 @@ use std::time::Instant;
 impl Compute {
     /// What these options change about an input.
     pub fn overrides(&self) -> Overrides {
-        Overrides { threads: self.threads.map(|n| n.get()), device: self.device, most_steps: None }
+        let threads = self.threads.map(|n| n.get());
+        Overrides { threads, device: self.device, ..Overrides::default() }
+    }
+}
+
+impl Warnings {
+    /// What becomes of warnings by these options.
+    pub fn strictness(&self) -> Strictness {
+        if self.strict { Strictness::Strict } else { Strictness::Lenient }
     }
 }
 
@@ -34,7 +43,8 @@ pub fn run(options: &Run) -> Result<ExitCode> {
             .in_file(&options.file)
             .hint("add a stage, for instance: [[stage]] with steps = 1000 and timestep = ..."));
     }
-    let overrides = Overrides { most_steps: options.steps, ..options.compute.overrides() };
+    let strictness = options.warnings.strictness();
+    let overrides = Overrides { most_steps: options.steps, strictness, ..options.compute.overrides() };
     let mut simulation = Simulation::from_input(&input, &overrides)?;
     let folder = options.output.clone().unwrap_or_else(|| default_folder(&input));
     let existing = if options.overwrite { Existing::Replace } else { Existing::Refuse };
@@ -52,7 +62,9 @@ pub fn run(options: &Run) -> Result<ExitCode> {
 /// # Errors
 /// If the folder holds no run, or the simulation fails.
 pub fn resume(options: &Resume) -> Result<ExitCode> {
-    let simulation = Simulation::resume(&options.folder, &options.compute.overrides())?;
+    let strictness = options.warnings.strictness();
+    let overrides = Overrides { strictness, ..options.compute.overrides() };
+    let simulation = Simulation::resume(&options.folder, &overrides)?;
     if simulation.is_finished() {
         say!("the run in {} is finished; there is nothing left to do", options.folder.display());
         return Ok(ExitCode::SUCCESS);
@@ -102,6 +114,11 @@ fn go(mut simulation: Simulation, folder: &Path, console: Console) -> Result<Exi
             );
             for file in files(folder)? {
                 say!("  {}", folder.join(file).display());
+            }
+            match simulation.reports().iter().map(|report| report.warnings.len()).sum() {
+                0 => {}
+                1 => say!("there is a warning, see above and the report"),
+                n => say!("there are {n} warnings, see above and the report"),
             }
             Ok(ExitCode::SUCCESS)
         }

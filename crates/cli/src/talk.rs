@@ -7,7 +7,7 @@ use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, UnitSystem};
 use jostle_engine::model::{Action, StageInput};
 use jostle_engine::report::{Convergence, Speed};
-use jostle_engine::{Progress, StageReport, StageStart, Thermo};
+use jostle_engine::{Progress, StageReport, StageStart, Thermo, Warning};
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
@@ -194,6 +194,10 @@ impl Progress for Talk {
             ),
         };
         self.tell(&words);
+    }
+
+    fn warned(&mut self, warning: &Warning) {
+        self.tell(&format!("warning: {}", warning.message));
     }
 
     fn note(&mut self, message: &str) {

@@ -68,6 +68,7 @@ mod measure;
 pub mod minimize;
 pub mod observe;
 pub mod orders;
+mod plausibility;
 pub mod progress;
 mod ramp;
 pub mod report;
@@ -80,6 +81,7 @@ pub mod summary;
 mod summary_units;
 pub mod thermo;
 pub mod thermostat;
+pub mod warnings;
 
 pub use build::{Mixture, assign_velocities, system_from_input};
 pub use checkpoint::Checkpoint;
@@ -95,6 +97,7 @@ pub use simulation::{Outcome, Overrides, Simulation, SimulationBuilder, default_
 pub use single_point::{SinglePoint, single_point, single_point_by};
 pub use summary_units::SUMMARY_VERSION;
 pub use thermo::{Quantity, Thermo};
+pub use warnings::{Warning, WarningKind};
 
 /// The Rust code of the README, so that it is compiled with the tests.
 #[cfg(doctest)]

@@ -2,6 +2,7 @@
 
 use crate::report::StageReport;
 use crate::thermo::Thermo;
+use crate::warnings::Warning;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ pub trait Progress {
     fn saved(&mut self, _checkpoint: &Path) {}
     /// A stage is over.
     fn stage_ends(&mut self, _report: &StageReport) {}
+    /// A reason to doubt a stage.
+    fn warned(&mut self, _warning: &Warning) {}
     /// Something a person should know.
     fn note(&mut self, _message: &str) {}
 }

@@ -1,6 +1,7 @@
 //! What a stage amounted to.
 
 use crate::averages::{Estimate, Slope};
+use crate::warnings::Warning;
 use jostle_core::UnitSystem;
 use jostle_core::backend::Timings;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub struct StageReport {
     /// What was changed from outside while it ran: where it departs from its input.
     #[serde(default)]
     pub changes: Vec<TemperatureChange>,
+    /// Reasons to doubt it.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
     /// How fast it went.
     pub speed: Speed,
     /// Where the time went.

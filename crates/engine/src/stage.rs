@@ -7,10 +7,12 @@ use crate::deformation::{deformed, strain};
 use crate::freedom::{Isolated, Momentum};
 use crate::minimize::{Bearings, ConjugateGradient, Fire, Lbfgs, Minimizer, Mixing, largest_force};
 use crate::ramp::{Ramps, Springs};
+use crate::plausibility::Work;
 use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TemperatureChange, TimeSpent};
 use crate::step::{Tick, feel, step};
 use crate::thermo::{Atoms, Quantity, Thermo};
 use crate::thermostat::{bath, momentum};
+use crate::warnings::{Aging, Evidence, Role};
 use jostle_core::bath::NoseHoover;
 use jostle_core::{
     Backend, Bath, Error, Evaluate, Leg, Molecules, Result, Sample, SimBox, Topology, UnitSystem, Vec3,
@@ -41,6 +43,7 @@ pub(crate) struct StageRun {
     pub changes: Vec<TemperatureChange>,
     averages: Vec<BlockAverage>,
     conserved: Trend,
+    evidence: Evidence,
 }
 
 /// How the atoms move.
@@ -61,7 +64,7 @@ const LONGEST_TURN: f64 = 0.2;
 impl StageRun {
     /// Begins a stage: brings the centre of mass to rest where its motion is conserved, and sets
     /// up the thermostat or the minimiser. `total_mass` is that of all atoms, `isolated` what moves
-    /// without a thermostat, `springs` the restraints of the system, `bearings` what constraints bear. The text says what was changed, if that
+    /// without a thermostat, `springs` the restraints of the system, `bearings` what constraints bear, `work` what is done from outside. The text says what was changed, if that
     /// was worth mentioning.
     pub(crate) fn begin(
         stage: &StageInput,
@@ -70,10 +73,12 @@ impl StageRun {
         clock: Clock,
         total_mass: f64,
         shortest_cutoff: f64,
-        (isolated, springs, bearings): (Isolated, &Springs, Option<&Bearings>),
+        (isolated, springs, bearings, work): (Isolated, &Springs, Option<&Bearings>, Work),
     ) -> Result<(Self, Option<String>)> {
         springs.check(stage)?;
         let isolated = if springs.hold_places(stage) { isolated.held() } else { isolated };
+        let changes = work == Work::Done || stage.deformation.is_some() || backend.has_contacts();
+        let aging = if changes { Aging::Changes } else { Aging::Settles };
         let atoms = backend.n_atoms();
         let mut note = None;
         let mut piston = None;
@@ -140,6 +145,7 @@ impl StageRun {
             changes: Vec::new(),
             averages: Vec::new(),
             conserved: Trend::default(),
+            evidence: Evidence::new(aging),
         };
         Ok((run, note))
     }
@@ -337,11 +343,24 @@ impl StageRun {
         Ok(before)
     }
 
+    /// Looks at a measurement in passing.
+    ///
+    /// # Errors
+    /// Those of [`Evidence::watch`].
+    pub(crate) fn watch(&mut self, thermo: &Thermo, units: UnitSystem) -> Result<()> {
+        let target = self.temperature(units);
+        match self.motion {
+            Motion::Dynamics(_) => self.evidence.watch(thermo, target, units),
+            Motion::Minimization(..) => Ok(()),
+        }
+    }
+
     /// Takes a measurement into the averages.
-    pub(crate) fn record(&mut self, thermo: &Thermo) {
+    pub(crate) fn record(&mut self, thermo: &Thermo, units: UnitSystem) {
         if matches!(self.motion, Motion::Minimization(..)) {
             return;
         }
+        self.evidence.record(thermo, self.temperature(units));
         for (k, value) in thermo.values().enumerate() {
             if k == self.averages.len() {
                 self.averages.push(BlockAverage::default());
@@ -366,10 +385,11 @@ impl StageRun {
         backend.update_neighbors()
     }
 
-    /// What the stage has amounted to so far.
+    /// What the stage has amounted to so far, with what is doubtful about it in its role.
     pub(crate) fn report(
         &self,
         stage: &StageInput,
+        role: Role,
         backend: &mut dyn Backend,
         quantities: &[Quantity],
         units: UnitSystem,
@@ -397,7 +417,7 @@ impl StageRun {
                 (0.0, Some(Minimum { outcome, largest_force, potential: backend.energies().potential() }))
             }
         };
-        Ok(StageReport {
+        let mut report = StageReport {
             name: stage.name.clone(),
             steps: self.stage_step,
             simulated,
@@ -407,9 +427,12 @@ impl StageRun {
             minimum,
             restraint_work: self.ramps.move_springs().then_some(self.work),
             changes: self.changes.clone(),
+            warnings: Vec::new(),
             speed: Speed::of(self.stage_step, self.time.total, backend.n_atoms(), timestep, units),
             time: self.time,
-        })
+        };
+        report.warnings = self.evidence.warnings(&report, role);
+        Ok(report)
     }
 
     fn drift(&self, simulated: f64, averages: &[Average], units: UnitSystem) -> Option<Drift> {

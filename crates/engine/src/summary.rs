@@ -1,6 +1,5 @@
 //! A stage's report for people.
 
-use crate::averages::Confidence;
 use crate::report::{Convergence, StageReport};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, UnitSystem};
@@ -26,7 +25,6 @@ pub fn findings(report: &StageReport, units: UnitSystem) -> String {
     let mut lines = Vec::new();
     let mut line =
         |name: &str, value: String| lines.push(format!("  {name:<12} {value}").trim_end().to_string());
-    let mut doubtful = Vec::new();
     for average in report.averages.iter().filter(|a| SHOWN.contains(&a.quantity.as_str())) {
         let Some(e) = average.estimate else { continue };
         if average.quantity == "density" && e.error <= 1e-12 * e.mean {
@@ -34,9 +32,6 @@ pub fn findings(report: &StageReport, units: UnitSystem) -> String {
             continue;
         }
         line(&average.quantity, format!("{} {}", with_error(e.mean, e.error), average.unit));
-        if e.confidence == Confidence::Poor {
-            doubtful.push(average.quantity.as_str());
-        }
     }
     if let Some(drift) = &report.drift {
         let unit = unit_name(units, Dimension { time: -1, ..Dimension::ENERGY });
@@ -84,10 +79,6 @@ pub fn findings(report: &StageReport, units: UnitSystem) -> String {
         }
         let share = |(name, seconds)| format!("{name} {:.0}%", 100.0 * seconds / time.total);
         line("time", parts.into_iter().map(share).collect::<Vec<_>>().join(", "));
-    }
-    if !doubtful.is_empty() {
-        let names = doubtful.join(", ");
-        line("note", format!("errors of {names} are rough: the stage is short"));
     }
     lines.join("\n")
 }

@@ -6,7 +6,8 @@ use crate::jostle::{Desk, examples, repository};
 fn every_example_passes_the_check() {
     let desk = Desk::new();
     for path in examples() {
-        let finished = desk.succeed(&["check", path.to_str().unwrap(), "--full"]);
+        let finished = desk.succeed(&["check", "--strict", "--full", path.to_str().unwrap()]);
+        assert!(!finished.stderr.contains("warning"), "{}:\n{}", path.display(), finished.stderr);
         assert!(
             finished.stdout.contains("units = "),
             "{}: no completed input:\n{}",

@@ -110,7 +110,7 @@ fn an_interrupted_run_resumes_as_if_nothing_had_happened() {
     let desk = Desk::new();
     desk.write("liquid.toml", long_liquid(STEPS));
     desk.succeed(&["run", "liquid.toml", "--output", "whole"]);
-    for (signal, resumed_threads) in [("-INT", "1"), ("-TERM", "2")] {
+    for (signal, resumed_threads) in [("-INT", "1"), ("-TERM", "2"), ("-HUP", "1")] {
         let stopped = interrupt(&desk, signal, &["run", "liquid.toml", "--output", "broken"]);
         assert_eq!(stopped.code, Some(130), "{}", stopped.stderr);
         assert!(
@@ -128,6 +128,36 @@ fn an_interrupted_run_resumes_as_if_nothing_had_happened() {
         assert_eq!(desk.read("broken/sample.xyz"), desk.read("whole/sample.xyz"));
         std::fs::remove_dir_all(desk.path("broken")).unwrap();
     }
+}
+
+/// A terminal that is closed tells the run twice, the system and the shell: it still ends in good order.
+/// Under `nohup` it goes on.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_terminal_loses_no_run() {
+    let desk = Desk::new();
+    desk.write("liquid.toml", long_liquid(4000));
+    let script = |program: &str| {
+        let jostle = env!("CARGO_BIN_EXE_jostle");
+        format!(
+            "{program} {jostle} run liquid.toml --output broken --overwrite </dev/null &
+             until test -s broken/thermo.csv && test $(wc -l <broken/thermo.csv) -gt 20; do sleep 0.01; done
+             kill -HUP $!; kill -HUP $!
+             wait $!"
+        )
+    };
+    let run = |program: &str| {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &script(program)]).current_dir(desk.path("")).stdout(Stdio::null());
+        Finished::of(shell.output().unwrap())
+    };
+    let closed = run("");
+    assert_eq!(closed.code, Some(130), "{}", closed.stderr);
+    assert!(closed.stderr.contains("jostle resume broken"), "{}", closed.stderr);
+    desk.succeed(&["resume", "broken"]);
+    std::fs::remove_dir_all(desk.path("broken")).unwrap();
+    let ignored = run("nohup");
+    assert_eq!(ignored.code, Some(0), "{}", ignored.stderr);
 }
 
 #[cfg(unix)]

@@ -16,7 +16,7 @@ use jostle_core::{
     Backend, Bath, Before, Error, Evaluate, Molecules, Result, Survey, SymTensor, System, Vec3,
 };
 use jostle_io::input::model::{Action, Barostat, StageInput};
-use jostle_potentials::Forces;
+use jostle_potentials::{Forces, PairKind, PairTerm, Potential, Truncation};
 use martyna_tobias_klein::MartynaTobiasKlein;
 use monte_carlo::MonteCarlo;
 use serde::{Deserialize, Serialize};
@@ -143,6 +143,28 @@ fn without_constraints(backend: &mut dyn Backend, around: &Surroundings) -> Resu
     Ok(())
 }
 
+/// The pressure that jumps of the energy at plain cut-offs make in a fluid that is uniform there, times the
+/// square of the volume: 2 pi/3 N_a N_b r^3 u(r) at the cut-off, summed over ordered pairs of species (Allen
+/// and Tildesley, Computer Simulation of Liquids, 2.8). Forces do not know of jumps, nor does the virial;
+/// a barostat that goes by energies does. With a correction for the tail the virial has them, too.
+pub(crate) fn pressure_of_jumps(forces: &Forces, counts: &[usize]) -> f64 {
+    let covered = |term: &PairTerm| {
+        forces.dispersion.is_some() && term.potential == Potential::BuiltIn(PairKind::LennardJones)
+    };
+    let jumps = |term: &&PairTerm| term.truncation == Truncation::Plain && !term.tail_correction();
+    let mut sum = 0.0;
+    for term in forces.pairs.iter().filter(jumps).filter(|term| !covered(term)) {
+        for (a, n_a) in counts.iter().enumerate().take(term.n_species()) {
+            for (b, n_b) in counts.iter().enumerate().take(term.n_species()) {
+                let Some((entry, c)) = term.get(a, b).zip(term.coefficients(a, b)) else { continue };
+                let (energy, _) = term.evaluate(entry.cutoff * entry.cutoff, &c);
+                sum += *n_a as f64 * *n_b as f64 * entry.cutoff.powi(3) * energy;
+            }
+        }
+    }
+    2.0 * std::f64::consts::PI / 3.0 * sum
+}
+
 /// Refuses a volume that would grow by this factor at once.
 fn small_enough(growth: f64) -> Result<()> {
     if (growth - 1.0).abs() < LARGEST_STEP {
@@ -255,7 +277,7 @@ mod tests {
     use jostle_io::input::model::{DensityInput, Distribution, Lattice, LatticeExtent, RegionInput};
     use jostle_potentials::electrostatics::Method;
     use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
-    use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
+    use jostle_potentials::{Electrostatics, PairEntry};
 
     /// Springs from oxygen and hydrogen of some molecules to places near them that follow the box around a
     /// centre, and a spring between two groups.

@@ -1,5 +1,6 @@
 //! Putting a simulation together.
 
+use super::checkpoints::Checkpoints;
 use super::{Overrides, Simulation};
 use crate::barostat::check_barostat;
 use crate::build::{check_atoms, room_for_waves};
@@ -10,13 +11,14 @@ use crate::measure::Measures;
 use crate::minimize::Bearings;
 use crate::observe::Observer;
 use crate::ramp::Springs;
+use crate::plausibility::Scales;
 use crate::run_folder::{RunFolder, newest_checkpoint};
 use crate::stage::{check_constraints, check_stage};
 use crate::thermo::{Reported, quantities};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem};
 use jostle_io::Input;
-use jostle_io::input::model::{Action, DeviceInput, StageInput};
+use jostle_io::input::model::{Action, DeviceInput, StageInput, Strictness};
 use jostle_potentials::outside::{Field, Wall};
 use jostle_potentials::restraint::Restraints;
 use jostle_potentials::{Dispersion, Electrostatics, Embedded, Forces, Grains, PairTerm};
@@ -39,6 +41,7 @@ pub struct SimulationBuilder {
     title: String,
     /// Names of groups that are columns of `thermo.csv`.
     reported: Vec<String>,
+    strictness: Strictness,
 }
 
 impl SimulationBuilder {
@@ -55,6 +58,7 @@ impl SimulationBuilder {
             source: None,
             title: String::new(),
             reported: Vec::new(),
+            strictness: Strictness::default(),
         }
     }
 
@@ -87,6 +91,7 @@ impl SimulationBuilder {
             }),
             title: input.title.clone(),
             reported: input.reported_groups(),
+            strictness: input.run.strictness.max(overrides.strictness),
         }
     }
 
@@ -160,6 +165,12 @@ impl SimulationBuilder {
     /// Chooses the seed of everything random; 0 otherwise.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// Chooses what becomes of warnings; they are told otherwise.
+    pub fn strictness(mut self, strictness: Strictness) -> Self {
+        self.strictness = strictness;
         self
     }
 
@@ -319,6 +330,7 @@ impl SimulationBuilder {
         let idle = idle.filter(|_| !self.stages.is_empty());
         let idle = idle.map(|(_, number)| format!("restraint {number} of the input acts in no stage"));
         let notes = about_tables(&self.forces).into_iter().chain(idle).collect();
+        let (scales, atoms) = (Scales::new(&self.system, &self.forces), self.system.state.len());
         let Opened { backend, missed } = (self.open)(self.system, self.forces, self.settings)?;
         Ok(Simulation {
             units: self.units,
@@ -353,6 +365,10 @@ impl SimulationBuilder {
             reports: Vec::new(),
             thermo: None,
             saved: None,
+            checkpoints: Checkpoints::begin(atoms),
+            scales,
+            strictness: self.strictness,
+            doubts: Vec::new(),
             notes,
         })
     }

@@ -1,6 +1,7 @@
 //! A simulation: stages that run one after another.
 
 mod builder;
+mod checkpoints;
 mod leg;
 mod obey;
 mod run;
@@ -9,10 +10,11 @@ pub use builder::SimulationBuilder;
 
 use crate::build::{forces_from_input, system_from_input};
 use crate::checkpoint::{Clock, InputText};
-use crate::freedom::Isolated;
+use crate::freedom::{Isolated, degrees_of_freedom};
 use crate::measure::{Measures, inside, unbroken};
 use crate::minimize::Bearings;
 use crate::observe::Observer;
+use crate::plausibility::Scales;
 use crate::progress::Progress;
 use crate::ramp::Springs;
 use crate::report::StageReport;
@@ -20,12 +22,14 @@ use crate::run_folder::{Existing, RunFolder, newest_checkpoint};
 use crate::stage::StageRun;
 use crate::summary_units::{SUMMARY_VERSION, summary_units};
 use crate::thermo::{Quantity, Reported, Thermo};
+use crate::warnings::{Role, Warning};
+use checkpoints::Checkpoints;
 use jostle_core::{
     Backend, Error, Group, Molecules, Names, Result, SimBox, Species, State, System, Topology, UnitSystem,
     Vec3,
 };
 use jostle_io::Input;
-use jostle_io::input::model::{DeviceInput, StageInput};
+use jostle_io::input::model::{Action, DeviceInput, StageInput, Strictness};
 use std::path::{Path, PathBuf};
 
 /// How a run ended.
@@ -46,6 +50,8 @@ pub struct Overrides {
     pub device: Option<DeviceInput>,
     /// No stage takes more steps than this.
     pub most_steps: Option<u64>,
+    /// What becomes of warnings: errors, if this or the input says so.
+    pub strictness: Strictness,
 }
 
 /// A simulation. See the [crate] documentation for an example.
@@ -92,6 +98,11 @@ pub struct Simulation {
     thermo: Option<Thermo>,
     /// The step of the last checkpoint.
     saved: Option<u64>,
+    checkpoints: Checkpoints,
+    scales: Scales,
+    strictness: Strictness,
+    /// What was doubtful about stages before they began, by their place.
+    doubts: Vec<(usize, Warning)>,
     /// What is to be said as soon as somebody listens.
     notes: Vec<String>,
 }
@@ -179,7 +190,8 @@ impl Simulation {
         for note in std::mem::take(&mut self.notes) {
             self.say(progress, &note)?;
         }
-        let outcome = self.run_stages(progress, stop);
+        self.checkpoints = Checkpoints::begin(self.backend.n_atoms());
+        let outcome = self.look_ahead(progress).and_then(|()| self.run_stages(progress, stop));
         let status = match &outcome {
             Ok(Outcome::Finished) => "finished".to_string(),
             Ok(Outcome::Interrupted) => "interrupted".to_string(),
@@ -200,6 +212,75 @@ impl Simulation {
         outcome.and_then(|outcome| written.map(|()| outcome))
     }
 
+    /// Says what is doubtful about the stages to come.
+    ///
+    /// # Errors
+    /// If nothing may be.
+    fn look_ahead(&mut self, progress: &mut dyn Progress) -> Result<()> {
+        // As velocities are drawn: constraints have not taken anything from them yet.
+        let degrees = degrees_of_freedom(self.isolated.free_atoms, self.isolated.momentum).max(1) as f64;
+        let mut temperature = 2.0 * self.backend.kinetic().energy() / (self.units.boltzmann() * degrees);
+        let volume = self.backend.simbox().volume();
+        let mut doubts = Vec::new();
+        for (k, stage) in self.stages.iter().enumerate().skip(self.clock.stage) {
+            if let Action::Dynamics { thermostat: Some(thermostat), .. } = &stage.action {
+                temperature = thermostat.temperature();
+            }
+            let found = self.scales.of_stage(stage, temperature, volume, self.units);
+            doubts.extend(found.into_iter().map(|warning| (k, warning)));
+        }
+        doubts.retain(|doubt| !self.doubts.contains(doubt));
+        for (_, warning) in &doubts {
+            self.warn(progress, warning)?;
+        }
+        let warnings: Vec<Warning> = doubts.iter().map(|(_, warning)| warning.clone()).collect();
+        self.doubts.extend(doubts);
+        self.refuse(&warnings)
+    }
+
+    /// Looks at the places of the atoms before the first step of the run: of time, for a minimisation is
+    /// there to change them.
+    ///
+    /// # Errors
+    /// If nothing may be doubtful, or the device failed.
+    fn look_at_places(&mut self, stage: &StageInput, progress: &mut dyn Progress) -> Result<()> {
+        let moves = |s: &StageInput| matches!(s.action, Action::Dynamics { .. });
+        if !moves(stage) || self.stages[..self.clock.stage].iter().any(moves) {
+            return Ok(());
+        }
+        let simbox = *self.backend.simbox();
+        let Some(warning) = self.scales.spacing(&stage.name, &simbox, self.backend.state()?) else {
+            return Ok(());
+        };
+        self.warn(progress, &warning)?;
+        self.doubts.push((self.clock.stage, warning.clone()));
+        self.refuse(&[warning])
+    }
+
+    /// Refuses what is doubtful where nothing may be.
+    fn refuse(&self, warnings: &[Warning]) -> Result<()> {
+        let (Strictness::Strict, [first, others @ ..]) = (self.strictness, warnings) else { return Ok(()) };
+        let more = match others.len() {
+            0 => String::new(),
+            n => format!(" (and {n} more)"),
+        };
+        Err(Error::simulation(format!("{}{more}", first.message)).hint(
+            "warnings are errors here: mend the cause, or leave out strict = true in [run] and --strict",
+        ))
+    }
+
+    /// What a stage has amounted to so far, with all that is doubtful about it.
+    fn report(&mut self, stage: &StageInput, run: &StageRun) -> Result<StageReport> {
+        let index = self.clock.stage;
+        let role = if index + 1 < self.stages.len() { Role::Preparation } else { Role::Production };
+        let backend = &mut *self.backend;
+        let mut report =
+            run.report(stage, role, backend, &self.quantities, self.units, self.bearings.as_ref())?;
+        let before = self.doubts.iter().filter(|(k, _)| *k == index).map(|(_, warning)| warning.clone());
+        report.warnings.splice(0..0, before);
+        Ok(report)
+    }
+
     /// Writes the summary, with the stage under way, if there is one.
     fn summarize(&mut self, status: &str, under_way: Option<(&StageInput, &StageRun)>) -> Result<()> {
         if self.folder.is_none() {
@@ -212,9 +293,9 @@ impl Simulation {
     /// What `summary.json` says.
     fn summary(&mut self, status: &str, under_way: Option<(&StageInput, &StageRun)>) -> serde_json::Value {
         let target = under_way.and_then(|(_, run)| run.temperature(self.units));
-        let under_way = under_way.filter(|(_, run)| run.stage_step > 0).and_then(|(stage, run)| {
-            run.report(stage, &mut *self.backend, &self.quantities, self.units, self.bearings.as_ref()).ok()
-        });
+        let under_way = under_way
+            .filter(|(_, run)| run.stage_step > 0)
+            .and_then(|(stage, run)| self.report(stage, run).ok());
         let facts = self.backend.neighbor_facts();
         let counts = self.species.iter().zip(&self.counts);
         let species = counts.map(|(s, n)| serde_json::json!({ "name": s.name, "count": n }));

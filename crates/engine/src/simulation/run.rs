@@ -14,6 +14,7 @@ use crate::stage::StageRun;
 use crate::step::{Tick, feel};
 use crate::summary;
 use crate::thermo::{Atoms, Gauge, Reported};
+use crate::warnings::Warning;
 use jostle_analysis::Sees;
 use jostle_core::backend::Timings;
 use jostle_core::{Backend, Error, Evaluate, Leg, Molecules, Pulse, Result, Sample, SimBox, Vec3};
@@ -22,8 +23,6 @@ use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
 use jostle_io::trajectory::{Frame, Position, Subject};
 use std::time::{Duration, Instant};
 
-/// A checkpoint is written at least this often.
-const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(600);
 /// Progress is told, and orders are looked for, about this often.
 pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -66,7 +65,7 @@ impl Simulation {
                 self.clock,
                 self.total_mass,
                 self.shortest_cutoff,
-                (self.isolated, &self.springs, self.bearings.as_ref()),
+                (self.isolated, &self.springs, self.bearings.as_ref(), self.scales.work),
             )?,
         };
         run.set_restraints(&mut *self.backend)?;
@@ -84,6 +83,9 @@ impl Simulation {
         if let Some(note) = note {
             self.say(progress, &note)?;
         }
+        if !begun {
+            self.look_at_places(stage, progress)?;
+        }
         let evaluate = self.evaluate_at(stage, &run, run.stage_step);
         self.backend.update_neighbors()?;
         feel(&mut *self.backend, evaluate, pulse(stage, &run).after(0), None)?;
@@ -95,8 +97,7 @@ impl Simulation {
             self.run = Some(run);
             return outcome;
         }
-        let report =
-            run.report(stage, &mut *self.backend, &self.quantities, self.units, self.bearings.as_ref())?;
+        let report = self.report(stage, &run)?;
         run.end(&mut *self.backend)?;
         for missing in self.write_measures()? {
             self.say(progress, &format!("nothing is known yet: {missing}"))?;
@@ -105,12 +106,18 @@ impl Simulation {
         progress.stage_ends(&report);
         self.log(&summary::headline(&report))?;
         self.log(&summary::findings(&report, self.units))?;
+        let told = |warning: &Warning| self.doubts.iter().any(|(_, doubt)| doubt == warning);
+        let warnings: Vec<Warning> = report.warnings.iter().filter(|w| !told(w)).cloned().collect();
+        for warning in &warnings {
+            self.warn(progress, warning)?;
+        }
         self.reports.push(report);
         self.clock.stage += 1;
         if let Some(folder) = &mut self.folder {
             folder.end_trajectory()?;
         }
         self.save(None, progress)?;
+        self.refuse(&warnings)?;
         Ok(Outcome::Finished)
     }
 
@@ -124,7 +131,7 @@ impl Simulation {
     ) -> Result<Outcome> {
         let mut pace = Pace::new();
         let mut lap = Lap::begin(&*self.backend);
-        let (mut told, mut saved) = (lap.begin, lap.begin);
+        let mut told = lap.begin;
         while !run.is_over(stage, &mut *self.backend, self.bearings.as_ref())? {
             self.advance(stage, run, &mut pace, progress)?;
             let (now, stage_step) = (Instant::now(), run.stage_step);
@@ -139,8 +146,8 @@ impl Simulation {
                     lap = Lap::begin(&*self.backend);
                 }
             }
-            if interrupted || due(stage.checkpoint_every, stage_step) || now - saved > CHECKPOINT_INTERVAL {
-                saved = now;
+            let by_the_clock = self.folder.is_some() && self.checkpoints.are_due();
+            if interrupted || due(stage.checkpoint_every, stage_step) || by_the_clock {
                 lap.end(run, &*self.backend);
                 lap = Lap::begin(&*self.backend);
                 self.save(Some(run), progress)?;
@@ -295,12 +302,13 @@ impl Simulation {
         if let Some(thermo) = self.thermo.as_ref().filter(|_| due(stage.thermo_every, stage_step)) {
             // The start itself, a perfect lattice perhaps, is no sample of anything.
             if stage_step > 0 {
-                run.record(thermo);
+                run.record(thermo, self.units);
             }
             progress.measured(thermo);
             if let Some(folder) = &mut self.folder {
                 folder.row(&stage.name, thermo)?;
             }
+            run.watch(thermo, self.units)?;
         }
         if let Some(trajectory) = stage.trajectory.filter(|t| due(t.every, stage_step)) {
             self.write_frame(trajectory.format)?;
@@ -447,6 +455,7 @@ impl Simulation {
 
     /// Writes a checkpoint if there is a folder to write to.
     pub(super) fn save(&mut self, run: Option<&StageRun>, progress: &mut dyn Progress) -> Result<()> {
+        let begun = Instant::now();
         // What has too few frames to say anything will say so at the end.
         self.write_measures()?;
         let Some(folder) = &mut self.folder else { return Ok(()) };
@@ -490,6 +499,7 @@ impl Simulation {
             list_positions,
         };
         let path = folder.save(&checkpoint)?;
+        self.checkpoints.written(begun.elapsed());
         self.saved = Some(self.clock.step);
         folder.log(&format!("checkpoint at step {}", self.clock.step))?;
         progress.saved(&path);
@@ -499,6 +509,11 @@ impl Simulation {
     pub(super) fn say(&mut self, progress: &mut dyn Progress, message: &str) -> Result<()> {
         progress.note(message);
         self.log(message)
+    }
+
+    pub(super) fn warn(&mut self, progress: &mut dyn Progress, warning: &Warning) -> Result<()> {
+        progress.warned(warning);
+        self.log(&format!("warning: {}", warning.message))
     }
 
     fn log(&mut self, text: &str) -> Result<()> {

@@ -1,19 +1,21 @@
 //! A run that begins on one device goes on on another.
 
 use jostle_core::{
-    Backend, ErrorKind, Group, Precision, Result, Settings, Species, System, UnitSystem, Vec3,
+    Backend, ErrorKind, Group, Precision, Result, Settings, Species, System, Topology, UnitSystem, Vec3,
+    WaterShape,
 };
 use jostle_cuda::driver::Device;
 use jostle_engine::model::{
-    Action, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, Minimizer, StageInput,
-    Thermostat, TrajectoryFormat, TrajectoryInput,
+    Action, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, Minimizer, RegionInput,
+    StageInput, Thermostat, TrajectoryFormat, TrajectoryInput,
 };
 use jostle_engine::{
     CHECKPOINT, Checkpoint, Existing, Mixture, Outcome, Progress, Simulation, SimulationBuilder,
     assign_velocities,
 };
+use jostle_potentials::electrostatics::Method;
 use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
-use jostle_potentials::{Forces, PairKind, PairTerm, Truncation};
+use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
 use std::cell::Cell;
 use std::path::Path;
 
@@ -300,4 +302,50 @@ fn no_gpu() {
     let mut found = open(DeviceInput::Auto).unwrap();
     assert!(found.backend().describe().starts_with("CPU"));
     assert!(found.missed_device().unwrap().contains(error.message()));
+}
+
+/// A checkpoint only reads what is on the device: after every step or leg, or never, a run goes the same
+/// way, also where rigid molecules have corrections pending.
+#[test]
+fn checkpoints_change_no_bit() {
+    let water = || {
+        let units = UnitSystem::Nano;
+        let species = |name: &str, mass, charge| Species {
+            name: name.into(),
+            mass: units.mass_from_user(mass),
+            charge,
+        };
+        let shape = WaterShape::new(0.1, 109.47);
+        let mut system = Mixture::new(units)
+            .with(species("O", 15.9994, -0.8476), None)
+            .with(species("H", 1.008, 0.4238), None)
+            .water(64, RegionInput::Density(DensityInput::Number(100.0)), &shape, 7)
+            .unwrap();
+        system.topology = Topology::rigid_water(64, &shape);
+        assign_velocities(&mut system, units.boltzmann() * 300.0, Distribution::Maxwell, 7);
+        let mut core = PairTerm::new(PairKind::LennardJones, Truncation::ForceShifted, 2);
+        core.set(0, 0, PairEntry { parameters: vec![0.65, 0.3166], cutoff: 0.55 });
+        let settings = Settings { threads: Some(1), reproducible: true, ..Settings::default() };
+        Simulation::builder(units, system)
+            .force(core)
+            .electrostatics(Electrostatics::new(Method::pme(0.55, 5e-4, 5), units.coulomb(), 0.55))
+            .settings(settings)
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let run = |builder: SimulationBuilder, timestep, open: Open, every: u64, name: &str| {
+        let mut stage = StageInput::dynamics("run", 60, timestep).thermo(20);
+        stage.checkpoint_every = every;
+        let mut simulation = builder.stage(stage).open_with(open).build().unwrap();
+        simulation.write_to(&folder.path().join(name), Existing::Refuse).unwrap();
+        simulation.run().unwrap();
+        let rows = std::fs::read_to_string(folder.path().join(name).join("thermo.csv")).unwrap();
+        (simulation.unwrapped_positions().unwrap(), simulation.velocities().unwrap(), rows)
+    };
+    let cpu: Open = |system, forces, settings| jostle_cpu::open(system, forces, settings);
+    for (device, open) in [("cpu", cpu), ("gpu", emulated)] {
+        let often = run(water(), 0.001, open, 1, &format!("water {device} often"));
+        assert_eq!(often, run(water(), 0.001, open, 0, &format!("water {device}")), "{device}");
+        let often = run(fluid(), 0.005, open, 7, &format!("fluid {device} often"));
+        assert_eq!(often, run(fluid(), 0.005, open, 0, &format!("fluid {device}")), "{device}");
+    }
 }

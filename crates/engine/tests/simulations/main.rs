@@ -27,4 +27,5 @@ mod sizes;
 mod stages;
 mod state_points;
 mod thermostats;
+mod warnings;
 mod water;

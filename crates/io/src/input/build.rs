@@ -143,6 +143,7 @@ impl Builder<'_> {
                 skin: fields.get("skin").map(|s| s.value),
             },
             output: fields.get::<String>("output").map(|o| self.source.folder().join(o.value)),
+            strictness: if fields.need("strict")? { Strictness::Strict } else { Strictness::Lenient },
         })
     }
 }

@@ -576,6 +576,18 @@ pub struct RunInput {
     pub settings: jostle_core::Settings,
     /// `output = "..."`: the run folder; `None`: the input's name without its extension.
     pub output: Option<PathBuf>,
+    /// What becomes of warnings.
+    pub strictness: Strictness,
+}
+
+/// What becomes of reasons to doubt a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Strictness {
+    /// They are told.
+    #[default]
+    Lenient,
+    /// They are errors.
+    Strict,
 }
 
 /// Which device runs it.

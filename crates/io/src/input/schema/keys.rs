@@ -317,7 +317,7 @@ static FORCES: Section = Section {
             "dispersion",
             Kind::Variants(DISPERSIONS),
             Absent("r^-6 ends at the cut-off"),
-            "beyond the cut-off of a Lennard-Jones force its r^-6 over all images (CPU)",
+            "beyond the cut-off of a Lennard-Jones force its r^-6 over all images",
         ),
         Key::new(
             "tabulate",
@@ -732,6 +732,12 @@ static RUN: Section = Section {
             "how far beyond the cut-off neighbour lists reach",
         ),
         Key::new("output", Kind::Path, Absent("the input's name without its extension"), "the run folder"),
+        Key::new(
+            "strict",
+            Kind::Flag,
+            Value("false"),
+            "warnings (drift, an unsettled stage, too long a time step, ...) are errors",
+        ),
     ],
     alternatives: &[],
 };

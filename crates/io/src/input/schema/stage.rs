@@ -24,14 +24,14 @@ pub(super) static STAGE: Section = Section {
             "long_range_every",
             Kind::Count(1),
             Value("1"),
-            "waves of charges (pme, ewald) act at every so many steps, so many times as strongly: 2 for steps up to 2 fs",
+            "waves of charges and of dispersion (pme, ewald) act at every so many steps, so many times as strongly: 2 for steps up to 2 fs",
         )
         .with(&["steps"]),
         Key::new(
             "minimize",
             Kind::Table(&MINIMIZE),
             Absent(""),
-            "go down to a minimum of the energy (FIRE) instead of making time steps",
+            "go down to a minimum of the energy instead of making time steps",
         ),
         Key::new(
             "deform",
@@ -53,7 +53,7 @@ pub(super) static STAGE: Section = Section {
             "checkpoint",
             Kind::Table(&CHECKPOINT),
             Value("{ every = 0 }"),
-            "checkpoints besides those at the end, when interrupted and about every ten minutes",
+            "checkpoints besides those at the end, when interrupted and by the clock: after seconds, then more and more seldom, ten minutes apart at most",
         ),
     ],
     alternatives: &[Alternatives { keys: &["steps", "minimize"], needed: Needed::Always }],

@@ -1,0 +1,345 @@
+//! What can be told of an input before its first step: lengths and times of the input beside those of the
+//! system. Every rule is a comparison of two numbers that both stand in its words.
+
+use crate::barostat::pressure_of_jumps;
+use crate::warnings::{Warning, WarningKind, spaced};
+use jostle_core::{Dimension, Molecules, SimBox, State, System, UnitSystem};
+use jostle_io::input::model::{Action, Barostat, StageInput};
+use jostle_potentials::electrostatics::Method;
+use jostle_potentials::{BondKind, Forces, PairKind, PairTerm, Potential};
+use std::collections::HashSet;
+use std::f64::consts::PI;
+
+/// The fewest time steps in a period of the fastest bond, as GROMACS warns: velocity Verlet ends at pi.
+const STEPS_PER_PERIOD: f64 = 5.0;
+/// The most that a thermal atom may turn about the one it is held to, in radians a step: rigid water at
+/// 300 K makes 0.1 at 6 fs.
+const LARGEST_TURN: f64 = 0.1;
+/// The part of its diameter that a thermal atom may fly in a step: with more, a Lennard-Jones fluid does
+/// not keep its energy through collisions.
+const LARGEST_STRIDE: f64 = 0.02;
+/// Neighbours nearer than this part of their diameter are no matter at any temperature,
+const CROWDED: f64 = 0.5;
+/// and with the next one so many diameters away there is hardly anything but a gas.
+const LONELY: f64 = 5.0;
+/// So many atoms are asked for their nearest neighbour,
+const ASKED: usize = 64;
+/// as long as these are so many distances together,
+const MOST_DISTANCES: usize = 20_000_000;
+/// but so many at least.
+const ASKED_AT_LEAST: usize = 8;
+/// A pressure that is left out counts from this part of that of an ideal gas.
+const NOTICEABLE: f64 = 1e-3;
+
+/// The lengths, masses and stiffnesses of a system that time steps and densities are compared with.
+#[derive(Debug, Clone)]
+pub(crate) struct Scales {
+    bond: Option<Bond>,
+    held: Option<Held>,
+    flight: Option<Flight>,
+    /// By pair of species, the diameter: sigma, or 0 where there is none.
+    sizes: Vec<Vec<f64>>,
+    /// Beyond this distance nothing acts; `None` where something always does.
+    reach: Option<f64>,
+    /// By id, the molecule an atom belongs to; empty where every atom is one by itself.
+    molecules: Vec<u32>,
+    n_molecules: usize,
+    /// A plain cut-off of charges.
+    charges_jump: bool,
+    /// See [`pressure_of_jumps`], times the square of the volume.
+    jump: f64,
+    pub work: Work,
+}
+
+/// Work that is done on the atoms from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// None.
+    Nothing,
+    /// Fields, or atoms that are moved.
+    Done,
+}
+
+/// The bond that vibrates fastest.
+#[derive(Debug, Clone)]
+struct Bond {
+    species: [String; 2],
+    period: f64,
+}
+
+/// The atom that is held at the shortest distance for its mass.
+#[derive(Debug, Clone)]
+struct Held {
+    species: [String; 2],
+    length: f64,
+    mass: f64,
+}
+
+/// The species of free atoms that is smallest for its mass.
+#[derive(Debug, Clone)]
+struct Flight {
+    species: String,
+    size: f64,
+    mass: f64,
+}
+
+impl Scales {
+    /// Those of a system under forces.
+    pub fn new(system: &System, forces: &Forces) -> Self {
+        let sizes = sizes(forces, system.species.len());
+        let order = system.state.order();
+        let species = |id: u32| usize::from(system.state.species[order[id as usize]]);
+        let name = |id: u32| system.species[species(id)].name.clone();
+        let mass = |id: u32| match system.driven(order[id as usize]) {
+            Some(_) => f64::INFINITY,
+            None => system.mass(order[id as usize]),
+        };
+        let topology = &system.topology;
+        let sorted = |[a, b]: [u32; 2]| [a.min(b), a.max(b)];
+        let rigid: HashSet<[u32; 2]> = topology.constraints.iter().map(|c| sorted(c.atoms)).collect();
+
+        let mut bound = vec![false; system.state.len()];
+        let mut bond: Option<Bond> = None;
+        for b in topology.bonds.iter().filter(|b| !rigid.contains(&sorted(b.atoms))) {
+            let stiffness = |term: &jostle_potentials::BondTerm| match term.kind {
+                BondKind::HarmonicBond => term.parameters(b.kind as usize).map(|p| p[0]),
+                _ => None,
+            };
+            let Some(stiffness) = forces.bonds.iter().find_map(stiffness) else { continue };
+            b.atoms.iter().for_each(|id| bound[*id as usize] = true);
+            let [inverse_a, inverse_b] = b.atoms.map(|id| 1.0 / mass(id));
+            let period = 2.0 * PI / (stiffness * (inverse_a + inverse_b)).sqrt();
+            // Points without mass have no period.
+            if period > 0.0 && bond.as_ref().is_none_or(|fastest| period < fastest.period) {
+                bond = Some(Bond { species: b.atoms.map(name), period });
+            }
+        }
+        let mut held: Option<Held> = None;
+        for c in &topology.constraints {
+            c.atoms.iter().for_each(|id| bound[*id as usize] = true);
+            let mass = c.atoms.map(mass).into_iter().fold(f64::INFINITY, f64::min);
+            let this = Held { species: c.atoms.map(name), length: c.length, mass };
+            if mass > 0.0 && held.as_ref().is_none_or(|worst| this.turn(1.0) > worst.turn(1.0)) {
+                held = Some(this);
+            }
+        }
+        let sites = topology.virtual_sites.iter();
+        sites.for_each(|v| v.atoms.iter().chain([&v.site]).for_each(|id| bound[*id as usize] = true));
+        let mut flight: Option<Flight> = None;
+        for id in (0..system.state.len() as u32).filter(|id| !bound[*id as usize]) {
+            let (size, mass) = (sizes[species(id)][species(id)], mass(id));
+            let worse = |worst: &Flight| size * size * mass < worst.size * worst.size * worst.mass;
+            if size > 0.0 && mass > 0.0 && flight.as_ref().is_none_or(worse) {
+                flight = Some(Flight { species: name(id), size, mass });
+            }
+        }
+
+        let always = forces.has_waves() || forces.vacuum.is_some() || forces.grains.is_some();
+        let reach = forces.largest_cutoff();
+        let alone =
+            [topology.bonds.len(), topology.constraints.len(), topology.virtual_sites.len()] == [0; 3];
+        let (molecules, n_molecules) = match alone {
+            true => (Vec::new(), system.state.len()),
+            false => {
+                let molecules = Molecules::new(topology, &system.species, &system.state);
+                (molecules.of_atoms().to_vec(), molecules.count())
+            }
+        };
+        let driven = (0..system.state.len()).any(|k| system.driven(k).is_some_and(|v| v != [0.0; 3]));
+        Scales {
+            bond,
+            held,
+            flight,
+            sizes,
+            reach: (!always && reach > 0.0).then_some(reach),
+            molecules,
+            n_molecules,
+            charges_jump: forces.electrostatics.is_some_and(|e| e.method == Method::Cutoff),
+            jump: pressure_of_jumps(forces, &system.counts()),
+            work: if driven || !forces.fields.is_empty() { Work::Done } else { Work::Nothing },
+        }
+    }
+
+    /// All that is said of a stage before it begins, for atoms that will have this temperature.
+    pub fn of_stage(
+        &self,
+        stage: &StageInput,
+        temperature: f64,
+        volume: f64,
+        units: UnitSystem,
+    ) -> Vec<Warning> {
+        let Action::Dynamics { timestep, .. } = &stage.action else { return Vec::new() };
+        let mut found = self.timestep(&stage.name, *timestep, temperature, units);
+        found.extend(self.barostat(stage, temperature, volume, units));
+        found
+    }
+
+    /// A time step that is too long for the fastest of bonds, rigid molecules and collisions.
+    fn timestep(&self, stage: &str, timestep: f64, temperature: f64, units: UnitSystem) -> Vec<Warning> {
+        let [time, degree] = [Dimension::TIME, Dimension::TEMPERATURE].map(|d| spaced(units, d));
+        let thermal = units.boltzmann() * temperature;
+        let mut found = Vec::new();
+        let mut add = |message| found.push(Warning::new(WarningKind::Timestep, stage, message));
+        if let Some(Bond { species: [a, b], period }) = &self.bond
+            && *period < STEPS_PER_PERIOD * timestep
+        {
+            let most = period / STEPS_PER_PERIOD;
+            add(format!(
+                "the bond {a}-{b} vibrates once in {period:.3}{time}, which are {:.1} time steps of {timestep}{time}: \
+                 choose {most:.2}{time} or less, or make it rigid",
+                period / timestep
+            ));
+        }
+        if let Some(held) = &self.held
+            && held.turn(thermal) * timestep > LARGEST_TURN
+        {
+            let (turn, [a, b]) = (held.turn(thermal), &held.species);
+            add(format!(
+                "at {temperature:.4}{degree} {a} and {b}, which are held {:.4} apart, turn by {:.2} radians in a \
+                 time step of {timestep}{time}: choose {:.3}{time} or less",
+                held.length,
+                turn * timestep,
+                LARGEST_TURN / turn
+            ));
+        }
+        if let Some(Flight { species, size, mass }) = &self.flight {
+            let speed = (thermal / mass).sqrt();
+            if speed * timestep > LARGEST_STRIDE * size {
+                add(format!(
+                    "at {temperature:.4}{degree} an atom of {species} flies {:.3} of its diameter (sigma {size:.4}) \
+                     in a time step of {timestep}{time}, too far for a collision: choose {:.3}{time} or less",
+                    speed * timestep / size,
+                    LARGEST_STRIDE * size / speed
+                ));
+            }
+        }
+        found
+    }
+
+    /// A barostat that goes by energies which jump at the cut-off, while forces and the pressure that is
+    /// printed do not know of that.
+    fn barostat(
+        &self,
+        stage: &StageInput,
+        temperature: f64,
+        volume: f64,
+        units: UnitSystem,
+    ) -> Option<Warning> {
+        let Some(Barostat::MonteCarlo { pressure, .. }) = stage.barostat else { return None };
+        let jump = self.jump / (volume * volume);
+        let ideal = self.n_molecules as f64 * units.boltzmann() * temperature / volume;
+        let unit = spaced(units, Dimension::PRESSURE);
+        let what = match (jump.abs() > NOTICEABLE * ideal, self.charges_jump) {
+            (false, false) => return None,
+            (_, true) => {
+                format!("another one than the {:.4}{unit} asked for", units.pressure_to_user(pressure))
+            }
+            (true, false) => format!(
+                "about {:.4}{unit} instead of the {:.4}{unit} asked for",
+                units.pressure_to_user(pressure - jump),
+                units.pressure_to_user(pressure)
+            ),
+        };
+        let message = format!(
+            "pairs lose their energy at a plain cut-off, which a Monte Carlo barostat goes by, but neither forces \
+             nor the printed pressure: this will be {what}. Choose truncation = \"shifted\", \"force-shifted\" or \
+             \"switched\", tail_correction = true, or another barostat"
+        );
+        Some(Warning::new(WarningKind::Barostat, &stage.name, message))
+    }
+
+    /// Atoms that are much nearer to each other, or further apart, than they are large.
+    pub fn spacing(&self, stage: &str, simbox: &SimBox, state: &State) -> Option<Warning> {
+        let warning = |message: String| Some(Warning::new(WarningKind::Spacing, stage, message));
+        let own = |place: &usize| {
+            self.sizes[usize::from(state.species[*place])][usize::from(state.species[*place])]
+        };
+        let sized: Vec<usize> = (0..state.len()).filter(|place| own(place) > 0.0).collect();
+        if !sized.is_empty() {
+            let size = |a: u16, b: u16| self.sizes[usize::from(a)][usize::from(b)];
+            let nearest =
+                self.nearest(simbox, state, &sized, |a, b| (size(a, b) > 0.0).then(|| size(a, b)))?;
+            return match nearest {
+                near if near < CROWDED => warning(format!(
+                    "half of the atoms have another nearer than {near:.3} of its diameter (sigma): is the density, \
+                     or the box, in another unit than meant? If not, minimise first"
+                )),
+                far if far > LONELY => warning(format!(
+                    "for half of the atoms the next one is more than {far:.1} diameters (sigma) away, as in a \
+                     thin gas: for a liquid or a solid look at the unit of the density, or of the box"
+                )),
+                _ => None,
+            };
+        }
+        let all: Vec<usize> = (0..state.len()).collect();
+        let reach = self.reach?;
+        match self.nearest(simbox, state, &all, |_, _| Some(reach))? {
+            far if far > 1.0 => warning(format!(
+                "half of the atoms have no other within the cut-off of {reach:.4}: look at the unit of the \
+                 density, or of the box"
+            )),
+            _ => None,
+        }
+    }
+
+    /// The distance to the nearest atom of another molecule over the length that belongs to the pair, in the
+    /// median over some of the atoms; `None` if half of them have no such neighbour.
+    fn nearest(
+        &self,
+        simbox: &SimBox,
+        state: &State,
+        atoms: &[usize],
+        length: impl Fn(u16, u16) -> Option<f64>,
+    ) -> Option<f64> {
+        let asked = (MOST_DISTANCES / atoms.len().max(1)).clamp(ASKED_AT_LEAST, ASKED).min(atoms.len());
+        let of = |place: usize| {
+            let id = state.id[place];
+            self.molecules.get(id as usize).copied().unwrap_or(id)
+        };
+        let one = |k: usize| {
+            let here = atoms[k * atoms.len() / asked];
+            let mut nearest = f64::INFINITY;
+            for &there in atoms.iter().filter(|there| of(**there) != of(here)) {
+                let Some(length) = length(state.species[here], state.species[there]) else { continue };
+                let (a, b) = (state.position[here], state.position[there]);
+                let d = simbox.nearest_image(std::array::from_fn(|k| b[k] - a[k]));
+                nearest = nearest.min(d.iter().map(|x| x * x).sum::<f64>() / (length * length));
+            }
+            nearest.sqrt()
+        };
+        let mut distances: Vec<f64> = (0..asked).map(one).collect();
+        distances.sort_by(f64::total_cmp);
+        distances.get(asked / 2).copied().filter(|d| d.is_finite())
+    }
+}
+
+impl Held {
+    /// How fast a thermal atom turns about the one it is held to.
+    fn turn(&self, thermal_energy: f64) -> f64 {
+        (thermal_energy / self.mass).sqrt() / self.length
+    }
+}
+
+/// By pair of species, how large atoms are for each other: the sigma of forces with a hard core.
+fn sizes(forces: &Forces, species: usize) -> Vec<Vec<f64>> {
+    let mut sizes = vec![vec![0.0; species]; species];
+    let hard = |term: &&PairTerm| {
+        matches!(term.potential, Potential::BuiltIn(PairKind::LennardJones | PairKind::SoftSphere))
+    };
+    for term in forces.pairs.iter().filter(hard) {
+        // A term for other species is refused by the device.
+        let known = term.n_species();
+        for (a, row) in sizes.iter_mut().enumerate().take(known) {
+            for (b, size) in row.iter_mut().enumerate().take(known) {
+                let Some(entry) = term.get(a, b) else { continue };
+                // Without an energy there is no core.
+                if let [epsilon, sigma] = entry.parameters[..]
+                    && epsilon > 0.0
+                {
+                    *size = sigma.max(*size);
+                }
+            }
+        }
+    }
+    sizes
+}

@@ -1,0 +1,312 @@
+//! What a run says about itself: nonsense does not end with "finished", and sound runs are not doubted.
+
+use jostle_core::{Error, ErrorKind, Settings, Species, UnitSystem};
+use jostle_engine::model::{
+    Barostat, Coupling, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput,
+    Strictness, Thermostat,
+};
+use jostle_engine::{
+    Existing, Mixture, Outcome, Overrides, Progress, Simulation, SimulationBuilder, Warning, WarningKind,
+    assign_velocities,
+};
+use jostle_io::Input;
+use jostle_potentials::{PairKind, PairTerm, Truncation};
+use std::path::Path;
+
+/// Remembers what is doubted.
+#[derive(Default)]
+struct Doubts(Vec<Warning>);
+
+impl Progress for Doubts {
+    fn warned(&mut self, warning: &Warning) {
+        self.0.push(warning.clone());
+    }
+}
+
+impl Doubts {
+    fn kinds(&self) -> Vec<WarningKind> {
+        self.0.iter().map(|warning| warning.kind).collect()
+    }
+}
+
+/// What an input is doubted for, and how its run ends.
+fn run(text: &str, strictness: Strictness) -> (Doubts, Result<Outcome, Error>) {
+    let input = Input::parse(Path::new("doubtful.toml"), text).unwrap();
+    let overrides =
+        Overrides { strictness, threads: Some(1), device: Some(DeviceInput::Cpu), ..Overrides::default() };
+    let mut simulation = Simulation::from_input(&input, &overrides).unwrap();
+    let mut doubts = Doubts::default();
+    let outcome = simulation.run_with(&mut doubts, &|| false);
+    (doubts, outcome)
+}
+
+fn kinds(text: &str) -> Vec<WarningKind> {
+    let (doubts, outcome) = run(text, Strictness::Lenient);
+    outcome.unwrap();
+    doubts.kinds()
+}
+
+/// Argon, at this density, with steps of so many fs.
+fn argon(density: &str, timestep: f64) -> String {
+    format!(
+        r#"
+units = "real"
+[system]
+lattice = "fcc"
+atoms = 864
+density = "{density}"
+temperature = 94.4
+[species.Ar]
+mass = 39.948
+[[force]]
+kind = "lennard-jones"
+cutoff = 8.5
+pairs."Ar-Ar" = {{ epsilon = "120 K", sigma = 3.4 }}
+[[stage]]
+steps = 2
+timestep = {timestep}
+"#
+    )
+}
+
+/// Water, flexible or rigid, with steps of so many fs.
+fn water(flexible: bool, timestep: f64) -> String {
+    let molecules = if flexible {
+        r#"file = "water.data"
+types = ["O", "H"]"#
+    } else {
+        r#"place = "water"
+molecules = 64
+bond_length = 1.0
+bond_angle = 109.47
+density = "0.998 g/cm3"
+temperature = 300"#
+    };
+    let bonds = if flexible {
+        r#"[[bond]]
+kind = "harmonic"
+types.1 = { stiffness = 1059.162, length = 1.012 }
+[[angle]]
+kind = "harmonic"
+types.1 = { stiffness = 75.9, angle = 113.24 }"#
+    } else {
+        ""
+    };
+    format!(
+        r#"
+units = "real"
+[system]
+{molecules}
+[species.O]
+mass = 15.9994
+charge = -0.8476
+[species.H]
+mass = 1.008
+charge = 0.4238
+[[force]]
+kind = "lennard-jones"
+cutoff = 5
+truncation = "force-shifted"
+pairs."O-O" = {{ epsilon = 0.1553, sigma = 3.166 }}
+pairs."O-H" = "none"
+pairs."H-H" = "none"
+{bonds}
+[[stage]]
+steps = 1
+timestep = {timestep}
+thermostat = {{ kind = "langevin", temperature = 300, friction = 0.05 }}
+"#
+    )
+}
+
+/// A charge without a core falls into another one: at constant energy 4 atoms gain thousands of kcal/mol.
+#[test]
+fn energy_out_of_nothing_ends_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let atoms = "4\nLattice=\"20 0 0 0 20 0 0 0 20\" Properties=species:S:1:pos:R:3 pbc=\"T T T\"\n\
+        O 5 5 5\nH 5.8 5 5\nO 5 5 8\nH 5.1 5 7.2\n";
+    std::fs::write(folder.path().join("bare.xyz"), atoms).unwrap();
+    let text = r#"
+units = "real"
+[system]
+file = "bare.xyz"
+[species.O]
+mass = 16
+charge = -0.8
+[species.H]
+mass = 1
+charge = 0.8
+[[force]]
+kind = "lennard-jones"
+cutoff = 9
+pairs."O-O" = { epsilon = 0.15, sigma = 3.1 }
+pairs."O-H" = "none"
+pairs."H-H" = "none"
+[electrostatics]
+kind = "pme"
+[[stage]]
+steps = 20000
+timestep = 1
+checkpoint = { every = 10 }
+[run]
+device = "cpu"
+threads = 1
+"#;
+    let input = Input::parse(&folder.path().join("bare.toml"), text).unwrap();
+    let mut simulation = Simulation::from_input(&input, &Overrides::default()).unwrap();
+    let run = folder.path().join("run");
+    simulation.write_to(&run, Existing::Refuse).unwrap();
+    let error = simulation.run().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Simulation);
+    assert!(error.message().contains("step 100") && error.message().contains("heating up"), "{error}");
+    assert!(error.help().is_some_and(|hint| hint.contains("time step")));
+    let summary: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(run.join("summary.json")).unwrap()).unwrap();
+    assert!(summary["status"].as_str().unwrap().contains("heating up"), "{summary:#}");
+    drop(simulation);
+    let last = Simulation::resume(&run, &Overrides::default()).unwrap();
+    assert!(last.step() < 100, "a checkpoint from before: {}", last.step());
+}
+
+#[test]
+fn steps_too_long_for_collisions_are_told() {
+    assert_eq!(kinds(&argon("1.374 g/cm3", 5.0)), [WarningKind::FewSamples; 0]);
+    let (doubts, outcome) = run(&argon("1.374 g/cm3", 100.0), Strictness::Strict);
+    assert_eq!(doubts.kinds(), [WarningKind::Timestep]);
+    // sigma over the thermal speed is 2425 fs.
+    assert!(doubts.0[0].message.contains("0.041 of its diameter"), "{}", doubts.0[0].message);
+    let error = outcome.unwrap_err();
+    assert!(error.message().contains("collision"), "{error}");
+}
+
+#[test]
+fn densities_in_another_unit_are_told() {
+    assert_eq!(kinds(&argon("1.374 kg/m3", 5.0)), [WarningKind::Spacing]);
+    // Far from a minimum a lattice that is too dense still has forces that cancel.
+    let crowded = argon("1.374 g/cm3", 5.0).replace("sigma = 3.4", "sigma = 10");
+    let (doubts, _) = run(&crowded, Strictness::Lenient);
+    assert!(doubts.kinds().contains(&WarningKind::Spacing), "{:?}", doubts.0);
+    let alone = argon("1.374 kg/m3", 5.0)
+        .replace("lennard-jones", "morse")
+        .replace("epsilon = \"120 K\", sigma = 3.4", "depth = 0.2, steepness = 1.5, r0 = 3.8");
+    assert_eq!(kinds(&alone), [WarningKind::Spacing]);
+}
+
+#[test]
+fn steps_too_long_for_rigid_water_are_told() {
+    for (timestep, doubtful) in [(2.0, false), (5.0, false), (10.0, true)] {
+        let (doubts, _) = run(&water(false, timestep), Strictness::Lenient);
+        let told = doubts.0.iter().find(|w| w.kind == WarningKind::Timestep);
+        assert_eq!(told.is_some(), doubtful, "{timestep} fs");
+        // 1 A over the thermal speed of hydrogen at 300 K is 63.6 fs.
+        assert!(told.is_none_or(|w| w.message.contains("0.16 radians")), "{told:?}");
+    }
+}
+
+/// Flexible SPC water (Wu, Tepper and Voth 2006), whose bonds vibrate in 9.2 fs.
+#[test]
+fn steps_too_long_for_bonds_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = "water\n\n3 atoms\n2 bonds\n1 angles\n2 atom types\n1 bond types\n1 angle types\n\
+        0 20 xlo xhi\n0 20 ylo yhi\n0 20 zlo zhi\n\nMasses\n\n1 15.9994\n2 1.008\n\nAtoms # full\n\n\
+        1 1 1 -0.8476 5 5 5\n2 1 2 0.4238 6.012 5 5\n3 1 2 0.4238 4.6 5.93 5\n\n\
+        Bonds\n\n1 1 1 2\n2 1 1 3\n\nAngles\n\n1 1 2 1 3\n";
+    std::fs::write(folder.path().join("water.data"), data).unwrap();
+    for (timestep, doubtful) in [(1.0, false), (2.0, true)] {
+        let path = folder.path().join("water.toml");
+        let input = Input::parse(&path, &water(true, timestep)).unwrap();
+        let overrides = Overrides { device: Some(DeviceInput::Cpu), ..Overrides::default() };
+        let mut doubts = Doubts::default();
+        let mut simulation = Simulation::from_input(&input, &overrides).unwrap();
+        simulation.run_with(&mut doubts, &|| false).unwrap();
+        let told = doubts.0.iter().find(|w| w.kind == WarningKind::Timestep);
+        assert_eq!(told.is_some(), doubtful, "{timestep} fs: {:?}", doubts.0);
+        assert!(told.is_none_or(|w| w.message.contains("O-H vibrates once in 9.1")), "{told:?}");
+    }
+}
+
+/// A Lennard-Jones term of these atoms, cut off at 2.5.
+fn core(truncation: Truncation) -> PairTerm {
+    PairTerm::uniform(PairKind::LennardJones, truncation, &[1.0, 1.0], 2.5)
+}
+
+fn fluid(term: PairTerm, stages: &[StageInput]) -> SimulationBuilder {
+    let argon = Species { name: "Ar".into(), mass: 1.0, charge: 0.0 };
+    let (extent, density) = (LatticeExtent::Atoms(256), DensityInput::Number(0.7));
+    let mixture = Mixture::new(UnitSystem::Lj).with(argon, None);
+    let mut system = mixture.lattice(Lattice::Fcc, extent, density, 2).unwrap();
+    assign_velocities(&mut system, 1.2, Distribution::Maxwell, 2);
+    let settings = Settings { threads: Some(1), reproducible: true, ..Settings::default() };
+    let builder = Simulation::builder(UnitSystem::Lj, system).seed(4).settings(settings).force(term);
+    stages.iter().fold(builder.device(DeviceInput::Cpu), |builder, stage| builder.stage(stage.clone()))
+}
+
+/// Steps that are too long heat a fluid at constant energy, and a thermostat that never acts holds no
+/// temperature: both are told, in the log, too, and are errors where nothing may be doubtful.
+#[test]
+fn heating_is_told() {
+    let idle = Thermostat::Rescale { temperature: 2.4, every: 1_000_000 };
+    let drifting = StageInput::dynamics("drifting", 2000, 0.025).thermo(10);
+    let cold = StageInput::dynamics("cold", 2000, 0.004).thermo(10).thermostat(idle);
+    let sound = StageInput::dynamics("sound", 20_000, 0.004).thermo(10);
+    let mut doubts = Doubts::default();
+    let mut simulation = fluid(core(Truncation::Plain), &[drifting, cold.clone()]).build().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    simulation.write_to(&folder.path().join("run"), Existing::Refuse).unwrap();
+    simulation.run_with(&mut doubts, &|| false).unwrap();
+    let of = |stage: usize, kind| simulation.reports()[stage].warnings.iter().any(|w| w.kind == kind);
+    assert!(of(0, WarningKind::Drift) && of(1, WarningKind::Temperature), "{:?}", doubts.0);
+    let read = |name: &str| std::fs::read_to_string(folder.path().join("run").join(name)).unwrap();
+    let log = read("jostle.log");
+    assert!(log.contains("warning: stage \"drifting\": the conserved quantity"), "{log}");
+    let summary: serde_json::Value = serde_json::from_str(&read("summary.json")).unwrap();
+    let kinds = summary["stages"][0]["warnings"].as_array().unwrap();
+    assert!(kinds.iter().any(|w| w["kind"] == "drift"), "{summary:#}");
+    let all: usize = simulation.reports().iter().map(|r| r.warnings.len()).sum();
+    assert_eq!(doubts.0.len(), all, "each is told once: {:?}", doubts.0);
+
+    let strict = |stage: StageInput| {
+        let builder = fluid(core(Truncation::Shifted), &[stage]).strictness(Strictness::Strict);
+        builder.build().unwrap().run()
+    };
+    assert!(strict(cold).unwrap_err().message().contains("thermostat"));
+    assert_eq!(strict(sound).unwrap(), Outcome::Finished);
+}
+
+/// A barostat that goes by energies holds the pressure with jumps at the cut-off, which the printed one,
+/// a virial, does not have: they differ by 2 pi/3 rho^2 r^3 u(r), where u(2.5) = -0.016316891 (the shift
+/// that is in every table of the truncated fluid). Nothing is missing where the energy does not jump, where
+/// the tail is corrected for, and under barostats that go by the virial.
+#[test]
+fn barostats_and_jumps() {
+    let bath = Thermostat::Langevin { temperature: 1.2, friction: 1.0 };
+    let trials = Barostat::MonteCarlo { pressure: 1.0, coupling: Coupling::Isotropic, every: 5 };
+    let moving = Barostat::MartynaTobiasKlein { pressure: 1.0, time: 2.0, every: 2 };
+    let plain = || core(Truncation::Plain);
+    for (name, term, barostat, jumps) in [
+        ("plain, trials", plain(), trials, true),
+        ("shifted, trials", core(Truncation::Shifted), trials, false),
+        ("corrected, trials", plain().with_tail_correction().unwrap(), trials, false),
+        ("plain, moving", plain(), moving, false),
+    ] {
+        let stage = |name, steps| {
+            StageInput::dynamics(name, steps, 0.005).thermostat(bath).barostat(barostat).thermo(10)
+        };
+        let mut simulation = fluid(term, &[stage("settle", 4000), stage("sample", 30_000)]).build().unwrap();
+        let mut doubts = Doubts::default();
+        simulation.run_with(&mut doubts, &|| false).unwrap();
+        let told = doubts.0.iter().filter(|w| w.kind == WarningKind::Barostat).count();
+        assert_eq!(told, if jumps { 2 } else { 0 }, "{name}: {:?}", doubts.0);
+        let averages = &simulation.reports()[1].averages;
+        let mean =
+            |quantity: &str| averages.iter().find(|a| a.quantity == quantity).unwrap().estimate.unwrap();
+        let (pressure, density) = (mean("pressure"), mean("density").mean);
+        let jump = 2.0 * std::f64::consts::PI / 3.0 * density.powi(2) * 2.5f64.powi(3) * -0.016316891;
+        let expected = if jumps { 1.0 - jump } else { 1.0 };
+        println!("{name}: {} +- {}, expected {expected}, density {density}", pressure.mean, pressure.error);
+        assert!(pressure.error < 0.02, "{name}: {} says nothing", pressure.error);
+        // The fluid is not quite uniform at the cut-off: g(2.5) is 0.94 there.
+        let allowed = 4.0 * pressure.error + 0.1 * jump.abs();
+        assert!((pressure.mean - expected).abs() < allowed, "{name}: {} for {expected}", pressure.mean);
+    }
+}
