@@ -16,7 +16,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"JOSTLECP";
-const VERSION: u32 = 8;
+const VERSION: u32 = 9;
 /// Magic, version, length of the body.
 const FRONT: usize = 8 + 4 + 8;
 /// Positions hardly compress; the quickest level takes what there is to take.
@@ -52,6 +52,9 @@ pub(crate) struct Header {
     pub lengths: Vec3,
     pub tilts: Vec3,
     pub periodic: [bool; 3],
+    /// The volume of the box that the run began with: some forces depend on densities, and stay as they
+    /// were then.
+    pub first_volume: f64,
     /// Name, mass and charge, the mass as [`Species::mass`].
     pub species: Vec<(String, f64, f64)>,
     pub atoms: u64,
@@ -331,6 +334,7 @@ mod tests {
             lengths: [4.0; 3],
             tilts: [0.0; 3],
             periodic: [true; 3],
+            first_volume: 60.0,
             species: vec![("A".into(), 1.5, 0.0), ("B".into(), 2.5, -1.0)],
             atoms: 5,
             skin: 0.3,

@@ -10,10 +10,12 @@
 pub mod screened;
 
 pub mod gaussian;
+pub mod mesh_error;
 pub mod spline;
 pub mod waves;
 
 pub use gaussian::{WIDEST_SINGLE, gaussian};
+pub use mesh_error::Composition;
 
 use jostle_core::{Error, Precision, Real, Result, SimBox, System};
 use std::f64::consts::PI;
@@ -107,7 +109,8 @@ impl Method {
         Method::Ewald { alpha, longest: 2.1 * alpha * range }
     }
 
-    /// Particle-mesh Ewald whose forces have about this relative error; of order p down to 1e-p.
+    /// Particle-mesh Ewald whose forces have about this relative error in matter as dense as water; of order
+    /// p down to 1e-p. [`Method::pme_of`] looks at the charges.
     pub fn pme(cutoff: f64, accuracy: f64, order: usize) -> Method {
         let alpha = Self::range(accuracy) / cutoff;
         // The error of interpolation is this factor times (alpha spacing)^order, measured on water,

@@ -234,6 +234,7 @@ impl SimulationBuilder {
         self.system.anchors = anchors;
         let mut simulation = self.open()?;
         simulation.backend.restore(state, list_positions, header.skin)?;
+        simulation.first_volume = header.first_volume;
         simulation.clock = header.clock;
         simulation.saved = Some(header.clock.step);
         simulation.run = header.run;
@@ -295,6 +296,7 @@ impl SimulationBuilder {
         let quantities = quantities(self.units, &self.forces, names_of);
         let bearings = Bearings::new(&self.system)?;
         let isolated = Isolated::new(&self.system, &self.forces);
+        let first_volume = self.system.simbox.volume();
         let shortest_cutoff = shortest_cutoff(&self.forces, &self.system.simbox);
         let threads = self.settings.threads;
         let about_tables = about_tables(&self.forces);
@@ -315,6 +317,7 @@ impl SimulationBuilder {
             stages: self.stages,
             quantities,
             total_mass,
+            first_volume,
             shortest_cutoff,
             isolated,
             backend,
