@@ -13,21 +13,21 @@ fn energies_and_virials_have_their_tails() {
         let plain = term(PairKind::LennardJones, truncation, 2);
         let corrected = plain.clone().with_tail_correction().unwrap();
         for _ in 0..2 {
-            let settings = |algorithm| Settings {
-                precision: Precision::Double,
-                algorithm,
-                ..Settings::default()
-            };
+            let settings =
+                |algorithm| Settings { precision: Precision::Double, algorithm, ..Settings::default() };
             let energies = |backend: &mut dyn Backend| {
                 backend.update_neighbors().unwrap();
                 backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
                 backend.energies().clone()
             };
             let mut cpu =
-                jostle_cpu::open(system.clone(), vec![corrected.clone()], settings(Algorithm::Clusters)).unwrap();
+                jostle_cpu::open(system.clone(), vec![corrected.clone()], settings(Algorithm::Clusters))
+                    .unwrap();
             let mut gpu =
-                Cuda::new(device(), system.clone(), vec![corrected.clone()], settings(Algorithm::List)).unwrap();
-            let mut bare = jostle_cpu::open(system.clone(), vec![plain.clone()], settings(Algorithm::Clusters)).unwrap();
+                Cuda::new(device(), system.clone(), vec![corrected.clone()], settings(Algorithm::List))
+                    .unwrap();
+            let mut bare =
+                jostle_cpu::open(system.clone(), vec![plain.clone()], settings(Algorithm::Clusters)).unwrap();
             let [cpu, gpu, bare] = [energies(&mut *cpu), energies(&mut gpu), energies(&mut *bare)];
             let [energy, virial] = corrected.tail(&system.counts()).at(system.simbox.volume());
             let scale = bare.potential().abs();

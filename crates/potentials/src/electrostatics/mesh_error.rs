@@ -39,9 +39,10 @@ const DIRECT: f64 = 0.5;
 impl Composition {
     /// That of a system in so much space; `None` where nothing is charged.
     pub fn new(system: &System, volume: f64) -> Option<Self> {
-        let charges = (0..system.state.len()).map(|place| system.charge(place)).filter(|q| *q != 0.0);
+        // By id, so that sums are the same however atoms are stored.
+        let charges = system.state.order().into_iter().map(|place| system.charge(place));
         let (mut n, mut squares, mut fourths) = (0.0, 0.0, 0.0);
-        for q in charges {
+        for q in charges.filter(|q| *q != 0.0) {
             n += 1.0;
             squares += q * q;
             fourths += q.powi(4);
@@ -223,7 +224,8 @@ mod tests {
     #[test]
     fn few_charges_need_finer_meshes() {
         let water = Composition { density: 0.1, square: 0.359, fourth: 0.194 };
-        for (order, accuracy) in [(4, 1e-3), (5, 5e-4), (5, 1e-3), (5, 1e-4), (5, 1e-5), (6, 1e-5), (6, 1e-6)] {
+        for (order, accuracy) in [(4, 1e-3), (5, 5e-4), (5, 1e-3), (5, 1e-4), (5, 1e-5), (6, 1e-5), (6, 1e-6)]
+        {
             let dense = Method::pme(9.0, accuracy, order);
             assert_eq!(Method::pme_of(&water, 9.0, accuracy, order, 0.0), dense);
         }
