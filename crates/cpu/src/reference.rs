@@ -33,10 +33,10 @@ pub fn evaluate_weighted(system: &System, terms: &Forces, waves: f64) -> Result<
     for term in &terms.pairs {
         let mut energy = add_pairs(system, term, &exclusions, &mut forces, &mut energies.virial);
         let volume = system.simbox.volume();
-        let [tail_energy, tail_virial] = term.tail_times_volume(&system.counts());
-        energy += tail_energy / volume;
+        let [tail_energy, tail_virial] = term.tail(&system.counts()).at(volume);
+        energy += tail_energy;
         for k in 0..3 {
-            energies.virial[k] += tail_virial / volume;
+            energies.virial[k] += tail_virial;
         }
         energies.terms.push(energy);
     }

@@ -54,6 +54,9 @@ pub(crate) struct Header {
     pub lengths: Vec3,
     pub tilts: Vec3,
     pub periodic: [bool; 3],
+    /// The volume of the box that the run began with: some forces depend on densities, and stay as they
+    /// were then.
+    pub first_volume: f64,
     /// Name, mass and charge, the mass as [`Species::mass`].
     pub species: Vec<(String, f64, f64)>,
     pub atoms: u64,
@@ -350,6 +353,7 @@ mod tests {
             lengths: [4.0; 3],
             tilts: [0.0; 3],
             periodic: [true; 3],
+            first_volume: 60.0,
             species: vec![("A".into(), 1.5, 0.0), ("B".into(), 2.5, -1.0)],
             atoms: 5,
             skin: 0.3,

@@ -10,12 +10,14 @@
 pub mod screened;
 
 pub mod gaussian;
+pub mod mesh_error;
 pub mod spline;
 pub mod waves;
 
 pub use gaussian::{WIDEST_SINGLE, gaussian};
+pub use mesh_error::Composition;
 
-use jostle_core::{Error, Precision, Real, Result, SimBox, System};
+use jostle_core::{Error, Precision, Real, Result, SimBox, System, Vec3};
 use std::f64::consts::PI;
 
 /// Coulomb's forces between all charges. Charges are those of the system.
@@ -107,7 +109,8 @@ impl Method {
         Method::Ewald { alpha, longest: 2.1 * alpha * range }
     }
 
-    /// Particle-mesh Ewald whose forces have about this relative error; of order p down to 1e-p.
+    /// Particle-mesh Ewald whose forces have about this relative error in matter as dense as water; of order
+    /// p down to 1e-p. [`Method::pme_of`] looks at the charges.
     pub fn pme(cutoff: f64, accuracy: f64, order: usize) -> Method {
         let alpha = Self::range(accuracy) / cutoff;
         // The error of interpolation is this factor times (alpha spacing)^order, measured on water,
@@ -253,7 +256,7 @@ impl Electrostatics {
     ///
     /// # Errors
     /// If it is not periodic, not neutral, a number makes no sense, or the accuracy is more than
-    /// single precision has.
+    /// single precision or any mesh has.
     pub fn check(&self, system: &System, precision: Precision) -> Result<()> {
         if !(self.cutoff > 0.0 && self.cutoff.is_finite()) {
             return Err(Error::input(format!("cutoff = {} is not a positive number", self.cutoff)));
@@ -273,6 +276,9 @@ impl Electrostatics {
         if precision == Precision::Mixed && alpha * self.cutoff > WIDEST_SINGLE {
             return Err(Error::input("this accuracy is more than single precision has")
                 .hint("set precision = \"double\", or accuracy = 1e-6 or more"));
+        }
+        if let Method::Pme { order, spacing, .. } = self.method {
+            check_mesh(&system.simbox, order, spacing)?;
         }
         let sizes = (0..system.state.len()).map(|place| system.charge(place).abs());
         let (total, sizes) = (system.total_charge(), sizes.sum::<f64>());
@@ -322,6 +328,21 @@ pub fn mesh(simbox: &SimBox, order: usize, spacing: f64) -> [usize; 3] {
     })
 }
 
+/// The most points of a mesh.
+const MOST_POINTS: f64 = (1u64 << 30) as f64;
+
+/// Refuses a mesh that no machine has room for, before it is laid out.
+fn check_mesh(simbox: &SimBox, order: usize, spacing: f64) -> Result<()> {
+    let length = |edge: Vec3| edge.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let points = simbox.edges().map(|edge| (length(edge) / spacing).ceil().max(2.0 * order as f64));
+    if points.iter().product::<f64>() <= MOST_POINTS {
+        return Ok(());
+    }
+    let [x, y, z] = points;
+    Err(Error::input(format!("this accuracy needs a mesh of {x:.0} x {y:.0} x {z:.0} points"))
+        .hint("choose a longer cut-off, above all where charges are few, less accuracy, or kind = \"ewald\""))
+}
+
 fn is_smooth(mut n: usize) -> bool {
     for prime in [2, 3, 5, 7] {
         while n.is_multiple_of(prime) {
@@ -341,6 +362,26 @@ pub(crate) fn scaled_charges(coulomb: f64, system: &System) -> Vec<f64> {
 mod tests {
     use super::*;
     use jostle_core::Dual;
+
+    /// Ten charges in a box as wide as a hundred cut-offs.
+    #[test]
+    fn a_mesh_beyond_all_memory_is_refused() {
+        let simbox = SimBox::orthorhombic([900.0; 3]).unwrap();
+        let species = vec![jostle_core::Species { name: "A".into(), mass: 1.0, charge: 1.0 }];
+        let mut system = System::new(simbox, species);
+        (0..10).for_each(|k| system.state.push(0, [90.0 * f64::from(k); 3]));
+        let composition = Composition::new(&system, simbox.volume()).unwrap();
+        let check = |cutoff: f64| {
+            let method = Method::pme_of(&composition, cutoff, 5e-4, 5, 0.0);
+            let net_charge = NetCharge::Background;
+            let term = Electrostatics { net_charge, ..Electrostatics::new(method, 1.0, cutoff) };
+            term.check(&system, Precision::Mixed)
+        };
+        check(40.0).unwrap();
+        let error = check(9.0).unwrap_err();
+        assert!(error.message().contains("needs a mesh of"), "{error}");
+        assert!(error.help().unwrap().contains("longer cut-off"), "{error}");
+    }
 
     /// Force over distance is minus twice the derivative of the energy by r^2, for pairs and for
     /// excluded ones.

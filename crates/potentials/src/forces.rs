@@ -8,6 +8,7 @@ use crate::grains::Grains;
 use crate::lattice_sum::LatticeSum;
 use crate::outside::{Field, Wall};
 use crate::restraint::Restraints;
+use crate::tail::Tail;
 use crate::term::PairTerm;
 use crate::vacuum::Vacuum;
 use jostle_core::Exclude;
@@ -136,10 +137,9 @@ impl Forces {
         hint
     }
 
-    /// Long-range corrections of a term, see [`PairTerm::tail_times_volume`]; others than pair
-    /// forces have none.
-    pub fn tail_times_volume(&self, term: usize, counts: &[usize]) -> [f64; 2] {
-        self.pairs.get(term).map_or([0.0; 2], |term| term.tail_times_volume(counts))
+    /// The long-range correction of a term, see [`PairTerm::tail`]; others than pair forces have none.
+    pub fn tail(&self, term: usize, counts: &[usize]) -> Tail {
+        self.pairs.get(term).map_or(Tail::default(), |term| term.tail(counts))
     }
 
     /// The largest cut-off of any term; 0 if nothing interacts.

@@ -104,6 +104,7 @@ pub mod resolve;
 pub mod restraint;
 pub mod screening;
 pub mod table;
+pub mod tail;
 pub mod term;
 pub mod truncation;
 pub mod vacuum;
@@ -121,6 +122,7 @@ pub use pair::{PairFunction, PairKind, PairPotential, PairVisitor, Parameter, Pr
 pub use potential::Potential;
 pub use resolve::{PairChoice, PairTermBuilder};
 pub use screening::Screening;
+pub use tail::Tail;
 pub use term::{PairEntry, PairTerm};
 pub use truncation::Truncation;
 pub use vacuum::Vacuum;

@@ -4,6 +4,7 @@
 use crate::formula::{Formula, Mistake};
 use crate::potential::Potential;
 use crate::table::{Curve, ROW, Tables};
+use crate::tail::{Lacking, Tail};
 use crate::truncation::Truncation;
 use jostle_core::{Error, Real, Result};
 
@@ -23,7 +24,8 @@ pub struct PairTerm {
     pub potential: Potential,
     /// What happens at the cut-off.
     pub truncation: Truncation,
-    tail_correction: bool,
+    /// What is corrected for, by entry; `None` where nothing is.
+    lacking: Option<Vec<Option<Lacking>>>,
     n_species: usize,
     /// Upper triangle by rows; `None` where two species do not interact through this term.
     entries: Vec<Option<PairEntry>>,
@@ -34,7 +36,7 @@ impl PairTerm {
     pub fn new(potential: impl Into<Potential>, truncation: Truncation, n_species: usize) -> Self {
         let entries = vec![None; n_species * (n_species + 1) / 2];
         let potential = potential.into();
-        PairTerm { potential, truncation, tail_correction: false, n_species, entries }
+        PairTerm { potential, truncation, lacking: None, n_species, entries }
     }
 
     /// A term with the same interaction between all atoms of a single species.
@@ -49,32 +51,21 @@ impl PairTerm {
         term
     }
 
-    /// The term with energy and pressure corrected for the tail beyond the cut-off, as if the
-    /// fluid were uniform there.
+    /// The term with energy and pressure corrected for what the whole potential has beyond the cut-off and
+    /// for what a shift or a switch takes from it, as if the fluid were uniform.
     ///
     /// # Errors
-    /// If the truncation changes the potential inside the cut-off (what lies beyond would not be
-    /// its tail), or the tail's integral diverges or is not known.
+    /// If the truncation changes forces at every distance, or the integral diverges or is not known.
     pub fn with_tail_correction(mut self) -> Result<Self> {
-        if self.truncation != Truncation::Plain {
-            return Err(Error::input(format!(
-                "tail_correction = true together with truncation = \"{}\"",
-                self.truncation.name()
-            ))
-            .hint("a tail correction belongs to truncation = \"plain\"; leave out one of the two"));
-        }
-        let known = |e: &PairEntry| self.potential.tail(&e.parameters, e.cutoff).is_some();
-        if !self.entries.iter().flatten().all(known) {
-            return Err(Error::input(format!("there is no tail correction for {}", self.potential.name()))
-                .hint("leave out tail_correction and use a longer cut-off"));
-        }
-        self.tail_correction = true;
+        let lacking = |e: &PairEntry| Lacking::of(&self.potential, self.truncation, &e.parameters, e.cutoff);
+        let all = self.entries.iter().map(|entry| entry.as_ref().map(lacking).transpose());
+        self.lacking = Some(all.collect::<Result<_>>()?);
         Ok(self)
     }
 
     /// Whether energy and pressure are corrected for the tail beyond the cut-off.
     pub fn tail_correction(&self) -> bool {
-        self.tail_correction
+        self.lacking.is_some()
     }
 
     fn place(&self, a: usize, b: usize) -> usize {
@@ -85,6 +76,10 @@ impl PairTerm {
     /// Sets the interaction of two species.
     pub fn set(&mut self, a: usize, b: usize, entry: PairEntry) {
         let place = self.place(a, b);
+        if let Some(lacking) = &mut self.lacking {
+            let found = Lacking::of(&self.potential, self.truncation, &entry.parameters, entry.cutoff);
+            lacking[place] = found.ok();
+        }
         self.entries[place] = Some(entry);
     }
 
@@ -130,11 +125,11 @@ impl PairTerm {
             .entries
             .iter()
             .map(|entry| entry.as_ref().map(|e| PairEntry { parameters: parameters(e), cutoff: e.cutoff }));
-        let (truncation, tail_correction, n_species) = (self.truncation, false, self.n_species);
+        let (truncation, n_species) = (self.truncation, self.n_species);
         let term = PairTerm {
             potential: formula.into(),
             truncation,
-            tail_correction,
+            lacking: None,
             n_species,
             entries: entries.collect(),
         };
@@ -171,7 +166,7 @@ impl PairTerm {
     /// If a table would not be as exact as single precision, or there is a tail correction, which
     /// tables do not know.
     pub fn tabulated(&self) -> Result<PairTerm> {
-        if self.tail_correction {
+        if self.tail_correction() {
             return Err(Error::input("tabulate = true together with tail_correction = true")
                 .hint("leave out one of the two"));
         }
@@ -199,7 +194,7 @@ impl PairTerm {
         Ok(PairTerm {
             potential: Tables::new(self.potential.name(), curves).into(),
             truncation: Truncation::Plain,
-            tail_correction: false,
+            lacking: None,
             n_species: self.n_species,
             entries,
         })
@@ -232,25 +227,18 @@ impl PairTerm {
         self.potential.evaluate(self.truncation, r2, c, look_up)
     }
 
-    /// Long-range corrections to energy and virial (trace / 3) for a homogeneous fluid beyond the
-    /// cut-off, each times the volume: sum over ordered pairs of species of 2 pi N_a N_b times the
-    /// tail integrals (Allen and Tildesley, Computer Simulation of Liquids, 2.8).
-    pub fn tail_times_volume(&self, counts: &[usize]) -> [f64; 2] {
-        let mut sums = [0.0; 2];
-        if !self.tail_correction {
-            return sums;
-        }
+    /// The long-range correction for so many atoms of each species; none unless it was asked for.
+    pub fn tail(&self, counts: &[usize]) -> Tail {
+        let mut tail = Tail::default();
+        let Some(lacking) = &self.lacking else { return tail };
+        let atoms = counts.iter().sum::<usize>() as f64;
         for a in 0..self.n_species {
             for b in 0..self.n_species {
-                let Some(entry) = self.get(a, b) else { continue };
-                let Some([energy, virial]) = self.potential.tail(&entry.parameters, entry.cutoff) else {
-                    continue;
-                };
-                let pairs = 2.0 * std::f64::consts::PI * counts[a] as f64 * counts[b] as f64;
-                sums[0] += pairs * energy;
-                sums[1] -= pairs * virial / 3.0;
+                if let Some(lacking) = &lacking[self.place(a, b)] {
+                    tail.add(lacking, counts[a] as f64 * counts[b] as f64, atoms);
+                }
             }
         }
-        sums
+        tail
     }
 }

@@ -318,17 +318,10 @@ fn errors_name_the_pair_the_parameter_and_the_way_out() {
         Bad { truncation: Truncation::Switched { from: 1.0 }, message: &["switching starts at 1"], ..good() },
         Bad { truncation: Truncation::Switched { from: f64::NAN }, message: &["switching"], ..good() },
         Bad {
-            truncation: Truncation::Shifted,
+            truncation: Truncation::ForceShifted,
             tail_correction: true,
-            message: &["tail_correction", "shifted"],
-            hint: "plain",
-            ..good()
-        },
-        Bad {
-            truncation: Truncation::Switched { from: 0.9 },
-            tail_correction: true,
-            message: &["tail_correction", "switched"],
-            hint: "plain",
+            message: &["tail_correction", "force-shifted"],
+            hint: "switched",
             ..good()
         },
     ];
@@ -354,7 +347,7 @@ fn tail_corrections_count_ordered_pairs() {
         .and_then(|b| b.build())
         .unwrap();
     // Two species that are the same in all but name: as for one species with all the atoms.
-    let [energy, virial] = term.tail_times_volume(&[30, 70]);
+    let [energy, virial] = term.tail(&[30, 70]).at(1.0);
     let (n, r3) = (100.0_f64, 27f64.recip());
     // Johnson, Zollweg and Gubbins, Mol. Phys. 78 (1993) 591: per atom and density.
     let per_atom = 8.0 / 9.0 * std::f64::consts::PI * (r3.powi(3) - 3.0 * r3);

@@ -226,10 +226,10 @@ impl<S: Scalar> Backend for Cpu<S> {
                 let (volume, counts) = (self.system.simbox.volume(), self.system.counts());
                 self.energies = Energies::default();
                 for (term, sum) in sums.into_iter().enumerate() {
-                    let [tail_energy, tail_virial] = self.forces.tail_times_volume(term, &counts);
-                    self.energies.terms.push(sum.energy + tail_energy / volume);
+                    let [tail_energy, tail_virial] = self.forces.tail(term, &counts).at(volume);
+                    self.energies.terms.push(sum.energy + tail_energy);
                     for (k, (w, part)) in self.energies.virial.iter_mut().zip(sum.virial).enumerate() {
-                        *w += part + if k < 3 { tail_virial / volume } else { 0.0 };
+                        *w += part + if k < 3 { tail_virial } else { 0.0 };
                     }
                 }
             }

@@ -12,7 +12,7 @@ const TRUNCATIONS: [Truncation; 4] =
     [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
 
 /// A shaken lattice of up to two species in a sheared box.
-fn system(n_species: usize) -> System {
+pub fn system(n_species: usize) -> System {
     let (cells, spacing, shake) = ([6, 7, 8], 1.08, 0.12);
     let lengths = cells.map(|n| f64::from(n) * spacing);
     let simbox = SimBox::new([-1.0, 2.0, 0.5], lengths, [0.8, -0.5, 1.1], [true; 3]).unwrap();
@@ -47,7 +47,7 @@ fn term(kind: PairKind, truncation: Truncation, n_species: usize) -> PairTerm {
 }
 
 /// Forces in the order of ids, with energies if they were asked for.
-fn compute(
+pub fn compute(
     system: &System,
     term: &PairTerm,
     (algorithm, precision, level): (Algorithm, Precision, Level),

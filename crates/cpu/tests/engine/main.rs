@@ -1,6 +1,7 @@
 //! What the CPU engine computes, against exact derivatives, the plain double loop and other engines.
 //! One program, so that it is linked once and no core waits for the slowest test of each file.
 
+mod accuracy;
 mod bonds;
 #[path = "../chains/mod.rs"]
 mod chains;
@@ -15,6 +16,7 @@ mod embedded;
 mod engine;
 mod every_potential;
 mod formulas;
+mod mixed;
 mod noise;
 mod pair_search;
 #[path = "../pairs/mod.rs"]
@@ -28,5 +30,7 @@ mod sites;
 mod skin;
 mod team;
 mod threads;
+#[path = "../typical/mod.rs"]
+mod typical;
 #[path = "../charges/water.rs"]
 mod water;

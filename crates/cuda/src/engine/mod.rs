@@ -36,7 +36,7 @@ use jostle_core::sites::follow_atoms;
 use jostle_core::{
     Driven, Energies, Error, Evaluate, Kinetic, Precision, Result, Settings, SimBox, System, Vec3,
 };
-use jostle_potentials::{Forces, check};
+use jostle_potentials::{Forces, Tail, check};
 use std::f64::consts::PI;
 use std::ops::Range;
 
@@ -112,7 +112,7 @@ pub struct Cuda {
     sorted: bool,
     list_positions: Vec<Vec3>,
     /// Energy and virial of each term beyond its cut-off, times volume.
-    tails: Vec<[f64; 2]>,
+    tails: Vec<Tail>,
     /// Of each of the charges, see [`Charges::constants`].
     constants: Vec<[f64; 2]>,
     energies: Energies,
@@ -346,7 +346,7 @@ impl Cuda {
     fn upload(&mut self) -> Result<()> {
         let counts = self.system.counts();
         let terms = 0..self.forces.n_searched();
-        self.tails = terms.map(|term| self.forces.tail_times_volume(term, &counts)).collect();
+        self.tails = terms.map(|term| self.forces.tail(term, &counts)).collect();
         self.bodies = None;
         self.begin_anew(Control { builds: self.control.builds, ..Control::new() })?;
         self.arrays.upload(&self.system.state)?;
@@ -494,10 +494,11 @@ impl Cuda {
         let (virial, others) = rest.split_at(VIRIAL);
         let mut energies = Energies::default();
         energies.virial.copy_from_slice(virial);
-        for (sum, [tail_energy, tail_virial]) in sums.iter().zip(&self.tails) {
-            energies.terms.push(sum + tail_energy / volume);
+        for (sum, tail) in sums.iter().zip(&self.tails) {
+            let [tail_energy, tail_virial] = tail.at(volume);
+            energies.terms.push(sum + tail_energy);
             for k in 0..3 {
-                energies.virial[k] += tail_virial / volume;
+                energies.virial[k] += tail_virial;
             }
         }
         for (charges, [itself, even]) in self.charges.iter().zip(&self.constants) {

@@ -16,6 +16,7 @@ mod dispersion;
 mod embedded;
 mod fluid;
 mod grains;
+mod mixed;
 mod molecules;
 mod open_space;
 mod outside;
@@ -25,6 +26,9 @@ mod pairs;
 #[path = "../../../cpu/tests/reference/mod.rs"]
 mod reference;
 mod reference_values;
+mod tails;
+#[path = "../../../cpu/tests/typical/mod.rs"]
+mod typical;
 mod volume;
 #[path = "../../../cpu/tests/charges/water.rs"]
 mod water;

@@ -11,6 +11,7 @@ use jostle_io::input::model::{AtomsInput, Located};
 use jostle_io::memory;
 use jostle_io::structure::FileSpecies;
 use jostle_potentials::Forces;
+use jostle_potentials::electrostatics::Composition;
 use std::ops::Range;
 use std::path::Path;
 
@@ -38,6 +39,7 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
     };
     input.choose(&mut system)?;
     input.apply_groups(&system, &mut forces)?;
+    split_charges(input, &system, system.simbox.volume(), &mut forces);
     check_cutoffs(input, &system.simbox, &forces)?;
     measure::check(input, &system)?;
     system.driven = input.driven(&system)?;
@@ -68,23 +70,33 @@ pub(crate) fn room_for_waves(system: &System, forces: &Forces) -> Result<()> {
     })
 }
 
-/// The forces that an input gives a system whose groups have been chosen.
+/// The forces that an input gives a system whose groups have been chosen, in a run that began with this
+/// volume of the box: what depends on densities stays as it was then.
 ///
 /// # Errors
 /// If a pair or a type is unknown, or lacks something, or the files of molecules have others.
-pub(crate) fn forces_from_input(input: &Input, system: &System) -> Result<Forces> {
+pub(crate) fn forces_from_input(input: &Input, system: &System, first_volume: f64) -> Result<Forces> {
     if let Some((read, mut forces)) = input.read_molecules()? {
         if (&read.topology, &read.charges) != (&system.topology, &system.charges) {
             let message = "the files of the molecules are not those that the run began with";
             return Err(input.source.error(&input.system.atoms.span, message));
         }
         input.apply_groups(system, &mut forces)?;
+        split_charges(input, system, first_volume, &mut forces);
         return Ok(forces);
     }
-    let charge_density = system.total_charge() / system.simbox.volume();
+    let charge_density = system.total_charge() / first_volume;
     let mut forces = input.resolve_forces(&system.species, &system.topology, charge_density)?;
     input.apply_groups(system, &mut forces)?;
+    split_charges(input, system, first_volume, &mut forces);
     Ok(forces)
+}
+
+/// Splits the sum over the waves of charges as the system's charges, in so much space, need it.
+fn split_charges(input: &Input, system: &System, volume: f64, forces: &mut Forces) {
+    if let Some(charges) = Composition::new(system, volume) {
+        input.split_charges(&charges, forces);
+    }
 }
 
 fn built(input: &Input) -> Result<System> {

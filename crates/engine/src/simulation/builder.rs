@@ -258,6 +258,7 @@ impl SimulationBuilder {
         self.system.reference_box = reference_box;
         let mut simulation = self.open()?;
         simulation.backend.restore(state, list_positions, header.skin)?;
+        simulation.first_volume = header.first_volume;
         simulation.clock = header.clock;
         simulation.saved = Some(header.clock.step);
         simulation.run = header.run;
@@ -324,6 +325,7 @@ impl SimulationBuilder {
         let quantities = quantities(self.units, &self.forces, names_of);
         let bearings = Bearings::new(&self.system)?;
         let isolated = Isolated::without_restraints(&self.system, &self.forces);
+        let first_volume = self.system.simbox.volume();
         let shortest_cutoff = shortest_cutoff(&self.forces, &self.system.simbox);
         let threads = self.settings.threads;
         let idle = springs.idle(&self.stages).into_iter().zip(1..).filter(|(idle, _)| *idle);
@@ -349,6 +351,7 @@ impl SimulationBuilder {
             stages: self.stages,
             quantities,
             total_mass,
+            first_volume,
             shortest_cutoff,
             isolated,
             springs,

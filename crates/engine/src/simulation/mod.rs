@@ -76,6 +76,8 @@ pub struct Simulation {
     stages: Vec<StageInput>,
     quantities: Vec<Quantity>,
     total_mass: f64,
+    /// The volume of the box that the run began with.
+    first_volume: f64,
     shortest_cutoff: f64,
     /// Without restraints, which are those of stages.
     isolated: Isolated,
@@ -139,7 +141,7 @@ impl Simulation {
         let overrides = Overrides { most_steps: source.most_steps, ..*overrides };
         let mut system = checkpoint.clone().into_system()?;
         system.driven = input.driven(&system)?;
-        let forces = forces_from_input(&input, &system)?;
+        let forces = forces_from_input(&input, &system, checkpoint.header.first_volume)?;
         SimulationBuilder::from_input(&input, &overrides, system, forces).go_on(folder, checkpoint, note)
     }
 

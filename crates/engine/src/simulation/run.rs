@@ -472,6 +472,7 @@ impl Simulation {
             lengths: simbox.lengths(),
             tilts: simbox.tilts(),
             periodic: simbox.periodic(),
+            first_volume: self.first_volume,
             species: self.species.iter().map(|s| (s.name.clone(), s.mass, s.charge)).collect(),
             atoms: state.len() as u64,
             skin: self.backend.neighbor_facts().skin,

@@ -138,6 +138,25 @@ fn every_barostat() {
     }
 }
 
+/// How fine the mesh of few charges is depends on their density, which is that of the beginning.
+#[test]
+fn charges_in_a_box_that_breathes() {
+    let npt = "barostat = { kind = \"monte-carlo\", pressure = 1.0, every = 7 }\n\
+               thermostat = { temperature = 1.0, kind = \"langevin\", friction = 1.0 }";
+    let stages = stage("npt", npt).replace("steps = 60", "steps = 200") + &stage("after", "");
+    let text = format!(
+        "units = \"lj\"\n\
+         [system]\nlattice = \"sc\"\natoms = 64\ndensity = 0.5\ntemperature = 1.0\nseed = 5\n\
+         [species.A]\nmass = 1\ncharge = 1\nfraction = 0.5\n\
+         [species.B]\nmass = 1\ncharge = -1\nfraction = 0.5\n\
+         [[force]]\nkind = \"lennard-jones\"\ncutoff = 1.9\nmixing = \"geometric\"\n\
+         pairs.\"A-A\" = {{ epsilon = 1, sigma = 1 }}\npairs.\"B-B\" = {{ epsilon = 1, sigma = 1 }}\n\
+         [electrostatics]\nkind = \"pme\"\naccuracy = 1e-3\norder = 4\n\
+         {stages}[run]\nthreads = 1\nreproducible = true\n"
+    );
+    check_input(&Input::parse(Path::new("ions.toml"), &text).unwrap());
+}
+
 /// Friction depends on velocities, and grains turn.
 #[test]
 fn grains() {

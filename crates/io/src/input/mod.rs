@@ -32,7 +32,7 @@ use crate::dynamo::Dynamo;
 use crate::memory;
 use jostle_core::{Dimension, Error, Result, Species, System, Topology};
 use jostle_potentials::bonded::BondedTerm;
-use jostle_potentials::electrostatics::Method;
+use jostle_potentials::electrostatics::{Composition, Method};
 use jostle_potentials::{
     BondedKind, Dispersion, Electrostatics, Embedded, Forces, Grains, PairTerm, PairTermBuilder, SuttonChen,
 };
@@ -232,6 +232,17 @@ impl Input {
             ScreeningInput::Electrons { kind, density } => {
                 kind.length(density.unwrap_or(charge_density), self.units)
             }
+        }
+    }
+
+    /// Splits the sum over waves of charges so that forces on these have the accuracy that was asked for.
+    pub fn split_charges(&self, charges: &Composition, forces: &mut Forces) {
+        if let Some(Located { value: given, .. }) = &self.electrostatics
+            && let ElectrostaticsKind::Pme { accuracy, order } = given.kind
+            && let Some(term) = &mut forces.electrostatics
+        {
+            let kappa = term.kappa().unwrap_or(0.0);
+            term.method = Method::pme_of(charges, term.cutoff, accuracy, order, kappa);
         }
     }
 

@@ -345,10 +345,10 @@ const TABLE: &[Bad] = &[
         "",
     ),
     bad(
-        ("cutoff = 8.5", "cutoff = 8.5\ntail_correction = true\ntruncation = \"shifted\""),
+        ("cutoff = 8.5", "cutoff = 8.5\ntail_correction = true\ntruncation = \"force-shifted\""),
         13,
         "tail_correction",
-        "plain",
+        "\"switched\"",
     ),
     bad(
         ("[species.Ar]", "[species.Kr]\nmass = 83.8\n[species.Ar]"),

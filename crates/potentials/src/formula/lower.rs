@@ -216,6 +216,10 @@ impl Lowering<'_> {
             }
         };
         let single = match (inverse, odd) {
+            // Exponentials of many times the distance make much of its last digit.
+            (Some(_), true) if exponent > 0.0 && !self.exponentials.is_empty() => {
+                Some(self.step(Step::Sqrt(square)))
+            }
             (Some(inverse), true) if exponent > 0.0 => Some(self.step(Step::Multiply(square, inverse))),
             (Some(inverse), true) => Some(inverse),
             _ => None,

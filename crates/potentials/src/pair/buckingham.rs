@@ -1,7 +1,7 @@
 //! R. A. Buckingham, "The classical equation of state of gaseous helium, neon and argon", Proc. R.
 //! Soc. A 168 (1938) 264.
 
-use super::{Absent, MixesAs, PairFunction, PairPotential, Parameter, Range, tail};
+use super::{Absent, MixesAs, PairFunction, PairPotential, Parameter, Range, distance, tail};
 use jostle_core::{Dimension, Real};
 
 /// u(r) = a exp(-r / rho) - c / r^6. At very short distances the attraction wins and the energy
@@ -18,7 +18,7 @@ impl PairFunction for Buckingham {
         let inv = r2.rsqrt();
         let inv2 = inv * inv;
         let inv6 = inv2 * inv2 * inv2;
-        let e = (c[1] * (r2 * inv)).exp();
+        let e = (c[1] * distance(r2, inv)).exp();
         let energy = c[0].mul_add(e, -(c[2] * inv6));
         let force_over_r = (c[3] * inv).mul_add(e, -(c[4] * (inv6 * inv2)));
         (energy, force_over_r)

@@ -37,6 +37,14 @@ pub trait PairFunction: Copy + Send + Sync + 'static {
     fn evaluate<R: Real>(r2: R, c: &[R]) -> (R, R);
 }
 
+/// The distance to the last digit, from its square and its inverse, by a step of Newton's: an exponential of
+/// many times the distance makes much of the units in the last place by which their product is wrong.
+#[inline(always)]
+pub(crate) fn distance<R: Real>(r2: R, inverse: R) -> R {
+    let r = r2 * inverse;
+    (R::lit(0.5) * inverse).mul_add((-r).mul_add(r, r2), r)
+}
+
 /// The most coefficients that a potential with its truncation may have.
 pub const MAX_COEFFICIENTS: usize = 12;
 

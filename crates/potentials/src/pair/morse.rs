@@ -1,6 +1,6 @@
 //! P. M. Morse, "Diatomic molecules according to the wave mechanics. II", Phys. Rev. 34 (1929) 57.
 
-use super::{Absent, MixesAs, PairFunction, PairPotential, Parameter, Range, tail};
+use super::{Absent, MixesAs, PairFunction, PairPotential, Parameter, Range, distance, tail};
 use jostle_core::{Dimension, Real};
 
 /// u(r) = depth [exp(-2 steepness (r - r0)) - 2 exp(-steepness (r - r0))]
@@ -14,7 +14,7 @@ impl PairFunction for Morse {
     #[inline(always)]
     fn evaluate<R: Real>(r2: R, c: &[R]) -> (R, R) {
         let inv = r2.rsqrt();
-        let e = c[1].mul_add(r2 * inv, c[2]).exp();
+        let e = c[1].mul_add(distance(r2, inv), c[2]).exp();
         let energy = c[0] * e * (e - R::lit(2.0));
         let force_over_r = c[3] * e * (e - R::lit(1.0)) * inv;
         (energy, force_over_r)

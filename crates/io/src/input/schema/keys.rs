@@ -311,7 +311,7 @@ static FORCES: Section = Section {
             "tail_correction",
             Kind::Flag,
             Value("false"),
-            "correct energy and pressure for the tail beyond the cut-off",
+            "correct energy and pressure for what is beyond the cut-off and what a shift or a switch takes, as in a uniform fluid (not force-shifted)",
         ),
         Key::new(
             "dispersion",
@@ -556,7 +556,7 @@ const ACCURACY: Key = Key::new(
     "accuracy",
     Kind::Number(Inside),
     Value("5e-4"),
-    "about the relative error of forces; where energy is to be kept for long, 1e-5",
+    "the relative error of forces on charges in disorder, at most; where energy is to be kept for long, 1e-5",
 );
 const NET_CHARGE: Key = Key::new(
     "net_charge",

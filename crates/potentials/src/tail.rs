@@ -1,0 +1,136 @@
+//! Long-range corrections: what a uniform fluid has that a truncated potential lacks.
+//!
+//! With w(r) = u(r) less the truncated potential, of pairs of atoms of which nothing is known but that they
+//! are evenly spread: the energy is 2 pi N_a N_b / V times the integral of r^2 w, summed over ordered pairs of
+//! species, and the virial (trace / 3) -1/3 of that with r^3 dw/dr (M. P. Allen and D. J. Tildesley, Computer
+//! Simulation of Liquids, 2.8). Beyond the cut-off w is u. Within it a switched potential lacks w from where
+//! switching starts, as in OpenMM, and a shifted one u(rc) with all its neighbours. As an atom is not one of
+//! these, its own share of an even density is taken off again, as in GROMACS.
+
+use crate::potential::Potential;
+use crate::table::Tables;
+use crate::truncation::Truncation;
+use jostle_core::{Error, Result};
+use std::f64::consts::PI;
+
+/// Integrals over what one pair of species lacks.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Lacking {
+    /// That of r^2 w(r).
+    energy: f64,
+    /// That of r^3 dw/dr.
+    virial: f64,
+    /// What w is around an atom.
+    near: f64,
+}
+
+/// The correction of one term for all atoms of a system, in a box of any volume.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Tail {
+    /// Energy and virial (trace / 3), each times the volume.
+    times_volume: [f64; 2],
+    /// A part of the energy that is the same in any volume.
+    energy: f64,
+}
+
+impl Lacking {
+    /// What a potential lacks under a truncation.
+    ///
+    /// # Errors
+    /// If the integral diverges or is not known, or the truncation leaves nothing of the potential as it was.
+    pub fn of(
+        potential: &Potential,
+        truncation: Truncation,
+        parameters: &[f64],
+        cutoff: f64,
+    ) -> Result<Lacking> {
+        let Some([beyond, virial]) = potential.tail(parameters, cutoff) else {
+            return Err(Error::input(format!("there is no tail correction for {}", potential.name()))
+                .hint("leave out tail_correction and use a longer cut-off"));
+        };
+        match truncation {
+            Truncation::Plain => Ok(Lacking { energy: beyond, virial, near: 0.0 }),
+            Truncation::Shifted => {
+                let shift = energy(potential, Truncation::Plain, parameters, cutoff)(cutoff);
+                Ok(Lacking::continuous(beyond + shift * cutoff.powi(3) / 3.0, shift))
+            }
+            Truncation::Switched { from } => {
+                let whole = energy(potential, Truncation::Plain, parameters, cutoff);
+                let switched = energy(potential, truncation, parameters, cutoff);
+                let lost = |r: f64| r * r * (whole(r) - switched(r));
+                Ok(Lacking::continuous(beyond + integral(from * cutoff, cutoff, lost), 0.0))
+            }
+            Truncation::ForceShifted => {
+                let message = "tail_correction = true together with truncation = \"force-shifted\"";
+                Err(Error::input(message).hint(
+                    "forces differ at every distance there, so that no tail is what lacks: choose \
+                     \"switched\" or \"shifted\", or leave out tail_correction",
+                ))
+            }
+        }
+    }
+
+    /// Where w is continuous: by parts, the virial's integral is -3 times that of the energy.
+    fn continuous(energy: f64, near: f64) -> Lacking {
+        Lacking { energy, virial: -3.0 * energy, near }
+    }
+}
+
+/// A potential's energy as a function of the distance.
+fn energy<'a>(
+    potential: &'a Potential,
+    truncation: Truncation,
+    parameters: &[f64],
+    cutoff: f64,
+) -> impl Fn(f64) -> f64 + 'a {
+    let c = potential.coefficients(truncation, parameters, cutoff);
+    move |r| potential.evaluate(truncation, r * r, &c, Tables::look_up).0
+}
+
+/// Of Gauss and Legendre: places from -1 to 1, and weights.
+const GAUSS: [[f64; 2]; 5] = [
+    [-0.906_179_845_938_664, 0.236_926_885_056_189_1],
+    [-0.538_469_310_105_683_1, 0.478_628_670_499_366_5],
+    [0.0, 0.568_888_888_888_888_9],
+    [0.538_469_310_105_683_1, 0.478_628_670_499_366_5],
+    [0.906_179_845_938_664, 0.236_926_885_056_189_1],
+];
+
+/// Stretches of an integral, each with the points of Gauss.
+const STRETCHES: usize = 16;
+
+/// The integral of a smooth function.
+fn integral(from: f64, to: f64, function: impl Fn(f64) -> f64) -> f64 {
+    let half = 0.5 * (to - from) / STRETCHES as f64;
+    let stretch = |k: usize| {
+        let middle = from + (2.0 * k as f64 + 1.0) * half;
+        GAUSS.iter().map(|[place, weight]| weight * function(middle + half * place)).sum::<f64>()
+    };
+    half * (0..STRETCHES).map(stretch).sum::<f64>()
+}
+
+impl Tail {
+    /// Adds what so many ordered pairs of atoms lack, of `atoms` in all.
+    pub(crate) fn add(&mut self, lacking: &Lacking, pairs: f64, atoms: f64) {
+        self.times_volume[0] += 2.0 * PI * pairs * lacking.energy;
+        self.times_volume[1] -= 2.0 * PI * pairs * lacking.virial / 3.0;
+        self.energy -= 0.5 * pairs / atoms * lacking.near;
+    }
+
+    /// Energy and virial (trace / 3) in a box of this volume.
+    pub fn at(&self, volume: f64) -> [f64; 2] {
+        let [energy, virial] = self.times_volume.map(|x| x / volume);
+        [energy + self.energy, virial]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integrals_of_smooth_functions_are_exact() {
+        assert!((integral(0.0, 3.0, f64::exp) - 3f64.exp_m1()).abs() < 1e-13);
+        assert!((integral(1.0, 2.0, |x| x.powi(-6)) - (1.0 - 0.5f64.powi(5)) / 5.0).abs() < 1e-14);
+    }
+}
