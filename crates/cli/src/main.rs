@@ -22,6 +22,7 @@ mod dashboard;
 mod doctor;
 mod energy;
 mod example;
+mod excerpt;
 mod interrupt;
 mod machine;
 mod new;

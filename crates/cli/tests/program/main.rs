@@ -4,6 +4,7 @@ mod analysis;
 mod commands;
 mod documents;
 mod failures;
+mod far_right;
 mod jostle;
 mod runs;
 mod viewer;
