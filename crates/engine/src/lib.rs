@@ -82,6 +82,7 @@ pub mod thermostat;
 pub use build::{Mixture, assign_velocities, system_from_input};
 pub use checkpoint::Checkpoint;
 pub use dipole::Dipoles;
+pub use disk::replace_file;
 pub use jostle_analysis::averages;
 pub use jostle_io::input::model;
 pub use observe::{Context, Observer};
