@@ -5,6 +5,7 @@ mod commands;
 mod documents;
 mod failures;
 mod far_right;
+mod hostile;
 mod jostle;
 mod runs;
 mod viewer;
