@@ -24,6 +24,8 @@ mod energy;
 mod example;
 mod excerpt;
 mod interrupt;
+#[cfg(unix)]
+mod keys;
 mod machine;
 mod new;
 mod numbers;

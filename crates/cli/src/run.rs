@@ -69,7 +69,7 @@ fn go(mut simulation: Simulation, folder: &Path, tui: bool) -> Result<ExitCode> 
     }
     say!("");
     let units = simulation.units();
-    let dashboard = tui.then(|| Dashboard::open(units)).transpose()?;
+    let dashboard = tui.then(|| Dashboard::open(units, stop.clone())).transpose()?;
     let mut talk = Talk::new(units, atoms, simulation.stages(), dashboard);
     let begun = Instant::now();
     let outcome = simulation.run_with(&mut talk, &|| stop.load(Ordering::Relaxed));
