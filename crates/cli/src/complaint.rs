@@ -1,6 +1,6 @@
 //! Errors as people see them: the sentence, the line at fault, what would mend it.
 
-use crate::excerpt::Excerpt;
+use crate::excerpt::{Excerpt, legible};
 use jostle_core::{Error, ErrorKind};
 use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, SourceCode};
 use std::fmt;
@@ -29,7 +29,7 @@ impl fmt::Display for Complaint {
                 None => {}
             }
         }
-        f.write_str(self.error.message())
+        f.write_str(&legible(self.error.message()))
     }
 }
 
@@ -43,7 +43,7 @@ impl std::error::Error for Complaint {}
 
 impl Diagnostic for Complaint {
     fn help(&self) -> Option<Box<dyn fmt::Display + '_>> {
-        self.error.help().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.error.help().map(|help| Box::new(legible(help)) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {

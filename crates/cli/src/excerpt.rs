@@ -116,6 +116,28 @@ impl SourceCode for Excerpt {
     }
 }
 
+/// Characters of a word beyond which it is no name and no path, but what a broken file has instead.
+const LONGEST_WORD: usize = 400;
+/// Characters of the beginning and of the end of such a word that are shown.
+const ENDS: (usize, usize) = (100, 30);
+
+/// Words about something that comes from a file: without the middle of words that fill a screen, and
+/// with characters that do nothing to a terminal.
+pub fn legible(text: &str) -> String {
+    let mut shown = String::new();
+    for word in text.split_inclusive([' ', '\n']) {
+        let letters: Vec<char> = word.chars().map(|c| if c == '\n' { c } else { visible(c) }).collect();
+        if letters.len() <= LONGEST_WORD {
+            shown.extend(letters);
+        } else {
+            shown.extend(&letters[..ENDS.0]);
+            shown.push('…');
+            shown.extend(&letters[letters.len() - ENDS.1..]);
+        }
+    }
+    shown
+}
+
 /// A character that takes one place on a terminal and does nothing to it.
 fn visible(c: char) -> char {
     if c.is_control() && c != '\t' { '\u{fffd}' } else { c }
@@ -183,6 +205,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn words_of_broken_files_are_short() {
+        assert_eq!(legible("two\nlines, \u{1b}[2J and é"), "two\nlines, \u{fffd}[2J and é");
+        let shown = legible(&format!("unknown key \"{}\" here", "é".repeat(70_000)));
+        assert!(shown.starts_with("unknown key \"é") && shown.ends_with("é\" here") && shown.contains('…'));
+        assert!(shown.chars().count() < 200, "{shown}");
     }
 
     #[test]

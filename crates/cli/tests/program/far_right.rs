@@ -17,8 +17,8 @@ fn a_mistake_in_a_very_long_line_is_shown() {
         ),
         // Not TOML any more.
         (wrong(line, &format!("pairs.\"A-A\" = {{ epsilon = 1,{far}sigma == 1 }}")), "sigma", ":18:700"),
-        (wrong("seed = 7", &format!("seed = {}", "7".repeat(70_000))), "seed", ":12:8"),
-        (wrong("seed = 7", &format!("{} = 7", "s".repeat(70_000))), "ssss", ":12:1"),
+        (wrong("seed = 7", &format!("seed = {}", "7".repeat(70_000))), "seed", ":10:8"),
+        (wrong("seed = 7", &format!("{} = 7", "s".repeat(70_000))), "ssss", ":10:1"),
     ];
     for (text, shown, column) in cases {
         desk.write("long.toml", text);
@@ -29,7 +29,7 @@ fn a_mistake_in_a_very_long_line_is_shown() {
             "{column}: {}",
             refused.stderr
         );
-        assert!(refused.stderr.contains('…'), "{}", refused.stderr);
+        assert!(refused.stderr.contains('…') && refused.stderr.len() < 3000, "{}", refused.stderr);
     }
 }
 
