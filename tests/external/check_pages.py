@@ -117,12 +117,40 @@ def check_report(browser, folder):
     assert changed(before, picture(page, "report-order")) > 0.05
     # Hovering shows values.
     page.locator(".u-over").first.hover()
-    assert re.search(r"\d", page.locator(".u-legend").first.inner_text())
-    page.screenshot(path=output / "report.png", full_page=True)
+    words = page.locator(".tip").first.inner_text()
+    assert re.search(r"time: \S*\d\n.*\d", words), words
+    energies = page.locator("figure", has_text="Energies").locator(".keys").inner_text()
+    assert all(name in energies for name in ["kinetic, mean", "potential, mean", "total, mean"]), energies
+    check_looks(page, "report")
     assert page.title() == "A mixture <with & signs>"
     assert not complaints, complaints
     page.context.set_offline(False)
     page.close()
+
+
+def check_looks(page, name):
+    """Light and dark, wide and narrow: nothing sticks out, and the dark is dark."""
+    for width in [1280, 390]:
+        page.set_viewport_size({"width": width, "height": 900})
+        for scheme in ["light", "dark"]:
+            page.emulate_media(color_scheme=scheme)
+            page.wait_for_timeout(500)
+            page.screenshot(path=output / f"{name}-{scheme}-{width}.png", full_page=True)
+            wide = page.evaluate("() => document.documentElement.scrollWidth")
+            assert wide <= width, f"{name} is {wide} wide on a screen of {width}"
+            colour = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+            brightness = sum(map(float, re.findall(r"[\d.]+", colour)[:3])) / 765
+            assert (brightness < 0.2) == (scheme == "dark"), f"{scheme}: {colour}"
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def check_saved(page, button, name):
+    with page.expect_download() as download:
+        page.locator(button).first.click()
+    assert download.value.suggested_filename == name
+    picture = Image.open(download.value.path())
+    assert picture.format == "PNG" and picture.width > 300, picture
 
 
 def check_viewer(browser, folder, name, frames):
@@ -152,6 +180,16 @@ def check_viewer(browser, folder, name, frames):
         page.mouse.up()
         assert changed(cut, picture(page, f"{name}-turned")) > 0.05, "dragging does not turn it"
         page.select_option("#axis", "-1")
+        check_saved(page, "#picture", "atoms.png")
+        check_saved(page, "#plots button.plain", "temperature.png")
+        # No plot is cut off.
+        bottom = page.locator("#plots figure").last.bounding_box()
+        assert bottom["y"] + bottom["height"] <= 900, bottom
+        # The species of colours that are not shown are not named.
+        assert not page.locator("#names").is_visible()
+        page.select_option("#colour", "species")
+        assert page.locator("#names").inner_text().split() == ["A", "B"]
+        check_looks(page, name)
         # What a frame costs apart from the graphics card: decoding, and handing it over.
         cost = page.evaluate(
             """async () => {
@@ -190,7 +228,7 @@ def check_control(browser):
         says = lambda words: wait(page, "w => document.getElementById('status').textContent === w", words)
         says("run paused")
         page.fill("#temperature", "3")
-        page.click("text=set")
+        page.click("#thermostat button")
         wait(page, "() => document.getElementById('temperature').dataset.held === '3'")
         page.click("#pause")
         says("run running")

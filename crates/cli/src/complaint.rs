@@ -1,30 +1,27 @@
 //! Errors as people see them: the sentence, the line at fault, what would mend it.
 
+use crate::excerpt::{Excerpt, legible};
 use jostle_core::{Error, ErrorKind};
-use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, SourceCode};
+use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, SourceCode};
 use std::fmt;
 use std::process::ExitCode;
 
 /// An error dressed for the terminal.
 struct Complaint {
     error: Error,
-    source: Option<NamedSource<String>>,
+    excerpt: Option<Excerpt>,
 }
 
 impl Complaint {
     fn new(error: &Error) -> Self {
-        let source = error.place().and_then(|place| {
-            let text = place.text.as_ref()?;
-            Some(NamedSource::new(place.file.display().to_string(), text.to_string()).with_language("toml"))
-        });
-        Complaint { error: error.clone(), source }
+        Complaint { error: error.clone(), excerpt: error.place().and_then(Excerpt::of) }
     }
 }
 
 impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         // Where the line itself is shown, its frame names the file.
-        if let (None, Some(place)) = (&self.source, self.error.place()) {
+        if let (None, Some(place)) = (&self.excerpt, self.error.place()) {
             let file = place.file.display().to_string();
             match place.line {
                 Some(line) => write!(f, "{file}:{line}: ")?,
@@ -32,7 +29,7 @@ impl fmt::Display for Complaint {
                 None => {}
             }
         }
-        f.write_str(self.error.message())
+        f.write_str(&legible(self.error.message()))
     }
 }
 
@@ -46,19 +43,16 @@ impl std::error::Error for Complaint {}
 
 impl Diagnostic for Complaint {
     fn help(&self) -> Option<Box<dyn fmt::Display + '_>> {
-        self.error.help().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.error.help().map(|help| Box::new(legible(help)) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.source.as_ref().map(|source| source as &dyn SourceCode)
+        self.excerpt.as_ref().map(|excerpt| excerpt as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let (place, source) = (self.error.place()?, self.source.as_ref()?);
-        let length = source.inner().len();
-        let span = place.span.as_ref()?;
-        let (start, end) = (span.start.min(length), span.end.min(length));
-        Some(Box::new(std::iter::once(LabeledSpan::underline(start..end.max(start)))))
+        let labels = self.excerpt.as_ref()?.labels();
+        Some(Box::new(labels))
     }
 }
 

@@ -7,16 +7,18 @@ use jostle_engine::Thermo;
 use ratatui::backend::{Backend, CrosstermBackend};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Style, Stylize};
-use ratatui::text::{Line, Text};
+use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Gauge, Paragraph, Sparkline, Widget};
 use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 use std::collections::VecDeque;
 use std::io::{IsTerminal, Stderr, stderr};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The gauge, an empty line, and two lines for each curve.
-const HEIGHT: u16 = 2 + 2 * CURVES as u16;
+/// The gauge, an empty line, two lines for each curve, and one for what keys do.
+const HEIGHT: u16 = 3 + 2 * CURVES as u16;
 const CURVES: usize = 4;
 /// No terminal is wider.
 const MOST: usize = 1000;
@@ -27,6 +29,8 @@ const WORDS: u16 = 34;
 pub struct Dashboard<B: Backend = CrosstermBackend<Stderr>> {
     terminal: Terminal<B>,
     shown: Shown,
+    #[cfg(unix)]
+    _keys: Option<crate::keys::Keys>,
 }
 
 struct Shown {
@@ -37,6 +41,18 @@ struct Shown {
     curves: [Curve; CURVES],
     /// The step and the moment of the last look at the speed.
     pace: (u64, Instant),
+    /// Set once the run has been asked to end.
+    stop: Arc<AtomicBool>,
+    keys: Listening,
+}
+
+/// The listener to the keyboard.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Listening {
+    /// The dashboard.
+    Keys,
+    /// The system: Ctrl-C only.
+    Signals,
 }
 
 struct Curve {
@@ -46,32 +62,48 @@ struct Curve {
 }
 
 impl Dashboard {
-    /// Takes the lines below the cursor.
+    /// Takes the lines below the cursor, and sets `stop` when somebody presses `q`.
     ///
     /// # Errors
     /// If stderr is no terminal.
-    pub fn open(units: UnitSystem) -> Result<Self> {
+    pub fn open(units: UnitSystem, stop: Arc<AtomicBool>) -> Result<Self> {
         let terminal = Path::new("the terminal");
         if !stderr().is_terminal() {
             return Err(Error::input("--tui draws on a terminal, and stderr is none").hint("leave it out"));
         }
         let options = TerminalOptions { viewport: Viewport::Inline(HEIGHT) };
         let opened = Terminal::with_options(CrosstermBackend::new(stderr()), options);
-        Ok(Dashboard::on(opened.map_err(|e| Error::io("draw on", terminal, &e))?, units))
+        let mut dashboard =
+            Dashboard::on(opened.map_err(|e| Error::io("draw on", terminal, &e))?, units, stop.clone());
+        #[cfg(unix)]
+        if let Ok(input) = std::os::fd::AsFd::as_fd(&std::io::stdin()).try_clone_to_owned()
+            && let Some(keys) = crate::keys::Keys::listen(input, stop)
+        {
+            dashboard.shown.keys = Listening::Keys;
+            dashboard._keys = Some(keys);
+        }
+        Ok(dashboard)
     }
 }
 
 impl<B: Backend> Dashboard<B> {
-    fn on(terminal: Terminal<B>, units: UnitSystem) -> Self {
+    fn on(terminal: Terminal<B>, units: UnitSystem, stop: Arc<AtomicBool>) -> Self {
         let curve = |name, unit| Curve { name, unit, values: VecDeque::new() };
         let curves = [
             curve("temperature", unit_name(units, Dimension::TEMPERATURE)),
             curve("energy", unit_name(units, Dimension::ENERGY)),
-            curve("pressure", String::new()),
+            curve("pressure", unit_name(units, Dimension::PRESSURE)),
             curve("speed", "steps/s".into()),
         ];
-        let shown = Shown { stage: String::new(), part: 0.0, left: None, curves, pace: (0, Instant::now()) };
-        Dashboard { terminal, shown }
+        let pace = (0, Instant::now());
+        let (stage, keys) = (String::new(), Listening::Signals);
+        let shown = Shown { stage, part: 0.0, left: None, curves, pace, stop, keys };
+        Dashboard {
+            terminal,
+            shown,
+            #[cfg(unix)]
+            _keys: None,
+        }
     }
 
     /// A stage begins or goes on.
@@ -138,21 +170,41 @@ impl Curve {
         }
     }
 
-    /// The last values, from 1 for the least to 15 for the largest.
-    fn heights(&self, width: usize) -> Vec<u64> {
+    /// The last values, as many as there is room for, and between which they lie.
+    fn last(&self, width: usize) -> (Vec<f64>, f64, f64) {
         let from = self.values.len().saturating_sub(width);
         let last: Vec<f64> = self.values.range(from..).copied().collect();
-        let (low, high) =
-            last.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
+        let ends = (f64::INFINITY, f64::NEG_INFINITY);
+        let (low, high) = last.iter().fold(ends, |(l, h), v| (l.min(*v), h.max(*v)));
+        (last, low, high)
+    }
+
+    /// The last values, from 1 for the least to 15 for the largest.
+    fn heights(&self, width: usize) -> Vec<u64> {
+        let (last, low, high) = self.last(width);
         let height =
             |v: &f64| if high > low { 1 + (14.0 * (v - low) / (high - low)).round() as u64 } else { 7 };
         last.iter().map(height).collect()
+    }
+
+    /// Its name with the range of what is drawn, and the last value.
+    fn words(&self, width: usize) -> [Line<'_>; 2] {
+        let (_, low, high) = self.last(width);
+        let range = match low < high {
+            true => format!("  {} to {}", significant(low, 4), significant(high, 4)),
+            false => String::new(),
+        };
+        let value = self.values.back().map_or("-".into(), |v| significant(*v, 6));
+        [
+            Line::from(vec![Span::raw(self.name).bold(), Span::raw(range).dim()]),
+            Line::raw(format!("{value} {}", self.unit)),
+        ]
     }
 }
 
 impl Shown {
     fn draw(&self, frame: &mut Frame) {
-        let rows = [1, 1].into_iter().chain([2; CURVES]).map(Constraint::Length);
+        let rows = [1, 1].into_iter().chain([2; CURVES]).chain([1]).map(Constraint::Length);
         let rows = Layout::vertical(rows).split(frame.area());
         let left = self.left.map_or(String::new(), |s| format!("  {} left", duration(s)));
         let label = format!("{}  {:.0}%{left}", self.stage, 100.0 * self.part);
@@ -160,12 +212,17 @@ impl Shown {
         frame.render_widget(gauge.gauge_style(Style::new().cyan().on_black()).use_unicode(true), rows[0]);
         for (curve, row) in self.curves.iter().zip(rows.iter().skip(2)) {
             let columns = Layout::horizontal([Constraint::Length(WORDS), Constraint::Min(1)]).split(*row);
-            let value = curve.values.back().map_or("-".into(), |v| significant(*v, 6));
-            let words = [Line::raw(curve.name).bold(), Line::raw(format!("{value} {}", curve.unit))];
+            let words = curve.words(columns[1].width.into());
             frame.render_widget(Paragraph::new(Text::from_iter(words)), columns[0]);
             let heights = curve.heights(columns[1].width.into());
             frame.render_widget(Sparkline::default().data(heights).max(16), columns[1]);
         }
+        let key = match (self.stop.load(Ordering::Relaxed), self.keys) {
+            (true, _) => "ending: a checkpoint is written after this step",
+            (false, Listening::Keys) => "q or Ctrl-C: write a checkpoint and end; jostle resume goes on",
+            (false, Listening::Signals) => "Ctrl-C: write a checkpoint and end; jostle resume goes on",
+        };
+        frame.render_widget(Paragraph::new(Line::raw(key).dim()), rows[2 + CURVES]);
     }
 }
 
@@ -177,17 +234,30 @@ mod tests {
     #[test]
     fn it_shows_how_a_run_goes() {
         let terminal = Terminal::new(TestBackend::new(70, HEIGHT)).unwrap();
-        let mut dashboard = Dashboard::on(terminal, UnitSystem::Real);
+        let mut dashboard = Dashboard::on(terminal, UnitSystem::Real, Arc::default());
         dashboard.begin("sample ", 0);
         for k in 0..200 {
             dashboard.shown.curves[0].add(90.0 + f64::from(k % 10));
+            dashboard.shown.curves[2].add(-1.5);
         }
         dashboard.advanced(500, 0.25, Some(125.0));
         let screen = dashboard.terminal.backend().to_string();
-        for part in
-            ["sample  25%  2 min 05 s left", "temperature", "99.0000 K", "kcal/mol", "steps/s", "█", "▁"]
-        {
+        for part in [
+            "sample  25%  2 min 05 s left",
+            "temperature  90.00 to 99.00",
+            "99.0000 K",
+            "kcal/mol",
+            "-1.50000 atm",
+            "steps/s",
+            "█",
+            "▁",
+            "Ctrl-C: write a checkpoint",
+        ] {
             assert!(screen.contains(part), "{part}:\n{screen}");
         }
+        dashboard.shown.stop.store(true, Ordering::Relaxed);
+        dashboard.advanced(600, 0.3, None);
+        let screen = dashboard.terminal.backend().to_string();
+        assert!(screen.contains("ending: a checkpoint"), "{screen}");
     }
 }

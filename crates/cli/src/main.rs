@@ -22,8 +22,11 @@ mod dashboard;
 mod doctor;
 mod energy;
 mod example;
+mod excerpt;
 mod input_file;
 mod interrupt;
+#[cfg(unix)]
+mod keys;
 mod machine;
 mod new;
 mod numbers;

@@ -1,9 +1,9 @@
 //! Data on stdout and in files.
 
 use jostle_core::{Error, Result};
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Prints text. A reader that has seen enough (`| head`) is no error.
 ///
@@ -33,26 +33,9 @@ pub fn print_json(value: &serde_json::Value) -> Result<()> {
 /// # Errors
 /// If it cannot be written; a file that was there before is then as it was.
 pub fn write_file(path: &Path, content: &[u8]) -> Result<()> {
-    let failed = |error| Error::io("write", path, &error);
     if path.metadata().is_ok_and(|there| !there.is_file()) {
-        return OpenOptions::new()
-            .write(true)
-            .open(path)
-            .and_then(|mut f| f.write_all(content))
-            .map_err(failed);
+        let written = OpenOptions::new().write(true).open(path).and_then(|mut f| f.write_all(content));
+        return written.map_err(|error| Error::io("write", path, &error));
     }
-    let mut name = path.as_os_str().to_owned();
-    name.push(".tmp");
-    let beside = PathBuf::from(name);
-    let write = || {
-        let mut file = File::create(&beside)?;
-        file.write_all(content)?;
-        file.sync_all()?;
-        std::fs::rename(&beside, path)
-    };
-    write().map_err(|error| {
-        // The first error is the one to report.
-        let _ = std::fs::remove_file(&beside);
-        failed(error)
-    })
+    jostle_engine::replace_file(path, content)
 }

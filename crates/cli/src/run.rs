@@ -82,8 +82,9 @@ struct Console {
 
 impl Console {
     fn open(simulation: &Simulation, tui: bool) -> Result<Self> {
-        let dashboard = tui.then(|| Dashboard::open(simulation.units())).transpose()?;
-        Ok(Console { stop: interrupt::listen()?, dashboard })
+        let stop = interrupt::listen()?;
+        let dashboard = tui.then(|| Dashboard::open(simulation.units(), stop.clone())).transpose()?;
+        Ok(Console { stop, dashboard })
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-use std::{fs, io};
+use std::{fs, io, io::Write};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 const UNUSED: u32 = 90;
@@ -61,21 +61,15 @@ fn prune(folder: &Path) {
 /// # Errors
 /// If the folder cannot be made or written.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
-    let mut whole = bytes.to_vec();
-    whole.extend_from_slice(&trailer(bytes));
-    let written = fs::write(&temporary, whole).and_then(|()| fs::rename(&temporary, path));
-    match (&written, path.parent()) {
-        (Ok(()), Some(folder)) => prune(folder),
-        (Ok(()), None) => {}
-        (Err(_), _) => {
-            let _ = fs::remove_file(&temporary);
-        }
-    }
-    written
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    // With a name that nobody can foresee, and gone where something fails.
+    let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+    temporary.write_all(bytes)?;
+    temporary.write_all(&trailer(bytes))?;
+    temporary.persist(path)?;
+    prune(folder);
+    Ok(())
 }
 
 const TRAILER: usize = 24;

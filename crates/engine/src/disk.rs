@@ -2,8 +2,9 @@
 
 use jostle_core::{Error, Result};
 use std::fs::{File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use tempfile::TempPath;
 
 /// A file that grows by whole lines.
 pub(crate) struct Table {
@@ -57,37 +58,86 @@ impl Table {
 }
 
 /// Replaces a file by new content: whatever happens, it is the old one or the new one.
-pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    put_in_place(&write_beside(path, bytes)?, path)
+///
+/// # Errors
+/// If the folder or the disk cannot take it; the old file is then as it was.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    put_in_place(write_beside(path, bytes)?, path)
 }
 
-/// Writes to a temporary file beside `path`, down to the disk.
-pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".tmp");
-    let beside = PathBuf::from(name);
+/// Writes to a temporary file beside `path`, down to the disk. Its name cannot be foreseen, so that
+/// nobody can put a link there; it is gone when dropped.
+pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> Result<TempPath> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
     let write = || {
-        let mut file = File::create(&beside)?;
+        let mut named = tempfile::Builder::new();
+        let prefix = temporary_prefix(&name);
+        named.prefix(&prefix).suffix(TEMPORARY);
+        // As for any file that is created: who may read it is for the user's mask to say.
+        #[cfg(unix)]
+        named.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = named.tempfile_in(folder_of(path))?;
         file.write_all(bytes)?;
-        file.sync_all()
+        file.as_file().sync_all()?;
+        Ok(file.into_temp_path())
     };
-    write().map_err(|e| {
-        // The first error is the one to report.
-        let _ = std::fs::remove_file(&beside);
-        Error::io("write", path, &e)
-    })?;
-    Ok(beside)
+    write().map_err(|e| Error::io("write", path, &e))
 }
 
 /// Renames a finished temporary file, and makes the renaming safe, too.
-pub(crate) fn put_in_place(beside: &Path, path: &Path) -> Result<()> {
-    std::fs::rename(beside, path).map_err(|e| Error::io("rename", beside, &e))?;
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+pub(crate) fn put_in_place(beside: TempPath, path: &Path) -> Result<()> {
+    beside.persist(path).map_err(|e| Error::io("write", path, &e.error))?;
     // Not every file system can sync a folder; the file itself is safe by now.
-    if let Ok(folder) = File::open(folder) {
+    if let Ok(folder) = File::open(folder_of(path)) {
         let _ = folder.sync_all();
     }
     Ok(())
+}
+
+/// Removes temporary files that programs which were killed have left beside files of these names.
+pub(crate) fn remove_leftovers(folder: &Path, names: &[&str]) {
+    let prefixes: Vec<String> = names.iter().map(|name| temporary_prefix(name)).collect();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.ends_with(TEMPORARY) && prefixes.iter().any(|prefix| name.starts_with(prefix.as_str())) {
+            // One that stays costs room and nothing else.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The ending of temporary files.
+const TEMPORARY: &str = ".tmp";
+
+/// The beginning of the names of temporary files beside a file.
+fn temporary_prefix(name: &str) -> String {
+    format!(".{name}.")
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Reads a short file that others may have written: at most `most` bytes of a plain file, and not
+/// through a link.
+///
+/// # Errors
+/// If it is not there, cannot be read, is longer, a link, or no plain file.
+pub(crate) fn read_short(path: &Path, most: u64) -> std::io::Result<String> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    // A pipe would be waited at for its writer.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let file = options.open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.len() > most {
+        return Err(std::io::Error::other(format!("it is no plain file of at most {most} bytes")));
+    }
+    let mut text = String::new();
+    file.take(most).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -126,9 +176,45 @@ mod tests {
         replace_file(&path, b"old").unwrap();
         replace_file(&path, b"new").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
-        // Nothing can be written where a folder is.
-        std::fs::create_dir(folder.path().join("summary.json.tmp")).unwrap();
-        assert!(replace_file(&path, b"newer").is_err());
-        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        // A folder is replaced by nothing.
+        let taken = folder.path().join("taken");
+        std::fs::create_dir_all(taken.join("inside")).unwrap();
+        let refused = replace_file(&taken, b"new").unwrap_err();
+        assert!(refused.to_string().contains("taken"), "{refused}");
+        let left: Vec<_> =
+            std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left.len(), 2, "nothing temporary is left: {left:?}");
+    }
+
+    #[test]
+    fn temporary_files_of_killed_programs_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("summary.json");
+        let (kept, names) = (write_beside(&path, b"half").unwrap().keep().unwrap(), ["summary.json"]);
+        let other = folder.path().join(".notes.tmp");
+        std::fs::write(&other, "of somebody else").unwrap();
+        remove_leftovers(folder.path(), &names);
+        assert!(!kept.exists() && other.exists());
+    }
+
+    /// A stranger who can write to a folder could otherwise have any file of its owner overwritten.
+    #[test]
+    #[cfg(unix)]
+    fn links_are_neither_written_through_nor_read() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let (target, path) = (folder.path().join("target"), folder.path().join("answer.json"));
+        std::fs::write(&target, "precious").unwrap();
+        symlink(&target, &path).unwrap();
+        symlink(&target, folder.path().join("answer.json.tmp")).unwrap();
+        assert!(read_short(&path, 100).is_err());
+        replace_file(&path, b"new").unwrap();
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
+        assert_eq!(read_short(&path, 3).unwrap(), "new");
+        assert!(read_short(&path, 2).is_err());
+        assert!(read_short(folder.path(), 100).is_err());
+        // As if it had been created: colleagues may read it, if they may read the others.
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), mode(&target));
     }
 }

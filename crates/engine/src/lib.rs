@@ -86,6 +86,7 @@ pub mod warnings;
 pub use build::{Mixture, assign_velocities, system_from_input};
 pub use checkpoint::Checkpoint;
 pub use dipole::Dipoles;
+pub use disk::replace_file;
 pub use jostle_analysis::averages;
 pub use jostle_io::input::model;
 pub use observe::{Context, Observer};

@@ -4,7 +4,7 @@
 //! second, takes the file away, does what it says and writes `answer.json`. So orders come from
 //! wherever the folder is seen, another machine included, and no run listens to a network.
 
-use crate::disk::replace_file;
+use crate::disk::{read_short, replace_file};
 use crate::run_folder::{SUMMARY, status};
 use jostle_core::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 /// The file an order waits in.
 pub const ORDER: &str = "order.json";
 pub(crate) const ANSWER: &str = "answer.json";
+/// Bytes beyond which a file holds neither an order nor an answer.
+const LONGEST: u64 = 4096;
 /// How long a run may take to look: steps of millions of atoms, and checkpoints of them, take time.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Between two looks for the answer.
@@ -95,7 +97,7 @@ pub fn give(folder: &Path, order: Order) -> Result<()> {
 fn wait(folder: &Path, id: &str) -> Result<()> {
     let (path, begun) = (folder.join(ORDER), Instant::now());
     loop {
-        let answer = std::fs::read_to_string(folder.join(ANSWER)).ok();
+        let answer = read_short(&folder.join(ANSWER), LONGEST).ok();
         let answer: Option<Answer> = answer.and_then(|text| serde_json::from_str(&text).ok());
         if let Some(answer) = answer.filter(|answer| answer.id == id) {
             return answer.refused.map_or(Ok(()), |why| Err(Error::input(why)));
@@ -120,7 +122,15 @@ fn wait(folder: &Path, id: &str) -> Result<()> {
 /// If it says nothing that can be done.
 pub(crate) fn take(folder: &Path) -> Result<Option<Given>> {
     let path = folder.join(ORDER);
-    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
+    let text = match read_short(&path, LONGEST) {
+        Ok(text) => text,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        // Without the file nobody can give the next order; a link is removed, and not the file behind it.
+        Err(e) => {
+            let removed = std::fs::remove_file(&path);
+            return removed.map_or(Ok(None), |()| Err(Error::file(&path, format!("this is no order: {e}"))));
+        }
+    };
     if !text.ends_with('\n') || std::fs::remove_file(&path).is_err() {
         return Ok(None);
     }
@@ -154,6 +164,32 @@ mod tests {
         assert!(!path.exists());
         std::fs::write(&path, "\"fly\"\n").unwrap();
         assert!(take(folder.path()).unwrap_err().to_string().contains("no order"));
+        assert_eq!(take(folder.path()).unwrap(), None);
+    }
+
+    #[test]
+    fn only_short_plain_files_are_orders() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(ORDER);
+        let refused = || {
+            let error = take(folder.path()).unwrap_err();
+            assert!(error.to_string().contains("no order"), "{error}");
+            assert!(!path.exists() && take(folder.path()).unwrap().is_none(), "the next one can come");
+        };
+        std::fs::write(&path, format!("\"pause\"{}\n", " ".repeat(LONGEST as usize))).unwrap();
+        refused();
+        std::fs::write(&path, b"\xff\xfe\n").unwrap();
+        refused();
+        #[cfg(unix)]
+        {
+            let target = folder.path().join("target");
+            std::fs::write(&target, "{\"id\":\"7\",\"order\":\"pause\"}\n").unwrap();
+            std::os::unix::fs::symlink(&target, &path).unwrap();
+            refused();
+            assert!(target.exists());
+        }
+        // A folder cannot be removed: it is no order, however often the run looks.
+        std::fs::create_dir_all(path.join("inside")).unwrap();
         assert_eq!(take(folder.path()).unwrap(), None);
     }
 

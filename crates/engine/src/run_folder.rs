@@ -2,7 +2,7 @@
 //! a copy of the input.
 
 use crate::checkpoint::Checkpoint;
-use crate::disk::{Table, put_in_place, replace_file, write_beside};
+use crate::disk::{Table, put_in_place, remove_leftovers, replace_file, write_beside};
 use crate::frames::{Frames, OwnedFrame};
 use crate::orders::{self, ANSWER, Given, ORDER};
 use crate::thermo::{Quantity, Thermo};
@@ -94,6 +94,7 @@ impl RunFolder {
         forget_orders(path)?;
         let thermo = Table::cut_back(path.join(THERMO), thermo_bytes)?;
         let others = others_of(path);
+        remove_temporary(path, &others);
         Ok(RunFolder { path: path.to_path_buf(), thermo, log, trajectory: None, others })
     }
 
@@ -202,7 +203,7 @@ impl RunFolder {
         let written = write_beside(&latest, &bytes)?;
         match std::fs::rename(&latest, &previous) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::io("rename", &latest, &e)),
-            _ => put_in_place(&written, &latest)?,
+            _ => put_in_place(written, &latest)?,
         }
         Ok(latest)
     }
@@ -276,6 +277,7 @@ pub(crate) fn status(path: &Path) -> Result<String> {
 /// Removes the files of an earlier run, and nothing else. The log stays: it is the lock.
 fn remove_run(path: &Path) -> Result<()> {
     let others = others_of(path);
+    remove_temporary(path, &others);
     let own = OWN_FILES.iter().copied().filter(|name| *name != LOG);
     for name in own.chain(others.iter().map(String::as_str)) {
         let file = path.join(name);
@@ -285,6 +287,12 @@ fn remove_run(path: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Removes what a run that was killed has left half written.
+fn remove_temporary(path: &Path, others: &[String]) {
+    let names: Vec<&str> = OWN_FILES.into_iter().chain(others.iter().map(String::as_str)).collect();
+    remove_leftovers(path, &names);
 }
 
 /// The trajectories and results that the summary of an earlier run mentions; none if there is no summary.

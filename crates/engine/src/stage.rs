@@ -14,8 +14,10 @@ use crate::thermo::{Atoms, Quantity, Thermo};
 use crate::thermostat::{bath, momentum};
 use crate::warnings::{Aging, Evidence, Role};
 use jostle_core::bath::NoseHoover;
+use jostle_core::quantity::unit_name;
 use jostle_core::{
-    Backend, Bath, Error, Evaluate, Leg, Molecules, Result, Sample, SimBox, Topology, UnitSystem, Vec3,
+    Backend, Bath, Dimension, Error, Evaluate, Leg, Molecules, Result, Sample, SimBox, Topology, UnitSystem,
+    Vec3,
 };
 use jostle_io::input::Word;
 use jostle_io::input::model::{self, Action, StageInput, Thermostat};
@@ -321,6 +323,7 @@ impl StageRun {
         &mut self,
         stage: &StageInput,
         temperature: f64,
+        hottest: f64,
         units: UnitSystem,
     ) -> Result<f64> {
         let before = self.temperature(units);
@@ -338,6 +341,16 @@ impl StageRun {
         let least = if chain { f64::MIN_POSITIVE } else { 0.0 };
         if !(temperature >= least && temperature.is_finite()) {
             return Err(Error::input(format!("a thermostat cannot hold a temperature of {temperature}")));
+        }
+        if temperature > hottest {
+            let unit = unit_name(units, Dimension::TEMPERATURE);
+            let spaced = |value: String| format!("{value} {unit}").trim_end().to_string();
+            return Err(Error::input(format!(
+                "stage '{}' cannot follow atoms at a temperature of {}: with its time step, at most {} can be held",
+                stage.name,
+                spaced(format!("{temperature:e}")),
+                spaced(format!("{hottest:.3e}")),
+            )));
         }
         bath.set_thermal_energy(units.boltzmann() * temperature);
         Ok(before)

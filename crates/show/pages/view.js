@@ -5,7 +5,6 @@ const content = JSON.parse(document.getElementById("content").textContent);
 const element = (id) => document.getElementById(id);
 const scene = new Scene(element("atoms"), content);
 const atoms = scene.kinds.length;
-element("size").value = scene.size;
 const ask = (path) => fetch(`${path}?token=${content.token}`).then((answer) => {
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return answer;
@@ -15,6 +14,9 @@ const ask = (path) => fetch(`${path}?token=${content.token}`).then((answer) => {
 const kept = new Map();
 const MOST_BYTES = 256e6;
 let [frames, wanted, shown, playing] = [0, 0, -1, false];
+// The time of the frame that is shown, as the axes of the plots have it.
+let [clock, moment] = [{ unit: "", divisor: 1 }, NaN];
+const charts = new Map();
 
 function fetched(path) {
   let promise = kept.get(path);
@@ -40,11 +42,14 @@ async function show(k) {
   const colours = await values(k, now.speeds);
   // Somebody has moved on meanwhile.
   if (wanted !== k) return;
-  scene.show(now.box, now.places, colours);
+  scene.show(now.box, now.places);
+  scene.colour(element("colour").value, colours);
   shown = k;
   element("frame").value = k;
-  const time = Number.isFinite(now.time) ? `, t = ${Number(now.time.toPrecision(7))} ${content.time_unit}` : "";
+  moment = now.time / clock.divisor;
+  const time = Number.isFinite(moment) ? `, t = ${Number(moment.toPrecision(6))} ${clock.unit}`.trimEnd() : "";
   element("time").textContent = `frame ${k + 1} of ${frames}, step ${now.step}${time}`;
+  for (const chart of charts.values()) chart.mark(moment);
   if (!now.speeds) element("colour").querySelector("[value=speed]").disabled = true;
   for (const next of [k + 1, k + 2, k + 3]) if (next < frames) frame(next).catch(() => {});
 }
@@ -59,33 +64,23 @@ async function play() {
 
 function toggle() {
   playing = !playing;
-  element("play").textContent = playing ? "stop" : "play";
+  element("play").innerHTML = playing ? PAUSE_ICON : PLAY_ICON;
+  element("play").ariaLabel = playing ? "stop" : "play";
   if (playing) play();
 }
 
-const charts = new Map();
 function plots(figures) {
   const chosen = figures.filter((f) => ["temperature", "energy", "drift", "pressure"].includes(f.name));
   for (const figure of chosen) {
-    const tables = figure.curves.map((c) => [c.x, c.y]);
-    const data = tables.length > 1 ? uPlot.join(tables) : tables[0];
-    let chart = charts.get(figure.name);
-    if (chart && chart.series.length !== data.length) {
-      chart.destroy();
-      chart = undefined;
-    }
+    const chart = charts.get(figure.name);
     if (chart) {
-      chart.setData(data);
+      chart.update(figure);
       continue;
     }
-    const colours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"];
-    const value = (_, v) => (v == null ? "" : String(Number(v.toPrecision(6))));
-    const series = figure.curves.map((c, k) => ({ label: c.label || figure.y.label, value, stroke: colours[k % 6], width: 1.5, points: { show: false }, spanGaps: true }));
-    const axis = (of, size) => ({ label: of.label, labelFont: "12px sans-serif", font: "11px sans-serif", labelSize: 18, size });
-    charts.set(figure.name, new uPlot({
-      width: 360, height: 190, scales: { x: { time: false } },
-      series: [{ label: figure.x.label, value }, ...series], axes: [axis(figure.x, 28), axis(figure.y, 66)],
-    }, data, element("plots")));
+    const place = document.createElement("figure");
+    element("plots").append(place);
+    charts.set(figure.name, figureCard(place, figure));
+    charts.get(figure.name).mark(moment);
   }
 }
 
@@ -94,6 +89,7 @@ async function poll() {
     const state = await (await ask("/state")).json();
     const grown = state.frames !== frames;
     frames = state.frames;
+    clock = state.clock;
     element("frame").max = Math.max(0, frames - 1);
     element("reading").textContent = state.error ?? (state.reading && !alive(state) ? "reading" : "");
     controls(state);
@@ -113,6 +109,7 @@ const alive = (state) => ["running", "paused"].includes(state.status);
 function controls(state) {
   element("control").hidden = !state.status;
   element("status").textContent = `run ${state.status}`;
+  element("status").dataset.status = state.status;
   for (const name of ["pause", "stop"]) element(name).hidden = !alive(state);
   element("pause").textContent = state.status === "paused" ? "go on" : "pause the run";
   element("pause").dataset.order = state.status === "paused" ? "go-on" : "pause";
@@ -149,18 +146,12 @@ element("control").addEventListener("submit", (e) => {
 
 element("play").addEventListener("click", toggle);
 element("frame").addEventListener("input", (e) => { element("follow").checked = false; show(Number(e.target.value)); });
-element("colour").addEventListener("change", (e) => {
-  showScale(element("scale"), e.target.value);
-  if (shown >= 0) show(shown);
-});
-element("size").addEventListener("input", (e) => scene.setRadius(Number(e.target.value)));
-const clip = () => scene.setClip(Number(element("axis").value), Number(element("clip").value));
-for (const name of ["axis", "clip"]) element(name).addEventListener("input", clip);
-element("water")?.addEventListener("change", (e) => scene.setWater(e.target.checked));
+sceneControls(scene, () => shown >= 0 && show(shown));
 document.addEventListener("keydown", (e) => {
   if (["INPUT", "SELECT", "BUTTON"].includes(e.target.tagName) && e.key !== "ArrowLeft" && e.key !== "ArrowRight") return;
   const step = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
   if (e.key === " ") { e.preventDefault(); toggle(); }
   else if (step && e.target.id !== "frame" && shown + step >= 0 && shown + step < frames) show(shown + step);
 });
+element("play").innerHTML = PLAY_ICON;
 poll();

@@ -5,6 +5,7 @@ use jostle_core::{Error, Result};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{FontStyle, register_font};
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, fontdb};
@@ -122,8 +123,15 @@ where
     area.fill(&WHITE)?;
     let text = |size: u32| (FONT, size).into_font();
     let (x_scale, y_scale) = (figure.x.scale, figure.y.scale);
+    // Room above for what is not drawn.
+    let note = figure.note();
+    if let Some(note) = &note {
+        let right = text(TEXT - 5).color(&BLACK.mix(0.6)).pos(Pos::new(HPos::Right, VPos::Top));
+        area.draw_text(note, &right, (SIZE.0 as i32 - 28, 8))?;
+    }
     let mut chart = ChartBuilder::on(area)
         .margin(16)
+        .margin_top(if note.is_some() { 36 } else { 16 })
         .margin_right(28)
         .x_label_area_size(58)
         .y_label_area_size(100)
@@ -226,6 +234,7 @@ mod tests {
     fn a_figure_becomes_svg_and_png() {
         for scale in [Scale::Linear, Scale::Logarithmic] {
             let text = svg(&figure(scale)).unwrap();
+            assert_eq!(text.contains("not shown"), scale == Scale::Logarithmic);
             assert!(text.contains("msd (Å²)") && text.contains("&lt;two&gt;") && !text.contains("NaN"));
             let png = png(&figure(scale)).unwrap();
             assert_eq!(&png[1..4], b"PNG");

@@ -60,6 +60,28 @@ impl Scale {
     }
 }
 
+impl Figure {
+    /// The points that its axes have no place for, in words; nothing where all of them are drawn.
+    pub fn note(&self) -> Option<String> {
+        let points = || self.curves.iter().flat_map(|c| &c.points);
+        let lacking =
+            |axis: &Axis, at: fn(&Point) -> f64| points().filter(|p| !axis.scale.shows(at(p))).count();
+        let (along, up) = (lacking(&self.x, |p| p.x), lacking(&self.y, |p| p.y));
+        let all = points().filter(|p| !self.x.scale.shows(p.x) || !self.y.scale.shows(p.y)).count();
+        let axes = match (along, up) {
+            (0, 0) => return None,
+            (_, 0) => "horizontal axis is",
+            (0, _) => "vertical axis is",
+            _ => "axes are",
+        };
+        let (number, are) = match all {
+            1 => ("1 point".to_string(), "is"),
+            n => (format!("{n} points"), "are"),
+        };
+        Some(format!("{number} at or below zero {are} not shown: the {axes} logarithmic"))
+    }
+}
+
 impl Curve {
     /// The curve with no more than some `most` points: of every stretch its lowest and highest, so
     /// that no peak is lost.
@@ -82,6 +104,31 @@ impl Curve {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn points_without_a_place_are_told() {
+        let axis = |scale| Axis { label: String::new(), scale };
+        let point = |(x, y): &(f64, f64)| Point { x: *x, y: *y, error: None };
+        let points = [(0.0, 1.0), (1.0, -2.0), (2.0, 0.0), (0.0, 0.0), (3.0, 3.0)];
+        let curve = Curve { label: String::new(), points: points.iter().map(point).collect() };
+        let figure = |x, y| Figure {
+            name: String::new(),
+            title: String::new(),
+            x: axis(x),
+            y: axis(y),
+            curves: vec![curve.clone()],
+        };
+        use Scale::{Linear, Logarithmic};
+        assert_eq!(figure(Linear, Linear).note(), None);
+        let note = |x, y| figure(x, y).note().unwrap();
+        assert!(
+            note(Logarithmic, Linear).starts_with("2 points at or below zero are not shown: the horizontal")
+        );
+        assert!(
+            note(Linear, Logarithmic).starts_with("3 points at or below zero are not shown: the vertical")
+        );
+        assert!(note(Logarithmic, Logarithmic).starts_with("4 points"));
+    }
 
     #[test]
     fn thinning_keeps_peaks() {

@@ -2,7 +2,7 @@
 
 use crate::figure::{Axis, Curve, Figure, Point, Scale};
 use crate::run::{Finding, Run, StageRows, Thermo};
-use crate::words::{function, label, time_unit};
+use crate::words::{function, label, number, time_unit};
 use jostle_analysis::{Column, Table};
 
 /// All that there is to draw of a run.
@@ -64,28 +64,26 @@ pub fn of_thermo(thermo: &Thermo) -> Vec<Figure> {
             figures.push(figure("density", "Density", y, stages(k, &plain)));
         }
     }
-    let energies = ["kinetic", "potential", "total"];
-    if let Some(unit) = thermo.quantity("total").map(|k| &thermo.quantities[k].1) {
-        let whole = |name: &str| {
-            let k = thermo.quantity(name)?;
-            let times: Vec<f64> = thermo.stages.iter().flat_map(clock).collect();
-            let values: Vec<f64> = thermo.stages.iter().flat_map(|s| s.values[k].iter().copied()).collect();
-            Some(curve(name, &times, &values, None))
-        };
-        let curves = energies.iter().filter_map(|name| whole(name)).collect();
-        figures.push(figure("energy", "Energies", linear(label("energy", unit)), curves));
+    if let Some(k) = thermo.quantity("potential") {
+        let y = linear(label("potential", &thermo.quantities[k].1));
+        figures.push(figure("potential", "Potential energy", y, stages(k, &plain)));
+    }
+    if let Some(k) = thermo.quantity("total") {
+        let last = thermo.stages.last();
+        let title =
+            last.map_or_else(String::new, |s| format!("Energies in stage {} less their means", s.name));
+        let names = ["kinetic", "potential", "total"];
+        let curves =
+            last.iter().flat_map(|s| names.iter().filter_map(|name| departures(thermo, s, name, &clock(s))));
+        let y = linear(label("energy − mean", &thermo.quantities[k].1));
+        figures.push(figure("energy", &title, y, curves.collect()));
     }
     if let Some(k) = thermo.quantity("conserved") {
         let y = linear(label("drift", &thermo.quantities[k].1));
         let since = |stage: &StageRows, value: f64| {
             value - stage.values[k].iter().find(|v| v.is_finite()).copied().unwrap_or(0.0)
         };
-        figures.push(figure(
-            "drift",
-            "Change of the conserved quantity since the stage began",
-            y,
-            stages(k, &since),
-        ));
+        figures.push(figure("drift", "Conserved quantity since the stage began", y, stages(k, &since)));
     }
     if let (Some(strain), Some(stress)) = (thermo.quantity("strain"), thermo.quantity("stress")) {
         let curves = thermo.stages.iter();
@@ -95,6 +93,16 @@ pub fn of_thermo(thermo: &Thermo) -> Vec<Figure> {
         figures.push(Figure { x, ..figure("stress", "Stress over strain", y, curves) });
     }
     figures.into_iter().filter_map(finished).collect()
+}
+
+/// A quantity in a stage less its mean, which the label names: energies are large and change little, so
+/// that beside each other as they are they look constant.
+fn departures(thermo: &Thermo, stage: &StageRows, name: &str, times: &[f64]) -> Option<Curve> {
+    let values = &stage.values[thermo.quantity(name)?];
+    let finite: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+    let mean = finite.iter().sum::<f64>() / finite.len() as f64;
+    let departures: Vec<f64> = values.iter().map(|v| v - mean).collect();
+    Some(curve(&format!("{name}, mean {}", number(mean)), times, &departures, None))
 }
 
 /// What the tables of an analysis make.
@@ -194,4 +202,33 @@ fn finished(mut figure: Figure) -> Option<Figure> {
         figure.curves[0].label = String::new();
     }
     Some(figure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn energies_are_drawn_as_departures_from_their_means() {
+        let rows = |name: &str, offset: f64| StageRows {
+            name: name.into(),
+            time: (0..4).map(f64::from).collect(),
+            values: [10.0, -5000.0, -4990.0]
+                .iter()
+                .map(|mean| (0..4).map(|k| mean + offset + f64::from(k % 2) - 0.5).collect())
+                .collect(),
+        };
+        let quantities = ["kinetic", "potential", "total"].map(|name| (name.to_string(), "eV".to_string()));
+        let stages = vec![rows("first", 7.0), rows("last", 0.0)];
+        let thermo = Thermo { time_unit: "ps".into(), quantities: quantities.into(), stages };
+        let figures = of_thermo(&thermo);
+        let energy = figures.iter().find(|f| f.name == "energy").unwrap();
+        assert_eq!(energy.title, "Energies in stage last less their means");
+        assert_eq!((energy.y.label.as_str(), energy.curves.len()), ("energy − mean (eV)", 3));
+        assert_eq!(energy.curves[1].label, "potential, mean −5000");
+        for curve in &energy.curves {
+            let y: Vec<f64> = curve.points.iter().map(|p| p.y).collect();
+            assert_eq!(y, [-0.5, 0.5, -0.5, 0.5]);
+        }
+    }
 }

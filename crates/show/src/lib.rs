@@ -9,6 +9,7 @@ mod reel;
 mod report;
 mod run;
 mod scene;
+mod server;
 mod view;
 mod warnings;
 mod words;

@@ -4,7 +4,8 @@
 
 use crate::run::trajectories;
 use crate::scene::{Atoms, Scene};
-use jostle_core::{Error, Result};
+use jostle_core::quantity::unit_name;
+use jostle_core::{Dimension, Error, Result};
 use jostle_engine::{CHECKPOINT, Checkpoint};
 use jostle_io::{Open, Snapshot, TrajectoryReader};
 use std::fs::File;
@@ -23,6 +24,8 @@ pub(crate) struct Reel {
     shared: Arc<Mutex<Shared>>,
     /// Who the atoms are.
     pub scene: Scene,
+    /// The unit of the times of frames; empty where they have none.
+    pub time_unit: String,
 }
 
 struct Shared {
@@ -63,7 +66,8 @@ impl Reel {
             })?;
             shared.append(&frame)?;
             shared.progress = Progress::Done;
-            return Ok(Reel { shared: Arc::new(Mutex::new(shared)), scene });
+            let time_unit = String::new();
+            return Ok(Reel { shared: Arc::new(Mutex::new(shared)), scene, time_unit });
         };
         let reader = TrajectoryReader::open(&first, &how)?;
         let of_run = checkpoint.map(|(scene, _)| scene);
@@ -73,6 +77,7 @@ impl Reel {
             bonds: reader.bonds().to_vec(),
             water: Vec::new(),
         });
+        let time_unit = unit_name(reader.units(), Dimension::TIME);
         let shared = Arc::new(Mutex::new(shared));
         let theirs = shared.clone();
         let spawned = std::thread::Builder::new().name("frames".into()).spawn(move || {
@@ -83,7 +88,7 @@ impl Reel {
             locked(&theirs).progress = end;
         });
         spawned.map_err(|e| Error::io("read", path, &e))?;
-        Ok(Reel { shared, scene })
+        Ok(Reel { shared, scene, time_unit })
     }
 
     /// How many frames there are by now, and whether there may be more.

@@ -19,8 +19,21 @@ const PAGE: &str = include_str!("../pages/report.html");
 const STYLE: &str = include_str!("../pages/style.css");
 const SCRIPT: &str = include_str!("../pages/report.js");
 pub(crate) const SCENE: &str = include_str!("../pages/scene.js");
-pub(crate) const PLOTS: [&str; 2] =
-    [include_str!("../assets/uplot/uPlot.iife.min.js"), include_str!("../assets/uplot/uPlot.min.css")];
+/// Scripts and style of plots.
+pub(crate) const PLOTS: [&str; 3] = [
+    include_str!("../assets/uplot/uPlot.iife.min.js"),
+    include_str!("../pages/plot.js"),
+    include_str!("../assets/uplot/uPlot.min.css"),
+];
+/// The canvas of the atoms, and the button that saves a picture of them.
+pub(crate) const CANVAS: &str = "<div class=\"scene\"><canvas id=\"atoms\"></canvas>\
+    <button type=\"button\" id=\"picture\" class=\"button\" title=\"save a picture of the atoms\">\
+    <svg viewBox=\"0 0 20 20\" aria-hidden=\"true\"><path d=\"M10 3v9m-3.5-3.5L10 12l3.5-3.5M4 15.5h12\"/></svg>\
+    picture</button></div>";
+/// The button that goes from light to dark and back.
+pub(crate) const THEME: &str = "<button type=\"button\" id=\"theme\" class=\"button plain\" title=\"light or dark\" \
+    aria-label=\"light or dark\"><svg viewBox=\"0 0 20 20\" aria-hidden=\"true\"><circle cx=\"10\" cy=\"10\" r=\"6.5\"/>\
+    <path d=\"M10 3.5a6.5 6.5 0 0 1 0 13z\" fill=\"currentColor\"/></svg></button>";
 pub(crate) const GRAPHICS: &str = include_str!("../assets/ogl/ogl.min.js");
 /// Points of a curve beyond which nobody sees a difference.
 const MOST_POINTS: usize = 4000;
@@ -46,6 +59,8 @@ pub fn report(run: &Run) -> Result<String> {
             "kinds": STANDARD.encode(scene.kinds()),
             "bonds": STANDARD.encode(scene.bond_bytes()),
             "colours": scene.colours(),
+            "radii": scene.radii(),
+            "size": scene.size(),
             "water": STANDARD.encode(scene.water_bytes()),
             "frame": STANDARD.encode(frame),
             "order": ordered.as_ref().map(|bytes| STANDARD.encode(bytes)),
@@ -54,24 +69,19 @@ pub fn report(run: &Run) -> Result<String> {
     // Within a script only "</" could end it.
     let content = content.to_string().replace("</", "<\\/");
     let title = run.title().map_or_else(|| run.path.display().to_string(), String::from);
-    let places: String = (0..figures.len())
-        .map(|k| {
-            format!(
-                "<figure><figcaption>{}</figcaption><div id=\"figure-{k}\"></div></figure>",
-                escape(&figures[k].title)
-            )
-        })
-        .collect();
     let scripts = match drawn {
-        Some(_) => [PLOTS[0], GRAPHICS, SCENE, SCRIPT].join("\n"),
-        None => [PLOTS[0], SCRIPT].join("\n"),
+        Some(_) => [PLOTS[0], PLOTS[1], GRAPHICS, SCENE, SCRIPT].join("\n"),
+        None => [PLOTS[0], PLOTS[1], SCRIPT].join("\n"),
     };
     let parts = [
         ("title", escape(&title)),
-        ("style", format!("{}\n{STYLE}", PLOTS[1])),
+        ("subtitle", escape(&subtitle(run))),
+        ("theme", THEME.to_string()),
+        ("style", format!("{}\n{STYLE}", PLOTS[2])),
         ("facts", facts(run)),
         ("warnings", warnings_html(&warnings(run))),
-        ("figures", places),
+        ("results", results_html(run)),
+        ("figures", figures_html(figures.len())),
         ("stages", run.stages.iter().map(stage_html).collect()),
         ("findings", run.findings.iter().map(finding_html).collect()),
         ("atoms", atoms_html(scene.as_ref().map(|(s, _)| s), drawn.is_some())),
@@ -114,7 +124,7 @@ fn figure_json(figure: &Figure) -> Json {
             "error": errors.iter().any(|e| *e > 0.0).then_some(errors),
         })
     });
-    json!({ "name": figure.name, "x": axis(&figure.x), "y": axis(&figure.y), "curves": curves.collect::<Vec<_>>() })
+    json!({ "name": figure.name, "title": figure.title, "note": figure.note(), "x": axis(&figure.x), "y": axis(&figure.y), "curves": curves.collect::<Vec<_>>() })
 }
 
 /// Text as HTML shows it.
@@ -124,6 +134,65 @@ pub(crate) fn escape(text: &str) -> String {
 
 fn row(name: &str, value: &str) -> String {
     format!("<tr><th>{}</th><td>{}</td></tr>", escape(name), escape(value))
+}
+
+/// The folder of the run, its end, and the program that made it.
+fn subtitle(run: &Run) -> String {
+    let said = |key: &str| run.summary[key].as_str().filter(|words| !words.is_empty());
+    let made = said("jostle").map(|version| format!("Jostle {version}"));
+    let parts = [Some(run.path.display().to_string()), said("status").map(String::from), made];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// Means of the last stage and its speed, at a glance.
+fn results_html(run: &Run) -> String {
+    let Some(stage) = run.stages.last() else { return String::new() };
+    let shown = ["temperature", "pressure", "density", "potential"];
+    let found = shown.iter().filter_map(|name| {
+        let average = stage.averages.iter().find(|a| a.quantity == *name)?;
+        let estimate = average.estimate?;
+        let value = match estimate.error > 1e-9 * estimate.mean.abs() {
+            true => with_error(estimate.mean, estimate.error),
+            false => rounded_to(estimate.mean, 6),
+        };
+        Some(result_html(name, &value, &unit(&average.unit)))
+    });
+    let speed = match stage.speed.ns_per_day.filter(|ns| *ns > 0.0) {
+        Some(ns) => result_html("speed", &rounded_to(ns, 3), "ns/day"),
+        None => result_html("speed", &rounded_to(stage.speed.steps_per_second, 3), "steps/s"),
+    };
+    let found: String = found.chain([speed]).collect();
+    format!(
+        "<div class=\"results\">{found}</div><p class=\"hint\">Means of stage {}.</p>",
+        escape(&stage.name)
+    )
+}
+
+fn result_html(name: &str, value: &str, unit: &str) -> String {
+    format!(
+        "<div><span>{name}</span><b>{}</b> <i>{}</i></div>",
+        escape(&value.replace('-', "−")),
+        escape(unit)
+    )
+}
+
+/// A number to so many digits.
+fn rounded_to(x: f64, digits: usize) -> String {
+    let short: f64 = format!("{x:.*e}", digits - 1).parse().unwrap_or(x);
+    rounded(short)
+}
+
+/// Places for plots.
+fn figures_html(number: usize) -> String {
+    if number == 0 {
+        return String::new();
+    }
+    let places: String =
+        (0..number).map(|k| format!("<figure class=\"card\" id=\"figure-{k}\"></figure>")).collect();
+    format!(
+        "<h2>Plots</h2><p class=\"hint\">Hover to read values; drag to zoom, double-click to go back. Bands are standard errors.</p>\
+         <div class=\"figures\">{places}</div>"
+    )
 }
 
 fn facts(run: &Run) -> String {
@@ -136,14 +205,11 @@ fn facts(run: &Run) -> String {
         .flatten()
         .map(|k| format!("{} {}", k["count"], k["name"].as_str().unwrap_or_default()));
     let list = [
-        ("folder", run.path.display().to_string()),
         ("input", said("input")),
-        ("status", said("status")),
         ("atoms", species.collect::<Vec<_>>().join(", ")),
         ("units", said("units")),
         ("steps", counted("step")),
         ("device", said("device")),
-        ("Jostle", said("jostle")),
         ("seed", counted("seed")),
         (
             "neighbour lists",
@@ -164,10 +230,10 @@ fn warnings_html(warnings: &[String]) -> String {
 }
 
 fn stage_html(stage: &StageReport) -> String {
-    let mut out = format!("<section><h3>{}</h3>", escape(&stage.name));
+    let mut out = format!("<section class=\"card\"><h3>{}</h3>", escape(&stage.name));
     let _ = write!(
         out,
-        "<p>{} steps in {:.1} s: {:.0} steps/s",
+        "<p class=\"hint\">{} steps in {:.1} s: {:.0} steps/s",
         stage.steps, stage.time.total, stage.speed.steps_per_second
     );
     if let Some(ns) = stage.speed.ns_per_day.filter(|ns| *ns > 0.0) {
@@ -202,7 +268,7 @@ fn stage_html(stage: &StageReport) -> String {
     if !rows.is_empty() {
         let _ = write!(
             out,
-            "<table class=\"numbers\"><thead><tr><th>quantity</th><th>mean ± standard error</th><th>unit</th><th>rows</th><th>independent</th></tr></thead><tbody>{rows}</tbody></table>"
+            "<div class=\"wide\"><table class=\"numbers\"><thead><tr><th>quantity</th><th>mean ± standard error</th><th>unit</th><th>rows</th><th>independent</th></tr></thead><tbody>{rows}</tbody></table></div>"
         );
     }
     out + "</section>"
@@ -272,7 +338,7 @@ fn finding_html(finding: &Finding) -> String {
     };
     let rows: String = record.results.values.iter().map(value).collect();
     format!(
-        "<section><h3>{}</h3><p>{} frames</p><table class=\"numbers\"><thead><tr><th>quantity</th><th>value ± standard error</th><th>unit</th></tr></thead><tbody>{rows}</tbody></table></section>",
+        "<section class=\"card\"><h3>{}</h3><p class=\"hint\">{} frames</p><div class=\"wide\"><table class=\"numbers\"><thead><tr><th>quantity</th><th>value ± standard error</th><th>unit</th></tr></thead><tbody>{rows}</tbody></table></div></section>",
         escape(&base.replace('.', ": ")),
         record.frames
     )
@@ -283,13 +349,10 @@ fn atoms_html(scene: Option<&Scene>, drawn: bool) -> String {
     if !drawn {
         let n = scene.species.len();
         return format!(
-            "<section><h2>Last configuration</h2><p>{n} atoms are too many for a page: jostle view shows them.</p></section>"
+            "<section class=\"card\"><p>{n} atoms are too many for a page: jostle view shows them.</p></section>"
         );
     }
-    format!(
-        "<section><h2>Last configuration</h2>{}<div class=\"scene\"><canvas id=\"atoms\"></canvas></div></section>",
-        controls(scene)
-    )
+    format!("<section class=\"card atoms\">{CANVAS}{}</section>", controls(scene))
 }
 
 /// What a scene can be asked for.
@@ -302,8 +365,18 @@ pub(crate) fn controls(scene: &Scene) -> String {
         true => "",
         false => "<label><input id=\"water\" type=\"checkbox\" checked> water</label>",
     };
+    let molecules = match scene.bonds.is_empty() {
+        true => "",
+        false => "<option value=\"molecule\">molecule</option>",
+    };
     format!(
-        "<div class=\"legend\">{}<label>colour by <select id=\"colour\"><option value=\"species\">species</option><option value=\"speed\">speed</option><option value=\"order\">order (averaged q6)</option></select></label><span id=\"scale\"></span><label>cut <select id=\"axis\"><option value=\"-1\">nothing</option><option value=\"0\">along a</option><option value=\"1\">along b</option><option value=\"2\">along c</option></select> <input id=\"clip\" type=\"range\" min=\"0\" max=\"1\" step=\"0.005\" value=\"0.5\"></label>{water}</div>",
+        "<div class=\"legend\"><span class=\"names\" id=\"names\">{}</span><span id=\"scale\"></span>\
+         <label>colour by <select id=\"colour\"><option value=\"species\">species</option>{molecules}\
+         <option value=\"speed\">speed</option><option value=\"order\">order (averaged q6)</option></select></label>\
+         <label>cut <select id=\"axis\"><option value=\"-1\">nothing</option><option value=\"0\">along a</option>\
+         <option value=\"1\">along b</option><option value=\"2\">along c</option></select>\
+         <input id=\"clip\" type=\"range\" min=\"0\" max=\"1\" step=\"0.005\" value=\"0.5\" aria-label=\"where to cut\" hidden></label>\
+         <label>size <input id=\"size\" type=\"range\" min=\"0.1\" max=\"0.7\" step=\"0.01\" value=\"0.4\"></label>{water}</div>",
         names.collect::<String>()
     )
 }

@@ -25,7 +25,7 @@ pub struct Scene {
 pub struct Atoms<'a> {
     /// The step.
     pub step: u64,
-    /// The time.
+    /// The time; NaN where it is not known.
     pub time: f64,
     /// The box.
     pub simbox: &'a SimBox,
@@ -86,6 +86,24 @@ impl Scene {
         if self.bonds.is_empty() { all.map(cycle).collect() } else { all.map(usual).collect() }
     }
 
+    /// The radius of each species beside that of others: hydrogens of molecules are smaller.
+    pub(crate) fn radii(&self) -> Vec<f64> {
+        let small = |name: &String| self.has_elements() && name == "H";
+        self.names.iter().map(|name| if small(name) { 0.7 } else { 1.0 }).collect()
+    }
+
+    /// The radius of atoms, in mean distances of neighbours: bonds show between those of molecules, beads
+    /// of chains touch.
+    pub(crate) fn size(&self) -> f64 {
+        if self.has_elements() { 0.25 } else { 0.42 }
+    }
+
+    /// True for molecules made of elements.
+    fn has_elements(&self) -> bool {
+        let known = |name: &String| ELEMENTS.iter().any(|(symbol, _)| symbol == name);
+        !self.bonds.is_empty() && self.names.iter().any(known)
+    }
+
     /// The atoms of a system: by their elements, where these are known of all.
     fn of_system(system: &System) -> Scene {
         let (named, residues) = (&system.names.atoms, &system.names.residues);
@@ -121,7 +139,7 @@ impl Scene {
         let scene = Scene::of_system(&system);
         let (simbox, state) = (&system.simbox, &system.state);
         let velocities = Some(&state.velocity[..]);
-        let atoms = Atoms { step, time: 0.0, simbox, positions: &state.position, velocities };
+        let atoms = Atoms { step, time: f64::NAN, simbox, positions: &state.position, velocities };
         Ok((scene, atoms.bytes()))
     }
 }

@@ -2,19 +2,21 @@
 
 use crate::figures::of_thermo;
 use crate::reel::{Progress, Reel};
-use crate::report::{GRAPHICS, PLOTS, SCENE, controls, escape, figures_json, filled};
-use crate::run::{Run, Thermo};
+use crate::report::{CANVAS, GRAPHICS, PLOTS, SCENE, THEME, controls, escape, figures_json, filled};
+use crate::run::Run;
 use crate::scene::order;
+use crate::server::{Answer, Request, Site, Verb, serve};
+use crate::words::{time_unit, unit};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use hyper::StatusCode;
 use jostle_core::{Error, Result};
 use jostle_engine::orders::{Order, give};
 use jostle_io::Open;
 use serde_json::{Value as Json, json};
-use std::io::Read;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tiny_http::{Header, Method, Request, Response, Server};
 
 const PAGE: &str = include_str!("../pages/view.html");
 const STYLE: &str = include_str!("../pages/style.css");
@@ -22,8 +24,6 @@ const VIEW_STYLE: &str = include_str!("../pages/view.css");
 const SCRIPT: &str = include_str!("../pages/view.js");
 /// Bytes beyond which nothing is an order.
 const LONGEST_ORDER: u64 = 1000;
-/// Requests answered at once.
-const THREADS: usize = 4;
 /// The page takes nothing from anywhere else, and no other page may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
     connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
@@ -38,7 +38,6 @@ pub struct Viewer {
 struct Shown {
     path: PathBuf,
     reel: Reel,
-    time_unit: String,
     token: String,
     hosts: [String; 2],
 }
@@ -55,27 +54,13 @@ impl Viewer {
             Error::simulation(format!("cannot listen on port {port} of 127.0.0.1: {why}"))
                 .hint("another program may have it; leave --port out to take any that is free")
         };
-        let server = Server::http(("127.0.0.1", port)).map_err(|e| failed(e.to_string()))?;
-        let port = server.server_addr().to_ip().map_or(port, |address| address.port());
+        let listener = TcpListener::bind(("127.0.0.1", port)).map_err(|e| failed(e.to_string()))?;
+        let port = listener.local_addr().map_err(|e| failed(e.to_string()))?.port();
         let token = token()?;
         let address = format!("127.0.0.1:{port}");
         let hosts = [address.clone(), format!("localhost:{port}")];
-        let time_unit = if path.is_dir() {
-            Thermo::read(&path.join("thermo.csv")).map(|t| t.time_unit).unwrap_or_default()
-        } else {
-            String::new()
-        };
-        let shown = Shown { path: path.to_path_buf(), reel, time_unit, token: token.clone(), hosts };
-        let (server, shown) = (Arc::new(server), Arc::new(shown));
-        for _ in 0..THREADS {
-            let (server, shown) = (server.clone(), shown.clone());
-            let serve = move || {
-                while let Ok(request) = server.recv() {
-                    shown.answer(request);
-                }
-            };
-            std::thread::Builder::new().spawn(serve).map_err(|e| failed(e.to_string()))?;
-        }
+        let shown = Shown { path: path.to_path_buf(), reel, token: token.clone(), hosts };
+        serve(listener, Arc::new(shown)).map_err(|e| failed(e.to_string()))?;
         Ok(Viewer { address, token })
     }
 
@@ -93,64 +78,63 @@ fn token() -> Result<String> {
     Ok(bits.iter().map(|b| format!("{b:02x}")).collect())
 }
 
+impl Site for Shown {
+    const HEADERS: &'static [(&'static str, &'static str)] = &[
+        ("content-security-policy", POLICY),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+    ];
+
+    /// Requests with the token are admitted, unless a browser was led here under another name.
+    fn admit(&self, request: &Request) -> std::result::Result<u64, Answer> {
+        let given =
+            request.query.split('&').any(|pair| pair.strip_prefix("token=") == Some(self.token.as_str()));
+        if !given || !self.hosts.contains(&request.host) {
+            let words =
+                "This is a viewer of Jostle. It wants the address with the token that it has printed.";
+            return Err(Answer::text(StatusCode::FORBIDDEN, words));
+        }
+        Ok(match request.verb {
+            Verb::Get => 0,
+            Verb::Post => LONGEST_ORDER,
+        })
+    }
+
+    fn answer(&self, request: &Request, body: &[u8]) -> Answer {
+        match (request.verb, request.path.as_str()) {
+            (Verb::Get, path) => self.content(path),
+            (Verb::Post, "/control") => self.obeyed(body),
+            (Verb::Post, _) => nothing_here(),
+        }
+    }
+}
+
 impl Shown {
-    fn answer(&self, mut request: Request) {
-        let response = match self.allowed(&request) {
-            true if *request.method() == Method::Post => self.obeyed(&mut request),
-            true => self.content(request.url()),
-            false => text(
-                403,
-                "This is a viewer of Jostle. It wants the address with the token that it has printed.",
-            ),
+    fn content(&self, path: &str) -> Answer {
+        let found = |kind, content| Answer { status: StatusCode::OK, kind, content };
+        let frame = |n: &str| n.parse().map_or(Ok(None), |n| self.reel.frame(n));
+        let bytes = match path.rsplit_once('/') {
+            Some(("", "")) => return found("text/html; charset=utf-8", self.page().into_bytes()),
+            Some(("", "state")) => return found("application/json", self.state().to_string().into_bytes()),
+            Some(("/frame", n)) => frame(n),
+            Some(("/order", n)) => frame(n).and_then(|f| f.map(|f| order(&f)).transpose()),
+            _ => Ok(None),
         };
-        // A browser that has gone away misses nothing.
-        let _ = request.respond(response);
-    }
-
-    /// Whether the token is there, and the browser was not led here under another name.
-    fn allowed(&self, request: &Request) -> bool {
-        let host = request.headers().iter().find(|h| h.field.equiv("Host"));
-        let query = request.url().split_once('?').map_or("", |(_, query)| query);
-        let given = query.split('&').any(|pair| pair.strip_prefix("token=") == Some(self.token.as_str()));
-        given && host.is_some_and(|h| self.hosts.iter().any(|known| h.value.as_str() == known))
-    }
-
-    fn content(&self, url: &str) -> Response<std::io::Cursor<Vec<u8>>> {
-        let path = url.split('?').next().unwrap_or_default();
-        match path {
-            "/" => with(200, "text/html; charset=utf-8", self.page().into_bytes()),
-            "/state" => with(200, "application/json", self.state().to_string().into_bytes()),
-            _ => {
-                let frame = |n: &str| n.parse().map_or(Ok(None), |n| self.reel.frame(n));
-                let found = match path.rsplit_once('/') {
-                    Some(("/frame", n)) => frame(n),
-                    Some(("/order", n)) => frame(n).and_then(|f| f.map(|f| order(&f)).transpose()),
-                    _ => Ok(None),
-                };
-                match found {
-                    Ok(Some(bytes)) => with(200, "application/octet-stream", bytes),
-                    Ok(None) => text(404, "there is nothing here"),
-                    Err(error) => text(500, &error.to_string()),
-                }
-            }
+        match bytes {
+            Ok(Some(bytes)) => found("application/octet-stream", bytes),
+            Ok(None) => nothing_here(),
+            Err(error) => Answer::text(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
         }
     }
 
     /// Hands an order on to the run.
-    fn obeyed(&self, request: &mut Request) -> Response<std::io::Cursor<Vec<u8>>> {
-        if request.url().split('?').next() != Some("/control") {
-            return text(404, "there is nothing here");
-        }
-        let mut words = String::new();
-        if request.as_reader().take(LONGEST_ORDER).read_to_string(&mut words).is_err() {
-            return text(400, "this is no text");
-        }
-        let Ok(order) = serde_json::from_str::<Order>(&words) else {
-            return text(400, "this is no order");
+    fn obeyed(&self, words: &[u8]) -> Answer {
+        let Ok(order) = serde_json::from_slice::<Order>(words) else {
+            return Answer::text(StatusCode::BAD_REQUEST, "this is no order");
         };
         match give(&self.path, order) {
-            Ok(()) => text(200, ""),
-            Err(error) => text(409, &error.to_string()),
+            Ok(()) => Answer::text(StatusCode::OK, ""),
+            Err(error) => Answer::text(StatusCode::CONFLICT, &error.to_string()),
         }
     }
 
@@ -161,15 +145,22 @@ impl Shown {
             "bonds": STANDARD.encode(scene.bond_bytes()),
             "colours": scene.colours(),
             "water": STANDARD.encode(scene.water_bytes()),
+            "radii": scene.radii(),
+            "size": scene.size(),
             "token": self.token,
-            "time_unit": self.time_unit,
         });
+        let run = self.path.is_dir().then(|| Run::read(&self.path).ok()).flatten();
+        let title = run.as_ref().and_then(Run::title).map(String::from);
+        let title = title.unwrap_or_else(|| self.path.display().to_string());
         let parts = [
-            ("title", escape(&self.path.display().to_string())),
-            ("style", [PLOTS[1], STYLE, VIEW_STYLE].join("\n")),
+            ("title", escape(&title)),
+            ("place", escape(&self.path.display().to_string())),
+            ("canvas", CANVAS.to_string()),
+            ("theme", THEME.to_string()),
+            ("style", [PLOTS[2], STYLE, VIEW_STYLE].join("\n")),
             ("controls", controls(scene)),
             ("content", content.to_string().replace("</", "<\\/")),
-            ("scripts", [PLOTS[0], GRAPHICS, SCENE, SCRIPT].join("\n")),
+            ("scripts", [PLOTS[0], PLOTS[1], GRAPHICS, SCENE, SCRIPT].join("\n")),
         ];
         filled(PAGE, &parts)
     }
@@ -180,8 +171,16 @@ impl Shown {
         let run = self.path.is_dir().then(|| Run::read(&self.path).ok()).flatten();
         let thermo = run.as_ref().and_then(|r| r.thermo.as_ref());
         let figures = thermo.map(of_thermo).unwrap_or_default();
+        // The clock beside the frames goes as the axes of the plots do.
+        let longest =
+            thermo.iter().flat_map(|t| &t.stages).flat_map(|s| &s.time).fold(0.0, |a: f64, b| a.max(*b));
+        let (time, divisor) = match thermo {
+            Some(thermo) => time_unit(&thermo.time_unit, longest),
+            None => (self.reel.time_unit.as_str(), 1.0),
+        };
         json!({
             "frames": frames,
+            "clock": { "unit": unit(time), "divisor": divisor },
             "reading": progress == Progress::Reading,
             "error": match progress { Progress::Failed(why) => Some(why), _ => None },
             "status": run.as_ref().and_then(|r| r.summary["status"].as_str()),
@@ -192,21 +191,6 @@ impl Shown {
     }
 }
 
-fn with(status: u16, kind: &str, content: Vec<u8>) -> Response<std::io::Cursor<Vec<u8>>> {
-    let headers = [
-        ("Content-Type", kind),
-        ("Cache-Control", "no-store"),
-        ("Content-Security-Policy", POLICY),
-        ("X-Content-Type-Options", "nosniff"),
-        ("Referrer-Policy", "no-referrer"),
-    ];
-    let response = Response::from_data(content).with_status_code(status);
-    headers
-        .iter()
-        .filter_map(|(name, value)| Header::from_bytes(*name, *value).ok())
-        .fold(response, |r, h| r.with_header(h))
-}
-
-fn text(status: u16, words: &str) -> Response<std::io::Cursor<Vec<u8>>> {
-    with(status, "text/plain; charset=utf-8", words.as_bytes().to_vec())
+fn nothing_here() -> Answer {
+    Answer::text(StatusCode::NOT_FOUND, "there is nothing here")
 }

@@ -2,7 +2,7 @@
 
 /// `A^2/fs` as `Å²/fs`.
 pub(crate) fn unit(name: &str) -> String {
-    let raised = [("^2", "²"), ("^3", "³"), ("^4", "⁴"), ("^6", "⁶")];
+    let raised = [("^2", "²"), ("^3", "³"), ("^4", "⁴"), ("^6", "⁶"), ("cm3", "cm³")];
     let name = raised.iter().fold(name.to_string(), |name, (plain, pretty)| name.replace(plain, pretty));
     let mut pretty = String::new();
     let mut characters = name.chars().peekable();
@@ -21,6 +21,16 @@ pub(crate) fn unit(name: &str) -> String {
 pub(crate) fn label(name: &str, unit_name: &str) -> String {
     let name = name.replace('_', " ");
     if unit_name.is_empty() { name } else { format!("{name} ({})", unit(unit_name)) }
+}
+
+/// A number to six digits.
+pub(crate) fn number(x: f64) -> String {
+    let short: f64 = format!("{x:.5e}").parse().unwrap_or(x);
+    let plain = match short.abs() {
+        0.0 | 1e-3..1e6 => short.to_string(),
+        _ => format!("{short:e}"),
+    };
+    plain.replace('-', "−")
 }
 
 /// A unit of time in which times up to `longest` are short numbers, and what they are divided by.
@@ -50,9 +60,14 @@ mod tests {
 
     #[test]
     fn units_look_as_printed() {
-        for (name, pretty) in
-            [("A^2/fs", "Å²/fs"), ("1/A", "1/Å"), ("g/mol A/fs", "g/mol Å/fs"), ("atm", "atm"), ("", "")]
-        {
+        for (name, pretty) in [
+            ("A^2/fs", "Å²/fs"),
+            ("1/A", "1/Å"),
+            ("g/mol A/fs", "g/mol Å/fs"),
+            ("g/cm3", "g/cm³"),
+            ("atm", "atm"),
+            ("", ""),
+        ] {
             assert_eq!(unit(name), pretty);
         }
         assert_eq!(label("momentum_x", "A"), "momentum x (Å)");

@@ -4,6 +4,8 @@ mod analysis;
 mod commands;
 mod documents;
 mod failures;
+mod far_right;
+mod hostile;
 mod jostle;
 mod runs;
 mod trajectories;

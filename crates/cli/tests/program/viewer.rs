@@ -7,10 +7,10 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// A viewer; ended when it is dropped.
-struct Viewer {
+pub struct Viewer {
     child: Child,
-    address: String,
-    token: String,
+    pub address: String,
+    pub token: String,
 }
 
 impl Drop for Viewer {
@@ -21,7 +21,7 @@ impl Drop for Viewer {
 }
 
 impl Viewer {
-    fn open(desk: &Desk, path: &str) -> Self {
+    pub fn open(desk: &Desk, path: &str) -> Self {
         let mut child =
             desk.command(&["view", path]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut url = String::new();
@@ -56,13 +56,13 @@ impl Viewer {
         (head.split(' ').nth(1).unwrap().parse().unwrap(), words.to_string())
     }
 
-    fn content(&self, path: &str) -> Vec<u8> {
+    pub fn content(&self, path: &str) -> Vec<u8> {
         let (status, _, content) = self.get(&format!("{path}?token={}", self.token), &self.address);
         assert_eq!(status, 200, "{path}");
         content
     }
 
-    fn state(&self) -> serde_json::Value {
+    pub fn state(&self) -> serde_json::Value {
         serde_json::from_slice(&self.content("/state")).unwrap()
     }
 
@@ -180,7 +180,13 @@ fn a_run_does_what_it_is_told_and_says_so() {
     let state = viewer.state();
     assert_eq!((&state["status"], &state["target_temperature"]), (&"paused".into(), &1.44.into()));
     let paused = desk.read("liquid/thermo.csv");
-    for (wrong, status) in [("\"fly\"", 400), ("", 400), ("{\"temperature\":-1}", 409)] {
+    for (wrong, status) in [
+        ("\"fly\"", 400),
+        ("", 400),
+        ("{\"temperature\":-1}", 409),
+        ("{\"temperature\":1e300}", 409),
+        ("{\"temperature\":1e5}", 409),
+    ] {
         let (answered, words) = viewer.tell(wrong);
         assert_eq!(answered, status, "{wrong}: {words}");
     }

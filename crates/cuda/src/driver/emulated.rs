@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 use std::{fs, ptr, slice};
 
 use jostle_core::{Error, Result};
 use libloading::Library;
+use tempfile::TempDir;
 
 use super::{Code, Function, Hardware, Launch, Moment, Recording};
 use crate::cache;
@@ -61,8 +61,9 @@ impl Processor {
         {
             return Ok(Built { library: path.clone(), _scratch: None });
         }
-        let folder = Scratch::new()?;
-        let library = self.compiler.compile(name, source, &flags, &folder.0)?;
+        let folder =
+            TempDir::new().map_err(|e| Error::io("create a folder in", &std::env::temp_dir(), &e))?;
+        let library = self.compiler.compile(name, source, &flags, folder.path())?;
         let bytes = fs::read(&library).map_err(|e| Error::io("read", &library, &e))?;
         match cached {
             Some(path) if cache::write(&path, &bytes).is_ok() => Ok(Built { library: path, _scratch: None }),
@@ -80,26 +81,7 @@ fn folder() -> Option<PathBuf> {
 struct Built {
     library: PathBuf,
     /// Where it is not kept: gone with the last of us.
-    _scratch: Option<Scratch>,
-}
-
-/// A folder of our own, gone when dropped.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("jostle-{}-{count}", std::process::id()));
-        fs::create_dir_all(&path).map_err(|e| Error::io("create", &path, &e))?;
-        Ok(Scratch(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+    _scratch: Option<TempDir>,
 }
 
 /// The compiler's options: those for NVRTC that mean something to it, and its own. Products are

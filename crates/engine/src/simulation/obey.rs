@@ -8,7 +8,7 @@ use crate::report::TemperatureChange;
 use crate::stage::StageRun;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, ErrorKind, Result};
-use jostle_io::input::model::StageInput;
+use jostle_io::input::model::{Action, StageInput};
 use std::time::Instant;
 
 /// How a run goes on.
@@ -98,7 +98,7 @@ impl Simulation {
                 Ok(Course::Stopping)
             }
             (Order::Temperature(to), _) => {
-                let from = run.set_temperature(stage, to, self.units)?;
+                let from = run.set_temperature(stage, to, self.hottest(stage), self.units)?;
                 let time = self.clock.time;
                 let change = TemperatureChange { step, time, from, to };
                 run.changes.push(change);
@@ -107,5 +107,17 @@ impl Simulation {
                 Ok(course)
             }
         }
+    }
+
+    /// The temperature at which the lightest atoms, with a mean thermal speed along an axis, cover a
+    /// tenth of the mean distance between atoms in a step: far above what a step can follow, and far
+    /// above what anybody means.
+    fn hottest(&self, stage: &StageInput) -> f64 {
+        let Action::Dynamics { timestep, .. } = stage.action else { return f64::INFINITY };
+        let present = self.species.iter().zip(&self.counts).filter(|(s, n)| s.mass > 0.0 && **n > 0);
+        let lightest = present.map(|(s, _)| s.mass).fold(f64::INFINITY, f64::min);
+        let volume = self.backend.simbox().volume() / self.backend.n_atoms().max(1) as f64;
+        let fastest = 0.1 * volume.cbrt().min(self.shortest_cutoff) / timestep;
+        lightest * fastest * fastest / self.units.boltzmann()
     }
 }

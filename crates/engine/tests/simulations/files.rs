@@ -228,8 +228,10 @@ fn a_checkpoint_that_cannot_be_written_leaves_the_last_one() {
     let run = folder.path().join("run");
     let mut simulation = start(&two_stages(), &run);
     run_for(&mut simulation, 13).unwrap();
-    // Nothing can be written where a folder is.
-    fs::create_dir(run.join(format!("{CHECKPOINT}.tmp"))).unwrap();
+    // Nothing can be renamed to what a folder is called.
+    let previous = run.join("previous.checkpoint");
+    let _ = fs::remove_file(&previous);
+    fs::create_dir_all(previous.join("inside")).unwrap();
     let error = run_for(&mut simulation, 13).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::File);
     assert!(error.to_string().contains("latest.checkpoint"), "{error}");
