@@ -116,7 +116,7 @@ fn go(mut simulation: Simulation, folder: &Path, console: Console) -> Result<Exi
             for file in files(folder)? {
                 say!("  {}", folder.join(file).display());
             }
-            match simulation.reports().iter().map(|report| report.warnings.len()).sum() {
+            match simulation.reports().iter().map(|report| report.warnings.len()).sum::<usize>() {
                 0 => {}
                 1 => say!("there is a warning, see above and the report"),
                 n => say!("there are {n} warnings, see above and the report"),
