@@ -1,7 +1,7 @@
 //! How much arithmetic a machine does at most, and how much of it a pair takes: what the speed of
 //! pair forces is measured against.
 
-use jostle_core::{Error, Precision, Processor, Result};
+use jostle_core::{Error, Precision, Processor, Real, Result};
 use jostle_cpu::Level;
 use jostle_cpu::simd::{Kernel, Lanes, Simd};
 use jostle_cuda::codegen::pair_source;
