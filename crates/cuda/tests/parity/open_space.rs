@@ -23,7 +23,7 @@ const COULOMB: f64 = 138.935_457_64;
 fn walk(k: usize) -> [usize; 3] {
     let (layer, rest) = (k / (SIDE * SIDE), k % (SIDE * SIDE));
     let row = rest / SIDE;
-    let row_here = if layer % 2 == 0 { row } else { SIDE - 1 - row };
+    let row_here = if layer.is_multiple_of(2) { row } else { SIDE - 1 - row };
     let back = (layer * SIDE + row) % 2 == 1;
     [if back { SIDE - 1 - rest % SIDE } else { rest % SIDE }, row_here, layer]
 }
@@ -37,7 +37,7 @@ fn molecule() -> (System, Forces) {
         let noise = Stream::new(5, Purpose::Placement, k as u32, 0).normal3();
         let [x, y, z] = walk(k).map(|n| n as f64);
         // Zigzags, whose rows are too far apart for atoms to touch.
-        let zig = if walk(k)[0] % 2 == 0 { 0.5 } else { -0.5 };
+        let zig = if walk(k)[0].is_multiple_of(2) { 0.5 } else { -0.5 };
         let at = [0.126 * x, 0.45 * y + 0.087 * zig, 0.45 * z];
         std::array::from_fn(|axis| at[axis] + 0.003 * noise[axis])
     };
