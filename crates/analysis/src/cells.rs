@@ -1,8 +1,10 @@
 //! Pairs of atoms within reach of each other, found cell by cell on all threads. Any box, any
 //! reach: beyond half the box an atom meets several images of another, and its own.
 
-use jostle_core::{SimBox, Vec3};
+use crate::limits;
+use jostle_core::{Error, Result, SimBox, Vec3};
 use rayon::prelude::*;
+use std::f64::consts::PI;
 use std::ops::Range;
 
 mod distances;
@@ -18,6 +20,15 @@ struct Layout {
     /// How many there are along an axis is a multiple of this, if it is more than one.
     multiple: usize,
 }
+
+/// Cells within reach of a cell, at most: those of fifty images of a small box in all directions.
+const MOST_AROUND: f64 = 2e6;
+/// So few pairs are neither long to go through nor large to keep.
+const FEW_PAIRS: f64 = 1e7;
+/// Rows of cells that are looked at for an estimate.
+const LOOKS: usize = 1 << 18;
+/// What helps against too many pairs.
+const FEWER: &str = "choose a shorter distance, or fewer atoms; is the box what it should be?";
 
 const LAYOUT: Layout = Layout { of_reach: 0.25, of_spacing: 0.8, multiple: 1 };
 
@@ -92,11 +103,15 @@ impl Neighbors {
 
 impl Cells {
     /// Sorts atoms.
-    pub fn new(simbox: &SimBox, positions: &[Vec3], reach: f64) -> Self {
+    ///
+    /// # Errors
+    /// If the box has no volume, or there is more within reach than anybody could wait for.
+    pub fn new(simbox: &SimBox, positions: &[Vec3], reach: f64) -> Result<Self> {
         Self::with_layout(simbox, positions, reach, &LAYOUT)
     }
 
-    fn with_layout(simbox: &SimBox, positions: &[Vec3], reach: f64, layout: &Layout) -> Self {
+    fn with_layout(simbox: &SimBox, positions: &[Vec3], reach: f64, layout: &Layout) -> Result<Self> {
+        limits::sound(simbox)?;
         let periodic = simbox.periodic();
         let mut fractional: Vec<Vec3> = positions.iter().map(|r| simbox.to_fractional(*r)).collect();
         let (mut low, mut extent) = ([0.0; 3], [1.0; 3]);
@@ -124,7 +139,16 @@ impl Cells {
         let shape = shape.map(|n| if n < layout.multiple { 1 } else { n - n % layout.multiple });
         // An atom within reach is strictly nearer.
         let cells = |k: usize| reach * shape[k] as f64 / widths[k];
-        let span = std::array::from_fn(|k| (cells(k) * (1.0 - 1e-12)).ceil() as i32);
+        let span: Vec3 = std::array::from_fn(|k| (cells(k) * (1.0 - 1e-12)).ceil());
+        let around: f64 = span.iter().map(|n| 2.0 * n + 1.0).product();
+        if around > MOST_AROUND {
+            let narrowest = widths.into_iter().fold(f64::INFINITY, f64::min);
+            return Err(Error::input(format!(
+                "{around:.3e} cells are within {reach} of each other, for the box is {narrowest:e} wide; {MOST_AROUND:.0e} are allowed"
+            ))
+            .hint("is the box what it should be? a shorter distance meets fewer of its images"));
+        }
+        let span = span.map(|n| n as i32);
         let cell = |s: &Vec3| -> usize {
             let c: [usize; 3] = std::array::from_fn(|k| {
                 (((s[k] - low[k]) / extent[k] * shape[k] as f64) as usize).min(shape[k] - 1)
@@ -143,7 +167,39 @@ impl Cells {
             id[place] = atom as u32;
             position[place] = simbox.to_cartesian(fractional[atom]);
         }
-        Cells { simbox: *simbox, reach, shape, span, low, extent, start, id, position }
+        let cells = Cells { simbox: *simbox, reach, shape, span, low, extent, start, id, position };
+        limits::work(cells.estimated_pairs(), &format!("pairs of atoms within {reach}"), FEWER)?;
+        Ok(cells)
+    }
+
+    /// About how many pairs are within reach; where these cannot be many, how many at most. Found around
+    /// some of the atoms, so that a dense clump in a wide box counts as what it is.
+    fn estimated_pairs(&self) -> f64 {
+        let atoms = self.id.len();
+        let images = |k: usize| {
+            if self.simbox.periodic()[k] { 2 * self.span[k] as usize / self.shape[k] + 2 } else { 1 }
+        };
+        let most = (0..3).map(images).product::<usize>() as f64 * (atoms as f64).powi(2);
+        if most < FEW_PAIRS {
+            return most;
+        }
+        let lines = self.lines();
+        let looked_at: f64 = lines.iter().map(|line| f64::from(line.to - line.from + 1)).sum();
+        let widths = self.simbox.widths();
+        let cell: f64 = (0..3).map(|k| widths[k] * self.extent[k] / self.shape[k] as f64).product();
+        // Of atoms spread over cells that are wider than the reach this says nothing: they may be a clump.
+        let within = match cell > self.reach.powi(3) {
+            true => 1.0,
+            false => (2.0 / 3.0 * PI * self.reach.powi(3) / (looked_at * cell)).min(1.0),
+        };
+        let samples = (LOOKS / lines.len()).clamp(1, 1000).min(atoms);
+        let candidates = |sample: usize| -> usize {
+            let place = (sample * atoms / samples) as u32;
+            let cell = self.start.partition_point(|begin| *begin <= place) - 1;
+            self.rows(cell, &lines).iter().map(|row| row.atoms.len()).sum()
+        };
+        let each = (0..samples).map(candidates).sum::<usize>() as f64 / samples as f64;
+        within * each * atoms as f64
     }
 
     /// Goes over all pairs within reach, each once, on all threads: `each` adds to an accumulator,
@@ -193,8 +249,36 @@ impl Cells {
         (0..self.start.len() - 1).into_par_iter().with_min_len(8).fold(&new, home).reduce(&new, &join)
     }
 
+    /// The ids of all pairs within reach.
+    ///
+    /// # Errors
+    /// If they would not fit into memory.
+    pub fn pairs(&self) -> Result<Vec<(u32, u32)>> {
+        let pairs = self.estimated_pairs();
+        // A list that grows has room for twice as many.
+        let bytes = pairs * 2.0 * size_of::<(u32, u32)>() as f64;
+        limits::memory(bytes, &format!("some {pairs:.3e} pairs of atoms within {}", self.reach), FEWER)?;
+        Ok(self.fold(
+            Vec::new,
+            |list, pair| list.push((pair.i, pair.j)),
+            |mut a, b| {
+                a.extend(b);
+                a
+            },
+        ))
+    }
+
     /// The neighbours of every atom within reach.
-    pub fn neighbors(&self) -> Neighbors {
+    ///
+    /// # Errors
+    /// If their lists would not fit into memory.
+    pub fn neighbors(&self) -> Result<Neighbors> {
+        let pairs = self.estimated_pairs();
+        // A list of pairs, while it grows, and two entries for each.
+        let bytes = pairs * (2 * size_of::<Pair>() + 2 * size_of::<(u32, Vec3)>()) as f64;
+        let what =
+            format!("some {:.3e} neighbours of {} atoms within {}", 2.0 * pairs, self.id.len(), self.reach);
+        limits::memory(bytes, &what, FEWER)?;
         let pairs = self.fold(
             Vec::new,
             |list, pair| list.push(pair),
@@ -218,7 +302,7 @@ impl Cells {
                 *place += 1;
             }
         }
-        Neighbors { start, entries }
+        Ok(Neighbors { start, entries })
     }
 
     /// Half of the cells around a cell, so that each pair is met once; the line with the cell itself
@@ -356,7 +440,7 @@ mod tests {
                 simbox.to_cartesian([2.0 * random(3 * n) - 0.5, random(7 * n + 1), random(11 * n + 5)])
             };
             let positions: Vec<Vec3> = (0..60).map(place).collect();
-            let cells = Cells::new(&simbox, &positions, reach);
+            let cells = Cells::new(&simbox, &positions, reach).unwrap();
             let (count, sum) = cells.fold(
                 || (0u64, 0.0),
                 |a, p| *a = (a.0 + 1, a.1 + p.d2.sqrt()),
@@ -396,7 +480,8 @@ mod tests {
                     }
                 }
             };
-            let found = fold_around((&simbox, &positions, &[0; 60]), reach, || 0, within, |a, b| a + b);
+            let found =
+                fold_around((&simbox, &positions, &[0; 60]), reach, || 0, within, |a, b| a + b).unwrap();
             assert_eq!(found, count);
             assert!((2.0 * sum / distances - 1.0).abs() < 1e-12);
         }
