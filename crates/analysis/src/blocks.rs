@@ -4,6 +4,8 @@
 //! frames that follow soon after each other do not make an error too small.
 
 use crate::averages::MANY;
+use crate::limits;
+use jostle_core::Result;
 use serde::{Deserialize, Serialize};
 
 /// When there are so many blocks, neighbours are joined: memory does not grow with the frames.
@@ -54,6 +56,16 @@ impl Blocks {
     /// Averages of so many quantities.
     pub fn new(width: usize) -> Self {
         Blocks { width, length: 1, blocks: Vec::new(), frames: 0 }
+    }
+
+    /// The same of so many that it may be too many.
+    ///
+    /// # Errors
+    /// If they would not fit into memory; the hint says what would make them fewer.
+    pub(crate) fn fitting(width: usize, hint: &str) -> Result<Self> {
+        let bytes = (MOST * 2 * size_of::<f64>()) as f64 * width as f64;
+        limits::memory(bytes, &format!("averages of {width} quantities with their errors"), hint)?;
+        Ok(Blocks::new(width))
     }
 
     /// Begins a frame.
@@ -119,6 +131,17 @@ impl Blocks {
             longer = joined(&longer);
         }
         whole.into_iter().zip(errors).collect()
+    }
+
+    /// A function of the means of the first half of the frames, and of those of the second.
+    pub(crate) fn halves(&self, function: impl Fn(&[f64]) -> Vec<f64>) -> [Vec<f64>; 2] {
+        let of = |blocks: &[Block]| {
+            let mut sum = Block::new(self.width);
+            blocks.iter().for_each(|block| sum.join(block));
+            function(&sum.sums.iter().zip(&sum.counts).map(|(sum, count)| sum / count).collect::<Vec<_>>())
+        };
+        let (first, second) = self.blocks.split_at(self.blocks.len() / 2);
+        [of(first), of(second)]
     }
 
     /// The means with their errors.

@@ -1,11 +1,15 @@
 //! Pairs of atoms within reach of each other, found cell by cell on all threads. Any box, any
 //! reach: beyond half the box an atom meets several images of another, and its own.
 
-use jostle_core::{SimBox, Vec3};
+use crate::limits;
+use jostle_core::{Error, Result, SimBox, Vec3};
 use rayon::prelude::*;
+use std::f64::consts::PI;
 use std::ops::Range;
 
 mod distances;
+#[cfg(test)]
+mod tests;
 
 pub use distances::{Around, ROW, fold_around};
 
@@ -18,6 +22,15 @@ struct Layout {
     /// How many there are along an axis is a multiple of this, if it is more than one.
     multiple: usize,
 }
+
+/// Cells within reach of a cell, at most: those of fifty images of a small box in all directions.
+const MOST_AROUND: f64 = 2e6;
+/// So few pairs are neither long to go through nor large to keep.
+const FEW_PAIRS: f64 = 5e7;
+/// Rows of cells that are looked at for an estimate.
+const LOOKS: usize = 1 << 13;
+/// What helps against too many pairs.
+const FEWER: &str = "choose a shorter distance, or fewer atoms; is the box what it should be?";
 
 const LAYOUT: Layout = Layout { of_reach: 0.25, of_spacing: 0.8, multiple: 1 };
 
@@ -92,11 +105,15 @@ impl Neighbors {
 
 impl Cells {
     /// Sorts atoms.
-    pub fn new(simbox: &SimBox, positions: &[Vec3], reach: f64) -> Self {
+    ///
+    /// # Errors
+    /// If the box has no volume, or there is more within reach than anybody could wait for.
+    pub fn new(simbox: &SimBox, positions: &[Vec3], reach: f64) -> Result<Self> {
         Self::with_layout(simbox, positions, reach, &LAYOUT)
     }
 
-    fn with_layout(simbox: &SimBox, positions: &[Vec3], reach: f64, layout: &Layout) -> Self {
+    fn with_layout(simbox: &SimBox, positions: &[Vec3], reach: f64, layout: &Layout) -> Result<Self> {
+        limits::sound(simbox)?;
         let periodic = simbox.periodic();
         let mut fractional: Vec<Vec3> = positions.iter().map(|r| simbox.to_fractional(*r)).collect();
         let (mut low, mut extent) = ([0.0; 3], [1.0; 3]);
@@ -122,9 +139,20 @@ impl Cells {
         let most = 4.0 * (positions.len() as f64).cbrt().ceil().max(1.0);
         let shape = widths.map(|w| (w / width).floor().clamp(1.0, most) as usize);
         let shape = shape.map(|n| if n < layout.multiple { 1 } else { n - n % layout.multiple });
-        // An atom within reach is strictly nearer.
-        let cells = |k: usize| reach * shape[k] as f64 / widths[k];
-        let span = std::array::from_fn(|k| (cells(k) * (1.0 - 1e-12)).ceil() as i32);
+        // An atom within reach is strictly nearer; along an open axis there are no cells but these.
+        let span: Vec3 = std::array::from_fn(|k| {
+            let cells = (reach * shape[k] as f64 / widths[k] * (1.0 - 1e-12)).ceil();
+            if periodic[k] { cells } else { cells.min((shape[k] - 1) as f64) }
+        });
+        let around: f64 = span.iter().map(|n| 2.0 * n + 1.0).product();
+        if around > MOST_AROUND {
+            let narrowest = 2.0 * simbox.largest_cutoff();
+            return Err(Error::input(format!(
+                "{around:.3e} cells are within {reach} of each other, for the box is {narrowest:e} wide; {MOST_AROUND:.0e} are allowed"
+            ))
+            .hint("is the box what it should be? a shorter distance meets fewer of its images"));
+        }
+        let span = span.map(|n| n as i32);
         let cell = |s: &Vec3| -> usize {
             let c: [usize; 3] = std::array::from_fn(|k| {
                 (((s[k] - low[k]) / extent[k] * shape[k] as f64) as usize).min(shape[k] - 1)
@@ -143,7 +171,39 @@ impl Cells {
             id[place] = atom as u32;
             position[place] = simbox.to_cartesian(fractional[atom]);
         }
-        Cells { simbox: *simbox, reach, shape, span, low, extent, start, id, position }
+        let cells = Cells { simbox: *simbox, reach, shape, span, low, extent, start, id, position };
+        limits::work(cells.estimated_pairs(), &format!("pairs of atoms within {reach}"), FEWER)?;
+        Ok(cells)
+    }
+
+    /// About how many pairs are within reach; where these cannot be many, how many at most. Found around
+    /// some of the atoms, so that a dense clump in a wide box counts as what it is.
+    fn estimated_pairs(&self) -> f64 {
+        let atoms = self.id.len();
+        let images = |k: usize| {
+            if self.simbox.periodic()[k] { 2 * self.span[k] as usize / self.shape[k] + 2 } else { 1 }
+        };
+        let most = (0..3).map(images).product::<usize>() as f64 * (atoms as f64).powi(2);
+        if most < FEW_PAIRS {
+            return most;
+        }
+        let lines = self.lines();
+        let looked_at: f64 = lines.iter().map(|line| f64::from(line.to - line.from + 1)).sum();
+        let widths = self.simbox.widths();
+        let cell: f64 = (0..3).map(|k| widths[k] * self.extent[k] / self.shape[k] as f64).product();
+        // Of atoms spread over cells that are wider than the reach this says nothing: they may be a clump.
+        let within = match cell > self.reach.powi(3) {
+            true => 1.0,
+            false => (2.0 / 3.0 * PI * self.reach.powi(3) / (looked_at * cell)).min(1.0),
+        };
+        let samples = (LOOKS / lines.len()).clamp(1, 1000).min(atoms);
+        let candidates = |sample: usize| -> usize {
+            let place = (sample * atoms / samples) as u32;
+            let cell = self.start.partition_point(|begin| *begin <= place) - 1;
+            self.rows(cell, &lines).iter().map(|row| row.atoms.len()).sum()
+        };
+        let each = (0..samples).map(candidates).sum::<usize>() as f64 / samples as f64;
+        within * each * atoms as f64
     }
 
     /// Goes over all pairs within reach, each once, on all threads: `each` adds to an accumulator,
@@ -193,8 +253,36 @@ impl Cells {
         (0..self.start.len() - 1).into_par_iter().with_min_len(8).fold(&new, home).reduce(&new, &join)
     }
 
+    /// The ids of all pairs within reach.
+    ///
+    /// # Errors
+    /// If they would not fit into memory.
+    pub fn pairs(&self) -> Result<Vec<(u32, u32)>> {
+        let pairs = self.estimated_pairs();
+        // A list that grows has room for twice as many.
+        let bytes = pairs * 2.0 * size_of::<(u32, u32)>() as f64;
+        limits::memory(bytes, &format!("some {pairs:.3e} pairs of atoms within {}", self.reach), FEWER)?;
+        Ok(self.fold(
+            Vec::new,
+            |list, pair| list.push((pair.i, pair.j)),
+            |mut a, b| {
+                a.extend(b);
+                a
+            },
+        ))
+    }
+
     /// The neighbours of every atom within reach.
-    pub fn neighbors(&self) -> Neighbors {
+    ///
+    /// # Errors
+    /// If their lists would not fit into memory.
+    pub fn neighbors(&self) -> Result<Neighbors> {
+        let pairs = self.estimated_pairs();
+        // A list of pairs, while it grows, and two entries for each.
+        let bytes = pairs * (2 * size_of::<Pair>() + 2 * size_of::<(u32, Vec3)>()) as f64;
+        let what =
+            format!("some {:.3e} neighbours of {} atoms within {}", 2.0 * pairs, self.id.len(), self.reach);
+        limits::memory(bytes, &what, FEWER)?;
         let pairs = self.fold(
             Vec::new,
             |list, pair| list.push(pair),
@@ -218,7 +306,7 @@ impl Cells {
                 *place += 1;
             }
         }
-        Neighbors { start, entries }
+        Ok(Neighbors { start, entries })
     }
 
     /// Half of the cells around a cell, so that each pair is met once; the line with the cell itself
@@ -301,6 +389,11 @@ impl Cells {
         Some(((place[0] * self.shape[1] + place[1]) * self.shape[2] + place[2], image))
     }
 
+    /// How many cells are looked at around a point.
+    pub(crate) fn around_each(&self) -> f64 {
+        self.span.iter().map(|n| 2.0 * f64::from(*n) + 1.0).product()
+    }
+
     /// Goes over all atoms within reach of a point.
     pub fn around(&self, point: Vec3, mut each: impl FnMut(u32, f64)) {
         let mut s = self.simbox.to_fractional(point);
@@ -310,9 +403,10 @@ impl Cells {
             }
         }
         let point = self.simbox.to_cartesian(s);
-        // A point of an open box may lie outside of all cells.
+        // A point of an open box may lie outside of all cells: it then looks from the nearest.
         let at: [i32; 3] = std::array::from_fn(|k| {
-            ((s[k] - self.low[k]) / self.extent[k] * self.shape[k] as f64).floor().clamp(-1e9, 1e9) as i32
+            let cell = ((s[k] - self.low[k]) / self.extent[k] * self.shape[k] as f64).floor();
+            cell.clamp(0.0, (self.shape[k] - 1) as f64) as i32
         });
         let [a, b, c] = self.span;
         for x in -a..=a {
@@ -332,73 +426,6 @@ impl Cells {
                     }
                 }
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Against a double loop over images, in boxes smaller and larger than the reach, tilted, open.
-    #[test]
-    fn pairs_are_those_of_a_double_loop() {
-        let random = |k: usize| (k as f64 * 0.618_033_988_749_895).fract();
-        for (reach, periodic, tilts) in [
-            (2.0, [true; 3], [0.0; 3]),
-            (2.0, [true; 3], [1.5, -2.0, 0.7]),
-            (9.0, [true; 3], [1.5, -2.0, 0.7]),
-            (3.0, [true, false, true], [0.0, 1.0, 0.0]),
-            (3.0, [false; 3], [0.0; 3]),
-        ] {
-            let simbox = SimBox::new([-1.0, 2.0, 0.5], [7.0, 8.0, 6.0], tilts, periodic).unwrap();
-            let place = |n: usize| {
-                simbox.to_cartesian([2.0 * random(3 * n) - 0.5, random(7 * n + 1), random(11 * n + 5)])
-            };
-            let positions: Vec<Vec3> = (0..60).map(place).collect();
-            let cells = Cells::new(&simbox, &positions, reach);
-            let (count, sum) = cells.fold(
-                || (0u64, 0.0),
-                |a, p| *a = (a.0 + 1, a.1 + p.d2.sqrt()),
-                |a, b| (a.0 + b.0, a.1 + b.1),
-            );
-            let (mut expected, mut distances) = (0u64, 0.0);
-            let range = |k: usize| if periodic[k] { -4..=4 } else { 0..=0 };
-            for (i, a) in positions.iter().enumerate() {
-                let mut around = 0;
-                for (j, b) in positions.iter().enumerate() {
-                    for x in range(0) {
-                        for y in range(1) {
-                            for z in range(2) {
-                                let shift = simbox.shift([x, y, z]);
-                                let d2: f64 = (0..3).map(|k| (b[k] + shift[k] - a[k]).powi(2)).sum();
-                                if d2 < reach * reach && (i != j || [x, y, z] != [0; 3]) {
-                                    expected += 1;
-                                    around += 1;
-                                    distances += d2.sqrt();
-                                }
-                            }
-                        }
-                    }
-                }
-                let mut found = 0;
-                cells.around(*a, |_, _| found += 1);
-                assert_eq!(found, around + 1);
-            }
-            assert_eq!(2 * count, expected);
-            let within = |n: &mut u64, around: &Around| {
-                for atom in 0..around.own {
-                    let [x, y, z] = [0, 1, 2].map(|k| around.place[k][atom]);
-                    for k in atom + 1..around.labels.len() {
-                        let d2 =
-                            [x, y, z].iter().zip(&around.place).map(|(a, b)| (a - b[k]).powi(2)).sum::<f32>();
-                        *n += u64::from(f64::from(d2) < reach * reach);
-                    }
-                }
-            };
-            let found = fold_around((&simbox, &positions, &[0; 60]), reach, || 0, within, |a, b| a + b);
-            assert_eq!(found, count);
-            assert!((2.0 * sum / distances - 1.0).abs() < 1e-12);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Results as tables and single values, with units, as CSV and JSON.
 
 use crate::blocks::Estimate;
+use crate::warning::{Verdict, Warning};
 use jostle_core::UnitSystem;
 use jostle_core::quantity::unit_name;
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,9 @@ pub struct Results {
     pub tables: Vec<Table>,
     /// Single numbers.
     pub values: Vec<Value>,
+    /// What is to be known before they are believed, and which are missing for what reason.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
 }
 
 impl Table {
@@ -101,12 +105,23 @@ impl Results {
         self.values.push(Value { name: name.to_string(), unit: unit.to_string(), value, error });
     }
 
+    /// Adds a warning about a value, a table or a column.
+    pub(crate) fn warn(&mut self, about: &str, (verdict, reason): (Verdict, String), remedy: &str) {
+        let [about, remedy] = [about, remedy].map(String::from);
+        self.warnings.push(Warning { verdict, about, reason, remedy });
+    }
+
+    /// The warning about a value, a table or a column.
+    pub fn warning(&self, about: &str) -> Option<&Warning> {
+        self.warnings.iter().find(|w| w.about == about)
+    }
+
     /// The single number with this name.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values.iter().find(|v| v.name == name)
     }
 
-    /// As JSON: `{"tables": [...], "values": [...]}`, null where there is no number.
+    /// As JSON: `{"tables": [...], "values": [...], "warnings": [...]}`, null where there is no number.
     pub fn json(&self) -> Json {
         // Structures of names and numbers always become JSON.
         serde_json::to_value(self).unwrap_or_default()

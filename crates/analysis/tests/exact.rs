@@ -24,7 +24,7 @@ fn analyze(kind: &str, settings: &[&str], simbox: &SimBox, frames: impl Iterator
                 (vec!["A".into(), "B".into()], (0..n).map(|k| u16::from(k % 4 == 0)).collect());
             let polarity = Polarity::Unknown;
             let subject = Subject { units: UnitSystem::Lj, names, species, simbox: *simbox, polarity };
-            (kind.new)(&subject, &settings).unwrap()
+            kind.measure(&subject, &settings).unwrap()
         });
         let view = View {
             time: Some(0.1 * k as f64),
@@ -219,7 +219,7 @@ fn a_box_that_breathes_moves_nobody() {
         let (names, species, polarity) = (vec!["A".into()], vec![0; n], Polarity::Unknown);
         let subject = Subject { units: UnitSystem::Lj, names, species, simbox, polarity };
         let settings = Settings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
-        let mut measure = (kind.new)(&subject, &settings).unwrap();
+        let mut measure = kind.measure(&subject, &settings).unwrap();
         let (mut at, mut images) = (vec![[2.5; 3]; n], vec![[0; 3]; n]);
         let mut stream = Stream::new(5, Purpose::Thermostat, 0, 0);
         for frame in 0..400 {
@@ -290,8 +290,13 @@ fn a_crystal_that_moves_has_its_van_hove_functions() {
 #[test]
 fn diffusion_is_corrected_for_the_size_of_the_box() {
     let simbox = SimBox::orthorhombic([5.0; 3]).unwrap();
-    let walk = |k: u64| at_rest(vec![[0.01 * k as f64, 0.0, 0.0], [1.0, 0.02 * k as f64, 0.0]]);
-    let results = analyze("msd", &["viscosity=2", "temperature=3"], &simbox, (0..100).map(walk));
+    let mut stream = Stream::new(1, Purpose::Thermostat, 5, 1);
+    let mut at = vec![[2.5; 3]; 50];
+    let frames = (0..400).map(|_| {
+        at.iter_mut().for_each(|r| *r = r.map(|x| x + 0.1 * stream.normal()));
+        at_rest(at.clone())
+    });
+    let results = analyze("msd", &["viscosity=2", "temperature=3"], &simbox, frames);
     let value = |name: &str| results.get(name).unwrap().value;
     let shift = value("diffusion coefficient all, infinite box") - value("diffusion coefficient all");
     assert!((shift / (2.837297 * 3.0 / (6.0 * std::f64::consts::PI * 2.0 * 5.0)) - 1.0).abs() < 1e-9);
@@ -436,7 +441,7 @@ fn what_is_remembered_is_all_there_is_to_remember() {
         let (names, species) = (vec!["A".into(), "B".into()], (0..n as u16).map(|k| k % 2).collect());
         let polarity = Polarity::Neutral;
         let subject = Subject { units: UnitSystem::Lj, names, species, simbox, polarity };
-        let fresh = || (kind.new)(&subject, &settings).unwrap();
+        let fresh = || kind.measure(&subject, &settings).unwrap();
         let (mut whole, mut parts) = (fresh(), fresh());
         for frame in 0..40 {
             let time = 0.1 * f64::from(frame);
@@ -471,6 +476,6 @@ fn what_is_remembered_is_all_there_is_to_remember() {
         }
         let (whole, parts) = (whole.results().unwrap(), parts.results().unwrap());
         assert_eq!(whole.json(), parts.json(), "{}", kind.name);
-        assert!(!whole.values.is_empty() || !whole.tables.is_empty());
+        assert!(!whole.values.is_empty() || !whole.tables.is_empty() || !whole.warnings.is_empty());
     }
 }

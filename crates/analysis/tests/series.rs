@@ -41,7 +41,7 @@ fn analyze_with(
         simbox,
         polarity: Polarity::Neutral,
     };
-    let mut measure = (kind.new)(&subject, &Settings::parse(&words, kind.settings, units)?)?;
+    let mut measure = kind.measure(&subject, &Settings::parse(&words, kind.settings, units)?)?;
     for (k, (frame, volume)) in frames.enumerate() {
         let simbox = SimBox::orthorhombic([10.0, 10.0, volume / 100.0])?;
         measure.add(&View::of_whole(0.01 * k as f64, &simbox, frame))?;
@@ -211,7 +211,7 @@ fn what_has_no_dipole_moment_is_refused() {
         let (names, species) = (vec!["A".into()], vec![0; ATOMS]);
         let subject = Subject { units: UnitSystem::Lj, names, species, simbox, polarity };
         let settings = Settings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
-        let refused = (kind.new)(&subject, &settings).err().unwrap().to_string();
+        let refused = kind.measure(&subject, &settings).err().unwrap().to_string();
         assert!(refused.contains(why), "{refused}");
     }
 }

@@ -67,7 +67,7 @@ fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
                 }
                 let polarity = moments.as_ref().map_or(Polarity::Unknown, Moments::polarity);
                 let subject = Subject { units, names, species, simbox: frame.simbox, polarity };
-                none.insert((kind.new)(&subject.part(chosen.as_deref()), &settings)?)
+                none.insert(kind.measure(&subject.part(chosen.as_deref()), &settings)?)
             }
         };
         let view = View {
@@ -141,6 +141,7 @@ fn tell(options: &Analyze, record: Record) -> Result<()> {
     if results.values.iter().any(|v| v.error.is_none()) {
         say!("errors need at least two frames: there are none here");
     }
+    results.warnings.iter().for_each(|warning| say!("warning: {warning}"));
     if let Some(folder) = &options.output {
         return write(folder, &record);
     }
@@ -190,7 +191,7 @@ fn rows(options: &Analyze, kind: &Kind) -> Result<()> {
     let species = system.state.order().into_iter().map(|place| system.state.species[place]).collect();
     let subject = Subject { units, names, species, simbox: system.simbox, polarity: Polarity::Unknown };
     let here = |e: Error| e.in_file(folder);
-    let mut measure = (kind.new)(&subject, &settings).map_err(here)?;
+    let mut measure = kind.measure(&subject, &settings).map_err(here)?;
     let mut frames = 0u64;
     for (k, time) in stage.time.iter().enumerate().filter(|(k, _)| asked(*k as u64)) {
         let value = |name: &str| -> Result<f64> {
@@ -243,11 +244,14 @@ pub fn help() -> String {
         jostle analyze dielectric water/sample.xtc    charges are those of the run beside it\n  \
         jostle analyze dielectric md.xtc temperature=300 --input water.toml\n  \
         jostle analyze viscosity argon            from the rows of thermo.csv\n\n\
-        Data goes to stdout as CSV (--json: all of it as JSON), single numbers with their errors to stderr.\n\
-        Errors come from blocks of frames, by the jackknife.\n\n\
+        The first table goes to stdout as CSV, single numbers with their errors to stderr; without a table the \
+        numbers go to stdout. --json prints all of it, --output writes it to files.\n\
+        Errors come from blocks of frames, by the jackknife.\n\
+        A number from frames too far apart, too few or in too small a box comes with a warning, or not at all: \
+        stderr and \"warnings\" in JSON say why.\n\n\
         What can be set:\n"
         .to_string();
-    for kind in kinds::ALL {
+    for kind in kinds::ALL.iter().filter(|kind| !kind.settings.is_empty()) {
         let _ = writeln!(text, "  {}", kind.name);
         for setting in kind.settings {
             let default = setting.default.map_or(String::new(), |d| format!(" [default: {d}]"));

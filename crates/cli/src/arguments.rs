@@ -262,7 +262,7 @@ pub struct Analyze {
     /// The input that describes the atoms, for words and charges [default: the run that the trajectory is of]
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
-    /// Stage whose frames or rows are taken [default: the last]
+    /// Stage whose frames or rows are taken [default: the last; of a trajectory, that which it is named after]
     #[arg(long, value_name = "NAME")]
     pub stage: Option<String>,
     /// Write all tables as CSV, and everything as JSON, to a folder
@@ -469,7 +469,9 @@ fn kind_name() -> PossibleValuesParser {
         let about = match kind.sees {
             Sees::Positions | Sees::Velocities => kind.about.to_string(),
             Sees::Whole => format!("{}; from the rows of thermo.csv", kind.about),
-            Sees::Dipole => format!("{}; while a run goes only", kind.about),
+            Sees::Dipole => {
+                format!("{}; charges are those of the run beside the trajectory, or of --input", kind.about)
+            }
         };
         PossibleValue::new(kind.name).help(about)
     };

@@ -63,7 +63,7 @@ impl Measures {
             let base = format!("{}.{}{number}", stage_file(index, &stage.name), kind.name);
             let atoms = atoms_of(&input.value, groups).map(<[u32]>::to_vec);
             let subject = subject.part(atoms.as_deref());
-            let measure = (kind.new)(&subject, &input.value.settings).map_err(|e| e.context(kind.name))?;
+            let measure = kind.measure(&subject, &input.value.settings).map_err(|e| e.context(kind.name))?;
             measures.push(Looking { kind, every, atoms, base, measure, frames: 0 });
         }
         let threads = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
@@ -231,7 +231,7 @@ pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
             e.at_span(&input.source.path, &input.source.text, measure.span.clone())
         };
         let subject = whole.part(atoms_of(&measure.value, &system.groups));
-        (measure.value.kind.new)(&subject, &measure.value.settings).map_err(here)?;
+        measure.value.kind.measure(&subject, &measure.value.settings).map_err(here)?;
         if measure.value.kind.sees == Sees::Dipole {
             check_conductor(input).map_err(here)?;
         }

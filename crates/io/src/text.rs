@@ -1,13 +1,11 @@
 //! Files of text that are read as a whole.
 
+use crate::lines::LONGEST_LINE;
 use crate::memory;
 use jostle_core::{Error, Result};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-
-/// The most bytes of a line. Second lines of extended XYZ, which may hold whole tables, have the most.
-const LONGEST_LINE: usize = 1 << 24;
 
 /// Programs that unpack files with these first bytes.
 const PACKED: [(&[u8], &str); 4] = [
@@ -42,7 +40,7 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>> {
             refuse_packed(path, block)?;
         }
         let first_end = block.iter().position(|b| *b == b'\n').unwrap_or(block.len());
-        if unfinished + first_end > LONGEST_LINE {
+        if (unfinished + first_end) as u64 > LONGEST_LINE {
             let message = format!("the line has more than {} MiB", LONGEST_LINE >> 20);
             return Err(Error::file_line(path, line_at(&bytes), message).hint("is it a file of text?"));
         }

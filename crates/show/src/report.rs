@@ -321,7 +321,8 @@ fn time_html(time: &TimeSpent) -> String {
 
 fn finding_html(finding: &Finding) -> String {
     let Finding { base, record } = finding;
-    if record.results.values.is_empty() {
+    let (values, warnings) = (&record.results.values, &record.results.warnings);
+    if values.is_empty() && warnings.is_empty() {
         return String::new();
     }
     let value = |v: &jostle_analysis::Value| {
@@ -336,9 +337,20 @@ fn finding_html(finding: &Finding) -> String {
             escape(&unit(&v.unit))
         )
     };
-    let rows: String = record.results.values.iter().map(value).collect();
+    let rows: String = values.iter().map(value).collect();
+    let table = match rows.as_str() {
+        "" => String::new(),
+        rows => format!(
+            "<div class=\"wide\"><table class=\"numbers\"><thead><tr><th>quantity</th><th>value ± standard error</th><th>unit</th></tr></thead><tbody>{rows}</tbody></table></div>"
+        ),
+    };
+    let doubts: String = warnings.iter().map(|w| format!("<li>{}</li>", escape(&w.to_string()))).collect();
+    let doubts = match doubts.as_str() {
+        "" => String::new(),
+        items => format!("<ul class=\"warnings\">{items}</ul>"),
+    };
     format!(
-        "<section class=\"card\"><h3>{}</h3><p class=\"hint\">{} frames</p><div class=\"wide\"><table class=\"numbers\"><thead><tr><th>quantity</th><th>value ± standard error</th><th>unit</th></tr></thead><tbody>{rows}</tbody></table></div></section>",
+        "<section class=\"card\"><h3>{}</h3><p class=\"hint\">{} frames</p>{table}{doubts}</section>",
         escape(&base.replace('.', ": ")),
         record.frames
     )

@@ -155,7 +155,7 @@ impl Finding {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let results = jostle_analysis::Results {
             tables: vec![Table { name: name.clone(), columns }],
-            values: Vec::new(),
+            ..jostle_analysis::Results::default()
         };
         let record = Record { kind: name.clone(), units: String::new(), frames: 0, results };
         Ok(Finding { base: name, record })

@@ -208,7 +208,7 @@ pub(crate) fn order(frame: &[u8]) -> Result<Vec<u8>> {
     let positions: Vec<Vec3> = parts.iter().map(place).collect();
     let cutoff = neighbor_distance(atoms as f64 / simbox.volume());
     let byte = |q: f64| (255.0 * (q / MOST_ORDERED).min(1.0)) as u8;
-    Ok(averaged_q6(&simbox, &positions, cutoff).into_iter().map(byte).collect())
+    Ok(averaged_q6(&simbox, &positions, cutoff)?.into_iter().map(byte).collect())
 }
 
 /// `CL` as `Cl`.

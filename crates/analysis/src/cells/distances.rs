@@ -4,7 +4,7 @@
 //! every atom of the block then goes along that copy from end to end.
 
 use super::{Cells, Layout, Line};
-use jostle_core::{SimBox, Vec3};
+use jostle_core::{Result, SimBox, Vec3};
 use multiversion::multiversion;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -50,14 +50,17 @@ struct Sorted {
 /// Goes over all pairs within reach, each once, and some beyond it, on all threads: `each` adds what
 /// is around a block of cells to an accumulator, of which every task has its own, and `join` puts
 /// two together. Atoms have labels.
+///
+/// # Errors
+/// Those of [`Cells::new`].
 pub fn fold_around<A: Send>(
     (simbox, positions, labels): (&SimBox, &[Vec3], &[u32]),
     reach: f64,
     new: impl Fn() -> A + Sync + Send,
     each: impl Fn(&mut A, &Around) + Sync + Send,
     join: impl Fn(A, A) -> A + Sync + Send,
-) -> A {
-    let cells = Cells::with_layout(simbox, positions, reach, &LAYOUT);
+) -> Result<A> {
+    let cells = Cells::with_layout(simbox, positions, reach, &LAYOUT)?;
     let sorted = Sorted {
         place: [0, 1, 2].map(|k| cells.position.iter().map(|r| r[k]).collect()),
         labels: cells.id.iter().map(|id| labels[*id as usize]).collect(),
@@ -71,7 +74,7 @@ pub fn fold_around<A: Send>(
         (sums, around)
     };
     let tasks = (0..blocks.count.iter().product::<usize>()).into_par_iter().with_min_len(8);
-    tasks.fold(|| (new(), Around::default()), home).map(|(sums, _)| sums).reduce(&new, &join)
+    Ok(tasks.fold(|| (new(), Around::default()), home).map(|(sums, _)| sums).reduce(&new, &join))
 }
 
 /// Copies the rows.

@@ -233,8 +233,8 @@ struct Order {
 }
 
 impl Order {
-    fn of(simbox: &SimBox, positions: &[Vec3], cutoff: f64) -> Order {
-        let lists = Cells::new(simbox, positions, cutoff).neighbors();
+    fn of(simbox: &SimBox, positions: &[Vec3], cutoff: f64) -> Result<Order> {
+        let lists = Cells::new(simbox, positions, cutoff)?.neighbors()?;
         let mut local = vec![Moments::default(); lists.atoms()];
         local.par_chunks_mut(ROW).enumerate().for_each(|(k, part)| add_harmonics(&lists, k * ROW, part));
         let around = |i: usize| {
@@ -246,7 +246,7 @@ impl Order {
             sum
         };
         let averaged = (0..lists.atoms()).into_par_iter().map(around).collect();
-        Order { lists, local, averaged }
+        Ok(Order { lists, local, averaged })
     }
 }
 
@@ -284,14 +284,17 @@ pub fn neighbor_distance(density: f64) -> f64 {
 }
 
 /// The averaged q6 of each atom (Lechner and Dellago, eq. 6): near 0.2 in liquids, 0.5 in crystals.
-pub fn averaged_q6(simbox: &SimBox, positions: &[Vec3], cutoff: f64) -> Vec<f64> {
-    let averaged = Order::of(simbox, positions, cutoff).averaged;
-    averaged.iter().map(|moments| invariant(&moments.six)).collect()
+///
+/// # Errors
+/// If the box has no volume, or there are too many neighbours to keep.
+pub fn averaged_q6(simbox: &SimBox, positions: &[Vec3], cutoff: f64) -> Result<Vec<f64>> {
+    let averaged = Order::of(simbox, positions, cutoff)?.averaged;
+    Ok(averaged.iter().map(|moments| invariant(&moments.six)).collect())
 }
 
 impl Measure for BondOrder {
     fn add(&mut self, frame: &View) -> Result<()> {
-        let Order { lists, local, averaged } = Order::of(frame.simbox, frame.positions, self.cutoff);
+        let Order { lists, local, averaged } = Order::of(frame.simbox, frame.positions, self.cutoff)?;
         let n = lists.atoms();
         let connected = |i: usize, j: usize| {
             let (a, b) = (&local[i].six, &local[j].six);
@@ -348,7 +351,7 @@ impl Measure for BondOrder {
         let mut table = Table::new("bond-order", "q", String::new(), q);
         table.with_errors("p(averaged q4)", "", &means[NAMES.len()..NAMES.len() + BINS]);
         table.with_errors("p(averaged q6)", "", &means[NAMES.len() + BINS..]);
-        let mut results = Results { tables: vec![table], values: Vec::new() };
+        let mut results = Results { tables: vec![table], ..Results::default() };
         NAMES.iter().zip(&means).for_each(|(name, value)| results.value(name, "", *value));
         Ok(results)
     }

@@ -26,7 +26,7 @@ pub(super) const KIND: Kind = Kind {
                 .hint("cutoff=1.5, with the first minimum of g(r)"));
         }
         let cutoff = settings.positive("cutoff", 1.0)?;
-        let blocks = Blocks::new(3 + subject.species.len());
+        let blocks = Blocks::fitting(3 + subject.species.len(), "choose a part of the atoms")?;
         Ok(Box::new(Clusters { cutoff, blocks, atoms: subject.species.len() }))
     },
 };
@@ -40,16 +40,8 @@ struct Clusters {
 
 impl Measure for Clusters {
     fn add(&mut self, frame: &View) -> Result<()> {
-        let cells = Cells::new(frame.simbox, frame.positions, self.cutoff);
-        let pairs = cells.fold(
-            Vec::new,
-            |list: &mut Vec<(u32, u32)>, pair| list.push((pair.i, pair.j)),
-            |mut a, b| {
-                a.extend(b);
-                a
-            },
-        );
-        let sizes = sizes(self.atoms, pairs.into_iter());
+        let cells = Cells::new(frame.simbox, frame.positions, self.cutoff)?;
+        let sizes = sizes(self.atoms, cells.pairs()?.into_iter());
         let largest = sizes.keys().next_back().copied().unwrap_or(0);
         let clusters: usize = sizes.values().sum();
         let squares: usize = sizes.iter().map(|(size, n)| size * size * n).sum();
@@ -72,7 +64,7 @@ impl Measure for Clusters {
         let mut table =
             Table::new("clusters", "size", String::new(), met.iter().map(|s| *s as f64).collect());
         table.with_errors("clusters", "", &met.iter().map(|s| means[2 + s]).collect::<Vec<_>>());
-        let mut results = Results { tables: vec![table], values: Vec::new() };
+        let mut results = Results { tables: vec![table], ..Results::default() };
         results.value("number of clusters", "", means[0]);
         results.value("largest cluster", "", means[1]);
         results.value("mean size weighted by size", "", means[2]);

@@ -24,7 +24,7 @@ pub(super) const KIND: Kind = Kind {
     new: |subject, settings| {
         let axis = settings.count("axis", 3, 1..=3)? - 1;
         let bins = settings.count("bins", 100, 1..=100_000)?;
-        let blocks = Blocks::new(bins * (subject.names.len() + 1) + 1);
+        let blocks = Blocks::fitting(bins * (subject.names.len() + 1) + 1, "choose fewer bins")?;
         Ok(Box::new(Profile { subject: subject.clone(), axis, bins, blocks }))
     },
 };
@@ -73,6 +73,6 @@ impl Measure for Profile {
         for (s, name) in self.subject.names.iter().enumerate().filter(|_| width > 2) {
             table.with_errors(&format!("density {name}"), &density, &of(s + 1));
         }
-        Ok(Results { tables: vec![table], values: Vec::new() })
+        Ok(Results { tables: vec![table], ..Results::default() })
     }
 }

@@ -1,11 +1,13 @@
 //! The relative permittivity from the fluctuations of the dipole moment.
 
 use super::{Kind, Measure, Sees};
+use crate::averages::BlockAverage;
 use crate::blocks::Blocks;
 use crate::memory::Memory;
 use crate::report::Results;
 use crate::settings::{Setting, Settings};
 use crate::view::{Polarity, Subject, View};
+use crate::warning::{Verdict, independent, judge_fluctuations};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
 use std::f64::consts::PI;
@@ -34,6 +36,8 @@ struct Dielectric {
     /// k_B T, where that was said.
     thermal: Option<f64>,
     blocks: Blocks,
+    /// Each component of the dipole moment, for how many of its values are independent.
+    moment: [BlockAverage; 3],
 }
 
 impl Dielectric {
@@ -43,7 +47,7 @@ impl Dielectric {
             Polarity::Unknown => {
                 return Err(Error::input("a trajectory has no charges").hint(
                     "they come from the checkpoint beside it, or from the input that --input names; or measure \
-                     while a run goes: measure = [{ kind = \"dielectric\", every = 20 }]",
+                     during a run: measure = [{ kind = \"dielectric\", every = 20 }]",
                 ));
             }
             Polarity::Uncharged => return Err(Error::input("no atom has a charge")),
@@ -61,7 +65,8 @@ impl Dielectric {
         let temperature =
             settings.get("temperature").map(|t| settings.positive("temperature", t)).transpose()?;
         let thermal = temperature.map(|t| t * subject.units.boltzmann());
-        Ok(Dielectric { units: subject.units, thermal, blocks: Blocks::new(WIDTH) })
+        let (blocks, moment) = (Blocks::new(WIDTH), Default::default());
+        Ok(Dielectric { units: subject.units, thermal, blocks, moment })
     }
 }
 
@@ -69,6 +74,7 @@ impl Measure for Dielectric {
     fn add(&mut self, frame: &View) -> Result<()> {
         let whole = frame.whole()?;
         let [x, y, z] = whole.dipole.ok_or_else(|| Error::input("the dipole moment is not known"))?;
+        self.moment.iter_mut().zip([x, y, z]).for_each(|(average, value)| average.add(value));
         let square = x * x + y * y + z * z;
         let thermal = self.thermal.unwrap_or(whole.thermal_energy());
         self.blocks.add_frame(&[x, y, z, square, frame.simbox.volume(), thermal]);
@@ -76,7 +82,7 @@ impl Measure for Dielectric {
     }
 
     fn memory(&mut self) -> Vec<&mut dyn Memory> {
-        vec![&mut self.blocks]
+        vec![&mut self.blocks, &mut self.moment]
     }
 
     fn results(&self) -> Result<Results> {
@@ -89,7 +95,21 @@ impl Measure for Dielectric {
             vec![1.0 + 4.0 * PI * self.units.coulomb() * variance / (3.0 * m[4] * m[5])]
         });
         let mut results = Results::default();
-        results.value("relative permittivity", "", permittivity[0]);
+        let independent = independent(&self.moment);
+        let verdict = judge_fluctuations(independent);
+        if let Some(verdict) = verdict {
+            let reason = format!(
+                "only some {independent:.0} of the {frames} dipole moments are independent, those of so many relaxations"
+            );
+            results.warn(
+                "relative permittivity",
+                (verdict, reason),
+                "a run of a hundred relaxation times or more",
+            );
+        }
+        if verdict != Some(Verdict::Withheld) {
+            results.value("relative permittivity", "", permittivity[0]);
+        }
         // These are zero: what they are not says how far there is to go.
         let moment = unit_name(self.units, Dimension { charge: 1, length: 1, ..Dimension::NUMBER });
         for (axis, mean) in ["x", "y", "z"].into_iter().zip(self.blocks.means()) {

@@ -1,12 +1,15 @@
 //! Mean-square displacements, the non-Gaussian parameter, self-diffusion.
 
 use super::{Kind, Measure, Sees};
-use crate::blocks::Blocks;
+use crate::blocks::{Blocks, Estimate};
 use crate::correlate::{Clock, MultiTau};
+use crate::leaps::{self, Leaps};
+use crate::limits;
 use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
+use crate::warning::Verdict;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, Vec3};
 use serde::{Deserialize, Serialize};
@@ -46,12 +49,22 @@ pub(super) const KIND: Kind = Kind {
 };
 
 const LAGS: usize = 16;
+/// Frames that are kept of the first hundred thousand.
+const KEPT: usize = 117;
+
+/// A mean square displacement that grows with a power of time so far from the first is not that of
+/// diffusion, or not yet.
+const BENT: f64 = 0.1;
+/// The power half-way to ballistic motion, or to none at all.
+const NO_LINE: f64 = 0.5;
+const LONGER: &str = "take a longer run, or fit where displacements grow with time: from=..., to=...";
 
 struct Diffusion {
     subject: Subject,
     settings: Settings,
     clock: Clock,
     walk: Walk,
+    leaps: Leaps,
     past: MultiTau<Vec<Vec3>>,
     /// For each lag: the mean square displacement of all atoms, of each species, and the fourth
     /// power of all.
@@ -76,13 +89,19 @@ impl Diffusion {
                 return Err(Error::input("the correction by the viscosity is for cubic periodic boxes"));
             }
         }
+        let atoms = subject.species.len();
+        let bytes = (KEPT * size_of::<Vec3>()) as f64 * atoms as f64;
+        let what =
+            format!("the positions of {atoms} atoms in the {KEPT} frames that others are compared with");
+        limits::memory(bytes, &what, "choose a part of the atoms")?;
         let blocks = Blocks::new(past.width() * (counts.len() + 2));
-        let (clock, walk, frames) = (Clock::default(), Walk::default(), 0);
+        let (clock, walk, leaps, frames) = (Clock::default(), Walk::default(), Leaps::default(), 0);
         Ok(Diffusion {
             subject: subject.clone(),
             settings: settings.clone(),
             clock,
             walk,
+            leaps,
             past,
             blocks,
             counts,
@@ -131,6 +150,7 @@ impl Measure for Diffusion {
         self.clock.add(frame.time)?;
         self.blocks.frame();
         self.frames += 1;
+        self.leaps.add(frame);
         let (blocks, species, counts) = (&mut self.blocks, &self.subject.species, &self.counts);
         let width = counts.len() + 2;
         self.past.add(self.walk.go_on(frame), |lag, then, now| {
@@ -152,7 +172,14 @@ impl Measure for Diffusion {
     }
 
     fn memory(&mut self) -> Vec<&mut dyn Memory> {
-        vec![&mut self.clock, &mut self.walk, &mut self.past, &mut self.blocks, &mut self.frames]
+        vec![
+            &mut self.clock,
+            &mut self.walk,
+            &mut self.leaps,
+            &mut self.past,
+            &mut self.blocks,
+            &mut self.frames,
+        ]
     }
 
     fn results(&self) -> Result<Results> {
@@ -160,67 +187,123 @@ impl Measure for Diffusion {
             return Err(Error::input(format!("{} frames are too few for displacements", self.frames)));
         }
         let (units, lags) = (self.subject.units, self.lags());
-        let width = self.counts.len() + 2;
         let times: Vec<f64> = lags.iter().map(|k| self.past.lag(*k) as f64 * self.clock.interval()).collect();
-        let longest = times.last().copied().unwrap_or(0.0);
-        let (from, to) = (
-            self.settings.get("from").unwrap_or(0.1 * longest),
-            self.settings.get("to").unwrap_or(0.5 * longest),
-        );
-        let fit: Vec<usize> = (0..times.len())
-            .filter(|k| (from * (1.0 - 1e-9)..=to * (1.0 + 1e-9)).contains(&times[*k]))
-            .collect();
-        if fit.len() < 3 {
-            return Err(Error::input(format!(
-                "only {} lags lie between {from} and {to}, where the line is fitted",
-                fit.len()
-            ))
-            .hint("choose other times with from= and to=, or take more frames"));
-        }
-        let area = unit(units, 2, 0);
-        let mut table = Table::new("msd", "t", unit(units, 0, 1), times.clone());
+        let fit = self.fit(&times)?;
         let mut results = Results::default();
-        let column = |what: usize| move |m: &[f64]| -> Vec<f64> { lags_of(m, what, width, &self.lags()) };
-        let diffusive = unit(units, 2, -1);
+        let mut table = Table::new("msd", "t", unit(units, 0, 1), times.clone());
         let mut kinds = vec![("all".to_string(), 0)];
         if self.counts.len() > 1 {
             kinds.extend(self.subject.names.iter().enumerate().map(|(s, name)| (name.clone(), s + 1)));
         }
         for (name, what) in kinds.into_iter().filter(|(_, w)| *w == 0 || self.counts[w - 1] > 0.0) {
-            table.with_errors(&format!("msd {name}"), &area, &self.blocks.derive(column(what)));
-            let slope = self.blocks.derive(|m| {
-                let msd = column(what)(m);
-                vec![slope(&fit.iter().map(|k| (times[*k], msd[*k])).collect::<Vec<_>>()) / 6.0]
-            });
-            results.value(&format!("diffusion coefficient {name}"), &diffusive, slope[0]);
-            if let (Some(viscosity), Some(temperature)) =
-                (self.settings.get("viscosity"), self.settings.get("temperature"))
-            {
-                let (d, error) = slope[0];
-                let shift =
-                    finite_size(units.boltzmann() * temperature, viscosity, self.subject.simbox.lengths()[0]);
-                results.value(
-                    &format!("diffusion coefficient {name}, infinite box"),
-                    &diffusive,
-                    (d + shift, error),
-                );
-            }
+            let msd = self.blocks.derive(|m| self.column(m, what, &lags));
+            table.with_errors(&format!("msd {name}"), &unit(units, 2, 0), &msd);
+            self.add_coefficient(&name, what, &lags, (&times, &fit), &mut results);
         }
         let gauss = self.blocks.derive(|m| {
-            let (second, fourth) = (column(0)(m), column(1 + self.counts.len())(m));
+            let second = self.column(m, 0, &lags);
+            let fourth = self.column(m, 1 + self.counts.len(), &lags);
             second.iter().zip(fourth).map(|(s, f)| 3.0 * f / (5.0 * s * s) - 1.0).collect()
         });
         table.with_errors("alpha2", "", &gauss);
-        let time = unit_name(units, Dimension::TIME);
-        results.value("fit from", &time, (times[fit[0]], Some(0.0)));
-        results.value("fit to", &time, (times[fit[fit.len() - 1]], Some(0.0)));
+        if let [first, .., last] = fit[..] {
+            let time = unit_name(units, Dimension::TIME);
+            results.value("fit from", &time, (times[first], Some(0.0)));
+            results.value("fit to", &time, (times[last], Some(0.0)));
+        }
         results.tables = vec![table];
         Ok(results)
     }
 }
 
-fn lags_of(means: &[f64], what: usize, width: usize, lags: &[usize]) -> Vec<f64> {
-    lags.iter().map(|k| means[k * width + what]).collect()
+impl Diffusion {
+    /// The lags that a line is fitted to; none where frames are too few for one.
+    fn fit(&self, times: &[f64]) -> Result<Vec<usize>> {
+        let longest = times.last().copied().unwrap_or(0.0);
+        let [from, to] = ["from", "to"].map(|name| self.settings.get(name));
+        let chosen = from.or(to).is_some();
+        let (from, to) = (from.unwrap_or(0.1 * longest), to.unwrap_or(0.5 * longest));
+        let within = from * (1.0 - 1e-9)..=to * (1.0 + 1e-9);
+        let fit: Vec<usize> = (0..times.len()).filter(|k| within.contains(&times[*k])).collect();
+        match fit.len() {
+            0..3 if chosen => Err(Error::input(format!(
+                "only {} lags lie between {from} and {to}, where the line is fitted",
+                fit.len()
+            ))
+            .hint("choose other times with from= and to=, or take more frames")),
+            0..3 => Ok(Vec::new()),
+            _ => Ok(fit),
+        }
+    }
+
+    /// One of the means at each lag.
+    fn column(&self, means: &[f64], what: usize, lags: &[usize]) -> Vec<f64> {
+        let width = self.counts.len() + 2;
+        lags.iter().map(|k| means[k * width + what]).collect()
+    }
+
+    /// The diffusion coefficient of a species or of all atoms, from where displacements grow with time.
+    fn add_coefficient(
+        &self,
+        name: &str,
+        what: usize,
+        lags: &[usize],
+        (times, fit): (&[f64], &[usize]),
+        results: &mut Results,
+    ) {
+        let units = self.subject.units;
+        let (about, diffusive) = (format!("diffusion coefficient {name}"), unit(units, 2, -1));
+        if fit.is_empty() {
+            let reason = format!("{} frames have fewer than three lags to fit a line to", self.frames);
+            results.warn(&about, (Verdict::Withheld, reason), LONGER);
+            return;
+        }
+        let found = self.blocks.derive(|m| {
+            let msd = self.column(m, what, lags);
+            let line: Vec<(f64, f64)> = fit.iter().map(|k| (times[*k], msd[*k])).collect();
+            let power: Vec<(f64, f64)> =
+                line.iter().filter(|(t, _)| *t > 0.0).map(|(t, msd)| (t.ln(), msd.ln())).collect();
+            vec![slope(&line) / 6.0, slope(&power)]
+        });
+        let [coefficient, power] = [found[0], found[1]];
+        let doubts = [(bent(power), LONGER), (self.leaps.judge(), leaps::REMEDY)];
+        let mut withheld = false;
+        for (doubt, remedy) in doubts {
+            let Some(doubt) = doubt else { continue };
+            withheld |= doubt.0 == Verdict::Withheld;
+            results.warn(&about, doubt, remedy);
+        }
+        if withheld {
+            return;
+        }
+        results.value(&about, &diffusive, coefficient);
+        let given = ["viscosity", "temperature"].map(|name| self.settings.get(name));
+        if let [Some(viscosity), Some(temperature)] = given {
+            let edge = self.subject.simbox.lengths()[0];
+            let shift = finite_size(units.boltzmann() * temperature, viscosity, edge);
+            let (d, error) = coefficient;
+            results.value(&format!("{about}, infinite box"), &diffusive, (d + shift, error));
+        }
+    }
+}
+
+/// The verdict on displacements that grow with a power of time other than the first.
+fn bent((power, error): Estimate) -> Option<(Verdict, String)> {
+    let off = (power - 1.0).abs();
+    if !(off > 2.0 * error.unwrap_or(0.0) && off > BENT) {
+        return None;
+    }
+    let verdict = if off > NO_LINE { Verdict::Withheld } else { Verdict::Doubtful };
+    let why = match power > 1.0 {
+        true => "atoms still fly, or flow, in one direction",
+        false => "atoms are still held by those around them",
+    };
+    Some((
+        verdict,
+        format!(
+            "where the line is fitted displacements grow with the power {power:.2} of time, not 1: {why}"
+        ),
+    ))
 }
 
 /// By least squares.

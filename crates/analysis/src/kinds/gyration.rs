@@ -1,11 +1,14 @@
 //! Sizes of chains whose atoms follow each other: end-to-end distance and radius of gyration.
 
 use super::{Kind, Measure, Sees};
+use crate::averages::BlockAverage;
 use crate::blocks::Blocks;
+use crate::limits;
 use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::Setting;
 use crate::view::{Subject, View};
+use crate::warning::{Verdict, independent, judge_fluctuations};
 use jostle_core::{Dimension, Error, Result, Vec3};
 
 pub(super) const KIND: Kind = Kind {
@@ -28,7 +31,10 @@ pub(super) const KIND: Kind = Kind {
         if !atoms.is_multiple_of(length) {
             return Err(Error::input(format!("{atoms} atoms are no whole number of chains of {length}")));
         }
-        Ok(Box::new(Chains { subject: subject.clone(), length, blocks: Blocks::new(length + 2) }))
+        let distances = 0.5 * atoms as f64 * length as f64;
+        limits::work(distances, "distances within chains", "shorter chains, or a part of the atoms")?;
+        let blocks = Blocks::fitting(length + 2, "shorter chains, or a part of the atoms")?;
+        Ok(Box::new(Chains { subject: subject.clone(), length, blocks, ends: BlockAverage::default() }))
     },
 };
 
@@ -38,12 +44,15 @@ struct Chains {
     /// Squared end-to-end distance, squared radius of gyration, squared distances of monomers by
     /// how far they are apart along the chain, from 1.
     blocks: Blocks,
+    /// The mean square of end-to-end distances, for how many of its values are independent.
+    ends: BlockAverage,
 }
 
 impl Measure for Chains {
     fn add(&mut self, frame: &View) -> Result<()> {
         let n = self.length;
         self.blocks.frame();
+        let mut ends = 0.0;
         for chain in frame.positions.chunks(n) {
             // A chain is followed from atom to atom: no bond is as long as half the box.
             let mut path: Vec<Vec3> = vec![chain[0]];
@@ -54,6 +63,7 @@ impl Measure for Chains {
             }
             let square = |a: Vec3, b: Vec3| (0..3).map(|k| (a[k] - b[k]).powi(2)).sum::<f64>();
             let centre: Vec3 = std::array::from_fn(|k| path.iter().map(|r| r[k]).sum::<f64>() / n as f64);
+            ends += square(path[0], path[n - 1]);
             self.blocks.add(0, square(path[0], path[n - 1]));
             self.blocks.add(1, path.iter().map(|r| square(*r, centre)).sum::<f64>() / n as f64);
             for apart in 1..n {
@@ -61,11 +71,12 @@ impl Measure for Chains {
                 self.blocks.add_weighted(1 + apart, sum, (n - apart) as f64);
             }
         }
+        self.ends.add(ends);
         Ok(())
     }
 
     fn memory(&mut self) -> Vec<&mut dyn Memory> {
-        vec![&mut self.blocks]
+        vec![&mut self.blocks, &mut self.ends]
     }
 
     fn results(&self) -> Result<Results> {
@@ -75,13 +86,20 @@ impl Measure for Chains {
         let mut table =
             Table::new("internal-distances", "apart", String::new(), (1..n).map(|k| k as f64).collect());
         table.with_errors("squared distance", &area, &means[2..n + 1]);
-        let mut results = Results { tables: vec![table], values: Vec::new() };
+        let mut results = Results { tables: vec![table], ..Results::default() };
         let roots = self.blocks.derive(|m| vec![m[0].sqrt(), m[1].sqrt(), m[0] / m[1]]);
         results.value("squared end-to-end distance", &area, means[0]);
         results.value("squared radius of gyration", &area, means[1]);
         results.value("end-to-end distance", &length, roots[0]);
         results.value("radius of gyration", &length, roots[1]);
         results.value("ratio of the squares", "", roots[2]);
+        let independent = independent(std::slice::from_ref(&self.ends));
+        if judge_fluctuations(independent).is_some() {
+            let frames = self.blocks.frames();
+            let reason = format!("only some {independent:.0} of the {frames} frames are independent");
+            let remedy = "a run of many times that in which chains forget their shape";
+            results.warn("end-to-end distance", (Verdict::Doubtful, reason), remedy);
+        }
         Ok(results)
     }
 }

@@ -1,10 +1,12 @@
 //! Heat capacity from the fluctuations of energies.
 
 use super::{Kind, Measure, Sees};
+use crate::averages::BlockAverage;
 use crate::blocks::Blocks;
 use crate::memory::Memory;
 use crate::report::Results;
 use crate::view::View;
+use crate::warning::{Verdict, independent, judge_fluctuations};
 use jostle_core::simbox::mean_diagonal;
 use jostle_core::{Error, Result};
 
@@ -15,7 +17,8 @@ pub(super) const KIND: Kind = Kind {
     settings: &[],
     new: |subject, _| {
         let atoms = subject.species.len() as f64;
-        Ok(Box::new(HeatCapacity { atoms, first: None, blocks: Blocks::new(WIDTH) }))
+        let (blocks, scatter) = (Blocks::new(WIDTH), Default::default());
+        Ok(Box::new(HeatCapacity { atoms, first: None, blocks, scatter }))
     },
 };
 
@@ -38,6 +41,8 @@ struct HeatCapacity {
     /// squares lose no digits; degrees of freedom.
     first: Option<([f64; 3], usize)>,
     blocks: Blocks,
+    /// Kinetic energy, total energy and volume, for how many of their values are independent.
+    scatter: [BlockAverage; 3],
 }
 
 impl Measure for HeatCapacity {
@@ -46,13 +51,14 @@ impl Measure for HeatCapacity {
         let now = [whole.kinetic, whole.total, frame.simbox.volume()];
         let (first, _) = *self.first.get_or_insert((now, whole.degrees_of_freedom));
         let [k, e, v] = std::array::from_fn(|n| now[n] - first[n]);
+        self.scatter.iter_mut().zip([k, e, v]).for_each(|(average, value)| average.add(value));
         let pressure = whole.pressure.as_ref().map_or(0.0, mean_diagonal);
         self.blocks.add_frame(&[k, k * k, e, e * e, v, v * v, e * v, pressure]);
         Ok(())
     }
 
     fn memory(&mut self) -> Vec<&mut dyn Memory> {
-        vec![&mut self.first, &mut self.blocks]
+        vec![&mut self.first, &mut self.blocks, &mut self.scatter]
     }
 
     fn results(&self) -> Result<Results> {
@@ -92,7 +98,22 @@ impl Measure for HeatCapacity {
             (true, true) => "constant energy",
             (true, false) => "constant temperature",
         };
-        results.value(&format!("heat capacity per atom over k_B, at {how}"), "", capacity[0]);
+        let name = format!("heat capacity per atom over k_B, at {how}");
+        // The quantity whose fluctuations count; with the volume, the slower one of two.
+        let [of_kinetic, of_total, of_volume] = [0, 1, 2].map(|k| independent(&self.scatter[k..=k]));
+        let independent = match (rigid, constant) {
+            (false, _) => of_total.min(of_volume),
+            (true, true) => of_kinetic,
+            (true, false) => of_total,
+        };
+        let verdict = judge_fluctuations(independent);
+        if let Some(verdict) = verdict {
+            let reason = format!("only some {independent:.0} of the {frames} rows are independent");
+            results.warn(&name, (verdict, reason), "a longer run, or rows more often if they are few");
+        }
+        if verdict != Some(Verdict::Withheld) {
+            results.value(&name, "", capacity[0]);
+        }
         Ok(results)
     }
 }

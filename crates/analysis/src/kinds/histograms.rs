@@ -2,7 +2,7 @@
 
 use super::shells::Shells;
 use crate::cells::{Around, ROW, fold_around};
-use jostle_core::{SimBox, Vec3};
+use jostle_core::{Result, SimBox, Vec3};
 use multiversion::multiversion;
 use std::num::Wrapping;
 
@@ -32,7 +32,7 @@ impl Histograms {
 
     /// The shells of each, one after the other, for atoms of these species. Single precision puts a
     /// pair in a hundred thousand into the shell beside its own.
-    pub fn of(&self, simbox: &SimBox, positions: &[Vec3], species: &[u32]) -> Vec<f64> {
+    pub fn of(&self, simbox: &SimBox, positions: &[Vec3], species: &[u32]) -> Result<Vec<f64>> {
         let (bins, room) = (self.shells.bins, self.shells.bins + BEYOND);
         let begin = |which: &usize| ((which * room) as u32).wrapping_sub(WHOLE.to_bits());
         let kernel = Kernel {
@@ -44,17 +44,56 @@ impl Histograms {
         let counts = fold_around(
             (simbox, positions, species),
             self.shells.cutoff,
-            || vec![Wrapping(0u32); 2 * self.count * room],
+            || Counts::new(self.count * room),
             |counts, around| count(&kernel, counts, around),
-            |mut a, b| {
-                a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
-                a
-            },
-        );
-        let (even, odd) = counts.split_at(counts.len() / 2);
-        let histograms = even.chunks(room).zip(odd.chunks(room));
-        let shells = histograms.flat_map(|(even, odd)| even[..bins].iter().zip(&odd[..bins]));
-        shells.map(|(even, odd)| f64::from(even.0) + f64::from(odd.0)).collect()
+            Counts::joined,
+        )?;
+        let totals = counts.joined(Counts::new(0)).totals;
+        Ok(totals.chunks(room).flat_map(|histogram| &histogram[..bins]).copied().collect())
+    }
+}
+
+/// Histograms that are being filled.
+struct Counts {
+    /// Of every other pair, and of those between: a count that has just been changed has to be waited
+    /// for.
+    recent: [Vec<Wrapping<u32>>; 2],
+    /// More than the recent ones hold in one shell.
+    at_most: usize,
+    /// What was counted before.
+    totals: Vec<f64>,
+}
+
+impl Counts {
+    fn new(shells: usize) -> Self {
+        let recent = [0; 2].map(|_| vec![Wrapping(0); shells]);
+        Counts { recent, at_most: 0, totals: vec![0.0; shells] }
+    }
+
+    /// Room for so many more, before one of the recent counts passes what it can hold.
+    #[inline(always)]
+    fn make_room(&mut self, pairs: usize) {
+        if self.at_most + pairs > u32::MAX as usize {
+            self.settle();
+        }
+        self.at_most += pairs;
+    }
+
+    #[cold]
+    fn settle(&mut self) {
+        for recent in &mut self.recent {
+            for (total, count) in self.totals.iter_mut().zip(recent) {
+                *total += f64::from(std::mem::take(count).0);
+            }
+        }
+        self.at_most = 0;
+    }
+
+    fn joined(mut self, mut other: Counts) -> Counts {
+        self.settle();
+        other.settle();
+        self.totals.iter_mut().zip(other.totals).for_each(|(a, b)| *a += b);
+        self
     }
 }
 
@@ -67,12 +106,10 @@ struct Kernel {
     begin: Vec<u32>,
 }
 
-/// Counts all that a block of cells meets. Every other pair goes to a second set of histograms, for
-/// the reason of [`BEYOND`].
+/// Counts all that a block of cells meets.
 #[multiversion(targets("x86_64+avx2"))]
-fn count(kernel: &Kernel, counts: &mut [Wrapping<u32>], around: &Around) {
+fn count(kernel: &Kernel, counts: &mut Counts, around: &Around) {
     let Kernel { per_length, last, species, begin } = kernel;
-    let (even, odd) = counts.split_at_mut(counts.len() / 2);
     let [x, y, z] = &around.place;
     for (of, begin) in begin.chunks(*species).enumerate() {
         let own = (0..around.own).filter(|atom| around.labels[*atom] as usize == of);
@@ -84,6 +121,8 @@ fn count(kernel: &Kernel, counts: &mut [Wrapping<u32>], around: &Around) {
             let from = [x[atom], y[atom], z[atom]];
             let [x, y, z] = [x, y, z].map(|x| x[atom + 1..].as_chunks::<ROW>().0);
             let begins = begins[atom + 1..].as_chunks::<ROW>().0;
+            counts.make_room(around.labels.len());
+            let [even, odd] = &mut counts.recent;
             for (((x, y), z), begin) in x.iter().zip(y).zip(z).zip(begins) {
                 let mut places = [0u32; ROW];
                 for k in 0..ROW {

@@ -8,6 +8,7 @@ use crate::memory::Memory;
 use crate::report::{Results, unit};
 use crate::settings::Setting;
 use crate::view::{Subject, View};
+use crate::warning::Verdict;
 use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 
 pub(super) const KIND: Kind = Kind {
@@ -22,11 +23,15 @@ pub(super) const KIND: Kind = Kind {
     }],
     new: |subject, settings| {
         let spacing = settings.get("spacing").map(|_| settings.positive("spacing", 1.0)).transpose()?;
-        let blocks = Blocks::new(4 * subject.species.len());
+        let blocks = Blocks::fitting(4 * subject.species.len(), "choose a part of the atoms")?;
         let shape = shape(&subject.simbox);
         Ok(Box::new(Lindemann { subject: subject.clone(), spacing, blocks, shape }))
     },
 };
+
+/// Of a crystal displacements are as large over half of the time; of atoms that diffuse they grow with
+/// its root.
+const GROWS: f64 = 1.1;
 
 struct Lindemann {
     subject: Subject,
@@ -74,15 +79,25 @@ impl Measure for Lindemann {
                 nearest(&simbox, &positions, self.subject.density())?
             }
         };
-        let ratio = self.blocks.derive(|m| {
+        let displacement = |m: &[f64]| -> f64 {
             let square = |a: &[f64; 4]| (a[3] - a[0] * a[0] - a[1] * a[1] - a[2] * a[2]).max(0.0);
             let atoms = m.as_chunks::<4>().0;
-            let mean = atoms.iter().map(square).sum::<f64>() / atoms.len() as f64;
-            vec![mean.sqrt() / spacing, mean.sqrt()]
-        });
+            (atoms.iter().map(square).sum::<f64>() / atoms.len() as f64).sqrt()
+        };
+        let ratio = self.blocks.derive(|m| vec![displacement(m) / spacing, displacement(m)]);
+        let halves = self.blocks.halves(|m| vec![displacement(m)]);
+        let within = 0.5 * (halves[0][0] + halves[1][0]);
         let length = unit(self.subject.units, 1, 0);
         let mut results = Results::default();
         results.value("Lindemann ratio", "", ratio[0]);
+        if ratio[1].0 > GROWS * within {
+            let grown = 100.0 * (ratio[1].0 / within - 1.0);
+            let reason = format!(
+                "over all frames atoms are {grown:.0} % farther from their mean positions than over halves of them: they leave their places, or vibrate slowly"
+            );
+            let remedy = "a longer run; of a liquid the ratio grows without end";
+            results.warn("Lindemann ratio", (Verdict::Doubtful, reason), remedy);
+        }
         results.value("displacement", &length, ratio[1]);
         results.value("nearest-neighbour distance", &length, (spacing, Some(0.0)));
         Ok(results)
@@ -93,7 +108,7 @@ impl Measure for Lindemann {
 fn nearest(simbox: &SimBox, positions: &[Vec3], density: f64) -> Result<f64> {
     let mut reach = 1.3 * density.powf(-1.0 / 3.0);
     for _ in 0..4 {
-        let lists = Cells::new(simbox, positions, reach).neighbors();
+        let lists = Cells::new(simbox, positions, reach)?.neighbors()?;
         if lists.iter().all(|l| !l.is_empty()) {
             let square = |d: &Vec3| d.iter().map(|x| x * x).sum::<f64>();
             let least =

@@ -4,6 +4,7 @@
 use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
+use crate::limits;
 use crate::memory::Memory;
 use crate::report::{Results, unit};
 use crate::settings::Setting;
@@ -55,13 +56,23 @@ struct Minkowski {
 impl Measure for Minkowski {
     fn add(&mut self, frame: &View) -> Result<()> {
         let lengths = frame.simbox.lengths();
-        let shape = lengths.map(|l| (l / self.voxel).round().max(1.0) as usize);
-        let count: usize = shape.iter().product();
-        if count > 1 << 30 {
-            return Err(Error::input(format!("{count} voxels are too many")).hint("choose a larger voxel"));
+        let along = lengths.map(|l| (l / self.voxel).round());
+        if along.contains(&0.0) {
+            let [x, y, z] = lengths;
+            return Err(Error::input(format!(
+                "a voxel of {} is larger than the box, {x:e} by {y:e} by {z:e}",
+                self.voxel
+            ))
+            .hint("is the box what it should be? choose a smaller voxel"));
         }
+        let voxels: f64 = along.iter().product();
+        limits::memory(voxels, &format!("{voxels:.3e} voxels"), "choose a larger voxel")?;
+        let shape = along.map(|n| n as usize);
+        let count: usize = shape.iter().product();
         let edge: [f64; 3] = std::array::from_fn(|k| lengths[k] / shape[k] as f64);
-        let cells = Cells::new(frame.simbox, frame.positions, self.radius);
+        let cells = Cells::new(frame.simbox, frame.positions, self.radius)?;
+        let looks = voxels * cells.around_each();
+        limits::work(looks, "cells of atoms around all voxels", "choose a larger voxel")?;
         let origin = frame.simbox.origin();
         let full: Vec<bool> = (0..count)
             .into_par_iter()

@@ -21,6 +21,7 @@ mod viscosity;
 
 pub use bond_order::{averaged_q6, neighbor_distance};
 
+use crate::limits;
 use crate::memory::Memory;
 use crate::report::Results;
 use crate::settings::{Setting, Settings};
@@ -84,7 +85,19 @@ pub struct Kind {
     /// What can be set.
     pub settings: &'static [Setting],
     /// Makes a measure.
-    pub new: fn(&Subject, &Settings) -> Result<Box<dyn Measure>>,
+    new: fn(&Subject, &Settings) -> Result<Box<dyn Measure>>,
+}
+
+impl Kind {
+    /// A measure of this kind.
+    ///
+    /// # Errors
+    /// If the settings do not fit the system, its box has no volume, or it would take too much memory or
+    /// time.
+    pub fn measure(&self, subject: &Subject, settings: &Settings) -> Result<Box<dyn Measure>> {
+        limits::sound(&subject.simbox)?;
+        (self.new)(subject, settings)
+    }
 }
 
 /// All kinds.

@@ -2,13 +2,14 @@
 //! structure factor that follows.
 
 use super::histograms::Histograms;
-use super::shells::Shells;
+use super::shells::{LARGER, Narrowest, Shells};
 use super::{Kind, Measure, Sees};
-use crate::blocks::Blocks;
+use crate::blocks::{Blocks, Estimate};
 use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
+use crate::warning::{Verdict, digits};
 use jostle_core::{Dimension, Result};
 use std::f64::consts::PI;
 
@@ -21,7 +22,7 @@ pub(super) const KIND: Kind = Kind {
             name: "cutoff",
             dimension: Dimension::LENGTH,
             default: None,
-            about: "largest distance [default: half the smallest width of the box, at most 6 density^(-1/3)]",
+            about: "largest distance; beyond half the box images of the same atoms are met, with a warning [default: half the smallest width of the box, at most 6 density^(-1/3)]",
         },
         Setting { name: "bins", dimension: Dimension::NUMBER, default: Some(200.0), about: "number of bins" },
     ],
@@ -40,7 +41,13 @@ struct Radial {
     /// For each pair and bin: pairs found times the volume (over that expected without it), pairs
     /// found; last the volume.
     blocks: Blocks,
+    narrowest: Narrowest,
 }
+
+/// A g(r) that is farther from 1 than this at its end has more to say of S(q).
+const LEVEL: f64 = 0.1;
+/// Wave numbers of S(q) from g(r), at most: from there on it is 1.
+const WAVES: usize = 1000;
 
 impl Radial {
     fn new(subject: &Subject, settings: &Settings) -> Result<Self> {
@@ -54,9 +61,9 @@ impl Radial {
                 pairs.extend((a + 1..counts.len()).map(|b| (Some((a, b)), counts[a] * counts[b])));
             }
         }
-        let blocks = Blocks::new(2 * pairs.len() * shells.bins + 1);
+        let blocks = Blocks::fitting(2 * pairs.len() * shells.bins + 1, "choose fewer bins")?;
         let species = subject.species.iter().map(|s| u32::from(*s)).collect();
-        Ok(Radial { subject: subject.clone(), species, shells, pairs, blocks })
+        Ok(Radial { subject: subject.clone(), species, shells, pairs, blocks, narrowest: Narrowest::new() })
     }
 
     fn name(&self, pair: Option<(usize, usize)>) -> String {
@@ -73,7 +80,8 @@ impl Measure for Radial {
             self.pairs.iter().position(|(p, _)| *p == pair).unwrap_or(0)
         };
         let histograms = Histograms::new(self.shells, n, which);
-        let mut found = histograms.of(frame.simbox, frame.positions, &self.species);
+        let mut found = histograms.of(frame.simbox, frame.positions, &self.species)?;
+        self.narrowest.add(frame.simbox);
         // All atoms: the sum over the pairs of species.
         for bin in 0..bins {
             if self.pairs.len() > 1 {
@@ -91,7 +99,7 @@ impl Measure for Radial {
     }
 
     fn memory(&mut self) -> Vec<&mut dyn Memory> {
-        vec![&mut self.blocks]
+        vec![&mut self.blocks, &mut self.narrowest]
     }
 
     fn results(&self) -> Result<Results> {
@@ -100,26 +108,14 @@ impl Measure for Radial {
         let length = unit(units, 1, 0);
         let step = self.shells.cutoff / bins as f64;
         let middle: Vec<f64> = (0..bins).map(|k| (k as f64 + 0.5) * step).collect();
-        let g_of = |means: &[f64], pair: usize| -> Vec<f64> {
-            (0..bins).map(|k| means[pair * bins + k] / (self.pairs[pair].1 * self.shells.volume(k))).collect()
-        };
         let mut table = Table::new("rdf", "r", length.clone(), middle.clone());
         let mut around =
             Table::new("coordination", "r", length.clone(), (1..=bins).map(|k| k as f64 * step).collect());
-        let mut factor = None;
         let mut results = Results::default();
-        for (p, (pair, pairs)) in self.pairs.iter().enumerate() {
-            // Of a species without a second atom there is nothing to say.
-            if *pairs == 0.0 {
-                continue;
-            }
+        for (p, (pair, _)) in self.pairs.iter().enumerate().filter(|(_, (_, pairs))| *pairs > 0.0) {
             let name = self.name(*pair);
-            table.with_errors(&format!("g {name}"), "", &self.blocks.derive(|m| g_of(m, p)));
-            let counts = self.subject.counts();
-            let (centres, twice) = match pair {
-                None => (self.subject.species.len(), 2.0),
-                Some((a, b)) => (counts[*a], if a == b { 2.0 } else { 1.0 }),
-            };
+            table.with_errors(&format!("g {name}"), "", &self.blocks.derive(|m| self.g(m, p)));
+            let (centres, twice) = self.centres(*pair);
             let running = self.blocks.derive(|m| {
                 let each = m[width + p * bins..width + (p + 1) * bins].iter();
                 each.scan(0.0, |sum, n| {
@@ -130,27 +126,72 @@ impl Measure for Radial {
             });
             around.with_errors(&format!("n {name}"), "", &running);
             let peak = self.blocks.derive(|m| {
-                let (r, g) = first_peak(&g_of(m, p), step);
+                let (r, g) = first_peak(&self.g(m, p), step);
                 vec![r, g]
             });
+            if peak[1].0 == 0.0 {
+                let reason = format!("no pair is nearer than the cutoff, {}", digits(self.shells.cutoff));
+                results.warn(&format!("first peak {name}"), (Verdict::Withheld, reason), "a longer cutoff");
+                continue;
+            }
             results.value(&format!("first peak {name}"), &length, peak[0]);
             results.value(&format!("height of first peak {name}"), "", peak[1]);
-            if pair.is_none() && frame_is_periodic(&self.subject) {
-                factor = Some(self.blocks.derive(|m| {
-                    let density = self.subject.species.len() as f64 / m[2 * width];
-                    structure_factor(&g_of(m, p), &middle, step, density)
-                }));
-            }
+        }
+        if let Some(doubt) = self.narrowest.judge(self.shells.cutoff) {
+            results.warn("g(r)", doubt, LARGER);
         }
         results.tables = vec![table, around];
-        if let Some(factor) = factor {
-            let q = (0..factor.len()).map(|k| wave_number(k, self.shells.cutoff)).collect();
-            let mut table = Table::new("structure-factor", "q", unit(units, -1, 0), q);
-            table.with_errors("S all", "", &factor);
-            results.tables.push(table);
+        if self.pairs[0].1 > 0.0 && frame_is_periodic(&self.subject) {
+            self.add_structure_factor(&mut results);
         }
         Ok(results)
     }
+}
+
+impl Radial {
+    /// g(r) of one pair of species, given the means.
+    fn g(&self, means: &[f64], pair: usize) -> Vec<f64> {
+        let bins = self.shells.bins;
+        (0..bins).map(|k| means[pair * bins + k] / (self.pairs[pair].1 * self.shells.volume(k))).collect()
+    }
+
+    /// How many atoms others are counted around, and how often each pair counts.
+    fn centres(&self, pair: Option<(usize, usize)>) -> (usize, f64) {
+        let counts = self.subject.counts();
+        match pair {
+            None => (self.subject.species.len(), 2.0),
+            Some((a, b)) => (counts[a], if a == b { 2.0 } else { 1.0 }),
+        }
+    }
+
+    /// S(q) of all atoms.
+    fn add_structure_factor(&self, results: &mut Results) {
+        let width = self.pairs.len() * self.shells.bins;
+        let transform = LorchTransform::new(&self.shells);
+        let factor = self.blocks.derive(|m| {
+            let density = self.subject.species.len() as f64 / m[2 * width];
+            transform.of(&self.g(m, 0), density)
+        });
+        if let Some(rest) = unlevelled(&self.blocks.derive(|m| self.g(m, 0))) {
+            let reason =
+                format!("where g(r) ends it is still {rest:.2} from 1, on average over the last tenth");
+            let remedy =
+                "a larger cutoff in a larger box; structure-factor gives S(q) at the wave vectors of the box";
+            results.warn("structure-factor", (Verdict::Doubtful, reason), remedy);
+        }
+        let q = (0..factor.len()).map(|k| wave_number(k, self.shells.cutoff)).collect();
+        let mut table = Table::new("structure-factor", "q", unit(self.subject.units, -1, 0), q);
+        table.with_errors("S all", "", &factor);
+        results.tables.push(table);
+    }
+}
+
+/// How far a function is from 1 over its last tenth, noise apart, if that matters.
+fn unlevelled(g: &[Estimate]) -> Option<f64> {
+    let last = &g[g.len() - g.len().div_ceil(10)..];
+    let square = |(g, error): &Estimate| (g - 1.0).powi(2) - error.unwrap_or(0.0).powi(2);
+    let rest = (last.iter().map(square).sum::<f64>() / last.len() as f64).max(0.0).sqrt();
+    (rest > LEVEL).then_some(rest)
 }
 
 fn frame_is_periodic(subject: &Subject) -> bool {
@@ -176,12 +217,39 @@ fn wave_number(k: usize, cutoff: f64) -> f64 {
 
 /// S(q) = 1 + 4 pi rho \int (g - 1) r^2 sin(qr)/(qr) sin(pi r/R)/(pi r/R) dr, with the window of
 /// E. Lorch (J. Phys. C 2 (1969) 229) against ripples of the cut at R.
-fn structure_factor(g: &[f64], r: &[f64], step: f64, density: f64) -> Vec<f64> {
-    let cutoff = step * g.len() as f64;
-    let sinc = |x: f64| if x == 0.0 { 1.0 } else { x.sin() / x };
-    let at = |q: f64| {
-        let each = g.iter().zip(r).map(|(g, r)| (g - 1.0) * r * r * sinc(q * r) * sinc(PI * r / cutoff));
-        1.0 + 4.0 * PI * density * step * each.sum::<f64>()
-    };
-    (0..g.len() / 4).map(|k| at(wave_number(k, cutoff))).collect()
+struct LorchTransform {
+    /// 4 pi r^2 dr with the window, and the distance, in the middle of each shell.
+    weights: Vec<(f64, f64)>,
+    /// sin(pi k / 2n) for n shells.
+    sines: Vec<f64>,
+    cutoff: f64,
+}
+
+impl LorchTransform {
+    fn new(shells: &Shells) -> Self {
+        let (n, cutoff) = (shells.bins, shells.cutoff);
+        let weight = |k: usize| {
+            let r = (k as f64 + 0.5) * cutoff / n as f64;
+            let x = PI * r / cutoff;
+            (4.0 * PI * r * r * cutoff / n as f64 * x.sin() / x, r)
+        };
+        let sine = |k: usize| (PI * k as f64 / (2 * n) as f64).sin();
+        LorchTransform {
+            weights: (0..n).map(weight).collect(),
+            sines: (0..4 * n).map(sine).collect(),
+            cutoff,
+        }
+    }
+
+    fn of(&self, g: &[f64], density: f64) -> Vec<f64> {
+        let at = |k: usize| {
+            let q = wave_number(k, self.cutoff);
+            // q r of the middle of a shell is an odd multiple of what sines are known for.
+            let sine = |bin: usize| self.sines[(k + 1) * (2 * bin + 1) % self.sines.len()];
+            let shells = g.iter().zip(&self.weights).enumerate();
+            let each = shells.map(|(bin, (g, (weight, r)))| (g - 1.0) * weight * sine(bin) / (q * r));
+            1.0 + density * each.sum::<f64>()
+        };
+        (0..(g.len() / 4).min(WAVES)).map(at).collect()
+    }
 }

@@ -2,7 +2,9 @@
 
 use crate::settings::Settings;
 use crate::view::Subject;
-use jostle_core::{Error, Result};
+use crate::warning::{Verdict, digits};
+use jostle_core::{Error, Result, SimBox};
+use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
 /// So many shells of the same thickness.
@@ -33,5 +35,39 @@ impl Shells {
     pub fn volume(&self, bin: usize) -> f64 {
         let r = |k: usize| k as f64 * self.cutoff / self.bins as f64;
         4.0 / 3.0 * PI * (r(bin + 1).powi(3) - r(bin).powi(3))
+    }
+}
+
+/// A box that a barostat lets breathe passes the half that it began with by little.
+const BREATH: f64 = 1.05;
+/// What helps where shells reach too far.
+pub(super) const LARGER: &str = "a shorter cutoff, or a larger box";
+
+/// The narrowest box so far.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Narrowest(f64);
+
+impl Narrowest {
+    /// Before the first box.
+    pub fn new() -> Self {
+        Narrowest(f64::INFINITY)
+    }
+
+    /// Looks at the next box.
+    pub fn add(&mut self, simbox: &SimBox) {
+        self.0 = self.0.min(simbox.largest_cutoff());
+    }
+
+    /// The verdict on pairs of atoms up to a distance: beyond half the box an atom meets several images of
+    /// another, and farther out its own.
+    pub fn judge(self, cutoff: f64) -> Option<(Verdict, String)> {
+        (cutoff > BREATH * self.0).then(|| {
+            let reason = format!(
+                "the cutoff, {}, is more than half the smallest width of the box, {}: beyond, atoms are counted with several images of others, and from twice as far on with their own",
+                digits(cutoff),
+                digits(self.0)
+            );
+            (Verdict::Doubtful, reason)
+        })
     }
 }

@@ -3,6 +3,7 @@
 
 use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
+use crate::limits;
 use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::{Setting, Settings};
@@ -28,6 +29,10 @@ pub(super) const KIND: Kind = Kind {
     new: |subject, settings| Ok(Box::new(StructureFactor::new(subject, settings)?)),
 };
 
+/// Bytes for each wave vector: itself, its value and a wave of [`LANES`] atoms.
+const BYTES: f64 = (size_of::<[i32; 3]>() + size_of::<(f64, f64)>() + size_of::<Phases>()) as f64;
+/// What helps against too many of them.
+const SHORTER: &str = "choose a smaller wave number: largest=...; is the box what it should be?";
 /// As many wave vectors by default.
 const VECTORS: f64 = 20_000.0;
 
@@ -51,10 +56,11 @@ impl StructureFactor {
         let largest = settings.positive("largest", affordable.min(3.0 * TAU * subject.density().cbrt()))?;
         let bins = settings.count("bins", 100, 1..=100_000)?;
         let edges = simbox.edges();
-        let most: [i32; 3] = std::array::from_fn(|k| {
-            let edge = edges[k].iter().map(|x| x * x).sum::<f64>().sqrt();
-            (largest * edge / TAU).min(1e4) as i32
-        });
+        let most: Vec3 = edges.map(|edge| (largest * norm(edge) / TAU).floor());
+        let candidates = most.iter().map(|n| 2.0 * n + 1.0).product::<f64>() / 2.0;
+        limits::work(candidates * subject.species.len() as f64, "wave vectors times atoms", SHORTER)?;
+        limits::memory(candidates * BYTES, &format!("{candidates:.3e} wave vectors"), SHORTER)?;
+        let most = most.map(|n| n as i32);
         let mut vectors = Vec::new();
         for x in 0..=most[0] {
             for y in -most[1]..=most[1] {
@@ -125,7 +131,7 @@ impl Measure for StructureFactor {
         let wave_numbers = met.iter().map(|k| q[*k].0).collect();
         let mut table = Table::new("structure-factor", "q", unit(self.subject.units, -1, 0), wave_numbers);
         table.with_errors("S", "", &met.iter().map(|k| s[*k]).collect::<Vec<_>>());
-        Ok(Results { tables: vec![table], values: Vec::new() })
+        Ok(Results { tables: vec![table], ..Results::default() })
     }
 }
 

@@ -1,15 +1,18 @@
 //! Van Hove's correlation functions of a few lags: where an atom is that was at the origin (self),
 //! and where others are (distinct; L. van Hove, Phys. Rev. 95 (1954) 249).
 
-use super::shells::Shells;
+use super::shells::{LARGER, Narrowest, Shells};
 use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
 use crate::correlate::Clock;
+use crate::leaps::{self, Leaps};
+use crate::limits;
 use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
+use crate::warning::{Verdict, digits};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, Vec3};
 use rayon::prelude::*;
@@ -25,12 +28,17 @@ pub(super) const KIND: Kind = Kind {
             name: "cutoff",
             dimension: Dimension::LENGTH,
             default: None,
-            about: "largest distance [default: half the smallest width of the box, at most 6 density^(-1/3)]",
+            about: "largest distance; beyond half the box images of the same atoms are met, with a warning [default: half the smallest width of the box, at most 6 density^(-1/3)]",
         },
         Setting { name: "bins", dimension: Dimension::NUMBER, default: Some(100.0), about: "number of bins" },
     ],
     new: |subject, settings| Ok(Box::new(VanHove::new(subject, settings)?)),
 };
+
+/// A peak that is narrower than so many bins has no shape.
+const NARROW: f64 = 3.0;
+/// More atoms than this part beyond the cutoff are missed.
+const GONE: f64 = 0.05;
 
 struct VanHove {
     subject: Subject,
@@ -41,15 +49,22 @@ struct VanHove {
     past: VecDeque<(Vec<Vec3>, Vec<Vec3>)>,
     /// For each lag and bin the self part, then the distinct one.
     blocks: Blocks,
+    narrowest: Narrowest,
+    leaps: Leaps,
 }
 
 impl VanHove {
     fn new(subject: &Subject, settings: &Settings) -> Result<Self> {
         let shells = Shells::new(subject, settings, 100, 10_000)?;
         let lags = settings.count("lags", 5, 1..=12)?;
-        let blocks = Blocks::new(2 * lags * shells.bins);
-        let (clock, past) = (Clock::default(), VecDeque::new());
-        Ok(VanHove { subject: subject.clone(), clock, lags, shells, past, blocks })
+        let (kept, atoms) = (1usize << (lags - 1), subject.species.len());
+        let bytes = (kept * 2 * size_of::<Vec3>()) as f64 * atoms as f64;
+        let what = format!("the positions of {atoms} atoms in {kept} frames");
+        limits::memory(bytes, &what, "choose fewer lags, or a part of the atoms")?;
+        let blocks = Blocks::fitting(2 * lags * shells.bins, "choose fewer bins or lags")?;
+        let (clock, past, subject) = (Clock::default(), VecDeque::new(), subject.clone());
+        let (narrowest, leaps) = (Narrowest::new(), Leaps::default());
+        Ok(VanHove { subject, clock, lags, shells, past, blocks, narrowest, leaps })
     }
 }
 
@@ -58,7 +73,9 @@ impl Measure for VanHove {
         self.clock.add(frame.time)?;
         let (bins, per_length) = (self.shells.bins, self.shells.bins as f64 / self.shells.cutoff);
         let n = frame.positions.len() as f64;
-        let cells = Cells::new(frame.simbox, frame.positions, self.shells.cutoff);
+        let cells = Cells::new(frame.simbox, frame.positions, self.shells.cutoff)?;
+        self.narrowest.add(frame.simbox);
+        self.leaps.add(frame);
         self.blocks.frame();
         for lag in 0..self.lags {
             let Some((then, path)) = self.past.get((1 << lag) - 1) else { break };
@@ -96,7 +113,7 @@ impl Measure for VanHove {
     }
 
     fn memory(&mut self) -> Vec<&mut dyn Memory> {
-        vec![&mut self.clock, &mut self.past, &mut self.blocks]
+        vec![&mut self.clock, &mut self.past, &mut self.blocks, &mut self.narrowest, &mut self.leaps]
     }
 
     fn results(&self) -> Result<Results> {
@@ -109,14 +126,45 @@ impl Measure for VanHove {
         let mut table = Table::new("van-hove", "r", unit(units, 1, 0), r);
         let (per_volume, time) = (unit(units, -3, 0), unit_name(units, Dimension::TIME));
         let means = self.blocks.means();
+        let mut results = Results::default();
         for lag in 0..met {
             // Times have rounding of single precision in most files.
             let t = self.clock.interval() * f64::from(1 << lag);
             let at = format!("{} {time}", (t * 1e4).round() / 1e4);
             let part = |k: usize| &means[(2 * lag + k) * bins..(2 * lag + k + 1) * bins];
-            table.with_errors(&format!("self {}", at.trim()), &per_volume, part(0));
+            let name = format!("self {}", at.trim());
+            let own: Vec<f64> = part(0).iter().map(|mean| mean.0).collect();
+            self.judge_self(&own).into_iter().for_each(|(doubt, remedy)| results.warn(&name, doubt, remedy));
+            table.with_errors(&name, &per_volume, part(0));
             table.with_errors(&format!("distinct {}", at.trim()), "", part(1));
         }
-        Ok(Results { tables: vec![table], values: Vec::new() })
+        if let Some(doubt) = self.narrowest.judge(self.shells.cutoff) {
+            results.warn("distinct part", doubt, LARGER);
+        }
+        if let Some((_, reason)) = self.leaps.judge() {
+            results.warn("self part", (Verdict::Doubtful, reason), leaps::REMEDY);
+        }
+        results.tables.push(table);
+        Ok(results)
+    }
+}
+
+impl VanHove {
+    /// What is to be said of the self part at one lag: atoms that have gone beyond the cutoff, and a peak
+    /// too narrow for the bins.
+    fn judge_self(&self, own: &[f64]) -> Option<((Verdict, String), &'static str)> {
+        let within: Vec<f64> = own.iter().enumerate().map(|(bin, g)| g * self.shells.volume(bin)).collect();
+        let gone = 1.0 - within.iter().sum::<f64>();
+        let distance = within.iter().enumerate().map(|(bin, n)| n * (bin as f64 + 0.5)).sum::<f64>();
+        if gone > GONE {
+            let (gone, cutoff) = (100.0 * gone, digits(self.shells.cutoff));
+            let reason = format!("{gone:.0} % of the atoms have gone farther than the cutoff, {cutoff}");
+            return Some(((Verdict::Doubtful, reason), "frames less far apart, or fewer lags"));
+        }
+        (distance < NARROW).then(|| {
+            let width = digits(self.shells.cutoff / self.shells.bins as f64);
+            let reason = format!("atoms have gone only {distance:.1} bins of {width} on average");
+            ((Verdict::Doubtful, reason), "more bins, or a shorter cutoff")
+        })
     }
 }

@@ -3,15 +3,20 @@
 use super::{Kind, Measure, Sees};
 use crate::blocks::Blocks;
 use crate::correlate::Clock;
+use crate::green_kubo::GreenKubo;
+use crate::limits;
 use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::Setting;
 use crate::view::{Subject, View};
+use crate::warning::{Verdict, digits};
 use jostle_core::{Dimension, Error, Result};
 use multiversion::multiversion;
 use rayon::prelude::*;
+use realfft::{RealFftPlanner, RealToComplex};
 use std::collections::VecDeque;
 use std::f64::consts::PI;
+use std::sync::Arc;
 
 pub(super) const KIND: Kind = Kind {
     name: "vacf",
@@ -33,16 +38,25 @@ pub(super) const KIND: Kind = Kind {
     ],
     new: |subject, settings| {
         let lags = settings.count("lags", 200, 2..=100_000)?;
+        let origins = settings.count("origins", (lags / 40).max(1), 1..=lags)?;
+        let (kept, atoms) = (lags / origins + 1, subject.species.len());
+        let bytes = (kept * size_of::<[f32; 3]>()) as f64 * atoms as f64;
+        limits::memory(bytes, &format!("the velocities of {atoms} atoms at {kept} origins"), FEWER)?;
         Ok(Box::new(Velocities {
             subject: subject.clone(),
             clock: Clock::default(),
             past: VecDeque::new(),
             blocks: Blocks::new(lags + 1),
-            origins: settings.count("origins", (lags / 40).max(1), 1..=lags)?,
+            origins,
             lags,
         }))
     },
 };
+
+/// What helps against too many velocities.
+const FEWER: &str = "choose fewer lags, origins farther apart, or a part of the atoms";
+/// What helps where frames are too far apart.
+const SOONER: &str = "save velocities more often, or measure while a run goes: measure = [{ kind = \"vacf\", every = 5 }]; msd needs no frames so near each other";
 
 struct Velocities {
     subject: Subject,
@@ -95,23 +109,86 @@ impl Measure for Velocities {
             "",
             &self.blocks.derive(|m| m[..count].iter().map(|c| c / m[0]).collect()),
         );
-        let integral = |m: &[f64]| -> Vec<f64> {
-            let mut sum = 0.0;
-            (0..count)
-                .map(|k| {
-                    sum += if k > 0 { 0.5 * dt * (m[k - 1] + m[k]) / 3.0 } else { 0.0 };
-                    sum
-                })
-                .collect()
-        };
-        let running = self.blocks.derive(integral);
-        table.with_errors("running diffusion coefficient", &unit(units, 2, -1), &running);
-        let frequencies: Vec<f64> = (0..count).map(|k| k as f64 / (2.0 * dt * (count - 1) as f64)).collect();
-        let mut spectrum = Table::new("spectrum", "frequency", unit(units, 0, -1), frequencies);
-        spectrum.with_errors("power", &unit(units, 0, 1), &self.blocks.derive(|m| power(&m[..count], dt)));
-        let mut results = Results { tables: vec![table, spectrum], values: Vec::new() };
-        results.value("diffusion coefficient all", &unit(units, 2, -1), running[count - 1]);
+        let mut results = Results::default();
+        let (time, scale) = (unit(units, 0, 1), |_: &[f64]| 1.0 / 3.0);
+        let kubo = GreenKubo { blocks: &self.blocks, times: &times, unit: &time, scale };
+        self.add_diffusion(&kubo, &mut table, &mut results);
+        results.tables.push(table);
+        self.add_spectrum(count, &mut results);
         Ok(results)
+    }
+}
+
+impl Velocities {
+    /// The integral and its last value, if frames follow each other soon enough.
+    fn add_diffusion(
+        &self,
+        kubo: &GreenKubo<impl Fn(&[f64]) -> f64>,
+        table: &mut Table,
+        results: &mut Results,
+    ) {
+        const RUNNING: &str = "running diffusion coefficient";
+        const COEFFICIENT: &str = "diffusion coefficient all";
+        let (end, per_time) = (kubo.times.len() - 1, unit(self.subject.units, 2, -1));
+        let longer = match end < self.lags {
+            true => "a longer run; half of its frames can be lags",
+            false => "more lags: lags=1000",
+        };
+        let doubts = [(kubo.resolution(end), SOONER), (kubo.convergence(end), longer)];
+        // An integral over what was not seen says nothing about whether it has settled.
+        let unresolved = matches!(doubts[0].0, Some((Verdict::Withheld, _)));
+        let doubts = if unresolved { &doubts[..1] } else { &doubts[..] };
+        let running = kubo.running();
+        if !unresolved {
+            table.with_errors(RUNNING, &per_time, &running);
+        }
+        let mut withheld = false;
+        for (doubt, remedy) in doubts {
+            let Some(doubt) = doubt else { continue };
+            withheld |= doubt.0 == Verdict::Withheld;
+            results.warn(COEFFICIENT, doubt.clone(), remedy);
+        }
+        if !withheld {
+            results.value(COEFFICIENT, &per_time, running[end]);
+        }
+    }
+
+    /// The spectrum, if it falls off before its highest frequency: what lies beyond is folded into it.
+    fn add_spectrum(&self, count: usize, results: &mut Results) {
+        const FOLDED: f64 = 0.1;
+        const WHITE: f64 = 0.5;
+        let (units, dt) = (self.subject.units, self.clock.interval());
+        let highest = 1.0 / (2.0 * dt);
+        let transform = Spectrum::new(count, dt);
+        // The power of the highest tenth over the mean of all.
+        let left = self.blocks.derive(|m| {
+            let power = transform.of(&m[..count]);
+            let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+            vec![mean(&power[power.len() - power.len().div_ceil(10)..]) / mean(&power)]
+        })[0];
+        let verdict = match left.0 - 2.0 * left.1.unwrap_or(0.0) {
+            part if part > WHITE => Some(Verdict::Withheld),
+            part if part > FOLDED => Some(Verdict::Doubtful),
+            _ => None,
+        };
+        if let Some(verdict) = verdict {
+            let reason = format!(
+                "at its highest frequency, {}, there is still {:.0} % of the mean power, and faster motions are folded into it",
+                digits(highest),
+                100.0 * left.0
+            );
+            results.warn("spectrum", (verdict, reason), SOONER);
+        }
+        if verdict != Some(Verdict::Withheld) {
+            let frequencies = (0..count).map(|k| highest * k as f64 / (count - 1) as f64).collect();
+            let mut spectrum = Table::new("spectrum", "frequency", unit(units, 0, -1), frequencies);
+            spectrum.with_errors(
+                "power",
+                &unit(units, 0, 1),
+                &self.blocks.derive(|m| transform.of(&m[..count])),
+            );
+            results.tables.push(spectrum);
+        }
     }
 }
 
@@ -140,16 +217,28 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
 
 /// 4 \int c(t)/c(0) cos(2 pi f t) dt with a window that falls to zero as a cosine (Hann), at
 /// frequencies up to that of Nyquist; its integral over them is 1.
-fn power(c: &[f64], dt: f64) -> Vec<f64> {
-    let last = (c.len() - 1) as f64;
-    let windowed: Vec<f64> =
-        c.iter().enumerate().map(|(k, c)| c * 0.5 * (1.0 + (PI * k as f64 / last).cos())).collect();
-    let at = |f: usize| {
-        let term = |(k, c): (usize, &f64)| {
-            let weight = if k == 0 { 0.5 } else { 1.0 };
-            weight * c * (PI * f as f64 * k as f64 / last).cos()
-        };
-        4.0 * dt * windowed.iter().enumerate().map(term).sum::<f64>() / c[0]
-    };
-    (0..c.len()).map(at).collect()
+struct Spectrum {
+    /// Of the correlation and its mirror image, which makes a cosine transform of it.
+    transform: Arc<dyn RealToComplex<f64>>,
+    dt: f64,
+}
+
+impl Spectrum {
+    /// Of a correlation at so many times, so far apart.
+    fn new(count: usize, dt: f64) -> Self {
+        Spectrum { transform: RealFftPlanner::new().plan_fft_forward(2 * (count - 1)), dt }
+    }
+
+    fn of(&self, c: &[f64]) -> Vec<f64> {
+        let last = c.len() - 1;
+        let window = |k: usize| 0.5 * (1.0 + (PI * k as f64 / last as f64).cos());
+        let mut both: Vec<f64> =
+            (0..2 * last).map(|k| k.min(2 * last - k)).map(|k| c[k] * window(k)).collect();
+        let mut waves = self.transform.make_output_vec();
+        // Both are as long as the transform wants them.
+        if self.transform.process(&mut both, &mut waves).is_err() {
+            return vec![f64::NAN; c.len()];
+        }
+        waves.iter().map(|wave| 2.0 * self.dt * wave.re / c[0]).collect()
+    }
 }

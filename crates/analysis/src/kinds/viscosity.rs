@@ -3,10 +3,12 @@
 use super::{Kind, Measure, Sees};
 use crate::blocks::{Blocks, Estimate};
 use crate::correlate::{Clock, MultiTau};
+use crate::green_kubo::GreenKubo;
 use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::{Setting, Settings};
 use crate::view::View;
+use crate::warning::Verdict;
 use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
 use jostle_core::{Dimension, Error, Result, SymTensor, UnitSystem};
@@ -36,6 +38,7 @@ pub(super) const KIND: Kind = Kind {
 /// Up to this lag every frame is an origin of time.
 const LAGS: usize = 128;
 const MORE: &str = "look more often: measure = [{ kind = \"viscosity\", every = 5 }], or thermo = { every = 5 } for rows of thermo.csv";
+const LONGER: &str = "a longer run, or a later end where the running viscosity stays what it is: to=...";
 
 struct Viscosity {
     units: UnitSystem,
@@ -78,32 +81,39 @@ impl Measure for Viscosity {
         let lags = (0..width).map(|k| self.past.lag(k)).take_while(|lag| *lag <= (frames - 1) / 2);
         let dt = self.clock.interval();
         let times: Vec<f64> = lags.map(|lag| lag as f64 * dt).collect();
-        let correlation = self.blocks.derive(|m| m[..times.len()].to_vec());
-        let running = self.blocks.derive(|m| integral(&times, m, m[width] / m[width + 1]));
-        let over = correlation.get(1).is_none_or(|(c, error)| *c < error.unwrap_or(0.0));
+        let scale = |m: &[f64]| m[width] / m[width + 1];
+        let time = unit(self.units, 0, 1);
+        let kubo = GreenKubo { blocks: &self.blocks, times: &times, unit: &time, scale };
+        let running = kubo.running();
+        let last = times.len() - 1;
         let end = match self.settings.get("to") {
             Some(_) => {
                 let to = self.settings.positive("to", 1.0)?;
-                times.iter().rposition(|t| *t <= to * (1.0 + 1e-9)).filter(|k| *k > 0)
+                times.iter().rposition(|t| *t <= to * (1.0 + 1e-9)).unwrap_or(0).max(1)
             }
-            None if over => None,
-            None => Some(plateau(&times, &running).unwrap_or(times.len() - 1)),
+            None => plateau(&times, &running).unwrap_or(last),
         };
-        let end = end.ok_or_else(|| {
-            Error::input(format!("the correlation is over within two pressures, which are {dt} apart"))
-                .hint(MORE)
-        })?;
         let units = self.units;
         let pressure = Dimension { energy: 1, length: -3, ..Dimension::NUMBER };
         let square = unit_name(units, Dimension { energy: 2, length: -6, ..Dimension::NUMBER });
         let viscosity = unit_name(units, Dimension { time: 1, ..pressure });
-        let until = times[end];
-        let mut table = Table::new("viscosity", "t", unit(units, 0, 1), times);
-        table.with_errors("running viscosity", &viscosity, &running);
-        table.with_errors("correlation", &square, &correlation);
-        let mut results = Results { tables: vec![table], values: Vec::new() };
-        results.value("viscosity", &viscosity, running[end]);
-        results.value("integral to", &unit(units, 0, 1), (until, Some(0.0)));
+        let mut table = Table::new("viscosity", "t", unit(units, 0, 1), times.clone());
+        let mut results = Results::default();
+        let unresolved = kubo.resolution(end);
+        let withheld = matches!(unresolved, Some((Verdict::Withheld, _)));
+        if !withheld {
+            table.with_errors("running viscosity", &viscosity, &running);
+            results.value("viscosity", &viscosity, running[end]);
+            results.value("integral to", &unit(units, 0, 1), (times[end], Some(0.0)));
+        }
+        table.with_errors("correlation", &square, &kubo.correlation());
+        let unsettled = kubo.convergence(end).filter(|_| !withheld);
+        // The running integral shows where it goes.
+        let unsettled = unsettled.map(|(_, reason)| (Verdict::Doubtful, reason));
+        for (doubt, remedy) in [(unresolved, MORE), (unsettled, LONGER)] {
+            doubt.into_iter().for_each(|doubt| results.warn("viscosity", doubt, remedy));
+        }
+        results.tables.push(table);
         Ok(results)
     }
 }
@@ -126,14 +136,4 @@ fn product(a: &SymTensor, b: &SymTensor) -> f64 {
     let diagonal: f64 = (0..3).map(|k| a[k] * b[k]).sum();
     let others: f64 = (3..6).map(|k| a[k] * b[k]).sum();
     (diagonal + 2.0 * others) / 10.0
-}
-
-/// From zero to each time, by trapezoids.
-fn integral(times: &[f64], c: &[f64], scale: f64) -> Vec<f64> {
-    let mut sum = 0.0;
-    let step = |k: usize| {
-        sum += if k > 0 { 0.5 * scale * (times[k] - times[k - 1]) * (c[k - 1] + c[k]) } else { 0.0 };
-        sum
-    };
-    (0..times.len()).map(step).collect()
 }

@@ -41,6 +41,60 @@ fn a_trajectory_is_converted_there_and_back() {
     assert!(refused.stderr.contains(".xtc"), "{}", refused.stderr);
 }
 
+/// Velocities too far apart for a diffusion coefficient: it is not given, neither by the run nor from its
+/// file, and stderr, log, JSON and report say why.
+#[test]
+fn what_was_sampled_too_coarsely_is_told() {
+    let desk = Desk::new();
+    let coarse = LIQUID.replace("steps = 80", "steps = 6000").replace(
+        "trajectory = { every = 20,",
+        "measure = [{ kind = \"vacf\", every = 200, lags = 8 }]\ntrajectory = { every = 200,",
+    );
+    desk.write("liquid.toml", coarse);
+    let run = desk.succeed(&["run", "liquid.toml"]);
+    let file = desk.succeed(&["analyze", "vacf", "liquid/sample.xyz", "lags=8", "--first", "1", "--json"]);
+    let of_run: serde_json::Value = serde_json::from_str(&desk.read("liquid/sample.vacf.json")).unwrap();
+    let of_file = file.json()["results"].clone();
+    assert_eq!(of_run["warnings"], of_file["warnings"]);
+    assert_eq!(of_run["warnings"][0]["about"], "diffusion coefficient all");
+    assert_eq!(of_run["warnings"][0]["verdict"], "withheld");
+    assert_eq!(of_run["values"], serde_json::json!([]));
+    assert_eq!(of_run["tables"][0]["name"], "vacf");
+    desk.succeed(&["report", "liquid"]);
+    for text in [run.stderr, desk.read("liquid/jostle.log"), file.stderr, desk.read("liquid/report.html")] {
+        assert!(text.contains("diffusion coefficient all is not given: "), "{text}");
+    }
+}
+
+/// Shells beyond half the box are given, with a word; a box without a volume is refused.
+#[test]
+fn boxes_too_small_are_told() {
+    let desk = Desk::new();
+    liquid(&desk);
+    let wide = desk.succeed(&["analyze", "rdf", "liquid/sample.xyz", "cutoff=5"]);
+    assert!(wide.stderr.contains("warning: g(r) is doubtful: the cutoff, 5"), "{}", wide.stderr);
+    for edge in ["1e-320", "1e-10"] {
+        let frame = format!(
+            "3\nLattice=\"{edge} 0 0 0 5 0 0 0 5\" Properties=species:S:1:pos:R:3 pbc=\"T T T\"\nA 1 1 1\nA 2 2 2\nA 3 3 3\n"
+        );
+        desk.write("small.xyz", frame);
+        for kind in [
+            &["clusters", "cutoff=1.5"][..],
+            &["minkowski", "radius=1"],
+            &["structure-factor"],
+            &["bond-order"],
+        ] {
+            let refused =
+                desk.jostle(&[&["analyze", kind[0], "small.xyz", "--units", "lj"], &kind[1..]].concat());
+            assert_eq!(refused.code, Some(2), "{edge} {kind:?}: {}", refused.stderr);
+            assert!(refused.stderr.contains("box"), "{}", refused.stderr);
+        }
+        let refused =
+            desk.jostle(&["analyze", "rdf", "small.xyz", "--units", "lj", "--atoms", "within 2 of index 1"]);
+        assert_eq!(refused.code, Some(2), "{edge}: {}", refused.stderr);
+    }
+}
+
 #[test]
 fn a_run_is_analyzed() {
     let desk = Desk::new();
@@ -152,15 +206,16 @@ reproducible = true
     );
 }
 
+/// Steam, so hot that its molecules turn round within a few frames.
 const WATER: &str = r#"
 units = "real"
 [system]
 place = "water"
-molecules = 64
+molecules = 16
 bond_length = 1.0
 bond_angle = 109.47
-density = "0.998 g/cm3"
-temperature = 300
+density = "0.05 g/cm3"
+temperature = 3000
 [species.O]
 mass = 15.9994
 charge = -0.8476
@@ -177,11 +232,11 @@ pairs."H-H" = "none"
 kind = "pme"
 [[stage]]
 name = "nve"
-steps = 100
+steps = 1200
 timestep = 1
-thermo = { every = 4 }
-trajectory = { every = 4, format = "xyz" }
-measure = [{ kind = "dielectric", every = 4 }, { kind = "dielectric", every = 4, temperature = 350 }]
+thermo = { every = 15 }
+trajectory = { every = 15, format = "xyz" }
+measure = [{ kind = "dielectric", every = 15 }, { kind = "dielectric", every = 15, temperature = 350 }]
 "#;
 
 /// What a run measures of dipole moments comes from its trajectory, too, with charges from the run or

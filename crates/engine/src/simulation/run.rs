@@ -99,8 +99,8 @@ impl Simulation {
         }
         let report = self.report(stage, &run)?;
         run.end(&mut *self.backend)?;
-        for missing in self.write_measures()? {
-            self.say(progress, &format!("nothing is known yet: {missing}"))?;
+        for words in self.write_measures()? {
+            self.say(progress, &words)?;
         }
         self.measures = Measures::default();
         progress.stage_ends(&report);
@@ -440,17 +440,21 @@ impl Simulation {
         Ok(())
     }
 
-    /// Writes what the measures have found so far; why those have found nothing that have not.
-    fn write_measures(&mut self) -> Result<Vec<Error>> {
+    /// Writes what the measures have found so far; why those have found nothing that have not, and what is
+    /// to be known of the others before they are believed.
+    fn write_measures(&mut self) -> Result<Vec<String>> {
         let Some(folder) = &mut self.folder else { return Ok(Vec::new()) };
-        let mut missing = Vec::new();
+        let mut words = Vec::new();
         for (base, record) in self.measures.records(self.units) {
             match record {
-                Ok(record) => folder.results(&record.files(&base))?,
-                Err(error) => missing.push(error),
+                Ok(record) => {
+                    folder.results(&record.files(&base))?;
+                    words.extend(record.results.warnings.iter().map(|w| format!("{}: {w}", record.kind)));
+                }
+                Err(error) => words.push(format!("nothing is known yet: {error}")),
             }
         }
-        Ok(missing)
+        Ok(words)
     }
 
     /// Writes a checkpoint if there is a folder to write to.

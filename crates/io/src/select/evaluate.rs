@@ -29,7 +29,7 @@ pub(super) fn stray_value(of: &Expression, system: &System, units: UnitSystem) -
         Expression::And(parts) | Expression::Or(parts) => {
             parts.iter().find_map(|part| stray_value(part, system, units))
         }
-        Expression::Not(inner) | Expression::Within(_, inner) | Expression::Same(_, inner, _) => {
+        Expression::Not(inner) | Expression::Within(_, inner, _) | Expression::Same(_, inner, _) => {
             stray_value(inner, system, units)
         }
         Expression::Class(_) | Expression::Groups(_) | Expression::Ranges(..) | Expression::Compare(..) => {
@@ -89,7 +89,7 @@ impl<'a> Facts<'a> {
             Expression::Not(inner) => self.choose(inner)?.into_iter().map(|chosen| !chosen).collect(),
             Expression::And(parts) => self.all_of(parts, |a, b| a && b)?,
             Expression::Or(parts) => self.all_of(parts, |a, b| a || b)?,
-            Expression::Within(reach, inner) => self.within(*reach, &self.choose(inner)?),
+            Expression::Within(reach, inner, span) => self.within(*reach, &self.choose(inner)?, span)?,
             Expression::Same(shared, inner, span) => self.same(*shared, &self.choose(inner)?, span)?,
         })
     }
@@ -304,12 +304,12 @@ impl<'a> Facts<'a> {
         })
     }
 
-    fn within(&self, reach: f64, of: &[bool]) -> Vec<bool> {
+    fn within(&self, reach: f64, of: &[bool], span: &Range<usize>) -> Result<Vec<bool>, Fault> {
         let System { simbox, state, .. } = self.system;
         let position = |id: usize| state.position[self.order[id]];
         let centers: Vec<Vec3> = (0..of.len()).filter(|id| of[*id]).map(position).collect();
         if centers.is_empty() {
-            return vec![false; of.len()];
+            return Ok(vec![false; of.len()]);
         }
         // No two atoms are further apart than this, so that nobody looks at images beyond.
         let extent = |k: usize| {
@@ -323,6 +323,7 @@ impl<'a> Facts<'a> {
         };
         let farthest = (0..3).map(extent).sum::<f64>();
         let cells = Cells::new(simbox, &centers, reach.min(farthest.max(f64::MIN_POSITIVE)));
+        let cells = cells.map_err(|e| Fault::new(span.clone(), e.message(), e.help().unwrap_or_default()))?;
         let is_near = |id: usize| {
             let mut near = of[id];
             if !near {
@@ -330,7 +331,7 @@ impl<'a> Facts<'a> {
             }
             near
         };
-        (0..of.len()).map(is_near).collect()
+        Ok((0..of.len()).map(is_near).collect())
     }
 
     fn same(&self, shared: Shared, of: &[bool], span: &Range<usize>) -> Result<Vec<bool>, Fault> {

@@ -21,7 +21,7 @@ pub(super) enum Expression {
     Not(Box<Expression>),
     And(Vec<Expression>),
     Or(Vec<Expression>),
-    Within(f64, Box<Expression>),
+    Within(f64, Box<Expression>, Range<usize>),
     Same(Shared, Box<Expression>, Range<usize>),
 }
 
@@ -143,7 +143,7 @@ impl Parser<'_> {
                 ));
             }
             self.need("of", "within 5 of protein")?;
-            return Ok(Expression::Within(reach, Box::new(self.one()?)));
+            return Ok(Expression::Within(reach, Box::new(self.one()?), span));
         }
         if self.takes("same") {
             let span = self.here();
