@@ -233,7 +233,7 @@ fn periodic(tail: bool, electrostatics: &str) -> String {
 fn alanine_dipeptide_in_water() {
     let Some(reference) = Reference::open("07d_aladip_water_prmtop") else { return };
     for file in ["alanine-dipeptide-explicit.prmtop", "system.xml"] {
-        let system = format!("topology = {:?}", reference.folder.join(file));
+        let system = format!("topology = {:?}\nperiodic = true", reference.folder.join(file));
         let point = |electrostatics: &str, tail: bool, precision: Precision| {
             let name = if precision == Precision::Double { "double" } else { "mixed" };
             let sections = periodic(tail, electrostatics) + &format!("[run]\nprecision = \"{name}\"\n");
@@ -285,7 +285,7 @@ fn rigid_bonds_of_a_topology() {
     let topology = reference.folder.join("alanine-dipeptide-explicit.prmtop");
     let input = |rigid: &str| {
         let text = format!(
-            "units = \"nano\"\n[system]\ntopology = {topology:?}\nrigid = \"{rigid}\"\n\
+            "units = \"nano\"\n[system]\ntopology = {topology:?}\nperiodic = true\nrigid = \"{rigid}\"\n\
              coordinates = \"positions.xyz\"\ntemperature = 300\n{}\
              [[stage]]\nsteps = 100\ntimestep = 0.001\n\
              thermostat = {{ kind = \"langevin\", temperature = 300, friction = 50 }}\n\
@@ -328,7 +328,7 @@ fn masses_move_to_hydrogens() {
     let topology = reference.folder.join("alanine-dipeptide-explicit.prmtop");
     let system = |mass: &str| {
         let text = format!(
-            "units = \"real\"\n[system]\ntopology = {topology:?}\nrigid = \"hydrogens\"\n{mass}\n\
+            "units = \"real\"\n[system]\ntopology = {topology:?}\nperiodic = true\nrigid = \"hydrogens\"\n{mass}\n\
              coordinates = \"positions.xyz\"\n[[force]]\nkind = \"lennard-jones\"\ncutoff = 9\n\
              [electrostatics]\nkind = \"pme\"\n"
         );
@@ -366,7 +366,7 @@ fn minimisation_keeps_rigid_bonds() {
     write_positions(&reference, &folder.path().join("positions.xyz"));
     let topology = reference.folder.join("alanine-dipeptide-explicit.prmtop");
     let text = format!(
-        "units = \"nano\"\n[system]\ntopology = {topology:?}\nrigid = \"hydrogens\"\n\
+        "units = \"nano\"\n[system]\ntopology = {topology:?}\nperiodic = true\nrigid = \"hydrogens\"\n\
          coordinates = \"positions.xyz\"\n{}\
          [[stage]]\nminimize = {{ steps = 400, force_tolerance = 200 }}\nthermo = {{ every = 1 }}\n\
          [run]\ndevice = \"cpu\"\n",
@@ -414,7 +414,7 @@ fn prmtop_and_inpcrd_agree_with_the_system_that_openmm_made_of_them() {
     for (a, b) in prmtop.charges.iter().zip(&xml.charges) {
         assert!((a - b).abs() < 1e-12, "{a} {b}");
     }
-    let (Boundary::Box(one), Boundary::Box(other)) = (prmtop.boundary, xml.boundary) else {
+    let (Boundary::Periodic(Some(one)), Boundary::Box(other)) = (prmtop.boundary, xml.boundary) else {
         panic!("no box")
     };
     let edges = [one.lengths()[2], other.lengths()[2]];

@@ -54,8 +54,8 @@ pub struct Molecules {
 pub enum Boundary {
     /// It does not.
     Unsaid,
-    /// Images of a periodic box whose size it does not say.
-    Periodic,
+    /// Images of a periodic box, and its size when the topology was made, where that is known.
+    Periodic(Option<SimBox>),
     /// Open space.
     Open,
     /// Images of a periodic box.
@@ -120,14 +120,14 @@ impl Molecules {
         let names = same_atoms(self.names, names)?;
         let wanted = match (periodic, self.boundary, simbox) {
             (Some(wanted), ..) => wanted,
-            (None, Boundary::Box(_) | Boundary::Periodic, Some(_)) => [true; 3],
+            (None, Boundary::Box(_), _) | (None, Boundary::Periodic(_), Some(_)) => [true; 3],
             (None, Boundary::Open, _) | (None, Boundary::Unsaid, None) => [false; 3],
-            (None, Boundary::Periodic, None) => {
+            (None, Boundary::Periodic(None), None) => {
                 return Err(Error::input("the topology is that of a periodic system, but no file has a box")
                     .hint("give coordinates with a box, or write periodic = false in [system]: open space"));
             }
             // That box is as old as the topology, and the coordinates may be those of another one.
-            (None, Boundary::Box(own), None) => {
+            (None, Boundary::Periodic(Some(own)), None) => {
                 let [a, b, c] = own.lengths();
                 let message =
                     format!("the topology has a box ({a:.4} x {b:.4} x {c:.4}), the coordinates have none");
@@ -143,7 +143,11 @@ impl Molecules {
             }
         };
         // The present size of a box is that of the coordinates.
-        let own = if let Boundary::Box(own) = self.boundary { Some(own) } else { None };
+        let own = match self.boundary {
+            Boundary::Box(own) => Some(own),
+            Boundary::Periodic(own) => own,
+            Boundary::Unsaid | Boundary::Open => None,
+        };
         let open = wanted == [false; 3];
         let simbox = match simbox.or(own) {
             _ if open => around(&positions)?,

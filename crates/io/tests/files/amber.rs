@@ -197,5 +197,5 @@ fn a_box_of_the_topology_alone_has_to_be_meant() {
     let error = system(false, "").unwrap_err();
     assert!(error.message().contains("no file has a box"), "{error}");
     assert!(error.help().unwrap().contains("periodic = false"));
-    assert_eq!(self::read(&text(&chain(1))).unwrap().boundary, Boundary::Periodic);
+    assert_eq!(self::read(&text(&chain(1))).unwrap().boundary, Boundary::Periodic(None));
 }

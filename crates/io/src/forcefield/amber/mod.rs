@@ -372,7 +372,7 @@ impl Reader<'_> {
             .finish(|a, b| wells.get(&file, a + 1, b + 1).unwrap_or([f64::NAN; 2]))
             .map_err(|e| e.in_file(file.path))?;
         molecules.boundary = match boxed {
-            true => simbox(&file, units)?.map_or(Boundary::Periodic, Boundary::Box),
+            true => Boundary::Periodic(simbox(&file, units)?),
             false => Boundary::Open,
         };
         Ok(molecules)
