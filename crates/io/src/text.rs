@@ -97,7 +97,7 @@ mod tests {
     fn lines_that_do_not_end_are_refused_at_their_number() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.top");
-        let long = vec![b'x'; LONGEST_LINE + 1];
+        let long = vec![b'x'; LONGEST_LINE as usize + 1];
         std::fs::write(&path, [b"one\ntwo\n", &long[1..], b"\nfour\n"].concat()).unwrap();
         assert_eq!(read(&path).unwrap().lines().count(), 4);
         std::fs::write(&path, [b"one\ntwo\n", &long[..]].concat()).unwrap();

@@ -239,7 +239,7 @@ fn what_a_stage_cannot_do_is_refused() {
     assert!(refused.stderr.contains("'sample' has no thermostat"), "{}", refused.stderr);
     let refused = desk.jostle(&["control", "liquid", "temperature", "2 K"]);
     assert!(refused.code == Some(2) && refused.stderr.contains("reduced"), "{}", refused.stderr);
-    assert!(desk.read("liquid/jostle.log").contains("an order was refused: stage 'sample'"));
+    assert!(desk.read("liquid/jostle.log").contains("a command was refused: stage 'sample'"));
     desk.succeed(&["control", "liquid", "stop"]);
     assert_eq!(run.code(), Some(130));
 }

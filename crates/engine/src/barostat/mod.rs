@@ -216,13 +216,13 @@ pub(crate) fn check_barostat(
     }
     if forces.have_fields_or_walls() || system.has_driven() {
         return Err(Error::input(
-            "what keeps its place, as fields, walls and driven atoms do, bears no barostat",
+            "fields, walls and driven atoms stay where they are, so a barostat cannot act on them",
         )
         .hint("leave one of them out"));
     }
     if springs.hold_fixed_places(stage) {
         return Err(Error::input(
-            "restraints whose reference positions stay where they are bear no barostat",
+            "restraints hold atoms at places that do not follow the box, so a barostat cannot act on them",
         )
         .hint(
             "let them follow the box, by scaling = \"center\" in [[restraint]], or name those that act in this stage: restraints = []",

@@ -44,7 +44,7 @@ impl Simulation {
                     Err(error) => return Err(error),
                 };
                 if let Some(why) = &refused {
-                    self.say(progress, &format!("an order was refused: {why}"))?;
+                    self.say(progress, &format!("a command was refused: {why}"))?;
                 }
                 let status = if course == Course::Paused { "paused" } else { "running" };
                 self.summarize(status, Some((stage, &*run)))?;

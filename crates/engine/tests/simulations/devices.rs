@@ -1,4 +1,4 @@
-//! A run that begins on one device goes on on another.
+//! A run that begins on one device is resumed on another.
 
 use jostle_core::{
     Backend, ErrorKind, Group, Precision, Result, Settings, Species, System, Topology, UnitSystem, Vec3,
