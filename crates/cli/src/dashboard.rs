@@ -69,7 +69,9 @@ impl Dashboard {
     pub fn open(units: UnitSystem, stop: Arc<AtomicBool>) -> Result<Self> {
         let terminal = Path::new("the terminal");
         if !stderr().is_terminal() {
-            return Err(Error::input("--tui needs a terminal, and standard error is not one").hint("leave it out"));
+            return Err(
+                Error::input("--tui needs a terminal, and standard error is not one").hint("leave it out")
+            );
         }
         let options = TerminalOptions { viewport: Viewport::Inline(HEIGHT) };
         let opened = Terminal::with_options(CrosstermBackend::new(stderr()), options);

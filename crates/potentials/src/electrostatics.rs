@@ -285,8 +285,9 @@ impl Electrostatics {
         let refused = self.net_charge == NetCharge::Refuse && self.kappa().is_none();
         if refused && total.abs() > 1e-6 * sizes {
             let total = (1e9 * total).round() / 1e9;
-            return Err(Error::input(format!("the charge of the whole system is {total}, not 0"))
-                .hint("add counter-ions, correct a charge, or set net_charge = \"background\" to neutralise it"));
+            return Err(Error::input(format!("the charge of the whole system is {total}, not 0")).hint(
+                "add counter-ions, correct a charge, or set net_charge = \"background\" to neutralise it",
+            ));
         }
         Ok(())
     }
