@@ -4,10 +4,10 @@
 //! An integral is wrong for two reasons that its standard error does not know. The correlation may
 //! decay between two frames: the trapezoidal rule over every other frame tells by how much, for its
 //! error is at least four times that of the rule over all. Or the integral may end too early: what its
-//! second half adds to the first tells what would follow.
+//! last quarter adds, beside the one before, tells what would follow.
 
 use crate::blocks::{Blocks, Estimate};
-use crate::warning::{Verdict, judge};
+use crate::warning::{Verdict, digits, judge};
 
 /// The integral of a correlation, which is among averages: its values at times from zero on are the
 /// first of them.
@@ -16,6 +16,8 @@ pub(crate) struct GreenKubo<'a, S: Fn(&[f64]) -> f64> {
     pub blocks: &'a Blocks,
     /// The times.
     pub times: &'a [f64],
+    /// Their unit.
+    pub unit: &'a str,
     /// What the integral is multiplied by, given all averages.
     pub scale: S,
 }
@@ -24,6 +26,10 @@ pub(crate) struct GreenKubo<'a, S: Fn(&[f64]) -> f64> {
 pub(crate) type Doubt = (Verdict, String);
 
 impl<S: Fn(&[f64]) -> f64> GreenKubo<'_, S> {
+    fn time(&self, time: f64) -> String {
+        format!("{} {}", digits(time), self.unit).trim_end().to_string()
+    }
+
     /// The correlation at each time.
     pub fn correlation(&self) -> Vec<Estimate> {
         self.blocks.derive(|m| m[..self.times.len()].to_vec())
@@ -56,11 +62,11 @@ impl<S: Fn(&[f64]) -> f64> GreenKubo<'_, S> {
 
     /// Whether frames follow each other soon enough for the integral up to a time.
     pub fn resolution(&self, end: usize) -> Option<Doubt> {
-        let apart = self.times.get(1).copied().unwrap_or(0.0);
+        let apart = self.time(self.times.get(1).copied().unwrap_or(0.0));
         let first = self.blocks.derive(|m| vec![m[1.min(end)]])[0];
         if first.0.abs() <= 2.0 * first.1.unwrap_or(f64::INFINITY) {
             let reason = format!(
-                "after one interval, {apart:.6}, nothing is left of the correlation that could be told from noise"
+                "after one interval, {apart}, nothing is left of the correlation that could be told from noise"
             );
             return Some((Verdict::Withheld, reason));
         }
@@ -72,7 +78,7 @@ impl<S: Fn(&[f64]) -> f64> GreenKubo<'_, S> {
         let [value, off] = [found[0], found[1]];
         let reason = || {
             format!(
-                "frames {apart:.6} apart hardly resolve the correlation: over every other frame the integral differs by {:.0} %",
+                "frames {apart} apart hardly resolve the correlation: over every other frame the integral differs by {:.0} %",
                 percent(3.0 * off.0, value.0)
             )
         };
@@ -80,30 +86,30 @@ impl<S: Fn(&[f64]) -> f64> GreenKubo<'_, S> {
     }
 
     /// Whether the integral has settled where it ends. Where there are times for as long again, these say
-    /// what it lacks; else its two halves do, as of a tail that is geometric.
+    /// what it lacks; else its last two quarters do, as of a tail that is geometric from there on.
     pub fn convergence(&self, end: usize) -> Option<Doubt> {
         let at = |time: f64| self.times.partition_point(|t| *t <= time * (1.0 + 1e-9)).saturating_sub(1);
-        let (begin, until) = (self.times[end], at(2.0 * self.times[end]));
-        let half = at(0.5 * begin);
-        let seen = self.times[until] > 1.5 * begin;
+        let last = self.times[end];
+        let [half, three, twice] = [0.5, 0.75, 2.0].map(|part| at(part * last));
+        let seen = self.times[twice] > 1.5 * last;
         let found = self.blocks.derive(|m| {
             let running = self.integrate(m);
-            let [before, after] = match seen {
-                true => [running[end], running[until]],
-                false => [running[half], running[end]],
-            };
-            vec![running[end], after - before, before]
+            let gain = if seen { running[twice] - running[end] } else { running[end] - running[three] };
+            vec![running[end], gain, running[three] - running[half]]
         });
         let [value, gain, before] = [found[0], found[1], found[2]];
         let ratio = (gain.0 / before.0).abs().min(0.9);
         let lacks = if seen { 1.0 } else { ratio / (1.0 - ratio) };
         // The gain alone says what is noise.
         let off = (gain.0 * lacks, gain.1.map(|error| error * lacks));
-        let [from, to] = if seen { [begin, self.times[until]] } else { [self.times[half], begin] };
+        let [from, to] = if seen { [last, self.times[twice]] } else { [self.times[three], last] };
         let reason = || {
             format!(
-                "the integral has not settled: from {from:.6} to {to:.6} it changes by {:.0} %",
-                percent(gain.0, value.0)
+                "the integral has not settled: from {} to {} it changes by {:.0} %, and lacks about {:.0} %",
+                self.time(from),
+                self.time(to),
+                percent(gain.0, value.0),
+                percent(off.0, value.0)
             )
         };
         judge(off, value).map(|verdict| (verdict, reason()))

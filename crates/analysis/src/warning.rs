@@ -84,6 +84,11 @@ pub(crate) fn independent(averages: &[BlockAverage]) -> f64 {
     each.iter().sum::<f64>() / each.len() as f64
 }
 
+/// A number as words give it: six digits, no more than it has.
+pub(crate) fn digits(number: f64) -> String {
+    format!("{number:.5e}").parse::<f64>().unwrap_or(number).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

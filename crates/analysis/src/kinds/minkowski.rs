@@ -71,6 +71,8 @@ impl Measure for Minkowski {
         let count: usize = shape.iter().product();
         let edge: [f64; 3] = std::array::from_fn(|k| lengths[k] / shape[k] as f64);
         let cells = Cells::new(frame.simbox, frame.positions, self.radius)?;
+        let looks = voxels * cells.around_each();
+        limits::work(looks, "cells of atoms around all voxels", "choose a larger voxel")?;
         let origin = frame.simbox.origin();
         let full: Vec<bool> = (0..count)
             .into_par_iter()

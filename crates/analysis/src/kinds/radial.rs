@@ -9,7 +9,7 @@ use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
-use crate::warning::Verdict;
+use crate::warning::{Verdict, digits};
 use jostle_core::{Dimension, Result};
 use std::f64::consts::PI;
 
@@ -129,6 +129,11 @@ impl Measure for Radial {
                 let (r, g) = first_peak(&self.g(m, p), step);
                 vec![r, g]
             });
+            if peak[1].0 == 0.0 {
+                let reason = format!("no pair is nearer than the cutoff, {}", digits(self.shells.cutoff));
+                results.warn(&format!("first peak {name}"), (Verdict::Withheld, reason), "a longer cutoff");
+                continue;
+            }
             results.value(&format!("first peak {name}"), &length, peak[0]);
             results.value(&format!("height of first peak {name}"), "", peak[1]);
         }

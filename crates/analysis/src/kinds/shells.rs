@@ -2,7 +2,7 @@
 
 use crate::settings::Settings;
 use crate::view::Subject;
-use crate::warning::Verdict;
+use crate::warning::{Verdict, digits};
 use jostle_core::{Error, Result, SimBox};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
@@ -63,8 +63,9 @@ impl Narrowest {
     pub fn judge(self, cutoff: f64) -> Option<(Verdict, String)> {
         (cutoff > BREATH * self.0).then(|| {
             let reason = format!(
-                "the cutoff, {cutoff:.6}, is more than half the smallest width of the box, {:.6}: beyond, atoms are counted with several images of others, and from twice as far on with their own",
-                self.0
+                "the cutoff, {}, is more than half the smallest width of the box, {}: beyond, atoms are counted with several images of others, and from twice as far on with their own",
+                digits(cutoff),
+                digits(self.0)
             );
             (Verdict::Doubtful, reason)
         })

@@ -12,7 +12,7 @@ use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::{Setting, Settings};
 use crate::view::{Subject, View};
-use crate::warning::Verdict;
+use crate::warning::{Verdict, digits};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, Vec3};
 use rayon::prelude::*;
@@ -155,16 +155,15 @@ impl VanHove {
     fn judge_self(&self, own: &[f64]) -> Option<((Verdict, String), &'static str)> {
         let within: Vec<f64> = own.iter().enumerate().map(|(bin, g)| g * self.shells.volume(bin)).collect();
         let gone = 1.0 - within.iter().sum::<f64>();
-        let width = self.shells.cutoff / self.shells.bins as f64;
         let distance = within.iter().enumerate().map(|(bin, n)| n * (bin as f64 + 0.5)).sum::<f64>();
         if gone > GONE {
-            let cutoff = self.shells.cutoff;
-            let reason =
-                format!("{:.0} % of the atoms have gone farther than the cutoff, {cutoff:.6}", 100.0 * gone);
+            let (gone, cutoff) = (100.0 * gone, digits(self.shells.cutoff));
+            let reason = format!("{gone:.0} % of the atoms have gone farther than the cutoff, {cutoff}");
             return Some(((Verdict::Doubtful, reason), "frames less far apart, or fewer lags"));
         }
         (distance < NARROW).then(|| {
-            let reason = format!("atoms have gone only {:.1} bins of {width:.6} on average", distance);
+            let width = digits(self.shells.cutoff / self.shells.bins as f64);
+            let reason = format!("atoms have gone only {distance:.1} bins of {width} on average");
             ((Verdict::Doubtful, reason), "more bins, or a shorter cutoff")
         })
     }

@@ -9,7 +9,7 @@ use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
 use crate::settings::Setting;
 use crate::view::{Subject, View};
-use crate::warning::Verdict;
+use crate::warning::{Verdict, digits};
 use jostle_core::{Dimension, Error, Result};
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -110,7 +110,8 @@ impl Measure for Velocities {
             &self.blocks.derive(|m| m[..count].iter().map(|c| c / m[0]).collect()),
         );
         let mut results = Results::default();
-        let kubo = GreenKubo { blocks: &self.blocks, times: &times, scale: |_: &[f64]| 1.0 / 3.0 };
+        let (time, scale) = (unit(units, 0, 1), |_: &[f64]| 1.0 / 3.0);
+        let kubo = GreenKubo { blocks: &self.blocks, times: &times, unit: &time, scale };
         self.add_diffusion(&kubo, &mut table, &mut results);
         results.tables.push(table);
         self.add_spectrum(count, &mut results);
@@ -172,7 +173,8 @@ impl Velocities {
         };
         if let Some(verdict) = verdict {
             let reason = format!(
-                "at its highest frequency, {highest:.6}, there is still {:.0} % of the mean power, and faster motions are folded into it",
+                "at its highest frequency, {}, there is still {:.0} % of the mean power, and faster motions are folded into it",
+                digits(highest),
                 100.0 * left.0
             );
             results.warn("spectrum", (verdict, reason), SOONER);

@@ -82,7 +82,8 @@ impl Measure for Viscosity {
         let dt = self.clock.interval();
         let times: Vec<f64> = lags.map(|lag| lag as f64 * dt).collect();
         let scale = |m: &[f64]| m[width] / m[width + 1];
-        let kubo = GreenKubo { blocks: &self.blocks, times: &times, scale };
+        let time = unit(self.units, 0, 1);
+        let kubo = GreenKubo { blocks: &self.blocks, times: &times, unit: &time, scale };
         let running = kubo.running();
         let last = times.len() - 1;
         let end = match self.settings.get("to") {

@@ -242,9 +242,9 @@ fn check(stages: &[StageInput]) {
             }
         }
         let frames = stages.iter().filter(|s| s.trajectory.is_some()).count();
-        // Displacements and diffusion coefficients.
-        let measured = 2 * stages.iter().map(|s| s.measures.len()).sum::<usize>();
-        assert_eq!(compared, 1 + frames + measured, "{name}");
+        // Tables, and single numbers where so few frames give any.
+        let measured = stages.iter().map(|s| s.measures.len()).sum::<usize>();
+        assert!((measured..=2 * measured).contains(&(compared - 1 - frames)), "{name}: {compared}");
     }
 }
 
