@@ -50,8 +50,9 @@ impl Beside {
                     input.units,
                     reader.units()
                 );
-                return Err(Error::file(&input.source.path, message)
-                    .hint("--input and --units have to fit the trajectory"));
+                return Err(Error::file(&input.source.path, message).hint(
+                    reader.alternatives().unwrap_or("--input and --units have to fit the trajectory"),
+                ));
             }
             let order: Vec<u32> = system.state.order().into_iter().map(|place| place as u32).collect();
             system.state.permute(&order);

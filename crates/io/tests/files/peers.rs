@@ -169,6 +169,9 @@ fn dumps_without_ids_are_read_in_order_and_that_is_said() {
     assert_eq!(frames[0].positions, [[3.0, 4.0, 5.0], [1.0, 2.0, 3.0]]);
     assert_eq!(reader.names(), ["2", "1"]);
     assert!(reader.notes().iter().any(|note| note.contains("no column id")), "{:?}", reader.notes());
+    let text = format!("ITEM: TIMESTEP\n0\n{HEAD} id type x y z c_vel[1]\n2 1 3 4 5 6\n1 1 1 2 3 4\n");
+    let reader = read("a.dump", text.as_bytes()).unwrap().0;
+    assert!(reader.notes().iter().any(|note| note.contains("c_vel[1]")), "{:?}", reader.notes());
 }
 
 fn subject(atoms: usize, images: bool) -> Subject {

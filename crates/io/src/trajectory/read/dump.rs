@@ -133,6 +133,11 @@ impl Dump {
             if id.is_none() {
                 self.notes.push(NO_IDS.to_string());
             }
+            let like =
+                |c: &&String| velocity.is_none() && ["vel", "vx", "vy", "vz"].iter().any(|v| c.contains(v));
+            let note =
+                |c: &String| format!("the column {c} is not read: velocities would have to be vx vy vz");
+            self.notes.extend(columns.iter().filter(like).map(note));
             self.ids = atoms.iter().map(|a| a.0).collect();
             self.cast.species = atoms.iter().map(|a| a.1).collect();
         } else if atoms.len() == self.ids.len()

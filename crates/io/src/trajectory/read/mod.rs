@@ -316,6 +316,12 @@ impl TrajectoryReader {
         &self.cast.bonds
     }
 
+    /// Atoms that the file has in more than one place, in words, where it says so: they may be the reason
+    /// for an unexpected number of atoms.
+    pub fn alternatives(&self) -> Option<&str> {
+        self.cast.alternatives.as_deref()
+    }
+
     /// What of the file is not read, or taken for something that it does not say: for the user.
     pub fn notes(&self) -> &[String] {
         self.source.notes()
