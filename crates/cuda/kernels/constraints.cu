@@ -264,7 +264,7 @@ DEVICE void move_body(const World& w, const Held& h, uint4 group, int slot, cons
     }
     real3 force[N];
     for (int k = 0; k < N; k++) force[k] = load_force(w, body.place[k]);
-    for (int k = 0; k < N; k++) check_force(w, force[k], set, body.place[k], now.done);
+    for (int k = 0; k < N; k++) force[k] = check_force(w, force[k], body.v[k], set, body.place[k], now.done);
     auto kick_all = [&] {
         for (int k = 0; k < N; k++) kick(body.v[k], 0.5 * motion.timestep * body.inverse_mass[k], force[k]);
     };
@@ -340,8 +340,7 @@ DEVICE void move_by(const World& w, const Held& h, int slot, const Slot& now, in
     const Control* control = w.control;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
     Double3 x = load(w.x[set], i), v = load(w.v[set], i);
-    const real3 f = load_force(w, i);
-    check_force(w, f, set, i, now.done);
+    const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
     if (what == MOVE_GOES) end_step(w, i, v, f, species);
     go_on(w, slot, now, i, x, v, f, species, [&] { return load(h.noise, i); });
 }
@@ -381,8 +380,8 @@ DEVICE void kick_body(const World& w, const Held& h, uint4 group, const Slot& no
     // Where noise is in the middle of the drift, its last part is half a step.
     if (motion.decay < 1.0) add_turning(w.frame, body, 2.0 * motion.timestep / motion.drift - 1.0, impulse);
     for (int k = 0; k < S::ATOMS; k++) {
-        const real3 f = load_force(w, body.place[k]);
-        check_force(w, f, set, body.place[k], now.done);
+        const u32 i = body.place[k];
+        const real3 f = check_force(w, load_force(w, i), body.v[k], set, i, now.done);
         kick(body.v[k], 0.5 * motion.timestep * body.inverse_mass[k], f);
     }
     brake(w.frame, body, impulse);
@@ -400,8 +399,7 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(Worl
     if (leader == ALONE) {
         const int species = (int)w.position[now.parity][i].species;
         Double3 v = load(w.v[set], i);
-        const real3 f = load_force(w, i);
-        check_force(w, f, set, i, now.done);
+        const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
         end_step(w, i, v, f, species);
         store(w.v[set], i, v);
     } else if (leader < LED) {

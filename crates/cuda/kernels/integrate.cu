@@ -37,8 +37,7 @@ extern "C" __global__ void begin_segment(World w, int slot) {
     if (!moves || i >= w.n) return;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
     Double3 x = load(w.x[set], i), v = load(w.v[set], i);
-    real3 f = load_force(w, i);
-    check_force(w, f, set, i, now.done);
+    const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
     go_on(w, slot, now, i, x, v, f, species);
 }
 
@@ -61,8 +60,7 @@ extern "C" __global__ void end_segment(World w) {
     if (!ends(control, now) || i >= w.n) return;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
     Double3 v = load(w.v[set], i);
-    real3 f = load_force(w, i);
-    check_force(w, f, set, i, now.done);
+    const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
     end_step(w, i, v, f, species);
     store(w.v[set], i, v);
 }
@@ -76,8 +74,7 @@ extern "C" __global__ void kick_atoms(World w, double dt) {
     const Slot now = w.control->slot[0];
     const int set = w.control->sorted, species = (int)w.position[now.parity][i].species;
     Double3 v = load(w.v[set], i);
-    real3 f = load_force(w, i);
-    check_force(w, f, set, i, now.done);
+    const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
     kick(v, dt * w.inverse_mass[mass_place(w, i, species)], f);
     store(w.v[set], i, v);
 }

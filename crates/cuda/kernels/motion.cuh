@@ -59,14 +59,20 @@ DEVICE bool is_finite(real3 f) {
     return zero == (real)0;
 }
 
-// A force that is not finite stops everything. The first of them is named, with the smallest id.
+// Notes that the force on an atom is not finite, which stops everything. The first such force is named, of those of
+// one step the one with the smallest id.
 DEVICE void report_force(const World& w, int set, int i, i64 done) {
     atomicMin(&w.control->first_bad, (u64)done << 32 | w.id[set][i]);
     report(w.control, NOT_FINITE);
 }
 
-DEVICE void check_force(const World& w, real3 f, int set, int i, i64 done) {
-    if (!is_finite(f)) report_force(w, set, i, done);
+// The force on an atom, if it is finite. If not, it is reported and the atom comes to rest where it is: the
+// diagnosis needs the distance that the force came from.
+DEVICE real3 check_force(const World& w, real3 f, Double3& v, int set, int i, i64 done) {
+    if (is_finite(f)) return f;
+    report_force(w, set, i, done);
+    v = {0, 0, 0};
+    return {(real)0, (real)0, (real)0};
 }
 
 // Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC'11), as in jostle_core::random.
@@ -242,8 +248,8 @@ DEVICE void finish_step(const World& w, int slot, const Slot& now, int i, real3 
     Control* control = w.control;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
     Double3 x = load(w.x[set], i), v = load(w.v[set], i);
-    check_force(w, f, set, i, now.done);
     if (now.soon) store_force(w, i, f);
+    f = check_force(w, f, v, set, i, now.done);
     end_step(w, i, v, f, species);
     go_on(w, slot, now, i, x, v, f, species);
 }

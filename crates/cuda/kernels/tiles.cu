@@ -157,11 +157,11 @@ DEVICE void step_of_tile(const World& w, int slot, const Slot& now) {
     if (i >= 0) {
         const int species = as_species(tile[DUMMIES + own_of_thread(w)].w);
         Double3 x = load(w.x[set], i), v = load(w.v[set], i);
-        check_force(w, pull.force, set, i, now.done);
+        const real3 f = check_force(w, pull.force, v, set, i, now.done);
         if (now.soon) store_force(w, i, pull.force);
-        end_step(w, i, v, pull.force, species);
+        end_step(w, i, v, f, species);
         if (SAMPLES) kinetic_of(w.mass[mass_place(w, i, species)], v, sums + N_TERMS + 6);
-        go_on(w, slot, now, i, x, v, pull.force, species);
+        go_on(w, slot, now, i, x, v, f, species);
     }
     if (!SAMPLES) return;
     energies_of_tile(pull, sums);

@@ -165,7 +165,8 @@ mod tests {
     fn a_pair_is_found_however_unevenly_a_box_is_filled() {
         let species = vec![Species { name: "A".into(), mass: 1.0, charge: 0.0 }];
         for periodic in [true, false] {
-            let simbox = SimBox::new([0.0; 3], [1e4, 2e4, 1e4], [3e3, 0.0, 1e3], [periodic; 3]).unwrap();
+            let tilts = if periodic { [3e3, 0.0, 1e3] } else { [0.0; 3] };
+            let simbox = SimBox::new([0.0; 3], [1e4, 2e4, 1e4], tilts, [periodic; 3]).unwrap();
             let mut system = System::new(simbox, species.clone());
             // As near as atoms of a liquid, and one far away.
             let at = |k: usize| [k % 40, k / 40 % 40, k / 1600].map(|n| 1.1 * n as f64 + 0.3);
