@@ -239,7 +239,7 @@ fn write(folder: &Path, record: &Record) -> Result<()> {
 pub fn help() -> String {
     let mut text = "Examples:\n  \
         jostle analyze rdf argon cutoff=12 > rdf.csv   the last trajectory of the run\n  \
-        jostle analyze msd argon/sample.xyz from=5ps to=20ps --output analysis\n  \
+        jostle analyze msd argon/sample.xtc from=5ps to=20ps --output analysis\n  \
         jostle analyze msd water/sample.xtc --atoms \"element O\"\n  \
         jostle analyze dielectric water/sample.xtc    charges are those of the run beside it\n  \
         jostle analyze dielectric md.xtc temperature=300 --input water.toml\n  \

@@ -101,7 +101,7 @@ pub enum Command {
 
     /// Write a trajectory in another format
     #[command(after_help = "Examples:\n  \
-        jostle convert sample.xyz sample.xtc\n  \
+        jostle convert sample.xtc sample.dcd\n  \
         jostle convert dump.lammpstrj.gz sample.trr --units metal --timestep 0.001\n\n\
         Read: DCD, XTC, TRR, extended XYZ, LAMMPS dumps (gzip or Zstandard, if you like), GSD, H5MD, PDB,\n\
         mmCIF.\n\

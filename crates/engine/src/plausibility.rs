@@ -332,9 +332,11 @@ fn sizes(forces: &Forces, species: usize) -> Vec<Vec<f64>> {
         for (a, row) in sizes.iter_mut().enumerate().take(known) {
             for (b, size) in row.iter_mut().enumerate().take(known) {
                 let Some(entry) = term.get(a, b) else { continue };
-                // Without an energy there is no core.
+                // Without an energy there is no core; repulsion alone has a sigma beyond all cut-offs, which is
+                // no diameter.
                 if let [epsilon, sigma] = entry.parameters[..]
                     && epsilon > 0.0
+                    && sigma < entry.cutoff
                 {
                     *size = sigma.max(*size);
                 }

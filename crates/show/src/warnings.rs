@@ -27,6 +27,10 @@ pub(crate) fn warnings(run: &Run) -> Vec<String> {
     for finding in run.findings.iter().filter(|f| (1..10).contains(&f.record.frames)) {
         found.push(format!("{} is from {} frames only", finding.base, finding.record.frames));
     }
+    for finding in &run.findings {
+        let warnings = finding.record.results.warnings.iter();
+        found.extend(warnings.map(|warning| format!("{}: {warning}", finding.base.replace('.', ": "))));
+    }
     found
 }
 

@@ -30,6 +30,7 @@ pub use word::Word;
 
 use crate::dynamo::Dynamo;
 use crate::memory;
+use crate::text;
 use jostle_core::{Dimension, Error, Result, Species, System, Topology};
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::electrostatics::{Composition, Method};
@@ -51,7 +52,7 @@ impl Input {
     /// # Errors
     /// If the file cannot be read or is not UTF-8, and those of [`Input::parse`].
     pub fn read(path: &Path) -> Result<Input> {
-        Input::parse_bytes(path, std::fs::read(path).map_err(|e| Error::io("read", path, &e))?)
+        Input::parse_bytes(path, text::read_bytes(path)?)
     }
 
     /// Reads the bytes of an input, see [`Input::parse`].
