@@ -49,7 +49,7 @@ pub fn energy(options: &Energy) -> Result<()> {
     }
     let mut text = String::new();
     let mut line = |name: &str, value: String, unit: &str| {
-        let _ = writeln!(text, "{}", format!("{name:<16}{value} {unit}").trim_end());
+        let _ = writeln!(text, "{}", format!("{name:<15} {value} {unit}").trim_end());
     };
     line("atoms", grouped(atoms as u64), "");
     for (name, energy) in terms {
