@@ -320,6 +320,9 @@ impl Held {
     }
 }
 
+/// Energies below this are none, in any unit system: files that give C6 = 0 have a well of 1e-50.
+const LEAST_ENERGY: f64 = 1e-30;
+
 /// By pair of species, how large atoms are for each other: the sigma of forces with a hard core.
 fn sizes(forces: &Forces, species: usize) -> Vec<Vec<f64>> {
     let mut sizes = vec![vec![0.0; species]; species];
@@ -332,11 +335,10 @@ fn sizes(forces: &Forces, species: usize) -> Vec<Vec<f64>> {
         for (a, row) in sizes.iter_mut().enumerate().take(known) {
             for (b, size) in row.iter_mut().enumerate().take(known) {
                 let Some(entry) = term.get(a, b) else { continue };
-                // Without an energy there is no core; repulsion alone has a sigma beyond all cut-offs, which is
-                // no diameter.
+                // Without an energy there is no core; repulsion alone has next to none and a sigma that is no
+                // diameter.
                 if let [epsilon, sigma] = entry.parameters[..]
-                    && epsilon > 0.0
-                    && sigma < entry.cutoff
+                    && epsilon > LEAST_ENERGY
                 {
                     *size = sigma.max(*size);
                 }

@@ -1,5 +1,5 @@
 //! Reasons to doubt a run, found in its numbers. Every rule is a function of plain numbers, used by the run
-//! itself as by what reports about it; [`crate::plausibility`] has those that need no step.
+//! itself as by what reports about it; `plausibility.rs` has those that need no step.
 
 use crate::averages::Confidence;
 use crate::report::{Average, Drift, StageReport};

@@ -339,9 +339,15 @@ fn check_mesh(simbox: &SimBox, order: usize, spacing: f64) -> Result<()> {
     if points.iter().product::<f64>() <= MOST_POINTS {
         return Ok(());
     }
-    let [x, y, z] = points;
-    Err(Error::input(format!("this accuracy needs a mesh of {x:.0} x {y:.0} x {z:.0} points"))
-        .hint("choose a longer cut-off, above all where charges are few, less accuracy, or kind = \"ewald\""))
+    let [x, y, z] = points.map(|n| if n < 1e6 { format!("{n}") } else { format!("{n:.3e}") });
+    let [a, b, c] = simbox.lengths();
+    Err(Error::input(format!(
+        "this accuracy needs a mesh of {x} x {y} x {z} points in a box of {a:.3e} by {b:.3e} by {c:.3e}"
+    ))
+    .hint(
+        "look at the box, or at the density it follows from; else choose a longer cut-off, above all where \
+         charges are few, less accuracy, or kind = \"ewald\"",
+    ))
 }
 
 fn is_smooth(mut n: usize) -> bool {

@@ -128,7 +128,7 @@ fn argon_is_rahmans() {
     let short = example
         .replace("steps = 100_000", "steps = 10_000")
         .replace("steps = 900_000", "steps = 50_000")
-        .replace("every = 5000, format = \"xyz\"", "every = 20, format = \"trr\"");
+        .replace("every = 5000, format = \"xtc\"", "every = 20, format = \"trr\"");
     let thermostat = r#"thermostat = { kind = "bussi", temperature = 94.4, period = "0.5 ps" }"#;
     desk.write("argon.toml", format!("{short}\n{thermostat}\n\n[run]\nreproducible = true\n"));
     desk.succeed(&["run", "argon.toml"]);

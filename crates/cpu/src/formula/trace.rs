@@ -357,6 +357,9 @@ impl Real for Traced {
             (Level::Avx512, Precision::Double) => {
                 guess::recip(self, guess::recip(self, self.unary(Unary::GuessReciprocal)))
             }
+            (Level::Avx2, Precision::Mixed) => {
+                guess::recip_from_far(self, self.unary(Unary::GuessReciprocal))
+            }
             _ => guess::recip(self, self.unary(Unary::GuessReciprocal)),
         }
     }

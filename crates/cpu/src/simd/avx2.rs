@@ -53,8 +53,8 @@ impl Real for F32x8 {
     fn recip(self) -> Self {
         // SAFETY: as above.
         let y = F32x8(unsafe { _mm256_rcp_ps(self.0) });
-        // 12 to 23 bits.
-        guess::recip(self, y)
+        // 12 to 24 bits.
+        guess::recip_from_far(self, y)
     }
     #[inline(always)]
     fn sqrt(self) -> Self {

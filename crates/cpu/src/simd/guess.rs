@@ -8,6 +8,14 @@ pub fn recip<R: Real>(x: R, y: R) -> R {
     y.mul_add(-x.mul_add(y, R::lit(-1.0)), y)
 }
 
+/// 1 / x by one step of third order, for guesses of few bits: what a Newton step leaves is of one sign, and
+/// adds up.
+#[inline(always)]
+pub fn recip_from_far<R: Real>(x: R, y: R) -> R {
+    let rest = -x.mul_add(y, R::lit(-1.0));
+    y.mul_add(rest.mul_add(rest, rest), y)
+}
+
 /// 1 / sqrt(x) from a guess: one Newton step, which doubles its bits.
 #[inline(always)]
 pub fn rsqrt<R: Real>(x: R, y: R) -> R {

@@ -145,14 +145,19 @@ fn accuracy_is_kept_in_every_box() {
         ("a liquid of molecules", molecules(300, 0.45), 4.2, &all),
         ("a vapour of molecules", molecules(100, 0.1), 1.5, &few),
     ];
+    let mut broken = Vec::new();
     for (name, system, cutoff, cases) in trials {
+        // One configuration tells the root of a mean square over so many components no better than this.
+        let known = 1.0 + (6.0 * system.state.len() as f64).sqrt().recip();
         let trial = Trial::new(system, cutoff);
         for &(order, accuracy) in cases {
             let error = trial.error(trial.method(order, accuracy));
-            println!("{name}, order {order}: {accuracy:e} asked for, {error:.2e} found");
-            assert!(error < accuracy, "{name}, order {order}: {error:e} where {accuracy:e} was asked for");
+            let found = format!("{name}, order {order}: {accuracy:e} asked for, {error:.3e} found");
+            println!("{found}");
+            broken.extend((error >= known * accuracy).then_some(found));
         }
     }
+    assert!(broken.is_empty(), "{broken:#?}");
 }
 
 /// The rule for matter as dense as water would not do.

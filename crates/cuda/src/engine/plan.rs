@@ -126,7 +126,10 @@ impl Plan {
             Algorithm::Auto if settings.reproducible || forces.grains.is_some() => (Way::List, false),
             Algorithm::Auto => {
                 let size = Size { atoms: n, neighbors: extent.neighbors(), multiprocessors };
-                let fits = |way: &Way| *way != Way::Tiles || extent.has_room_for(layout.shape.atoms.min(32));
+                // A tile that holds every atom is all pairs, with places that are less exact.
+                let tile = Room::estimate(layout.shape, extent.density, extent.reach, usize::MAX).tile;
+                let room_for_tiles = extent.has_room_for(layout.shape.atoms.min(32)) && tile < n;
+                let fits = |way: &Way| *way != Way::Tiles || room_for_tiles;
                 (cost::cheapest(ways.iter().copied().filter(fits), size).unwrap_or(Way::Tiles), true)
             }
             Algorithm::Tiles => (Way::Tiles, false),

@@ -45,9 +45,10 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
     system.driven = input.driven(&system)?;
     drive(&mut system);
     if let (Some(given), Some(term)) = (&input.electrostatics, &forces.electrostatics) {
-        let checked = term.check(&system, input.run.settings.precision);
+        // A box out of all proportion is named as such before what follows from it.
+        let room = room_for_waves(&system, &forces);
+        let checked = room.and_then(|()| term.check(&system, input.run.settings.precision));
         checked.map_err(|e| at(input, &given.span, e))?;
-        room_for_waves(&system, &forces).map_err(|e| at(input, &given.span, e))?;
     }
     if let Some(velocities) = input.system.velocities {
         let thermal_energy = input.units.boltzmann() * velocities.temperature;

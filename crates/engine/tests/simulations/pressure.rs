@@ -453,5 +453,5 @@ fn what_makes_no_sense_is_refused() {
     let mut frozen = liquid();
     frozen.driven = Driven::BySpecies(vec![Some([0.0; 3])]);
     let error = refused(frozen, stage().thermostat(BUSSI).barostat(barostat));
-    assert!(error.contains("keeps its place"), "{error}");
+    assert!(error.contains("stay where they are"), "{error}");
 }

@@ -135,5 +135,5 @@ fn atoms_that_no_memory_holds_are_refused() {
     }
     // Counts of species, too, where nothing else says how many atoms there are.
     let counts = ions(&format!("place = \"random\"\n{density}"), "").replace("fraction = 0.5", "count = 2e9");
-    assert!(refused(&counts).0.starts_with("4,000,000,000 atoms need"), "{:?}", refused(&counts));
+    assert!(refused(&counts).0.starts_with("4,000,000,000 atoms would take"), "{:?}", refused(&counts));
 }

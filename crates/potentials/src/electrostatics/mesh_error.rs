@@ -27,7 +27,7 @@ pub struct Composition {
 
 /// The force that errors are relative to, in units of a pair of charges at the mean distance: the least of
 /// what charges in disorder feel. Ions at random that keep half or more of that distance feel 2.4 to 3.9.
-const FORCE: f64 = 2.0;
+const FORCE: f64 = 1.9;
 
 /// By how much the part of the others in the squared error of a mesh is smaller in liquids than for charges
 /// that know nothing of each other.
