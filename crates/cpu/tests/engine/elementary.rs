@@ -66,3 +66,35 @@ fn they_equal_those_of_the_standard_library() {
         check::<f64>(level, f64::EPSILON);
     }
 }
+
+/// Reciprocals in single precision and those of roots.
+struct Reciprocals<'a>(&'a [f32]);
+
+impl Kernel for Reciprocals<'_> {
+    type Output = Vec<[f32; 2]>;
+
+    #[inline(always)]
+    fn run<I: Simd>(self) -> Self::Output {
+        let first = |value: I::F32| {
+            let mut lanes = [0.0; 16];
+            value.store(&mut lanes);
+            lanes[0]
+        };
+        self.0.iter().map(|x| [first(I::F32::splat(*x).recip()), first(I::F32::splat(*x).rsqrt())]).collect()
+    }
+}
+
+/// Errors of one sign add up over the pairs of a liquid: those of reciprocals from guesses have both signs.
+#[test]
+fn reciprocals_have_no_bias() {
+    let numbers: Vec<f32> = (0..100_000).map(|k| 1.0 + 3.0e-5 * k as f32).collect();
+    for level in Level::ALL.into_iter().filter(|level| level.is_available()) {
+        let found = level.run(Reciprocals(&numbers));
+        for (k, exponent) in [(0, -1.0), (1, -0.5)] {
+            let errors = numbers.iter().zip(&found);
+            let errors = errors.map(|(x, y)| f64::from(y[k]) / f64::from(*x).powf(exponent) - 1.0);
+            let mean = errors.sum::<f64>() / numbers.len() as f64;
+            assert!(mean.abs() < 0.02 * f64::from(f32::EPSILON), "{level}, power {exponent}: {mean:e}");
+        }
+    }
+}
