@@ -184,7 +184,7 @@ pub struct Resume {
 /// Options of what may find a run doubtful.
 #[derive(Debug, Args)]
 pub struct Warnings {
-    /// Warnings are errors, as with strict = true in [run]
+    /// Warnings are errors, as with strict = true in the input
     #[arg(long)]
     pub strict: bool,
 }
