@@ -66,10 +66,10 @@ DEVICE void arrange_group(const World& w, int i, Position mine) {
 }
 
 // All groups, of all tiles.
-extern "C" __global__ void __launch_bounds__(GROUP_THREADS) arrange_groups(World w, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(GROUP_THREADS) arrange_groups(World w, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i / 32 * 32 >= pair_tiles(w) * PAIR_TILE) return;
     arrange_group(w, i, w.position[now.parity][min(i, w.n - 1)]);
@@ -332,15 +332,15 @@ DEVICE void meet_tiles(const World& w, int slot, int first, int count) {
 }
 
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS, RESIDENT / PAIR_THREADS)
-forces_all_pairs(World w, int slot, int when, int first, int count) {
+forces_all_pairs(World w, int slot, int trigger, int first, int count) {
     await_those_before();
-    if (due(w.control, w.control->slot[slot], when)) meet_tiles<false>(w, slot, first, count);
+    if (due(w.control, w.control->slot[slot], trigger)) meet_tiles<false>(w, slot, first, count);
 }
 
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS)
-forces_all_pairs_energies(World w, int slot, int when, int first, int count) {
+forces_all_pairs_energies(World w, int slot, int trigger, int first, int count) {
     await_those_before();
-    if (due(w.control, w.control->slot[slot], when)) meet_tiles<true>(w, slot, first, count);
+    if (due(w.control, w.control->slot[slot], trigger)) meet_tiles<true>(w, slot, first, count);
 }
 
 // ---- what shares add up to
@@ -385,9 +385,9 @@ DEVICE real3 sum_of_forces(const World& w, int i, int first, int count) {
 }
 
 // A block for each group.
-extern "C" __global__ void __launch_bounds__(GROUP_THREADS) add_forces(World w, int slot, int when, int first, int count) {
+extern "C" __global__ void __launch_bounds__(GROUP_THREADS) add_forces(World w, int slot, int trigger, int first, int count) {
     await_those_before();
-    if (!due(w.control, w.control->slot[slot], when)) return;
+    if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int i = blockIdx.x * 32 + threadIdx.x % 32;
     const real3 f = sum_of_forces(w, i, first, count);
     if (threadIdx.x < 32 && i < w.n) store_force(w, i, f);

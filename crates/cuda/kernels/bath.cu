@@ -73,10 +73,10 @@ extern "C" __global__ void bath_begin(World w) {
 }
 
 // The kinetic energy of the drift that led to a slot: blocks leave their shares.
-extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kinetic(World w, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kinetic(World w, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     double energy[BATH_SUMS] = {};
     if (i < w.n) {
@@ -97,15 +97,15 @@ extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kinetic(World w,
 // What follows from the shares of so many `blocks`. At the end of a segment without the next drift, and
 // the bath's variables are kept in its row of w.total.
 extern "C" __global__ void __launch_bounds__(BATH_THREADS)
-bath_act(World w, int slot, int when, int blocks, int row_length, int offset) {
+bath_act(World w, int slot, int trigger, int blocks, int row_length, int offset) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!due(w.control, now, trigger)) return;
     double kinetic = 0;
     for (int k = 0; k < BATH_SUMS; k++) kinetic += sum_of_shares<BATH_THREADS>(w, blocks, BATH_SUMS, k);
     if (threadIdx.x != 0) return;
     act(w, kinetic, now.done);
-    if (when == WHEN_GOES) {
+    if (trigger == TRIGGER_STEP) {
         set_off(w);
     } else {
         double* row = w.total + (size_t)(w.control->part / 2) * row_length + offset;

@@ -258,17 +258,17 @@ DEVICE u32 bonded(const World& w, const Bound& b, const Slot& now, double* sums)
     return number;
 }
 
-extern "C" __global__ void __launch_bounds__(BONDED_THREADS) bonded_forces(World w, Bound b, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(BONDED_THREADS) bonded_forces(World w, Bound b, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (due(w.control, now, when)) bonded<false>(w, b, now, nullptr);
+    if (due(w.control, now, trigger)) bonded<false>(w, b, now, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS)
-bonded_forces_energies(World w, Bound b, int slot, int when) {
+bonded_forces_energies(World w, Bound b, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!due(w.control, now, trigger)) return;
     double sums[N_BONDED + 6] = {};
     const u32 number = bonded<true>(w, b, now, sums);
 #if REPRODUCIBLE
@@ -282,7 +282,7 @@ bonded_forces_energies(World w, Bound b, int slot, int when) {
 }
 
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS)
-bonded_sums(World w, int blocks, int row_length, int virial, int first, int when) {
+bonded_sums(World w, int blocks, int row_length, int virial, int first, int trigger) {
     await_those_before();
-    add_energies_and_virial<BONDED_THREADS, N_BONDED>(w, blocks, row_length, virial, first, when);
+    add_energies_and_virial<BONDED_THREADS, N_BONDED>(w, blocks, row_length, virial, first, trigger);
 }

@@ -30,14 +30,14 @@ DEVICE void cells_forces(const World& w, int slot) {
     if (ENERGY) block_energies<CELL_THREADS>(w, pull, 0.5);
 }
 
-extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells(World w, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells(World w, int slot, int trigger) {
     await_those_before();
-    if (due(w.control, w.control->slot[slot], when)) cells_forces<false>(w, slot);
+    if (due(w.control, w.control->slot[slot], trigger)) cells_forces<false>(w, slot);
 }
 
-extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells_energies(World w, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells_energies(World w, int slot, int trigger) {
     await_those_before();
-    if (due(w.control, w.control->slot[slot], when)) cells_forces<true>(w, slot);
+    if (due(w.control, w.control->slot[slot], trigger)) cells_forces<true>(w, slot);
 }
 
 // A whole step at once.

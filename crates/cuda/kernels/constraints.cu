@@ -207,9 +207,9 @@ DEVICE void brake(const Frame& frame, Body<S>& body, double* impulse) {
 }
 
 // What a kernel that moves atoms does before they are kicked for the first half of a step.
-enum Before {
-    MOVE_BEGINS,  // nothing: a segment begins
-    MOVE_GOES,    // the second half of the step before
+enum MoveFrom {
+    MOVE_FROM_SEGMENT_START,  // nothing: a segment begins
+    MOVE_FROM_STEP,    // the second half of the step before
 };
 
 // Scales the velocities of a group as a bath says.
@@ -268,7 +268,7 @@ DEVICE void move_body(const World& w, const Held& h, uint4 group, int slot, cons
     auto kick_all = [&] {
         for (int k = 0; k < N; k++) kick(body.v[k], 0.5 * motion.timestep * body.inverse_mass[k], force[k]);
     };
-    if (what == MOVE_GOES) {
+    if (what == MOVE_FROM_STEP) {
         double unused[IMPULSES];
         scale_by_bath(w, BATH_AFTER, body);
         kick_all();
@@ -312,7 +312,7 @@ DEVICE void move_body(const World& w, const Held& h, uint4 group, int slot, cons
 
 // Whether a step, or the first one of a segment, is due.
 DEVICE bool moves(const Control* control, const Slot& now, int what) {
-    return what == MOVE_BEGINS ? begins(control) : goes(control, now);
+    return what == MOVE_FROM_SEGMENT_START ? begins(control) : goes(control, now);
 }
 
 // The noise of a step, which depends on nothing in it: every atom its own, while forces are found.
@@ -341,7 +341,7 @@ DEVICE void move_by(const World& w, const Held& h, int slot, const Slot& now, in
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
     Double3 x = load(w.x[set], i), v = load(w.v[set], i);
     const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
-    if (what == MOVE_GOES) end_step(w, i, v, f, species);
+    if (what == MOVE_FROM_STEP) end_step(w, i, v, f, species);
     go_on(w, slot, now, i, x, v, f, species, [&] { return load(h.noise, i); });
 }
 
@@ -389,10 +389,10 @@ DEVICE void kick_body(const World& w, const Held& h, uint4 group, const Slot& no
 }
 
 // The same for all atoms. Blocks leave their shares of arms times impulses.
-extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(World w, Held h, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(World w, Held h, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     double impulse[IMPULSES] = {};
     const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
@@ -472,15 +472,15 @@ constrained_foresee(World w, Held h, double time, double turning) {
 // Adds these shares up: over the time of the kick they are a virial, which belongs to the sample at the
 // end of a segment. By themselves they go to the beginning of w.total.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
-constrained_sums(World w, int blocks, int row_length, int n_pairs, int when) {
+constrained_sums(World w, int blocks, int row_length, int n_pairs, int trigger) {
     await_those_before();
-    if (when != WHEN_ASKED && !due(w.control, w.control->slot[0], when)) return;
+    if (trigger != TRIGGER_IMMEDIATE && !due(w.control, w.control->slot[0], trigger)) return;
     double* row = w.total;
-    if (when != WHEN_ASKED) row += (size_t)(w.control->part / 2) * row_length + n_pairs;
+    if (trigger != TRIGGER_IMMEDIATE) row += (size_t)(w.control->part / 2) * row_length + n_pairs;
     for (int k = 0; k < IMPULSES; k++) {
         const double sum = sum_of_shares<BODY_THREADS>(w, blocks, IMPULSES, k);
         if (threadIdx.x != 0) continue;
-        if (when == WHEN_ASKED) {
+        if (trigger == TRIGGER_IMMEDIATE) {
             row[k] = sum;
         } else {
             row[k] += 2.0 * sum / w.control->motion.timestep;
@@ -536,10 +536,10 @@ DEVICE void spread_body(const World& w, const Held& h, uint4 group, const Slot& 
 
 // The same for all, when all forces are there. Blocks leave their shares of what that adds to the virial.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
-constrained_spread(World w, Held h, int slot, int when, int energies) {
+constrained_spread(World w, Held h, int slot, int trigger, int energies) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double virial[VIRIAL] = {};
     const u32 leader = i < w.n ? h.leader[i] : (u32)LED;

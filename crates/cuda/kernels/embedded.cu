@@ -132,10 +132,10 @@ DEVICE void each_in_list(const World& w, const real4* tile, Visit visit) {
 
 DEVICE int place_of_thread(const World& w) { return DUMMIES + own_of_thread(w); }
 
-extern "C" __global__ void __launch_bounds__(THREADS) densities_embedded(World w, int slot, int when, int energies) {
+extern "C" __global__ void __launch_bounds__(THREADS) densities_embedded(World w, int slot, int trigger, int energies) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!due(w.control, now, trigger)) return;
     extern __shared__ real4 tile[];
     fill_tile(w, w.position[now.parity], tile, [](u32, int species) { return as_real(species); });
     __syncthreads();
@@ -154,9 +154,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) densities_embedded(World w
 
 // With one species the derivatives stand in the tile where species would be; else behind it.
 template <bool ENERGY>
-DEVICE void embedded_forces(const World& w, int slot, int when) {
+DEVICE void embedded_forces(const World& w, int slot, int trigger) {
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!due(w.control, now, trigger)) return;
     extern __shared__ real4 tile[];
     const Position* position = w.position[now.parity];
 #if N_SPECIES == 1
@@ -203,11 +203,11 @@ enum { EMBEDDED_THREADS = THREADS };
 #else
 // ---- over the lists of atoms
 
-extern "C" __global__ void __launch_bounds__(LIST_THREADS) densities_embedded(World w, int slot, int when, int energies) {
+extern "C" __global__ void __launch_bounds__(LIST_THREADS) densities_embedded(World w, int slot, int trigger, int energies) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (!due(w.control, now, when) || i >= w.n) return;
+    if (!due(w.control, now, trigger) || i >= w.n) return;
     const Position* position = w.position[now.parity];
     const Position mine = position[i];
     real density = 0;
@@ -222,9 +222,9 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) densities_embedded(Wo
 }
 
 template <bool ENERGY>
-DEVICE void embedded_forces(const World& w, int slot, int when) {
+DEVICE void embedded_forces(const World& w, int slot, int trigger) {
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     Pull pull = {};
     if (i < w.n) {
@@ -248,12 +248,12 @@ DEVICE void embedded_forces(const World& w, int slot, int when) {
 enum { EMBEDDED_THREADS = LIST_THREADS };
 #endif
 
-extern "C" __global__ void __launch_bounds__(EMBEDDED_THREADS) forces_embedded(World w, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(EMBEDDED_THREADS) forces_embedded(World w, int slot, int trigger) {
     await_those_before();
-    embedded_forces<false>(w, slot, when);
+    embedded_forces<false>(w, slot, trigger);
 }
 
-extern "C" __global__ void __launch_bounds__(EMBEDDED_THREADS) forces_embedded_energies(World w, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(EMBEDDED_THREADS) forces_embedded_energies(World w, int slot, int trigger) {
     await_those_before();
-    embedded_forces<true>(w, slot, when);
+    embedded_forces<true>(w, slot, trigger);
 }

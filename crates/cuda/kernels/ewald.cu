@@ -64,27 +64,27 @@ DEVICE void add_wave(const World& w, const Waves& all, const Slot& now) {
     store_share(w, share, blockIdx.x);
 }
 
-extern "C" __global__ void __launch_bounds__(EWALD_THREADS) ewald_waves(World w, Waves all, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(EWALD_THREADS) ewald_waves(World w, Waves all, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (waves_due(w.control, now, when)) add_wave<false>(w, all, now);
+    if (waves_due(w.control, now, trigger)) add_wave<false>(w, all, now);
 }
 
 extern "C" __global__ void __launch_bounds__(EWALD_THREADS)
-ewald_waves_energies(World w, Waves all, int slot, int when) {
+ewald_waves_energies(World w, Waves all, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (waves_due(w.control, now, when)) add_wave<true>(w, all, now);
+    if (waves_due(w.control, now, trigger)) add_wave<true>(w, all, now);
 }
 
 // The forces of all waves, which act so strongly.
 extern "C" __global__ void __launch_bounds__(EWALD_THREADS)
-ewald_forces(World w, Waves all, int slot, int when, double asked) {
+ewald_forces(World w, Waves all, int slot, int trigger, double asked) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    const double weight = when == WHEN_ASKED ? asked : waves_act(w.control, now);
+    const double weight = trigger == TRIGGER_IMMEDIATE ? asked : waves_act(w.control, now);
     const int lane = threadIdx.x % 32, i = blockIdx.x * EWALD_ATOMS + threadIdx.x / 32;
-    if (!due(w.control, now, when) || weight == 0 || i >= w.n) return;
+    if (!due(w.control, now, trigger) || weight == 0 || i >= w.n) return;
     const Position* position = w.position[now.parity];
     const Position mine = position[i];
     double force[3] = {};

@@ -10,18 +10,18 @@ DEVICE void add_excluded_force(const World& w, const Slot& now, int i, double cu
 }
 
 extern "C" __global__ void __launch_bounds__(EXCLUDED_THREADS)
-excluded_forces(World w, double cutoff2, int slot, int when) {
+excluded_forces(World w, double cutoff2, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (due(w.control, now, when) && i < w.n) add_excluded_force<false>(w, now, i, cutoff2, nullptr);
+    if (due(w.control, now, trigger) && i < w.n) add_excluded_force<false>(w, now, i, cutoff2, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(EXCLUDED_THREADS)
-excluded_forces_energies(World w, double cutoff2, int slot, int when) {
+excluded_forces_energies(World w, double cutoff2, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[EXCLUDED_SUMS] = {};
     if (i < w.n) add_excluded_force<true>(w, now, i, cutoff2, sums);

@@ -105,14 +105,14 @@ DEVICE void list_forces(const World& w, int slot) {
     if (ENERGY) block_energies<LIST_THREADS>(w, pull, 0.5);
 }
 
-extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list(World w, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list(World w, int slot, int trigger) {
     await_those_before();
-    if (due(w.control, w.control->slot[slot], when)) list_forces<false>(w, slot);
+    if (due(w.control, w.control->slot[slot], trigger)) list_forces<false>(w, slot);
 }
 
-extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list_energies(World w, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list_energies(World w, int slot, int trigger) {
     await_those_before();
-    if (due(w.control, w.control->slot[slot], when)) list_forces<true>(w, slot);
+    if (due(w.control, w.control->slot[slot], trigger)) list_forces<true>(w, slot);
 }
 
 // A whole step at once.

@@ -197,10 +197,10 @@ DEVICE void spread_slice(const Splines<STRIDE>& s, int atom, int j, real charge,
 }
 
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS)
-mesh_spread(World w, Mesh m, int slot, int when) {
+mesh_spread(World w, Mesh m, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!waves_due(w.control, now, when)) return;
+    if (!waves_due(w.control, now, trigger)) return;
     const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
     __shared__ Splines<MESH_ORDER> s;
     __shared__ real units[SPREAD_ATOMS];
@@ -315,25 +315,25 @@ DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double weight
 }
 
 // How strongly waves act: `asked` says it of an evaluation that is no step's.
-DEVICE double weight_of(const World& w, const Slot& now, int when, double asked) {
-    return when == WHEN_ASKED ? asked : waves_act(w.control, now);
+DEVICE double weight_of(const World& w, const Slot& now, int trigger, double asked) {
+    return trigger == TRIGGER_IMMEDIATE ? asked : waves_act(w.control, now);
 }
 
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS)
-mesh_gather(World w, Mesh m, int slot, int when, double asked) {
+mesh_gather(World w, Mesh m, int slot, int trigger, double asked) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (due(w.control, now, when)) gather<false>(w, m, now, weight_of(w, now, when, asked), nullptr);
+    if (due(w.control, now, trigger)) gather<false>(w, m, now, weight_of(w, now, trigger, asked), nullptr);
 }
 
 // The same; blocks leave their shares of energy and virial of what atoms exclude.
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS)
-mesh_gather_energies(World w, Mesh m, int slot, int when, double asked) {
+mesh_gather_energies(World w, Mesh m, int slot, int trigger, double asked) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!due(w.control, now, trigger)) return;
     double sums[EXCLUDED_SUMS] = {};
-    gather<true>(w, m, now, weight_of(w, now, when, asked), sums);
+    gather<true>(w, m, now, weight_of(w, now, trigger, asked), sums);
 #if REPRODUCIBLE
     for (int k = 0; k < EXCLUDED_SUMS; k++) {
         for (int step = TEAM / 2; step > 0; step /= 2) sums[k] += __shfl_xor_sync(ALL_LANES, sums[k], step);
@@ -347,9 +347,9 @@ mesh_gather_energies(World w, Mesh m, int slot, int when, double asked) {
 
 enum { PAIRS = MESH_X * MESH_Y / 2 };
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(World w, Mesh m, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(World w, Mesh m, int slot, int trigger) {
     await_those_before();
-    if (!waves_due(w.control, w.control->slot[slot], when)) return;
+    if (!waves_due(w.control, w.control->slot[slot], trigger)) return;
     constexpr int STRIDE = line_stride<MESH_Z>();
     __shared__ Complex a[LINES_Z * STRIDE], b[LINES_Z * STRIDE];
     const int first = blockIdx.x * LINES_Z, lines = min(LINES_Z, PAIRS - first);
@@ -376,9 +376,9 @@ extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(World 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_z(World w, Mesh m, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_z(World w, Mesh m, int slot, int trigger) {
     await_those_before();
-    if (!waves_due(w.control, w.control->slot[slot], when)) return;
+    if (!waves_due(w.control, w.control->slot[slot], trigger)) return;
     constexpr int STRIDE = line_stride<MESH_Z>();
     __shared__ Complex a[LINES_Z * STRIDE], b[LINES_Z * STRIDE];
     const int first = blockIdx.x * LINES_Z, lines = min(LINES_Z, PAIRS - first);
@@ -419,14 +419,14 @@ DEVICE void transform_y(const Mesh& m) {
     for (int t = threadIdx.x; t < lines * MESH_Y; t += MESH_THREADS) waves[t] = found[t / MESH_Y * STRIDE + t % MESH_Y];
 }
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_y(World w, Mesh m, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_y(World w, Mesh m, int slot, int trigger) {
     await_those_before();
-    if (waves_due(w.control, w.control->slot[slot], when)) transform_y<FORWARD>(m);
+    if (waves_due(w.control, w.control->slot[slot], trigger)) transform_y<FORWARD>(m);
 }
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_y(World w, Mesh m, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_y(World w, Mesh m, int slot, int trigger) {
     await_those_before();
-    if (waves_due(w.control, w.control->slot[slot], when)) transform_y<BACKWARD>(m);
+    if (waves_due(w.control, w.control->slot[slot], trigger)) transform_y<BACKWARD>(m);
 }
 
 // ---- along x: there, what the waves weigh, and back
@@ -482,16 +482,16 @@ DEVICE void convolve(const Mesh& m, double* sums) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_convolve(World w, Mesh m, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_convolve(World w, Mesh m, int slot, int trigger) {
     await_those_before();
-    if (waves_due(w.control, w.control->slot[slot], when)) convolve<false>(m, nullptr);
+    if (waves_due(w.control, w.control->slot[slot], trigger)) convolve<false>(m, nullptr);
 }
 
 // The same; leaves each block's share of energy and virial.
 extern "C" __global__ void __launch_bounds__(MESH_THREADS)
-mesh_convolve_energies(World w, Mesh m, int slot, int when) {
+mesh_convolve_energies(World w, Mesh m, int slot, int trigger) {
     await_those_before();
-    if (!waves_due(w.control, w.control->slot[slot], when)) return;
+    if (!waves_due(w.control, w.control->slot[slot], trigger)) return;
     double sums[7] = {};
     convolve<true>(m, sums);
     block_sums<MESH_THREADS>(sums, w.partial + (size_t)blockIdx.x * 7);

@@ -15,18 +15,18 @@ DEVICE void outside_force(const World& w, const Place& place, const Slot& now, i
 }
 
 extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
-outside_forces(World w, Place place, int slot, int when) {
+outside_forces(World w, Place place, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (due(w.control, now, when) && i < w.n) outside_force<false>(w, place, now, i, nullptr);
+    if (due(w.control, now, trigger) && i < w.n) outside_force<false>(w, place, now, i, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
-outside_forces_energies(World w, Place place, int slot, int when) {
+outside_forces_energies(World w, Place place, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double energy[1] = {};
     if (i < w.n) outside_force<true>(w, place, now, i, energy);
@@ -35,10 +35,10 @@ outside_forces_energies(World w, Place place, int slot, int when) {
 
 // The energy, into a place of a row of w.total.
 extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
-outside_sums(World w, int blocks, int row_length, int column, int when) {
+outside_sums(World w, int blocks, int row_length, int column, int trigger) {
     await_those_before();
-    if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
-    double* row = w.total + (when == WHEN_ENDS ? (size_t)(w.control->part / 2) * row_length : 0);
+    if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
+    double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);
     const double sum = sum_of_shares<OUTSIDE_THREADS>(w, blocks, 1, 0);
     if (threadIdx.x == 0) row[column] = sum;
 }

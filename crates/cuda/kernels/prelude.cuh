@@ -577,18 +577,18 @@ DEVICE double waves_act(const Control* control, const Slot& slot) {
     return ((u32)motion.waves_done + steps) % (u32)motion.waves_every == 0 ? motion.waves_every : 0;
 }
 
-// When a kernel that can serve several purposes has something to do.
-enum When { WHEN_GOES, WHEN_ENDS, WHEN_ASKED };
+// The occasion on which a kernel that serves several purposes acts.
+enum Trigger { TRIGGER_STEP, TRIGGER_SEGMENT_END, TRIGGER_IMMEDIATE };
 
-DEVICE bool due(const Control* control, const Slot& slot, int when) {
-    switch (when) {
-        case WHEN_GOES: return goes(control, slot);
-        case WHEN_ENDS: return ends(control, slot);
+DEVICE bool due(const Control* control, const Slot& slot, int trigger) {
+    switch (trigger) {
+        case TRIGGER_STEP: return goes(control, slot);
+        case TRIGGER_SEGMENT_END: return ends(control, slot);
         default: return !broken(control) && !slot.stale;
     }
 }
 
 // The same for kernels on the way to the potential of waves.
-DEVICE bool waves_due(const Control* control, const Slot& slot, int when) {
-    return due(control, slot, when) && (when == WHEN_ASKED || waves_act(control, slot) != 0);
+DEVICE bool waves_due(const Control* control, const Slot& slot, int trigger) {
+    return due(control, slot, trigger) && (trigger == TRIGGER_IMMEDIATE || waves_act(control, slot) != 0);
 }

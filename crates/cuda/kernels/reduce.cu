@@ -1,9 +1,9 @@
 // Sums over all atoms: every block leaves its share, then one block adds the shares up.
 
 // Kinetic energy tensor (xx, yy, zz, xy, xz, yz) and momentum.
-extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(World w, int when) {
+extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(World w, int trigger) {
     await_those_before();
-    if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
+    if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
     const int set = w.control->sorted, i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[KINETIC_SUMS] = {};
     if (i < w.n) {
@@ -17,24 +17,24 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(World w
 // w.total: that of the segment under way in a leg, the first one otherwise. What is there already is
 // replaced, or added to. All but the first number go so much further.
 template <bool ONTO>
-DEVICE void add_up_shares(const World& w, int blocks, int count, int row_length, int offset, int when, int further) {
-    if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
-    double* row = w.total + (when == WHEN_ENDS ? last_row(w.control) * row_length : 0) + offset;
+DEVICE void add_up_shares(const World& w, int blocks, int count, int row_length, int offset, int trigger, int further) {
+    if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
+    double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? last_row(w.control) * row_length : 0) + offset;
     const double sum = sum_of_shares<SUM_THREADS>(w, blocks, count, blockIdx.x);
     const int place = blockIdx.x + (blockIdx.x > 0 ? further : 0);
     if (threadIdx.x == 0) row[place] = ONTO ? row[place] + sum : sum;
 }
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares(World w, int blocks, int count, int row_length,
-                                                                     int offset, int when) {
+                                                                     int offset, int trigger) {
     await_those_before();
-    add_up_shares<false>(w, blocks, count, row_length, offset, when, 0);
+    add_up_shares<false>(w, blocks, count, row_length, offset, trigger, 0);
 }
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares_onto(World w, int blocks, int count, int row_length,
-                                                                          int offset, int when, int further) {
+                                                                          int offset, int trigger, int further) {
     await_those_before();
-    add_up_shares<true>(w, blocks, count, row_length, offset, when, further);
+    add_up_shares<true>(w, blocks, count, row_length, offset, trigger, further);
 }
 
 // What a minimiser steers by: f.v, f.f, v.v, and the largest squares of force and velocity.

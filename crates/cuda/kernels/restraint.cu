@@ -39,9 +39,9 @@ extern "C" __global__ void restraint_places(World w, Tied t, int slot) {
 }
 
 // A block for each restraint at a distance.
-extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_pulls(World w, Tied t, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_pulls(World w, Tied t, int slot, int trigger) {
     await_those_before();
-    if (!due(w.control, w.control->slot[slot], when)) return;
+    if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int set = w.control->sorted;
     const double *edge = w.frame.edge, *tilt = w.frame.tilt;
     // From the first centre to the second.
@@ -123,17 +123,17 @@ DEVICE void restrain(const World& w, const Tied& t, int i, double* sums) {
     store_force(w, i, {f.x + (real)x, f.y + (real)y, f.z + (real)z});
 }
 
-extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_forces(World w, Tied t, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_forces(World w, Tied t, int slot, int trigger) {
     await_those_before();
-    if (!due(w.control, w.control->slot[slot], when)) return;
+    if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < w.n) restrain<false>(w, t, i, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
-restraint_forces_energies(World w, Tied t, int slot, int when) {
+restraint_forces_energies(World w, Tied t, int slot, int trigger) {
     await_those_before();
-    if (!due(w.control, w.control->slot[slot], when)) return;
+    if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[ENERGY_AND_VIRIAL] = {};
     if (i < w.n) restrain<true>(w, t, i, sums);
@@ -142,10 +142,10 @@ restraint_forces_energies(World w, Tied t, int slot, int when) {
 
 // The energy, into a place of a row of w.total; the virial, added to that of pairs.
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
-restraint_sums(World w, Tied t, int blocks, int row_length, int n_pairs, int column, int when) {
+restraint_sums(World w, Tied t, int blocks, int row_length, int n_pairs, int column, int trigger) {
     await_those_before();
-    if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
-    double* row = w.total + (when == WHEN_ENDS ? (size_t)(w.control->part / 2) * row_length : 0);
+    if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
+    double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);
     for (int k = 0; k < ENERGY_AND_VIRIAL; k++) {
         double sum = sum_of_shares<RESTRAINT_THREADS>(w, blocks, ENERGY_AND_VIRIAL, k);
         if (threadIdx.x > 0) continue;

@@ -73,9 +73,9 @@ DEVICE void add_half_virial(double* virial, real3 d, real force_over_r) {
 // By one block, the sums over shares of N energies and a virial, into a row of w.total: energies from `first` on,
 // the virial onto what is there of it.
 template <int THREADS_PER_BLOCK, int N>
-DEVICE void add_energies_and_virial(const World& w, int blocks, int row_length, int virial, int first, int when) {
-    if (!due(w.control, w.control->slot[0], when) && when != WHEN_ASKED) return;
-    double* row = w.total + (when == WHEN_ENDS ? (size_t)(w.control->part / 2) * row_length : 0);
+DEVICE void add_energies_and_virial(const World& w, int blocks, int row_length, int virial, int first, int trigger) {
+    if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
+    double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);
     for (int k = 0; k < N + 6; k++) {
         const double sum = sum_of_shares<THREADS_PER_BLOCK>(w, blocks, N + 6, k);
         if (threadIdx.x != 0) continue;

@@ -117,20 +117,20 @@ DEVICE void energies_of_tile(const Pull& pull, double* sums) {
     for (int k = 0; k < 6; k++) sums[N_TERMS + k] = 0.5 * pull.virial[k];
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) forces_tiles(World w, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) forces_tiles(World w, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!due(w.control, now, trigger)) return;
     extern __shared__ real4 tile[];
     const Pull pull = pull_of_tile<false>(w, w.position[now.parity], tile);
     const int i = atom_of_thread(w);
     if (i >= 0) store_force(w, i, pull.force);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles_energies(World w, int slot, int when) {
+extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles_energies(World w, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!due(w.control, now, trigger)) return;
     extern __shared__ real4 tile[];
     const Pull pull = pull_of_tile<true>(w, w.position[now.parity], tile);
     const int i = atom_of_thread(w);

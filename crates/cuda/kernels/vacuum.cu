@@ -60,25 +60,25 @@ DEVICE void add_vacuum(const World& w, const real* table, int n_species, const S
 }
 
 extern "C" __global__ void __launch_bounds__(VACUUM_THREADS)
-vacuum_forces(World w, const real* table, int n_species, int slot, int when) {
+vacuum_forces(World w, const real* table, int n_species, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (due(w.control, now, when)) add_vacuum<false>(w, table, n_species, now, nullptr);
+    if (due(w.control, now, trigger)) add_vacuum<false>(w, table, n_species, now, nullptr);
 }
 
 // Blocks leave their shares of energies and virial.
 extern "C" __global__ void __launch_bounds__(VACUUM_THREADS)
-vacuum_forces_energies(World w, const real* table, int n_species, int slot, int when) {
+vacuum_forces_energies(World w, const real* table, int n_species, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!due(w.control, now, when)) return;
+    if (!due(w.control, now, trigger)) return;
     double sums[VACUUM_SUMS] = {};
     add_vacuum<true>(w, table, n_species, now, sums);
     block_sums<VACUUM_THREADS>(sums, w.partial + (size_t)blockIdx.x * VACUUM_SUMS);
 }
 
 extern "C" __global__ void __launch_bounds__(VACUUM_THREADS)
-vacuum_sums(World w, int blocks, int row_length, int virial, int first, int when) {
+vacuum_sums(World w, int blocks, int row_length, int virial, int first, int trigger) {
     await_those_before();
-    add_energies_and_virial<VACUUM_THREADS, VACUUM_TERMS>(w, blocks, row_length, virial, first, when);
+    add_energies_and_virial<VACUUM_THREADS, VACUUM_TERMS>(w, blocks, row_length, virial, first, trigger);
 }

@@ -1,7 +1,7 @@
 //! Every pair of atoms (`kernels/all_pairs.cu`): for forces that reach across the box.
 
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
-use crate::search::{Search, When};
+use crate::search::{Search, Trigger};
 use crate::world::World;
 use jostle_core::{Error, Evaluate, Precision, Result};
 use std::fmt;
@@ -174,21 +174,21 @@ impl AllPairs {
         self.tiles * self.shape.atoms()
     }
 
-    fn arrange(&self, world: &World, slot: i32, when: When) -> Launch {
+    fn arrange(&self, world: &World, slot: i32, trigger: Trigger) -> Launch {
         Launch::new(&self.arrange, self.places().div_ceil(GROUP_THREADS) as u32, GROUP_THREADS as u32)
             .with_value(*world)
             .with_value(slot)
-            .with_value(when as i32)
+            .with_value(trigger as i32)
     }
 
     /// Shares of all forces, added up but for those of the last pass; how many tiles after the
     /// first of it that one goes.
-    fn shares(&self, kernel: &Kernel, world: &World, slot: i32, when: When) -> (Vec<Launch>, [i32; 2]) {
+    fn shares(&self, kernel: &Kernel, world: &World, slot: i32, trigger: Trigger) -> (Vec<Launch>, [i32; 2]) {
         let mut launches = Vec::new();
         let mut range = [0; 2];
         for first in (0..self.circle).step_by(self.pass) {
             if first > 0 {
-                launches.push(self.add(world, slot, when, range));
+                launches.push(self.add(world, slot, trigger, range));
             }
             let count = self.pass.min(self.circle - first);
             range = [first as i32, count as i32];
@@ -197,17 +197,17 @@ impl AllPairs {
                 .shared(self.shared_bytes())
                 .with_value(*world)
                 .with_value(slot)
-                .with_value(when as i32);
+                .with_value(trigger as i32);
             launches.push(launch.with_value(range[0]).with_value(range[1]));
         }
         (launches, range)
     }
 
-    fn add(&self, world: &World, slot: i32, when: When, [first, count]: [i32; 2]) -> Launch {
+    fn add(&self, world: &World, slot: i32, trigger: Trigger, [first, count]: [i32; 2]) -> Launch {
         Launch::new(&self.add, self.n.div_ceil(GROUP).max(1) as u32, GROUP_THREADS as u32)
             .with_value(*world)
             .with_value(slot)
-            .with_value(when as i32)
+            .with_value(trigger as i32)
             .with_value(first)
             .with_value(count)
     }
@@ -229,22 +229,22 @@ impl Search for AllPairs {
         Vec::new()
     }
 
-    fn forces(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
+    fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
-        let (shares, last) = self.shares(kernel, world, slot, when);
-        let mut launches = vec![self.arrange(world, slot, when)];
+        let (shares, last) = self.shares(kernel, world, slot, trigger);
+        let mut launches = vec![self.arrange(world, slot, trigger)];
         launches.extend(shares);
-        launches.push(self.add(world, slot, when, last));
+        launches.push(self.add(world, slot, trigger, last));
         launches
     }
 
     fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>> {
         // Later slots find their groups as the step before has left them.
-        let mut launches = Vec::from_iter((slot == 0).then(|| self.arrange(world, slot, When::Goes)));
-        let (shares, [first, count]) = self.shares(&self.forces, world, slot, When::Goes);
+        let mut launches = Vec::from_iter((slot == 0).then(|| self.arrange(world, slot, Trigger::Step)));
+        let (shares, [first, count]) = self.shares(&self.forces, world, slot, Trigger::Step);
         launches.extend(shares);
         // A block for each group, those without atoms included.
         let blocks = (self.tiles * self.shape.groups()) as u32;

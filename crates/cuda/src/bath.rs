@@ -4,7 +4,7 @@
 use crate::codegen::{Recorder, scalar_function_as_on_host};
 use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
-use crate::search::When;
+use crate::search::Trigger;
 use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::bath::{Chain, bussi_factor, drag, heat_of_scaling, rescale_factor};
@@ -241,9 +241,9 @@ impl ScalingBath {
     }
 
     /// What it does between a drift and the kick after it, if anything.
-    pub fn arrive(&self, world: &World, slot: i32, when: When, row_length: usize) -> Vec<Launch> {
+    pub fn arrive(&self, world: &World, slot: i32, trigger: Trigger, row_length: usize) -> Vec<Launch> {
         match self.acts {
-            Acts::AroundDrifts => self.act(world, slot, when, row_length).to_vec(),
+            Acts::AroundDrifts => self.act(world, slot, trigger, row_length).to_vec(),
             Acts::AtEnds(_) => Vec::new(),
         }
     }
@@ -253,7 +253,7 @@ impl ScalingBath {
         match self.acts {
             Acts::AroundDrifts => Vec::new(),
             Acts::AtEnds(_) => {
-                let [kinetic, act] = self.act(world, 0, When::Ends, row_length);
+                let [kinetic, act] = self.act(world, 0, Trigger::SegmentEnd, row_length);
                 let blocks = (world.n as u32).div_ceil(ATOM_THREADS).max(1);
                 vec![kinetic, act, Launch::new(&self.scale, blocks, ATOM_THREADS).with_value(*world)]
             }
@@ -262,14 +262,14 @@ impl ScalingBath {
 
     /// The kinetic energy, and what follows from it. At the end of a segment what has changed of the bath
     /// goes to the segment's row of totals, of which it is the end.
-    fn act(&self, world: &World, slot: i32, when: When, row_length: usize) -> [Launch; 2] {
+    fn act(&self, world: &World, slot: i32, trigger: Trigger, row_length: usize) -> [Launch; 2] {
         let blocks = (world.n as u32).div_ceil(ATOM_THREADS).max(1);
         let kinetic = Launch::new(&self.kinetic, blocks, ATOM_THREADS).with_value(*world);
         let act = Launch::new(&self.act, 1, ATOM_THREADS).with_value(*world);
         [
-            kinetic.with_value(slot).with_value(when as i32),
+            kinetic.with_value(slot).with_value(trigger as i32),
             act.with_value(slot)
-                .with_value(when as i32)
+                .with_value(trigger as i32)
                 .with_value(self.sums.shares(world.n as usize, ATOM_THREADS) as i32)
                 .with_value(row_length as i32)
                 .with_value((row_length - self.row_length) as i32),

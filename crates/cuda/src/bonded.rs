@@ -5,7 +5,7 @@ use crate::codegen::{self, bonded_arithmetic};
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::leg::VIRIAL;
-use crate::search::When;
+use crate::search::Trigger;
 use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::{Evaluate, Precision, Result, System};
@@ -323,24 +323,24 @@ impl Bonded {
     }
 
     /// Adds the forces. With energies, sums are to follow.
-    pub fn forces(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Launch {
+    pub fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Launch {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
         let threads = self.bound.n_atoms as usize * self.team as usize;
-        self.launch(kernel, world, threads, slot).with_value(when as i32)
+        self.launch(kernel, world, threads, slot).with_value(trigger as i32)
     }
 
     /// Adds energies and virial up, after those of pairs.
-    pub fn sums(&self, world: &World, row_length: usize, when: When) -> Launch {
+    pub fn sums(&self, world: &World, row_length: usize, trigger: Trigger) -> Launch {
         Launch::new(&self.sums, 1, ATOM_THREADS)
             .with_value(*world)
             .with_value(self.shares as i32)
             .with_value(row_length as i32)
             .with_value(self.virial as i32)
             .with_value(self.first_term as i32)
-            .with_value(when as i32)
+            .with_value(trigger as i32)
     }
 
     /// Numbers that blocks leave as their shares.

@@ -1,7 +1,7 @@
 //! Forces straight from the cells of the spatial sort (`kernels/cells.cu`): no list, no memory.
 
 use crate::driver::{Kernel, Launch, Module};
-use crate::search::{Search, When};
+use crate::search::{Search, Trigger};
 use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::{Evaluate, Result};
@@ -45,13 +45,13 @@ impl Search for Cells {
         Vec::new()
     }
 
-    fn forces(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
+    fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
         let launch = Launch::new(kernel, self.blocks, THREADS).with_value(*world);
-        vec![launch.with_value(slot).with_value(when as i32)]
+        vec![launch.with_value(slot).with_value(trigger as i32)]
     }
 
     fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>> {

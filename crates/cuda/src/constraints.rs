@@ -4,7 +4,7 @@
 use crate::codegen::{Recorder, scalar_function};
 use crate::driver::{Buffer, Device, Kernel, Launch, Waits, Word};
 use crate::kernels::{self, Build};
-use crate::search::When;
+use crate::search::Trigger;
 use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::constraints::{
@@ -52,11 +52,11 @@ unsafe impl Word for Held {}
 /// `constraints.cu`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
-pub enum Before {
+pub enum MoveFrom {
     /// Nothing: a segment begins.
-    Begins = 0,
+    SegmentStart = 0,
     /// The second half of the step before.
-    Goes = 1,
+    Step = 1,
 }
 
 /// The kernels, and what hangs together.
@@ -293,27 +293,27 @@ impl Constraints {
 
     /// Gives the forces on points that follow atoms to these, if there are any; with energies, blocks leave
     /// their shares of what that adds to the virial.
-    pub fn spread(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Option<Launch> {
+    pub fn spread(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Option<Launch> {
         let energies = i32::from(evaluate == Evaluate::ForcesAndEnergies);
         let launch = self.launch(self.spread.as_ref()?, world).with_value(slot);
-        Some(launch.with_value(when as i32).with_value(energies))
+        Some(launch.with_value(trigger as i32).with_value(energies))
     }
 
     /// On to where the next forces are felt: in place of `begin_segment` and `advance`.
-    pub fn moves(&self, world: &World, slot: i32, before: Before) -> Launch {
+    pub fn moves(&self, world: &World, slot: i32, from: MoveFrom) -> Launch {
         let launch = Launch::new(&self.moves, self.move_blocks, BODY_THREADS).with_value(*world);
-        launch.with_value(self.held).with_value(slot).with_value(before as i32).waits(Waits::ForAll)
+        launch.with_value(self.held).with_value(slot).with_value(from as i32).waits(Waits::ForAll)
     }
 
     /// The noise of that, which needs no forces.
-    pub fn noise(&self, world: &World, slot: i32, before: Before) -> Launch {
-        let launch = self.launch(&self.noise, world).with_value(slot).with_value(before as i32);
+    pub fn noise(&self, world: &World, slot: i32, from: MoveFrom) -> Launch {
+        let launch = self.launch(&self.noise, world).with_value(slot).with_value(from as i32);
         launch.waits(Waits::Aside)
     }
 
     /// The second half of the kick that ends a step.
-    pub fn kick(&self, world: &World, slot: i32, when: When) -> Launch {
-        self.launch(&self.kick, world).with_value(slot).with_value(when as i32)
+    pub fn kick(&self, world: &World, slot: i32, trigger: Trigger) -> Launch {
+        self.launch(&self.kick, world).with_value(slot).with_value(trigger as i32)
     }
 
     /// What follows a kick by `time`, as [`Backend::constrain_velocities`] says; `turning` is that of
@@ -333,13 +333,13 @@ impl Constraints {
 
     /// Adds the virial of what [`Constraints::kick`] has done to a sample's; where velocities were
     /// corrected by themselves, leaves arms times impulses in the first numbers of the totals.
-    pub fn sums(&self, world: &World, row_length: usize, when: When) -> Launch {
+    pub fn sums(&self, world: &World, row_length: usize, trigger: Trigger) -> Launch {
         Launch::new(&self.sums, 1, BODY_THREADS)
             .with_value(*world)
             .with_value(self.shares() as i32)
             .with_value(row_length as i32)
             .with_value(self.n_pairs as i32)
-            .with_value(when as i32)
+            .with_value(trigger as i32)
     }
 
     /// After a drift by `dt`: moves atoms back to where distances are what they should be.

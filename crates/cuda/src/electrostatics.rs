@@ -7,7 +7,7 @@ pub mod mesh;
 
 use crate::driver::{Device, Launch};
 use crate::exclusions::Exclusions;
-use crate::search::When;
+use crate::search::Trigger;
 use crate::sums::Summation;
 use crate::world::World;
 use ewald::Ewald;
@@ -94,13 +94,13 @@ impl Charges {
         &self,
         world: &World,
         slot: i32,
-        when: When,
+        trigger: Trigger,
         evaluate: Evaluate,
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
         match (&self.mesh, &self.ewald) {
-            (Some(mesh), _) => mesh.waves(world, slot, when, evaluate, add_up),
-            (_, Some(ewald)) => ewald.waves(world, slot, when, evaluate, add_up),
+            (Some(mesh), _) => mesh.waves(world, slot, trigger, evaluate, add_up),
+            (_, Some(ewald)) => ewald.waves(world, slot, trigger, evaluate, add_up),
             (None, None) => Vec::new(),
         }
     }
@@ -110,20 +110,20 @@ impl Charges {
         &self,
         world: &World,
         slot: i32,
-        when: When,
+        trigger: Trigger,
         evaluate: Evaluate,
         asked: f64,
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
         let mut launches = Vec::new();
         if let Some(excluded) = &self.excluded {
-            launches.push(excluded.forces(world, slot, when, evaluate));
+            launches.push(excluded.forces(world, slot, trigger, evaluate));
             launches.extend((evaluate == Evaluate::ForcesAndEnergies).then(|| add_up(excluded.shares())));
         }
         if let Some(mesh) = &self.mesh {
-            launches.extend(mesh.forces(world, slot, when, evaluate, asked, add_up));
+            launches.extend(mesh.forces(world, slot, trigger, evaluate, asked, add_up));
         }
-        launches.extend(self.ewald.as_ref().map(|ewald| ewald.forces(world, slot, when, asked)));
+        launches.extend(self.ewald.as_ref().map(|ewald| ewald.forces(world, slot, trigger, asked)));
         launches
     }
 

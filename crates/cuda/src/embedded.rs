@@ -4,7 +4,7 @@
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
-use crate::search::{Search, When};
+use crate::search::{Search, Trigger};
 use crate::tiles::Room;
 use crate::world::World;
 use jostle_core::{Error, Evaluate, Precision, Result};
@@ -135,14 +135,14 @@ impl Search for EmbeddedSearch {
         self.pairs.build(world, slot)
     }
 
-    fn forces(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
+    fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
         let (kernel, energies) = match evaluate {
             Evaluate::Forces => (&self.forces, 0i32),
             Evaluate::ForcesAndEnergies => (&self.energies, 1),
         };
         let densities = self.pairs.pass(&self.densities);
         let passes = [densities, self.pairs.pass(kernel)].into_iter().flatten();
-        let passes = passes.map(|p| p.with_value(*world).with_value(slot).with_value(when as i32));
+        let passes = passes.map(|p| p.with_value(*world).with_value(slot).with_value(trigger as i32));
         let mut launches: Vec<Launch> = passes.collect();
         if let Some(densities) = launches.first_mut() {
             *densities = densities.clone().with_value(energies);

@@ -11,12 +11,12 @@
 
 use crate::bath::ScalingBath;
 use crate::bonded::Bonded;
-use crate::constraints::{Before, Constraints};
+use crate::constraints::{Constraints, MoveFrom};
 use crate::driver::{Buffer, Device, Graph, Kernel, Launch, Waits};
 use crate::electrostatics::{Charges, SUMS};
 use crate::kernels::{AROUND_ATOMS, ATOM_THREADS, Kernels, SCAN_BLOCK, Work, blocks_of};
 use crate::outside::Outside;
-use crate::search::{Search, When};
+use crate::search::{Search, Trigger};
 use crate::sums::Summation;
 use crate::vacuum::VacuumKernel;
 use crate::world::{SLOTS, World};
@@ -123,17 +123,17 @@ impl Launches<'_> {
     }
 
     /// Adds up the shares of so many blocks.
-    pub fn add_shares(&self, blocks: u32, count: usize, offset: usize, when: When) -> Launch {
-        self.sum(&self.kernels.add_shares, blocks, count, offset, when)
+    pub fn add_shares(&self, blocks: u32, count: usize, offset: usize, trigger: Trigger) -> Launch {
+        self.sum(&self.kernels.add_shares, blocks, count, offset, trigger)
     }
 
     /// The same onto what is there: the energy of a term and the virial, or the virial alone.
-    fn add_onto(&self, blocks: u32, count: usize, offset: usize, when: When) -> Launch {
+    fn add_onto(&self, blocks: u32, count: usize, offset: usize, trigger: Trigger) -> Launch {
         let after = self.n_pairs + VIRIAL - count - offset;
-        self.sum(&self.kernels.add_shares_onto, blocks, count, offset, when).with_value(after as i32)
+        self.sum(&self.kernels.add_shares_onto, blocks, count, offset, trigger).with_value(after as i32)
     }
 
-    fn sum(&self, kernel: &Kernel, blocks: u32, count: usize, offset: usize, when: When) -> Launch {
+    fn sum(&self, kernel: &Kernel, blocks: u32, count: usize, offset: usize, trigger: Trigger) -> Launch {
         let row = self.row_length() as i32;
         Launch::new(kernel, count as u32, ATOM_THREADS)
             .with_value(self.world)
@@ -141,23 +141,23 @@ impl Launches<'_> {
             .with_value(count as i32)
             .with_value(row)
             .with_value(offset as i32)
-            .with_value(when as i32)
+            .with_value(trigger as i32)
     }
 
     /// Forces and, if asked for, energies added up.
-    pub fn forces(&self, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
-        let mut launches = self.search.forces(&self.world, slot, when, evaluate);
+    pub fn forces(&self, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
+        let mut launches = self.search.forces(&self.world, slot, trigger, evaluate);
         let energies = evaluate == Evaluate::ForcesAndEnergies;
-        let silent = when == When::Asked && self.waves == 0.0 && !energies;
+        let silent = trigger == Trigger::Immediate && self.waves == 0.0 && !energies;
         let add_up = |c: &Charges| {
             let term = c.term;
-            move |shares| self.add_onto(shares, SUMS, term, when)
+            move |shares| self.add_onto(shares, SUMS, term, trigger)
         };
         let heard = self.charges.iter().filter(|_| !silent);
         let waves: Vec<Launch> =
-            heard.flat_map(|c| c.waves(&self.world, slot, when, evaluate, add_up(c))).collect();
+            heard.flat_map(|c| c.waves(&self.world, slot, trigger, evaluate, add_up(c))).collect();
         if energies {
-            launches.push(self.add_shares(self.search.energy_blocks(), self.n_pairs + VIRIAL, 0, when));
+            launches.push(self.add_shares(self.search.energy_blocks(), self.n_pairs + VIRIAL, 0, trigger));
             launches.extend(waves);
         } else {
             // Nobody's shares are in the way.
@@ -165,34 +165,34 @@ impl Launches<'_> {
         }
         let row = self.row_length();
         launches.extend(
-            self.vacuum.map(|v| v.forces(&self.world, slot, row, when, evaluate)).into_iter().flatten(),
+            self.vacuum.map(|v| v.forces(&self.world, slot, row, trigger, evaluate)).into_iter().flatten(),
         );
         if let Some(bonded) = self.bonded {
-            launches.push(bonded.forces(&self.world, slot, when, evaluate));
-            launches.extend(energies.then(|| bonded.sums(&self.world, row, when)));
+            launches.push(bonded.forces(&self.world, slot, trigger, evaluate));
+            launches.extend(energies.then(|| bonded.sums(&self.world, row, trigger)));
         }
         launches.extend(
-            self.outside.map(|o| o.forces(&self.world, slot, row, when, evaluate)).into_iter().flatten(),
+            self.outside.map(|o| o.forces(&self.world, slot, row, trigger, evaluate)).into_iter().flatten(),
         );
-        let of_charges = |c: &Charges| c.forces(&self.world, slot, when, evaluate, self.waves, add_up(c));
+        let of_charges = |c: &Charges| c.forces(&self.world, slot, trigger, evaluate, self.waves, add_up(c));
         let of_charges = self.charges.iter().flat_map(of_charges);
         launches.extend(of_charges.map(|launch| launch.waits(Waits::ForAll)));
         if let Some(constraints) = self.constraints
-            && let Some(spread) = constraints.spread(&self.world, slot, when, evaluate)
+            && let Some(spread) = constraints.spread(&self.world, slot, trigger, evaluate)
         {
             launches.push(spread.waits(Waits::ForAll));
-            let more = || self.add_onto(constraints.shares(), VIRIAL, self.n_pairs, when);
+            let more = || self.add_onto(constraints.shares(), VIRIAL, self.n_pairs, trigger);
             launches.extend(energies.then(more));
         }
         launches
     }
 
     /// Kinetic tensor and momentum.
-    pub fn kinetic(&self, when: When) -> Vec<Launch> {
-        let offset = if when == When::Ends { self.n_terms + VIRIAL } else { 0 };
+    pub fn kinetic(&self, trigger: Trigger) -> Vec<Launch> {
+        let offset = if trigger == Trigger::SegmentEnd { self.n_terms + VIRIAL } else { 0 };
         vec![
-            self.atoms(&self.kernels.kinetic_shares).with_value(when as i32),
-            self.add_shares(self.atom_shares(), KINETIC, offset, when),
+            self.atoms(&self.kernels.kinetic_shares).with_value(trigger as i32),
+            self.add_shares(self.atom_shares(), KINETIC, offset, trigger),
         ]
     }
 
@@ -200,8 +200,8 @@ impl Launches<'_> {
         let mut launches: Vec<Launch> = self.bath.map(|bath| bath.begin(&self.world)).into_iter().collect();
         match self.constraints {
             Some(constraints) => launches.extend([
-                constraints.noise(&self.world, 0, Before::Begins),
-                constraints.moves(&self.world, 0, Before::Begins),
+                constraints.noise(&self.world, 0, MoveFrom::SegmentStart),
+                constraints.moves(&self.world, 0, MoveFrom::SegmentStart),
             ]),
             None => launches.push(self.atoms(&self.kernels.begin_segment).with_value(0i32)),
         }
@@ -211,16 +211,16 @@ impl Launches<'_> {
     }
 
     fn step(&self, slot: i32) -> Vec<Launch> {
-        let forces = || self.forces(slot, When::Goes, Evaluate::Forces);
-        let bath = self.bath.map(|bath| bath.arrive(&self.world, slot, When::Goes, self.row_length()));
+        let forces = || self.forces(slot, Trigger::Step, Evaluate::Forces);
+        let bath = self.bath.map(|bath| bath.arrive(&self.world, slot, Trigger::Step, self.row_length()));
         let mut launches = bath.unwrap_or_default();
         // A step at once knows of pairs only.
         let at_once = if self.only_pairs() { self.search.step(&self.world, slot) } else { None };
         match (self.constraints, at_once) {
             (Some(constraints), _) => {
-                launches.push(constraints.noise(&self.world, slot, Before::Goes));
+                launches.push(constraints.noise(&self.world, slot, MoveFrom::Step));
                 launches.extend(forces());
-                launches.push(constraints.moves(&self.world, slot, Before::Goes));
+                launches.push(constraints.moves(&self.world, slot, MoveFrom::Step));
             }
             (None, Some(step)) => launches.extend(step),
             (None, None) => {
@@ -266,14 +266,14 @@ impl Launches<'_> {
     }
 
     fn end(&self, evaluate: Evaluate) -> Vec<Launch> {
-        let bath = self.bath.map(|bath| bath.arrive(&self.world, 0, When::Ends, self.row_length()));
+        let bath = self.bath.map(|bath| bath.arrive(&self.world, 0, Trigger::SegmentEnd, self.row_length()));
         let mut launches = bath.unwrap_or_default();
-        launches.extend(self.forces(0, When::Ends, evaluate));
+        launches.extend(self.forces(0, Trigger::SegmentEnd, evaluate));
         match self.constraints {
             Some(constraints) => {
-                launches.push(constraints.kick(&self.world, 0, When::Ends));
+                launches.push(constraints.kick(&self.world, 0, Trigger::SegmentEnd));
                 if evaluate == Evaluate::ForcesAndEnergies {
-                    launches.push(constraints.sums(&self.world, self.row_length(), When::Ends));
+                    launches.push(constraints.sums(&self.world, self.row_length(), Trigger::SegmentEnd));
                 }
             }
             None => launches.push(self.atoms(&self.kernels.end_segment)),
@@ -281,7 +281,7 @@ impl Launches<'_> {
         launches
             .extend(self.bath.map(|bath| bath.finish(&self.world, self.row_length())).into_iter().flatten());
         if evaluate == Evaluate::ForcesAndEnergies {
-            launches.extend(self.kinetic(When::Ends));
+            launches.extend(self.kinetic(Trigger::SegmentEnd));
         }
         launches.push(self.next_part(0));
         launches

@@ -1,7 +1,7 @@
 //! One list per atom (`kernels/list.cu`): for boxes and densities that tiles are not made for.
 
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
-use crate::search::{Search, When};
+use crate::search::{Search, Trigger};
 use crate::sums::Summation;
 use crate::world::{Control, World, trouble};
 use jostle_core::{Evaluate, Result};
@@ -93,13 +93,13 @@ impl Search for List {
         vec![Launch::new(&self.build, self.blocks, THREADS).with_value(*world).with_value(slot)]
     }
 
-    fn forces(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
+    fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
         let launch = Launch::new(kernel, self.team_blocks, THREADS).with_value(*world);
-        vec![launch.with_value(slot).with_value(when as i32)]
+        vec![launch.with_value(slot).with_value(trigger as i32)]
     }
 
     fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>> {

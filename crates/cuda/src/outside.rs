@@ -7,7 +7,7 @@ use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::leg::VIRIAL;
 use crate::restraint::Restraints;
-use crate::search::When;
+use crate::search::Trigger;
 use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System};
@@ -180,14 +180,14 @@ impl Outside {
         world: &World,
         slot: i32,
         row_length: usize,
-        when: When,
+        trigger: Trigger,
         evaluate: Evaluate,
     ) -> Vec<Launch> {
         let mut launches = Vec::new();
         for (k, term) in self.terms.iter().enumerate() {
             let energies = evaluate == Evaluate::ForcesAndEnergies;
             let kernel = if energies { &term.energies } else { &term.forces };
-            launches.push(term.launch(kernel, world).with_value(slot).with_value(when as i32));
+            launches.push(term.launch(kernel, world).with_value(slot).with_value(trigger as i32));
             if energies {
                 launches.push(
                     Launch::new(&term.sums, 1, ATOM_THREADS)
@@ -195,12 +195,12 @@ impl Outside {
                         .with_value(self.shares as i32)
                         .with_value(row_length as i32)
                         .with_value((self.first + k) as i32)
-                        .with_value(when as i32),
+                        .with_value(trigger as i32),
                 );
             }
         }
         if let Some(restraints) = &self.restraints {
-            launches.extend(restraints.forces(world, slot, row_length, when, evaluate));
+            launches.extend(restraints.forces(world, slot, row_length, trigger, evaluate));
         }
         launches
     }

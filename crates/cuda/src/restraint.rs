@@ -4,7 +4,7 @@ use crate::codegen;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::leg::VIRIAL;
-use crate::search::When;
+use crate::search::Trigger;
 use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System, Vec3};
@@ -187,7 +187,7 @@ impl Restraints {
         world: &World,
         slot: i32,
         row_length: usize,
-        when: When,
+        trigger: Trigger,
         evaluate: Evaluate,
     ) -> Vec<Launch> {
         let (distances, atoms) = (self.tied.n_distances as u32, kernels::blocks_of(world.n));
@@ -197,7 +197,7 @@ impl Restraints {
         let kernels = pulls.into_iter().chain([(forces, atoms)]);
         let mut launches: Vec<Launch> = kernels
             .map(|(kernel, blocks)| {
-                self.launch(kernel, blocks, world).with_value(slot).with_value(when as i32)
+                self.launch(kernel, blocks, world).with_value(slot).with_value(trigger as i32)
             })
             .collect();
         launches.extend(energies.then(|| {
@@ -206,7 +206,7 @@ impl Restraints {
                 .with_value(row_length as i32)
                 .with_value(self.n_pairs as i32)
                 .with_value(self.column as i32)
-                .with_value(when as i32)
+                .with_value(trigger as i32)
         }));
         launches
     }

@@ -5,16 +5,16 @@ use crate::tiles::Room;
 use crate::world::World;
 use jostle_core::{Evaluate, Result};
 
-/// When a kernel that can serve several purposes has something to do: as in `prelude.cuh`.
+/// The occasion on which a kernel that serves several purposes acts: as in `prelude.cuh`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
-pub enum When {
-    /// At the steps in the middle of a segment.
-    Goes = 0,
-    /// At the last step of a segment.
-    Ends = 1,
+pub enum Trigger {
+    /// The steps in the middle of a segment.
+    Step = 0,
+    /// The last step of a segment.
+    SegmentEnd = 1,
     /// Now.
-    Asked = 2,
+    Immediate = 2,
 }
 
 /// A way of finding the pairs within the cut-off, and the forces that follow. All of it is launches
@@ -39,7 +39,7 @@ pub trait Search: Send {
 
     /// Forces on all atoms into `World::force`; each block's share of energies and virial into
     /// `World::partial`.
-    fn forces(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch>;
+    fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch>;
 
     /// Forces and the move to the next positions at once, where it can do that.
     fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>>;

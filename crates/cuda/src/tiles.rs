@@ -2,7 +2,7 @@
 
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::kernels::{TileShape, TileSize};
-use crate::search::{Search, When};
+use crate::search::{Search, Trigger};
 use crate::world::{Control, Frame, World, trouble};
 use jostle_core::{Error, Evaluate, Precision, Result};
 use jostle_potentials::Forces;
@@ -272,13 +272,13 @@ impl Search for Tiles {
         vec![launch.with_value(*world).with_value(slot)]
     }
 
-    fn forces(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Vec<Launch> {
+    fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
         let launch = Launch::new(kernel, self.blocks, self.shape.threads()).shared(self.tile_bytes());
-        vec![launch.with_value(*world).with_value(slot).with_value(when as i32)]
+        vec![launch.with_value(*world).with_value(slot).with_value(trigger as i32)]
     }
 
     fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>> {

@@ -5,7 +5,7 @@ use crate::codegen;
 use crate::driver::{Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::leg::VIRIAL;
-use crate::search::When;
+use crate::search::Trigger;
 use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::{Evaluate, Precision, Result};
@@ -68,7 +68,7 @@ impl VacuumKernel {
         world: &World,
         slot: i32,
         row_length: usize,
-        when: When,
+        trigger: Trigger,
         evaluate: Evaluate,
     ) -> Vec<Launch> {
         let launch = |kernel| {
@@ -77,7 +77,7 @@ impl VacuumKernel {
                 .with_value(self.table.address())
                 .with_value(self.n_species as i32)
                 .with_value(slot)
-                .with_value(when as i32)
+                .with_value(trigger as i32)
         };
         match evaluate {
             Evaluate::Forces => vec![launch(&self.forces)],
@@ -88,7 +88,7 @@ impl VacuumKernel {
                     .with_value(row_length as i32)
                     .with_value(self.virial as i32)
                     .with_value(self.first as i32)
-                    .with_value(when as i32);
+                    .with_value(trigger as i32);
                 vec![launch(&self.energies), sums]
             }
         }

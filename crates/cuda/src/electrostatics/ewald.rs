@@ -5,7 +5,7 @@ use crate::arrays::Reals;
 use crate::codegen;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, Build};
-use crate::search::When;
+use crate::search::Trigger;
 use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::{Evaluate, Precision, Result, SimBox};
@@ -112,9 +112,9 @@ impl Ewald {
         Ok(Followed::Anew)
     }
 
-    fn launch(&self, kernel: &Kernel, blocks: u32, world: &World, slot: i32, when: When) -> Launch {
+    fn launch(&self, kernel: &Kernel, blocks: u32, world: &World, slot: i32, trigger: Trigger) -> Launch {
         let launch = Launch::new(kernel, blocks.max(1), THREADS).with_value(*world).with_value(self.waves);
-        launch.with_value(slot).with_value(when as i32)
+        launch.with_value(slot).with_value(trigger as i32)
     }
 
     /// The amplitudes of all waves; with energies, shares of energy and virial are left, which `add_up` makes
@@ -123,7 +123,7 @@ impl Ewald {
         &self,
         world: &World,
         slot: i32,
-        when: When,
+        trigger: Trigger,
         evaluate: Evaluate,
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
@@ -131,7 +131,7 @@ impl Ewald {
         if self.shares() == 0 {
             return Vec::new();
         }
-        let launch = |kernel| self.launch(kernel, self.shares(), world, slot, when);
+        let launch = |kernel| self.launch(kernel, self.shares(), world, slot, trigger);
         match evaluate {
             Evaluate::Forces => vec![launch(forces)],
             Evaluate::ForcesAndEnergies => vec![launch(energies), add_up(self.shares())],
@@ -139,9 +139,9 @@ impl Ewald {
     }
 
     /// From there to forces. `asked`: how strongly waves act where it is no step that says so.
-    pub fn forces(&self, world: &World, slot: i32, when: When, asked: f64) -> Launch {
+    pub fn forces(&self, world: &World, slot: i32, trigger: Trigger, asked: f64) -> Launch {
         let blocks = (world.n as u32).div_ceil(THREADS / WARP);
-        self.launch(&self.kernels[2], blocks, world, slot, when).with_value(asked)
+        self.launch(&self.kernels[2], blocks, world, slot, trigger).with_value(asked)
     }
 
     /// How many shares are left.

@@ -3,7 +3,7 @@
 use crate::codegen;
 use crate::driver::{Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
-use crate::search::When;
+use crate::search::Trigger;
 use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::{Evaluate, Precision, Result};
@@ -53,14 +53,14 @@ impl ExcludedCharges {
     }
 
     /// Adds the forces; with energies, leaves shares of energy and virial.
-    pub fn forces(&self, world: &World, slot: i32, when: When, evaluate: Evaluate) -> Launch {
+    pub fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Launch {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
         let blocks = (world.n as u32).div_ceil(ATOM_THREADS).max(1);
         let launch = Launch::new(kernel, blocks, ATOM_THREADS).with_value(*world).with_value(self.cutoff2);
-        launch.with_value(slot).with_value(when as i32)
+        launch.with_value(slot).with_value(trigger as i32)
     }
 
     /// How many shares there are.

@@ -6,7 +6,7 @@ use crate::codegen;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::exclusions::Exclusions;
 use crate::kernels::{self, Build};
-use crate::search::When;
+use crate::search::Trigger;
 use crate::sums::Summation;
 use crate::world::World;
 use jostle_core::{Error, Evaluate, Precision, Result, SimBox, System};
@@ -268,15 +268,15 @@ impl Mesh {
         Ok(Followed::Anew)
     }
 
-    fn launch(&self, kernel: &Kernel, blocks: u32, world: &World, slot: i32, when: When) -> Launch {
+    fn launch(&self, kernel: &Kernel, blocks: u32, world: &World, slot: i32, trigger: Trigger) -> Launch {
         let launch = Launch::new(kernel, blocks.max(1), THREADS).with_value(*world).with_value(self.points);
-        launch.with_value(slot).with_value(when as i32)
+        launch.with_value(slot).with_value(trigger as i32)
     }
 
-    fn over_atoms(&self, kernel: &Kernel, world: &World, slot: i32, when: When) -> Launch {
+    fn over_atoms(&self, kernel: &Kernel, world: &World, slot: i32, trigger: Trigger) -> Launch {
         let blocks = (world.n as u32).div_ceil(SPREAD_ATOMS).max(1);
         let launch = Launch::new(kernel, blocks, SPREAD_THREADS).with_value(*world).with_value(self.points);
-        launch.with_value(slot).with_value(when as i32)
+        launch.with_value(slot).with_value(trigger as i32)
     }
 
     /// How many blocks transform so many lines of `n` points.
@@ -291,16 +291,16 @@ impl Mesh {
         &self,
         world: &World,
         slot: i32,
-        when: When,
+        trigger: Trigger,
         evaluate: Evaluate,
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
         let [x, y, z] = self.n;
         let Kernels { spread, forward, convolve, energies, backward, .. } = &self.kernels;
-        let lines = |kernel, count, n| self.launch(kernel, self.blocks(count, n), world, slot, when);
+        let lines = |kernel, count, n| self.launch(kernel, self.blocks(count, n), world, slot, trigger);
         let (along_z, along_y, along_x) = (x * y / 2, x * (z / 2 + 1), y * (z / 2 + 1));
         let mut launches = vec![
-            self.over_atoms(spread, world, slot, when),
+            self.over_atoms(spread, world, slot, trigger),
             lines(&forward[0], along_z, z),
             lines(&forward[1], along_y, y),
         ];
@@ -320,12 +320,12 @@ impl Mesh {
         &self,
         world: &World,
         slot: i32,
-        when: When,
+        trigger: Trigger,
         evaluate: Evaluate,
         asked: f64,
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
-        let over_atoms = |kernel| self.over_atoms(kernel, world, slot, when).with_value(asked);
+        let over_atoms = |kernel| self.over_atoms(kernel, world, slot, trigger).with_value(asked);
         if evaluate == Evaluate::Forces || self.form.excluded_shares == 0 {
             return vec![over_atoms(&self.kernels.gather)];
         }

@@ -7,7 +7,7 @@ use crate::electrostatics::Charges;
 use crate::grains::Contacts;
 use crate::leg::{KINETIC, VIRIAL};
 use crate::molecules::{Bodies, SURVEY};
-use crate::search::When;
+use crate::search::Trigger;
 use crate::vacuum::VacuumKernel;
 use crate::world::Frame;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
@@ -106,7 +106,7 @@ impl Backend for Cuda {
         }
         let Some(bodies) = &self.bodies else { return Ok(Survey::on_device(0.0, 0.0)) };
         let launches = self.launches();
-        let add = launches.add_shares(launches.atom_shares(), SURVEY, 0, When::Asked);
+        let add = launches.add_shares(launches.atom_shares(), SURVEY, 0, Trigger::Immediate);
         self.run_all([bodies.survey(&self.world), vec![add]].concat())?;
         let sums = self.totals(SURVEY)?;
         Ok(Survey::on_device(sums[0], sums[1]))
@@ -208,7 +208,7 @@ impl Backend for Cuda {
             // The host has done away with the list, to make room or for another skin.
             self.update_neighbors()?;
         }
-        self.run_all(self.launches().forces(0, When::Asked, evaluate))?;
+        self.run_all(self.launches().forces(0, Trigger::Immediate, evaluate))?;
         self.evaluated = evaluate;
         if evaluate == Evaluate::ForcesAndEnergies {
             let row = self.totals(self.forces.n_terms() + VIRIAL)?;
@@ -227,7 +227,8 @@ impl Backend for Cuda {
     }
 
     fn kinetic(&mut self) -> Kinetic {
-        let sums = self.run_all(self.launches().kinetic(When::Asked)).and_then(|()| self.totals(KINETIC));
+        let sums =
+            self.run_all(self.launches().kinetic(Trigger::Immediate)).and_then(|()| self.totals(KINETIC));
         let rotation = self.grains.as_ref().map(Contacts::rotation).transpose();
         match sums.and_then(|row| Ok((row, rotation?))) {
             Ok((row, rotation)) => Kinetic { rotation, ..kinetic_from(&row) },
@@ -289,7 +290,7 @@ impl Backend for Cuda {
     fn descent(&mut self) -> Descent {
         let launches = self.launches();
         let shares = launches.atoms(&self.kernels.descent_shares);
-        let add = launches.add_shares(launches.atom_shares(), 3, 0, When::Asked);
+        let add = launches.add_shares(launches.atom_shares(), 3, 0, Trigger::Immediate);
         let sums = self.sums.total.clear().and_then(|()| self.run_all(vec![shares, add]));
         match sums.and_then(|()| self.totals(5)) {
             Ok(row) => Descent {
@@ -358,7 +359,7 @@ impl Cuda {
     /// Adds what constraints bore of a kick by `time`.
     fn add_constraint_virial(&mut self, time: f64) -> Result<()> {
         let Some(constraints) = &self.constraints else { return Ok(()) };
-        self.device.run(&constraints.sums(&self.world, 0, When::Asked))?;
+        self.device.run(&constraints.sums(&self.world, 0, Trigger::Immediate))?;
         let impulse = self.totals(self.energies.virial.len())?;
         self.energies.virial.iter_mut().zip(impulse).for_each(|(w, part)| *w += part / time);
         Ok(())

@@ -8,7 +8,7 @@ use crate::cache;
 use crate::codegen;
 use crate::driver::Device;
 use crate::kernels::Way;
-use crate::search::When;
+use crate::search::Trigger;
 use jostle_core::{Backend, Evaluate, Result};
 use jostle_potentials::Forces;
 use std::path::{Path, PathBuf};
@@ -204,7 +204,9 @@ impl Cuda {
     /// The shortest time of one evaluation.
     fn time_of_forces(&mut self) -> Result<f64> {
         self.compute_forces(Evaluate::Forces)?;
-        self.shortest_time(|cuda| cuda.run_all(cuda.launches().forces(0, When::Asked, Evaluate::Forces)))
+        self.shortest_time(|cuda| {
+            cuda.run_all(cuda.launches().forces(0, Trigger::Immediate, Evaluate::Forces))
+        })
     }
 
     /// The shortest time of building lists, and all that belongs to it.
