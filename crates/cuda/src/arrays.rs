@@ -163,7 +163,7 @@ impl Arrays {
         Ok(())
     }
 
-    /// The addresses, for kernels; what belongs to a way of finding pairs is left at 0.
+    /// The addresses, for kernels; what belongs to a pair algorithm is left at 0.
     pub fn world(&self, frame: Frame) -> World {
         World {
             n: self.n as i32,

@@ -1,5 +1,4 @@
-//! Embedded atoms (`kernels/embedded.cu`): two passes over the lists of another way of finding
-//! pairs.
+//! Embedded atoms (`kernels/embedded.cu`): two passes over the lists of another pair algorithm.
 
 use crate::arrays::Reals;
 use crate::codegen;
@@ -64,7 +63,7 @@ fn embedding_starts(term: &Embedded) -> Vec<usize> {
     starts
 }
 
-/// A way of finding pairs, and what embedded atoms do with it.
+/// A pair algorithm, and what embedded atoms do with it.
 pub struct EmbeddedSearch {
     pairs: Box<dyn Search>,
     densities: Kernel,

@@ -42,7 +42,7 @@ const SEARCH: &str = include_str!("../kernels/search.cuh");
 
 /// How pairs are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum PairAlgorithm {
     /// Lists of tiles of atoms.
     Tiles,
     /// A list for each atom.
@@ -53,31 +53,33 @@ pub enum Way {
     AllPairs,
 }
 
-impl Way {
-    /// The ways.
-    pub const ALL: [Way; 4] = [Way::Tiles, Way::List, Way::Cells, Way::AllPairs];
+impl PairAlgorithm {
+    /// All of them.
+    pub const ALL: [PairAlgorithm; 4] =
+        [PairAlgorithm::Tiles, PairAlgorithm::List, PairAlgorithm::Cells, PairAlgorithm::AllPairs];
     /// Those of them that have exact sums.
-    const EXACT: [Way; 2] = [Way::List, Way::Cells];
+    const EXACT: [PairAlgorithm; 2] = [PairAlgorithm::List, PairAlgorithm::Cells];
 
     /// Whether it has these forces, with such sums. Embedded atoms need lists; where all pairs are met,
     /// there are no charges.
     pub fn has(self, forces: &Forces, sums: Summation) -> bool {
-        let embedded = matches!((self, sums), (Way::Tiles | Way::List, Summation::Fast));
-        (forces.embedded.is_none() || embedded) && (forces.electrostatics.is_none() || self != Way::AllPairs)
+        let embedded = matches!((self, sums), (PairAlgorithm::Tiles | PairAlgorithm::List, Summation::Fast));
+        (forces.embedded.is_none() || embedded)
+            && (forces.electrostatics.is_none() || self != PairAlgorithm::AllPairs)
     }
 
     /// Whether it can leave pairs out.
     pub fn excludes(self) -> bool {
-        matches!(self, Way::Tiles | Way::List)
+        matches!(self, PairAlgorithm::Tiles | PairAlgorithm::List)
     }
 
     /// Its name in the input file.
     pub fn name(self) -> &'static str {
         let algorithm = match self {
-            Way::Tiles => Algorithm::Tiles,
-            Way::List => Algorithm::List,
-            Way::Cells => Algorithm::Cells,
-            Way::AllPairs => Algorithm::AllPairs,
+            PairAlgorithm::Tiles => Algorithm::Tiles,
+            PairAlgorithm::List => Algorithm::List,
+            PairAlgorithm::Cells => Algorithm::Cells,
+            PairAlgorithm::AllPairs => Algorithm::AllPairs,
         };
         algorithm.name()
     }
@@ -85,14 +87,14 @@ impl Way {
     /// The kernels' skeletons.
     pub(crate) fn source(self) -> &'static str {
         match self {
-            Way::Tiles => concat!(
+            PairAlgorithm::Tiles => concat!(
                 include_str!("../kernels/tiles.cuh"),
                 include_str!("../kernels/tile_lists.cu"),
                 include_str!("../kernels/tiles.cu")
             ),
-            Way::List => include_str!("../kernels/list.cu"),
-            Way::Cells => include_str!("../kernels/cells.cu"),
-            Way::AllPairs => include_str!("../kernels/all_pairs.cu"),
+            PairAlgorithm::List => include_str!("../kernels/list.cu"),
+            PairAlgorithm::Cells => include_str!("../kernels/cells.cu"),
+            PairAlgorithm::AllPairs => include_str!("../kernels/all_pairs.cu"),
         }
     }
 }
@@ -182,7 +184,7 @@ fn of_atoms(precision: Precision, sums: Summation) -> Build {
 pub fn build(
     forces: &Forces,
     precision: Precision,
-    way: Way,
+    algorithm: PairAlgorithm,
     shape: TileShape,
     pairs: PairShape,
     sums: Summation,
@@ -192,15 +194,15 @@ pub fn build(
     let of_metal = embedded::source(forces, precision);
     let passes = forces.embedded.as_ref().map(|_| include_str!("../kernels/embedded.cu"));
     let physics = [pair.source.as_str(), of_metal.as_str()];
-    let skeleton = [include_str!("../kernels/pair.cuh"), SEARCH, way.source()];
+    let skeleton = [include_str!("../kernels/pair.cuh"), SEARCH, algorithm.source()];
     for part in physics.iter().chain(&skeleton).chain(&passes) {
         source.push('\n');
         source.push_str(part);
     }
     let double = precision == Precision::Double;
     let mut options = common_options(precision, sums);
-    match way {
-        Way::Tiles => {
+    match algorithm {
+        PairAlgorithm::Tiles => {
             let resident = if double { shape.resident / 2 } else { shape.resident };
             options.extend([
                 format!("-DTILE_ATOMS={}", shape.atoms),
@@ -210,12 +212,12 @@ pub fn build(
                 format!("-DRESIDENT={}", resident.max(shape.threads())),
             ]);
         }
-        Way::AllPairs => options.extend(pairs.options(precision)),
-        Way::List => {
+        PairAlgorithm::AllPairs => options.extend(pairs.options(precision)),
+        PairAlgorithm::List => {
             let team = crate::list::team(shape.team, forces.embedded.is_some(), sums);
             options.push(format!("-DLIST_TEAM={team}"));
         }
-        Way::Cells => {}
+        PairAlgorithm::Cells => {}
     }
     Build { source, options, table: pair.table }
 }
@@ -246,22 +248,21 @@ pub fn of_every_run(forces: &Forces, precision: Precision) -> [Build; 2] {
     [Summation::Fast, Summation::exact(forces)].map(|sums| of_atoms(precision, sums))
 }
 
-/// All that may be compiled for a run with these forces, with large systems in mind: every way to
-/// find pairs.
+/// All that may be compiled for a run with these forces, with large systems in mind: every pair algorithm.
 pub fn usual(forces: &Forces, precision: Precision) -> Vec<Build> {
-    ways(forces, precision, &Way::ALL, Summation::Fast)
+    builds(forces, precision, &PairAlgorithm::ALL, Summation::Fast)
 }
 
 /// Tiles as they are where lists are long and densities uneven: several threads an atom, blocks in parts.
 pub fn of_long_lists(forces: &Forces, precision: Precision) -> Build {
     let shape = TileShape { parts: 2, ..TileShape::new(32, 8) };
-    build(forces, precision, Way::Tiles, shape, PairShape::for_atoms(100_000), Summation::Fast)
+    build(forces, precision, PairAlgorithm::Tiles, shape, PairShape::for_atoms(100_000), Summation::Fast)
 }
 
 /// What is usual with exact sums, and what acts as a heat bath.
 pub fn unusual(forces: &Forces, precision: Precision, heat_bath: &Bath) -> Vec<Build> {
     let exact = Summation::exact(forces);
-    let mut builds = ways(forces, precision, &Way::EXACT, exact);
+    let mut builds = builds(forces, precision, &PairAlgorithm::EXACT, exact);
     if let Some(update) = crate::bath::source(heat_bath) {
         builds.extend([Summation::Fast, exact].map(|sums| bath(&update, precision, sums)));
     }
@@ -299,11 +300,16 @@ pub fn of_sum(sum: &LatticeSum, simbox: &SimBox, precision: Precision) -> Result
     Ok(mesh.unwrap_or_else(|| electrostatics::excluded::build(sum, precision, Summation::Fast)))
 }
 
-fn ways(forces: &Forces, precision: Precision, ways: &[Way], sums: Summation) -> Vec<Build> {
+fn builds(
+    forces: &Forces,
+    precision: Precision,
+    algorithms: &[PairAlgorithm],
+    sums: Summation,
+) -> Vec<Build> {
     let shape = TileShape::new(128, 1);
     let pairs = PairShape::for_atoms(100_000);
-    let ways = ways.iter().filter(|way| way.has(forces, sums));
-    ways.map(|way| build(forces, precision, *way, shape, pairs, sums)).collect()
+    let algorithms = algorithms.iter().filter(|algorithm| algorithm.has(forces, sums));
+    algorithms.map(|algorithm| build(forces, precision, *algorithm, shape, pairs, sums)).collect()
 }
 
 /// Puts the source for a heat bath together; `update` is what it does, see `kernels/bath.cu`.
@@ -327,7 +333,7 @@ fn common_options(precision: Precision, sums: Summation) -> Vec<String> {
     options
 }
 
-/// The kernels that every way of finding pairs needs.
+/// The kernels that every pair algorithm needs.
 #[derive(Clone)]
 pub(crate) struct Kernels {
     pub place_atoms: Kernel,

@@ -1,4 +1,4 @@
-//! The ways of finding pairs, behind one interface.
+//! The pair algorithms, behind one interface.
 
 use crate::driver::{Kernel, Launch};
 use crate::tiles::Room;
@@ -17,7 +17,7 @@ pub enum Trigger {
     Immediate = 2,
 }
 
-/// A way of finding the pairs within the cut-off, and the forces that follow. All of it is launches
+/// An algorithm that finds the pairs within the cut-off, and the forces that follow. All of it is launches
 /// that the caller makes, so that they can be recorded.
 pub trait Search: Send {
     /// Its name in the input file.

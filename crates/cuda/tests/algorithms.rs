@@ -1,4 +1,4 @@
-//! Every way of finding pairs gives the forces, energies and virial of the plain double loop: in
+//! Every pair algorithm gives the forces, energies and virial of the plain double loop: in
 //! all kinds of boxes, also those that are hardly larger than the cut-off, in both precisions.
 
 use jostle_core::bath::{Rescale, Target};
@@ -195,21 +195,21 @@ fn the_fastest_pair_tiles_are_remembered() {
     assert_eq!(other.remembered_shape(folder.path()), None);
 }
 
-/// So it is with the way to find pairs, where it is left open.
+/// So it is with the pair algorithm, where it is left open.
 #[test]
 fn the_fastest_way_is_remembered() {
     let (case, folder) = (&cases()[0], tempfile::tempdir().unwrap());
     let mut first = gpu(case, Algorithm::Auto, Precision::Double);
-    assert_eq!(first.remembered_way(folder.path()), None);
+    assert_eq!(first.remembered_algorithm(folder.path()), None);
     first.update_neighbors().unwrap();
-    let best = first.measure_ways(folder.path()).unwrap();
+    let best = first.measure_algorithms(folder.path()).unwrap();
     assert!(first.describe().contains(best.name()), "{} is not {}", first.describe(), best.name());
     let [_, largest, sums] = deviations(&mut first, &case.terms);
     assert!(largest < 3e-11 && sums < 1e-12, "{}: {largest:e} {sums:e}", best.name());
     let second = gpu(case, Algorithm::Auto, Precision::Double);
-    assert_eq!(second.remembered_way(folder.path()), Some(best));
+    assert_eq!(second.remembered_algorithm(folder.path()), Some(best));
     let other = gpu(case, Algorithm::Auto, Precision::Mixed);
-    assert_eq!(other.remembered_way(folder.path()), None);
+    assert_eq!(other.remembered_algorithm(folder.path()), None);
 }
 
 /// Lists that have far too little room at first grow, and lose nothing.

@@ -79,7 +79,7 @@ fn every_kernel_begins_by_waiting() {
     assert!(kernels > 80, "{kernels}");
 }
 
-/// Every potential under every truncation, each with one of the ways to find pairs: these know of a
+/// Every potential under every truncation, each with one of the pair algorithms: these know of a
 /// potential no more than the name of a function.
 #[test]
 fn every_kernel_compiles_for_every_potential() {

@@ -20,7 +20,7 @@ use crate::driver::{Device, Module};
 use crate::electrostatics::{Charges, Followed};
 use crate::exclusions::Exclusions;
 use crate::grains::Contacts;
-use crate::kernels::{Kernels, TileShape, Way};
+use crate::kernels::{Kernels, PairAlgorithm, TileShape};
 use crate::leg::{KINETIC, Launches, Middle, Recorded, Sums, VIRIAL};
 use crate::molecules::Bodies;
 use crate::outside::Outside;
@@ -83,10 +83,10 @@ pub struct Cuda {
     plan: Plan,
     arrays: Arrays,
     kernels: Kernels,
-    /// Those of the way pairs are found.
+    /// Those of the pair algorithm.
     pair_kernels: Module,
     /// What these were compiled for, see [`Plan::compiled`].
-    compiled: (Way, TileShape, PairShape),
+    compiled: (PairAlgorithm, TileShape, PairShape),
     search: Box<dyn Search>,
     charges: Vec<Charges>,
     vacuum: Option<VacuumKernel>,
@@ -184,7 +184,7 @@ impl Cuda {
         let excluded = Exclusions::new(&device, &system.topology.exclusions(n, forces.exclude))?;
         let on = (extent, device.multiprocessors());
         let mut plan = Plan::new(settings, summation, &forces, layout, on, excluded, n)?;
-        let way_settled = plan.take_remembered_way(&device, &forces, extent);
+        let algorithm_settled = plan.take_remembered_algorithm(&device, &forces, extent);
         plan.fit(&device, extent)?;
         let kernels = Kernels::new(&device, precision, summation)?;
         let build = plan.build(&forces);
@@ -233,7 +233,7 @@ impl Cuda {
             recorded: None,
             set_aside: None,
             seconds_per_slot: 0.0,
-            tuning: Tuning::new(way_settled),
+            tuning: Tuning::new(algorithm_settled),
             control: Control::new(),
             sorted: false,
             list_positions: Vec::new(),

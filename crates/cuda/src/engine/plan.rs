@@ -8,7 +8,7 @@ use crate::cells::Cells;
 use crate::driver::{Device, Module};
 use crate::embedded::EmbeddedSearch;
 use crate::exclusions::Exclusions;
-use crate::kernels::{self, Build, TileShape, Way};
+use crate::kernels::{self, Build, PairAlgorithm, TileShape};
 use crate::list::{self, List};
 use crate::search::Search;
 use crate::sums::Summation;
@@ -62,8 +62,8 @@ enum Tightness {
 
 /// How pairs are found.
 pub struct Plan {
-    /// The way, now.
-    pub way: Way,
+    /// The pair algorithm, now.
+    pub algorithm: PairAlgorithm,
     /// Whether it may be given up for another one that fits, or is faster.
     pub free: bool,
     /// The tiles, and how steps are queued.
@@ -77,8 +77,8 @@ pub struct Plan {
     /// How sums are made.
     pub summation: Summation,
     embedded: Option<Embedded>,
-    /// The ways that have these forces.
-    pub ways: Vec<Way>,
+    /// The pair algorithms that have these forces.
+    pub algorithms: Vec<PairAlgorithm>,
     /// Bytes that an atom of a tile takes.
     atom_bytes: usize,
     /// The tiles where all pairs are met.
@@ -105,9 +105,11 @@ impl Plan {
         n: usize,
     ) -> Result<Self> {
         let name = settings.algorithm.name();
-        let mut ways = Way::ALL.to_vec();
-        ways.retain(|way| way.has(forces, summation) && (excluded.is_empty() || way.excludes()));
-        let (way, free) = match settings.algorithm {
+        let mut algorithms = PairAlgorithm::ALL.to_vec();
+        algorithms.retain(|algorithm| {
+            algorithm.has(forces, summation) && (excluded.is_empty() || algorithm.excludes())
+        });
+        let (algorithm, free) = match settings.algorithm {
             Algorithm::Cells | Algorithm::AllPairs if !excluded.is_empty() => {
                 return Err(Error::input(format!(
                     "algorithm = \"{name}\" together with bound atoms that are excluded"
@@ -123,32 +125,38 @@ impl Plan {
                 ));
             }
             // What acts in the middle of a step goes over lists of atoms.
-            Algorithm::Auto if settings.reproducible || forces.grains.is_some() => (Way::List, false),
+            Algorithm::Auto if settings.reproducible || forces.grains.is_some() => {
+                (PairAlgorithm::List, false)
+            }
             Algorithm::Auto => {
                 let size = Size { atoms: n, neighbors: extent.neighbors(), multiprocessors };
                 // A tile that holds every atom is all pairs, with places that are less exact.
                 let tile = Room::estimate(layout.shape, extent.density, extent.reach, usize::MAX).tile;
                 let room_for_tiles = extent.has_room_for(layout.shape.atoms.min(32)) && tile < n;
-                let fits = |way: &Way| *way != Way::Tiles || room_for_tiles;
-                (cost::cheapest(ways.iter().copied().filter(fits), size).unwrap_or(Way::Tiles), true)
+                let fits = |algorithm: &PairAlgorithm| *algorithm != PairAlgorithm::Tiles || room_for_tiles;
+                (
+                    cost::cheapest(algorithms.iter().copied().filter(fits), size)
+                        .unwrap_or(PairAlgorithm::Tiles),
+                    true,
+                )
             }
-            Algorithm::Tiles => (Way::Tiles, false),
-            Algorithm::List => (Way::List, false),
-            Algorithm::Cells => (Way::Cells, false),
-            Algorithm::AllPairs => (Way::AllPairs, false),
+            Algorithm::Tiles => (PairAlgorithm::Tiles, false),
+            Algorithm::List => (PairAlgorithm::List, false),
+            Algorithm::Cells => (PairAlgorithm::Cells, false),
+            Algorithm::AllPairs => (PairAlgorithm::AllPairs, false),
             Algorithm::Clusters | Algorithm::Reference => {
                 return Err(Error::input(format!("a GPU has no algorithm \"{name}\""))
                     .hint("leave it out, or set device = \"cpu\""));
             }
         };
-        if !ways.contains(&way) {
+        if !algorithms.contains(&algorithm) {
             let what = if settings.reproducible { "reproducible runs" } else { "such an algorithm" };
             let forces = if forces.embedded.is_some() { "of embedded atoms" } else { "with charges" };
             return Err(Error::input(format!("the GPU engine has no {what} {forces}"))
                 .hint("set algorithm = \"tiles\" or \"list\", or device = \"cpu\""));
         }
         Ok(Plan {
-            way,
+            algorithm,
             free,
             layout,
             room: Room::estimate(layout.shape, extent.density, extent.reach, n).small_without(SPARE),
@@ -156,7 +164,7 @@ impl Plan {
             tightness: Tightness::Estimated,
             summation,
             embedded: forces.embedded.clone(),
-            ways,
+            algorithms,
             atom_bytes: tiles::atom_bytes(settings.precision, forces),
             pairs: PairShape::for_atoms(n),
             excluded,
@@ -168,25 +176,29 @@ impl Plan {
 
     /// Whether pairs are in lists that last for some steps.
     pub fn has_lists(&self) -> bool {
-        matches!(self.way, Way::Tiles | Way::List)
+        matches!(self.algorithm, PairAlgorithm::Tiles | PairAlgorithm::List)
     }
 
     /// Whether each atom has a list of all others within reach.
     pub fn lists_all_pairs(&self) -> bool {
-        self.way == Way::List && self.excluded.is_empty()
+        self.algorithm == PairAlgorithm::List && self.excluded.is_empty()
     }
 
-    /// The ways that are worth measuring, in systems that leave it open: all pairs not where they
+    /// The pair algorithms that are worth measuring, in systems that leave it open: all pairs not where they
     /// are many times as many as ever felt a force.
-    pub fn open_ways(&self, extent: Extent) -> Vec<Way> {
+    pub fn open_algorithms(&self, extent: Extent) -> Vec<PairAlgorithm> {
         let size = self.size(extent);
-        let least =
-            self.ways.iter().filter_map(|way| cost::of_step(*way, size)).fold(f64::INFINITY, f64::min);
-        let mut ways = self.ways.clone();
-        let within_reason =
-            |way: Way| cost::of_step(way, size).is_none_or(|time| time < OUT_OF_THE_RACE * least);
-        ways.retain(|way| *way != Way::AllPairs || within_reason(*way));
-        ways
+        let least = self
+            .algorithms
+            .iter()
+            .filter_map(|algorithm| cost::of_step(*algorithm, size))
+            .fold(f64::INFINITY, f64::min);
+        let mut algorithms = self.algorithms.clone();
+        let within_reason = |algorithm: PairAlgorithm| {
+            cost::of_step(algorithm, size).is_none_or(|time| time < OUT_OF_THE_RACE * least)
+        };
+        algorithms.retain(|algorithm| *algorithm != PairAlgorithm::AllPairs || within_reason(*algorithm));
+        algorithms
     }
 
     fn size(&self, extent: Extent) -> Size {
@@ -198,7 +210,7 @@ impl Plan {
     /// # Errors
     /// If it has not, and tiles were asked for.
     pub fn fit(&mut self, device: &Device, extent: Extent) -> Result<()> {
-        if self.way == Way::Tiles {
+        if self.algorithm == PairAlgorithm::Tiles {
             match tiles::check(device, self.atom_bytes, self.layout.shape, self.room) {
                 Err(_) if self.has_grown(extent) && self.divide_blocks(extent) => {
                     return self.fit(device, extent);
@@ -237,18 +249,18 @@ impl Plan {
     }
 
     fn give_tiles_up(&mut self, extent: Extent) {
-        let others = self.ways.iter().copied().filter(|way| *way != Way::Tiles);
-        self.way = cost::cheapest(others, self.size(extent)).unwrap_or(Way::List);
+        let others = self.algorithms.iter().copied().filter(|algorithm| *algorithm != PairAlgorithm::Tiles);
+        self.algorithm = cost::cheapest(others, self.size(extent)).unwrap_or(PairAlgorithm::List);
     }
 
     /// What kernels depend on: they are compiled again when it changes.
-    pub fn compiled(&self) -> (Way, TileShape, PairShape) {
-        (self.way, self.layout.shape, self.pairs)
+    pub fn compiled(&self) -> (PairAlgorithm, TileShape, PairShape) {
+        (self.algorithm, self.layout.shape, self.pairs)
     }
 
     /// The source of the kernels.
     pub fn build(&self, forces: &Forces) -> Build {
-        kernels::build(forces, self.precision, self.way, self.layout.shape, self.pairs, self.summation)
+        kernels::build(forces, self.precision, self.algorithm, self.layout.shape, self.pairs, self.summation)
     }
 
     /// Compiles it, or finds it compiled.
@@ -265,16 +277,16 @@ impl Plan {
     /// If the device has too little memory.
     pub fn open(&self, device: &Device, module: &Module) -> Result<Box<dyn Search>> {
         let (precision, n) = (self.precision, self.n);
-        let pairs: Box<dyn Search> = match self.way {
-            Way::Tiles => {
+        let pairs: Box<dyn Search> = match self.algorithm {
+            PairAlgorithm::Tiles => {
                 Box::new(Tiles::new(device, module, self.atom_bytes, self.layout.shape, self.room, n)?)
             }
-            Way::List => {
+            PairAlgorithm::List => {
                 let team = list::team(self.layout.shape.team, self.embedded.is_some(), self.summation);
                 Box::new(List::new(device, module, n, self.rows, team, self.summation)?)
             }
-            Way::Cells => Box::new(Cells::new(module, n, self.summation)?),
-            Way::AllPairs => Box::new(AllPairs::new(device, module, precision, self.pairs, n)?),
+            PairAlgorithm::Cells => Box::new(Cells::new(module, n, self.summation)?),
+            PairAlgorithm::AllPairs => Box::new(AllPairs::new(device, module, precision, self.pairs, n)?),
         };
         Ok(match &self.embedded {
             Some(term) => Box::new(EmbeddedSearch::new(device, module, precision, term, pairs, n)?),
@@ -284,18 +296,20 @@ impl Plan {
 
     /// Atoms in a stretch of a column as long as it is wide.
     pub fn atoms_in_cube(&self, density: f64, cutoff: f64) -> u32 {
-        match self.way {
-            Way::Tiles => self.layout.shape.atoms,
+        match self.algorithm {
+            PairAlgorithm::Tiles => self.layout.shape.atoms,
             // Columns half as wide as the reach leave little to be looked at in vain.
-            Way::List | Way::Cells => (density * (0.5 * cutoff).powi(3)).clamp(2.0, 1e6) as u32,
-            Way::AllPairs => all_pairs::GROUP as u32,
+            PairAlgorithm::List | PairAlgorithm::Cells => {
+                (density * (0.5 * cutoff).powi(3)).clamp(2.0, 1e6) as u32
+            }
+            PairAlgorithm::AllPairs => all_pairs::GROUP as u32,
         }
     }
 
     /// Takes away room that tiles turned out not to need: what a tile occupies decides how many of
     /// them a multiprocessor has at a time. `None` if there is nothing to gain.
     pub fn tighten(&mut self, control: &Control) -> Option<Room> {
-        if self.way != Way::Tiles || self.tightness == Tightness::Learnt {
+        if self.algorithm != PairAlgorithm::Tiles || self.tightness == Tightness::Learnt {
             return None;
         }
         self.room = self.room.tightened(control)?;
@@ -306,7 +320,7 @@ impl Plan {
     /// Other room where lists reach less far or further from now on, by what those before needed: what was
     /// learnt about these says nothing about the next. `None` where there are no tiles.
     pub fn resize(&mut self, control: &Control, before: Extent, after: Extent) -> Option<Room> {
-        if self.way != Way::Tiles || control.largest_tile == 0 {
+        if self.algorithm != PairAlgorithm::Tiles || control.largest_tile == 0 {
             return None;
         }
         self.tightness = Tightness::Estimated;
@@ -331,8 +345,8 @@ impl Plan {
         if self.tightness == Tightness::Tight {
             self.tightness = Tightness::Learnt;
         }
-        match self.way {
-            Way::List => self.rows = list::grown(self.rows, control),
+        match self.algorithm {
+            PairAlgorithm::List => self.rows = list::grown(self.rows, control),
             _ => self.room = self.room.grown(control),
         }
         Ok(())

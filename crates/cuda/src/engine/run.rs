@@ -3,7 +3,7 @@
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bath::{self, Acts, ScalingBath};
 use crate::dissipative::PairBath;
-use crate::kernels::Way;
+use crate::kernels::PairAlgorithm;
 use crate::leg::{KINETIC, Recorded, VIRIAL, slots_per_look, slots_serve};
 use crate::world::Motion;
 use jostle_core::bath::Dissipative;
@@ -182,7 +182,7 @@ impl Cuda {
             self.recorded = None;
             // Friction and noise go over lists of atoms, too.
             if self.plan.free && wanted.is_some_and(|pairs| pairs.cutoff <= self.cutoff) {
-                self.set_way(Way::List)?;
+                self.set_algorithm(PairAlgorithm::List)?;
                 self.compute_forces(Evaluate::Forces)?;
             }
         }

@@ -1,4 +1,4 @@
-//! The way to find pairs, and the tiles in which all pairs are met: measured where a run is long
+//! The pair algorithm, and the tiles in which all pairs are met: measured where a run is long
 //! enough for it to pay, and remembered beside the compiled kernels.
 
 use super::Cuda;
@@ -7,7 +7,7 @@ use crate::all_pairs::PairShape;
 use crate::cache;
 use crate::codegen;
 use crate::driver::Device;
-use crate::kernels::Way;
+use crate::kernels::PairAlgorithm;
 use crate::search::Trigger;
 use jostle_core::{Backend, Evaluate, Result};
 use jostle_potentials::Forces;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Pairs that a run has met before shapes are measured: seconds on a fast GPU, which is what it
 /// takes to compile them all.
 const WORTH_MEASURING: f64 = 1e13;
-/// Seconds of steps before the ways are measured: what it takes to compile them, and more.
+/// Seconds of steps before the pair algorithms are measured: what it takes to compile them, and more.
 const LONG_RUN: f64 = 20.0;
 /// Evaluations that a shape is judged by, after one that is not counted.
 const EVALUATIONS: usize = 5;
@@ -24,8 +24,8 @@ const EVALUATIONS: usize = 5;
 /// How far the search for what is fastest has come.
 #[derive(Debug, Default)]
 pub(super) struct Tuning {
-    /// Whether the way is the best known.
-    way_settled: bool,
+    /// Whether the pair algorithm is the best known.
+    algorithm_settled: bool,
     /// Steps that a list lasts.
     pub life: f64,
     /// Pairs met so far.
@@ -37,33 +37,33 @@ pub(super) struct Tuning {
 }
 
 impl Tuning {
-    /// At the start of a run, with a way that is known to be the best, or not.
-    pub fn new(way_settled: bool) -> Self {
-        Tuning { way_settled, ..Tuning::default() }
+    /// At the start of a run, with a pair algorithm that is known to be the best, or not.
+    pub fn new(algorithm_settled: bool) -> Self {
+        Tuning { algorithm_settled, ..Tuning::default() }
     }
 }
 
 impl Plan {
-    /// Takes the way that earlier runs found fastest, where it is open; whether there is one.
-    pub fn take_remembered_way(&mut self, device: &Device, forces: &Forces, extent: Extent) -> bool {
+    /// Takes the pair algorithm that earlier runs found fastest, where it is open; whether there is one.
+    pub fn take_remembered_algorithm(&mut self, device: &Device, forces: &Forces, extent: Extent) -> bool {
         if !self.free || device.is_emulated() {
             return false;
         }
-        let way =
-            cache::folder().and_then(|folder| remembered(&self.way_file(&folder, device, forces, extent)));
-        let way = way.filter(|way| self.ways.contains(way));
-        self.way = way.unwrap_or(self.way);
-        way.is_some()
+        let algorithm = cache::folder()
+            .and_then(|folder| remembered(&self.algorithm_file(&folder, device, forces, extent)));
+        let algorithm = algorithm.filter(|algorithm| self.algorithms.contains(algorithm));
+        self.algorithm = algorithm.unwrap_or(self.algorithm);
+        algorithm.is_some()
     }
 
-    fn way_file(&self, folder: &Path, device: &Device, forces: &Forces, extent: Extent) -> PathBuf {
+    fn algorithm_file(&self, folder: &Path, device: &Device, forces: &Forces, extent: Extent) -> PathBuf {
         let sums = Vec::from_iter(forces.sums());
         let pairs = codegen::pair_source(&forces.pairs, &sums, self.precision).source;
         let (embedded, excluded) = (forces.embedded.is_some(), !self.excluded.is_empty());
         let others = format!("{:?} {embedded} {excluded}", self.precision);
         let neighbors = half_octave(extent.density * forces.largest_cutoff().powi(3));
         // What was measured holds for these kernels.
-        let kernels = Way::ALL.map(Way::source).concat();
+        let kernels = PairAlgorithm::ALL.map(PairAlgorithm::source).concat();
         let parts = [
             &kernels,
             &pairs,
@@ -82,9 +82,9 @@ fn half_octave(x: f64) -> String {
     (2.0 * x.max(1e-9).log2()).round().to_string()
 }
 
-fn remembered(file: &Path) -> Option<Way> {
+fn remembered(file: &Path) -> Option<PairAlgorithm> {
     let name = cache::read(file)?;
-    Way::ALL.into_iter().find(|way| way.name().as_bytes() == name)
+    PairAlgorithm::ALL.into_iter().find(|algorithm| algorithm.name().as_bytes() == name)
 }
 
 impl Cuda {
@@ -95,14 +95,14 @@ impl Cuda {
         }
         let Some(folder) = cache::folder() else { return Ok(()) };
         let free = self.plan.free && self.pair_bath.is_none();
-        if free && !self.tuning.way_settled && self.timings.pair > LONG_RUN {
-            self.measure_ways(&folder)?;
+        if free && !self.tuning.algorithm_settled && self.timings.pair > LONG_RUN {
+            self.measure_algorithms(&folder)?;
         }
         self.tune_pairs(&folder, steps)
     }
 
     fn tune_pairs(&mut self, folder: &Path, steps: u64) -> Result<()> {
-        if self.plan.way != Way::AllPairs || self.tuning.shape_settled {
+        if self.plan.algorithm != PairAlgorithm::AllPairs || self.tuning.shape_settled {
             return Ok(());
         }
         if !std::mem::replace(&mut self.tuning.looked_up, true)
@@ -117,52 +117,52 @@ impl Cuda {
         Ok(())
     }
 
-    /// Measures the ways to find pairs, goes on with the fastest and remembers it in a folder, for
+    /// Measures the pair algorithms, goes on with the fastest and remembers it in a folder, for
     /// this device, these forces, and about so many atoms with about so many neighbours.
     ///
     /// # Errors
     /// If the device fails.
-    pub fn measure_ways(&mut self, folder: &Path) -> Result<Way> {
-        let (mut best, mut least) = (self.plan.way, f64::INFINITY);
-        for way in self.plan.open_ways(self.extent()) {
+    pub fn measure_algorithms(&mut self, folder: &Path) -> Result<PairAlgorithm> {
+        let (mut best, mut least) = (self.plan.algorithm, f64::INFINITY);
+        for algorithm in self.plan.open_algorithms(self.extent()) {
             // Some need more memory than there is, or more room than the box has.
-            if !self.set_way(way).is_ok_and(|set| set) {
+            if !self.set_algorithm(algorithm).is_ok_and(|set| set) {
                 continue;
             }
             let milliseconds = self.time_of_forces()? + self.time_of_build()? / self.tuning.life.max(1.0);
-            if self.plan.way == way && milliseconds < least {
-                (best, least) = (way, milliseconds);
+            if self.plan.algorithm == algorithm && milliseconds < least {
+                (best, least) = (algorithm, milliseconds);
             }
         }
-        self.set_way(best)?;
+        self.set_algorithm(best)?;
         self.compute_forces(Evaluate::Forces)?;
-        self.tuning.way_settled = true;
-        let file = self.way_file(folder);
+        self.tuning.algorithm_settled = true;
+        let file = self.algorithm_file(folder);
         // A cache that cannot be written costs time and nothing else.
         let _ = cache::write(&file, best.name().as_bytes());
         Ok(best)
     }
 
-    /// The way that was fastest before, if a folder holds it.
-    pub fn remembered_way(&self, folder: &Path) -> Option<Way> {
-        remembered(&self.way_file(folder))
+    /// The pair algorithm that was fastest before, if a folder holds it.
+    pub fn remembered_algorithm(&self, folder: &Path) -> Option<PairAlgorithm> {
+        remembered(&self.algorithm_file(folder))
     }
 
-    fn way_file(&self, folder: &Path) -> PathBuf {
-        self.plan.way_file(folder, &self.device, &self.forces, self.extent())
+    fn algorithm_file(&self, folder: &Path) -> PathBuf {
+        self.plan.algorithm_file(folder, &self.device, &self.forces, self.extent())
     }
 
-    /// Goes on in another way, unless it turns out not to be one for this system.
-    pub(super) fn set_way(&mut self, way: Way) -> Result<bool> {
-        if self.plan.way != way {
-            self.plan.way = way;
+    /// Goes on with another pair algorithm, unless it turns out not to be one for this system.
+    pub(super) fn set_algorithm(&mut self, algorithm: PairAlgorithm) -> Result<bool> {
+        if self.plan.algorithm != algorithm {
+            self.plan.algorithm = algorithm;
             self.arrange()?;
             self.read_control()?;
             self.control.slot[0].stale = 1;
             self.write_control()?;
         }
         self.update_neighbors()?;
-        Ok(self.plan.way == way)
+        Ok(self.plan.algorithm == algorithm)
     }
 
     /// Measures tiles of different shapes, goes on with the fastest and remembers it in a folder,

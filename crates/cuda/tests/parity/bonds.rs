@@ -1,5 +1,4 @@
-//! Bonds and angles: the GPU engine against the CPU engine in double precision, for every way of
-//! finding pairs.
+//! Bonds and angles: the GPU engine against the CPU engine in double precision, for every pair algorithm.
 
 use super::chains::{bead, chains, forces};
 use super::device::device;

@@ -1,4 +1,4 @@
-//! Every way of finding pairs finds exactly those that a brute-force search finds: in random boxes,
+//! Every pair algorithm finds exactly those that a brute-force search finds: in random boxes,
 //! sheared or not, periodic or open, at any density, also after atoms have moved.
 //!
 //! Pairs are counted with a Gaussian so wide that every pair inside the cut-off has energy one. The
