@@ -236,13 +236,13 @@ struct Aside {
 
 // Stores a vector of an atom of each lane of a crew. Lanes that are next to each other have the numbers of
 // one atom written: memory is written by as much as is next to each other in it.
-DEVICE void store_by_crew(double* a, u32 crew, u32 i, Double3 u, Double3* room) {
+DEVICE void store_by_crew(double* a, u32 crew, u32 i, Double3 u, Double3* buffer) {
     const int lane = threadIdx.x % 32, lanes = __popc(crew);
     __syncwarp(crew);
-    room[lane] = u;
+    buffer[lane] = u;
     __syncwarp(crew);
     for (int k = lane, round = 0; round < 3; round++, k += lanes) {
-        a[3 * (size_t)__shfl_sync(crew, i, k / 3) + k % 3] = ((const double*)room)[k];
+        a[3 * (size_t)__shfl_sync(crew, i, k / 3) + k % 3] = ((const double*)buffer)[k];
     }
 }
 
@@ -297,9 +297,9 @@ DEVICE void move_body(const World& w, const Held& h, uint4 group, int slot, cons
     for (int k = 0; k < N; k++) {
         const u32 i = body.place[k];
         if (EARLY) {
-            Double3* room = &aside.vectors[k][mine / 32 * 32];
-            store_by_crew(w.x[set], crew, i, body.x[k], room);
-            store_by_crew(w.v[set], crew, i, body.v[k], room);
+            Double3* buffer = &aside.vectors[k][mine / 32 * 32];
+            store_by_crew(w.x[set], crew, i, body.x[k], buffer);
+            store_by_crew(w.v[set], crew, i, body.v[k], buffer);
         } else {
             store(w.x[set], i, body.x[k]);
             store(w.v[set], i, body.v[k]);

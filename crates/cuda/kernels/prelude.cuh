@@ -364,7 +364,7 @@ enum { SLOTS = 32 };
 
 // Why the device stopped and waits for the host.
 enum Trouble {
-    TILE_FULL = 1,   // a tile needs more room (need_tile)
+    TILE_FULL = 1,   // a tile needs a larger capacity (need_tile)
     ROWS_FULL = 2,   // a list needs more rows (need_rows)
     UNFIT = 4,       // a block of atoms is too large for the box: tiles cannot be used
     ESCAPED = 8,     // an atom has come near the end of the range of an open axis
@@ -406,9 +406,9 @@ struct Control {
     int sorted;      // which of the two sets of atom arrays is current
     int reported;    // trouble since lists were last looked at: see `report`
     int trouble;
-    int need_tile;   // what there should be room for
+    int need_tile;   // the capacity there should be
     int need_rows;
-    int largest_tile;    // what there had to be room for in this leg
+    int largest_tile;    // the capacity that this leg needed
     int most_rows;
     int arrived;     // blocks that have left their shares of a sample
     Slot slot[SLOTS + 1];
@@ -417,11 +417,11 @@ struct Control {
 // Everything there is, in device memory.
 struct World {
     int n;                   // atoms
-    int tile_capacity;       // atoms a tile has room for, dummies and own atoms included
+    int tile_capacity;       // the largest number of atoms of a tile, dummies and own atoms included
     int row_capacity;        // rows of four slots in a warp's list
     int tile_stride;         // from one tile's atoms to the next in memory
     int row_stride;          // from one warp's rows to the next
-    int neighbor_capacity;   // room in an atom's own list
+    int neighbor_capacity;   // of an atom's own list
     int n_excluded;          // fours of atoms without a pair force
     int unused;
     Frame frame;

@@ -197,7 +197,7 @@ DEVICE void put_in_order(const World& w, const Position* position, int first, in
     order[rank] = w.own_order[blockIdx.x * TILE_ATOMS + rank] = (u8)k;
 }
 
-// Room in shared memory for building: see `build_bytes` in tiles.rs.
+// The shared memory for building: see `build_bytes` in tiles.rs.
 extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_tiles(World w, int slot) {
     await_those_before();
     Control* control = w.control;
@@ -205,11 +205,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     if (!builds(control, now)) return;
 
     extern __shared__ real4 tile[];
-    const int capacity = w.tile_capacity, entry_room = 4 * w.row_capacity;
+    const int capacity = w.tile_capacity, entry_capacity = 4 * w.row_capacity;
     const Sketch sketch = {(u16*)tile, ONE_WORD ? 1 : (capacity + 256 * TEAM - 1) / (256 * TEAM)};
     // Neighbours class by class, by their numbers among the atoms of the class that a thread looks at.
     const int sketch_pairs = CLASSES * sketch.words * 16 * TEAM;
-    Stage* const stage = (Stage*)(sketch.halves + sketch_pairs * 8) + threadIdx.x / 32 * entry_room * 32;
+    Stage* const stage = (Stage*)(sketch.halves + sketch_pairs * 8) + threadIdx.x / 32 * entry_capacity * 32;
     __shared__ Extent pieces[2];
     __shared__ Span spans[SPANS];
     __shared__ int found[WARPS];
@@ -294,7 +294,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
 
     // Each warp looks through a share of the spans; what it finds waits where lists will be.
     u32* const waiting = (u32*)stage;
-    const int waiting_room = entry_room * 32 * (int)sizeof(Stage) / 4;
+    const int waiting_capacity = entry_capacity * 32 * (int)sizeof(Stage) / 4;
     int n_found = 0, turn = warp;  // stretches of 32 atoms are dealt out in turn
     for (int s = 0; s < n_spans; s += 32) {
         const Span span = s + lane < n_spans ? spans[s + lane] : Span{0, 0};
@@ -323,7 +323,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
             within = within && now.j != NOBODY;
             const u32 who = __ballot_sync(ALL_LANES, within);
             const int place = n_found + __popc(who & lanes_before());
-            if (within && place < waiting_room) waiting[place] = now.j;
+            if (within && place < waiting_capacity) waiting[place] = now.j;
             n_found += __popc(who);
         }
         turn -= all;
@@ -336,7 +336,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         filled += found[k];
         most_waiting = max(most_waiting, found[k]);
     }
-    if (filled > capacity || most_waiting > waiting_room) {
+    if (filled > capacity || most_waiting > waiting_capacity) {
         if (thread == 0) {
             if (filled > capacity) {
                 atomicMax(&control->need_tile, filled);
@@ -428,8 +428,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     };
     const int warp_index = blockIdx.x * WARPS + warp;
     uint2* list = w.list + (size_t)warp_index * w.row_stride * 32 + lane;
-    // Whether there is room for so many rows; says so where there is not.
-    auto has_room = [&](int rows) {
+    // Whether the list can hold so many rows; says so where there is not.
+    auto has_capacity = [&](int rows) {
         const bool enough = rows <= w.row_capacity && rows <= MOST_ROWS;
         if (lane == 0 && !enough) {
             atomicMax(&control->need_rows, rows);
@@ -440,8 +440,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     };
 #if EIGHT
     // The atom's neighbours wait class by class; thread c of the team looks after those of class c.
-    const int room_of_atom = TEAM * entry_room;
-    Stage* const waiting_of_atom = stage + lane / TEAM * room_of_atom;
+    const int capacity_of_atom = TEAM * entry_capacity;
+    Stage* const waiting_of_atom = stage + lane / TEAM * capacity_of_atom;
     int n_all = 0, n_mine = 0, before_mine = 0;
     for (int c = 0; c < CLASSES; c++) {
         int total = 0;
@@ -456,7 +456,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
             }
             Stage* entry = waiting_of_atom + n_all + total + upto - count;
             total += __shfl_sync(ALL_LANES, upto, TEAM - 1, TEAM);
-            if (n_all + total > room_of_atom) word = 0;
+            if (n_all + total > capacity_of_atom) word = 0;
             const int start = n * TEAM + part;
             while (word != 0) {
                 const int last = 31 - __clz((int)word);
@@ -477,7 +477,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     // one class takes the place of what another is short of.
     int rows = rows_for((n_all + TEAM - 1) / TEAM);
     if (__any_sync(ALL_LANES, of_team(max(n_mine - 4 * rows, 0)) > LEFT_OVER)) rows = rows_for(n_mine);
-    if (!has_room(rows)) return;
+    if (!has_capacity(rows)) return;
     __shared__ u16 left_over[TILE_ATOMS][LEFT_OVER];
     u16* const others = left_over[exists ? atom : 0];
     const int slots = 4 * rows, more = max(n_mine - slots, 0), fewer = max(slots - n_mine, 0);
@@ -525,7 +525,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
             u32 word = marks(c, n);
             Stage* entry = stage + total * 32 + lane;
             total += __popc(word);
-            if (total > entry_room) word = 0;
+            if (total > entry_capacity) word = 0;
             while (word != 0) {
                 *entry = (Stage)(n + __ffs((int)word) - 1);
                 entry += 32;
@@ -536,7 +536,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         counts.set(c, total - start);
     }
     const int rows = ((int)__reduce_max_sync(ALL_LANES, (u32)total) + 3) / 4, slots = 4 * rows;
-    if (!has_room(rows)) return;
+    if (!has_capacity(rows)) return;
     __syncwarp();
 
     // The lists: each slot gets a neighbour of its class as long as there are some, then a dummy.

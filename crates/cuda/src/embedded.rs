@@ -4,7 +4,7 @@ use crate::arrays::Reals;
 use crate::codegen;
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::search::{Search, Trigger};
-use crate::tiles::Room;
+use crate::tiles::ListCapacity;
 use crate::world::World;
 use jostle_core::{Error, Evaluate, Precision, Result};
 use jostle_potentials::embedded::{cubic, pair};
@@ -122,12 +122,12 @@ impl Search for EmbeddedSearch {
         world.embedding = self.embedding.address();
     }
 
-    fn holds(&self, room: Room) -> bool {
-        self.pairs.holds(room)
+    fn holds(&self, capacity: ListCapacity) -> bool {
+        self.pairs.holds(capacity)
     }
 
-    fn tighten(&mut self, room: Room) {
-        self.pairs.tighten(room);
+    fn tighten(&mut self, capacity: ListCapacity) {
+        self.pairs.tighten(capacity);
     }
 
     fn build(&self, world: &World, slot: i32) -> Vec<Launch> {

@@ -41,7 +41,7 @@ pub fn team(of_tile: u32, embedded: bool, sums: Summation) -> u32 {
     }
 }
 
-/// Room for what did not fit, with something to spare.
+/// A capacity for what did not fit, with something to spare.
 pub fn grown(rows: usize, control: &Control) -> usize {
     if control.trouble & trouble::ROWS_FULL == 0 {
         return rows;

@@ -1,7 +1,7 @@
 //! The pair algorithms, behind one interface.
 
 use crate::driver::{Kernel, Launch};
-use crate::tiles::Room;
+use crate::tiles::ListCapacity;
 use crate::world::World;
 use jostle_core::{Evaluate, Result};
 
@@ -26,11 +26,11 @@ pub trait Search: Send {
     /// Enters its memory into the world.
     fn attach(&self, world: &mut World);
 
-    /// Keeps to less room than there is memory for; lists stay as they are.
-    fn tighten(&mut self, _room: Room) {}
+    /// Keeps to a smaller capacity than there is memory for; lists stay as they are.
+    fn tighten(&mut self, _room: ListCapacity) {}
 
-    /// Whether there is memory for so much room.
-    fn holds(&self, _room: Room) -> bool {
+    /// Whether there is memory for such a capacity.
+    fn holds(&self, _room: ListCapacity) -> bool {
         true
     }
 

@@ -9,7 +9,7 @@ pub fn guess(spacing: f64, topology: &Topology) -> f64 {
     spacing * if topology.constraints.is_empty() { 0.35 } else { 0.6 }
 }
 
-/// A skin is judged by the median of so many samples: what comes between, such as room that has to be made,
+/// A skin is judged by the median of so many samples: what comes between, such as lists that have to grow,
 /// is forgiven.
 const SAMPLES: usize = 3;
 /// Seconds and builds of a sample, at least.

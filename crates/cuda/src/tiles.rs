@@ -10,19 +10,19 @@ use jostle_potentials::Forces;
 /// Bank classes and dummies, as in `tiles.cuh`.
 const CLASSES: usize = 8;
 
-/// The most room that small tiles have.
+/// The largest capacity of small tiles.
 const MOST_SMALL: usize = TileSize::MOST_SMALL / (2 * CLASSES) * (2 * CLASSES);
 
-/// Room for lists.
+/// The capacity of the lists of tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct ListCapacity {
     /// Atoms in a tile, dummies and own atoms included.
     pub tile: usize,
     /// Rows of four slots in a warp's list.
     pub rows: usize,
 }
 
-impl Room {
+impl ListCapacity {
     /// What should do for a homogeneous system; what does not is found out by the kernels.
     pub fn estimate(shape: TileShape, density: f64, reach: f64, n_atoms: usize) -> Self {
         let pi = std::f64::consts::PI;
@@ -41,23 +41,23 @@ impl Room {
         let (found, dealt) =
             if shape.team == CLASSES as u32 { (neighbors, threads) } else { (neighbors / threads, 1.0) };
         let slots = (1.2 * found + 8.0 * found.sqrt()) / dealt;
-        Room { tile: tile + CLASSES, rows: slots as usize / 4 + 4 }.rounded()
+        ListCapacity { tile: tile + CLASSES, rows: slots as usize / 4 + 4 }.rounded()
     }
 
     /// The same where tiles are small without what is to spare, so much of all: small ones are made faster,
     /// and if that was too little kernels find it out.
     pub fn small_without(self, spare: f64) -> Self {
         let fits = self.tile as f64 * (1.0 - spare) <= MOST_SMALL as f64;
-        Room { tile: if fits { self.tile.min(MOST_SMALL) } else { self.tile }, ..self }
+        ListCapacity { tile: if fits { self.tile.min(MOST_SMALL) } else { self.tile }, ..self }
     }
 
-    /// Room for lists that reach less far or further than those that were made of late, which needed what
+    /// The capacity of lists that reach less far or further than those that were made of late, which needed what
     /// the device says: so much less or more as estimates of both, with something to spare.
     pub fn scaled(control: &Control, before: Self, after: Self) -> Self {
         let scaled = |needed: i32, before: usize, after: usize| {
             (f64::from(needed) * 1.05 * after as f64 / before.max(1) as f64) as usize
         };
-        Room {
+        ListCapacity {
             tile: scaled(control.largest_tile, before.tile, after.tile) + 8,
             rows: scaled(control.most_rows, before.rows, after.rows) + 2,
         }
@@ -65,24 +65,24 @@ impl Room {
         .small_without(0.05)
     }
 
-    /// Room for what lists needed of late, with little to spare: what a tile occupies decides how
+    /// The capacity that lists needed of late, with little to spare: what a tile occupies decides how
     /// many of them a multiprocessor has at a time. `None` if it is tight enough.
     pub fn tightened(self, control: &Control) -> Option<Self> {
-        let enough = Room {
+        let enough = ListCapacity {
             tile: control.largest_tile as usize * 102 / 100 + 8,
             rows: control.most_rows as usize * 105 / 100 + 1,
         }
         .rounded();
-        let enough = Room { tile: enough.tile.min(self.tile), rows: enough.rows.min(self.rows) };
+        let enough = ListCapacity { tile: enough.tile.min(self.tile), rows: enough.rows.min(self.rows) };
         let loose = enough.tile * 11 / 10 <= self.tile || enough.rows * 12 / 10 <= self.rows;
         (control.largest_tile > 0 && loose).then_some(enough)
     }
 
     fn rounded(self) -> Self {
-        Room { tile: self.tile.next_multiple_of(2 * CLASSES), ..self }
+        ListCapacity { tile: self.tile.next_multiple_of(2 * CLASSES), ..self }
     }
 
-    /// Room for what did not fit, with something to spare: but not so much that tiles could not be small, if
+    /// A capacity for what did not fit, with something to spare: but not so much that tiles could not be small, if
     /// that was not tried yet.
     pub fn grown(self, control: &Control) -> Self {
         let more = |flag: i32, wanted: i32, now: usize| match control.trouble & flag {
@@ -91,7 +91,7 @@ impl Room {
         };
         let tile = more(trouble::TILE_FULL, control.need_tile, self.tile);
         let small = self.tile < MOST_SMALL && control.need_tile as usize + CLASSES <= MOST_SMALL;
-        Room {
+        ListCapacity {
             tile: if small { tile.min(MOST_SMALL) } else { tile },
             rows: more(trouble::ROWS_FULL, control.need_rows, self.rows),
         }
@@ -99,12 +99,12 @@ impl Room {
     }
 }
 
-/// The kernels, the lists and their room.
+/// The kernels, the lists and their capacity.
 pub struct Tiles {
     shape: TileShape,
     /// What there is memory for, and how much of it is used.
-    allocated: Room,
-    room: Room,
+    allocated: ListCapacity,
+    capacity: ListCapacity,
     blocks: u32,
     atom_bytes: usize,
     build: Kernel,
@@ -130,16 +130,16 @@ impl Tiles {
         module: &Module,
         atom_bytes: usize,
         shape: TileShape,
-        room: Room,
+        capacity: ListCapacity,
         n: usize,
     ) -> Result<Self> {
         let blocks = n.div_ceil(shape.atoms as usize).max(1) * shape.parts as usize;
         let warps = blocks * shape.threads() as usize / 32;
-        let rows = row_stride(room);
+        let rows = row_stride(capacity);
         let tiles = Tiles {
             shape,
-            allocated: room,
-            room,
+            allocated: capacity,
+            capacity,
             blocks: blocks as u32,
             atom_bytes,
             build: module.kernel("build_tiles")?,
@@ -147,7 +147,7 @@ impl Tiles {
             energies: module.kernel("forces_tiles_energies")?,
             step: module.kernel("step_tiles")?,
             owned: device.alloc(if shape.parts > 1 { blocks } else { 1 })?,
-            halo: device.alloc(blocks * room.tile)?,
+            halo: device.alloc(blocks * capacity.tile)?,
             n_halo: device.alloc(blocks)?,
             origin: device.alloc(blocks * 4)?,
             // The forces look two rows ahead.
@@ -164,23 +164,23 @@ impl Tiles {
 
     /// Shared memory of a tile.
     fn tile_bytes(&self) -> usize {
-        self.room.tile * self.atom_bytes
+        self.capacity.tile * self.atom_bytes
     }
 
     /// Shared memory of a tile with one number more for each atom.
     fn pass_bytes(&self) -> usize {
-        self.tile_bytes() + self.room.tile * self.atom_bytes / 4
+        self.tile_bytes() + self.capacity.tile * self.atom_bytes / 4
     }
 
     /// Shared memory for building.
     fn build_bytes(&self) -> usize {
-        build_bytes(self.shape, self.room)
+        build_bytes(self.shape, self.capacity)
     }
 }
 
 /// Rows of a warp's list, and one to look ahead to.
-fn row_stride(room: Room) -> usize {
-    room.rows + 1
+fn row_stride(capacity: ListCapacity) -> usize {
+    capacity.rows + 1
 }
 
 fn real4_bytes(precision: Precision) -> usize {
@@ -198,10 +198,10 @@ pub fn atom_bytes(precision: Precision, forces: &Forces) -> usize {
 }
 
 /// The tile in half precision, lists of each warp.
-fn build_bytes(shape: TileShape, room: Room) -> usize {
+fn build_bytes(shape: TileShape, capacity: ListCapacity) -> usize {
     let team = shape.team as usize;
-    let sketch = CLASSES * room.tile.div_ceil(256 * team) * 16 * team * 16;
-    let stage = 4 * room.rows * 32 * if shape.size == TileSize::Small { 1 } else { 2 };
+    let sketch = CLASSES * capacity.tile.div_ceil(256 * team) * 16 * team * 16;
+    let stage = 4 * capacity.rows * 32 * if shape.size == TileSize::Small { 1 } else { 2 };
     sketch + shape.threads() as usize / 32 * stage
 }
 
@@ -209,22 +209,22 @@ fn build_bytes(shape: TileShape, room: Room) -> usize {
 ///
 /// # Errors
 /// If they need more shared memory than a block can have.
-pub fn check(device: &Device, atom_bytes: usize, shape: TileShape, room: Room) -> Result<()> {
-    let wanted = build_bytes(shape, room).max(room.tile * atom_bytes);
+pub fn check(device: &Device, atom_bytes: usize, shape: TileShape, capacity: ListCapacity) -> Result<()> {
+    let wanted = build_bytes(shape, capacity).max(capacity.tile * atom_bytes);
     let most = device.shared_memory();
     if wanted > most {
         return Err(Error::device(format!(
             "tiles of {} atoms need {wanted} bytes of shared memory, a block has {most}",
-            room.tile
+            capacity.tile
         ))
         .hint("set algorithm = \"list\", or use a shorter cut-off"));
     }
     Ok(())
 }
 
-/// How large tiles with such room are.
-pub fn size(precision: Precision, room: Room) -> TileSize {
-    TileSize::of(room.tile, real4_bytes(precision))
+/// How large tiles of such a capacity are.
+pub fn size(precision: Precision, capacity: ListCapacity) -> TileSize {
+    TileSize::of(capacity.tile, real4_bytes(precision))
 }
 
 /// Divides the box into columns as wide as a tile of atoms is long, and those into bins of two
@@ -246,8 +246,8 @@ impl Search for Tiles {
     }
 
     fn attach(&self, world: &mut World) {
-        world.tile_capacity = self.room.tile as i32;
-        world.row_capacity = self.room.rows as i32;
+        world.tile_capacity = self.capacity.tile as i32;
+        world.row_capacity = self.capacity.rows as i32;
         world.tile_stride = self.allocated.tile as i32;
         world.row_stride = row_stride(self.allocated) as i32;
         world.owned = self.owned.address();
@@ -259,12 +259,12 @@ impl Search for Tiles {
         world.own_order = self.own_order.address();
     }
 
-    fn tighten(&mut self, room: Room) {
-        self.room = room;
+    fn tighten(&mut self, capacity: ListCapacity) {
+        self.capacity = capacity;
     }
 
-    fn holds(&self, room: Room) -> bool {
-        room.tile <= self.allocated.tile && room.rows <= self.allocated.rows
+    fn holds(&self, capacity: ListCapacity) -> bool {
+        capacity.tile <= self.allocated.tile && capacity.rows <= self.allocated.rows
     }
 
     fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
@@ -317,7 +317,7 @@ mod tests {
     fn tiles_grow_beyond_small_ones_only_where_they_must() {
         let grown = |tile: usize, need_tile: i32| {
             let control = Control { trouble: trouble::TILE_FULL, need_tile, ..Control::new() };
-            Room { tile, rows: 20 }.grown(&control).tile
+            ListCapacity { tile, rows: 20 }.grown(&control).tile
         };
         assert_eq!([grown(1696, 1857), grown(1792, 1987), grown(1904, 2016)], [1952, 2032, 2032]);
         assert_eq!([grown(1904, 2046), grown(2032, 2020)], [2160, 2128]);

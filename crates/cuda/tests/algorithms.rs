@@ -212,7 +212,7 @@ fn the_fastest_way_is_remembered() {
     assert_eq!(other.remembered_algorithm(folder.path()), None);
 }
 
-/// Lists that have far too little room at first grow, and lose nothing.
+/// Lists that are far too small at first grow, and lose nothing.
 #[test]
 fn lists_grow_by_themselves() {
     let case = &cases()[0];
@@ -224,7 +224,7 @@ fn lists_grow_by_themselves() {
     };
     let device = Device::emulated().unwrap();
     let mut backend =
-        Cuda::with_little_room(device, case.system.clone(), case.terms.clone(), settings).unwrap();
+        Cuda::with_small_capacity(device, case.system.clone(), case.terms.clone(), settings).unwrap();
     let [_, largest, sums] = deviations(&mut backend, &case.terms);
     assert!(largest < 1e-11 && sums < 1e-12, "{largest:e} {sums:e}");
 }

@@ -205,7 +205,7 @@ impl Backend for Cuda {
     fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
         self.take_fault()?;
         if self.control.slot[0].stale != 0 {
-            // The host has done away with the list, to make room or for another skin.
+            // The host has done away with the list, to let it grow or for another skin.
             self.update_neighbors()?;
         }
         self.run_all(self.launches().forces(0, Trigger::Immediate, evaluate))?;

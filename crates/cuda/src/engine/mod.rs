@@ -2,8 +2,8 @@
 
 mod backend;
 mod cost;
+mod faults;
 mod plan;
-mod room;
 mod run;
 mod tuning;
 
@@ -27,7 +27,7 @@ use crate::outside::Outside;
 use crate::search::Search;
 use crate::skin::{self, Skin};
 use crate::sums::Summation;
-use crate::tiles::{self, Room};
+use crate::tiles::{self, ListCapacity};
 use crate::vacuum::VacuumKernel;
 use crate::world::{Control, Frame, World};
 use jostle_core::ahead;
@@ -68,7 +68,7 @@ const LONG_LIST: f64 = 150.0;
 /// lists are long, and dear.
 const MANY_ATOMS: usize = 65_536;
 
-/// Attempts at making room before something must be wrong.
+/// Attempts at growing lists before something must be wrong.
 const MOST_ATTEMPTS: usize = 40;
 
 /// The GPU engine: the atoms in device memory, and everything that is done to them there.
@@ -251,19 +251,19 @@ impl Cuda {
         Ok(cuda)
     }
 
-    /// The same with lists that have far too little room at first: what grows by itself must give
+    /// The same with lists that are far too small at first: what grows by itself must give
     /// the same answer.
     ///
     /// # Errors
     /// As for [`Cuda::new`].
-    pub fn with_little_room(
+    pub fn with_small_capacity(
         device: Device,
         system: System,
         forces: impl Into<Forces>,
         settings: Settings,
     ) -> Result<Self> {
         let mut cuda = Self::new(device, system, forces, settings)?;
-        cuda.plan.room = Room { tile: 64, rows: 2 };
+        cuda.plan.capacity = ListCapacity { tile: 64, rows: 2 };
         cuda.plan.rows = 1;
         cuda.arrange()?;
         Ok(cuda)
@@ -283,7 +283,7 @@ impl Cuda {
         self.arrange()
     }
 
-    /// Follows a plan that has changed: kernels, lists and their room.
+    /// Follows a plan that has changed: kernels, lists and their capacity.
     fn arrange(&mut self) -> Result<()> {
         let extent = self.extent();
         self.plan.fit(&self.device, extent)?;

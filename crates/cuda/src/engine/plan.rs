@@ -1,4 +1,4 @@
-//! How pairs are found, and with how much room: decided at the start, and again where it turns out
+//! How pairs are found, and with how large lists: decided at the start, and again where it turns out
 //! not to fit.
 
 use super::Layout;
@@ -12,7 +12,7 @@ use crate::kernels::{self, Build, PairAlgorithm, TileShape};
 use crate::list::{self, List};
 use crate::search::Search;
 use crate::sums::Summation;
-use crate::tiles::{self, Room, Tiles};
+use crate::tiles::{self, ListCapacity, Tiles};
 use crate::world::{Control, trouble};
 use jostle_core::{Algorithm, Error, Precision, Result, Settings};
 use jostle_potentials::{Embedded, Forces};
@@ -49,14 +49,14 @@ const SPARE: f64 = 0.2;
 /// Estimated time of a step, in that of the fastest algorithm, from which on an algorithm is not measured.
 const OUT_OF_THE_RACE: f64 = 8.0;
 
-/// How well the room is known that tiles need.
+/// How well the capacity is known that tiles need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tightness {
     /// It was estimated, or grown from what was.
     Estimated,
     /// It is what tiles needed of late.
     Tight,
-    /// That turned out to be too little once: room is made and not taken away again.
+    /// That turned out to be too little once: lists grow and do not shrink again.
     Learnt,
 }
 
@@ -68,11 +68,11 @@ pub struct Plan {
     pub free: bool,
     /// The tiles, and how steps are queued.
     pub layout: Layout,
-    /// Room in the lists of tiles.
-    pub room: Room,
+    /// The capacity of the lists of tiles.
+    pub capacity: ListCapacity,
     /// How that came about.
     tightness: Tightness,
-    /// Room in the list of an atom.
+    /// The capacity of the list of an atom.
     pub rows: usize,
     /// How sums are made.
     pub summation: Summation,
@@ -131,7 +131,8 @@ impl Plan {
             Algorithm::Auto => {
                 let size = Size { atoms: n, neighbors: extent.neighbors(), multiprocessors };
                 // A tile that holds every atom is all pairs, with places that are less exact.
-                let tile = Room::estimate(layout.shape, extent.density, extent.reach, usize::MAX).tile;
+                let tile =
+                    ListCapacity::estimate(layout.shape, extent.density, extent.reach, usize::MAX).tile;
                 let room_for_tiles = extent.has_room_for(layout.shape.atoms.min(32)) && tile < n;
                 let fits = |algorithm: &PairAlgorithm| *algorithm != PairAlgorithm::Tiles || room_for_tiles;
                 (
@@ -159,7 +160,8 @@ impl Plan {
             algorithm,
             free,
             layout,
-            room: Room::estimate(layout.shape, extent.density, extent.reach, n).small_without(SPARE),
+            capacity: ListCapacity::estimate(layout.shape, extent.density, extent.reach, n)
+                .small_without(SPARE),
             rows: list::estimate(extent.density, extent.reach, n),
             tightness: Tightness::Estimated,
             summation,
@@ -211,7 +213,7 @@ impl Plan {
     /// If it has not, and tiles were asked for.
     pub fn fit(&mut self, device: &Device, extent: Extent) -> Result<()> {
         if self.algorithm == PairAlgorithm::Tiles {
-            match tiles::check(device, self.atom_bytes, self.layout.shape, self.room) {
+            match tiles::check(device, self.atom_bytes, self.layout.shape, self.capacity) {
                 Err(_) if self.has_grown(extent) && self.divide_blocks(extent) => {
                     return self.fit(device, extent);
                 }
@@ -219,17 +221,17 @@ impl Plan {
                 checked => checked?,
             }
         }
-        self.layout.shape.size = tiles::size(self.precision, self.room);
+        self.layout.shape.size = tiles::size(self.precision, self.capacity);
         Ok(())
     }
 
-    /// Whether tiles turned out to need more room than they should.
+    /// Whether tiles turned out to need a larger capacity than they should.
     fn has_grown(&self, extent: Extent) -> bool {
-        self.room.tile > self.estimate(extent).tile
+        self.capacity.tile > self.estimate(extent).tile
     }
 
-    fn estimate(&self, extent: Extent) -> Room {
-        Room::estimate(self.layout.shape, extent.density, extent.reach, self.n)
+    fn estimate(&self, extent: Extent) -> ListCapacity {
+        ListCapacity::estimate(self.layout.shape, extent.density, extent.reach, self.n)
     }
 
     /// Lets blocks that do not fit into tiles be smaller, or in more parts: where it is the box that is
@@ -244,7 +246,7 @@ impl Plan {
         } else {
             return false;
         }
-        self.room = self.estimate(extent).small_without(SPARE);
+        self.capacity = self.estimate(extent).small_without(SPARE);
         true
     }
 
@@ -279,7 +281,7 @@ impl Plan {
         let (precision, n) = (self.precision, self.n);
         let pairs: Box<dyn Search> = match self.algorithm {
             PairAlgorithm::Tiles => {
-                Box::new(Tiles::new(device, module, self.atom_bytes, self.layout.shape, self.room, n)?)
+                Box::new(Tiles::new(device, module, self.atom_bytes, self.layout.shape, self.capacity, n)?)
             }
             PairAlgorithm::List => {
                 let team = list::team(self.layout.shape.team, self.embedded.is_some(), self.summation);
@@ -306,33 +308,33 @@ impl Plan {
         }
     }
 
-    /// Takes away room that tiles turned out not to need: what a tile occupies decides how many of
+    /// Takes away capacity that tiles turned out not to need: what a tile occupies decides how many of
     /// them a multiprocessor has at a time. `None` if there is nothing to gain.
-    pub fn tighten(&mut self, control: &Control) -> Option<Room> {
+    pub fn tighten(&mut self, control: &Control) -> Option<ListCapacity> {
         if self.algorithm != PairAlgorithm::Tiles || self.tightness == Tightness::Learnt {
             return None;
         }
-        self.room = self.room.tightened(control)?;
+        self.capacity = self.capacity.tightened(control)?;
         self.tightness = Tightness::Tight;
-        Some(self.room)
+        Some(self.capacity)
     }
 
-    /// Other room where lists reach less far or further from now on, by what those before needed: what was
+    /// Another capacity where lists reach less far or further from now on, by what those before needed: what was
     /// learnt about these says nothing about the next. `None` where there are no tiles.
-    pub fn resize(&mut self, control: &Control, before: Extent, after: Extent) -> Option<Room> {
+    pub fn resize(&mut self, control: &Control, before: Extent, after: Extent) -> Option<ListCapacity> {
         if self.algorithm != PairAlgorithm::Tiles || control.largest_tile == 0 {
             return None;
         }
         self.tightness = Tightness::Estimated;
-        self.room = Room::scaled(control, self.estimate(before), self.estimate(after));
-        Some(self.room)
+        self.capacity = ListCapacity::scaled(control, self.estimate(before), self.estimate(after));
+        Some(self.capacity)
     }
 
-    /// Makes room for what did not fit.
+    /// Grows the lists that were full.
     ///
     /// # Errors
     /// If the box is too small for tiles, and they were asked for.
-    pub fn make_room(&mut self, control: &Control, extent: Extent) -> Result<()> {
+    pub fn grow_lists(&mut self, control: &Control, extent: Extent) -> Result<()> {
         if control.trouble & trouble::UNFIT != 0 {
             let divided = self.divide_blocks(extent);
             if !divided && self.free {
@@ -347,7 +349,7 @@ impl Plan {
         }
         match self.algorithm {
             PairAlgorithm::List => self.rows = list::grown(self.rows, control),
-            _ => self.room = self.room.grown(control),
+            _ => self.capacity = self.capacity.grown(control),
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ impl Cuda {
         let segments = leg.steps / steps;
         let steps_per_row = if in_passing { between } else { steps };
         let n_rows = leg.steps / steps_per_row;
-        self.make_sample_room(n_rows)?;
+        self.grow_sample_rows(n_rows)?;
         self.read_control()?;
         let Leg { first_step, timestep, seed, .. } = *leg;
         let drift = timestep / slots_per_step as f64;
@@ -146,7 +146,7 @@ impl Cuda {
     }
 
     /// Room for so many samples.
-    fn make_sample_room(&mut self, rows: u64) -> Result<()> {
+    fn grow_sample_rows(&mut self, rows: u64) -> Result<()> {
         let wanted = rows as usize * self.launches().row_length();
         if self.sums.total.len() < wanted {
             self.sums.total = self.device.alloc(wanted.next_power_of_two())?;

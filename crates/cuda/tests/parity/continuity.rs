@@ -1,4 +1,4 @@
-//! What does not depend on when a run is cut, resumed or looked at, nor on how much room there was.
+//! What does not depend on when a run is cut, resumed or looked at, nor on how large lists were.
 
 use super::device::device;
 use super::fluid::{SKIN, Shape, advance, by_id, distance, largest, norm, run, system, term};
@@ -119,13 +119,13 @@ fn a_run_is_the_same_however_it_is_cut_into_legs() {
     }
 }
 
-/// The list with too little room is built again and again until everything fits.
+/// The list of too small a capacity is built again and again until everything fits.
 #[test]
-fn too_little_room_changes_nothing() {
+fn too_small_a_capacity_changes_nothing() {
     for (algorithm, precision) in ways() {
         let settings = settings(algorithm, precision);
         let roomy = open(settings);
-        let narrow = Cuda::with_little_room(device(), fluid(algorithm), terms(), settings).unwrap();
+        let narrow = Cuda::with_small_capacity(device(), fluid(algorithm), terms(), settings).unwrap();
         let [a, b] = [roomy, narrow].map(|mut cuda| {
             begin(&mut cuda);
             legs(&mut cuda, &mut Bath::Isolated, 0, &[30]);

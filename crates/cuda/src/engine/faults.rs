@@ -1,4 +1,4 @@
-//! What the device cannot see to alone: lists that need room, atoms that leave, forces that are not
+//! What the device cannot see to alone: lists that must grow, atoms that leave, forces that are not
 //! finite.
 
 use super::plan::Extent;
@@ -22,7 +22,7 @@ impl Cuda {
             return Err(self.at_step(error.hint("shorten the time step, or begin with a shorter one")));
         }
         let extent = self.extent();
-        self.plan.make_room(&self.control, extent)?;
+        self.plan.grow_lists(&self.control, extent)?;
         let escaped = what & trouble::ESCAPED != 0;
         if escaped {
             self.download()?;
@@ -42,24 +42,26 @@ impl Cuda {
         if escaped { self.place(Placing::Listed) } else { Ok(()) }
     }
 
-    /// Takes away room that tiles turned out not to need. Lists stay, or runs would depend on how
+    /// Takes away capacity that tiles turned out not to need. Lists stay, or runs would depend on how
     /// they are cut into legs.
     pub(super) fn tighten(&mut self) {
-        if let Some(room) = self.plan.tighten(&self.control) {
-            self.search.tighten(room);
+        if let Some(capacity) = self.plan.tighten(&self.control) {
+            self.search.tighten(capacity);
             self.recorded = None;
             self.attach();
         }
     }
 
-    /// Room for lists of another skin.
+    /// The capacity of lists with another skin.
     pub(super) fn resize(&mut self, before: Extent) -> Result<()> {
         let extent = self.extent();
-        let Some(room) = self.plan.resize(&self.control, before, extent) else { return Ok(()) };
-        if !self.search.holds(room) || tiles::size(self.precision, room) != self.plan.layout.shape.size {
+        let Some(capacity) = self.plan.resize(&self.control, before, extent) else { return Ok(()) };
+        if !self.search.holds(capacity)
+            || tiles::size(self.precision, capacity) != self.plan.layout.shape.size
+        {
             return self.arrange();
         }
-        self.search.tighten(room);
+        self.search.tighten(capacity);
         self.recorded = None;
         self.attach();
         Ok(())
