@@ -363,7 +363,7 @@ struct Slot {
 enum { SLOTS = 32 };
 
 // Why the device stopped and waits for the host.
-enum Trouble {
+enum Fault {
     TILE_FULL = 1,   // a tile needs a larger capacity (need_tile)
     ROWS_FULL = 2,   // a list needs more rows (need_rows)
     UNFIT = 4,       // a block of atoms is too large for the box: tiles cannot be used
@@ -404,8 +404,8 @@ struct Control {
     double limit2;   // how far the lightest may be from where the list has them unasked, squared: half the skin
     double farthest2;  // and how far if somebody looks around them
     int sorted;      // which of the two sets of atom arrays is current
-    int reported;    // trouble since lists were last looked at: see `report`
-    int trouble;
+    int reported;    // faults since lists were last looked at: see `report`
+    int faults;
     int need_tile;   // the capacity there should be
     int need_rows;
     int largest_tile;    // the capacity that this leg needed
@@ -515,13 +515,13 @@ DEVICE real nearer_by(const World& w, real half_skin, int species) {
     return STRAYS_BY_SPECIES ? half_skin * ((real)1 - w.stray[species].x) : (real)0;
 }
 
-// Notes trouble, which the next `settle` makes known: no kernel may see it come up meanwhile, or the
+// Notes a fault, which the next `settle` makes known: no kernel may see it come up meanwhile, or the
 // threads of a block would not agree on whether there is anything to do.
-DEVICE void report(Control* control, int trouble) { atomicOr(&control->reported, trouble); }
+DEVICE void report(Control* control, int fault) { atomicOr(&control->reported, fault); }
 
-// Trouble with a list only keeps lists from being built: atoms that need one wait for it. After a
+// Faults of a list only keep lists from being built: atoms that need one wait for it. After a
 // force that is not finite, or with a molecule torn apart, nothing goes on.
-DEVICE bool broken(const Control* control) { return control->trouble & (NOT_FINITE | TORN); }
+DEVICE bool broken(const Control* control) { return control->faults & (NOT_FINITE | TORN); }
 
 // Whether a segment of the leg is to begin.
 DEVICE bool begins(const Control* control) {
@@ -560,7 +560,7 @@ DEVICE i64 last_row(const Control* control) {
 }
 
 // Whether the neighbour list is to be built.
-DEVICE bool builds(const Control* control, const Slot& slot) { return !control->trouble && slot.stale; }
+DEVICE bool builds(const Control* control, const Slot& slot) { return !control->faults && slot.stale; }
 
 #if DOUBLE
 DEVICE real as_real(int species) { return species; }

@@ -232,7 +232,7 @@ extern "C" __global__ void __launch_bounds__(64) settle(World w, int from, int a
     Control* control = w.control;
     __shared__ Slot now;
     if (threadIdx.x == 0) {
-        control->trouble |= control->reported;
+        control->faults |= control->reported;
         control->reported = 0;
         control->fastest2 = 0;
         now = control->slot[from];

@@ -3,7 +3,7 @@
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::search::{Search, Trigger};
 use crate::sums::Summation;
-use crate::world::{Control, World, trouble};
+use crate::world::{Control, World, faults};
 use jostle_core::{Evaluate, Result};
 
 /// Threads of a block, as in `list.cu`.
@@ -43,7 +43,7 @@ pub fn team(of_tile: u32, embedded: bool, sums: Summation) -> u32 {
 
 /// A capacity for what did not fit, with something to spare.
 pub fn grown(rows: usize, control: &Control) -> usize {
-    if control.trouble & trouble::ROWS_FULL == 0 {
+    if control.faults & faults::ROWS_FULL == 0 {
         return rows;
     }
     (f64::from(control.need_rows) * 1.05) as usize + 1

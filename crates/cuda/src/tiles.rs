@@ -3,7 +3,7 @@
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::kernels::{TileShape, TileSize};
 use crate::search::{Search, Trigger};
-use crate::world::{Control, Frame, World, trouble};
+use crate::world::{Control, Frame, World, faults};
 use jostle_core::{Error, Evaluate, Precision, Result};
 use jostle_potentials::Forces;
 
@@ -85,15 +85,15 @@ impl ListCapacity {
     /// A capacity for what did not fit, with something to spare: but not so much that tiles could not be small, if
     /// that was not tried yet.
     pub fn grown(self, control: &Control) -> Self {
-        let more = |flag: i32, wanted: i32, now: usize| match control.trouble & flag {
+        let more = |flag: i32, wanted: i32, now: usize| match control.faults & flag {
             0 => now,
             _ => now.max((f64::from(wanted) * 1.05) as usize + 1),
         };
-        let tile = more(trouble::TILE_FULL, control.need_tile, self.tile);
+        let tile = more(faults::TILE_FULL, control.need_tile, self.tile);
         let small = self.tile < MOST_SMALL && control.need_tile as usize + CLASSES <= MOST_SMALL;
         ListCapacity {
             tile: if small { tile.min(MOST_SMALL) } else { tile },
-            rows: more(trouble::ROWS_FULL, control.need_rows, self.rows),
+            rows: more(faults::ROWS_FULL, control.need_rows, self.rows),
         }
         .rounded()
     }
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn tiles_grow_beyond_small_ones_only_where_they_must() {
         let grown = |tile: usize, need_tile: i32| {
-            let control = Control { trouble: trouble::TILE_FULL, need_tile, ..Control::new() };
+            let control = Control { faults: faults::TILE_FULL, need_tile, ..Control::new() };
             ListCapacity { tile, rows: 20 }.grown(&control).tile
         };
         assert_eq!([grown(1696, 1857), grown(1792, 1987), grown(1904, 2016)], [1952, 2032, 2032]);

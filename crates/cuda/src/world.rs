@@ -85,8 +85,8 @@ pub struct Motion {
     pub waves_done: u64,
 }
 
-/// Why the device stopped: bits of [`Control::trouble`].
-pub mod trouble {
+/// Why the device stopped: bits of [`Control::faults`].
+pub mod faults {
     pub const TILE_FULL: i32 = 1;
     pub const ROWS_FULL: i32 = 2;
     pub const UNFIT: i32 = 4;
@@ -117,7 +117,7 @@ pub struct Control {
     pub farthest2: f64,
     pub sorted: i32,
     pub reported: i32,
-    pub trouble: i32,
+    pub faults: i32,
     pub need_tile: i32,
     pub need_rows: i32,
     pub largest_tile: i32,
@@ -159,7 +159,7 @@ impl Control {
             limit2: 0.0,
             farthest2: 0.0,
             sorted: 0,
-            trouble: 0,
+            faults: 0,
             reported: 0,
             need_tile: 0,
             need_rows: 0,

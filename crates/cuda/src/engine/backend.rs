@@ -193,11 +193,11 @@ impl Backend for Cuda {
         for _ in 0..MOST_ATTEMPTS {
             self.run_all(self.launches().build(0))?;
             self.read_control()?;
-            if self.control.trouble == 0 {
+            if self.control.faults == 0 {
                 self.sorted = true;
                 return Ok(());
             }
-            self.settle_trouble()?;
+            self.settle_faults()?;
         }
         Err(Error::device("the neighbour list does not stop growing"))
     }

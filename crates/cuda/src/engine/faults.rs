@@ -4,18 +4,18 @@
 use super::plan::Extent;
 use super::{Cuda, Placing};
 use crate::tiles;
-use crate::world::{Frame, trouble};
+use crate::world::{Frame, faults};
 use jostle_core::{Error, Precision, Result};
 use jostle_potentials::diagnose;
 
 impl Cuda {
     /// Sees to what the device cannot do alone.
-    pub(super) fn settle_trouble(&mut self) -> Result<()> {
-        let what = self.control.trouble;
-        if what & trouble::NOT_FINITE != 0 {
+    pub(super) fn settle_faults(&mut self) -> Result<()> {
+        let what = self.control.faults;
+        if what & faults::NOT_FINITE != 0 {
             return Err(self.blame());
         }
-        if what & trouble::TORN != 0 {
+        if what & faults::TORN != 0 {
             let id = self.control.first_bad as u32;
             let message = format!("the constraints of the molecule of atom {} do not hold", id + 1);
             let error = Error::simulation(message);
@@ -23,7 +23,7 @@ impl Cuda {
         }
         let extent = self.extent();
         self.plan.grow_lists(&self.control, extent)?;
-        let escaped = what & trouble::ESCAPED != 0;
+        let escaped = what & faults::ESCAPED != 0;
         if escaped {
             self.download()?;
             self.frame = Frame::new(&self.system.simbox, &self.system.state, self.control.reach);
@@ -35,7 +35,7 @@ impl Cuda {
             }
         }
         self.arrange()?;
-        self.control.trouble = 0;
+        self.control.faults = 0;
         self.control.need_tile = 0;
         self.control.need_rows = 0;
         self.write_control()?;

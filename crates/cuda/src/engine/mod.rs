@@ -467,7 +467,7 @@ impl Cuda {
         let mut control = [self.control];
         self.arrays.control.read(0, &mut control)?;
         self.control = control[0];
-        self.control.trouble |= std::mem::take(&mut self.control.reported);
+        self.control.faults |= std::mem::take(&mut self.control.reported);
         Ok(())
     }
 

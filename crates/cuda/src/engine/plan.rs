@@ -13,7 +13,7 @@ use crate::list::{self, List};
 use crate::search::Search;
 use crate::sums::Summation;
 use crate::tiles::{self, ListCapacity, Tiles};
-use crate::world::{Control, trouble};
+use crate::world::{Control, faults};
 use jostle_core::{Algorithm, Error, Precision, Result, Settings};
 use jostle_potentials::{Embedded, Forces};
 
@@ -335,7 +335,7 @@ impl Plan {
     /// # Errors
     /// If the box is too small for tiles, and they were asked for.
     pub fn grow_lists(&mut self, control: &Control, extent: Extent) -> Result<()> {
-        if control.trouble & trouble::UNFIT != 0 {
+        if control.faults & faults::UNFIT != 0 {
             let divided = self.divide_blocks(extent);
             if !divided && self.free {
                 self.give_tiles_up(extent);

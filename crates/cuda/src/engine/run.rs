@@ -242,12 +242,12 @@ impl Cuda {
             }
             self.recorded = Some(recorded);
             self.read_control()?;
-            if self.control.trouble != 0 {
+            if self.control.faults != 0 {
                 attempts += 1;
                 if attempts > MOST_ATTEMPTS {
                     return Err(Error::device("the neighbour list does not stop growing"));
                 }
-                self.settle_trouble()?;
+                self.settle_faults()?;
             }
             if self.control.part as u64 == 2 * segments {
                 return Ok(());
