@@ -24,7 +24,7 @@ enum {
     LOOK = 32 / PAIR_ROWS < PART_GROUPS ? 32 / PAIR_ROWS : PART_GROUPS,
 };
 
-DEVICE int pair_tiles(const World& w) { return (w.n + PAIR_TILE - 1) / PAIR_TILE; }
+DEVICE int pair_tiles(const DeviceData& w) { return (w.n + PAIR_TILE - 1) / PAIR_TILE; }
 
 // Whether tile `a` meets the k-th one after it: not if that has met it half the circle ago.
 DEVICE bool meets(int a, int k, int tiles) { return 2 * k < tiles || (2 * k == tiles && a < k) || k == 0; }
@@ -33,7 +33,7 @@ DEVICE bool meets(int a, int k, int tiles) { return 2 * k < tiles || (2 * k == t
 
 // Centre, extent and relative coordinates of the group that this warp has the atoms of, of which
 // lane i has `mine`. Places beyond the last atom are filled with what is out of reach of everything.
-DEVICE void arrange_group(const World& w, int i, Position mine) {
+DEVICE void arrange_group(const DeviceData& w, int i, Position mine) {
     const Frame& frame = w.frame;
     const int group = i / 32;
     Position anchor;
@@ -66,7 +66,7 @@ DEVICE void arrange_group(const World& w, int i, Position mine) {
 }
 
 // All groups, of all tiles.
-extern "C" __global__ void __launch_bounds__(GROUP_THREADS) arrange_groups(World w, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(GROUP_THREADS) arrange_groups(DeviceData w, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
@@ -83,7 +83,7 @@ struct Meeting {
     real3 between;   // from the centre of the second to that of the first
 };
 
-DEVICE Meeting meeting(const World& w, int a, int b) {
+DEVICE Meeting meeting(const DeviceData& w, int a, int b) {
     const Frame& frame = w.frame;
     const Position p = w.center[a], q = w.center[b];
     const Fixed s = to_fixed(frame, p), t = to_fixed(frame, q);
@@ -117,7 +117,7 @@ struct Rows {
 
 // The force between an atom of this lane and the one passing by.
 template <bool ENERGY>
-DEVICE void interact(const World& w, Rows& rows, int r, real3 d, real r2, int other, real3& reaction) {
+DEVICE void interact(const DeviceData& w, Rows& rows, int r, real3 d, real r2, int other, real3& reaction) {
     const real f = pair_force<ENERGY>(r2, rows.species[r], other, (real)0, w.table, rows.sums.energy);
     real3& force = rows.force[r];
     force = {multiply_add(f, d.x, force.x), multiply_add(f, d.y, force.y), multiply_add(f, d.z, force.z)};
@@ -143,7 +143,7 @@ DEVICE void nearest(real& d, real edge, real inverse) {
 }
 
 // Whether a pair counts that two lanes meet: each once in the end.
-DEVICE bool counts(const World& w, int i, int j) {
+DEVICE bool counts(const DeviceData& w, int i, int j) {
     return i < w.n && j < w.n && (i / PAIR_TILE != j / PAIR_TILE || i < j);
 }
 
@@ -162,7 +162,7 @@ DEVICE real folded(real d, real half) { return d - copysign(half, d); }
 // first of them, and `j` the first of the others. Of groups in images of all kinds some places may be
 // empty, and they may be the same one.
 template <bool ENERGY, int WRAPS>
-DEVICE real3 meet_group(const World& w, Rows& rows, const real3* at, const real4* others, int i, int j) {
+DEVICE real3 meet_group(const DeviceData& w, Rows& rows, const real3* at, const real4* others, int i, int j) {
     const Frame& frame = w.frame;
     const real half[3] = {(real)(0.5 * frame.edge[0]), (real)(0.5 * frame.edge[1]), (real)(0.5 * frame.edge[2])};
     const int lane = threadIdx.x % 32;
@@ -199,7 +199,7 @@ DEVICE real3 meet_group(const World& w, Rows& rows, const real3* at, const real4
 }
 
 template <bool ENERGY>
-DEVICE real3 meet_folded(const World& w, Rows& rows, const real3* at, const real4* others, int wraps, int i, int j) {
+DEVICE real3 meet_folded(const DeviceData& w, Rows& rows, const real3* at, const real4* others, int wraps, int i, int j) {
     switch (wraps) {
         case 0: return meet_group<ENERGY, 0>(w, rows, at, others, i, j);
         case 1: return meet_group<ENERGY, 1>(w, rows, at, others, i, j);
@@ -214,7 +214,7 @@ DEVICE real3 meet_folded(const World& w, Rows& rows, const real3* at, const real
 
 // Groups too wide apart in a tilted box.
 template <bool ENERGY>
-DEVICE real3 meet_tilted(const World& w, Rows& rows, const Position* position, int i, int first) {
+DEVICE real3 meet_tilted(const DeviceData& w, Rows& rows, const Position* position, int i, int first) {
     const int lane = threadIdx.x % 32;
     real3 reaction = {};
     for (int s = 0; s < 32; s++) {
@@ -232,7 +232,7 @@ DEVICE real3 meet_tilted(const World& w, Rows& rows, const Position* position, i
 
 // A tile and a part of another: the `first`-th to the `count`-th tile after each one.
 template <bool ENERGY>
-DEVICE void meet_tiles(const World& w, int slot, int first, int count) {
+DEVICE void meet_tiles(const DeviceData& w, int slot, int first, int count) {
     extern __shared__ real4 others[];  // each group twice, so that nobody has to begin again
     real* reactions = (real*)(others + 64 * PART_GROUPS);  // [warp][group][3][32]
     const Frame& frame = w.frame;
@@ -332,13 +332,13 @@ DEVICE void meet_tiles(const World& w, int slot, int first, int count) {
 }
 
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS, RESIDENT / PAIR_THREADS)
-forces_all_pairs(World w, int slot, int trigger, int first, int count) {
+forces_all_pairs(DeviceData w, int slot, int trigger, int first, int count) {
     await_those_before();
     if (due(w.control, w.control->slot[slot], trigger)) meet_tiles<false>(w, slot, first, count);
 }
 
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS)
-forces_all_pairs_energies(World w, int slot, int trigger, int first, int count) {
+forces_all_pairs_energies(DeviceData w, int slot, int trigger, int first, int count) {
     await_those_before();
     if (due(w.control, w.control->slot[slot], trigger)) meet_tiles<true>(w, slot, first, count);
 }
@@ -347,7 +347,7 @@ forces_all_pairs_energies(World w, int slot, int trigger, int first, int count) 
 
 // The shares of `count` tiles after and before the one of this block's group, on top of those from
 // before `first`; for the atoms of the first warp.
-DEVICE real3 sum_of_forces(const World& w, int i, int first, int count) {
+DEVICE real3 sum_of_forces(const DeviceData& w, int i, int first, int count) {
     __shared__ double sums[GROUP_WARPS][3][32];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, tiles = pair_tiles(w), tile = i / PAIR_TILE;
     const size_t n = w.n;
@@ -385,7 +385,7 @@ DEVICE real3 sum_of_forces(const World& w, int i, int first, int count) {
 }
 
 // A block for each group.
-extern "C" __global__ void __launch_bounds__(GROUP_THREADS) add_forces(World w, int slot, int trigger, int first, int count) {
+extern "C" __global__ void __launch_bounds__(GROUP_THREADS) add_forces(DeviceData w, int slot, int trigger, int first, int count) {
     await_those_before();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int i = blockIdx.x * 32 + threadIdx.x % 32;
@@ -394,7 +394,7 @@ extern "C" __global__ void __launch_bounds__(GROUP_THREADS) add_forces(World w, 
 }
 
 // The same, and on to where the atoms are next, in groups ready for the forces there.
-extern "C" __global__ void __launch_bounds__(GROUP_THREADS) advance_groups(World w, int slot, int first, int count) {
+extern "C" __global__ void __launch_bounds__(GROUP_THREADS) advance_groups(DeviceData w, int slot, int first, int count) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const bool moves = goes(w.control, now);

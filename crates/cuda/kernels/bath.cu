@@ -40,7 +40,7 @@ DEVICE void update(double* bath, double kinetic, double a, double b) {
 }
 
 // What it does after a drift, the last one of a step, with that many of the leg.
-DEVICE void act(const World& w, double kinetic, i64 drifts) {
+DEVICE void act(const DeviceData& w, double kinetic, i64 drifts) {
     const Motion& motion = w.control->motion;
     const i64 done = motion.drift < motion.timestep ? drifts / 2 : drifts;
     const u64 step = motion.first_step + done - 1;
@@ -56,7 +56,7 @@ DEVICE void act(const World& w, double kinetic, i64 drifts) {
 }
 
 // And before the first drift of the next.
-DEVICE void set_off(const World& w) {
+DEVICE void set_off(const DeviceData& w) {
     double in[1 + BATH_VARIABLES] = {w.control->motion.timestep}, out[1 + BATH_VARIABLES];
     for (int k = 0; k < BATH_VARIABLES; k++) in[1 + k] = w.bath[BATH_VARIABLE + k];
     bath_set_off(in, out);
@@ -65,7 +65,7 @@ DEVICE void set_off(const World& w) {
 }
 
 // Where a segment begins. What was done at the end of the one before is over.
-extern "C" __global__ void bath_begin(World w) {
+extern "C" __global__ void bath_begin(DeviceData w) {
     await_those_before();
     if (!begins(w.control)) return;
     w.bath[BATH_AFTER] = 1.0;
@@ -73,7 +73,7 @@ extern "C" __global__ void bath_begin(World w) {
 }
 
 // The kinetic energy of the drift that led to a slot: blocks leave their shares.
-extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kinetic(World w, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kinetic(DeviceData w, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
@@ -97,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kinetic(World w,
 // What follows from the shares of so many `blocks`. At the end of a segment without the next drift, and
 // the bath's variables are kept in its row of w.total.
 extern "C" __global__ void __launch_bounds__(BATH_THREADS)
-bath_act(World w, int slot, int trigger, int blocks, int row_length, int offset) {
+bath_act(DeviceData w, int slot, int trigger, int blocks, int row_length, int offset) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
@@ -114,7 +114,7 @@ bath_act(World w, int slot, int trigger, int blocks, int row_length, int offset)
 }
 
 // What is done at the end of a segment only.
-extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_scale(World w) {
+extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_scale(DeviceData w) {
     await_those_before();
     const Slot now = w.control->slot[0];
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;

@@ -40,14 +40,14 @@ struct Bound {
 };
 
 // After a sort, while lists are built: where everybody is now.
-extern "C" __global__ void bonded_places(World w, Bound b, int slot) {
+extern "C" __global__ void bonded_places(DeviceData w, Bound b, int slot) {
     await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < w.n) b.place_of[w.id[w.control->sorted ^ 1][i]] = i;
 }
 
-extern "C" __global__ void bonded_find(World w, Bound b, int slot) {
+extern "C" __global__ void bonded_find(DeviceData w, Bound b, int slot) {
     await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     const i64 k = (i64)blockIdx.x * blockDim.x + threadIdx.x;
@@ -58,9 +58,9 @@ extern "C" __global__ void bonded_find(World w, Bound b, int slot) {
 template <class R>
 struct Atoms {
     typedef Position Place;
-    const World& w;
+    const DeviceData& w;
     const Position* position;
-    DEVICE_MEMBER Atoms(const World& w, const Slot& now) : w(w), position(w.position[now.parity]) {}
+    DEVICE_MEMBER Atoms(const DeviceData& w, const Slot& now) : w(w), position(w.position[now.parity]) {}
     DEVICE_MEMBER Position at(u32 i) const { return position[i]; }
     // From one place to another.
     DEVICE_MEMBER void between(Position from, Position to, R* vector) const {
@@ -76,9 +76,9 @@ struct Atoms {
 template <>
 struct Atoms<double> {
     typedef Double3 Place;
-    const World& w;
+    const DeviceData& w;
     const double* x;
-    DEVICE_MEMBER Atoms(const World& w, const Slot&) : w(w), x(w.x[w.control->sorted]) {}
+    DEVICE_MEMBER Atoms(const DeviceData& w, const Slot&) : w(w), x(w.x[w.control->sorted]) {}
     DEVICE_MEMBER Double3 at(u32 i) const { return load(x, (int)i); }
     DEVICE_MEMBER void between(Double3 from, Double3 to, double* vector) const {
         vector[0] = to.x - from.x;
@@ -136,7 +136,7 @@ DEVICE real3 on_chain(u32 role, const R* vectors, const R* out, int term, double
 }
 
 template <bool ENERGY>
-DEVICE real3 bonded_forces_on(const World& w, const Bound& b, const Slot& now, u32 number, int i, u32 lane,
+DEVICE real3 bonded_forces_on(const DeviceData& w, const Bound& b, const Slot& now, u32 number, int i, u32 lane,
                               double* sums) {
     const uint4 first = b.first[number], end = b.first[number + 1];
     real3 force = {(real)0, (real)0, (real)0};
@@ -234,7 +234,7 @@ DEVICE real3 bonded_forces_on(const World& w, const Bound& b, const Slot& now, u
 // The forces on the atom of a team of threads, and their sums. Returns the number of the atom, or
 // `n_atoms` if there is none.
 template <bool ENERGY>
-DEVICE u32 bonded(const World& w, const Bound& b, const Slot& now, double* sums) {
+DEVICE u32 bonded(const DeviceData& w, const Bound& b, const Slot& now, double* sums) {
     const u32 lane = threadIdx.x % TEAM, n_atoms = (u32)b.n_atoms;
     const u32 team = blockIdx.x * (BONDED_THREADS / TEAM) + threadIdx.x / TEAM;
     const bool exists = team < n_atoms;
@@ -258,14 +258,14 @@ DEVICE u32 bonded(const World& w, const Bound& b, const Slot& now, double* sums)
     return number;
 }
 
-extern "C" __global__ void __launch_bounds__(BONDED_THREADS) bonded_forces(World w, Bound b, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(BONDED_THREADS) bonded_forces(DeviceData w, Bound b, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (due(w.control, now, trigger)) bonded<false>(w, b, now, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS)
-bonded_forces_energies(World w, Bound b, int slot, int trigger) {
+bonded_forces_energies(DeviceData w, Bound b, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
@@ -282,7 +282,7 @@ bonded_forces_energies(World w, Bound b, int slot, int trigger) {
 }
 
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS)
-bonded_sums(World w, int blocks, int row_length, int virial, int first, int trigger) {
+bonded_sums(DeviceData w, int blocks, int row_length, int virial, int first, int trigger) {
     await_those_before();
     add_energies_and_virial<BONDED_THREADS, N_BONDED>(w, blocks, row_length, virial, first, trigger);
 }

@@ -4,7 +4,7 @@
 enum { CELL_THREADS = 128 };
 
 template <bool ENERGY>
-DEVICE Pull pull_of_cells(const World& w, const Position* position, int i) {
+DEVICE Pull pull_of_cells(const DeviceData& w, const Position* position, int i) {
     Pull pull = {};
     const Position mine = position[i];
     const Atom atom = atom_of(w, mine, i);
@@ -19,7 +19,7 @@ DEVICE Pull pull_of_cells(const World& w, const Position* position, int i) {
 }
 
 template <bool ENERGY>
-DEVICE void cells_forces(const World& w, int slot) {
+DEVICE void cells_forces(const DeviceData& w, int slot) {
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     Pull pull = {};
@@ -30,18 +30,18 @@ DEVICE void cells_forces(const World& w, int slot) {
     if (ENERGY) block_energies<CELL_THREADS>(w, pull, 0.5);
 }
 
-extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells(World w, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells(DeviceData w, int slot, int trigger) {
     await_those_before();
     if (due(w.control, w.control->slot[slot], trigger)) cells_forces<false>(w, slot);
 }
 
-extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells_energies(World w, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells_energies(DeviceData w, int slot, int trigger) {
     await_those_before();
     if (due(w.control, w.control->slot[slot], trigger)) cells_forces<true>(w, slot);
 }
 
 // A whole step at once.
-extern "C" __global__ void __launch_bounds__(CELL_THREADS) step_cells(World w, int slot) {
+extern "C" __global__ void __launch_bounds__(CELL_THREADS) step_cells(DeviceData w, int slot) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const bool moves = goes(w.control, now);

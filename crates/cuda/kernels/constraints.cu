@@ -49,12 +49,12 @@ struct Held {
 // are built; in which order does not matter.
 enum { KINDS = N_SHAPES + 1 };
 
-extern "C" __global__ void constrained_disband(World w, Held h, int slot) {
+extern "C" __global__ void constrained_disband(DeviceData w, Held h, int slot) {
     await_those_before();
     if (builds(w.control, w.control->slot[slot])) *h.n_crews = 0;
 }
 
-extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(World w, Held h, int slot) {
+extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(DeviceData w, Held h, int slot) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!builds(w.control, now)) return;
@@ -123,7 +123,7 @@ struct Body {
 };
 
 template <class S>
-DEVICE Body<S> body_of(const World& w, const Held& h, uint4 group) {
+DEVICE Body<S> body_of(const DeviceData& w, const Held& h, uint4 group) {
     Body<S> body;
     const int set = w.control->sorted;
     for (int k = 0; k < S::ATOMS; k++) {
@@ -214,13 +214,13 @@ enum MoveFrom {
 
 // Scales the velocities of a group as a bath says.
 template <class S>
-DEVICE void scale_by_bath(const World& w, int which, Body<S>& body) {
+DEVICE void scale_by_bath(const DeviceData& w, int which, Body<S>& body) {
     for (int k = 0; k < S::ATOMS; k++) scale_by_bath(w, which, body.inverse_mass[k], body.v[k]);
 }
 
 // Names the group of an atom that has flown apart; where its forces are not finite that is known.
 template <class S>
-DEVICE void report_torn(const World& w, const Body<S>& body, i64 done) {
+DEVICE void report_torn(const DeviceData& w, const Body<S>& body, i64 done) {
     for (int k = 0; k < S::ATOMS; k++) {
         if (!is_finite(load_force(w, body.place[k]))) return;
     }
@@ -248,7 +248,7 @@ DEVICE void store_by_crew(double* a, u32 crew, u32 i, Double3 u, Double3* buffer
 
 // From the force of a step to where the next one is felt.
 template <class S>
-DEVICE void move_body(const World& w, const Held& h, uint4 group, int slot, const Slot& now, int what, u32 crew,
+DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot, const Slot& now, int what, u32 crew,
                       Aside& aside) {
     enum { N = S::ATOMS, EARLY = N <= MOST_ASIDE };
     Control* control = w.control;
@@ -316,7 +316,7 @@ DEVICE bool moves(const Control* control, const Slot& now, int what) {
 }
 
 // The noise of a step, which depends on nothing in it: every atom its own, while forces are found.
-extern "C" __global__ void constrained_noise(World w, Held h, int slot, int what) {
+extern "C" __global__ void constrained_noise(DeviceData w, Held h, int slot, int what) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -326,7 +326,7 @@ extern "C" __global__ void constrained_noise(World w, Held h, int slot, int what
 }
 
 // An atom that moves by itself, or a group by its first atom.
-DEVICE void move_by(const World& w, const Held& h, int slot, const Slot& now, int what, uint4 mover, u32 crew,
+DEVICE void move_by(const DeviceData& w, const Held& h, int slot, const Slot& now, int what, uint4 mover, u32 crew,
                     Aside& aside) {
     if (mover.y != ALONE) {
         const uint4 group = {mover.y, mover.z, mover.w, 0};
@@ -345,7 +345,7 @@ DEVICE void move_by(const World& w, const Held& h, int slot, const Slot& now, in
     go_on(w, slot, now, i, x, v, f, species, [&] { return load(h.noise, i); });
 }
 
-extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrained_move(World w, Held h, int slot, int what) {
+extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrained_move(DeviceData w, Held h, int slot, int what) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const bool moving = moves(w.control, now, what);
@@ -372,7 +372,7 @@ DEVICE void add_turning(const Frame& frame, Body<S> before, double turning, doub
 
 // The second half of the kick of a step.
 template <class S>
-DEVICE void kick_body(const World& w, const Held& h, uint4 group, const Slot& now, double* impulse) {
+DEVICE void kick_body(const DeviceData& w, const Held& h, uint4 group, const Slot& now, double* impulse) {
     const Motion motion = w.control->motion;
     const int set = w.control->sorted;
     Body<S> body = body_of<S>(w, h, group);
@@ -389,7 +389,7 @@ DEVICE void kick_body(const World& w, const Held& h, uint4 group, const Slot& no
 }
 
 // The same for all atoms. Blocks leave their shares of arms times impulses.
-extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(World w, Held h, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(DeviceData w, Held h, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
@@ -414,7 +414,7 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(Worl
 
 // What follows a kick by `time`, which has been made.
 template <class S>
-DEVICE void brake_body(const World& w, const Held& h, uint4 group, double time, double turning, double* impulse) {
+DEVICE void brake_body(const DeviceData& w, const Held& h, uint4 group, double time, double turning, double* impulse) {
     const int set = w.control->sorted;
     Body<S> body = body_of<S>(w, h, group);
     if (turning != 0) {
@@ -429,7 +429,7 @@ DEVICE void brake_body(const World& w, const Held& h, uint4 group, double time, 
 }
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
-constrained_brake(World w, Held h, double time, double turning) {
+constrained_brake(DeviceData w, Held h, double time, double turning) {
     await_those_before();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double impulse[IMPULSES] = {};
@@ -446,7 +446,7 @@ constrained_brake(World w, Held h, double time, double turning) {
 
 // What a kick by `time` would be followed by.
 template <class S>
-DEVICE void foresee_body(const World& w, const Held& h, uint4 group, double time, double turning, double* impulse) {
+DEVICE void foresee_body(const DeviceData& w, const Held& h, uint4 group, double time, double turning, double* impulse) {
     Body<S> body = body_of<S>(w, h, group);
     if (turning != 0) add_turning(w.frame, body, turning, impulse);
     for (int k = 0; k < S::ATOMS; k++) kick(body.v[k], time * body.inverse_mass[k], load_force(w, body.place[k]));
@@ -454,7 +454,7 @@ DEVICE void foresee_body(const World& w, const Held& h, uint4 group, double time
 }
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
-constrained_foresee(World w, Held h, double time, double turning) {
+constrained_foresee(DeviceData w, Held h, double time, double turning) {
     await_those_before();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double impulse[IMPULSES] = {};
@@ -472,7 +472,7 @@ constrained_foresee(World w, Held h, double time, double turning) {
 // Adds these shares up: over the time of the kick they are a virial, which belongs to the sample at the
 // end of a segment. By themselves they go to the beginning of w.total.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
-constrained_sums(World w, int blocks, int row_length, int n_pairs, int trigger) {
+constrained_sums(DeviceData w, int blocks, int row_length, int n_pairs, int trigger) {
     await_those_before();
     if (trigger != TRIGGER_IMMEDIATE && !due(w.control, w.control->slot[0], trigger)) return;
     double* row = w.total;
@@ -489,7 +489,7 @@ constrained_sums(World w, int blocks, int row_length, int n_pairs, int trigger) 
 }
 
 template <class S>
-DEVICE void hold_body(const World& w, const Held& h, uint4 group, double dt) {
+DEVICE void hold_body(const DeviceData& w, const Held& h, uint4 group, double dt) {
     Control* control = w.control;
     const Slot now = control->slot[0];
     Body<S> body = body_of<S>(w, h, group);
@@ -503,7 +503,7 @@ DEVICE void hold_body(const World& w, const Held& h, uint4 group, double dt) {
 }
 
 // After a drift by dt, in place.
-extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_hold(World w, Held h, double dt) {
+extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_hold(DeviceData w, Held h, double dt) {
     await_those_before();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
@@ -517,7 +517,7 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_hold(Worl
 
 // Forces on points that follow atoms act on these.
 template <class S>
-DEVICE void spread_body(const World& w, const Held& h, uint4 group, const Slot& now, double* virial) {
+DEVICE void spread_body(const DeviceData& w, const Held& h, uint4 group, const Slot& now, double* virial) {
     if (S::SITES == 0) return;
     enum { N = S::ATOMS };
     double in[6 * N - 3], out[3 * N + VIRIAL];
@@ -536,7 +536,7 @@ DEVICE void spread_body(const World& w, const Held& h, uint4 group, const Slot& 
 
 // The same for all, when all forces are there. Blocks leave their shares of what that adds to the virial.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
-constrained_spread(World w, Held h, int slot, int trigger, int energies) {
+constrained_spread(DeviceData w, Held h, int slot, int trigger, int energies) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;

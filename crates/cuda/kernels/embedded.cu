@@ -15,7 +15,7 @@ DEVICE Place place_of(real r) {
 }
 
 // The cubic of the density that `species` feels of `other` (half 0) or of their pair energy (1).
-DEVICE real4 function_of(const World& w, int species, int other, int knot, int half) {
+DEVICE real4 function_of(const DeviceData& w, int species, int other, int knot, int half) {
     return w.functions[((size_t)(species * N_SPECIES + other) * (LAST_KNOT + 1) + knot) * 2 + half];
 }
 
@@ -28,14 +28,14 @@ DEVICE ValueAndSlope cubic_at(real p, real4 c) {
     return {out[0], out[1]};
 }
 
-DEVICE real density_of(const World& w, real r2, int species, int other) {
+DEVICE real density_of(const DeviceData& w, real r2, int species, int other) {
     const Place at = place_of(r2 * reciprocal_square_root(r2));
     const real value = cubic_at(at.p, function_of(w, species, other, at.knot, 0)).value;
     return r2 < (real)EMBEDDED_CUTOFF2 ? value : (real)0;
 }
 
 // From the density at an atom to the derivative of its embedding energy.
-DEVICE void embed(const World& w, int i, int species, real density, int energies) {
+DEVICE void embed(const DeviceData& w, int i, int species, real density, int energies) {
     const EmbeddingGrid grid = embedding_grid(species);
     const real x = (density - grid.start) * grid.per_density, last = (real)(grid.knots - 1);
     const int knot = min(max((int)fmin(x, last), 0), grid.knots - 2);
@@ -48,7 +48,7 @@ DEVICE void embed(const World& w, int i, int species, real density, int energies
 // Adds the force of an atom at distance -d, embedded as `derivative` and `felt` say, and that of
 // the forces between pairs.
 template <bool ENERGY>
-DEVICE void pull_embedded(const World& w, Pull& pull, real3 d, int species, int other, real derivative, real felt) {
+DEVICE void pull_embedded(const DeviceData& w, Pull& pull, real3 d, int species, int other, real derivative, real felt) {
     const real r2 = dot(d, d), inverse = reciprocal_square_root(r2);
     if (N_TERMS > 1) pull_towards<ENERGY>(w, pull, d, r2, {species, 0}, {other, 0});
     const Place at = place_of(r2 * inverse);
@@ -73,7 +73,7 @@ DEVICE void pull_embedded(const World& w, Pull& pull, real3 d, int species, int 
 
 // A block's shares: half of what pairs have, and all of what its atoms have by themselves.
 template <int THREADS_PER_BLOCK>
-DEVICE void embedded_energies(const World& w, const Pull& pull, int i) {
+DEVICE void embedded_energies(const DeviceData& w, const Pull& pull, int i) {
     double sums[N_TERMS + 6];
     for (int k = 0; k < N_TERMS; k++) sums[k] = 0.5 * value_of(pull.energy[k]);
     for (int k = 0; k < 6; k++) sums[N_TERMS + k] = 0.5 * value_of(pull.virial[k]);
@@ -87,7 +87,7 @@ DEVICE void embedded_energies(const World& w, const Pull& pull, int i) {
 // Copies what is within reach of the block's atoms into its tile; `last(j)` is what stands behind
 // the coordinates of atom j.
 template <class Last>
-DEVICE void fill_tile(const World& w, const Position* position, real4* tile, Last last) {
+DEVICE void fill_tile(const DeviceData& w, const Position* position, real4* tile, Last last) {
     const int thread = threadIdx.x, n_halo = w.n_halo[blockIdx.x];
     const Owned owned = owned_by_block(w);
     const Position origin = w.origin[blockIdx.x];
@@ -115,7 +115,7 @@ DEVICE void fill_tile(const World& w, const Position* position, real4* tile, Las
 
 // Calls visit(q, place) for every atom in this thread's list.
 template <class Visit>
-DEVICE void each_in_list(const World& w, const real4* tile, Visit visit) {
+DEVICE void each_in_list(const DeviceData& w, const real4* tile, Visit visit) {
     const int warp_index = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     const int rows = w.n_rows[warp_index];
     const uint2* list = w.list + (size_t)warp_index * w.row_stride * 32 + lane;
@@ -130,9 +130,9 @@ DEVICE void each_in_list(const World& w, const real4* tile, Visit visit) {
     }
 }
 
-DEVICE int place_of_thread(const World& w) { return DUMMIES + own_of_thread(w); }
+DEVICE int place_of_thread(const DeviceData& w) { return DUMMIES + own_of_thread(w); }
 
-extern "C" __global__ void __launch_bounds__(THREADS) densities_embedded(World w, int slot, int trigger, int energies) {
+extern "C" __global__ void __launch_bounds__(THREADS) densities_embedded(DeviceData w, int slot, int trigger, int energies) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
@@ -154,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) densities_embedded(World w
 
 // With one species the derivatives stand in the tile where species would be; else behind it.
 template <bool ENERGY>
-DEVICE void embedded_forces(const World& w, int slot, int trigger) {
+DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     extern __shared__ real4 tile[];
@@ -203,7 +203,7 @@ enum { EMBEDDED_THREADS = THREADS };
 #else
 // ---- over the lists of atoms
 
-extern "C" __global__ void __launch_bounds__(LIST_THREADS) densities_embedded(World w, int slot, int trigger, int energies) {
+extern "C" __global__ void __launch_bounds__(LIST_THREADS) densities_embedded(DeviceData w, int slot, int trigger, int energies) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -222,7 +222,7 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) densities_embedded(Wo
 }
 
 template <bool ENERGY>
-DEVICE void embedded_forces(const World& w, int slot, int trigger) {
+DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -248,12 +248,12 @@ DEVICE void embedded_forces(const World& w, int slot, int trigger) {
 enum { EMBEDDED_THREADS = LIST_THREADS };
 #endif
 
-extern "C" __global__ void __launch_bounds__(EMBEDDED_THREADS) forces_embedded(World w, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(EMBEDDED_THREADS) forces_embedded(DeviceData w, int slot, int trigger) {
     await_those_before();
     embedded_forces<false>(w, slot, trigger);
 }
 
-extern "C" __global__ void __launch_bounds__(EMBEDDED_THREADS) forces_embedded_energies(World w, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(EMBEDDED_THREADS) forces_embedded_energies(DeviceData w, int slot, int trigger) {
     await_those_before();
     embedded_forces<true>(w, slot, trigger);
 }

@@ -2,7 +2,7 @@
 // and adds up the forces of all waves on it.
 //
 // The generated source in front of this (codegen.rs, `excluded_source`) says
-//     real strength_of(const World& w, const Position* position, u32 i)
+//     real strength_of(const DeviceData& w, const Position* position, u32 i)
 
 enum { EWALD_THREADS = 256, EWALD_ATOMS = EWALD_THREADS / 32, EWALD_SUMS = 7 };
 
@@ -41,7 +41,7 @@ DEVICE Phase phase_at(const Frame&, Position p, const int* numbers) {
 
 // The amplitude of this block's wave; with ENERGY its energy and virial, too.
 template <bool ENERGY>
-DEVICE void add_wave(const World& w, const Waves& all, const Slot& now) {
+DEVICE void add_wave(const DeviceData& w, const Waves& all, const Slot& now) {
     const Wave& wave = all.waves[blockIdx.x];
     const Position* position = w.position[now.parity];
     const int numbers[3] = {wave.numbers[0], wave.numbers[1], wave.numbers[2]};
@@ -64,14 +64,14 @@ DEVICE void add_wave(const World& w, const Waves& all, const Slot& now) {
     store_share(w, share, blockIdx.x);
 }
 
-extern "C" __global__ void __launch_bounds__(EWALD_THREADS) ewald_waves(World w, Waves all, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(EWALD_THREADS) ewald_waves(DeviceData w, Waves all, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (waves_due(w.control, now, trigger)) add_wave<false>(w, all, now);
 }
 
 extern "C" __global__ void __launch_bounds__(EWALD_THREADS)
-ewald_waves_energies(World w, Waves all, int slot, int trigger) {
+ewald_waves_energies(DeviceData w, Waves all, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (waves_due(w.control, now, trigger)) add_wave<true>(w, all, now);
@@ -79,7 +79,7 @@ ewald_waves_energies(World w, Waves all, int slot, int trigger) {
 
 // The forces of all waves, which act so strongly.
 extern "C" __global__ void __launch_bounds__(EWALD_THREADS)
-ewald_forces(World w, Waves all, int slot, int trigger, double asked) {
+ewald_forces(DeviceData w, Waves all, int slot, int trigger, double asked) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const double weight = trigger == TRIGGER_IMMEDIATE ? asked : waves_act(w.control, now);

@@ -4,13 +4,13 @@
 enum { EXCLUDED_THREADS = 256 };
 
 template <bool ENERGY>
-DEVICE void add_excluded_force(const World& w, const Slot& now, int i, double cutoff2, double* sums) {
+DEVICE void add_excluded_force(const DeviceData& w, const Slot& now, int i, double cutoff2, double* sums) {
     const real3 force = excluded_force_on<ENERGY>(w, now, i, partner_of(w, i, 0), 0, 1, cutoff2, sums), before = load_force(w, i);
     store_force(w, i, {before.x + force.x, before.y + force.y, before.z + force.z});
 }
 
 extern "C" __global__ void __launch_bounds__(EXCLUDED_THREADS)
-excluded_forces(World w, double cutoff2, int slot, int trigger) {
+excluded_forces(DeviceData w, double cutoff2, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -18,7 +18,7 @@ excluded_forces(World w, double cutoff2, int slot, int trigger) {
 }
 
 extern "C" __global__ void __launch_bounds__(EXCLUDED_THREADS)
-excluded_forces_energies(World w, double cutoff2, int slot, int trigger) {
+excluded_forces_energies(DeviceData w, double cutoff2, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;

@@ -3,7 +3,7 @@
 // atom gathers the forces of its own, always in the same order.
 //
 // In front of this stands the generated (codegen.rs, `excluded_source`)
-//     real strength_of(const World& w, const Position* position, u32 i)
+//     real strength_of(const DeviceData& w, const Position* position, u32 i)
 //     void excluded_pair(const real* in, real* out)   from {r^2} to {energy, force / r} of unit strengths
 // There is a force up to the square `cutoff2` of a distance; at any, if there are waves.
 
@@ -13,7 +13,7 @@ enum { EXCLUDED_SUMS = 7 };
 // The force on an atom of every `step`-th of those that it excludes from the `first` on, which is `partner`: who
 // knows it early need not wait for it. Energy and virial into `sums`: half of them belong to the other atom.
 template <bool ENERGY>
-DEVICE real3 excluded_force_on(const World& w, const Slot& now, int i, u32 partner, int first, int step, double cutoff2,
+DEVICE real3 excluded_force_on(const DeviceData& w, const Slot& now, int i, u32 partner, int first, int step, double cutoff2,
                                double* sums) {
     const Position* position = w.position[now.parity];
     const Position mine = position[i];

@@ -6,7 +6,7 @@ struct Place {
 };
 
 template <bool ENERGY>
-DEVICE real3 force_on(const World& w, const Place& place, const Slot& now, int i, double* energy) {
+DEVICE real3 force_on(const DeviceData& w, const Place& place, const Slot& now, int i, double* energy) {
     if (place.members && !place.members[w.id[w.control->sorted][i]]) return {};
     const double* f = place.force + 3 * (int)w.position[now.parity][i].species;
     if (ENERGY) {

@@ -45,7 +45,7 @@ DEVICE void add(Wrench& sum, const double* law, double overlap, double mass, dou
 
 // to = v + part dt F / m and likewise for angular velocities, with forces at the velocities `from`: in the
 // middle of the step of a slot, or at once where there is no slot.
-extern "C" __global__ void rub(World w, Rubbing p, int slot, const double* from, const double* angular_from,
+extern "C" __global__ void rub(DeviceData w, Rubbing p, int slot, const double* from, const double* angular_from,
                                double* to, double* angular_to, double part) {
     await_those_before();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

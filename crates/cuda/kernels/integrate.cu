@@ -9,7 +9,7 @@ enum Placing {
 };
 
 // Positions for the forces from x.
-extern "C" __global__ void place_atoms(World w, int placing) {
+extern "C" __global__ void place_atoms(DeviceData w, int placing) {
     await_those_before();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
@@ -27,7 +27,7 @@ extern "C" __global__ void place_atoms(World w, int placing) {
 }
 
 // The first half of a segment's first step.
-extern "C" __global__ void begin_segment(World w, int slot) {
+extern "C" __global__ void begin_segment(DeviceData w, int slot) {
     await_those_before();
     Control* control = w.control;
     const Slot now = control->slot[slot];
@@ -42,7 +42,7 @@ extern "C" __global__ void begin_segment(World w, int slot) {
 }
 
 // After the forces of a step, from where they are stored.
-extern "C" __global__ void advance(World w, int slot) {
+extern "C" __global__ void advance(DeviceData w, int slot) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const bool moves = goes(w.control, now);
@@ -52,7 +52,7 @@ extern "C" __global__ void advance(World w, int slot) {
 }
 
 // The second half of a segment's last step.
-extern "C" __global__ void end_segment(World w) {
+extern "C" __global__ void end_segment(DeviceData w) {
     await_those_before();
     Control* control = w.control;
     const Slot now = control->slot[0];
@@ -67,7 +67,7 @@ extern "C" __global__ void end_segment(World w) {
 
 // ---- single verbs
 
-extern "C" __global__ void kick_atoms(World w, double dt) {
+extern "C" __global__ void kick_atoms(DeviceData w, double dt) {
     await_those_before();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
@@ -81,7 +81,7 @@ extern "C" __global__ void kick_atoms(World w, double dt) {
 
 // In place: nobody reads positions meanwhile. Who has strayed shows when the step's drift is over: see
 // `Cuda::update_neighbors`.
-extern "C" __global__ void drift_atoms(World w, double dt) {
+extern "C" __global__ void drift_atoms(DeviceData w, double dt) {
     await_those_before();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
@@ -94,7 +94,7 @@ extern "C" __global__ void drift_atoms(World w, double dt) {
     arrive(w, i, x, (int)position[i].species, position);
 }
 
-extern "C" __global__ void noise_atoms(World w, double decay, double thermal_energy, u64 seed, u64 step) {
+extern "C" __global__ void noise_atoms(DeviceData w, double decay, double thermal_energy, u64 seed, u64 step) {
     await_those_before();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
@@ -108,7 +108,7 @@ extern "C" __global__ void noise_atoms(World w, double decay, double thermal_ene
 }
 
 // v = factor v + (x, y, z)
-extern "C" __global__ void scale_and_shift(World w, double factor, double x, double y, double z) {
+extern "C" __global__ void scale_and_shift(DeviceData w, double factor, double x, double y, double z) {
     await_those_before();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || driven(w, i)) return;
@@ -118,7 +118,7 @@ extern "C" __global__ void scale_and_shift(World w, double factor, double x, dou
 }
 
 // v = keep v + along f
-extern "C" __global__ void mix_velocities(World w, double keep, double along) {
+extern "C" __global__ void mix_velocities(DeviceData w, double keep, double along) {
     await_those_before();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || driven(w, i)) return;

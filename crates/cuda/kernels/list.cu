@@ -8,7 +8,7 @@
 enum { LIST_THREADS = 128, LIST_ATOMS = LIST_THREADS / LIST_TEAM };
 
 // Whether two atoms belong into each other's lists.
-DEVICE bool listed(const World& w, Position a, Position b, real reach2) {
+DEVICE bool listed(const DeviceData& w, Position a, Position b, real reach2) {
     const Frame& frame = w.frame;
     if (!frame.triclinic) {
         const real3 d = difference(frame, a, b);
@@ -28,7 +28,7 @@ DEVICE bool listed(const World& w, Position a, Position b, real reach2) {
     return near;
 }
 
-extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(World w, int slot) {
+extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(DeviceData w, int slot) {
     await_those_before();
     Control* control = w.control;
     const Slot now = control->slot[slot];
@@ -64,7 +64,7 @@ DEVICE Member list_member() {
 }
 
 template <bool ENERGY>
-DEVICE Pull pull_of_list(const World& w, const Position* position, Member member) {
+DEVICE Pull pull_of_list(const DeviceData& w, const Position* position, Member member) {
     const int i = member.i;
     Pull pull = {};
     if (i >= w.n) return pull;
@@ -96,7 +96,7 @@ DEVICE void add_team(Pull& pull, Member member) {
 }
 
 template <bool ENERGY>
-DEVICE void list_forces(const World& w, int slot) {
+DEVICE void list_forces(const DeviceData& w, int slot) {
     const Slot now = w.control->slot[slot];
     const Member member = list_member();
     Pull pull = pull_of_list<ENERGY>(w, w.position[now.parity], member);
@@ -105,18 +105,18 @@ DEVICE void list_forces(const World& w, int slot) {
     if (ENERGY) block_energies<LIST_THREADS>(w, pull, 0.5);
 }
 
-extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list(World w, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list(DeviceData w, int slot, int trigger) {
     await_those_before();
     if (due(w.control, w.control->slot[slot], trigger)) list_forces<false>(w, slot);
 }
 
-extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list_energies(World w, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list_energies(DeviceData w, int slot, int trigger) {
     await_those_before();
     if (due(w.control, w.control->slot[slot], trigger)) list_forces<true>(w, slot);
 }
 
 // A whole step at once.
-extern "C" __global__ void __launch_bounds__(LIST_THREADS) step_list(World w, int slot) {
+extern "C" __global__ void __launch_bounds__(LIST_THREADS) step_list(DeviceData w, int slot) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const bool moves = goes(w.control, now);

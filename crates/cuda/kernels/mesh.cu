@@ -71,7 +71,7 @@ struct Splines {
     alignas(16) real slope[3][SPREAD_ATOMS][STRIDE];
 
     // By all threads of the block.
-    DEVICE_MEMBER void find(const World& w, const Position* position, int first, int own) {
+    DEVICE_MEMBER void find(const DeviceData& w, const Position* position, int first, int own) {
         static_assert(3 * SPREAD_ATOMS <= SPREAD_THREADS && SPREAD_ATOMS % 32 == 0, "a warp has an axis");
         const int axis = threadIdx.x / SPREAD_ATOMS, atom = threadIdx.x % SPREAD_ATOMS, lane = threadIdx.x % 32;
         if (threadIdx.x < 3) {
@@ -197,7 +197,7 @@ DEVICE void spread_slice(const Splines<STRIDE>& s, int atom, int j, real charge,
 }
 
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS)
-mesh_spread(World w, Mesh m, int slot, int trigger) {
+mesh_spread(DeviceData w, Mesh m, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!waves_due(w.control, now, trigger)) return;
@@ -268,7 +268,7 @@ DEVICE real3 slope_of_slice(const Splines<STRIDE>& s, int atom, int j, Potential
 // The forces of all waves, which act so strongly, on the atoms of a block, and of what atoms exclude. Energy
 // and virial of the latter into `sums`.
 template <bool ENERGY>
-DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double weight, double* sums) {
+DEVICE void gather(const DeviceData& w, const Mesh& m, const Slot& now, double weight, double* sums) {
     if (!ENERGY && weight == 0 && w.n_excluded == 0) return;
     const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
     const int atom = threadIdx.x / TEAM, part = threadIdx.x % TEAM, i = first + atom;
@@ -315,12 +315,12 @@ DEVICE void gather(const World& w, const Mesh& m, const Slot& now, double weight
 }
 
 // How strongly waves act: `asked` says it of an evaluation that is no step's.
-DEVICE double weight_of(const World& w, const Slot& now, int trigger, double asked) {
+DEVICE double weight_of(const DeviceData& w, const Slot& now, int trigger, double asked) {
     return trigger == TRIGGER_IMMEDIATE ? asked : waves_act(w.control, now);
 }
 
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS)
-mesh_gather(World w, Mesh m, int slot, int trigger, double asked) {
+mesh_gather(DeviceData w, Mesh m, int slot, int trigger, double asked) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (due(w.control, now, trigger)) gather<false>(w, m, now, weight_of(w, now, trigger, asked), nullptr);
@@ -328,7 +328,7 @@ mesh_gather(World w, Mesh m, int slot, int trigger, double asked) {
 
 // The same; blocks leave their shares of energy and virial of what atoms exclude.
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS)
-mesh_gather_energies(World w, Mesh m, int slot, int trigger, double asked) {
+mesh_gather_energies(DeviceData w, Mesh m, int slot, int trigger, double asked) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
@@ -347,7 +347,7 @@ mesh_gather_energies(World w, Mesh m, int slot, int trigger, double asked) {
 
 enum { PAIRS = MESH_X * MESH_Y / 2 };
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(World w, Mesh m, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(DeviceData w, Mesh m, int slot, int trigger) {
     await_those_before();
     if (!waves_due(w.control, w.control->slot[slot], trigger)) return;
     constexpr int STRIDE = line_stride<MESH_Z>();
@@ -376,7 +376,7 @@ extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(World 
     }
 }
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_z(World w, Mesh m, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_z(DeviceData w, Mesh m, int slot, int trigger) {
     await_those_before();
     if (!waves_due(w.control, w.control->slot[slot], trigger)) return;
     constexpr int STRIDE = line_stride<MESH_Z>();
@@ -419,12 +419,12 @@ DEVICE void transform_y(const Mesh& m) {
     for (int t = threadIdx.x; t < lines * MESH_Y; t += MESH_THREADS) waves[t] = found[t / MESH_Y * STRIDE + t % MESH_Y];
 }
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_y(World w, Mesh m, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_y(DeviceData w, Mesh m, int slot, int trigger) {
     await_those_before();
     if (waves_due(w.control, w.control->slot[slot], trigger)) transform_y<FORWARD>(m);
 }
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_y(World w, Mesh m, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_y(DeviceData w, Mesh m, int slot, int trigger) {
     await_those_before();
     if (waves_due(w.control, w.control->slot[slot], trigger)) transform_y<BACKWARD>(m);
 }
@@ -482,14 +482,14 @@ DEVICE void convolve(const Mesh& m, double* sums) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_convolve(World w, Mesh m, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_convolve(DeviceData w, Mesh m, int slot, int trigger) {
     await_those_before();
     if (waves_due(w.control, w.control->slot[slot], trigger)) convolve<false>(m, nullptr);
 }
 
 // The same; leaves each block's share of energy and virial.
 extern "C" __global__ void __launch_bounds__(MESH_THREADS)
-mesh_convolve_energies(World w, Mesh m, int slot, int trigger) {
+mesh_convolve_energies(DeviceData w, Mesh m, int slot, int trigger) {
     await_those_before();
     if (!waves_due(w.control, w.control->slot[slot], trigger)) return;
     double sums[7] = {};

@@ -9,7 +9,7 @@ DEVICE bool crosses(const Control* control, const Slot& slot) {
 // Calls visit(j) for every atom that may be nearer than `reach`: over a list of atoms where that has
 // all of them, or in the bins around, where atoms were when they were sorted, at most half a skin ago.
 template <class Visit>
-DEVICE void each_in_reach(const World& w, int i, Position mine, double reach, bool listed, Visit visit) {
+DEVICE void each_in_reach(const DeviceData& w, int i, Position mine, double reach, bool listed, Visit visit) {
     if (listed) {
         const int entries = w.n_neighbor[i];
         for (int k = 0; k < entries; k++) visit(w.neighbor[(size_t)k * w.n + i]);
@@ -19,7 +19,7 @@ DEVICE void each_in_reach(const World& w, int i, Position mine, double reach, bo
 }
 
 // The second half of the way.
-extern "C" __global__ void cross(World w, int slot) {
+extern "C" __global__ void cross(DeviceData w, int slot) {
     await_those_before();
     Control* control = w.control;
     const Slot now = control->slot[slot];

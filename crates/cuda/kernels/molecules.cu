@@ -17,7 +17,7 @@ struct Molecules {
     i64 n;                // molecules
 };
 
-extern "C" __global__ void molecule_places(World w, Molecules m) {
+extern "C" __global__ void molecule_places(DeviceData w, Molecules m) {
     await_those_before();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < w.n) m.place[w.id[w.control->sorted][i]] = i;
@@ -31,14 +31,14 @@ DEVICE double lane_sum(double x) {
 DEVICE Double3 lane_sum(Double3 a) { return {lane_sum(a.x), lane_sum(a.y), lane_sum(a.z)}; }
 
 // Where an atom is on the unbroken path of its molecule, in images.
-DEVICE void image_of(const World& w, const Molecules& m, u32 entry, u32 i, int set, int* image) {
+DEVICE void image_of(const DeviceData& w, const Molecules& m, u32 entry, u32 i, int set, int* image) {
     for (int k = 0; k < 3; k++) {
         image[k] = w.image[set][3 * (size_t)i + k] + m.shift[k * (size_t)w.n + entry];
     }
 }
 
 // From the first atom of its molecule, which is at `origin` in the image `base`.
-DEVICE Double3 from_first(const World& w, const Molecules& m, u32 entry, u32 i, int set, Double3 origin,
+DEVICE Double3 from_first(const DeviceData& w, const Molecules& m, u32 entry, u32 i, int set, Double3 origin,
                           const int* base) {
     int image[3];
     image_of(w, m, entry, i, set, image);
@@ -56,7 +56,7 @@ struct Center {
     int base[3];
 };
 
-DEVICE Center center_of(const World& w, const Molecules& m, u32 begin, u32 end, int set) {
+DEVICE Center center_of(const DeviceData& w, const Molecules& m, u32 begin, u32 end, int set) {
     Center center = {};
     const u32 first = m.place[m.atom[begin]];
     center.origin = load(w.x[set], first);
@@ -73,7 +73,7 @@ DEVICE Center center_of(const World& w, const Molecules& m, u32 begin, u32 end, 
 
 // Twice the kinetic energy of centres, and the sum of f . d over atoms at d from the centre of their
 // molecule. Blocks leave their shares.
-extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecule_survey(World w, Molecules m) {
+extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecule_survey(DeviceData w, Molecules m) {
     await_those_before();
     const int set = w.control->sorted;
     const u32 lane = threadIdx.x % 32, warps = gridDim.x * (MOLECULE_THREADS / 32);
@@ -108,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecule_survey(W
 // Keeps what is, and moves centres along with the edges of another box; their velocities grow by the
 // factor 1 + `faster`.
 extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS)
-molecule_stretch(World w, Molecules m, Frame after, double faster) {
+molecule_stretch(DeviceData w, Molecules m, Frame after, double faster) {
     await_those_before();
     const int set = w.control->sorted;
     const u32 lane = threadIdx.x % 32, warps = gridDim.x * (MOLECULE_THREADS / 32);
@@ -136,7 +136,7 @@ molecule_stretch(World w, Molecules m, Frame after, double faster) {
 }
 
 // Back to what was.
-extern "C" __global__ void molecule_take_back(World w, Molecules m) {
+extern "C" __global__ void molecule_take_back(DeviceData w, Molecules m) {
     await_those_before();
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     if (i >= w.n) return;

@@ -13,12 +13,12 @@ DEVICE void store(double* a, int i, Double3 u) {
     a[1] = u.y;
     a[2] = u.z;
 }
-DEVICE real3 load_force(const World& w, int i) {
+DEVICE real3 load_force(const DeviceData& w, int i) {
     const real* f = w.force + 3 * (size_t)i;
     return {f[0], f[1], f[2]};
 }
 
-DEVICE void store_force(const World& w, int i, real3 f) {
+DEVICE void store_force(const DeviceData& w, int i, real3 f) {
     real* to = w.force + 3 * (size_t)i;
     to[0] = f.x;
     to[1] = f.y;
@@ -50,7 +50,7 @@ DEVICE void scale(Double3& v, double factor) {
 enum { BATH_AFTER, BATH_BEFORE };
 
 // Scales the velocity of an atom by one of these, where there is such a bath; not what is driven.
-DEVICE void scale_by_bath(const World& w, int which, double inverse_mass, Double3& v) {
+DEVICE void scale_by_bath(const DeviceData& w, int which, double inverse_mass, Double3& v) {
     if (w.bath && inverse_mass != 0) scale(v, w.bath[which]);
 }
 
@@ -61,14 +61,14 @@ DEVICE bool is_finite(real3 f) {
 
 // Notes that the force on an atom is not finite, which stops everything. The first such force is named, of those of
 // one step the one with the smallest id.
-DEVICE void report_force(const World& w, int set, int i, i64 done) {
+DEVICE void report_force(const DeviceData& w, int set, int i, i64 done) {
     atomicMin(&w.control->first_bad, (u64)done << 32 | w.id[set][i]);
     report(w.control, NOT_FINITE);
 }
 
 // The force on an atom, if it is finite. If not, it is reported and the atom comes to rest where it is: the
 // diagnosis needs the distance that the force came from.
-DEVICE real3 check_force(const World& w, real3 f, Double3& v, int set, int i, i64 done) {
+DEVICE real3 check_force(const DeviceData& w, real3 f, Double3& v, int set, int i, i64 done) {
     if (is_finite(f)) return f;
     report_force(w, set, i, done);
     v = {0, 0, 0};
@@ -130,7 +130,7 @@ DEVICE void ornstein_uhlenbeck(Double3& v, double decay, Double3 noise) {
 // From one force evaluation to the next: half a kick, the drift, with friction and noise in its
 // middle if there is a bath. `noise` gives what is wanted then.
 template <class Noise>
-DEVICE void kick_and_drift(const World& w, Double3& x, Double3& v, real3 f, double inverse_mass,
+DEVICE void kick_and_drift(const DeviceData& w, Double3& x, Double3& v, real3 f, double inverse_mass,
                            const Noise& noise) {
     const Motion& motion = w.control->motion;
     const double dt = motion.timestep, way = motion.drift;
@@ -146,7 +146,7 @@ DEVICE void kick_and_drift(const World& w, Double3& x, Double3& v, real3 f, doub
 }
 
 // What a step leaves for the next one, by one thread of all; atoms note the rest as they arrive.
-DEVICE void pass_on(const World& w, int slot, bool moved) {
+DEVICE void pass_on(const DeviceData& w, int slot, bool moved) {
     if (blockIdx.x != 0 || threadIdx.x != 0) return;
     const Slot now = w.control->slot[slot];
     Slot* next = &w.control->slot[slot + 1];
@@ -166,13 +166,13 @@ struct Strayed {
     real limit2;
     bool stale, soon;  // the list is, or will be
 
-    DEVICE_MEMBER explicit Strayed(const World& w) : limit2((real)w.control->limit2), stale(false), soon(false) {}
+    DEVICE_MEMBER explicit Strayed(const DeviceData& w) : limit2((real)w.control->limit2), stale(false), soon(false) {}
 
     // Atom i, at p: of a slow species as if it were further by as much as it may stray less. A list has all
     // pairs of atoms that are not further than half the skin from where it has them. What it lacks of others is
     // looked for, where somebody does: see strayed.cu. That is where it also shows whether a list ends soon:
     // many atoms that note the same in the same place wait for each other.
-    DEVICE_MEMBER void add(const World& w, int i, Position p, Position built) {
+    DEVICE_MEMBER void add(const DeviceData& w, int i, Position p, Position built) {
         const real3 d = difference(w.frame, p, built);
         const real d2 = dot(d, d) * inverse_stray2(w, (int)p.species);
         if (!w.strayed && d2 > (real)0.5 * limit2) soon = true;
@@ -193,7 +193,7 @@ struct Strayed {
 };
 
 // Where an atom is now, for the forces; makes it known if it is about to leave the range of an open axis.
-DEVICE Position arrive(const World& w, int i, Double3 x, int species, Position* to) {
+DEVICE Position arrive(const DeviceData& w, int i, Double3 x, int species, Position* to) {
     const Position p = to_position(w.frame, x.x, x.y, x.z, species);
     to[i] = p;
     bool inside = true;
@@ -205,14 +205,14 @@ DEVICE Position arrive(const World& w, int i, Double3 x, int species, Position* 
 }
 
 // The same at the end of a step's drift: notes in the slot it arrives in whether it has strayed.
-DEVICE void arrive(const World& w, int i, Double3 x, int species, Position* to, Slot* slot) {
+DEVICE void arrive(const DeviceData& w, int i, Double3 x, int species, Position* to, Slot* slot) {
     Strayed strayed(w);
     strayed.add(w, i, arrive(w, i, x, species, to), w.built[i]);
     strayed.note(slot);
 }
 
 // The noise that an atom feels in the step after so many drifts of the leg.
-DEVICE Double3 noise_of(const World& w, int i, double inverse_mass, i64 done) {
+DEVICE Double3 noise_of(const DeviceData& w, int i, double inverse_mass, i64 done) {
     const Motion& motion = w.control->motion;
     const Double3 xi = langevin_noise(motion.seed, w.id[w.control->sorted][i], motion.first_step + done);
     return thermal_noise(motion.decay, motion.thermal_energy, inverse_mass, xi);
@@ -220,7 +220,7 @@ DEVICE Double3 noise_of(const World& w, int i, double inverse_mass, i64 done) {
 
 // On from one force to where the next one is felt, by an atom with these positions and velocities.
 template <class Noise>
-DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species,
+DEVICE void go_on(const DeviceData& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species,
                   const Noise& noise) {
     Control* control = w.control;
     const int set = control->sorted;
@@ -230,21 +230,21 @@ DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, D
     arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
 }
 
-DEVICE void go_on(const World& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species) {
+DEVICE void go_on(const DeviceData& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species) {
     go_on(w, slot, now, i, x, v, f, species, [&] {
         return noise_of(w, i, w.inverse_mass[mass_place(w, i, species)], now.done);
     });
 }
 
 // The second half of the kick of a step.
-DEVICE void end_step(const World& w, int i, Double3& v, real3 f, int species) {
+DEVICE void end_step(const DeviceData& w, int i, Double3& v, real3 f, int species) {
     const double inverse_mass = w.inverse_mass[mass_place(w, i, species)];
     scale_by_bath(w, BATH_AFTER, inverse_mass, v);
     kick(v, 0.5 * w.control->motion.timestep * inverse_mass, f);
 }
 
 // An atom that has felt its force: the second half of the kick, and on to where it is next.
-DEVICE void finish_step(const World& w, int slot, const Slot& now, int i, real3 f) {
+DEVICE void finish_step(const DeviceData& w, int slot, const Slot& now, int i, real3 f) {
     Control* control = w.control;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
     Double3 x = load(w.x[set], i), v = load(w.v[set], i);
@@ -255,6 +255,6 @@ DEVICE void finish_step(const World& w, int slot, const Slot& now, int i, real3 
 }
 
 // Whether an atom keeps its velocity whatever happens.
-DEVICE bool driven(const World& w, int i) {
+DEVICE bool driven(const DeviceData& w, int i) {
     return w.inverse_mass[mass_place(w, i, (int)w.position[w.control->slot[0].parity][i].species)] == 0;
 }

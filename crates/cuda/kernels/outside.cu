@@ -2,12 +2,12 @@
 //
 // In front of this stand either `field.cu` or a generated pair force and `wall.cu`, which say
 //     template <bool ENERGY>
-//     real3 force_on(const World& w, const Place& place, const Slot& now, int i, double* energy)
+//     real3 force_on(const DeviceData& w, const Place& place, const Slot& now, int i, double* energy)
 
 enum { OUTSIDE_THREADS = 256 };
 
 template <bool ENERGY>
-DEVICE void outside_force(const World& w, const Place& place, const Slot& now, int i, double* energy) {
+DEVICE void outside_force(const DeviceData& w, const Place& place, const Slot& now, int i, double* energy) {
     const real3 more = force_on<ENERGY>(w, place, now, i, energy);
     if (more.x == 0 && more.y == 0 && more.z == 0) return;
     const real3 force = load_force(w, i);
@@ -15,7 +15,7 @@ DEVICE void outside_force(const World& w, const Place& place, const Slot& now, i
 }
 
 extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
-outside_forces(World w, Place place, int slot, int trigger) {
+outside_forces(DeviceData w, Place place, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -23,7 +23,7 @@ outside_forces(World w, Place place, int slot, int trigger) {
 }
 
 extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
-outside_forces_energies(World w, Place place, int slot, int trigger) {
+outside_forces_energies(DeviceData w, Place place, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
@@ -35,7 +35,7 @@ outside_forces_energies(World w, Place place, int slot, int trigger) {
 
 // The energy, into a place of a row of w.total.
 extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
-outside_sums(World w, int blocks, int row_length, int column, int trigger) {
+outside_sums(DeviceData w, int blocks, int row_length, int column, int trigger) {
     await_those_before();
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
     double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);

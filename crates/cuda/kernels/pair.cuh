@@ -31,7 +31,7 @@ struct Atom {
     real charge;  // times the root of Coulomb's constant; 0 where charges have no forces
 };
 
-DEVICE Atom atom_of(const World& w, Position p, u32 i) {
+DEVICE Atom atom_of(const DeviceData& w, Position p, u32 i) {
 #if CHARGED
     return {(int)p.species, w.charge[i]};
 #else
@@ -75,7 +75,7 @@ enum Law { ALL_TERMS, CHARGES };
 
 // The generated function for that.
 template <bool ENERGY, Law LAW>
-DEVICE real force_by(const World& w, real r2, Atom atom, Atom other, real* energy) {
+DEVICE real force_by(const DeviceData& w, real r2, Atom atom, Atom other, real* energy) {
     const real charges = atom.charge * other.charge;
 #if CHARGES_ALONE
     if (LAW == CHARGES) return charge_force<ENERGY>(r2, charges, energy);
@@ -85,7 +85,7 @@ DEVICE real force_by(const World& w, real r2, Atom atom, Atom other, real* energ
 
 // The force between two atoms over their distance; counts their energy.
 template <bool ENERGY, Law LAW>
-DEVICE real force_between(const World& w, Pull& pull, real r2, Atom atom, Atom other) {
+DEVICE real force_between(const DeviceData& w, Pull& pull, real r2, Atom atom, Atom other) {
 #if REPRODUCIBLE
     real energy[N_TERMS > 0 ? N_TERMS : 1] = {};
     const real f = force_by<ENERGY, LAW>(w, r2, atom, other, energy);
@@ -107,7 +107,7 @@ DEVICE real force_between(const World& w, Pull& pull, real r2, Atom atom, Atom o
 
 // Adds the force of an atom at distance -d.
 template <bool ENERGY, Law LAW = ALL_TERMS>
-DEVICE void pull_towards(const World& w, Pull& pull, real3 d, real r2, Atom atom, Atom other) {
+DEVICE void pull_towards(const DeviceData& w, Pull& pull, real3 d, real r2, Atom atom, Atom other) {
     const real f = force_between<ENERGY, LAW>(w, pull, r2, atom, other);
     add_product(pull.force.x, f, d.x);
     add_product(pull.force.y, f, d.y);
@@ -117,13 +117,13 @@ DEVICE void pull_towards(const World& w, Pull& pull, real3 d, real r2, Atom atom
 
 // The same where most pairs are beyond every cut-off: those cost no more than looking.
 template <bool ENERGY>
-DEVICE void attract(const World& w, Pull& pull, real3 d, Atom atom, Atom other) {
+DEVICE void attract(const DeviceData& w, Pull& pull, real3 d, Atom atom, Atom other) {
     const real r2 = dot(d, d);
     if (r2 < (real)LONGEST_CUTOFF2) pull_towards<ENERGY>(w, pull, d, r2, atom, other);
 }
 
 // Stores the force on an atom of the slot.
-DEVICE void store_pull(const World& w, int i, const Pull& pull, const Slot& now) {
+DEVICE void store_pull(const DeviceData& w, int i, const Pull& pull, const Slot& now) {
     store_force(w, i, force_of(pull));
     if (pull.beyond) report_force(w, w.control->sorted, i, now.done);
 }
@@ -131,7 +131,7 @@ DEVICE void store_pull(const World& w, int i, const Pull& pull, const Slot& now)
 // Energies and virial of a block's atoms; `part` is what of them each atom counts: half of what it
 // sees, if its partners see the same. `first` blocks have left their shares before.
 template <int THREADS_PER_BLOCK>
-DEVICE void block_energies(const World& w, const Pull& pull, double part, int first = 0) {
+DEVICE void block_energies(const DeviceData& w, const Pull& pull, double part, int first = 0) {
     double sums[N_TERMS + 6];
     for (int k = 0; k < N_TERMS; k++) sums[k] = part * value_of(pull.energy[k]);
     for (int k = 0; k < 6; k++) sums[N_TERMS + k] = part * value_of(pull.virial[k]);

@@ -415,7 +415,7 @@ struct Control {
 };
 
 // Everything there is, in device memory.
-struct World {
+struct DeviceData {
     int n;                   // atoms
     int tile_capacity;       // the largest number of atoms of a tile, dummies and own atoms included
     int row_capacity;        // rows of four slots in a warp's list
@@ -484,13 +484,13 @@ struct World {
 };
 
 #ifdef CONTROL_BYTES
-// The same as in world.rs.
-static_assert(sizeof(Control) == CONTROL_BYTES && sizeof(World) == WORLD_BYTES, "");
+// The same as in device_data.rs.
+static_assert(sizeof(Control) == CONTROL_BYTES && sizeof(DeviceData) == DEVICE_DATA_BYTES, "");
 #endif
 
 // Where the numbers of an atom stand that follow from its mass: by species, unless some atoms of one are
 // driven and others are not.
-DEVICE u32 mass_place(const World& w, int i, int species) {
+DEVICE u32 mass_place(const DeviceData& w, int i, int species) {
 #ifdef MASSES_BY_ID
     return w.id[w.control->sorted][i];
 #else
@@ -499,19 +499,19 @@ DEVICE u32 mass_place(const World& w, int i, int species) {
 }
 
 // The k-th atom that an atom excludes; NOBODY behind the last.
-DEVICE u32 partner_of(const World& w, int i, int k) {
+DEVICE u32 partner_of(const DeviceData& w, int i, int k) {
     return k < 4 * w.n_excluded ? ((const u32*)&w.partner[(size_t)(k / 4) * w.n + i])[k % 4] : NOBODY;
 }
 
 // How far atoms of a species may be from where the list has them, as a part of half the skin: heavy ones are
 // slow, and need not be listed as far away.
-DEVICE real may_stray(const World& w, int species) { return STRAYS_BY_SPECIES ? w.stray[species].x : (real)1; }
+DEVICE real may_stray(const DeviceData& w, int species) { return STRAYS_BY_SPECIES ? w.stray[species].x : (real)1; }
 
 // The same, its square inverted.
-DEVICE real inverse_stray2(const World& w, int species) { return STRAYS_BY_SPECIES ? w.stray[species].y : (real)1; }
+DEVICE real inverse_stray2(const DeviceData& w, int species) { return STRAYS_BY_SPECIES ? w.stray[species].y : (real)1; }
 
 // How much nearer to others than the reach atoms of a species have to be to be listed.
-DEVICE real nearer_by(const World& w, real half_skin, int species) {
+DEVICE real nearer_by(const DeviceData& w, real half_skin, int species) {
     return STRAYS_BY_SPECIES ? half_skin * ((real)1 - w.stray[species].x) : (real)0;
 }
 

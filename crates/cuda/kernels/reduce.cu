@@ -1,7 +1,7 @@
 // Sums over all atoms: every block leaves its share, then one block adds the shares up.
 
 // Kinetic energy tensor (xx, yy, zz, xy, xz, yz) and momentum.
-extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(World w, int trigger) {
+extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(DeviceData w, int trigger) {
     await_those_before();
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
     const int set = w.control->sorted, i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -17,7 +17,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(World w
 // w.total: that of the segment under way in a leg, the first one otherwise. What is there already is
 // replaced, or added to. All but the first number go so much further.
 template <bool ONTO>
-DEVICE void add_up_shares(const World& w, int blocks, int count, int row_length, int offset, int trigger, int further) {
+DEVICE void add_up_shares(const DeviceData& w, int blocks, int count, int row_length, int offset, int trigger, int further) {
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
     double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? last_row(w.control) * row_length : 0) + offset;
     const double sum = sum_of_shares<SUM_THREADS>(w, blocks, count, blockIdx.x);
@@ -25,20 +25,20 @@ DEVICE void add_up_shares(const World& w, int blocks, int count, int row_length,
     if (threadIdx.x == 0) row[place] = ONTO ? row[place] + sum : sum;
 }
 
-extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares(World w, int blocks, int count, int row_length,
+extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares(DeviceData w, int blocks, int count, int row_length,
                                                                      int offset, int trigger) {
     await_those_before();
     add_up_shares<false>(w, blocks, count, row_length, offset, trigger, 0);
 }
 
-extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares_onto(World w, int blocks, int count, int row_length,
+extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares_onto(DeviceData w, int blocks, int count, int row_length,
                                                                           int offset, int trigger, int further) {
     await_those_before();
     add_up_shares<true>(w, blocks, count, row_length, offset, trigger, further);
 }
 
 // What a minimiser steers by: f.v, f.f, v.v, and the largest squares of force and velocity.
-extern "C" __global__ void __launch_bounds__(SUM_THREADS) descent_shares(World w) {
+extern "C" __global__ void __launch_bounds__(SUM_THREADS) descent_shares(DeviceData w) {
     await_those_before();
     const int set = w.control->sorted, i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[3] = {}, most[2] = {};

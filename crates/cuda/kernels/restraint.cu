@@ -31,7 +31,7 @@ struct Tied {
 };
 
 // After a sort, while lists are built: where everybody is now.
-extern "C" __global__ void restraint_places(World w, Tied t, int slot) {
+extern "C" __global__ void restraint_places(DeviceData w, Tied t, int slot) {
     await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -39,7 +39,7 @@ extern "C" __global__ void restraint_places(World w, Tied t, int slot) {
 }
 
 // A block for each restraint at a distance.
-extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_pulls(World w, Tied t, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_pulls(DeviceData w, Tied t, int slot, int trigger) {
     await_those_before();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int set = w.control->sorted;
@@ -80,7 +80,7 @@ extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_pulls(
 
 // Adds the forces on an atom and, where these are asked for, energy and virial of its anchors to `sums`.
 template <bool SUMS>
-DEVICE void restrain(const World& w, const Tied& t, int i, double* sums) {
+DEVICE void restrain(const DeviceData& w, const Tied& t, int i, double* sums) {
     const int set = w.control->sorted;
     const u32 id = w.id[set][i];
     const u32 end = t.first[id + 1];
@@ -123,7 +123,7 @@ DEVICE void restrain(const World& w, const Tied& t, int i, double* sums) {
     store_force(w, i, {f.x + (real)x, f.y + (real)y, f.z + (real)z});
 }
 
-extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_forces(World w, Tied t, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_forces(DeviceData w, Tied t, int slot, int trigger) {
     await_those_before();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -131,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_forces
 }
 
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
-restraint_forces_energies(World w, Tied t, int slot, int trigger) {
+restraint_forces_energies(DeviceData w, Tied t, int slot, int trigger) {
     await_those_before();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -142,7 +142,7 @@ restraint_forces_energies(World w, Tied t, int slot, int trigger) {
 
 // The energy, into a place of a row of w.total; the virial, added to that of pairs.
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
-restraint_sums(World w, Tied t, int blocks, int row_length, int n_pairs, int column, int trigger) {
+restraint_sums(DeviceData w, Tied t, int blocks, int row_length, int n_pairs, int column, int trigger) {
     await_those_before();
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
     double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);

@@ -20,7 +20,7 @@ DEVICE u32 n_bins(const Frame& frame) { return (u32)(frame.columns[0] * frame.co
 
 // Calls `f` with each atom that an atom has no pair force with.
 template <typename F>
-DEVICE void each_partner(const World& w, u32 i, F f) {
+DEVICE void each_partner(const DeviceData& w, u32 i, F f) {
     for (int k = 0; k < w.n_excluded; k++) {
         const uint4 four = w.partner[(size_t)k * w.n + i];
         const u32 others[4] = {four.x, four.y, four.z, four.w};
@@ -33,7 +33,7 @@ DEVICE void each_partner(const World& w, u32 i, F f) {
 }
 
 // Whether two atoms have no pair force.
-DEVICE bool excludes(const World& w, u32 i, u32 j) {
+DEVICE bool excludes(const DeviceData& w, u32 i, u32 j) {
     bool found = false;
     each_partner(w, i, [&](u32 other) { found = found || other == j; });
     return found;
@@ -66,7 +66,7 @@ DEVICE Cells cells_between(u32 low, u64 length, int n) {
 // A stretch of atoms in sorted order.
 struct Span { u32 first, count; };
 
-DEVICE Span bins_between(const World& w, u32 column, int low, int high) {
+DEVICE Span bins_between(const DeviceData& w, u32 column, int low, int high) {
     if (low > high) return {0, 0};
     const int bins = w.frame.bins;
     if (column & 1) {
@@ -83,7 +83,7 @@ struct Near {
     Cells x, y, z;
 
     // The atoms of a column: in two stretches, of which the second goes on at the other end of the box.
-    DEVICE_MEMBER Span span(const World& w, int cx, int cy, int part) const {
+    DEVICE_MEMBER Span span(const DeviceData& w, int cx, int cy, int part) const {
         const Frame& frame = w.frame;
         const int end = z.first + z.count - 1;
         const u32 column = column_place(frame, (x.first + cx) % frame.columns[0], (y.first + cy) % frame.columns[1]);
@@ -93,7 +93,7 @@ struct Near {
 
     // All of these stretches, by numbers.
     DEVICE_MEMBER int n_spans() const { return 2 * x.count * y.count; }
-    DEVICE_MEMBER Span span(const World& w, int k) const { return span(w, k / 2 / y.count, k / 2 % y.count, k % 2); }
+    DEVICE_MEMBER Span span(const DeviceData& w, int k) const { return span(w, k / 2 / y.count, k / 2 % y.count, k % 2); }
 };
 
 DEVICE Near bins_near(const Frame& frame, Fixed point, const double distance[3]) {
@@ -111,7 +111,7 @@ DEVICE Near bins_near(const Frame& frame, Fixed point, const double distance[3])
 // Calls visit(j) for every atom of the bins within a distance of a point, each once, and for some
 // that are further away.
 template <class Visit>
-DEVICE void each_near(const World& w, Fixed point, double distance, Visit visit) {
+DEVICE void each_near(const DeviceData& w, Fixed point, double distance, Visit visit) {
     const double along[3] = {distance, distance, distance};
     const Near near = bins_near(w.frame, point, along);
     for (int cx = 0; cx < near.x.count; cx++) {

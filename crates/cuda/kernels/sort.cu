@@ -29,7 +29,7 @@ DEVICE void wrap(const Frame& frame, Double3& x, int image[3]) {
     for (int k = 0; k < 3; k++) image[k] += (int)n[k];
 }
 
-extern "C" __global__ void sort_speeds(World w, int slot) {
+extern "C" __global__ void sort_speeds(DeviceData w, int slot) {
     await_those_before();
     Control* control = w.control;
     if (!builds(control, control->slot[slot]) || control->foresight == 0) return;
@@ -48,7 +48,7 @@ extern "C" __global__ void sort_speeds(World w, int slot) {
 // it was kept, its force tell. The list is built around these positions: an atom in flight comes up to its
 // own from behind and leaves it on the other side, and may go twice as far as from where it is now until the
 // list is stale. No atom goes further than almost as far as it may stray. As in jostle_core::ahead.
-DEVICE Position foreseen(const World& w, int i, Position p, const Slot& now) {
+DEVICE Position foreseen(const DeviceData& w, int i, Position p, const Slot& now) {
     const Control* control = w.control;
     const float fastest2 = __int_as_float((int)control->fastest2);
     if (!(fastest2 > 0.0f)) return p;
@@ -81,7 +81,7 @@ DEVICE Position foreseen(const World& w, int i, Position p, const Slot& now) {
     return p;
 }
 
-extern "C" __global__ void sort_count(World w, int slot) {
+extern "C" __global__ void sort_count(DeviceData w, int slot) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!builds(w.control, now)) return;
@@ -107,7 +107,7 @@ DEVICE u32 block_sum(u32 value, u32* warps) {
 }
 
 // How many atoms are in the bins of each block.
-extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_sums(World w, int slot) {
+extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_sums(DeviceData w, int slot) {
     await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     __shared__ u32 warps[SCAN_THREADS / 32];
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_sums(World w, in
 }
 
 // Where each bin starts; leaves the counts at zero for the next time.
-extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(World w, int slot) {
+extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(DeviceData w, int slot) {
     await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     __shared__ u32 warps[SCAN_THREADS / 32];
@@ -154,14 +154,14 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(World w, in
 }
 
 // Atoms by bins, with their heights beside, in any order inside a bin.
-extern "C" __global__ void sort_fill(World w, int slot) {
+extern "C" __global__ void sort_fill(DeviceData w, int slot) {
     await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) w.order[w.start[w.bin[i]] + w.rank[i]] = (u64)w.height[i] << 32 | i;
 }
 
 // Copies each atom to its new place in the other set of arrays.
-extern "C" __global__ void sort_move(World w, int slot) {
+extern "C" __global__ void sort_move(DeviceData w, int slot) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!builds(w.control, now)) return;
@@ -197,13 +197,13 @@ extern "C" __global__ void sort_move(World w, int slot) {
 }
 
 // After a sort, while lists are built: where everybody is now.
-extern "C" __global__ void exclusion_places(World w, int slot) {
+extern "C" __global__ void exclusion_places(DeviceData w, int slot) {
     await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) w.place[w.id[w.control->sorted ^ 1][i]] = i;
 }
 
-extern "C" __global__ void exclusion_partners(World w, int slot) {
+extern "C" __global__ void exclusion_partners(DeviceData w, int slot) {
     await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) {
@@ -227,7 +227,7 @@ extern "C" __global__ void exclusion_partners(World w, int slot) {
 
 // Takes what follows a slot to be the state of affairs from here on. `after_build` says that the
 // kernels that build lists came before.
-extern "C" __global__ void __launch_bounds__(64) settle(World w, int from, int after_build) {
+extern "C" __global__ void __launch_bounds__(64) settle(DeviceData w, int from, int after_build) {
     await_those_before();
     Control* control = w.control;
     __shared__ Slot now;
@@ -251,7 +251,7 @@ extern "C" __global__ void __launch_bounds__(64) settle(World w, int from, int a
 }
 
 // The leg goes on to its next part, if the one before has been done.
-extern "C" __global__ void next_part(World w, int begun) {
+extern "C" __global__ void next_part(DeviceData w, int begun) {
     await_those_before();
     Control* control = w.control;
     if (begun ? begins(control) : ends(control, control->slot[0])) {

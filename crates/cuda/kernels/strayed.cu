@@ -72,7 +72,7 @@ struct Seeker {
     Near near;
 };
 
-DEVICE Seeker seeker_of(const World& w, const Position* position, u32 i) {
+DEVICE Seeker seeker_of(const DeviceData& w, const Position* position, u32 i) {
     const Control* control = w.control;
     const Frame& frame = w.frame;
     const real skin = (real)control->skin, half_skin = (real)0.5 * skin, cutoff = (real)(control->reach - control->skin);
@@ -96,7 +96,7 @@ DEVICE Seeker seeker_of(const World& w, const Position* position, u32 i) {
     return {i, built, way, reach, crescent.from_end * crescent.from_end, bins_near(frame, middle, half)};
 }
 
-extern "C" __global__ void __launch_bounds__(AROUND_THREADS) around_strayed(World w, int slot) {
+extern "C" __global__ void __launch_bounds__(AROUND_THREADS) around_strayed(DeviceData w, int slot) {
     await_those_before();
     Control* control = w.control;
     const Frame& frame = w.frame;

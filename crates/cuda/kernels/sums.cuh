@@ -21,7 +21,7 @@ DEVICE void block_sums(double (&value)[N], double* sums) {
 
 // Stores N numbers as a share.
 template <int N>
-DEVICE void store_share(const World& w, const double (&value)[N], i64 share) {
+DEVICE void store_share(const DeviceData& w, const double (&value)[N], i64 share) {
     for (int k = 0; k < N; k++) w.partial[share * N + k] = value[k];
 }
 
@@ -29,7 +29,7 @@ DEVICE void store_share(const World& w, const double (&value)[N], i64 share) {
 // w.partial[first + block][N]. Threads count for the atom `i`, if there is one: by themselves where
 // nothing else is said.
 template <int THREADS_PER_BLOCK, int N>
-DEVICE void block_partial(const World& w, double (&value)[N], int first, int i) {
+DEVICE void block_partial(const DeviceData& w, double (&value)[N], int first, int i) {
 #if REPRODUCIBLE
     // Every atom by itself, in the order of their numbers and not of storage.
     if (i < w.n) store_share(w, value, w.id[w.control->sorted][i]);
@@ -39,13 +39,13 @@ DEVICE void block_partial(const World& w, double (&value)[N], int first, int i) 
 }
 
 template <int THREADS_PER_BLOCK, int N>
-DEVICE void block_partial(const World& w, double (&value)[N], int first = 0) {
+DEVICE void block_partial(const DeviceData& w, double (&value)[N], int first = 0) {
     block_partial<THREADS_PER_BLOCK, N>(w, value, first, blockIdx.x * THREADS_PER_BLOCK + threadIdx.x);
 }
 
 // The sum over `blocks` of the k-th of the `count` numbers in their shares, for thread 0.
 template <int THREADS_PER_BLOCK>
-DEVICE double sum_of_shares(const World& w, int blocks, int count, int k) {
+DEVICE double sum_of_shares(const DeviceData& w, int blocks, int count, int k) {
     __shared__ double warps[THREADS_PER_BLOCK / 32];
     double sum = 0;
 #pragma unroll 8
@@ -73,7 +73,7 @@ DEVICE void add_half_virial(double* virial, real3 d, real force_over_r) {
 // By one block, the sums over shares of N energies and a virial, into a row of w.total: energies from `first` on,
 // the virial onto what is there of it.
 template <int THREADS_PER_BLOCK, int N>
-DEVICE void add_energies_and_virial(const World& w, int blocks, int row_length, int virial, int first, int trigger) {
+DEVICE void add_energies_and_virial(const DeviceData& w, int blocks, int row_length, int virial, int first, int trigger) {
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
     double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);
     for (int k = 0; k < N + 6; k++) {
@@ -117,7 +117,7 @@ DEVICE void kinetic_of(double mass, Double3 v, double* sums) {
 
 // Adds N numbers of `blocks` shares up into a row, by one block; each warp has sums of its own.
 template <int THREADS_PER_BLOCK, int N>
-DEVICE void add_up(const World& w, int blocks, double* row) {
+DEVICE void add_up(const DeviceData& w, int blocks, double* row) {
     for (int k = threadIdx.x / 32; k < N; k += THREADS_PER_BLOCK / 32) {
         double sum = 0;
 #pragma unroll 16

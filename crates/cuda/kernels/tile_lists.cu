@@ -25,7 +25,7 @@ static_assert(TILE_ATOMS == 32, "");
 // Atoms that follow each other may lie on both sides of a cavity, with too much around them for one tile.
 // TILE_ATOMS of them are for PARTS blocks: where they are spread too far, they are parted at the longest ways
 // from one to the next, and else the first block has them all.
-DEVICE Owned part_of_block(const World& w, double reach) {
+DEVICE Owned part_of_block(const DeviceData& w, double reach) {
     const Frame& frame = w.frame;
     const int groups = gridDim.x / PARTS, part = blockIdx.x / groups, start = blockIdx.x % groups * TILE_ATOMS;
     const int lane = threadIdx.x % 32, all = min((int)TILE_ATOMS, w.n - start), k = min(lane, all - 1);
@@ -137,7 +137,7 @@ DEVICE real aside2(const Frame& frame, const Region& region, int axis, int cell)
 
 // The k-th stretch of bins that a tile is gathered from: one of two in a column, of which the second
 // goes on at the other end of the box.
-DEVICE Span span_of(const World& w, const Region& region, real reach2, int k) {
+DEVICE Span span_of(const DeviceData& w, const Region& region, real reach2, int k) {
     const Frame& frame = w.frame;
     const Cells cx = region.across[0], cy = region.across[1];
     const int x = (cx.first + k / 2 / cy.count) % frame.columns[0], y = (cy.first + k / 2 % cy.count) % frame.columns[1];
@@ -186,7 +186,7 @@ struct Fields {
 };
 
 // Decides which of the block's atoms its threads work on: see `own_of_thread`. By one warp.
-DEVICE void put_in_order(const World& w, const Position* position, int first, int own, u8* order) {
+DEVICE void put_in_order(const DeviceData& w, const Position* position, int first, int own, u8* order) {
     const int k = threadIdx.x % 32;
     bool last = k >= own;
 #if CHARGES_ALONE
@@ -198,7 +198,7 @@ DEVICE void put_in_order(const World& w, const Position* position, int first, in
 }
 
 // The shared memory for building: see `build_bytes` in tiles.rs.
-extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_tiles(World w, int slot) {
+extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_tiles(DeviceData w, int slot) {
     await_those_before();
     Control* control = w.control;
     const Slot now = control->slot[slot];

@@ -1,13 +1,13 @@
 // Forces by the lists of tiles, and whole steps.
 
 // Charges stand behind the atoms of a tile. Where none is given it is 0.
-DEVICE void put_charge(const World& w, real4* tile, int place, const real* charge, u32 i) {
+DEVICE void put_charge(const DeviceData& w, real4* tile, int place, const real* charge, u32 i) {
 #if CHARGED
     ((real*)(tile + w.tile_capacity))[place] = charge ? charge[i] : (real)0;
 #endif
 }
 
-DEVICE real charge_in(const World& w, const real4* tile, u32 slot) {
+DEVICE real charge_in(const DeviceData& w, const real4* tile, u32 slot) {
 #if CHARGED
     return *(const real*)((const char*)(tile + w.tile_capacity) + slot * (u32)sizeof(real) / SLOT_UNIT);
 #else
@@ -17,7 +17,7 @@ DEVICE real charge_in(const World& w, const real4* tile, u32 slot) {
 
 // Adds the forces of those in a thread's list, of which it has read two rows.
 template <bool ENERGY, Law LAW>
-DEVICE void pull_by_list(const World& w, Pull& pull, const real4* tile, const uint2* list, int rows, uint2 row,
+DEVICE void pull_by_list(const DeviceData& w, Pull& pull, const real4* tile, const uint2* list, int rows, uint2 row,
                          uint2 next, real4 mine, Atom atom) {
     for (int r = 0; r < rows; r++) {
         const uint2 after = stream(list + (r + 2) * 32);
@@ -38,7 +38,7 @@ DEVICE void pull_by_list(const World& w, Pull& pull, const real4* tile, const ui
 // The forces on a block's atoms. Returns with the sums of this thread's list; TEAM neighbouring
 // threads hold parts of one atom's.
 template <bool ENERGY>
-DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) {
+DEVICE Pull pull_of_tile(const DeviceData& w, const Position* position, real4* tile) {
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
     const Owned owned = owned_by_block(w);
     if (PARTS > 1 && owned.count == 0) return {};
@@ -101,7 +101,7 @@ DEVICE Pull pull_of_tile(const World& w, const Position* position, real4* tile) 
 }
 
 // The atom whose force this thread holds after `pull_of_tile`; -1 for the other threads.
-DEVICE int atom_of_thread(const World& w) {
+DEVICE int atom_of_thread(const DeviceData& w) {
     const Owned owned = owned_by_block(w);
     const int k = own_of_thread(w);
     return threadIdx.x % TEAM == 0 && k < owned.count ? owned.first + k : -1;
@@ -117,7 +117,7 @@ DEVICE void energies_of_tile(const Pull& pull, double* sums) {
     for (int k = 0; k < 6; k++) sums[N_TERMS + k] = 0.5 * pull.virial[k];
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) forces_tiles(World w, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) forces_tiles(DeviceData w, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
@@ -127,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) forces
     if (i >= 0) store_force(w, i, pull.force);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles_energies(World w, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles_energies(DeviceData w, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
@@ -143,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles_energies(Worl
 // One whole step: forces, the second half of the kick, and on to where the atoms are next. A sample
 // is taken in between, in whatever step it is due: nothing stops for it.
 template <bool SAMPLES>
-DEVICE void step_of_tile(const World& w, int slot, const Slot& now) {
+DEVICE void step_of_tile(const DeviceData& w, int slot, const Slot& now) {
     Control* control = w.control;
     const int set = control->sorted, i = atom_of_thread(w);
     if (i >= 0) {
@@ -169,7 +169,7 @@ DEVICE void step_of_tile(const World& w, int slot, const Slot& now) {
     if (comes_last(control)) add_up<THREADS, SAMPLE_SUMS>(w, gridDim.x, w.total + now.row * SAMPLE_SUMS);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_tiles(World w, int slot) {
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_tiles(DeviceData w, int slot) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const bool made = goes(w.control, now);

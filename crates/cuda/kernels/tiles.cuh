@@ -61,7 +61,7 @@ DEVICE real4 tile_at(const real4* tile, u32 slot) { return *(const real4*)((cons
 // The atoms of a block: TILE_ATOMS of them or, where densities are uneven, one of PARTS parts.
 struct Owned { int first, count; };
 
-DEVICE Owned owned_by_block(const World& w) {
+DEVICE Owned owned_by_block(const DeviceData& w) {
 #if PARTS > 1
     const uint2 owned = w.owned[blockIdx.x];
     return {(int)owned.x, (int)owned.y};
@@ -75,12 +75,12 @@ DEVICE Owned owned_by_block(const World& w) {
 // last: most warps then have none but such, or none of them.
 #define ORDERED (EIGHT && TILE_ATOMS == 32)
 
-DEVICE int own_of_thread(const World& w) {
+DEVICE int own_of_thread(const DeviceData& w) {
     const int k = threadIdx.x / TEAM;
     return ORDERED ? w.own_order[blockIdx.x * TILE_ATOMS + k] : k;
 }
 
-DEVICE real4 in_tile(const World& w, Position p, Position origin) {
+DEVICE real4 in_tile(const DeviceData& w, Position p, Position origin) {
     real3 d = difference(w.frame, p, origin);
     return {d.x, d.y, d.z, as_real((int)p.species)};
 }

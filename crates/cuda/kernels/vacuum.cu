@@ -9,7 +9,7 @@ enum { VACUUM_THREADS = 256, VACUUM_ATOMS = VACUUM_THREADS / 32, VACUUM_TERMS = 
 
 // A bit for each of 32 atoms from `first` on that this warp's atom excludes. Of the first 32 of these each lane
 // has one, or NOBODY, as its `partner`.
-DEVICE u32 left_out(const World& w, int i, u32 partner, u32 first) {
+DEVICE u32 left_out(const DeviceData& w, int i, u32 partner, u32 first) {
     u32 bits = 0;
     for (int k = 0; k < 4 * w.n_excluded; k += 32) {
         if (k > 0) partner = partner_of(w, i, k + threadIdx.x % 32);
@@ -24,7 +24,7 @@ DEVICE u32 left_out(const World& w, int i, u32 partner, u32 first) {
 // The forces of all others on the atom of this warp. Energies and virial into `sums`: half of them belong to the
 // others.
 template <bool ENERGY>
-DEVICE void add_vacuum(const World& w, const real* table, int n_species, const Slot& now, double* sums) {
+DEVICE void add_vacuum(const DeviceData& w, const real* table, int n_species, const Slot& now, double* sums) {
     const int lane = threadIdx.x % 32, i = blockIdx.x * VACUUM_ATOMS + threadIdx.x / 32;
     if (i >= w.n) return;
     const Position* position = w.position[now.parity];
@@ -60,7 +60,7 @@ DEVICE void add_vacuum(const World& w, const real* table, int n_species, const S
 }
 
 extern "C" __global__ void __launch_bounds__(VACUUM_THREADS)
-vacuum_forces(World w, const real* table, int n_species, int slot, int trigger) {
+vacuum_forces(DeviceData w, const real* table, int n_species, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (due(w.control, now, trigger)) add_vacuum<false>(w, table, n_species, now, nullptr);
@@ -68,7 +68,7 @@ vacuum_forces(World w, const real* table, int n_species, int slot, int trigger) 
 
 // Blocks leave their shares of energies and virial.
 extern "C" __global__ void __launch_bounds__(VACUUM_THREADS)
-vacuum_forces_energies(World w, const real* table, int n_species, int slot, int trigger) {
+vacuum_forces_energies(DeviceData w, const real* table, int n_species, int slot, int trigger) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
@@ -78,7 +78,7 @@ vacuum_forces_energies(World w, const real* table, int n_species, int slot, int 
 }
 
 extern "C" __global__ void __launch_bounds__(VACUUM_THREADS)
-vacuum_sums(World w, int blocks, int row_length, int virial, int first, int trigger) {
+vacuum_sums(DeviceData w, int blocks, int row_length, int virial, int first, int trigger) {
     await_those_before();
     add_energies_and_virial<VACUUM_THREADS, VACUUM_TERMS>(w, blocks, row_length, virial, first, trigger);
 }

@@ -10,7 +10,7 @@ struct Place {
 };
 
 template <bool ENERGY>
-DEVICE real3 force_on(const World& w, const Place& place, const Slot& now, int i, double* energy) {
+DEVICE real3 force_on(const DeviceData& w, const Place& place, const Slot& now, int i, double* energy) {
     const int set = w.control->sorted, species = (int)w.position[now.parity][i].species;
     const double height = place.side * (w.x[set][3 * (size_t)i + place.axis] - place.at);
     if (height >= place.reach[species]) return {0, 0, 0};

@@ -1,8 +1,8 @@
 //! Every pair of atoms (`kernels/all_pairs.cu`): for forces that reach across the box.
 
+use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::search::{Search, Trigger};
-use crate::world::World;
 use jostle_core::{Error, Evaluate, Precision, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -174,28 +174,34 @@ impl AllPairs {
         self.tiles * self.shape.atoms()
     }
 
-    fn arrange(&self, world: &World, slot: i32, trigger: Trigger) -> Launch {
+    fn arrange(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
         Launch::new(&self.arrange, self.places().div_ceil(GROUP_THREADS) as u32, GROUP_THREADS as u32)
-            .with_value(*world)
+            .with_value(*data)
             .with_value(slot)
             .with_value(trigger as i32)
     }
 
     /// Shares of all forces, added up but for those of the last pass; how many tiles after the
     /// first of it that one goes.
-    fn shares(&self, kernel: &Kernel, world: &World, slot: i32, trigger: Trigger) -> (Vec<Launch>, [i32; 2]) {
+    fn shares(
+        &self,
+        kernel: &Kernel,
+        data: &DeviceData,
+        slot: i32,
+        trigger: Trigger,
+    ) -> (Vec<Launch>, [i32; 2]) {
         let mut launches = Vec::new();
         let mut range = [0; 2];
         for first in (0..self.circle).step_by(self.pass) {
             if first > 0 {
-                launches.push(self.add(world, slot, trigger, range));
+                launches.push(self.add(data, slot, trigger, range));
             }
             let count = self.pass.min(self.circle - first);
             range = [first as i32, count as i32];
             let blocks = self.tiles * count * self.shape.parts;
             let launch = Launch::new(kernel, blocks as u32, 32 * self.shape.warps as u32)
                 .shared(self.shared_bytes())
-                .with_value(*world)
+                .with_value(*data)
                 .with_value(slot)
                 .with_value(trigger as i32);
             launches.push(launch.with_value(range[0]).with_value(range[1]));
@@ -203,9 +209,9 @@ impl AllPairs {
         (launches, range)
     }
 
-    fn add(&self, world: &World, slot: i32, trigger: Trigger, [first, count]: [i32; 2]) -> Launch {
+    fn add(&self, data: &DeviceData, slot: i32, trigger: Trigger, [first, count]: [i32; 2]) -> Launch {
         Launch::new(&self.add, self.n.div_ceil(GROUP).max(1) as u32, GROUP_THREADS as u32)
-            .with_value(*world)
+            .with_value(*data)
             .with_value(slot)
             .with_value(trigger as i32)
             .with_value(first)
@@ -218,38 +224,38 @@ impl Search for AllPairs {
         "all-pairs"
     }
 
-    fn attach(&self, world: &mut World) {
-        world.center = self.center.address();
-        world.extent = self.extent.address();
-        world.relative = self.relative.address();
-        world.share = self.share.address();
+    fn attach(&self, data: &mut DeviceData) {
+        data.center = self.center.address();
+        data.extent = self.extent.address();
+        data.relative = self.relative.address();
+        data.share = self.share.address();
     }
 
-    fn build(&self, _world: &World, _slot: i32) -> Vec<Launch> {
+    fn build(&self, _world: &DeviceData, _slot: i32) -> Vec<Launch> {
         Vec::new()
     }
 
-    fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
+    fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
-        let (shares, last) = self.shares(kernel, world, slot, trigger);
-        let mut launches = vec![self.arrange(world, slot, trigger)];
+        let (shares, last) = self.shares(kernel, data, slot, trigger);
+        let mut launches = vec![self.arrange(data, slot, trigger)];
         launches.extend(shares);
-        launches.push(self.add(world, slot, trigger, last));
+        launches.push(self.add(data, slot, trigger, last));
         launches
     }
 
-    fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>> {
+    fn step(&self, data: &DeviceData, slot: i32) -> Option<Vec<Launch>> {
         // Later slots find their groups as the step before has left them.
-        let mut launches = Vec::from_iter((slot == 0).then(|| self.arrange(world, slot, Trigger::Step)));
-        let (shares, [first, count]) = self.shares(&self.forces, world, slot, Trigger::Step);
+        let mut launches = Vec::from_iter((slot == 0).then(|| self.arrange(data, slot, Trigger::Step)));
+        let (shares, [first, count]) = self.shares(&self.forces, data, slot, Trigger::Step);
         launches.extend(shares);
         // A block for each group, those without atoms included.
         let blocks = (self.tiles * self.shape.groups()) as u32;
         let advance = Launch::new(&self.advance, blocks, GROUP_THREADS as u32)
-            .with_value(*world)
+            .with_value(*data)
             .with_value(slot)
             .with_value(first)
             .with_value(count);

@@ -1,8 +1,8 @@
 //! The atoms in device memory.
 
+use crate::device_data::{Control, DeviceData, FixedPosition, Frame, PlainPosition};
 use crate::driver::{Buffer, Device};
 use crate::kernels::SCAN_BLOCK;
-use crate::world::{Control, FixedPosition, Frame, PlainPosition, World};
 use jostle_core::{Precision, Result, State, System, Vec3};
 use jostle_potentials::Forces;
 
@@ -164,8 +164,8 @@ impl Arrays {
     }
 
     /// The addresses, for kernels; what belongs to a pair algorithm is left at 0.
-    pub fn world(&self, frame: Frame) -> World {
-        World {
+    pub fn data(&self, frame: Frame) -> DeviceData {
+        DeviceData {
             n: self.n as i32,
             tile_capacity: 0,
             row_capacity: 0,
@@ -240,8 +240,8 @@ impl Arrays {
     }
 
     /// Lets atoms stray from where lists have them, as long as somebody looks around those that do.
-    pub fn let_stray(&self, world: &mut World) {
-        world.strayed = self.strayed.address();
+    pub fn let_stray(&self, data: &mut DeviceData) {
+        data.strayed = self.strayed.address();
     }
 
     /// Nobody is in any bin, as sorting wants it.

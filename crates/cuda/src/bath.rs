@@ -2,11 +2,11 @@
 //! bath as [`jostle_core::bath`] has it. The scaling itself is done by whatever moves atoms.
 
 use crate::codegen::{Recorder, scalar_function_as_on_host};
+use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::search::Trigger;
 use crate::sums::Summation;
-use crate::world::World;
 use jostle_core::bath::{Chain, bussi_factor, drag, heat_of_scaling, rescale_factor};
 use jostle_core::{Bath, Leg, Precision, Real, Result};
 
@@ -224,10 +224,10 @@ impl ScalingBath {
         (self.source.clone(), [self.state.address(), self.deviates.address()])
     }
 
-    /// Enters its memory into the world.
-    pub fn attach(&self, world: &mut World) {
-        world.bath = self.state.address();
-        world.deviates = self.deviates.address();
+    /// Enters its memory into the device data.
+    pub fn attach(&self, data: &mut DeviceData) {
+        data.bath = self.state.address();
+        data.deviates = self.deviates.address();
     }
 
     /// How many numbers of it a row of totals has.
@@ -236,41 +236,41 @@ impl ScalingBath {
     }
 
     /// Before a segment begins.
-    pub fn begin(&self, world: &World) -> Launch {
-        Launch::new(&self.begin, 1, 1).with_value(*world)
+    pub fn begin(&self, data: &DeviceData) -> Launch {
+        Launch::new(&self.begin, 1, 1).with_value(*data)
     }
 
     /// What it does between a drift and the kick after it, if anything.
-    pub fn arrive(&self, world: &World, slot: i32, trigger: Trigger, row_length: usize) -> Vec<Launch> {
+    pub fn arrive(&self, data: &DeviceData, slot: i32, trigger: Trigger, row_length: usize) -> Vec<Launch> {
         match self.acts {
-            Acts::AroundDrifts => self.act(world, slot, trigger, row_length).to_vec(),
+            Acts::AroundDrifts => self.act(data, slot, trigger, row_length).to_vec(),
             Acts::AtEnds(_) => Vec::new(),
         }
     }
 
     /// What it does at the end of a segment, if anything.
-    pub fn finish(&self, world: &World, row_length: usize) -> Vec<Launch> {
+    pub fn finish(&self, data: &DeviceData, row_length: usize) -> Vec<Launch> {
         match self.acts {
             Acts::AroundDrifts => Vec::new(),
             Acts::AtEnds(_) => {
-                let [kinetic, act] = self.act(world, 0, Trigger::SegmentEnd, row_length);
-                let blocks = (world.n as u32).div_ceil(ATOM_THREADS).max(1);
-                vec![kinetic, act, Launch::new(&self.scale, blocks, ATOM_THREADS).with_value(*world)]
+                let [kinetic, act] = self.act(data, 0, Trigger::SegmentEnd, row_length);
+                let blocks = (data.n as u32).div_ceil(ATOM_THREADS).max(1);
+                vec![kinetic, act, Launch::new(&self.scale, blocks, ATOM_THREADS).with_value(*data)]
             }
         }
     }
 
     /// The kinetic energy, and what follows from it. At the end of a segment what has changed of the bath
     /// goes to the segment's row of totals, of which it is the end.
-    fn act(&self, world: &World, slot: i32, trigger: Trigger, row_length: usize) -> [Launch; 2] {
-        let blocks = (world.n as u32).div_ceil(ATOM_THREADS).max(1);
-        let kinetic = Launch::new(&self.kinetic, blocks, ATOM_THREADS).with_value(*world);
-        let act = Launch::new(&self.act, 1, ATOM_THREADS).with_value(*world);
+    fn act(&self, data: &DeviceData, slot: i32, trigger: Trigger, row_length: usize) -> [Launch; 2] {
+        let blocks = (data.n as u32).div_ceil(ATOM_THREADS).max(1);
+        let kinetic = Launch::new(&self.kinetic, blocks, ATOM_THREADS).with_value(*data);
+        let act = Launch::new(&self.act, 1, ATOM_THREADS).with_value(*data);
         [
             kinetic.with_value(slot).with_value(trigger as i32),
             act.with_value(slot)
                 .with_value(trigger as i32)
-                .with_value(self.sums.shares(world.n as usize, ATOM_THREADS) as i32)
+                .with_value(self.sums.shares(data.n as usize, ATOM_THREADS) as i32)
                 .with_value(row_length as i32)
                 .with_value((row_length - self.row_length) as i32),
         ]

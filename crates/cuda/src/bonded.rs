@@ -2,12 +2,12 @@
 
 use crate::arrays::Reals;
 use crate::codegen::{self, bonded_arithmetic};
+use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::leg::VIRIAL;
 use crate::search::Trigger;
 use crate::sums::Summation;
-use crate::world::World;
 use jostle_core::{Evaluate, Precision, Result, System};
 use jostle_potentials::Forces;
 use jostle_potentials::bonded::{BondedKind, BondedTerm};
@@ -308,34 +308,34 @@ impl Bonded {
     }
 
     /// With a thread for each of so many.
-    fn launch(&self, kernel: &Kernel, world: &World, threads: usize, slot: i32) -> Launch {
+    fn launch(&self, kernel: &Kernel, data: &DeviceData, threads: usize, slot: i32) -> Launch {
         let blocks = threads.div_ceil(ATOM_THREADS as usize).max(1) as u32;
-        Launch::new(kernel, blocks, ATOM_THREADS).with_value(*world).with_value(self.bound).with_value(slot)
+        Launch::new(kernel, blocks, ATOM_THREADS).with_value(*data).with_value(self.bound).with_value(slot)
     }
 
     /// Where everybody is, after a sort: part of what builds lists.
-    pub fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
+    pub fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
         let n_others = self.bound.n_others as usize;
         vec![
-            self.launch(&self.places, world, world.n as usize, slot),
-            self.launch(&self.find, world, n_others, slot),
+            self.launch(&self.places, data, data.n as usize, slot),
+            self.launch(&self.find, data, n_others, slot),
         ]
     }
 
     /// Adds the forces. With energies, sums are to follow.
-    pub fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Launch {
+    pub fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Launch {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
         let threads = self.bound.n_atoms as usize * self.team as usize;
-        self.launch(kernel, world, threads, slot).with_value(trigger as i32)
+        self.launch(kernel, data, threads, slot).with_value(trigger as i32)
     }
 
     /// Adds energies and virial up, after those of pairs.
-    pub fn sums(&self, world: &World, row_length: usize, trigger: Trigger) -> Launch {
+    pub fn sums(&self, data: &DeviceData, row_length: usize, trigger: Trigger) -> Launch {
         Launch::new(&self.sums, 1, ATOM_THREADS)
-            .with_value(*world)
+            .with_value(*data)
             .with_value(self.shares as i32)
             .with_value(row_length as i32)
             .with_value(self.virial as i32)

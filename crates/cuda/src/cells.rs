@@ -1,9 +1,9 @@
 //! Forces straight from the cells of the spatial sort (`kernels/cells.cu`): no list, no memory.
 
+use crate::device_data::DeviceData;
 use crate::driver::{Kernel, Launch, Module};
 use crate::search::{Search, Trigger};
 use crate::sums::Summation;
-use crate::world::World;
 use jostle_core::{Evaluate, Result};
 
 /// Threads of a block, as in `cells.cu`.
@@ -39,23 +39,23 @@ impl Search for Cells {
         "cells"
     }
 
-    fn attach(&self, _world: &mut World) {}
+    fn attach(&self, _world: &mut DeviceData) {}
 
-    fn build(&self, _world: &World, _slot: i32) -> Vec<Launch> {
+    fn build(&self, _world: &DeviceData, _slot: i32) -> Vec<Launch> {
         Vec::new()
     }
 
-    fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
+    fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
-        let launch = Launch::new(kernel, self.blocks, THREADS).with_value(*world);
+        let launch = Launch::new(kernel, self.blocks, THREADS).with_value(*data);
         vec![launch.with_value(slot).with_value(trigger as i32)]
     }
 
-    fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>> {
-        Some(vec![Launch::new(&self.step, self.blocks, THREADS).with_value(*world).with_value(slot)])
+    fn step(&self, data: &DeviceData, slot: i32) -> Option<Vec<Launch>> {
+        Some(vec![Launch::new(&self.step, self.blocks, THREADS).with_value(*data).with_value(slot)])
     }
 
     fn energy_blocks(&self) -> u32 {

@@ -87,7 +87,7 @@ fn write_function(
 
 /// Writes what `kernels/excluded.cuh` wants in front of it:
 /// ```text
-/// real strength_of(const World& w, const Position* position, u32 i)   charge, or coefficient of dispersion
+/// real strength_of(const DeviceData& w, const Position* position, u32 i)   charge, or coefficient of dispersion
 /// void excluded_pair(const real* in, real* out)   from {r^2} to {energy, force / r} of two of unit strength
 /// ```
 pub fn excluded_source(sum: &LatticeSum, precision: Precision) -> String {
@@ -118,7 +118,7 @@ pub fn excluded_source(sum: &LatticeSum, precision: Precision) -> String {
         }
     };
     text.line(0, "__device__ __forceinline__ real strength_of(");
-    text.line(1, "const World& w, const Position* position, unsigned i) {");
+    text.line(1, "const DeviceData& w, const Position* position, unsigned i) {");
     text.line(1, format!("return {strength};"));
     text.line(0, "}");
     text.0 + &pair

@@ -2,11 +2,11 @@
 //! [`jostle_core::constraints`] says.
 
 use crate::codegen::{Recorder, scalar_function};
+use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Waits, Word};
 use crate::kernels::{self, Build};
 use crate::search::Trigger;
 use crate::sums::Summation;
-use crate::world::World;
 use jostle_core::constraints::{
     Coupling, Group, Groups, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
 };
@@ -267,9 +267,9 @@ impl Constraints {
         }))
     }
 
-    fn launch(&self, kernel: &Kernel, world: &World) -> Launch {
-        let blocks = (world.n as u32).div_ceil(BODY_THREADS).max(1);
-        Launch::new(kernel, blocks, BODY_THREADS).with_value(*world).with_value(self.held)
+    fn launch(&self, kernel: &Kernel, data: &DeviceData) -> Launch {
+        let blocks = (data.n as u32).div_ceil(BODY_THREADS).max(1);
+        Launch::new(kernel, blocks, BODY_THREADS).with_value(*data).with_value(self.held)
     }
 
     /// How many shares blocks leave of a sum.
@@ -283,59 +283,65 @@ impl Constraints {
     }
 
     /// Where everybody is, after a sort: part of what builds lists.
-    pub fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
+    pub fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
         let launch = |kernel, blocks, threads| {
-            Launch::new(kernel, blocks, threads).with_value(*world).with_value(self.held).with_value(slot)
+            Launch::new(kernel, blocks, threads).with_value(*data).with_value(self.held).with_value(slot)
         };
-        let spans = (world.n as u32).div_ceil(SPAN).max(1);
+        let spans = (data.n as u32).div_ceil(SPAN).max(1);
         vec![launch(&self.disband, 1, 1), launch(&self.places, spans, SPAN)]
     }
 
     /// Gives the forces on points that follow atoms to these, if there are any; with energies, blocks leave
     /// their shares of what that adds to the virial.
-    pub fn spread(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Option<Launch> {
+    pub fn spread(
+        &self,
+        data: &DeviceData,
+        slot: i32,
+        trigger: Trigger,
+        evaluate: Evaluate,
+    ) -> Option<Launch> {
         let energies = i32::from(evaluate == Evaluate::ForcesAndEnergies);
-        let launch = self.launch(self.spread.as_ref()?, world).with_value(slot);
+        let launch = self.launch(self.spread.as_ref()?, data).with_value(slot);
         Some(launch.with_value(trigger as i32).with_value(energies))
     }
 
     /// On to where the next forces are felt: in place of `begin_segment` and `advance`.
-    pub fn moves(&self, world: &World, slot: i32, from: MoveFrom) -> Launch {
-        let launch = Launch::new(&self.moves, self.move_blocks, BODY_THREADS).with_value(*world);
+    pub fn moves(&self, data: &DeviceData, slot: i32, from: MoveFrom) -> Launch {
+        let launch = Launch::new(&self.moves, self.move_blocks, BODY_THREADS).with_value(*data);
         launch.with_value(self.held).with_value(slot).with_value(from as i32).waits(Waits::ForAll)
     }
 
     /// The noise of that, which needs no forces.
-    pub fn noise(&self, world: &World, slot: i32, from: MoveFrom) -> Launch {
-        let launch = self.launch(&self.noise, world).with_value(slot).with_value(from as i32);
+    pub fn noise(&self, data: &DeviceData, slot: i32, from: MoveFrom) -> Launch {
+        let launch = self.launch(&self.noise, data).with_value(slot).with_value(from as i32);
         launch.waits(Waits::Aside)
     }
 
     /// The second half of the kick that ends a step.
-    pub fn kick(&self, world: &World, slot: i32, trigger: Trigger) -> Launch {
-        self.launch(&self.kick, world).with_value(slot).with_value(trigger as i32)
+    pub fn kick(&self, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
+        self.launch(&self.kick, data).with_value(slot).with_value(trigger as i32)
     }
 
     /// What follows a kick by `time`, as [`Backend::constrain_velocities`] says; `turning` is that of
     /// [`jostle_core::LastKick`].
     ///
     /// [`Backend::constrain_velocities`]: jostle_core::Backend::constrain_velocities
-    pub fn brake(&self, world: &World, time: f64, turning: f64) -> Launch {
-        self.launch(&self.brake, world).with_value(time).with_value(turning)
+    pub fn brake(&self, data: &DeviceData, time: f64, turning: f64) -> Launch {
+        self.launch(&self.brake, data).with_value(time).with_value(turning)
     }
 
     /// What such a kick will find, see [`Backend::foresee_kick`]; likewise.
     ///
     /// [`Backend::foresee_kick`]: jostle_core::Backend::foresee_kick
-    pub fn foresee(&self, world: &World, time: f64, turning: f64) -> Launch {
-        self.launch(&self.foresee, world).with_value(time).with_value(turning)
+    pub fn foresee(&self, data: &DeviceData, time: f64, turning: f64) -> Launch {
+        self.launch(&self.foresee, data).with_value(time).with_value(turning)
     }
 
     /// Adds the virial of what [`Constraints::kick`] has done to a sample's; where velocities were
     /// corrected by themselves, leaves arms times impulses in the first numbers of the totals.
-    pub fn sums(&self, world: &World, row_length: usize, trigger: Trigger) -> Launch {
+    pub fn sums(&self, data: &DeviceData, row_length: usize, trigger: Trigger) -> Launch {
         Launch::new(&self.sums, 1, BODY_THREADS)
-            .with_value(*world)
+            .with_value(*data)
             .with_value(self.shares() as i32)
             .with_value(row_length as i32)
             .with_value(self.n_pairs as i32)
@@ -343,8 +349,8 @@ impl Constraints {
     }
 
     /// After a drift by `dt`: moves atoms back to where distances are what they should be.
-    pub fn hold(&self, world: &World, dt: f64) -> Launch {
-        self.launch(&self.hold, world).with_value(dt)
+    pub fn hold(&self, data: &DeviceData, dt: f64) -> Launch {
+        self.launch(&self.hold, data).with_value(dt)
     }
 
     /// Bytes occupied.

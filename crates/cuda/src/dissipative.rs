@@ -1,11 +1,11 @@
 //! Friction and noise between pairs of atoms (`kernels/dissipative.cu`).
 
 use crate::codegen;
+use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::leg::Middle;
 use crate::sums::Summation;
-use crate::world::World;
 use jostle_core::bath::{Dissipative, pair_impulse};
 use jostle_core::{NoiseKey, Precision, Result};
 
@@ -60,12 +60,12 @@ impl PairBath {
     }
 
     /// Friction and noise at once, for a step that is named.
-    pub fn now(&self, world: &World, bath: &Dissipative, key: NoiseKey) -> [Launch; 2] {
-        self.impulses(world, bath, key, -1)
+    pub fn now(&self, data: &DeviceData, bath: &Dissipative, key: NoiseKey) -> [Launch; 2] {
+        self.impulses(data, bath, key, -1)
     }
 
     /// Half-way first, then all the way with the friction of the velocities half-way.
-    fn impulses(&self, world: &World, bath: &Dissipative, key: NoiseKey, slot: i32) -> [Launch; 2] {
+    fn impulses(&self, data: &DeviceData, bath: &Dissipative, key: NoiseKey, slot: i32) -> [Launch; 2] {
         let Dissipative { cutoff, friction, noise } = *bath;
         let said = Dissipation {
             cutoff,
@@ -77,19 +77,19 @@ impl PairBath {
         };
         let halfway = self.halfway.address();
         [(0, halfway, 0.5), (halfway, 0, 1.0)].map(|(from, to, part)| {
-            let launch = Launch::new(&self.dissipate, kernels::blocks_of(world.n), ATOM_THREADS);
-            let launch = launch.with_value(*world).with_value(said);
+            let launch = Launch::new(&self.dissipate, kernels::blocks_of(data.n), ATOM_THREADS);
+            let launch = launch.with_value(*data).with_value(said);
             launch.with_value(slot).with_value(from).with_value(to).with_value(part)
         })
     }
 }
 
 impl Middle for PairBath {
-    fn cross(&self, world: &World, slot: i32) -> Vec<Launch> {
+    fn cross(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
         let Some(bath) = &self.bath else { return Vec::new() };
-        let mut launches = self.impulses(world, bath, NoiseKey { seed: 0, step: 0 }, slot).to_vec();
-        let cross = Launch::new(&self.cross, kernels::blocks_of(world.n), ATOM_THREADS);
-        launches.push(cross.with_value(*world).with_value(slot));
+        let mut launches = self.impulses(data, bath, NoiseKey { seed: 0, step: 0 }, slot).to_vec();
+        let cross = Launch::new(&self.cross, kernels::blocks_of(data.n), ATOM_THREADS);
+        launches.push(cross.with_value(*data).with_value(slot));
         launches
     }
 }

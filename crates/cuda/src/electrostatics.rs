@@ -5,11 +5,11 @@ pub mod ewald;
 pub mod excluded;
 pub mod mesh;
 
+use crate::device_data::DeviceData;
 use crate::driver::{Device, Launch};
 use crate::exclusions::Exclusions;
 use crate::search::Trigger;
 use crate::sums::Summation;
-use crate::world::World;
 use ewald::Ewald;
 use excluded::ExcludedCharges;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System};
@@ -92,15 +92,15 @@ impl Charges {
     /// them.
     pub fn waves(
         &self,
-        world: &World,
+        data: &DeviceData,
         slot: i32,
         trigger: Trigger,
         evaluate: Evaluate,
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
         match (&self.mesh, &self.ewald) {
-            (Some(mesh), _) => mesh.waves(world, slot, trigger, evaluate, add_up),
-            (_, Some(ewald)) => ewald.waves(world, slot, trigger, evaluate, add_up),
+            (Some(mesh), _) => mesh.waves(data, slot, trigger, evaluate, add_up),
+            (_, Some(ewald)) => ewald.waves(data, slot, trigger, evaluate, add_up),
             (None, None) => Vec::new(),
         }
     }
@@ -108,7 +108,7 @@ impl Charges {
     /// Adds the forces; likewise. `asked`: how strongly waves act where it is no step that says so.
     pub fn forces(
         &self,
-        world: &World,
+        data: &DeviceData,
         slot: i32,
         trigger: Trigger,
         evaluate: Evaluate,
@@ -117,13 +117,13 @@ impl Charges {
     ) -> Vec<Launch> {
         let mut launches = Vec::new();
         if let Some(excluded) = &self.excluded {
-            launches.push(excluded.forces(world, slot, trigger, evaluate));
+            launches.push(excluded.forces(data, slot, trigger, evaluate));
             launches.extend((evaluate == Evaluate::ForcesAndEnergies).then(|| add_up(excluded.shares())));
         }
         if let Some(mesh) = &self.mesh {
-            launches.extend(mesh.forces(world, slot, trigger, evaluate, asked, add_up));
+            launches.extend(mesh.forces(data, slot, trigger, evaluate, asked, add_up));
         }
-        launches.extend(self.ewald.as_ref().map(|ewald| ewald.forces(world, slot, trigger, asked)));
+        launches.extend(self.ewald.as_ref().map(|ewald| ewald.forces(data, slot, trigger, asked)));
         launches
     }
 

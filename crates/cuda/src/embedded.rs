@@ -2,10 +2,10 @@
 
 use crate::arrays::Reals;
 use crate::codegen;
+use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::search::{Search, Trigger};
 use crate::tiles::ListCapacity;
-use crate::world::World;
 use jostle_core::{Error, Evaluate, Precision, Result};
 use jostle_potentials::embedded::{cubic, pair};
 use jostle_potentials::{Embedded, Forces};
@@ -115,11 +115,11 @@ impl Search for EmbeddedSearch {
         self.pairs.name()
     }
 
-    fn attach(&self, world: &mut World) {
-        self.pairs.attach(world);
-        world.functions = self.functions.address();
-        world.derivative = self.derivative.address();
-        world.embedding = self.embedding.address();
+    fn attach(&self, data: &mut DeviceData) {
+        self.pairs.attach(data);
+        data.functions = self.functions.address();
+        data.derivative = self.derivative.address();
+        data.embedding = self.embedding.address();
     }
 
     fn holds(&self, capacity: ListCapacity) -> bool {
@@ -130,18 +130,18 @@ impl Search for EmbeddedSearch {
         self.pairs.tighten(capacity);
     }
 
-    fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
-        self.pairs.build(world, slot)
+    fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
+        self.pairs.build(data, slot)
     }
 
-    fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
+    fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
         let (kernel, energies) = match evaluate {
             Evaluate::Forces => (&self.forces, 0i32),
             Evaluate::ForcesAndEnergies => (&self.energies, 1),
         };
         let densities = self.pairs.pass(&self.densities);
         let passes = [densities, self.pairs.pass(kernel)].into_iter().flatten();
-        let passes = passes.map(|p| p.with_value(*world).with_value(slot).with_value(trigger as i32));
+        let passes = passes.map(|p| p.with_value(*data).with_value(slot).with_value(trigger as i32));
         let mut launches: Vec<Launch> = passes.collect();
         if let Some(densities) = launches.first_mut() {
             *densities = densities.clone().with_value(energies);
@@ -149,7 +149,7 @@ impl Search for EmbeddedSearch {
         launches
     }
 
-    fn step(&self, _world: &World, _slot: i32) -> Option<Vec<Launch>> {
+    fn step(&self, _world: &DeviceData, _slot: i32) -> Option<Vec<Launch>> {
         None
     }
 

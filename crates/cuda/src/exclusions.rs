@@ -1,7 +1,7 @@
 //! Atoms without a pair force, in device memory.
 
+use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device};
-use crate::world::World;
 use jostle_core::Result;
 
 /// Who excludes whom: four of each atom's after the other, then the next four of all of them.
@@ -42,14 +42,14 @@ impl Exclusions {
         })
     }
 
-    /// Enters them into the world.
-    pub fn attach(&self, world: &mut World) {
-        world.n_excluded = self.fours as i32;
-        world.excluded = self.ids.address();
-        world.place = self.place.address();
-        world.partner = self.partner.address();
-        world.partner_span = self.span.address();
-        world.met = self.met.address();
+    /// Enters them into the device data.
+    pub fn attach(&self, data: &mut DeviceData) {
+        data.n_excluded = self.fours as i32;
+        data.excluded = self.ids.address();
+        data.place = self.place.address();
+        data.partner = self.partner.address();
+        data.partner_span = self.span.address();
+        data.met = self.met.address();
     }
 
     /// Whether there are none.

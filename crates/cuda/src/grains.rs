@@ -1,11 +1,11 @@
 //! Damping and friction at the contacts of grains (`kernels/grains.cu`).
 
 use crate::codegen;
+use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::leg::Middle;
 use crate::sums::Summation;
-use crate::world::World;
 use jostle_core::{Precision, Result, State, System, Vec3};
 use jostle_potentials::Grains;
 use jostle_potentials::grains::{Contact, friction};
@@ -150,17 +150,17 @@ impl Contacts {
     }
 
     /// Damping and friction at once, over so long a time.
-    pub fn now(&self, world: &World, timestep: f64) -> [Launch; 2] {
-        self.impulses(world, timestep, -1)
+    pub fn now(&self, data: &DeviceData, timestep: f64) -> [Launch; 2] {
+        self.impulses(data, timestep, -1)
     }
 
     /// Half-way first, then all the way with the friction of the velocities half-way.
-    fn impulses(&self, world: &World, timestep: f64, slot: i32) -> [Launch; 2] {
+    fn impulses(&self, data: &DeviceData, timestep: f64, slot: i32) -> [Launch; 2] {
         let said = Rubbing { timestep, ..self.said };
         let [halfway, turning] = self.halfway.each_ref().map(Buffer::address);
         [([0, 0], [halfway, turning], 0.5), ([halfway, turning], [0, 0], 1.0)].map(|(from, to, part)| {
-            let launch = Launch::new(&self.rub, kernels::blocks_of(world.n), ATOM_THREADS);
-            let launch = launch.with_value(*world).with_value(said).with_value(slot);
+            let launch = Launch::new(&self.rub, kernels::blocks_of(data.n), ATOM_THREADS);
+            let launch = launch.with_value(*data).with_value(said).with_value(slot);
             let launch = launch.with_value(from[0]).with_value(from[1]);
             launch.with_value(to[0]).with_value(to[1]).with_value(part)
         })
@@ -168,10 +168,10 @@ impl Contacts {
 }
 
 impl Middle for Contacts {
-    fn cross(&self, world: &World, slot: i32) -> Vec<Launch> {
-        let mut launches = self.impulses(world, 0.0, slot).to_vec();
-        let cross = Launch::new(&self.cross, kernels::blocks_of(world.n), ATOM_THREADS);
-        launches.push(cross.with_value(*world).with_value(slot));
+    fn cross(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
+        let mut launches = self.impulses(data, 0.0, slot).to_vec();
+        let cross = Launch::new(&self.cross, kernels::blocks_of(data.n), ATOM_THREADS);
+        launches.push(cross.with_value(*data).with_value(slot));
         launches
     }
 }

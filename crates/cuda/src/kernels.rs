@@ -4,11 +4,11 @@ use crate::all_pairs::PairShape;
 use crate::bonded;
 use crate::codegen;
 use crate::constraints;
+use crate::device_data::{Control, DeviceData};
 use crate::driver::{Device, Kernel};
 use crate::electrostatics;
 use crate::embedded;
 use crate::sums::Summation;
-use crate::world::{Control, World};
 use jostle_core::bath::noise_amplitude;
 use jostle_core::constraints::Groups;
 use jostle_core::{Algorithm, Bath, Precision, Result, SimBox, System};
@@ -327,7 +327,7 @@ fn common_options(precision: Precision, sums: Summation) -> Vec<String> {
     let mut options = vec![
         format!("-DDOUBLE={}", i32::from(precision == Precision::Double)),
         format!("-DCONTROL_BYTES={}", size_of::<Control>()),
-        format!("-DWORLD_BYTES={}", size_of::<World>()),
+        format!("-DDEVICE_DATA_BYTES={}", size_of::<DeviceData>()),
     ];
     options.extend(sums.options());
     options

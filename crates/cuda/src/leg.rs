@@ -12,6 +12,7 @@
 use crate::bath::ScalingBath;
 use crate::bonded::Bonded;
 use crate::constraints::{Constraints, MoveFrom};
+use crate::device_data::{DeviceData, SLOTS};
 use crate::driver::{Buffer, Device, Graph, Kernel, Launch, Waits};
 use crate::electrostatics::{Charges, SUMS};
 use crate::kernels::{AROUND_ATOMS, ATOM_THREADS, Kernels, SCAN_BLOCK, Work, blocks_of};
@@ -19,7 +20,6 @@ use crate::outside::Outside;
 use crate::search::{Search, Trigger};
 use crate::sums::Summation;
 use crate::vacuum::VacuumKernel;
-use crate::world::{SLOTS, World};
 use jostle_core::{Evaluate, Result};
 
 /// The numbers of a sample after the energies by term: the virial,
@@ -39,7 +39,7 @@ pub struct Launches<'a> {
     pub bath: Option<&'a ScalingBath>,
     /// What acts in the middle of steps in this leg.
     pub middle: Option<&'a dyn Middle>,
-    pub world: World,
+    pub data: DeviceData,
     /// Terms, and how many of them are pair forces: these come first.
     pub n_terms: usize,
     pub n_pairs: usize,
@@ -52,12 +52,12 @@ pub struct Launches<'a> {
 
 impl Launches<'_> {
     fn n_atoms(&self) -> u32 {
-        self.world.n as u32
+        self.data.n as u32
     }
 
     /// Blocks of a kernel in which every thread has its atom.
     pub fn atom_blocks(&self) -> u32 {
-        blocks_of(self.world.n)
+        blocks_of(self.data.n)
     }
 
     /// How many shares such a kernel leaves of a sum.
@@ -67,12 +67,12 @@ impl Launches<'_> {
 
     /// A kernel in which every thread has its atom.
     pub fn atoms(&self, kernel: &Kernel) -> Launch {
-        Launch::new(kernel, self.atom_blocks(), ATOM_THREADS).with_value(self.world)
+        Launch::new(kernel, self.atom_blocks(), ATOM_THREADS).with_value(self.data)
     }
 
     /// Sorts atoms and builds the list, if that of a slot is stale.
     pub fn build(&self, slot: i32) -> Vec<Launch> {
-        let frame = &self.world.frame;
+        let frame = &self.data.frame;
         let bins = frame.columns[0] as usize * frame.columns[1] as usize * frame.bins as usize;
         let mut launches = Vec::new();
         let over_atoms = self.atom_blocks().min(self.resident_blocks);
@@ -81,39 +81,39 @@ impl Launches<'_> {
                 Work::Atoms => over_atoms,
                 Work::Bins => bins.div_ceil(SCAN_BLOCK) as u32,
             };
-            launches.push(Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.world).with_value(slot));
+            launches.push(Launch::new(kernel, blocks, ATOM_THREADS).with_value(self.data).with_value(slot));
         }
-        for kernel in self.kernels.exclusions.iter().filter(|_| self.world.n_excluded > 0) {
+        for kernel in self.kernels.exclusions.iter().filter(|_| self.data.n_excluded > 0) {
             let launch = Launch::new(kernel, over_atoms, ATOM_THREADS);
-            launches.push(launch.with_value(self.world).with_value(slot));
+            launches.push(launch.with_value(self.data).with_value(slot));
         }
-        let bonded = self.bonded.map(|b| b.build(&self.world, slot)).unwrap_or_default();
-        let constraints = self.constraints.map(|c| c.build(&self.world, slot)).unwrap_or_default();
-        let outside = self.outside.and_then(|o| o.build(&self.world, slot));
+        let bonded = self.bonded.map(|b| b.build(&self.data, slot)).unwrap_or_default();
+        let constraints = self.constraints.map(|c| c.build(&self.data, slot)).unwrap_or_default();
+        let outside = self.outside.and_then(|o| o.build(&self.data, slot));
         launches.extend(
             bonded.into_iter().chain(constraints).chain(outside).map(|launch| launch.waits(Waits::Aside)),
         );
-        launches.extend(self.search.build(&self.world, slot));
+        launches.extend(self.search.build(&self.data, slot));
         launches.push(self.settle(slot, 1).waits(Waits::ForAll));
         launches
     }
 
     fn settle(&self, slot: i32, after_build: i32) -> Launch {
         Launch::new(&self.kernels.settle, 1, 64)
-            .with_value(self.world)
+            .with_value(self.data)
             .with_value(slot)
             .with_value(after_build)
     }
 
     fn next_part(&self, begun: i32) -> Launch {
-        Launch::new(&self.kernels.next_part, 1, 1).with_value(self.world).with_value(begun)
+        Launch::new(&self.kernels.next_part, 1, 1).with_value(self.data).with_value(begun)
     }
 
     /// Looks around those who have arrived in a slot and strayed: whether the list lacks something.
     pub fn look_around(&self, slot: i32) -> Option<Launch> {
         let blocks = self.n_atoms().div_ceil(AROUND_ATOMS);
         let launch = || Launch::new(&self.kernels.around_strayed, blocks, ATOM_THREADS);
-        (self.world.strayed != 0).then(|| launch().with_value(self.world).with_value(slot))
+        (self.data.strayed != 0).then(|| launch().with_value(self.data).with_value(slot))
     }
 
     /// How many numbers a sample has: energies of pair forces, virial, energies of other forces,
@@ -136,7 +136,7 @@ impl Launches<'_> {
     fn sum(&self, kernel: &Kernel, blocks: u32, count: usize, offset: usize, trigger: Trigger) -> Launch {
         let row = self.row_length() as i32;
         Launch::new(kernel, count as u32, ATOM_THREADS)
-            .with_value(self.world)
+            .with_value(self.data)
             .with_value(blocks as i32)
             .with_value(count as i32)
             .with_value(row)
@@ -146,7 +146,7 @@ impl Launches<'_> {
 
     /// Forces and, if asked for, energies added up.
     pub fn forces(&self, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
-        let mut launches = self.search.forces(&self.world, slot, trigger, evaluate);
+        let mut launches = self.search.forces(&self.data, slot, trigger, evaluate);
         let energies = evaluate == Evaluate::ForcesAndEnergies;
         let silent = trigger == Trigger::Immediate && self.waves == 0.0 && !energies;
         let add_up = |c: &Charges| {
@@ -155,7 +155,7 @@ impl Launches<'_> {
         };
         let heard = self.charges.iter().filter(|_| !silent);
         let waves: Vec<Launch> =
-            heard.flat_map(|c| c.waves(&self.world, slot, trigger, evaluate, add_up(c))).collect();
+            heard.flat_map(|c| c.waves(&self.data, slot, trigger, evaluate, add_up(c))).collect();
         if energies {
             launches.push(self.add_shares(self.search.energy_blocks(), self.n_pairs + VIRIAL, 0, trigger));
             launches.extend(waves);
@@ -165,20 +165,20 @@ impl Launches<'_> {
         }
         let row = self.row_length();
         launches.extend(
-            self.vacuum.map(|v| v.forces(&self.world, slot, row, trigger, evaluate)).into_iter().flatten(),
+            self.vacuum.map(|v| v.forces(&self.data, slot, row, trigger, evaluate)).into_iter().flatten(),
         );
         if let Some(bonded) = self.bonded {
-            launches.push(bonded.forces(&self.world, slot, trigger, evaluate));
-            launches.extend(energies.then(|| bonded.sums(&self.world, row, trigger)));
+            launches.push(bonded.forces(&self.data, slot, trigger, evaluate));
+            launches.extend(energies.then(|| bonded.sums(&self.data, row, trigger)));
         }
         launches.extend(
-            self.outside.map(|o| o.forces(&self.world, slot, row, trigger, evaluate)).into_iter().flatten(),
+            self.outside.map(|o| o.forces(&self.data, slot, row, trigger, evaluate)).into_iter().flatten(),
         );
-        let of_charges = |c: &Charges| c.forces(&self.world, slot, trigger, evaluate, self.waves, add_up(c));
+        let of_charges = |c: &Charges| c.forces(&self.data, slot, trigger, evaluate, self.waves, add_up(c));
         let of_charges = self.charges.iter().flat_map(of_charges);
         launches.extend(of_charges.map(|launch| launch.waits(Waits::ForAll)));
         if let Some(constraints) = self.constraints
-            && let Some(spread) = constraints.spread(&self.world, slot, trigger, evaluate)
+            && let Some(spread) = constraints.spread(&self.data, slot, trigger, evaluate)
         {
             launches.push(spread.waits(Waits::ForAll));
             let more = || self.add_onto(constraints.shares(), VIRIAL, self.n_pairs, trigger);
@@ -197,11 +197,11 @@ impl Launches<'_> {
     }
 
     fn begin(&self) -> Vec<Launch> {
-        let mut launches: Vec<Launch> = self.bath.map(|bath| bath.begin(&self.world)).into_iter().collect();
+        let mut launches: Vec<Launch> = self.bath.map(|bath| bath.begin(&self.data)).into_iter().collect();
         match self.constraints {
             Some(constraints) => launches.extend([
-                constraints.noise(&self.world, 0, MoveFrom::SegmentStart),
-                constraints.moves(&self.world, 0, MoveFrom::SegmentStart),
+                constraints.noise(&self.data, 0, MoveFrom::SegmentStart),
+                constraints.moves(&self.data, 0, MoveFrom::SegmentStart),
             ]),
             None => launches.push(self.atoms(&self.kernels.begin_segment).with_value(0i32)),
         }
@@ -212,15 +212,15 @@ impl Launches<'_> {
 
     fn step(&self, slot: i32) -> Vec<Launch> {
         let forces = || self.forces(slot, Trigger::Step, Evaluate::Forces);
-        let bath = self.bath.map(|bath| bath.arrive(&self.world, slot, Trigger::Step, self.row_length()));
+        let bath = self.bath.map(|bath| bath.arrive(&self.data, slot, Trigger::Step, self.row_length()));
         let mut launches = bath.unwrap_or_default();
         // A step at once knows of pairs only.
-        let at_once = if self.only_pairs() { self.search.step(&self.world, slot) } else { None };
+        let at_once = if self.only_pairs() { self.search.step(&self.data, slot) } else { None };
         match (self.constraints, at_once) {
             (Some(constraints), _) => {
-                launches.push(constraints.noise(&self.world, slot, MoveFrom::Step));
+                launches.push(constraints.noise(&self.data, slot, MoveFrom::Step));
                 launches.extend(forces());
-                launches.push(constraints.moves(&self.world, slot, MoveFrom::Step));
+                launches.push(constraints.moves(&self.data, slot, MoveFrom::Step));
             }
             (None, Some(step)) => launches.extend(step),
             (None, None) => {
@@ -254,7 +254,7 @@ impl Launches<'_> {
         let made = |slot| {
             let mut launches = match self.middle {
                 // A segment begins with half a drift.
-                Some(middle) if slot % 2 == 0 => middle.cross(&self.world, slot),
+                Some(middle) if slot % 2 == 0 => middle.cross(&self.data, slot),
                 _ => self.step(slot),
             };
             launches.extend(self.look_around(slot + 1));
@@ -266,20 +266,20 @@ impl Launches<'_> {
     }
 
     fn end(&self, evaluate: Evaluate) -> Vec<Launch> {
-        let bath = self.bath.map(|bath| bath.arrive(&self.world, 0, Trigger::SegmentEnd, self.row_length()));
+        let bath = self.bath.map(|bath| bath.arrive(&self.data, 0, Trigger::SegmentEnd, self.row_length()));
         let mut launches = bath.unwrap_or_default();
         launches.extend(self.forces(0, Trigger::SegmentEnd, evaluate));
         match self.constraints {
             Some(constraints) => {
-                launches.push(constraints.kick(&self.world, 0, Trigger::SegmentEnd));
+                launches.push(constraints.kick(&self.data, 0, Trigger::SegmentEnd));
                 if evaluate == Evaluate::ForcesAndEnergies {
-                    launches.push(constraints.sums(&self.world, self.row_length(), Trigger::SegmentEnd));
+                    launches.push(constraints.sums(&self.data, self.row_length(), Trigger::SegmentEnd));
                 }
             }
             None => launches.push(self.atoms(&self.kernels.end_segment)),
         }
         launches
-            .extend(self.bath.map(|bath| bath.finish(&self.world, self.row_length())).into_iter().flatten());
+            .extend(self.bath.map(|bath| bath.finish(&self.data, self.row_length())).into_iter().flatten());
         if evaluate == Evaluate::ForcesAndEnergies {
             launches.extend(self.kinetic(Trigger::SegmentEnd));
         }
@@ -291,7 +291,7 @@ impl Launches<'_> {
 /// What acts in the middle of a step, on velocities and by them.
 pub trait Middle {
     /// The middle of the step of a slot, and the second half of its drift.
-    fn cross(&self, world: &World, slot: i32) -> Vec<Launch>;
+    fn cross(&self, data: &DeviceData, slot: i32) -> Vec<Launch>;
 }
 
 /// The parts of a leg, recorded.

@@ -9,6 +9,7 @@ mod cache;
 mod cells;
 pub mod codegen;
 mod constraints;
+mod device_data;
 mod dissipative;
 pub mod driver;
 mod electrostatics;
@@ -27,7 +28,6 @@ mod skin;
 mod sums;
 mod tiles;
 mod vacuum;
-mod world;
 
 pub use all_pairs::PairShape;
 pub use driver::nvrtc;

@@ -1,9 +1,9 @@
 //! One list per atom (`kernels/list.cu`): for boxes and densities that tiles are not made for.
 
+use crate::device_data::{Control, DeviceData, faults};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::search::{Search, Trigger};
 use crate::sums::Summation;
-use crate::world::{Control, World, faults};
 use jostle_core::{Evaluate, Result};
 
 /// Threads of a block, as in `list.cu`.
@@ -83,27 +83,27 @@ impl Search for List {
         "list"
     }
 
-    fn attach(&self, world: &mut World) {
-        world.neighbor_capacity = self.rows as i32;
-        world.neighbor = self.neighbor.address();
-        world.n_neighbor = self.n_neighbor.address();
+    fn attach(&self, data: &mut DeviceData) {
+        data.neighbor_capacity = self.rows as i32;
+        data.neighbor = self.neighbor.address();
+        data.n_neighbor = self.n_neighbor.address();
     }
 
-    fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
-        vec![Launch::new(&self.build, self.blocks, THREADS).with_value(*world).with_value(slot)]
+    fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
+        vec![Launch::new(&self.build, self.blocks, THREADS).with_value(*data).with_value(slot)]
     }
 
-    fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
+    fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
-        let launch = Launch::new(kernel, self.team_blocks, THREADS).with_value(*world);
+        let launch = Launch::new(kernel, self.team_blocks, THREADS).with_value(*data);
         vec![launch.with_value(slot).with_value(trigger as i32)]
     }
 
-    fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>> {
-        Some(vec![Launch::new(&self.step, self.team_blocks, THREADS).with_value(*world).with_value(slot)])
+    fn step(&self, data: &DeviceData, slot: i32) -> Option<Vec<Launch>> {
+        Some(vec![Launch::new(&self.step, self.team_blocks, THREADS).with_value(*data).with_value(slot)])
     }
 
     fn pass(&self, kernel: &Kernel) -> Option<Launch> {

@@ -1,9 +1,9 @@
 //! Molecules as points, for a change of the box that moves them as they are (`kernels/molecules.cu`).
 
+use crate::device_data::{DeviceData, Frame};
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build, blocks_of};
 use crate::sums::Summation;
-use crate::world::{Frame, World};
 use jostle_core::{Molecules, Precision, Result, SimBox, State, Vec3};
 
 /// Numbers that a survey adds up.
@@ -107,24 +107,24 @@ impl Bodies {
         })
     }
 
-    fn launch(&self, kernel: &Kernel, world: &World) -> Launch {
-        Launch::new(kernel, blocks_of(world.n), ATOM_THREADS).with_value(*world).with_value(self.table)
+    fn launch(&self, kernel: &Kernel, data: &DeviceData) -> Launch {
+        Launch::new(kernel, blocks_of(data.n), ATOM_THREADS).with_value(*data).with_value(self.table)
     }
 
     /// Looks at them: blocks leave their shares.
-    pub fn survey(&self, world: &World) -> Vec<Launch> {
-        vec![self.launch(&self.places, world), self.launch(&self.survey, world)]
+    pub fn survey(&self, data: &DeviceData) -> Vec<Launch> {
+        vec![self.launch(&self.places, data), self.launch(&self.survey, data)]
     }
 
     /// Moves them into another box, as they were surveyed; their velocities grow by the factor
     /// 1 + `faster`.
-    pub fn stretch(&self, world: &World, after: Frame, faster: f64) -> Launch {
-        self.launch(&self.stretch, world).with_value(after).with_value(faster)
+    pub fn stretch(&self, data: &DeviceData, after: Frame, faster: f64) -> Launch {
+        self.launch(&self.stretch, data).with_value(after).with_value(faster)
     }
 
     /// Undoes that.
-    pub fn take_back(&self, world: &World) -> Launch {
-        self.launch(&self.take_back, world)
+    pub fn take_back(&self, data: &DeviceData) -> Launch {
+        self.launch(&self.take_back, data)
     }
 }
 

@@ -3,13 +3,13 @@
 
 use crate::arrays::Reals;
 use crate::codegen;
+use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::leg::VIRIAL;
 use crate::restraint::Restraints;
 use crate::search::Trigger;
 use crate::sums::Summation;
-use crate::world::World;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::Forces;
 use jostle_potentials::outside::{Field, Wall};
@@ -128,9 +128,9 @@ impl Term {
         Term::new(device, &build, place, reach, Some(table))
     }
 
-    fn launch(&self, kernel: &Kernel, world: &World) -> Launch {
-        let blocks = (world.n as u32).div_ceil(ATOM_THREADS).max(1);
-        let launch = Launch::new(kernel, blocks, ATOM_THREADS).with_value(*world);
+    fn launch(&self, kernel: &Kernel, data: &DeviceData) -> Launch {
+        let blocks = (data.n as u32).div_ceil(ATOM_THREADS).max(1);
+        let launch = Launch::new(kernel, blocks, ATOM_THREADS).with_value(*data);
         match self.place {
             Place::Field(place) => launch.with_value(place),
             Place::Wall(place) => launch.with_value(place),
@@ -170,14 +170,14 @@ impl Outside {
     }
 
     /// What is to be found after a sort: part of what builds lists.
-    pub fn build(&self, world: &World, slot: i32) -> Option<Launch> {
-        self.restraints.as_ref().map(|restraints| restraints.build(world, slot))
+    pub fn build(&self, data: &DeviceData, slot: i32) -> Option<Launch> {
+        self.restraints.as_ref().map(|restraints| restraints.build(data, slot))
     }
 
     /// Adds the forces; with energies, these go into a sample, too.
     pub fn forces(
         &self,
-        world: &World,
+        data: &DeviceData,
         slot: i32,
         row_length: usize,
         trigger: Trigger,
@@ -187,11 +187,11 @@ impl Outside {
         for (k, term) in self.terms.iter().enumerate() {
             let energies = evaluate == Evaluate::ForcesAndEnergies;
             let kernel = if energies { &term.energies } else { &term.forces };
-            launches.push(term.launch(kernel, world).with_value(slot).with_value(trigger as i32));
+            launches.push(term.launch(kernel, data).with_value(slot).with_value(trigger as i32));
             if energies {
                 launches.push(
                     Launch::new(&term.sums, 1, ATOM_THREADS)
-                        .with_value(*world)
+                        .with_value(*data)
                         .with_value(self.shares as i32)
                         .with_value(row_length as i32)
                         .with_value((self.first + k) as i32)
@@ -200,7 +200,7 @@ impl Outside {
             }
         }
         if let Some(restraints) = &self.restraints {
-            launches.extend(restraints.forces(world, slot, row_length, trigger, evaluate));
+            launches.extend(restraints.forces(data, slot, row_length, trigger, evaluate));
         }
         launches
     }

@@ -1,12 +1,12 @@
 //! Restraints (`kernels/restraint.cu`): forces that are added to those of other atoms.
 
 use crate::codegen;
+use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::leg::VIRIAL;
 use crate::search::Trigger;
 use crate::sums::Summation;
-use crate::world::World;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System, Vec3};
 use jostle_potentials::Forces;
 use jostle_potentials::restraint::{self as potentials, Member, Spring, Ties, anchor_virial, spring};
@@ -172,36 +172,36 @@ impl Restraints {
         self.springs.write(0, &springs(restraints, simbox))
     }
 
-    fn launch(&self, kernel: &Kernel, blocks: u32, world: &World) -> Launch {
-        Launch::new(kernel, blocks, ATOM_THREADS).with_value(*world).with_value(self.tied)
+    fn launch(&self, kernel: &Kernel, blocks: u32, data: &DeviceData) -> Launch {
+        Launch::new(kernel, blocks, ATOM_THREADS).with_value(*data).with_value(self.tied)
     }
 
     /// Where everybody is, after a sort: part of what builds lists.
-    pub fn build(&self, world: &World, slot: i32) -> Launch {
-        self.launch(&self.places, kernels::blocks_of(world.n), world).with_value(slot)
+    pub fn build(&self, data: &DeviceData, slot: i32) -> Launch {
+        self.launch(&self.places, kernels::blocks_of(data.n), data).with_value(slot)
     }
 
     /// Adds the forces; with energies, these go into a sample, too.
     pub fn forces(
         &self,
-        world: &World,
+        data: &DeviceData,
         slot: i32,
         row_length: usize,
         trigger: Trigger,
         evaluate: Evaluate,
     ) -> Vec<Launch> {
-        let (distances, atoms) = (self.tied.n_distances as u32, kernels::blocks_of(world.n));
+        let (distances, atoms) = (self.tied.n_distances as u32, kernels::blocks_of(data.n));
         let energies = evaluate == Evaluate::ForcesAndEnergies;
         let forces = if energies { &self.energies } else { &self.forces };
         let pulls = (distances > 0).then_some((&self.pulls, distances));
         let kernels = pulls.into_iter().chain([(forces, atoms)]);
         let mut launches: Vec<Launch> = kernels
             .map(|(kernel, blocks)| {
-                self.launch(kernel, blocks, world).with_value(slot).with_value(trigger as i32)
+                self.launch(kernel, blocks, data).with_value(slot).with_value(trigger as i32)
             })
             .collect();
         launches.extend(energies.then(|| {
-            self.launch(&self.sums, 1, world)
+            self.launch(&self.sums, 1, data)
                 .with_value(self.shares as i32)
                 .with_value(row_length as i32)
                 .with_value(self.n_pairs as i32)

@@ -1,8 +1,8 @@
 //! The pair algorithms, behind one interface.
 
+use crate::device_data::DeviceData;
 use crate::driver::{Kernel, Launch};
 use crate::tiles::ListCapacity;
-use crate::world::World;
 use jostle_core::{Evaluate, Result};
 
 /// The occasion on which a kernel that serves several purposes acts: as in `prelude.cuh`.
@@ -23,8 +23,8 @@ pub trait Search: Send {
     /// Its name in the input file.
     fn name(&self) -> &'static str;
 
-    /// Enters its memory into the world.
-    fn attach(&self, world: &mut World);
+    /// Enters its memory into the device data.
+    fn attach(&self, data: &mut DeviceData);
 
     /// Keeps to a smaller capacity than there is memory for; lists stay as they are.
     fn tighten(&mut self, _room: ListCapacity) {}
@@ -35,14 +35,14 @@ pub trait Search: Send {
     }
 
     /// What follows the spatial sort when the list of a slot is stale.
-    fn build(&self, world: &World, slot: i32) -> Vec<Launch>;
+    fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch>;
 
-    /// Forces on all atoms into `World::force`; each block's share of energies and virial into
-    /// `World::partial`.
-    fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch>;
+    /// Forces on all atoms into `DeviceData::force`; each block's share of energies and virial into
+    /// `DeviceData::partial`.
+    fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch>;
 
     /// Forces and the move to the next positions at once, where it can do that.
-    fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>>;
+    fn step(&self, data: &DeviceData, slot: i32) -> Option<Vec<Launch>>;
 
     /// Whether such a step takes samples in passing: see `Control::sample_every`.
     fn samples(&self) -> bool {

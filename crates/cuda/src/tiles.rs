@@ -1,9 +1,9 @@
 //! Block-local lists in shared memory (`kernels/tiles.cuh`, `tile_lists.cu`, `tiles.cu`): the fast path.
 
+use crate::device_data::{Control, DeviceData, Frame, faults};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::kernels::{TileShape, TileSize};
 use crate::search::{Search, Trigger};
-use crate::world::{Control, Frame, World, faults};
 use jostle_core::{Error, Evaluate, Precision, Result};
 use jostle_potentials::Forces;
 
@@ -245,18 +245,18 @@ impl Search for Tiles {
         "tiles"
     }
 
-    fn attach(&self, world: &mut World) {
-        world.tile_capacity = self.capacity.tile as i32;
-        world.row_capacity = self.capacity.rows as i32;
-        world.tile_stride = self.allocated.tile as i32;
-        world.row_stride = row_stride(self.allocated) as i32;
-        world.owned = self.owned.address();
-        world.halo = self.halo.address();
-        world.n_halo = self.n_halo.address();
-        world.origin = self.origin.address();
-        world.list = self.list.address();
-        world.n_rows = self.n_rows.address();
-        world.own_order = self.own_order.address();
+    fn attach(&self, data: &mut DeviceData) {
+        data.tile_capacity = self.capacity.tile as i32;
+        data.row_capacity = self.capacity.rows as i32;
+        data.tile_stride = self.allocated.tile as i32;
+        data.row_stride = row_stride(self.allocated) as i32;
+        data.owned = self.owned.address();
+        data.halo = self.halo.address();
+        data.n_halo = self.n_halo.address();
+        data.origin = self.origin.address();
+        data.list = self.list.address();
+        data.n_rows = self.n_rows.address();
+        data.own_order = self.own_order.address();
     }
 
     fn tighten(&mut self, capacity: ListCapacity) {
@@ -267,23 +267,23 @@ impl Search for Tiles {
         capacity.tile <= self.allocated.tile && capacity.rows <= self.allocated.rows
     }
 
-    fn build(&self, world: &World, slot: i32) -> Vec<Launch> {
+    fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
         let launch = Launch::new(&self.build, self.blocks, self.shape.threads()).shared(self.build_bytes());
-        vec![launch.with_value(*world).with_value(slot)]
+        vec![launch.with_value(*data).with_value(slot)]
     }
 
-    fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
+    fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
         let launch = Launch::new(kernel, self.blocks, self.shape.threads()).shared(self.tile_bytes());
-        vec![launch.with_value(*world).with_value(slot).with_value(trigger as i32)]
+        vec![launch.with_value(*data).with_value(slot).with_value(trigger as i32)]
     }
 
-    fn step(&self, world: &World, slot: i32) -> Option<Vec<Launch>> {
+    fn step(&self, data: &DeviceData, slot: i32) -> Option<Vec<Launch>> {
         let launch = Launch::new(&self.step, self.blocks, self.shape.threads()).shared(self.tile_bytes());
-        Some(vec![launch.with_value(*world).with_value(slot)])
+        Some(vec![launch.with_value(*data).with_value(slot)])
     }
 
     fn samples(&self) -> bool {

@@ -2,12 +2,12 @@
 
 use crate::arrays::Reals;
 use crate::codegen;
+use crate::device_data::DeviceData;
 use crate::driver::{Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::leg::VIRIAL;
 use crate::search::Trigger;
 use crate::sums::Summation;
-use crate::world::World;
 use jostle_core::{Evaluate, Precision, Result};
 use jostle_potentials::{Forces, Vacuum};
 
@@ -65,7 +65,7 @@ impl VacuumKernel {
     /// Adds the forces; with energies, these go into a sample, too.
     pub fn forces(
         &self,
-        world: &World,
+        data: &DeviceData,
         slot: i32,
         row_length: usize,
         trigger: Trigger,
@@ -73,7 +73,7 @@ impl VacuumKernel {
     ) -> Vec<Launch> {
         let launch = |kernel| {
             Launch::new(kernel, self.blocks, ATOM_THREADS)
-                .with_value(*world)
+                .with_value(*data)
                 .with_value(self.table.address())
                 .with_value(self.n_species as i32)
                 .with_value(slot)
@@ -83,7 +83,7 @@ impl VacuumKernel {
             Evaluate::Forces => vec![launch(&self.forces)],
             Evaluate::ForcesAndEnergies => {
                 let sums = Launch::new(&self.sums, 1, ATOM_THREADS)
-                    .with_value(*world)
+                    .with_value(*data)
                     .with_value(self.blocks as i32)
                     .with_value(row_length as i32)
                     .with_value(self.virial as i32)

@@ -3,11 +3,11 @@
 use super::Followed;
 use crate::arrays::Reals;
 use crate::codegen;
+use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, Build};
 use crate::search::Trigger;
 use crate::sums::Summation;
-use crate::world::World;
 use jostle_core::{Evaluate, Precision, Result, SimBox};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::electrostatics::waves::Wave;
@@ -112,8 +112,8 @@ impl Ewald {
         Ok(Followed::Anew)
     }
 
-    fn launch(&self, kernel: &Kernel, blocks: u32, world: &World, slot: i32, trigger: Trigger) -> Launch {
-        let launch = Launch::new(kernel, blocks.max(1), THREADS).with_value(*world).with_value(self.waves);
+    fn launch(&self, kernel: &Kernel, blocks: u32, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
+        let launch = Launch::new(kernel, blocks.max(1), THREADS).with_value(*data).with_value(self.waves);
         launch.with_value(slot).with_value(trigger as i32)
     }
 
@@ -121,7 +121,7 @@ impl Ewald {
     /// something of.
     pub fn waves(
         &self,
-        world: &World,
+        data: &DeviceData,
         slot: i32,
         trigger: Trigger,
         evaluate: Evaluate,
@@ -131,7 +131,7 @@ impl Ewald {
         if self.shares() == 0 {
             return Vec::new();
         }
-        let launch = |kernel| self.launch(kernel, self.shares(), world, slot, trigger);
+        let launch = |kernel| self.launch(kernel, self.shares(), data, slot, trigger);
         match evaluate {
             Evaluate::Forces => vec![launch(forces)],
             Evaluate::ForcesAndEnergies => vec![launch(energies), add_up(self.shares())],
@@ -139,9 +139,9 @@ impl Ewald {
     }
 
     /// From there to forces. `asked`: how strongly waves act where it is no step that says so.
-    pub fn forces(&self, world: &World, slot: i32, trigger: Trigger, asked: f64) -> Launch {
-        let blocks = (world.n as u32).div_ceil(THREADS / WARP);
-        self.launch(&self.kernels[2], blocks, world, slot, trigger).with_value(asked)
+    pub fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, asked: f64) -> Launch {
+        let blocks = (data.n as u32).div_ceil(THREADS / WARP);
+        self.launch(&self.kernels[2], blocks, data, slot, trigger).with_value(asked)
     }
 
     /// How many shares are left.

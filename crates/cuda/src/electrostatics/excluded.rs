@@ -1,11 +1,11 @@
 //! Charges that are excluded from each other where there is no mesh (`kernels/excluded.cu`).
 
 use crate::codegen;
+use crate::device_data::DeviceData;
 use crate::driver::{Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::search::Trigger;
 use crate::sums::Summation;
-use crate::world::World;
 use jostle_core::{Evaluate, Precision, Result};
 use jostle_potentials::LatticeSum;
 use jostle_potentials::electrostatics::Method;
@@ -53,13 +53,13 @@ impl ExcludedCharges {
     }
 
     /// Adds the forces; with energies, leaves shares of energy and virial.
-    pub fn forces(&self, world: &World, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Launch {
+    pub fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Launch {
         let kernel = match evaluate {
             Evaluate::Forces => &self.forces,
             Evaluate::ForcesAndEnergies => &self.energies,
         };
-        let blocks = (world.n as u32).div_ceil(ATOM_THREADS).max(1);
-        let launch = Launch::new(kernel, blocks, ATOM_THREADS).with_value(*world).with_value(self.cutoff2);
+        let blocks = (data.n as u32).div_ceil(ATOM_THREADS).max(1);
+        let launch = Launch::new(kernel, blocks, ATOM_THREADS).with_value(*data).with_value(self.cutoff2);
         launch.with_value(slot).with_value(trigger as i32)
     }
 

@@ -3,12 +3,12 @@
 use super::Followed;
 use crate::arrays::Reals;
 use crate::codegen;
+use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::exclusions::Exclusions;
 use crate::kernels::{self, Build};
 use crate::search::Trigger;
 use crate::sums::Summation;
-use crate::world::World;
 use jostle_core::{Error, Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::electrostatics::spline::moduli;
 use jostle_potentials::electrostatics::waves::reciprocal;
@@ -268,14 +268,14 @@ impl Mesh {
         Ok(Followed::Anew)
     }
 
-    fn launch(&self, kernel: &Kernel, blocks: u32, world: &World, slot: i32, trigger: Trigger) -> Launch {
-        let launch = Launch::new(kernel, blocks.max(1), THREADS).with_value(*world).with_value(self.points);
+    fn launch(&self, kernel: &Kernel, blocks: u32, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
+        let launch = Launch::new(kernel, blocks.max(1), THREADS).with_value(*data).with_value(self.points);
         launch.with_value(slot).with_value(trigger as i32)
     }
 
-    fn over_atoms(&self, kernel: &Kernel, world: &World, slot: i32, trigger: Trigger) -> Launch {
-        let blocks = (world.n as u32).div_ceil(SPREAD_ATOMS).max(1);
-        let launch = Launch::new(kernel, blocks, SPREAD_THREADS).with_value(*world).with_value(self.points);
+    fn over_atoms(&self, kernel: &Kernel, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
+        let blocks = (data.n as u32).div_ceil(SPREAD_ATOMS).max(1);
+        let launch = Launch::new(kernel, blocks, SPREAD_THREADS).with_value(*data).with_value(self.points);
         launch.with_value(slot).with_value(trigger as i32)
     }
 
@@ -289,7 +289,7 @@ impl Mesh {
     /// on the way, which `add_up` makes something of.
     pub fn waves(
         &self,
-        world: &World,
+        data: &DeviceData,
         slot: i32,
         trigger: Trigger,
         evaluate: Evaluate,
@@ -297,10 +297,10 @@ impl Mesh {
     ) -> Vec<Launch> {
         let [x, y, z] = self.n;
         let Kernels { spread, forward, convolve, energies, backward, .. } = &self.kernels;
-        let lines = |kernel, count, n| self.launch(kernel, self.blocks(count, n), world, slot, trigger);
+        let lines = |kernel, count, n| self.launch(kernel, self.blocks(count, n), data, slot, trigger);
         let (along_z, along_y, along_x) = (x * y / 2, x * (z / 2 + 1), y * (z / 2 + 1));
         let mut launches = vec![
-            self.over_atoms(spread, world, slot, trigger),
+            self.over_atoms(spread, data, slot, trigger),
             lines(&forward[0], along_z, z),
             lines(&forward[1], along_y, y),
         ];
@@ -318,14 +318,14 @@ impl Mesh {
     /// waves act where it is no step that says so.
     pub fn forces(
         &self,
-        world: &World,
+        data: &DeviceData,
         slot: i32,
         trigger: Trigger,
         evaluate: Evaluate,
         asked: f64,
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
-        let over_atoms = |kernel| self.over_atoms(kernel, world, slot, trigger).with_value(asked);
+        let over_atoms = |kernel| self.over_atoms(kernel, data, slot, trigger).with_value(asked);
         if evaluate == Evaluate::Forces || self.form.excluded_shares == 0 {
             return vec![over_atoms(&self.kernels.gather)];
         }

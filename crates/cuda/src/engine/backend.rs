@@ -3,13 +3,13 @@
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bonded::Bonded;
 use crate::constraints::Constraints;
+use crate::device_data::Frame;
 use crate::electrostatics::Charges;
 use crate::grains::Contacts;
 use crate::leg::{KINETIC, VIRIAL};
 use crate::molecules::{Bodies, SURVEY};
 use crate::search::Trigger;
 use crate::vacuum::VacuumKernel;
-use crate::world::Frame;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::bath::Dissipative;
 use jostle_core::{
@@ -107,7 +107,7 @@ impl Backend for Cuda {
         let Some(bodies) = &self.bodies else { return Ok(Survey::on_device(0.0, 0.0)) };
         let launches = self.launches();
         let add = launches.add_shares(launches.atom_shares(), SURVEY, 0, Trigger::Immediate);
-        self.run_all([bodies.survey(&self.world), vec![add]].concat())?;
+        self.run_all([bodies.survey(&self.data), vec![add]].concat())?;
         let sums = self.totals(SURVEY)?;
         Ok(Survey::on_device(sums[0], sums[1]))
     }
@@ -118,9 +118,9 @@ impl Backend for Cuda {
         let Some(bodies) = &self.bodies else { return Err(Error::device("nobody has looked at molecules")) };
         let before = self.system.simbox;
         let after = Frame::new(&simbox, &self.system.state, 0.0);
-        self.device.run(&bodies.stretch(&self.world, after, faster))?;
+        self.device.run(&bodies.stretch(&self.data, after, faster))?;
         self.read_control()?;
-        self.set_aside = self.recorded.take().map(|recorded| (self.world, recorded));
+        self.set_aside = self.recorded.take().map(|recorded| (self.data, recorded));
         self.enter(simbox)?;
         Ok(Before { simbox: before, state: None })
     }
@@ -128,12 +128,12 @@ impl Backend for Cuda {
     fn take_back(&mut self, before: Before) -> Result<()> {
         self.take_fault()?;
         let Some(bodies) = &self.bodies else { return Err(Error::device("nobody has looked at molecules")) };
-        self.device.run(&bodies.take_back(&self.world))?;
+        self.device.run(&bodies.take_back(&self.data))?;
         self.read_control()?;
         self.enter(before.simbox)?;
         // Recording is dear, and nothing may have come to be elsewhere.
-        if let Some((world, recorded)) = self.set_aside.take()
-            && world == self.world
+        if let Some((data, recorded)) = self.set_aside.take()
+            && data == self.data
         {
             self.recorded = Some(recorded);
         }
@@ -155,7 +155,7 @@ impl Backend for Cuda {
 
     fn constrain_positions(&mut self, dt: f64) {
         let result = self.find_groups().and_then(|()| {
-            let hold = self.constraints.as_ref().map(|c| c.hold(&self.world, dt));
+            let hold = self.constraints.as_ref().map(|c| c.hold(&self.data, dt));
             self.run_all(hold.into_iter().collect())
         });
         self.attempt(result);
@@ -169,7 +169,7 @@ impl Backend for Cuda {
     fn foresee_kick(&mut self, kick: LastKick) {
         let result = self.find_groups().and_then(|()| {
             let Some(constraints) = &self.constraints else { return Ok(()) };
-            self.device.run(&constraints.foresee(&self.world, kick.time, kick.turning()))?;
+            self.device.run(&constraints.foresee(&self.data, kick.time, kick.turning()))?;
             self.add_constraint_virial(kick.time)
         });
         self.attempt(result);
@@ -260,8 +260,8 @@ impl Backend for Cuda {
 
     fn dissipate(&mut self, bath: &Dissipative, noise: NoiseKey) -> Result<()> {
         self.take_fault()?;
-        let world = self.world;
-        let launches = self.pair_bath(bath)?.now(&world, bath, noise);
+        let data = self.data;
+        let launches = self.pair_bath(bath)?.now(&data, bath, noise);
         launches.iter().try_for_each(|launch| self.device.run(launch))
     }
 
@@ -271,7 +271,7 @@ impl Backend for Cuda {
 
     fn rub(&mut self, dt: f64) -> Result<()> {
         self.take_fault()?;
-        let launches = self.grains.as_ref().map(|grains| grains.now(&self.world, dt));
+        let launches = self.grains.as_ref().map(|grains| grains.now(&self.data, dt));
         self.run_all(launches.into_iter().flatten().collect())
     }
 
@@ -349,7 +349,7 @@ impl Cuda {
         self.find_groups()?;
         let Some(constraints) = &self.constraints else { return Ok(()) };
         let (time, turning) = kick.map_or((0.0, 0.0), |kick| (kick.time, kick.turning()));
-        self.device.run(&constraints.brake(&self.world, time, turning))?;
+        self.device.run(&constraints.brake(&self.data, time, turning))?;
         match self.evaluated {
             Evaluate::ForcesAndEnergies if kick.is_some() => self.add_constraint_virial(time),
             _ => Ok(()),
@@ -359,7 +359,7 @@ impl Cuda {
     /// Adds what constraints bore of a kick by `time`.
     fn add_constraint_virial(&mut self, time: f64) -> Result<()> {
         let Some(constraints) = &self.constraints else { return Ok(()) };
-        self.device.run(&constraints.sums(&self.world, 0, Trigger::Immediate))?;
+        self.device.run(&constraints.sums(&self.data, 0, Trigger::Immediate))?;
         let impulse = self.totals(self.energies.virial.len())?;
         self.energies.virial.iter_mut().zip(impulse).for_each(|(w, part)| *w += part / time);
         Ok(())

@@ -3,8 +3,8 @@
 
 use super::plan::Extent;
 use super::{Cuda, Placing};
+use crate::device_data::{Frame, faults};
 use crate::tiles;
-use crate::world::{Frame, faults};
 use jostle_core::{Error, Precision, Result};
 use jostle_potentials::diagnose;
 

@@ -15,6 +15,7 @@ use crate::arrays::Arrays;
 use crate::bath::ScalingBath;
 use crate::bonded::Bonded;
 use crate::constraints::Constraints;
+use crate::device_data::{Control, DeviceData, Frame};
 use crate::dissipative::PairBath;
 use crate::driver::{Device, Module};
 use crate::electrostatics::{Charges, Followed};
@@ -29,7 +30,6 @@ use crate::skin::{self, Skin};
 use crate::sums::Summation;
 use crate::tiles::{self, ListCapacity};
 use crate::vacuum::VacuumKernel;
-use crate::world::{Control, Frame, World};
 use jostle_core::ahead;
 use jostle_core::backend::Timings;
 use jostle_core::sites::follow_atoms;
@@ -99,10 +99,10 @@ pub struct Cuda {
     /// Molecules, since a barostat first asked for them.
     bodies: Option<Bodies>,
     sums: Sums,
-    world: World,
+    data: DeviceData,
     recorded: Option<Recorded>,
     /// What was recorded before the box changed, and for what: a trial of a volume may be taken back.
-    set_aside: Option<(World, Recorded)>,
+    set_aside: Option<(DeviceData, Recorded)>,
     /// As the last leg took.
     seconds_per_slot: f64,
     tuning: Tuning,
@@ -204,7 +204,7 @@ impl Cuda {
             grains = Some(contacts);
         }
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
-        let world = arrays.world(frame);
+        let data = arrays.data(frame);
         let mut cuda = Cuda {
             device,
             system,
@@ -229,7 +229,7 @@ impl Cuda {
             grains,
             bodies: None,
             sums,
-            world,
+            data,
             recorded: None,
             set_aside: None,
             seconds_per_slot: 0.0,
@@ -329,17 +329,17 @@ impl Cuda {
     }
 
     fn attach(&mut self) {
-        self.world = self.arrays.world(self.frame);
-        self.plan.excluded.attach(&mut self.world);
-        self.search.attach(&mut self.world);
+        self.data = self.arrays.data(self.frame);
+        self.plan.excluded.attach(&mut self.data);
+        self.search.attach(&mut self.data);
         if self.looks_around() {
-            self.arrays.let_stray(&mut self.world);
+            self.arrays.let_stray(&mut self.data);
         }
         if let Some(bath) = &self.bath {
-            bath.attach(&mut self.world);
+            bath.attach(&mut self.data);
         }
-        self.world.partial = self.sums.partial.address();
-        self.world.total = self.sums.total.address();
+        self.data.partial = self.sums.partial.address();
+        self.data.total = self.sums.total.address();
     }
 
     /// Copies the host's atoms to the device; the list is stale then.
@@ -424,7 +424,7 @@ impl Cuda {
             outside: self.outside.as_ref(),
             bath: self.bath.as_ref(),
             middle: self.middle(),
-            world: self.world,
+            data: self.data,
             n_terms: self.forces.n_terms(),
             n_pairs: self.forces.n_searched(),
             sums: self.plan.summation,

@@ -5,6 +5,7 @@ use super::Layout;
 use super::cost::{self, Size};
 use crate::all_pairs::{self, AllPairs, PairShape};
 use crate::cells::Cells;
+use crate::device_data::{Control, faults};
 use crate::driver::{Device, Module};
 use crate::embedded::EmbeddedSearch;
 use crate::exclusions::Exclusions;
@@ -13,7 +14,6 @@ use crate::list::{self, List};
 use crate::search::Search;
 use crate::sums::Summation;
 use crate::tiles::{self, ListCapacity, Tiles};
-use crate::world::{Control, faults};
 use jostle_core::{Algorithm, Error, Precision, Result, Settings};
 use jostle_potentials::{Embedded, Forces};
 

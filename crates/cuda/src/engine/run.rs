@@ -2,10 +2,10 @@
 
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bath::{self, Acts, ScalingBath};
+use crate::device_data::Motion;
 use crate::dissipative::PairBath;
 use crate::kernels::PairAlgorithm;
 use crate::leg::{KINETIC, Recorded, VIRIAL, slots_per_look, slots_serve};
-use crate::world::Motion;
 use jostle_core::bath::Dissipative;
 use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample};
 use std::time::Instant;

@@ -171,10 +171,10 @@ impl Control {
     }
 }
 
-/// Everything there is in device memory: addresses, for kernels.
+/// Addresses of everything there is in device memory, for kernels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
-pub struct World {
+pub struct DeviceData {
     pub n: i32,
     pub tile_capacity: i32,
     pub row_capacity: i32,
@@ -252,7 +252,7 @@ pub struct PlainPosition {
 // SAFETY: numbers only, and no padding between them; so with the others.
 unsafe impl Word for Control {}
 // SAFETY: see above.
-unsafe impl Word for World {}
+unsafe impl Word for DeviceData {}
 // SAFETY: see above.
 unsafe impl Word for FixedPosition {}
 // SAFETY: see above.
