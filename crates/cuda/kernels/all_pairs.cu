@@ -34,14 +34,14 @@ DEVICE bool meets(int a, int k, int tiles) { return 2 * k < tiles || (2 * k == t
 // Centre, extent and relative coordinates of the group that this warp has the atoms of, of which
 // lane i has `mine`. Places beyond the last atom are filled with what is out of reach of everything.
 DEVICE void arrange_group(const DeviceData& w, int i, Position mine) {
-    const Frame& frame = w.frame;
+    const BoxGeometry& geometry = w.geometry;
     const int group = i / 32;
     Position anchor;
     anchor.x = __shfl_sync(ALL_LANES, mine.x, 0);
     anchor.y = __shfl_sync(ALL_LANES, mine.y, 0);
     anchor.z = __shfl_sync(ALL_LANES, mine.z, 0);
     anchor.species = 0;
-    const Fixed a = to_fixed(frame, anchor), s = to_fixed(frame, mine);
+    const Fixed a = to_fixed(geometry, anchor), s = to_fixed(geometry, mine);
     const int d[3] = {(int)(s.x - a.x), (int)(s.y - a.y), (int)(s.z - a.z)};
     int shift[3];
     real half[3];
@@ -50,12 +50,12 @@ DEVICE void arrange_group(const DeviceData& w, int i, Position mine) {
         shift[k] = (int)((low + high) / 2);
         half[k] = (real)((double)((high - low) / 2 + 1) / 4294967296.0);
     }
-    const Position center = moved_by(frame, anchor, shift);
+    const Position center = moved_by(geometry, anchor, shift);
     if (i % 32 == 0) {
         w.center[group] = center;
         w.extent[group] = {half[0], half[1], half[2], 0};
     }
-    const real3 r = difference(frame, mine, center);
+    const real3 r = difference(geometry, mine, center);
     // Far from each other, too.
     const real away = (real)1e30 * (real)(i + 1 - w.n);
     if (i < w.n) {
@@ -84,24 +84,24 @@ struct Meeting {
 };
 
 DEVICE Meeting meeting(const DeviceData& w, int a, int b) {
-    const Frame& frame = w.frame;
+    const BoxGeometry& geometry = w.geometry;
     const Position p = w.center[a], q = w.center[b];
-    const Fixed s = to_fixed(frame, p), t = to_fixed(frame, q);
+    const Fixed s = to_fixed(geometry, p), t = to_fixed(geometry, q);
     const real4 e = w.extent[a], f = w.extent[b];
     const real unit = (real)(1.0 / 4294967296.0);
     const real apart[3] = {fabs((real)(int)(s.x - t.x)) * unit, fabs((real)(int)(s.y - t.y)) * unit,
                            fabs((real)(int)(s.z - t.z)) * unit};
     const real both[3] = {e.x + f.x, e.y + f.y, e.z + f.z};
-    Meeting m = {false, false, {}, difference(frame, p, q)};
+    Meeting m = {false, false, {}, difference(geometry, p, q)};
     real sum = 0, most = 0;
     for (int k = 0; k < 3; k++) {
-        m.wraps[k] = frame.periodic[k] && apart[k] + both[k] > (real)0.499999;
-        m.wide = m.wide || (frame.periodic[k] && both[k] > (real)0.499);
-        const real gap = fmax(apart[k] - both[k] - (real)1e-6, (real)0) * (real)frame.width[k];
+        m.wraps[k] = geometry.periodic[k] && apart[k] + both[k] > (real)0.499999;
+        m.wide = m.wide || (geometry.periodic[k] && both[k] > (real)0.499);
+        const real gap = fmax(apart[k] - both[k] - (real)1e-6, (real)0) * (real)geometry.width[k];
         sum += gap * gap;
         most = fmax(most, gap * gap);
     }
-    m.apart = (frame.triclinic ? most : sum) > (real)(LONGEST_CUTOFF2 * 1.00001);
+    m.apart = (geometry.triclinic ? most : sum) > (real)(LONGEST_CUTOFF2 * 1.00001);
     return m;
 }
 
@@ -163,8 +163,8 @@ DEVICE real folded(real d, real half) { return d - copysign(half, d); }
 // empty, and they may be the same one.
 template <bool ENERGY, int WRAPS>
 DEVICE real3 meet_group(const DeviceData& w, Rows& rows, const real3* at, const real4* others, int i, int j) {
-    const Frame& frame = w.frame;
-    const real half[3] = {(real)(0.5 * frame.edge[0]), (real)(0.5 * frame.edge[1]), (real)(0.5 * frame.edge[2])};
+    const BoxGeometry& geometry = w.geometry;
+    const real half[3] = {(real)(0.5 * geometry.edge[0]), (real)(0.5 * geometry.edge[1]), (real)(0.5 * geometry.edge[2])};
     const int lane = threadIdx.x % 32;
     real3 reaction = {};
     others += lane;
@@ -179,9 +179,9 @@ DEVICE real3 meet_group(const DeviceData& w, Rows& rows, const real3* at, const 
             if (WRAPS & WRAPS_Y) d[r].y = folded(d[r].y, half[1]);
             if (WRAPS & WRAPS_Z) d[r].z = folded(d[r].z, half[2]);
             if (WRAPS & WRAPS_ANYHOW) {
-                nearest(d[r].x, (real)frame.edge[0], (real)frame.inverse[0]);
-                nearest(d[r].y, (real)frame.edge[1], (real)frame.inverse[1]);
-                nearest(d[r].z, (real)frame.edge[2], (real)frame.inverse[2]);
+                nearest(d[r].x, (real)geometry.edge[0], (real)geometry.inverse[0]);
+                nearest(d[r].y, (real)geometry.edge[1], (real)geometry.inverse[1]);
+                nearest(d[r].z, (real)geometry.edge[2], (real)geometry.inverse[2]);
             }
         }
 #pragma unroll
@@ -222,7 +222,7 @@ DEVICE real3 meet_tilted(const DeviceData& w, Rows& rows, const Position* positi
         const Position q = position[min(j, w.n - 1)];
         for (int r = 0; r < PAIR_ROWS; r++) {
             const int me = i + 32 * r;
-                        const real3 d = difference(w.frame, position[min(me, w.n - 1)], q);
+                        const real3 d = difference(w.geometry, position[min(me, w.n - 1)], q);
             if (counts(w, me, j)) interact<ENERGY>(w, rows, r, d, dot(d, d), (int)q.species, reaction);
         }
         hand_on(reaction);
@@ -235,7 +235,7 @@ template <bool ENERGY>
 DEVICE void meet_tiles(const DeviceData& w, int slot, int first, int count) {
     extern __shared__ real4 others[];  // each group twice, so that nobody has to begin again
     real* reactions = (real*)(others + 64 * PART_GROUPS);  // [warp][group][3][32]
-    const Frame& frame = w.frame;
+    const BoxGeometry& geometry = w.geometry;
     const int tiles = pair_tiles(w), mine = blockIdx.x % tiles, nth = blockIdx.x / tiles / PAIR_PARTS;
     const int part = blockIdx.x / tiles % PAIR_PARTS, k = first + nth, other = (mine + k) % tiles;
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
@@ -286,12 +286,12 @@ DEVICE void meet_tiles(const DeviceData& w, int slot, int first, int count) {
                     at[r] = {rows.position[r].x + between.x, rows.position[r].y + between.y,
                              rows.position[r].z + between.z};
                     if (anyhow) continue;
-                    if (folds & WRAPS_X) at[r].x = unfolded(at[r].x, between.x, (real)(0.5 * frame.edge[0]));
-                    if (folds & WRAPS_Y) at[r].y = unfolded(at[r].y, between.y, (real)(0.5 * frame.edge[1]));
-                    if (folds & WRAPS_Z) at[r].z = unfolded(at[r].z, between.z, (real)(0.5 * frame.edge[2]));
+                    if (folds & WRAPS_X) at[r].x = unfolded(at[r].x, between.x, (real)(0.5 * geometry.edge[0]));
+                    if (folds & WRAPS_Y) at[r].y = unfolded(at[r].y, between.y, (real)(0.5 * geometry.edge[1]));
+                    if (folds & WRAPS_Z) at[r].z = unfolded(at[r].z, between.z, (real)(0.5 * geometry.edge[2]));
                 }
                 const real4* them = others + 64 * (look + g);
-                if (frame.triclinic && folds) {
+                if (geometry.triclinic && folds) {
                     reaction = meet_tilted<ENERGY>(w, rows, w.position[w.control->slot[slot].parity], i, j);
                 } else if (anyhow) {
                     reaction = meet_group<ENERGY, WRAPS_ANYHOW>(w, rows, at, them, i, j);

@@ -64,7 +64,7 @@ struct Atoms {
     DEVICE_MEMBER Position at(u32 i) const { return position[i]; }
     // From one place to another.
     DEVICE_MEMBER void between(Position from, Position to, R* vector) const {
-        const real3 d = difference(w.frame, to, from);
+        const real3 d = difference(w.geometry, to, from);
         vector[0] = d.x;
         vector[1] = d.y;
         vector[2] = d.z;
@@ -84,7 +84,7 @@ struct Atoms<double> {
         vector[0] = to.x - from.x;
         vector[1] = to.y - from.y;
         vector[2] = to.z - from.z;
-        image_by_fractions(w.frame, vector[0], vector[1], vector[2]);
+        image_by_fractions(w.geometry, vector[0], vector[1], vector[2]);
     }
 };
 #endif

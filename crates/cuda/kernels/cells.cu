@@ -10,9 +10,9 @@ DEVICE Pull pull_of_cells(const DeviceData& w, const Position* position, int i) 
     const Atom atom = atom_of(w, mine, i);
     // The others are in the bins where they were when they were sorted, at most half a skin ago.
     const double distance = (w.control->reach - 0.5 * w.control->skin) * (1.0 + 1e-6);
-    each_near(w, to_fixed(w.frame, mine), distance, [&](u32 j) {
+    each_near(w, to_fixed(w.geometry, mine), distance, [&](u32 j) {
         const Position other = position[j];
-        const real3 d = difference(w.frame, mine, other);
+        const real3 d = difference(w.geometry, mine, other);
         if (j != (u32)i) attract<ENERGY>(w, pull, d, atom, atom_of(w, other, j));
     });
     return pull;

@@ -147,20 +147,20 @@ DEVICE void put(double* to, Double3 v) {
 }
 
 // a - b, in the nearest image.
-DEVICE Double3 apart(const Frame& frame, Double3 a, Double3 b) {
+DEVICE Double3 apart(const BoxGeometry& geometry, Double3 a, Double3 b) {
     Double3 d = a - b;
-    nearest_image(frame, d.x, d.y, d.z);
+    nearest_image(geometry, d.x, d.y, d.z);
     return d;
 }
 
 // After a drift by dt: moves atoms to where distances are what they should be, and changes velocities
 // accordingly. Whether that is possible.
 template <class S>
-DEVICE bool hold(const Frame& frame, Body<S>& body, double dt) {
+DEVICE bool hold(const BoxGeometry& geometry, Body<S>& body, double dt) {
     enum { N = S::ATOMS, KNOWN = S::COUPLING + S::NUMBERS };
     double before[4 * N - 3], in[KNOWN + 4 * N], out[3 * N + 1], *now = in + KNOWN + N;
     for (int k = 0; k < N; k++) {
-        const Double3 d = apart(frame, body.x[k], body.x[0]), u = body.v[k] - body.v[0];
+        const Double3 d = apart(geometry, body.x[k], body.x[0]), u = body.v[k] - body.v[0];
         put(now + 3 * k, d);
         if (k > 0) put(before + 3 * (k - 1), {fma(-dt, u.x, d.x), fma(-dt, u.y, d.y), fma(-dt, u.z, d.z)});
         before[3 * (N - 1) + k] = in[KNOWN + k] = body.inverse_mass[k];
@@ -187,12 +187,12 @@ DEVICE bool hold(const Frame& frame, Body<S>& body, double dt) {
 
 // Takes from velocities what would change a distance; adds arms times impulses to a sum.
 template <class S>
-DEVICE void brake(const Frame& frame, Body<S>& body, double* impulse) {
+DEVICE void brake(const BoxGeometry& geometry, Body<S>& body, double* impulse) {
     enum { N = S::ATOMS };
     double in[7 * N - 6], out[3 * N + IMPULSES], *u = in + 4 * N - 3;
     for (int k = 0; k < N; k++) {
         if (k > 0) {
-            put(in + 3 * (k - 1), apart(frame, body.x[k], body.x[0]));
+            put(in + 3 * (k - 1), apart(geometry, body.x[k], body.x[0]));
             put(u + 3 * (k - 1), body.v[k] - body.v[0]);
         }
         in[3 * (N - 1) + k] = body.inverse_mass[k];
@@ -272,7 +272,7 @@ DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot,
         double unused[IMPULSES];
         scale_by_bath(w, BATH_AFTER, body);
         kick_all();
-        brake(w.frame, body, unused);
+        brake(w.geometry, body, unused);
     }
     kick_all();
     scale_by_bath(w, BATH_BEFORE, body);
@@ -289,7 +289,7 @@ DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot,
             }
         }
         for (int k = 0; k < N; k++) drift(body.x[k], way, body.v[k]);
-        held = hold(w.frame, body, way) && held;
+        held = hold(w.geometry, body, way) && held;
     }
     if (!held) report_torn(w, body, now.done);
     await_copies();
@@ -364,9 +364,9 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrai
 // The kick that ends a step, its time, and by how much more the part of turning counts: see LastKick in
 // jostle_core. For a group as it was before the kick adds that part to a sum.
 template <class S>
-DEVICE void add_turning(const Frame& frame, Body<S> before, double turning, double* impulse) {
+DEVICE void add_turning(const BoxGeometry& geometry, Body<S> before, double turning, double* impulse) {
     double unkicked[IMPULSES] = {};
-    brake(frame, before, unkicked);
+    brake(geometry, before, unkicked);
     for (int k = 0; k < IMPULSES; k++) impulse[k] += turning * unkicked[k];
 }
 
@@ -378,13 +378,13 @@ DEVICE void kick_body(const DeviceData& w, const Held& h, uint4 group, const Slo
     Body<S> body = body_of<S>(w, h, group);
     scale_by_bath(w, BATH_AFTER, body);
     // Where noise is in the middle of the drift, its last part is half a step.
-    if (motion.decay < 1.0) add_turning(w.frame, body, 2.0 * motion.timestep / motion.drift - 1.0, impulse);
+    if (motion.decay < 1.0) add_turning(w.geometry, body, 2.0 * motion.timestep / motion.drift - 1.0, impulse);
     for (int k = 0; k < S::ATOMS; k++) {
         const u32 i = body.place[k];
         const real3 f = check_force(w, load_force(w, i), body.v[k], set, i, now.done);
         kick(body.v[k], 0.5 * motion.timestep * body.inverse_mass[k], f);
     }
-    brake(w.frame, body, impulse);
+    brake(w.geometry, body, impulse);
     for (int k = 0; k < S::ATOMS; k++) store(w.v[set], body.place[k], body.v[k]);
 }
 
@@ -422,9 +422,9 @@ DEVICE void brake_body(const DeviceData& w, const Held& h, uint4 group, double t
         for (int k = 0; k < S::ATOMS; k++) {
             kick(before.v[k], -time * body.inverse_mass[k], load_force(w, body.place[k]));
         }
-        add_turning(w.frame, before, turning, impulse);
+        add_turning(w.geometry, before, turning, impulse);
     }
-    brake(w.frame, body, impulse);
+    brake(w.geometry, body, impulse);
     for (int k = 0; k < S::ATOMS; k++) store(w.v[set], body.place[k], body.v[k]);
 }
 
@@ -448,9 +448,9 @@ constrained_brake(DeviceData w, Held h, double time, double turning) {
 template <class S>
 DEVICE void foresee_body(const DeviceData& w, const Held& h, uint4 group, double time, double turning, double* impulse) {
     Body<S> body = body_of<S>(w, h, group);
-    if (turning != 0) add_turning(w.frame, body, turning, impulse);
+    if (turning != 0) add_turning(w.geometry, body, turning, impulse);
     for (int k = 0; k < S::ATOMS; k++) kick(body.v[k], time * body.inverse_mass[k], load_force(w, body.place[k]));
-    brake(w.frame, body, impulse);
+    brake(w.geometry, body, impulse);
 }
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
@@ -493,7 +493,7 @@ DEVICE void hold_body(const DeviceData& w, const Held& h, uint4 group, double dt
     Control* control = w.control;
     const Slot now = control->slot[0];
     Body<S> body = body_of<S>(w, h, group);
-    if (!hold(w.frame, body, dt)) report_torn(w, body, now.done);
+    if (!hold(w.geometry, body, dt)) report_torn(w, body, now.done);
     for (int k = 0; k < S::ATOMS; k++) {
         const u32 i = body.place[k];
         store(w.x[control->sorted], i, body.x[k]);
@@ -523,7 +523,7 @@ DEVICE void spread_body(const DeviceData& w, const Held& h, uint4 group, const S
     double in[6 * N - 3], out[3 * N + VIRIAL];
     const Body<S> body = body_of<S>(w, h, group);
     for (int k = 0; k < N; k++) {
-        if (k > 0) put(in + 3 * (k - 1), apart(w.frame, body.x[k], body.x[0]));
+        if (k > 0) put(in + 3 * (k - 1), apart(w.geometry, body.x[k], body.x[0]));
         const real3 f = load_force(w, body.place[k]);
         put(in + 3 * (N - 1 + k), {f.x, f.y, f.z});
     }

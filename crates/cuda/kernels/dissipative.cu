@@ -47,7 +47,7 @@ extern "C" __global__ void dissipate(DeviceData w, Dissipation p, int slot, cons
     const double per_cutoff = 1.0 / p.cutoff;
     Double3 sum = {0.0, 0.0, 0.0};
     auto visit = [&](u32 j) {
-        const real3 d = difference(w.frame, mine, position[j]);
+        const real3 d = difference(w.geometry, mine, position[j]);
         const real r2 = dot(d, d);
         if (j == (u32)i || !(r2 < cutoff2) || r2 == (real)0) return;
         // Divisions are dear.

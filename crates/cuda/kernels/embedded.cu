@@ -214,7 +214,7 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) densities_embedded(De
     const int entries = w.n_neighbor[i];
     for (int k = 0; k < entries; k++) {
         const Position other = position[w.neighbor[(size_t)k * w.n + i]];
-        const real3 d = difference(w.frame, mine, other);
+        const real3 d = difference(w.geometry, mine, other);
         const real r2 = dot(d, d);
         if (r2 < (real)EMBEDDED_CUTOFF2) density += density_of(w, r2, (int)mine.species, (int)other.species);
     }
@@ -235,7 +235,7 @@ DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
         for (int k = 0; k < entries; k++) {
             const u32 j = w.neighbor[(size_t)k * w.n + i];
             const Position other = position[j];
-            const real3 d = difference(w.frame, mine, other);
+            const real3 d = difference(w.geometry, mine, other);
             if (dot(d, d) < (real)LONGEST_CUTOFF2) {
                 pull_embedded<ENERGY>(w, pull, d, (int)mine.species, (int)other.species, derivative, w.derivative[j]);
             }

@@ -24,14 +24,14 @@ struct Phase { real cosine, sine; };
 
 // A wave where an atom is.
 #if DOUBLE
-DEVICE Phase phase_at(const Frame& frame, Position p, const int* numbers) {
-    const Fractions s = fractions(frame, p.x, p.y, p.z);
+DEVICE Phase phase_at(const BoxGeometry& geometry, Position p, const int* numbers) {
+    const Fractions s = fractions(geometry, p.x, p.y, p.z);
     const double turns = numbers[0] * s.x + numbers[1] * s.y + numbers[2] * s.z;
     const double angle = 6.283185307179586476925 * (turns - rint(turns));
     return {cosine(angle), sine(angle)};
 }
 #else
-DEVICE Phase phase_at(const Frame&, Position p, const int* numbers) {
+DEVICE Phase phase_at(const BoxGeometry&, Position p, const int* numbers) {
     // Whole turns are lost by themselves.
     const u32 turns = (u32)numbers[0] * p.x + (u32)numbers[1] * p.y + (u32)numbers[2] * p.z;
     const float angle = (float)(int)turns * (float)(3.141592653589793 / 2147483648.0);
@@ -47,7 +47,7 @@ DEVICE void add_wave(const DeviceData& w, const Waves& all, const Slot& now) {
     const int numbers[3] = {wave.numbers[0], wave.numbers[1], wave.numbers[2]};
     double amplitude[2] = {};
     for (int i = threadIdx.x; i < w.n; i += EWALD_THREADS) {
-        const Phase phase = phase_at(w.frame, position[i], numbers);
+        const Phase phase = phase_at(w.geometry, position[i], numbers);
         const double strength = strength_of(w, position, i);
         amplitude[0] = fma(strength, (double)phase.cosine, amplitude[0]);
         amplitude[1] = fma(strength, (double)phase.sine, amplitude[1]);
@@ -91,7 +91,7 @@ ewald_forces(DeviceData w, Waves all, int slot, int trigger, double asked) {
     for (i64 k = lane; k < all.n; k += 32) {
         const Wave& wave = all.waves[k];
         const int numbers[3] = {wave.numbers[0], wave.numbers[1], wave.numbers[2]};
-        const Phase phase = phase_at(w.frame, mine, numbers);
+        const Phase phase = phase_at(w.geometry, mine, numbers);
         const real2 amplitude = all.amplitude[k];
         const double pull = multiply_add(phase.sine, amplitude.x, -(phase.cosine * amplitude.y));
         for (int axis = 0; axis < 3; axis++) force[axis] = fma(pull, wave.vector[axis], force[axis]);

@@ -24,7 +24,7 @@ DEVICE real3 excluded_force_on(const DeviceData& w, const Slot& now, int i, u32 
         const u32 j = next;
         next = partner_of(w, i, k);  // as early as possible
         k += step;
-        const real3 d = difference(w.frame, mine, position[j]);
+        const real3 d = difference(w.geometry, mine, position[j]);
         const real in[1] = {dot(d, d)}, strengths = own * strength_of(w, position, j);
         if (!(in[0] < (real)cutoff2)) continue;
         real out[2];

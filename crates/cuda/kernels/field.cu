@@ -14,8 +14,8 @@ DEVICE real3 force_on(const DeviceData& w, const Place& place, const Slot& now, 
         const Double3 x = load(w.x[set], i);
         const int* image = w.image[set] + 3 * (size_t)i;
         const double a = image[0], b = image[1], c = image[2];
-        const double* edge = w.frame.edge;
-        const double* tilt = w.frame.tilt;
+        const double* edge = w.geometry.edge;
+        const double* tilt = w.geometry.tilt;
         energy[0] -= f[0] * (x.x + edge[0] * a + tilt[0] * b + tilt[1] * c) +
                      f[1] * (x.y + edge[1] * b + tilt[2] * c) + f[2] * (x.z + edge[2] * c);
     }

@@ -69,7 +69,7 @@ extern "C" __global__ void rub(DeviceData w, Rubbing p, int slot, const double* 
     auto visit = [&](u32 j) {
         if (j == (u32)i) return;
         const Position other = position[j];
-        const real3 d = difference(w.frame, mine, other);
+        const real3 d = difference(w.geometry, mine, other);
         const double size = radius + p.radius[(int)other.species];
         const double inverse = inverse_mass + w.inverse_mass[mass_place(w, j, (int)other.species)];
         const double r2 = (double)dot(d, d);

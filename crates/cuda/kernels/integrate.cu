@@ -16,7 +16,7 @@ extern "C" __global__ void place_atoms(DeviceData w, int placing) {
     Position* position = w.position[w.control->slot[0].parity];
     Double3 x = load(w.x[w.control->sorted], i);
     const int species = placing == PLACING_FRESH ? (int)w.bin[i] : (int)position[i].species;
-    const Position p = to_position(w.frame, x.x, x.y, x.z, species);
+    const Position p = to_position(w.geometry, x.x, x.y, x.z, species);
     position[i] = p;
     // A list that is there already goes on as it would have, or is another device's.
     if (placing == PLACING_LISTED) {

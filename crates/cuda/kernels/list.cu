@@ -9,21 +9,21 @@ enum { LIST_THREADS = 128, LIST_ATOMS = LIST_THREADS / LIST_TEAM };
 
 // Whether two atoms belong into each other's lists.
 DEVICE bool listed(const DeviceData& w, Position a, Position b, real reach2) {
-    const Frame& frame = w.frame;
-    if (!frame.triclinic) {
-        const real3 d = difference(frame, a, b);
+    const BoxGeometry& geometry = w.geometry;
+    if (!geometry.triclinic) {
+        const real3 d = difference(geometry, a, b);
         return dot(d, d) <= reach2;
     }
     // A list may reach beyond half a tilted box, where the image with the smallest fractions need
     // not be the nearest. Where another one may be, the pair is taken in.
     const double unit = 1.0 / 4294967296.0;
-    const Fixed p = to_fixed(frame, a), q = to_fixed(frame, b);
+    const Fixed p = to_fixed(geometry, a), q = to_fixed(geometry, b);
     const double s[3] = {(int)(p.x - q.x) * unit, (int)(p.y - q.y) * unit, (int)(p.z - q.z) * unit};
-    const double *l = frame.edge, *t = frame.tilt;
+    const double *l = geometry.edge, *t = geometry.tilt;
     const double x = s[0] * l[0] + s[1] * t[0] + s[2] * t[1], y = s[1] * l[1] + s[2] * t[2], z = s[2] * l[2];
     bool near = x * x + y * y + z * z <= reach2;
     for (int k = 0; k < 3; k++) {
-        near = near || (frame.periodic[k] && fabs(s[k]) >= 1.0 - w.control->reach / frame.width[k]);
+        near = near || (geometry.periodic[k] && fabs(s[k]) >= 1.0 - w.control->reach / geometry.width[k]);
     }
     return near;
 }
@@ -40,7 +40,7 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(DeviceData
     const real half_skin = (real)(0.5 * w.control->skin);
     const real mine_reach = (real)reach - nearer_by(w, half_skin, (int)mine.species);
     int found = 0;
-    each_near(w, to_fixed(w.frame, mine), reach, [&](u32 j) {
+    each_near(w, to_fixed(w.geometry, mine), reach, [&](u32 j) {
         if (j == (u32)i) return;
         const Position other = position[j];
         const real pair_reach = mine_reach - nearer_by(w, half_skin, (int)other.species);
@@ -76,7 +76,7 @@ DEVICE Pull pull_of_list(const DeviceData& w, const Position* position, Member m
     for (int k = member.rank; k < entries; k += LIST_TEAM) {
         const u32 j = neighbor[(size_t)k * w.n];
         const Position other = position[j];
-        attract<ENERGY>(w, pull, difference(w.frame, mine, other), atom, atom_of(w, other, j));
+        attract<ENERGY>(w, pull, difference(w.geometry, mine, other), atom, atom_of(w, other, j));
     }
     return pull;
 }

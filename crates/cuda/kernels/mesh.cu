@@ -41,15 +41,15 @@ struct Mesh {
 struct Along { int point; real beyond; };
 
 #if DOUBLE
-DEVICE Along along_edge(const Frame& frame, Position p, int axis, int n) {
-    const Fractions s = fractions(frame, p.x, p.y, p.z);
+DEVICE Along along_edge(const BoxGeometry& geometry, Position p, int axis, int n) {
+    const Fractions s = fractions(geometry, p.x, p.y, p.z);
     const double at = axis == 0 ? s.x : axis == 1 ? s.y : s.z, u = (at - floor(at)) * n;
     // What is not a number must not lead out of the mesh.
     const int point = max(0, min((int)u, n - 1));
     return {point, u - point};
 }
 #else
-DEVICE Along along_edge(const Frame&, Position p, int axis, int n) {
+DEVICE Along along_edge(const BoxGeometry&, Position p, int axis, int n) {
     const u32 at = axis == 0 ? p.x : axis == 1 ? p.y : p.z;
     return {(int)__umulhi(at, (u32)n), (real)(at * (u32)n) * (real)(1.0 / 4294967296.0)};
 }
@@ -80,10 +80,10 @@ struct Splines {
         }
         __syncthreads();
         if (axis < 3) {
-            const int n = points_along(axis), begin = along_edge(w.frame, position[first], axis, n).point;
+            const int n = points_along(axis), begin = along_edge(w.geometry, position[first], axis, n).point;
             int from = FARTHEST, to = -FARTHEST;
             if (atom < own) {
-                const Along along = along_edge(w.frame, position[first + atom], axis, n);
+                const Along along = along_edge(w.geometry, position[first + atom], axis, n);
                 const int ahead = along.point - begin;
                 from = ahead - (2 * ahead >= n ? n : 0) + (2 * ahead < -n ? n : 0);
                 to = from + MESH_ORDER;

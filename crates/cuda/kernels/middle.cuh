@@ -14,7 +14,7 @@ DEVICE void each_in_reach(const DeviceData& w, int i, Position mine, double reac
         const int entries = w.n_neighbor[i];
         for (int k = 0; k < entries; k++) visit(w.neighbor[(size_t)k * w.n + i]);
     } else {
-        each_near(w, to_fixed(w.frame, mine), reach + w.control->skin, visit);
+        each_near(w, to_fixed(w.geometry, mine), reach + w.control->skin, visit);
     }
 }
 

@@ -43,8 +43,8 @@ DEVICE Double3 from_first(const DeviceData& w, const Molecules& m, u32 entry, u3
     int image[3];
     image_of(w, m, entry, i, set, image);
     const double a = image[0] - base[0], b = image[1] - base[1], c = image[2] - base[2];
-    const double* edge = w.frame.edge;
-    const double* tilt = w.frame.tilt;
+    const double* edge = w.geometry.edge;
+    const double* tilt = w.geometry.tilt;
     const Double3 x = load(w.x[set], i);
     return {x.x - origin.x + (a * edge[0] + b * tilt[0] + c * tilt[1]),
             x.y - origin.y + (b * edge[1] + c * tilt[2]), x.z - origin.z + c * edge[2]};
@@ -108,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecule_survey(D
 // Keeps what is, and moves centres along with the edges of another box; their velocities grow by the
 // factor 1 + `faster`.
 extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS)
-molecule_stretch(DeviceData w, Molecules m, Frame after, double faster) {
+molecule_stretch(DeviceData w, Molecules m, BoxGeometry after, double faster) {
     await_those_before();
     const int set = w.control->sorted;
     const u32 lane = threadIdx.x % 32, warps = gridDim.x * (MOLECULE_THREADS / 32);
@@ -123,7 +123,7 @@ molecule_stretch(DeviceData w, Molecules m, Frame after, double faster) {
             store(m.v, id, v);
             for (int j = 0; j < 3; j++) m.image[3 * (size_t)id + j] = w.image[set][3 * (size_t)i + j];
             const Double3 arm = {r.x - center.r.x, r.y - center.r.y, r.z - center.r.z};
-            const Fractions s = fractions(w.frame, x.x - arm.x, x.y - arm.y, x.z - arm.z);
+            const Fractions s = fractions(w.geometry, x.x - arm.x, x.y - arm.y, x.z - arm.z);
             const double* edge = after.edge;
             const double* tilt = after.tilt;
             store(w.x[set], i,

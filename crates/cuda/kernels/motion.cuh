@@ -173,7 +173,7 @@ struct Strayed {
     // looked for, where somebody does: see strayed.cu. That is where it also shows whether a list ends soon:
     // many atoms that note the same in the same place wait for each other.
     DEVICE_MEMBER void add(const DeviceData& w, int i, Position p, Position built) {
-        const real3 d = difference(w.frame, p, built);
+        const real3 d = difference(w.geometry, p, built);
         const real d2 = dot(d, d) * inverse_stray2(w, (int)p.species);
         if (!w.strayed && d2 > (real)0.5 * limit2) soon = true;
         // Not "greater than": what is not a number has strayed, too.
@@ -194,12 +194,12 @@ struct Strayed {
 
 // Where an atom is now, for the forces; makes it known if it is about to leave the range of an open axis.
 DEVICE Position arrive(const DeviceData& w, int i, Double3 x, int species, Position* to) {
-    const Position p = to_position(w.frame, x.x, x.y, x.z, species);
+    const Position p = to_position(w.geometry, x.x, x.y, x.z, species);
     to[i] = p;
     bool inside = true;
-    if (!w.frame.periodic[0]) inside = inside && is_inside((x.x - w.frame.origin[0]) * w.frame.inverse[0]);
-    if (!w.frame.periodic[1]) inside = inside && is_inside((x.y - w.frame.origin[1]) * w.frame.inverse[1]);
-    if (!w.frame.periodic[2]) inside = inside && is_inside((x.z - w.frame.origin[2]) * w.frame.inverse[2]);
+    if (!w.geometry.periodic[0]) inside = inside && is_inside((x.x - w.geometry.origin[0]) * w.geometry.inverse[0]);
+    if (!w.geometry.periodic[1]) inside = inside && is_inside((x.y - w.geometry.origin[1]) * w.geometry.inverse[1]);
+    if (!w.geometry.periodic[2]) inside = inside && is_inside((x.z - w.geometry.origin[2]) * w.geometry.inverse[2]);
     if (!inside) report(w.control, ESCAPED);
     return p;
 }

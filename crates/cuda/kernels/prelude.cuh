@@ -238,7 +238,7 @@ struct alignas(16) Position { u32 x, y, z; int species; };
 
 // The box as kernels use it. Along an open axis it is a range several times as long as what the
 // atoms occupy, so that nothing ever wraps.
-struct Frame {
+struct BoxGeometry {
     double origin[3];
     double edge[3];     // lx, ly, lz
     double tilt[3];     // xy, xz, yz
@@ -256,93 +256,93 @@ struct Frame {
 struct Fractions { double x, y, z; };
 
 // Fractions of the box.
-DEVICE Fractions fractions(const Frame& frame, double x, double y, double z) {
-    double a = x - frame.origin[0], b = y - frame.origin[1], c = z - frame.origin[2];
-    if (frame.triclinic) {
-        double s = c * frame.inverse[2];
-        b -= frame.tilt[2] * s;
-        a -= frame.tilt[1] * s + frame.tilt[0] * (b * frame.inverse[1]);
+DEVICE Fractions fractions(const BoxGeometry& geometry, double x, double y, double z) {
+    double a = x - geometry.origin[0], b = y - geometry.origin[1], c = z - geometry.origin[2];
+    if (geometry.triclinic) {
+        double s = c * geometry.inverse[2];
+        b -= geometry.tilt[2] * s;
+        a -= geometry.tilt[1] * s + geometry.tilt[0] * (b * geometry.inverse[1]);
     }
-    return {a * frame.inverse[0], b * frame.inverse[1], c * frame.inverse[2]};
+    return {a * geometry.inverse[0], b * geometry.inverse[1], c * geometry.inverse[2]};
 }
 
 struct Fixed { u32 x, y, z; };
 
 // The same in units of 2^-32, wrapped.
-DEVICE Fixed to_fixed(const Frame& frame, double x, double y, double z) {
-    const Fractions s = fractions(frame, x, y, z);
+DEVICE Fixed to_fixed(const BoxGeometry& geometry, double x, double y, double z) {
+    const Fractions s = fractions(geometry, x, y, z);
     return {(u32)__double2ll_rd(s.x * 4294967296.0), (u32)__double2ll_rd(s.y * 4294967296.0),
             (u32)__double2ll_rd(s.z * 4294967296.0)};
 }
 
 // The nearest image of a difference.
-DEVICE void nearest_image(const Frame& frame, double& x, double& y, double& z) {
-    if (frame.periodic[2]) {
-        double n = rint(z * frame.inverse[2]);
-        z -= n * frame.edge[2];
-        y -= n * frame.tilt[2];
-        x -= n * frame.tilt[1];
+DEVICE void nearest_image(const BoxGeometry& geometry, double& x, double& y, double& z) {
+    if (geometry.periodic[2]) {
+        double n = rint(z * geometry.inverse[2]);
+        z -= n * geometry.edge[2];
+        y -= n * geometry.tilt[2];
+        x -= n * geometry.tilt[1];
     }
-    if (frame.periodic[1]) {
-        double n = rint(y * frame.inverse[1]);
-        y -= n * frame.edge[1];
-        x -= n * frame.tilt[0];
+    if (geometry.periodic[1]) {
+        double n = rint(y * geometry.inverse[1]);
+        y -= n * geometry.edge[1];
+        x -= n * geometry.tilt[0];
     }
-    if (frame.periodic[0]) x -= rint(x * frame.inverse[0]) * frame.edge[0];
+    if (geometry.periodic[0]) x -= rint(x * geometry.inverse[0]) * geometry.edge[0];
 }
 
 // The image of a difference whose fractions of the box are at most a half. That is the nearest one of what is
 // within half the box, and what is around a tile's origin is told apart by fractions: in a sheared box the image
 // that `nearest_image` takes of what is farther away may be another.
-DEVICE void image_by_fractions(const Frame& frame, double& x, double& y, double& z) {
-    if (!frame.triclinic) {
-        nearest_image(frame, x, y, z);
+DEVICE void image_by_fractions(const BoxGeometry& geometry, double& x, double& y, double& z) {
+    if (!geometry.triclinic) {
+        nearest_image(geometry, x, y, z);
         return;
     }
-    const double c = z * frame.inverse[2], b = (y - c * frame.tilt[2]) * frame.inverse[1];
-    const double a = (x - c * frame.tilt[1] - b * frame.tilt[0]) * frame.inverse[0];
-    const double nx = frame.periodic[0] ? rint(a) : 0.0;
-    const double ny = frame.periodic[1] ? rint(b) : 0.0;
-    const double nz = frame.periodic[2] ? rint(c) : 0.0;
-    x = x - nx * frame.edge[0] - ny * frame.tilt[0] - nz * frame.tilt[1];
-    y = y - ny * frame.edge[1] - nz * frame.tilt[2];
-    z -= nz * frame.edge[2];
+    const double c = z * geometry.inverse[2], b = (y - c * geometry.tilt[2]) * geometry.inverse[1];
+    const double a = (x - c * geometry.tilt[1] - b * geometry.tilt[0]) * geometry.inverse[0];
+    const double nx = geometry.periodic[0] ? rint(a) : 0.0;
+    const double ny = geometry.periodic[1] ? rint(b) : 0.0;
+    const double nz = geometry.periodic[2] ? rint(c) : 0.0;
+    x = x - nx * geometry.edge[0] - ny * geometry.tilt[0] - nz * geometry.tilt[1];
+    y = y - ny * geometry.edge[1] - nz * geometry.tilt[2];
+    z -= nz * geometry.edge[2];
 }
 
 #if DOUBLE
-DEVICE Position to_position(const Frame&, double x, double y, double z, int species) {
+DEVICE Position to_position(const BoxGeometry&, double x, double y, double z, int species) {
     return {x, y, z, species};
 }
-DEVICE Fixed to_fixed(const Frame& frame, Position p) { return to_fixed(frame, p.x, p.y, p.z); }
+DEVICE Fixed to_fixed(const BoxGeometry& geometry, Position p) { return to_fixed(geometry, p.x, p.y, p.z); }
 // p - q
-DEVICE real3 difference(const Frame& frame, Position p, Position q) {
+DEVICE real3 difference(const BoxGeometry& geometry, Position p, Position q) {
     double x = p.x - q.x, y = p.y - q.y, z = p.z - q.z;
-    image_by_fractions(frame, x, y, z);
+    image_by_fractions(geometry, x, y, z);
     return {x, y, z};
 }
-DEVICE real3 rough_difference(const Frame& frame, Position p, Position q) { return difference(frame, p, q); }
+DEVICE real3 rough_difference(const BoxGeometry& geometry, Position p, Position q) { return difference(geometry, p, q); }
 #else
-DEVICE Position to_position(const Frame& frame, double x, double y, double z, int species) {
-    Fixed s = to_fixed(frame, x, y, z);
+DEVICE Position to_position(const BoxGeometry& geometry, double x, double y, double z, int species) {
+    Fixed s = to_fixed(geometry, x, y, z);
     return {s.x, s.y, s.z, species};
 }
-DEVICE Fixed to_fixed(const Frame&, Position p) { return {p.x, p.y, p.z}; }
+DEVICE Fixed to_fixed(const BoxGeometry&, Position p) { return {p.x, p.y, p.z}; }
 // x times an edge or tilt. Rounded to single precision they would stretch all distances alike, and
 // errors of energies would add up.
-DEVICE float along(const Frame& frame, int k, float x) { return fmaf(x, frame.high[k], x * frame.low[k]); }
-DEVICE real3 difference(const Frame& frame, Position a, Position b) {
+DEVICE float along(const BoxGeometry& geometry, int k, float x) { return fmaf(x, geometry.high[k], x * geometry.low[k]); }
+DEVICE real3 difference(const BoxGeometry& geometry, Position a, Position b) {
     const float x = (float)(int)(a.x - b.x), y = (float)(int)(a.y - b.y), z = (float)(int)(a.z - b.z);
-    real3 d = {along(frame, 0, x), along(frame, 1, y), along(frame, 2, z)};
-    if (frame.triclinic) {
-        d.x += along(frame, 3, y) + along(frame, 4, z);
-        d.y += along(frame, 5, z);
+    real3 d = {along(geometry, 0, x), along(geometry, 1, y), along(geometry, 2, z)};
+    if (geometry.triclinic) {
+        d.x += along(geometry, 3, y) + along(geometry, 4, z);
+        d.y += along(geometry, 5, z);
     }
     return d;
 }
 // The same to some 2^-22 of the longest way that either makes along an edge.
-DEVICE real3 rough_difference(const Frame& frame, Position a, Position b) {
+DEVICE real3 rough_difference(const BoxGeometry& geometry, Position a, Position b) {
     const float x = (float)(int)(a.x - b.x), y = (float)(int)(a.y - b.y), z = (float)(int)(a.z - b.z);
-    const float* l = frame.high;
+    const float* l = geometry.high;
     return {fmaf(x, l[0], fmaf(y, l[3], z * l[4])), fmaf(y, l[1], z * l[5]), z * l[2]};
 }
 #endif
@@ -424,7 +424,7 @@ struct DeviceData {
     int neighbor_capacity;   // of an atom's own list
     int n_excluded;          // fours of atoms without a pair force
     int unused;
-    Frame frame;
+    BoxGeometry geometry;
     Control* control;
     const double* mass;          // see `mass_place`; 0, as are their inverse masses, of atoms that are driven
     const double* inverse_mass;

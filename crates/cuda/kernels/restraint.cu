@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_pulls(
     await_those_before();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int set = w.control->sorted;
-    const double *edge = w.frame.edge, *tilt = w.frame.tilt;
+    const double *edge = w.geometry.edge, *tilt = w.geometry.tilt;
     // From the first centre to the second.
     double part[3] = {};
     for (int side = 0; side < 2; side++) {
@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_pulls(
     __syncthreads();
     if (threadIdx.x > 0) return;
     double x = d[0], y = d[1], z = d[2];
-    nearest_image(w.frame, x, y, z);
+    nearest_image(w.geometry, x, y, z);
     const double* range = t.range + 2 * blockIdx.x;
     const double stiffness = t.springs[t.spring[t.n_anchors + blockIdx.x]].stiffness;
     const double in[4] = {x * x + y * y + z * z, range[0], range[1], stiffness};
@@ -96,7 +96,7 @@ DEVICE void restrain(const DeviceData& w, const Tied& t, int i, double* sums) {
             double dx = r.x - own.center[0] - place[0];
             double dy = r.y - own.center[1] - place[1];
             double dz = r.z - own.center[2] - place[2];
-            nearest_image(w.frame, dx, dy, dz);
+            nearest_image(w.geometry, dx, dy, dz);
             const double in[4] = {dx * dx + dy * dy + dz * dz, 0.0, 0.0, own.stiffness};
             double out[2];
             spring(in, out);

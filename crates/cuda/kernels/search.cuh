@@ -1,22 +1,22 @@
 // Where atoms are in the sorted order, and looking for those near a point.
 
 // The place of a column in the snake's line.
-DEVICE u32 column_place(const Frame& frame, u32 cx, u32 cy) {
-    if (cx & 1) cy = frame.columns[1] - 1 - cy;
-    return cx * frame.columns[1] + cy;
+DEVICE u32 column_place(const BoxGeometry& geometry, u32 cx, u32 cy) {
+    if (cx & 1) cy = geometry.columns[1] - 1 - cy;
+    return cx * geometry.columns[1] + cy;
 }
 
-DEVICE u32 column_of(const Frame& frame, Fixed s) {
-    return column_place(frame, __umulhi(s.x, (u32)frame.columns[0]), __umulhi(s.y, (u32)frame.columns[1]));
+DEVICE u32 column_of(const BoxGeometry& geometry, Fixed s) {
+    return column_place(geometry, __umulhi(s.x, (u32)geometry.columns[0]), __umulhi(s.y, (u32)geometry.columns[1]));
 }
 
-DEVICE u32 bin_of(const Frame& frame, Fixed s) {
-    u32 column = column_of(frame, s), bin = __umulhi(s.z, (u32)frame.bins);
-    if (column & 1) bin = frame.bins - 1 - bin;
-    return column * frame.bins + bin;
+DEVICE u32 bin_of(const BoxGeometry& geometry, Fixed s) {
+    u32 column = column_of(geometry, s), bin = __umulhi(s.z, (u32)geometry.bins);
+    if (column & 1) bin = geometry.bins - 1 - bin;
+    return column * geometry.bins + bin;
 }
 
-DEVICE u32 n_bins(const Frame& frame) { return (u32)(frame.columns[0] * frame.columns[1] * frame.bins); }
+DEVICE u32 n_bins(const BoxGeometry& geometry) { return (u32)(geometry.columns[0] * geometry.columns[1] * geometry.bins); }
 
 // Calls `f` with each atom that an atom has no pair force with.
 template <typename F>
@@ -40,13 +40,13 @@ DEVICE bool excludes(const DeviceData& w, u32 i, u32 j) {
 }
 
 // A point moved by fractions of the box.
-DEVICE Position moved_by(const Frame& frame, Position p, const int shift[3]) {
+DEVICE Position moved_by(const BoxGeometry& geometry, Position p, const int shift[3]) {
 #if DOUBLE
     const double unit = 1.0 / 4294967296.0;
     double a = shift[0] * unit, b = shift[1] * unit, c = shift[2] * unit;
-    p.x += a * frame.edge[0] + b * frame.tilt[0] + c * frame.tilt[1];
-    p.y += b * frame.edge[1] + c * frame.tilt[2];
-    p.z += c * frame.edge[2];
+    p.x += a * geometry.edge[0] + b * geometry.tilt[0] + c * geometry.tilt[1];
+    p.y += b * geometry.edge[1] + c * geometry.tilt[2];
+    p.z += c * geometry.edge[2];
 #else
     p.x += shift[0];
     p.y += shift[1];
@@ -68,7 +68,7 @@ struct Span { u32 first, count; };
 
 DEVICE Span bins_between(const DeviceData& w, u32 column, int low, int high) {
     if (low > high) return {0, 0};
-    const int bins = w.frame.bins;
+    const int bins = w.geometry.bins;
     if (column & 1) {
         int turned = bins - 1 - high;
         high = bins - 1 - low;
@@ -84,11 +84,11 @@ struct Near {
 
     // The atoms of a column: in two stretches, of which the second goes on at the other end of the box.
     DEVICE_MEMBER Span span(const DeviceData& w, int cx, int cy, int part) const {
-        const Frame& frame = w.frame;
+        const BoxGeometry& geometry = w.geometry;
         const int end = z.first + z.count - 1;
-        const u32 column = column_place(frame, (x.first + cx) % frame.columns[0], (y.first + cy) % frame.columns[1]);
-        return part == 0 ? bins_between(w, column, z.first, min(end, frame.bins - 1))
-                         : bins_between(w, column, 0, end - frame.bins);
+        const u32 column = column_place(geometry, (x.first + cx) % geometry.columns[0], (y.first + cy) % geometry.columns[1]);
+        return part == 0 ? bins_between(w, column, z.first, min(end, geometry.bins - 1))
+                         : bins_between(w, column, 0, end - geometry.bins);
     }
 
     // All of these stretches, by numbers.
@@ -96,16 +96,16 @@ struct Near {
     DEVICE_MEMBER Span span(const DeviceData& w, int k) const { return span(w, k / 2 / y.count, k / 2 % y.count, k % 2); }
 };
 
-DEVICE Near bins_near(const Frame& frame, Fixed point, const double distance[3]) {
+DEVICE Near bins_near(const BoxGeometry& geometry, Fixed point, const double distance[3]) {
     u64 length[3];
     u32 low[3] = {point.x, point.y, point.z};
     for (int k = 0; k < 3; k++) {
-        const double radius = ceil(distance[k] / frame.width[k] * 4294967296.0) + 1.0;
+        const double radius = ceil(distance[k] / geometry.width[k] * 4294967296.0) + 1.0;
         length[k] = radius < 2147483647.0 ? 2 * (u64)radius : 0xffffffffull;
         low[k] -= (u32)(length[k] / 2);
     }
-    return {cells_between(low[0], length[0], frame.columns[0]), cells_between(low[1], length[1], frame.columns[1]),
-            cells_between(low[2], length[2], frame.bins)};
+    return {cells_between(low[0], length[0], geometry.columns[0]), cells_between(low[1], length[1], geometry.columns[1]),
+            cells_between(low[2], length[2], geometry.bins)};
 }
 
 // Calls visit(j) for every atom of the bins within a distance of a point, each once, and for some
@@ -113,7 +113,7 @@ DEVICE Near bins_near(const Frame& frame, Fixed point, const double distance[3])
 template <class Visit>
 DEVICE void each_near(const DeviceData& w, Fixed point, double distance, Visit visit) {
     const double along[3] = {distance, distance, distance};
-    const Near near = bins_near(w.frame, point, along);
+    const Near near = bins_near(w.geometry, point, along);
     for (int cx = 0; cx < near.x.count; cx++) {
         for (int cy = 0; cy < near.y.count; cy++) {
             for (int part = 0; part < 2; part++) {

@@ -16,16 +16,16 @@
 enum { SCAN_THREADS = 256, SCAN_BINS = 4, SCAN_BLOCK = SCAN_THREADS * SCAN_BINS };
 
 // Wraps a position into the box and counts the images crossed.
-DEVICE void wrap(const Frame& frame, Double3& x, int image[3]) {
-    double c = (x.z - frame.origin[2]) * frame.inverse[2];
-    double b = (x.y - frame.origin[1] - frame.tilt[2] * c) * frame.inverse[1];
-    double a = (x.x - frame.origin[0] - frame.tilt[0] * b - frame.tilt[1] * c) * frame.inverse[0];
-    double n[3] = {frame.periodic[0] ? floor(a) : 0.0, frame.periodic[1] ? floor(b) : 0.0,
-                   frame.periodic[2] ? floor(c) : 0.0};
+DEVICE void wrap(const BoxGeometry& geometry, Double3& x, int image[3]) {
+    double c = (x.z - geometry.origin[2]) * geometry.inverse[2];
+    double b = (x.y - geometry.origin[1] - geometry.tilt[2] * c) * geometry.inverse[1];
+    double a = (x.x - geometry.origin[0] - geometry.tilt[0] * b - geometry.tilt[1] * c) * geometry.inverse[0];
+    double n[3] = {geometry.periodic[0] ? floor(a) : 0.0, geometry.periodic[1] ? floor(b) : 0.0,
+                   geometry.periodic[2] ? floor(c) : 0.0};
     if (n[0] == 0.0 && n[1] == 0.0 && n[2] == 0.0) return;
-    x.x -= frame.edge[0] * n[0] + frame.tilt[0] * n[1] + frame.tilt[1] * n[2];
-    x.y -= frame.edge[1] * n[1] + frame.tilt[2] * n[2];
-    x.z -= frame.edge[2] * n[2];
+    x.x -= geometry.edge[0] * n[0] + geometry.tilt[0] * n[1] + geometry.tilt[1] * n[2];
+    x.y -= geometry.edge[1] * n[1] + geometry.tilt[2] * n[2];
+    x.z -= geometry.edge[2] * n[2];
     for (int k = 0; k < 3; k++) image[k] += (int)n[k];
 }
 
@@ -63,16 +63,16 @@ DEVICE Position foreseen(const DeviceData& w, int i, Position p, const Slot& now
     const double length2 = time * time * (d.x * d.x + d.y * d.y + d.z * d.z);
     const double scale = length2 <= most * most ? time : time * most / sqrt(length2);
     if (!(scale > 0.0)) return p;
-    const Frame& frame = w.frame;
+    const BoxGeometry& geometry = w.geometry;
 #if DOUBLE
     int image[3];
     Double3 x = {fma(scale, d.x, p.x), fma(scale, d.y, p.y), fma(scale, d.z, p.z)};
-    wrap(frame, x, image);
+    wrap(geometry, x, image);
     p.x = x.x;
     p.y = x.y;
     p.z = x.z;
 #else
-    const double *l = frame.inverse, *t = frame.tilt, unit = scale * 4294967296.0;
+    const double *l = geometry.inverse, *t = geometry.tilt, unit = scale * 4294967296.0;
     const double c = d.z * l[2], b = (d.y - t[2] * c) * l[1], a = (d.x - t[0] * b - t[1] * c) * l[0];
     p.x += (u32)__double2ll_rn(unit * a);
     p.y += (u32)__double2ll_rn(unit * b);
@@ -86,12 +86,12 @@ extern "C" __global__ void sort_count(DeviceData w, int slot) {
     const Slot now = w.control->slot[slot];
     if (!builds(w.control, now)) return;
     EACH_ATOM(i) {
-        const Fixed s = to_fixed(w.frame, foreseen(w, i, w.position[now.parity][i], now));
-        const u32 bin = bin_of(w.frame, s);
+        const Fixed s = to_fixed(w.geometry, foreseen(w, i, w.position[now.parity][i], now));
+        const u32 bin = bin_of(w.geometry, s);
         w.bin[i] = bin;
         w.rank[i] = atomicAdd(&w.count[bin], 1u);
         // How high the atom is in its column, the way the column runs.
-        w.height[i] = bin / w.frame.bins & 1 ? ~s.z : s.z;
+        w.height[i] = bin / w.geometry.bins & 1 ? ~s.z : s.z;
     }
 }
 
@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_sums(DeviceData 
     await_those_before();
     if (!builds(w.control, w.control->slot[slot])) return;
     __shared__ u32 warps[SCAN_THREADS / 32];
-    u32 all = n_bins(w.frame), first = blockIdx.x * SCAN_BLOCK, sum = 0;
+    u32 all = n_bins(w.geometry), first = blockIdx.x * SCAN_BLOCK, sum = 0;
     for (u32 k = threadIdx.x; k < SCAN_BLOCK; k += SCAN_THREADS) sum += first + k < all ? w.count[first + k] : 0;
     sum = block_sum(sum, warps);
     if (threadIdx.x == 0) w.sums[blockIdx.x] = sum;
@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(DeviceData 
     if (!builds(w.control, w.control->slot[slot])) return;
     __shared__ u32 warps[SCAN_THREADS / 32];
     __shared__ u32 counts[SCAN_BLOCK + SCAN_BLOCK / SCAN_BINS];
-    u32 all = n_bins(w.frame), first = blockIdx.x * SCAN_BLOCK, before = 0;
+    u32 all = n_bins(w.geometry), first = blockIdx.x * SCAN_BLOCK, before = 0;
     for (u32 k = threadIdx.x; k < blockIdx.x; k += SCAN_THREADS) before += w.sums[k];
     before = block_sum(before, warps);
     // Read as they lie in memory, used SCAN_BINS to a thread; one gap a thread keeps banks apart.
@@ -182,14 +182,14 @@ extern "C" __global__ void sort_move(DeviceData w, int slot) {
             if ((u32)(other >> 32) < high) place++;
             if ((u32)(other >> 32) == high && w.id[from][(u32)other] < id) place++;
         }
-        wrap(w.frame, x, image);
+        wrap(w.geometry, x, image);
         store(w.x[to], place, x);
         store(w.v[to], place, v);
         w.id[to][place] = id;
         if (w.charge) w.charge[place] = w.charge_of[id];
         for (int k = 0; k < 3; k++) w.image[to][3 * (size_t)place + k] = image[k];
 #if DOUBLE
-        here = to_position(w.frame, x.x, x.y, x.z, (int)here.species);
+        here = to_position(w.geometry, x.x, x.y, x.z, (int)here.species);
 #endif
         w.position[now.parity ^ 1][place] = here;
         w.built[place] = to_come;

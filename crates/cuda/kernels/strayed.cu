@@ -74,32 +74,32 @@ struct Seeker {
 
 DEVICE Seeker seeker_of(const DeviceData& w, const Position* position, u32 i) {
     const Control* control = w.control;
-    const Frame& frame = w.frame;
+    const BoxGeometry& geometry = w.geometry;
     const real skin = (real)control->skin, half_skin = (real)0.5 * skin, cutoff = (real)(control->reach - control->skin);
     const Position here = position[i], built = w.built[i];
-    const real3 way = difference(frame, here, built);
+    const real3 way = difference(geometry, here, built);
     const real part = may_stray(w, (int)here.species), strayed = square_root(dot(way, way));
     const Crescent crescent(cutoff, half_skin, part, strayed);
     // In sheared boxes it looks all around.
     double half[3] = {crescent.outer, crescent.outer, crescent.outer};
-    Fixed middle = to_fixed(frame, built);
-    if (!frame.triclinic) {
+    Fixed middle = to_fixed(geometry, built);
+    if (!geometry.triclinic) {
         const real along[3] = {way.x / strayed, way.y / strayed, way.z / strayed};
         u32* const coordinate[3] = {&middle.x, &middle.y, &middle.z};
         for (int a = 0; a < 3; a++) {
             const real low = crescent.low(along[a]), high = crescent.high(along[a]);
             half[a] = (real)0.5 * (high - low);
-            *coordinate[a] += (u32)__double2ll_rn(0.5 * (high + low) * frame.inverse[a] * 4294967296.0);
+            *coordinate[a] += (u32)__double2ll_rn(0.5 * (high + low) * geometry.inverse[a] * 4294967296.0);
         }
     }
     const real reach = (cutoff + skin) * (real)(1.0 - 1e-5) - nearer_by(w, half_skin, (int)here.species);
-    return {i, built, way, reach, crescent.from_end * crescent.from_end, bins_near(frame, middle, half)};
+    return {i, built, way, reach, crescent.from_end * crescent.from_end, bins_near(geometry, middle, half)};
 }
 
 extern "C" __global__ void __launch_bounds__(AROUND_THREADS) around_strayed(DeviceData w, int slot) {
     await_those_before();
     Control* control = w.control;
-    const Frame& frame = w.frame;
+    const BoxGeometry& geometry = w.geometry;
     Slot* now = &control->slot[slot];
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
     const int first_word = blockIdx.x * AROUND_WORDS;
@@ -155,12 +155,12 @@ extern "C" __global__ void __launch_bounds__(AROUND_THREADS) around_strayed(Devi
 #pragma unroll
             for (int u = 0; u < LOOKS; u++) {
                 const Seeker& it = seekers[warp][who[u]];
-                const real3 r = difference(frame, other[u], it.built);
+                const real3 r = difference(geometry, other[u], it.built);
                 const real3 end = {r.x - it.way.x, r.y - it.way.y, r.z - it.way.z};
                 if (dot(end, end) > it.from_end2) continue;
                 const real reach = it.reach - nearer_by(w, half_skin, (int)other[u].species);
                 if (dot(r, r) < reach * reach) continue;
-                const real3 d = difference(frame, position[j[u]], position[it.atom]);
+                const real3 d = difference(geometry, position[j[u]], position[it.atom]);
                 lacking = lacking || dot(d, d) < cutoff2;
             }
         }

@@ -26,21 +26,21 @@ static_assert(TILE_ATOMS == 32, "");
 // TILE_ATOMS of them are for PARTS blocks: where they are spread too far, they are parted at the longest ways
 // from one to the next, and else the first block has them all.
 DEVICE Owned part_of_block(const DeviceData& w, double reach) {
-    const Frame& frame = w.frame;
+    const BoxGeometry& geometry = w.geometry;
     const int groups = gridDim.x / PARTS, part = blockIdx.x / groups, start = blockIdx.x % groups * TILE_ATOMS;
     const int lane = threadIdx.x % 32, all = min((int)TILE_ATOMS, w.n - start), k = min(lane, all - 1);
     const Position here = w.built[start + k];
-    const Fixed s = to_fixed(frame, here), middle = to_fixed(frame, w.built[start + all / 2]);
+    const Fixed s = to_fixed(geometry, here), middle = to_fixed(geometry, w.built[start + all / 2]);
     const u32 from_middle[3] = {s.x - middle.x, s.y - middle.y, s.z - middle.z};
     // Near each other they are as long a stretch of a column as this is wide, or two such.
-    const double column = frame.width[0] / frame.columns[0] * frame.width[1] / frame.columns[1];
+    const double column = geometry.width[0] / geometry.columns[0] * geometry.width[1] / geometry.columns[1];
     // How long the way is from the atom before, along where they are spread.
     float way = 0;
     for (int a = 0; a < 3; a++) {
         // Of numbers with a sign, as if they had none.
         const u32 d = from_middle[a] ^ 0x80000000u, before = __shfl_up_sync(ALL_LANES, d, 1);
         const u32 extent = __reduce_max_sync(ALL_LANES, d) - ~__reduce_max_sync(ALL_LANES, ~d);
-        const double width = frame.width[a], length = extent / 4294967296.0 * width;
+        const double width = geometry.width[a], length = extent / 4294967296.0 * width;
         const bool spread = length * length > 4.0 * column || length + 2.0 * reach * (1.0 + 1e-5) > 0.999 * width;
         const float along = fabsf((float)(int)(d - before)) * (float)(width / 4294967296.0);
         if (spread && lane > 0 && lane < all) way = fmaxf(way, along);
@@ -68,14 +68,14 @@ DEVICE Owned part_of_block(const DeviceData& w, double reach) {
 struct Extent { int low[3], high[3]; };
 
 // The box around an extent, relative to an origin that lies `shift` from the point.
-DEVICE Bounds bounds_of(const Frame& frame, const Extent& e, const int shift[3]) {
+DEVICE Bounds bounds_of(const BoxGeometry& geometry, const Extent& e, const int shift[3]) {
     const double unit = 1.0 / 4294967296.0;
     double center[3], half[3];
     for (int k = 0; k < 3; k++) {
         center[k] = (0.5 * ((double)e.low[k] + e.high[k]) - shift[k]) * unit;
         half[k] = (0.5 * ((double)e.high[k] - e.low[k]) + 1.0) * unit;
     }
-    const double *l = frame.edge, *t = frame.tilt;
+    const double *l = geometry.edge, *t = geometry.tilt;
     return {{(real)(center[0] * l[0] + center[1] * t[0] + center[2] * t[1]),
              (real)(center[1] * l[1] + center[2] * t[2]), (real)(center[2] * l[2])},
             {(real)(half[0] * l[0] + half[1] * fabs(t[0]) + half[2] * fabs(t[1])),
@@ -96,7 +96,7 @@ struct Region {
 
 // How far the block's atoms spread around one in their midst is known. Everything within reach must be
 // nearer to the origin than half the box, or images could not be told apart.
-DEVICE Region region_of(const Frame& frame, double reach, Position anchor, Fixed center, const Extent* pieces) {
+DEVICE Region region_of(const BoxGeometry& geometry, double reach, Position anchor, Fixed center, const Extent* pieces) {
     Region region;
     region.fits = true;
     const u32 from[3] = {center.x, center.y, center.z};
@@ -106,50 +106,50 @@ DEVICE Region region_of(const Frame& frame, double reach, Position anchor, Fixed
         shift[a] = (int)((low + high) / 2);
         region.middle[a] = from[a] + shift[a];
         region.own_half[a] = (high - low) / 2 + 2;
-        region.half[a] = region.own_half[a] + (i64)(reach * (1.0 + 1e-6) / frame.width[a] * 4294967296.0);
+        region.half[a] = region.own_half[a] + (i64)(reach * (1.0 + 1e-6) / geometry.width[a] * 4294967296.0);
         region.fits = region.fits && region.half[a] < 0x7fffffffll;
         if (a < 2) {
             const u32 first = region.middle[a] - (u32)region.half[a];
-            region.across[a] = cells_between(first, 2 * region.half[a], frame.columns[a]);
+            region.across[a] = cells_between(first, 2 * region.half[a], geometry.columns[a]);
         }
     }
-    region.origin = moved_by(frame, anchor, shift);
+    region.origin = moved_by(geometry, anchor, shift);
     region.two_pieces = pieces[1].low[0] <= pieces[1].high[0];
     region.own_radius = 0;
     for (int k = 0; k < 2; k++) {
         // Most blocks have one.
-        region.piece[k] = k == 0 || region.two_pieces ? bounds_of(frame, pieces[k], shift) : region.piece[0];
+        region.piece[k] = k == 0 || region.two_pieces ? bounds_of(geometry, pieces[k], shift) : region.piece[0];
         region.own_radius = fmax(region.own_radius, farthest(region.piece[k]));
     }
     return region;
 }
 
 // The square of how far a column is from the block's atoms along x or y, at least.
-DEVICE real aside2(const Frame& frame, const Region& region, int axis, int cell) {
-    const float n = (float)frame.columns[axis], unit = 1.0f / 4294967296.0f;
+DEVICE real aside2(const BoxGeometry& geometry, const Region& region, int axis, int cell) {
+    const float n = (float)geometry.columns[axis], unit = 1.0f / 4294967296.0f;
     float away = ((float)cell + 0.5f) / n - (float)region.middle[axis] * unit;
     away -= rintf(away);
     // Single precision knows where things are to some 2^-23 of the box.
     const float gap = fabsf(away) - 0.5f / n - (float)region.own_half[axis] * unit - 1e-6f;
-    const float d = fmaxf(gap, 0.0f) * (float)frame.width[axis];
+    const float d = fmaxf(gap, 0.0f) * (float)geometry.width[axis];
     return d * d;
 }
 
 // The k-th stretch of bins that a tile is gathered from: one of two in a column, of which the second
 // goes on at the other end of the box.
 DEVICE Span span_of(const DeviceData& w, const Region& region, real reach2, int k) {
-    const Frame& frame = w.frame;
+    const BoxGeometry& geometry = w.geometry;
     const Cells cx = region.across[0], cy = region.across[1];
-    const int x = (cx.first + k / 2 / cy.count) % frame.columns[0], y = (cy.first + k / 2 % cy.count) % frame.columns[1];
+    const int x = (cx.first + k / 2 / cy.count) % geometry.columns[0], y = (cy.first + k / 2 % cy.count) % geometry.columns[1];
     i64 half = region.half[2];
-    if (!frame.triclinic) {
+    if (!geometry.triclinic) {
         // What is aside of the block's atoms is within reach only where it is nearly as high.
-        const real part2 = (real)1 - (aside2(frame, region, 0, x) + aside2(frame, region, 1, y)) / reach2;
+        const real part2 = (real)1 - (aside2(geometry, region, 0, x) + aside2(geometry, region, 1, y)) / reach2;
         if (part2 < (real)0) return {0, 0};
         const real reach_along = (real)(half - region.own_half[2]);
         half = min(half, region.own_half[2] + (i64)((sqrt(part2) + (real)1e-5) * reach_along) + 1);
     }
-    return Near{cx, cy, cells_between(region.middle[2] - (u32)half, 2 * half, frame.bins)}.span(w, k);
+    return Near{cx, cy, cells_between(region.middle[2] - (u32)half, 2 * half, geometry.bins)}.span(w, k);
 }
 
 // ---- building the lists
@@ -217,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     __shared__ Region region;
     __shared__ u8 order[TILE_ATOMS];
 
-    const Frame& frame = w.frame;
+    const BoxGeometry& geometry = w.geometry;
     const Position* position = w.built;
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
 #if PARTS > 1
@@ -238,17 +238,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     // How far the block's atoms spread around one in their midst. Where the line of columns turns,
     // a block has two pieces, and what lies between them is not its own.
     const Position anchor = position[first + own / 2];
-    const Fixed center = to_fixed(frame, anchor);
+    const Fixed center = to_fixed(geometry, anchor);
     if (thread < 6) {
         pieces[thread / 3].low[thread % 3] = 0x7fffffff;
         pieces[thread / 3].high[thread % 3] = -0x7fffffff;
     }
     __syncthreads();
     if (ORDERED && warp == 0) put_in_order(w, position, first, own, order);
-    const u32 first_column = column_of(frame, to_fixed(frame, position[first]));
+    const u32 first_column = column_of(geometry, to_fixed(geometry, position[first]));
     for (int k = thread; k < own; k += THREADS) {
-        Fixed s = to_fixed(frame, position[first + k]);
-        Extent* piece = &pieces[column_of(frame, s) != first_column];
+        Fixed s = to_fixed(geometry, position[first + k]);
+        Extent* piece = &pieces[column_of(geometry, s) != first_column];
         const int d[3] = {(int)(s.x - center.x), (int)(s.y - center.y), (int)(s.z - center.z)};
         for (int a = 0; a < 3; a++) {
             atomicMin(&piece->low[a], d[a]);
@@ -256,7 +256,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         }
     }
     __syncthreads();
-    if (thread == 0) region = region_of(w.frame, control->reach, anchor, center, pieces);
+    if (thread == 0) region = region_of(w.geometry, control->reach, anchor, center, pieces);
     __syncthreads();
     const Position origin = region.origin;
     const Bounds piece0 = region.piece[0], piece1 = region.piece[1];
@@ -283,7 +283,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     __syncthreads();
     for (int k = thread; k < own; k += THREADS) {
         const Position here = position[first + k];
-        sketch.put(DUMMIES + k, difference(frame, here, origin), unit, less(here));
+        sketch.put(DUMMIES + k, difference(geometry, here, origin), unit, less(here));
         // Where in the tile those are that it excludes: first the block's own.
         int met = 0;
         each_partner(w, first + k, [&](u32 j) {
@@ -316,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
             const Candidate now = next;
             turn += WARPS;
             if (turn < all) next = candidate_of(turn);
-            const real3 d = rough_difference(frame, now.at, origin);
+            const real3 d = rough_difference(geometry, now.at, origin);
             const real nearer = reach - nearer_by(w, half_skin, (int)now.at.species), nearer2 = nearer * nearer;
             bool within = distance2(piece0, d.x, d.y, d.z) <= nearer2;
             if (two_pieces) within = within || distance2(piece1, d.x, d.y, d.z) <= nearer2;
@@ -358,7 +358,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         const bool bound = there && span.x < (u32)(first + own) && span.y >= (u32)first;
         if (there) {
             halo[place - DUMMIES - TILE_ATOMS + k] = j;
-            sketch.put(place + k, difference(frame, here, origin), unit, less(here));
+            sketch.put(place + k, difference(geometry, here, origin), unit, less(here));
         }
         if (__any_sync(ALL_LANES, bound)) {
             auto meet = [&](u32 mine) {

@@ -81,6 +81,6 @@ DEVICE int own_of_thread(const DeviceData& w) {
 }
 
 DEVICE real4 in_tile(const DeviceData& w, Position p, Position origin) {
-    real3 d = difference(w.frame, p, origin);
+    real3 d = difference(w.geometry, p, origin);
     return {d.x, d.y, d.z, as_real((int)p.species)};
 }

@@ -38,7 +38,7 @@ DEVICE void add_vacuum(const DeviceData& w, const real* table, int n_species, co
         const int j = first + lane;
         if (j >= w.n || j == i || (out_of_it >> lane & 1)) continue;
         const Position there = position[j];
-        const real3 d = difference(w.frame, mine, there);
+        const real3 d = difference(w.geometry, mine, there);
         const real in[4] = {dot(d, d), row[2 * there.species], row[2 * there.species + 1], charge * w.charge[j]};
         real out[VACUUM_TERMS + 1];
         vacuum_pair(in, out);

@@ -1,6 +1,6 @@
 //! The atoms in device memory.
 
-use crate::device_data::{Control, DeviceData, FixedPosition, Frame, PlainPosition};
+use crate::device_data::{BoxGeometry, Control, DeviceData, FixedPosition, PlainPosition};
 use crate::driver::{Buffer, Device};
 use crate::kernels::SCAN_BLOCK;
 use jostle_core::{Precision, Result, State, System, Vec3};
@@ -164,7 +164,7 @@ impl Arrays {
     }
 
     /// The addresses, for kernels; what belongs to a pair algorithm is left at 0.
-    pub fn data(&self, frame: Frame) -> DeviceData {
+    pub fn data(&self, geometry: BoxGeometry) -> DeviceData {
         DeviceData {
             n: self.n as i32,
             tile_capacity: 0,
@@ -174,7 +174,7 @@ impl Arrays {
             neighbor_capacity: 0,
             n_excluded: 0,
             unused: 0,
-            frame,
+            geometry,
             control: self.control.address(),
             mass: self.mass.address(),
             inverse_mass: self.inverse_mass.address(),
@@ -280,7 +280,7 @@ impl Arrays {
     }
 
     /// The positions that the list was built around, as near as the kernels know them.
-    pub fn built(&self, frame: &Frame) -> Result<Vec<Vec3>> {
+    pub fn built(&self, geometry: &BoxGeometry) -> Result<Vec<Vec3>> {
         let units = self.position[2].to_vec()?;
         let word = |low: u32, high: u32| f64::from_bits(u64::from(high) << 32 | u64::from(low));
         Ok(match self.precision {
@@ -289,11 +289,11 @@ impl Arrays {
                 .map(|p| {
                     // The middle of what rounds down to it.
                     let s = p.fraction.map(|n| (f64::from(n) + 0.5) / 4_294_967_296.0);
-                    let (l, t) = (frame.edge, frame.tilt);
+                    let (l, t) = (geometry.edge, geometry.tilt);
                     [
-                        frame.origin[0] + s[0] * l[0] + s[1] * t[0] + s[2] * t[1],
-                        frame.origin[1] + s[1] * l[1] + s[2] * t[2],
-                        frame.origin[2] + s[2] * l[2],
+                        geometry.origin[0] + s[0] * l[0] + s[1] * t[0] + s[2] * t[1],
+                        geometry.origin[1] + s[1] * l[1] + s[2] * t[2],
+                        geometry.origin[2] + s[2] * l[2],
                     ]
                 })
                 .collect(),

@@ -9,7 +9,7 @@ pub const SLOTS: usize = 32;
 /// The box as kernels use it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]
-pub struct Frame {
+pub struct BoxGeometry {
     pub origin: Vec3,
     pub edge: Vec3,
     pub tilt: Vec3,
@@ -24,8 +24,8 @@ pub struct Frame {
     pub low: [f32; 6],
 }
 
-impl Frame {
-    /// The frame of a box. Along an open axis it is four times as long as what the atoms occupy
+impl BoxGeometry {
+    /// The geometry of a box. Along an open axis it is four times as long as what the atoms occupy
     /// and `reach` on either side, so that nothing wraps. Columns and bins are for the caller.
     pub fn new(simbox: &SimBox, state: &State, reach: f64) -> Self {
         let (mut origin, mut edge, mut width) = (simbox.origin(), simbox.lengths(), simbox.widths());
@@ -42,7 +42,7 @@ impl Frame {
         let tilt = simbox.tilts();
         let steps = [edge[0], edge[1], edge[2], tilt[0], tilt[1], tilt[2]].map(|l| l / 4_294_967_296.0);
         let high = steps.map(|l| l as f32);
-        Frame {
+        BoxGeometry {
             origin,
             edge,
             tilt,
@@ -183,7 +183,7 @@ pub struct DeviceData {
     pub neighbor_capacity: i32,
     pub n_excluded: i32,
     pub unused: i32,
-    pub frame: Frame,
+    pub geometry: BoxGeometry,
     pub control: u64,
     pub mass: u64,
     pub inverse_mass: u64,

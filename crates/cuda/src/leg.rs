@@ -72,8 +72,8 @@ impl Launches<'_> {
 
     /// Sorts atoms and builds the list, if that of a slot is stale.
     pub fn build(&self, slot: i32) -> Vec<Launch> {
-        let frame = &self.data.frame;
-        let bins = frame.columns[0] as usize * frame.columns[1] as usize * frame.bins as usize;
+        let geometry = &self.data.geometry;
+        let bins = geometry.columns[0] as usize * geometry.columns[1] as usize * geometry.bins as usize;
         let mut launches = Vec::new();
         let over_atoms = self.atom_blocks().min(self.resident_blocks);
         for (kernel, work) in &self.kernels.sort {

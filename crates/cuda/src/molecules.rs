@@ -1,6 +1,6 @@
 //! Molecules as points, for a change of the box that moves them as they are (`kernels/molecules.cu`).
 
-use crate::device_data::{DeviceData, Frame};
+use crate::device_data::{BoxGeometry, DeviceData};
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build, blocks_of};
 use crate::sums::Summation;
@@ -28,7 +28,7 @@ struct Table {
 // SAFETY: numbers only, and no padding between them.
 unsafe impl Word for Table {}
 // SAFETY: numbers only; what pads them in C is a field.
-unsafe impl Word for Frame {}
+unsafe impl Word for BoxGeometry {}
 
 /// The kernels, and who belongs to which molecule.
 pub struct Bodies {
@@ -118,7 +118,7 @@ impl Bodies {
 
     /// Moves them into another box, as they were surveyed; their velocities grow by the factor
     /// 1 + `faster`.
-    pub fn stretch(&self, data: &DeviceData, after: Frame, faster: f64) -> Launch {
+    pub fn stretch(&self, data: &DeviceData, after: BoxGeometry, faster: f64) -> Launch {
         self.launch(&self.stretch, data).with_value(after).with_value(faster)
     }
 

@@ -1,6 +1,6 @@
 //! Block-local lists in shared memory (`kernels/tiles.cuh`, `tile_lists.cu`, `tiles.cu`): the fast path.
 
-use crate::device_data::{Control, DeviceData, Frame, faults};
+use crate::device_data::{BoxGeometry, Control, DeviceData, faults};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::kernels::{TileShape, TileSize};
 use crate::search::{Search, Trigger};
@@ -229,15 +229,15 @@ pub fn size(precision: Precision, capacity: ListCapacity) -> TileSize {
 
 /// Divides the box into columns as wide as a tile of atoms is long, and those into bins of two
 /// atoms or so.
-pub fn divide(frame: &mut Frame, atoms: u32, density: f64) {
+pub fn divide(geometry: &mut BoxGeometry, atoms: u32, density: f64) {
     let edge = (f64::from(atoms) / density).cbrt();
-    let across = |k: usize, edge: f64| (frame.width[k] / edge).round().clamp(1.0, 1024.0);
+    let across = |k: usize, edge: f64| (geometry.width[k] / edge).round().clamp(1.0, 1024.0);
     let (x, y) = (across(0, edge), across(1, edge));
-    let column = frame.width[0] / x * (frame.width[1] / y);
+    let column = geometry.width[0] / x * (geometry.width[1] / y);
     let thickness = 2.0 / density / column;
     let most = f64::from(1 << 28) / (x * y);
-    frame.columns = [x as i32, y as i32];
-    frame.bins = (frame.width[2] / thickness).clamp(1.0, most) as i32;
+    geometry.columns = [x as i32, y as i32];
+    geometry.bins = (geometry.width[2] / thickness).clamp(1.0, most) as i32;
 }
 
 impl Search for Tiles {

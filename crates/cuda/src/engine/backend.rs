@@ -3,7 +3,7 @@
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bonded::Bonded;
 use crate::constraints::Constraints;
-use crate::device_data::Frame;
+use crate::device_data::BoxGeometry;
 use crate::electrostatics::Charges;
 use crate::grains::Contacts;
 use crate::leg::{KINETIC, VIRIAL};
@@ -52,14 +52,15 @@ impl Backend for Cuda {
         }
         self.system.state = state;
         if self.system.simbox.periodic() != [true; 3] {
-            self.frame = Frame::new(&self.system.simbox, &self.system.state, self.cutoff + self.skin.now());
+            self.geometry =
+                BoxGeometry::new(&self.system.simbox, &self.system.state, self.cutoff + self.skin.now());
             self.lay_out()?;
         }
         self.upload()
     }
 
     fn list_positions(&mut self) -> Result<&[Vec3]> {
-        self.list_positions = self.arrays.built(&self.frame)?;
+        self.list_positions = self.arrays.built(&self.geometry)?;
         Ok(&self.list_positions)
     }
 
@@ -117,7 +118,7 @@ impl Backend for Cuda {
         self.take_fault()?;
         let Some(bodies) = &self.bodies else { return Err(Error::device("nobody has looked at molecules")) };
         let before = self.system.simbox;
-        let after = Frame::new(&simbox, &self.system.state, 0.0);
+        let after = BoxGeometry::new(&simbox, &self.system.state, 0.0);
         self.device.run(&bodies.stretch(&self.data, after, faster))?;
         self.read_control()?;
         self.set_aside = self.recorded.take().map(|recorded| (self.data, recorded));

@@ -3,7 +3,7 @@
 
 use super::plan::Extent;
 use super::{Cuda, Placing};
-use crate::device_data::{Frame, faults};
+use crate::device_data::{BoxGeometry, faults};
 use crate::tiles;
 use jostle_core::{Error, Precision, Result};
 use jostle_potentials::diagnose;
@@ -26,10 +26,10 @@ impl Cuda {
         let escaped = what & faults::ESCAPED != 0;
         if escaped {
             self.download()?;
-            self.frame = Frame::new(&self.system.simbox, &self.system.state, self.control.reach);
+            self.geometry = BoxGeometry::new(&self.system.simbox, &self.system.state, self.control.reach);
             // Of molecules in open space, whose forces have no cut-off, the skin tells how far atoms are apart.
             let finest = 1e-6 * self.control.reach * f64::from(u32::MAX);
-            if self.precision == Precision::Mixed && self.frame.edge.iter().any(|l| *l > finest) {
+            if self.precision == Precision::Mixed && self.geometry.edge.iter().any(|l| *l > finest) {
                 return Err(Error::simulation("the atoms of an open box have gone too far apart")
                     .hint("set precision = \"double\", or use a periodic box"));
             }

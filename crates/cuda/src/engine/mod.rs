@@ -15,7 +15,7 @@ use crate::arrays::Arrays;
 use crate::bath::ScalingBath;
 use crate::bonded::Bonded;
 use crate::constraints::Constraints;
-use crate::device_data::{Control, DeviceData, Frame};
+use crate::device_data::{BoxGeometry, Control, DeviceData};
 use crate::dissipative::PairBath;
 use crate::driver::{Device, Module};
 use crate::electrostatics::{Charges, Followed};
@@ -79,7 +79,7 @@ pub struct Cuda {
     precision: Precision,
     cutoff: f64,
     skin: Skin,
-    frame: Frame,
+    geometry: BoxGeometry,
     plan: Plan,
     arrays: Arrays,
     kernels: Kernels,
@@ -175,11 +175,11 @@ impl Cuda {
         }
         let spacing = (system.simbox.volume() / n.max(1) as f64).cbrt();
         let skin = Skin::new(settings.skin, skin::guess(spacing, &system.topology), settings.reproducible);
-        let frame = Frame::new(&system.simbox, &system.state, cutoff + skin.now());
+        let geometry = BoxGeometry::new(&system.simbox, &system.state, cutoff + skin.now());
         let extent = Extent {
-            density: density(&frame, &system, cutoff),
+            density: density(&geometry, &system, cutoff),
             reach: cutoff + skin.now(),
-            width: narrowest(&frame),
+            width: narrowest(&geometry),
         };
         let excluded = Exclusions::new(&device, &system.topology.exclusions(n, forces.exclude))?;
         let on = (extent, device.multiprocessors());
@@ -204,7 +204,7 @@ impl Cuda {
             grains = Some(contacts);
         }
         let sums = Sums { partial: device.alloc(1)?, total: device.alloc(1)? };
-        let data = arrays.data(frame);
+        let data = arrays.data(geometry);
         let mut cuda = Cuda {
             device,
             system,
@@ -212,7 +212,7 @@ impl Cuda {
             precision,
             cutoff,
             skin,
-            frame,
+            geometry,
             compiled: plan.compiled(),
             plan,
             arrays,
@@ -300,8 +300,8 @@ impl Cuda {
     fn lay_out(&mut self) -> Result<()> {
         self.recorded = None;
         let density = self.extent().density;
-        tiles::divide(&mut self.frame, self.plan.atoms_in_cube(density, self.cutoff), density);
-        let bins = [self.frame.columns[0], self.frame.columns[1], self.frame.bins];
+        tiles::divide(&mut self.geometry, self.plan.atoms_in_cube(density, self.cutoff), density);
+        let bins = [self.geometry.columns[0], self.geometry.columns[1], self.geometry.bins];
         self.arrays.resize_bins(&self.device, bins.map(|b| b as usize).iter().product())?;
         let row = self.forces.n_terms() + VIRIAL + KINETIC;
         let of_charges = self.charges.iter().map(Charges::most_shares).max().unwrap_or(0);
@@ -322,14 +322,14 @@ impl Cuda {
 
     fn extent(&self) -> Extent {
         Extent {
-            density: density(&self.frame, &self.system, self.cutoff),
+            density: density(&self.geometry, &self.system, self.cutoff),
             reach: self.cutoff + self.skin.now(),
-            width: narrowest(&self.frame),
+            width: narrowest(&self.geometry),
         }
     }
 
     fn attach(&mut self) {
-        self.data = self.arrays.data(self.frame);
+        self.data = self.arrays.data(self.geometry);
         self.plan.excluded.attach(&mut self.data);
         self.search.attach(&mut self.data);
         if self.looks_around() {
@@ -366,7 +366,7 @@ impl Cuda {
     /// Another box: what follows from its shape.
     fn fit_box(&mut self, simbox: SimBox) -> Result<()> {
         self.system.simbox = simbox;
-        self.frame = Frame::new(&simbox, &self.system.state, self.cutoff + self.skin.now());
+        self.geometry = BoxGeometry::new(&simbox, &self.system.state, self.cutoff + self.skin.now());
         for charges in &mut self.charges {
             if charges.follow(&self.device, &simbox)? == Followed::Anew {
                 self.set_aside = None;
@@ -454,7 +454,7 @@ impl Cuda {
         // Rounding must not make the list a little too short.
         self.control.limit2 = (0.5 * skin * (1.0 - 1e-5)).powi(2);
         // Looking around those that have strayed takes images that can be told apart.
-        let roomy = 2.0 * (self.control.reach + skin) < narrowest(&self.frame) && skin < self.cutoff;
+        let roomy = 2.0 * (self.control.reach + skin) < narrowest(&self.geometry) && skin < self.cutoff;
         self.control.farthest2 = if roomy { 4.0 * self.control.limit2 } else { self.control.limit2 };
         self.control.slot[0].stale = 1;
     }
@@ -523,20 +523,20 @@ impl Cuda {
 }
 
 /// Atoms per volume, in what they occupy.
-fn density(frame: &Frame, system: &System, cutoff: f64) -> f64 {
+fn density(geometry: &BoxGeometry, system: &System, cutoff: f64) -> f64 {
     let mut volume = 1.0;
     for k in 0..3 {
-        volume *= if frame.periodic[k] == 1 {
-            frame.edge[k]
+        volume *= if geometry.periodic[k] == 1 {
+            geometry.edge[k]
         } else {
-            (0.25 * frame.edge[k] - 2.0 * cutoff).max(cutoff)
+            (0.25 * geometry.edge[k] - 2.0 * cutoff).max(cutoff)
         };
     }
     system.state.len().max(1) as f64 / volume
 }
 
-fn narrowest(frame: &Frame) -> f64 {
-    frame.width.into_iter().fold(f64::INFINITY, f64::min)
+fn narrowest(geometry: &BoxGeometry) -> f64 {
+    geometry.width.into_iter().fold(f64::INFINITY, f64::min)
 }
 
 impl Layout {
