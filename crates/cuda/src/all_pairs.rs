@@ -2,7 +2,7 @@
 
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
-use crate::search::{Search, Trigger};
+use crate::neighbor_engine::{NeighborEngine, Trigger};
 use jostle_core::{Error, Evaluate, Precision, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -219,7 +219,7 @@ impl AllPairs {
     }
 }
 
-impl Search for AllPairs {
+impl NeighborEngine for AllPairs {
     fn name(&self) -> &'static str {
         "all-pairs"
     }

@@ -5,7 +5,7 @@ use crate::codegen::{Recorder, scalar_function_as_on_host};
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
-use crate::search::Trigger;
+use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 use jostle_core::bath::{Chain, bussi_factor, drag, heat_of_scaling, rescale_factor};
 use jostle_core::{Bath, Leg, Precision, Real, Result};

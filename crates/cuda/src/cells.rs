@@ -2,7 +2,7 @@
 
 use crate::device_data::DeviceData;
 use crate::driver::{Kernel, Launch, Module};
-use crate::search::{Search, Trigger};
+use crate::neighbor_engine::{NeighborEngine, Trigger};
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Result};
 
@@ -34,7 +34,7 @@ impl Cells {
     }
 }
 
-impl Search for Cells {
+impl NeighborEngine for Cells {
     fn name(&self) -> &'static str {
         "cells"
     }

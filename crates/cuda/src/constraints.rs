@@ -5,7 +5,7 @@ use crate::codegen::{Recorder, scalar_function};
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Waits, Word};
 use crate::kernels::{self, Build};
-use crate::search::Trigger;
+use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 use jostle_core::constraints::{
     Coupling, Group, Groups, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,

@@ -8,7 +8,7 @@ pub mod mesh;
 use crate::device_data::DeviceData;
 use crate::driver::{Device, Launch};
 use crate::exclusions::Exclusions;
-use crate::search::Trigger;
+use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 use ewald::Ewald;
 use excluded::ExcludedCharges;

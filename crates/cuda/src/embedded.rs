@@ -4,7 +4,7 @@ use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
-use crate::search::{Search, Trigger};
+use crate::neighbor_engine::{NeighborEngine, Trigger};
 use crate::tiles::ListCapacity;
 use jostle_core::{Error, Evaluate, Precision, Result};
 use jostle_potentials::embedded::{cubic, pair};
@@ -64,8 +64,8 @@ fn embedding_starts(term: &Embedded) -> Vec<usize> {
 }
 
 /// A pair algorithm, and what embedded atoms do with it.
-pub struct EmbeddedSearch {
-    pairs: Box<dyn Search>,
+pub struct EmbeddedEngine {
+    pairs: Box<dyn NeighborEngine>,
     densities: Kernel,
     forces: Kernel,
     energies: Kernel,
@@ -74,7 +74,7 @@ pub struct EmbeddedSearch {
     embedding: Buffer<f64>,
 }
 
-impl EmbeddedSearch {
+impl EmbeddedEngine {
     /// Room for `n` atoms.
     ///
     /// # Errors
@@ -84,12 +84,12 @@ impl EmbeddedSearch {
         module: &Module,
         precision: Precision,
         term: &Embedded,
-        pairs: Box<dyn Search>,
+        pairs: Box<dyn NeighborEngine>,
         n: usize,
     ) -> Result<Self> {
         let embedding = (0..term.n_species()).flat_map(|s| term.embedding_function(s).cubics.concat());
         let functions: Vec<f64> = term.table().into_iter().chain(embedding).collect();
-        let search = EmbeddedSearch {
+        let engine = EmbeddedEngine {
             densities: module.kernel("densities_embedded")?,
             forces: module.kernel("forces_embedded")?,
             energies: module.kernel("forces_embedded_energies")?,
@@ -98,19 +98,19 @@ impl EmbeddedSearch {
             embedding: device.alloc(n.max(1))?,
             pairs,
         };
-        for kernel in [&search.densities, &search.forces, &search.energies] {
-            search.pairs.allow(kernel)?;
-            if search.pairs.pass(kernel).is_none() {
-                let name = search.pairs.name();
+        for kernel in [&engine.densities, &engine.forces, &engine.energies] {
+            engine.pairs.allow(kernel)?;
+            if engine.pairs.pass(kernel).is_none() {
+                let name = engine.pairs.name();
                 return Err(Error::device(format!("algorithm \"{name}\" has no embedded atoms"))
                     .hint("set algorithm = \"tiles\" or \"list\""));
             }
         }
-        Ok(search)
+        Ok(engine)
     }
 }
 
-impl Search for EmbeddedSearch {
+impl NeighborEngine for EmbeddedEngine {
     fn name(&self) -> &'static str {
         self.pairs.name()
     }

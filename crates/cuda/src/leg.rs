@@ -16,8 +16,8 @@ use crate::device_data::{DeviceData, SLOTS};
 use crate::driver::{Buffer, Device, Graph, Kernel, Launch, Waits};
 use crate::electrostatics::{Charges, SUMS};
 use crate::kernels::{AROUND_ATOMS, ATOM_THREADS, Kernels, SCAN_BLOCK, Work, blocks_of};
+use crate::neighbor_engine::{NeighborEngine, Trigger};
 use crate::outside::Outside;
-use crate::search::{Search, Trigger};
 use crate::sums::Summation;
 use crate::vacuum::VacuumKernel;
 use jostle_core::{Evaluate, Result};
@@ -30,7 +30,7 @@ pub const KINETIC: usize = 9;
 /// All that launches are made of.
 pub struct Launches<'a> {
     pub kernels: &'a Kernels,
-    pub search: &'a dyn Search,
+    pub neighbor_engine: &'a dyn NeighborEngine,
     pub charges: &'a [Charges],
     pub vacuum: Option<&'a VacuumKernel>,
     pub bonded: Option<&'a Bonded>,
@@ -93,7 +93,7 @@ impl Launches<'_> {
         launches.extend(
             bonded.into_iter().chain(constraints).chain(outside).map(|launch| launch.waits(Waits::Aside)),
         );
-        launches.extend(self.search.build(&self.data, slot));
+        launches.extend(self.neighbor_engine.build(&self.data, slot));
         launches.push(self.settle(slot, 1).waits(Waits::ForAll));
         launches
     }
@@ -146,7 +146,7 @@ impl Launches<'_> {
 
     /// Forces and, if asked for, energies added up.
     pub fn forces(&self, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
-        let mut launches = self.search.forces(&self.data, slot, trigger, evaluate);
+        let mut launches = self.neighbor_engine.forces(&self.data, slot, trigger, evaluate);
         let energies = evaluate == Evaluate::ForcesAndEnergies;
         let silent = trigger == Trigger::Immediate && self.waves == 0.0 && !energies;
         let add_up = |c: &Charges| {
@@ -157,7 +157,12 @@ impl Launches<'_> {
         let waves: Vec<Launch> =
             heard.flat_map(|c| c.waves(&self.data, slot, trigger, evaluate, add_up(c))).collect();
         if energies {
-            launches.push(self.add_shares(self.search.energy_blocks(), self.n_pairs + VIRIAL, 0, trigger));
+            launches.push(self.add_shares(
+                self.neighbor_engine.energy_blocks(),
+                self.n_pairs + VIRIAL,
+                0,
+                trigger,
+            ));
             launches.extend(waves);
         } else {
             // Nobody's shares are in the way.
@@ -215,7 +220,7 @@ impl Launches<'_> {
         let bath = self.bath.map(|bath| bath.arrive(&self.data, slot, Trigger::Step, self.row_length()));
         let mut launches = bath.unwrap_or_default();
         // A step at once knows of pairs only.
-        let at_once = if self.only_pairs() { self.search.step(&self.data, slot) } else { None };
+        let at_once = if self.only_pairs() { self.neighbor_engine.step(&self.data, slot) } else { None };
         match (self.constraints, at_once) {
             (Some(constraints), _) => {
                 launches.push(constraints.noise(&self.data, slot, MoveFrom::Step));
@@ -233,7 +238,7 @@ impl Launches<'_> {
 
     /// Whether samples are taken in passing, and not at the ends of segments.
     pub fn samples_in_passing(&self) -> bool {
-        self.search.samples() && self.only_pairs() && self.bath.is_none() && self.middle.is_none()
+        self.neighbor_engine.samples() && self.only_pairs() && self.bath.is_none() && self.middle.is_none()
     }
 
     /// Whether there are no forces but those of pairs that are searched for.

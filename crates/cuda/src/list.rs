@@ -2,7 +2,7 @@
 
 use crate::device_data::{Control, DeviceData, faults};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
-use crate::search::{Search, Trigger};
+use crate::neighbor_engine::{NeighborEngine, Trigger};
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Result};
 
@@ -78,7 +78,7 @@ impl List {
     }
 }
 
-impl Search for List {
+impl NeighborEngine for List {
     fn name(&self) -> &'static str {
         "list"
     }

@@ -5,7 +5,7 @@ use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::leg::VIRIAL;
-use crate::search::Trigger;
+use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System, Vec3};
 use jostle_potentials::Forces;

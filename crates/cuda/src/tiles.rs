@@ -3,7 +3,7 @@
 use crate::device_data::{BoxGeometry, Control, DeviceData, faults};
 use crate::driver::{Buffer, Device, Kernel, Launch, Module};
 use crate::kernels::{TileShape, TileSize};
-use crate::search::{Search, Trigger};
+use crate::neighbor_engine::{NeighborEngine, Trigger};
 use jostle_core::{Error, Evaluate, Precision, Result};
 use jostle_potentials::Forces;
 
@@ -240,7 +240,7 @@ pub fn divide(geometry: &mut BoxGeometry, atoms: u32, density: f64) {
     geometry.bins = (geometry.width[2] / thickness).clamp(1.0, most) as i32;
 }
 
-impl Search for Tiles {
+impl NeighborEngine for Tiles {
     fn name(&self) -> &'static str {
         "tiles"
     }

@@ -6,7 +6,7 @@ use crate::device_data::DeviceData;
 use crate::driver::{Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::leg::VIRIAL;
-use crate::search::Trigger;
+use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Precision, Result};
 use jostle_potentials::{Forces, Vacuum};

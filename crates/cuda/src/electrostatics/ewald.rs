@@ -6,7 +6,7 @@ use crate::codegen;
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, Build};
-use crate::search::Trigger;
+use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Precision, Result, SimBox};
 use jostle_potentials::electrostatics::Method;

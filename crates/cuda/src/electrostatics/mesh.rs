@@ -7,7 +7,7 @@ use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::exclusions::Exclusions;
 use crate::kernels::{self, Build};
-use crate::search::Trigger;
+use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 use jostle_core::{Error, Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::electrostatics::spline::moduli;

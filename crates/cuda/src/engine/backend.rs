@@ -8,7 +8,7 @@ use crate::electrostatics::Charges;
 use crate::grains::Contacts;
 use crate::leg::{KINETIC, VIRIAL};
 use crate::molecules::{Bodies, SURVEY};
-use crate::search::Trigger;
+use crate::neighbor_engine::Trigger;
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::bath::Dissipative;
@@ -24,7 +24,7 @@ impl Backend for Cuda {
             Precision::Mixed => "mixed",
             Precision::Double => "double",
         };
-        format!("{}, {}, {precision} precision", self.device.name(), self.search.name())
+        format!("{}, {}, {precision} precision", self.device.name(), self.neighbor_engine.name())
     }
 
     fn simbox(&self) -> &SimBox {
@@ -329,7 +329,7 @@ impl Backend for Cuda {
             skin: self.skin.now(),
             settled: self.skin.settled(),
             bytes: self.arrays.bytes()
-                + self.search.bytes()
+                + self.neighbor_engine.bytes()
                 + self.plan.excluded.bytes()
                 + self.charges.iter().map(Charges::bytes).sum::<usize>()
                 + self.vacuum.as_ref().map_or(0, VacuumKernel::bytes)

@@ -46,7 +46,7 @@ impl Cuda {
     /// they are cut into legs.
     pub(super) fn tighten(&mut self) {
         if let Some(capacity) = self.plan.tighten(&self.control) {
-            self.search.tighten(capacity);
+            self.neighbor_engine.tighten(capacity);
             self.recorded = None;
             self.attach();
         }
@@ -56,12 +56,12 @@ impl Cuda {
     pub(super) fn resize(&mut self, before: Extent) -> Result<()> {
         let extent = self.extent();
         let Some(capacity) = self.plan.resize(&self.control, before, extent) else { return Ok(()) };
-        if !self.search.holds(capacity)
+        if !self.neighbor_engine.holds(capacity)
             || tiles::size(self.precision, capacity) != self.plan.layout.shape.size
         {
             return self.arrange();
         }
-        self.search.tighten(capacity);
+        self.neighbor_engine.tighten(capacity);
         self.recorded = None;
         self.attach();
         Ok(())

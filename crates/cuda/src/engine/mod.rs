@@ -24,8 +24,8 @@ use crate::grains::Contacts;
 use crate::kernels::{Kernels, PairAlgorithm, TileShape};
 use crate::leg::{KINETIC, Launches, Middle, Recorded, Sums, VIRIAL};
 use crate::molecules::Bodies;
+use crate::neighbor_engine::NeighborEngine;
 use crate::outside::Outside;
-use crate::search::Search;
 use crate::skin::{self, Skin};
 use crate::sums::Summation;
 use crate::tiles::{self, ListCapacity};
@@ -87,7 +87,7 @@ pub struct Cuda {
     pair_kernels: Module,
     /// What these were compiled for, see [`Plan::compiled`].
     compiled: (PairAlgorithm, TileShape, PairShape),
-    search: Box<dyn Search>,
+    neighbor_engine: Box<dyn NeighborEngine>,
     charges: Vec<Charges>,
     vacuum: Option<VacuumKernel>,
     bonded: Option<Bonded>,
@@ -190,7 +190,7 @@ impl Cuda {
         let build = plan.build(&forces);
         let arrays = Arrays::new(&device, &system, &forces, precision, &build.table, &strays)?;
         let pair_kernels = plan.compile(&device, &build)?;
-        let search = plan.open(&device, &pair_kernels)?;
+        let neighbor_engine = plan.open(&device, &pair_kernels)?;
         let charges = Charges::all(&device, &system, &forces, &plan.excluded, precision, summation)?;
         let vacuum = VacuumKernel::new(&device, n, &forces, precision)?;
         let bonded = Bonded::new(&device, &system, &forces, precision, summation)?;
@@ -218,7 +218,7 @@ impl Cuda {
             arrays,
             kernels,
             pair_kernels,
-            search,
+            neighbor_engine,
             charges,
             vacuum,
             bonded,
@@ -291,7 +291,7 @@ impl Cuda {
             self.pair_kernels = self.plan.compile(&self.device, &self.plan.build(&self.forces))?;
             self.compiled = self.plan.compiled();
         }
-        self.search = self.plan.open(&self.device, &self.pair_kernels)?;
+        self.neighbor_engine = self.plan.open(&self.device, &self.pair_kernels)?;
         self.lay_out()
     }
 
@@ -305,7 +305,7 @@ impl Cuda {
         self.arrays.resize_bins(&self.device, bins.map(|b| b as usize).iter().product())?;
         let row = self.forces.n_terms() + VIRIAL + KINETIC;
         let of_charges = self.charges.iter().map(Charges::most_shares).max().unwrap_or(0);
-        let blocks = self.search.energy_blocks().max(self.launches().atom_shares()).max(of_charges);
+        let blocks = self.neighbor_engine.energy_blocks().max(self.launches().atom_shares()).max(of_charges);
         let constraints = self.constraints.as_ref().map_or(0, Constraints::partial_length);
         let bonded = self.bonded.as_ref().map_or(0, Bonded::partial_length);
         let vacuum = self.vacuum.as_ref().map_or(0, VacuumKernel::partial_length);
@@ -331,7 +331,7 @@ impl Cuda {
     fn attach(&mut self) {
         self.data = self.arrays.data(self.geometry);
         self.plan.excluded.attach(&mut self.data);
-        self.search.attach(&mut self.data);
+        self.neighbor_engine.attach(&mut self.data);
         if self.looks_around() {
             self.arrays.let_stray(&mut self.data);
         }
@@ -416,7 +416,7 @@ impl Cuda {
     fn launches(&self) -> Launches<'_> {
         Launches {
             kernels: &self.kernels,
-            search: &*self.search,
+            neighbor_engine: &*self.neighbor_engine,
             charges: &self.charges,
             vacuum: self.vacuum.as_ref(),
             bonded: self.bonded.as_ref(),

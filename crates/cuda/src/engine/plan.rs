@@ -7,11 +7,11 @@ use crate::all_pairs::{self, AllPairs, PairShape};
 use crate::cells::Cells;
 use crate::device_data::{Control, faults};
 use crate::driver::{Device, Module};
-use crate::embedded::EmbeddedSearch;
+use crate::embedded::EmbeddedEngine;
 use crate::exclusions::Exclusions;
 use crate::kernels::{self, Build, PairAlgorithm, TileShape};
 use crate::list::{self, List};
-use crate::search::Search;
+use crate::neighbor_engine::NeighborEngine;
 use crate::sums::Summation;
 use crate::tiles::{self, ListCapacity, Tiles};
 use jostle_core::{Algorithm, Error, Precision, Result, Settings};
@@ -277,9 +277,9 @@ impl Plan {
     ///
     /// # Errors
     /// If the device has too little memory.
-    pub fn open(&self, device: &Device, module: &Module) -> Result<Box<dyn Search>> {
+    pub fn open(&self, device: &Device, module: &Module) -> Result<Box<dyn NeighborEngine>> {
         let (precision, n) = (self.precision, self.n);
-        let pairs: Box<dyn Search> = match self.algorithm {
+        let pairs: Box<dyn NeighborEngine> = match self.algorithm {
             PairAlgorithm::Tiles => {
                 Box::new(Tiles::new(device, module, self.atom_bytes, self.layout.shape, self.capacity, n)?)
             }
@@ -291,7 +291,7 @@ impl Plan {
             PairAlgorithm::AllPairs => Box::new(AllPairs::new(device, module, precision, self.pairs, n)?),
         };
         Ok(match &self.embedded {
-            Some(term) => Box::new(EmbeddedSearch::new(device, module, precision, term, pairs, n)?),
+            Some(term) => Box::new(EmbeddedEngine::new(device, module, precision, term, pairs, n)?),
             None => pairs,
         })
     }

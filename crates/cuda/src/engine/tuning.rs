@@ -8,7 +8,7 @@ use crate::cache;
 use crate::codegen;
 use crate::driver::Device;
 use crate::kernels::PairAlgorithm;
-use crate::search::Trigger;
+use crate::neighbor_engine::Trigger;
 use jostle_core::{Backend, Evaluate, Result};
 use jostle_potentials::Forces;
 use std::path::{Path, PathBuf};

@@ -19,7 +19,7 @@ pub enum Trigger {
 
 /// An algorithm that finds the pairs within the cut-off, and the forces that follow. All of it is launches
 /// that the caller makes, so that they can be recorded.
-pub trait Search: Send {
+pub trait NeighborEngine: Send {
     /// Its name in the input file.
     fn name(&self) -> &'static str;
 
@@ -55,7 +55,7 @@ pub trait Search: Send {
         None
     }
 
-    /// Prepares such a kernel for [`Search::pass`].
+    /// Prepares such a kernel for [`NeighborEngine::pass`].
     ///
     /// # Errors
     /// If a block cannot have the memory it needs.
