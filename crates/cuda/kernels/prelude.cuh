@@ -464,7 +464,7 @@ struct DeviceData {
     const uint4* excluded;       // [n_excluded][n], by id: ids
     u32* place;                  // by id: where atoms are, since they were sorted
     uint4* partner;              // [n_excluded][n]: places
-    uint2* partner_span;         // [n]: the first of these places and the last; none where it is after it
+    uint2* partner_range;         // [n]: the first of these places and the last; none where it is after it
     u32* met;                    // [4 n_excluded][n]: places in the tile of those that are in it
     // all pairs
     Position* center;            // of each group of 32 atoms

@@ -64,9 +64,9 @@ DEVICE Cells cells_between(u32 low, u64 length, int n) {
 }
 
 // A stretch of atoms in sorted order.
-struct Span { u32 first, count; };
+struct AtomRange { u32 first, count; };
 
-DEVICE Span bins_between(const DeviceData& w, u32 column, int low, int high) {
+DEVICE AtomRange atoms_in_bins(const DeviceData& w, u32 column, int low, int high) {
     if (low > high) return {0, 0};
     const int bins = w.geometry.bins;
     if (column & 1) {
@@ -79,24 +79,24 @@ DEVICE Span bins_between(const DeviceData& w, u32 column, int low, int high) {
 }
 
 // The bins within a distance of a point, along each edge.
-struct Near {
+struct BinRange {
     Cells x, y, z;
 
     // The atoms of a column: in two stretches, of which the second goes on at the other end of the box.
-    DEVICE_MEMBER Span span(const DeviceData& w, int cx, int cy, int part) const {
+    DEVICE_MEMBER AtomRange atoms(const DeviceData& w, int cx, int cy, int part) const {
         const BoxGeometry& geometry = w.geometry;
         const int end = z.first + z.count - 1;
         const u32 column = column_place(geometry, (x.first + cx) % geometry.columns[0], (y.first + cy) % geometry.columns[1]);
-        return part == 0 ? bins_between(w, column, z.first, min(end, geometry.bins - 1))
-                         : bins_between(w, column, 0, end - geometry.bins);
+        return part == 0 ? atoms_in_bins(w, column, z.first, min(end, geometry.bins - 1))
+                         : atoms_in_bins(w, column, 0, end - geometry.bins);
     }
 
     // All of these stretches, by numbers.
-    DEVICE_MEMBER int n_spans() const { return 2 * x.count * y.count; }
-    DEVICE_MEMBER Span span(const DeviceData& w, int k) const { return span(w, k / 2 / y.count, k / 2 % y.count, k % 2); }
+    DEVICE_MEMBER int n_ranges() const { return 2 * x.count * y.count; }
+    DEVICE_MEMBER AtomRange atoms(const DeviceData& w, int k) const { return atoms(w, k / 2 / y.count, k / 2 % y.count, k % 2); }
 };
 
-DEVICE Near bins_near(const BoxGeometry& geometry, Fixed point, const double distance[3]) {
+DEVICE BinRange bins_within(const BoxGeometry& geometry, Fixed point, const double distance[3]) {
     u64 length[3];
     u32 low[3] = {point.x, point.y, point.z};
     for (int k = 0; k < 3; k++) {
@@ -113,12 +113,12 @@ DEVICE Near bins_near(const BoxGeometry& geometry, Fixed point, const double dis
 template <class Visit>
 DEVICE void each_near(const DeviceData& w, Fixed point, double distance, Visit visit) {
     const double along[3] = {distance, distance, distance};
-    const Near near = bins_near(w.geometry, point, along);
-    for (int cx = 0; cx < near.x.count; cx++) {
-        for (int cy = 0; cy < near.y.count; cy++) {
+    const BinRange bins = bins_within(w.geometry, point, along);
+    for (int cx = 0; cx < bins.x.count; cx++) {
+        for (int cy = 0; cy < bins.y.count; cy++) {
             for (int part = 0; part < 2; part++) {
-                const Span span = near.span(w, cx, cy, part);
-                for (u32 k = 0; k < span.count; k++) visit(span.first + k);
+                const AtomRange range = bins.atoms(w, cx, cy, part);
+                for (u32 k = 0; k < range.count; k++) visit(range.first + k);
             }
         }
     }

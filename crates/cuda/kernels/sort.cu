@@ -208,10 +208,10 @@ extern "C" __global__ void exclusion_partners(DeviceData w, int slot) {
     if (!builds(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) {
         const u32 id = w.id[w.control->sorted ^ 1][i];
-        uint2 span = {NOBODY, 0};
+        uint2 range = {NOBODY, 0};
         auto place_of = [&](u32 other) {
             const u32 place = other == NOBODY ? NOBODY : w.place[other];
-            if (place != NOBODY) span = {min(span.x, place), max(span.y, place)};
+            if (place != NOBODY) range = {min(range.x, place), max(range.y, place)};
             return place;
         };
         uint4 four = {};
@@ -221,7 +221,7 @@ extern "C" __global__ void exclusion_partners(DeviceData w, int slot) {
             else four = {NOBODY, NOBODY, NOBODY, NOBODY};
             w.partner[(size_t)k * w.n + i] = {place_of(four.x), place_of(four.y), place_of(four.z), place_of(four.w)};
         }
-        w.partner_span[i] = span;
+        w.partner_range[i] = range;
     }
 }
 

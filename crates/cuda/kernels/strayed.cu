@@ -69,7 +69,7 @@ struct Seeker {
     Position built;
     real3 way;  // from there
     real reach, from_end2;
-    Near near;
+    BinRange bins;
 };
 
 DEVICE Seeker seeker_of(const DeviceData& w, const Position* position, u32 i) {
@@ -93,7 +93,7 @@ DEVICE Seeker seeker_of(const DeviceData& w, const Position* position, u32 i) {
         }
     }
     const real reach = (cutoff + skin) * (real)(1.0 - 1e-5) - nearer_by(w, half_skin, (int)here.species);
-    return {i, built, way, reach, crescent.from_end * crescent.from_end, bins_near(geometry, middle, half)};
+    return {i, built, way, reach, crescent.from_end * crescent.from_end, bins_within(geometry, middle, half)};
 }
 
 extern "C" __global__ void __launch_bounds__(AROUND_THREADS) around_strayed(DeviceData w, int slot) {
@@ -133,14 +133,14 @@ extern "C" __global__ void __launch_bounds__(AROUND_THREADS) around_strayed(Devi
 
     const double cutoff = control->reach - control->skin;
     const real cutoff2 = (real)(cutoff * cutoff * (1.0 + 1e-5)), half_skin = (real)(0.5 * control->skin);
-    // All of their spans are dealt out to lanes, and so are all atoms in 32 of these: what lanes wait for is on
+    // All of their ranges are dealt out to lanes, and so are all atoms in 32 of these: what lanes wait for is on
     // its way from memory together.
-    const Dealt spans(mine < n_all ? seekers[warp][lane].near.n_spans() : 0);
+    const Dealt ranges(mine < n_all ? seekers[warp][lane].bins.n_ranges() : 0);
     bool lacking = false;
-    for (int s = 0; s < spans.all; s += 32) {
-        const int turn = min(s + lane, spans.all - 1), seeker = spans.whose(turn);
-        const int number = turn - __shfl_sync(ALL_LANES, spans.before, seeker);
-        const Span found = s + lane < spans.all ? seekers[warp][seeker].near.span(w, number) : Span{0, 0};
+    for (int s = 0; s < ranges.all; s += 32) {
+        const int turn = min(s + lane, ranges.all - 1), seeker = ranges.whose(turn);
+        const int number = turn - __shfl_sync(ALL_LANES, ranges.before, seeker);
+        const AtomRange found = s + lane < ranges.all ? seekers[warp][seeker].bins.atoms(w, number) : AtomRange{0, 0};
         const Dealt atoms((int)found.count);
         for (int m = lane; m < atoms.all + lane; m += 32 * LOOKS) {
             u32 who[LOOKS], j[LOOKS];

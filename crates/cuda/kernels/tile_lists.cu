@@ -32,7 +32,7 @@ DEVICE Owned part_of_block(const DeviceData& w, double reach) {
     const Position here = w.built[start + k];
     const Fixed s = to_fixed(geometry, here), middle = to_fixed(geometry, w.built[start + all / 2]);
     const u32 from_middle[3] = {s.x - middle.x, s.y - middle.y, s.z - middle.z};
-    // Near each other they are as long a stretch of a column as this is wide, or two such.
+    // BinRange each other they are as long a stretch of a column as this is wide, or two such.
     const double column = geometry.width[0] / geometry.columns[0] * geometry.width[1] / geometry.columns[1];
     // How long the way is from the atom before, along where they are spread.
     float way = 0;
@@ -137,7 +137,7 @@ DEVICE real aside2(const BoxGeometry& geometry, const Region& region, int axis, 
 
 // The k-th stretch of bins that a tile is gathered from: one of two in a column, of which the second
 // goes on at the other end of the box.
-DEVICE Span span_of(const DeviceData& w, const Region& region, real reach2, int k) {
+DEVICE AtomRange range_of(const DeviceData& w, const Region& region, real reach2, int k) {
     const BoxGeometry& geometry = w.geometry;
     const Cells cx = region.across[0], cy = region.across[1];
     const int x = (cx.first + k / 2 / cy.count) % geometry.columns[0], y = (cy.first + k / 2 % cy.count) % geometry.columns[1];
@@ -149,7 +149,7 @@ DEVICE Span span_of(const DeviceData& w, const Region& region, real reach2, int 
         const real reach_along = (real)(half - region.own_half[2]);
         half = min(half, region.own_half[2] + (i64)((sqrt(part2) + (real)1e-5) * reach_along) + 1);
     }
-    return Near{cx, cy, cells_between(region.middle[2] - (u32)half, 2 * half, geometry.bins)}.span(w, k);
+    return BinRange{cx, cy, cells_between(region.middle[2] - (u32)half, 2 * half, geometry.bins)}.atoms(w, k);
 }
 
 // ---- building the lists
@@ -211,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     const int sketch_pairs = CLASSES * sketch.words * 16 * TEAM;
     Stage* const stage = (Stage*)(sketch.halves + sketch_pairs * 8) + threadIdx.x / 32 * entry_capacity * 32;
     __shared__ Extent pieces[2];
-    __shared__ Span spans[SPANS];
+    __shared__ AtomRange ranges[RANGES];
     __shared__ int found[WARPS];
     __shared__ int n_met[TILE_ATOMS];
     __shared__ Region region;
@@ -261,7 +261,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     const Position origin = region.origin;
     const Bounds piece0 = region.piece[0], piece1 = region.piece[1];
     const bool two_pieces = region.two_pieces;
-    const int n_spans = 2 * region.across[0].count * region.across[1].count;
+    const int n_ranges = 2 * region.across[0].count * region.across[1].count;
     const real unit = (real)1 / reach;
     // Of atoms that have to be nearer than the reach: see where neighbours are looked for.
     const real half_skin = (real)(0.5 * control->skin);
@@ -271,11 +271,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         return STRAYS_BY_SPECIES ? s * (1.0f - most_astray - 0.5f * s) : 0.0f;
     };
     const float own_radius = (float)(unit * region.own_radius), radius_of_all = own_radius + 1.01f;
-    if (!region.fits || n_spans > SPANS || !(radius_of_all < 200.0f)) {
+    if (!region.fits || n_ranges > RANGES || !(radius_of_all < 200.0f)) {
         if (thread == 0) report(control, UNFIT);
         return;
     }
-    for (int k = thread; k < n_spans; k += THREADS) spans[k] = span_of(w, region, reach2, k);
+    for (int k = thread; k < n_ranges; k += THREADS) ranges[k] = range_of(w, region, reach2, k);
     for (int k = thread; k < sketch_pairs; k += THREADS) {
         // Nothing is near a dummy.
         ((uint4*)sketch.halves)[k] = {0, 0, 0, to_half(-60000.0f) * 0x10001u};
@@ -292,20 +292,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         n_met[k] = met;
     }
 
-    // Each warp looks through a share of the spans; what it finds waits where lists will be.
+    // Each warp looks through a share of the ranges; what it finds waits where lists will be.
     u32* const waiting = (u32*)stage;
     const int waiting_capacity = entry_capacity * 32 * (int)sizeof(Stage) / 4;
     int n_found = 0, turn = warp;  // stretches of 32 atoms are dealt out in turn
-    for (int s = 0; s < n_spans; s += 32) {
-        const Span span = s + lane < n_spans ? spans[s + lane] : Span{0, 0};
-        const int stretches = (int)(span.count + 31) / 32;
+    for (int s = 0; s < n_ranges; s += 32) {
+        const AtomRange range = s + lane < n_ranges ? ranges[s + lane] : AtomRange{0, 0};
+        const int stretches = (int)(range.count + 31) / 32;
         const int upto = sum_up_to_lane(stretches), all = __shfl_sync(ALL_LANES, upto, 31);
         struct Candidate { u32 j; Position at; };  // NOBODY: one of the block's own, or beyond the stretch
         auto candidate_of = [&](int turn) {
             const int which = __popc(__ballot_sync(ALL_LANES, upto <= turn));
             const u32 k = 32 * (turn - __shfl_sync(ALL_LANES, upto - stretches, which)) + lane;
-            const u32 start = __shfl_sync(ALL_LANES, span.first, which);
-            const u32 count = __shfl_sync(ALL_LANES, span.count, which);
+            const u32 start = __shfl_sync(ALL_LANES, range.first, which);
+            const u32 count = __shfl_sync(ALL_LANES, range.count, which);
             const u32 j = start + min(k, count - 1);
             return Candidate{k < count && j - first >= (u32)own ? j : NOBODY, position[j]};
         };
@@ -354,8 +354,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         const u32 j = waiting[min(k, n_found - 1)];
         const Position here = position[j];
         // Hardly any of them is bound to one of the block's own.
-        const uint2 span = w.n_excluded > 0 ? w.partner_span[j] : uint2{NOBODY, 0};
-        const bool bound = there && span.x < (u32)(first + own) && span.y >= (u32)first;
+        const uint2 range = w.n_excluded > 0 ? w.partner_range[j] : uint2{NOBODY, 0};
+        const bool bound = there && range.x < (u32)(first + own) && range.y >= (u32)first;
         if (there) {
             halo[place - DUMMIES - TILE_ATOMS + k] = j;
             sketch.put(place + k, difference(geometry, here, origin), unit, less(here));

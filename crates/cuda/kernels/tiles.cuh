@@ -21,7 +21,7 @@ enum {
     BUILDERS = RESIDENT < 1024 ? RESIDENT : EIGHT ? 1280 : 1024,  // that a multiprocessor should hold
     WARPS = THREADS / 32,
     WARP_ATOMS = 32 / TEAM,          // atoms that the lanes of a warp work on
-    SPANS = 256,                     // stretches of bins that a tile is gathered from, at most
+    RANGES = 256,                     // stretches of bins that a tile is gathered from, at most
     FETCH = 8,                       // atoms each thread has on the way from memory at once
     BATCH = 8,                       // pairs of atoms looked at together while building
     MOST_ROWS = 16000,               // of a list

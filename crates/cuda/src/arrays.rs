@@ -209,7 +209,7 @@ impl Arrays {
             excluded: 0,
             place: 0,
             partner: 0,
-            partner_span: 0,
+            partner_range: 0,
             met: 0,
             center: 0,
             extent: 0,

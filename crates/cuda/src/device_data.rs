@@ -218,7 +218,7 @@ pub struct DeviceData {
     pub excluded: u64,
     pub place: u64,
     pub partner: u64,
-    pub partner_span: u64,
+    pub partner_range: u64,
     pub met: u64,
     pub center: u64,
     pub extent: u64,

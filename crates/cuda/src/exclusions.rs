@@ -15,7 +15,7 @@ pub struct Exclusions {
     /// By place: places, and places in tiles.
     partner: Buffer<u32>,
     /// By place: the first and the last place of a partner.
-    span: Buffer<u32>,
+    range: Buffer<u32>,
     met: Buffer<u32>,
 }
 
@@ -36,7 +36,7 @@ impl Exclusions {
             fours,
             place: device.alloc(places)?,
             partner: device.alloc(ids.len())?,
-            span: device.alloc(2 * places)?,
+            range: device.alloc(2 * places)?,
             met: device.alloc(ids.len())?,
             ids: device.upload(&ids)?,
         })
@@ -48,7 +48,7 @@ impl Exclusions {
         data.excluded = self.ids.address();
         data.place = self.place.address();
         data.partner = self.partner.address();
-        data.partner_span = self.span.address();
+        data.partner_range = self.range.address();
         data.met = self.met.address();
     }
 
