@@ -2,7 +2,7 @@
 //!
 //! An atom in flight comes up to its place in the list from behind and leaves it on the other side, and may
 //! go twice as far as from where it is when the list is built. How far ahead to look, and how far which atoms
-//! stray, was found from recorded paths of a Lennard-Jones melt, a melt of chains and a protein in water.
+//! are displaced, was found from recorded paths of a Lennard-Jones melt, a melt of chains and a protein in water.
 
 use crate::{Masses, System, Topology, Vec3};
 
@@ -21,7 +21,7 @@ pub fn foresight(topology: &Topology) -> f64 {
 ///
 /// Atoms of mass m fly as fast as 1 / sqrt(m), but what ends a list is the fastest of many, whose paths bend:
 /// the third root was best. Points without mass go where atoms take them.
-pub fn strays(system: &System) -> Vec<f64> {
+pub fn displacement_limits(system: &System) -> Vec<f64> {
     let masses = || system.species.iter().map(|species| species.mass).filter(|mass| *mass > 0.0);
     let lightest = masses().fold(f64::INFINITY, f64::min);
     // However heavy atoms are, something may drive them.
@@ -70,11 +70,11 @@ mod tests {
     }
 
     #[test]
-    fn heavy_atoms_stray_less_than_light_ones_and_points_as_much() {
+    fn displacement_limits_of_heavy_atoms_are_smaller_but_not_of_points() {
         let masses = [1.0, 8.0, 0.0, 1e9];
         let species = masses.map(|mass| Species { name: "A".into(), mass, charge: 0.0 });
         let system =
             System::new(SimBox::new([0.0; 3], [9.0; 3], [0.0; 3], [true; 3]).unwrap(), species.to_vec());
-        assert_eq!(strays(&system), [1.0, 0.5, 1.0, 0.25]);
+        assert_eq!(displacement_limits(&system), [1.0, 0.5, 1.0, 0.25]);
     }
 }

@@ -293,7 +293,7 @@ DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot,
     }
     if (!held) report_torn(w, body, now.done);
     await_copies();
-    Strayed strayed(w);
+    DisplacementCheck check(w);
     for (int k = 0; k < N; k++) {
         const u32 i = body.place[k];
         if (EARLY) {
@@ -305,9 +305,9 @@ DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot,
             store(w.v[set], i, body.v[k]);
         }
         const Position p = arrive(w, i, body.x[k], body.species[k], w.position[now.parity ^ 1]);
-        strayed.add(w, (int)i, p, EARLY ? aside.built[k][mine] : w.built[i]);
+        check.add(w, (int)i, p, EARLY ? aside.built[k][mine] : w.built[i]);
     }
-    strayed.note(&control->slot[slot + 1]);
+    check.note(&control->slot[slot + 1]);
 }
 
 // Whether a step, or the first one of a segment, is due.

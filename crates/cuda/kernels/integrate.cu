@@ -20,9 +20,9 @@ extern "C" __global__ void place_atoms(DeviceData w, int placing) {
     position[i] = p;
     // A list that is there already goes on as it would have, or is another device's.
     if (placing == PLACING_LISTED) {
-        Strayed strayed(w);
-        strayed.add(w, i, p, w.built[i]);
-        strayed.note(&w.control->slot[0]);
+        DisplacementCheck check(w);
+        check.add(w, i, p, w.built[i]);
+        check.note(&w.control->slot[0]);
     }
 }
 
@@ -79,7 +79,7 @@ extern "C" __global__ void kick_atoms(DeviceData w, double dt) {
     store(w.v[set], i, v);
 }
 
-// In place: nobody reads positions meanwhile. Who has strayed shows when the step's drift is over: see
+// In place: nobody reads positions meanwhile. Which atoms are displaced shows when the step's drift is over: see
 // `Cuda::update_neighbors`.
 extern "C" __global__ void drift_atoms(DeviceData w, double dt) {
     await_those_before();

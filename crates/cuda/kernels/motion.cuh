@@ -162,24 +162,25 @@ DEVICE void pass_on(const DeviceData& w, int slot, bool moved) {
 DEVICE bool is_inside(double s) { return s > 0.125 && s < 0.875; }
 
 // How far the atoms that arrive in a slot are from where the list has them.
-struct Strayed {
+struct DisplacementCheck {
     real limit2;
     bool stale, soon;  // the list is, or will be
 
-    DEVICE_MEMBER explicit Strayed(const DeviceData& w) : limit2((real)w.control->limit2), stale(false), soon(false) {}
+    DEVICE_MEMBER explicit DisplacementCheck(const DeviceData& w)
+        : limit2((real)w.control->limit2), stale(false), soon(false) {}
 
-    // Atom i, at p: of a slow species as if it were further by as much as it may stray less. A list has all
+    // Atom i, at p: of a slow species as if it were further by as much as its displacement limit is smaller. A list has all
     // pairs of atoms that are not further than half the skin from where it has them. What it lacks of others is
-    // looked for, where somebody does: see strayed.cu. That is where it also shows whether a list ends soon:
+    // looked for, where somebody does: see displacement.cu. That is where it also shows whether a list ends soon:
     // many atoms that note the same in the same place wait for each other.
     DEVICE_MEMBER void add(const DeviceData& w, int i, Position p, Position built) {
         const real3 d = difference(w.geometry, p, built);
-        const real d2 = dot(d, d) * inverse_stray2(w, (int)p.species);
-        if (!w.strayed && d2 > (real)0.5 * limit2) soon = true;
-        // Not "greater than": what is not a number has strayed, too.
+        const real d2 = dot(d, d) * inverse_limit2(w, (int)p.species);
+        if (!w.displaced && d2 > (real)0.5 * limit2) soon = true;
+        // Not "greater than": what is not a number is displaced, too.
         if (d2 <= limit2) return;
-        if (w.strayed && d2 <= (real)w.control->farthest2) {
-            atomicOr(&w.strayed[i / 32], 1u << i % 32);
+        if (w.displaced && d2 <= (real)w.control->farthest2) {
+            atomicOr(&w.displaced[i / 32], 1u << i % 32);
         } else {
             stale = true;
         }
@@ -204,11 +205,11 @@ DEVICE Position arrive(const DeviceData& w, int i, Double3 x, int species, Posit
     return p;
 }
 
-// The same at the end of a step's drift: notes in the slot it arrives in whether it has strayed.
+// The same at the end of a step's drift: notes in the slot it arrives in whether it is displaced.
 DEVICE void arrive(const DeviceData& w, int i, Double3 x, int species, Position* to, Slot* slot) {
-    Strayed strayed(w);
-    strayed.add(w, i, arrive(w, i, x, species, to), w.built[i]);
-    strayed.note(slot);
+    DisplacementCheck check(w);
+    check.add(w, i, arrive(w, i, x, species, to), w.built[i]);
+    check.note(slot);
 }
 
 // The noise that an atom feels in the step after so many drifts of the leg.

@@ -31,9 +31,9 @@ DEVICE T sum_up_to_lane(T value) {
     return value;
 }
 
-// Whether some species may stray further than others: see `may_stray`.
-#ifndef STRAYS_BY_SPECIES
-#define STRAYS_BY_SPECIES 0
+// Whether displacement limits of species differ: see `displacement_limit`.
+#ifndef LIMITS_BY_SPECIES
+#define LIMITS_BY_SPECIES 0
 #endif
 // In the place of an atom.
 #define NOBODY 0xffffffffu
@@ -429,10 +429,10 @@ struct DeviceData {
     const double* mass;          // see `mass_place`; 0, as are their inverse masses, of atoms that are driven
     const double* inverse_mass;
     const real* table;           // pair coefficients; 0 for one species
-    const real2* stray;          // by species: see `may_stray`
+    const real2* displacement_limits;  // by species: see `displacement_limit`
     Position* position[2];
     Position* built;             // what the list was built around
-    u32* strayed;                // bits of atoms that have strayed from there: see strayed.cu; null: none may
+    u32* displaced;              // bits of atoms that are displaced from there: see displacement.cu; null: none may
     // Two sets: sorting copies from one to the other. Vectors are [n][3].
     double* x[2];
     double* v[2];
@@ -505,14 +505,18 @@ DEVICE u32 partner_of(const DeviceData& w, int i, int k) {
 
 // How far atoms of a species may be from where the list has them, as a part of half the skin: heavy ones are
 // slow, and need not be listed as far away.
-DEVICE real may_stray(const DeviceData& w, int species) { return STRAYS_BY_SPECIES ? w.stray[species].x : (real)1; }
+DEVICE real displacement_limit(const DeviceData& w, int species) {
+    return LIMITS_BY_SPECIES ? w.displacement_limits[species].x : (real)1;
+}
 
 // The same, its square inverted.
-DEVICE real inverse_stray2(const DeviceData& w, int species) { return STRAYS_BY_SPECIES ? w.stray[species].y : (real)1; }
+DEVICE real inverse_limit2(const DeviceData& w, int species) {
+    return LIMITS_BY_SPECIES ? w.displacement_limits[species].y : (real)1;
+}
 
 // How much nearer to others than the reach atoms of a species have to be to be listed.
 DEVICE real nearer_by(const DeviceData& w, real half_skin, int species) {
-    return STRAYS_BY_SPECIES ? half_skin * ((real)1 - w.stray[species].x) : (real)0;
+    return LIMITS_BY_SPECIES ? half_skin * ((real)1 - w.displacement_limits[species].x) : (real)0;
 }
 
 // Notes a fault, which the next `settle` makes known: no kernel may see it come up meanwhile, or the

@@ -47,12 +47,12 @@ extern "C" __global__ void sort_speeds(DeviceData w, int slot) {
 // Where an atom will be when the fastest of all has gone a part of the skin, as far as its velocity and, if
 // it was kept, its force tell. The list is built around these positions: an atom in flight comes up to its
 // own from behind and leaves it on the other side, and may go twice as far as from where it is now until the
-// list is stale. No atom goes further than almost as far as it may stray. As in jostle_core::ahead.
+// list is stale. No atom goes further than almost as far as it may be displaced. As in jostle_core::ahead.
 DEVICE Position foreseen(const DeviceData& w, int i, Position p, const Slot& now) {
     const Control* control = w.control;
     const float fastest2 = __int_as_float((int)control->fastest2);
     if (!(fastest2 > 0.0f)) return p;
-    const double most = 0.45 * control->skin * may_stray(w, (int)p.species);
+    const double most = 0.45 * control->skin * displacement_limit(w, (int)p.species);
     const double time = control->foresight * control->skin / sqrt((double)fastest2);
     Double3 d = load(w.v[control->sorted], i);
     // Steps that the host makes keep none: where runs are reproducible nobody asks.

@@ -155,9 +155,9 @@ DEVICE AtomRange range_of(const DeviceData& w, const Region& region, real reach2
 // ---- building the lists
 
 // The atoms of a tile in half precision, in units of the reach, and two in four words: x and x, y
-// and y, z and z, and minus half the squared distances from the tile's origin, less for atoms that may
-// stray less. They are sorted by class. Each thread of a team looks at every TEAM-th atom of a class, at 32 of them for a word of
-// marks: together with the k-th one comes the one 16 further.
+// and y, z and z, and minus half the squared distances from the tile's origin, less for atoms of
+// a smaller displacement limit. They are sorted by class. Each thread of a team looks at every TEAM-th atom
+// of a class, at 32 of them for a word of marks: together with the k-th one comes the one 16 further.
 struct Sketch {
     u16* halves;
     int words;  // of marks for each class: one in small tiles if a team is large
@@ -265,10 +265,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     const real unit = (real)1 / reach;
     // Of atoms that have to be nearer than the reach: see where neighbours are looked for.
     const real half_skin = (real)(0.5 * control->skin);
-    const float most_astray = STRAYS_BY_SPECIES ? (float)(unit * half_skin) : 0.0f;
+    const float largest_limit = LIMITS_BY_SPECIES ? (float)(unit * half_skin) : 0.0f;
     auto less = [&](Position p) {
         const float s = (float)(unit * nearer_by(w, half_skin, (int)p.species));
-        return STRAYS_BY_SPECIES ? s * (1.0f - most_astray - 0.5f * s) : 0.0f;
+        return LIMITS_BY_SPECIES ? s * (1.0f - largest_limit - 0.5f * s) : 0.0f;
     };
     const float own_radius = (float)(unit * region.own_radius), radius_of_all = own_radius + 1.01f;
     if (!region.fits || n_ranges > RANGES || !(radius_of_all < 200.0f)) {
@@ -387,7 +387,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     const float x = from_half(mine[0]), y = from_half(mine[2]), z = from_half(mine[4]), a2 = x * x + y * y + z * z;
     const float nearer = exists ? (float)(unit * nearer_by(w, half_skin, (int)position[first + atom].species)) : 0.0f;
     const float rounding = 1.0f / 2048, r = 1.0f - nearer + rounding * (own_radius + radius_of_all);
-    const float largest = radius_of_all * (0.5f * radius_of_all + sqrtf(a2)) + most_astray;
+    const float largest = radius_of_all * (0.5f * radius_of_all + sqrtf(a2)) + largest_limit;
     const float nearest = 0.5f * (a2 - r * r) - 1.001f * rounding * (4.0f * largest + 1.0f);
     const u32 threshold = to_half(exists ? nearest : 65504.0f) * 0x10001u;
     const int n_each = ((filled + CLASSES - 1) / CLASSES + TEAM - 1) / TEAM;  // atoms of a class for each thread

@@ -14,12 +14,12 @@ pub struct Arrays {
     mass: Buffer<f64>,
     inverse_mass: Buffer<f64>,
     table: Table,
-    /// Of each species: see [`jostle_core::ahead::strays`].
-    stray: Table,
+    /// Of each species: see [`jostle_core::ahead::displacement_limits`].
+    displacement_limits: Table,
     /// Positions for the forces, in units of 16 bytes: two, and those of the list.
     position: [Buffer<FixedPosition>; 3],
-    /// A bit for each atom: whether it has strayed from where the list has it.
-    strayed: Buffer<u32>,
+    /// A bit for each atom: whether it is displaced from where the list has it.
+    displaced: Buffer<u32>,
     x: [Buffer<f64>; 2],
     v: [Buffer<f64>; 2],
     id: [Buffer<u32>; 2],
@@ -112,7 +112,7 @@ impl Arrays {
         forces: &Forces,
         precision: Precision,
         table: &[f64],
-        strays: &[f64],
+        limits: &[f64],
     ) -> Result<Self> {
         let n = system.state.len();
         let (mass, inverse) = system.dynamic_masses();
@@ -122,7 +122,7 @@ impl Arrays {
             Ok([Reals::upload(device, precision, &by_id)?, Reals::alloc(device, precision, n)?])
         };
         // What kernels want to know, and its square inverted.
-        let strays: Vec<f64> = strays.iter().flat_map(|part| [*part, 1.0 / (part * part)]).collect();
+        let limits: Vec<f64> = limits.iter().flat_map(|part| [*part, 1.0 / (part * part)]).collect();
         let positions = || device.alloc(n * position_units(precision));
         Ok(Arrays {
             precision,
@@ -131,9 +131,9 @@ impl Arrays {
             mass: device.upload(mass.values())?,
             inverse_mass: device.upload(inverse.values())?,
             table: Reals::upload(device, precision, table)?,
-            stray: Reals::upload(device, precision, &strays)?,
+            displacement_limits: Reals::upload(device, precision, &limits)?,
             position: [positions()?, positions()?, positions()?],
-            strayed: device.alloc(n.div_ceil(32))?,
+            displaced: device.alloc(n.div_ceil(32))?,
             x: [device.alloc(3 * n)?, device.alloc(3 * n)?],
             v: [device.alloc(3 * n)?, device.alloc(3 * n)?],
             id: [device.alloc(n)?, device.alloc(n)?],
@@ -179,10 +179,10 @@ impl Arrays {
             mass: self.mass.address(),
             inverse_mass: self.inverse_mass.address(),
             table: self.table.address(),
-            stray: self.stray.address(),
+            displacement_limits: self.displacement_limits.address(),
             position: [self.position[0].address(), self.position[1].address()],
             built: self.position[2].address(),
-            strayed: 0,
+            displaced: 0,
             x: [self.x[0].address(), self.x[1].address()],
             v: [self.v[0].address(), self.v[1].address()],
             id: [self.id[0].address(), self.id[1].address()],
@@ -239,9 +239,9 @@ impl Arrays {
         self.clear_bins()
     }
 
-    /// Lets atoms stray from where lists have them, as long as somebody looks around those that do.
-    pub fn let_stray(&self, data: &mut DeviceData) {
-        data.strayed = self.strayed.address();
+    /// Lets atoms be displaced from where lists have them, as long as somebody looks around those that do.
+    pub fn allow_displaced(&self, data: &mut DeviceData) {
+        data.displaced = self.displaced.address();
     }
 
     /// Nobody is in any bin, as sorting wants it.
@@ -316,7 +316,7 @@ impl Arrays {
         };
         let charges: usize = self.charge.iter().flatten().map(Reals::bytes).sum();
         let per_atom = 3 * 16 * position_units(self.precision) + 2 * (48 + 4 + 12) + 3 * real + 20;
-        charges + self.n * per_atom + 4 * (self.count.len() + self.start.len() + self.strayed.len())
+        charges + self.n * per_atom + 4 * (self.count.len() + self.start.len() + self.displaced.len())
     }
 }
 

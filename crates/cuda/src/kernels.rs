@@ -175,7 +175,7 @@ fn of_atoms(precision: Precision, sums: Summation) -> Build {
         include_str!("../kernels/integrate.cu"),
         include_str!("../kernels/reduce.cu"),
         include_str!("../kernels/sort.cu"),
-        include_str!("../kernels/strayed.cu")
+        include_str!("../kernels/displacement.cu")
     );
     beside(SEARCH, kernels, precision, sums)
 }
@@ -340,7 +340,7 @@ pub(crate) struct Kernels {
     pub sort: Vec<(Kernel, Work)>,
     /// Where atoms are that exclude each other: after the sort.
     pub exclusions: [Kernel; 2],
-    pub around_strayed: Kernel,
+    pub find_missing_pairs: Kernel,
     pub settle: Kernel,
     pub next_part: Kernel,
     pub begin_segment: Kernel,
@@ -368,8 +368,8 @@ pub(crate) enum Work {
 
 /// Threads of blocks in which each thread has its atom.
 pub(crate) const ATOM_THREADS: u32 = 256;
-/// Atoms of which a block looks around those that have strayed: as in `strayed.cu`.
-pub(crate) const AROUND_ATOMS: u32 = 2048;
+/// Atoms of which a block looks around those that are displaced: as in `displacement.cu`.
+pub(crate) const DISPLACED_ATOMS: u32 = 2048;
 /// Bins scanned by one block: as in `sort.cu`.
 pub(crate) const SCAN_BLOCK: usize = 1024;
 
@@ -394,7 +394,7 @@ impl Kernels {
             place_atoms: get("place_atoms")?,
             sort: sort.into_iter().map(|(name, work)| Ok((get(name)?, work))).collect::<Result<_>>()?,
             exclusions: [get("exclusion_places")?, get("exclusion_partners")?],
-            around_strayed: get("around_strayed")?,
+            find_missing_pairs: get("find_missing_pairs")?,
             settle: get("settle")?,
             next_part: get("next_part")?,
             begin_segment: get("begin_segment")?,

@@ -15,7 +15,7 @@ use crate::constraints::{Constraints, MoveFrom};
 use crate::device_data::{DeviceData, SLOTS};
 use crate::driver::{Buffer, Device, Graph, Kernel, Launch, Waits};
 use crate::electrostatics::{Charges, SUMS};
-use crate::kernels::{AROUND_ATOMS, ATOM_THREADS, Kernels, SCAN_BLOCK, Work, blocks_of};
+use crate::kernels::{ATOM_THREADS, DISPLACED_ATOMS, Kernels, SCAN_BLOCK, Work, blocks_of};
 use crate::neighbor_engine::{NeighborEngine, Trigger};
 use crate::outside::Outside;
 use crate::sums::Summation;
@@ -109,11 +109,11 @@ impl Launches<'_> {
         Launch::new(&self.kernels.next_part, 1, 1).with_value(self.data).with_value(begun)
     }
 
-    /// Looks around those who have arrived in a slot and strayed: whether the list lacks something.
-    pub fn look_around(&self, slot: i32) -> Option<Launch> {
-        let blocks = self.n_atoms().div_ceil(AROUND_ATOMS);
-        let launch = || Launch::new(&self.kernels.around_strayed, blocks, ATOM_THREADS);
-        (self.data.strayed != 0).then(|| launch().with_value(self.data).with_value(slot))
+    /// Looks around displaced atoms once they have arrived in a slot: whether the list lacks something.
+    pub fn find_missing_pairs(&self, slot: i32) -> Option<Launch> {
+        let blocks = self.n_atoms().div_ceil(DISPLACED_ATOMS);
+        let launch = || Launch::new(&self.kernels.find_missing_pairs, blocks, ATOM_THREADS);
+        (self.data.displaced != 0).then(|| launch().with_value(self.data).with_value(slot))
     }
 
     /// How many numbers a sample has: energies of pair forces, virial, energies of other forces,
@@ -210,7 +210,7 @@ impl Launches<'_> {
             ]),
             None => launches.push(self.atoms(&self.kernels.begin_segment).with_value(0i32)),
         }
-        launches.extend(self.look_around(1));
+        launches.extend(self.find_missing_pairs(1));
         launches.extend([self.next_part(1), self.settle(1, 0)]);
         launches
     }
@@ -262,7 +262,7 @@ impl Launches<'_> {
                 Some(middle) if slot % 2 == 0 => middle.cross(&self.data, slot),
                 _ => self.step(slot),
             };
-            launches.extend(self.look_around(slot + 1));
+            launches.extend(self.find_missing_pairs(slot + 1));
             launches
         };
         let mut launches: Vec<Launch> = (0..slots).flat_map(made).collect();

@@ -131,7 +131,7 @@ fn every_kernel_compiles_for_the_middle_of_a_step_and_from_outside() {
     }
 }
 
-/// Where masses are looked up by id, and where some species stray further than others.
+/// Where masses are looked up by id, and where displacement limits of species differ.
 #[test]
 fn every_kernel_compiles_for_atoms_that_are_driven_one_by_one_and_for_light_and_heavy_ones() {
     if !compiler() {
@@ -146,7 +146,7 @@ fn every_kernel_compiles_for_atoms_that_are_driven_one_by_one_and_for_light_and_
     let beside = kernels::of_middles(Precision::Mixed).into_iter();
     let beside = beside.chain(kernels::of_every_run(&forces, Precision::Mixed));
     for mut build in kernels::usual(&forces, Precision::Mixed).into_iter().chain(baths).chain(beside) {
-        build.options.extend(["-DMASSES_BY_ID=1".into(), "-DSTRAYS_BY_SPECIES=1".into()]);
+        build.options.extend(["-DMASSES_BY_ID=1".into(), "-DLIMITS_BY_SPECIES=1".into()]);
         check(&build, "sm_90");
     }
 }

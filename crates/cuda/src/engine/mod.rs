@@ -64,7 +64,7 @@ enum Placing {
 /// Neighbours of an atom from which on a list is long.
 const LONG_LIST: f64 = 150.0;
 
-/// Atoms from which on a step takes long enough for a kernel more, which looks around those that have strayed: if
+/// Atoms from which on a step takes long enough for a kernel more, which looks around those that are displaced: if
 /// lists are long, and dear.
 const MANY_ATOMS: usize = 65_536;
 
@@ -118,7 +118,7 @@ pub struct Cuda {
     energies: Energies,
     /// What the last evaluation produced.
     evaluated: Evaluate,
-    /// Whether the host has moved atoms since it last asked who has strayed from the list.
+    /// Whether the host has moved atoms since it last asked which atoms are displaced from the list.
     drifted: bool,
     /// How strongly waves of charges act.
     waves: f64,
@@ -166,9 +166,9 @@ impl Cuda {
             Driven::BySpecies(_) => device,
             Driven::ById(_) => device.with_option("-DMASSES_BY_ID=1"),
         };
-        let strays = ahead::strays(&system);
-        let alike = strays.iter().all(|part| *part == 1.0);
-        let device = if alike { device } else { device.with_option("-DSTRAYS_BY_SPECIES=1") };
+        let limits = ahead::displacement_limits(&system);
+        let alike = limits.iter().all(|part| *part == 1.0);
+        let device = if alike { device } else { device.with_option("-DLIMITS_BY_SPECIES=1") };
         let n = system.state.len();
         if n > i32::MAX as usize / 4 {
             return Err(Error::device(format!("{n} atoms are more than one GPU run can have")));
@@ -188,7 +188,7 @@ impl Cuda {
         plan.fit(&device, extent)?;
         let kernels = Kernels::new(&device, precision, summation)?;
         let build = plan.build(&forces);
-        let arrays = Arrays::new(&device, &system, &forces, precision, &build.table, &strays)?;
+        let arrays = Arrays::new(&device, &system, &forces, precision, &build.table, &limits)?;
         let pair_kernels = plan.compile(&device, &build)?;
         let neighbor_engine = plan.open(&device, &pair_kernels)?;
         let charges = Charges::all(&device, &system, &forces, &plan.excluded, precision, summation)?;
@@ -333,7 +333,7 @@ impl Cuda {
         self.plan.excluded.attach(&mut self.data);
         self.neighbor_engine.attach(&mut self.data);
         if self.looks_around() {
-            self.arrays.let_stray(&mut self.data);
+            self.arrays.allow_displaced(&mut self.data);
         }
         if let Some(bath) = &self.bath {
             bath.attach(&mut self.data);
@@ -400,13 +400,13 @@ impl Cuda {
         self.device.run(&launch)
     }
 
-    /// The same where the list goes on: who has strayed from it.
+    /// The same where the list goes on: which atoms are displaced from it.
     fn place_listed(&mut self) -> Result<()> {
         self.place(Placing::Listed)?;
-        self.run_all(self.launches().look_around(0).into_iter().collect())
+        self.run_all(self.launches().find_missing_pairs(0).into_iter().collect())
     }
 
-    /// Whether lists go on when atoms have strayed, as long as they lack no pair.
+    /// Whether lists go on when atoms are displaced, as long as they lack no pair.
     fn looks_around(&self) -> bool {
         let neighbors = 4.0 / 3.0 * PI * self.cutoff.powi(3) * self.extent().density;
         let pays = self.plan.n >= MANY_ATOMS && neighbors >= LONG_LIST;
@@ -453,7 +453,7 @@ impl Cuda {
         self.control.reach = self.cutoff + skin;
         // Rounding must not make the list a little too short.
         self.control.limit2 = (0.5 * skin * (1.0 - 1e-5)).powi(2);
-        // Looking around those that have strayed takes images that can be told apart.
+        // Looking around those that are displaced takes images that can be told apart.
         let roomy = 2.0 * (self.control.reach + skin) < narrowest(&self.geometry) && skin < self.cutoff;
         self.control.farthest2 = if roomy { 4.0 * self.control.limit2 } else { self.control.limit2 };
         self.control.slot[0].stale = 1;
