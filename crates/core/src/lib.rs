@@ -2,7 +2,6 @@
 //! atoms ([`State`], [`System`]), what binds them ([`Topology`]), units ([`UnitSystem`], [`quantity`]), random
 //! numbers, errors, and what a device must be able to do ([`Backend`]). No files, no threads, no devices.
 
-pub mod ahead;
 pub mod backend;
 pub mod bath;
 pub mod constraints;
@@ -12,6 +11,7 @@ pub mod error;
 pub mod group;
 pub mod molecules;
 pub mod names;
+pub mod prediction;
 pub mod quantity;
 pub mod random;
 pub mod real;
@@ -24,7 +24,6 @@ pub mod topology;
 pub mod trials;
 pub mod units;
 
-pub use ahead::Ahead;
 pub use backend::{
     Algorithm, Backend, Energies, Evaluate, Kinetic, LastKick, Leg, NoiseKey, Precision, Processor, Pulse,
     Sample, Settings,
@@ -36,6 +35,7 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use group::Group;
 pub use molecules::Molecules;
 pub use names::{AtomName, Names, Residue};
+pub use prediction::PositionPrediction;
 pub use real::Real;
 pub use simbox::SimBox;
 pub use state::{Species, State, System};

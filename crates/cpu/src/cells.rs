@@ -8,7 +8,7 @@
 use crate::simd::Scalar;
 use crate::simd::aligned::Aligned;
 use crate::threads::Team;
-use jostle_core::{Ahead, Error, Result, SimBox, State, Vec3};
+use jostle_core::{Error, PositionPrediction, Result, SimBox, State, Vec3};
 use std::ops::Range;
 
 /// An axis-aligned box around the atoms of a cluster.
@@ -147,7 +147,7 @@ impl<S: Scalar> Clusters<S> {
         team: &Team,
         simbox: &SimBox,
         state: &mut State,
-        (ahead, places): (Ahead, &mut Vec<Vec3>),
+        (prediction, places): (PositionPrediction, &mut Vec<Vec3>),
         far: f64,
     ) -> Result<()> {
         let n = state.len();
@@ -155,8 +155,8 @@ impl<S: Scalar> Clusters<S> {
         let chunk = n.div_ceil(team.size()).max(1);
         let State { id, species, position, image, velocity, force, .. } = &mut *state;
         let way = |atom: usize| {
-            let inverse_mass = ahead.inverse_mass.of(species[atom], id[atom]);
-            ahead.way(velocity[atom], force[atom], inverse_mass)
+            let inverse_mass = prediction.inverse_mass.of(species[atom], id[atom]);
+            prediction.displacement(velocity[atom], force[atom], inverse_mass)
         };
         let pieces = position.chunks_mut(chunk).zip(image.chunks_mut(chunk)).zip(places.chunks_mut(chunk));
         let fractions = team.map(pieces.collect(), |t, ((position, image), places)| {
@@ -221,7 +221,14 @@ impl<S: Scalar> Clusters<S> {
     }
 
     /// Cuts the sorted columns into clusters.
-    fn form(&mut self, team: &Team, simbox: &SimBox, state: &State, ahead: &[Vec3], column_first: &[u32]) {
+    fn form(
+        &mut self,
+        team: &Team,
+        simbox: &SimBox,
+        state: &State,
+        predicted: &[Vec3],
+        column_first: &[u32],
+    ) {
         self.first.clear();
         self.columns.first_cluster.clear();
         for column in column_first.windows(2) {
@@ -256,7 +263,7 @@ impl<S: Scalar> Clusters<S> {
             for c in 0..origin.len() {
                 let atoms = first[k * chunk + c] as usize..first[k * chunk + c + 1] as usize;
                 let (mut around, mut inside) = (Bounds::EMPTY, Bounds::EMPTY);
-                for r in &ahead[atoms.clone()] {
+                for r in &predicted[atoms.clone()] {
                     around.include(*r);
                     inside.include(simbox.to_fractional(*r));
                 }
@@ -277,7 +284,7 @@ impl<S: Scalar> Clusters<S> {
                 for (lane, atom) in atoms.enumerate() {
                     for k in 0..3 {
                         now[k * width + lane] = S::from_f64(state.position[atom][k] - origin[c][k]);
-                        listed[k * width + lane] = S::from_f64(ahead[atom][k] - origin[c][k]);
+                        listed[k * width + lane] = S::from_f64(predicted[atom][k] - origin[c][k]);
                     }
                 }
             }
@@ -404,7 +411,7 @@ fn sort(team: &Team, columns: &Columns, places: &[Vec<Vec3>]) -> (Vec<u32>, Vec<
 }
 
 /// [`State::permute`] with one array a task.
-fn permute(team: &Team, state: &mut State, ahead: &mut Vec<Vec3>, order: &[u32]) {
+fn permute(team: &Team, state: &mut State, predicted: &mut Vec<Vec3>, order: &[u32]) {
     enum Array<'a> {
         Id(&'a mut Vec<u32>),
         Species(&'a mut Vec<u16>),
@@ -416,7 +423,7 @@ fn permute(team: &Team, state: &mut State, ahead: &mut Vec<Vec3>, order: &[u32])
     }
     let mut arrays = vec![
         Array::Vector(&mut state.position),
-        Array::Vector(ahead),
+        Array::Vector(predicted),
         Array::Vector(&mut state.velocity),
         Array::Id(&mut state.id),
         Array::Image(&mut state.image),

@@ -398,7 +398,7 @@ struct Control {
     u64 first_bad;   // the first force that was not finite, or molecule torn: drifts made, and the atom's id
     u32 fastest2;    // while lists are built: the bits of the highest speed, squared
     int unused;
-    double foresight;  // how far ahead lists look, in skins of the fastest atom: see `foreseen`
+    double prediction_distance;  // how far ahead lists look, in skins of the fastest atom: see `predicted`
     double skin;
     double reach;    // cut-off and skin
     double limit2;   // how far the lightest may be from where the list has them unasked, squared: half the skin

@@ -4,7 +4,7 @@
 // into thin bins. Columns are visited in a snake's line and every other one downwards, so that
 // atoms that follow each other in memory are near in space everywhere. Counting, scanning and
 // filling give each atom its bin; inside a bin atoms are ordered by height and id. What counts is
-// where atoms will soon be (`foreseen`), so that the order follows from positions, velocities and
+// where atoms will soon be (`predicted`), so that the order follows from positions, velocities and
 // forces, whatever it was before.
 
 // Kernels over atoms have no more blocks than the device runs at a time, so that it costs little to
@@ -32,7 +32,7 @@ DEVICE void wrap(const BoxGeometry& geometry, Double3& x, int image[3]) {
 extern "C" __global__ void sort_speeds(DeviceData w, int slot) {
     await_those_before();
     Control* control = w.control;
-    if (!builds(control, control->slot[slot]) || control->foresight == 0) return;
+    if (!builds(control, control->slot[slot]) || control->prediction_distance == 0) return;
     u32 fastest2 = 0;
     EACH_ATOM(i) {
         const Double3 v = load(w.v[control->sorted], i);
@@ -47,13 +47,13 @@ extern "C" __global__ void sort_speeds(DeviceData w, int slot) {
 // Where an atom will be when the fastest of all has gone a part of the skin, as far as its velocity and, if
 // it was kept, its force tell. The list is built around these positions: an atom in flight comes up to its
 // own from behind and leaves it on the other side, and may go twice as far as from where it is now until the
-// list is stale. No atom goes further than almost as far as it may be displaced. As in jostle_core::ahead.
-DEVICE Position foreseen(const DeviceData& w, int i, Position p, const Slot& now) {
+// list is stale. No atom goes further than almost as far as it may be displaced. As in jostle_core::prediction.
+DEVICE Position predicted(const DeviceData& w, int i, Position p, const Slot& now) {
     const Control* control = w.control;
     const float fastest2 = __int_as_float((int)control->fastest2);
     if (!(fastest2 > 0.0f)) return p;
     const double most = 0.45 * control->skin * displacement_limit(w, (int)p.species);
-    const double time = control->foresight * control->skin / sqrt((double)fastest2);
+    const double time = control->prediction_distance * control->skin / sqrt((double)fastest2);
     Double3 d = load(w.v[control->sorted], i);
     // Steps that the host makes keep none: where runs are reproducible nobody asks.
     if (now.kept && !REPRODUCIBLE) {
@@ -86,7 +86,7 @@ extern "C" __global__ void sort_count(DeviceData w, int slot) {
     const Slot now = w.control->slot[slot];
     if (!builds(w.control, now)) return;
     EACH_ATOM(i) {
-        const Fixed s = to_fixed(w.geometry, foreseen(w, i, w.position[now.parity][i], now));
+        const Fixed s = to_fixed(w.geometry, predicted(w, i, w.position[now.parity][i], now));
         const u32 bin = bin_of(w.geometry, s);
         w.bin[i] = bin;
         w.rank[i] = atomicAdd(&w.count[bin], 1u);
@@ -172,7 +172,7 @@ extern "C" __global__ void sort_move(DeviceData w, int slot) {
         const u32 i = (u32)entry, high = (u32)(entry >> 32), bin = w.bin[i], id = w.id[from][i];
         const u32 first = w.start[bin], end = w.start[bin + 1];
         Position here = position[i];
-        const Position to_come = foreseen(w, i, here, now);
+        const Position to_come = predicted(w, i, here, now);
         Double3 x = load(w.x[from], i), v = load(w.v[from], i);
         const int* was = w.image[from] + 3 * (size_t)i;
         int image[3] = {was[0], was[1], was[2]};

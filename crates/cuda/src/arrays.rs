@@ -14,7 +14,7 @@ pub struct Arrays {
     mass: Buffer<f64>,
     inverse_mass: Buffer<f64>,
     table: Table,
-    /// Of each species: see [`jostle_core::ahead::displacement_limits`].
+    /// Of each species: see [`jostle_core::prediction::displacement_limits`].
     displacement_limits: Table,
     /// Positions for the forces, in units of 16 bytes: two, and those of the list.
     position: [Buffer<FixedPosition>; 3],

@@ -20,11 +20,11 @@ use crate::simd::{Level, Scalar};
 use crate::skin::{self, Skin};
 use crate::threads::Team;
 use crate::vacuum::VacuumKernel;
-use jostle_core::ahead;
 use jostle_core::backend::{Algorithm, Timings};
+use jostle_core::prediction;
 use jostle_core::sites::follow_atoms;
 use jostle_core::{
-    Ahead, Energies, Error, Evaluate, Masses, Precision, Result, Settings, State, System, Vec3,
+    Energies, Error, Evaluate, Masses, PositionPrediction, Precision, Result, Settings, State, System, Vec3,
 };
 use jostle_potentials::{Forces, check, diagnose};
 use std::ops::Range;
@@ -161,7 +161,7 @@ impl<S: Scalar> Cpu<S> {
         })
     }
 
-    /// Builds lists around where atoms will be: see [`jostle_core::ahead`].
+    /// Builds lists around where atoms will be: see [`jostle_core::prediction`].
     fn rebuild(&mut self) -> Result<()> {
         self.collect_forces();
         let velocities = &self.system.state.velocity;
@@ -171,7 +171,7 @@ impl<S: Scalar> Cpu<S> {
             velocities.iter().map(square).fold(0.0, f64::max)
         });
         let fastest = fastest2.into_iter().fold(0.0, f64::max).sqrt();
-        let time = ahead::foresight(&self.system.topology) * self.skin.now() / fastest;
+        let time = prediction::prediction_distance(&self.system.topology) * self.skin.now() / fastest;
         self.rebuild_ahead(if time.is_finite() { time } else { 0.0 })
     }
 
@@ -181,9 +181,9 @@ impl<S: Scalar> Cpu<S> {
         let far = 1e3 * self.cutoff.max(1e-3);
         let (_, inverse_mass) = self.system.dynamic_masses();
         let System { simbox, state, .. } = &mut self.system;
-        let most = ahead::FARTHEST * self.skin.now();
-        let ahead = Ahead { time, most, inverse_mass: &inverse_mass };
-        self.clusters.build(&self.team, simbox, state, (ahead, &mut self.list_positions), far)?;
+        let most = prediction::FARTHEST * self.skin.now();
+        let prediction = PositionPrediction { time, most, inverse_mass: &inverse_mass };
+        self.clusters.build(&self.team, simbox, state, (prediction, &mut self.list_positions), far)?;
         let n = self.clusters.count();
         let n_tasks = match self.partition {
             Partition::ByThreads => self.team.size(),

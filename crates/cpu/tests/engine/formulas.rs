@@ -2,7 +2,7 @@
 //! for whatever can be written, under every truncation.
 
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Ahead, Evaluate, Masses, Settings, SimBox, Species, State, System};
+use jostle_core::{Evaluate, Masses, PositionPrediction, Settings, SimBox, Species, State, System};
 use jostle_cpu::blocks::{Sums, TaskForces};
 use jostle_cpu::cells::Clusters;
 use jostle_cpu::formula::{compile, interpret};
@@ -44,8 +44,8 @@ impl<S: Scalar> Listed<S> {
         let System { simbox, mut state, .. } = system(n_species);
         let mut clusters = Clusters::<S>::new(level.width::<S>());
         let inverse_mass = Masses::BySpecies(vec![1.0; n_species]);
-        let ahead = Ahead { time: 0.0, most: 0.0, inverse_mass: &inverse_mass };
-        clusters.build(&Team::new(1), &simbox, &mut state, (ahead, &mut Vec::new()), 1e3).unwrap();
+        let prediction = PositionPrediction { time: 0.0, most: 0.0, inverse_mass: &inverse_mass };
+        clusters.build(&Team::new(1), &simbox, &mut state, (prediction, &mut Vec::new()), 1e3).unwrap();
         let State { id, .. } = &state;
         let mut excluded = vec![Vec::new(); id.len()];
         for k in (0..id.len() as u32 - 1).step_by(3) {

@@ -70,10 +70,10 @@ impl Backend for Cuda {
         let now = state.clone();
         self.skin.set(skin);
         self.set_state(State { position: list_positions, ..state })?;
-        let foresight = std::mem::take(&mut self.control.foresight);
+        let prediction_distance = std::mem::take(&mut self.control.prediction_distance);
         self.write_control()?;
         self.update_neighbors()?;
-        self.control.foresight = foresight;
+        self.control.prediction_distance = prediction_distance;
         self.write_control()?;
         self.download()?;
         if self.system.state.id != now.id {

@@ -30,8 +30,8 @@ use crate::skin::{self, Skin};
 use crate::sums::Summation;
 use crate::tiles::{self, ListCapacity};
 use crate::vacuum::VacuumKernel;
-use jostle_core::ahead;
 use jostle_core::backend::Timings;
+use jostle_core::prediction;
 use jostle_core::sites::follow_atoms;
 use jostle_core::{
     Driven, Energies, Error, Evaluate, Kinetic, Precision, Result, Settings, SimBox, System, Vec3,
@@ -166,7 +166,7 @@ impl Cuda {
             Driven::BySpecies(_) => device,
             Driven::ById(_) => device.with_option("-DMASSES_BY_ID=1"),
         };
-        let limits = ahead::displacement_limits(&system);
+        let limits = prediction::displacement_limits(&system);
         let alike = limits.iter().all(|part| *part == 1.0);
         let device = if alike { device } else { device.with_option("-DLIMITS_BY_SPECIES=1") };
         let n = system.state.len();
@@ -449,7 +449,7 @@ impl Cuda {
     fn set_skin(&mut self) {
         let skin = self.skin.now();
         self.control.skin = skin;
-        self.control.foresight = ahead::foresight(&self.system.topology);
+        self.control.prediction_distance = prediction::prediction_distance(&self.system.topology);
         self.control.reach = self.cutoff + skin;
         // Rounding must not make the list a little too short.
         self.control.limit2 = (0.5 * skin * (1.0 - 1e-5)).powi(2);

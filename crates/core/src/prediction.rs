@@ -13,7 +13,7 @@ pub const FARTHEST: f64 = 0.45;
 pub const BEND: f64 = 0.4;
 
 /// How far lists look ahead: until the fastest atom has gone so far, in skins. What is bound turns round soon.
-pub fn foresight(topology: &Topology) -> f64 {
+pub fn prediction_distance(topology: &Topology) -> f64 {
     if topology.bonds.is_empty() && topology.constraints.is_empty() { 0.45 } else { 0.25 }
 }
 
@@ -29,9 +29,9 @@ pub fn displacement_limits(system: &System) -> Vec<f64> {
     system.species.iter().map(|species| part(species.mass)).collect()
 }
 
-/// How far to look.
+/// A prediction of positions from velocities and forces.
 #[derive(Debug, Clone, Copy)]
-pub struct Ahead<'a> {
+pub struct PositionPrediction<'a> {
     /// For so long.
     pub time: f64,
     /// No further than this.
@@ -40,9 +40,9 @@ pub struct Ahead<'a> {
     pub inverse_mass: &'a Masses,
 }
 
-impl Ahead<'_> {
+impl PositionPrediction<'_> {
     /// How far away an atom will be, as far as its velocity and the force on it tell.
-    pub fn way(&self, velocity: Vec3, force: Vec3, inverse_mass: f64) -> Vec3 {
+    pub fn displacement(&self, velocity: Vec3, force: Vec3, inverse_mass: f64) -> Vec3 {
         if self.time == 0.0 {
             return [0.0; 3];
         }
@@ -59,14 +59,21 @@ mod tests {
     use crate::{SimBox, Species};
 
     #[test]
-    fn the_way_ahead_is_a_parabola_that_ends() {
+    fn the_predicted_displacement_is_a_parabola_that_ends() {
         let inverse_mass = Masses::default();
-        let ahead = Ahead { time: 0.5, most: 1.0, inverse_mass: &inverse_mass };
+        let prediction = PositionPrediction { time: 0.5, most: 1.0, inverse_mass: &inverse_mass };
         // 0.5 * 1 + 0.4 * 0.5^2 * 2 * 0.5
-        assert_eq!(ahead.way([1.0, 0.0, -1.0], [2.0, 0.0, -2.0], 0.5), [0.6, 0.0, -0.6]);
-        let far = ahead.way([30.0, 40.0, 0.0], [0.0; 3], 1.0);
+        assert_eq!(prediction.displacement([1.0, 0.0, -1.0], [2.0, 0.0, -2.0], 0.5), [0.6, 0.0, -0.6]);
+        let far = prediction.displacement([30.0, 40.0, 0.0], [0.0; 3], 1.0);
         assert!((far[0] - 0.6).abs() < 1e-15 && (far[1] - 0.8).abs() < 1e-15);
-        assert_eq!(Ahead { time: 0.0, ..ahead }.way([f64::NAN; 3], [f64::INFINITY; 3], 1.0), [0.0; 3]);
+        assert_eq!(
+            PositionPrediction { time: 0.0, ..prediction }.displacement(
+                [f64::NAN; 3],
+                [f64::INFINITY; 3],
+                1.0
+            ),
+            [0.0; 3]
+        );
     }
 
     #[test]
