@@ -18,10 +18,10 @@ pub mod real;
 mod replicate;
 pub mod simbox;
 pub mod sites;
+pub mod skin_search;
 pub mod state;
 pub mod stretch;
 pub mod topology;
-pub mod trials;
 pub mod units;
 
 pub use backend::{

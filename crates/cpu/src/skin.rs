@@ -4,7 +4,7 @@
 
 use jostle_core::Topology;
 use jostle_core::backend::Timings;
-use jostle_core::trials::{Trial, Trials};
+use jostle_core::skin_search::{SkinSearch, Trial};
 
 /// A skin that is not far from the best one, where atoms are so far from each other: lists around the fast
 /// hydrogens of rigid molecules need more of it.
@@ -26,7 +26,7 @@ pub struct Skin {
     before: Timings,
     /// Seconds per step of each interval between builds with this skin.
     costs: Vec<f64>,
-    trials: Trials,
+    search: SkinSearch,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Skin {
             steps: 0,
             before: Timings::default(),
             costs: Vec::new(),
-            trials: Trials::new(1.25, 0.04),
+            search: SkinSearch::new(1.25, 0.04),
         }
     }
 
@@ -88,7 +88,7 @@ impl Skin {
         self.costs.sort_unstable_by(f64::total_cmp);
         let cost = self.costs[self.costs.len() / 2];
         self.costs.clear();
-        self.now = match self.trials.judge(self.now, cost) {
+        self.now = match self.search.judge(self.now, cost) {
             Trial::Next(skin) => skin,
             Trial::Best(skin) => {
                 self.tuning = Tuning::Done;

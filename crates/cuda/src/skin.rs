@@ -1,7 +1,7 @@
 //! How far lists reach beyond the cut-off, tuned by what steps cost.
 
 use jostle_core::Topology;
-use jostle_core::trials::{Trial, Trials};
+use jostle_core::skin_search::{SkinSearch, Trial};
 
 /// A skin that is not far from the best one, where atoms are so far from each other. Lists of rigid molecules
 /// are dear: their hydrogens are fast, their cut-offs long.
@@ -33,7 +33,7 @@ pub struct Skin {
     samples: Vec<f64>,
     /// The first leg with a skin still pays for the one before.
     paid: bool,
-    trials: Trials,
+    search: SkinSearch,
 }
 
 impl Skin {
@@ -49,7 +49,7 @@ impl Skin {
             seconds: 0.0,
             samples: Vec::new(),
             paid: false,
-            trials: Trials::new(1.2, 0.05),
+            search: SkinSearch::new(1.2, 0.05),
         }
     }
 
@@ -92,7 +92,7 @@ impl Skin {
         let cost = self.samples[SAMPLES / 2];
         self.begin_trial();
         let before = self.now;
-        self.now = match self.trials.judge(before, cost) {
+        self.now = match self.search.judge(before, cost) {
             Trial::Next(skin) => skin,
             Trial::Best(skin) => {
                 self.searching = false;
@@ -113,7 +113,7 @@ impl Skin {
     pub fn shorten(&mut self) -> bool {
         if self.free {
             self.now *= SHORTER;
-            self.trials.limit(self.now);
+            self.search.limit(self.now);
             self.begin_trial();
         }
         self.free
@@ -121,7 +121,7 @@ impl Skin {
 
     /// It was no help: those kernels are needed anyway.
     pub fn lift_limit(&mut self) {
-        self.trials.lift_limit();
+        self.search.lift_limit();
     }
 }
 

@@ -12,7 +12,7 @@ pub enum Trial {
 /// Multiplies the best value so far by a factor as long as that is better, turns round where it is not, and
 /// takes smaller steps once both directions have failed.
 #[derive(Debug, Clone)]
-pub struct Trials {
+pub struct SkinSearch {
     /// The best value so far and its cost when it was last tried.
     best: Option<(f64, f64)>,
     /// Whether it is tried once more: what it cost before another one failed may no longer be true.
@@ -24,10 +24,10 @@ pub struct Trials {
     longest: f64,
 }
 
-impl Trials {
+impl SkinSearch {
     /// A search that begins with such a factor and ends with steps whose logarithm is `finest`.
     pub fn new(factor: f64, finest: f64) -> Self {
-        Trials { best: None, again: false, factor, finest, longest: f64::INFINITY }
+        SkinSearch { best: None, again: false, factor, finest, longest: f64::INFINITY }
     }
 
     /// Nothing beyond this is tried from now on, and what was found before says nothing.
@@ -73,10 +73,10 @@ mod tests {
     use super::*;
 
     /// What is found from a first value where everything costs `pace` times as much at some trial.
-    fn found(first: f64, mut trials: Trials, pace: impl Fn(usize) -> f64) -> f64 {
+    fn found(first: f64, mut search: SkinSearch, pace: impl Fn(usize) -> f64) -> f64 {
         let mut value = first;
         for k in 0..200 {
-            match trials.judge(value, pace(k) * (1.0 + (value / 0.5).ln().powi(2))) {
+            match search.judge(value, pace(k) * (1.0 + (value / 0.5).ln().powi(2))) {
                 Trial::Next(next) => value = next,
                 Trial::Best(best) => return best,
             }
@@ -88,7 +88,7 @@ mod tests {
     fn the_best_is_found_though_everything_becomes_dearer() {
         for first in [0.1, 0.2, 0.5, 1.7] {
             for early in [1.0, 0.7] {
-                let best = found(first, Trials::new(1.2, 0.05), |k| if k < 4 { early } else { 1.0 });
+                let best = found(first, SkinSearch::new(1.2, 0.05), |k| if k < 4 { early } else { 1.0 });
                 assert!((best / 0.5).ln().abs() < 0.1, "{first}, {early}: {best}");
             }
         }
@@ -96,11 +96,11 @@ mod tests {
 
     #[test]
     fn nothing_is_tried_beyond_a_limit() {
-        let mut trials = Trials::new(1.2, 0.05);
-        trials.limit(0.4);
+        let mut search = SkinSearch::new(1.2, 0.05);
+        search.limit(0.4);
         let mut value = 0.3;
         let best = loop {
-            match trials.judge(value, -value) {
+            match search.judge(value, -value) {
                 Trial::Next(next) => value = next,
                 Trial::Best(best) => break best,
             }
