@@ -397,8 +397,8 @@ extern "C" __global__ void __launch_bounds__(GROUP_THREADS) add_forces(DeviceDat
 extern "C" __global__ void __launch_bounds__(GROUP_THREADS) advance_groups(DeviceData w, int slot, int first, int count) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    const bool moves = goes(w.control, now);
-    pass_on(w, slot, moves);
+    const bool moves = step_due(w.control, now);
+    next_slot(w, slot, moves);
     if (!moves) return;
     const int i = blockIdx.x * 32 + threadIdx.x % 32;
     const real3 f = sum_of_forces(w, i, first, count);

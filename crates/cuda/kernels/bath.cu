@@ -67,7 +67,7 @@ DEVICE void set_off(const DeviceData& w) {
 // Where a segment begins. What was done at the end of the one before is over.
 extern "C" __global__ void bath_begin(DeviceData w) {
     await_those_before();
-    if (!begins(w.control)) return;
+    if (!segment_start_due(w.control)) return;
     w.bath[BATH_AFTER] = 1.0;
     set_off(w);
 }
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_scale(DeviceData
     await_those_before();
     const Slot now = w.control->slot[0];
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
-    if (!ends(w.control, now) || i >= w.n) return;
+    if (!segment_end_due(w.control, now) || i >= w.n) return;
     const int species = (int)w.position[now.parity][i].species;
     Double3 v = load(w.v[set], i);
     scale_by_bath(w, BATH_AFTER, w.inverse_mass[mass_place(w, i, species)], v);

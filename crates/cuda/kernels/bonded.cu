@@ -42,14 +42,14 @@ struct Bound {
 // After a sort, while lists are built: where everybody is now.
 extern "C" __global__ void bonded_places(DeviceData w, Bound b, int slot) {
     await_those_before();
-    if (!builds(w.control, w.control->slot[slot])) return;
+    if (!build_due(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < w.n) b.place_of[w.id[w.control->sorted ^ 1][i]] = i;
 }
 
 extern "C" __global__ void bonded_find(DeviceData w, Bound b, int slot) {
     await_those_before();
-    if (!builds(w.control, w.control->slot[slot])) return;
+    if (!build_due(w.control, w.control->slot[slot])) return;
     const i64 k = (i64)blockIdx.x * blockDim.x + threadIdx.x;
     if (k < b.n_others) b.places[k] = b.place_of[b.ids[k]];
 }

@@ -44,8 +44,8 @@ extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells_energies
 extern "C" __global__ void __launch_bounds__(CELL_THREADS) step_cells(DeviceData w, int slot) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    const bool moves = goes(w.control, now);
-    pass_on(w, slot, moves);
+    const bool moves = step_due(w.control, now);
+    next_slot(w, slot, moves);
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!moves || i >= w.n) return;
     const Pull pull = pull_of_cells<false>(w, w.position[now.parity], i);

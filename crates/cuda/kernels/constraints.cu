@@ -51,13 +51,13 @@ enum { KINDS = N_SHAPES + 1 };
 
 extern "C" __global__ void constrained_disband(DeviceData w, Held h, int slot) {
     await_those_before();
-    if (builds(w.control, w.control->slot[slot])) *h.n_crews = 0;
+    if (build_due(w.control, w.control->slot[slot])) *h.n_crews = 0;
 }
 
 extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(DeviceData w, Held h, int slot) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!builds(w.control, now)) return;
+    if (!build_due(w.control, now)) return;
     const int i = blockIdx.x * SPAN + threadIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     u32 kind = KINDS;
     uint4 mover = {(u32)i, ALONE, 0, 0};
@@ -304,7 +304,7 @@ DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot,
             store(w.x[set], i, body.x[k]);
             store(w.v[set], i, body.v[k]);
         }
-        const Position p = arrive(w, i, body.x[k], body.species[k], w.position[now.parity ^ 1]);
+        const Position p = store_position(w, i, body.x[k], body.species[k], w.position[now.parity ^ 1]);
         check.add(w, (int)i, p, EARLY ? aside.built[k][mine] : w.built[i]);
     }
     check.note(&control->slot[slot + 1]);
@@ -312,7 +312,7 @@ DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot,
 
 // Whether a step, or the first one of a segment, is due.
 DEVICE bool moves(const Control* control, const Slot& now, int what) {
-    return what == MOVE_FROM_SEGMENT_START ? begins(control) : goes(control, now);
+    return what == MOVE_FROM_SEGMENT_START ? segment_start_due(control) : step_due(control, now);
 }
 
 // The noise of a step, which depends on nothing in it: every atom its own, while forces are found.
@@ -342,14 +342,14 @@ DEVICE void move_by(const DeviceData& w, const Held& h, int slot, const Slot& no
     Double3 x = load(w.x[set], i), v = load(w.v[set], i);
     const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
     if (what == MOVE_FROM_STEP) end_step(w, i, v, f, species);
-    go_on(w, slot, now, i, x, v, f, species, [&] { return load(h.noise, i); });
+    advance_atom(w, slot, now, i, x, v, f, species, [&] { return load(h.noise, i); });
 }
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrained_move(DeviceData w, Held h, int slot, int what) {
     await_those_before();
     const Slot now = w.control->slot[slot];
     const bool moving = moves(w.control, now, what);
-    pass_on(w, slot, moving);
+    next_slot(w, slot, moving);
     if (!moving) return;
     __shared__ Aside aside;
     const int n = 32 * *h.n_crews;
@@ -498,7 +498,7 @@ DEVICE void hold_body(const DeviceData& w, const Held& h, uint4 group, double dt
         const u32 i = body.place[k];
         store(w.x[control->sorted], i, body.x[k]);
         store(w.v[control->sorted], i, body.v[k]);
-        arrive(w, i, body.x[k], body.species[k], w.position[now.parity]);
+        store_position(w, i, body.x[k], body.species[k], w.position[now.parity]);
     }
 }
 

@@ -31,22 +31,22 @@ extern "C" __global__ void begin_segment(DeviceData w, int slot) {
     await_those_before();
     Control* control = w.control;
     const Slot now = control->slot[slot];
-    const bool moves = begins(control);
-    pass_on(w, slot, moves);
+    const bool moves = segment_start_due(control);
+    next_slot(w, slot, moves);
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!moves || i >= w.n) return;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
     Double3 x = load(w.x[set], i), v = load(w.v[set], i);
     const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
-    go_on(w, slot, now, i, x, v, f, species);
+    advance_atom(w, slot, now, i, x, v, f, species);
 }
 
 // After the forces of a step, from where they are stored.
 extern "C" __global__ void advance(DeviceData w, int slot) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    const bool moves = goes(w.control, now);
-    pass_on(w, slot, moves);
+    const bool moves = step_due(w.control, now);
+    next_slot(w, slot, moves);
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (moves && i < w.n) finish_step(w, slot, now, i, load_force(w, i));
 }
@@ -57,7 +57,7 @@ extern "C" __global__ void end_segment(DeviceData w) {
     Control* control = w.control;
     const Slot now = control->slot[0];
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (!ends(control, now) || i >= w.n) return;
+    if (!segment_end_due(control, now) || i >= w.n) return;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
     Double3 v = load(w.v[set], i);
     const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
@@ -91,7 +91,7 @@ extern "C" __global__ void drift_atoms(DeviceData w, double dt) {
     Double3 x = load(w.x[set], i);
     drift(x, dt, load(w.v[set], i));
     store(w.x[set], i, x);
-    arrive(w, i, x, (int)position[i].species, position);
+    store_position(w, i, x, (int)position[i].species, position);
 }
 
 extern "C" __global__ void noise_atoms(DeviceData w, double decay, double thermal_energy, u64 seed, u64 step) {

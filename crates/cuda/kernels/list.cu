@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(DeviceData
     Control* control = w.control;
     const Slot now = control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (!builds(control, now) || i >= w.n) return;
+    if (!build_due(control, now) || i >= w.n) return;
     const Position* position = w.built;
     const Position mine = position[i];
     const double reach = control->reach * (1.0 + 1e-6);
@@ -119,8 +119,8 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list_energies(
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) step_list(DeviceData w, int slot) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    const bool moves = goes(w.control, now);
-    pass_on(w, slot, moves);
+    const bool moves = step_due(w.control, now);
+    next_slot(w, slot, moves);
     if (!moves) return;
     const Member member = list_member();
     Pull pull = pull_of_list<false>(w, w.position[now.parity], member);

@@ -3,7 +3,7 @@
 
 // Whether the middle of a step is to be made.
 DEVICE bool crosses(const Control* control, const Slot& slot) {
-    return moves_on(control, slot) && halfway(control, slot);
+    return slot_active(control, slot) && halfway(control, slot);
 }
 
 // Calls visit(j) for every atom that may be nearer than `reach`: over a list of atoms where that has
@@ -24,12 +24,12 @@ extern "C" __global__ void cross(DeviceData w, int slot) {
     Control* control = w.control;
     const Slot now = control->slot[slot];
     const bool moves = crosses(control, now);
-    pass_on(w, slot, moves);
+    next_slot(w, slot, moves);
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!moves || i >= w.n) return;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;
     Double3 x = load(w.x[set], i);
     drift(x, control->motion.drift, load(w.v[set], i));
     store(w.x[set], i, x);
-    arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
+    store_position(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
 }

@@ -146,7 +146,7 @@ DEVICE void kick_and_drift(const DeviceData& w, Double3& x, Double3& v, real3 f,
 }
 
 // What a step leaves for the next one, by one thread of all; atoms note the rest as they arrive.
-DEVICE void pass_on(const DeviceData& w, int slot, bool moved) {
+DEVICE void next_slot(const DeviceData& w, int slot, bool moved) {
     if (blockIdx.x != 0 || threadIdx.x != 0) return;
     const Slot now = w.control->slot[slot];
     Slot* next = &w.control->slot[slot + 1];
@@ -194,7 +194,7 @@ struct DisplacementCheck {
 };
 
 // Where an atom is now, for the forces; makes it known if it is about to leave the range of an open axis.
-DEVICE Position arrive(const DeviceData& w, int i, Double3 x, int species, Position* to) {
+DEVICE Position store_position(const DeviceData& w, int i, Double3 x, int species, Position* to) {
     const Position p = to_position(w.geometry, x.x, x.y, x.z, species);
     to[i] = p;
     bool inside = true;
@@ -206,9 +206,9 @@ DEVICE Position arrive(const DeviceData& w, int i, Double3 x, int species, Posit
 }
 
 // The same at the end of a step's drift: notes in the slot it arrives in whether it is displaced.
-DEVICE void arrive(const DeviceData& w, int i, Double3 x, int species, Position* to, Slot* slot) {
+DEVICE void store_position(const DeviceData& w, int i, Double3 x, int species, Position* to, Slot* slot) {
     DisplacementCheck check(w);
-    check.add(w, i, arrive(w, i, x, species, to), w.built[i]);
+    check.add(w, i, store_position(w, i, x, species, to), w.built[i]);
     check.note(slot);
 }
 
@@ -221,18 +221,18 @@ DEVICE Double3 noise_of(const DeviceData& w, int i, double inverse_mass, i64 don
 
 // On from one force to where the next one is felt, by an atom with these positions and velocities.
 template <class Noise>
-DEVICE void go_on(const DeviceData& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species,
-                  const Noise& noise) {
+DEVICE void advance_atom(const DeviceData& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species,
+                         const Noise& noise) {
     Control* control = w.control;
     const int set = control->sorted;
     kick_and_drift(w, x, v, f, w.inverse_mass[mass_place(w, i, species)], noise);
     store(w.x[set], i, x);
     store(w.v[set], i, v);
-    arrive(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
+    store_position(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
 }
 
-DEVICE void go_on(const DeviceData& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species) {
-    go_on(w, slot, now, i, x, v, f, species, [&] {
+DEVICE void advance_atom(const DeviceData& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species) {
+    advance_atom(w, slot, now, i, x, v, f, species, [&] {
         return noise_of(w, i, w.inverse_mass[mass_place(w, i, species)], now.done);
     });
 }
@@ -252,7 +252,7 @@ DEVICE void finish_step(const DeviceData& w, int slot, const Slot& now, int i, r
     if (now.soon) store_force(w, i, f);
     f = check_force(w, f, v, set, i, now.done);
     end_step(w, i, v, f, species);
-    go_on(w, slot, now, i, x, v, f, species);
+    advance_atom(w, slot, now, i, x, v, f, species);
 }
 
 // Whether an atom keeps its velocity whatever happens.

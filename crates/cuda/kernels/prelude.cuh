@@ -528,7 +528,7 @@ DEVICE void report(Control* control, int fault) { atomicOr(&control->reported, f
 DEVICE bool broken(const Control* control) { return control->faults & (NOT_FINITE | TORN); }
 
 // Whether a segment of the leg is to begin.
-DEVICE bool begins(const Control* control) {
+DEVICE bool segment_start_due(const Control* control) {
     return !broken(control) && control->part < control->parts && control->part % 2 == 0;
 }
 
@@ -538,17 +538,17 @@ DEVICE bool halfway(const Control* control, const Slot& slot) {
 }
 
 // Whether this slot is to be made: forces or what is done half-way, and on to the next drift.
-DEVICE bool moves_on(const Control* control, const Slot& slot) {
+DEVICE bool slot_active(const Control* control, const Slot& slot) {
     return !broken(control) && !slot.stale && control->part % 2 == 1 && slot.done < control->target;
 }
 
 // Whether the step of this slot is to be made.
-DEVICE bool goes(const Control* control, const Slot& slot) {
-    return moves_on(control, slot) && !halfway(control, slot);
+DEVICE bool step_due(const Control* control, const Slot& slot) {
+    return slot_active(control, slot) && !halfway(control, slot);
 }
 
 // Whether the last forces of a segment are due.
-DEVICE bool ends(const Control* control, const Slot& slot) {
+DEVICE bool segment_end_due(const Control* control, const Slot& slot) {
     return !broken(control) && !slot.stale && control->part % 2 == 1 && slot.done == control->target;
 }
 
@@ -564,7 +564,7 @@ DEVICE i64 last_row(const Control* control) {
 }
 
 // Whether the neighbour list is to be built.
-DEVICE bool builds(const Control* control, const Slot& slot) { return !control->faults && slot.stale; }
+DEVICE bool build_due(const Control* control, const Slot& slot) { return !control->faults && slot.stale; }
 
 #if DOUBLE
 DEVICE real as_real(int species) { return species; }
@@ -586,8 +586,8 @@ enum Trigger { TRIGGER_STEP, TRIGGER_SEGMENT_END, TRIGGER_IMMEDIATE };
 
 DEVICE bool due(const Control* control, const Slot& slot, int trigger) {
     switch (trigger) {
-        case TRIGGER_STEP: return goes(control, slot);
-        case TRIGGER_SEGMENT_END: return ends(control, slot);
+        case TRIGGER_STEP: return step_due(control, slot);
+        case TRIGGER_SEGMENT_END: return segment_end_due(control, slot);
         default: return !broken(control) && !slot.stale;
     }
 }

@@ -33,7 +33,7 @@ struct Tied {
 // After a sort, while lists are built: where everybody is now.
 extern "C" __global__ void restraint_places(DeviceData w, Tied t, int slot) {
     await_those_before();
-    if (!builds(w.control, w.control->slot[slot])) return;
+    if (!build_due(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < w.n) t.place_of[w.id[w.control->sorted ^ 1][i]] = i;
 }

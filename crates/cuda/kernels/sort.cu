@@ -32,7 +32,7 @@ DEVICE void wrap(const BoxGeometry& geometry, Double3& x, int image[3]) {
 extern "C" __global__ void sort_speeds(DeviceData w, int slot) {
     await_those_before();
     Control* control = w.control;
-    if (!builds(control, control->slot[slot]) || control->prediction_distance == 0) return;
+    if (!build_due(control, control->slot[slot]) || control->prediction_distance == 0) return;
     u32 fastest2 = 0;
     EACH_ATOM(i) {
         const Double3 v = load(w.v[control->sorted], i);
@@ -84,7 +84,7 @@ DEVICE Position predicted(const DeviceData& w, int i, Position p, const Slot& no
 extern "C" __global__ void sort_count(DeviceData w, int slot) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!builds(w.control, now)) return;
+    if (!build_due(w.control, now)) return;
     EACH_ATOM(i) {
         const Fixed s = to_fixed(w.geometry, predicted(w, i, w.position[now.parity][i], now));
         const u32 bin = bin_of(w.geometry, s);
@@ -109,7 +109,7 @@ DEVICE u32 block_sum(u32 value, u32* warps) {
 // How many atoms are in the bins of each block.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_sums(DeviceData w, int slot) {
     await_those_before();
-    if (!builds(w.control, w.control->slot[slot])) return;
+    if (!build_due(w.control, w.control->slot[slot])) return;
     __shared__ u32 warps[SCAN_THREADS / 32];
     u32 all = n_bins(w.geometry), first = blockIdx.x * SCAN_BLOCK, sum = 0;
     for (u32 k = threadIdx.x; k < SCAN_BLOCK; k += SCAN_THREADS) sum += first + k < all ? w.count[first + k] : 0;
@@ -120,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_sums(DeviceData 
 // Where each bin starts; leaves the counts at zero for the next time.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(DeviceData w, int slot) {
     await_those_before();
-    if (!builds(w.control, w.control->slot[slot])) return;
+    if (!build_due(w.control, w.control->slot[slot])) return;
     __shared__ u32 warps[SCAN_THREADS / 32];
     __shared__ u32 counts[SCAN_BLOCK + SCAN_BLOCK / SCAN_BINS];
     u32 all = n_bins(w.geometry), first = blockIdx.x * SCAN_BLOCK, before = 0;
@@ -156,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(DeviceData 
 // Atoms by bins, with their heights beside, in any order inside a bin.
 extern "C" __global__ void sort_fill(DeviceData w, int slot) {
     await_those_before();
-    if (!builds(w.control, w.control->slot[slot])) return;
+    if (!build_due(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) w.order[w.start[w.bin[i]] + w.rank[i]] = (u64)w.height[i] << 32 | i;
 }
 
@@ -164,7 +164,7 @@ extern "C" __global__ void sort_fill(DeviceData w, int slot) {
 extern "C" __global__ void sort_move(DeviceData w, int slot) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    if (!builds(w.control, now)) return;
+    if (!build_due(w.control, now)) return;
     const int from = w.control->sorted, to = from ^ 1, n = w.n;
     const Position* position = w.position[now.parity];
     EACH_ATOM(p) {
@@ -199,13 +199,13 @@ extern "C" __global__ void sort_move(DeviceData w, int slot) {
 // After a sort, while lists are built: where everybody is now.
 extern "C" __global__ void exclusion_places(DeviceData w, int slot) {
     await_those_before();
-    if (!builds(w.control, w.control->slot[slot])) return;
+    if (!build_due(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) w.place[w.id[w.control->sorted ^ 1][i]] = i;
 }
 
 extern "C" __global__ void exclusion_partners(DeviceData w, int slot) {
     await_those_before();
-    if (!builds(w.control, w.control->slot[slot])) return;
+    if (!build_due(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) {
         const u32 id = w.id[w.control->sorted ^ 1][i];
         uint2 range = {NOBODY, 0};
@@ -236,8 +236,8 @@ extern "C" __global__ void __launch_bounds__(64) settle(DeviceData w, int from, 
         control->reported = 0;
         control->fastest2 = 0;
         now = control->slot[from];
-        if (after_build && (now.done > control->slot[0].done || builds(control, now))) control->replays++;
-        if (after_build && builds(control, now)) {
+        if (after_build && (now.done > control->slot[0].done || build_due(control, now))) control->replays++;
+        if (after_build && build_due(control, now)) {
             now.stale = now.soon = now.kept = 0;
             now.parity ^= 1;
             control->sorted ^= 1;
@@ -254,7 +254,7 @@ extern "C" __global__ void __launch_bounds__(64) settle(DeviceData w, int from, 
 extern "C" __global__ void next_part(DeviceData w, int begun) {
     await_those_before();
     Control* control = w.control;
-    if (begun ? begins(control) : ends(control, control->slot[0])) {
+    if (begun ? segment_start_due(control) : segment_end_due(control, control->slot[0])) {
         if (begun) control->target = (control->part / 2 + 1) * control->segment;
         control->part++;
     }

@@ -202,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     await_those_before();
     Control* control = w.control;
     const Slot now = control->slot[slot];
-    if (!builds(control, now)) return;
+    if (!build_due(control, now)) return;
 
     extern __shared__ real4 tile[];
     const int capacity = w.tile_capacity, entry_capacity = 4 * w.row_capacity;

@@ -161,7 +161,7 @@ DEVICE void step_of_tile(const DeviceData& w, int slot, const Slot& now) {
         if (now.soon) store_force(w, i, pull.force);
         end_step(w, i, v, f, species);
         if (SAMPLES) kinetic_of(w.mass[mass_place(w, i, species)], v, sums + N_TERMS + 6);
-        go_on(w, slot, now, i, x, v, f, species);
+        advance_atom(w, slot, now, i, x, v, f, species);
     }
     if (!SAMPLES) return;
     energies_of_tile(pull, sums);
@@ -172,8 +172,8 @@ DEVICE void step_of_tile(const DeviceData& w, int slot, const Slot& now) {
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_tiles(DeviceData w, int slot) {
     await_those_before();
     const Slot now = w.control->slot[slot];
-    const bool made = goes(w.control, now);
-    pass_on(w, slot, made);
+    const bool made = step_due(w.control, now);
+    next_slot(w, slot, made);
     if (!made) return;
     if (now.row >= 0) {
         step_of_tile<true>(w, slot, now);

@@ -241,7 +241,13 @@ impl ScalingBath {
     }
 
     /// What it does between a drift and the kick after it, if anything.
-    pub fn arrive(&self, data: &DeviceData, slot: i32, trigger: Trigger, row_length: usize) -> Vec<Launch> {
+    pub fn after_each_drift(
+        &self,
+        data: &DeviceData,
+        slot: i32,
+        trigger: Trigger,
+        row_length: usize,
+    ) -> Vec<Launch> {
         match self.acts {
             Acts::AroundDrifts => self.act(data, slot, trigger, row_length).to_vec(),
             Acts::AtEnds(_) => Vec::new(),

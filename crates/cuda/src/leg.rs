@@ -217,7 +217,8 @@ impl Launches<'_> {
 
     fn step(&self, slot: i32) -> Vec<Launch> {
         let forces = || self.forces(slot, Trigger::Step, Evaluate::Forces);
-        let bath = self.bath.map(|bath| bath.arrive(&self.data, slot, Trigger::Step, self.row_length()));
+        let bath =
+            self.bath.map(|bath| bath.after_each_drift(&self.data, slot, Trigger::Step, self.row_length()));
         let mut launches = bath.unwrap_or_default();
         // A step at once knows of pairs only.
         let at_once = if self.only_pairs() { self.neighbor_engine.step(&self.data, slot) } else { None };
@@ -271,7 +272,9 @@ impl Launches<'_> {
     }
 
     fn end(&self, evaluate: Evaluate) -> Vec<Launch> {
-        let bath = self.bath.map(|bath| bath.arrive(&self.data, 0, Trigger::SegmentEnd, self.row_length()));
+        let bath = self
+            .bath
+            .map(|bath| bath.after_each_drift(&self.data, 0, Trigger::SegmentEnd, self.row_length()));
         let mut launches = bath.unwrap_or_default();
         launches.extend(self.forces(0, Trigger::SegmentEnd, evaluate));
         match self.constraints {
