@@ -24,21 +24,21 @@ enum {
     MOVE_BLOCKS = 8,  // of them that a multiprocessor runs at a time: they mostly wait
     MOST_ASIDE = 4,   // atoms of a group of which they have something copied ahead
     SPAN = 1024,              // atoms of a block that finds out who moves whom
-    ALONE = 0xffffffff,
-    LED = 0xfffffffe,
+    UNCONSTRAINED = 0xffffffff,
+    FOLLOWER = 0xfffffffe,
     IMPULSES = 6,
     VIRIAL = 6,
 };
 
 // The groups.
 struct Held {
-    const u32* leads;    // by id: the group whose first atom it is; LED by the first one, or ALONE
+    const u32* leads;    // by id: the group whose first atom it is; FOLLOWER of the first one, or UNCONSTRAINED
     const u32* slot;     // by id: its slot among the atoms of groups
     const uint4* group;  // shape, first slot, where what is known of it begins
     const double* numbers;
     u32* leader;         // as atoms are stored: `leads`
-    uint4* mover;        // 32 for each crew: an atom that moves itself (ALONE), or the first one of a group,
-                         // or NOBODY; and of what shape that is, its first slot and its numbers
+    uint4* mover;        // 32 for each crew: an atom that moves itself (UNCONSTRAINED), or the first one of a group,
+                         // or NO_ATOM; and of what shape that is, its first slot and its numbers
     int* n_crews;
     uint2* place;        // by slot: where the atom is stored, and its species
     double* noise;       // of the step under way, as atoms are stored: [n][3]
@@ -60,16 +60,16 @@ extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(DeviceData
     if (!build_due(w.control, now)) return;
     const int i = blockIdx.x * SPAN + threadIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     u32 kind = KINDS;
-    uint4 mover = {(u32)i, ALONE, 0, 0};
+    uint4 mover = {(u32)i, UNCONSTRAINED, 0, 0};
     if (i < w.n) {
         const u32 id = w.id[w.control->sorted ^ 1][i], leads = h.leads[id];
         h.leader[i] = leads;
-        if (leads < LED) {
+        if (leads < FOLLOWER) {
             const uint4 group = h.group[leads];
             mover = {(u32)i, group.x, group.y, group.z};
         }
-        if (leads != ALONE) h.place[h.slot[id]] = {(u32)i, (u32)w.position[now.parity ^ 1][i].species};
-        if (leads != LED) kind = leads == ALONE ? (u32)N_SHAPES : mover.y;
+        if (leads != UNCONSTRAINED) h.place[h.slot[id]] = {(u32)i, (u32)w.position[now.parity ^ 1][i].species};
+        if (leads != FOLLOWER) kind = leads == UNCONSTRAINED ? (u32)N_SHAPES : mover.y;
     }
     // How many of each kind are in the warps before, and in all; the first crew of a kind, and of the block.
     __shared__ int before[SPAN / 32][KINDS], all[KINDS], begin[KINDS], first_crew;
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(DeviceData
     for (u32 k = warp; k < KINDS; k += SPAN / 32) {
         const int place = all[k] + lane;
         if (place < (all[k] + 31) / 32 * 32) {
-            h.mover[(size_t)(first_crew + begin[k]) * 32 + place] = {(u32)NOBODY, ALONE, 0, 0};
+            h.mover[(size_t)(first_crew + begin[k]) * 32 + place] = {(u32)NO_ATOM, UNCONSTRAINED, 0, 0};
         }
     }
 }
@@ -328,7 +328,7 @@ extern "C" __global__ void constrained_noise(DeviceData w, Held h, int slot, int
 // An atom that moves by itself, or a group by its first atom.
 DEVICE void move_by(const DeviceData& w, const Held& h, int slot, const Slot& now, int what, uint4 mover, u32 crew,
                     Aside& aside) {
-    if (mover.y != ALONE) {
+    if (mover.y != UNCONSTRAINED) {
         const uint4 group = {mover.y, mover.z, mover.w, 0};
         switch (group.x) {
 #define MOVE(shape) case shape: move_body<Shape<shape>>(w, h, group, slot, now, what, crew, aside); break;
@@ -355,8 +355,8 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrai
     const int n = 32 * *h.n_crews;
     for (int k = blockIdx.x * BODY_THREADS + threadIdx.x; k < n; k += gridDim.x * BODY_THREADS) {
         const uint4 mover = h.mover[k];
-        const u32 crew = __ballot_sync(ALL_LANES, mover.x != NOBODY);
-        if (mover.x != NOBODY) move_by(w, h, slot, now, what, mover, crew, aside);
+        const u32 crew = __ballot_sync(ALL_LANES, mover.x != NO_ATOM);
+        if (mover.x != NO_ATOM) move_by(w, h, slot, now, what, mover, crew, aside);
         __syncwarp();  // others read what a lane has aside
     }
 }
@@ -395,14 +395,14 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(Devi
     if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     double impulse[IMPULSES] = {};
-    const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
-    if (leader == ALONE) {
+    const u32 leader = i < w.n ? h.leader[i] : (u32)FOLLOWER;
+    if (leader == UNCONSTRAINED) {
         const int species = (int)w.position[now.parity][i].species;
         Double3 v = load(w.v[set], i);
         const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
         end_step(w, i, v, f, species);
         store(w.v[set], i, v);
-    } else if (leader < LED) {
+    } else if (leader < FOLLOWER) {
         const uint4 group = h.group[leader];
         switch (group.x) {
 #define KICK(shape) case shape: kick_body<Shape<shape>>(w, h, group, now, impulse); break;
@@ -433,8 +433,8 @@ constrained_brake(DeviceData w, Held h, double time, double turning) {
     await_those_before();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double impulse[IMPULSES] = {};
-    const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
-    if (leader < LED) {
+    const u32 leader = i < w.n ? h.leader[i] : (u32)FOLLOWER;
+    if (leader < FOLLOWER) {
         const uint4 group = h.group[leader];
         switch (group.x) {
 #define BRAKE(shape) case shape: brake_body<Shape<shape>>(w, h, group, time, turning, impulse); break;
@@ -458,8 +458,8 @@ constrained_foresee(DeviceData w, Held h, double time, double turning) {
     await_those_before();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double impulse[IMPULSES] = {};
-    const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
-    if (leader < LED) {
+    const u32 leader = i < w.n ? h.leader[i] : (u32)FOLLOWER;
+    if (leader < FOLLOWER) {
         const uint4 group = h.group[leader];
         switch (group.x) {
 #define FORESEE(shape) case shape: foresee_body<Shape<shape>>(w, h, group, time, turning, impulse); break;
@@ -506,8 +506,8 @@ DEVICE void hold_body(const DeviceData& w, const Held& h, uint4 group, double dt
 extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_hold(DeviceData w, Held h, double dt) {
     await_those_before();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
-    if (leader >= LED) return;
+    const u32 leader = i < w.n ? h.leader[i] : (u32)FOLLOWER;
+    if (leader >= FOLLOWER) return;
     const uint4 group = h.group[leader];
     switch (group.x) {
 #define HOLD(shape) case shape: hold_body<Shape<shape>>(w, h, group, dt); break;
@@ -542,8 +542,8 @@ constrained_spread(DeviceData w, Held h, int slot, int trigger, int energies) {
     if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double virial[VIRIAL] = {};
-    const u32 leader = i < w.n ? h.leader[i] : (u32)LED;
-    if (leader < LED) {
+    const u32 leader = i < w.n ? h.leader[i] : (u32)FOLLOWER;
+    if (leader < FOLLOWER) {
         const uint4 group = h.group[leader];
         switch (group.x) {
 #define SPREAD(shape) case shape: spread_body<Shape<shape>>(w, h, group, now, virial); break;

@@ -20,7 +20,7 @@ DEVICE real3 excluded_force_on(const DeviceData& w, const Slot& now, int i, u32 
     const real own = strength_of(w, position, i);
     real3 force = {};
     u32 k = first + step, next = partner;
-    while (next != NOBODY) {
+    while (next != NO_ATOM) {
         const u32 j = next;
         next = partner_of(w, i, k);  // as early as possible
         k += step;

@@ -272,7 +272,7 @@ DEVICE void gather(const DeviceData& w, const Mesh& m, const Slot& now, double w
     if (!ENERGY && weight == 0 && w.n_excluded == 0) return;
     const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
     const int atom = threadIdx.x / TEAM, part = threadIdx.x % TEAM, i = first + atom;
-    const u32 partner = atom < own ? partner_of(w, i, part) : NOBODY;
+    const u32 partner = atom < own ? partner_of(w, i, part) : NO_ATOM;
     __shared__ real3 of_waves[SPREAD_ATOMS];
     if (weight != 0) {
         // As many numbers as are read at once.

@@ -36,7 +36,7 @@ DEVICE T sum_up_to_lane(T value) {
 #define LIMITS_BY_SPECIES 0
 #endif
 // In the place of an atom.
-#define NOBODY 0xffffffffu
+#define NO_ATOM 0xffffffffu
 
 #if DOUBLE
 typedef double real;
@@ -460,7 +460,7 @@ struct DeviceData {
     // one list per atom
     u32* neighbor;               // [neighbor_capacity][n]
     int* n_neighbor;
-    // atoms without a pair force, in fours: the k-th of all atoms side by side; NOBODY ends them
+    // atoms without a pair force, in fours: the k-th of all atoms side by side; NO_ATOM ends them
     const uint4* excluded;       // [n_excluded][n], by id: ids
     u32* place;                  // by id: where atoms are, since they were sorted
     uint4* partner;              // [n_excluded][n]: places
@@ -498,9 +498,9 @@ DEVICE u32 mass_place(const DeviceData& w, int i, int species) {
 #endif
 }
 
-// The k-th atom that an atom excludes; NOBODY behind the last.
+// The k-th atom that an atom excludes; NO_ATOM behind the last.
 DEVICE u32 partner_of(const DeviceData& w, int i, int k) {
-    return k < 4 * w.n_excluded ? ((const u32*)&w.partner[(size_t)(k / 4) * w.n + i])[k % 4] : NOBODY;
+    return k < 4 * w.n_excluded ? ((const u32*)&w.partner[(size_t)(k / 4) * w.n + i])[k % 4] : NO_ATOM;
 }
 
 // How far atoms of a species may be from where the list has them, as a part of half the skin: heavy ones are

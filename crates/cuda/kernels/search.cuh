@@ -26,7 +26,7 @@ DEVICE void each_partner(const DeviceData& w, u32 i, F f) {
         const u32 others[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
         for (int u = 0; u < 4; u++) {
-            if (others[u] == NOBODY) return;
+            if (others[u] == NO_ATOM) return;
             f(others[u]);
         }
     }

@@ -208,17 +208,17 @@ extern "C" __global__ void exclusion_partners(DeviceData w, int slot) {
     if (!build_due(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) {
         const u32 id = w.id[w.control->sorted ^ 1][i];
-        uint2 range = {NOBODY, 0};
+        uint2 range = {NO_ATOM, 0};
         auto place_of = [&](u32 other) {
-            const u32 place = other == NOBODY ? NOBODY : w.place[other];
-            if (place != NOBODY) range = {min(range.x, place), max(range.y, place)};
+            const u32 place = other == NO_ATOM ? NO_ATOM : w.place[other];
+            if (place != NO_ATOM) range = {min(range.x, place), max(range.y, place)};
             return place;
         };
         uint4 four = {};
         for (int k = 0; k < w.n_excluded; k++) {
-            // Behind the last one there is nobody: most atoms have few.
-            if (four.w != NOBODY) four = w.excluded[(size_t)k * w.n + id];
-            else four = {NOBODY, NOBODY, NOBODY, NOBODY};
+            // Behind the last one there is NO_ATOM: most atoms have few.
+            if (four.w != NO_ATOM) four = w.excluded[(size_t)k * w.n + id];
+            else four = {NO_ATOM, NO_ATOM, NO_ATOM, NO_ATOM};
             w.partner[(size_t)k * w.n + i] = {place_of(four.x), place_of(four.y), place_of(four.z), place_of(four.w)};
         }
         w.partner_range[i] = range;

@@ -300,14 +300,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         const AtomRange range = s + lane < n_ranges ? ranges[s + lane] : AtomRange{0, 0};
         const int stretches = (int)(range.count + 31) / 32;
         const int upto = sum_up_to_lane(stretches), all = __shfl_sync(ALL_LANES, upto, 31);
-        struct Candidate { u32 j; Position at; };  // NOBODY: one of the block's own, or beyond the stretch
+        struct Candidate { u32 j; Position at; };  // NO_ATOM: one of the block's own, or beyond the stretch
         auto candidate_of = [&](int turn) {
             const int which = __popc(__ballot_sync(ALL_LANES, upto <= turn));
             const u32 k = 32 * (turn - __shfl_sync(ALL_LANES, upto - stretches, which)) + lane;
             const u32 start = __shfl_sync(ALL_LANES, range.first, which);
             const u32 count = __shfl_sync(ALL_LANES, range.count, which);
             const u32 j = start + min(k, count - 1);
-            return Candidate{k < count && j - first >= (u32)own ? j : NOBODY, position[j]};
+            return Candidate{k < count && j - first >= (u32)own ? j : NO_ATOM, position[j]};
         };
         // The next is on its way from memory while one is looked at.
         Candidate next = {};
@@ -320,7 +320,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
             const real nearer = reach - nearer_by(w, half_skin, (int)now.at.species), nearer2 = nearer * nearer;
             bool within = distance2(piece0, d.x, d.y, d.z) <= nearer2;
             if (two_pieces) within = within || distance2(piece1, d.x, d.y, d.z) <= nearer2;
-            within = within && now.j != NOBODY;
+            within = within && now.j != NO_ATOM;
             const u32 who = __ballot_sync(ALL_LANES, within);
             const int place = n_found + __popc(who & lanes_before());
             if (within && place < waiting_capacity) waiting[place] = now.j;
@@ -354,7 +354,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         const u32 j = waiting[min(k, n_found - 1)];
         const Position here = position[j];
         // Hardly any of them is bound to one of the block's own.
-        const uint2 range = w.n_excluded > 0 ? w.partner_range[j] : uint2{NOBODY, 0};
+        const uint2 range = w.n_excluded > 0 ? w.partner_range[j] : uint2{NO_ATOM, 0};
         const bool bound = there && range.x < (u32)(first + own) && range.y >= (u32)first;
         if (there) {
             halo[place - DUMMIES - TILE_ATOMS + k] = j;

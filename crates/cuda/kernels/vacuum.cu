@@ -8,12 +8,12 @@
 enum { VACUUM_THREADS = 256, VACUUM_ATOMS = VACUUM_THREADS / 32, VACUUM_TERMS = 2, VACUUM_SUMS = VACUUM_TERMS + 6 };
 
 // A bit for each of 32 atoms from `first` on that this warp's atom excludes. Of the first 32 of these each lane
-// has one, or NOBODY, as its `partner`.
+// has one, or NO_ATOM, as its `partner`.
 DEVICE u32 left_out(const DeviceData& w, int i, u32 partner, u32 first) {
     u32 bits = 0;
     for (int k = 0; k < 4 * w.n_excluded; k += 32) {
         if (k > 0) partner = partner_of(w, i, k + threadIdx.x % 32);
-        const bool here = partner != NOBODY && partner - first < 32;
+        const bool here = partner != NO_ATOM && partner - first < 32;
         for (u32 lanes = __ballot_sync(ALL_LANES, here); lanes != 0; lanes &= lanes - 1) {
             bits |= 1u << (__shfl_sync(ALL_LANES, partner, __ffs((int)lanes) - 1) - first);
         }

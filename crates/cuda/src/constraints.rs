@@ -25,10 +25,10 @@ const RESIDENT: u32 = 8;
 const IMPULSES: usize = 6;
 
 /// Has no constraint.
-const ALONE: u32 = u32::MAX;
+const UNCONSTRAINED: u32 = u32::MAX;
 
 /// Is not the first of its group.
-const LED: u32 = u32::MAX - 1;
+const FOLLOWER: u32 = u32::MAX - 1;
 
 /// What kernels are told of groups: as in `constraints.cu`, field by field.
 #[derive(Debug, Clone, Copy)]
@@ -207,7 +207,7 @@ impl Constraints {
             return Ok(None);
         }
         let n_atoms = system.state.len();
-        let (mut leads, mut slots) = (vec![ALONE; n_atoms], vec![ALONE; n_atoms]);
+        let (mut leads, mut slots) = (vec![UNCONSTRAINED; n_atoms], vec![UNCONSTRAINED; n_atoms]);
         let (mut rows, mut all_numbers, mut n_slots) = (Vec::new(), Vec::new(), 0);
         // Molecules that are alike share what is known of them.
         let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
@@ -219,7 +219,7 @@ impl Constraints {
             });
             rows.push([group.shape as u32, n_slots, begin, 0]);
             for (k, id) in group.atoms.iter().enumerate() {
-                leads[*id as usize] = if k == 0 { number as u32 } else { LED };
+                leads[*id as usize] = if k == 0 { number as u32 } else { FOLLOWER };
                 slots[*id as usize] = n_slots;
                 n_slots += 1;
             }

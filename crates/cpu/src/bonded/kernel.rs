@@ -111,8 +111,8 @@ pub(super) fn of_dihedrals<S: Scalar>(term: &DihedralTerm) -> Box<dyn BondedKern
 /// A function of the vectors between bound atoms, as each of these atoms sees it.
 trait Bound<const N: usize>: Send + Sync {
     const N_COEFFICIENTS: usize;
-    /// Vectors that nobody has, for lanes that are left over.
-    const NOBODY: [Vec3; N];
+    /// Vectors for lanes that are left over.
+    const PADDING: [Vec3; N];
     /// The vectors, from those that point from the others to the atom of this role.
     fn vectors(role: u8, towards: [Vec3; N]) -> [Vec3; N];
     /// Energy, and the force along each vector on its tip.
@@ -125,7 +125,7 @@ struct OfBond<F>(PhantomData<F>);
 
 impl<F: PairFunction> Bound<1> for OfBond<F> {
     const N_COEFFICIENTS: usize = F::N_COEFFICIENTS;
-    const NOBODY: [Vec3; 1] = [[0.5, 0.0, 0.0]];
+    const PADDING: [Vec3; 1] = [[0.5, 0.0, 0.0]];
 
     #[inline(always)]
     fn vectors(_role: u8, towards: [Vec3; 1]) -> [Vec3; 1] {
@@ -148,7 +148,7 @@ struct OfAngle<F>(PhantomData<F>);
 
 impl<F: AngleFunction> Bound<2> for OfAngle<F> {
     const N_COEFFICIENTS: usize = F::N_COEFFICIENTS;
-    const NOBODY: [Vec3; 2] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
+    const PADDING: [Vec3; 2] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
 
     /// From the middle to the ends.
     #[inline(always)]
@@ -182,7 +182,7 @@ struct OfDihedral<F>(PhantomData<F>);
 
 impl<F: DihedralFunction> Bound<3> for OfDihedral<F> {
     const N_COEFFICIENTS: usize = F::N_COEFFICIENTS;
-    const NOBODY: [Vec3; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+    const PADDING: [Vec3; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
     #[inline(always)]
     fn vectors(role: u8, towards: [Vec3; 3]) -> [Vec3; 3] {
@@ -247,14 +247,14 @@ impl<S: Scalar, B: Bound<N>, const N: usize> BoundForces<'_, '_, S, B, N> {
     fn all<L: Lanes<Scalar = f64>, const ENERGIES: bool>(self) -> (Sums, Option<Broken>) {
         let BoundForces { types, scene, entries, .. } = self;
         let (mut sums, mut broken) = (Sums::default(), None);
-        let mut nobody: [ByLane; N] = [[[0.0; MOST_LANES]; 3]; N];
+        let mut padding: [ByLane; N] = [[[0.0; MOST_LANES]; 3]; N];
         for n in 0..N {
             for k in 0..3 {
-                nobody[n][k] = [B::NOBODY[n][k]; MOST_LANES];
+                padding[n][k] = [B::PADDING[n][k]; MOST_LANES];
             }
         }
         for batch in entries.chunks(L::WIDTH) {
-            let (mut d, mut f) = (nobody, nobody);
+            let (mut d, mut f) = (padding, padding);
             for (lane, entry) in batch.iter().enumerate() {
                 let mut towards = [[0.0; 3]; N];
                 for n in 0..N {

@@ -419,7 +419,7 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L, M
                 (true, true) => self.meet_row::<TOGETHER>(at, clusters, tile, row, &mut atom),
                 (true, false) => self.meet_row::<APART>(at, clusters, tile, row, &mut atom),
                 (false, _) if tile[6 * L::WIDTH + row].to_f64() == 0.0 => {}
-                (false, _) => self.meet_row::<ALONE>(at, clusters, tile, row, &mut atom),
+                (false, _) => self.meet_row::<NO_COMPANION>(at, clusters, tile, row, &mut atom),
             }
             atom.gathered.leave(3, row, rows);
             if ENERGIES {
@@ -436,7 +436,7 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L, M
 }
 
 /// Charges without a Lennard-Jones force.
-const ALONE: u8 = 0;
+const NO_COMPANION: u8 = 0;
 /// With one that ends where they do.
 const TOGETHER: u8 = 1;
 /// With one that has cut-offs of its own.
@@ -503,7 +503,7 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
         if ENERGIES {
             atom.energy = atom.energy + L::select(near, charges * energy, zero);
         }
-        if COMPANION != ALONE {
+        if COMPANION != NO_COMPANION {
             let kinds = kinds::<L>(clusters, other);
             let c = atom.wells.coefficients::<L>(kinds, Companion::N_COEFFICIENTS);
             // Charges may have a root, too.
