@@ -37,21 +37,21 @@ struct Held {
     const uint4* group;  // shape, first slot, where what is known of it begins
     const double* numbers;
     u32* leader;         // as atoms are stored: `leads`
-    uint4* mover;        // 32 for each crew: an atom that moves itself (UNCONSTRAINED), or the first one of a group,
+    uint4* mover;        // 32 for each warp group: an atom that moves itself (UNCONSTRAINED), or the first one of a group,
                          // or NO_ATOM; and of what shape that is, its first slot and its numbers
-    int* n_crews;
+    int* n_warp_groups;
     uint2* place;        // by slot: where the atom is stored, and its species
     double* noise;       // of the step under way, as atoms are stored: [n][3]
 };
 
-// A crew is as many atoms of a SPAN as a warp has lanes that lead groups of the same shape, or have no
+// A warp group is as many atoms of a SPAN as a warp has lanes that lead groups of the same shape, or have no
 // group: in a warp of all kinds they would have to take turns. They are found after a sort, while lists
 // are built; in which order does not matter.
 enum { KINDS = N_SHAPES + 1 };
 
 extern "C" __global__ void constrained_disband(DeviceData w, Held h, int slot) {
     await_those_before();
-    if (build_due(w.control, w.control->slot[slot])) *h.n_crews = 0;
+    if (build_due(w.control, w.control->slot[slot])) *h.n_warp_groups = 0;
 }
 
 extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(DeviceData w, Held h, int slot) {
@@ -71,8 +71,8 @@ extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(DeviceData
         if (leads != UNCONSTRAINED) h.place[h.slot[id]] = {(u32)i, (u32)w.position[now.parity ^ 1][i].species};
         if (leads != FOLLOWER) kind = leads == UNCONSTRAINED ? (u32)N_SHAPES : mover.y;
     }
-    // How many of each kind are in the warps before, and in all; the first crew of a kind, and of the block.
-    __shared__ int before[SPAN / 32][KINDS], all[KINDS], begin[KINDS], first_crew;
+    // How many of each kind are in the warps before, and in all; the first warp group of a kind, and of the block.
+    __shared__ int before[SPAN / 32][KINDS], all[KINDS], begin[KINDS], first_warp_group;
     u32 alike = 0;
     for (u32 k = 0; k < KINDS; k++) {
         const u32 found = __ballot_sync(ALL_LANES, kind == k);
@@ -91,23 +91,23 @@ extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(DeviceData
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-        int crews = 0;
+        int warp_groups = 0;
         for (u32 k = 0; k < KINDS; k++) {
-            begin[k] = crews;
-            crews += (all[k] + 31) / 32;
+            begin[k] = warp_groups;
+            warp_groups += (all[k] + 31) / 32;
         }
-        first_crew = atomicAdd(h.n_crews, crews);
+        first_warp_group = atomicAdd(h.n_warp_groups, warp_groups);
     }
     __syncthreads();
     if (kind < KINDS) {
         const int place = before[warp][kind] + __popc(alike & lanes_before());
-        h.mover[(size_t)(first_crew + begin[kind]) * 32 + place] = mover;
+        h.mover[(size_t)(first_warp_group + begin[kind]) * 32 + place] = mover;
     }
-    // Nobody else in the last crew of a kind.
+    // The last warp group of a kind is filled up with NO_ATOM.
     for (u32 k = warp; k < KINDS; k += SPAN / 32) {
         const int place = all[k] + lane;
         if (place < (all[k] + 31) / 32 * 32) {
-            h.mover[(size_t)(first_crew + begin[k]) * 32 + place] = {(u32)NO_ATOM, UNCONSTRAINED, 0, 0};
+            h.mover[(size_t)(first_warp_group + begin[k]) * 32 + place] = {(u32)NO_ATOM, UNCONSTRAINED, 0, 0};
         }
     }
 }
@@ -234,21 +234,21 @@ struct Aside {
     Position built[MOST_ASIDE][BODY_THREADS];
 };
 
-// Stores a vector of an atom of each lane of a crew. Lanes that are next to each other have the numbers of
+// Stores a vector of an atom of each lane of a warp group. Lanes that are next to each other have the numbers of
 // one atom written: memory is written by as much as is next to each other in it.
-DEVICE void store_by_crew(double* a, u32 crew, u32 i, Double3 u, Double3* buffer) {
-    const int lane = threadIdx.x % 32, lanes = __popc(crew);
-    __syncwarp(crew);
+DEVICE void store_by_warp_group(double* a, u32 warp_group, u32 i, Double3 u, Double3* buffer) {
+    const int lane = threadIdx.x % 32, lanes = __popc(warp_group);
+    __syncwarp(warp_group);
     buffer[lane] = u;
-    __syncwarp(crew);
+    __syncwarp(warp_group);
     for (int k = lane, round = 0; round < 3; round++, k += lanes) {
-        a[3 * (size_t)__shfl_sync(crew, i, k / 3) + k % 3] = ((const double*)buffer)[k];
+        a[3 * (size_t)__shfl_sync(warp_group, i, k / 3) + k % 3] = ((const double*)buffer)[k];
     }
 }
 
 // From the force of a step to where the next one is felt.
 template <class S>
-DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot, const Slot& now, int what, u32 crew,
+DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot, const Slot& now, int what, u32 warp_group,
                       Aside& aside) {
     enum { N = S::ATOMS, EARLY = N <= MOST_ASIDE };
     Control* control = w.control;
@@ -298,8 +298,8 @@ DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot,
         const u32 i = body.place[k];
         if (EARLY) {
             Double3* buffer = &aside.vectors[k][mine / 32 * 32];
-            store_by_crew(w.x[set], crew, i, body.x[k], buffer);
-            store_by_crew(w.v[set], crew, i, body.v[k], buffer);
+            store_by_warp_group(w.x[set], warp_group, i, body.x[k], buffer);
+            store_by_warp_group(w.v[set], warp_group, i, body.v[k], buffer);
         } else {
             store(w.x[set], i, body.x[k]);
             store(w.v[set], i, body.v[k]);
@@ -326,12 +326,12 @@ extern "C" __global__ void constrained_noise(DeviceData w, Held h, int slot, int
 }
 
 // An atom that moves by itself, or a group by its first atom.
-DEVICE void move_by(const DeviceData& w, const Held& h, int slot, const Slot& now, int what, uint4 mover, u32 crew,
+DEVICE void move_by(const DeviceData& w, const Held& h, int slot, const Slot& now, int what, uint4 mover, u32 warp_group,
                     Aside& aside) {
     if (mover.y != UNCONSTRAINED) {
         const uint4 group = {mover.y, mover.z, mover.w, 0};
         switch (group.x) {
-#define MOVE(shape) case shape: move_body<Shape<shape>>(w, h, group, slot, now, what, crew, aside); break;
+#define MOVE(shape) case shape: move_body<Shape<shape>>(w, h, group, slot, now, what, warp_group, aside); break;
             EACH_SHAPE(MOVE)
         }
         return;
@@ -352,11 +352,11 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrai
     next_slot(w, slot, moving);
     if (!moving) return;
     __shared__ Aside aside;
-    const int n = 32 * *h.n_crews;
+    const int n = 32 * *h.n_warp_groups;
     for (int k = blockIdx.x * BODY_THREADS + threadIdx.x; k < n; k += gridDim.x * BODY_THREADS) {
         const uint4 mover = h.mover[k];
-        const u32 crew = __ballot_sync(ALL_LANES, mover.x != NO_ATOM);
-        if (mover.x != NO_ATOM) move_by(w, h, slot, now, what, mover, crew, aside);
+        const u32 warp_group = __ballot_sync(ALL_LANES, mover.x != NO_ATOM);
+        if (mover.x != NO_ATOM) move_by(w, h, slot, now, what, mover, warp_group, aside);
         __syncwarp();  // others read what a lane has aside
     }
 }

@@ -40,7 +40,7 @@ struct Held {
     numbers: u64,
     leader: u64,
     mover: u64,
-    n_crews: u64,
+    n_warp_groups: u64,
     place: u64,
     noise: u64,
 }
@@ -84,8 +84,8 @@ pub struct Constraints {
     numbers: [Buffer<f64>; 2],
 }
 
-/// How many crews there may be, see `constraints.cu`.
-fn most_crews(n_atoms: usize, n_shapes: usize) -> usize {
+/// How many warp groups there may be, see `constraints.cu`.
+fn most_warp_groups(n_atoms: usize, n_shapes: usize) -> usize {
     n_atoms.div_ceil(SPAN as usize) * (SPAN as usize / 32 + n_shapes + 1)
 }
 
@@ -231,16 +231,16 @@ impl Constraints {
             device.upload(&slots)?,
             device.alloc(n_atoms)?,
             device.alloc(2 * n_slots as usize)?,
-            device.alloc(4 * 32 * most_crews(n_atoms, shapes.len()))?,
+            device.alloc(4 * 32 * most_warp_groups(n_atoms, shapes.len()))?,
             device.alloc(1)?,
         ];
-        let [leads, slot, leader, place, mover, n_crews] = std::array::from_fn(|k| words[k].address());
+        let [leads, slot, leader, place, mover, n_warp_groups] = std::array::from_fn(|k| words[k].address());
         let (groups, numbers) = (device.upload(&rows)?, device.upload(&all_numbers)?);
         let (group, first) = (groups.address(), numbers.address());
         let kicks = device.alloc(3 * n_atoms)?;
         let noise = kicks.address();
         Ok(Some(Constraints {
-            held: Held { leads, slot, group, numbers: first, leader, mover, n_crews, place, noise },
+            held: Held { leads, slot, group, numbers: first, leader, mover, n_warp_groups, place, noise },
             disband: module.kernel("constrained_disband")?,
             places: module.kernel("constrained_places")?,
             noise: module.kernel("constrained_noise")?,
