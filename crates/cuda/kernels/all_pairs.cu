@@ -67,7 +67,7 @@ DEVICE void arrange_group(const DeviceData& w, int i, Position mine) {
 
 // All groups, of all tiles.
 extern "C" __global__ void __launch_bounds__(GROUP_THREADS) arrange_groups(DeviceData w, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -333,13 +333,13 @@ DEVICE void meet_tiles(const DeviceData& w, int slot, int first, int count) {
 
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS, RESIDENT / PAIR_THREADS)
 forces_all_pairs(DeviceData w, int slot, int trigger, int first, int count) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (due(w.control, w.control->slot[slot], trigger)) meet_tiles<false>(w, slot, first, count);
 }
 
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS)
 forces_all_pairs_energies(DeviceData w, int slot, int trigger, int first, int count) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (due(w.control, w.control->slot[slot], trigger)) meet_tiles<true>(w, slot, first, count);
 }
 
@@ -386,7 +386,7 @@ DEVICE real3 sum_of_forces(const DeviceData& w, int i, int first, int count) {
 
 // A block for each group.
 extern "C" __global__ void __launch_bounds__(GROUP_THREADS) add_forces(DeviceData w, int slot, int trigger, int first, int count) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int i = blockIdx.x * 32 + threadIdx.x % 32;
     const real3 f = sum_of_forces(w, i, first, count);
@@ -395,7 +395,7 @@ extern "C" __global__ void __launch_bounds__(GROUP_THREADS) add_forces(DeviceDat
 
 // The same, and on to where the atoms are next, in groups ready for the forces there.
 extern "C" __global__ void __launch_bounds__(GROUP_THREADS) advance_groups(DeviceData w, int slot, int first, int count) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const bool moves = step_due(w.control, now);
     next_slot(w, slot, moves);

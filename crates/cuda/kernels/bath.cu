@@ -66,7 +66,7 @@ DEVICE void set_off(const DeviceData& w) {
 
 // Where a segment begins. What was done at the end of the one before is over.
 extern "C" __global__ void bath_begin(DeviceData w) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!segment_start_due(w.control)) return;
     w.bath[BATH_AFTER] = 1.0;
     set_off(w);
@@ -74,7 +74,7 @@ extern "C" __global__ void bath_begin(DeviceData w) {
 
 // The kinetic energy of the drift that led to a slot: blocks leave their shares.
 extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kinetic(DeviceData w, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kinetic(DeviceDa
 // the bath's variables are kept in its row of w.total.
 extern "C" __global__ void __launch_bounds__(BATH_THREADS)
 bath_act(DeviceData w, int slot, int trigger, int blocks, int row_length, int offset) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     double kinetic = 0;
@@ -115,7 +115,7 @@ bath_act(DeviceData w, int slot, int trigger, int blocks, int row_length, int of
 
 // What is done at the end of a segment only.
 extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_scale(DeviceData w) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[0];
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     if (!segment_end_due(w.control, now) || i >= w.n) return;

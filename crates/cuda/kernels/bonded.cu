@@ -41,14 +41,14 @@ struct Bound {
 
 // After a sort, while lists are built: where everybody is now.
 extern "C" __global__ void bonded_places(DeviceData w, Bound b, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < w.n) b.place_of[w.id[w.control->sorted ^ 1][i]] = i;
 }
 
 extern "C" __global__ void bonded_find(DeviceData w, Bound b, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     const i64 k = (i64)blockIdx.x * blockDim.x + threadIdx.x;
     if (k < b.n_others) b.places[k] = b.place_of[b.ids[k]];
@@ -259,14 +259,14 @@ DEVICE u32 bonded(const DeviceData& w, const Bound& b, const Slot& now, double* 
 }
 
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS) bonded_forces(DeviceData w, Bound b, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (due(w.control, now, trigger)) bonded<false>(w, b, now, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS)
 bonded_forces_energies(DeviceData w, Bound b, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     double sums[N_BONDED + 6] = {};
@@ -283,6 +283,6 @@ bonded_forces_energies(DeviceData w, Bound b, int slot, int trigger) {
 
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS)
 bonded_sums(DeviceData w, int blocks, int row_length, int virial, int first, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     add_energies_and_virial<BONDED_THREADS, N_BONDED>(w, blocks, row_length, virial, first, trigger);
 }

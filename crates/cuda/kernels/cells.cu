@@ -31,18 +31,18 @@ DEVICE void cells_forces(const DeviceData& w, int slot) {
 }
 
 extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells(DeviceData w, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (due(w.control, w.control->slot[slot], trigger)) cells_forces<false>(w, slot);
 }
 
 extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells_energies(DeviceData w, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (due(w.control, w.control->slot[slot], trigger)) cells_forces<true>(w, slot);
 }
 
 // A whole step at once.
 extern "C" __global__ void __launch_bounds__(CELL_THREADS) step_cells(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const bool moves = step_due(w.control, now);
     next_slot(w, slot, moves);

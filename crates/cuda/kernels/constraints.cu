@@ -50,12 +50,12 @@ struct Held {
 enum { KINDS = N_SHAPES + 1 };
 
 extern "C" __global__ void constrained_disband(DeviceData w, Held h, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (build_due(w.control, w.control->slot[slot])) *h.n_warp_groups = 0;
 }
 
 extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(DeviceData w, Held h, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!build_due(w.control, now)) return;
     const int i = blockIdx.x * SPAN + threadIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -317,7 +317,7 @@ DEVICE bool moves(const Control* control, const Slot& now, int what) {
 
 // The noise of a step, which depends on nothing in it: every atom its own, while forces are found.
 extern "C" __global__ void constrained_noise(DeviceData w, Held h, int slot, int what) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || !moves(w.control, now, what) || !(w.control->motion.decay < 1.0)) return;
@@ -346,7 +346,7 @@ DEVICE void move_by(const DeviceData& w, const Held& h, int slot, const Slot& no
 }
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrained_move(DeviceData w, Held h, int slot, int what) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const bool moving = moves(w.control, now, what);
     next_slot(w, slot, moving);
@@ -390,7 +390,7 @@ DEVICE void kick_body(const DeviceData& w, const Held& h, uint4 group, const Slo
 
 // The same for all atoms. Blocks leave their shares of arms times impulses.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(DeviceData w, Held h, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
@@ -430,7 +430,7 @@ DEVICE void brake_body(const DeviceData& w, const Held& h, uint4 group, double t
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
 constrained_brake(DeviceData w, Held h, double time, double turning) {
-    await_those_before();
+    wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double impulse[IMPULSES] = {};
     const u32 leader = i < w.n ? h.leader[i] : (u32)FOLLOWER;
@@ -455,7 +455,7 @@ DEVICE void foresee_body(const DeviceData& w, const Held& h, uint4 group, double
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
 constrained_foresee(DeviceData w, Held h, double time, double turning) {
-    await_those_before();
+    wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double impulse[IMPULSES] = {};
     const u32 leader = i < w.n ? h.leader[i] : (u32)FOLLOWER;
@@ -473,7 +473,7 @@ constrained_foresee(DeviceData w, Held h, double time, double turning) {
 // end of a segment. By themselves they go to the beginning of w.total.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
 constrained_sums(DeviceData w, int blocks, int row_length, int n_pairs, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (trigger != TRIGGER_IMMEDIATE && !due(w.control, w.control->slot[0], trigger)) return;
     double* row = w.total;
     if (trigger != TRIGGER_IMMEDIATE) row += (size_t)(w.control->part / 2) * row_length + n_pairs;
@@ -504,7 +504,7 @@ DEVICE void hold_body(const DeviceData& w, const Held& h, uint4 group, double dt
 
 // After a drift by dt, in place.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_hold(DeviceData w, Held h, double dt) {
-    await_those_before();
+    wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const u32 leader = i < w.n ? h.leader[i] : (u32)FOLLOWER;
     if (leader >= FOLLOWER) return;
@@ -537,7 +537,7 @@ DEVICE void spread_body(const DeviceData& w, const Held& h, uint4 group, const S
 // The same for all, when all forces are there. Blocks leave their shares of what that adds to the virial.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
 constrained_spread(DeviceData w, Held h, int slot, int trigger, int energies) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -97,7 +97,7 @@ DEVICE DisplacedAtom displaced_atom(const DeviceData& w, const Position* positio
 }
 
 extern "C" __global__ void __launch_bounds__(DISPLACED_THREADS) find_missing_pairs(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     Control* control = w.control;
     const BoxGeometry& geometry = w.geometry;
     Slot* now = &control->slot[slot];

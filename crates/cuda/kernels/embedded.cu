@@ -133,7 +133,7 @@ DEVICE void each_in_list(const DeviceData& w, const real4* tile, Visit visit) {
 DEVICE int place_of_thread(const DeviceData& w) { return DUMMIES + own_of_thread(w); }
 
 extern "C" __global__ void __launch_bounds__(THREADS) densities_embedded(DeviceData w, int slot, int trigger, int energies) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     extern __shared__ real4 tile[];
@@ -204,7 +204,7 @@ enum { EMBEDDED_THREADS = THREADS };
 // ---- over the lists of atoms
 
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) densities_embedded(DeviceData w, int slot, int trigger, int energies) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!due(w.control, now, trigger) || i >= w.n) return;
@@ -249,11 +249,11 @@ enum { EMBEDDED_THREADS = LIST_THREADS };
 #endif
 
 extern "C" __global__ void __launch_bounds__(EMBEDDED_THREADS) forces_embedded(DeviceData w, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     embedded_forces<false>(w, slot, trigger);
 }
 
 extern "C" __global__ void __launch_bounds__(EMBEDDED_THREADS) forces_embedded_energies(DeviceData w, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     embedded_forces<true>(w, slot, trigger);
 }

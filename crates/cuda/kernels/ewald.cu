@@ -65,14 +65,14 @@ DEVICE void add_wave(const DeviceData& w, const Waves& all, const Slot& now) {
 }
 
 extern "C" __global__ void __launch_bounds__(EWALD_THREADS) ewald_waves(DeviceData w, Waves all, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (waves_due(w.control, now, trigger)) add_wave<false>(w, all, now);
 }
 
 extern "C" __global__ void __launch_bounds__(EWALD_THREADS)
 ewald_waves_energies(DeviceData w, Waves all, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (waves_due(w.control, now, trigger)) add_wave<true>(w, all, now);
 }
@@ -80,7 +80,7 @@ ewald_waves_energies(DeviceData w, Waves all, int slot, int trigger) {
 // The forces of all waves, which act so strongly.
 extern "C" __global__ void __launch_bounds__(EWALD_THREADS)
 ewald_forces(DeviceData w, Waves all, int slot, int trigger, double asked) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const double weight = trigger == TRIGGER_IMMEDIATE ? asked : waves_act(w.control, now);
     const int lane = threadIdx.x % 32, i = blockIdx.x * EWALD_ATOMS + threadIdx.x / 32;

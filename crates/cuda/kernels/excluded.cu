@@ -11,7 +11,7 @@ DEVICE void add_excluded_force(const DeviceData& w, const Slot& now, int i, doub
 
 extern "C" __global__ void __launch_bounds__(EXCLUDED_THREADS)
 excluded_forces(DeviceData w, double cutoff2, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (due(w.control, now, trigger) && i < w.n) add_excluded_force<false>(w, now, i, cutoff2, nullptr);
@@ -19,7 +19,7 @@ excluded_forces(DeviceData w, double cutoff2, int slot, int trigger) {
 
 extern "C" __global__ void __launch_bounds__(EXCLUDED_THREADS)
 excluded_forces_energies(DeviceData w, double cutoff2, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

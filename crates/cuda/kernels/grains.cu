@@ -47,7 +47,7 @@ DEVICE void add(Wrench& sum, const double* law, double overlap, double mass, dou
 // middle of the step of a slot, or at once where there is no slot.
 extern "C" __global__ void rub(DeviceData w, Rubbing p, int slot, const double* from, const double* angular_from,
                                double* to, double* angular_to, double part) {
-    await_those_before();
+    wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const Control* control = w.control;
     const Slot now = control->slot[max(slot, 0)];

@@ -10,7 +10,7 @@ enum Placing {
 
 // Positions for the forces from x.
 extern "C" __global__ void place_atoms(DeviceData w, int placing) {
-    await_those_before();
+    wait_for_previous_kernel();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
     Position* position = w.position[w.control->slot[0].parity];
@@ -28,7 +28,7 @@ extern "C" __global__ void place_atoms(DeviceData w, int placing) {
 
 // The first half of a segment's first step.
 extern "C" __global__ void begin_segment(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     Control* control = w.control;
     const Slot now = control->slot[slot];
     const bool moves = segment_start_due(control);
@@ -43,7 +43,7 @@ extern "C" __global__ void begin_segment(DeviceData w, int slot) {
 
 // After the forces of a step, from where they are stored.
 extern "C" __global__ void advance(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const bool moves = step_due(w.control, now);
     next_slot(w, slot, moves);
@@ -53,7 +53,7 @@ extern "C" __global__ void advance(DeviceData w, int slot) {
 
 // The second half of a segment's last step.
 extern "C" __global__ void end_segment(DeviceData w) {
-    await_those_before();
+    wait_for_previous_kernel();
     Control* control = w.control;
     const Slot now = control->slot[0];
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -68,7 +68,7 @@ extern "C" __global__ void end_segment(DeviceData w) {
 // ---- single verbs
 
 extern "C" __global__ void kick_atoms(DeviceData w, double dt) {
-    await_those_before();
+    wait_for_previous_kernel();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
     const Slot now = w.control->slot[0];
@@ -82,7 +82,7 @@ extern "C" __global__ void kick_atoms(DeviceData w, double dt) {
 // In place: nobody reads positions meanwhile. Which atoms are displaced shows when the step's drift is over: see
 // `Cuda::update_neighbors`.
 extern "C" __global__ void drift_atoms(DeviceData w, double dt) {
-    await_those_before();
+    wait_for_previous_kernel();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
     Control* control = w.control;
@@ -95,7 +95,7 @@ extern "C" __global__ void drift_atoms(DeviceData w, double dt) {
 }
 
 extern "C" __global__ void noise_atoms(DeviceData w, double decay, double thermal_energy, u64 seed, u64 step) {
-    await_those_before();
+    wait_for_previous_kernel();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n) return;
     const int set = w.control->sorted, species = (int)w.position[w.control->slot[0].parity][i].species;
@@ -109,7 +109,7 @@ extern "C" __global__ void noise_atoms(DeviceData w, double decay, double therma
 
 // v = factor v + (x, y, z)
 extern "C" __global__ void scale_and_shift(DeviceData w, double factor, double x, double y, double z) {
-    await_those_before();
+    wait_for_previous_kernel();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || driven(w, i)) return;
     const int set = w.control->sorted;
@@ -119,7 +119,7 @@ extern "C" __global__ void scale_and_shift(DeviceData w, double factor, double x
 
 // v = keep v + along f
 extern "C" __global__ void mix_velocities(DeviceData w, double keep, double along) {
-    await_those_before();
+    wait_for_previous_kernel();
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || driven(w, i)) return;
     const int set = w.control->sorted;

@@ -29,7 +29,7 @@ DEVICE bool listed(const DeviceData& w, Position a, Position b, real reach2) {
 }
 
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     Control* control = w.control;
     const Slot now = control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -106,18 +106,18 @@ DEVICE void list_forces(const DeviceData& w, int slot) {
 }
 
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list(DeviceData w, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (due(w.control, w.control->slot[slot], trigger)) list_forces<false>(w, slot);
 }
 
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list_energies(DeviceData w, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (due(w.control, w.control->slot[slot], trigger)) list_forces<true>(w, slot);
 }
 
 // A whole step at once.
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) step_list(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const bool moves = step_due(w.control, now);
     next_slot(w, slot, moves);

@@ -198,7 +198,7 @@ DEVICE void spread_slice(const Splines<STRIDE>& s, int atom, int j, real charge,
 
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS)
 mesh_spread(DeviceData w, Mesh m, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!waves_due(w.control, now, trigger)) return;
     const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
@@ -321,7 +321,7 @@ DEVICE double weight_of(const DeviceData& w, const Slot& now, int trigger, doubl
 
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS)
 mesh_gather(DeviceData w, Mesh m, int slot, int trigger, double asked) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (due(w.control, now, trigger)) gather<false>(w, m, now, weight_of(w, now, trigger, asked), nullptr);
 }
@@ -329,7 +329,7 @@ mesh_gather(DeviceData w, Mesh m, int slot, int trigger, double asked) {
 // The same; blocks leave their shares of energy and virial of what atoms exclude.
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS)
 mesh_gather_energies(DeviceData w, Mesh m, int slot, int trigger, double asked) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     double sums[EXCLUDED_SUMS] = {};
@@ -348,7 +348,7 @@ mesh_gather_energies(DeviceData w, Mesh m, int slot, int trigger, double asked) 
 enum { PAIRS = MESH_X * MESH_Y / 2 };
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(DeviceData w, Mesh m, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!waves_due(w.control, w.control->slot[slot], trigger)) return;
     constexpr int STRIDE = line_stride<MESH_Z>();
     __shared__ Complex a[LINES_Z * STRIDE], b[LINES_Z * STRIDE];
@@ -377,7 +377,7 @@ extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(Device
 }
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_z(DeviceData w, Mesh m, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!waves_due(w.control, w.control->slot[slot], trigger)) return;
     constexpr int STRIDE = line_stride<MESH_Z>();
     __shared__ Complex a[LINES_Z * STRIDE], b[LINES_Z * STRIDE];
@@ -420,12 +420,12 @@ DEVICE void transform_y(const Mesh& m) {
 }
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_y(DeviceData w, Mesh m, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (waves_due(w.control, w.control->slot[slot], trigger)) transform_y<FORWARD>(m);
 }
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_y(DeviceData w, Mesh m, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (waves_due(w.control, w.control->slot[slot], trigger)) transform_y<BACKWARD>(m);
 }
 
@@ -483,14 +483,14 @@ DEVICE void convolve(const Mesh& m, double* sums) {
 }
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_convolve(DeviceData w, Mesh m, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (waves_due(w.control, w.control->slot[slot], trigger)) convolve<false>(m, nullptr);
 }
 
 // The same; leaves each block's share of energy and virial.
 extern "C" __global__ void __launch_bounds__(MESH_THREADS)
 mesh_convolve_energies(DeviceData w, Mesh m, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!waves_due(w.control, w.control->slot[slot], trigger)) return;
     double sums[7] = {};
     convolve<true>(m, sums);

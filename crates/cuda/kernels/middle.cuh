@@ -20,7 +20,7 @@ DEVICE void each_in_reach(const DeviceData& w, int i, Position mine, double reac
 
 // The second half of the way.
 extern "C" __global__ void cross(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     Control* control = w.control;
     const Slot now = control->slot[slot];
     const bool moves = crosses(control, now);

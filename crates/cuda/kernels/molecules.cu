@@ -18,7 +18,7 @@ struct Molecules {
 };
 
 extern "C" __global__ void molecule_places(DeviceData w, Molecules m) {
-    await_those_before();
+    wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < w.n) m.place[w.id[w.control->sorted][i]] = i;
 }
@@ -74,7 +74,7 @@ DEVICE Center center_of(const DeviceData& w, const Molecules& m, u32 begin, u32 
 // Twice the kinetic energy of centres, and the sum of f . d over atoms at d from the centre of their
 // molecule. Blocks leave their shares.
 extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecule_survey(DeviceData w, Molecules m) {
-    await_those_before();
+    wait_for_previous_kernel();
     const int set = w.control->sorted;
     const u32 lane = threadIdx.x % 32, warps = gridDim.x * (MOLECULE_THREADS / 32);
     double sums[SURVEY_SUMS] = {};
@@ -109,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecule_survey(D
 // factor 1 + `faster`.
 extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS)
 molecule_stretch(DeviceData w, Molecules m, BoxGeometry after, double faster) {
-    await_those_before();
+    wait_for_previous_kernel();
     const int set = w.control->sorted;
     const u32 lane = threadIdx.x % 32, warps = gridDim.x * (MOLECULE_THREADS / 32);
     for (u32 k = (blockIdx.x * MOLECULE_THREADS + threadIdx.x) / 32; k < m.n; k += warps) {
@@ -137,7 +137,7 @@ molecule_stretch(DeviceData w, Molecules m, BoxGeometry after, double faster) {
 
 // Back to what was.
 extern "C" __global__ void molecule_take_back(DeviceData w, Molecules m) {
-    await_those_before();
+    wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     if (i >= w.n) return;
     const u32 id = w.id[set][i];

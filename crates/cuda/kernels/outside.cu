@@ -16,7 +16,7 @@ DEVICE void outside_force(const DeviceData& w, const Place& place, const Slot& n
 
 extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
 outside_forces(DeviceData w, Place place, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (due(w.control, now, trigger) && i < w.n) outside_force<false>(w, place, now, i, nullptr);
@@ -24,7 +24,7 @@ outside_forces(DeviceData w, Place place, int slot, int trigger) {
 
 extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
 outside_forces_energies(DeviceData w, Place place, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -36,7 +36,7 @@ outside_forces_energies(DeviceData w, Place place, int slot, int trigger) {
 // The energy, into a place of a row of w.total.
 extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
 outside_sums(DeviceData w, int blocks, int row_length, int column, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
     double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);
     const double sum = sum_of_shares<OUTSIDE_THREADS>(w, blocks, 1, 0);

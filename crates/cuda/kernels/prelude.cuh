@@ -66,7 +66,7 @@ REDUCTION(int, min)
 
 // Every kernel begins with this: its blocks may have taken their places before all that the kernel before it
 // has written is in memory. See `start_recorded` in driver/nvidia.rs.
-DEVICE void await_those_before() {
+DEVICE void wait_for_previous_kernel() {
 #if !defined(EMULATED) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif

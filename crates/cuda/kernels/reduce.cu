@@ -2,7 +2,7 @@
 
 // Kinetic energy tensor (xx, yy, zz, xy, xz, yz) and momentum.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(DeviceData w, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
     const int set = w.control->sorted, i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[KINETIC_SUMS] = {};
@@ -27,19 +27,19 @@ DEVICE void add_up_shares(const DeviceData& w, int blocks, int count, int row_le
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares(DeviceData w, int blocks, int count, int row_length,
                                                                      int offset, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     add_up_shares<false>(w, blocks, count, row_length, offset, trigger, 0);
 }
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares_onto(DeviceData w, int blocks, int count, int row_length,
                                                                           int offset, int trigger, int further) {
-    await_those_before();
+    wait_for_previous_kernel();
     add_up_shares<true>(w, blocks, count, row_length, offset, trigger, further);
 }
 
 // What a minimiser steers by: f.v, f.f, v.v, and the largest squares of force and velocity.
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) descent_shares(DeviceData w) {
-    await_those_before();
+    wait_for_previous_kernel();
     const int set = w.control->sorted, i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[3] = {}, most[2] = {};
     if (i < w.n && !driven(w, i)) {

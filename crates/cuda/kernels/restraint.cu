@@ -32,7 +32,7 @@ struct Tied {
 
 // After a sort, while lists are built: where everybody is now.
 extern "C" __global__ void restraint_places(DeviceData w, Tied t, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < w.n) t.place_of[w.id[w.control->sorted ^ 1][i]] = i;
@@ -40,7 +40,7 @@ extern "C" __global__ void restraint_places(DeviceData w, Tied t, int slot) {
 
 // A block for each restraint at a distance.
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_pulls(DeviceData w, Tied t, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int set = w.control->sorted;
     const double *edge = w.geometry.edge, *tilt = w.geometry.tilt;
@@ -124,7 +124,7 @@ DEVICE void restrain(const DeviceData& w, const Tied& t, int i, double* sums) {
 }
 
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_forces(DeviceData w, Tied t, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < w.n) restrain<false>(w, t, i, nullptr);
@@ -132,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_forces
 
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
 restraint_forces_energies(DeviceData w, Tied t, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double sums[ENERGY_AND_VIRIAL] = {};
@@ -143,7 +143,7 @@ restraint_forces_energies(DeviceData w, Tied t, int slot, int trigger) {
 // The energy, into a place of a row of w.total; the virial, added to that of pairs.
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
 restraint_sums(DeviceData w, Tied t, int blocks, int row_length, int n_pairs, int column, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
     double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);
     for (int k = 0; k < ENERGY_AND_VIRIAL; k++) {

@@ -30,7 +30,7 @@ DEVICE void wrap(const BoxGeometry& geometry, Double3& x, int image[3]) {
 }
 
 extern "C" __global__ void sort_speeds(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     Control* control = w.control;
     if (!build_due(control, control->slot[slot]) || control->prediction_distance == 0) return;
     u32 fastest2 = 0;
@@ -82,7 +82,7 @@ DEVICE Position predicted(const DeviceData& w, int i, Position p, const Slot& no
 }
 
 extern "C" __global__ void sort_count(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!build_due(w.control, now)) return;
     EACH_ATOM(i) {
@@ -108,7 +108,7 @@ DEVICE u32 block_sum(u32 value, u32* warps) {
 
 // How many atoms are in the bins of each block.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_sums(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     __shared__ u32 warps[SCAN_THREADS / 32];
     u32 all = n_bins(w.geometry), first = blockIdx.x * SCAN_BLOCK, sum = 0;
@@ -119,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_sums(DeviceData 
 
 // Where each bin starts; leaves the counts at zero for the next time.
 extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     __shared__ u32 warps[SCAN_THREADS / 32];
     __shared__ u32 counts[SCAN_BLOCK + SCAN_BLOCK / SCAN_BINS];
@@ -155,14 +155,14 @@ extern "C" __global__ void __launch_bounds__(SCAN_THREADS) sort_scan(DeviceData 
 
 // Atoms by bins, with their heights beside, in any order inside a bin.
 extern "C" __global__ void sort_fill(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) w.order[w.start[w.bin[i]] + w.rank[i]] = (u64)w.height[i] << 32 | i;
 }
 
 // Copies each atom to its new place in the other set of arrays.
 extern "C" __global__ void sort_move(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!build_due(w.control, now)) return;
     const int from = w.control->sorted, to = from ^ 1, n = w.n;
@@ -198,13 +198,13 @@ extern "C" __global__ void sort_move(DeviceData w, int slot) {
 
 // After a sort, while lists are built: where everybody is now.
 extern "C" __global__ void exclusion_places(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) w.place[w.id[w.control->sorted ^ 1][i]] = i;
 }
 
 extern "C" __global__ void exclusion_partners(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     EACH_ATOM(i) {
         const u32 id = w.id[w.control->sorted ^ 1][i];
@@ -228,7 +228,7 @@ extern "C" __global__ void exclusion_partners(DeviceData w, int slot) {
 // Takes what follows a slot to be the state of affairs from here on. `after_build` says that the
 // kernels that build lists came before.
 extern "C" __global__ void __launch_bounds__(64) settle(DeviceData w, int from, int after_build) {
-    await_those_before();
+    wait_for_previous_kernel();
     Control* control = w.control;
     __shared__ Slot now;
     if (threadIdx.x == 0) {
@@ -252,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(64) settle(DeviceData w, int from, 
 
 // The leg goes on to its next part, if the one before has been done.
 extern "C" __global__ void next_part(DeviceData w, int begun) {
-    await_those_before();
+    wait_for_previous_kernel();
     Control* control = w.control;
     if (begun ? segment_start_due(control) : segment_end_due(control, control->slot[0])) {
         if (begun) control->target = (control->part / 2 + 1) * control->segment;

@@ -199,7 +199,7 @@ DEVICE void put_in_order(const DeviceData& w, const Position* position, int firs
 
 // The shared memory for building: see `build_bytes` in tiles.rs.
 extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_tiles(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     Control* control = w.control;
     const Slot now = control->slot[slot];
     if (!build_due(control, now)) return;

@@ -118,7 +118,7 @@ DEVICE void energies_of_tile(const Pull& pull, double* sums) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) forces_tiles(DeviceData w, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     extern __shared__ real4 tile[];
@@ -128,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) forces
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles_energies(DeviceData w, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     extern __shared__ real4 tile[];
@@ -170,7 +170,7 @@ DEVICE void step_of_tile(const DeviceData& w, int slot, const Slot& now) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) step_tiles(DeviceData w, int slot) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const bool made = step_due(w.control, now);
     next_slot(w, slot, made);

@@ -61,7 +61,7 @@ DEVICE void add_vacuum(const DeviceData& w, const real* table, int n_species, co
 
 extern "C" __global__ void __launch_bounds__(VACUUM_THREADS)
 vacuum_forces(DeviceData w, const real* table, int n_species, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (due(w.control, now, trigger)) add_vacuum<false>(w, table, n_species, now, nullptr);
 }
@@ -69,7 +69,7 @@ vacuum_forces(DeviceData w, const real* table, int n_species, int slot, int trig
 // Blocks leave their shares of energies and virial.
 extern "C" __global__ void __launch_bounds__(VACUUM_THREADS)
 vacuum_forces_energies(DeviceData w, const real* table, int n_species, int slot, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     double sums[VACUUM_SUMS] = {};
@@ -79,6 +79,6 @@ vacuum_forces_energies(DeviceData w, const real* table, int n_species, int slot,
 
 extern "C" __global__ void __launch_bounds__(VACUUM_THREADS)
 vacuum_sums(DeviceData w, int blocks, int row_length, int virial, int first, int trigger) {
-    await_those_before();
+    wait_for_previous_kernel();
     add_energies_and_virial<VACUUM_THREADS, VACUUM_TERMS>(w, blocks, row_length, virial, first, trigger);
 }

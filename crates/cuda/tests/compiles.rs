@@ -72,7 +72,7 @@ fn every_kernel_begins_by_waiting() {
         let source = std::fs::read_to_string(file.unwrap().path()).unwrap();
         for kernel in source.split("extern \"C\" __global__").skip(1) {
             let (signature, body) = kernel.split_once('{').unwrap();
-            assert!(body.trim_start().starts_with("await_those_before();"), "{signature}");
+            assert!(body.trim_start().starts_with("wait_for_previous_kernel();"), "{signature}");
             kernels += 1;
         }
     }

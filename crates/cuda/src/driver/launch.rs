@@ -14,7 +14,7 @@ const SHARED_UNASKED: usize = 48 * 1024;
 pub struct Module {
     device: Device,
     code: Arc<dyn Code>,
-    /// Whether its kernels wait themselves for what they need: see `await_those_before` in prelude.cuh.
+    /// Whether its kernels wait themselves for what they need: see `wait_for_previous_kernel` in prelude.cuh.
     awaits: bool,
 }
 

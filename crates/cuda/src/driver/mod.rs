@@ -195,7 +195,7 @@ impl Device {
     pub fn compile(&self, name: &str, source: &str, options: &[String]) -> Result<Module> {
         let options = [options, &self.1[..]].concat();
         let code = self.0.compile(name, source, &options)?.into();
-        Ok(Module::new(self.clone(), code, source.contains("await_those_before")))
+        Ok(Module::new(self.clone(), code, source.contains("wait_for_previous_kernel")))
     }
 
     /// The same device; all that is compiled for it from now on has this option, too.
