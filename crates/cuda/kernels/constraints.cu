@@ -22,7 +22,7 @@
 enum {
     BODY_THREADS = 64,
     MOVE_BLOCKS = 8,  // of them that a multiprocessor runs at a time: they mostly wait
-    MOST_ASIDE = 4,   // atoms of a group of which they have something copied ahead
+    MOST_PREFETCHED = 4,  // atoms of a group of which they have something copied ahead
     SPAN = 1024,              // atoms of a block that finds out who moves whom
     UNCONSTRAINED = 0xffffffff,
     FOLLOWER = 0xfffffffe,
@@ -229,9 +229,9 @@ DEVICE void report_torn(const DeviceData& w, const Body<S>& body, i64 done) {
 }
 
 // Of small groups: what threads will want when they have begun to move them, on its way while they do.
-struct Aside {
-    Double3 vectors[MOST_ASIDE][BODY_THREADS];  // noise, and then what is to be stored
-    Position built[MOST_ASIDE][BODY_THREADS];
+struct Prefetched {
+    Double3 vectors[MOST_PREFETCHED][BODY_THREADS];  // noise, and then what is to be stored
+    Position built[MOST_PREFETCHED][BODY_THREADS];
 };
 
 // Stores a vector of an atom of each lane of a warp group. Lanes that are next to each other have the numbers of
@@ -249,8 +249,8 @@ DEVICE void store_by_warp_group(double* a, u32 warp_group, u32 i, Double3 u, Dou
 // From the force of a step to where the next one is felt.
 template <class S>
 DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot, const Slot& now, int what, u32 warp_group,
-                      Aside& aside) {
-    enum { N = S::ATOMS, EARLY = N <= MOST_ASIDE };
+                      Prefetched& prefetched) {
+    enum { N = S::ATOMS, EARLY = N <= MOST_PREFETCHED };
     Control* control = w.control;
     const Motion motion = control->motion;
     const int set = control->sorted, mine = threadIdx.x;
@@ -258,8 +258,8 @@ DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot,
     Body<S> body = body_of<S>(w, h, group);
     if (EARLY) {
         for (int k = 0; k < N; k++) {
-            copy_aside(&aside.built[k][mine], &w.built[body.place[k]]);
-            if (noisy) copy_aside(&aside.vectors[k][mine], (const Double3*)h.noise + body.place[k]);
+            prefetch(&prefetched.built[k][mine], &w.built[body.place[k]]);
+            if (noisy) prefetch(&prefetched.vectors[k][mine], (const Double3*)h.noise + body.place[k]);
         }
     }
     real3 force[N];
@@ -282,9 +282,9 @@ DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot,
     bool held = true;
     for (int part = 0; part < parts; part++) {
         if (part == 1) {
-            await_copies();
+            wait_for_prefetched();
             for (int k = 0; k < N; k++) {
-                const Double3 noise = EARLY ? aside.vectors[k][mine] : load(h.noise, body.place[k]);
+                const Double3 noise = EARLY ? prefetched.vectors[k][mine] : load(h.noise, body.place[k]);
                 if (body.inverse_mass[k] != 0) ornstein_uhlenbeck(body.v[k], motion.decay, noise);
             }
         }
@@ -292,12 +292,12 @@ DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot,
         held = hold(w.geometry, body, way) && held;
     }
     if (!held) report_torn(w, body, now.done);
-    await_copies();
+    wait_for_prefetched();
     DisplacementCheck check(w);
     for (int k = 0; k < N; k++) {
         const u32 i = body.place[k];
         if (EARLY) {
-            Double3* buffer = &aside.vectors[k][mine / 32 * 32];
+            Double3* buffer = &prefetched.vectors[k][mine / 32 * 32];
             store_by_warp_group(w.x[set], warp_group, i, body.x[k], buffer);
             store_by_warp_group(w.v[set], warp_group, i, body.v[k], buffer);
         } else {
@@ -305,7 +305,7 @@ DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot,
             store(w.v[set], i, body.v[k]);
         }
         const Position p = store_position(w, i, body.x[k], body.species[k], w.position[now.parity ^ 1]);
-        check.add(w, (int)i, p, EARLY ? aside.built[k][mine] : w.built[i]);
+        check.add(w, (int)i, p, EARLY ? prefetched.built[k][mine] : w.built[i]);
     }
     check.note(&control->slot[slot + 1]);
 }
@@ -327,11 +327,11 @@ extern "C" __global__ void constrained_noise(DeviceData w, Held h, int slot, int
 
 // An atom that moves by itself, or a group by its first atom.
 DEVICE void move_by(const DeviceData& w, const Held& h, int slot, const Slot& now, int what, uint4 mover, u32 warp_group,
-                    Aside& aside) {
+                    Prefetched& prefetched) {
     if (mover.y != UNCONSTRAINED) {
         const uint4 group = {mover.y, mover.z, mover.w, 0};
         switch (group.x) {
-#define MOVE(shape) case shape: move_body<Shape<shape>>(w, h, group, slot, now, what, warp_group, aside); break;
+#define MOVE(shape) case shape: move_body<Shape<shape>>(w, h, group, slot, now, what, warp_group, prefetched); break;
             EACH_SHAPE(MOVE)
         }
         return;
@@ -351,13 +351,13 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrai
     const bool moving = moves(w.control, now, what);
     next_slot(w, slot, moving);
     if (!moving) return;
-    __shared__ Aside aside;
+    __shared__ Prefetched prefetched;
     const int n = 32 * *h.n_warp_groups;
     for (int k = blockIdx.x * BODY_THREADS + threadIdx.x; k < n; k += gridDim.x * BODY_THREADS) {
         const uint4 mover = h.mover[k];
         const u32 warp_group = __ballot_sync(ALL_LANES, mover.x != NO_ATOM);
-        if (mover.x != NO_ATOM) move_by(w, h, slot, now, what, mover, warp_group, aside);
-        __syncwarp();  // others read what a lane has aside
+        if (mover.x != NO_ATOM) move_by(w, h, slot, now, what, mover, warp_group, prefetched);
+        __syncwarp();  // others read what a lane has prefetched
     }
 }
 

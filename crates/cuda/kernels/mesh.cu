@@ -280,8 +280,8 @@ DEVICE void gather(const DeviceData& w, const Mesh& m, const Slot& now, double w
         __shared__ real copy[AROUND];
         s.find(w, w.position[now.parity], first, own);
         const Around around(s);
-        if (around.fit) around.each([&](int here, u32 there) { copy_aside(&copy[here], &m.potential[there]); });
-        await_copies();
+        if (around.fit) around.each([&](int here, u32 there) { prefetch(&copy[here], &m.potential[there]); });
+        wait_for_prefetched();
         __syncthreads();
         each_slice(own, [&](int atom, int j, bool there) {
             const real* const line = copy + around.line(s, atom, j);

@@ -200,9 +200,9 @@ DEVICE void fetch_ahead(const void* address) {
 #endif
 }
 
-// Begins to copy to shared memory what this thread will want later; it is there after `await_copies`.
+// Begins to copy to shared memory what this thread will want later; it is there after `wait_for_prefetched`.
 template <class T>
-DEVICE void copy_aside(T* to, const T* from) {
+DEVICE void prefetch(T* to, const T* from) {
 #if !defined(EMULATED) && __CUDA_ARCH__ >= 800
     static_assert(alignof(T) >= 4, "copied by four or eight bytes");
     const u32 begin = (u32)__cvta_generic_to_shared(to);
@@ -219,7 +219,7 @@ DEVICE void copy_aside(T* to, const T* from) {
 #endif
 }
 
-DEVICE void await_copies() {
+DEVICE void wait_for_prefetched() {
 #if !defined(EMULATED) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_all;" ::: "memory");
 #endif

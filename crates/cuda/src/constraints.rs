@@ -308,13 +308,13 @@ impl Constraints {
     /// On to where the next forces are felt: in place of `begin_segment` and `advance`.
     pub fn moves(&self, data: &DeviceData, slot: i32, from: MoveFrom) -> Launch {
         let launch = Launch::new(&self.moves, self.move_blocks, BODY_THREADS).with_value(*data);
-        launch.with_value(self.held).with_value(slot).with_value(from as i32).waits(Waits::ForAll)
+        launch.with_value(self.held).with_value(slot).with_value(from as i32).waits(Waits::BothStreams)
     }
 
     /// The noise of that, which needs no forces.
     pub fn noise(&self, data: &DeviceData, slot: i32, from: MoveFrom) -> Launch {
         let launch = self.launch(&self.noise, data).with_value(slot).with_value(from as i32);
-        launch.waits(Waits::Aside)
+        launch.waits(Waits::SideStream)
     }
 
     /// The second half of the kick that ends a step.

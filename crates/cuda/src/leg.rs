@@ -91,10 +91,14 @@ impl Launches<'_> {
         let constraints = self.constraints.map(|c| c.build(&self.data, slot)).unwrap_or_default();
         let outside = self.outside.and_then(|o| o.build(&self.data, slot));
         launches.extend(
-            bonded.into_iter().chain(constraints).chain(outside).map(|launch| launch.waits(Waits::Aside)),
+            bonded
+                .into_iter()
+                .chain(constraints)
+                .chain(outside)
+                .map(|launch| launch.waits(Waits::SideStream)),
         );
         launches.extend(self.neighbor_engine.build(&self.data, slot));
-        launches.push(self.settle(slot, 1).waits(Waits::ForAll));
+        launches.push(self.settle(slot, 1).waits(Waits::BothStreams));
         launches
     }
 
@@ -166,7 +170,7 @@ impl Launches<'_> {
             launches.extend(waves);
         } else {
             // Nobody's shares are in the way.
-            launches.splice(0..0, waves.into_iter().map(|launch| launch.waits(Waits::Aside)));
+            launches.splice(0..0, waves.into_iter().map(|launch| launch.waits(Waits::SideStream)));
         }
         let row = self.row_length();
         launches.extend(
@@ -181,11 +185,11 @@ impl Launches<'_> {
         );
         let of_charges = |c: &Charges| c.forces(&self.data, slot, trigger, evaluate, self.waves, add_up(c));
         let of_charges = self.charges.iter().flat_map(of_charges);
-        launches.extend(of_charges.map(|launch| launch.waits(Waits::ForAll)));
+        launches.extend(of_charges.map(|launch| launch.waits(Waits::BothStreams)));
         if let Some(constraints) = self.constraints
             && let Some(spread) = constraints.spread(&self.data, slot, trigger, evaluate)
         {
-            launches.push(spread.waits(Waits::ForAll));
+            launches.push(spread.waits(Waits::BothStreams));
             let more = || self.add_onto(constraints.shares(), VIRIAL, self.n_pairs, trigger);
             launches.extend(energies.then(more));
         }

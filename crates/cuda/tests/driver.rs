@@ -188,7 +188,7 @@ fn graphs_values_and_copies() -> Result<()> {
     Ok(())
 }
 
-/// Aside, numbers go back and forth many times; what waits for all then overwrites what they began with.
+/// On the side stream, numbers go back and forth many times; what waits for all then overwrites what they began with.
 #[test]
 fn what_runs_aside_is_waited_for() -> Result<()> {
     for device in devices() {
@@ -199,16 +199,16 @@ fn what_runs_aside_is_waited_for() -> Result<()> {
         let numbers = Numbers { scale: 2.0, shift: [0.0, 0.25, 0.5], count: 1000 };
         let launch =
             |from, to| Launch::new(&kernel, 2, 96).with(from).with(to).with_value(numbers).with_value(7i32);
-        let mut launches = vec![launch(&a, &b).waits(Waits::Aside)];
+        let mut launches = vec![launch(&a, &b).waits(Waits::SideStream)];
         for _ in 0..5 {
             launches.extend([&b, &c].map(|from| {
                 let to = if from.address() == b.address() { &c } else { &b };
-                launch(from, to).waits(Waits::Aside)
+                launch(from, to).waits(Waits::SideStream)
             }));
         }
-        launches.extend([launch(&a, &d), launch(&b, &a).waits(Waits::ForAll)]);
+        launches.extend([launch(&a, &d), launch(&b, &a).waits(Waits::BothStreams)]);
         // The end of a sequence is waited for, too.
-        launches.push(launch(&a, &b).waits(Waits::Aside));
+        launches.push(launch(&a, &b).waits(Waits::SideStream));
         let graph = device.record(launches)?;
         let next = |x: f64, i: usize| 2.0 * x + f64::from(numbers.shift[i % 3]) + 7.0;
         let after = |times: usize, i: usize| (0..times).fold(x[i], |x, _| next(x, i));

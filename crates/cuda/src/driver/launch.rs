@@ -94,14 +94,14 @@ impl Kernel {
 /// What a launch in a recorded sequence waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Waits {
-    /// For all launches before it but those aside.
+    /// For all launches before it but those of the side stream.
     #[default]
-    ForMain,
-    /// For those aside before it, and for what the first of these has found done: it runs beside the
+    MainStream,
+    /// For those of the side stream before it, and for what the first of these has found done: it runs beside the
     /// launches that follow, until one waits for all.
-    Aside,
+    SideStream,
     /// For all launches before it.
-    ForAll,
+    BothStreams,
 }
 
 /// A kernel, how many blocks and threads are to run it, and with what.

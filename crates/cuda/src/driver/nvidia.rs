@@ -26,8 +26,8 @@ pub struct Gpu(Arc<Shared>);
 struct Shared {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
-    /// Beside it, for launches that are recorded aside.
-    aside: Arc<CudaStream>,
+    /// Beside it, for launches that are recorded on the side stream.
+    side_stream: Arc<CudaStream>,
     name: String,
     architecture: String,
     multiprocessors: u32,
@@ -137,7 +137,7 @@ impl Gpu {
             let stream = context.new_stream()?;
             // Many small kernels beside a large one: they are not to wait until that has room for them.
             let (_, first) = result::stream::get_priority_range()?;
-            let aside = context.new_stream_with_priority(first)?;
+            let side_stream = context.new_stream_with_priority(first)?;
             let shared_memory =
                 context.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
             // From Hopper on, and in recordings from CUDA 12.3 on.
@@ -148,7 +148,7 @@ impl Gpu {
             Ok(Gpu(Arc::new(Shared {
                 context,
                 stream,
-                aside,
+                side_stream,
                 name,
                 architecture,
                 multiprocessors,
@@ -271,24 +271,25 @@ impl Shared {
     /// As for `start_on`.
     unsafe fn start_recorded(&self, launches: &[Launch]) -> std::result::Result<(), DriverError> {
         let starts_early = self.starts_early.load(Ordering::Relaxed);
-        let mut aside = false;
+        let mut side_in_use = false;
         // Whether what a kernel has to wait for is just the one before it on its stream.
-        let (mut follows, mut follows_aside) = (false, false);
+        let (mut follows, mut follows_on_side) = (false, false);
         for launch in launches {
             match launch.waits {
-                Waits::Aside if !aside => {
-                    self.aside.join(&self.stream)?;
-                    follows_aside = false;
+                Waits::SideStream if !side_in_use => {
+                    self.side_stream.join(&self.stream)?;
+                    follows_on_side = false;
                 }
-                Waits::ForAll if aside => {
-                    self.stream.join(&self.aside)?;
+                Waits::BothStreams if side_in_use => {
+                    self.stream.join(&self.side_stream)?;
                     follows = false;
                 }
                 _ => {}
             }
-            aside = launch.waits == Waits::Aside || (aside && launch.waits == Waits::ForMain);
+            side_in_use =
+                launch.waits == Waits::SideStream || (side_in_use && launch.waits == Waits::MainStream);
             let (stream, follows) = match launch.waits {
-                Waits::Aside => (&self.aside, &mut follows_aside),
+                Waits::SideStream => (&self.side_stream, &mut follows_on_side),
                 _ => (&self.stream, &mut follows),
             };
             let early = std::mem::replace(follows, true) && starts_early && launch.kernel.0.awaits;
@@ -296,7 +297,7 @@ impl Shared {
             // SAFETY: the caller vouches for the arguments.
             unsafe { self.start_on(stream, launch, start)? };
         }
-        if aside { self.stream.join(&self.aside) } else { Ok(()) }
+        if side_in_use { self.stream.join(&self.side_stream) } else { Ok(()) }
     }
 
     /// # Safety

@@ -121,7 +121,7 @@ impl Backend for Cuda {
         let after = BoxGeometry::new(&simbox, &self.system.state, 0.0);
         self.device.run(&bodies.stretch(&self.data, after, faster))?;
         self.read_control()?;
-        self.set_aside = self.recorded.take().map(|recorded| (self.data, recorded));
+        self.saved_graphs = self.recorded.take().map(|recorded| (self.data, recorded));
         self.enter(simbox)?;
         Ok(Before { simbox: before, state: None })
     }
@@ -133,7 +133,7 @@ impl Backend for Cuda {
         self.read_control()?;
         self.enter(before.simbox)?;
         // Recording is dear, and nothing may have come to be elsewhere.
-        if let Some((data, recorded)) = self.set_aside.take()
+        if let Some((data, recorded)) = self.saved_graphs.take()
             && data == self.data
         {
             self.recorded = Some(recorded);

@@ -102,7 +102,7 @@ pub struct Cuda {
     data: DeviceData,
     recorded: Option<Recorded>,
     /// What was recorded before the box changed, and for what: a trial of a volume may be taken back.
-    set_aside: Option<(DeviceData, Recorded)>,
+    saved_graphs: Option<(DeviceData, Recorded)>,
     /// As the last leg took.
     seconds_per_slot: f64,
     tuning: Tuning,
@@ -231,7 +231,7 @@ impl Cuda {
             sums,
             data,
             recorded: None,
-            set_aside: None,
+            saved_graphs: None,
             seconds_per_slot: 0.0,
             tuning: Tuning::new(algorithm_settled),
             control: Control::new(),
@@ -369,7 +369,7 @@ impl Cuda {
         self.geometry = BoxGeometry::new(&simbox, &self.system.state, self.cutoff + self.skin.now());
         for charges in &mut self.charges {
             if charges.follow(&self.device, &simbox)? == Followed::Anew {
-                self.set_aside = None;
+                self.saved_graphs = None;
             }
         }
         self.follow_springs()?;
