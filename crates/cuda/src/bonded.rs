@@ -184,7 +184,7 @@ pub fn build(forces: &Forces, which: Which, team: u32, precision: Precision, sum
         most_coefficients(&forces.dihedrals),
     ];
     let source = codegen::bonded_source(forces, most, precision);
-    let mut build = kernels::beside(&source, include_str!("../kernels/bonded.cu"), precision, sums);
+    let mut build = kernels::module_source(&source, include_str!("../kernels/bonded.cu"), precision, sums);
     build.options.push(format!("-DTEAM={team}"));
     build.options.push(format!("-DALL_BOUND={}", i32::from(which == Which::All)));
     build

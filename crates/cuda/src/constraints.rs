@@ -186,7 +186,7 @@ fn source(shapes: &[Shape]) -> String {
 
 /// The kernels' source for groups of these shapes.
 pub fn build(shapes: &[Shape], precision: Precision, sums: Summation) -> Build {
-    kernels::beside(&source(shapes), include_str!("../kernels/constraints.cu"), precision, sums)
+    kernels::module_source(&source(shapes), include_str!("../kernels/constraints.cu"), precision, sums)
 }
 
 impl Constraints {

@@ -39,7 +39,7 @@ pub struct PairBath {
 pub fn build(precision: Precision, sums: Summation) -> Build {
     let formula =
         codegen::scalar_function("pair_impulse", 5, |x| vec![pair_impulse(x[0], x[1], x[2], x[3], x[4])]);
-    kernels::middle(&formula, include_str!("../kernels/dissipative.cu"), precision, sums)
+    kernels::mid_step_source(&formula, include_str!("../kernels/dissipative.cu"), precision, sums)
 }
 
 impl PairBath {

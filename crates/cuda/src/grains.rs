@@ -54,7 +54,7 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
         let (force, twist) = friction(law, &contact, three(11), [three(14), three(17)]);
         [force, twist].concat()
     });
-    kernels::middle(&formula, include_str!("../kernels/grains.cu"), precision, sums)
+    kernels::mid_step_source(&formula, include_str!("../kernels/grains.cu"), precision, sums)
 }
 
 impl Contacts {

@@ -177,7 +177,7 @@ fn of_atoms(precision: Precision, sums: Summation) -> Build {
         include_str!("../kernels/sort.cu"),
         include_str!("../kernels/displacement.cu")
     );
-    beside(SEARCH, kernels, precision, sums)
+    module_source(SEARCH, kernels, precision, sums)
 }
 
 /// Puts the source for pairs of atoms together.
@@ -223,9 +223,9 @@ pub fn build(
 }
 
 /// The source of kernels that act in the middle of a step.
-pub fn middle(formula: &str, skeleton: &str, precision: Precision, sums: Summation) -> Build {
-    let physics = [formula, SEARCH, include_str!("../kernels/middle.cuh")].join("\n");
-    beside(&physics, skeleton, precision, sums)
+pub fn mid_step_source(formula: &str, skeleton: &str, precision: Precision, sums: Summation) -> Build {
+    let physics = [formula, SEARCH, include_str!("../kernels/mid_step.cuh")].join("\n");
+    module_source(&physics, skeleton, precision, sums)
 }
 
 /// Blocks of a kernel in which every one of `n` atoms has a thread.
@@ -234,7 +234,7 @@ pub fn blocks_of(n: i32) -> u32 {
 }
 
 /// What acts in the middle of a step: friction and noise of pairs, and that of grains.
-pub fn of_middles(precision: Precision) -> [Build; 2] {
+pub fn of_mid_steps(precision: Precision) -> [Build; 2] {
     [crate::dissipative::build(precision, Summation::Fast), crate::grains::build(precision, Summation::Fast)]
 }
 
@@ -249,7 +249,7 @@ pub fn of_every_run(forces: &Forces, precision: Precision) -> [Build; 2] {
 }
 
 /// All that may be compiled for a run with these forces, with large systems in mind: every pair algorithm.
-pub fn usual(forces: &Forces, precision: Precision) -> Vec<Build> {
+pub fn default_builds(forces: &Forces, precision: Precision) -> Vec<Build> {
     builds(forces, precision, &PairAlgorithm::ALL, Summation::Fast)
 }
 
@@ -259,8 +259,8 @@ pub fn of_long_lists(forces: &Forces, precision: Precision) -> Build {
     build(forces, precision, PairAlgorithm::Tiles, shape, PairShape::for_atoms(100_000), Summation::Fast)
 }
 
-/// What is usual with exact sums, and what acts as a heat bath.
-pub fn unusual(forces: &Forces, precision: Precision, heat_bath: &Bath) -> Vec<Build> {
+/// The default builds with exact sums, as reproducible runs need them, and those of a heat bath.
+pub fn reproducible_builds(forces: &Forces, precision: Precision, heat_bath: &Bath) -> Vec<Build> {
     let exact = Summation::exact(forces);
     let mut builds = builds(forces, precision, &PairAlgorithm::EXACT, exact);
     if let Some(update) = crate::bath::source(heat_bath) {
@@ -314,11 +314,11 @@ fn builds(
 
 /// Puts the source for a heat bath together; `update` is what it does, see `kernels/bath.cu`.
 pub(crate) fn bath(update: &str, precision: Precision, sums: Summation) -> Build {
-    beside(update, include_str!("../kernels/bath.cu"), precision, sums)
+    module_source(update, include_str!("../kernels/bath.cu"), precision, sums)
 }
 
 /// Puts the source of kernels together that know nothing of pairs.
-pub(crate) fn beside(physics: &str, kernels: &str, precision: Precision, sums: Summation) -> Build {
+pub(crate) fn module_source(physics: &str, kernels: &str, precision: Precision, sums: Summation) -> Build {
     let source = [&prelude().join("\n"), physics, kernels].join("\n");
     Build { source, options: common_options(precision, sums), table: Vec::new() }
 }

@@ -45,7 +45,7 @@ pub struct Bodies {
 
 /// The kernels' source.
 pub fn build(precision: Precision, sums: Summation) -> Build {
-    kernels::beside("", include_str!("../kernels/molecules.cu"), precision, sums)
+    kernels::module_source("", include_str!("../kernels/molecules.cu"), precision, sums)
 }
 
 impl Bodies {

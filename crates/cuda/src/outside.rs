@@ -68,7 +68,7 @@ pub struct Outside {
 
 /// The source for a field.
 pub fn field(precision: Precision, sums: Summation) -> Build {
-    kernels::beside(
+    kernels::module_source(
         include_str!("../kernels/field.cu"),
         include_str!("../kernels/outside.cu"),
         precision,
@@ -80,7 +80,7 @@ pub fn field(precision: Precision, sums: Summation) -> Build {
 pub fn wall(wall: &Wall, precision: Precision, sums: Summation) -> Build {
     let pair = codegen::pair_source(std::slice::from_ref(&wall.term), &[], precision);
     let physics = [pair.source.as_str(), include_str!("../kernels/wall.cu")].join("\n");
-    let build = kernels::beside(&physics, include_str!("../kernels/outside.cu"), precision, sums);
+    let build = kernels::module_source(&physics, include_str!("../kernels/outside.cu"), precision, sums);
     Build { table: pair.table, ..build }
 }
 

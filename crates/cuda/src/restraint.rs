@@ -78,7 +78,7 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
         anchor_virial([x[0], x[1], x[2]], [x[3], x[4], x[5]]).to_vec()
     });
     let formula = [formula, virial].concat();
-    kernels::beside(&formula, include_str!("../kernels/restraint.cu"), precision, sums)
+    kernels::module_source(&formula, include_str!("../kernels/restraint.cu"), precision, sums)
 }
 
 impl Restraints {

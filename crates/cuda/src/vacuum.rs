@@ -34,7 +34,7 @@ pub fn build(precision: Precision) -> Build {
         let (energies, force_over_r) = Vacuum::evaluate(x[0], [x[1], x[2]], x[3]);
         vec![energies[0], energies[1], force_over_r]
     });
-    kernels::beside(&pair, include_str!("../kernels/vacuum.cu"), precision, Summation::Fast)
+    kernels::module_source(&pair, include_str!("../kernels/vacuum.cu"), precision, Summation::Fast)
 }
 
 impl VacuumKernel {

@@ -94,7 +94,7 @@ fn every_kernel_compiles_for_every_potential() {
     ];
     for (number, kind) in PairKind::ALL.iter().enumerate() {
         let terms = truncations.map(|truncation| term(*kind, truncation)).to_vec();
-        let builds = kernels::usual(&terms.into(), Precision::Mixed);
+        let builds = kernels::default_builds(&terms.into(), Precision::Mixed);
         check(&builds[number % builds.len()], "sm_90");
     }
 }
@@ -111,11 +111,11 @@ fn every_kernel_compiles_in_double_precision_with_exact_sums_and_every_bath() {
         Bath::NoseHoover(NoseHoover::new(target, 1.0, 3)),
         Bath::Bussi(Bussi::new(target, 1.0, 0.01)),
     ] {
-        let exact = kernels::unusual(&forces, Precision::Double, &bath);
+        let exact = kernels::reproducible_builds(&forces, Precision::Double, &bath);
         exact.iter().for_each(|build| check(build, "sm_90"));
     }
     let every_run = kernels::of_every_run(&forces, Precision::Double);
-    let builds = kernels::usual(&forces, Precision::Double);
+    let builds = kernels::default_builds(&forces, Precision::Double);
     builds.iter().chain(&every_run).for_each(|build| check(build, "sm_90"));
 }
 
@@ -126,7 +126,7 @@ fn every_kernel_compiles_for_the_middle_of_a_step_and_from_outside() {
         return;
     }
     for precision in [Precision::Mixed, Precision::Double] {
-        kernels::of_middles(precision).iter().for_each(|build| check(build, "sm_90"));
+        kernels::of_mid_steps(precision).iter().for_each(|build| check(build, "sm_90"));
         kernels::of_outside(precision).iter().for_each(|build| check(build, "sm_90"));
     }
 }
@@ -138,14 +138,15 @@ fn every_kernel_compiles_for_atoms_that_are_driven_one_by_one_and_for_light_and_
         return;
     }
     let forces = term(PairKind::LennardJones, Truncation::Shifted).into();
-    let baths = kernels::unusual(
+    let baths = kernels::reproducible_builds(
         &forces,
         Precision::Mixed,
         &Bath::Bussi(Bussi::new(Target { thermal_energy: 1.0, degrees_of_freedom: 9 }, 1.0, 0.01)),
     );
-    let beside = kernels::of_middles(Precision::Mixed).into_iter();
-    let beside = beside.chain(kernels::of_every_run(&forces, Precision::Mixed));
-    for mut build in kernels::usual(&forces, Precision::Mixed).into_iter().chain(baths).chain(beside) {
+    let others = kernels::of_mid_steps(Precision::Mixed).into_iter();
+    let others = others.chain(kernels::of_every_run(&forces, Precision::Mixed));
+    for mut build in kernels::default_builds(&forces, Precision::Mixed).into_iter().chain(baths).chain(others)
+    {
         build.options.extend(["-DMASSES_BY_ID=1".into(), "-DLIMITS_BY_SPECIES=1".into()]);
         check(&build, "sm_90");
     }
@@ -160,7 +161,7 @@ fn every_kernel_compiles_for_embedded_atoms() {
     let metals = ["Cu", "Ni"].map(|symbol| SuttonChen::metal(symbol).unwrap());
     for (count, precision) in [(1, Precision::Mixed), (2, Precision::Double)] {
         let metal = SuttonChen::embedded(&metals[..count], 5.5, 1.0, 1.0).unwrap();
-        let builds = kernels::usual(&metal.into(), precision);
+        let builds = kernels::default_builds(&metal.into(), precision);
         assert_eq!(builds.len(), 2);
         builds.iter().for_each(|build| check(build, "sm_90"));
     }
@@ -239,7 +240,7 @@ fn every_kernel_compiles_for_charges() {
         let sum = LatticeSum::Dispersion(dispersion.clone());
         check(&kernels::of_sum(&sum, &simbox, precision).unwrap(), "sm_90");
         let forces = Forces { dispersion: Some(dispersion), ..core.into() };
-        kernels::usual(&forces, precision).iter().for_each(|build| check(build, "sm_75"));
+        kernels::default_builds(&forces, precision).iter().for_each(|build| check(build, "sm_75"));
         let ewald = Electrostatics::new(Method::ewald(0.9, 1e-5), 138.9, 0.9);
         check(&kernels::of_sum(&LatticeSum::Charges(ewald), &simbox, precision).unwrap(), "sm_75");
         let field = Electrostatics::new(Method::ReactionField { dielectric: 78.5 }, 138.9, 0.9);
@@ -248,7 +249,7 @@ fn every_kernel_compiles_for_charges() {
         let forces = Forces { pairs, ..field.into() };
         check(&kernels::of_long_lists(&forces, precision), "sm_90");
         check(&kernels::of_long_lists(&forces, precision), "sm_75");
-        let builds = kernels::usual(&forces, precision);
+        let builds = kernels::default_builds(&forces, precision);
         assert_eq!(builds.len(), 3);
         builds.iter().for_each(|build| check(build, "sm_90"));
     }
@@ -266,7 +267,7 @@ fn every_kernel_compiles_for_every_architecture() {
     let term = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 2.5);
     let forces = term.into();
     let [every_run, _] = kernels::of_every_run(&forces, Precision::Mixed);
-    for build in kernels::usual(&forces, Precision::Mixed).into_iter().chain([every_run]) {
+    for build in kernels::default_builds(&forces, Precision::Mixed).into_iter().chain([every_run]) {
         let check = |architecture: &&str| nvrtc::check(&build.source, &build.options, architecture).unwrap();
         ARCHITECTURES.iter().for_each(check);
     }

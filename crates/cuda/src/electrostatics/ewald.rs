@@ -56,7 +56,7 @@ pub struct Ewald {
 /// The kernels' source.
 pub fn build(sum: &LatticeSum, precision: Precision) -> Build {
     let source = codegen::excluded_source(sum, precision);
-    kernels::beside(&source, include_str!("../../kernels/ewald.cu"), precision, Summation::Fast)
+    kernels::module_source(&source, include_str!("../../kernels/ewald.cu"), precision, Summation::Fast)
 }
 
 fn rows(simbox: &SimBox, spectrum: Spectrum, longest: f64) -> Vec<Row> {

@@ -22,7 +22,7 @@ pub struct ExcludedCharges {
 /// The kernels' source.
 pub fn build(sum: &LatticeSum, precision: Precision, sums: Summation) -> Build {
     let source = codegen::excluded_source(sum, precision) + include_str!("../../kernels/excluded.cuh");
-    kernels::beside(&source, include_str!("../../kernels/excluded.cu"), precision, sums)
+    kernels::module_source(&source, include_str!("../../kernels/excluded.cu"), precision, sums)
 }
 
 impl ExcludedCharges {

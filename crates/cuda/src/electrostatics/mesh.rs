@@ -120,7 +120,8 @@ fn build(
         include_str!("../../kernels/excluded.cuh"),
         include_str!("../../kernels/fourier.cuh"),
     ];
-    let mut build = kernels::beside(&source.concat(), include_str!("../../kernels/mesh.cu"), precision, sums);
+    let mut build =
+        kernels::module_source(&source.concat(), include_str!("../../kernels/mesh.cu"), precision, sums);
     for (axis, n) in ["X", "Y", "Z"].into_iter().zip(n) {
         build.options.push(format!("-DMESH_{axis}={n}"));
         build.options.push(format!("-DLINES_{axis}={}", lines(n, precision)?));
