@@ -88,19 +88,19 @@ DEVICE void embedded_energies(const DeviceData& w, const Pull& pull, int i) {
 // the coordinates of atom j.
 template <class Last>
 DEVICE void fill_tile(const DeviceData& w, const Position* position, real4* tile, Last last) {
-    const int thread = threadIdx.x, n_halo = w.n_halo[blockIdx.x];
+    const int thread = threadIdx.x, n_tile_atoms = w.n_tile_atoms[blockIdx.x];
     const Owned owned = owned_by_block(w);
     const Position origin = w.origin[blockIdx.x];
-    const u32* halo = w.halo + (size_t)blockIdx.x * w.tile_stride;
+    const u32* tile_atoms = w.tile_atoms + (size_t)blockIdx.x * w.tile_stride;
     auto put = [&](int place, u32 j) {
         real4 q = in_tile(w, position[j], origin);
         q.w = last(j, (int)position[j].species);
         tile[place] = q;
     };
-    for (int base = thread; base < n_halo; base += FETCH * THREADS) {
+    for (int base = thread; base < n_tile_atoms; base += FETCH * THREADS) {
         u32 j[FETCH];
 #pragma unroll
-        for (int u = 0; u < FETCH; u++) j[u] = base + u * THREADS < n_halo ? halo[base + u * THREADS] : 0xffffffffu;
+        for (int u = 0; u < FETCH; u++) j[u] = base + u * THREADS < n_tile_atoms ? tile_atoms[base + u * THREADS] : 0xffffffffu;
 #pragma unroll
         for (int u = 0; u < FETCH; u++) {
             if (j[u] != 0xffffffffu) put(DUMMIES + TILE_ATOMS + base + u * THREADS, j[u]);
@@ -171,13 +171,13 @@ DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
 #else
     real* felt = (real*)(tile + w.tile_capacity);
     fill_tile(w, position, tile, [](u32, int species) { return as_real(species); });
-    const u32* halo = w.halo + (size_t)blockIdx.x * w.tile_stride;
+    const u32* tile_atoms = w.tile_atoms + (size_t)blockIdx.x * w.tile_stride;
     const Owned owned = owned_by_block(w);
-    const int filled = DUMMIES + TILE_ATOMS + w.n_halo[blockIdx.x];
+    const int filled = DUMMIES + TILE_ATOMS + w.n_tile_atoms[blockIdx.x];
     for (int k = threadIdx.x; k < filled; k += THREADS) {
         const int own = k - DUMMIES, there = own - TILE_ATOMS;
         const bool exists = own >= 0 && (there >= 0 || own < owned.count);
-        felt[k] = exists ? w.derivative[there >= 0 ? halo[there] : (u32)(owned.first + own)] : (real)0;
+        felt[k] = exists ? w.derivative[there >= 0 ? tile_atoms[there] : (u32)(owned.first + own)] : (real)0;
     }
     __syncthreads();
     const real4 mine = tile[place_of_thread(w)];

@@ -451,8 +451,8 @@ struct DeviceData {
     u32* sums;
     // tiles
     uint2* owned;                // of a block of threads, if these have parts: its first atom and how many
-    u32* halo;
-    int* n_halo;
+    u32* tile_atoms;
+    int* n_tile_atoms;
     Position* origin;
     uint2* list;
     int* n_rows;

@@ -224,7 +224,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     const Owned owned = part_of_block(w, control->reach);
     if (thread == 0) w.owned[blockIdx.x] = {(u32)owned.first, (u32)owned.count};
     if (owned.count == 0) {
-        if (thread == 0) w.n_halo[blockIdx.x] = 0;
+        if (thread == 0) w.n_tile_atoms[blockIdx.x] = 0;
         if (ORDERED && warp == 0) put_in_order(w, position, owned.first, 0, order);
         if (lane == 0) w.n_rows[blockIdx.x * WARPS + warp] = 0;
         return;
@@ -348,7 +348,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         }
         return;
     }
-    u32* halo = w.halo + (size_t)blockIdx.x * w.tile_stride;
+    u32* tile_atoms = w.tile_atoms + (size_t)blockIdx.x * w.tile_stride;
     for (int k = lane; k < n_found + lane; k += 32) {
         const bool there = k < n_found;
         const u32 j = waiting[min(k, n_found - 1)];
@@ -357,7 +357,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
         const uint2 range = w.n_excluded > 0 ? w.partner_range[j] : uint2{NO_ATOM, 0};
         const bool bound = there && range.x < (u32)(first + own) && range.y >= (u32)first;
         if (there) {
-            halo[place - DUMMIES - TILE_ATOMS + k] = j;
+            tile_atoms[place - DUMMIES - TILE_ATOMS + k] = j;
             sketch.put(place + k, difference(geometry, here, origin), unit, less(here));
         }
         if (__any_sync(ALL_LANES, bound)) {
@@ -370,7 +370,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BUILDERS / THREADS) build_
     }
     if (thread == 0) {
         if (filled > control->largest_tile) atomicMax(&control->largest_tile, filled);
-        w.n_halo[blockIdx.x] = filled - DUMMIES - TILE_ATOMS;
+        w.n_tile_atoms[blockIdx.x] = filled - DUMMIES - TILE_ATOMS;
         w.origin[blockIdx.x] = origin;
     }
     __syncthreads();

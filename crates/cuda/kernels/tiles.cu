@@ -44,16 +44,16 @@ DEVICE Pull pull_of_tile(const DeviceData& w, const Position* position, real4* t
     if (PARTS > 1 && owned.count == 0) return {};
     const int first = owned.first, warp_index = blockIdx.x * WARPS + warp;
     const Position origin = w.origin[blockIdx.x];
-    const int n_halo = w.n_halo[blockIdx.x], rows = w.n_rows[warp_index];
-    const u32* halo = w.halo + (size_t)blockIdx.x * w.tile_stride;
+    const int n_tile_atoms = w.n_tile_atoms[blockIdx.x], rows = w.n_rows[warp_index];
+    const u32* tile_atoms = w.tile_atoms + (size_t)blockIdx.x * w.tile_stride;
     const uint2* list = w.list + (size_t)warp_index * w.row_stride * 32 + lane;
     // Two rows ahead of what is used.
     uint2 row = stream(list), next = stream(list + 32);
 
-    for (int base = thread; base < n_halo; base += FETCH * THREADS) {
+    for (int base = thread; base < n_tile_atoms; base += FETCH * THREADS) {
         u32 j[FETCH];
 #pragma unroll
-        for (int u = 0; u < FETCH; u++) j[u] = base + u * THREADS < n_halo ? halo[base + u * THREADS] : 0xffffffffu;
+        for (int u = 0; u < FETCH; u++) j[u] = base + u * THREADS < n_tile_atoms ? tile_atoms[base + u * THREADS] : 0xffffffffu;
 #pragma unroll
         for (int u = 0; u < FETCH; u++) {
             if (j[u] != 0xffffffffu) {

@@ -112,8 +112,8 @@ pub struct Tiles {
     energies: Kernel,
     step: Kernel,
     owned: Buffer<u64>,
-    halo: Buffer<u32>,
-    n_halo: Buffer<i32>,
+    tile_atoms: Buffer<u32>,
+    n_tile_atoms: Buffer<i32>,
     origin: Buffer<u64>,
     list: Buffer<u64>,
     n_rows: Buffer<i32>,
@@ -147,8 +147,8 @@ impl Tiles {
             energies: module.kernel("forces_tiles_energies")?,
             step: module.kernel("step_tiles")?,
             owned: device.alloc(if shape.parts > 1 { blocks } else { 1 })?,
-            halo: device.alloc(blocks * capacity.tile)?,
-            n_halo: device.alloc(blocks)?,
+            tile_atoms: device.alloc(blocks * capacity.tile)?,
+            n_tile_atoms: device.alloc(blocks)?,
             origin: device.alloc(blocks * 4)?,
             // The forces look two rows ahead.
             list: device.alloc((warps * rows + 2) * 32)?,
@@ -251,8 +251,8 @@ impl NeighborEngine for Tiles {
         data.tile_stride = self.allocated.tile as i32;
         data.row_stride = row_stride(self.allocated) as i32;
         data.owned = self.owned.address();
-        data.halo = self.halo.address();
-        data.n_halo = self.n_halo.address();
+        data.tile_atoms = self.tile_atoms.address();
+        data.n_tile_atoms = self.n_tile_atoms.address();
         data.origin = self.origin.address();
         data.list = self.list.address();
         data.n_rows = self.n_rows.address();
@@ -303,7 +303,7 @@ impl NeighborEngine for Tiles {
     }
 
     fn bytes(&self) -> usize {
-        4 * (self.halo.len() + self.n_halo.len() + self.n_rows.len())
+        4 * (self.tile_atoms.len() + self.n_tile_atoms.len() + self.n_rows.len())
             + self.own_order.len()
             + 8 * (self.owned.len() + self.list.len() + self.origin.len())
     }
