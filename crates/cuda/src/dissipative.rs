@@ -4,7 +4,7 @@ use crate::codegen;
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
-use crate::leg::Middle;
+use crate::step_graph::MidStepForces;
 use crate::sums::Summation;
 use jostle_core::bath::{Dissipative, pair_impulse};
 use jostle_core::{NoiseKey, Precision, Result};
@@ -84,7 +84,7 @@ impl PairBath {
     }
 }
 
-impl Middle for PairBath {
+impl MidStepForces for PairBath {
     fn cross(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
         let Some(bath) = &self.bath else { return Vec::new() };
         let mut launches = self.impulses(data, bath, NoiseKey { seed: 0, step: 0 }, slot).to_vec();

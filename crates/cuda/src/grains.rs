@@ -4,7 +4,7 @@ use crate::codegen;
 use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
-use crate::leg::Middle;
+use crate::step_graph::MidStepForces;
 use crate::sums::Summation;
 use jostle_core::{Precision, Result, State, System, Vec3};
 use jostle_potentials::Grains;
@@ -167,7 +167,7 @@ impl Contacts {
     }
 }
 
-impl Middle for Contacts {
+impl MidStepForces for Contacts {
     fn cross(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
         let mut launches = self.impulses(data, 0.0, slot).to_vec();
         let cross = Launch::new(&self.cross, kernels::blocks_of(data.n), ATOM_THREADS);

@@ -6,9 +6,9 @@ use crate::constraints::Constraints;
 use crate::device_data::BoxGeometry;
 use crate::electrostatics::Charges;
 use crate::grains::Contacts;
-use crate::leg::{KINETIC, VIRIAL};
 use crate::molecules::{Bodies, SURVEY};
 use crate::neighbor_engine::Trigger;
+use crate::step_graph::{KINETIC, VIRIAL};
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::bath::Dissipative;
@@ -121,7 +121,7 @@ impl Backend for Cuda {
         let after = BoxGeometry::new(&simbox, &self.system.state, 0.0);
         self.device.run(&bodies.stretch(&self.data, after, faster))?;
         self.read_control()?;
-        self.saved_graphs = self.recorded.take().map(|recorded| (self.data, recorded));
+        self.saved_graphs = self.graphs.take().map(|graphs| (self.data, graphs));
         self.enter(simbox)?;
         Ok(Before { simbox: before, state: None })
     }
@@ -133,10 +133,10 @@ impl Backend for Cuda {
         self.read_control()?;
         self.enter(before.simbox)?;
         // Recording is dear, and nothing may have come to be elsewhere.
-        if let Some((data, recorded)) = self.saved_graphs.take()
+        if let Some((data, graphs)) = self.saved_graphs.take()
             && data == self.data
         {
-            self.recorded = Some(recorded);
+            self.graphs = Some(graphs);
         }
         Ok(())
     }

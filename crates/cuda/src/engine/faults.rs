@@ -47,7 +47,7 @@ impl Cuda {
     pub(super) fn tighten(&mut self) {
         if let Some(capacity) = self.plan.tighten(&self.control) {
             self.neighbor_engine.tighten(capacity);
-            self.recorded = None;
+            self.graphs = None;
             self.attach();
         }
     }
@@ -62,7 +62,7 @@ impl Cuda {
             return self.arrange();
         }
         self.neighbor_engine.tighten(capacity);
-        self.recorded = None;
+        self.graphs = None;
         self.attach();
         Ok(())
     }

@@ -22,11 +22,11 @@ use crate::electrostatics::{Charges, Followed};
 use crate::exclusions::Exclusions;
 use crate::grains::Contacts;
 use crate::kernels::{Kernels, PairAlgorithm, TileShape};
-use crate::leg::{KINETIC, Launches, Middle, Recorded, Sums, VIRIAL};
 use crate::molecules::Bodies;
 use crate::neighbor_engine::NeighborEngine;
 use crate::outside::Outside;
 use crate::skin::{self, Skin};
+use crate::step_graph::{KINETIC, Launches, MidStepForces, StepGraphs, Sums, VIRIAL};
 use crate::sums::Summation;
 use crate::tiles::{self, ListCapacity};
 use crate::vacuum::VacuumKernel;
@@ -100,9 +100,9 @@ pub struct Cuda {
     bodies: Option<Bodies>,
     sums: Sums,
     data: DeviceData,
-    recorded: Option<Recorded>,
+    graphs: Option<StepGraphs>,
     /// What was recorded before the box changed, and for what: a trial of a volume may be taken back.
-    saved_graphs: Option<(DeviceData, Recorded)>,
+    saved_graphs: Option<(DeviceData, StepGraphs)>,
     /// As the last leg took.
     seconds_per_slot: f64,
     tuning: Tuning,
@@ -230,7 +230,7 @@ impl Cuda {
             bodies: None,
             sums,
             data,
-            recorded: None,
+            graphs: None,
             saved_graphs: None,
             seconds_per_slot: 0.0,
             tuning: Tuning::new(algorithm_settled),
@@ -298,7 +298,7 @@ impl Cuda {
     /// Gives everything its place in memory: also when the box that positions are fractions of has
     /// changed.
     fn lay_out(&mut self) -> Result<()> {
-        self.recorded = None;
+        self.graphs = None;
         let density = self.extent().density;
         tiles::divide(&mut self.geometry, self.plan.atoms_in_cube(density, self.cutoff), density);
         let bins = [self.geometry.columns[0], self.geometry.columns[1], self.geometry.bins];
@@ -423,7 +423,7 @@ impl Cuda {
             constraints: self.constraints.as_ref(),
             outside: self.outside.as_ref(),
             bath: self.bath.as_ref(),
-            middle: self.middle(),
+            mid_step: self.mid_step(),
             data: self.data,
             n_terms: self.forces.n_terms(),
             n_pairs: self.forces.n_searched(),
@@ -434,7 +434,7 @@ impl Cuda {
     }
 
     /// What acts in the middle of steps.
-    fn middle(&self) -> Option<&dyn Middle> {
+    fn mid_step(&self) -> Option<&dyn MidStepForces> {
         match (&self.pair_bath, &self.grains) {
             (Some(pairs), _) if pairs.bath.is_some() => Some(pairs),
             (_, Some(grains)) => Some(grains),

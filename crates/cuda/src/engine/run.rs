@@ -5,7 +5,7 @@ use crate::bath::{self, Acts, ScalingBath};
 use crate::device_data::Motion;
 use crate::dissipative::PairBath;
 use crate::kernels::PairAlgorithm;
-use crate::leg::{KINETIC, Recorded, VIRIAL, slots_per_look, slots_serve};
+use crate::step_graph::{KINETIC, StepGraphs, VIRIAL, slots_per_look, slots_serve};
 use jostle_core::bath::Dissipative;
 use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample};
 use std::time::Instant;
@@ -30,14 +30,14 @@ impl Cuda {
         }
         self.tune(leg.steps)?;
         let start = Instant::now();
-        let recorded_before = self.recorded.is_some();
+        let graphs_before = self.graphs.is_some();
         let between = if leg.sample_every > 0 { leg.sample_every } else { leg.steps };
         let acts = Acts::of(bath, leg, between);
         let evaluate = if leg.sample_every > 0 { Evaluate::ForcesAndEnergies } else { leg.evaluate };
         self.prepare_bath(leg, bath, acts)?;
         self.prepare_pair_bath(bath)?;
         // In the middle of a step all atoms have to wait for each other.
-        let slots_per_step = if self.middle().is_some() { 2 } else { 1 };
+        let slots_per_step = if self.mid_step().is_some() { 2 } else { 1 };
         let in_passing = leg.sample_every > 0 && self.launches().samples_in_passing();
         let steps = match acts {
             Acts::AroundDrifts if in_passing => leg.steps,
@@ -104,13 +104,13 @@ impl Cuda {
         self.seconds_per_slot = seconds / slots as f64;
         let life = slots as f64 / builds.max(1) as f64;
         self.tuning.life = life;
-        if let Some(recorded) = &mut self.recorded {
-            recorded.learn(slots, self.control.replays);
+        if let Some(graphs) = &mut self.graphs {
+            graphs.learn(slots, self.control.replays);
         }
         let extent = self.extent();
         // Recording takes time, too, and says nothing about the skin.
         let too_far = self.plan.layout.shape.size > size && self.skin.shorten();
-        if too_far || (recorded_before && self.skin.judge(leg.steps, builds, seconds)) {
+        if too_far || (graphs_before && self.skin.judge(leg.steps, builds, seconds)) {
             // The list is built after the next drift: the forces are in the order of the old one.
             self.set_skin();
             self.resize(extent)?;
@@ -124,7 +124,7 @@ impl Cuda {
         let idle = self.launches().idle_share();
         if builds > 2 && !slots_serve(self.plan.layout.slots_per_look, life, idle) {
             self.plan.layout.slots_per_look = slots_per_look(life, idle);
-            self.recorded = None;
+            self.graphs = None;
         }
         Ok(samples)
     }
@@ -150,7 +150,7 @@ impl Cuda {
         let wanted = rows as usize * self.launches().row_length();
         if self.sums.total.len() < wanted {
             self.sums.total = self.device.alloc(wanted.next_power_of_two())?;
-            self.recorded = None;
+            self.graphs = None;
             self.attach();
         }
         Ok(())
@@ -170,7 +170,7 @@ impl Cuda {
         )?;
         self.attach();
         if before != self.bath.as_ref().map(ScalingBath::identity) {
-            self.recorded = None;
+            self.graphs = None;
         }
         Ok(())
     }
@@ -179,7 +179,7 @@ impl Cuda {
     fn prepare_pair_bath(&mut self, bath: &Bath) -> Result<()> {
         let wanted = if let Bath::Dissipative(pairs) = bath { Some(pairs) } else { None };
         if self.pair_bath.as_ref().and_then(|pairs| pairs.bath.as_ref()) != wanted {
-            self.recorded = None;
+            self.graphs = None;
             // Friction and noise go over lists of atoms, too.
             if self.plan.free && wanted.is_some_and(|pairs| pairs.cutoff <= self.cutoff) {
                 self.set_algorithm(PairAlgorithm::List)?;
@@ -219,9 +219,9 @@ impl Cuda {
         let look = segments > 1 && self.seconds_per_slot * slots as f64 > LONG_SEGMENT;
         let mut attempts = 0;
         loop {
-            let recorded = match self.recorded.take() {
-                Some(recorded) => recorded,
-                None => Recorded::new(&self.device, &self.launches(), self.plan.layout.slots_per_look)?,
+            let graphs = match self.graphs.take() {
+                Some(graphs) => graphs,
+                None => StepGraphs::new(&self.device, &self.launches(), self.plan.layout.slots_per_look)?,
             };
             let begun = self.control.part as u64 / 2;
             let under_way = self.control.part % 2 == 1;
@@ -230,17 +230,17 @@ impl Cuda {
                 true => (self.control.target - self.control.slot[0].done).max(0) as u64,
             };
             if !look {
-                recorded.queue(&self.device, segments - begun, slots, left, evaluate)?;
+                graphs.queue(&self.device, segments - begun, slots, left, evaluate)?;
             } else if left > 0 {
-                recorded.begin(&self.device)?;
-                recorded.go(&self.device, left)?;
+                graphs.begin(&self.device)?;
+                graphs.go(&self.device, left)?;
             } else {
-                recorded.turn(&self.device, evaluate)?;
+                graphs.turn(&self.device, evaluate)?;
                 if begun + 1 < segments {
-                    recorded.go(&self.device, slots)?;
+                    graphs.go(&self.device, slots)?;
                 }
             }
-            self.recorded = Some(recorded);
+            self.graphs = Some(graphs);
             self.read_control()?;
             if self.control.faults != 0 {
                 attempts += 1;

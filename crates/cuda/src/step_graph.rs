@@ -38,7 +38,7 @@ pub struct Launches<'a> {
     pub outside: Option<&'a Outside>,
     pub bath: Option<&'a ScalingBath>,
     /// What acts in the middle of steps in this leg.
-    pub middle: Option<&'a dyn Middle>,
+    pub mid_step: Option<&'a dyn MidStepForces>,
     pub data: DeviceData,
     /// Terms, and how many of them are pair forces: these come first.
     pub n_terms: usize,
@@ -243,7 +243,7 @@ impl Launches<'_> {
 
     /// Whether samples are taken in passing, and not at the ends of segments.
     pub fn samples_in_passing(&self) -> bool {
-        self.neighbor_engine.samples() && self.only_pairs() && self.bath.is_none() && self.middle.is_none()
+        self.neighbor_engine.samples() && self.only_pairs() && self.bath.is_none() && self.mid_step.is_none()
     }
 
     /// Whether there are no forces but those of pairs that are searched for.
@@ -262,9 +262,9 @@ impl Launches<'_> {
 
     fn steps(&self, slots: i32) -> Vec<Launch> {
         let made = |slot| {
-            let mut launches = match self.middle {
+            let mut launches = match self.mid_step {
                 // A segment begins with half a drift.
-                Some(middle) if slot % 2 == 0 => middle.cross(&self.data, slot),
+                Some(mid_step) if slot % 2 == 0 => mid_step.cross(&self.data, slot),
                 _ => self.step(slot),
             };
             launches.extend(self.find_missing_pairs(slot + 1));
@@ -301,13 +301,13 @@ impl Launches<'_> {
 }
 
 /// What acts in the middle of a step, on velocities and by them.
-pub trait Middle {
+pub trait MidStepForces {
     /// The middle of the step of a slot, and the second half of its drift.
     fn cross(&self, data: &DeviceData, slot: i32) -> Vec<Launch>;
 }
 
 /// The parts of a leg, recorded.
-pub struct Recorded {
+pub struct StepGraphs {
     begin: Graph,
     steps: Graph,
     /// The end of a segment and the beginning of the next, without and with energies.
@@ -316,14 +316,14 @@ pub struct Recorded {
     steps_per_replay: f64,
 }
 
-impl Recorded {
+impl StepGraphs {
     /// Records the parts, with so many step slots between two looks at the list.
     ///
     /// # Errors
     /// If the device refuses.
     pub fn new(device: &Device, launches: &Launches, slots: u32) -> Result<Self> {
         let turn = |evaluate| device.record([launches.end(evaluate), launches.begin()].concat());
-        Ok(Recorded {
+        Ok(StepGraphs {
             begin: device.record(launches.begin())?,
             steps: device.record(launches.steps(slots as i32))?,
             turns: [turn(Evaluate::Forces)?, turn(Evaluate::ForcesAndEnergies)?],
