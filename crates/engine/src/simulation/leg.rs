@@ -9,14 +9,14 @@ const GROWTH: u64 = 4;
 
 /// How many steps fit into a leg, by the speed of those before.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
+pub(super) struct BatchSize {
     pub steps: u64,
 }
 
-impl Pace {
+impl BatchSize {
     /// Before the first leg.
     pub fn new() -> Self {
-        Pace { steps: FIRST }
+        BatchSize { steps: FIRST }
     }
 
     /// Learns from a leg.
@@ -75,15 +75,15 @@ mod tests {
     #[test]
     fn legs_come_to_last_as_long_as_they_should() {
         for step in [1e-6, 1e-4, 1e-2, 3.0] {
-            let mut pace = Pace::new();
+            let mut batch_size = BatchSize::new();
             for _ in 0..12 {
-                pace.learn(pace.steps, pace.steps as f64 * step);
+                batch_size.learn(batch_size.steps, batch_size.steps as f64 * step);
             }
-            let seconds = pace.steps as f64 * step;
-            assert!(pace.steps == 1 || (0.09..=0.11).contains(&seconds), "{step}: {seconds}");
+            let seconds = batch_size.steps as f64 * step;
+            assert!(batch_size.steps == 1 || (0.09..=0.11).contains(&seconds), "{step}: {seconds}");
         }
-        let mut pace = Pace::new();
-        pace.learn(1, 0.0);
-        assert_eq!(pace.steps, GROWTH * FIRST);
+        let mut batch_size = BatchSize::new();
+        batch_size.learn(1, 0.0);
+        assert_eq!(batch_size.steps, GROWTH * FIRST);
     }
 }

@@ -1,6 +1,6 @@
 //! Running the stages: steps, and everything that is due after a step.
 
-use super::leg::{Pace, common_divisor, cut, until};
+use super::leg::{BatchSize, common_divisor, cut, until};
 use super::obey::Course;
 use super::{Outcome, Simulation};
 use crate::checkpoint::{Checkpoint, Clock, Header};
@@ -129,11 +129,11 @@ impl Simulation {
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
     ) -> Result<Outcome> {
-        let mut pace = Pace::new();
+        let mut batch_size = BatchSize::new();
         let mut lap = Lap::begin(&*self.backend);
         let mut told = lap.begin;
         while !run.is_over(stage, &mut *self.backend, self.bearings.as_ref())? {
-            self.advance(stage, run, &mut pace, progress)?;
+            self.advance(stage, run, &mut batch_size, progress)?;
             let (now, stage_step) = (Instant::now(), run.stage_step);
             progress.stepped(stage_step);
             let mut interrupted = stop();
@@ -166,7 +166,7 @@ impl Simulation {
         &mut self,
         stage: &StageInput,
         run: &mut StageRun,
-        pace: &mut Pace,
+        batch_size: &mut BatchSize,
         progress: &mut dyn Progress,
     ) -> Result<()> {
         let begun = Instant::now();
@@ -175,11 +175,11 @@ impl Simulation {
         let tick = Tick { seed: self.seed, step, timestep: timestep(stage), waves: waves.after(1) };
         run.change_surroundings(stage, &mut *self.backend, &self.molecules, &tick)
             .map_err(|e| e.context(format!("step {step}")))?;
-        let leg = self.next_leg(stage, run, *pace);
+        let leg = self.next_leg(stage, run, *batch_size);
         if let Some(samples) = run.advance_leg(&mut *self.backend, &leg)? {
             let now = Instant::now();
             let analysis = run.time.analysis;
-            pace.learn(leg.steps, (now - begun).as_secs_f64());
+            batch_size.learn(leg.steps, (now - begun).as_secs_f64());
             for sample in &samples {
                 self.count(stage, run, leg.sample_every);
                 if self.anything_due(stage, run.stage_step) {
@@ -207,7 +207,7 @@ impl Simulation {
     }
 
     /// The next leg: it ends where somebody looks at the atoms, or when it has lasted long enough.
-    fn next_leg(&self, stage: &StageInput, run: &StageRun, pace: Pace) -> Leg {
+    fn next_leg(&self, stage: &StageInput, run: &StageRun, batch_size: BatchSize) -> Leg {
         let done = run.stage_step;
         let observers = self.observers.iter().map(|o| o.every());
         let stops = observers.chain(stage.trajectory.map(|t| t.every)).chain([stage.checkpoint_every]);
@@ -216,7 +216,7 @@ impl Simulation {
         let stops = stops.chain((!self.reported.is_empty()).then_some(stage.thermo_every));
         let stops =
             stops.chain(stage.barostat.map(|b| b.every())).chain(self.measures.intervals(Sees::atoms));
-        let most = pace.steps.min(steps(stage) - done);
+        let most = batch_size.steps.min(steps(stage) - done);
         let most = stops.map(|every| until(every, done)).fold(most, u64::min);
         let samples =
             self.measures.intervals(|sees| sees == Sees::Whole).fold(stage.thermo_every, common_divisor);
