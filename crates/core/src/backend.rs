@@ -208,23 +208,23 @@ pub struct Leg {
     pub sample_every: u64,
     /// What is evaluated at its last step, so that [`Backend::energies`] has it.
     pub evaluate: Evaluate,
-    /// The steps at which waves of charges act.
-    pub waves: Pulse,
+    /// The steps at which long-range forces act.
+    pub long_range: RespaSchedule,
 }
 
-/// The steps at which waves of charges act: forces of the long range change slowly, so that they may act
+/// The steps at which long-range forces act: forces of the long range change slowly, so that they may act
 /// in impulses (M. Tuckerman, B. J. Berne and G. J. Martyna, J. Chem. Phys. 97 (1992) 1990).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pulse {
+pub struct RespaSchedule {
     /// They act at every so many steps, so many times as strongly; 1: always.
     pub every: u64,
     /// Steps that were made before, counted from one at which they act.
     pub done: u64,
 }
 
-impl Pulse {
+impl RespaSchedule {
     /// They act at all steps.
-    pub const ALWAYS: Pulse = Pulse { every: 1, done: 0 };
+    pub const ALWAYS: RespaSchedule = RespaSchedule { every: 1, done: 0 };
 
     /// How strongly they act after so many more steps.
     pub fn after(&self, steps: u64) -> f64 {
@@ -405,10 +405,10 @@ pub trait Backend: Send {
     /// by its forces that is to end a step; velocities stay as they are.
     fn foresee_kick(&mut self, _kick: LastKick) {}
 
-    /// How strongly the waves of charges act in evaluations from now on; 1 at first. Where that is 0, they
+    /// The weight of long-range forces in evaluations from now on; 1 at first. Where that is 0, they
     /// cost nothing unless energies are asked for. Energies, and virials but for those of constraints and
-    /// of points that follow atoms, are those of waves that act as they are.
-    fn weigh_waves(&mut self, weight: f64);
+    /// of points that follow atoms, are those at weight 1.
+    fn set_long_range_weight(&mut self, weight: f64);
 
     /// Another stiffness k of each restraint, in their order, in evaluations from now on.
     ///
@@ -485,8 +485,8 @@ pub trait Backend: Send {
     /// would make one by one, and the same however a run is cut into legs. The forces of the last
     /// evaluation are those at its start. `bath` is left as the last step leaves it.
     ///
-    /// `None`, at once: this device is driven by the verbs, step by step; or such a leg is, where waves
-    /// act at some steps only and energies are asked for.
+    /// `None`, at once: this device is driven by the verbs, step by step; or such a leg is, where long-range
+    /// forces act at some steps only and energies are asked for.
     ///
     /// # Errors
     /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`], with the step at

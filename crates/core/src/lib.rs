@@ -25,8 +25,8 @@ pub mod topology;
 pub mod units;
 
 pub use backend::{
-    Algorithm, Backend, Energies, Evaluate, Kinetic, LastKick, Leg, NoiseKey, Precision, Processor, Pulse,
-    Sample, Settings,
+    Algorithm, Backend, Energies, Evaluate, Kinetic, LastKick, Leg, NoiseKey, Precision, Processor,
+    RespaSchedule, Sample, Settings,
 };
 pub use bath::Bath;
 pub use driven::{Driven, Masses};

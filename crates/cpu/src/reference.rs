@@ -2,7 +2,7 @@
 //! faster kernel is tested against it.
 
 use crate::bonded::{Broken, TENSOR};
-use crate::electrostatics::ewald::Waves;
+use crate::electrostatics::ewald::EwaldSum;
 use jostle_core::{Energies, Result, SymTensor, System, Vec3};
 use jostle_potentials::bonded::{
     AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, dihedral_forces,
@@ -22,11 +22,15 @@ pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)
     evaluate_weighted(system, terms, 1.0)
 }
 
-/// The same with forces of waves that many times as strong.
+/// The same with long-range forces that many times as strong.
 ///
 /// # Errors
 /// As for [`evaluate`].
-pub fn evaluate_weighted(system: &System, terms: &Forces, waves: f64) -> Result<(Vec<Vec3>, Energies)> {
+pub fn evaluate_weighted(
+    system: &System,
+    terms: &Forces,
+    long_range_weight: f64,
+) -> Result<(Vec<Vec3>, Energies)> {
     let mut forces = vec![[0.0; 3]; system.state.len()];
     let mut energies = Energies::default();
     let exclusions = system.topology.exclusions(system.state.len(), terms.exclude);
@@ -45,7 +49,8 @@ pub fn evaluate_weighted(system: &System, terms: &Forces, waves: f64) -> Result<
         energies.terms.push(energy);
     }
     for sum in terms.sums() {
-        let energy = sum_images(system, (&sum, waves), &exclusions, &mut forces, &mut energies.virial);
+        let energy =
+            sum_images(system, (&sum, long_range_weight), &exclusions, &mut forces, &mut energies.virial);
         energies.terms.push(energy);
     }
     if let Some(term) = &terms.vacuum {
@@ -132,7 +137,7 @@ fn sum_images(
     virial[..3].iter_mut().for_each(|w| *w += even);
     let is_excluded =
         |i: usize, j: usize| exclusions.get(id[i] as usize).is_some_and(|list| list.contains(&id[j]));
-    // Where there are waves, excluded pairs feel them at any distance.
+    // Where there is a reciprocal-space sum, excluded pairs have forces at any distance.
     let reach = if method.alpha().is_some() { f64::INFINITY } else { cutoff };
     each_pair(system, reach, |i, j, d, r2| {
         let excluded = is_excluded(i, j);
@@ -143,15 +148,17 @@ fn sum_images(
             add_force(forces, virial, (i, j), d, charges[i] * charges[j] * force_over_r);
         }
     });
-    let (Some((_, longest)), Some(spectrum)) = (method.waves(), sum.spectrum()) else { return energy };
+    let (Some((_, longest)), Some(spectrum)) = (method.reciprocal_sum(), sum.spectrum()) else {
+        return energy;
+    };
     let (simbox, position) = (&system.simbox, &system.state.position);
-    let waves = Waves::new(simbox, spectrum, longest);
-    let amplitudes = waves.amplitudes(simbox, position, &charges);
-    let on_atoms = waves.forces(simbox, position, &charges, &amplitudes);
+    let ewald = EwaldSum::new(simbox, spectrum, longest);
+    let amplitudes = ewald.amplitudes(simbox, position, &charges);
+    let on_atoms = ewald.forces(simbox, position, &charges, &amplitudes);
     for (force, more) in forces.iter_mut().zip(on_atoms) {
         (0..3).for_each(|k| force[k] += weight * more[k]);
     }
-    let sums = waves.sums(&amplitudes);
+    let sums = ewald.sums(&amplitudes);
     virial.iter_mut().zip(sums.virial).for_each(|(w, part)| *w += part);
     energy + sums.energy
 }

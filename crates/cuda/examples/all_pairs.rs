@@ -4,7 +4,7 @@
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Leg, Pulse, Result, Settings, SimBox, Species, System,
+    Algorithm, Backend, Bath, Evaluate, Leg, RespaSchedule, Result, Settings, SimBox, Species, System,
 };
 use jostle_cuda::driver::Device;
 use jostle_cuda::{Cuda, PairShape};
@@ -64,8 +64,15 @@ fn main() -> Result<()> {
         let mut first_step = 1;
         let mut leg = |gpu: &mut Cuda, steps| {
             let (timestep, evaluate) = (0.02, Evaluate::Forces);
-            let leg =
-                Leg { first_step, steps, timestep, seed: 1, sample_every: 0, evaluate, waves: Pulse::ALWAYS };
+            let leg = Leg {
+                first_step,
+                steps,
+                timestep,
+                seed: 1,
+                sample_every: 0,
+                evaluate,
+                long_range: RespaSchedule::ALWAYS,
+            };
             first_step += steps;
             gpu.run_leg(&leg, &mut Bath::Isolated).map(|_| ())
         };

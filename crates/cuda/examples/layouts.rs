@@ -3,7 +3,7 @@
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Backend, Bath, Evaluate, Leg, Precision, Pulse, Result, Settings, SimBox, Species, System,
+    Backend, Bath, Evaluate, Leg, Precision, RespaSchedule, Result, Settings, SimBox, Species, System,
 };
 use jostle_cuda::driver::Device;
 use jostle_cuda::kernels::TileShape;
@@ -70,7 +70,7 @@ fn main() -> Result<()> {
                 seed: 1,
                 sample_every: 0,
                 evaluate: Evaluate::Forces,
-                waves: Pulse::ALWAYS,
+                long_range: RespaSchedule::ALWAYS,
             };
             first_step += steps;
             gpu.run_leg(&leg, &mut Bath::Isolated).map(|_| ())

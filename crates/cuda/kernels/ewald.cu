@@ -1,5 +1,5 @@
-// Ewald's sum over waves, one by one: slow, exact. A block adds up the amplitude of a wave; then a warp has an atom,
-// and adds up the forces of all waves on it.
+// Ewald's sum in reciprocal space, one by one: slow, exact. A block adds up the amplitude of a wave;
+// then a warp has an atom, and adds up the reciprocal-space forces on it.
 //
 // The generated source in front of this (codegen.rs, `excluded_source`) says
 //     real strength_of(const DeviceData& w, const Position* position, u32 i)
@@ -14,7 +14,7 @@ struct Wave {
     int numbers[4];    // multiples of the reciprocal edges
 };
 
-struct Waves {
+struct EwaldSum {
     const Wave* waves;
     real2* amplitude;  // of each wave, times its weight
     i64 n;
@@ -41,7 +41,7 @@ DEVICE Phase phase_at(const BoxGeometry&, Position p, const int* numbers) {
 
 // The amplitude of this block's wave; with ENERGY its energy and virial, too.
 template <bool ENERGY>
-DEVICE void add_wave(const DeviceData& w, const Waves& all, const Slot& now) {
+DEVICE void add_amplitude(const DeviceData& w, const EwaldSum& all, const Slot& now) {
     const Wave& wave = all.waves[blockIdx.x];
     const Position* position = w.position[now.parity];
     const int numbers[3] = {wave.numbers[0], wave.numbers[1], wave.numbers[2]};
@@ -64,25 +64,26 @@ DEVICE void add_wave(const DeviceData& w, const Waves& all, const Slot& now) {
     store_share(w, share, blockIdx.x);
 }
 
-extern "C" __global__ void __launch_bounds__(EWALD_THREADS) ewald_waves(DeviceData w, Waves all, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(EWALD_THREADS)
+ewald_amplitudes(DeviceData w, EwaldSum all, int slot, int trigger) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
-    if (waves_due(w.control, now, trigger)) add_wave<false>(w, all, now);
+    if (long_range_due(w.control, now, trigger)) add_amplitude<false>(w, all, now);
 }
 
 extern "C" __global__ void __launch_bounds__(EWALD_THREADS)
-ewald_waves_energies(DeviceData w, Waves all, int slot, int trigger) {
+ewald_amplitudes_energies(DeviceData w, EwaldSum all, int slot, int trigger) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
-    if (waves_due(w.control, now, trigger)) add_wave<true>(w, all, now);
+    if (long_range_due(w.control, now, trigger)) add_amplitude<true>(w, all, now);
 }
 
-// The forces of all waves, which act so strongly.
+// The reciprocal-space forces, at their weight.
 extern "C" __global__ void __launch_bounds__(EWALD_THREADS)
-ewald_forces(DeviceData w, Waves all, int slot, int trigger, double asked) {
+ewald_forces(DeviceData w, EwaldSum all, int slot, int trigger, double asked) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
-    const double weight = trigger == TRIGGER_IMMEDIATE ? asked : waves_act(w.control, now);
+    const double weight = trigger == TRIGGER_IMMEDIATE ? asked : long_range_weight(w.control, now);
     const int lane = threadIdx.x % 32, i = blockIdx.x * EWALD_ATOMS + threadIdx.x / 32;
     if (!due(w.control, now, trigger) || weight == 0 || i >= w.n) return;
     const Position* position = w.position[now.parity];

@@ -5,7 +5,7 @@
 // In front of this stands the generated (codegen.rs, `excluded_source`)
 //     real strength_of(const DeviceData& w, const Position* position, u32 i)
 //     void excluded_pair(const real* in, real* out)   from {r^2} to {energy, force / r} of unit strengths
-// There is a force up to the square `cutoff2` of a distance; at any, if there are waves.
+// There is a force up to the square `cutoff2` of a distance; at any, if there is a reciprocal-space sum.
 
 // Energy and virial.
 enum { EXCLUDED_SUMS = 7 };

@@ -1,4 +1,4 @@
-// Smooth particle-mesh Ewald: charges are spread on a mesh by B-splines, waves are found by Fourier
+// Smooth particle-mesh Ewald: charges are spread on a mesh by B-splines, modes are found by Fourier
 // transforms, and forces are the exact derivatives of the energy that comes out.
 //
 // In front of this stand the generated source (codegen.rs, `mesh_source`), excluded.cuh, the transforms
@@ -6,7 +6,7 @@
 // how many lines along each of them a block transforms at a time.
 //
 // Charges are spread in whole numbers: their sum is the same in whatever order atoms come. Amplitudes of
-// waves are stored by x, wave number along z, and y or its wave number; of each wave and its opposite
+// modes are stored by x, wave number along z, and y or its wave number; of each mode and its opposite
 // only one.
 
 enum {
@@ -18,8 +18,8 @@ enum {
     AROUND = DOUBLE ? 2048 : 4096,  // mesh points around the atoms of a block that it has room for
     TEAM = SPREAD_THREADS / SPREAD_ATOMS,
     FARTHEST = 1 << 30,    // beyond all points
-    WAVES_Z = MESH_Z / 2 + 1,
-    COLUMNS = WAVES_Z * MESH_Y,
+    MODES_Z = MESH_Z / 2 + 1,
+    COLUMNS = MODES_Z * MESH_Y,
     SLICED = 32 / MESH_ORDER,  // atoms of a warp at a time, if a lane has those of an atom's points with one y
     COLUMN_TEAM = 16,      // threads that see to a column of points
 };
@@ -30,7 +30,7 @@ struct Mesh {
     double unit;            // of the charges on the mesh: a power of two, so large that nothing overflows
     i64* charge;            // by x, y, z; always 0 before charges are spread
     real* potential;        // by x, y, z
-    Complex* waves;
+    Complex* modes;
     const real* moduli;     // of splines: along x, then y, then z
     const Complex* turns;   // along x, then y, then z
 };
@@ -200,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS)
 mesh_spread(DeviceData w, Mesh m, int slot, int trigger) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
-    if (!waves_due(w.control, now, trigger)) return;
+    if (!long_range_due(w.control, now, trigger)) return;
     const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
     __shared__ Splines<MESH_ORDER> s;
     __shared__ real units[SPREAD_ATOMS];
@@ -265,7 +265,7 @@ DEVICE real3 slope_of_slice(const Splines<STRIDE>& s, int atom, int j, Potential
     return {b * along_x, s.slope[1][atom][j] * value, b * along_z};
 }
 
-// The forces of all waves, which act so strongly, on the atoms of a block, and of what atoms exclude. Energy
+// The reciprocal-space forces, at their weight, on the atoms of a block, and of what atoms exclude. Energy
 // and virial of the latter into `sums`.
 template <bool ENERGY>
 DEVICE void gather(const DeviceData& w, const Mesh& m, const Slot& now, double weight, double* sums) {
@@ -273,7 +273,7 @@ DEVICE void gather(const DeviceData& w, const Mesh& m, const Slot& now, double w
     const int first = blockIdx.x * SPREAD_ATOMS, own = min((int)SPREAD_ATOMS, w.n - first);
     const int atom = threadIdx.x / TEAM, part = threadIdx.x % TEAM, i = first + atom;
     const u32 partner = atom < own ? partner_of(w, i, part) : NO_ATOM;
-    __shared__ real3 of_waves[SPREAD_ATOMS];
+    __shared__ real3 reciprocal_force[SPREAD_ATOMS];
     if (weight != 0) {
         // As many numbers as are read at once.
         __shared__ Splines<(MESH_ORDER + 3) / 4 * 4> s;
@@ -289,10 +289,10 @@ DEVICE void gather(const DeviceData& w, const Mesh& m, const Slot& now, double w
                 ? slope_of_slice(s, atom, j, [&](int i, int k) { return line[i * around.layer + k]; })
                 : slope_of_slice(s, atom, j, [&](int i, int k) { return m.potential[s.on_mesh(atom, i, j, k)]; });
             const real3 sum = {sum_of_slices(slope.x), sum_of_slices(slope.y), sum_of_slices(slope.z)};
-            if (there && j == 0) of_waves[atom] = sum;
+            if (there && j == 0) reciprocal_force[atom] = sum;
         });
     } else if (threadIdx.x < SPREAD_ATOMS) {
-        of_waves[threadIdx.x] = {};
+        reciprocal_force[threadIdx.x] = {};
     }
     __syncthreads();
     real3 force = {}, before = {};
@@ -306,7 +306,7 @@ DEVICE void gather(const DeviceData& w, const Mesh& m, const Slot& now, double w
     }
     if (part > 0 || atom >= own) return;
     const real charge = (real)weight * strength_of(w, w.position[now.parity], i);
-    const real3 slope = of_waves[atom];
+    const real3 slope = reciprocal_force[atom];
     const real a = -charge * MESH_X * slope.x, b = -charge * MESH_Y * slope.y, c = -charge * MESH_Z * slope.z;
     const double* r = m.reciprocal;
     const real3 f = {a * (real)r[0], multiply_add(a, (real)r[1], b * (real)r[3]),
@@ -314,9 +314,9 @@ DEVICE void gather(const DeviceData& w, const Mesh& m, const Slot& now, double w
     store_force(w, i, {before.x + (f.x + force.x), before.y + (f.y + force.y), before.z + (f.z + force.z)});
 }
 
-// How strongly waves act: `asked` says it of an evaluation that is no step's.
+// The weight of long-range forces: `asked` says it of an evaluation that is no step's.
 DEVICE double weight_of(const DeviceData& w, const Slot& now, int trigger, double asked) {
-    return trigger == TRIGGER_IMMEDIATE ? asked : waves_act(w.control, now);
+    return trigger == TRIGGER_IMMEDIATE ? asked : long_range_weight(w.control, now);
 }
 
 extern "C" __global__ void __launch_bounds__(SPREAD_THREADS, SPREAD_BLOCKS)
@@ -349,7 +349,7 @@ enum { PAIRS = MESH_X * MESH_Y / 2 };
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(DeviceData w, Mesh m, int slot, int trigger) {
     wait_for_previous_kernel();
-    if (!waves_due(w.control, w.control->slot[slot], trigger)) return;
+    if (!long_range_due(w.control, w.control->slot[slot], trigger)) return;
     constexpr int STRIDE = line_stride<MESH_Z>();
     __shared__ Complex a[LINES_Z * STRIDE], b[LINES_Z * STRIDE];
     const int first = blockIdx.x * LINES_Z, lines = min(LINES_Z, PAIRS - first);
@@ -363,14 +363,14 @@ extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(Device
     __syncthreads();
     for (int t = threadIdx.x; t < lines * 2 * MESH_Z; t += MESH_THREADS) charge[t] = 0;
     const Complex* found = transform<MESH_Z, FORWARD, MESH_THREADS>(a, b, m.turns + MESH_X + MESH_Y, lines);
-    for (int t = threadIdx.x; t < LINES_Z * WAVES_Z; t += MESH_THREADS) {
+    for (int t = threadIdx.x; t < LINES_Z * MODES_Z; t += MESH_THREADS) {
         const int line = t % LINES_Z, k = t / LINES_Z;
         if (line >= lines) continue;
         const Complex p = found[line * STRIDE + k];
         const Complex q = conjugate(found[line * STRIDE + (k == 0 ? 0 : MESH_Z - k)]);
         const Complex sum = p + q, difference = quarter<FORWARD>(p - q);
         const int x = (first + line) / (MESH_Y / 2), y = (first + line) % (MESH_Y / 2) * 2;
-        Complex* to = m.waves + ((size_t)x * WAVES_Z + k) * MESH_Y + y;
+        Complex* to = m.modes + ((size_t)x * MODES_Z + k) * MESH_Y + y;
         to[0] = {(real)0.5 * sum.re, (real)0.5 * sum.im};
         to[1] = {(real)0.5 * difference.re, (real)0.5 * difference.im};
     }
@@ -378,15 +378,15 @@ extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_z(Device
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_z(DeviceData w, Mesh m, int slot, int trigger) {
     wait_for_previous_kernel();
-    if (!waves_due(w.control, w.control->slot[slot], trigger)) return;
+    if (!long_range_due(w.control, w.control->slot[slot], trigger)) return;
     constexpr int STRIDE = line_stride<MESH_Z>();
     __shared__ Complex a[LINES_Z * STRIDE], b[LINES_Z * STRIDE];
     const int first = blockIdx.x * LINES_Z, lines = min(LINES_Z, PAIRS - first);
-    for (int t = threadIdx.x; t < LINES_Z * WAVES_Z; t += MESH_THREADS) {
+    for (int t = threadIdx.x; t < LINES_Z * MODES_Z; t += MESH_THREADS) {
         const int line = t % LINES_Z, k = t / LINES_Z;
         if (line >= lines) continue;
         const int x = (first + line) / (MESH_Y / 2), y = (first + line) % (MESH_Y / 2) * 2;
-        const Complex* from = m.waves + ((size_t)x * WAVES_Z + k) * MESH_Y + y;
+        const Complex* from = m.modes + ((size_t)x * MODES_Z + k) * MESH_Y + y;
         Complex p = from[0], q = from[1];
         // These are real, but for rounding.
         const bool real_ones = k == 0 || k == MESH_Z / 2;
@@ -411,25 +411,25 @@ template <int SIGN>
 DEVICE void transform_y(const Mesh& m) {
     constexpr int STRIDE = line_stride<MESH_Y>();
     __shared__ Complex a[LINES_Y * STRIDE], b[LINES_Y * STRIDE];
-    const int first = blockIdx.x * LINES_Y, lines = min(LINES_Y, MESH_X * WAVES_Z - first);
-    Complex* waves = m.waves + (size_t)first * MESH_Y;
-    for (int t = threadIdx.x; t < lines * MESH_Y; t += MESH_THREADS) a[t / MESH_Y * STRIDE + t % MESH_Y] = waves[t];
+    const int first = blockIdx.x * LINES_Y, lines = min(LINES_Y, MESH_X * MODES_Z - first);
+    Complex* modes = m.modes + (size_t)first * MESH_Y;
+    for (int t = threadIdx.x; t < lines * MESH_Y; t += MESH_THREADS) a[t / MESH_Y * STRIDE + t % MESH_Y] = modes[t];
     __syncthreads();
     const Complex* found = transform<MESH_Y, SIGN, MESH_THREADS>(a, b, m.turns + MESH_X, lines);
-    for (int t = threadIdx.x; t < lines * MESH_Y; t += MESH_THREADS) waves[t] = found[t / MESH_Y * STRIDE + t % MESH_Y];
+    for (int t = threadIdx.x; t < lines * MESH_Y; t += MESH_THREADS) modes[t] = found[t / MESH_Y * STRIDE + t % MESH_Y];
 }
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_forward_y(DeviceData w, Mesh m, int slot, int trigger) {
     wait_for_previous_kernel();
-    if (waves_due(w.control, w.control->slot[slot], trigger)) transform_y<FORWARD>(m);
+    if (long_range_due(w.control, w.control->slot[slot], trigger)) transform_y<FORWARD>(m);
 }
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_backward_y(DeviceData w, Mesh m, int slot, int trigger) {
     wait_for_previous_kernel();
-    if (waves_due(w.control, w.control->slot[slot], trigger)) transform_y<BACKWARD>(m);
+    if (long_range_due(w.control, w.control->slot[slot], trigger)) transform_y<BACKWARD>(m);
 }
 
-// ---- along x: there, what the waves weigh, and back
+// ---- along x: there, the weights, and back
 
 // A wave number of either sign.
 DEVICE real signed_number(int k, int n) { return (real)(2 * k > n ? k - n : k); }
@@ -464,7 +464,7 @@ DEVICE void convolve(const Mesh& m, double* sums) {
     const int first = blockIdx.x * LINES_X, lines = min(LINES_X, COLUMNS - first);
     for (int t = threadIdx.x; t < LINES_X * MESH_X; t += MESH_THREADS) {
         const int line = t % LINES_X, x = t / LINES_X;
-        if (line < lines) a[line * STRIDE + x] = m.waves[(size_t)x * COLUMNS + first + line];
+        if (line < lines) a[line * STRIDE + x] = m.modes[(size_t)x * COLUMNS + first + line];
     }
     __syncthreads();
     Complex* found = transform<MESH_X, FORWARD, MESH_THREADS>(a, b, m.turns, lines);
@@ -478,20 +478,20 @@ DEVICE void convolve(const Mesh& m, double* sums) {
     found = transform<MESH_X, BACKWARD, MESH_THREADS>(found, found == a ? b : a, m.turns, lines);
     for (int t = threadIdx.x; t < LINES_X * MESH_X; t += MESH_THREADS) {
         const int line = t % LINES_X, x = t / LINES_X;
-        if (line < lines) m.waves[(size_t)x * COLUMNS + first + line] = found[line * STRIDE + x];
+        if (line < lines) m.modes[(size_t)x * COLUMNS + first + line] = found[line * STRIDE + x];
     }
 }
 
 extern "C" __global__ void __launch_bounds__(MESH_THREADS) mesh_convolve(DeviceData w, Mesh m, int slot, int trigger) {
     wait_for_previous_kernel();
-    if (waves_due(w.control, w.control->slot[slot], trigger)) convolve<false>(m, nullptr);
+    if (long_range_due(w.control, w.control->slot[slot], trigger)) convolve<false>(m, nullptr);
 }
 
 // The same; leaves each block's share of energy and virial.
 extern "C" __global__ void __launch_bounds__(MESH_THREADS)
 mesh_convolve_energies(DeviceData w, Mesh m, int slot, int trigger) {
     wait_for_previous_kernel();
-    if (!waves_due(w.control, w.control->slot[slot], trigger)) return;
+    if (!long_range_due(w.control, w.control->slot[slot], trigger)) return;
     double sums[7] = {};
     convolve<true>(m, sums);
     block_sums<MESH_THREADS>(sums, w.partial + (size_t)blockIdx.x * 7);

@@ -380,8 +380,8 @@ struct Motion {
     double thermal_energy;  // Langevin: k T
     u64 seed;
     u64 first_step;         // number of the leg's first step, over all stages
-    u64 waves_every;        // waves of charges act at every so many steps, so many times as strongly
-    u64 waves_done;         // steps made before the leg, counted from one at which they act
+    u64 long_range_every;   // long-range forces act at every so many steps, so many times as strongly
+    u64 long_range_done;    // steps made before the leg, counted from one at which they act
 };
 
 // A leg is made in segments, each with two parts. The even part begins a segment: half a kick and
@@ -574,11 +574,11 @@ DEVICE real as_real(int species) { return __int_as_float(species); }
 DEVICE int as_species(real w) { return __float_as_int(w); }
 #endif
 
-// How strongly waves of charges act at the step of a slot.
-DEVICE double waves_act(const Control* control, const Slot& slot) {
+// The weight of long-range forces at the step of a slot.
+DEVICE double long_range_weight(const Control* control, const Slot& slot) {
     const Motion& motion = control->motion;
     const u32 steps = (u32)slot.done / (motion.drift < motion.timestep ? 2 : 1);
-    return ((u32)motion.waves_done + steps) % (u32)motion.waves_every == 0 ? motion.waves_every : 0;
+    return ((u32)motion.long_range_done + steps) % (u32)motion.long_range_every == 0 ? motion.long_range_every : 0;
 }
 
 // The occasion on which a kernel that serves several purposes acts.
@@ -592,7 +592,7 @@ DEVICE bool due(const Control* control, const Slot& slot, int trigger) {
     }
 }
 
-// The same for kernels on the way to the potential of waves.
-DEVICE bool waves_due(const Control* control, const Slot& slot, int trigger) {
-    return due(control, slot, trigger) && (trigger == TRIGGER_IMMEDIATE || waves_act(control, slot) != 0);
+// The same for kernels on the way to the reciprocal-space potential.
+DEVICE bool long_range_due(const Control* control, const Slot& slot, int trigger) {
+    return due(control, slot, trigger) && (trigger == TRIGGER_IMMEDIATE || long_range_weight(control, slot) != 0);
 }

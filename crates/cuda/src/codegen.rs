@@ -13,9 +13,9 @@ use jostle_potentials::bonded::{
     angle_forces, cmap, dihedral_forces,
 };
 use jostle_potentials::electrostatics::gaussian::{gaussian, gaussian_single_anywhere};
+use jostle_potentials::electrostatics::reciprocal_space::{self, wave_vector};
 use jostle_potentials::electrostatics::screened;
 use jostle_potentials::electrostatics::spline::weights_of_order;
-use jostle_potentials::electrostatics::waves::{self, wave_vector};
 use jostle_potentials::{Forces, LatticeSum, PairFunction, PairVisitor, Spectrum};
 use recorder::{Notation, Tape};
 use std::fmt::Write;
@@ -146,8 +146,9 @@ pub fn mesh_source(spectrum: Spectrum, order: usize, precision: Precision) -> St
         let [weight, along] = spectrum.weight(k2, x[3]);
         vec![weight, along, k[0], k[1], k[2]]
     });
-    let virial =
-        function("wave_virial", 5, precision, |x| waves::virial(x[0], x[1], [x[2], x[3], x[4]]).to_vec());
+    let virial = function("wave_virial", 5, precision, |x| {
+        reciprocal_space::virial(x[0], x[1], [x[2], x[3], x[4]]).to_vec()
+    });
     let order = format!("#define MESH_ORDER {order}\n");
     [order, spline, wave, virial].concat()
 }

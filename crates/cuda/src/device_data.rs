@@ -81,8 +81,8 @@ pub struct Motion {
     pub thermal_energy: f64,
     pub seed: u64,
     pub first_step: u64,
-    pub waves_every: u64,
-    pub waves_done: u64,
+    pub long_range_every: u64,
+    pub long_range_done: u64,
 }
 
 /// Why the device stopped: bits of [`Control::faults`].
@@ -136,8 +136,8 @@ impl Control {
             thermal_energy: 0.0,
             seed: 0,
             first_step: 0,
-            waves_every: 1,
-            waves_done: 0,
+            long_range_every: 1,
+            long_range_done: 0,
         };
         let mut slot = [Slot::default(); SLOTS + 1];
         slot[0].stale = 1;

@@ -1,5 +1,5 @@
 //! What charges, or dispersion over all images, do beyond the pairs in lists: atoms excluded from each
-//! other, and all waves: on a mesh, or one by one.
+//! other, and reciprocal space: on a mesh, or wave by wave.
 
 pub mod ewald;
 pub mod excluded;
@@ -24,7 +24,7 @@ pub const SUMS: usize = 7;
 pub enum Followed {
     /// Everything is where it was.
     AsItWas,
-    /// Their mesh is another one, or their waves are others.
+    /// Their mesh is another one, or their wave vectors are others.
     Anew,
 }
 
@@ -87,10 +87,10 @@ impl Charges {
         }
     }
 
-    /// The potential of all waves, which needs nobody's forces and is needed by [`Charges::forces`]
+    /// The reciprocal-space potential, which needs nobody's forces and is needed by [`Charges::forces`]
     /// only. What leaves shares of energy and virial is followed by what `add_up` makes of so many of
     /// them.
-    pub fn waves(
+    pub fn reciprocal(
         &self,
         data: &DeviceData,
         slot: i32,
@@ -99,13 +99,13 @@ impl Charges {
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
         match (&self.mesh, &self.ewald) {
-            (Some(mesh), _) => mesh.waves(data, slot, trigger, evaluate, add_up),
-            (_, Some(ewald)) => ewald.waves(data, slot, trigger, evaluate, add_up),
+            (Some(mesh), _) => mesh.reciprocal(data, slot, trigger, evaluate, add_up),
+            (_, Some(ewald)) => ewald.reciprocal(data, slot, trigger, evaluate, add_up),
             (None, None) => Vec::new(),
         }
     }
 
-    /// Adds the forces; likewise. `asked`: how strongly waves act where it is no step that says so.
+    /// Adds the forces; likewise. `asked`: the weight of long-range forces where it is no step that says so.
     pub fn forces(
         &self,
         data: &DeviceData,

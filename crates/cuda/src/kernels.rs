@@ -288,7 +288,7 @@ pub fn of_molecules(system: &System, forces: &Forces, precision: Precision) -> R
 }
 
 /// What is compiled besides for a sum over all images: a mesh, which sees to excluded atoms, too, single
-/// waves, or what sees to excluded atoms alone.
+/// reciprocal space, or what sees to excluded atoms alone.
 ///
 /// # Errors
 /// If a mesh has more points than a GPU can have.

@@ -46,8 +46,8 @@ pub struct Launches<'a> {
     pub sums: Summation,
     /// Blocks that the device runs at a time.
     pub resident_blocks: u32,
-    /// How strongly waves of charges act in evaluations that are asked for.
-    pub waves: f64,
+    /// The weight of long-range forces in evaluations that are asked for.
+    pub long_range_weight: f64,
 }
 
 impl Launches<'_> {
@@ -152,14 +152,14 @@ impl Launches<'_> {
     pub fn forces(&self, slot: i32, trigger: Trigger, evaluate: Evaluate) -> Vec<Launch> {
         let mut launches = self.neighbor_engine.forces(&self.data, slot, trigger, evaluate);
         let energies = evaluate == Evaluate::ForcesAndEnergies;
-        let silent = trigger == Trigger::Immediate && self.waves == 0.0 && !energies;
+        let silent = trigger == Trigger::Immediate && self.long_range_weight == 0.0 && !energies;
         let add_up = |c: &Charges| {
             let term = c.term;
             move |shares| self.add_onto(shares, SUMS, term, trigger)
         };
         let heard = self.charges.iter().filter(|_| !silent);
-        let waves: Vec<Launch> =
-            heard.flat_map(|c| c.waves(&self.data, slot, trigger, evaluate, add_up(c))).collect();
+        let reciprocal: Vec<Launch> =
+            heard.flat_map(|c| c.reciprocal(&self.data, slot, trigger, evaluate, add_up(c))).collect();
         if energies {
             launches.push(self.add_shares(
                 self.neighbor_engine.energy_blocks(),
@@ -167,10 +167,10 @@ impl Launches<'_> {
                 0,
                 trigger,
             ));
-            launches.extend(waves);
+            launches.extend(reciprocal);
         } else {
             // Nobody's shares are in the way.
-            launches.splice(0..0, waves.into_iter().map(|launch| launch.waits(Waits::SideStream)));
+            launches.splice(0..0, reciprocal.into_iter().map(|launch| launch.waits(Waits::SideStream)));
         }
         let row = self.row_length();
         launches.extend(
@@ -183,7 +183,8 @@ impl Launches<'_> {
         launches.extend(
             self.outside.map(|o| o.forces(&self.data, slot, row, trigger, evaluate)).into_iter().flatten(),
         );
-        let of_charges = |c: &Charges| c.forces(&self.data, slot, trigger, evaluate, self.waves, add_up(c));
+        let of_charges =
+            |c: &Charges| c.forces(&self.data, slot, trigger, evaluate, self.long_range_weight, add_up(c));
         let of_charges = self.charges.iter().flat_map(of_charges);
         launches.extend(of_charges.map(|launch| launch.waits(Waits::BothStreams)));
         if let Some(constraints) = self.constraints

@@ -4,7 +4,8 @@
 use jostle_core::bath::{Rescale, Target};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Leg, Precision, Pulse, Settings, SimBox, Species, System, Vec3,
+    Algorithm, Backend, Bath, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, Species, System,
+    Vec3,
 };
 use jostle_cpu::reference;
 use jostle_cuda::driver::Device;
@@ -240,7 +241,7 @@ fn nothing_is_lost_on_the_way() {
         seed: 1,
         sample_every: 20,
         evaluate: Evaluate::Forces,
-        waves: Pulse::ALWAYS,
+        long_range: RespaSchedule::ALWAYS,
     };
     for case in cases() {
         let mut ends = Vec::new();
@@ -276,7 +277,7 @@ fn nothing_is_lost_among_light_and_heavy_atoms() {
         seed: 1,
         sample_every: 0,
         evaluate: Evaluate::Forces,
-        waves: Pulse::ALWAYS,
+        long_range: RespaSchedule::ALWAYS,
     };
     let simbox = SimBox::new([0.0; 3], [17.0, 16.0, 16.5], [0.0; 3], [true; 3]).unwrap();
     let start = scattered(simbox, &["A", "B"], 2500, 0.8);
@@ -320,7 +321,7 @@ fn lists_go_on_until_they_lack_a_pair() {
         seed: 1,
         sample_every: 0,
         evaluate: Evaluate::Forces,
-        waves: Pulse::ALWAYS,
+        long_range: RespaSchedule::ALWAYS,
     };
     let mut term = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 2);
     for (a, b) in [(0, 0), (0, 1), (1, 1)] {
@@ -378,7 +379,7 @@ fn velocities_are_rescaled_when_it_is_due() {
         seed: 1,
         sample_every: 20,
         evaluate: Evaluate::Forces,
-        waves: Pulse::ALWAYS,
+        long_range: RespaSchedule::ALWAYS,
     };
     for every in [10, 7] {
         let mut baths = [0, 1].map(|_| Bath::Rescale(Rescale::new(target, every, 10)));

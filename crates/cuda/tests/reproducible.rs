@@ -4,7 +4,8 @@
 use jostle_core::bath::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Leg, Precision, Pulse, Settings, SimBox, Species, System, Vec3,
+    Algorithm, Backend, Bath, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, Species, System,
+    Vec3,
 };
 use jostle_cuda::Cuda;
 use jostle_cuda::driver::Device;
@@ -86,7 +87,7 @@ fn run(
         seed: 8,
         sample_every: every,
         evaluate: Evaluate::ForcesAndEnergies,
-        waves: Pulse::ALWAYS,
+        long_range: RespaSchedule::ALWAYS,
     };
     gpu.run_leg(&leg, &mut bath).unwrap().unwrap();
     assert!(gpu.neighbor_facts().builds > 1, "nothing was rebuilt");
@@ -165,7 +166,7 @@ fn what_exact_sums_cannot_hold_is_an_error() {
             seed: 0,
             sample_every: 0,
             evaluate: Evaluate::Forces,
-            waves: Pulse::ALWAYS,
+            long_range: RespaSchedule::ALWAYS,
         };
         gpu.run_leg(&leg, &mut Bath::Isolated).map(drop)
     });

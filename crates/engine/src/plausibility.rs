@@ -134,7 +134,7 @@ impl Scales {
             }
         }
 
-        let always = forces.has_waves() || forces.vacuum.is_some() || forces.grains.is_some();
+        let always = forces.has_reciprocal_sum() || forces.vacuum.is_some() || forces.grains.is_some();
         let reach = forces.largest_cutoff();
         let alone =
             [topology.bonds.len(), topology.constraints.len(), topology.virtual_sites.len()] == [0; 3];

@@ -128,7 +128,7 @@ impl Ramps {
         {
             let least = FEWEST_STEPS.min(steps.div_ceil(FEWEST_CHANGES)).max(1);
             let every = steps.div_ceil(MOST_CHANGES).max(least);
-            // Forces are evaluated anew, at steps at which waves of charges act.
+            // Forces are evaluated anew, at steps at which long-range forces act.
             ramps.every = every.next_multiple_of(stage.long_range_every.max(1));
             ramps.values = steps.div_ceil(ramps.every).max(1);
         }

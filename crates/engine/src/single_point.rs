@@ -1,6 +1,6 @@
 //! One configuration: its energies and forces.
 
-use crate::build::room_for_waves;
+use crate::build::check_reciprocal_memory;
 use crate::device;
 use crate::freedom::Isolated;
 use crate::thermo::{Atoms, Gauge, Thermo, term_names};
@@ -70,7 +70,7 @@ pub fn single_point_by(
     let (term_names, isolated) = (term_names(&forces), Isolated::new(&system, &forces));
     let mass = (0..system.state.len()).map(|place| system.mass(place)).sum();
     let constrained = !system.topology.constraints.is_empty();
-    room_for_waves(&system, &forces)?;
+    check_reciprocal_memory(&system, &forces)?;
     let mut backend = open(system, forces, settings)?;
     backend.update_neighbors()?;
     // Velocities along distances that do not change are none, and degrees of freedom are counted so.

@@ -203,7 +203,7 @@ impl StageRun {
         if let (Some(piston), Motion::Dynamics(bath)) = (&mut self.piston, &mut self.motion)
             && piston.is_due(self.stage_step)
         {
-            // It acts at steps at which waves do.
+            // It acts at steps at which long-range forces do.
             piston.act(backend, bath, molecules, tick, stage.long_range_every as f64)?;
         }
         self.deform(stage, backend)

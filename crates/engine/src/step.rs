@@ -12,8 +12,8 @@ pub struct Tick {
     pub step: u64,
     /// Its length.
     pub timestep: f64,
-    /// How strongly waves of charges act where it ends, see [`jostle_core::Pulse`].
-    pub waves: f64,
+    /// The weight of long-range forces where it ends, see [`jostle_core::RespaSchedule`].
+    pub long_range_weight: f64,
 }
 
 /// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a heat bath that scales velocities when
@@ -69,30 +69,30 @@ pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: E
     }
     act(bath, backend, tick);
     backend.update_neighbors()?;
-    feel(backend, evaluate, tick.waves, Some(last))?;
+    feel(backend, evaluate, tick.long_range_weight, Some(last))?;
     backend.kick(0.5 * dt);
     backend.constrain_velocities(Some(last));
     finish(bath, backend, tick);
     backend.check()
 }
 
-/// Forces in which waves of charges act so strongly. Energies and virial are those of waves that act as
-/// they are, with what constraints bear in the kick that is to end a step, if there is one.
+/// Forces, with this weight of the long range. Energies and virial are those of long-range forces as they
+/// are, with what constraints bear in the kick that is to end a step, if there is one.
 ///
 /// # Errors
 /// Those of [`Backend::compute_forces`].
 pub fn feel(
     backend: &mut dyn Backend,
     mut evaluate: Evaluate,
-    waves: f64,
+    long_range_weight: f64,
     last: Option<LastKick>,
 ) -> Result<()> {
-    if evaluate == Evaluate::ForcesAndEnergies && waves != 1.0 {
-        backend.weigh_waves(1.0);
+    if evaluate == Evaluate::ForcesAndEnergies && long_range_weight != 1.0 {
+        backend.set_long_range_weight(1.0);
         backend.compute_forces(evaluate)?;
         last.into_iter().for_each(|kick| backend.foresee_kick(kick));
         evaluate = Evaluate::Forces;
     }
-    backend.weigh_waves(waves);
+    backend.set_long_range_weight(long_range_weight);
     backend.compute_forces(evaluate)
 }

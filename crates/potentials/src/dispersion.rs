@@ -2,7 +2,7 @@
 //! Darden, Lee and Pedersen, J. Chem. Phys. 103 (1995) 8577, section V).
 //!
 //! As with charges ([`crate::electrostatics`]) a smooth function is taken from the pairs that are near and
-//! given back to all atoms and their images as a sum over waves: (1 - g)/r^6 with
+//! given back to all atoms and their images as a sum in reciprocal space: (1 - g)/r^6 with
 //! g = exp(-x) (1 + x + x^2/2) and x = (alpha r)^2. Coefficients are products, c_i^2 = 4 epsilon sigma^6 of
 //! an atom with its own kind: what Lennard-Jones forces mix in another way they have within the cut-off,
 //! and beyond it the sum has the geometric mean (Wennberg, Murtola, Hess and Lindahl, J. Chem. Theory
@@ -16,7 +16,7 @@ use std::f64::consts::PI;
 /// Dispersion over all images, added to a Lennard-Jones force that ends at the cut-off.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dispersion {
-    /// How waves are summed: [`Method::Ewald`] or [`Method::Pme`].
+    /// How reciprocal space is summed: [`Method::Ewald`] or [`Method::Pme`].
     pub method: Method,
     /// Where the Lennard-Jones force ends.
     pub cutoff: f64,
@@ -35,7 +35,7 @@ impl Dispersion {
     ///
     /// # Errors
     /// If it is another force, is not plain or shifted, has more than one cut-off, a correction for what is
-    /// beyond it, or the method is no sum over waves.
+    /// beyond it, or the method is no sum in reciprocal space.
     pub fn new(term: &PairTerm, method: Method) -> Result<Self> {
         let Some(alpha) = method.alpha() else {
             return Err(Error::input("dispersion is summed by \"pme\" or \"ewald\""));

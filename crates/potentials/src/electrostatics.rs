@@ -4,15 +4,15 @@
 //! 1/r less a smooth function s of r^2, up to a cut-off. Atoms that are excluded from each other
 //! feel -s alone, and an atom with itself has the energy -s(0)/2. In Ewald's sum and particle-mesh
 //! Ewald s is the potential erf(alpha r)/r of a Gaussian charge, which all atoms and their images
-//! feel again as a sum over waves; in a reaction field it is what the polarised surroundings do.
+//! feel again as a sum in reciprocal space; in a reaction field it is what the polarised surroundings do.
 //! A medium that screens charges changes 1/r and s alike ([`screened`]).
 
 pub mod screened;
 
 pub mod gaussian;
 pub mod mesh_error;
+pub mod reciprocal_space;
 pub mod spline;
-pub mod waves;
 
 pub use gaussian::{WIDEST_SINGLE, gaussian};
 pub use mesh_error::Composition;
@@ -132,7 +132,7 @@ impl Method {
 
     /// The inverse width of the Gaussians and the largest wave number of Ewald's sum, of methods that
     /// are such a sum or stand for one.
-    pub fn waves(&self) -> Option<(f64, f64)> {
+    pub fn reciprocal_sum(&self) -> Option<(f64, f64)> {
         match *self {
             Method::Cutoff | Method::ReactionField { .. } => None,
             Method::Ewald { alpha, longest } => Some((alpha, longest)),

@@ -88,8 +88,8 @@ impl Forces {
         dispersion.chain(self.electrostatics.map(LatticeSum::Charges))
     }
 
-    /// Whether any of that is a sum over waves.
-    pub fn has_waves(&self) -> bool {
+    /// Whether any of that is a sum in reciprocal space.
+    pub fn has_reciprocal_sum(&self) -> bool {
         self.sums().any(|sum| sum.spectrum().is_some())
     }
 

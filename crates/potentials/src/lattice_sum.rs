@@ -14,10 +14,10 @@ pub enum LatticeSum {
     Dispersion(Dispersion),
 }
 
-/// What the waves of a sum weigh.
+/// The weights of a sum in reciprocal space.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Spectrum {
-    /// See [`electrostatics::waves::weight`].
+    /// See [`electrostatics::reciprocal_space::weight`].
     Charges {
         /// The inverse width of the Gaussian charges.
         alpha: f64,
@@ -37,7 +37,7 @@ impl Spectrum {
     pub fn weight<R: Real>(&self, k2: R, volume: R) -> [R; 2] {
         match *self {
             Spectrum::Charges { alpha, kappa } => {
-                electrostatics::waves::weight(k2 + R::lit(kappa * kappa), R::lit(alpha), volume)
+                electrostatics::reciprocal_space::weight(k2 + R::lit(kappa * kappa), R::lit(alpha), volume)
             }
             Spectrum::Dispersion { alpha } => dispersion::weight(k2, R::lit(alpha), volume),
         }
@@ -45,7 +45,7 @@ impl Spectrum {
 }
 
 impl LatticeSum {
-    /// How waves are summed, if they are.
+    /// How reciprocal space is summed, if they are.
     pub fn method(&self) -> Method {
         match self {
             LatticeSum::Charges(term) => term.method,
@@ -84,7 +84,8 @@ impl LatticeSum {
         }
     }
 
-    /// What two atoms of unit strength do to each other besides waves; `one` is 0 where they are excluded.
+    /// What two atoms of unit strength do to each other apart from reciprocal space; `one` is 0 where they
+    /// are excluded.
     pub fn direct(&self, r2: f64, one: f64) -> (f64, f64) {
         match self {
             LatticeSum::Charges(term) => term.direct(r2, one),
@@ -92,7 +93,7 @@ impl LatticeSum {
         }
     }
 
-    /// What waves weigh; `None` where there are none.
+    /// The weights in reciprocal space; `None` where there is no such sum.
     pub fn spectrum(&self) -> Option<Spectrum> {
         let alpha = self.method().alpha()?;
         Some(match self {
@@ -105,7 +106,7 @@ impl LatticeSum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use electrostatics::waves::virial;
+    use electrostatics::reciprocal_space::virial;
     use jostle_core::Dual;
 
     /// What is at fixed fractions of a box keeps its amplitudes when that is deformed: the virial is minus

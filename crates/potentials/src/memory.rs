@@ -1,12 +1,12 @@
 //! Memory that forces need, before it is asked for.
 
 use crate::electrostatics::Method;
-use crate::electrostatics::waves::Wave;
+use crate::electrostatics::reciprocal_space::Wave;
 use crate::{Forces, LatticeSum};
 use jostle_core::SimBox;
 use std::f64::consts::PI;
 
-/// Bytes for each point of a mesh, at least: the mesh itself and half as many numbers of its waves, in single
+/// Bytes for each point of a mesh, at least: the mesh itself and half as many numbers of its modes, in single
 /// precision.
 const BYTES_PER_POINT: f64 = 6.0;
 
@@ -15,9 +15,9 @@ const BYTES_PER_WAVE: f64 = size_of::<Wave>() as f64;
 const BYTES_PER_PHASE: f64 = 16.0;
 
 impl Forces {
-    /// Bytes that sums over waves need in a box, at least, with so many atoms: what a mesh of so many points
-    /// takes, or so many waves. Infinite where numbers are out of all bounds.
-    pub fn bytes_of_waves(&self, simbox: &SimBox, atoms: usize) -> f64 {
+    /// Bytes that reciprocal-space sums need in a box, at least, with so many atoms: what a mesh of so many points
+    /// takes, or so many wave vectors. Infinite where numbers are out of all bounds.
+    pub fn reciprocal_bytes(&self, simbox: &SimBox, atoms: usize) -> f64 {
         self.sums().map(|sum| bytes_of_sum(&sum, simbox, atoms)).sum()
     }
 }
@@ -52,14 +52,14 @@ mod tests {
         let bytes = |method| {
             let charges = Electrostatics::new(method, 1.0, 9.0);
             let forces = Forces { electrostatics: Some(charges), ..Forces::default() };
-            forces.bytes_of_waves(&simbox, 0)
+            forces.reciprocal_bytes(&simbox, 0)
         };
         let points = mesh(&simbox, 4, 0.9).iter().product::<usize>() as f64;
         let said = bytes(Method::Pme { alpha: 0.3, order: 4, spacing: 0.9 }) / BYTES_PER_POINT;
         assert!(said <= points && said > 0.6 * points, "{said} {points}");
         let sum = LatticeSum::Charges(Electrostatics::new(Method::ewald(9.0, 1e-5), 1.0, 9.0));
         let (Method::Ewald { longest, .. }, Some(spectrum)) = (sum.method(), sum.spectrum()) else {
-            unreachable!("a sum over waves")
+            unreachable!("a sum in reciprocal space")
         };
         let waves = Wave::all(&simbox, spectrum, longest).len() as f64;
         let said = bytes(sum.method()) / BYTES_PER_WAVE;
@@ -72,7 +72,7 @@ mod tests {
         for method in [Method::pme(9.0, 1e-4, 5), Method::ewald(9.0, 1e-4)] {
             let charges = Electrostatics::new(method, 1.0, 9.0);
             let forces = Forces { electrostatics: Some(charges), ..Forces::default() };
-            assert_eq!(forces.bytes_of_waves(&simbox, 1000), f64::INFINITY);
+            assert_eq!(forces.reciprocal_bytes(&simbox, 1000), f64::INFINITY);
         }
     }
 }

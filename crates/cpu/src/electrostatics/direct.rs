@@ -270,7 +270,7 @@ impl<L: Lanes> Law<L> for &Screened<L::Scalar> {
     }
 }
 
-/// The smooth function that waves of dispersion have too much, shifted where atoms are not excluded.
+/// The smooth function that the reciprocal-space sum of dispersion has too much, shifted where atoms are not excluded.
 struct Dispersed<S> {
     shift: S,
     smooth: Fitted<S>,

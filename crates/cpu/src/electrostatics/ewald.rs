@@ -1,22 +1,22 @@
-//! Ewald's sum over waves, one by one and in f64: slow, exact, what the mesh is tested against.
+//! Ewald's sum in reciprocal space, one by one and in f64: slow, exact, what the mesh is tested against.
 
 use crate::blocks::Sums;
 use jostle_core::{SimBox, Vec3};
 use jostle_potentials::Spectrum;
-use jostle_potentials::electrostatics::waves::{Wave, virial};
+use jostle_potentials::electrostatics::reciprocal_space::{Wave, virial};
 use std::f64::consts::PI;
 
 /// The waves of a box.
-pub struct Waves {
+pub struct EwaldSum {
     waves: Vec<Wave>,
     most: [usize; 3],
 }
 
-impl Waves {
+impl EwaldSum {
     /// All waves of a box up to the largest wave number, but the one that is the same everywhere.
-    pub fn new(simbox: &SimBox, spectrum: Spectrum, longest: f64) -> Waves {
+    pub fn new(simbox: &SimBox, spectrum: Spectrum, longest: f64) -> EwaldSum {
         let most = Wave::most(simbox, longest).map(|m| m as usize);
-        Waves { waves: Wave::all(simbox, spectrum, longest), most }
+        EwaldSum { waves: Wave::all(simbox, spectrum, longest), most }
     }
 
     /// The waves of every atom along the three edges, cosine and sine: by edge, multiple, atom.
@@ -56,12 +56,12 @@ impl Waves {
         let mut sums = Sums::default();
         for (wave, [re, im]) in self.waves.iter().zip(amplitudes) {
             let energy = 0.5 * wave.weight * (re * re + im * im);
-            sums.add_wave(energy, wave.along, wave.vector);
+            sums.add_mode(energy, wave.along, wave.vector);
         }
         sums
     }
 
-    /// The forces of all waves on some of the charges.
+    /// The reciprocal-space forces on some of the charges.
     pub fn forces(
         &self,
         simbox: &SimBox,
@@ -103,7 +103,7 @@ impl Sums {
     }
 
     /// Adds a wave's energy and virial.
-    pub(super) fn add_wave(&mut self, energy: f64, along: f64, k: Vec3) {
+    pub(super) fn add_mode(&mut self, energy: f64, along: f64, k: Vec3) {
         self.energy += energy;
         self.virial.iter_mut().zip(virial(energy, along, k)).for_each(|(w, part)| *w += part);
     }

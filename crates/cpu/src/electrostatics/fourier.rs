@@ -75,7 +75,7 @@ pub struct Fourier<S: Scalar> {
     row: usize,
     plans: Plans<S>,
     /// By x, wave number along z, and y or its wave number.
-    waves: Vec<Complex<S>>,
+    modes: Vec<Complex<S>>,
     rooms: Vec<Room<S>>,
 }
 
@@ -92,16 +92,16 @@ impl<S: Scalar> Fourier<S> {
     pub fn new(n: [usize; 3], row: usize, n_tasks: usize) -> Self {
         let plans = S::plan(n);
         let zero = Complex::new(S::default(), S::default());
-        let waves_z = n[2] / 2 + 1;
+        let modes_z = n[2] / 2 + 1;
         let room = || Room {
             line: vec![S::default(); n[2]],
-            lines: vec![zero; n[1] * waves_z],
+            lines: vec![zero; n[1] * modes_z],
             columns: vec![zero; BLOCK * n[0]],
             scratch: vec![zero; plans.scratch],
         };
         let rooms = (0..n_tasks).map(|_| room()).collect();
-        let waves = vec![zero; n[0] * n[1] * waves_z];
-        Fourier { n, row, plans, waves, rooms }
+        let modes = vec![zero; n[0] * n[1] * modes_z];
+        Fourier { n, row, plans, modes, rooms }
     }
 
     /// Transforms a mesh, lets `change` change the amplitudes, and transforms it back; neither way is
@@ -114,30 +114,30 @@ impl<S: Scalar> Fourier<S> {
         change: impl Fn([usize; 2], &mut [Complex<S>], &mut R) + Sync,
     ) -> Vec<R> {
         let [n_x, n_y, n_z] = self.n;
-        let (waves_z, row) = (n_z / 2 + 1, self.row);
-        let (plane, n_tasks) = (n_y * waves_z, self.rooms.len());
+        let (modes_z, row) = (n_z / 2 + 1, self.row);
+        let (plane, n_tasks) = (n_y * modes_z, self.rooms.len());
         let per_task = n_x.div_ceil(n_tasks);
-        let Fourier { plans, waves, rooms, .. } = self;
+        let Fourier { plans, modes, rooms, .. } = self;
         let Plans { forward_z, backward_z, along_y, along_x, .. } = &*plans;
 
-        let planes = waves.chunks_mut(per_task * plane).zip(mesh.chunks(per_task * n_y * row));
-        team.map(planes.zip(rooms.iter_mut()).collect(), |_, ((waves, mesh), room)| {
-            for (waves, mesh) in waves.chunks_exact_mut(plane).zip(mesh.chunks_exact(n_y * row)) {
-                for (mesh, lines) in mesh.chunks_exact(row).zip(room.lines.chunks_exact_mut(waves_z)) {
+        let planes = modes.chunks_mut(per_task * plane).zip(mesh.chunks(per_task * n_y * row));
+        team.map(planes.zip(rooms.iter_mut()).collect(), |_, ((modes, mesh), room)| {
+            for (modes, mesh) in modes.chunks_exact_mut(plane).zip(mesh.chunks_exact(n_y * row)) {
+                for (mesh, lines) in mesh.chunks_exact(row).zip(room.lines.chunks_exact_mut(modes_z)) {
                     room.line.copy_from_slice(&mesh[..n_z]);
                     forward_z(&mut room.line, lines, &mut room.scratch);
                 }
-                transpose(&room.lines, waves, waves_z);
-                along_y[0](waves, &mut room.scratch);
+                transpose(&room.lines, modes, modes_z);
+                along_y[0](modes, &mut room.scratch);
             }
         });
 
         let ranges: Vec<Range<usize>> =
             (0..n_tasks).map(|t| t * plane / n_tasks..(t + 1) * plane / n_tasks).collect();
         let mut parts: Vec<Vec<&mut [Complex<S>]>> = ranges.iter().map(|_| Vec::with_capacity(n_x)).collect();
-        for mut waves in waves.chunks_exact_mut(plane) {
+        for mut modes in modes.chunks_exact_mut(plane) {
             for (part, range) in parts.iter_mut().zip(&ranges) {
-                part.push(waves.split_off_mut(..range.len()).unwrap_or_default());
+                part.push(modes.split_off_mut(..range.len()).unwrap_or_default());
             }
         }
         let tasks = parts.into_iter().zip(&ranges).zip(rooms.iter_mut());
@@ -148,8 +148,8 @@ impl<S: Scalar> Fourier<S> {
                 let block = BLOCK.min(range.len() - start);
                 let columns = &mut room.columns[..block * n_x];
                 for (x, part) in part.iter().enumerate() {
-                    for (c, wave) in part[start..start + block].iter().enumerate() {
-                        columns[c * n_x + x] = *wave;
+                    for (c, mode) in part[start..start + block].iter().enumerate() {
+                        columns[c * n_x + x] = *mode;
                     }
                 }
                 along_x[0](columns, &mut room.scratch);
@@ -159,8 +159,8 @@ impl<S: Scalar> Fourier<S> {
                 }
                 along_x[1](columns, &mut room.scratch);
                 for (x, part) in part.iter_mut().enumerate() {
-                    for (c, wave) in part[start..start + block].iter_mut().enumerate() {
-                        *wave = columns[c * n_x + x];
+                    for (c, mode) in part[start..start + block].iter_mut().enumerate() {
+                        *mode = columns[c * n_x + x];
                     }
                 }
                 start += block;
@@ -168,15 +168,15 @@ impl<S: Scalar> Fourier<S> {
             sum
         });
 
-        let planes = waves.chunks_mut(per_task * plane).zip(mesh.chunks_mut(per_task * n_y * row));
-        team.map(planes.zip(rooms.iter_mut()).collect(), |_, ((waves, mesh), room)| {
-            for (waves, mesh) in waves.chunks_exact_mut(plane).zip(mesh.chunks_exact_mut(n_y * row)) {
-                along_y[1](waves, &mut room.scratch);
-                transpose(waves, &mut room.lines, n_y);
-                for (mesh, lines) in mesh.chunks_exact_mut(row).zip(room.lines.chunks_exact_mut(waves_z)) {
+        let planes = modes.chunks_mut(per_task * plane).zip(mesh.chunks_mut(per_task * n_y * row));
+        team.map(planes.zip(rooms.iter_mut()).collect(), |_, ((modes, mesh), room)| {
+            for (modes, mesh) in modes.chunks_exact_mut(plane).zip(mesh.chunks_exact_mut(n_y * row)) {
+                along_y[1](modes, &mut room.scratch);
+                transpose(modes, &mut room.lines, n_y);
+                for (mesh, lines) in mesh.chunks_exact_mut(row).zip(room.lines.chunks_exact_mut(modes_z)) {
                     // Rounding leaves something of what is real.
                     lines[0].im = S::default();
-                    lines[waves_z - 1].im = S::default();
+                    lines[modes_z - 1].im = S::default();
                     backward_z(lines, &mut mesh[..n_z], &mut room.scratch);
                 }
             }

@@ -1,5 +1,5 @@
 //! Smooth particle-mesh Ewald (Essmann, Perera, Berkowitz, Darden, Lee and Pedersen, J. Chem. Phys.
-//! 103 (1995) 8577): charges are spread on a mesh by B-splines, waves are found by Fourier transforms,
+//! 103 (1995) 8577): charges are spread on a mesh by B-splines, modes are found by Fourier transforms,
 //! and forces are the exact derivatives of the energy that comes out.
 
 use super::fourier::Fourier;
@@ -9,8 +9,8 @@ use crate::threads::Team;
 use jostle_core::{Evaluate, SimBox, Vec3};
 use jostle_potentials::Spectrum;
 use jostle_potentials::electrostatics::mesh;
+use jostle_potentials::electrostatics::reciprocal_space::{reciprocal, wave_vector};
 use jostle_potentials::electrostatics::spline::{WIDTH, moduli, weights};
-use jostle_potentials::electrostatics::waves::{reciprocal, wave_vector};
 use realfft::num_complex::Complex;
 
 /// The mesh of a box.
@@ -67,13 +67,13 @@ impl Grid {
     }
 
     /// Adds energies and virials of all waves along x.
-    fn add_waves<S: Scalar>(&self, [y, z]: [usize; 2], waves: &[Complex<S>], sums: &mut Sums) {
+    fn add_modes<S: Scalar>(&self, [y, z]: [usize; 2], modes: &[Complex<S>], sums: &mut Sums) {
         // All but these stand for their opposites, too.
         let share = if z == 0 || 2 * z == self.n[2] { 0.5 } else { 1.0 };
-        for (x, wave) in waves.iter().enumerate() {
+        for (x, wave) in modes.iter().enumerate() {
             let square = wave.re.to_f64().powi(2) + wave.im.to_f64().powi(2);
             let [weight, along] = self.influence([x, y, z]);
-            sums.add_wave(share * weight * square, along, self.wave([x, y, z]));
+            sums.add_mode(share * weight * square, along, self.wave([x, y, z]));
         }
     }
 }
@@ -106,7 +106,7 @@ impl<S: Scalar> Mesh<S> {
         (mesh + 3 * self.influence.len()) * size_of::<S>()
     }
 
-    /// Finds the forces of all waves on all atoms; energy and virial if they are asked for.
+    /// Finds the reciprocal-space forces on all atoms; energy and virial if they are asked for.
     pub fn evaluate(
         &mut self,
         team: &Team,
@@ -135,12 +135,12 @@ impl<S: Scalar> Mesh<S> {
             }
         });
         let energies = evaluate == Evaluate::ForcesAndEnergies;
-        let by_task = fourier.convolve(team, mesh, |[y, z], waves, sums: &mut Sums| {
+        let by_task = fourier.convolve(team, mesh, |[y, z], modes, sums: &mut Sums| {
             if energies {
-                grid.add_waves([y, z], waves, sums);
+                grid.add_modes([y, z], modes, sums);
             }
             let influence = &influence[(z * n_y + y) * n_x..][..n_x];
-            waves.iter_mut().zip(influence).for_each(|(wave, influence)| {
+            modes.iter_mut().zip(influence).for_each(|(wave, influence)| {
                 *wave = Complex::new(wave.re * *influence, wave.im * *influence)
             });
         });

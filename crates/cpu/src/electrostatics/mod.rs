@@ -1,4 +1,4 @@
-//! Coulomb's forces: between charges that are near over cluster lists ([`direct`]), and of all waves
+//! Coulomb's forces: between charges that are near over cluster lists ([`direct`]), and in reciprocal space
 //! by Ewald's sum ([`ewald`]) or on a mesh ([`mesh`]).
 
 pub mod direct;
@@ -13,7 +13,7 @@ use crate::simd::aligned::Aligned;
 use crate::simd::{Level, Scalar};
 use crate::threads::Team;
 use direct::Direct;
-use ewald::Waves;
+use ewald::EwaldSum;
 use jostle_core::{Evaluate, SimBox, System, Vec3};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Forces, LatticeSum};
@@ -36,16 +36,16 @@ pub struct Charged<S: Scalar> {
     /// Pairs that are excluded, but may come to be further apart than lists see.
     far: Vec<[usize; 2]>,
     long: Long<S>,
-    /// Room for the forces of waves.
+    /// Room for the reciprocal-space forces.
     forces: Vec<[S; 3]>,
-    /// How strongly waves act.
+    /// The weight of long-range forces.
     pub weight: f64,
 }
 
 /// What there is beyond the cut-off.
 enum Long<S: Scalar> {
     Nothing,
-    Waves(Option<Box<(SimBox, Waves)>>),
+    Ewald(Option<Box<(SimBox, EwaldSum)>>),
     Mesh(Option<Box<Mesh<S>>>),
 }
 
@@ -71,7 +71,7 @@ impl<S: Scalar> Charged<S> {
             far: Vec::new(),
             long: match sum.method() {
                 Method::Cutoff | Method::ReactionField { .. } => Long::Nothing,
-                Method::Ewald { .. } => Long::Waves(None),
+                Method::Ewald { .. } => Long::Ewald(None),
                 Method::Pme { .. } => Long::Mesh(None),
             },
             forces: Vec::new(),
@@ -162,13 +162,13 @@ impl<S: Scalar> Charged<S> {
         let parts = parts.collect();
         let Some(spectrum) = self.sum.spectrum() else { return sums };
         sums.join(&match (&mut self.long, self.sum.method()) {
-            (Long::Waves(waves), Method::Ewald { longest, .. }) => {
+            (Long::Ewald(ewald), Method::Ewald { longest, .. }) => {
                 let simbox = system.simbox;
-                if waves.as_ref().is_none_or(|waves| waves.0 != simbox) {
-                    *waves = Some(Box::new((simbox, Waves::new(&simbox, spectrum, longest))));
+                if ewald.as_ref().is_none_or(|ewald| ewald.0 != simbox) {
+                    *ewald = Some(Box::new((simbox, EwaldSum::new(&simbox, spectrum, longest))));
                 }
-                let waves = waves.as_ref();
-                waves.map_or_else(Sums::default, |waves| sum_waves(team, &waves.1, &simbox, parts))
+                let ewald = ewald.as_ref();
+                ewald.map_or_else(Sums::default, |ewald| add_ewald_forces(team, &ewald.1, &simbox, parts))
             }
             (Long::Mesh(mesh), Method::Pme { order, spacing, .. }) => {
                 let n_tasks = tasks.len();
@@ -243,9 +243,14 @@ fn arm(system: &System, [a, b]: [usize; 2]) -> Vec3 {
 }
 
 /// Ewald's sum over a team.
-fn sum_waves<S: Scalar>(team: &Team, waves: &Waves, simbox: &SimBox, parts: Vec<Part<'_, S>>) -> Sums {
+fn add_ewald_forces<S: Scalar>(
+    team: &Team,
+    ewald: &EwaldSum,
+    simbox: &SimBox,
+    parts: Vec<Part<'_, S>>,
+) -> Sums {
     let by_task =
-        team.map(parts.iter().collect(), |_, part| waves.amplitudes(simbox, part.position, part.charge));
+        team.map(parts.iter().collect(), |_, part| ewald.amplitudes(simbox, part.position, part.charge));
     let mut by_task = by_task.into_iter();
     let mut amplitudes = by_task.next().unwrap_or_default();
     for part in by_task {
@@ -254,8 +259,8 @@ fn sum_waves<S: Scalar>(team: &Team, waves: &Waves, simbox: &SimBox, parts: Vec<
         }
     }
     team.map(parts, |_, part| {
-        let forces = waves.forces(simbox, part.position, part.charge, &amplitudes);
+        let forces = ewald.forces(simbox, part.position, part.charge, &amplitudes);
         part.force.iter_mut().zip(forces).for_each(|(to, force)| *to = force.map(S::from_f64));
     });
-    waves.sums(&amplitudes)
+    ewald.sums(&amplitudes)
 }

@@ -185,7 +185,7 @@ impl<S: Scalar> Backend for Cpu<S> {
         self.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
     }
 
-    fn weigh_waves(&mut self, weight: f64) {
+    fn set_long_range_weight(&mut self, weight: f64) {
         self.charged.iter_mut().for_each(|charged| charged.weight = weight);
     }
 

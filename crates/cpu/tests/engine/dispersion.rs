@@ -142,7 +142,7 @@ fn the_sum_knows_no_splitting() {
             assert!((a - b).abs() < 1e-9 * right.1[0].abs(), "{:?} {:?}", right.1, other.1);
         }
         assert!(difference(&right.2, &other.2) < 1e-9 * norm(&right.2));
-        // What waves and their likes are without the Lennard-Jones force, whose sum they are.
+        // What reciprocal-space sums are without the Lennard-Jones force, whose sum they are.
         let near = open(&system, &core.clone().into(), Precision::Double, 1);
         let beyond = (right.0 - near.energies().potential()).abs();
         for (accuracy, order) in [(1e-3, 4), (1e-4, 5), (1e-5, 6)] {

@@ -28,7 +28,7 @@ pub struct PairSource {
 /// ```
 /// It returns the force over distance of all terms at the squared distance `r2`, each term's within
 /// its own cut-off, and with `ENERGY` adds their energies to `energy[0..N_TERMS]`. What sums over all
-/// images have besides waves are the last of the terms, in the order of
+/// images have apart from reciprocal space are the last of the terms, in the order of
 /// [`sums`](jostle_potentials::Forces::sums): of dispersion, whose coefficients are in the table, and of
 /// charges; `charges` is their product then, times Coulomb's constant.
 ///

@@ -10,7 +10,7 @@ use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Precision, Result, SimBox};
 use jostle_potentials::electrostatics::Method;
-use jostle_potentials::electrostatics::waves::Wave;
+use jostle_potentials::electrostatics::reciprocal_space::Wave;
 use jostle_potentials::{LatticeSum, Spectrum};
 
 /// Threads of a block, which adds up a wave, and those of an atom, on which all waves act: as in `ewald.cu`.
@@ -30,7 +30,7 @@ struct Row {
 /// What kernels are told of all waves: as in `ewald.cu`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct Waves {
+struct EwaldSum {
     waves: u64,
     amplitude: u64,
     n: i64,
@@ -39,16 +39,16 @@ struct Waves {
 // SAFETY: numbers only, and no padding between them.
 unsafe impl Word for Row {}
 // SAFETY: numbers only, and no padding between them.
-unsafe impl Word for Waves {}
+unsafe impl Word for EwaldSum {}
 
 /// The waves of a box, and the kernels.
 pub struct Ewald {
     spectrum: Spectrum,
     longest: f64,
     precision: Precision,
-    waves: Waves,
+    sum: EwaldSum,
     kernels: [Kernel; 3],
-    /// What the addresses in `waves` belong to.
+    /// What the addresses in `sum` belong to.
     rows: Buffer<Row>,
     amplitude: Reals,
 }
@@ -84,15 +84,15 @@ impl Ewald {
         let build = build(sum, precision);
         let module = device.compile("ewald.cu", &build.source, &build.options)?;
         let kernels = [
-            module.kernel("ewald_waves")?,
-            module.kernel("ewald_waves_energies")?,
+            module.kernel("ewald_amplitudes")?,
+            module.kernel("ewald_amplitudes_energies")?,
             module.kernel("ewald_forces")?,
         ];
         let rows = rows(simbox, spectrum, longest);
         let (n, rows) = (rows.len(), device.upload(&rows)?);
         let amplitude = Reals::alloc(device, precision, 2 * n)?;
-        let waves = Waves { waves: rows.address(), amplitude: amplitude.address(), n: n as i64 };
-        Ok(Some(Ewald { spectrum, longest, precision, waves, kernels, rows, amplitude }))
+        let sum = EwaldSum { waves: rows.address(), amplitude: amplitude.address(), n: n as i64 };
+        Ok(Some(Ewald { spectrum, longest, precision, sum, kernels, rows, amplitude }))
     }
 
     /// Follows a box that has changed, which has other waves, and more or fewer of them.
@@ -101,25 +101,28 @@ impl Ewald {
     /// If there is not enough memory.
     pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<Followed> {
         let rows = rows(simbox, self.spectrum, self.longest);
-        if rows.len() as i64 == self.waves.n {
+        if rows.len() as i64 == self.sum.n {
             self.rows.write(0, &rows)?;
             return Ok(Followed::AsItWas);
         }
         self.rows = device.upload(&rows)?;
         self.amplitude = Reals::alloc(device, self.precision, 2 * rows.len())?;
-        self.waves =
-            Waves { waves: self.rows.address(), amplitude: self.amplitude.address(), n: rows.len() as i64 };
+        self.sum = EwaldSum {
+            waves: self.rows.address(),
+            amplitude: self.amplitude.address(),
+            n: rows.len() as i64,
+        };
         Ok(Followed::Anew)
     }
 
     fn launch(&self, kernel: &Kernel, blocks: u32, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {
-        let launch = Launch::new(kernel, blocks.max(1), THREADS).with_value(*data).with_value(self.waves);
+        let launch = Launch::new(kernel, blocks.max(1), THREADS).with_value(*data).with_value(self.sum);
         launch.with_value(slot).with_value(trigger as i32)
     }
 
     /// The amplitudes of all waves; with energies, shares of energy and virial are left, which `add_up` makes
     /// something of.
-    pub fn waves(
+    pub fn reciprocal(
         &self,
         data: &DeviceData,
         slot: i32,
@@ -138,7 +141,7 @@ impl Ewald {
         }
     }
 
-    /// From there to forces. `asked`: how strongly waves act where it is no step that says so.
+    /// From there to forces. `asked`: the weight of long-range forces where it is no step that says so.
     pub fn forces(&self, data: &DeviceData, slot: i32, trigger: Trigger, asked: f64) -> Launch {
         let blocks = (data.n as u32).div_ceil(THREADS / WARP);
         self.launch(&self.kernels[2], blocks, data, slot, trigger).with_value(asked)
@@ -146,7 +149,7 @@ impl Ewald {
 
     /// How many shares are left.
     pub fn shares(&self) -> u32 {
-        self.waves.n as u32
+        self.sum.n as u32
     }
 
     /// Bytes occupied.

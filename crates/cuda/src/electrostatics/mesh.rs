@@ -10,8 +10,8 @@ use crate::kernels::{self, Build};
 use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 use jostle_core::{Error, Evaluate, Precision, Result, SimBox, System};
+use jostle_potentials::electrostatics::reciprocal_space::reciprocal;
 use jostle_potentials::electrostatics::spline::moduli;
-use jostle_potentials::electrostatics::waves::reciprocal;
 use jostle_potentials::electrostatics::{Method, mesh};
 use jostle_potentials::{LatticeSum, Spectrum};
 use std::f64::consts::PI;
@@ -38,7 +38,7 @@ struct Points {
     unit: f64,
     charge: u64,
     potential: u64,
-    waves: u64,
+    modes: u64,
     moduli: u64,
     turns: u64,
 }
@@ -219,7 +219,7 @@ impl Mesh {
             Reals::upload(device, precision, &moduli)?,
             Reals::upload(device, precision, &turns)?,
         ];
-        let [potential, waves, moduli, turns] = std::array::from_fn(|k| reals[k].address());
+        let [potential, modes, moduli, turns] = std::array::from_fn(|k| reals[k].address());
         let mut found = Mesh {
             form,
             n,
@@ -229,7 +229,7 @@ impl Mesh {
                 unit,
                 charge: charge.address(),
                 potential,
-                waves,
+                modes,
                 moduli,
                 turns,
             },
@@ -286,9 +286,9 @@ impl Mesh {
         count.div_ceil(lines(n, self.form.precision).unwrap_or(1)) as u32
     }
 
-    /// From charges to the potential of all waves; with energies, shares of energy and virial are left
+    /// From charges to the reciprocal-space potential; with energies, shares of energy and virial are left
     /// on the way, which `add_up` makes something of.
-    pub fn waves(
+    pub fn reciprocal(
         &self,
         data: &DeviceData,
         slot: i32,
@@ -315,8 +315,8 @@ impl Mesh {
         launches
     }
 
-    /// From there to forces, and those of charges that exclude each other; likewise. `asked`: how strongly
-    /// waves act where it is no step that says so.
+    /// From there to forces, and those of charges that exclude each other; likewise. `asked`: the
+    /// weight of long-range forces where it is no step that says so.
     pub fn forces(
         &self,
         data: &DeviceData,

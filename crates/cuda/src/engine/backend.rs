@@ -176,8 +176,8 @@ impl Backend for Cuda {
         self.attempt(result);
     }
 
-    fn weigh_waves(&mut self, weight: f64) {
-        self.waves = weight;
+    fn set_long_range_weight(&mut self, weight: f64) {
+        self.long_range_weight = weight;
     }
 
     fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
@@ -277,8 +277,8 @@ impl Backend for Cuda {
     }
 
     fn run_leg(&mut self, leg: &Leg, bath: &mut Bath) -> Result<Option<Vec<Sample>>> {
-        if leg.waves.every > 1 && (leg.sample_every > 0 || leg.evaluate == Evaluate::ForcesAndEnergies) {
-            // Virials of constraints would be those of waves that act more strongly than they are.
+        if leg.long_range.every > 1 && (leg.sample_every > 0 || leg.evaluate == Evaluate::ForcesAndEnergies) {
+            // Virials of constraints would be those of long-range forces at another weight than 1.
             return Ok(None);
         }
         match self.grains {

@@ -120,8 +120,8 @@ pub struct Cuda {
     evaluated: Evaluate,
     /// Whether the host has moved atoms since it last asked which atoms are displaced from the list.
     drifted: bool,
-    /// How strongly waves of charges act.
-    waves: f64,
+    /// The weight of long-range forces.
+    long_range_weight: f64,
     timings: Timings,
     /// Set by a verb that cannot fail, reported by the next one that can.
     fault: Option<Error>,
@@ -242,7 +242,7 @@ impl Cuda {
             energies: Energies::default(),
             evaluated: Evaluate::Forces,
             drifted: false,
-            waves: 1.0,
+            long_range_weight: 1.0,
             timings: Timings::default(),
             fault: None,
         };
@@ -429,7 +429,7 @@ impl Cuda {
             n_pairs: self.forces.n_searched(),
             sums: self.plan.summation,
             resident_blocks: 6 * self.device.multiprocessors(),
-            waves: self.waves,
+            long_range_weight: self.long_range_weight,
         }
     }
 

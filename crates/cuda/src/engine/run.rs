@@ -52,9 +52,18 @@ impl Cuda {
         let Leg { first_step, timestep, seed, .. } = *leg;
         let drift = timestep / slots_per_step as f64;
         // Only the rest matters, and kernels count with 32 bits.
-        let (waves_every, waves_done) = (leg.waves.every, leg.waves.done % leg.waves.every);
-        self.control.motion =
-            Motion { timestep, drift, decay, thermal_energy, seed, first_step, waves_every, waves_done };
+        let (long_range_every, long_range_done) =
+            (leg.long_range.every, leg.long_range.done % leg.long_range.every);
+        self.control.motion = Motion {
+            timestep,
+            drift,
+            decay,
+            thermal_energy,
+            seed,
+            first_step,
+            long_range_every,
+            long_range_done,
+        };
         self.control.segment = (steps * slots_per_step) as i64;
         self.control.sample_every = if in_passing { between as i64 } else { 0 };
         self.control.slot[0].row = -1;
@@ -70,7 +79,7 @@ impl Cuda {
         let size = self.plan.layout.shape.size;
         self.make_segments(segments, steps * slots_per_step, evaluate)?;
         let builds = self.control.builds - builds;
-        self.waves = leg.waves.after(leg.steps);
+        self.long_range_weight = leg.long_range.after(leg.steps);
 
         let length = self.launches().row_length();
         let wanted = if evaluate == Evaluate::ForcesAndEnergies { 0 } else { n_rows as usize - 1 };

@@ -7,8 +7,8 @@ use super::fluid::{SHAPES, SKIN, Shape, advance, by_id, distance, largest, norm,
 use super::{ALGORITHMS, PRECISIONS};
 use jostle_core::bath::{Bussi, Langevin, NoseHoover, Rescale, Target};
 use jostle_core::{
-    Algorithm, Backend, Bath, Energies, Evaluate, Leg, Precision, Pulse, Sample, Settings, State, SymTensor,
-    System, Vec3,
+    Algorithm, Backend, Bath, Energies, Evaluate, Leg, Precision, RespaSchedule, Sample, Settings, State,
+    SymTensor, System, Vec3,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -165,7 +165,7 @@ impl Case {
             seed: 7,
             sample_every: 10,
             evaluate: Evaluate::ForcesAndEnergies,
-            waves: Pulse::ALWAYS,
+            long_range: RespaSchedule::ALWAYS,
         };
         let exact_samples = advance(&mut *both[0], &leg, &mut baths[0]);
         let samples = run(&mut *both[1], &leg, &mut baths[1]);
@@ -348,7 +348,7 @@ fn every_algorithm_in_a_box_that_changes() {
             seed: 7,
             sample_every: 0,
             evaluate: Evaluate::ForcesAndEnergies,
-            waves: Pulse::ALWAYS,
+            long_range: RespaSchedule::ALWAYS,
         };
         for (sheared, longer) in [(0.0, 1.0), (0.01, 1.03), (0.02, 0.99)] {
             for (backend, bath) in both.iter_mut().zip(&mut baths) {

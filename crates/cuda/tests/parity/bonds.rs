@@ -5,7 +5,8 @@ use super::device::device;
 use super::fluid::{advance, by_id, distance, largest, norm, run};
 use jostle_core::bath::Dissipative;
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Exclude, Leg, Precision, Pulse, Settings, SimBox, System, Topology,
+    Algorithm, Backend, Bath, Evaluate, Exclude, Leg, Precision, RespaSchedule, Settings, SimBox, System,
+    Topology,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{BondKind, BondTerm, Forces, PairKind, PairTerm, Truncation};
@@ -56,7 +57,7 @@ fn bonds_and_angles_agree() {
             seed: 7,
             sample_every: 20,
             evaluate: Evaluate::ForcesAndEnergies,
-            waves: Pulse::ALWAYS,
+            long_range: RespaSchedule::ALWAYS,
         };
         let exact = advance(&mut *cpu, &leg, &mut Bath::Isolated);
         let samples = run(&mut *gpu, &leg, &mut Bath::Isolated);
@@ -94,7 +95,7 @@ fn a_broken_bond_is_named() {
         seed: 7,
         sample_every: 0,
         evaluate: Evaluate::Forces,
-        waves: Pulse::ALWAYS,
+        long_range: RespaSchedule::ALWAYS,
     };
     let error = gpu.run_leg(&leg, &mut Bath::Isolated).unwrap_err();
     assert!(error.message().contains("between atoms 2 and 3 is broken"), "{error}");
@@ -120,7 +121,7 @@ fn friction_and_noise_of_pairs_agree() {
             seed: 7,
             sample_every: 5,
             evaluate: Evaluate::Forces,
-            waves: Pulse::ALWAYS,
+            long_range: RespaSchedule::ALWAYS,
         };
         let samples = [&mut cpu, &mut gpu].map(|backend| {
             backend.update_neighbors().unwrap();

@@ -8,7 +8,7 @@ use super::water::water;
 use jostle_core::bath::Dissipative;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Leg, Precision, Pulse, Settings, SimBox, State, System,
+    Algorithm, Backend, Bath, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, State, System,
 };
 use jostle_cuda::kernels::TileShape;
 use jostle_cuda::{Cuda, Layout};
@@ -255,7 +255,7 @@ pub(super) fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
         seed: 3,
         sample_every,
         evaluate: Evaluate::ForcesAndEnergies,
-        waves: Pulse::ALWAYS,
+        long_range: RespaSchedule::ALWAYS,
     }
 }
 
@@ -286,7 +286,7 @@ fn paths_of_charges_agree() {
     }
 }
 
-/// Waves that act at some steps only, also where a step takes two slots.
+/// Long-range forces that act at some steps only, also where a step takes two slots.
 #[test]
 fn paths_under_impulses_agree() {
     let mut system = salt(2);
@@ -303,14 +303,14 @@ fn paths_under_impulses_agree() {
     ] {
         let forces = salt_forces(method, 0.95);
         system.topology.excluded = excluded;
-        // As many steps as end where waves act.
-        let waves = Pulse { every, done: 5 };
-        let leg = Leg { evaluate: Evaluate::Forces, waves, ..leg(1, 7 * every - 5, 0) };
+        // As many steps as end where long-range forces act.
+        let long_range = RespaSchedule { every, done: 5 };
+        let leg = Leg { evaluate: Evaluate::Forces, long_range, ..leg(1, 7 * every - 5, 0) };
         let skin = Settings { skin: Some(0.05), ..settings(Algorithm::Auto, Precision::Double) };
         let mut exact = cpu(&system, &forces);
         let mut gpu = Cuda::new(device(), system.clone(), forces.clone(), skin).unwrap();
         for backend in [&mut *exact, &mut gpu] {
-            backend.weigh_waves(waves.after(0));
+            backend.set_long_range_weight(long_range.after(0));
             begin(backend, Evaluate::Forces);
         }
         advance(&mut *exact, &leg, &mut bath.clone());
@@ -322,7 +322,7 @@ fn paths_under_impulses_agree() {
         }
         let looking = Leg { evaluate: Evaluate::ForcesAndEnergies, ..leg };
         assert!(gpu.run_leg(&looking, &mut bath.clone()).unwrap().is_none());
-        let always = Leg { waves: Pulse { every: 1, done: 16 }, ..looking };
+        let always = Leg { long_range: RespaSchedule { every: 1, done: 16 }, ..looking };
         assert!(gpu.run_leg(&always, &mut bath.clone()).unwrap().is_some());
     }
 }

@@ -8,8 +8,8 @@ use jostle_core::bath::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::sites::follow_atoms;
 use jostle_core::{
-    Algorithm, Arms, Backend, Bath, Bond, Constraint, Evaluate, Leg, LocalFrame, Precision, Pulse, Sample,
-    Settings, SimBox, SiteRule, Species, State, System, Topology, Vec3, VirtualSite,
+    Algorithm, Arms, Backend, Bath, Bond, Constraint, Evaluate, Leg, LocalFrame, Precision, RespaSchedule,
+    Sample, Settings, SimBox, SiteRule, Species, State, System, Topology, Vec3, VirtualSite,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{BondKind, BondTerm, Forces, PairEntry, PairKind, PairTerm, Truncation};
@@ -161,7 +161,7 @@ fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
         seed: 5,
         sample_every,
         evaluate: Evaluate::Forces,
-        waves: Pulse::ALWAYS,
+        long_range: RespaSchedule::ALWAYS,
     }
 }
 

@@ -4,7 +4,9 @@ use super::device::device;
 use super::fluid::{SKIN, Shape, advance, by_id, distance, largest, norm, run, system, term};
 use super::{ALGORITHMS, PRECISIONS};
 use jostle_core::bath::{Bussi, Langevin, NoseHoover, Target};
-use jostle_core::{Algorithm, Backend, Bath, Evaluate, Leg, Precision, Pulse, Settings, State, System};
+use jostle_core::{
+    Algorithm, Backend, Bath, Evaluate, Leg, Precision, RespaSchedule, Settings, State, System,
+};
 use jostle_cuda::Cuda;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
@@ -56,7 +58,7 @@ fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
         seed: 3,
         sample_every,
         evaluate: Evaluate::Forces,
-        waves: Pulse::ALWAYS,
+        long_range: RespaSchedule::ALWAYS,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::device::device;
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Leg, Precision, Pulse, Settings, SimBox, Species, System, Vec3,
+    Algorithm, Backend, Bath, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, Species, System,
+    Vec3,
 };
 use jostle_cpu::reference;
 use jostle_cuda::Cuda;
@@ -113,8 +114,15 @@ fn a_leg_is_the_same_path() {
         gpu.update_neighbors().unwrap();
         gpu.compute_forces(Evaluate::Forces).unwrap();
         let evaluate = Evaluate::ForcesAndEnergies;
-        let leg =
-            Leg { first_step: 0, steps, timestep, seed: 1, sample_every: 4, evaluate, waves: Pulse::ALWAYS };
+        let leg = Leg {
+            first_step: 0,
+            steps,
+            timestep,
+            seed: 1,
+            sample_every: 4,
+            evaluate,
+            long_range: RespaSchedule::ALWAYS,
+        };
         let samples = gpu.run_leg(&leg, &mut Bath::Isolated).unwrap().unwrap();
         assert_eq!(samples.len(), 3);
         let state = gpu.state().unwrap();

@@ -99,7 +99,7 @@ pub fn advance(backend: &mut dyn Backend, leg: &Leg, bath: &mut Bath) -> Vec<Sam
             seed: leg.seed,
             step: leg.first_step + k - 1,
             timestep: leg.timestep,
-            waves: leg.waves.after(k),
+            long_range_weight: leg.long_range.after(k),
         };
         step(backend, bath, &tick, evaluate).unwrap();
         if sampled {

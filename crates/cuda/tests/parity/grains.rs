@@ -5,8 +5,8 @@ use crate::fluid::{advance, by_id, distance, largest, norm, run};
 use jostle_core::bath::{Bussi, NoseHoover, Target};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Bath, Driven, Evaluate, Leg, Precision, Pulse, Sample, Settings, SimBox, Species,
-    State, System,
+    Algorithm, Backend, Bath, Driven, Evaluate, Leg, Precision, RespaSchedule, Sample, Settings, SimBox,
+    Species, State, System,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::outside::{Field, Side, Surface, Wall};
@@ -77,7 +77,7 @@ fn go(
         seed: 1,
         sample_every: 5,
         evaluate,
-        waves: Pulse::ALWAYS,
+        long_range: RespaSchedule::ALWAYS,
     };
     backend.update_neighbors().unwrap();
     backend.compute_forces(evaluate).unwrap();

@@ -6,8 +6,8 @@ use super::device::device;
 use super::fluid::{advance, by_id, distance, largest, norm, run};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Angle, Backend, Bath, Bond, CrossTerm, Dihedral, Evaluate, Leg, Precision, Pulse, Settings,
-    SimBox, System,
+    Algorithm, Angle, Backend, Bath, Bond, CrossTerm, Dihedral, Evaluate, Leg, Precision, RespaSchedule,
+    Settings, SimBox, System,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::bonded::BondedTerm;
@@ -169,7 +169,7 @@ fn agree(system: System, forces: Forces, settings: Settings) {
         seed: 7,
         sample_every: 20,
         evaluate: Evaluate::ForcesAndEnergies,
-        waves: Pulse::ALWAYS,
+        long_range: RespaSchedule::ALWAYS,
     };
     let exact = advance(&mut *cpu, &leg, &mut Bath::Isolated);
     let samples = run(&mut *gpu, &leg, &mut Bath::Isolated);

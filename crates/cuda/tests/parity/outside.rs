@@ -4,8 +4,8 @@ use crate::device::device;
 use jostle_core::bath::{Bussi, Langevin, Target};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Bath, Driven, Evaluate, Leg, NoiseKey, Precision, Pulse, Settings, SimBox, Species,
-    System, Vec3,
+    Algorithm, Backend, Bath, Driven, Evaluate, Leg, NoiseKey, Precision, RespaSchedule, Settings, SimBox,
+    Species, System, Vec3,
 };
 use jostle_cpu::reference;
 use jostle_cuda::Cuda;
@@ -254,8 +254,15 @@ fn a_leg_is_the_same_path_and_conserves_energy() {
     }
     totals.push(cpu.energies().potential() + cpu.kinetic().energy());
     let evaluate = Evaluate::ForcesAndEnergies;
-    let leg =
-        Leg { first_step: 0, steps, timestep, seed: 1, sample_every: 40, evaluate, waves: Pulse::ALWAYS };
+    let leg = Leg {
+        first_step: 0,
+        steps,
+        timestep,
+        seed: 1,
+        sample_every: 40,
+        evaluate,
+        long_range: RespaSchedule::ALWAYS,
+    };
     let samples = gpu.run_leg(&leg, &mut Bath::Isolated).unwrap().unwrap();
     totals.extend(samples.iter().map(|s| s.energies.potential() + s.kinetic.energy()));
     let scale = cpu.kinetic().energy();
@@ -349,7 +356,7 @@ fn keep_their_velocity(driven: Driven, forces: &Forces) {
                 seed: 1,
                 sample_every: 3,
                 evaluate: Evaluate::ForcesAndEnergies,
-                waves: Pulse::ALWAYS,
+                long_range: RespaSchedule::ALWAYS,
             };
             if backend.run_leg(&leg, &mut bath).unwrap().is_none() {
                 for _ in 0..leg.steps {

@@ -57,13 +57,13 @@ impl MartynaTobiasKlein {
         let before = self.energy(&inertia, load.volume);
         let [growth, slower] = self.set_off(&inertia, &load, interval);
         small_enough(growth.powi(3))?;
-        // Waves of charges as they are, until their virial is known.
-        backend.weigh_waves(1.0);
+        // Long-range forces at weight 1, until their virial is known.
+        backend.set_long_range_weight(1.0);
         resize(backend, survey, [growth; 3], slower - 1.0)?;
         let survey = backend.survey(around.molecules)?;
         let load = Load::new(backend, &survey);
-        if around.waves != 1.0 {
-            backend.weigh_waves(around.waves);
+        if around.long_range_weight != 1.0 {
+            backend.set_long_range_weight(around.long_range_weight);
             backend.compute_forces(Evaluate::Forces)?;
         }
         self.arrive(&inertia, &load, interval);

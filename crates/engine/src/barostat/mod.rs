@@ -47,8 +47,8 @@ struct Surroundings<'a> {
     molecules: &'a Molecules,
     /// Of the thermostat, k_B T.
     thermal_energy: f64,
-    /// How strongly waves of charges act.
-    waves: f64,
+    /// The weight of long-range forces.
+    long_range_weight: f64,
     random: Stream,
 }
 
@@ -80,7 +80,7 @@ impl Piston {
     }
 
     /// Changes the volume before a step is made, or tries to. Forces are those of the new box
-    /// afterwards, in which waves of charges act so strongly.
+    /// afterwards, with this weight of long-range forces.
     ///
     /// # Errors
     /// If the box comes to be smaller than two cut-offs, the volume changes too fast, and those of a
@@ -91,13 +91,13 @@ impl Piston {
         bath: &Bath,
         molecules: &Molecules,
         tick: &Tick,
-        waves: f64,
+        long_range_weight: f64,
     ) -> Result<()> {
         let Some(thermal_energy) = bath.thermal_energy() else {
             return Err(Error::input("a barostat needs the temperature of a thermostat"));
         };
         let random = Stream::new(tick.seed, Purpose::Barostat, 0, tick.step);
-        let mut around = Surroundings { molecules, thermal_energy, waves, random };
+        let mut around = Surroundings { molecules, thermal_energy, long_range_weight, random };
         let interval = tick.timestep * self.every as f64;
         self.energy += match &mut self.kind {
             Kind::MonteCarlo(trials) => trials.act(backend, &mut around)?,
@@ -132,13 +132,13 @@ fn molecular_virial(virial: &SymTensor, survey: &Survey) -> f64 {
     virial[..3].iter().sum::<f64>() - survey.within
 }
 
-/// Energies and forces without what constraints have added to the virial in the course of a step, and of
-/// waves as they are.
+/// Energies and forces without what constraints have added to the virial in the course of a step, with
+/// long-range forces at weight 1.
 fn without_constraints(backend: &mut dyn Backend, around: &Surroundings) -> Result<()> {
-    if around.molecules.are_constrained() || around.waves != 1.0 {
-        backend.weigh_waves(1.0);
+    if around.molecules.are_constrained() || around.long_range_weight != 1.0 {
+        backend.set_long_range_weight(1.0);
         backend.compute_forces(Evaluate::ForcesAndEnergies)?;
-        backend.weigh_waves(around.waves);
+        backend.set_long_range_weight(around.long_range_weight);
     }
     Ok(())
 }
@@ -376,7 +376,7 @@ mod tests {
             if step == 200 {
                 bath.set_thermal_energy(4.0);
             }
-            let tick = Tick { seed: 1, step, timestep: 0.0005, waves: 1.0 };
+            let tick = Tick { seed: 1, step, timestep: 0.0005, long_range_weight: 1.0 };
             piston.act(backend, &bath, &molecules, &tick, 1.0).unwrap();
             let now = atoms(backend);
             taken = taken.max((now - start).abs());

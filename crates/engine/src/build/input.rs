@@ -46,7 +46,7 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
     drive(&mut system);
     if let (Some(given), Some(term)) = (&input.electrostatics, &forces.electrostatics) {
         // A box out of all proportion is named as such before what follows from it.
-        let room = room_for_waves(&system, &forces);
+        let room = check_reciprocal_memory(&system, &forces);
         let checked = room.and_then(|()| term.check(&system, input.run.settings.precision));
         checked.map_err(|e| at(input, &given.span, e))?;
     }
@@ -57,17 +57,17 @@ pub fn system_from_input(input: &Input) -> Result<(System, Forces)> {
     Ok((system, forces))
 }
 
-/// Refuses sums over waves that need more memory than there is: a box may be larger than anybody meant.
+/// Refuses reciprocal-space sums that need more memory than there is: a box may be larger than anybody meant.
 ///
 /// # Errors
 /// Says how much they need, and for how large a box.
-pub(crate) fn room_for_waves(system: &System, forces: &Forces) -> Result<()> {
+pub(crate) fn check_reciprocal_memory(system: &System, forces: &Forces) -> Result<()> {
     // More than fits becomes the largest number there is.
-    let bytes = forces.bytes_of_waves(&system.simbox, system.state.len()) as u64;
+    let bytes = forces.reciprocal_bytes(&system.simbox, system.state.len()) as u64;
     let [a, b, c] = system.simbox.lengths();
-    let what = format!("sums over waves in a box of {a:.3e} by {b:.3e} by {c:.3e}");
+    let what = format!("reciprocal-space sums in a box of {a:.3e} by {b:.3e} by {c:.3e}");
     memory::room_for(&what, bytes).map_err(|e| {
-        e.hint("look at the box, or at the density it follows from; a longer cut-off or less accuracy needs fewer waves")
+        e.hint("look at the box, or at the density it follows from; a longer cut-off or less accuracy needs fewer wave vectors")
     })
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn forces_from_input(input: &Input, system: &System, first_volume: f6
     Ok(forces)
 }
 
-/// Splits the sum over the waves of charges as the system's charges, in so much space, need it.
+/// Splits the reciprocal-space sum of charges as the system's charges, in so much space, need it.
 fn split_charges(input: &Input, system: &System, volume: f64, forces: &mut Forces) {
     if let Some(charges) = Composition::new(system, volume) {
         input.split_charges(&charges, forces);

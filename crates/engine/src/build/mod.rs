@@ -11,7 +11,7 @@ mod velocities;
 pub mod water;
 
 pub use input::system_from_input;
-pub(crate) use input::{forces_from_input, room_for_waves};
+pub(crate) use input::{check_reciprocal_memory, forces_from_input};
 pub use overlap::check_atoms;
 pub use velocities::assign_velocities;
 

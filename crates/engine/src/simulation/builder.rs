@@ -3,7 +3,7 @@
 use super::checkpoints::Checkpoints;
 use super::{Overrides, Simulation};
 use crate::barostat::check_barostat;
-use crate::build::{check_atoms, room_for_waves};
+use crate::build::{check_atoms, check_reciprocal_memory};
 use crate::checkpoint::{Checkpoint, Clock, InputText};
 use crate::device::{self, Opened};
 use crate::freedom::Isolated;
@@ -68,7 +68,7 @@ impl SimulationBuilder {
             let mut stage = s.clone();
             let (Action::Dynamics { steps, .. } | Action::Minimize { steps, .. }) = &mut stage.action;
             if let Some(most) = overrides.most_steps.filter(|most| most < steps) {
-                // The stage is to end where waves act.
+                // The stage is to end where long-range forces act.
                 *steps = most - most % stage.long_range_every.max(1);
             }
             stage
@@ -287,7 +287,7 @@ impl SimulationBuilder {
         if !self.system.topology.fits(self.system.state.len()) {
             return Err(Error::input("something is bound to an atom that does not exist"));
         }
-        room_for_waves(&self.system, &self.forces)?;
+        check_reciprocal_memory(&self.system, &self.forces)?;
         check_threads(&self.settings)?;
         check_skin(&self.settings, &self.system.simbox, &self.forces)?;
         let springs = Springs::new(&self.forces.restraints);
@@ -296,7 +296,7 @@ impl SimulationBuilder {
             check_stage(stage, &self.system.simbox)
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
             stage
-                .check_long_range(self.forces.has_waves())
+                .check_long_range(self.forces.has_reciprocal_sum())
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
             check_constraints(stage, &self.system.topology)
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;

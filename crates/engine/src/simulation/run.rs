@@ -17,7 +17,7 @@ use crate::thermo::{Atoms, Gauge, Reported};
 use crate::warnings::Warning;
 use jostle_analysis::Sees;
 use jostle_core::backend::Timings;
-use jostle_core::{Backend, Error, Evaluate, Leg, Molecules, Pulse, Result, Sample, SimBox, Vec3};
+use jostle_core::{Backend, Error, Evaluate, Leg, Molecules, RespaSchedule, Result, Sample, SimBox, Vec3};
 use jostle_io::chemical_bonds;
 use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
 use jostle_io::trajectory::{Frame, Position, Subject};
@@ -48,11 +48,11 @@ impl Simulation {
         progress: &mut dyn Progress,
         stop: &dyn Fn() -> bool,
     ) -> Result<Outcome> {
-        let waves = stage.long_range_every;
+        let period = stage.long_range_every;
         let mut looks = self.observers.iter().map(|observer| observer.every());
-        if let Some(every) = looks.find(|every| !every.is_multiple_of(waves)) {
+        if let Some(every) = looks.find(|every| !every.is_multiple_of(period)) {
             return Err(Error::input(format!(
-                "an observer looks every {every} steps, which is no multiple of long_range_every = {waves}"
+                "an observer looks every {every} steps, which is no multiple of long_range_every = {period}"
             )));
         }
         let begun = self.run.is_some();
@@ -88,7 +88,7 @@ impl Simulation {
         }
         let evaluate = self.evaluate_at(stage, &run, run.stage_step);
         self.backend.update_neighbors()?;
-        feel(&mut *self.backend, evaluate, pulse(stage, &run).after(0), None)?;
+        feel(&mut *self.backend, evaluate, respa_schedule(stage, &run).after(0), None)?;
         if !begun && self.clock == Clock::default() {
             self.measure(stage, &mut run, None, progress)?;
         }
@@ -171,8 +171,9 @@ impl Simulation {
     ) -> Result<()> {
         let begun = Instant::now();
         let step = self.clock.step + 1;
-        let waves = pulse(stage, run);
-        let tick = Tick { seed: self.seed, step, timestep: timestep(stage), waves: waves.after(1) };
+        let schedule = respa_schedule(stage, run);
+        let tick =
+            Tick { seed: self.seed, step, timestep: timestep(stage), long_range_weight: schedule.after(1) };
         run.change_surroundings(stage, &mut *self.backend, &self.molecules, &tick)
             .map_err(|e| e.context(format!("step {step}")))?;
         let leg = self.next_leg(stage, run, *batch_size);
@@ -220,7 +221,7 @@ impl Simulation {
         let most = stops.map(|every| until(every, done)).fold(most, u64::min);
         let samples =
             self.measures.intervals(|sees| sees == Sees::Whole).fold(stage.thermo_every, common_divisor);
-        // Where waves act at some steps only, steps at which energies are asked for are made by verbs.
+        // Where long-range forces act at some steps only, steps at which energies are asked for are made by verbs.
         let (steps, sample_every) = match stage.long_range_every {
             1 => cut(done, most, samples),
             _ => (most.min(until(samples, done)), 0),
@@ -236,7 +237,7 @@ impl Simulation {
             seed: self.seed,
             sample_every,
             evaluate,
-            waves: pulse(stage, run),
+            long_range: respa_schedule(stage, run),
         }
     }
 
@@ -552,9 +553,9 @@ fn timestep(stage: &StageInput) -> f64 {
     }
 }
 
-/// When waves of charges act.
-fn pulse(stage: &StageInput, run: &StageRun) -> Pulse {
-    Pulse { every: stage.long_range_every, done: run.stage_step }
+/// When long-range forces act.
+fn respa_schedule(stage: &StageInput, run: &StageRun) -> RespaSchedule {
+    RespaSchedule { every: stage.long_range_every, done: run.stage_step }
 }
 
 fn steps(stage: &StageInput) -> u64 {

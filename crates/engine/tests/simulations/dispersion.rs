@@ -85,7 +85,7 @@ fn water_has_the_tail_that_is_expected() {
     }
 }
 
-/// Energy stays, also where waves of charges and of dispersion act at every other step; what does not go
+/// Energy stays, also where long-range forces of charges and of dispersion act at every other step; what does not go
 /// together is refused where it stands.
 #[test]
 fn water_moves_under_dispersion() {

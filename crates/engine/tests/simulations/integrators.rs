@@ -95,7 +95,7 @@ fn time_can_be_reversed() {
     let mut bath = Bath::Isolated;
     for direction in 0..2 {
         for k in 1..=150 {
-            let tick = Tick { seed: 0, step: k, timestep: 0.004, waves: 1.0 };
+            let tick = Tick { seed: 0, step: k, timestep: 0.004, long_range_weight: 1.0 };
             step(backend, &mut bath, &tick, Evaluate::Forces).unwrap();
         }
         if direction == 0 {

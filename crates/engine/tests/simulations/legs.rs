@@ -41,7 +41,7 @@ impl Backend for Alone {
                 seed: leg.seed,
                 step: leg.first_step + k - 1,
                 timestep: leg.timestep,
-                waves: leg.waves.after(k),
+                long_range_weight: leg.long_range.after(k),
             };
             step(&mut *self.cpu, bath, &tick, evaluate)?;
             if sampled {
@@ -88,8 +88,8 @@ impl Backend for Alone {
     fn foresee_kick(&mut self, kick: LastKick) {
         self.cpu.foresee_kick(kick);
     }
-    fn weigh_waves(&mut self, weight: f64) {
-        self.cpu.weigh_waves(weight);
+    fn set_long_range_weight(&mut self, weight: f64) {
+        self.cpu.set_long_range_weight(weight);
     }
     fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
         self.cpu.compute_forces(evaluate)

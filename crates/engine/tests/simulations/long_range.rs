@@ -1,8 +1,9 @@
-//! Waves of charges that act at some steps only (`long_range_every`), on the CPU and the emulated GPU.
+//! Long-range forces that act at some steps only (`long_range_every`), on the CPU and the emulated GPU.
 
 use jostle_core::bath::Langevin;
 use jostle_core::{
-    Backend, Bath, Energies, Evaluate, Precision, Pulse, Result, Settings, State, System, UnitSystem, Vec3,
+    Backend, Bath, Energies, Evaluate, Precision, RespaSchedule, Result, Settings, State, System, UnitSystem,
+    Vec3,
 };
 use jostle_cuda::driver::Device;
 use jostle_engine::model::{Barostat, Coupling, DeviceInput, StageInput, Thermostat};
@@ -90,12 +91,12 @@ fn go(
     let mut system = of.0.clone();
     (system.state.position, system.state.velocity) = (position.clone(), velocity.clone());
     let mut backend = jostle_cpu::open(system.clone(), of.1.clone(), settings()).unwrap();
-    let pulse = Pulse { every, done: 0 };
+    let schedule = RespaSchedule { every, done: 0 };
     backend.constrain_velocities(None);
     backend.update_neighbors().unwrap();
-    feel(&mut *backend, Evaluate::Forces, pulse.after(0), None).unwrap();
+    feel(&mut *backend, Evaluate::Forces, schedule.after(0), None).unwrap();
     for k in 1..=steps {
-        let tick = Tick { seed: 0, step: k, timestep, waves: pulse.after(k) };
+        let tick = Tick { seed: 0, step: k, timestep, long_range_weight: schedule.after(k) };
         step(&mut *backend, &mut Bath::Isolated, &tick, Evaluate::Forces).unwrap();
     }
     by_id(&system, backend.state().unwrap())
@@ -124,7 +125,7 @@ fn paths_converge_and_go_back() {
             assert!((3.0..5.5).contains(&ratio), "every {every}: errors {errors:?}");
         }
         let [plain, _] = go(&start, &of, 0.002, 1, 24);
-        assert!(distance(&plain, &exact) < errors[0], "waves acted at every step");
+        assert!(distance(&plain, &exact) < errors[0], "long-range forces acted at every step");
 
         let mut turned = go(&start, &of, 0.002, every, 60);
         assert!(distance(&turned[0], &start[0]) > 0.01);
@@ -134,7 +135,7 @@ fn paths_converge_and_go_back() {
     }
 }
 
-/// Energy stays, and averages are those of waves that always act.
+/// Energy stays, and averages are those of long-range forces that always act.
 #[test]
 fn averages_stay_where_they_are() {
     let (system, forces) = settled(3, 125, 0.7);
@@ -168,20 +169,20 @@ fn averages_stay_where_they_are() {
     }
 }
 
-/// Energies, virial and forces after one step at whose end waves act so strongly.
-fn one_step(open: Open, of: &(System, Forces), bath: &Bath, waves: f64) -> (Energies, Vec<Vec3>) {
+/// Energies, virial and forces after one step at whose end long-range forces have this weight.
+fn one_step(open: Open, of: &(System, Forces), bath: &Bath, long_range_weight: f64) -> (Energies, Vec<Vec3>) {
     let mut backend = open(of.0.clone(), of.1.clone(), settings()).unwrap();
     backend.constrain_velocities(None);
     backend.update_neighbors().unwrap();
     backend.compute_forces(Evaluate::Forces).unwrap();
-    let tick = Tick { seed: 4, step: 1, timestep: 0.002, waves };
+    let tick = Tick { seed: 4, step: 1, timestep: 0.002, long_range_weight };
     step(&mut *backend, &mut bath.clone(), &tick, Evaluate::ForcesAndEnergies).unwrap();
     let energies = backend.energies().clone();
     let state = backend.state().unwrap();
     (energies, state.order().iter().map(|place| state.force[*place]).collect())
 }
 
-/// What is measured is what waves do as they are, constraints and sites included; forces are what they are
+/// Measurements take long-range forces at weight 1, constraints and sites included; forces are what they are
 /// said to be.
 #[test]
 fn measurements_know_no_impulses() {
@@ -203,13 +204,16 @@ fn measurements_know_no_impulses() {
                     assert!((a - b).abs() < 1e-8 * scale, "{device} {sites}: {energies:?} {other:?}");
                 }
             }
-            let waves = |near: &[Vec3], all: &[Vec3], weight: f64| -> Vec<Vec3> {
+            let long_range = |near: &[Vec3], all: &[Vec3], weight: f64| -> Vec<Vec3> {
                 let one = |(a, b): (&Vec3, &Vec3)| [0, 1, 2].map(|k| (b[k] - a[k]) / weight);
                 near.iter().zip(all).map(one).collect()
             };
-            let (once, thrice) = (waves(&near, &plain, 1.0), waves(&near, &threefold, 3.0));
+            let (once, thrice) = (long_range(&near, &plain, 1.0), long_range(&near, &threefold, 3.0));
             let size = distance(&once, &vec![[0.0; 3]; once.len()]);
-            assert!(size > 1.0 && distance(&once, &thrice) < 1e-9 * size, "{device}: waves of {size}");
+            assert!(
+                size > 1.0 && distance(&once, &thrice) < 1e-9 * size,
+                "{device}: long-range forces of {size}"
+            );
         }
     }
 }
@@ -313,7 +317,7 @@ fn odd_intervals_are_refused() {
         ("{ every = 10 }", "{ every = 25 }", "thermo: every = 25 is no multiple of long_range_every = 2"),
         ("every = 2\n", "every = 2\ntrajectory = { every = 5 }\n", "trajectory: every = 5 is no multiple"),
         ("every = 2\n", "every = 2\nmeasure = [{ kind = \"rdf\", every = 9 }]\n", "measure: every = 9 is no"),
-        ("kind = \"pme\"", "kind = \"reaction-field\"", "no sum over waves of charges"),
+        ("kind = \"pme\"", "kind = \"reaction-field\"", "no reciprocal-space sum of charges"),
         ("every = 2\n", "every = 0\n", "long_range_every"),
     ] {
         let (found, line) = refused(good.replace(from, to));

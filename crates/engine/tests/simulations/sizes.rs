@@ -54,12 +54,17 @@ fn what_asks_for_too_much_is_refused_with_the_number() {
         // A mesh for a box that follows from a mass nobody has.
         (
             heavy("mass = 1e20"),
-            "sums over waves in a box of ",
+            "reciprocal-space sums in a box of ",
             Some(21),
             "look at the box, or at the density",
         ),
-        (heavy("mass = 1e200"), "sums over waves in a box of ", Some(21), "look at the box"),
-        (heavy("mass = 1e20").replace("\"pme\"", "\"ewald\""), "sums over waves in a box of ", Some(21), ""),
+        (heavy("mass = 1e200"), "reciprocal-space sums in a box of ", Some(21), "look at the box"),
+        (
+            heavy("mass = 1e20").replace("\"pme\"", "\"ewald\""),
+            "reciprocal-space sums in a box of ",
+            Some(21),
+            "",
+        ),
         (
             ions(&copied, ""),
             "1,000,000,000,000,000,000 atoms would take at least 16.0 EiB",

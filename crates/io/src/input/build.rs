@@ -45,9 +45,9 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
         builder.refuse_thermostats(root)?;
     }
     let summed = |kind| matches!(kind, ElectrostaticsKind::Pme { .. } | ElectrostaticsKind::Ewald { .. });
-    let has_waves = electrostatics.as_ref().is_some_and(|charges| summed(charges.value.kind))
+    let has_reciprocal_sum = electrostatics.as_ref().is_some_and(|charges| summed(charges.value.kind))
         || forces.iter().any(|force| force.value.dispersion.is_some());
-    let stages = stages(&source, &root.need::<Vec<Fields>>("stage")?, &restraints, has_waves)?;
+    let stages = stages(&source, &root.need::<Vec<Fields>>("stage")?, &restraints, has_reciprocal_sum)?;
     let run = builder.run(&root.need("run")?)?;
     let title = root.need("title")?;
     let input = Input {

@@ -1,11 +1,11 @@
-//! `long_range_every = 2` of a stage: waves of charges that act at some steps only.
+//! `long_range_every = 2` of a stage: long-range forces that act at some steps only.
 
 use super::build::entry_span;
 use super::fields::Fields;
 use super::model::{Action, Source, StageInput};
 use jostle_core::{Error, Result};
 
-/// Why the waves of a stage cannot act as it says.
+/// Why the long-range forces of a stage cannot act as it says.
 struct Misfit {
     /// The key at fault.
     key: &'static str,
@@ -14,17 +14,17 @@ struct Misfit {
 }
 
 impl StageInput {
-    /// Refuses waves that act at some steps only where there are none, or where somebody would look at
+    /// Refuses long-range forces that act at some steps only where there are none, or where somebody would look at
     /// other steps: velocities there are not those of the forces at that time.
     ///
     /// # Errors
     /// Names the keys that do not go together.
-    pub fn check_long_range(&self, has_waves: bool) -> Result<()> {
-        self.misfit(has_waves)
+    pub fn check_long_range(&self, has_reciprocal_sum: bool) -> Result<()> {
+        self.misfit(has_reciprocal_sum)
             .map_or(Ok(()), |Misfit { message, hint, .. }| Err(Error::input(message).hint(hint)))
     }
 
-    fn misfit(&self, has_waves: bool) -> Option<Misfit> {
+    fn misfit(&self, has_reciprocal_sum: bool) -> Option<Misfit> {
         const KEY: &str = "long_range_every";
         let every = self.long_range_every;
         if every == 1 {
@@ -41,12 +41,12 @@ impl StageInput {
         if every == 0 {
             return misfit(
                 KEY,
-                format!("{KEY} = 0, but waves must act at some steps"),
+                format!("{KEY} = 0, but long-range forces must act at some steps"),
                 "1: at all of them".into(),
             );
         }
-        if !has_waves {
-            let message = format!("{KEY} = {every}, but there is no sum over waves of charges");
+        if !has_reciprocal_sum {
+            let message = format!("{KEY} = {every}, but there is no reciprocal-space sum of charges");
             return misfit(KEY, message, "leave it out, or choose kind = \"pme\" in [electrostatics]".into());
         }
         let trajectory = self.trajectory.map_or(0, |t| t.every);
@@ -62,7 +62,11 @@ impl StageInput {
             looks.into_iter().chain(measures).find(|(.., n)| !n.is_multiple_of(every))?;
         let message = format!("{name} = {value} is no multiple of {KEY} = {every}");
         let near = (value / every).max(1) * every;
-        misfit(key, message, format!("for example {near}: whoever looks, looks at steps at which waves act"))
+        misfit(
+            key,
+            message,
+            format!("for example {near}: whoever looks, looks at steps at which long-range forces act"),
+        )
     }
 }
 
@@ -71,9 +75,9 @@ pub(super) fn check_long_range(
     source: &Source,
     fields: &Fields,
     stage: &StageInput,
-    has_waves: bool,
+    has_reciprocal_sum: bool,
 ) -> Result<()> {
-    match stage.misfit(has_waves) {
+    match stage.misfit(has_reciprocal_sum) {
         None => Ok(()),
         Some(Misfit { key, message, hint }) => {
             Err(source.error(&entry_span(fields, key), message).hint(hint))

@@ -236,7 +236,7 @@ impl Input {
         }
     }
 
-    /// Splits the sum over waves of charges so that forces on these have the accuracy that was asked for.
+    /// Splits the reciprocal-space sum of charges so that forces on these have the accuracy that was asked for.
     pub fn split_charges(&self, charges: &Composition, forces: &mut Forces) {
         if let Some(Located { value: given, .. }) = &self.electrostatics
             && let ElectrostaticsKind::Pme { accuracy, order } = given.kind

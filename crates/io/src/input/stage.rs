@@ -15,7 +15,7 @@ pub(super) fn stages(
     source: &Source,
     tables: &[Fields],
     restraints: &[Located<RestraintInput>],
-    has_waves: bool,
+    has_reciprocal_sum: bool,
 ) -> Result<Vec<Located<StageInput>>> {
     let mut stages: Vec<Located<StageInput>> = Vec::new();
     for (k, fields) in tables.iter().enumerate() {
@@ -34,7 +34,7 @@ pub(super) fn stages(
                 .hint("give each stage a name of its own"));
         }
         let stage = stage(source, fields, restraints, name)?;
-        check_long_range(source, fields, &stage, has_waves)?;
+        check_long_range(source, fields, &stage, has_reciprocal_sum)?;
         refuse_fixed_places(source, fields, restraints, &stage)?;
         stages.push(Located { value: stage, span: fields.span.clone() });
     }

@@ -314,7 +314,7 @@ pub struct ForceInput {
     pub truncation: Truncation,
     /// Energy and pressure corrected for the tail.
     pub tail_correction: bool,
-    /// `dispersion = { kind = "pme" }`: r^-6 over all images, a sum over waves.
+    /// `dispersion = { kind = "pme" }`: r^-6 over all images, a sum in reciprocal space.
     pub dispersion: Option<Located<ElectrostaticsKind>>,
     /// Looked up in tables instead of computed.
     pub tabulate: bool,

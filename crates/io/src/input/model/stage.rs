@@ -20,7 +20,7 @@ pub struct StageInput {
     /// at the beginning and at the end of the stage, between which it changes linearly. `None`: as they are
     /// defined.
     pub restraints: Option<Vec<[f64; 2]>>,
-    /// `long_range_every = 2`: waves of charges act at every so many steps, so many times as strongly; 1:
+    /// `long_range_every = 2`: long-range forces act at every so many steps, so many times as strongly; 1:
     /// always.
     pub long_range_every: u64,
     /// `deform = { kind = "shear", plane = "xy", rate = 1e-4 }`: the box changes its shape.
@@ -104,7 +104,7 @@ impl StageInput {
         self
     }
 
-    /// The stage with waves of charges that act at every so many steps, so many times as strongly.
+    /// The stage with long-range forces that act at every so many steps, so many times as strongly.
     pub fn long_range(mut self, every: u64) -> Self {
         self.long_range_every = every;
         self

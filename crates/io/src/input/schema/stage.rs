@@ -24,7 +24,7 @@ pub(super) static STAGE: Section = Section {
             "long_range_every",
             Kind::Count(1),
             Value("1"),
-            "waves of charges and of dispersion (pme, ewald) act at every so many steps, so many times as strongly: 2 for steps up to 2 fs",
+            "long-range forces of charges and of dispersion (pme, ewald) act at every so many steps, so many times as strongly: 2 for steps up to 2 fs",
         )
         .with(&["steps"]),
         Key::new(

@@ -1,4 +1,4 @@
-//! The waves of a periodic box: what is summed beyond the cut-off.
+//! Reciprocal space of a periodic box: what is summed beyond the cut-off.
 
 use crate::Spectrum;
 use jostle_core::{Real, SimBox, SymTensor, Vec3};
