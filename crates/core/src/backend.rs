@@ -274,14 +274,14 @@ pub struct NeighborFacts {
 /// velocities from chords of the drift into tangents over half of that of the drift. The latter is
 /// what velocities would be corrected by without the kick.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LastKick {
+pub struct ClosingKick {
     /// How long it was.
     pub time: f64,
     /// How long the drift was after which positions were corrected: a step, or a part of one.
     pub drift: f64,
 }
 
-impl LastKick {
+impl ClosingKick {
     /// By how much more the part of turning counts; 0 after the drift of a whole step.
     pub fn turning(&self) -> f64 {
         2.0 * self.time / self.drift - 1.0
@@ -399,11 +399,11 @@ pub trait Backend: Send {
     /// Takes from the velocities what would change a distance that constraints keep. After the kick that
     /// ends a step, with forces that were evaluated with energies, the virial gets that of the
     /// constraints.
-    fn constrain_velocities(&mut self, _kick: Option<LastKick>) {}
+    fn constrain_velocities(&mut self, _kick: Option<ClosingKick>) {}
 
     /// Adds to the virial of the last evaluation, made with energies, what constraints will bear in the kick
     /// by its forces that is to end a step; velocities stay as they are.
-    fn foresee_kick(&mut self, _kick: LastKick) {}
+    fn add_constraint_virial(&mut self, _kick: ClosingKick) {}
 
     /// The weight of long-range forces in evaluations from now on; 1 at first. Where that is 0, they
     /// cost nothing unless energies are asked for. Energies, and virials but for those of constraints and

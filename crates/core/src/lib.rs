@@ -25,7 +25,7 @@ pub mod topology;
 pub mod units;
 
 pub use backend::{
-    Algorithm, Backend, Energies, Evaluate, Kinetic, LastKick, Leg, NoiseKey, Precision, Processor,
+    Algorithm, Backend, ClosingKick, Energies, Evaluate, Kinetic, Leg, NoiseKey, Precision, Processor,
     RespaSchedule, Sample, Settings,
 };
 pub use bath::Bath;

@@ -361,7 +361,7 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrai
     }
 }
 
-// The kick that ends a step, its time, and by how much more the part of turning counts: see LastKick in
+// The kick that ends a step, its time, and by how much more the part of turning counts: see ClosingKick in
 // jostle_core. For a group as it was before the kick adds that part to a sum.
 template <class S>
 DEVICE void add_turning(const BoxGeometry& geometry, Body<S> before, double turning, double* impulse) {
@@ -446,7 +446,7 @@ constrained_brake(DeviceData w, Held h, double time, double turning) {
 
 // What a kick by `time` would be followed by.
 template <class S>
-DEVICE void foresee_body(const DeviceData& w, const Held& h, uint4 group, double time, double turning, double* impulse) {
+DEVICE void trial_kick_body(const DeviceData& w, const Held& h, uint4 group, double time, double turning, double* impulse) {
     Body<S> body = body_of<S>(w, h, group);
     if (turning != 0) add_turning(w.geometry, body, turning, impulse);
     for (int k = 0; k < S::ATOMS; k++) kick(body.v[k], time * body.inverse_mass[k], load_force(w, body.place[k]));
@@ -454,7 +454,7 @@ DEVICE void foresee_body(const DeviceData& w, const Held& h, uint4 group, double
 }
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
-constrained_foresee(DeviceData w, Held h, double time, double turning) {
+constrained_trial_kick(DeviceData w, Held h, double time, double turning) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double impulse[IMPULSES] = {};
@@ -462,8 +462,8 @@ constrained_foresee(DeviceData w, Held h, double time, double turning) {
     if (leader < FOLLOWER) {
         const uint4 group = h.group[leader];
         switch (group.x) {
-#define FORESEE(shape) case shape: foresee_body<Shape<shape>>(w, h, group, time, turning, impulse); break;
-            EACH_SHAPE(FORESEE)
+#define TRIAL_KICK(shape) case shape: trial_kick_body<Shape<shape>>(w, h, group, time, turning, impulse); break;
+            EACH_SHAPE(TRIAL_KICK)
         }
     }
     block_partial<BODY_THREADS, IMPULSES>(w, impulse);

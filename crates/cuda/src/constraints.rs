@@ -68,7 +68,7 @@ pub struct Constraints {
     moves: Kernel,
     kick: Kernel,
     brake: Kernel,
-    foresee: Kernel,
+    trial_kick: Kernel,
     sums: Kernel,
     hold: Kernel,
     /// Where points follow atoms.
@@ -247,7 +247,7 @@ impl Constraints {
             moves: module.kernel("constrained_move")?,
             kick: module.kernel("constrained_kick")?,
             brake: module.kernel("constrained_brake")?,
-            foresee: module.kernel("constrained_foresee")?,
+            trial_kick: module.kernel("constrained_trial_kick")?,
             sums: module.kernel("constrained_sums")?,
             hold: module.kernel("constrained_hold")?,
             spread: match shapes.iter().all(|shape| shape.sites.is_empty()) {
@@ -323,18 +323,18 @@ impl Constraints {
     }
 
     /// What follows a kick by `time`, as [`Backend::constrain_velocities`] says; `turning` is that of
-    /// [`jostle_core::LastKick`].
+    /// [`jostle_core::ClosingKick`].
     ///
     /// [`Backend::constrain_velocities`]: jostle_core::Backend::constrain_velocities
     pub fn brake(&self, data: &DeviceData, time: f64, turning: f64) -> Launch {
         self.launch(&self.brake, data).with_value(time).with_value(turning)
     }
 
-    /// What such a kick will find, see [`Backend::foresee_kick`]; likewise.
+    /// The impulses that such a kick would be followed by, see [`Backend::add_constraint_virial`]; likewise.
     ///
-    /// [`Backend::foresee_kick`]: jostle_core::Backend::foresee_kick
-    pub fn foresee(&self, data: &DeviceData, time: f64, turning: f64) -> Launch {
-        self.launch(&self.foresee, data).with_value(time).with_value(turning)
+    /// [`Backend::add_constraint_virial`]: jostle_core::Backend::add_constraint_virial
+    pub fn trial_kick(&self, data: &DeviceData, time: f64, turning: f64) -> Launch {
+        self.launch(&self.trial_kick, data).with_value(time).with_value(turning)
     }
 
     /// Adds the virial of what [`Constraints::kick`] has done to a sample's; where velocities were

@@ -9,7 +9,7 @@ use crate::minimize::{Bearings, ConjugateGradient, Fire, Lbfgs, Minimizer, Mixin
 use crate::plausibility::Work;
 use crate::ramp::{Ramps, Springs};
 use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TemperatureChange, TimeSpent};
-use crate::step::{Tick, feel, step};
+use crate::step::{StepContext, evaluate_forces, step};
 use crate::thermo::{Atoms, Quantity, Thermo};
 use crate::thermostat::{bath, momentum};
 use crate::warnings::{Aging, Evidence, Role};
@@ -197,14 +197,14 @@ impl StageRun {
         stage: &StageInput,
         backend: &mut dyn Backend,
         molecules: &Molecules,
-        tick: &Tick,
+        context: &StepContext,
     ) -> Result<()> {
         self.follow_ramps(stage, backend)?;
         if let (Some(piston), Motion::Dynamics(bath)) = (&mut self.piston, &mut self.motion)
             && piston.is_due(self.stage_step)
         {
             // It acts at steps at which long-range forces do.
-            piston.act(backend, bath, molecules, tick, stage.long_range_every as f64)?;
+            piston.act(backend, bath, molecules, context, stage.long_range_every as f64)?;
         }
         self.deform(stage, backend)
     }
@@ -228,7 +228,7 @@ impl StageRun {
         let energy = |backend: &dyn Backend| backend.energies().terms.last().copied().unwrap_or_default();
         let before = energy(backend);
         backend.set_stiffness(&self.ramps.stiffness(next))?;
-        feel(backend, Evaluate::ForcesAndEnergies, stage.long_range_every as f64, None)?;
+        evaluate_forces(backend, Evaluate::ForcesAndEnergies, stage.long_range_every as f64, None)?;
         self.work += energy(backend) - before;
         Ok(())
     }
@@ -258,11 +258,11 @@ impl StageRun {
     pub(crate) fn advance(
         &mut self,
         backend: &mut dyn Backend,
-        tick: &Tick,
+        context: &StepContext,
         evaluate: Evaluate,
     ) -> Result<()> {
         match &mut self.motion {
-            Motion::Dynamics(bath) => step(backend, bath, tick, evaluate),
+            Motion::Dynamics(bath) => step(backend, bath, context, evaluate),
             Motion::Minimization(minimizer, _) => minimizer.iterate(backend, evaluate),
         }
     }

@@ -1,11 +1,11 @@
 //! One time step.
 
 use crate::thermostat::{act, finish, set_off};
-use jostle_core::{Backend, Bath, Evaluate, LastKick, NoiseKey, Result};
+use jostle_core::{Backend, Bath, ClosingKick, Evaluate, NoiseKey, Result};
 
-/// Which step is being made, and how long it is.
+/// A step under way: its number, its length, and what else depends on it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tick {
+pub struct StepContext {
     /// The seed of the run.
     pub seed: u64,
     /// The step, counted over all stages, that this one completes.
@@ -26,22 +26,27 @@ pub struct Tick {
 ///
 /// # Errors
 /// Those of [`Backend::update_neighbors`], [`Backend::compute_forces`] and [`Backend::check`].
-pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: Evaluate) -> Result<()> {
-    let dt = tick.timestep;
-    let mut last = LastKick { time: 0.5 * dt, drift: dt };
+pub fn step(
+    backend: &mut dyn Backend,
+    bath: &mut Bath,
+    context: &StepContext,
+    evaluate: Evaluate,
+) -> Result<()> {
+    let dt = context.timestep;
+    let mut closing = ClosingKick { time: 0.5 * dt, drift: dt };
     match bath {
         Bath::Langevin(langevin) => {
-            let noise = NoiseKey { seed: tick.seed, step: tick.step };
+            let noise = NoiseKey { seed: context.seed, step: context.step };
             backend.kick(0.5 * dt);
             backend.drift(0.5 * dt);
             backend.constrain_positions(0.5 * dt);
             backend.ornstein_uhlenbeck(langevin.decay, langevin.thermal_energy, noise);
             backend.drift(0.5 * dt);
             backend.constrain_positions(0.5 * dt);
-            last.drift = 0.5 * dt;
+            closing.drift = 0.5 * dt;
         }
         Bath::Dissipative(pairs) => {
-            let noise = NoiseKey { seed: tick.seed, step: tick.step };
+            let noise = NoiseKey { seed: context.seed, step: context.step };
             backend.kick(0.5 * dt);
             backend.drift(0.5 * dt);
             backend.update_neighbors()?;
@@ -67,12 +72,12 @@ pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: E
             backend.constrain_positions(dt);
         }
     }
-    act(bath, backend, tick);
+    act(bath, backend, context);
     backend.update_neighbors()?;
-    feel(backend, evaluate, tick.long_range_weight, Some(last))?;
+    evaluate_forces(backend, evaluate, context.long_range_weight, Some(closing))?;
     backend.kick(0.5 * dt);
-    backend.constrain_velocities(Some(last));
-    finish(bath, backend, tick);
+    backend.constrain_velocities(Some(closing));
+    finish(bath, backend, context);
     backend.check()
 }
 
@@ -81,16 +86,16 @@ pub fn step(backend: &mut dyn Backend, bath: &mut Bath, tick: &Tick, evaluate: E
 ///
 /// # Errors
 /// Those of [`Backend::compute_forces`].
-pub fn feel(
+pub fn evaluate_forces(
     backend: &mut dyn Backend,
     mut evaluate: Evaluate,
     long_range_weight: f64,
-    last: Option<LastKick>,
+    closing: Option<ClosingKick>,
 ) -> Result<()> {
     if evaluate == Evaluate::ForcesAndEnergies && long_range_weight != 1.0 {
         backend.set_long_range_weight(1.0);
         backend.compute_forces(evaluate)?;
-        last.into_iter().for_each(|kick| backend.foresee_kick(kick));
+        closing.into_iter().for_each(|kick| backend.add_constraint_virial(kick));
         evaluate = Evaluate::Forces;
     }
     backend.set_long_range_weight(long_range_weight);

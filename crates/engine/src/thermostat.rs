@@ -2,7 +2,7 @@
 //! is in [`jostle_core::bath`].
 
 use crate::freedom::Momentum;
-use crate::step::Tick;
+use crate::step::StepContext;
 use jostle_core::bath::{Bussi, Dissipative, Langevin, NoseHoover, Rescale, Target};
 use jostle_core::{Backend, Bath};
 use jostle_io::input::model::Thermostat;
@@ -60,18 +60,18 @@ pub fn set_off(bath: &mut Bath, backend: &mut dyn Backend, dt: f64) {
 /// velocities belong to the same moment as positions it is smaller, by a part of the square of the time
 /// step: 0.6% for rigid water at 2 fs.
 #[inline]
-pub fn act(bath: &mut Bath, backend: &mut dyn Backend, tick: &Tick) {
+pub fn act(bath: &mut Bath, backend: &mut dyn Backend, context: &StepContext) {
     match bath {
         Bath::Isolated | Bath::Rescale(_) | Bath::Langevin(_) | Bath::Dissipative(_) => {}
         Bath::NoseHoover(chain) => {
             let kinetic = backend.kinetic().energy();
             let mut chain = chain.chain();
-            chain.push(kinetic, tick.timestep);
-            backend.scale_velocities(chain.drag(0.5 * tick.timestep));
+            chain.push(kinetic, context.timestep);
+            backend.scale_velocities(chain.drag(0.5 * context.timestep));
         }
         Bath::Bussi(bussi) => {
             let kinetic = backend.kinetic().energy();
-            let deviates = bussi.deviates(tick.seed, tick.step);
+            let deviates = bussi.deviates(context.seed, context.step);
             backend.scale_velocities(bussi.scale(kinetic, deviates));
         }
     }
@@ -79,9 +79,9 @@ pub fn act(bath: &mut Bath, backend: &mut dyn Backend, tick: &Tick) {
 
 /// What a bath does at the end of a step.
 #[inline]
-pub fn finish(bath: &mut Bath, backend: &mut dyn Backend, tick: &Tick) {
+pub fn finish(bath: &mut Bath, backend: &mut dyn Backend, context: &StepContext) {
     if let Bath::Rescale(rescale) = bath
-        && rescale.is_due(tick.step)
+        && rescale.is_due(context.step)
     {
         let kinetic = backend.kinetic().energy();
         backend.scale_velocities(rescale.scale(kinetic));

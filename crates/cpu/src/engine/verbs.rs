@@ -10,7 +10,7 @@ use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Descent, NeighborFacts, Timings};
 use jostle_core::bath::Dissipative;
 use jostle_core::{
-    Backend, Energies, Error, Evaluate, Kinetic, LastKick, NoiseKey, Result, SimBox, State, Vec3,
+    Backend, ClosingKick, Energies, Error, Evaluate, Kinetic, NoiseKey, Result, SimBox, State, Vec3,
 };
 use jostle_potentials::check;
 use std::time::Instant;
@@ -146,7 +146,7 @@ impl<S: Scalar> Backend for Cpu<S> {
         self.timings.integrate += start.elapsed().as_secs_f64();
     }
 
-    fn constrain_velocities(&mut self, kick: Option<LastKick>) {
+    fn constrain_velocities(&mut self, kick: Option<ClosingKick>) {
         if !self.is_constrained() {
             return;
         }
@@ -169,7 +169,7 @@ impl<S: Scalar> Backend for Cpu<S> {
         }
     }
 
-    fn foresee_kick(&mut self, kick: LastKick) {
+    fn add_constraint_virial(&mut self, kick: ClosingKick) {
         if !self.is_constrained() {
             return;
         }

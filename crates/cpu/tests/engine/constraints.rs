@@ -2,7 +2,7 @@
 
 use jostle_core::topology::Constraint;
 use jostle_core::{
-    Backend, Evaluate, LastKick, Precision, Settings, SimBox, Species, System, Topology, Vec3, WaterShape,
+    Backend, ClosingKick, Evaluate, Precision, Settings, SimBox, Species, System, Topology, Vec3, WaterShape,
 };
 use jostle_cpu::{Level, open_at};
 use jostle_potentials::electrostatics::Method;
@@ -27,7 +27,7 @@ fn step(cpu: &mut dyn Backend, dt: f64) {
     cpu.update_neighbors().unwrap();
     cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
     cpu.kick(0.5 * dt);
-    cpu.constrain_velocities(Some(LastKick { time: 0.5 * dt, drift: dt }));
+    cpu.constrain_velocities(Some(ClosingKick { time: 0.5 * dt, drift: dt }));
 }
 
 /// Positions and velocities by id.

@@ -13,8 +13,8 @@ use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::bath::Dissipative;
 use jostle_core::{
-    Backend, Bath, Before, Energies, Error, Evaluate, Kinetic, LastKick, Leg, Molecules, NoiseKey, Precision,
-    Result, Sample, SimBox, State, Survey, Vec3,
+    Backend, Bath, Before, ClosingKick, Energies, Error, Evaluate, Kinetic, Leg, Molecules, NoiseKey,
+    Precision, Result, Sample, SimBox, State, Survey, Vec3,
 };
 use jostle_potentials::check;
 
@@ -162,16 +162,16 @@ impl Backend for Cuda {
         self.attempt(result);
     }
 
-    fn constrain_velocities(&mut self, kick: Option<LastKick>) {
+    fn constrain_velocities(&mut self, kick: Option<ClosingKick>) {
         let result = self.constrain_velocities_after(kick);
         self.attempt(result);
     }
 
-    fn foresee_kick(&mut self, kick: LastKick) {
+    fn add_constraint_virial(&mut self, kick: ClosingKick) {
         let result = self.find_groups().and_then(|()| {
             let Some(constraints) = &self.constraints else { return Ok(()) };
-            self.device.run(&constraints.foresee(&self.data, kick.time, kick.turning()))?;
-            self.add_constraint_virial(kick.time)
+            self.device.run(&constraints.trial_kick(&self.data, kick.time, kick.turning()))?;
+            self.collect_constraint_virial(kick.time)
         });
         self.attempt(result);
     }
@@ -346,19 +346,19 @@ impl Cuda {
         if self.constraints.is_none() || self.sorted { Ok(()) } else { self.update_neighbors() }
     }
 
-    fn constrain_velocities_after(&mut self, kick: Option<LastKick>) -> Result<()> {
+    fn constrain_velocities_after(&mut self, kick: Option<ClosingKick>) -> Result<()> {
         self.find_groups()?;
         let Some(constraints) = &self.constraints else { return Ok(()) };
         let (time, turning) = kick.map_or((0.0, 0.0), |kick| (kick.time, kick.turning()));
         self.device.run(&constraints.brake(&self.data, time, turning))?;
         match self.evaluated {
-            Evaluate::ForcesAndEnergies if kick.is_some() => self.add_constraint_virial(time),
+            Evaluate::ForcesAndEnergies if kick.is_some() => self.collect_constraint_virial(time),
             _ => Ok(()),
         }
     }
 
     /// Adds what constraints bore of a kick by `time`.
-    fn add_constraint_virial(&mut self, time: f64) -> Result<()> {
+    fn collect_constraint_virial(&mut self, time: f64) -> Result<()> {
         let Some(constraints) = &self.constraints else { return Ok(()) };
         self.device.run(&constraints.sums(&self.data, 0, Trigger::Immediate))?;
         let impulse = self.totals(self.energies.virial.len())?;

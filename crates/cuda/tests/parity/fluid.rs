@@ -3,7 +3,7 @@
 use super::device::{self, Size};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Algorithm, Backend, Bath, Evaluate, Leg, Sample, SimBox, Species, State, System, Vec3};
-use jostle_engine::step::{Tick, step};
+use jostle_engine::step::{StepContext, step};
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 
 /// The box, and what of it is open.
@@ -95,13 +95,13 @@ pub fn advance(backend: &mut dyn Backend, leg: &Leg, bath: &mut Bath) -> Vec<Sam
         let sampled = leg.sample_every > 0 && k % leg.sample_every == 0;
         let last = if k == leg.steps { leg.evaluate } else { Evaluate::Forces };
         let evaluate = if sampled { Evaluate::ForcesAndEnergies } else { last };
-        let tick = Tick {
+        let context = StepContext {
             seed: leg.seed,
             step: leg.first_step + k - 1,
             timestep: leg.timestep,
             long_range_weight: leg.long_range.after(k),
         };
-        step(backend, bath, &tick, evaluate).unwrap();
+        step(backend, bath, &context, evaluate).unwrap();
         if sampled {
             let (energies, kinetic) = (backend.energies().clone(), backend.kinetic());
             samples.push(Sample { energies, kinetic, bath: bath.clone() });

@@ -9,7 +9,7 @@ mod monte_carlo;
 
 use crate::freedom::Momentum;
 use crate::ramp::Springs;
-use crate::step::Tick;
+use crate::step::StepContext;
 use cell_rescaling::CellRescaling;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
@@ -90,15 +90,15 @@ impl Piston {
         backend: &mut dyn Backend,
         bath: &Bath,
         molecules: &Molecules,
-        tick: &Tick,
+        context: &StepContext,
         long_range_weight: f64,
     ) -> Result<()> {
         let Some(thermal_energy) = bath.thermal_energy() else {
             return Err(Error::input("a barostat needs the temperature of a thermostat"));
         };
-        let random = Stream::new(tick.seed, Purpose::Barostat, 0, tick.step);
+        let random = Stream::new(context.seed, Purpose::Barostat, 0, context.step);
         let mut around = Surroundings { molecules, thermal_energy, long_range_weight, random };
-        let interval = tick.timestep * self.every as f64;
+        let interval = context.timestep * self.every as f64;
         self.energy += match &mut self.kind {
             Kind::MonteCarlo(trials) => trials.act(backend, &mut around)?,
             Kind::CellRescaling(walk) => walk.act(backend, &mut around, interval)?,
@@ -376,8 +376,8 @@ mod tests {
             if step == 200 {
                 bath.set_thermal_energy(4.0);
             }
-            let tick = Tick { seed: 1, step, timestep: 0.0005, long_range_weight: 1.0 };
-            piston.act(backend, &bath, &molecules, &tick, 1.0).unwrap();
+            let context = StepContext { seed: 1, step, timestep: 0.0005, long_range_weight: 1.0 };
+            piston.act(backend, &bath, &molecules, &context, 1.0).unwrap();
             let now = atoms(backend);
             taken = taken.max((now - start).abs());
             assert!((now - piston.energy - start).abs() < 1e-3 * taken, "{step}: {now} {}", piston.energy);

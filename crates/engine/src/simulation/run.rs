@@ -11,7 +11,7 @@ use crate::measure::{Measures, inside, subject};
 use crate::observe::Context;
 use crate::progress::{Progress, StageStart};
 use crate::stage::StageRun;
-use crate::step::{Tick, feel};
+use crate::step::{StepContext, evaluate_forces};
 use crate::summary;
 use crate::thermo::{Atoms, Gauge, Reported};
 use crate::warnings::Warning;
@@ -88,7 +88,7 @@ impl Simulation {
         }
         let evaluate = self.evaluate_at(stage, &run, run.stage_step);
         self.backend.update_neighbors()?;
-        feel(&mut *self.backend, evaluate, respa_schedule(stage, &run).after(0), None)?;
+        evaluate_forces(&mut *self.backend, evaluate, respa_schedule(stage, &run).after(0), None)?;
         if !begun && self.clock == Clock::default() {
             self.measure(stage, &mut run, None, progress)?;
         }
@@ -172,9 +172,13 @@ impl Simulation {
         let begun = Instant::now();
         let step = self.clock.step + 1;
         let schedule = respa_schedule(stage, run);
-        let tick =
-            Tick { seed: self.seed, step, timestep: timestep(stage), long_range_weight: schedule.after(1) };
-        run.change_surroundings(stage, &mut *self.backend, &self.molecules, &tick)
+        let context = StepContext {
+            seed: self.seed,
+            step,
+            timestep: timestep(stage),
+            long_range_weight: schedule.after(1),
+        };
+        run.change_surroundings(stage, &mut *self.backend, &self.molecules, &context)
             .map_err(|e| e.context(format!("step {step}")))?;
         let leg = self.next_leg(stage, run, *batch_size);
         if let Some(samples) = run.advance_leg(&mut *self.backend, &leg)? {
@@ -197,7 +201,7 @@ impl Simulation {
             return Ok(());
         }
         let evaluate = self.evaluate_at(stage, run, run.stage_step + 1);
-        run.advance(&mut *self.backend, &tick, evaluate).map_err(|e| e.context(format!("step {step}")))?;
+        run.advance(&mut *self.backend, &context, evaluate).map_err(|e| e.context(format!("step {step}")))?;
         self.count(stage, run, 1);
         if self.anything_due(stage, run.stage_step) {
             let (now, analysis) = (Instant::now(), run.time.analysis);

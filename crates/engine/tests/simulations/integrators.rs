@@ -4,7 +4,7 @@ use jostle_core::{Backend, Bath, Evaluate, Precision, Settings, Species, System,
 use jostle_engine::model::{
     Amount, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat,
 };
-use jostle_engine::step::{Tick, step};
+use jostle_engine::step::{StepContext, step};
 use jostle_engine::{Mixture, Simulation, Thermo, assign_velocities, device};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
@@ -95,8 +95,8 @@ fn time_can_be_reversed() {
     let mut bath = Bath::Isolated;
     for direction in 0..2 {
         for k in 1..=150 {
-            let tick = Tick { seed: 0, step: k, timestep: 0.004, long_range_weight: 1.0 };
-            step(backend, &mut bath, &tick, Evaluate::Forces).unwrap();
+            let context = StepContext { seed: 0, step: k, timestep: 0.004, long_range_weight: 1.0 };
+            step(backend, &mut bath, &context, Evaluate::Forces).unwrap();
         }
         if direction == 0 {
             backend.scale_velocities(-1.0);

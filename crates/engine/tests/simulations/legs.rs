@@ -3,14 +3,14 @@
 
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::{
-    Backend, Bath, Energies, Evaluate, Kinetic, LastKick, Leg, NoiseKey, Result, Sample, Settings, SimBox,
+    Backend, Bath, ClosingKick, Energies, Evaluate, Kinetic, Leg, NoiseKey, Result, Sample, Settings, SimBox,
     Species, State, System, UnitSystem, Vec3,
 };
 use jostle_engine::model::{
     Barostat, Coupling, DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat,
     TrajectoryFormat, TrajectoryInput,
 };
-use jostle_engine::step::{Tick, step};
+use jostle_engine::step::{StepContext, step};
 use jostle_engine::{Context, Existing, Mixture, Observer, Outcome, Simulation, assign_velocities};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 use std::cell::Cell;
@@ -37,13 +37,13 @@ impl Backend for Alone {
                 false if k == leg.steps => leg.evaluate,
                 false => Evaluate::Forces,
             };
-            let tick = Tick {
+            let context = StepContext {
                 seed: leg.seed,
                 step: leg.first_step + k - 1,
                 timestep: leg.timestep,
                 long_range_weight: leg.long_range.after(k),
             };
-            step(&mut *self.cpu, bath, &tick, evaluate)?;
+            step(&mut *self.cpu, bath, &context, evaluate)?;
             if sampled {
                 let (energies, kinetic) = (self.cpu.energies().clone(), self.cpu.kinetic());
                 samples.push(Sample { energies, kinetic, bath: bath.clone() });
@@ -85,8 +85,8 @@ impl Backend for Alone {
     fn update_neighbors(&mut self) -> Result<()> {
         self.cpu.update_neighbors()
     }
-    fn foresee_kick(&mut self, kick: LastKick) {
-        self.cpu.foresee_kick(kick);
+    fn add_constraint_virial(&mut self, kick: ClosingKick) {
+        self.cpu.add_constraint_virial(kick);
     }
     fn set_long_range_weight(&mut self, weight: f64) {
         self.cpu.set_long_range_weight(weight);

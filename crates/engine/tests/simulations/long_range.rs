@@ -7,7 +7,7 @@ use jostle_core::{
 };
 use jostle_cuda::driver::Device;
 use jostle_engine::model::{Barostat, Coupling, DeviceInput, StageInput, Thermostat};
-use jostle_engine::step::{Tick, feel, step};
+use jostle_engine::step::{StepContext, evaluate_forces, step};
 use jostle_engine::{Context, Existing, Observer, Outcome, Simulation, SimulationBuilder, system_from_input};
 use jostle_io::Input;
 use jostle_potentials::Forces;
@@ -94,10 +94,10 @@ fn go(
     let schedule = RespaSchedule { every, done: 0 };
     backend.constrain_velocities(None);
     backend.update_neighbors().unwrap();
-    feel(&mut *backend, Evaluate::Forces, schedule.after(0), None).unwrap();
+    evaluate_forces(&mut *backend, Evaluate::Forces, schedule.after(0), None).unwrap();
     for k in 1..=steps {
-        let tick = Tick { seed: 0, step: k, timestep, long_range_weight: schedule.after(k) };
-        step(&mut *backend, &mut Bath::Isolated, &tick, Evaluate::Forces).unwrap();
+        let context = StepContext { seed: 0, step: k, timestep, long_range_weight: schedule.after(k) };
+        step(&mut *backend, &mut Bath::Isolated, &context, Evaluate::Forces).unwrap();
     }
     by_id(&system, backend.state().unwrap())
 }
@@ -175,8 +175,8 @@ fn one_step(open: Open, of: &(System, Forces), bath: &Bath, long_range_weight: f
     backend.constrain_velocities(None);
     backend.update_neighbors().unwrap();
     backend.compute_forces(Evaluate::Forces).unwrap();
-    let tick = Tick { seed: 4, step: 1, timestep: 0.002, long_range_weight };
-    step(&mut *backend, &mut bath.clone(), &tick, Evaluate::ForcesAndEnergies).unwrap();
+    let context = StepContext { seed: 4, step: 1, timestep: 0.002, long_range_weight };
+    step(&mut *backend, &mut bath.clone(), &context, Evaluate::ForcesAndEnergies).unwrap();
     let energies = backend.energies().clone();
     let state = backend.state().unwrap();
     (energies, state.order().iter().map(|place| state.force[*place]).collect())
