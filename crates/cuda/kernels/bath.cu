@@ -5,7 +5,7 @@
 // BATH_VARIABLES it has, and
 //     void bath_update(const double* in, double* out)
 // from {kinetic energy, a, b, constants, variables} to {factor after the drift, heat, variables}, and
-//     void bath_set_off(const double* in, double* out)
+//     void bath_before_drift(const double* in, double* out)
 // from {time, variables} to {factor before the next one, variables}. For Nose-Hoover chains a is the
 // time, for Bussi's bath a and b are random deviates.
 
@@ -40,7 +40,7 @@ DEVICE void update(double* bath, double kinetic, double a, double b) {
 }
 
 // What it does after a drift, the last one of a step, with that many of the leg.
-DEVICE void act(const DeviceData& w, double kinetic, i64 drifts) {
+DEVICE void after_drift(const DeviceData& w, double kinetic, i64 drifts) {
     const Motion& motion = w.control->motion;
     const i64 done = motion.drift < motion.timestep ? drifts / 2 : drifts;
     const u64 step = motion.first_step + done - 1;
@@ -56,10 +56,10 @@ DEVICE void act(const DeviceData& w, double kinetic, i64 drifts) {
 }
 
 // And before the first drift of the next.
-DEVICE void set_off(const DeviceData& w) {
+DEVICE void before_drift(const DeviceData& w) {
     double in[1 + BATH_VARIABLES] = {w.control->motion.timestep}, out[1 + BATH_VARIABLES];
     for (int k = 0; k < BATH_VARIABLES; k++) in[1 + k] = w.bath[BATH_VARIABLE + k];
-    bath_set_off(in, out);
+    bath_before_drift(in, out);
     w.bath[BATH_BEFORE] = out[0];
     for (int k = 0; k < BATH_VARIABLES; k++) w.bath[BATH_VARIABLE + k] = out[1 + k];
 }
@@ -69,7 +69,7 @@ extern "C" __global__ void bath_begin(DeviceData w) {
     wait_for_previous_kernel();
     if (!segment_start_due(w.control)) return;
     w.bath[BATH_AFTER] = 1.0;
-    set_off(w);
+    before_drift(w);
 }
 
 // The kinetic energy of the drift that led to a slot: blocks leave their shares.
@@ -97,16 +97,16 @@ extern "C" __global__ void __launch_bounds__(BATH_THREADS) bath_kinetic(DeviceDa
 // What follows from the shares of so many `blocks`. At the end of a segment without the next drift, and
 // the bath's variables are kept in its row of w.total.
 extern "C" __global__ void __launch_bounds__(BATH_THREADS)
-bath_act(DeviceData w, int slot, int trigger, int blocks, int row_length, int offset) {
+bath_after_drift(DeviceData w, int slot, int trigger, int blocks, int row_length, int offset) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     double kinetic = 0;
     for (int k = 0; k < BATH_SUMS; k++) kinetic += sum_of_shares<BATH_THREADS>(w, blocks, BATH_SUMS, k);
     if (threadIdx.x != 0) return;
-    act(w, kinetic, now.done);
+    after_drift(w, kinetic, now.done);
     if (trigger == TRIGGER_STEP) {
-        set_off(w);
+        before_drift(w);
     } else {
         double* row = w.total + (size_t)(w.control->part / 2) * row_length + offset;
         for (int k = 0; k < BATH_ROW; k++) row[k] = w.bath[BATH_HEAT + k];

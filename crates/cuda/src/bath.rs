@@ -62,7 +62,7 @@ pub fn source(bath: &Bath) -> Option<String> {
             }
         }
     });
-    let set_off = scalar_function_as_on_host("bath_set_off", 1 + m, |input| {
+    let before_drift = scalar_function_as_on_host("bath_before_drift", 1 + m, |input| {
         let (time, variables) = (input[0], &input[1..]);
         let (mut position, velocity) = (variables[..m / 2].to_vec(), variables[m / 2..].to_vec());
         let factor = match bath {
@@ -72,7 +72,7 @@ pub fn source(bath: &Bath) -> Option<String> {
         [vec![factor], position, velocity].concat()
     });
     Some(format!(
-        "#define BATH {kind}\n#define BATH_CONSTANTS {n}\n#define BATH_VARIABLES {m}\n{update}{set_off}"
+        "#define BATH {kind}\n#define BATH_CONSTANTS {n}\n#define BATH_VARIABLES {m}\n{update}{before_drift}"
     ))
 }
 
@@ -128,7 +128,7 @@ pub struct ScalingBath {
     source: String,
     begin: Kernel,
     kinetic: Kernel,
-    act: Kernel,
+    after_drift: Kernel,
     scale: Kernel,
     state: Buffer<f64>,
     deviates: Buffer<f64>,
@@ -176,7 +176,7 @@ impl ScalingBath {
         Ok(ScalingBath {
             begin: module.kernel("bath_begin")?,
             kinetic: module.kernel("bath_kinetic")?,
-            act: module.kernel("bath_act")?,
+            after_drift: module.kernel("bath_after_drift")?,
             scale: module.kernel("bath_scale")?,
             state: device.alloc(1)?,
             deviates: device.alloc(2)?,
@@ -249,32 +249,33 @@ impl ScalingBath {
         row_length: usize,
     ) -> Vec<Launch> {
         match self.acts {
-            Acts::AroundDrifts => self.act(data, slot, trigger, row_length).to_vec(),
+            Acts::AroundDrifts => self.after_drift(data, slot, trigger, row_length).to_vec(),
             Acts::AtEnds(_) => Vec::new(),
         }
     }
 
     /// What it does at the end of a segment, if anything.
-    pub fn finish(&self, data: &DeviceData, row_length: usize) -> Vec<Launch> {
+    pub fn end_segment(&self, data: &DeviceData, row_length: usize) -> Vec<Launch> {
         match self.acts {
             Acts::AroundDrifts => Vec::new(),
             Acts::AtEnds(_) => {
-                let [kinetic, act] = self.act(data, 0, Trigger::SegmentEnd, row_length);
+                let [kinetic, after_drift] = self.after_drift(data, 0, Trigger::SegmentEnd, row_length);
                 let blocks = (data.n as u32).div_ceil(ATOM_THREADS).max(1);
-                vec![kinetic, act, Launch::new(&self.scale, blocks, ATOM_THREADS).with_value(*data)]
+                vec![kinetic, after_drift, Launch::new(&self.scale, blocks, ATOM_THREADS).with_value(*data)]
             }
         }
     }
 
     /// The kinetic energy, and what follows from it. At the end of a segment what has changed of the bath
     /// goes to the segment's row of totals, of which it is the end.
-    fn act(&self, data: &DeviceData, slot: i32, trigger: Trigger, row_length: usize) -> [Launch; 2] {
+    fn after_drift(&self, data: &DeviceData, slot: i32, trigger: Trigger, row_length: usize) -> [Launch; 2] {
         let blocks = (data.n as u32).div_ceil(ATOM_THREADS).max(1);
         let kinetic = Launch::new(&self.kinetic, blocks, ATOM_THREADS).with_value(*data);
-        let act = Launch::new(&self.act, 1, ATOM_THREADS).with_value(*data);
+        let after_drift = Launch::new(&self.after_drift, 1, ATOM_THREADS).with_value(*data);
         [
             kinetic.with_value(slot).with_value(trigger as i32),
-            act.with_value(slot)
+            after_drift
+                .with_value(slot)
                 .with_value(trigger as i32)
                 .with_value(self.sums.shares(data.n as usize, ATOM_THREADS) as i32)
                 .with_value(row_length as i32)

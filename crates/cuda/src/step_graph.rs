@@ -291,8 +291,9 @@ impl Launches<'_> {
             }
             None => launches.push(self.atoms(&self.kernels.end_segment)),
         }
-        launches
-            .extend(self.bath.map(|bath| bath.finish(&self.data, self.row_length())).into_iter().flatten());
+        launches.extend(
+            self.bath.map(|bath| bath.end_segment(&self.data, self.row_length())).into_iter().flatten(),
+        );
         if evaluate == Evaluate::ForcesAndEnergies {
             launches.extend(self.kinetic(Trigger::SegmentEnd));
         }

@@ -1,6 +1,6 @@
 //! One time step.
 
-use crate::thermostat::{act, finish, set_off};
+use crate::thermostat::{after_drift, before_drift, end_step};
 use jostle_core::{Backend, Bath, ClosingKick, Evaluate, NoiseKey, Result};
 
 /// A step under way: its number, its length, and what else depends on it.
@@ -55,7 +55,7 @@ pub fn step(
         }
         _ if backend.has_contacts() => {
             backend.kick(0.5 * dt);
-            set_off(bath, backend, dt);
+            before_drift(bath, backend, dt);
             backend.drift(0.5 * dt);
             backend.update_neighbors()?;
             backend.rub(dt)?;
@@ -63,7 +63,7 @@ pub fn step(
         }
         Bath::NoseHoover(_) => {
             backend.kick(0.5 * dt);
-            set_off(bath, backend, dt);
+            before_drift(bath, backend, dt);
             backend.drift(dt);
             backend.constrain_positions(dt);
         }
@@ -72,12 +72,12 @@ pub fn step(
             backend.constrain_positions(dt);
         }
     }
-    act(bath, backend, context);
+    after_drift(bath, backend, context);
     backend.update_neighbors()?;
     evaluate_forces(backend, evaluate, context.long_range_weight, Some(closing))?;
     backend.kick(0.5 * dt);
     backend.constrain_velocities(Some(closing));
-    finish(bath, backend, context);
+    end_step(bath, backend, context);
     backend.check()
 }
 

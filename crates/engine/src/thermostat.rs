@@ -49,18 +49,18 @@ pub fn bath(
 
 /// What a bath does before the first drift of a step that is `dt` long.
 #[inline]
-pub fn set_off(bath: &mut Bath, backend: &mut dyn Backend, dt: f64) {
+pub fn before_drift(bath: &mut Bath, backend: &mut dyn Backend, dt: f64) {
     if let Bath::NoseHoover(chain) = bath {
         backend.scale_velocities(chain.chain().drag(0.5 * dt));
     }
 }
 
-/// What a bath does when the atoms have arrived, before the forces act there: what it scales and goes by
+/// What a bath does after the drift, before the forces are evaluated there: what it scales and goes by
 /// are the velocities that led there, whose kinetic energy has the temperature of the positions. Where
 /// velocities belong to the same moment as positions it is smaller, by a part of the square of the time
 /// step: 0.6% for rigid water at 2 fs.
 #[inline]
-pub fn act(bath: &mut Bath, backend: &mut dyn Backend, context: &StepContext) {
+pub fn after_drift(bath: &mut Bath, backend: &mut dyn Backend, context: &StepContext) {
     match bath {
         Bath::Isolated | Bath::Rescale(_) | Bath::Langevin(_) | Bath::Dissipative(_) => {}
         Bath::NoseHoover(chain) => {
@@ -79,7 +79,7 @@ pub fn act(bath: &mut Bath, backend: &mut dyn Backend, context: &StepContext) {
 
 /// What a bath does at the end of a step.
 #[inline]
-pub fn finish(bath: &mut Bath, backend: &mut dyn Backend, context: &StepContext) {
+pub fn end_step(bath: &mut Bath, backend: &mut dyn Backend, context: &StepContext) {
     if let Bath::Rescale(rescale) = bath
         && rescale.is_due(context.step)
     {

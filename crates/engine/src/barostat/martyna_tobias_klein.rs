@@ -55,7 +55,7 @@ impl MartynaTobiasKlein {
         let survey = backend.survey(around.molecules)?;
         let load = Load::new(backend, &survey);
         let before = self.energy(&inertia, load.volume);
-        let [growth, slower] = self.set_off(&inertia, &load, interval);
+        let [growth, slower] = self.first_half(&inertia, &load, interval);
         small_enough(growth.powi(3))?;
         // Long-range forces at weight 1, until their virial is known.
         backend.set_long_range_weight(1.0);
@@ -66,13 +66,13 @@ impl MartynaTobiasKlein {
             backend.set_long_range_weight(around.long_range_weight);
             backend.compute_forces(Evaluate::Forces)?;
         }
-        self.arrive(&inertia, &load, interval);
+        self.second_half(&inertia, &load, interval);
         Ok(before - self.energy(&inertia, load.volume))
     }
 
     /// The first half of what drives the box; the factors for its edges, and for the velocities of
     /// molecules.
-    fn set_off(&mut self, inertia: &Inertia, load: &Load, interval: f64) -> [f64; 2] {
+    fn first_half(&mut self, inertia: &Inertia, load: &Load, interval: f64) -> [f64; 2] {
         self.ease(inertia, 0.5 * interval);
         self.kick(inertia, load, 0.5 * interval);
         let longer = self.velocity * interval;
@@ -80,7 +80,7 @@ impl MartynaTobiasKlein {
     }
 
     /// The second half, when the box has arrived.
-    fn arrive(&mut self, inertia: &Inertia, load: &Load, interval: f64) {
+    fn second_half(&mut self, inertia: &Inertia, load: &Load, interval: f64) {
         self.kick(inertia, load, 0.5 * interval);
         self.ease(inertia, 0.5 * interval);
     }
@@ -143,9 +143,9 @@ mod tests {
         interval: f64,
     ) -> [f64; 2] {
         let load = |[k, volume]: [f64; 2]| Load { twice_kinetic: 2.0 * k, virial: 0.0, volume };
-        let [growth, slower] = barostat.set_off(inertia, &load([kinetic, volume]), interval);
+        let [growth, slower] = barostat.first_half(inertia, &load([kinetic, volume]), interval);
         let after = [slower * slower * kinetic, growth.powi(3) * volume];
-        barostat.arrive(inertia, &load(after), interval);
+        barostat.second_half(inertia, &load(after), interval);
         after
     }
 
