@@ -461,12 +461,12 @@ pub trait Backend: Send {
     ///
     /// # Errors
     /// If the device does not have it, or it reaches further than all pair forces.
-    fn dissipate(&mut self, _bath: &Dissipative, _noise: NoiseKey) -> Result<()> {
+    fn apply_dpd_thermostat(&mut self, _bath: &Dissipative, _noise: NoiseKey) -> Result<()> {
         Err(Error::device("this device has no friction and noise between pairs of atoms")
             .hint("set device = \"cpu\""))
     }
 
-    /// Whether there are contacts of grains, for [`Backend::rub`].
+    /// Whether there are contacts of grains, for [`Backend::apply_contact_friction`].
     fn has_contacts(&self) -> bool {
         false
     }
@@ -477,7 +477,7 @@ pub trait Backend: Send {
     ///
     /// # Errors
     /// If the device does not have it.
-    fn rub(&mut self, _dt: f64) -> Result<()> {
+    fn apply_contact_friction(&mut self, _dt: f64) -> Result<()> {
         Err(Error::device("this device has no friction of grains").hint("set device = \"cpu\""))
     }
 

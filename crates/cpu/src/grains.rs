@@ -22,7 +22,7 @@ pub struct Contacts {
     inverse_mass: Masses,
     /// 0 where grains do not turn.
     pub inverse_inertia: Masses,
-    /// Those that grains rub against.
+    /// Walls with friction.
     walls: Vec<Wall>,
 }
 

@@ -26,7 +26,8 @@ DEVICE double pair_noise(const Dissipation& p, u32 a, u32 b) {
 
 // to = v + part / m times the impulses at the velocities `from`: half-way through the step of a slot,
 // or at once, for the step that is named, where there is no slot.
-extern "C" __global__ void dissipate(DeviceData w, Dissipation p, int slot, const double* from, double* to, double part) {
+extern "C" __global__ void
+apply_dpd_thermostat(DeviceData w, Dissipation p, int slot, const double* from, double* to, double part) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const Control* control = w.control;

@@ -6,7 +6,7 @@
 // from {law (4), overlap, effective mass, arms (2), normal, relative velocity, angular velocities of both}
 // to the force, and to what the torques are by minus the arms.
 
-// A wall that grains rub against.
+// A wall with friction on grains.
 struct Face {
     double axis;
     double at;
@@ -45,8 +45,9 @@ DEVICE void add(Wrench& sum, const double* law, double overlap, double mass, dou
 
 // to = v + part dt F / m and likewise for angular velocities, with forces at the velocities `from`: in the
 // middle of the step of a slot, or at once where there is no slot.
-extern "C" __global__ void rub(DeviceData w, Rubbing p, int slot, const double* from, const double* angular_from,
-                               double* to, double* angular_to, double part) {
+extern "C" __global__ void
+apply_contact_friction(DeviceData w, Rubbing p, int slot, const double* from,
+                       const double* angular_from, double* to, double* angular_to, double part) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const Control* control = w.control;

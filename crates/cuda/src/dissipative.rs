@@ -26,7 +26,7 @@ unsafe impl Word for Dissipation {}
 
 /// The kernels, and velocities half-way.
 pub struct PairBath {
-    dissipate: Kernel,
+    apply_dpd_thermostat: Kernel,
     cross: Kernel,
     halfway: Buffer<f64>,
     /// What legs are recorded for.
@@ -51,7 +51,7 @@ impl PairBath {
         let build = build(precision, sums);
         let module = device.compile("dissipative.cu", &build.source, &build.options)?;
         Ok(PairBath {
-            dissipate: module.kernel("dissipate")?,
+            apply_dpd_thermostat: module.kernel("apply_dpd_thermostat")?,
             cross: module.kernel("cross")?,
             halfway: device.alloc(3 * n)?,
             bath: None,
@@ -77,7 +77,7 @@ impl PairBath {
         };
         let halfway = self.halfway.address();
         [(0, halfway, 0.5), (halfway, 0, 1.0)].map(|(from, to, part)| {
-            let launch = Launch::new(&self.dissipate, kernels::blocks_of(data.n), ATOM_THREADS);
+            let launch = Launch::new(&self.apply_dpd_thermostat, kernels::blocks_of(data.n), ATOM_THREADS);
             let launch = launch.with_value(*data).with_value(said);
             launch.with_value(slot).with_value(from).with_value(to).with_value(part)
         })

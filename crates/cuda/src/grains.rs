@@ -31,7 +31,7 @@ unsafe impl Word for Rubbing {}
 
 /// The kernels, and how grains turn.
 pub struct Contacts {
-    rub: Kernel,
+    apply_contact_friction: Kernel,
     cross: Kernel,
     said: Rubbing,
     /// By id and axis.
@@ -58,7 +58,7 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
 }
 
 impl Contacts {
-    /// The grains of a system, and those of its walls that they rub against.
+    /// The grains of a system, and those of its walls that have friction on them.
     ///
     /// # Errors
     /// If there is no compiler for the device, or not enough memory.
@@ -95,7 +95,7 @@ impl Contacts {
             listed: 0,
         };
         Ok(Contacts {
-            rub: module.kernel("rub")?,
+            apply_contact_friction: module.kernel("apply_contact_friction")?,
             cross: module.kernel("cross")?,
             said,
             angular,
@@ -159,7 +159,7 @@ impl Contacts {
         let said = Rubbing { timestep, ..self.said };
         let [halfway, turning] = self.halfway.each_ref().map(Buffer::address);
         [([0, 0], [halfway, turning], 0.5), ([halfway, turning], [0, 0], 1.0)].map(|(from, to, part)| {
-            let launch = Launch::new(&self.rub, kernels::blocks_of(data.n), ATOM_THREADS);
+            let launch = Launch::new(&self.apply_contact_friction, kernels::blocks_of(data.n), ATOM_THREADS);
             let launch = launch.with_value(*data).with_value(said).with_value(slot);
             let launch = launch.with_value(from[0]).with_value(from[1]);
             launch.with_value(to[0]).with_value(to[1]).with_value(part)

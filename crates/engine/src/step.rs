@@ -50,7 +50,7 @@ pub fn step(
             backend.kick(0.5 * dt);
             backend.drift(0.5 * dt);
             backend.update_neighbors()?;
-            backend.dissipate(pairs, noise)?;
+            backend.apply_dpd_thermostat(pairs, noise)?;
             backend.drift(0.5 * dt);
         }
         _ if backend.has_contacts() => {
@@ -58,7 +58,7 @@ pub fn step(
             before_drift(bath, backend, dt);
             backend.drift(0.5 * dt);
             backend.update_neighbors()?;
-            backend.rub(dt)?;
+            backend.apply_contact_friction(dt)?;
             backend.drift(0.5 * dt);
         }
         Bath::NoseHoover(_) => {

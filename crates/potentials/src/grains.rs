@@ -3,7 +3,8 @@
 //! (2001) 051302, eqs. 1 to 4, with Hooke's springs along the normal and none along the tangent).
 //!
 //! The push is a pair force like any other ([`Grains::springs`]). What depends on velocities acts in the
-//! middle of a step ([`jostle_core::Backend::rub`]), so that forces are functions of positions alone.
+//! middle of a step ([`jostle_core::Backend::apply_contact_friction`]), so that forces are
+//! functions of positions alone.
 
 use crate::bonded::dihedral::{cross, dot};
 use crate::{PairEntry, PairKind, PairTerm, Truncation};

@@ -287,7 +287,7 @@ impl<S: Scalar> Backend for Cpu<S> {
         self.inverse_mass = inverse_mass;
     }
 
-    fn dissipate(&mut self, bath: &Dissipative, noise: NoiseKey) -> Result<()> {
+    fn apply_dpd_thermostat(&mut self, bath: &Dissipative, noise: NoiseKey) -> Result<()> {
         if bath.cutoff > self.cutoff {
             let (cutoff, longest) = (bath.cutoff, self.cutoff);
             return Err(Error::input(format!(
@@ -322,7 +322,7 @@ impl<S: Scalar> Backend for Cpu<S> {
         self.contacts.is_some()
     }
 
-    fn rub(&mut self, dt: f64) -> Result<()> {
+    fn apply_contact_friction(&mut self, dt: f64) -> Result<()> {
         if self.algorithm == Algorithm::Reference {
             return Err(
                 Error::input("the plain reference has no friction of grains").hint("leave out algorithm")

@@ -259,7 +259,7 @@ impl Backend for Cuda {
         self.attempt(result);
     }
 
-    fn dissipate(&mut self, bath: &Dissipative, noise: NoiseKey) -> Result<()> {
+    fn apply_dpd_thermostat(&mut self, bath: &Dissipative, noise: NoiseKey) -> Result<()> {
         self.take_fault()?;
         let data = self.data;
         let launches = self.pair_bath(bath)?.now(&data, bath, noise);
@@ -270,7 +270,7 @@ impl Backend for Cuda {
         self.grains.is_some()
     }
 
-    fn rub(&mut self, dt: f64) -> Result<()> {
+    fn apply_contact_friction(&mut self, dt: f64) -> Result<()> {
         self.take_fault()?;
         let launches = self.grains.as_ref().map(|grains| grains.now(&self.data, dt));
         self.run_all(launches.into_iter().flatten().collect())
