@@ -1,7 +1,7 @@
 //! What a device must be able to do: the dozen coarse verbs a time step is written in.
 
 use crate::bath::Dissipative;
-use crate::{Bath, Before, Error, Molecules, Result, SimBox, State, Survey, SymTensor, Vec3};
+use crate::{Bath, Error, MolecularVirial, Molecules, Result, SavedVolume, SimBox, State, SymTensor, Vec3};
 
 /// The arithmetic of the forces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -343,36 +343,41 @@ pub trait Backend: Send {
         self.set_box(simbox, state)
     }
 
-    /// Looks at molecules as points, with the forces that were evaluated last.
+    /// Virial and kinetic energy of molecules as points, with the forces that were evaluated last.
     ///
     /// # Errors
     /// If a molecule is joined to its own image, so that it has no centre.
-    fn survey(&mut self, molecules: &Molecules) -> Result<Survey> {
+    fn molecular_virial(&mut self, molecules: &Molecules) -> Result<MolecularVirial> {
         let simbox = *self.simbox();
-        Survey::on_host(molecules, &simbox, self.state()?.clone())
+        MolecularVirial::on_host(molecules, &simbox, self.state()?.clone())
     }
 
-    /// Another box with the same periodic axes, in which the centres of molecules that were just surveyed
-    /// keep their places relative to the edges, and the velocities of these grow by the factor
-    /// 1 + `faster`. Lists and forces are out of date then.
+    /// Another box with the same periodic axes, in which the centres of molecules of the last
+    /// [`Backend::molecular_virial`] keep their places relative to the edges, and the velocities of
+    /// these grow by the factor 1 + `faster`. Lists and forces are out of date then.
     ///
     /// # Errors
     /// Those of [`Backend::set_box`].
-    fn stretch(&mut self, survey: Survey, simbox: SimBox, faster: f64) -> Result<Before> {
+    fn scale_volume(
+        &mut self,
+        molecular: MolecularVirial,
+        simbox: SimBox,
+        faster: f64,
+    ) -> Result<SavedVolume> {
         let before = *self.simbox();
-        let Some([state, after]) = survey.stretched(&before, &simbox, faster) else {
-            return Err(Error::simulation("molecules that another device has looked at cannot be moved"));
+        let Some([state, after]) = molecular.scaled(&before, &simbox, faster) else {
+            return Err(Error::simulation("molecules whose virial another device has cannot be moved"));
         };
         self.set_box(simbox, after)?;
-        Ok(Before { simbox: before, state: Some(state) })
+        Ok(SavedVolume { simbox: before, state: Some(state) })
     }
 
-    /// Back to how things were before the last [`Backend::stretch`].
+    /// Back to the box and the atoms before the last [`Backend::scale_volume`].
     ///
     /// # Errors
     /// Those of [`Backend::set_box`].
-    fn take_back(&mut self, before: Before) -> Result<()> {
-        let Before { simbox, state } = before;
+    fn undo_scale(&mut self, before: SavedVolume) -> Result<()> {
+        let SavedVolume { simbox, state } = before;
         let Some(state) = state else {
             return Err(Error::simulation("what another device has kept cannot be taken back"));
         };

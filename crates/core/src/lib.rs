@@ -20,9 +20,9 @@ pub mod simbox;
 pub mod sites;
 pub mod skin_search;
 pub mod state;
-pub mod stretch;
 pub mod topology;
 pub mod units;
+pub mod volume;
 
 pub use backend::{
     Algorithm, Backend, ClosingKick, Energies, Evaluate, Kinetic, Leg, NoiseKey, Precision, Processor,
@@ -39,12 +39,12 @@ pub use prediction::PositionPrediction;
 pub use real::Real;
 pub use simbox::SimBox;
 pub use state::{Species, State, System};
-pub use stretch::{Before, Survey};
 pub use topology::{
     Angle, Arms, Bond, Constraint, CrossTerm, Dihedral, Exclude, LocalFrame, SiteRule, Topology, VirtualSite,
     WaterShape,
 };
 pub use units::{Dimension, UnitSystem};
+pub use volume::{MolecularVirial, SavedVolume};
 
 /// A vector in space.
 pub type Vec3 = [f64; 3];

@@ -1,7 +1,7 @@
 // Molecules as points, and a change of the box that moves them as they are. A warp has a molecule at a
 // time, whose atoms its threads share.
 
-enum { MOLECULE_THREADS = 256, SURVEY_SUMS = 2 };
+enum { MOLECULE_THREADS = 256, MOLECULAR_SUMS = 2 };
 
 // Who belongs to which molecule: as in molecules.rs, field by field.
 struct Molecules {
@@ -73,11 +73,11 @@ DEVICE Center center_of(const DeviceData& w, const Molecules& m, u32 begin, u32 
 
 // Twice the kinetic energy of centres, and the sum of f . d over atoms at d from the centre of their
 // molecule. Blocks leave their shares.
-extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecule_survey(DeviceData w, Molecules m) {
+extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecular_virial(DeviceData w, Molecules m) {
     wait_for_previous_kernel();
     const int set = w.control->sorted;
     const u32 lane = threadIdx.x % 32, warps = gridDim.x * (MOLECULE_THREADS / 32);
-    double sums[SURVEY_SUMS] = {};
+    double sums[MOLECULAR_SUMS] = {};
     for (u32 k = (blockIdx.x * MOLECULE_THREADS + threadIdx.x) / 32; k < m.n; k += warps) {
         const u32 begin = m.first[k], end = m.first[k + 1];
         const Center center = center_of(w, m, begin, end, set);
@@ -89,26 +89,26 @@ extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecule_survey(D
             within += f.x * (r.x - center.r.x) + f.y * (r.y - center.r.y) + f.z * (r.z - center.r.z);
         }
         const Double3 v = center.v;
-        const double own[SURVEY_SUMS] = {m.mass[k] * (v.x * v.x + v.y * v.y + v.z * v.z), lane_sum(within)};
+        const double own[MOLECULAR_SUMS] = {m.mass[k] * (v.x * v.x + v.y * v.y + v.z * v.z), lane_sum(within)};
 #if REPRODUCIBLE
         // The first atom of a molecule speaks for it.
-        const double nothing[SURVEY_SUMS] = {};
+        const double nothing[MOLECULAR_SUMS] = {};
         for (u32 entry = begin + lane; entry < end; entry += 32) {
             store_share(w, entry == begin ? own : nothing, m.atom[entry]);
         }
 #else
-        for (int j = 0; j < SURVEY_SUMS; j++) sums[j] += lane == 0 ? own[j] : 0.0;
+        for (int j = 0; j < MOLECULAR_SUMS; j++) sums[j] += lane == 0 ? own[j] : 0.0;
 #endif
     }
 #if !REPRODUCIBLE
-    block_partial<MOLECULE_THREADS, SURVEY_SUMS>(w, sums);
+    block_partial<MOLECULE_THREADS, MOLECULAR_SUMS>(w, sums);
 #endif
 }
 
 // Keeps what is, and moves centres along with the edges of another box; their velocities grow by the
 // factor 1 + `faster`.
 extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS)
-molecule_stretch(DeviceData w, Molecules m, BoxGeometry after, double faster) {
+scale_molecules(DeviceData w, Molecules m, BoxGeometry after, double faster) {
     wait_for_previous_kernel();
     const int set = w.control->sorted;
     const u32 lane = threadIdx.x % 32, warps = gridDim.x * (MOLECULE_THREADS / 32);
@@ -136,7 +136,7 @@ molecule_stretch(DeviceData w, Molecules m, BoxGeometry after, double faster) {
 }
 
 // Back to what was.
-extern "C" __global__ void molecule_take_back(DeviceData w, Molecules m) {
+extern "C" __global__ void undo_scale(DeviceData w, Molecules m) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     if (i >= w.n) return;

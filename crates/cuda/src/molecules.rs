@@ -6,8 +6,8 @@ use crate::kernels::{self, ATOM_THREADS, Build, blocks_of};
 use crate::sums::Summation;
 use jostle_core::{Molecules, Precision, Result, SimBox, State, Vec3};
 
-/// Numbers that a survey adds up.
-pub const SURVEY: usize = 2;
+/// Numbers that a molecular virial adds up.
+pub const MOLECULAR_SUMS: usize = 2;
 
 /// What kernels are told: as in `molecules.cu`, field by field.
 #[derive(Debug, Clone, Copy)]
@@ -34,9 +34,9 @@ unsafe impl Word for BoxGeometry {}
 pub struct Bodies {
     table: Table,
     places: Kernel,
-    survey: Kernel,
-    stretch: Kernel,
-    take_back: Kernel,
+    molecular_virial: Kernel,
+    scale_volume: Kernel,
+    undo_scale: Kernel,
     /// What the addresses in `table` belong to.
     _words: [Buffer<u32>; 3],
     _images: [Buffer<i32>; 2],
@@ -98,9 +98,9 @@ impl Bodies {
         Ok(Bodies {
             table,
             places: module.kernel("molecule_places")?,
-            survey: module.kernel("molecule_survey")?,
-            stretch: module.kernel("molecule_stretch")?,
-            take_back: module.kernel("molecule_take_back")?,
+            molecular_virial: module.kernel("molecular_virial")?,
+            scale_volume: module.kernel("scale_molecules")?,
+            undo_scale: module.kernel("undo_scale")?,
             _words: words,
             _images: images,
             _numbers: numbers,
@@ -111,20 +111,20 @@ impl Bodies {
         Launch::new(kernel, blocks_of(data.n), ATOM_THREADS).with_value(*data).with_value(self.table)
     }
 
-    /// Looks at them: blocks leave their shares.
-    pub fn survey(&self, data: &DeviceData) -> Vec<Launch> {
-        vec![self.launch(&self.places, data), self.launch(&self.survey, data)]
+    /// Their virial: blocks leave its shares.
+    pub fn molecular_virial(&self, data: &DeviceData) -> Vec<Launch> {
+        vec![self.launch(&self.places, data), self.launch(&self.molecular_virial, data)]
     }
 
-    /// Moves them into another box, as they were surveyed; their velocities grow by the factor
+    /// Moves them into another box, as they are; their velocities grow by the factor
     /// 1 + `faster`.
-    pub fn stretch(&self, data: &DeviceData, after: BoxGeometry, faster: f64) -> Launch {
-        self.launch(&self.stretch, data).with_value(after).with_value(faster)
+    pub fn scale_volume(&self, data: &DeviceData, after: BoxGeometry, faster: f64) -> Launch {
+        self.launch(&self.scale_volume, data).with_value(after).with_value(faster)
     }
 
     /// Undoes that.
-    pub fn take_back(&self, data: &DeviceData) -> Launch {
-        self.launch(&self.take_back, data)
+    pub fn undo_scale(&self, data: &DeviceData) -> Launch {
+        self.launch(&self.undo_scale, data)
     }
 }
 

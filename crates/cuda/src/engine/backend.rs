@@ -6,15 +6,15 @@ use crate::constraints::Constraints;
 use crate::device_data::BoxGeometry;
 use crate::electrostatics::Charges;
 use crate::grains::Contacts;
-use crate::molecules::{Bodies, SURVEY};
+use crate::molecules::{Bodies, MOLECULAR_SUMS};
 use crate::neighbor_engine::Trigger;
 use crate::step_graph::{KINETIC, VIRIAL};
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::bath::Dissipative;
 use jostle_core::{
-    Backend, Bath, Before, ClosingKick, Energies, Error, Evaluate, Kinetic, Leg, Molecules, NoiseKey,
-    Precision, Result, Sample, SimBox, State, Survey, Vec3,
+    Backend, Bath, ClosingKick, Energies, Error, Evaluate, Kinetic, Leg, MolecularVirial, Molecules,
+    NoiseKey, Precision, Result, Sample, SavedVolume, SimBox, State, Vec3,
 };
 use jostle_potentials::check;
 
@@ -95,7 +95,7 @@ impl Backend for Cuda {
         self.upload()
     }
 
-    fn survey(&mut self, molecules: &Molecules) -> Result<Survey> {
+    fn molecular_virial(&mut self, molecules: &Molecules) -> Result<MolecularVirial> {
         self.take_fault()?;
         if self.bodies.is_none() {
             let simbox = self.system.simbox;
@@ -105,31 +105,40 @@ impl Backend for Cuda {
             let bodies = Bodies::new(&self.device, molecules, &simbox, &self.system.state, precision, sums)?;
             self.bodies = Some(bodies);
         }
-        let Some(bodies) = &self.bodies else { return Ok(Survey::on_device(0.0, 0.0)) };
+        let Some(bodies) = &self.bodies else { return Ok(MolecularVirial::on_device(0.0, 0.0)) };
         let launches = self.launches();
-        let add = launches.add_shares(launches.atom_shares(), SURVEY, 0, Trigger::Immediate);
-        self.run_all([bodies.survey(&self.data), vec![add]].concat())?;
-        let sums = self.totals(SURVEY)?;
-        Ok(Survey::on_device(sums[0], sums[1]))
+        let add = launches.add_shares(launches.atom_shares(), MOLECULAR_SUMS, 0, Trigger::Immediate);
+        self.run_all([bodies.molecular_virial(&self.data), vec![add]].concat())?;
+        let sums = self.totals(MOLECULAR_SUMS)?;
+        Ok(MolecularVirial::on_device(sums[0], sums[1]))
     }
 
-    fn stretch(&mut self, _survey: Survey, simbox: SimBox, faster: f64) -> Result<Before> {
+    fn scale_volume(
+        &mut self,
+        _molecular: MolecularVirial,
+        simbox: SimBox,
+        faster: f64,
+    ) -> Result<SavedVolume> {
         check::cutoff(self.cutoff, &simbox)?;
         self.take_fault()?;
-        let Some(bodies) = &self.bodies else { return Err(Error::device("nobody has looked at molecules")) };
+        let Some(bodies) = &self.bodies else {
+            return Err(Error::device("the molecular virial was not taken"));
+        };
         let before = self.system.simbox;
         let after = BoxGeometry::new(&simbox, &self.system.state, 0.0);
-        self.device.run(&bodies.stretch(&self.data, after, faster))?;
+        self.device.run(&bodies.scale_volume(&self.data, after, faster))?;
         self.read_control()?;
         self.saved_graphs = self.graphs.take().map(|graphs| (self.data, graphs));
         self.enter(simbox)?;
-        Ok(Before { simbox: before, state: None })
+        Ok(SavedVolume { simbox: before, state: None })
     }
 
-    fn take_back(&mut self, before: Before) -> Result<()> {
+    fn undo_scale(&mut self, before: SavedVolume) -> Result<()> {
         self.take_fault()?;
-        let Some(bodies) = &self.bodies else { return Err(Error::device("nobody has looked at molecules")) };
-        self.device.run(&bodies.take_back(&self.data))?;
+        let Some(bodies) = &self.bodies else {
+            return Err(Error::device("the molecular virial was not taken"));
+        };
+        self.device.run(&bodies.undo_scale(&self.data))?;
         self.read_control()?;
         self.enter(before.simbox)?;
         // Recording is dear, and nothing may have come to be elsewhere.

@@ -55,9 +55,9 @@ fn molecules_follow_the_box_as_they_are() {
         let after = simbox.mapped([[1.02, 0.0, 0.0], [0.0, 1.01, 0.0], [0.0, 0.0, 1.015]]).unwrap();
         let before = by_id(&mut gpu);
         let found = [&mut *cpu as &mut dyn Backend, &mut gpu].map(|backend| {
-            let survey = backend.survey(&joined).unwrap();
-            let sums = [survey.twice_kinetic, survey.within];
-            let kept = backend.stretch(survey, after, -0.03).unwrap();
+            let molecular = backend.molecular_virial(&joined).unwrap();
+            let sums = [molecular.twice_kinetic, molecular.within];
+            let kept = backend.scale_volume(molecular, after, -0.03).unwrap();
             let energy = evaluate(backend);
             (sums, energy, by_id(backend), kept)
         });
@@ -75,7 +75,7 @@ fn molecules_follow_the_box_as_they_are() {
         assert!(error < 1e-9, "{what}: velocities {error:e} apart");
         let moved = apart(&simbox, &before, &state);
         assert!(moved > 0.01, "{what}: nothing moved");
-        gpu.take_back(kept).unwrap();
+        gpu.undo_scale(kept).unwrap();
         evaluate(&mut gpu);
         let back = by_id(&mut gpu);
         assert_eq!((gpu.simbox(), apart(&simbox, &before, &back)), (&simbox, 0.0), "{what}");

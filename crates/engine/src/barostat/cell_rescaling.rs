@@ -24,8 +24,8 @@ impl CellRescaling {
         let kt = around.thermal_energy;
         without_constraints(backend, around)?;
         let energy = backend.energies().potential();
-        let survey = backend.survey(around.molecules)?;
-        let Load { twice_kinetic, virial, volume } = Load::new(backend, &survey);
+        let molecular = backend.molecular_virial(around.molecules)?;
+        let Load { twice_kinetic, virial, volume } = Load::new(backend, &molecular);
         let mut pressure = (twice_kinetic + virial) / (3.0 * volume);
         if self.momentum == Momentum::Conserved {
             // The centre of mass of all atoms is at rest, but has its part in the distribution.
@@ -34,7 +34,7 @@ impl CellRescaling {
         let after = self.walk(volume, pressure, kt, interval, around.random.normal())?;
         let factor = (after / volume).cbrt();
         let kinetic = 0.5 * twice_kinetic * (1.0 / (factor * factor) - 1.0);
-        let (_, after) = resize(backend, survey, [factor; 3], 1.0 / factor - 1.0)?;
+        let (_, after) = resize(backend, molecular, [factor; 3], 1.0 / factor - 1.0)?;
         Ok(after - energy + kinetic)
     }
 

@@ -52,16 +52,16 @@ impl MartynaTobiasKlein {
         // Another temperature may be held than the last time; masses follow.
         self.chain.set_thermal_energy(around.thermal_energy);
         let inertia = Inertia::new(self.momentum, around.molecules.count(), around.thermal_energy, self.time);
-        let survey = backend.survey(around.molecules)?;
-        let load = Load::new(backend, &survey);
+        let molecular = backend.molecular_virial(around.molecules)?;
+        let load = Load::new(backend, &molecular);
         let before = self.energy(&inertia, load.volume);
         let [growth, slower] = self.first_half(&inertia, &load, interval);
         small_enough(growth.powi(3))?;
         // Long-range forces at weight 1, until their virial is known.
         backend.set_long_range_weight(1.0);
-        resize(backend, survey, [growth; 3], slower - 1.0)?;
-        let survey = backend.survey(around.molecules)?;
-        let load = Load::new(backend, &survey);
+        resize(backend, molecular, [growth; 3], slower - 1.0)?;
+        let molecular = backend.molecular_virial(around.molecules)?;
+        let load = Load::new(backend, &molecular);
         if around.long_range_weight != 1.0 {
             backend.set_long_range_weight(around.long_range_weight);
             backend.compute_forces(Evaluate::Forces)?;

@@ -13,7 +13,7 @@ use crate::step::StepContext;
 use cell_rescaling::CellRescaling;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Backend, Bath, Before, Error, Evaluate, Molecules, Result, Survey, SymTensor, System, Vec3,
+    Backend, Bath, Error, Evaluate, MolecularVirial, Molecules, Result, SavedVolume, SymTensor, System, Vec3,
 };
 use jostle_io::input::model::{Action, Barostat, StageInput};
 use jostle_potentials::{Forces, PairKind, PairTerm, Potential, Truncation};
@@ -119,17 +119,17 @@ struct Load {
 }
 
 impl Load {
-    /// That of molecules just surveyed, with energies that were evaluated for it.
-    fn new(backend: &dyn Backend, survey: &Survey) -> Self {
-        let virial = molecular_virial(&backend.energies().virial, survey);
-        Load { twice_kinetic: survey.twice_kinetic, virial, volume: backend.simbox().volume() }
+    /// That of molecules whose virial is given, with energies that were evaluated for it.
+    fn new(backend: &dyn Backend, molecular: &MolecularVirial) -> Self {
+        let virial = centers_virial(&backend.energies().virial, molecular);
+        Load { twice_kinetic: molecular.twice_kinetic, virial, volume: backend.simbox().volume() }
     }
 }
 
 /// The trace of the virial of molecules as points, sum of R . F over their centres: that of atoms,
 /// without constraints, less what their forces do within molecules.
-fn molecular_virial(virial: &SymTensor, survey: &Survey) -> f64 {
-    virial[..3].iter().sum::<f64>() - survey.within
+fn centers_virial(virial: &SymTensor, molecular: &MolecularVirial) -> f64 {
+    virial[..3].iter().sum::<f64>() - molecular.within
 }
 
 /// Energies and forces without what constraints have added to the virial in the course of a step, with
@@ -175,13 +175,18 @@ fn small_enough(growth: f64) -> Result<()> {
         .hint("the pressure is far from what it should be: choose a longer \"time\", or bring the system nearer to it at first"))
 }
 
-/// Makes the edges of the box longer by these factors along the axes, moves molecules that were surveyed
+/// Makes the edges of the box longer by these factors along the axes, moves molecules
 /// as they are, whose velocities grow by the factor 1 + `faster`, and evaluates forces and energies there.
 /// What was before, and the potential energy now.
-fn resize(backend: &mut dyn Backend, survey: Survey, factors: Vec3, faster: f64) -> Result<(Before, f64)> {
+fn resize(
+    backend: &mut dyn Backend,
+    molecular: MolecularVirial,
+    factors: Vec3,
+    faster: f64,
+) -> Result<(SavedVolume, f64)> {
     let [a, b, c] = factors;
     let after = backend.simbox().mapped([[a, 0.0, 0.0], [0.0, b, 0.0], [0.0, 0.0, c]])?;
-    let before = backend.stretch(survey, after, faster).map_err(|e| {
+    let before = backend.scale_volume(molecular, after, faster).map_err(|e| {
         e.context("the barostat").hint(
             "begin with a larger system or density, or shorten the cut-off: under constant pressure the box needs room to shrink",
         )
@@ -329,14 +334,14 @@ mod tests {
             backend.update_neighbors().unwrap();
             backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
             let joined = Molecules::new(&system.topology, &system.species, backend.state().unwrap());
-            let survey = backend.survey(&joined).unwrap();
-            let virial = molecular_virial(&backend.energies().virial, &survey);
+            let molecular = backend.molecular_virial(&joined).unwrap();
+            let virial = centers_virial(&backend.energies().virial, &molecular);
             let atomic: f64 = backend.energies().virial[..3].iter().sum();
             assert_eq!((atomic - virial).abs() > 0.1 * virial.abs(), rigid, "{atomic} {virial}");
             let step: f64 = 1e-5;
             let mut at = |factor: f64| {
-                let (before, energy) = resize(backend, survey.clone(), [factor; 3], 0.0).unwrap();
-                backend.take_back(before).unwrap();
+                let (before, energy) = resize(backend, molecular.clone(), [factor; 3], 0.0).unwrap();
+                backend.undo_scale(before).unwrap();
                 energy
             };
             let slope = (at(1.0 + step) - at(1.0 - step)) / (2.0 * step);
@@ -344,8 +349,8 @@ mod tests {
             // Springs have a part in it that could not be overlooked.
             backend.set_stiffness(&[0.0, 100.0]).unwrap();
             backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
-            let survey = backend.survey(&joined).unwrap();
-            let without = molecular_virial(&backend.energies().virial, &survey);
+            let molecular = backend.molecular_virial(&joined).unwrap();
+            let without = centers_virial(&backend.energies().virial, &molecular);
             assert!((without - virial).abs() > 1e-3 * virial.abs(), "{rigid}: {without} {virial}");
         }
     }

@@ -49,12 +49,12 @@ impl MonteCarlo {
         let (first, second) = (around.random.uniform(), around.random.uniform());
         let trial = &mut self.moves[which];
         let (volume, energy) = (backend.simbox().volume(), backend.energies().potential());
-        let survey = backend.survey(around.molecules)?;
+        let molecular = backend.molecular_virial(around.molecules)?;
         let change = trial.largest * (2.0 * first - 1.0);
         let growth = (volume + change) / volume;
         let mut factors: Vec3 = [1.0; 3];
         trial.axes.iter().for_each(|axis| factors[*axis] = growth.powf(1.0 / trial.axes.len() as f64));
-        let (before, after) = resize(backend, survey, factors, 0.0)?;
+        let (before, after) = resize(backend, molecular, factors, 0.0)?;
         let gained = after - energy;
         let ideal = around.molecules.count() as f64 * around.thermal_energy * growth.ln();
         let work = gained + self.pressure * change - ideal;
@@ -63,7 +63,7 @@ impl MonteCarlo {
         if accepted {
             return Ok(gained);
         }
-        backend.take_back(before)?;
+        backend.undo_scale(before)?;
         backend.update_neighbors()?;
         backend.compute_forces(Evaluate::Forces)?;
         Ok(0.0)

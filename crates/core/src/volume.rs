@@ -2,9 +2,9 @@
 
 use crate::{Molecules, Result, SimBox, State, Vec3};
 
-/// Molecules as points, as they are at a time.
+/// The virial within molecules and the kinetic energy of their centres: for the pressure of molecules as points.
 #[derive(Debug, Clone)]
-pub struct Survey {
+pub struct MolecularVirial {
     /// Twice the kinetic energy of the centres of mass.
     pub twice_kinetic: f64,
     /// The sum of f . d over atoms at d from the centre of their molecule: the part of the virial of
@@ -21,16 +21,16 @@ struct OnHost {
     velocities: Vec<Vec3>,
 }
 
-/// How things were before [`crate::Backend::stretch`].
+/// The box and the atoms before [`crate::Backend::scale_volume`].
 #[derive(Debug)]
-pub struct Before {
+pub struct SavedVolume {
     /// The box.
     pub simbox: SimBox,
     /// The atoms; `None` where the device keeps them.
     pub state: Option<State>,
 }
 
-impl Survey {
+impl MolecularVirial {
     /// Of the atoms of a state.
     ///
     /// # Errors
@@ -41,17 +41,17 @@ impl Survey {
         let twice_kinetic = molecules.twice_kinetic(&state, &velocities);
         let product = |(f, d): (&Vec3, &Vec3)| f[0] * d[0] + f[1] * d[1] + f[2] * d[2];
         let within = state.force.iter().zip(&arms).map(product).sum();
-        Ok(Survey { twice_kinetic, within, host: Some(OnHost { state, arms, velocities }) })
+        Ok(MolecularVirial { twice_kinetic, within, host: Some(OnHost { state, arms, velocities }) })
     }
 
     /// Sums over what a device keeps.
     pub fn on_device(twice_kinetic: f64, within: f64) -> Self {
-        Survey { twice_kinetic, within, host: None }
+        MolecularVirial { twice_kinetic, within, host: None }
     }
 
     /// The atoms before and after a change of the box; the velocities of centres have grown by the
     /// factor 1 + `faster`. `None` for what a device keeps.
-    pub(crate) fn stretched(self, from: &SimBox, to: &SimBox, faster: f64) -> Option<[State; 2]> {
+    pub(crate) fn scaled(self, from: &SimBox, to: &SimBox, faster: f64) -> Option<[State; 2]> {
         let OnHost { state, arms, velocities } = self.host?;
         let mut after = state.clone();
         let shift = |r: &mut Vec3, arm: &Vec3, sign: f64| (0..3).for_each(|k| r[k] += sign * arm[k]);
