@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use jostle_core::{Result, Species, UnitSystem};
-//! use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat};
+//! use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput};
 //! use jostle_engine::{Context, Mixture, Observer, Simulation, assign_velocities};
 //! use jostle_potentials::{PairKind, PairTerm, Truncation};
 //! use std::sync::mpsc::{Sender, channel};
@@ -31,7 +31,7 @@
 //!
 //! let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.5);
 //! let (sender, seen) = channel();
-//! let bussi = Thermostat::Bussi { temperature: 1.0, period: 0.5 };
+//! let bussi = ThermostatInput::Bussi { temperature: 1.0, period: 0.5 };
 //! let mut simulation = Simulation::builder(UnitSystem::Lj, system)
 //!     .force(lj)
 //!     .stage(StageInput::dynamics("equilibrate", 200, 0.005).thermostat(bussi))

@@ -20,7 +20,7 @@ use jostle_core::{
     Vec3,
 };
 use jostle_io::input::Word;
-use jostle_io::input::model::{self, Action, StageInput, Thermostat};
+use jostle_io::input::model::{self, Action, StageInput, ThermostatInput};
 use serde::{Deserialize, Serialize};
 
 /// All that has to be remembered from one step of a stage to the next.
@@ -477,7 +477,7 @@ pub(crate) fn check_constraints(stage: &StageInput, topology: &Topology) -> Resu
         return Ok(());
     }
     match stage.action {
-        Action::Dynamics { thermostat: Some(Thermostat::Dissipative { .. }), .. } => Err(Error::input(
+        Action::Dynamics { thermostat: Some(ThermostatInput::Dissipative { .. }), .. } => Err(Error::input(
             "friction and noise between pairs of atoms do not keep constraints or virtual sites",
         )
         .hint("choose another thermostat")),
@@ -527,26 +527,26 @@ pub(crate) fn check_stage(stage: &StageInput, simbox: &SimBox) -> Result<()> {
             positive("timestep", timestep)?;
             if let Some([_, last]) = stage.temperatures() {
                 match thermostat {
-                    Some(Thermostat::NoseHoover { .. }) => positive("temperature", last)?,
+                    Some(ThermostatInput::NoseHoover { .. }) => positive("temperature", last)?,
                     _ => temperature(last)?,
                 }
             }
             match thermostat {
                 None => Ok(()),
-                Some(Thermostat::Rescale { temperature: t, every }) => {
+                Some(ThermostatInput::Rescale { temperature: t, every }) => {
                     positive("every", every as f64)?;
                     temperature(t)
                 }
-                Some(Thermostat::Langevin { temperature: t, friction }) => {
+                Some(ThermostatInput::Langevin { temperature: t, friction }) => {
                     positive("friction", friction)?;
                     temperature(t)
                 }
-                Some(Thermostat::Dissipative { temperature: t, friction, cutoff }) => {
+                Some(ThermostatInput::Dissipative { temperature: t, friction, cutoff }) => {
                     positive("friction", friction)?;
                     positive("cutoff", cutoff)?;
                     temperature(t)
                 }
-                Some(Thermostat::NoseHoover { temperature: t, period, chain }) => {
+                Some(ThermostatInput::NoseHoover { temperature: t, period, chain }) => {
                     positive("period", period)?;
                     positive("chain", chain as f64)?;
                     NoseHoover::check(period, timestep)?;
@@ -554,7 +554,7 @@ pub(crate) fn check_stage(stage: &StageInput, simbox: &SimBox) -> Result<()> {
                     // Its masses are proportional to the temperature.
                     positive("temperature", t)
                 }
-                Some(Thermostat::Bussi { temperature: t, period }) => {
+                Some(ThermostatInput::Bussi { temperature: t, period }) => {
                     positive("period", period)?;
                     temperature(t)
                 }

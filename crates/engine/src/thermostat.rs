@@ -5,12 +5,12 @@ use crate::freedom::Momentum;
 use crate::step::StepContext;
 use jostle_core::bath::{Bussi, Dissipative, Langevin, NoseHoover, Rescale, Target};
 use jostle_core::{Backend, Bath};
-use jostle_io::input::model::Thermostat;
+use jostle_io::input::model::ThermostatInput;
 
 /// What becomes of the total momentum under a thermostat; `isolated` is that without one.
-pub fn momentum(thermostat: Option<&Thermostat>, isolated: Momentum) -> Momentum {
+pub fn momentum(thermostat: Option<&ThermostatInput>, isolated: Momentum) -> Momentum {
     match thermostat {
-        Some(Thermostat::Langevin { .. }) => Momentum::Thermal,
+        Some(ThermostatInput::Langevin { .. }) => Momentum::Thermal,
         _ => isolated,
     }
 }
@@ -18,7 +18,7 @@ pub fn momentum(thermostat: Option<&Thermostat>, isolated: Momentum) -> Momentum
 /// The bath for a thermostat of the input, for a stage that begins when `start` steps have been
 /// made. `boltzmann` turns its temperature into an energy.
 pub fn bath(
-    thermostat: Option<&Thermostat>,
+    thermostat: Option<&ThermostatInput>,
     boltzmann: f64,
     degrees_of_freedom: usize,
     timestep: f64,
@@ -29,19 +29,19 @@ pub fn bath(
         None => return Bath::Isolated,
         Some(thermostat) => thermostat,
     } {
-        Thermostat::Rescale { temperature, every } => {
+        ThermostatInput::Rescale { temperature, every } => {
             Bath::Rescale(Rescale::new(target(temperature), every, start))
         }
-        Thermostat::Langevin { temperature, friction } => {
+        ThermostatInput::Langevin { temperature, friction } => {
             Bath::Langevin(Langevin::new(boltzmann * temperature, friction, timestep))
         }
-        Thermostat::Dissipative { temperature, friction, cutoff } => {
+        ThermostatInput::Dissipative { temperature, friction, cutoff } => {
             Bath::Dissipative(Dissipative::new(boltzmann * temperature, friction, cutoff, timestep))
         }
-        Thermostat::NoseHoover { temperature, period, chain } => {
+        ThermostatInput::NoseHoover { temperature, period, chain } => {
             Bath::NoseHoover(NoseHoover::new(target(temperature), period, chain))
         }
-        Thermostat::Bussi { temperature, period } => {
+        ThermostatInput::Bussi { temperature, period } => {
             Bath::Bussi(Bussi::new(target(temperature), period, timestep))
         }
     }

@@ -16,9 +16,9 @@ use jostle_potentials::{PairKind, PairTerm, Truncation};
 const TRUNCATIONS: [Truncation; 4] =
     [Truncation::Plain, Truncation::Shifted, Truncation::ForceShifted, Truncation::Switched { from: 0.8 }];
 
-/// Which heat bath.
+/// The thermostat of a case.
 #[derive(Debug, Clone, Copy)]
-enum Thermostat {
+enum ThermostatCase {
     None,
     Rescale,
     Langevin,
@@ -26,8 +26,13 @@ enum Thermostat {
     Bussi,
 }
 
-const THERMOSTATS: [Thermostat; 5] =
-    [Thermostat::None, Thermostat::Rescale, Thermostat::Langevin, Thermostat::NoseHoover, Thermostat::Bussi];
+const THERMOSTATS: [ThermostatCase; 5] = [
+    ThermostatCase::None,
+    ThermostatCase::Rescale,
+    ThermostatCase::Langevin,
+    ThermostatCase::NoseHoover,
+    ThermostatCase::Bussi,
+];
 
 /// What is computed, and how.
 struct Case {
@@ -36,7 +41,7 @@ struct Case {
     terms: Vec<PairTerm>,
     algorithm: Algorithm,
     precision: Precision,
-    thermostat: Thermostat,
+    thermostat: ThermostatCase,
 }
 
 /// The reference and the device.
@@ -122,11 +127,11 @@ impl Case {
         let degrees_of_freedom = 3 * self.system().state.len() - 3;
         let target = Target { thermal_energy: 0.9, degrees_of_freedom };
         match self.thermostat {
-            Thermostat::None => Bath::Isolated,
-            Thermostat::Rescale => Bath::Rescale(Rescale::new(target, 7, 100)),
-            Thermostat::Langevin => Bath::Langevin(Langevin::new(target.thermal_energy, 2.0, TIMESTEP)),
-            Thermostat::NoseHoover => Bath::NoseHoover(NoseHoover::new(target, 1.0, 3)),
-            Thermostat::Bussi => Bath::Bussi(Bussi::new(target, 0.05, TIMESTEP)),
+            ThermostatCase::None => Bath::Isolated,
+            ThermostatCase::Rescale => Bath::Rescale(Rescale::new(target, 7, 100)),
+            ThermostatCase::Langevin => Bath::Langevin(Langevin::new(target.thermal_energy, 2.0, TIMESTEP)),
+            ThermostatCase::NoseHoover => Bath::NoseHoover(NoseHoover::new(target, 1.0, 3)),
+            ThermostatCase::Bussi => Bath::Bussi(Bussi::new(target, 0.05, TIMESTEP)),
         }
     }
 
@@ -337,7 +342,7 @@ fn every_algorithm_in_a_box_that_changes() {
     for (k, algorithm) in ALGORITHMS.into_iter().enumerate() {
         let shape = if algorithm == Algorithm::Auto { Shape::Narrow } else { Shape::Orthorhombic };
         let terms = vec![term(PairKind::LennardJones, Truncation::ForceShifted, 1)];
-        let (precision, thermostat) = (cycle(&PRECISIONS, k), Thermostat::None);
+        let (precision, thermostat) = (cycle(&PRECISIONS, k), ThermostatCase::None);
         let case = Case { shape, n_species: 1, terms, algorithm, precision, thermostat };
         let mut both: Both = [case.reference(), case.open()];
         let mut baths = [case.bath(), case.bath()];

@@ -1,7 +1,7 @@
 //! Bead-spring chains: a melt built from nothing has the published size and pressure, and runs go
 //! on as if they had never stopped.
 
-use jostle_engine::model::{StageInput, Thermostat};
+use jostle_engine::model::{StageInput, ThermostatInput};
 use jostle_engine::{Existing, Outcome, Overrides, Simulation};
 use jostle_io::Input;
 use std::cell::Cell;
@@ -43,7 +43,7 @@ reproducible = true
 fn chains_of_ten_beads_are_as_large_as_published() {
     let (chains, beads) = (100, 10);
     let mut simulation = Simulation::from_input(&melt(chains, beads, ""), &Overrides::default()).unwrap();
-    let bath = Thermostat::Langevin { temperature: 1.0, friction: 0.5 };
+    let bath = ThermostatInput::Langevin { temperature: 1.0, friction: 0.5 };
     let stage = |name: String, steps| StageInput::dynamics(name, steps, 0.01).thermostat(bath).thermo(20);
     simulation.add_stage(stage("relax".into(), 15_000));
     simulation.run().unwrap();

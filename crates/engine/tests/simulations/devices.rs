@@ -7,7 +7,7 @@ use jostle_core::{
 use jostle_cuda::driver::Device;
 use jostle_engine::model::{
     Action, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, Minimizer, RegionInput,
-    StageInput, Thermostat, TrajectoryFormat, TrajectoryInput,
+    StageInput, ThermostatInput, TrajectoryFormat, TrajectoryInput,
 };
 use jostle_engine::{
     CHECKPOINT, Checkpoint, Existing, Mixture, Outcome, Progress, Simulation, SimulationBuilder,
@@ -38,7 +38,7 @@ fn fluid() -> SimulationBuilder {
     Simulation::builder(UnitSystem::Lj, system).force(lj).seed(3).settings(settings)
 }
 
-fn builder(thermostat: Thermostat) -> SimulationBuilder {
+fn builder(thermostat: ThermostatInput) -> SimulationBuilder {
     // A checkpoint in the middle, so that a leg ends there.
     let mut stage = StageInput::dynamics("run", STEPS, 0.005).thermostat(thermostat).thermo(10);
     stage.checkpoint_every = STEPS / 2;
@@ -57,7 +57,7 @@ impl Progress for Steps<'_> {
 }
 
 /// The positions at the end of a run that changes from one device to another in the middle.
-fn positions(thermostat: Thermostat, first: Open, then: Open, folder: &Path) -> Vec<Vec3> {
+fn positions(thermostat: ThermostatInput, first: Open, then: Open, folder: &Path) -> Vec<Vec3> {
     let mut simulation = builder(thermostat).open_with(first).build().unwrap();
     simulation.write_to(folder, Existing::Refuse).unwrap();
     let step = Cell::new(0);
@@ -141,8 +141,8 @@ fn groups_are_the_same_on_every_device() {
 
 #[test]
 fn a_run_changes_devices() {
-    let langevin = Thermostat::Langevin { temperature: 1.0, friction: 1.0 };
-    let bussi = Thermostat::Bussi { temperature: 1.0, period: 0.2 };
+    let langevin = ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 };
+    let bussi = ThermostatInput::Bussi { temperature: 1.0, period: 0.2 };
     for (name, thermostat) in [("langevin", langevin), ("bussi", bussi)] {
         let folder = tempfile::tempdir().unwrap();
         let cpu: Open = jostle_cpu::open;
@@ -162,7 +162,7 @@ fn a_run_changes_devices() {
 fn interruptions_leave_no_trace_on_the_gpu() {
     for precision in [Precision::Mixed, Precision::Double] {
         let build = || {
-            let nose_hoover = Thermostat::NoseHoover { temperature: 1.0, period: 0.5, chain: 2 };
+            let nose_hoover = ThermostatInput::NoseHoover { temperature: 1.0, period: 0.5, chain: 2 };
             let settings = Settings { reproducible: true, precision, ..Settings::default() };
             let stage = |name: &str| StageInput::dynamics(name, 50, 0.005).thermo(7);
             let (first, second) = (stage("nvt").thermostat(nose_hoover), stage("nve"));
@@ -197,7 +197,7 @@ fn interruptions_leave_no_trace_on_the_gpu() {
 /// A minimisation, every thermostat, rows, frames: on the GPU as on the CPU.
 #[test]
 fn every_stage_on_both_devices() {
-    let every = |name: &str, thermostat: Option<Thermostat>| {
+    let every = |name: &str, thermostat: Option<ThermostatInput>| {
         let mut stage = StageInput::dynamics(name, 24, 0.005).thermo(4);
         if let Action::Dynamics { thermostat: wanted, .. } = &mut stage.action {
             *wanted = thermostat;
@@ -207,10 +207,10 @@ fn every_stage_on_both_devices() {
     };
     let stages = [
         StageInput::minimize("relax", 12, 1e-9, 0.002).thermo(4),
-        every("rescale", Some(Thermostat::Rescale { temperature: 1.2, every: 5 })),
-        every("langevin", Some(Thermostat::Langevin { temperature: 1.0, friction: 1.0 })),
-        every("nose-hoover", Some(Thermostat::NoseHoover { temperature: 1.0, period: 0.5, chain: 3 })),
-        every("bussi", Some(Thermostat::Bussi { temperature: 1.0, period: 0.2 })),
+        every("rescale", Some(ThermostatInput::Rescale { temperature: 1.2, every: 5 })),
+        every("langevin", Some(ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 })),
+        every("nose-hoover", Some(ThermostatInput::NoseHoover { temperature: 1.0, period: 0.5, chain: 3 })),
+        every("bussi", Some(ThermostatInput::Bussi { temperature: 1.0, period: 0.2 })),
         every("free", None),
     ];
     let folder = tempfile::tempdir().unwrap();
@@ -272,7 +272,7 @@ fn algorithms_belong_to_devices() {
     use jostle_core::Algorithm::{AllPairs, Cells, Clusters, List, Reference, Tiles};
     let refused = |algorithm, open: Open| {
         let settings = Settings { algorithm, ..Settings::default() };
-        let langevin = Thermostat::Langevin { temperature: 1.0, friction: 1.0 };
+        let langevin = ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 };
         let built = builder(langevin).settings(settings).open_with(open).build();
         built.map(|_| ()).unwrap_err()
     };
@@ -295,7 +295,7 @@ fn no_gpu() {
         println!("there is a GPU; nothing to see here");
         return;
     }
-    let langevin = Thermostat::Langevin { temperature: 1.0, friction: 1.0 };
+    let langevin = ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 };
     let open = |device| builder(langevin).device(device).build();
     let error = open(DeviceInput::Cuda { index: 0 }).map(|_| ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Device);

@@ -2,7 +2,7 @@
 
 use jostle_core::{Backend, Bath, Evaluate, Precision, Settings, Species, System, UnitSystem};
 use jostle_engine::model::{
-    Amount, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat,
+    Amount, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput,
 };
 use jostle_engine::step::{StepContext, step};
 use jostle_engine::{Mixture, Simulation, Thermo, assign_velocities, device};
@@ -114,9 +114,9 @@ fn time_can_be_reversed() {
 #[test]
 fn conserved_quantities_of_thermostats_stay() {
     for thermostat in [
-        Thermostat::Rescale { temperature: 1.0, every: 20 },
-        Thermostat::NoseHoover { temperature: 1.0, period: 0.5, chain: 3 },
-        Thermostat::Bussi { temperature: 1.0, period: 0.5 },
+        ThermostatInput::Rescale { temperature: 1.0, every: 20 },
+        ThermostatInput::NoseHoover { temperature: 1.0, period: 0.5, chain: 3 },
+        ThermostatInput::Bussi { temperature: 1.0, period: 0.5 },
     ] {
         let (system, term) = liquid();
         let mut simulation = Simulation::builder(UnitSystem::Lj, system)

@@ -7,7 +7,7 @@ use jostle_core::{
     Species, State, System, UnitSystem, Vec3,
 };
 use jostle_engine::model::{
-    Barostat, Coupling, DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat,
+    Barostat, Coupling, DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput,
     TrajectoryFormat, TrajectoryInput,
 };
 use jostle_engine::step::{StepContext, step};
@@ -276,10 +276,10 @@ fn measures_at_steps_of_their_own() {
 #[test]
 fn every_thermostat() {
     for thermostat in [
-        Thermostat::Rescale { temperature: 1.0, every: 8 },
-        Thermostat::Langevin { temperature: 1.0, friction: 1.0 },
-        Thermostat::NoseHoover { temperature: 1.0, period: 0.5, chain: 3 },
-        Thermostat::Bussi { temperature: 1.0, period: 0.5 },
+        ThermostatInput::Rescale { temperature: 1.0, every: 8 },
+        ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 },
+        ThermostatInput::NoseHoover { temperature: 1.0, period: 0.5, chain: 3 },
+        ThermostatInput::Bussi { temperature: 1.0, period: 0.5 },
     ] {
         check(&[stage("first", 5).thermostat(thermostat), stage("second", 3).thermostat(thermostat)]);
     }
@@ -288,8 +288,8 @@ fn every_thermostat() {
 /// A leg ends where the volume may change, and energies are known there.
 #[test]
 fn every_barostat() {
-    let bussi = Thermostat::Bussi { temperature: 1.0, period: 0.5 };
-    let chain = Thermostat::NoseHoover { temperature: 1.0, period: 0.5, chain: 3 };
+    let bussi = ThermostatInput::Bussi { temperature: 1.0, period: 0.5 };
+    let chain = ThermostatInput::NoseHoover { temperature: 1.0, period: 0.5, chain: 3 };
     let trials = Barostat::MonteCarlo { pressure: 1.0, coupling: Coupling::Isotropic, every: 7 };
     let walk = Barostat::CellRescaling { pressure: 1.0, time: 2.5, compressibility: 0.1, every: 10 };
     let moving = Barostat::MartynaTobiasKlein { pressure: 1.0, time: 2.5, every: 10 };

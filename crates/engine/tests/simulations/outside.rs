@@ -1,7 +1,7 @@
 //! Fields, walls and atoms that do not move.
 
 use jostle_core::{Result, Settings, SimBox, Species, System, UnitSystem};
-use jostle_engine::model::{StageInput, Thermostat};
+use jostle_engine::model::{StageInput, ThermostatInput};
 use jostle_engine::{Context, Observer, Simulation};
 use jostle_potentials::outside::{Field, Side, Wall};
 use jostle_potentials::{Forces, PairEntry, PairKind, PairTerm, Truncation};
@@ -60,7 +60,7 @@ fn density_falls_with_height_as_boltzmann_says() {
     };
     let integral = |f: &dyn Fn(f64) -> f64| (1..40_000).map(|k| f(0.001 * f64::from(k))).sum::<f64>();
     let expected = integral(&|z| z * weight(z)) / integral(&weight);
-    let bath = Thermostat::Langevin { temperature: TEMPERATURE, friction: 1.0 };
+    let bath = ThermostatInput::Langevin { temperature: TEMPERATURE, friction: 1.0 };
     let (sender, seen) = channel();
     let mut simulation = Simulation::builder(UnitSystem::Lj, system)
         .field(forces.fields[0].clone())

@@ -4,7 +4,7 @@
 
 use jostle_core::{Settings, Species, UnitSystem};
 use jostle_engine::averages::Confidence;
-use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat};
+use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput};
 use jostle_engine::{Mixture, Simulation, assign_velocities};
 use jostle_potentials::Electrostatics;
 use jostle_potentials::electrostatics::{Method, NetCharge};
@@ -28,7 +28,7 @@ fn a_plasma_has_its_published_energy() {
             net_charge: NetCharge::Background,
             ..Electrostatics::new(Method::pme(5.0, 1e-4, 5), 1.0, 5.0)
         };
-        let bath = Thermostat::Langevin { temperature, friction: 0.2 };
+        let bath = ThermostatInput::Langevin { temperature, friction: 0.2 };
         let mut simulation = Simulation::builder(UnitSystem::Plasma, system)
             .electrostatics(charges)
             .stage(StageInput::dynamics("melt", 1500, 0.15).thermostat(bath))

@@ -1,7 +1,7 @@
 //! A run that was interrupted and resumed equals one that was not, bit for bit.
 
 use jostle_core::{Settings, Species, UnitSystem};
-use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat};
+use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput};
 use jostle_engine::{Existing, Mixture, Outcome, Overrides, Simulation, assign_velocities};
 use jostle_io::Input;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -299,7 +299,7 @@ fn a_run_without_an_input() {
     assign_velocities(&mut system, 1.0, Distribution::Maxwell, 1);
     let builder = || {
         let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.5);
-        let langevin = Thermostat::Langevin { temperature: 1.0, friction: 1.0 };
+        let langevin = ThermostatInput::Langevin { temperature: 1.0, friction: 1.0 };
         let settings = Settings { threads: Some(1), reproducible: true, ..Settings::default() };
         Simulation::builder(UnitSystem::Lj, system.clone())
             .force(lj)

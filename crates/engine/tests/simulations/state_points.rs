@@ -4,7 +4,7 @@
 
 use jostle_core::{Settings, Species, UnitSystem};
 use jostle_engine::averages::{Confidence, Estimate};
-use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat};
+use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput};
 use jostle_engine::{Mixture, Simulation, assign_velocities};
 use jostle_potentials::{PairKind, PairTerm, Truncation};
 
@@ -24,7 +24,7 @@ fn sample(density: f64, friction: f64, steps: u64) -> [Estimate; 2] {
         Mixture::new(UnitSystem::Lj).with(atom, None).lattice(Lattice::Fcc, extent, density, 1).unwrap();
     assign_velocities(&mut system, 2.0 * TEMPERATURE, Distribution::Maxwell, 1);
     let term = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 3.0);
-    let bath = |temperature| Thermostat::Langevin { temperature, friction };
+    let bath = |temperature| ThermostatInput::Langevin { temperature, friction };
     let mut simulation = Simulation::builder(UnitSystem::Lj, system)
         .force(term.with_tail_correction().unwrap())
         .stage(StageInput::dynamics("melt", 1000, 0.004).thermostat(bath(2.0 * TEMPERATURE)))

@@ -2,7 +2,7 @@
 //! their temperature at long time steps, too.
 
 use jostle_core::{Result, Settings, Species, UnitSystem};
-use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, Thermostat};
+use jostle_engine::model::{DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput};
 use jostle_engine::{Context, Mixture, Observer, Overrides, Simulation, assign_velocities};
 use jostle_io::Input;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -35,7 +35,7 @@ impl Observer for Kinetic {
 }
 
 /// Kinetic energies of soft spheres in a heat bath, in units of k_B T.
-fn sample(bath: Thermostat) -> Vec<f64> {
+fn sample(bath: ThermostatInput) -> Vec<f64> {
     let atom = Species { name: "A".into(), mass: 1.0, charge: 0.0 };
     let (extent, density) = (LatticeExtent::Atoms(ATOMS), DensityInput::Number(0.8));
     let mut system =
@@ -92,7 +92,7 @@ fn distance(samples: &[f64], degrees_of_freedom: usize) -> f64 {
 }
 
 /// The right number of degrees of freedom passes; a wrong one is noticed.
-fn check(bath: Thermostat, degrees_of_freedom: usize, wrong: usize) {
+fn check(bath: ThermostatInput, degrees_of_freedom: usize, wrong: usize) {
     let samples = sample(bath);
     let (right, wrong) = (distance(&samples, degrees_of_freedom), distance(&samples, wrong));
     println!("{bath:?}: {} samples, distances {right} and {wrong}", samples.len());
@@ -103,26 +103,26 @@ fn check(bath: Thermostat, degrees_of_freedom: usize, wrong: usize) {
 #[test]
 fn langevin_gives_the_canonical_distribution() {
     // Noise moves the centre of mass too.
-    let bath = Thermostat::Langevin { temperature: TEMPERATURE, friction: 2.0 };
+    let bath = ThermostatInput::Langevin { temperature: TEMPERATURE, friction: 2.0 };
     check(bath, 3 * ATOMS, 3 * ATOMS - 3);
 }
 
 #[test]
 fn bussi_gives_the_canonical_distribution() {
-    let bath = Thermostat::Bussi { temperature: TEMPERATURE, period: 0.1 };
+    let bath = ThermostatInput::Bussi { temperature: TEMPERATURE, period: 0.1 };
     check(bath, 3 * ATOMS - 3, 3 * ATOMS);
 }
 
 #[test]
 fn nose_hoover_gives_the_canonical_distribution() {
-    let bath = Thermostat::NoseHoover { temperature: TEMPERATURE, period: 0.3, chain: 3 };
+    let bath = ThermostatInput::NoseHoover { temperature: TEMPERATURE, period: 0.3, chain: 3 };
     check(bath, 3 * ATOMS - 3, 3 * ATOMS);
 }
 
 /// Rescaling has the right mean and no distribution at all: the test must see the difference.
 #[test]
 fn rescaling_is_not_canonical() {
-    let samples = sample(Thermostat::Rescale { temperature: TEMPERATURE, every: 10 });
+    let samples = sample(ThermostatInput::Rescale { temperature: TEMPERATURE, every: 10 });
     assert!(distance(&samples, 3 * ATOMS - 3) > 4.0 * UNLIKELY);
 }
 

@@ -162,16 +162,16 @@ fn stage_restraints(
     Ok(Some(stiffness))
 }
 
-fn thermostat(source: &Source, fields: &Fields, timestep: f64) -> Result<Thermostat> {
+fn thermostat(source: &Source, fields: &Fields, timestep: f64) -> Result<ThermostatInput> {
     let [temperature, _] = fields.need("temperature")?;
     Ok(match fields.need::<String>("kind")?.as_str() {
-        "bussi" => Thermostat::Bussi { temperature, period: fields.need("period")? },
-        "dpd" => Thermostat::Dissipative {
+        "bussi" => ThermostatInput::Bussi { temperature, period: fields.need("period")? },
+        "dpd" => ThermostatInput::Dissipative {
             temperature,
             friction: fields.need("friction")?,
             cutoff: fields.need("cutoff")?,
         },
-        "langevin" => Thermostat::Langevin { temperature, friction: fields.need("friction")? },
+        "langevin" => ThermostatInput::Langevin { temperature, friction: fields.need("friction")? },
         "nose-hoover" => {
             let (period, chain) = (fields.need("period")?, fields.need::<u64>("chain")? as usize);
             let at = |key: &'static str| {
@@ -182,9 +182,9 @@ fn thermostat(source: &Source, fields: &Fields, timestep: f64) -> Result<Thermos
             };
             NoseHoover::check(period, timestep).map_err(at("period"))?;
             NoseHoover::check_links(chain).map_err(at("chain"))?;
-            Thermostat::NoseHoover { temperature, period, chain }
+            ThermostatInput::NoseHoover { temperature, period, chain }
         }
-        _ => Thermostat::Rescale { temperature, every: fields.need("every")? },
+        _ => ThermostatInput::Rescale { temperature, every: fields.need("every")? },
     })
 }
 

@@ -72,7 +72,7 @@ impl StageInput {
     }
 
     /// The stage with a thermostat; a minimisation has none and stays as it is.
-    pub fn thermostat(mut self, chosen: Thermostat) -> Self {
+    pub fn thermostat(mut self, chosen: ThermostatInput) -> Self {
         if let Action::Dynamics { thermostat, .. } = &mut self.action {
             *thermostat = Some(chosen);
         }
@@ -157,7 +157,7 @@ pub enum Action {
         /// How long each is.
         timestep: f64,
         /// `None`: constant energy.
-        thermostat: Option<Thermostat>,
+        thermostat: Option<ThermostatInput>,
     },
     /// `minimize = { ... }`: until the largest force is below `force_tolerance`.
     Minimize {
@@ -186,7 +186,7 @@ pub enum Minimizer {
 
 /// Temperature control.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Thermostat {
+pub enum ThermostatInput {
     /// Velocities scaled to the temperature every so many steps (Rapaport's equilibration).
     Rescale {
         /// Target.
@@ -228,15 +228,15 @@ pub enum Thermostat {
     },
 }
 
-impl Thermostat {
+impl ThermostatInput {
     /// The temperature it holds, at the beginning of its stage.
     pub fn temperature(&self) -> f64 {
         match *self {
-            Thermostat::Rescale { temperature, .. }
-            | Thermostat::Langevin { temperature, .. }
-            | Thermostat::Dissipative { temperature, .. }
-            | Thermostat::NoseHoover { temperature, .. }
-            | Thermostat::Bussi { temperature, .. } => temperature,
+            ThermostatInput::Rescale { temperature, .. }
+            | ThermostatInput::Langevin { temperature, .. }
+            | ThermostatInput::Dissipative { temperature, .. }
+            | ThermostatInput::NoseHoover { temperature, .. }
+            | ThermostatInput::Bussi { temperature, .. } => temperature,
         }
     }
 }
