@@ -1,7 +1,9 @@
 //! What a device must be able to do: the dozen coarse verbs a time step is written in.
 
-use crate::bath::Dissipative;
-use crate::{Bath, Error, MolecularVirial, Molecules, Result, SavedVolume, SimBox, State, SymTensor, Vec3};
+use crate::thermostat::Dissipative;
+use crate::{
+    Error, MolecularVirial, Molecules, Result, SavedVolume, SimBox, State, SymTensor, Thermostat, Vec3,
+};
 
 /// The arithmetic of the forces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -239,8 +241,8 @@ pub struct Sample {
     pub energies: Energies,
     /// Kinetic energy and momentum.
     pub kinetic: Kinetic,
-    /// The bath as it was then.
-    pub bath: Bath,
+    /// The thermostat as it was then.
+    pub thermostat: Thermostat,
 }
 
 /// Where the time of a run went, in seconds.
@@ -466,7 +468,7 @@ pub trait Backend: Send {
     ///
     /// # Errors
     /// If the device does not have it, or it reaches further than all pair forces.
-    fn apply_dpd_thermostat(&mut self, _bath: &Dissipative, _noise: NoiseKey) -> Result<()> {
+    fn apply_dpd_thermostat(&mut self, _thermostat: &Dissipative, _noise: NoiseKey) -> Result<()> {
         Err(Error::device("this device has no friction and noise between pairs of atoms")
             .hint("set device = \"cpu\""))
     }
@@ -488,7 +490,7 @@ pub trait Backend: Send {
 
     /// Makes many steps on its own: the same steps, with the same random numbers, as the verbs
     /// would make one by one, and the same however a run is cut into legs. The forces of the last
-    /// evaluation are those at its start. `bath` is left as the last step leaves it.
+    /// evaluation are those at its start. `thermostat` is left as the last step leaves it.
     ///
     /// `None`, at once: this device is driven by the verbs, step by step; or such a leg is, where long-range
     /// forces act at some steps only and energies are asked for.
@@ -496,7 +498,7 @@ pub trait Backend: Send {
     /// # Errors
     /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`], with the step at
     /// which it happened where that is known.
-    fn run_leg(&mut self, _leg: &Leg, _bath: &mut Bath) -> Result<Option<Vec<Sample>>> {
+    fn run_leg(&mut self, _leg: &Leg, _thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
         Ok(None)
     }
 

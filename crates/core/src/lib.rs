@@ -3,7 +3,6 @@
 //! numbers, errors, and what a device must be able to do ([`Backend`]). No files, no threads, no devices.
 
 pub mod backend;
-pub mod bath;
 pub mod constraints;
 pub mod driven;
 pub mod dual;
@@ -20,6 +19,7 @@ pub mod simbox;
 pub mod sites;
 pub mod skin_search;
 pub mod state;
+pub mod thermostat;
 pub mod topology;
 pub mod units;
 pub mod volume;
@@ -28,7 +28,6 @@ pub use backend::{
     Algorithm, Backend, ClosingKick, Energies, Evaluate, Kinetic, Leg, NoiseKey, Precision, Processor,
     RespaSchedule, Sample, Settings,
 };
-pub use bath::Bath;
 pub use driven::{Driven, Masses};
 pub use dual::Dual;
 pub use error::{Error, ErrorKind, Place, Result};
@@ -39,6 +38,7 @@ pub use prediction::PositionPrediction;
 pub use real::Real;
 pub use simbox::SimBox;
 pub use state::{Species, State, System};
+pub use thermostat::Thermostat;
 pub use topology::{
     Angle, Arms, Bond, Constraint, CrossTerm, Dihedral, Exclude, LocalFrame, SiteRule, Topology, VirtualSite,
     WaterShape,

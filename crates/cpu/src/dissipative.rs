@@ -8,7 +8,7 @@ use crate::cells::Clusters;
 use crate::near::{Near, act, each_pair};
 use crate::neighbors::PairList;
 use crate::simd::Scalar;
-use jostle_core::bath::{Dissipative, pair_impulse, pair_noise};
+use jostle_core::thermostat::{Dissipative, pair_impulse, pair_noise};
 use jostle_core::{NoiseKey, Vec3};
 
 /// A pair within the cut-off.
@@ -31,13 +31,13 @@ impl TaskPairs {
         clusters: &Clusters<S>,
         list: &PairList<S>,
         id: &[u32],
-        bath: &Dissipative,
+        thermostat: &Dissipative,
         key: NoiseKey,
     ) {
         self.0.clear();
-        each_pair(clusters, list, bath.cutoff, |near| {
+        each_pair(clusters, list, thermostat.cutoff, |near| {
             let [a, b] = near.atoms.map(|atom| id[atom as usize]);
-            let weight = 1.0 - near.distance / bath.cutoff;
+            let weight = 1.0 - near.distance / thermostat.cutoff;
             self.0.push(Pair { near, weight, noise: pair_noise(key, a, b) });
         });
     }
@@ -47,14 +47,14 @@ impl TaskPairs {
         &self,
         width: usize,
         velocity: &[Vec3],
-        bath: &Dissipative,
+        thermostat: &Dissipative,
         forces: &mut TaskForces<S>,
     ) {
         for Pair { near, weight, noise } in &self.0 {
             let [a, b] = near.atoms.map(|atom| velocity[atom as usize]);
             let e = near.along;
             let speed = e[0] * (a[0] - b[0]) + e[1] * (a[1] - b[1]) + e[2] * (a[2] - b[2]);
-            let impulse = pair_impulse(*weight, speed, *noise, bath.friction, bath.noise);
+            let impulse = pair_impulse(*weight, speed, *noise, thermostat.friction, thermostat.noise);
             for (slot, sign) in near.slots.into_iter().zip([1.0, -1.0]) {
                 act(forces, width, slot, e.map(|e| sign * impulse * e));
             }

@@ -5,7 +5,7 @@
 use crate::noise::{BATCH, Normals};
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd, widened};
 use jostle_core::backend::Descent;
-use jostle_core::bath::noise_amplitude;
+use jostle_core::thermostat::noise_amplitude;
 use jostle_core::{Kinetic, Masses, NoiseKey, Real, Vec3};
 
 /// The atoms of a task, cluster by cluster.

@@ -4,7 +4,7 @@
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Leg, RespaSchedule, Result, Settings, SimBox, Species, System,
+    Algorithm, Backend, Evaluate, Leg, RespaSchedule, Result, Settings, SimBox, Species, System, Thermostat,
 };
 use jostle_cuda::driver::Device;
 use jostle_cuda::{Cuda, PairShape};
@@ -74,7 +74,7 @@ fn main() -> Result<()> {
                 long_range: RespaSchedule::ALWAYS,
             };
             first_step += steps;
-            gpu.run_leg(&leg, &mut Bath::Isolated).map(|_| ())
+            gpu.run_leg(&leg, &mut Thermostat::Isolated).map(|_| ())
         };
         let total = start + gpu.kinetic().energy();
         let steps = (3e10 / (n * n) as f64).clamp(100.0, 4000.0) as u64;

@@ -3,7 +3,7 @@
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Backend, Bath, Evaluate, Leg, Precision, RespaSchedule, Result, Settings, SimBox, Species, System,
+    Backend, Evaluate, Leg, Precision, RespaSchedule, Result, Settings, SimBox, Species, System, Thermostat,
 };
 use jostle_cuda::driver::Device;
 use jostle_cuda::kernels::TileShape;
@@ -73,7 +73,7 @@ fn main() -> Result<()> {
                 long_range: RespaSchedule::ALWAYS,
             };
             first_step += steps;
-            gpu.run_leg(&leg, &mut Bath::Isolated).map(|_| ())
+            gpu.run_leg(&leg, &mut Thermostat::Isolated).map(|_| ())
         };
         let warm = Instant::now();
         while warm.elapsed().as_secs_f64() < 1.0 {

@@ -212,10 +212,10 @@ enum MoveFrom {
     MOVE_FROM_STEP,    // the second half of the step before
 };
 
-// Scales the velocities of a group as a bath says.
+// Scales the velocities of a group as a thermostat says.
 template <class S>
-DEVICE void scale_by_bath(const DeviceData& w, int which, Body<S>& body) {
-    for (int k = 0; k < S::ATOMS; k++) scale_by_bath(w, which, body.inverse_mass[k], body.v[k]);
+DEVICE void scale_by_thermostat(const DeviceData& w, int which, Body<S>& body) {
+    for (int k = 0; k < S::ATOMS; k++) scale_by_thermostat(w, which, body.inverse_mass[k], body.v[k]);
 }
 
 // Names the group of an atom that has flown apart; where its forces are not finite that is known.
@@ -270,12 +270,12 @@ DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot,
     };
     if (what == MOVE_FROM_STEP) {
         double unused[IMPULSES];
-        scale_by_bath(w, BATH_AFTER, body);
+        scale_by_thermostat(w, THERMOSTAT_AFTER, body);
         kick_all();
         brake(w.geometry, body, unused);
     }
     kick_all();
-    scale_by_bath(w, BATH_BEFORE, body);
+    scale_by_thermostat(w, THERMOSTAT_BEFORE, body);
     // With noise in the middle of the drift there are two parts of it.
     const int parts = noisy ? 2 : 1;
     const double way = motion.drift / parts;
@@ -376,7 +376,7 @@ DEVICE void kick_body(const DeviceData& w, const Held& h, uint4 group, const Slo
     const Motion motion = w.control->motion;
     const int set = w.control->sorted;
     Body<S> body = body_of<S>(w, h, group);
-    scale_by_bath(w, BATH_AFTER, body);
+    scale_by_thermostat(w, THERMOSTAT_AFTER, body);
     // Where noise is in the middle of the drift, its last part is half a step.
     if (motion.decay < 1.0) add_turning(w.geometry, body, 2.0 * motion.timestep / motion.drift - 1.0, impulse);
     for (int k = 0; k < S::ATOMS; k++) {

@@ -15,7 +15,7 @@ struct Dissipation {
     i64 listed;  // whether lists of atoms have all pairs
 };
 
-// As jostle_core::bath::pair_noise has it.
+// As jostle_core::thermostat::pair_noise has it.
 DEVICE double pair_noise(const Dissipation& p, u32 a, u32 b) {
     const u32 low = min(a, b), high = max(a, b);
     const u64 seed = p.seed ^ (u64)high * 0x9E3779B97F4A7C15ull;

@@ -45,13 +45,13 @@ DEVICE void scale(Double3& v, double factor) {
     v.z *= factor;
 }
 
-// The factors by which a heat bath scales velocities, after a drift and before the next one: where they
-// are in w.bath.
-enum { BATH_AFTER, BATH_BEFORE };
+// The factors by which a thermostat scales velocities, after a drift and before the next one: where they
+// are in w.thermostat.
+enum { THERMOSTAT_AFTER, THERMOSTAT_BEFORE };
 
-// Scales the velocity of an atom by one of these, where there is such a bath; not what is driven.
-DEVICE void scale_by_bath(const DeviceData& w, int which, double inverse_mass, Double3& v) {
-    if (w.bath && inverse_mass != 0) scale(v, w.bath[which]);
+// Scales the velocity of an atom by one of these, where there is such a thermostat; not what is driven.
+DEVICE void scale_by_thermostat(const DeviceData& w, int which, double inverse_mass, Double3& v) {
+    if (w.thermostat && inverse_mass != 0) scale(v, w.thermostat[which]);
 }
 
 DEVICE bool is_finite(real3 f) {
@@ -128,14 +128,14 @@ DEVICE void ornstein_uhlenbeck(Double3& v, double decay, Double3 noise) {
 }
 
 // From one force evaluation to the next: half a kick, the drift, with friction and noise in its
-// middle if there is a bath. `noise` gives what is wanted then.
+// middle if there is a thermostat. `noise` gives what is wanted then.
 template <class Noise>
 DEVICE void kick_and_drift(const DeviceData& w, Double3& x, Double3& v, real3 f, double inverse_mass,
                            const Noise& noise) {
     const Motion& motion = w.control->motion;
     const double dt = motion.timestep, way = motion.drift;
     kick(v, 0.5 * dt * inverse_mass, f);
-    scale_by_bath(w, BATH_BEFORE, inverse_mass, v);
+    scale_by_thermostat(w, THERMOSTAT_BEFORE, inverse_mass, v);
     if (motion.decay < 1.0) {
         drift(x, 0.5 * way, v);
         if (inverse_mass != 0) ornstein_uhlenbeck(v, motion.decay, noise());
@@ -240,7 +240,7 @@ DEVICE void advance_atom(const DeviceData& w, int slot, const Slot& now, int i, 
 // The second half of the kick of a step.
 DEVICE void end_step(const DeviceData& w, int i, Double3& v, real3 f, int species) {
     const double inverse_mass = w.inverse_mass[mass_place(w, i, species)];
-    scale_by_bath(w, BATH_AFTER, inverse_mass, v);
+    scale_by_thermostat(w, THERMOSTAT_AFTER, inverse_mass, v);
     kick(v, 0.5 * w.control->motion.timestep * inverse_mass, f);
 }
 

@@ -376,7 +376,7 @@ enum Fault {
 struct Motion {
     double timestep;
     double drift;           // from one slot to the next: half a time step where pairs get noise in the middle of it
-    double decay;           // Langevin: what is left of a velocity after a step; 1 without a bath
+    double decay;           // Langevin: what is left of a velocity after a step; 1 without a thermostat
     double thermal_energy;  // Langevin: k T
     u64 seed;
     u64 first_step;         // number of the leg's first step, over all stages
@@ -475,8 +475,8 @@ struct DeviceData {
     const real4* functions;      // cubics
     real* derivative;            // of each atom's embedding energy
     double* embedding;           // these energies
-    // the heat bath: see bath.cu
-    double* bath;
+    // the thermostat: see thermostat.cu
+    double* thermostat;
     const double* deviates;      // two for each step of the leg
     // sums over atoms
     double* partial;

@@ -218,7 +218,7 @@ impl Arrays {
             functions: 0,
             derivative: 0,
             embedding: 0,
-            bath: 0,
+            thermostat: 0,
             deviates: 0,
             partial: 0,
             total: 0,

@@ -227,7 +227,7 @@ pub struct DeviceData {
     pub functions: u64,
     pub derivative: u64,
     pub embedding: u64,
-    pub bath: u64,
+    pub thermostat: u64,
     pub deviates: u64,
     pub partial: u64,
     pub total: u64,

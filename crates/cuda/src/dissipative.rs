@@ -6,7 +6,7 @@ use crate::driver::{Buffer, Device, Kernel, Launch, Word};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::step_graph::MidStepForces;
 use crate::sums::Summation;
-use jostle_core::bath::{Dissipative, pair_impulse};
+use jostle_core::thermostat::{Dissipative, pair_impulse};
 use jostle_core::{NoiseKey, Precision, Result};
 
 /// What kernels are told: as in `dissipative.cu`, field by field.
@@ -25,12 +25,12 @@ struct Dissipation {
 unsafe impl Word for Dissipation {}
 
 /// The kernels, and velocities half-way.
-pub struct PairBath {
+pub struct PairThermostat {
     apply_dpd_thermostat: Kernel,
     cross: Kernel,
     halfway: Buffer<f64>,
     /// What legs are recorded for.
-    pub bath: Option<Dissipative>,
+    pub thermostat: Option<Dissipative>,
     /// Whether all pairs with friction are in lists of atoms.
     pub listed: bool,
 }
@@ -42,7 +42,7 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
     kernels::mid_step_source(&formula, include_str!("../kernels/dissipative.cu"), precision, sums)
 }
 
-impl PairBath {
+impl PairThermostat {
     /// For `n` atoms.
     ///
     /// # Errors
@@ -50,23 +50,23 @@ impl PairBath {
     pub fn new(device: &Device, precision: Precision, sums: Summation, n: usize) -> Result<Self> {
         let build = build(precision, sums);
         let module = device.compile("dissipative.cu", &build.source, &build.options)?;
-        Ok(PairBath {
+        Ok(PairThermostat {
             apply_dpd_thermostat: module.kernel("apply_dpd_thermostat")?,
             cross: module.kernel("cross")?,
             halfway: device.alloc(3 * n)?,
-            bath: None,
+            thermostat: None,
             listed: false,
         })
     }
 
     /// Friction and noise at once, for a step that is named.
-    pub fn now(&self, data: &DeviceData, bath: &Dissipative, key: NoiseKey) -> [Launch; 2] {
-        self.impulses(data, bath, key, -1)
+    pub fn now(&self, data: &DeviceData, thermostat: &Dissipative, key: NoiseKey) -> [Launch; 2] {
+        self.impulses(data, thermostat, key, -1)
     }
 
     /// Half-way first, then all the way with the friction of the velocities half-way.
-    fn impulses(&self, data: &DeviceData, bath: &Dissipative, key: NoiseKey, slot: i32) -> [Launch; 2] {
-        let Dissipative { cutoff, friction, noise } = *bath;
+    fn impulses(&self, data: &DeviceData, thermostat: &Dissipative, key: NoiseKey, slot: i32) -> [Launch; 2] {
+        let Dissipative { cutoff, friction, noise } = *thermostat;
         let said = Dissipation {
             cutoff,
             friction,
@@ -84,10 +84,10 @@ impl PairBath {
     }
 }
 
-impl MidStepForces for PairBath {
+impl MidStepForces for PairThermostat {
     fn cross(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
-        let Some(bath) = &self.bath else { return Vec::new() };
-        let mut launches = self.impulses(data, bath, NoiseKey { seed: 0, step: 0 }, slot).to_vec();
+        let Some(thermostat) = &self.thermostat else { return Vec::new() };
+        let mut launches = self.impulses(data, thermostat, NoiseKey { seed: 0, step: 0 }, slot).to_vec();
         let cross = Launch::new(&self.cross, kernels::blocks_of(data.n), ATOM_THREADS);
         launches.push(cross.with_value(*data).with_value(slot));
         launches

@@ -9,9 +9,9 @@ use crate::driver::{Device, Kernel};
 use crate::electrostatics;
 use crate::embedded;
 use crate::sums::Summation;
-use jostle_core::bath::noise_amplitude;
 use jostle_core::constraints::Groups;
-use jostle_core::{Algorithm, Bath, Precision, Result, SimBox, System};
+use jostle_core::thermostat::noise_amplitude;
+use jostle_core::{Algorithm, Precision, Result, SimBox, System, Thermostat};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Forces, LatticeSum};
 
@@ -259,12 +259,12 @@ pub fn of_long_lists(forces: &Forces, precision: Precision) -> Build {
     build(forces, precision, PairAlgorithm::Tiles, shape, PairShape::for_atoms(100_000), Summation::Fast)
 }
 
-/// The default builds with exact sums, as reproducible runs need them, and those of a heat bath.
-pub fn reproducible_builds(forces: &Forces, precision: Precision, heat_bath: &Bath) -> Vec<Build> {
+/// The default builds with exact sums, as reproducible runs need them, and those of a thermostat.
+pub fn reproducible_builds(forces: &Forces, precision: Precision, scaling: &Thermostat) -> Vec<Build> {
     let exact = Summation::exact(forces);
     let mut builds = builds(forces, precision, &PairAlgorithm::EXACT, exact);
-    if let Some(update) = crate::bath::source(heat_bath) {
-        builds.extend([Summation::Fast, exact].map(|sums| bath(&update, precision, sums)));
+    if let Some(update) = crate::thermostat::source(scaling) {
+        builds.extend([Summation::Fast, exact].map(|sums| thermostat(&update, precision, sums)));
     }
     builds
 }
@@ -312,9 +312,9 @@ fn builds(
     algorithms.map(|algorithm| build(forces, precision, *algorithm, shape, pairs, sums)).collect()
 }
 
-/// Puts the source for a heat bath together; `update` is what it does, see `kernels/bath.cu`.
-pub(crate) fn bath(update: &str, precision: Precision, sums: Summation) -> Build {
-    module_source(update, include_str!("../kernels/bath.cu"), precision, sums)
+/// Puts the source for a thermostat together; `update` is what it does, see `kernels/thermostat.cu`.
+pub(crate) fn thermostat(update: &str, precision: Precision, sums: Summation) -> Build {
+    module_source(update, include_str!("../kernels/thermostat.cu"), precision, sums)
 }
 
 /// Puts the source of kernels together that know nothing of pairs.

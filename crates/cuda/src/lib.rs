@@ -3,7 +3,6 @@
 
 mod all_pairs;
 mod arrays;
-mod bath;
 mod bonded;
 mod cache;
 mod cells;
@@ -26,6 +25,7 @@ mod restraint;
 mod skin;
 mod step_graph;
 mod sums;
+mod thermostat;
 mod tiles;
 mod vacuum;
 

@@ -9,7 +9,6 @@
 //! A sample is taken at the end of a segment; where a step is one kernel, that kernel takes it, and
 //! a leg is one segment.
 
-use crate::bath::ScalingBath;
 use crate::bonded::Bonded;
 use crate::constraints::{Constraints, MoveFrom};
 use crate::device_data::{DeviceData, SLOTS};
@@ -19,6 +18,7 @@ use crate::kernels::{ATOM_THREADS, DISPLACED_ATOMS, Kernels, SCAN_BLOCK, Work, b
 use crate::neighbor_engine::{NeighborEngine, Trigger};
 use crate::outside::Outside;
 use crate::sums::Summation;
+use crate::thermostat::ScalingThermostat;
 use crate::vacuum::VacuumKernel;
 use jostle_core::{Evaluate, Result};
 
@@ -36,7 +36,7 @@ pub struct Launches<'a> {
     pub bonded: Option<&'a Bonded>,
     pub constraints: Option<&'a Constraints>,
     pub outside: Option<&'a Outside>,
-    pub bath: Option<&'a ScalingBath>,
+    pub thermostat: Option<&'a ScalingThermostat>,
     /// What acts in the middle of steps in this leg.
     pub mid_step: Option<&'a dyn MidStepForces>,
     pub data: DeviceData,
@@ -121,9 +121,9 @@ impl Launches<'_> {
     }
 
     /// How many numbers a sample has: energies of pair forces, virial, energies of other forces,
-    /// kinetic tensor, momentum, and the bath.
+    /// kinetic tensor, momentum, and the thermostat.
     pub fn row_length(&self) -> usize {
-        self.n_terms + VIRIAL + KINETIC + self.bath.map_or(0, ScalingBath::row_length)
+        self.n_terms + VIRIAL + KINETIC + self.thermostat.map_or(0, ScalingThermostat::row_length)
     }
 
     /// Adds up the shares of so many blocks.
@@ -207,7 +207,8 @@ impl Launches<'_> {
     }
 
     fn begin(&self) -> Vec<Launch> {
-        let mut launches: Vec<Launch> = self.bath.map(|bath| bath.begin(&self.data)).into_iter().collect();
+        let mut launches: Vec<Launch> =
+            self.thermostat.map(|thermostat| thermostat.begin(&self.data)).into_iter().collect();
         match self.constraints {
             Some(constraints) => launches.extend([
                 constraints.noise(&self.data, 0, MoveFrom::SegmentStart),
@@ -222,9 +223,10 @@ impl Launches<'_> {
 
     fn step(&self, slot: i32) -> Vec<Launch> {
         let forces = || self.forces(slot, Trigger::Step, Evaluate::Forces);
-        let bath =
-            self.bath.map(|bath| bath.after_each_drift(&self.data, slot, Trigger::Step, self.row_length()));
-        let mut launches = bath.unwrap_or_default();
+        let thermostat = self.thermostat.map(|thermostat| {
+            thermostat.after_each_drift(&self.data, slot, Trigger::Step, self.row_length())
+        });
+        let mut launches = thermostat.unwrap_or_default();
         // A step at once knows of pairs only.
         let at_once = if self.only_pairs() { self.neighbor_engine.step(&self.data, slot) } else { None };
         match (self.constraints, at_once) {
@@ -244,7 +246,10 @@ impl Launches<'_> {
 
     /// Whether samples are taken in passing, and not at the ends of segments.
     pub fn samples_in_passing(&self) -> bool {
-        self.neighbor_engine.samples() && self.only_pairs() && self.bath.is_none() && self.mid_step.is_none()
+        self.neighbor_engine.samples()
+            && self.only_pairs()
+            && self.thermostat.is_none()
+            && self.mid_step.is_none()
     }
 
     /// Whether there are no forces but those of pairs that are searched for.
@@ -277,10 +282,10 @@ impl Launches<'_> {
     }
 
     fn end(&self, evaluate: Evaluate) -> Vec<Launch> {
-        let bath = self
-            .bath
-            .map(|bath| bath.after_each_drift(&self.data, 0, Trigger::SegmentEnd, self.row_length()));
-        let mut launches = bath.unwrap_or_default();
+        let thermostat = self.thermostat.map(|thermostat| {
+            thermostat.after_each_drift(&self.data, 0, Trigger::SegmentEnd, self.row_length())
+        });
+        let mut launches = thermostat.unwrap_or_default();
         launches.extend(self.forces(0, Trigger::SegmentEnd, evaluate));
         match self.constraints {
             Some(constraints) => {
@@ -292,7 +297,10 @@ impl Launches<'_> {
             None => launches.push(self.atoms(&self.kernels.end_segment)),
         }
         launches.extend(
-            self.bath.map(|bath| bath.end_segment(&self.data, self.row_length())).into_iter().flatten(),
+            self.thermostat
+                .map(|thermostat| thermostat.end_segment(&self.data, self.row_length()))
+                .into_iter()
+                .flatten(),
         );
         if evaluate == Evaluate::ForcesAndEnergies {
             launches.extend(self.kinetic(Trigger::SegmentEnd));

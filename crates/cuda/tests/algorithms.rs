@@ -1,11 +1,11 @@
 //! Every pair algorithm gives the forces, energies and virial of the plain double loop: in
 //! all kinds of boxes, also those that are hardly larger than the cut-off, in both precisions.
 
-use jostle_core::bath::{Rescale, Target};
 use jostle_core::random::{Purpose, Stream};
+use jostle_core::thermostat::{Rescale, Target};
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, Species, System,
-    Vec3,
+    Algorithm, Backend, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, Species, System,
+    Thermostat, Vec3,
 };
 use jostle_cpu::reference;
 use jostle_cuda::driver::Device;
@@ -249,7 +249,7 @@ fn nothing_is_lost_on_the_way() {
             let mut backend = gpu(&case, algorithm, Precision::Double);
             backend.update_neighbors().unwrap();
             backend.compute_forces(Evaluate::Forces).unwrap();
-            let samples = backend.run_leg(&leg, &mut Bath::Isolated).unwrap().unwrap();
+            let samples = backend.run_leg(&leg, &mut Thermostat::Isolated).unwrap().unwrap();
             let total = |k: usize| samples[k].energies.potential() + samples[k].kinetic.energy();
             ends.push(total(2));
             let [_, largest, sums] = deviations(&mut backend, &case.terms);
@@ -301,7 +301,7 @@ fn nothing_is_lost_among_light_and_heavy_atoms() {
         backend.update_neighbors().unwrap();
         backend.compute_forces(Evaluate::Forces).unwrap();
         for legs in 1..=20 {
-            backend.run_leg(&leg, &mut Bath::Isolated).unwrap().unwrap();
+            backend.run_leg(&leg, &mut Thermostat::Isolated).unwrap().unwrap();
             let [_, largest, _] = deviations(&mut backend, &case.terms);
             let limit = if precision == single { 1e-4 } else { 1e-11 };
             assert!(largest < limit, "{masses:?}, {algorithm:?}, {legs} legs: largest {largest:e}");
@@ -352,7 +352,7 @@ fn lists_go_on_until_they_lack_a_pair() {
         backend.update_neighbors().unwrap();
         backend.compute_forces(Evaluate::Forces).unwrap();
         for legs in 1..=40 {
-            backend.run_leg(&leg, &mut Bath::Isolated).unwrap().unwrap();
+            backend.run_leg(&leg, &mut Thermostat::Isolated).unwrap().unwrap();
             let [_, largest, _] = deviations(&mut backend, &terms);
             // A pair at the cut-off has 1e-3 of the typical force.
             let limit = if precision == single { 5e-4 } else { 1e-11 };
@@ -367,7 +367,7 @@ fn lists_go_on_until_they_lack_a_pair() {
     assert_eq!(builds, [3; 6]);
 }
 
-/// A bath that acts now and then leaves the steps between alone: the same as step by step.
+/// A thermostat that acts now and then leaves the steps between alone: the same as step by step.
 #[test]
 fn velocities_are_rescaled_when_it_is_due() {
     let case = &cases()[0];
@@ -382,7 +382,7 @@ fn velocities_are_rescaled_when_it_is_due() {
         long_range: RespaSchedule::ALWAYS,
     };
     for every in [10, 7] {
-        let mut baths = [0, 1].map(|_| Bath::Rescale(Rescale::new(target, every, 10)));
+        let mut thermostats = [0, 1].map(|_| Thermostat::Rescale(Rescale::new(target, every, 10)));
         let mut device = gpu(case, Algorithm::List, Precision::Double);
         let settings = Settings { precision: Precision::Double, ..Settings::default() };
         let mut host = jostle_cpu::open(case.system.clone(), case.terms.clone(), settings).unwrap();
@@ -390,32 +390,33 @@ fn velocities_are_rescaled_when_it_is_due() {
             backend.update_neighbors().unwrap();
             backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
         }
-        let samples = device.run_leg(&leg, &mut baths[0]).unwrap().unwrap();
+        let samples = device.run_leg(&leg, &mut thermostats[0]).unwrap().unwrap();
         let mut exact = Vec::new();
         for step in leg.first_step..leg.first_step + leg.steps {
             host.kick_drift(leg.timestep);
             host.update_neighbors().unwrap();
             host.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
             host.kick(0.5 * leg.timestep);
-            if let Bath::Rescale(rescale) = &mut baths[1]
+            if let Thermostat::Rescale(rescale) = &mut thermostats[1]
                 && rescale.is_due(step)
             {
                 let kinetic = host.kinetic().energy();
                 host.scale_velocities(rescale.scale(kinetic));
             }
             if (step + 1 - leg.first_step).is_multiple_of(leg.sample_every) {
-                let heat = baths[1].heat().unwrap();
+                let heat = thermostats[1].heat().unwrap();
                 exact.push([host.energies().potential(), host.kinetic().energy(), heat]);
             }
         }
-        let found =
-            samples.iter().map(|s| [s.energies.potential(), s.kinetic.energy(), s.bath.heat().unwrap()]);
+        let found = samples
+            .iter()
+            .map(|s| [s.energies.potential(), s.kinetic.energy(), s.thermostat.heat().unwrap()]);
         assert_eq!(samples.len(), exact.len());
         for (found, exact) in found.zip(&exact) {
             for (a, b) in found.iter().zip(exact) {
                 assert!((a - b).abs() < 1e-8 * b.abs().max(1.0), "every {every}: {found:?} {exact:?}");
             }
         }
-        assert!((baths[0].heat().unwrap() - baths[1].heat().unwrap()).abs() < 1e-6);
+        assert!((thermostats[0].heat().unwrap() - thermostats[1].heat().unwrap()).abs() < 1e-6);
     }
 }

@@ -1,9 +1,9 @@
 //! Kernels compile for every architecture we support; it takes NVRTC but no GPU.
 
-use jostle_core::bath::{Bussi, NoseHoover, Rescale, Target};
+use jostle_core::thermostat::{Bussi, NoseHoover, Rescale, Target};
 use jostle_core::{
-    Arms, Bath, Constraint, LocalFrame, Precision, SimBox, SiteRule, Species, System, Topology, VirtualSite,
-    WaterShape,
+    Arms, Constraint, LocalFrame, Precision, SimBox, SiteRule, Species, System, Thermostat, Topology,
+    VirtualSite, WaterShape,
 };
 use jostle_cuda::driver::facts;
 use jostle_cuda::kernels::{self, Build};
@@ -100,18 +100,18 @@ fn every_kernel_compiles_for_every_potential() {
 }
 
 #[test]
-fn every_kernel_compiles_in_double_precision_with_exact_sums_and_every_bath() {
+fn every_kernel_compiles_in_double_precision_with_exact_sums_and_every_thermostat() {
     if !compiler() {
         return;
     }
     let forces = term(PairKind::LennardJones, Truncation::Shifted).into();
     let target = Target { thermal_energy: 1.0, degrees_of_freedom: 9 };
-    for bath in [
-        Bath::Rescale(Rescale::new(target, 10, 0)),
-        Bath::NoseHoover(NoseHoover::new(target, 1.0, 3)),
-        Bath::Bussi(Bussi::new(target, 1.0, 0.01)),
+    for thermostat in [
+        Thermostat::Rescale(Rescale::new(target, 10, 0)),
+        Thermostat::NoseHoover(NoseHoover::new(target, 1.0, 3)),
+        Thermostat::Bussi(Bussi::new(target, 1.0, 0.01)),
     ] {
-        let exact = kernels::reproducible_builds(&forces, Precision::Double, &bath);
+        let exact = kernels::reproducible_builds(&forces, Precision::Double, &thermostat);
         exact.iter().for_each(|build| check(build, "sm_90"));
     }
     let every_run = kernels::of_every_run(&forces, Precision::Double);
@@ -138,14 +138,15 @@ fn every_kernel_compiles_for_atoms_that_are_driven_one_by_one_and_for_light_and_
         return;
     }
     let forces = term(PairKind::LennardJones, Truncation::Shifted).into();
-    let baths = kernels::reproducible_builds(
+    let thermostats = kernels::reproducible_builds(
         &forces,
         Precision::Mixed,
-        &Bath::Bussi(Bussi::new(Target { thermal_energy: 1.0, degrees_of_freedom: 9 }, 1.0, 0.01)),
+        &Thermostat::Bussi(Bussi::new(Target { thermal_energy: 1.0, degrees_of_freedom: 9 }, 1.0, 0.01)),
     );
     let others = kernels::of_mid_steps(Precision::Mixed).into_iter();
     let others = others.chain(kernels::of_every_run(&forces, Precision::Mixed));
-    for mut build in kernels::default_builds(&forces, Precision::Mixed).into_iter().chain(baths).chain(others)
+    for mut build in
+        kernels::default_builds(&forces, Precision::Mixed).into_iter().chain(thermostats).chain(others)
     {
         build.options.extend(["-DMASSES_BY_ID=1".into(), "-DLIMITS_BY_SPECIES=1".into()]);
         check(&build, "sm_90");

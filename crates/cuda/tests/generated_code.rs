@@ -1,13 +1,13 @@
 //! Device functions made from the formulas compute what the formulas do, against the same formulas
 //! in f64: every potential of the registry under every truncation, also as the formula of its documentation, for one species and for two, in
-//! both precisions, and what heat baths do. A new potential is tested here by the line that
+//! both precisions, and what thermostats do. A new potential is tested here by the line that
 //! registers it. On a GPU where the environment says `JOSTLE_TEST_DEVICE=cuda`.
 
 #[path = "parity/device.rs"]
 mod device;
 
-use jostle_core::bath::{Chain, bussi_factor, heat_of_scaling, noise_amplitude, rescale_factor};
 use jostle_core::random::{Purpose, Stream};
+use jostle_core::thermostat::{Chain, bussi_factor, heat_of_scaling, noise_amplitude, rescale_factor};
 use jostle_core::{Dual, Precision, Real};
 use jostle_cuda::codegen::{PairSource, pair_source, scalar_function_as_on_host};
 use jostle_cuda::driver::{Buffer, Device, Launch, Word};
@@ -290,7 +290,7 @@ fn generated_pair_forces_equal_the_formulas() {
     check_pairs::<f64>(&device);
 }
 
-/// What a heat bath does with a few numbers.
+/// What a thermostat does with a few numbers.
 trait Update {
     const NAME: &str;
     const INPUTS: usize;
@@ -387,7 +387,7 @@ fn check_update<U: Update>(device: &Device) {
 }
 
 #[test]
-fn generated_heat_baths_equal_the_formulas() {
+fn generated_thermostats_equal_the_formulas() {
     let device = device::device();
     check_update::<NoseHoover>(&device);
     check_update::<Bussi>(&device);

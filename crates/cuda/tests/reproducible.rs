@@ -1,11 +1,11 @@
 //! With `reproducible = true` bits depend neither on the order of storage, nor on the algorithm, nor
 //! on how often somebody looks.
 
-use jostle_core::bath::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::random::{Purpose, Stream};
+use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, Species, System,
-    Vec3,
+    Algorithm, Backend, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, Species, System,
+    Thermostat, Vec3,
 };
 use jostle_cuda::Cuda;
 use jostle_cuda::driver::Device;
@@ -58,12 +58,12 @@ fn open(system: System, forces: Forces, algorithm: Algorithm, precision: Precisi
     Cuda::new(Device::emulated().unwrap(), system, forces, settings).unwrap()
 }
 
-fn baths() -> [Bath; 3] {
+fn thermostats() -> [Thermostat; 3] {
     let target = Target { thermal_energy: 0.9, degrees_of_freedom: 3 * 216 - 3 };
     [
-        Bath::Langevin(Langevin::new(0.9, 1.0, TIMESTEP)),
-        Bath::NoseHoover(NoseHoover::new(target, 0.5, 3)),
-        Bath::Bussi(Bussi::new(target, 0.1, TIMESTEP)),
+        Thermostat::Langevin(Langevin::new(0.9, 1.0, TIMESTEP)),
+        Thermostat::NoseHoover(NoseHoover::new(target, 0.5, 3)),
+        Thermostat::Bussi(Bussi::new(target, 0.1, TIMESTEP)),
     ]
 }
 
@@ -74,7 +74,7 @@ fn run(
     (system, forces): (System, Forces),
     algorithm: Algorithm,
     precision: Precision,
-    mut bath: Bath,
+    mut thermostat: Thermostat,
     every: u64,
 ) -> Outcome {
     let mut gpu = open(system, forces, algorithm, precision);
@@ -89,7 +89,7 @@ fn run(
         evaluate: Evaluate::ForcesAndEnergies,
         long_range: RespaSchedule::ALWAYS,
     };
-    gpu.run_leg(&leg, &mut bath).unwrap().unwrap();
+    gpu.run_leg(&leg, &mut thermostat).unwrap().unwrap();
     assert!(gpu.neighbor_facts().builds > 1, "nothing was rebuilt");
     let mut sums = gpu.energies().terms.clone();
     sums.extend(gpu.energies().virial);
@@ -103,13 +103,13 @@ fn run(
 fn bits_depend_on_nothing_but_the_physics() {
     let (first, shuffled) = (|| (liquid(), terms().into()), || (shuffled(liquid()), terms().into()));
     for precision in [Precision::Mixed, Precision::Double] {
-        for bath in baths() {
-            let found = run(first(), Algorithm::List, precision, bath.clone(), 0);
-            let what = format!("{precision:?}, {bath:?}");
+        for thermostat in thermostats() {
+            let found = run(first(), Algorithm::List, precision, thermostat.clone(), 0);
+            let what = format!("{precision:?}, {thermostat:?}");
             let others = [
-                ("storage", run(shuffled(), Algorithm::Auto, precision, bath.clone(), 0)),
-                ("algorithm", run(shuffled(), Algorithm::Cells, precision, bath.clone(), 0)),
-                ("sampling", run(first(), Algorithm::List, precision, bath.clone(), 6)),
+                ("storage", run(shuffled(), Algorithm::Auto, precision, thermostat.clone(), 0)),
+                ("algorithm", run(shuffled(), Algorithm::Cells, precision, thermostat.clone(), 0)),
+                ("sampling", run(first(), Algorithm::List, precision, thermostat.clone(), 6)),
             ];
             for (difference, other) in others {
                 assert!(found == other, "{difference} matters: {what}");
@@ -128,10 +128,10 @@ fn bits_of_charges_depend_on_nothing_but_the_physics() {
         (system, Forces { pairs: terms(), ..term.into() })
     };
     for precision in [Precision::Mixed, Precision::Double] {
-        let bath = || baths()[0].clone();
-        let first = run(charged(liquid()), Algorithm::List, precision, bath(), 0);
-        let stored = run(charged(shuffled(liquid())), Algorithm::List, precision, bath(), 0);
-        let looked_at = run(charged(liquid()), Algorithm::List, precision, bath(), 6);
+        let thermostat = || thermostats()[0].clone();
+        let first = run(charged(liquid()), Algorithm::List, precision, thermostat(), 0);
+        let stored = run(charged(shuffled(liquid())), Algorithm::List, precision, thermostat(), 0);
+        let looked_at = run(charged(liquid()), Algorithm::List, precision, thermostat(), 6);
         assert!(first == stored, "storage matters: {precision:?}");
         assert!(first == looked_at, "sampling matters: {precision:?}");
     }
@@ -168,7 +168,7 @@ fn what_exact_sums_cannot_hold_is_an_error() {
             evaluate: Evaluate::Forces,
             long_range: RespaSchedule::ALWAYS,
         };
-        gpu.run_leg(&leg, &mut Bath::Isolated).map(drop)
+        gpu.run_leg(&leg, &mut Thermostat::Isolated).map(drop)
     });
     let error = outcome.unwrap_err();
     assert!(error.message().contains("too large"), "{error}");

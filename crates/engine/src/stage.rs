@@ -11,13 +11,13 @@ use crate::ramp::{Ramps, Springs};
 use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TemperatureChange, TimeSpent};
 use crate::step::{StepContext, evaluate_forces, step};
 use crate::thermo::{Atoms, Quantity, Thermo};
-use crate::thermostat::{bath, momentum};
+use crate::thermostat::{from_input, momentum};
 use crate::warnings::{Aging, Evidence, Role};
-use jostle_core::bath::NoseHoover;
 use jostle_core::quantity::unit_name;
+use jostle_core::thermostat::NoseHoover;
 use jostle_core::{
-    Backend, Bath, Dimension, Error, Evaluate, Leg, Molecules, Result, Sample, SimBox, Topology, UnitSystem,
-    Vec3,
+    Backend, Dimension, Error, Evaluate, Leg, Molecules, Result, Sample, SimBox, Thermostat, Topology,
+    UnitSystem, Vec3,
 };
 use jostle_io::input::Word;
 use jostle_io::input::model::{self, Action, StageInput, ThermostatInput};
@@ -51,7 +51,7 @@ pub(crate) struct StageRun {
 /// How the atoms move.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Motion {
-    Dynamics(Bath),
+    Dynamics(Thermostat),
     /// With the velocities, by id, that the atoms get back at the end.
     Minimization(Minimizer, Vec<Vec3>),
 }
@@ -96,19 +96,20 @@ impl StageRun {
                     note = rest_center_of_mass(backend, total_mass);
                 }
                 let freedom = isolated.degrees_of_freedom(momentum);
-                let bath = bath(thermostat.as_ref(), units.boltzmann(), freedom, *timestep, clock.step);
+                let thermostat =
+                    from_input(thermostat.as_ref(), units.boltzmann(), freedom, *timestep, clock.step);
                 let volume = backend.simbox().volume();
                 piston = stage
                     .barostat
-                    .zip(bath.thermal_energy())
+                    .zip(thermostat.thermal_energy())
                     .map(|(barostat, kt)| Piston::new(&barostat, volume, momentum, kt));
-                if bath.scales_velocities() && backend.kinetic().energy() == 0.0 {
+                if thermostat.scales_velocities() && backend.kinetic().energy() == 0.0 {
                     return Err(Error::input(
                         "the atoms are at rest, and this thermostat can only scale velocities",
                     )
                     .hint("give [system] a temperature"));
                 }
-                (Motion::Dynamics(bath), freedom)
+                (Motion::Dynamics(thermostat), freedom)
             }
             Action::Minimize { timestep, minimizer, .. } => {
                 let state = backend.state()?;
@@ -200,11 +201,11 @@ impl StageRun {
         context: &StepContext,
     ) -> Result<()> {
         self.follow_ramps(stage, backend)?;
-        if let (Some(piston), Motion::Dynamics(bath)) = (&mut self.piston, &mut self.motion)
+        if let (Some(piston), Motion::Dynamics(thermostat)) = (&mut self.piston, &mut self.motion)
             && piston.is_due(self.stage_step)
         {
             // It acts at steps at which long-range forces do.
-            piston.act(backend, bath, molecules, context, stage.long_range_every as f64)?;
+            piston.act(backend, thermostat, molecules, context, stage.long_range_every as f64)?;
         }
         self.deform(stage, backend)
     }
@@ -216,10 +217,10 @@ impl StageRun {
             return Ok(());
         }
         let next = self.stage_step + 1;
-        if let (Some(thermal_energy), Motion::Dynamics(bath)) =
+        if let (Some(thermal_energy), Motion::Dynamics(thermostat)) =
             (self.ramps.thermal_energy(next), &mut self.motion)
         {
-            bath.set_thermal_energy(thermal_energy);
+            thermostat.set_thermal_energy(thermal_energy);
         }
         if !self.ramps.move_springs() {
             return Ok(());
@@ -262,7 +263,7 @@ impl StageRun {
         evaluate: Evaluate,
     ) -> Result<()> {
         match &mut self.motion {
-            Motion::Dynamics(bath) => step(backend, bath, context, evaluate),
+            Motion::Dynamics(thermostat) => step(backend, thermostat, context, evaluate),
             Motion::Minimization(minimizer, _) => minimizer.iterate(backend, evaluate),
         }
     }
@@ -274,7 +275,7 @@ impl StageRun {
         leg: &Leg,
     ) -> Result<Option<Vec<Sample>>> {
         match &mut self.motion {
-            Motion::Dynamics(bath) => backend.run_leg(leg, bath),
+            Motion::Dynamics(thermostat) => backend.run_leg(leg, thermostat),
             Motion::Minimization(..) => Ok(None),
         }
     }
@@ -294,13 +295,13 @@ impl StageRun {
             || self.ramps.move_springs() && self.ramps.is_due(stage_step)
     }
 
-    /// Whether velocities mean anything, and the energy drawn so far from the bath, as it was when
+    /// Whether velocities mean anything, and the energy drawn so far from the thermostat, as it was when
     /// measured, by changes of the volume and from restraints.
-    pub(crate) fn atoms(&self, measured: Option<&Bath>) -> Atoms {
+    pub(crate) fn atoms(&self, measured: Option<&Thermostat>) -> Atoms {
         let from_volume = self.piston.as_ref().map_or(0.0, |piston| piston.energy);
         match &self.motion {
-            Motion::Dynamics(bath) => {
-                let heat = measured.unwrap_or(bath).heat();
+            Motion::Dynamics(thermostat) => {
+                let heat = measured.unwrap_or(thermostat).heat();
                 Atoms::Moving { heat: heat.map(|heat| heat + from_volume + self.work) }
             }
             Motion::Minimization(..) => Atoms::AtRest,
@@ -310,7 +311,7 @@ impl StageRun {
     /// The temperature that a thermostat holds the atoms at.
     pub(crate) fn temperature(&self, units: UnitSystem) -> Option<f64> {
         match &self.motion {
-            Motion::Dynamics(bath) => bath.thermal_energy().map(|kt| kt / units.boltzmann()),
+            Motion::Dynamics(thermostat) => thermostat.thermal_energy().map(|kt| kt / units.boltzmann()),
             Motion::Minimization(..) => None,
         }
     }
@@ -327,7 +328,7 @@ impl StageRun {
         units: UnitSystem,
     ) -> Result<f64> {
         let before = self.temperature(units);
-        let (Motion::Dynamics(bath), Some(before)) = (&mut self.motion, before) else {
+        let (Motion::Dynamics(thermostat), Some(before)) = (&mut self.motion, before) else {
             let message = format!("stage '{}' has no thermostat whose temperature could change", stage.name);
             return Err(Error::input(message));
         };
@@ -336,8 +337,8 @@ impl StageRun {
             return Err(Error::input(message).hint("wait for a stage that holds one temperature"));
         }
         // A chain has masses in proportion to its temperature.
-        let chain =
-            matches!(bath, Bath::NoseHoover(_)) || self.piston.as_ref().is_some_and(Piston::has_chain);
+        let chain = matches!(thermostat, Thermostat::NoseHoover(_))
+            || self.piston.as_ref().is_some_and(Piston::has_chain);
         let least = if chain { f64::MIN_POSITIVE } else { 0.0 };
         if !(temperature >= least && temperature.is_finite()) {
             return Err(Error::input(format!("a thermostat cannot hold a temperature of {temperature}")));
@@ -352,7 +353,7 @@ impl StageRun {
                 spaced(format!("{hottest:.3e}")),
             )));
         }
-        bath.set_thermal_energy(units.boltzmann() * temperature);
+        thermostat.set_thermal_energy(units.boltzmann() * temperature);
         Ok(before)
     }
 

@@ -1,7 +1,7 @@
 //! One time step.
 
 use crate::thermostat::{after_drift, before_drift, end_step};
-use jostle_core::{Backend, Bath, ClosingKick, Evaluate, NoiseKey, Result};
+use jostle_core::{Backend, ClosingKick, Evaluate, NoiseKey, Result, Thermostat};
 
 /// A step under way: its number, its length, and what else depends on it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,7 +16,7 @@ pub struct StepContext {
     pub long_range_weight: f64,
 }
 
-/// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a heat bath that scales velocities when
+/// Velocity Verlet (Swope, Andersen, Berens, Wilson 1982) with a thermostat that scales velocities when
 /// atoms have moved or, where it is noise on atoms or between them, in the middle of that (BAOAB;
 /// Leimkuhler and Matthews 2013), as is the friction of grains. Constraints are satisfied after every
 /// drift and, by velocities, after every kick that ends a step (RATTLE; Andersen 1983; Leimkuhler and
@@ -28,14 +28,14 @@ pub struct StepContext {
 /// Those of [`Backend::update_neighbors`], [`Backend::compute_forces`] and [`Backend::check`].
 pub fn step(
     backend: &mut dyn Backend,
-    bath: &mut Bath,
+    thermostat: &mut Thermostat,
     context: &StepContext,
     evaluate: Evaluate,
 ) -> Result<()> {
     let dt = context.timestep;
     let mut closing = ClosingKick { time: 0.5 * dt, drift: dt };
-    match bath {
-        Bath::Langevin(langevin) => {
+    match thermostat {
+        Thermostat::Langevin(langevin) => {
             let noise = NoiseKey { seed: context.seed, step: context.step };
             backend.kick(0.5 * dt);
             backend.drift(0.5 * dt);
@@ -45,7 +45,7 @@ pub fn step(
             backend.constrain_positions(0.5 * dt);
             closing.drift = 0.5 * dt;
         }
-        Bath::Dissipative(pairs) => {
+        Thermostat::Dissipative(pairs) => {
             let noise = NoiseKey { seed: context.seed, step: context.step };
             backend.kick(0.5 * dt);
             backend.drift(0.5 * dt);
@@ -55,15 +55,15 @@ pub fn step(
         }
         _ if backend.has_contacts() => {
             backend.kick(0.5 * dt);
-            before_drift(bath, backend, dt);
+            before_drift(thermostat, backend, dt);
             backend.drift(0.5 * dt);
             backend.update_neighbors()?;
             backend.apply_contact_friction(dt)?;
             backend.drift(0.5 * dt);
         }
-        Bath::NoseHoover(_) => {
+        Thermostat::NoseHoover(_) => {
             backend.kick(0.5 * dt);
-            before_drift(bath, backend, dt);
+            before_drift(thermostat, backend, dt);
             backend.drift(dt);
             backend.constrain_positions(dt);
         }
@@ -72,12 +72,12 @@ pub fn step(
             backend.constrain_positions(dt);
         }
     }
-    after_drift(bath, backend, context);
+    after_drift(thermostat, backend, context);
     backend.update_neighbors()?;
     evaluate_forces(backend, evaluate, context.long_range_weight, Some(closing))?;
     backend.kick(0.5 * dt);
     backend.constrain_velocities(Some(closing));
-    end_step(bath, backend, context);
+    end_step(thermostat, backend, context);
     backend.check()
 }
 

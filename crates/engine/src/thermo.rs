@@ -91,8 +91,8 @@ pub(crate) struct Gauge {
 /// Whether velocities mean anything.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Atoms {
-    /// They do. With the heat drawn from the bath, where it is known; see
-    /// [`jostle_core::Bath::heat`].
+    /// They do. With the heat drawn from the thermostat, where it is known; see
+    /// [`jostle_core::Thermostat::heat`].
     Moving { heat: Option<f64> },
     /// They are a minimiser's own: the atoms count as at rest.
     AtRest,

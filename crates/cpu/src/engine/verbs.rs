@@ -8,7 +8,7 @@ use crate::integrate::{Check, Follow};
 use crate::simd::Scalar;
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Descent, NeighborFacts, Timings};
-use jostle_core::bath::Dissipative;
+use jostle_core::thermostat::Dissipative;
 use jostle_core::{
     Backend, ClosingKick, Energies, Error, Evaluate, Kinetic, NoiseKey, Result, SimBox, State, Vec3,
 };
@@ -287,9 +287,9 @@ impl<S: Scalar> Backend for Cpu<S> {
         self.inverse_mass = inverse_mass;
     }
 
-    fn apply_dpd_thermostat(&mut self, bath: &Dissipative, noise: NoiseKey) -> Result<()> {
-        if bath.cutoff > self.cutoff {
-            let (cutoff, longest) = (bath.cutoff, self.cutoff);
+    fn apply_dpd_thermostat(&mut self, thermostat: &Dissipative, noise: NoiseKey) -> Result<()> {
+        if thermostat.cutoff > self.cutoff {
+            let (cutoff, longest) = (thermostat.cutoff, self.cutoff);
             return Err(Error::input(format!(
                 "friction and noise reach as far as {cutoff}, but no pair force further than {longest}"
             ))
@@ -301,7 +301,7 @@ impl<S: Scalar> Backend for Cpu<S> {
         }
         let (clusters, id) = (&self.clusters, &self.system.state.id);
         self.team.map(self.tasks.iter_mut().collect(), |_, task| {
-            task.pairs.find(clusters, &task.list, id, bath, noise);
+            task.pairs.find(clusters, &task.list, id, thermostat, noise);
         });
         let before = self.system.state.velocity.clone();
         // Half-way first, then all the way with the friction of the velocities half-way.
@@ -309,7 +309,7 @@ impl<S: Scalar> Backend for Cpu<S> {
             let (width, velocity) = (self.clusters.width, &self.system.state.velocity);
             self.team.map(self.tasks.iter_mut().collect(), |_, task| {
                 task.forces.clear(&task.list, width);
-                task.pairs.act(width, velocity, bath, &mut task.forces);
+                task.pairs.act(width, velocity, thermostat, &mut task.forces);
             });
             self.gather_forces();
             self.system.state.velocity.copy_from_slice(&before);

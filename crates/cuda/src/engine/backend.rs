@@ -11,10 +11,10 @@ use crate::neighbor_engine::Trigger;
 use crate::step_graph::{KINETIC, VIRIAL};
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
-use jostle_core::bath::Dissipative;
+use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    Backend, Bath, ClosingKick, Energies, Error, Evaluate, Kinetic, Leg, MolecularVirial, Molecules,
-    NoiseKey, Precision, Result, Sample, SavedVolume, SimBox, State, Vec3,
+    Backend, ClosingKick, Energies, Error, Evaluate, Kinetic, Leg, MolecularVirial, Molecules, NoiseKey,
+    Precision, Result, Sample, SavedVolume, SimBox, State, Thermostat, Vec3,
 };
 use jostle_potentials::check;
 
@@ -268,10 +268,10 @@ impl Backend for Cuda {
         self.attempt(result);
     }
 
-    fn apply_dpd_thermostat(&mut self, bath: &Dissipative, noise: NoiseKey) -> Result<()> {
+    fn apply_dpd_thermostat(&mut self, thermostat: &Dissipative, noise: NoiseKey) -> Result<()> {
         self.take_fault()?;
         let data = self.data;
-        let launches = self.pair_bath(bath)?.now(&data, bath, noise);
+        let launches = self.pair_thermostat(thermostat)?.now(&data, thermostat, noise);
         launches.iter().try_for_each(|launch| self.device.run(launch))
     }
 
@@ -285,14 +285,14 @@ impl Backend for Cuda {
         self.run_all(launches.into_iter().flatten().collect())
     }
 
-    fn run_leg(&mut self, leg: &Leg, bath: &mut Bath) -> Result<Option<Vec<Sample>>> {
+    fn run_leg(&mut self, leg: &Leg, thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
         if leg.long_range.every > 1 && (leg.sample_every > 0 || leg.evaluate == Evaluate::ForcesAndEnergies) {
             // Virials of constraints would be those of long-range forces at another weight than 1.
             return Ok(None);
         }
         match self.grains {
-            Some(_) if leg.sample_every > 0 => self.make_leg_in_parts(leg, bath),
-            _ => self.make_leg(leg, bath),
+            Some(_) if leg.sample_every > 0 => self.make_leg_in_parts(leg, thermostat),
+            _ => self.make_leg(leg, thermostat),
         }
         .map(Some)
     }

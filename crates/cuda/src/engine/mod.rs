@@ -12,11 +12,10 @@ use tuning::Tuning;
 
 use crate::all_pairs::PairShape;
 use crate::arrays::Arrays;
-use crate::bath::ScalingBath;
 use crate::bonded::Bonded;
 use crate::constraints::Constraints;
 use crate::device_data::{BoxGeometry, Control, DeviceData};
-use crate::dissipative::PairBath;
+use crate::dissipative::PairThermostat;
 use crate::driver::{Device, Module};
 use crate::electrostatics::{Charges, Followed};
 use crate::exclusions::Exclusions;
@@ -28,6 +27,7 @@ use crate::outside::Outside;
 use crate::skin::{self, Skin};
 use crate::step_graph::{KINETIC, Launches, MidStepForces, StepGraphs, Sums, VIRIAL};
 use crate::sums::Summation;
+use crate::thermostat::ScalingThermostat;
 use crate::tiles::{self, ListCapacity};
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::Timings;
@@ -93,8 +93,8 @@ pub struct Cuda {
     bonded: Option<Bonded>,
     constraints: Option<Constraints>,
     outside: Option<Outside>,
-    bath: Option<ScalingBath>,
-    pair_bath: Option<PairBath>,
+    thermostat: Option<ScalingThermostat>,
+    pair_thermostat: Option<PairThermostat>,
     grains: Option<Contacts>,
     /// Molecules, since a barostat first asked for them.
     bodies: Option<Bodies>,
@@ -224,8 +224,8 @@ impl Cuda {
             bonded,
             constraints,
             outside,
-            bath: None,
-            pair_bath: None,
+            thermostat: None,
+            pair_thermostat: None,
             grains,
             bodies: None,
             sums,
@@ -335,8 +335,8 @@ impl Cuda {
         if self.looks_around() {
             self.arrays.allow_displaced(&mut self.data);
         }
-        if let Some(bath) = &self.bath {
-            bath.attach(&mut self.data);
+        if let Some(thermostat) = &self.thermostat {
+            thermostat.attach(&mut self.data);
         }
         self.data.partial = self.sums.partial.address();
         self.data.total = self.sums.total.address();
@@ -422,7 +422,7 @@ impl Cuda {
             bonded: self.bonded.as_ref(),
             constraints: self.constraints.as_ref(),
             outside: self.outside.as_ref(),
-            bath: self.bath.as_ref(),
+            thermostat: self.thermostat.as_ref(),
             mid_step: self.mid_step(),
             data: self.data,
             n_terms: self.forces.n_terms(),
@@ -435,8 +435,8 @@ impl Cuda {
 
     /// What acts in the middle of steps.
     fn mid_step(&self) -> Option<&dyn MidStepForces> {
-        match (&self.pair_bath, &self.grains) {
-            (Some(pairs), _) if pairs.bath.is_some() => Some(pairs),
+        match (&self.pair_thermostat, &self.grains) {
+            (Some(pairs), _) if pairs.thermostat.is_some() => Some(pairs),
             (_, Some(grains)) => Some(grains),
             _ => None,
         }

@@ -1,13 +1,13 @@
 //! Many steps in a row without the host: legs.
 
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
-use crate::bath::{self, Acts, ScalingBath};
 use crate::device_data::Motion;
-use crate::dissipative::PairBath;
+use crate::dissipative::PairThermostat;
 use crate::kernels::PairAlgorithm;
 use crate::step_graph::{KINETIC, StepGraphs, VIRIAL, slots_per_look, slots_serve};
-use jostle_core::bath::Dissipative;
-use jostle_core::{Backend, Bath, Error, Evaluate, Leg, Result, Sample};
+use crate::thermostat::{self, Acts, ScalingThermostat};
+use jostle_core::thermostat::Dissipative;
+use jostle_core::{Backend, Error, Evaluate, Leg, Result, Sample, Thermostat};
 use std::time::Instant;
 
 /// Segments that take longer, in seconds, are worth a few looks at the device.
@@ -15,14 +15,14 @@ const LONG_SEGMENT: f64 = 3e-3;
 
 impl Cuda {
     /// Makes the steps of a leg; the samples that were taken.
-    pub(super) fn make_leg(&mut self, leg: &Leg, bath: &mut Bath) -> Result<Vec<Sample>> {
-        let (decay, thermal_energy) = match bath {
-            Bath::Langevin(langevin) => (langevin.decay, langevin.thermal_energy),
-            Bath::Isolated
-            | Bath::Rescale(_)
-            | Bath::NoseHoover(_)
-            | Bath::Bussi(_)
-            | Bath::Dissipative(_) => (1.0, 0.0),
+    pub(super) fn make_leg(&mut self, leg: &Leg, thermostat: &mut Thermostat) -> Result<Vec<Sample>> {
+        let (decay, thermal_energy) = match thermostat {
+            Thermostat::Langevin(langevin) => (langevin.decay, langevin.thermal_energy),
+            Thermostat::Isolated
+            | Thermostat::Rescale(_)
+            | Thermostat::NoseHoover(_)
+            | Thermostat::Bussi(_)
+            | Thermostat::Dissipative(_) => (1.0, 0.0),
         };
         self.take_fault()?;
         if leg.steps == 0 {
@@ -32,10 +32,10 @@ impl Cuda {
         let start = Instant::now();
         let graphs_before = self.graphs.is_some();
         let between = if leg.sample_every > 0 { leg.sample_every } else { leg.steps };
-        let acts = Acts::of(bath, leg, between);
+        let acts = Acts::of(thermostat, leg, between);
         let evaluate = if leg.sample_every > 0 { Evaluate::ForcesAndEnergies } else { leg.evaluate };
-        self.prepare_bath(leg, bath, acts)?;
-        self.prepare_pair_bath(bath)?;
+        self.prepare_thermostat(leg, thermostat, acts)?;
+        self.prepare_pair_thermostat(thermostat)?;
         // In the middle of a step all atoms have to wait for each other.
         let slots_per_step = if self.mid_step().is_some() { 2 } else { 1 };
         let in_passing = leg.sample_every > 0 && self.launches().samples_in_passing();
@@ -90,15 +90,19 @@ impl Cuda {
                 continue;
             }
             let (energies, row) = row.split_at(self.forces.n_terms() + VIRIAL);
-            let (kinetic, of_bath) = row.split_at(KINETIC);
-            bath::take_over(bath, of_bath);
+            let (kinetic, of_thermostat) = row.split_at(KINETIC);
+            thermostat::take_over(thermostat, of_thermostat);
             if evaluate == Evaluate::ForcesAndEnergies {
                 let energies = self.energies_from(energies);
                 if !energies.potential().is_finite() {
                     self.energies = energies;
                     return Err(self.blame());
                 }
-                samples.push(Sample { energies, kinetic: kinetic_from(kinetic), bath: bath.clone() });
+                samples.push(Sample {
+                    energies,
+                    kinetic: kinetic_from(kinetic),
+                    thermostat: thermostat.clone(),
+                });
             }
         }
         if let Some(last) = samples.last() {
@@ -140,16 +144,20 @@ impl Cuda {
 
     /// The same, a leg from one sample to the next: those of grains have more than kernels add up on the
     /// way.
-    pub(super) fn make_leg_in_parts(&mut self, leg: &Leg, bath: &mut Bath) -> Result<Vec<Sample>> {
+    pub(super) fn make_leg_in_parts(
+        &mut self,
+        leg: &Leg,
+        thermostat: &mut Thermostat,
+    ) -> Result<Vec<Sample>> {
         let mut samples = Vec::new();
         for first_step in (leg.first_step..leg.first_step + leg.steps).step_by(leg.sample_every as usize) {
             let evaluate = Evaluate::Forces;
             let part = Leg { first_step, steps: leg.sample_every, sample_every: 0, evaluate, ..*leg };
-            self.make_leg(&part, bath)?;
+            self.make_leg(&part, thermostat)?;
             self.compute_forces(Evaluate::ForcesAndEnergies)?;
             let kinetic = self.kinetic();
             self.take_fault()?;
-            samples.push(Sample { energies: self.energies.clone(), kinetic, bath: bath.clone() });
+            samples.push(Sample { energies: self.energies.clone(), kinetic, thermostat: thermostat.clone() });
         }
         Ok(samples)
     }
@@ -165,29 +173,29 @@ impl Cuda {
         Ok(())
     }
 
-    /// Copies a bath that scales velocities to the device.
-    fn prepare_bath(&mut self, leg: &Leg, bath: &Bath, acts: Acts) -> Result<()> {
-        let before = self.bath.as_ref().map(ScalingBath::identity);
-        self.bath = ScalingBath::prepare(
-            self.bath.take(),
+    /// Copies a thermostat that scales velocities to the device.
+    fn prepare_thermostat(&mut self, leg: &Leg, thermostat: &Thermostat, acts: Acts) -> Result<()> {
+        let before = self.thermostat.as_ref().map(ScalingThermostat::identity);
+        self.thermostat = ScalingThermostat::prepare(
+            self.thermostat.take(),
             &self.device,
             self.precision,
             self.plan.summation,
-            bath,
+            thermostat,
             leg,
             acts,
         )?;
         self.attach();
-        if before != self.bath.as_ref().map(ScalingBath::identity) {
+        if before != self.thermostat.as_ref().map(ScalingThermostat::identity) {
             self.graphs = None;
         }
         Ok(())
     }
 
     /// Prepares friction and noise of pairs, or sees to it that there are none.
-    fn prepare_pair_bath(&mut self, bath: &Bath) -> Result<()> {
-        let wanted = if let Bath::Dissipative(pairs) = bath { Some(pairs) } else { None };
-        if self.pair_bath.as_ref().and_then(|pairs| pairs.bath.as_ref()) != wanted {
+    fn prepare_pair_thermostat(&mut self, thermostat: &Thermostat) -> Result<()> {
+        let wanted = if let Thermostat::Dissipative(pairs) = thermostat { Some(pairs) } else { None };
+        if self.pair_thermostat.as_ref().and_then(|pairs| pairs.thermostat.as_ref()) != wanted {
             self.graphs = None;
             // Friction and noise go over lists of atoms, too.
             if self.plan.free && wanted.is_some_and(|pairs| pairs.cutoff <= self.cutoff) {
@@ -195,30 +203,30 @@ impl Cuda {
                 self.compute_forces(Evaluate::Forces)?;
             }
         }
-        match (wanted, &mut self.pair_bath) {
-            (Some(pairs), _) => self.pair_bath(pairs)?.bath = Some(pairs.clone()),
-            (None, Some(pair_bath)) => pair_bath.bath = None,
+        match (wanted, &mut self.pair_thermostat) {
+            (Some(pairs), _) => self.pair_thermostat(pairs)?.thermostat = Some(pairs.clone()),
+            (None, Some(pair_thermostat)) => pair_thermostat.thermostat = None,
             (None, None) => {}
         }
         Ok(())
     }
 
-    /// The kernels of such a bath; refuses one that the box, which may have changed, is too small for.
-    pub(super) fn pair_bath(&mut self, bath: &Dissipative) -> Result<&mut PairBath> {
-        let cutoff = bath.cutoff;
+    /// The kernels of such a thermostat; refuses one that the box, which may have changed, is too small for.
+    pub(super) fn pair_thermostat(&mut self, thermostat: &Dissipative) -> Result<&mut PairThermostat> {
+        let cutoff = thermostat.cutoff;
         if cutoff > self.system.simbox.largest_cutoff() {
             return Err(Error::input(format!(
                 "friction and noise reach as far as {cutoff}, which is more than half the box"
             ))
             .hint("shorten the cut-off of the thermostat"));
         }
-        let pair_bath = match self.pair_bath.take() {
-            Some(pair_bath) => pair_bath,
-            None => PairBath::new(&self.device, self.precision, self.plan.summation, self.n_atoms())?,
+        let pair_thermostat = match self.pair_thermostat.take() {
+            Some(pair_thermostat) => pair_thermostat,
+            None => PairThermostat::new(&self.device, self.precision, self.plan.summation, self.n_atoms())?,
         };
-        let pair_bath = self.pair_bath.insert(pair_bath);
-        pair_bath.listed = self.plan.lists_all_pairs() && cutoff <= self.cutoff;
-        Ok(pair_bath)
+        let pair_thermostat = self.pair_thermostat.insert(pair_thermostat);
+        pair_thermostat.listed = self.plan.lists_all_pairs() && cutoff <= self.cutoff;
+        Ok(pair_thermostat)
     }
 
     /// The steps of a leg, in segments of so many slots.

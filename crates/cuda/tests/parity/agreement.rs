@@ -1,14 +1,14 @@
 //! Energies, virials and forces, and then the paths of the atoms, for every potential, truncation,
-//! box, heat bath, algorithm and precision. A new potential is tested here by the line that
+//! box, thermostat, algorithm and precision. A new potential is tested here by the line that
 //! registers it.
 
 use super::device::device;
 use super::fluid::{SHAPES, SKIN, Shape, advance, by_id, distance, largest, norm, run, system, term};
 use super::{ALGORITHMS, PRECISIONS};
-use jostle_core::bath::{Bussi, Langevin, NoseHoover, Rescale, Target};
+use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Rescale, Target};
 use jostle_core::{
-    Algorithm, Backend, Bath, Energies, Evaluate, Leg, Precision, RespaSchedule, Sample, Settings, State,
-    SymTensor, System, Vec3,
+    Algorithm, Backend, Energies, Evaluate, Leg, Precision, RespaSchedule, Sample, Settings, State,
+    SymTensor, System, Thermostat, Vec3,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -123,15 +123,17 @@ impl Case {
         jostle_cpu::open(self.system(), self.terms.clone(), settings).unwrap()
     }
 
-    fn bath(&self) -> Bath {
+    fn thermostat(&self) -> Thermostat {
         let degrees_of_freedom = 3 * self.system().state.len() - 3;
         let target = Target { thermal_energy: 0.9, degrees_of_freedom };
         match self.thermostat {
-            ThermostatCase::None => Bath::Isolated,
-            ThermostatCase::Rescale => Bath::Rescale(Rescale::new(target, 7, 100)),
-            ThermostatCase::Langevin => Bath::Langevin(Langevin::new(target.thermal_energy, 2.0, TIMESTEP)),
-            ThermostatCase::NoseHoover => Bath::NoseHoover(NoseHoover::new(target, 1.0, 3)),
-            ThermostatCase::Bussi => Bath::Bussi(Bussi::new(target, 0.05, TIMESTEP)),
+            ThermostatCase::None => Thermostat::Isolated,
+            ThermostatCase::Rescale => Thermostat::Rescale(Rescale::new(target, 7, 100)),
+            ThermostatCase::Langevin => {
+                Thermostat::Langevin(Langevin::new(target.thermal_energy, 2.0, TIMESTEP))
+            }
+            ThermostatCase::NoseHoover => Thermostat::NoseHoover(NoseHoover::new(target, 1.0, 3)),
+            ThermostatCase::Bussi => Thermostat::Bussi(Bussi::new(target, 0.05, TIMESTEP)),
         }
     }
 
@@ -150,7 +152,7 @@ impl Case {
             return;
         }
         let mut both: Both = [self.reference(), self.open()];
-        let mut baths = [self.bath(), self.bath()];
+        let mut thermostats = [self.thermostat(), self.thermostat()];
         for backend in &mut both {
             backend.update_neighbors().unwrap();
             backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
@@ -172,25 +174,25 @@ impl Case {
             evaluate: Evaluate::ForcesAndEnergies,
             long_range: RespaSchedule::ALWAYS,
         };
-        let exact_samples = advance(&mut *both[0], &leg, &mut baths[0]);
-        let samples = run(&mut *both[1], &leg, &mut baths[1]);
+        let exact_samples = advance(&mut *both[0], &leg, &mut thermostats[0]);
+        let samples = run(&mut *both[1], &leg, &mut thermostats[1]);
         assert_eq!(samples.len(), 3);
         assert!(both[1].neighbor_facts().builds > 1, "{}: there is nothing but the first list", self.name());
         for (k, (a, b)) in exact_samples.iter().zip(&samples).enumerate() {
             self.check_sample(&format!("sample {k}"), a, b);
         }
-        self.check_paths("after a leg", &mut both, &baths);
+        self.check_paths("after a leg", &mut both, &thermostats);
 
         // The verbs one by one, and a leg without samples after them.
         let next = Leg { first_step: 131, steps: 4, sample_every: 0, ..leg };
-        for (backend, bath) in both.iter_mut().zip(&mut baths) {
-            advance(&mut **backend, &next, bath);
+        for (backend, thermostat) in both.iter_mut().zip(&mut thermostats) {
+            advance(&mut **backend, &next, thermostat);
         }
-        self.check_paths("after single steps", &mut both, &baths);
+        self.check_paths("after single steps", &mut both, &thermostats);
         let last = Leg { first_step: 135, steps: 5, ..next };
-        advance(&mut *both[0], &last, &mut baths[0]);
-        run(&mut *both[1], &last, &mut baths[1]);
-        self.check_paths("after a second leg", &mut both, &baths);
+        advance(&mut *both[0], &last, &mut thermostats[0]);
+        run(&mut *both[1], &last, &mut thermostats[1]);
+        self.check_paths("after a second leg", &mut both, &thermostats);
         self.check_descent(&mut both);
     }
 
@@ -229,9 +231,9 @@ impl Case {
     fn check_sample(&self, when: &str, exact: &Sample, found: &Sample) {
         let tolerance = self.tolerance().run;
         let energies = |sample: &Sample| {
-            let Sample { energies, kinetic, bath } = sample;
+            let Sample { energies, kinetic, thermostat } = sample;
             let virial = energies.virial.iter().map(|w| w.abs()).sum::<f64>();
-            (energies.potential(), kinetic.energy(), bath.heat().unwrap_or(0.0), virial)
+            (energies.potential(), kinetic.energy(), thermostat.heat().unwrap_or(0.0), virial)
         };
         let (a, b) = (energies(exact), energies(found));
         let scale = a.0.abs() + a.1 + a.3;
@@ -244,19 +246,23 @@ impl Case {
         let kinetic = apart(&exact.kinetic.tensor, &found.kinetic.tensor);
         assert!(virial < tolerance * scale, "{}, {when}: virial is wrong by {virial}", self.name());
         assert!(kinetic < tolerance * scale, "{}, {when}: kinetic tensor is wrong by {kinetic}", self.name());
-        // No bath but Langevin's moves the centre of mass.
+        // No thermostat but Langevin's moves the centre of mass.
         let momentum = distance(exact.kinetic.momentum, found.kinetic.momentum);
         let total = (self.n_atoms() as f64).sqrt();
         assert!(momentum < tolerance * total, "{}, {when}: momentum is wrong by {momentum:e}", self.name());
     }
 
-    fn check_paths(&self, when: &str, both: &mut Both, baths: &[Bath; 2]) {
+    fn check_paths(&self, when: &str, both: &mut Both, thermostats: &[Thermostat; 2]) {
         let [a, b] = both.each_mut().map(|backend| by_id(&mut **backend));
         assert_eq!((&a.id, &a.species), (&b.id, &b.species), "{}, {when}", self.name());
         self.check_states(when, &a, &b, 0.0);
         let [a, b] = both.each_mut().map(|backend| (backend.energies().clone(), backend.kinetic()));
-        let sample = |(energies, kinetic), bath: &Bath| Sample { energies, kinetic, bath: bath.clone() };
-        self.check_sample(when, &sample(a, &baths[0]), &sample(b, &baths[1]));
+        let sample = |(energies, kinetic), thermostat: &Thermostat| Sample {
+            energies,
+            kinetic,
+            thermostat: thermostat.clone(),
+        };
+        self.check_sample(when, &sample(a, &thermostats[0]), &sample(b, &thermostats[1]));
     }
 
     /// Compares what follows from forces; `fresh` is what the last forces may have done to velocities
@@ -345,7 +351,7 @@ fn every_algorithm_in_a_box_that_changes() {
         let (precision, thermostat) = (cycle(&PRECISIONS, k), ThermostatCase::None);
         let case = Case { shape, n_species: 1, terms, algorithm, precision, thermostat };
         let mut both: Both = [case.reference(), case.open()];
-        let mut baths = [case.bath(), case.bath()];
+        let mut thermostats = [case.thermostat(), case.thermostat()];
         let leg = Leg {
             first_step: 1,
             steps: 10,
@@ -356,16 +362,16 @@ fn every_algorithm_in_a_box_that_changes() {
             long_range: RespaSchedule::ALWAYS,
         };
         for (sheared, longer) in [(0.0, 1.0), (0.01, 1.03), (0.02, 0.99)] {
-            for (backend, bath) in both.iter_mut().zip(&mut baths) {
+            for (backend, thermostat) in both.iter_mut().zip(&mut thermostats) {
                 let columns = [[longer, 0.0, 0.0], [sheared, longer, 0.0], [0.0, 0.0, longer]];
                 let simbox = backend.simbox().mapped(columns).unwrap();
                 backend.deform(simbox).unwrap();
                 backend.update_neighbors().unwrap();
                 backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
-                run(&mut **backend, &leg, bath);
+                run(&mut **backend, &leg, thermostat);
             }
             assert_eq!(both[0].simbox(), both[1].simbox());
-            case.check_paths("after a change of the box", &mut both, &baths);
+            case.check_paths("after a change of the box", &mut both, &thermostats);
         }
     }
 }

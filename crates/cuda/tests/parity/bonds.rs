@@ -3,10 +3,10 @@
 use super::chains::{bead, chains, forces};
 use super::device::device;
 use super::fluid::{advance, by_id, distance, largest, norm, run};
-use jostle_core::bath::Dissipative;
+use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Exclude, Leg, Precision, RespaSchedule, Settings, SimBox, System,
-    Topology,
+    Algorithm, Backend, Evaluate, Exclude, Leg, Precision, RespaSchedule, Settings, SimBox, System,
+    Thermostat, Topology,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{BondKind, BondTerm, Forces, PairKind, PairTerm, Truncation};
@@ -59,8 +59,8 @@ fn bonds_and_angles_agree() {
             evaluate: Evaluate::ForcesAndEnergies,
             long_range: RespaSchedule::ALWAYS,
         };
-        let exact = advance(&mut *cpu, &leg, &mut Bath::Isolated);
-        let samples = run(&mut *gpu, &leg, &mut Bath::Isolated);
+        let exact = advance(&mut *cpu, &leg, &mut Thermostat::Isolated);
+        let samples = run(&mut *gpu, &leg, &mut Thermostat::Isolated);
         for (a, b) in samples.iter().zip(&exact) {
             let (a, b) = (a.energies.potential(), b.energies.potential());
             assert!((a - b).abs() < path * b.abs(), "{what}: {a} {b}");
@@ -97,7 +97,7 @@ fn a_broken_bond_is_named() {
         evaluate: Evaluate::Forces,
         long_range: RespaSchedule::ALWAYS,
     };
-    let error = gpu.run_leg(&leg, &mut Bath::Isolated).unwrap_err();
+    let error = gpu.run_leg(&leg, &mut Thermostat::Isolated).unwrap_err();
     assert!(error.message().contains("between atoms 2 and 3 is broken"), "{error}");
     assert!(error.message().starts_with("step "), "{error}");
 }
@@ -126,11 +126,11 @@ fn friction_and_noise_of_pairs_agree() {
         let samples = [&mut cpu, &mut gpu].map(|backend| {
             backend.update_neighbors().unwrap();
             backend.compute_forces(Evaluate::Forces).unwrap();
-            let mut bath = Bath::Dissipative(Dissipative::new(1.5, 4.5, 1.2, leg.timestep));
-            let samples = run(&mut **backend, &leg, &mut bath);
+            let mut thermostat = Thermostat::Dissipative(Dissipative::new(1.5, 4.5, 1.2, leg.timestep));
+            let samples = run(&mut **backend, &leg, &mut thermostat);
             // The verbs one by one, and a leg after them.
-            advance(&mut **backend, &Leg { first_step: 26, steps: 3, ..leg }, &mut bath);
-            run(&mut **backend, &Leg { first_step: 29, steps: 7, sample_every: 0, ..leg }, &mut bath);
+            advance(&mut **backend, &Leg { first_step: 26, steps: 3, ..leg }, &mut thermostat);
+            run(&mut **backend, &Leg { first_step: 29, steps: 7, sample_every: 0, ..leg }, &mut thermostat);
             samples.iter().map(|s| [s.energies.potential(), s.kinetic.energy()]).collect::<Vec<_>>()
         });
         assert!(gpu.neighbor_facts().builds > 2, "{what}: there is nothing but the first list");

@@ -5,10 +5,10 @@ use super::charges::{difference, ion, ions, norm};
 use super::device::device;
 use super::fluid::{advance, by_id, largest, run};
 use super::water::water;
-use jostle_core::bath::Dissipative;
 use jostle_core::random::{Purpose, Stream};
+use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, State, System,
+    Algorithm, Backend, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, State, System, Thermostat,
 };
 use jostle_cuda::kernels::TileShape;
 use jostle_cuda::{Cuda, Layout};
@@ -236,8 +236,8 @@ fn atoms_around_cavities_fit_into_tiles() {
         let mut gpu = Cuda::with_layout(device(), system, forces, settings, layout).unwrap();
         begin(&mut gpu, Evaluate::ForcesAndEnergies);
         assert_agree(&mut gpu, &mut *exact, tolerance(precision), &what);
-        let right = advance(&mut *exact, &leg(1, 40, 10), &mut Bath::Isolated);
-        let found = run(&mut gpu, &leg(1, 40, 10), &mut Bath::Isolated);
+        let right = advance(&mut *exact, &leg(1, 40, 10), &mut Thermostat::Isolated);
+        let found = run(&mut gpu, &leg(1, 40, 10), &mut Thermostat::Isolated);
         let tolerance = if precision == Precision::Double { 1e-9 } else { 1e-4 };
         assert!(gpu.neighbor_facts().builds > 1, "{what}: nothing was sorted");
         for (a, b) in found.iter().zip(&right) {
@@ -269,8 +269,8 @@ fn paths_of_charges_agree() {
         let mut exact = cpu(&system, &forces);
         let mut gpu = Cuda::new(device(), system.clone(), forces.clone(), skin).unwrap();
         begin(&mut gpu, Evaluate::Forces);
-        let right = advance(&mut *exact, &leg(1, 40, 10), &mut Bath::Isolated);
-        let found = run(&mut gpu, &leg(1, 40, 10), &mut Bath::Isolated);
+        let right = advance(&mut *exact, &leg(1, 40, 10), &mut Thermostat::Isolated);
+        let found = run(&mut gpu, &leg(1, 40, 10), &mut Thermostat::Isolated);
         let tolerance = if precision == Precision::Double { 1e-9 } else { 1e-4 };
         assert!(gpu.neighbor_facts().builds > 1, "nothing was sorted");
         assert_eq!(found.len(), 4);
@@ -291,15 +291,15 @@ fn paths_of_charges_agree() {
 fn paths_under_impulses_agree() {
     let mut system = salt(2);
     let excluded = vec![[0, 1], [17, 40], [3, 60]];
-    for (method, every, excluded, bath) in [
-        (Method::pme(0.95, 1e-4, 5), 2, vec![], Bath::Isolated),
+    for (method, every, excluded, thermostat) in [
+        (Method::pme(0.95, 1e-4, 5), 2, vec![], Thermostat::Isolated),
         (
             Method::pme(0.95, 1e-4, 5),
             3,
             excluded.clone(),
-            Bath::Dissipative(Dissipative::new(1.0, 2.0, 0.9, 0.002)),
+            Thermostat::Dissipative(Dissipative::new(1.0, 2.0, 0.9, 0.002)),
         ),
-        (Method::ewald(0.95, 1e-4), 2, excluded, Bath::Isolated),
+        (Method::ewald(0.95, 1e-4), 2, excluded, Thermostat::Isolated),
     ] {
         let forces = salt_forces(method, 0.95);
         system.topology.excluded = excluded;
@@ -313,17 +313,17 @@ fn paths_under_impulses_agree() {
             backend.set_long_range_weight(long_range.after(0));
             begin(backend, Evaluate::Forces);
         }
-        advance(&mut *exact, &leg, &mut bath.clone());
-        assert!(gpu.run_leg(&leg, &mut bath.clone()).unwrap().is_some());
+        advance(&mut *exact, &leg, &mut thermostat.clone());
+        assert!(gpu.run_leg(&leg, &mut thermostat.clone()).unwrap().is_some());
         let (found, right) = (by_id(&mut gpu), by_id(&mut *exact));
         for (a, b) in [(found.position, right.position), (found.force, right.force)] {
             let error = difference(&a, &b) / norm(&b);
             assert!(error < 1e-9, "every {every}: {error:e}");
         }
         let looking = Leg { evaluate: Evaluate::ForcesAndEnergies, ..leg };
-        assert!(gpu.run_leg(&looking, &mut bath.clone()).unwrap().is_none());
+        assert!(gpu.run_leg(&looking, &mut thermostat.clone()).unwrap().is_none());
         let always = Leg { long_range: RespaSchedule { every: 1, done: 16 }, ..looking };
-        assert!(gpu.run_leg(&always, &mut bath.clone()).unwrap().is_some());
+        assert!(gpu.run_leg(&always, &mut thermostat.clone()).unwrap().is_some());
     }
 }
 
@@ -342,18 +342,18 @@ fn a_resumed_run_with_charges_is_the_same_to_the_last_bit() {
         let open = || Cuda::new(device(), system.clone(), forces.clone(), settings).unwrap();
         let mut whole = open();
         begin(&mut whole, Evaluate::Forces);
-        run(&mut whole, &leg(1, 15, 0), &mut Bath::Isolated);
+        run(&mut whole, &leg(1, 15, 0), &mut Thermostat::Isolated);
         let list_positions = whole.list_positions().unwrap().to_vec();
         let skin = whole.neighbor_facts().skin;
         let state = whole.state().unwrap().clone();
-        run(&mut whole, &leg(16, 20, 0), &mut Bath::Isolated);
+        run(&mut whole, &leg(16, 20, 0), &mut Thermostat::Isolated);
 
         let mut resumed = open();
         resumed.restore(state, list_positions, skin).unwrap();
         begin(&mut resumed, Evaluate::Forces);
         // Cut in another place, and looked at.
-        run(&mut resumed, &leg(16, 8, 4), &mut Bath::Isolated);
-        run(&mut resumed, &leg(24, 12, 0), &mut Bath::Isolated);
+        run(&mut resumed, &leg(16, 8, 4), &mut Thermostat::Isolated);
+        run(&mut resumed, &leg(24, 12, 0), &mut Thermostat::Isolated);
         assert_same(whole.state().unwrap(), resumed.state().unwrap(), &format!("{precision:?}"));
     }
 }

@@ -4,12 +4,12 @@
 use super::PRECISIONS;
 use super::device::device;
 use super::fluid::{advance, by_id, distance, largest, norm, run};
-use jostle_core::bath::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::sites::follow_atoms;
+use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::{
-    Algorithm, Arms, Backend, Bath, Bond, Constraint, Evaluate, Leg, LocalFrame, Precision, RespaSchedule,
-    Sample, Settings, SimBox, SiteRule, Species, State, System, Topology, Vec3, VirtualSite,
+    Algorithm, Arms, Backend, Bond, Constraint, Evaluate, Leg, LocalFrame, Precision, RespaSchedule, Sample,
+    Settings, SimBox, SiteRule, Species, State, System, Thermostat, Topology, Vec3, VirtualSite,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{BondKind, BondTerm, Forces, PairEntry, PairKind, PairTerm, Truncation};
@@ -165,15 +165,15 @@ fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
     }
 }
 
-fn baths() -> [Bath; 4] {
+fn thermostats() -> [Thermostat; 4] {
     let system = molecules();
     let degrees_of_freedom = 3 * system.n_free() - 3 - system.topology.constraints.len();
     let target = Target { thermal_energy: 1.0, degrees_of_freedom };
     [
-        Bath::Isolated,
-        Bath::Langevin(Langevin::new(1.0, 2.0, TIMESTEP)),
-        Bath::NoseHoover(NoseHoover::new(target, 0.5, 3)),
-        Bath::Bussi(Bussi::new(target, 0.1, TIMESTEP)),
+        Thermostat::Isolated,
+        Thermostat::Langevin(Langevin::new(1.0, 2.0, TIMESTEP)),
+        Thermostat::NoseHoover(NoseHoover::new(target, 0.5, 3)),
+        Thermostat::Bussi(Bussi::new(target, 0.1, TIMESTEP)),
     ]
 }
 
@@ -193,22 +193,22 @@ fn errors(backend: &mut dyn Backend) -> [f64; 2] {
     worst
 }
 
-/// Paths, energies, pressure and baths are those of the CPU engine.
+/// Paths, energies, pressure and thermostats are those of the CPU engine.
 #[test]
 fn constraints_agree() {
     for (algorithm, precision) in [(Algorithm::Auto, Precision::Mixed), (Algorithm::List, Precision::Double)]
     {
-        for bath in baths() {
-            let what = format!("{algorithm:?} {precision:?} {bath:?}");
+        for thermostat in thermostats() {
+            let what = format!("{algorithm:?} {precision:?} {thermostat:?}");
             let exact = settings(Algorithm::Auto, Precision::Double);
             let mut cpu = jostle_cpu::open(molecules(), forces(), exact).unwrap();
             let mut gpu = open(settings(algorithm, precision));
             let leg = leg(1, 40, 10);
             let [right, found]: [(Vec<Sample>, State); 2] =
                 [&mut *cpu as &mut dyn Backend, &mut gpu].map(|backend| {
-                    let mut bath = bath.clone();
+                    let mut thermostat = thermostat.clone();
                     begin(backend);
-                    (run(backend, &leg, &mut bath), by_id(backend))
+                    (run(backend, &leg, &mut thermostat), by_id(backend))
                 });
             let tolerance = if precision == Precision::Double { 1e-9 } else { 2e-4 };
             assert_eq!((found.0.len(), right.0.len()), (4, 4), "{what}");
@@ -246,25 +246,25 @@ fn frozen_atoms_of_molecules_stay() {
     let exact = settings(Algorithm::Auto, Precision::Double);
     let mut cpu = jostle_cpu::open(system.clone(), forces(), exact).unwrap();
     let mut gpu = Cuda::new(device(), system.clone(), forces(), exact).unwrap();
-    for bath in [Bath::Isolated, Bath::Langevin(Langevin::new(1.0, 2.0, TIMESTEP))] {
+    for thermostat in [Thermostat::Isolated, Thermostat::Langevin(Langevin::new(1.0, 2.0, TIMESTEP))] {
         let [right, found] = [&mut *cpu as &mut dyn Backend, &mut gpu].map(|backend| {
             backend.set_state(system.state.clone()).unwrap();
             begin(backend);
-            run(backend, &leg(1, 40, 10), &mut bath.clone());
+            run(backend, &leg(1, 40, 10), &mut thermostat.clone());
             assert!(errors(backend)[0] < 1e-12);
             by_id(backend)
         });
         let error = largest(found.position.iter().zip(&right.position).map(|(a, b)| distance(*a, *b)));
-        assert!(error < 1e-9, "{bath:?}: {error:e} apart");
+        assert!(error < 1e-9, "{thermostat:?}: {error:e} apart");
         for (id, start) in system.state.position.iter().enumerate() {
             let stays = group.contains(&(id as u32));
             if system.mass(id) == 0.0 {
                 // A point follows frozen atoms up to rounding.
                 let speed = norm(right.velocity[id]);
-                assert!(!stays || speed < 1e-12, "{bath:?}: point {id} at {speed:e}");
+                assert!(!stays || speed < 1e-12, "{thermostat:?}: point {id} at {speed:e}");
                 continue;
             }
-            assert_eq!(right.velocity[id] == [0.0; 3], stays, "{bath:?}: atom {id} from {start:?}");
+            assert_eq!(right.velocity[id] == [0.0; 3], stays, "{thermostat:?}: atom {id} from {start:?}");
         }
     }
 }
@@ -273,13 +273,13 @@ fn frozen_atoms_of_molecules_stay() {
 #[test]
 fn a_leg_is_its_steps() {
     for precision in PRECISIONS {
-        for bath in baths() {
-            let what = format!("{precision:?} {bath:?}");
+        for thermostat in thermostats() {
+            let what = format!("{precision:?} {thermostat:?}");
             let [one, other] = [run, advance].map(|way| {
                 let mut gpu = open(settings(Algorithm::List, precision));
-                let mut bath = bath.clone();
+                let mut thermostat = thermostat.clone();
                 begin(&mut gpu);
-                (way(&mut gpu, &leg(1, 20, 5), &mut bath), by_id(&mut gpu))
+                (way(&mut gpu, &leg(1, 20, 5), &mut thermostat), by_id(&mut gpu))
             });
             for (a, b) in one.0.iter().zip(&other.0) {
                 for (a, b) in a.energies.virial.iter().zip(b.energies.virial) {
@@ -295,29 +295,29 @@ fn a_leg_is_its_steps() {
 #[test]
 fn a_resumed_run_is_the_same_to_the_last_bit() {
     for algorithm in [Algorithm::Auto, Algorithm::List] {
-        for bath in baths() {
-            let what = format!("{algorithm:?} {bath:?}");
+        for thermostat in thermostats() {
+            let what = format!("{algorithm:?} {thermostat:?}");
             let mut settings = settings(algorithm, Precision::Mixed);
             settings.reproducible = algorithm == Algorithm::List;
-            let (mut whole, mut bath) = (open(settings), bath);
+            let (mut whole, mut thermostat) = (open(settings), thermostat);
             begin(&mut whole);
-            run(&mut whole, &leg(1, 17, 0), &mut bath);
+            run(&mut whole, &leg(1, 17, 0), &mut thermostat);
             let list_positions = whole.list_positions().unwrap().to_vec();
             let skin = whole.neighbor_facts().skin;
-            let (state, mut resumed_bath) = (whole.state().unwrap().clone(), bath.clone());
-            run(&mut whole, &leg(18, 5, 0), &mut bath);
-            run(&mut whole, &leg(23, 15, 0), &mut bath);
+            let (state, mut resumed_thermostat) = (whole.state().unwrap().clone(), thermostat.clone());
+            run(&mut whole, &leg(18, 5, 0), &mut thermostat);
+            run(&mut whole, &leg(23, 15, 0), &mut thermostat);
 
             let mut resumed = open(settings);
             resumed.restore(state, list_positions, skin).unwrap();
             resumed.update_neighbors().unwrap();
             resumed.compute_forces(Evaluate::Forces).unwrap();
-            run(&mut resumed, &leg(18, 20, 0), &mut resumed_bath);
+            run(&mut resumed, &leg(18, 20, 0), &mut resumed_thermostat);
             let (a, b) = (whole.state().unwrap(), resumed.state().unwrap());
             assert!(a.id == b.id, "{what}: order");
             assert!(a.position == b.position && a.image == b.image, "{what}: positions");
             assert!(a.velocity == b.velocity, "{what}: velocities");
-            assert_eq!(bath, resumed_bath, "{what}");
+            assert_eq!(thermostat, resumed_thermostat, "{what}");
         }
     }
 }
@@ -329,16 +329,16 @@ fn energy_and_momentum_are_conserved() {
     begin(&mut gpu);
     let target = Target { thermal_energy: 1.0, degrees_of_freedom: 3 * gpu.n_atoms() };
     let mut step = 1;
-    let mut make = |gpu: &mut Cuda, steps, timestep, bath: &mut Bath| {
+    let mut make = |gpu: &mut Cuda, steps, timestep, thermostat: &mut Thermostat| {
         let leg = Leg { timestep, ..leg(step, steps, 10) };
         step += steps;
-        run(gpu, &leg, bath)
+        run(gpu, &leg, thermostat)
     };
     // Molecules find their neighbours.
-    make(&mut gpu, 400, 1e-3, &mut Bath::Bussi(Bussi::new(target, 0.02, 1e-3)));
+    make(&mut gpu, 400, 1e-3, &mut Thermostat::Bussi(Bussi::new(target, 0.02, 1e-3)));
     let before = gpu.kinetic().momentum;
     let mut spread = |timestep| {
-        let samples = make(&mut gpu, 1000, timestep, &mut Bath::Isolated);
+        let samples = make(&mut gpu, 1000, timestep, &mut Thermostat::Isolated);
         let totals: Vec<f64> = samples.iter().map(|s| s.energies.potential() + s.kinetic.energy()).collect();
         let mean = totals.iter().sum::<f64>() / totals.len() as f64;
         (largest(totals.iter().map(|e| e - mean)), samples[0].kinetic.energy())
@@ -363,6 +363,6 @@ fn a_molecule_that_flies_apart_is_named() {
         Cuda::new(device(), system, forces(), settings(Algorithm::List, Precision::Double)).unwrap();
     gpu.update_neighbors().unwrap();
     gpu.compute_forces(Evaluate::Forces).unwrap();
-    let error = gpu.run_leg(&leg(4, 10, 0), &mut Bath::Isolated).unwrap_err();
+    let error = gpu.run_leg(&leg(4, 10, 0), &mut Thermostat::Isolated).unwrap_err();
     assert!(error.message().contains("constraints of the molecule of atom 1 do not hold"), "{error}");
 }

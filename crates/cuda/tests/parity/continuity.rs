@@ -3,9 +3,9 @@
 use super::device::device;
 use super::fluid::{SKIN, Shape, advance, by_id, distance, largest, norm, run, system, term};
 use super::{ALGORITHMS, PRECISIONS};
-use jostle_core::bath::{Bussi, Langevin, NoseHoover, Target};
+use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Leg, Precision, RespaSchedule, Settings, State, System,
+    Algorithm, Backend, Evaluate, Leg, Precision, RespaSchedule, Settings, State, System, Thermostat,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -28,14 +28,14 @@ fn open(settings: Settings) -> Cuda {
     Cuda::new(device(), fluid(settings.algorithm), terms(), settings).unwrap()
 }
 
-/// Heat baths at a thermal energy of one.
-fn baths(n_atoms: usize) -> [Bath; 4] {
+/// Thermostats at a thermal energy of one.
+fn thermostats(n_atoms: usize) -> [Thermostat; 4] {
     let target = Target { thermal_energy: 1.0, degrees_of_freedom: 3 * n_atoms - 3 };
     [
-        Bath::Isolated,
-        Bath::Langevin(Langevin::new(1.0, 2.0, TIMESTEP)),
-        Bath::NoseHoover(NoseHoover::new(target, 1.0, 3)),
-        Bath::Bussi(Bussi::new(target, 0.1, TIMESTEP)),
+        Thermostat::Isolated,
+        Thermostat::Langevin(Langevin::new(1.0, 2.0, TIMESTEP)),
+        Thermostat::NoseHoover(NoseHoover::new(target, 1.0, 3)),
+        Thermostat::Bussi(Bussi::new(target, 0.1, TIMESTEP)),
     ]
 }
 
@@ -63,10 +63,10 @@ fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
 }
 
 /// The steps after `from`, in legs of these lengths.
-fn legs(backend: &mut dyn Backend, bath: &mut Bath, from: u64, lengths: &[u64]) {
+fn legs(backend: &mut dyn Backend, thermostat: &mut Thermostat, from: u64, lengths: &[u64]) {
     let mut first_step = from + 1;
     for &steps in lengths {
-        run(backend, &leg(first_step, steps, 0), bath);
+        run(backend, &leg(first_step, steps, 0), thermostat);
         first_step += steps;
     }
 }
@@ -83,22 +83,22 @@ fn assert_same(a: &State, b: &State, what: &str) {
 fn a_resumed_run_is_the_same_to_the_last_bit() {
     for (algorithm, precision) in ways() {
         let settings = settings(algorithm, precision);
-        for bath in baths(fluid(algorithm).state.len()) {
-            let what = format!("{algorithm:?} {precision:?} {bath:?}");
-            let (mut whole, mut bath) = (open(settings), bath);
+        for thermostat in thermostats(fluid(algorithm).state.len()) {
+            let what = format!("{algorithm:?} {precision:?} {thermostat:?}");
+            let (mut whole, mut thermostat) = (open(settings), thermostat);
             begin(&mut whole);
-            legs(&mut whole, &mut bath, 0, &[15]);
+            legs(&mut whole, &mut thermostat, 0, &[15]);
             let list_positions = whole.list_positions().unwrap().to_vec();
             let skin = whole.neighbor_facts().skin;
-            let (state, mut resumed_bath) = (whole.state().unwrap().clone(), bath.clone());
-            legs(&mut whole, &mut bath, 15, &[20]);
+            let (state, mut resumed_thermostat) = (whole.state().unwrap().clone(), thermostat.clone());
+            legs(&mut whole, &mut thermostat, 15, &[20]);
 
             let mut resumed = open(settings);
             resumed.restore(state, list_positions, skin).unwrap();
             begin(&mut resumed);
-            legs(&mut resumed, &mut resumed_bath, 15, &[20]);
+            legs(&mut resumed, &mut resumed_thermostat, 15, &[20]);
             assert_same(whole.state().unwrap(), resumed.state().unwrap(), &what);
-            assert_eq!(bath, resumed_bath, "{what}");
+            assert_eq!(thermostat, resumed_thermostat, "{what}");
         }
     }
 }
@@ -107,13 +107,13 @@ fn a_resumed_run_is_the_same_to_the_last_bit() {
 fn a_run_is_the_same_however_it_is_cut_into_legs() {
     for (algorithm, precision) in ways() {
         let settings = settings(algorithm, precision);
-        for bath in baths(fluid(algorithm).state.len()) {
-            let what = format!("{algorithm:?} {precision:?} {bath:?}");
+        for thermostat in thermostats(fluid(algorithm).state.len()) {
+            let what = format!("{algorithm:?} {precision:?} {thermostat:?}");
             let [one, many] = [&[32][..], &[1, 7, 16, 8]].map(|lengths| {
-                let (mut cuda, mut bath) = (open(settings), bath.clone());
+                let (mut cuda, mut thermostat) = (open(settings), thermostat.clone());
                 begin(&mut cuda);
-                legs(&mut cuda, &mut bath, 0, lengths);
-                (cuda.state().unwrap().clone(), bath)
+                legs(&mut cuda, &mut thermostat, 0, lengths);
+                (cuda.state().unwrap().clone(), thermostat)
             });
             assert_same(&one.0, &many.0, &what);
             assert_eq!(one.1, many.1, "{what}");
@@ -130,7 +130,7 @@ fn too_small_a_capacity_changes_nothing() {
         let narrow = Cuda::with_small_capacity(device(), fluid(algorithm), terms(), settings).unwrap();
         let [a, b] = [roomy, narrow].map(|mut cuda| {
             begin(&mut cuda);
-            legs(&mut cuda, &mut Bath::Isolated, 0, &[30]);
+            legs(&mut cuda, &mut Thermostat::Isolated, 0, &[30]);
             cuda.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
             (by_id(&mut cuda), cuda.energies().clone(), cuda.neighbor_facts().builds)
         });
@@ -174,8 +174,8 @@ fn energy_and_momentum_are_conserved() {
         let mut cuda = open(settings(algorithm, precision));
         begin(&mut cuda);
         // Kinetic and potential energy come to terms first.
-        advance(&mut cuda, &leg(1, 20, 0), &mut Bath::Isolated);
-        let samples = run(&mut cuda, &leg(21, 60, 5), &mut Bath::Isolated);
+        advance(&mut cuda, &leg(1, 20, 0), &mut Thermostat::Isolated);
+        let samples = run(&mut cuda, &leg(21, 60, 5), &mut Thermostat::Isolated);
         let totals: Vec<f64> = samples.iter().map(|s| s.energies.potential() + s.kinetic.energy()).collect();
         let mean = totals.iter().sum::<f64>() / totals.len() as f64;
         let kinetic = samples[0].kinetic.energy();

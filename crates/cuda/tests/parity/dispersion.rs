@@ -6,7 +6,7 @@ use super::charged::{
 };
 use super::device::device;
 use super::fluid::{advance, by_id, run};
-use jostle_core::{Algorithm, Backend, Bath, Evaluate, Precision, Settings, System};
+use jostle_core::{Algorithm, Backend, Evaluate, Precision, Settings, System, Thermostat};
 use jostle_cuda::Cuda;
 use jostle_potentials::electrostatics::{Method, NetCharge};
 use jostle_potentials::{Dispersion, Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
@@ -92,8 +92,8 @@ fn paths_under_dispersion_agree() {
     let mut gpu = Cuda::new(device(), system, forces, skin).unwrap();
     begin(&mut gpu, Evaluate::Forces);
     let short = || leg(1, 12, 4);
-    let right = advance(&mut *exact, &short(), &mut Bath::Isolated);
-    let found = run(&mut gpu, &short(), &mut Bath::Isolated);
+    let right = advance(&mut *exact, &short(), &mut Thermostat::Isolated);
+    let found = run(&mut gpu, &short(), &mut Thermostat::Isolated);
     assert_eq!(found.len(), 3);
     for (a, b) in found.iter().zip(&right) {
         let (a, b) = (a.energies.clone(), b.energies.clone());
@@ -110,15 +110,15 @@ fn a_resumed_run_with_dispersion_is_the_same_to_the_last_bit() {
     let open = || gpu(&system, &forces, Algorithm::Auto, Precision::Mixed);
     let mut whole = open();
     begin(&mut whole, Evaluate::Forces);
-    run(&mut whole, &leg(1, 4, 0), &mut Bath::Isolated);
+    run(&mut whole, &leg(1, 4, 0), &mut Thermostat::Isolated);
     let list_positions = whole.list_positions().unwrap().to_vec();
     let skin = whole.neighbor_facts().skin;
     let state = whole.state().unwrap().clone();
-    run(&mut whole, &leg(5, 8, 0), &mut Bath::Isolated);
+    run(&mut whole, &leg(5, 8, 0), &mut Thermostat::Isolated);
 
     let mut resumed = open();
     resumed.restore(state, list_positions, skin).unwrap();
     begin(&mut resumed, Evaluate::Forces);
-    run(&mut resumed, &leg(5, 8, 4), &mut Bath::Isolated);
+    run(&mut resumed, &leg(5, 8, 4), &mut Thermostat::Isolated);
     assert_same(whole.state().unwrap(), resumed.state().unwrap(), "cut in two");
 }

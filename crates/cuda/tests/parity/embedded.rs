@@ -2,8 +2,8 @@
 
 use crate::device::device;
 use jostle_core::{
-    Algorithm, Backend, Bath, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, Species, System,
-    Vec3,
+    Algorithm, Backend, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, Species, System,
+    Thermostat, Vec3,
 };
 use jostle_cpu::reference;
 use jostle_cuda::Cuda;
@@ -123,7 +123,7 @@ fn a_leg_is_the_same_path() {
             evaluate,
             long_range: RespaSchedule::ALWAYS,
         };
-        let samples = gpu.run_leg(&leg, &mut Bath::Isolated).unwrap().unwrap();
+        let samples = gpu.run_leg(&leg, &mut Thermostat::Isolated).unwrap().unwrap();
         assert_eq!(samples.len(), 3);
         let state = gpu.state().unwrap();
         for (place, other) in state.order().into_iter().zip(expected.order()) {

@@ -2,7 +2,9 @@
 
 use super::device::{self, Size};
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Algorithm, Backend, Bath, Evaluate, Leg, Sample, SimBox, Species, State, System, Vec3};
+use jostle_core::{
+    Algorithm, Backend, Evaluate, Leg, Sample, SimBox, Species, State, System, Thermostat, Vec3,
+};
 use jostle_engine::step::{StepContext, step};
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 
@@ -89,7 +91,7 @@ pub fn term(kind: PairKind, truncation: Truncation, n_species: usize) -> PairTer
 }
 
 /// Makes the steps of a leg by the verbs.
-pub fn advance(backend: &mut dyn Backend, leg: &Leg, bath: &mut Bath) -> Vec<Sample> {
+pub fn advance(backend: &mut dyn Backend, leg: &Leg, thermostat: &mut Thermostat) -> Vec<Sample> {
     let mut samples = Vec::new();
     for k in 1..=leg.steps {
         let sampled = leg.sample_every > 0 && k % leg.sample_every == 0;
@@ -101,19 +103,19 @@ pub fn advance(backend: &mut dyn Backend, leg: &Leg, bath: &mut Bath) -> Vec<Sam
             timestep: leg.timestep,
             long_range_weight: leg.long_range.after(k),
         };
-        step(backend, bath, &context, evaluate).unwrap();
+        step(backend, thermostat, &context, evaluate).unwrap();
         if sampled {
             let (energies, kinetic) = (backend.energies().clone(), backend.kinetic());
-            samples.push(Sample { energies, kinetic, bath: bath.clone() });
+            samples.push(Sample { energies, kinetic, thermostat: thermostat.clone() });
         }
     }
     samples
 }
 
 /// Makes the steps of a leg as the device likes to make them.
-pub fn run(backend: &mut dyn Backend, leg: &Leg, bath: &mut Bath) -> Vec<Sample> {
-    let samples = backend.run_leg(leg, bath).unwrap();
-    samples.unwrap_or_else(|| advance(backend, leg, bath))
+pub fn run(backend: &mut dyn Backend, leg: &Leg, thermostat: &mut Thermostat) -> Vec<Sample> {
+    let samples = backend.run_leg(leg, thermostat).unwrap();
+    samples.unwrap_or_else(|| advance(backend, leg, thermostat))
 }
 
 /// The atoms in the order of ids, positions unwrapped.

@@ -2,11 +2,11 @@
 
 use crate::device::{self, Size, device};
 use crate::fluid::{advance, by_id, distance, largest, norm, run};
-use jostle_core::bath::{Bussi, NoseHoover, Target};
 use jostle_core::random::{Purpose, Stream};
+use jostle_core::thermostat::{Bussi, NoseHoover, Target};
 use jostle_core::{
-    Algorithm, Backend, Bath, Driven, Evaluate, Leg, Precision, RespaSchedule, Sample, Settings, SimBox,
-    Species, State, System,
+    Algorithm, Backend, Driven, Evaluate, Leg, Precision, RespaSchedule, Sample, Settings, SimBox, Species,
+    State, System, Thermostat,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::outside::{Field, Side, Surface, Wall};
@@ -66,8 +66,8 @@ fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
 /// Twenty steps: where the grains are then, and what was seen on the way.
 fn go(
     backend: &mut dyn Backend,
-    go: fn(&mut dyn Backend, &Leg, &mut Bath) -> Vec<Sample>,
-    bath: &Bath,
+    go: fn(&mut dyn Backend, &Leg, &mut Thermostat) -> Vec<Sample>,
+    thermostat: &Thermostat,
 ) -> (State, Vec<Sample>) {
     let evaluate = Evaluate::ForcesAndEnergies;
     let leg = Leg {
@@ -81,7 +81,7 @@ fn go(
     };
     backend.update_neighbors().unwrap();
     backend.compute_forces(evaluate).unwrap();
-    let samples = go(backend, &leg, &mut bath.clone());
+    let samples = go(backend, &leg, &mut thermostat.clone());
     (by_id(backend), samples)
 }
 
@@ -90,7 +90,7 @@ fn grains_agree() {
     let (system, forces) = packing();
     let exact = settings(Algorithm::Auto, Precision::Double);
     let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap();
-    let (right, expected) = go(&mut *cpu, advance, &Bath::Isolated);
+    let (right, expected) = go(&mut *cpu, advance, &Thermostat::Isolated);
     let before = &system.state;
     let turned =
         largest(before.angular_velocity.iter().zip(&right.angular_velocity).map(|(a, b)| distance(*a, *b)));
@@ -99,7 +99,7 @@ fn grains_agree() {
         (
             Algorithm::Auto,
             Precision::Double,
-            run as fn(&mut dyn Backend, &Leg, &mut Bath) -> Vec<Sample>,
+            run as fn(&mut dyn Backend, &Leg, &mut Thermostat) -> Vec<Sample>,
             1e-11,
         ),
         (Algorithm::Auto, Precision::Double, advance, 1e-11),
@@ -115,7 +115,7 @@ fn grains_agree() {
             system.driven = system.driven.with(&system.state, &[], [0.0; 3]);
         }
         let mut gpu = Cuda::new(device(), system, forces.clone(), settings(algorithm, precision)).unwrap();
-        let (found, samples) = go(&mut gpu, way, &Bath::Isolated);
+        let (found, samples) = go(&mut gpu, way, &Thermostat::Isolated);
         for (name, a, b) in [
             ("position", &found.position, &right.position),
             ("velocity", &found.velocity, &right.velocity),
@@ -139,29 +139,30 @@ fn grains_agree() {
     }
 }
 
-/// Their steps take two slots of a leg, in one of which a bath that scales velocities acts.
+/// Their steps take two slots of a leg, in one of which a thermostat that scales velocities acts.
 #[test]
-fn grains_agree_about_baths() {
+fn grains_agree_about_thermostats() {
     let (system, forces) = packing();
     let settings = settings(Algorithm::Auto, Precision::Double);
     let target = Target { thermal_energy: 1.0, degrees_of_freedom: 3 * system.n_free() };
-    for bath in
-        [Bath::Bussi(Bussi::new(target, 0.02, 2e-3)), Bath::NoseHoover(NoseHoover::new(target, 0.1, 2))]
-    {
+    for thermostat in [
+        Thermostat::Bussi(Bussi::new(target, 0.02, 2e-3)),
+        Thermostat::NoseHoover(NoseHoover::new(target, 0.1, 2)),
+    ] {
         let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), settings).unwrap();
         let mut gpu = Cuda::new(device(), system.clone(), forces.clone(), settings).unwrap();
-        let (free, _) = go(&mut *cpu, advance, &Bath::Isolated);
+        let (free, _) = go(&mut *cpu, advance, &Thermostat::Isolated);
         cpu.set_state(system.state.clone()).unwrap();
-        let (right, expected) = go(&mut *cpu, advance, &bath);
-        let (found, samples) = go(&mut gpu, run, &bath);
+        let (right, expected) = go(&mut *cpu, advance, &thermostat);
+        let (found, samples) = go(&mut gpu, run, &thermostat);
         let apart =
             |a: &State, b: &State| largest(a.velocity.iter().zip(&b.velocity).map(|(a, b)| distance(*a, *b)));
         let scale = largest(right.velocity.iter().map(|v| norm(*v)));
-        assert!(apart(&free, &right) > 1e-3 * scale, "{bath:?} does nothing");
-        assert!(apart(&found, &right) < 1e-10 * scale, "{bath:?}: {:e}", apart(&found, &right) / scale);
+        assert!(apart(&free, &right) > 1e-3 * scale, "{thermostat:?} does nothing");
+        assert!(apart(&found, &right) < 1e-10 * scale, "{thermostat:?}: {:e}", apart(&found, &right) / scale);
         for (a, b) in samples.iter().zip(&expected) {
-            let (a, b) = (a.bath.heat().unwrap(), b.bath.heat().unwrap());
-            assert!((a - b).abs() < 1e-9 * b.abs(), "{bath:?}: heat {a} {b}");
+            let (a, b) = (a.thermostat.heat().unwrap(), b.thermostat.heat().unwrap());
+            assert!((a - b).abs() < 1e-9 * b.abs(), "{thermostat:?}: heat {a} {b}");
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Fields and walls: the derivative of their energy, and both engines against the plain reference.
 
 use crate::device::device;
-use jostle_core::bath::{Bussi, Langevin, Target};
 use jostle_core::random::{Purpose, Stream};
+use jostle_core::thermostat::{Bussi, Langevin, Target};
 use jostle_core::{
-    Algorithm, Backend, Bath, Driven, Evaluate, Leg, NoiseKey, Precision, RespaSchedule, Settings, SimBox,
-    Species, System, Vec3,
+    Algorithm, Backend, Driven, Evaluate, Leg, NoiseKey, Precision, RespaSchedule, Settings, SimBox, Species,
+    System, Thermostat, Vec3,
 };
 use jostle_cpu::reference;
 use jostle_cuda::Cuda;
@@ -263,7 +263,7 @@ fn a_leg_is_the_same_path_and_conserves_energy() {
         evaluate,
         long_range: RespaSchedule::ALWAYS,
     };
-    let samples = gpu.run_leg(&leg, &mut Bath::Isolated).unwrap().unwrap();
+    let samples = gpu.run_leg(&leg, &mut Thermostat::Isolated).unwrap().unwrap();
     totals.extend(samples.iter().map(|s| s.energies.potential() + s.kinetic.energy()));
     let scale = cpu.kinetic().energy();
     for total in &totals {
@@ -302,7 +302,7 @@ fn what_comes_from_behind_a_wall_is_named() {
 
 const DRIVEN: Vec3 = [0.25, -0.5, 0.125];
 
-/// Whatever acts on them, and whichever bath: driven atoms keep their velocity.
+/// Whatever acts on them, and whichever thermostat: driven atoms keep their velocity.
 #[test]
 fn driven_species_keep_their_velocity() {
     keep_their_velocity(Driven::BySpecies(vec![None, Some(DRIVEN)]), &forces());
@@ -348,7 +348,9 @@ fn keep_their_velocity(driven: Driven, forces: &Forces) {
         backend.set_velocities(&velocities).unwrap();
         assert_eq!(backend.state().unwrap().velocity, velocities, "{what}");
         let mut time = 0.0;
-        for mut bath in [Bath::Isolated, Bath::Langevin(langevin.clone()), Bath::Bussi(bussi.clone())] {
+        for mut thermostat in
+            [Thermostat::Isolated, Thermostat::Langevin(langevin.clone()), Thermostat::Bussi(bussi.clone())]
+        {
             let leg = Leg {
                 first_step: 0,
                 steps: 6,
@@ -358,7 +360,7 @@ fn keep_their_velocity(driven: Driven, forces: &Forces) {
                 evaluate: Evaluate::ForcesAndEnergies,
                 long_range: RespaSchedule::ALWAYS,
             };
-            if backend.run_leg(&leg, &mut bath).unwrap().is_none() {
+            if backend.run_leg(&leg, &mut thermostat).unwrap().is_none() {
                 for _ in 0..leg.steps {
                     backend.kick_drift(leg.timestep);
                     backend.update_neighbors().unwrap();

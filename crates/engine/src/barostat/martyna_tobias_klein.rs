@@ -1,6 +1,6 @@
 use super::{Load, Surroundings, resize, small_enough, without_constraints};
 use crate::freedom::{Momentum, degrees_of_freedom};
-use jostle_core::bath::{NoseHoover, Target};
+use jostle_core::thermostat::{NoseHoover, Target};
 use jostle_core::{Backend, Evaluate, Result};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
@@ -126,7 +126,7 @@ impl Inertia {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jostle_core::bath::Bussi;
+    use jostle_core::thermostat::Bussi;
 
     const KT: f64 = 1.5;
     const PRESSURE: f64 = 0.3;
@@ -194,14 +194,14 @@ mod tests {
             let mut moving = barostat(momentum);
             let inertia = Inertia::new(momentum, n, KT, 1.0);
             let target = Target { thermal_energy: KT, degrees_of_freedom: degrees_of_freedom(n, momentum) };
-            let mut bath = Bussi::new(target, 0.5, interval);
+            let mut thermostat = Bussi::new(target, 0.5, interval);
             let mean = (n as f64 + 1.0) * KT / PRESSURE;
             let mut gas = [target.kinetic_energy(), mean];
             let (mut sum, mut squares) = (0.0, 0.0);
             for k in 0..intervals {
                 gas = step(&mut moving, &inertia, gas, interval);
-                let deviates = bath.deviates(5, k);
-                gas[0] *= bath.scale(gas[0], deviates).powi(2);
+                let deviates = thermostat.deviates(5, k);
+                gas[0] *= thermostat.scale(gas[0], deviates).powi(2);
                 sum += gas[1] - mean;
                 squares += (gas[1] - mean).powi(2);
             }

@@ -13,7 +13,8 @@ use crate::step::StepContext;
 use cell_rescaling::CellRescaling;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Backend, Bath, Error, Evaluate, MolecularVirial, Molecules, Result, SavedVolume, SymTensor, System, Vec3,
+    Backend, Error, Evaluate, MolecularVirial, Molecules, Result, SavedVolume, SymTensor, System, Thermostat,
+    Vec3,
 };
 use jostle_io::input::model::{Action, Barostat, StageInput};
 use jostle_potentials::{Forces, PairKind, PairTerm, Potential, Truncation};
@@ -88,12 +89,12 @@ impl Piston {
     pub fn act(
         &mut self,
         backend: &mut dyn Backend,
-        bath: &Bath,
+        thermostat: &Thermostat,
         molecules: &Molecules,
         context: &StepContext,
         long_range_weight: f64,
     ) -> Result<()> {
-        let Some(thermal_energy) = bath.thermal_energy() else {
+        let Some(thermal_energy) = thermostat.thermal_energy() else {
             return Err(Error::input("a barostat needs the temperature of a thermostat"));
         };
         let random = Stream::new(context.seed, Purpose::Barostat, 0, context.step);
@@ -277,7 +278,7 @@ pub(crate) fn check_barostat(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jostle_core::bath::Langevin;
+    use jostle_core::thermostat::Langevin;
     use jostle_core::{Precision, Settings, Species, Topology, UnitSystem, WaterShape};
     use jostle_io::input::model::{DensityInput, Distribution, Lattice, LatticeExtent, RegionInput};
     use jostle_potentials::electrostatics::Method;
@@ -372,17 +373,17 @@ mod tests {
         backend.update_neighbors().unwrap();
         backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
         let barostat = Barostat::MartynaTobiasKlein { pressure: 5.0, time: 0.5, every: 1 };
-        let mut bath = Bath::Langevin(Langevin::new(1.0, 1.0, 0.0005));
+        let mut thermostat = Thermostat::Langevin(Langevin::new(1.0, 1.0, 0.0005));
         let mut piston = Piston::new(&barostat, backend.simbox().volume(), Momentum::Thermal, 1.0);
         let atoms = |backend: &mut dyn Backend| backend.kinetic().energy() + backend.energies().potential();
         let start = atoms(backend);
         let mut taken = 0.0_f64;
         for step in 1..=400 {
             if step == 200 {
-                bath.set_thermal_energy(4.0);
+                thermostat.set_thermal_energy(4.0);
             }
             let context = StepContext { seed: 1, step, timestep: 0.0005, long_range_weight: 1.0 };
-            piston.act(backend, &bath, &molecules, &context, 1.0).unwrap();
+            piston.act(backend, &thermostat, &molecules, &context, 1.0).unwrap();
             let now = atoms(backend);
             taken = taken.max((now - start).abs());
             assert!((now - piston.energy - start).abs() < 1e-3 * taken, "{step}: {now} {}", piston.energy);

@@ -289,7 +289,7 @@ impl Simulation {
         self.thermo = None;
         if self.is_measured(stage, stage_step) {
             let degrees_of_freedom = run.degrees_of_freedom;
-            let (atoms, mass) = (run.atoms(sample.map(|s| &s.bath)), self.total_mass);
+            let (atoms, mass) = (run.atoms(sample.map(|s| &s.thermostat)), self.total_mass);
             let strain = stage.deformation.map(|d| (d.mode, strain(&d, timestep(stage), stage_step)));
             let gauge = Gauge { units: self.units, degrees_of_freedom, atoms, step, time, mass, strain };
             self.thermo = Some(match sample {

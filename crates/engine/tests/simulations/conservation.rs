@@ -83,17 +83,17 @@ fn momentum_stays_zero() {
     for (a, b, sigma) in [(0, 0, 1.0), (0, 1, 0.95), (1, 1, 0.9)] {
         term.set(a, b, PairEntry { parameters: vec![1.0, sigma], cutoff: 2.5 });
     }
-    let baths = [
+    let thermostats = [
         None,
         Some(ThermostatInput::Rescale { temperature: 1.5, every: 10 }),
         Some(ThermostatInput::Bussi { temperature: 1.5, period: 0.2 }),
         Some(ThermostatInput::NoseHoover { temperature: 1.5, period: 0.5, chain: 3 }),
     ];
     for (precision, rounding) in [(Precision::Double, 1e-14), (Precision::Mixed, 1e-7)] {
-        for bath in baths {
+        for thermostat in thermostats {
             let mut stage = StageInput::dynamics("run", 2000, 0.004).thermo(2000);
-            if let Some(bath) = bath {
-                stage = stage.thermostat(bath);
+            if let Some(thermostat) = thermostat {
+                stage = stage.thermostat(thermostat);
             }
             let mut simulation = Simulation::builder(UnitSystem::Lj, system.clone())
                 .force(term.clone())
@@ -108,7 +108,7 @@ fn momentum_stays_zero() {
             let masses = system.state.species.iter().map(|s| system.species[usize::from(*s)].mass);
             let all: f64 = speeds.zip(masses).map(|(v, m)| m * v).sum();
             for p in momentum {
-                assert!(p.abs() < rounding * all, "{precision:?}, {bath:?}: {momentum:?} of {all}");
+                assert!(p.abs() < rounding * all, "{precision:?}, {thermostat:?}: {momentum:?} of {all}");
             }
         }
     }

@@ -43,7 +43,7 @@ thermo = {{ every = 5 }}
     )
 }
 
-/// The temperature is that of the bath, and the pressure of a dense fluid rho kT + alpha a rho^2 with
+/// The temperature is that of the thermostat, and the pressure of a dense fluid rho kT + alpha a rho^2 with
 /// alpha = 0.101. Kinetic energies after whole steps are too small by a part that grows with the
 /// square of the time step, as with every Verlet scheme: 2.3% at 0.04, 0.6% at 0.02. The mean of a run
 /// has a standard error of 0.003.

@@ -1,6 +1,6 @@
 //! Integrators have the order, the reversibility and the books they should.
 
-use jostle_core::{Backend, Bath, Evaluate, Precision, Settings, Species, System, UnitSystem};
+use jostle_core::{Backend, Evaluate, Precision, Settings, Species, System, Thermostat, UnitSystem};
 use jostle_engine::model::{
     Amount, DensityInput, DeviceInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput,
 };
@@ -92,11 +92,11 @@ fn time_can_be_reversed() {
     let backend: &mut dyn Backend = &mut *backend;
     backend.update_neighbors().unwrap();
     backend.compute_forces(Evaluate::Forces).unwrap();
-    let mut bath = Bath::Isolated;
+    let mut thermostat = Thermostat::Isolated;
     for direction in 0..2 {
         for k in 1..=150 {
             let context = StepContext { seed: 0, step: k, timestep: 0.004, long_range_weight: 1.0 };
-            step(backend, &mut bath, &context, Evaluate::Forces).unwrap();
+            step(backend, &mut thermostat, &context, Evaluate::Forces).unwrap();
         }
         if direction == 0 {
             backend.scale_velocities(-1.0);

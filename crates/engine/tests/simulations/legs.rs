@@ -3,8 +3,8 @@
 
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::{
-    Backend, Bath, ClosingKick, Energies, Evaluate, Kinetic, Leg, NoiseKey, Result, Sample, Settings, SimBox,
-    Species, State, System, UnitSystem, Vec3,
+    Backend, ClosingKick, Energies, Evaluate, Kinetic, Leg, NoiseKey, Result, Sample, Settings, SimBox,
+    Species, State, System, Thermostat, UnitSystem, Vec3,
 };
 use jostle_engine::model::{
     Barostat, Coupling, DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput,
@@ -27,7 +27,7 @@ struct Alone {
 }
 
 impl Backend for Alone {
-    fn run_leg(&mut self, leg: &Leg, bath: &mut Bath) -> Result<Option<Vec<Sample>>> {
+    fn run_leg(&mut self, leg: &Leg, thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
         self.legs.lock().unwrap().push(leg.steps);
         let mut samples = Vec::new();
         for k in 1..=leg.steps {
@@ -43,10 +43,10 @@ impl Backend for Alone {
                 timestep: leg.timestep,
                 long_range_weight: leg.long_range.after(k),
             };
-            step(&mut *self.cpu, bath, &context, evaluate)?;
+            step(&mut *self.cpu, thermostat, &context, evaluate)?;
             if sampled {
                 let (energies, kinetic) = (self.cpu.energies().clone(), self.cpu.kinetic());
-                samples.push(Sample { energies, kinetic, bath: bath.clone() });
+                samples.push(Sample { energies, kinetic, thermostat: thermostat.clone() });
             }
         }
         Ok(Some(samples))

@@ -1,9 +1,9 @@
 //! Long-range forces that act at some steps only (`long_range_every`), on the CPU and the emulated GPU.
 
-use jostle_core::bath::Langevin;
+use jostle_core::thermostat::Langevin;
 use jostle_core::{
-    Backend, Bath, Energies, Evaluate, Precision, RespaSchedule, Result, Settings, State, System, UnitSystem,
-    Vec3,
+    Backend, Energies, Evaluate, Precision, RespaSchedule, Result, Settings, State, System, Thermostat,
+    UnitSystem, Vec3,
 };
 use jostle_cuda::driver::Device;
 use jostle_engine::model::{Barostat, Coupling, DeviceInput, StageInput, ThermostatInput};
@@ -97,7 +97,7 @@ fn go(
     evaluate_forces(&mut *backend, Evaluate::Forces, schedule.after(0), None).unwrap();
     for k in 1..=steps {
         let context = StepContext { seed: 0, step: k, timestep, long_range_weight: schedule.after(k) };
-        step(&mut *backend, &mut Bath::Isolated, &context, Evaluate::Forces).unwrap();
+        step(&mut *backend, &mut Thermostat::Isolated, &context, Evaluate::Forces).unwrap();
     }
     by_id(&system, backend.state().unwrap())
 }
@@ -170,13 +170,18 @@ fn averages_stay_where_they_are() {
 }
 
 /// Energies, virial and forces after one step at whose end long-range forces have this weight.
-fn one_step(open: Open, of: &(System, Forces), bath: &Bath, long_range_weight: f64) -> (Energies, Vec<Vec3>) {
+fn one_step(
+    open: Open,
+    of: &(System, Forces),
+    thermostat: &Thermostat,
+    long_range_weight: f64,
+) -> (Energies, Vec<Vec3>) {
     let mut backend = open(of.0.clone(), of.1.clone(), settings()).unwrap();
     backend.constrain_velocities(None);
     backend.update_neighbors().unwrap();
     backend.compute_forces(Evaluate::Forces).unwrap();
     let context = StepContext { seed: 4, step: 1, timestep: 0.002, long_range_weight };
-    step(&mut *backend, &mut bath.clone(), &context, Evaluate::ForcesAndEnergies).unwrap();
+    step(&mut *backend, &mut thermostat.clone(), &context, Evaluate::ForcesAndEnergies).unwrap();
     let energies = backend.energies().clone();
     let state = backend.state().unwrap();
     (energies, state.order().iter().map(|place| state.force[*place]).collect())
@@ -188,13 +193,14 @@ fn one_step(open: Open, of: &(System, Forces), bath: &Bath, long_range_weight: f
 fn measurements_know_no_impulses() {
     for sites in [3, 4] {
         let of = settled(sites, 64, 0.6);
-        let langevin = Bath::Langevin(Langevin::new(2.5, 10.0, 0.002));
-        for ((device, open), bath) in
-            DEVICES.into_iter().flat_map(|device| [(device, Bath::Isolated), (device, langevin.clone())])
+        let langevin = Thermostat::Langevin(Langevin::new(2.5, 10.0, 0.002));
+        for ((device, open), thermostat) in DEVICES
+            .into_iter()
+            .flat_map(|device| [(device, Thermostat::Isolated), (device, langevin.clone())])
         {
-            let (energies, plain) = one_step(open, &of, &bath, 1.0);
-            let (again, threefold) = one_step(open, &of, &bath, 3.0);
-            let (silent, near) = one_step(open, &of, &bath, 0.0);
+            let (energies, plain) = one_step(open, &of, &thermostat, 1.0);
+            let (again, threefold) = one_step(open, &of, &thermostat, 3.0);
+            let (silent, near) = one_step(open, &of, &thermostat, 0.0);
             let scale = energies.virial.iter().fold(0.0, |most: f64, w| most.max(w.abs()));
             for other in [again, silent] {
                 for (a, b) in energies.terms.iter().zip(&other.terms) {

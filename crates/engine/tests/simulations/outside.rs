@@ -60,13 +60,13 @@ fn density_falls_with_height_as_boltzmann_says() {
     };
     let integral = |f: &dyn Fn(f64) -> f64| (1..40_000).map(|k| f(0.001 * f64::from(k))).sum::<f64>();
     let expected = integral(&|z| z * weight(z)) / integral(&weight);
-    let bath = ThermostatInput::Langevin { temperature: TEMPERATURE, friction: 1.0 };
+    let thermostat = ThermostatInput::Langevin { temperature: TEMPERATURE, friction: 1.0 };
     let (sender, seen) = channel();
     let mut simulation = Simulation::builder(UnitSystem::Lj, system)
         .field(forces.fields[0].clone())
         .wall(forces.walls[0].clone())
-        .stage(StageInput::dynamics("settle", 2000, 0.01).thermostat(bath))
-        .stage(StageInput::dynamics("sample", 50 * SAMPLES, 0.01).thermostat(bath))
+        .stage(StageInput::dynamics("settle", 2000, 0.01).thermostat(thermostat))
+        .stage(StageInput::dynamics("sample", 50 * SAMPLES, 0.01).thermostat(thermostat))
         .observer(Heights(sender))
         .settings(Settings { threads: Some(1), reproducible: true, ..Settings::default() })
         .build()

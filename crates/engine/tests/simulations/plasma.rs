@@ -28,11 +28,11 @@ fn a_plasma_has_its_published_energy() {
             net_charge: NetCharge::Background,
             ..Electrostatics::new(Method::pme(5.0, 1e-4, 5), 1.0, 5.0)
         };
-        let bath = ThermostatInput::Langevin { temperature, friction: 0.2 };
+        let thermostat = ThermostatInput::Langevin { temperature, friction: 0.2 };
         let mut simulation = Simulation::builder(UnitSystem::Plasma, system)
             .electrostatics(charges)
-            .stage(StageInput::dynamics("melt", 1500, 0.15).thermostat(bath))
-            .stage(StageInput::dynamics("sample", 6000, 0.15).thermostat(bath).thermo(10))
+            .stage(StageInput::dynamics("melt", 1500, 0.15).thermostat(thermostat))
+            .stage(StageInput::dynamics("sample", 6000, 0.15).thermostat(thermostat).thermo(10))
             .settings(Settings { threads: Some(1), reproducible: true, ..Settings::default() })
             .build()
             .unwrap();

@@ -117,7 +117,7 @@ fn a_box_that_changes_its_shape() {
     }
 }
 
-/// Volumes are tried, taken and left as if nothing had happened, also where the bath remembers.
+/// Volumes are tried, taken and left as if nothing had happened, also where the thermostat remembers.
 #[test]
 fn every_barostat() {
     for (barostat, thermostat) in [

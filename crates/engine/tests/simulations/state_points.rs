@@ -24,12 +24,12 @@ fn sample(density: f64, friction: f64, steps: u64) -> [Estimate; 2] {
         Mixture::new(UnitSystem::Lj).with(atom, None).lattice(Lattice::Fcc, extent, density, 1).unwrap();
     assign_velocities(&mut system, 2.0 * TEMPERATURE, Distribution::Maxwell, 1);
     let term = PairTerm::uniform(PairKind::LennardJones, Truncation::Plain, &[1.0, 1.0], 3.0);
-    let bath = |temperature| ThermostatInput::Langevin { temperature, friction };
+    let thermostat = |temperature| ThermostatInput::Langevin { temperature, friction };
     let mut simulation = Simulation::builder(UnitSystem::Lj, system)
         .force(term.with_tail_correction().unwrap())
-        .stage(StageInput::dynamics("melt", 1000, 0.004).thermostat(bath(2.0 * TEMPERATURE)))
-        .stage(StageInput::dynamics("equilibrate", 4000, 0.004).thermostat(bath(TEMPERATURE)))
-        .stage(StageInput::dynamics("sample", steps, 0.004).thermostat(bath(TEMPERATURE)).thermo(10))
+        .stage(StageInput::dynamics("melt", 1000, 0.004).thermostat(thermostat(2.0 * TEMPERATURE)))
+        .stage(StageInput::dynamics("equilibrate", 4000, 0.004).thermostat(thermostat(TEMPERATURE)))
+        .stage(StageInput::dynamics("sample", steps, 0.004).thermostat(thermostat(TEMPERATURE)).thermo(10))
         .settings(Settings { threads: Some(1), reproducible: true, ..Settings::default() })
         .build()
         .unwrap();

@@ -34,8 +34,8 @@ impl Observer for Kinetic {
     }
 }
 
-/// Kinetic energies of soft spheres in a heat bath, in units of k_B T.
-fn sample(bath: ThermostatInput) -> Vec<f64> {
+/// Kinetic energies of soft spheres with a thermostat, in units of k_B T.
+fn sample(thermostat: ThermostatInput) -> Vec<f64> {
     let atom = Species { name: "A".into(), mass: 1.0, charge: 0.0 };
     let (extent, density) = (LatticeExtent::Atoms(ATOMS), DensityInput::Number(0.8));
     let mut system =
@@ -46,8 +46,8 @@ fn sample(bath: ThermostatInput) -> Vec<f64> {
     let (sender, seen) = channel();
     let mut simulation = Simulation::builder(UnitSystem::Lj, system)
         .force(PairTerm::uniform(PairKind::SoftSphere, Truncation::Plain, &parameters, cutoff))
-        .stage(StageInput::dynamics("equilibrate", 5000, 0.005).thermostat(bath))
-        .stage(StageInput::dynamics("sample", SAMPLES * APART, 0.005).thermostat(bath))
+        .stage(StageInput::dynamics("equilibrate", 5000, 0.005).thermostat(thermostat))
+        .stage(StageInput::dynamics("sample", SAMPLES * APART, 0.005).thermostat(thermostat))
         .observer(Kinetic(sender))
         .settings(Settings { threads: Some(1), reproducible: true, ..Settings::default() })
         .build()
@@ -92,31 +92,31 @@ fn distance(samples: &[f64], degrees_of_freedom: usize) -> f64 {
 }
 
 /// The right number of degrees of freedom passes; a wrong one is noticed.
-fn check(bath: ThermostatInput, degrees_of_freedom: usize, wrong: usize) {
-    let samples = sample(bath);
+fn check(thermostat: ThermostatInput, degrees_of_freedom: usize, wrong: usize) {
+    let samples = sample(thermostat);
     let (right, wrong) = (distance(&samples, degrees_of_freedom), distance(&samples, wrong));
-    println!("{bath:?}: {} samples, distances {right} and {wrong}", samples.len());
-    assert!(right < UNLIKELY, "{bath:?}: the distance is {right}");
-    assert!(wrong > UNLIKELY, "{bath:?}: the test would not notice a wrong distribution: {wrong}");
+    println!("{thermostat:?}: {} samples, distances {right} and {wrong}", samples.len());
+    assert!(right < UNLIKELY, "{thermostat:?}: the distance is {right}");
+    assert!(wrong > UNLIKELY, "{thermostat:?}: the test would not notice a wrong distribution: {wrong}");
 }
 
 #[test]
 fn langevin_gives_the_canonical_distribution() {
     // Noise moves the centre of mass too.
-    let bath = ThermostatInput::Langevin { temperature: TEMPERATURE, friction: 2.0 };
-    check(bath, 3 * ATOMS, 3 * ATOMS - 3);
+    let thermostat = ThermostatInput::Langevin { temperature: TEMPERATURE, friction: 2.0 };
+    check(thermostat, 3 * ATOMS, 3 * ATOMS - 3);
 }
 
 #[test]
 fn bussi_gives_the_canonical_distribution() {
-    let bath = ThermostatInput::Bussi { temperature: TEMPERATURE, period: 0.1 };
-    check(bath, 3 * ATOMS - 3, 3 * ATOMS);
+    let thermostat = ThermostatInput::Bussi { temperature: TEMPERATURE, period: 0.1 };
+    check(thermostat, 3 * ATOMS - 3, 3 * ATOMS);
 }
 
 #[test]
 fn nose_hoover_gives_the_canonical_distribution() {
-    let bath = ThermostatInput::NoseHoover { temperature: TEMPERATURE, period: 0.3, chain: 3 };
-    check(bath, 3 * ATOMS - 3, 3 * ATOMS);
+    let thermostat = ThermostatInput::NoseHoover { temperature: TEMPERATURE, period: 0.3, chain: 3 };
+    check(thermostat, 3 * ATOMS - 3, 3 * ATOMS);
 }
 
 /// Rescaling has the right mean and no distribution at all: the test must see the difference.
@@ -136,15 +136,15 @@ fn the_exact_distribution_is_the_gamma_distribution() {
 }
 
 /// Springs of angular frequency w have half a kT for each coordinate, whatever the time step dt; if the
-/// velocities at the ends of steps had the temperature of the bath, they would have 1 / (1 - (w dt)^2 / 4)
+/// velocities at the ends of steps had the temperature of the thermostat, they would have 1 / (1 - (w dt)^2 / 4)
 /// as much: 1.17 times here.
 #[test]
-fn positions_have_the_temperature_of_the_bath_at_long_time_steps() {
+fn positions_have_the_temperature_of_the_thermostat_at_long_time_steps() {
     // A chain takes more steps to a period than the others need: see `NoseHoover::FEWEST_STEPS`.
-    let baths = ["langevin\", friction = 1", "bussi\", period = 2", "nose-hoover\", period = 12"];
-    for bath in baths {
-        let thermostat = |bath: &str| format!("thermostat = {{ kind = \"{bath}, temperature = 0.5 }}");
-        let (first, second) = (thermostat(baths[0]), thermostat(bath));
+    let thermostats = ["langevin\", friction = 1", "bussi\", period = 2", "nose-hoover\", period = 12"];
+    for thermostat in thermostats {
+        let line = |thermostat: &str| format!("thermostat = {{ kind = \"{thermostat}, temperature = 0.5 }}");
+        let (first, second) = (line(thermostats[0]), line(thermostat));
         let text = format!(
             r#"
 units = "lj"
@@ -178,11 +178,11 @@ threads = 1
         simulation.run().unwrap();
         let average = simulation.reports()[1].averages.iter().find(|a| a.quantity == "restraint").unwrap();
         let (found, exact) = (average.estimate.unwrap(), 0.5 * 0.5 * 3.0 * 1000.0);
-        println!("{bath}: {found:?}, exactly {exact}");
-        assert!(found.error < 0.01 * exact, "{bath}: {found:?}");
+        println!("{thermostat}: {found:?}, exactly {exact}");
+        assert!(found.error < 0.01 * exact, "{thermostat}: {found:?}");
         assert!(
             (found.mean - exact).abs() < 4.0 * found.error + 0.01 * exact,
-            "{bath}: {found:?} is not {exact}"
+            "{thermostat}: {found:?} is not {exact}"
         );
     }
 }

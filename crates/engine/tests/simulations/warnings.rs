@@ -279,7 +279,7 @@ fn heating_is_told() {
 /// the tail is corrected for, and under barostats that go by the virial.
 #[test]
 fn barostats_and_jumps() {
-    let bath = ThermostatInput::Langevin { temperature: 1.2, friction: 1.0 };
+    let thermostat = ThermostatInput::Langevin { temperature: 1.2, friction: 1.0 };
     let trials = Barostat::MonteCarlo { pressure: 1.0, coupling: Coupling::Isotropic, every: 5 };
     let moving = Barostat::MartynaTobiasKlein { pressure: 1.0, time: 2.0, every: 2 };
     let plain = || core(Truncation::Plain);
@@ -290,7 +290,7 @@ fn barostats_and_jumps() {
         ("plain, moving", plain(), moving, false),
     ] {
         let stage = |name, steps| {
-            StageInput::dynamics(name, steps, 0.005).thermostat(bath).barostat(barostat).thermo(10)
+            StageInput::dynamics(name, steps, 0.005).thermostat(thermostat).barostat(barostat).thermo(10)
         };
         let mut simulation = fluid(term, &[stage("settle", 4000), stage("sample", 30_000)]).build().unwrap();
         let mut doubts = Doubts::default();

@@ -77,7 +77,7 @@ fn a_single_point_has_the_temperature_of_a_run() {
 }
 
 /// Each molecule has six degrees of freedom, three of which are the centre of mass' for all together;
-/// noise acts on that, too. The atoms of a molecule share the temperature of the bath.
+/// noise acts on that, too. The atoms of a molecule share the temperature of the thermostat.
 #[test]
 fn thermostats_know_what_constraints_take() {
     let bussi = ThermostatInput::Bussi { temperature: 300.0, period: 0.05 };

@@ -7,8 +7,8 @@ use super::group;
 use super::long_range::check_long_range;
 use super::model::*;
 use super::read::join;
-use jostle_core::bath::NoseHoover;
 use jostle_core::quantity::nearest;
+use jostle_core::thermostat::NoseHoover;
 use jostle_core::{Error, Result};
 
 pub(super) fn stages(

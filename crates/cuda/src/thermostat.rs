@@ -1,5 +1,5 @@
-//! Heat baths that scale all velocities, on the device: `kernels/bath.cu` with the update of the
-//! bath as [`jostle_core::bath`] has it. The scaling itself is done by whatever moves atoms.
+//! Thermostats that scale all velocities, on the device: `kernels/thermostat.cu` with the update of the
+//! thermostat as [`jostle_core::thermostat`] has it. The scaling itself is done by whatever moves atoms.
 
 use crate::codegen::{Recorder, scalar_function_as_on_host};
 use crate::device_data::DeviceData;
@@ -7,47 +7,47 @@ use crate::driver::{Buffer, Device, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
-use jostle_core::bath::{Chain, bussi_factor, drag, heat_of_scaling, rescale_factor};
-use jostle_core::{Bath, Leg, Precision, Real, Result};
+use jostle_core::thermostat::{Chain, bussi_factor, drag, heat_of_scaling, rescale_factor};
+use jostle_core::{Leg, Precision, Real, Result, Thermostat};
 
-/// What comes before the bath's variables in its array, and what its row of totals begins with.
+/// What comes before the thermostat's variables in its array, and what its row of totals begins with.
 const FIRST_VARIABLE: usize = 5;
 const HEAT: usize = 4;
 
-/// The numbers of a bath: constants, and what changes from step to step.
+/// The numbers of a thermostat: constants, and what changes from step to step.
 struct Numbers {
     kind: &'static str,
     constants: Vec<f64>,
     variables: Vec<f64>,
 }
 
-fn numbers(bath: &Bath) -> Option<Numbers> {
+fn numbers(thermostat: &Thermostat) -> Option<Numbers> {
     let numbers = |kind, constants, variables| Some(Numbers { kind, constants, variables });
-    match bath {
-        Bath::Isolated | Bath::Langevin(_) | Bath::Dissipative(_) => None,
-        Bath::Rescale(b) => numbers("BATH_RESCALE", vec![b.target.kinetic_energy()], vec![]),
-        Bath::Bussi(b) => numbers("BATH_BUSSI", vec![b.target.thermal_energy, b.decay], vec![]),
-        Bath::NoseHoover(b) => {
+    match thermostat {
+        Thermostat::Isolated | Thermostat::Langevin(_) | Thermostat::Dissipative(_) => None,
+        Thermostat::Rescale(b) => numbers("THERMOSTAT_RESCALE", vec![b.target.kinetic_energy()], vec![]),
+        Thermostat::Bussi(b) => numbers("THERMOSTAT_BUSSI", vec![b.target.thermal_energy, b.decay], vec![]),
+        Thermostat::NoseHoover(b) => {
             let mut constants = vec![b.target.thermal_energy, b.target.degrees_of_freedom as f64];
             constants.extend(&b.mass);
-            numbers("BATH_NOSE_HOOVER", constants, [b.position.as_slice(), &b.velocity].concat())
+            numbers("THERMOSTAT_NOSE_HOOVER", constants, [b.position.as_slice(), &b.velocity].concat())
         }
     }
 }
 
-/// What `kernels/bath.cu` needs in front; `None` for baths that do not scale velocities.
-pub fn source(bath: &Bath) -> Option<String> {
-    let Numbers { kind, constants, variables } = numbers(bath)?;
+/// What `kernels/thermostat.cu` needs in front; `None` for thermostats that do not scale velocities.
+pub fn source(thermostat: &Thermostat) -> Option<String> {
+    let Numbers { kind, constants, variables } = numbers(thermostat)?;
     let (n, m) = (constants.len(), variables.len());
-    let update = scalar_function_as_on_host("bath_update", 3 + n + m, |input| {
+    let update = scalar_function_as_on_host("thermostat_update", 3 + n + m, |input| {
         let (kinetic, a, b) = (input[0], input[1], input[2]);
         let (constants, variables) = input[3..].split_at(n);
         let scaled = |factor: Recorder| vec![factor, heat_of_scaling(factor, kinetic)];
-        match bath {
-            Bath::Isolated | Bath::Langevin(_) | Bath::Dissipative(_) => Vec::new(),
-            Bath::Rescale(_) => scaled(rescale_factor(kinetic, constants[0])),
-            Bath::Bussi(_) => scaled(bussi_factor(kinetic, constants[0], constants[1], a, b)),
-            Bath::NoseHoover(_) => {
+        match thermostat {
+            Thermostat::Isolated | Thermostat::Langevin(_) | Thermostat::Dissipative(_) => Vec::new(),
+            Thermostat::Rescale(_) => scaled(rescale_factor(kinetic, constants[0])),
+            Thermostat::Bussi(_) => scaled(bussi_factor(kinetic, constants[0], constants[1], a, b)),
+            Thermostat::NoseHoover(_) => {
                 let (mut position, mut velocity) = (variables[..m / 2].to_vec(), variables[m / 2..].to_vec());
                 let mut chain = Chain {
                     thermal_energy: constants[0],
@@ -62,48 +62,48 @@ pub fn source(bath: &Bath) -> Option<String> {
             }
         }
     });
-    let before_drift = scalar_function_as_on_host("bath_before_drift", 1 + m, |input| {
+    let before_drift = scalar_function_as_on_host("thermostat_before_drift", 1 + m, |input| {
         let (time, variables) = (input[0], &input[1..]);
         let (mut position, velocity) = (variables[..m / 2].to_vec(), variables[m / 2..].to_vec());
-        let factor = match bath {
-            Bath::NoseHoover(_) => drag(&mut position[0], velocity[0], Recorder::lit(0.5) * time),
+        let factor = match thermostat {
+            Thermostat::NoseHoover(_) => drag(&mut position[0], velocity[0], Recorder::lit(0.5) * time),
             _ => Recorder::lit(1.0),
         };
         [vec![factor], position, velocity].concat()
     });
     Some(format!(
-        "#define BATH {kind}\n#define BATH_CONSTANTS {n}\n#define BATH_VARIABLES {m}\n{update}{before_drift}"
+        "#define THERMOSTAT {kind}\n#define THERMOSTAT_CONSTANTS {n}\n#define THERMOSTAT_VARIABLES {m}\n{update}{before_drift}"
     ))
 }
 
-/// The bath's array on the device; empty for baths that do not scale velocities.
-fn state(bath: &Bath) -> Vec<f64> {
-    let Some(Numbers { constants, variables, .. }) = numbers(bath) else { return Vec::new() };
-    let (every, start) = match bath {
-        Bath::Rescale(b) => (b.every as f64, b.start as f64),
+/// The thermostat's array on the device; empty for thermostats that do not scale velocities.
+fn state(thermostat: &Thermostat) -> Vec<f64> {
+    let Some(Numbers { constants, variables, .. }) = numbers(thermostat) else { return Vec::new() };
+    let (every, start) = match thermostat {
+        Thermostat::Rescale(b) => (b.every as f64, b.start as f64),
         _ => (1.0, 0.0),
     };
-    let heat = match bath {
-        Bath::Rescale(b) => b.heat,
-        Bath::Bussi(b) => b.heat,
+    let heat = match thermostat {
+        Thermostat::Rescale(b) => b.heat,
+        Thermostat::Bussi(b) => b.heat,
         _ => 0.0,
     };
     [vec![1.0, 1.0, every, start, heat], variables, constants].concat()
 }
 
-/// How many numbers of a bath change from step to step: what a row of totals has of it.
-fn row_length(bath: &Bath) -> usize {
-    numbers(bath).map_or(0, |n| n.variables.len() + FIRST_VARIABLE - HEAT)
+/// How many numbers of a thermostat change from step to step: what a row of totals has of it.
+fn row_length(thermostat: &Thermostat) -> usize {
+    numbers(thermostat).map_or(0, |n| n.variables.len() + FIRST_VARIABLE - HEAT)
 }
 
 /// Takes over what has changed, from a row of totals.
-pub fn take_over(bath: &mut Bath, row: &[f64]) {
+pub fn take_over(thermostat: &mut Thermostat, row: &[f64]) {
     let variables = &row[(FIRST_VARIABLE - HEAT).min(row.len())..];
-    match bath {
-        Bath::Isolated | Bath::Langevin(_) | Bath::Dissipative(_) => {}
-        Bath::Rescale(b) => b.heat = row[0],
-        Bath::Bussi(b) => b.heat = row[0],
-        Bath::NoseHoover(b) => {
+    match thermostat {
+        Thermostat::Isolated | Thermostat::Langevin(_) | Thermostat::Dissipative(_) => {}
+        Thermostat::Rescale(b) => b.heat = row[0],
+        Thermostat::Bussi(b) => b.heat = row[0],
+        Thermostat::NoseHoover(b) => {
             let links = b.mass.len();
             b.position.copy_from_slice(&variables[..links]);
             b.velocity.copy_from_slice(&variables[links..2 * links]);
@@ -111,9 +111,9 @@ pub fn take_over(bath: &mut Bath, row: &[f64]) {
     }
 }
 
-/// The random deviates of every step of a leg, two each; empty for baths without.
-fn deviates(bath: &Bath, leg: &Leg) -> Vec<f64> {
-    let Bath::Bussi(bussi) = bath else { return Vec::new() };
+/// The random deviates of every step of a leg, two each; empty for thermostats without.
+fn deviates(thermostat: &Thermostat, leg: &Leg) -> Vec<f64> {
+    let Thermostat::Bussi(bussi) = thermostat else { return Vec::new() };
     let steps = leg.first_step..leg.first_step + leg.steps;
     steps
         .flat_map(|step| {
@@ -123,8 +123,8 @@ fn deviates(bath: &Bath, leg: &Leg) -> Vec<f64> {
         .collect()
 }
 
-/// A bath that scales velocities, in device memory, with the kernels that find by how much.
-pub struct ScalingBath {
+/// A thermostat that scales velocities, in device memory, with the kernels that find by how much.
+pub struct ScalingThermostat {
     source: String,
     begin: Kernel,
     kinetic: Kernel,
@@ -137,7 +137,7 @@ pub struct ScalingBath {
     acts: Acts,
 }
 
-/// When a bath scales velocities in a leg.
+/// When a thermostat scales velocities in a leg.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acts {
     /// After every drift, and before.
@@ -147,9 +147,9 @@ pub enum Acts {
 }
 
 impl Acts {
-    /// Those of a bath in a leg whose samples are `steps` apart.
-    pub fn of(bath: &Bath, leg: &Leg, steps: u64) -> Self {
-        let Bath::Rescale(rescale) = bath else { return Acts::AroundDrifts };
+    /// Those of a thermostat in a leg whose samples are `steps` apart.
+    pub fn of(thermostat: &Thermostat, leg: &Leg, steps: u64) -> Self {
+        let Thermostat::Rescale(rescale) = thermostat else { return Acts::AroundDrifts };
         let made = leg.first_step.saturating_sub(1).saturating_sub(rescale.start);
         Acts::AtEnds([rescale.every, made].into_iter().fold(steps, greatest_common_divisor))
     }
@@ -159,7 +159,7 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
-impl ScalingBath {
+impl ScalingThermostat {
     /// `source` is that of [`source`].
     ///
     /// # Errors
@@ -171,13 +171,13 @@ impl ScalingBath {
         source: String,
         row_length: usize,
     ) -> Result<Self> {
-        let Build { source: whole, options, .. } = kernels::bath(&source, precision, sums);
-        let module = device.compile("bath.cu", &whole, &options)?;
-        Ok(ScalingBath {
-            begin: module.kernel("bath_begin")?,
-            kinetic: module.kernel("bath_kinetic")?,
-            after_drift: module.kernel("bath_after_drift")?,
-            scale: module.kernel("bath_scale")?,
+        let Build { source: whole, options, .. } = kernels::thermostat(&source, precision, sums);
+        let module = device.compile("thermostat.cu", &whole, &options)?;
+        Ok(ScalingThermostat {
+            begin: module.kernel("thermostat_begin")?,
+            kinetic: module.kernel("thermostat_kinetic")?,
+            after_drift: module.kernel("thermostat_after_drift")?,
+            scale: module.kernel("thermostat_scale")?,
             state: device.alloc(1)?,
             deviates: device.alloc(2)?,
             row_length,
@@ -188,7 +188,7 @@ impl ScalingBath {
     }
 
     /// What a leg needs on the device, made from what there was for the one before; `None` if the
-    /// bath does not scale velocities.
+    /// thermostat does not scale velocities.
     ///
     /// # Errors
     /// As when compiling.
@@ -197,16 +197,16 @@ impl ScalingBath {
         device: &Device,
         precision: Precision,
         sums: Summation,
-        bath: &Bath,
+        thermostat: &Thermostat,
         leg: &Leg,
         acts: Acts,
     ) -> Result<Option<Self>> {
-        let Some(source) = source(bath) else { return Ok(None) };
+        let Some(source) = source(thermostat) else { return Ok(None) };
         let mut scaling = match before {
             Some(scaling) if scaling.source == source => scaling,
-            _ => Self::new(device, precision, sums, source, row_length(bath))?,
+            _ => Self::new(device, precision, sums, source, row_length(thermostat))?,
         };
-        let (state, deviates) = (state(bath), deviates(bath, leg));
+        let (state, deviates) = (state(thermostat), deviates(thermostat, leg));
         if scaling.state.len() != state.len() {
             scaling.state = device.alloc(state.len())?;
         }
@@ -226,7 +226,7 @@ impl ScalingBath {
 
     /// Enters its memory into the device data.
     pub fn attach(&self, data: &mut DeviceData) {
-        data.bath = self.state.address();
+        data.thermostat = self.state.address();
         data.deviates = self.deviates.address();
     }
 
@@ -266,7 +266,7 @@ impl ScalingBath {
         }
     }
 
-    /// The kinetic energy, and what follows from it. At the end of a segment what has changed of the bath
+    /// The kinetic energy, and what follows from it. At the end of a segment what has changed of the thermostat
     /// goes to the segment's row of totals, of which it is the end.
     fn after_drift(&self, data: &DeviceData, slot: i32, trigger: Trigger, row_length: usize) -> [Launch; 2] {
         let blocks = (data.n as u32).div_ceil(ATOM_THREADS).max(1);

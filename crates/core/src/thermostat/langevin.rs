@@ -23,7 +23,7 @@ impl Langevin {
 }
 
 /// The standard deviation of the noise that the exact Ornstein-Uhlenbeck step adds to a velocity,
-/// sqrt((1 - decay^2) kT / m): what friction takes away from it, at the temperature of the bath.
+/// sqrt((1 - decay^2) kT / m): what friction takes away from it, at the temperature of the thermostat.
 pub fn noise_amplitude<R: Real>(decay: R, thermal_energy: R, inverse_mass: R) -> R {
     ((R::lit(1.0) - decay * decay) * thermal_energy * inverse_mass).sqrt()
 }

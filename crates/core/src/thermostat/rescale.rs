@@ -17,7 +17,7 @@ pub struct Rescale {
 }
 
 impl Rescale {
-    /// A bath that scales after every `every`th step of a stage that begins when `start` steps
+    /// A thermostat that scales after every `every`th step of a stage that begins when `start` steps
     /// have been made.
     pub fn new(target: Target, every: u64, start: u64) -> Self {
         Rescale { target, every, start, heat: 0.0 }
@@ -48,12 +48,12 @@ mod tests {
     #[test]
     fn the_kinetic_energy_comes_to_the_wanted_one() {
         let target = Target { thermal_energy: 2.0, degrees_of_freedom: 9 };
-        let mut bath = Rescale::new(target, 10, 5);
-        let factor = bath.scale(4.0);
+        let mut thermostat = Rescale::new(target, 10, 5);
+        let factor = thermostat.scale(4.0);
         assert!((factor * factor * 4.0 - 9.0).abs() < 1e-14);
-        assert!((bath.heat - 5.0).abs() < 1e-14);
-        assert_eq!((bath.scale(0.0), bath.heat), (1.0, 9.0 - 4.0));
-        let due: Vec<u64> = (6..40).filter(|step| bath.is_due(*step)).collect();
+        assert!((thermostat.heat - 5.0).abs() < 1e-14);
+        assert_eq!((thermostat.scale(0.0), thermostat.heat), (1.0, 9.0 - 4.0));
+        let due: Vec<u64> = (6..40).filter(|step| thermostat.is_due(*step)).collect();
         assert_eq!(due, [15, 25, 35]);
     }
 }

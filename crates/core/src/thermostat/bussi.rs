@@ -121,18 +121,18 @@ mod tests {
     fn kinetic_energy_becomes_canonical() {
         let dof = 4; // shape 2: the distribution function is 1 - exp(-x) (1 + x)
         let target = Target { thermal_energy: 1.5, degrees_of_freedom: dof };
-        let mut bath = Bussi::new(target, 1.0, 1.0);
+        let mut thermostat = Bussi::new(target, 1.0, 1.0);
         let samples = 4000;
         let mut walk = 100.0;
         let mut seen = Vec::new();
         for k in 0..10 * samples {
-            let deviates = bath.deviates(8, k);
-            walk *= bath.scale(walk, deviates).powi(2);
+            let deviates = thermostat.deviates(8, k);
+            walk *= thermostat.scale(walk, deviates).powi(2);
             if k % 10 == 9 {
                 seen.push(walk / target.thermal_energy);
             }
         }
-        assert!((bath.heat - (walk - 100.0)).abs() < 1e-9, "{} {walk}", bath.heat);
+        assert!((thermostat.heat - (walk - 100.0)).abs() < 1e-9, "{} {walk}", thermostat.heat);
         let seen = &mut seen[20..];
         seen.sort_by(f64::total_cmp);
         let n = seen.len() as f64;

@@ -1,0 +1,130 @@
+// Thermostats that scale all velocities, without the host. The kinetic energy is that of the drift which has
+// just been made; the factors that follow from it are applied by whoever moves atoms.
+//
+// The generated source in front of this says THERMOSTAT, the kind, how many THERMOSTAT_CONSTANTS and
+// THERMOSTAT_VARIABLES it has, and
+//     void thermostat_update(const double* in, double* out)
+// from {kinetic energy, a, b, constants, variables} to {factor after the drift, heat, variables}, and
+//     void thermostat_before_drift(const double* in, double* out)
+// from {time, variables} to {factor before the next one, variables}. For Nose-Hoover chains a is the
+// time, for Bussi's thermostat a and b are random deviates.
+
+// What is where in w.thermostat, after the factors for velocities. From THERMOSTAT_HEAT to before
+// the constants it changes from step to step.
+enum {
+    THERMOSTAT_EVERY = THERMOSTAT_BEFORE + 1,  // rescaling: steps from one to the next,
+    THERMOSTAT_START,    // and the step after which they count
+    THERMOSTAT_HEAT,
+    THERMOSTAT_VARIABLE,
+    THERMOSTAT_CONSTANT = THERMOSTAT_VARIABLE + THERMOSTAT_VARIABLES,
+    THERMOSTAT_ROW = THERMOSTAT_CONSTANT - THERMOSTAT_HEAT,
+};
+
+// Kinds of thermostats.
+enum { THERMOSTAT_RESCALE, THERMOSTAT_BUSSI, THERMOSTAT_NOSE_HOOVER };
+
+enum { THERMOSTAT_THREADS = SUM_THREADS };
+
+// Of what the kinetic energy is added up: where runs are reproducible along each axis and in the order of
+// `kinetic_shares`, so that a thermostat on the host finds the same factors.
+enum { THERMOSTAT_SUMS = REPRODUCIBLE ? 3 : 1 };
+
+// The thermostat moves on.
+DEVICE void update(double* thermostat, double kinetic, double a, double b) {
+    double in[3 + THERMOSTAT_CONSTANTS + THERMOSTAT_VARIABLES] = {kinetic, a, b}, out[2 + THERMOSTAT_VARIABLES];
+    for (int k = 0; k < THERMOSTAT_CONSTANTS; k++) in[3 + k] = thermostat[THERMOSTAT_CONSTANT + k];
+    for (int k = 0; k < THERMOSTAT_VARIABLES; k++)
+        in[3 + THERMOSTAT_CONSTANTS + k] = thermostat[THERMOSTAT_VARIABLE + k];
+    thermostat_update(in, out);
+    thermostat[THERMOSTAT_AFTER] = out[0];
+    thermostat[THERMOSTAT_HEAT] += out[1];
+    for (int k = 0; k < THERMOSTAT_VARIABLES; k++) thermostat[THERMOSTAT_VARIABLE + k] = out[2 + k];
+}
+
+// What it does after a drift, the last one of a step, with that many of the leg.
+DEVICE void after_drift(const DeviceData& w, double kinetic, i64 drifts) {
+    const Motion& motion = w.control->motion;
+    const i64 done = motion.drift < motion.timestep ? drifts / 2 : drifts;
+    const u64 step = motion.first_step + done - 1;
+    if (THERMOSTAT == THERMOSTAT_NOSE_HOOVER) {
+        update(w.thermostat, kinetic, motion.timestep, 0.0);
+    } else if (THERMOSTAT == THERMOSTAT_BUSSI) {
+        update(w.thermostat, kinetic, w.deviates[2 * (done - 1)], w.deviates[2 * (done - 1) + 1]);
+    } else if ((step - (u64)w.thermostat[THERMOSTAT_START]) % (u64)w.thermostat[THERMOSTAT_EVERY] == 0) {
+        update(w.thermostat, kinetic, 0.0, 0.0);
+    } else {
+        w.thermostat[THERMOSTAT_AFTER] = 1.0;
+    }
+}
+
+// And before the first drift of the next.
+DEVICE void before_drift(const DeviceData& w) {
+    double in[1 + THERMOSTAT_VARIABLES] = {w.control->motion.timestep}, out[1 + THERMOSTAT_VARIABLES];
+    for (int k = 0; k < THERMOSTAT_VARIABLES; k++) in[1 + k] = w.thermostat[THERMOSTAT_VARIABLE + k];
+    thermostat_before_drift(in, out);
+    w.thermostat[THERMOSTAT_BEFORE] = out[0];
+    for (int k = 0; k < THERMOSTAT_VARIABLES; k++) w.thermostat[THERMOSTAT_VARIABLE + k] = out[1 + k];
+}
+
+// Where a segment begins. What was done at the end of the one before is over.
+extern "C" __global__ void thermostat_begin(DeviceData w) {
+    wait_for_previous_kernel();
+    if (!segment_start_due(w.control)) return;
+    w.thermostat[THERMOSTAT_AFTER] = 1.0;
+    before_drift(w);
+}
+
+// The kinetic energy of the drift that led to a slot: blocks leave their shares.
+extern "C" __global__ void __launch_bounds__(THERMOSTAT_THREADS)
+thermostat_kinetic(DeviceData w, int slot, int trigger) {
+    wait_for_previous_kernel();
+    const Slot now = w.control->slot[slot];
+    if (!due(w.control, now, trigger)) return;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
+    double energy[THERMOSTAT_SUMS] = {};
+    if (i < w.n) {
+        const int species = (int)w.position[now.parity][i].species;
+        const double mass = w.mass[mass_place(w, i, species)];
+        const Double3 v = load(w.v[set], i);
+        if (THERMOSTAT_SUMS == 1) {
+            energy[0] = 0.5 * mass * (v.x * v.x + v.y * v.y + v.z * v.z);
+        } else {
+            double sums[KINETIC_SUMS];
+            kinetic_of(mass, v, sums);
+            for (int k = 0; k < THERMOSTAT_SUMS; k++) energy[k] = sums[k];
+        }
+    }
+    block_partial<THERMOSTAT_THREADS, THERMOSTAT_SUMS>(w, energy);
+}
+
+// What follows from the shares of so many `blocks`. At the end of a segment without the next drift, and
+// the thermostat's variables are kept in its row of w.total.
+extern "C" __global__ void __launch_bounds__(THERMOSTAT_THREADS)
+thermostat_after_drift(DeviceData w, int slot, int trigger, int blocks, int row_length, int offset) {
+    wait_for_previous_kernel();
+    const Slot now = w.control->slot[slot];
+    if (!due(w.control, now, trigger)) return;
+    double kinetic = 0;
+    for (int k = 0; k < THERMOSTAT_SUMS; k++)
+        kinetic += sum_of_shares<THERMOSTAT_THREADS>(w, blocks, THERMOSTAT_SUMS, k);
+    if (threadIdx.x != 0) return;
+    after_drift(w, kinetic, now.done);
+    if (trigger == TRIGGER_STEP) {
+        before_drift(w);
+    } else {
+        double* row = w.total + (size_t)(w.control->part / 2) * row_length + offset;
+        for (int k = 0; k < THERMOSTAT_ROW; k++) row[k] = w.thermostat[THERMOSTAT_HEAT + k];
+    }
+}
+
+// What is done at the end of a segment only.
+extern "C" __global__ void __launch_bounds__(THERMOSTAT_THREADS) thermostat_scale(DeviceData w) {
+    wait_for_previous_kernel();
+    const Slot now = w.control->slot[0];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
+    if (!segment_end_due(w.control, now) || i >= w.n) return;
+    const int species = (int)w.position[now.parity][i].species;
+    Double3 v = load(w.v[set], i);
+    scale_by_thermostat(w, THERMOSTAT_AFTER, w.inverse_mass[mass_place(w, i, species)], v);
+    store(w.v[set], i, v);
+}
