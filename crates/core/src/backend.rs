@@ -195,9 +195,9 @@ pub struct NoiseKey {
     pub step: u64,
 }
 
-/// Steps that nobody looks into: a device may make them wholly on its own.
+/// A batch of steps without measurements in between: a device may make them wholly on its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Leg {
+pub struct StepBatch {
     /// The number of its first step, counted over all stages.
     pub first_step: u64,
     /// How many steps it has.
@@ -234,7 +234,7 @@ impl RespaSchedule {
     }
 }
 
-/// What was measured in the middle of a [`Leg`].
+/// What was measured in the middle of a [`StepBatch`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     /// Energies and virial.
@@ -489,16 +489,16 @@ pub trait Backend: Send {
     }
 
     /// Makes many steps on its own: the same steps, with the same random numbers, as the verbs
-    /// would make one by one, and the same however a run is cut into legs. The forces of the last
+    /// would make one by one, and the same however a run is cut into batches. The forces of the last
     /// evaluation are those at its start. `thermostat` is left as the last step leaves it.
     ///
-    /// `None`, at once: this device is driven by the verbs, step by step; or such a leg is, where long-range
+    /// `None`, at once: this device is driven by the verbs, step by step; or such a batch is, where long-range
     /// forces act at some steps only and energies are asked for.
     ///
     /// # Errors
     /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`], with the step at
     /// which it happened where that is known.
-    fn run_leg(&mut self, _leg: &Leg, _thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
+    fn run_steps(&mut self, _batch: &StepBatch, _thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
         Ok(None)
     }
 

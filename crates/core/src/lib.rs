@@ -25,8 +25,8 @@ pub mod units;
 pub mod volume;
 
 pub use backend::{
-    Algorithm, Backend, ClosingKick, Energies, Evaluate, Kinetic, Leg, NoiseKey, Precision, Processor,
-    RespaSchedule, Sample, Settings,
+    Algorithm, Backend, ClosingKick, Energies, Evaluate, Kinetic, NoiseKey, Precision, Processor,
+    RespaSchedule, Sample, Settings, StepBatch,
 };
 pub use driven::{Driven, Masses};
 pub use dual::Dual;

@@ -4,7 +4,8 @@
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Leg, RespaSchedule, Result, Settings, SimBox, Species, System, Thermostat,
+    Algorithm, Backend, Evaluate, RespaSchedule, Result, Settings, SimBox, Species, StepBatch, System,
+    Thermostat,
 };
 use jostle_cuda::driver::Device;
 use jostle_cuda::{Cuda, PairShape};
@@ -62,9 +63,9 @@ fn main() -> Result<()> {
         let start = gpu.energies().potential();
         let exact = *energy.get_or_insert(start);
         let mut first_step = 1;
-        let mut leg = |gpu: &mut Cuda, steps| {
+        let mut batch = |gpu: &mut Cuda, steps| {
             let (timestep, evaluate) = (0.02, Evaluate::Forces);
-            let leg = Leg {
+            let batch = StepBatch {
                 first_step,
                 steps,
                 timestep,
@@ -74,17 +75,17 @@ fn main() -> Result<()> {
                 long_range: RespaSchedule::ALWAYS,
             };
             first_step += steps;
-            gpu.run_leg(&leg, &mut Thermostat::Isolated).map(|_| ())
+            gpu.run_steps(&batch, &mut Thermostat::Isolated).map(|_| ())
         };
         let total = start + gpu.kinetic().energy();
         let steps = (3e10 / (n * n) as f64).clamp(100.0, 4000.0) as u64;
         for _ in 0..3 {
-            leg(&mut gpu, steps)?;
+            batch(&mut gpu, steps)?;
         }
         let mut times = Vec::new();
         for _ in 0..5 {
             let before = device.now()?;
-            leg(&mut gpu, steps)?;
+            batch(&mut gpu, steps)?;
             times.push(device.milliseconds(&before, &device.now()?)? / steps as f64);
         }
         times.sort_by(f64::total_cmp);

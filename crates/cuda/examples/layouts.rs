@@ -3,7 +3,8 @@
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Backend, Evaluate, Leg, Precision, RespaSchedule, Result, Settings, SimBox, Species, System, Thermostat,
+    Backend, Evaluate, Precision, RespaSchedule, Result, Settings, SimBox, Species, StepBatch, System,
+    Thermostat,
 };
 use jostle_cuda::driver::Device;
 use jostle_cuda::kernels::TileShape;
@@ -62,8 +63,8 @@ fn main() -> Result<()> {
         gpu.compute_forces(Evaluate::ForcesAndEnergies)?;
         let start = gpu.energies().potential() + gpu.kinetic().energy();
         let mut first_step = 1;
-        let mut leg = |gpu: &mut Cuda, steps| {
-            let leg = Leg {
+        let mut batch = |gpu: &mut Cuda, steps| {
+            let batch = StepBatch {
                 first_step,
                 steps,
                 timestep: 0.005,
@@ -73,18 +74,18 @@ fn main() -> Result<()> {
                 long_range: RespaSchedule::ALWAYS,
             };
             first_step += steps;
-            gpu.run_leg(&leg, &mut Thermostat::Isolated).map(|_| ())
+            gpu.run_steps(&batch, &mut Thermostat::Isolated).map(|_| ())
         };
         let warm = Instant::now();
         while warm.elapsed().as_secs_f64() < 1.0 {
-            leg(&mut gpu, 200)?;
+            batch(&mut gpu, 200)?;
         }
         let mut times = Vec::new();
         let before = gpu.neighbor_facts().builds;
         let (rounds, steps) = (7, (4e8 / n as f64) as u64 / 100 * 100 + 300);
         for _ in 0..rounds {
             let start = Instant::now();
-            leg(&mut gpu, steps)?;
+            batch(&mut gpu, steps)?;
             times.push(start.elapsed().as_secs_f64() / steps as f64);
         }
         times.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-// Moving atoms: the parts of a leg that come before and after its fused steps, the step in pieces
+// Moving atoms: the parts of a batch that come before and after its fused steps, the step in pieces
 // for force kernels that do not move atoms themselves, and the single verbs.
 
 // What is known of atoms whose positions are set.

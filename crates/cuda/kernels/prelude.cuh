@@ -356,7 +356,7 @@ struct Slot {
     int parity;  // which of the two position arrays is current
     int soon;    // it may before long: the forces of this step are kept for when it does
     int kept;    // forces are those of the step before
-    i64 done;    // drifts made since the leg began
+    i64 done;    // drifts made since the batch began
     i64 row;     // of w.total, for the sample that the step takes; -1: it takes none
 };
 
@@ -379,22 +379,22 @@ struct Motion {
     double decay;           // Langevin: what is left of a velocity after a step; 1 without a thermostat
     double thermal_energy;  // Langevin: k T
     u64 seed;
-    u64 first_step;         // number of the leg's first step, over all stages
+    u64 first_step;         // number of the batch's first step, over all stages
     u64 long_range_every;   // long-range forces act at every so many steps, so many times as strongly
-    u64 long_range_done;    // steps made before the leg, counted from one at which they act
+    u64 long_range_done;    // steps made before the batch, counted from one at which they act
 };
 
-// A leg is made in segments, each with two parts. The even part begins a segment: half a kick and
+// A batch is made in segments, each with two parts. The even part begins a segment: half a kick and
 // a drift. The odd part makes the steps between and ends it: forces and half a kick.
 struct Control {
     Motion motion;
-    i64 target;      // drifts of this leg after which the segment under way ends
+    i64 target;      // drifts of this batch after which the segment under way ends
     i64 segment;     // steps of a segment
     i64 sample_every;  // steps between samples that are taken in passing; 0: none are
-    int parts;       // two for each segment of the leg
+    int parts;       // two for each segment of the batch
     int part;        // the part that is due
     i64 builds;      // lists built so far
-    i64 replays;     // of step slots in which anything was done, in this leg
+    i64 replays;     // of step slots in which anything was done, in this batch
     u64 first_bad;   // the first force that was not finite, or molecule torn: drifts made, and the atom's id
     u32 fastest2;    // while lists are built: the bits of the highest speed, squared
     int unused;
@@ -408,7 +408,7 @@ struct Control {
     int faults;
     int need_tile;   // the capacity there should be
     int need_rows;
-    int largest_tile;    // the capacity that this leg needed
+    int largest_tile;    // the capacity that this batch needed
     int most_rows;
     int arrived;     // blocks that have left their shares of a sample
     Slot slot[SLOTS + 1];
@@ -477,7 +477,7 @@ struct DeviceData {
     double* embedding;           // these energies
     // the thermostat: see thermostat.cu
     double* thermostat;
-    const double* deviates;      // two for each step of the leg
+    const double* deviates;      // two for each step of the batch
     // sums over atoms
     double* partial;
     double* total;
@@ -527,7 +527,7 @@ DEVICE void report(Control* control, int fault) { atomicOr(&control->reported, f
 // force that is not finite, or with a molecule torn apart, nothing goes on.
 DEVICE bool broken(const Control* control) { return control->faults & (NOT_FINITE | TORN); }
 
-// Whether a segment of the leg is to begin.
+// Whether a segment of the batch is to begin.
 DEVICE bool segment_start_due(const Control* control) {
     return !broken(control) && control->part < control->parts && control->part % 2 == 0;
 }

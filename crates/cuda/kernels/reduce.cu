@@ -14,7 +14,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(DeviceD
 }
 
 // Adds up `count` numbers from each of `blocks` shares, each in a block of its own, into a row of
-// w.total: that of the segment under way in a leg, the first one otherwise. What is there already is
+// w.total: that of the segment under way in a batch, the first one otherwise. What is there already is
 // replaced, or added to. All but the first number go so much further.
 template <bool ONTO>
 DEVICE void add_up_shares(const DeviceData& w, int blocks, int count, int row_length, int offset, int trigger, int further) {

@@ -250,7 +250,7 @@ extern "C" __global__ void __launch_bounds__(64) settle(DeviceData w, int from, 
     if (threadIdx.x == 0) control->slot[0] = now;
 }
 
-// The leg goes on to its next part, if the one before has been done.
+// The batch goes on to its next part, if the one before has been done.
 extern "C" __global__ void next_part(DeviceData w, int begun) {
     wait_for_previous_kernel();
     Control* control = w.control;

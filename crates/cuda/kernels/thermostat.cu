@@ -41,7 +41,7 @@ DEVICE void update(double* thermostat, double kinetic, double a, double b) {
     for (int k = 0; k < THERMOSTAT_VARIABLES; k++) thermostat[THERMOSTAT_VARIABLE + k] = out[2 + k];
 }
 
-// What it does after a drift, the last one of a step, with that many of the leg.
+// What it does after a drift, the last one of a step, with that many of the batch.
 DEVICE void after_drift(const DeviceData& w, double kinetic, i64 drifts) {
     const Motion& motion = w.control->motion;
     const i64 done = motion.drift < motion.timestep ? drifts / 2 : drifts;

@@ -29,7 +29,7 @@ pub struct PairThermostat {
     apply_dpd_thermostat: Kernel,
     cross: Kernel,
     halfway: Buffer<f64>,
-    /// What legs are recorded for.
+    /// What batches are recorded for.
     pub thermostat: Option<Dissipative>,
     /// Whether all pairs with friction are in lists of atoms.
     pub listed: bool,

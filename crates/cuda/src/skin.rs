@@ -31,7 +31,7 @@ pub struct Skin {
     seconds: f64,
     /// Seconds per step of the samples with this skin.
     samples: Vec<f64>,
-    /// The first leg with a skin still pays for the one before.
+    /// The first batch with a skin still pays for the one before.
     paid: bool,
     search: SkinSearch,
 }

@@ -1,13 +1,13 @@
 //! Recorded sequences of launches: many steps without the host.
 //!
-//! A leg is made in segments. Each begins with half a kick and a drift, goes on with whole steps,
+//! A batch is made in segments. Each begins with half a kick and a drift, goes on with whole steps,
 //! and ends with forces (and energies, if a sample is taken) and half a kick. Every kernel looks at
 //! the control block to see whether it has anything to do: steps wait where a list is stale until
 //! the kernels that build it come by, and nothing is ever computed twice. So the host may queue as
-//! much as it likes, and looks at the control block once at the end of a leg.
+//! much as it likes, and looks at the control block once at the end of a batch.
 //!
 //! A sample is taken at the end of a segment; where a step is one kernel, that kernel takes it, and
-//! a leg is one segment.
+//! a batch is one segment.
 
 use crate::bonded::Bonded;
 use crate::constraints::{Constraints, MoveFrom};
@@ -37,7 +37,7 @@ pub struct Launches<'a> {
     pub constraints: Option<&'a Constraints>,
     pub outside: Option<&'a Outside>,
     pub thermostat: Option<&'a ScalingThermostat>,
-    /// What acts in the middle of steps in this leg.
+    /// What acts in the middle of steps in this batch.
     pub mid_step: Option<&'a dyn MidStepForces>,
     pub data: DeviceData,
     /// Terms, and how many of them are pair forces: these come first.
@@ -316,7 +316,7 @@ pub trait MidStepForces {
     fn cross(&self, data: &DeviceData, slot: i32) -> Vec<Launch>;
 }
 
-/// The parts of a leg, recorded.
+/// The parts of a batch, recorded.
 pub struct StepGraphs {
     begin: Graph,
     steps: Graph,

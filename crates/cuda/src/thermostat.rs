@@ -8,7 +8,7 @@ use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 use jostle_core::thermostat::{Chain, bussi_factor, drag, heat_of_scaling, rescale_factor};
-use jostle_core::{Leg, Precision, Real, Result, Thermostat};
+use jostle_core::{Precision, Real, Result, StepBatch, Thermostat};
 
 /// What comes before the thermostat's variables in its array, and what its row of totals begins with.
 const FIRST_VARIABLE: usize = 5;
@@ -111,13 +111,13 @@ pub fn take_over(thermostat: &mut Thermostat, row: &[f64]) {
     }
 }
 
-/// The random deviates of every step of a leg, two each; empty for thermostats without.
-fn deviates(thermostat: &Thermostat, leg: &Leg) -> Vec<f64> {
+/// The random deviates of every step of a batch, two each; empty for thermostats without.
+fn deviates(thermostat: &Thermostat, batch: &StepBatch) -> Vec<f64> {
     let Thermostat::Bussi(bussi) = thermostat else { return Vec::new() };
-    let steps = leg.first_step..leg.first_step + leg.steps;
+    let steps = batch.first_step..batch.first_step + batch.steps;
     steps
         .flat_map(|step| {
-            let deviates = bussi.deviates(leg.seed, step);
+            let deviates = bussi.deviates(batch.seed, step);
             [deviates.first, deviates.others]
         })
         .collect()
@@ -137,7 +137,7 @@ pub struct ScalingThermostat {
     acts: Acts,
 }
 
-/// When a thermostat scales velocities in a leg.
+/// When a thermostat scales velocities in a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acts {
     /// After every drift, and before.
@@ -147,10 +147,10 @@ pub enum Acts {
 }
 
 impl Acts {
-    /// Those of a thermostat in a leg whose samples are `steps` apart.
-    pub fn of(thermostat: &Thermostat, leg: &Leg, steps: u64) -> Self {
+    /// Those of a thermostat in a batch whose samples are `steps` apart.
+    pub fn of(thermostat: &Thermostat, batch: &StepBatch, steps: u64) -> Self {
         let Thermostat::Rescale(rescale) = thermostat else { return Acts::AroundDrifts };
-        let made = leg.first_step.saturating_sub(1).saturating_sub(rescale.start);
+        let made = batch.first_step.saturating_sub(1).saturating_sub(rescale.start);
         Acts::AtEnds([rescale.every, made].into_iter().fold(steps, greatest_common_divisor))
     }
 }
@@ -187,7 +187,7 @@ impl ScalingThermostat {
         })
     }
 
-    /// What a leg needs on the device, made from what there was for the one before; `None` if the
+    /// What a batch needs on the device, made from what there was for the one before; `None` if the
     /// thermostat does not scale velocities.
     ///
     /// # Errors
@@ -198,7 +198,7 @@ impl ScalingThermostat {
         precision: Precision,
         sums: Summation,
         thermostat: &Thermostat,
-        leg: &Leg,
+        batch: &StepBatch,
         acts: Acts,
     ) -> Result<Option<Self>> {
         let Some(source) = source(thermostat) else { return Ok(None) };
@@ -206,7 +206,7 @@ impl ScalingThermostat {
             Some(scaling) if scaling.source == source => scaling,
             _ => Self::new(device, precision, sums, source, row_length(thermostat))?,
         };
-        let (state, deviates) = (state(thermostat), deviates(thermostat, leg));
+        let (state, deviates) = (state(thermostat), deviates(thermostat, batch));
         if scaling.state.len() != state.len() {
             scaling.state = device.alloc(state.len())?;
         }

@@ -4,7 +4,7 @@
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Rescale, Target};
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, Species, System,
+    Algorithm, Backend, Evaluate, Precision, RespaSchedule, Settings, SimBox, Species, StepBatch, System,
     Thermostat, Vec3,
 };
 use jostle_cpu::reference;
@@ -234,7 +234,7 @@ fn lists_grow_by_themselves() {
 /// still those of the double loop.
 #[test]
 fn nothing_is_lost_on_the_way() {
-    let leg = Leg {
+    let batch = StepBatch {
         first_step: 1,
         steps: 60,
         timestep: 0.005,
@@ -249,7 +249,7 @@ fn nothing_is_lost_on_the_way() {
             let mut backend = gpu(&case, algorithm, Precision::Double);
             backend.update_neighbors().unwrap();
             backend.compute_forces(Evaluate::Forces).unwrap();
-            let samples = backend.run_leg(&leg, &mut Thermostat::Isolated).unwrap().unwrap();
+            let samples = backend.run_steps(&batch, &mut Thermostat::Isolated).unwrap().unwrap();
             let total = |k: usize| samples[k].energies.potential() + samples[k].kinetic.energy();
             ends.push(total(2));
             let [_, largest, sums] = deviations(&mut backend, &case.terms);
@@ -270,7 +270,7 @@ fn nothing_is_lost_on_the_way() {
 /// about, nor where the heavy ones are the fast ones.
 #[test]
 fn nothing_is_lost_among_light_and_heavy_atoms() {
-    let leg = Leg {
+    let batch = StepBatch {
         first_step: 1,
         steps: 3,
         timestep: 0.004,
@@ -300,11 +300,11 @@ fn nothing_is_lost_among_light_and_heavy_atoms() {
         let mut backend = gpu(&case, algorithm, precision);
         backend.update_neighbors().unwrap();
         backend.compute_forces(Evaluate::Forces).unwrap();
-        for legs in 1..=20 {
-            backend.run_leg(&leg, &mut Thermostat::Isolated).unwrap().unwrap();
+        for batches in 1..=20 {
+            backend.run_steps(&batch, &mut Thermostat::Isolated).unwrap().unwrap();
             let [_, largest, _] = deviations(&mut backend, &case.terms);
             let limit = if precision == single { 1e-4 } else { 1e-11 };
-            assert!(largest < limit, "{masses:?}, {algorithm:?}, {legs} legs: largest {largest:e}");
+            assert!(largest < limit, "{masses:?}, {algorithm:?}, {batches} batches: largest {largest:e}");
         }
         assert!(backend.neighbor_facts().builds > 3, "lists were hardly ever built");
     }
@@ -314,7 +314,7 @@ fn nothing_is_lost_among_light_and_heavy_atoms() {
 /// fast, and most that are slow, light ones and heavy ones, meet whom they were not listed with.
 #[test]
 fn lists_go_on_until_they_lack_a_pair() {
-    let leg = Leg {
+    let batch = StepBatch {
         first_step: 1,
         steps: 2,
         timestep: 0.004,
@@ -351,14 +351,14 @@ fn lists_go_on_until_they_lack_a_pair() {
         let mut backend = Cuda::new(Device::emulated().unwrap(), system, terms.clone(), settings).unwrap();
         backend.update_neighbors().unwrap();
         backend.compute_forces(Evaluate::Forces).unwrap();
-        for legs in 1..=40 {
-            backend.run_leg(&leg, &mut Thermostat::Isolated).unwrap().unwrap();
+        for batches in 1..=40 {
+            backend.run_steps(&batch, &mut Thermostat::Isolated).unwrap().unwrap();
             let [_, largest, _] = deviations(&mut backend, &terms);
             // A pair at the cut-off has 1e-3 of the typical force.
             let limit = if precision == single { 5e-4 } else { 1e-11 };
             assert!(
                 largest < limit,
-                "{tilts:?}, {algorithm:?}, {precision:?}, {legs} legs: largest {largest:e}"
+                "{tilts:?}, {algorithm:?}, {precision:?}, {batches} batches: largest {largest:e}"
             );
         }
         builds.push(backend.neighbor_facts().builds);
@@ -372,7 +372,7 @@ fn lists_go_on_until_they_lack_a_pair() {
 fn velocities_are_rescaled_when_it_is_due() {
     let case = &cases()[0];
     let target = Target { thermal_energy: 0.7, degrees_of_freedom: 3 * 400 - 3 };
-    let leg = Leg {
+    let batch = StepBatch {
         first_step: 11,
         steps: 40,
         timestep: 0.004,
@@ -390,20 +390,20 @@ fn velocities_are_rescaled_when_it_is_due() {
             backend.update_neighbors().unwrap();
             backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
         }
-        let samples = device.run_leg(&leg, &mut thermostats[0]).unwrap().unwrap();
+        let samples = device.run_steps(&batch, &mut thermostats[0]).unwrap().unwrap();
         let mut exact = Vec::new();
-        for step in leg.first_step..leg.first_step + leg.steps {
-            host.kick_drift(leg.timestep);
+        for step in batch.first_step..batch.first_step + batch.steps {
+            host.kick_drift(batch.timestep);
             host.update_neighbors().unwrap();
             host.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
-            host.kick(0.5 * leg.timestep);
+            host.kick(0.5 * batch.timestep);
             if let Thermostat::Rescale(rescale) = &mut thermostats[1]
                 && rescale.is_due(step)
             {
                 let kinetic = host.kinetic().energy();
                 host.scale_velocities(rescale.scale(kinetic));
             }
-            if (step + 1 - leg.first_step).is_multiple_of(leg.sample_every) {
+            if (step + 1 - batch.first_step).is_multiple_of(batch.sample_every) {
                 let heat = thermostats[1].heat().unwrap();
                 exact.push([host.energies().potential(), host.kinetic().energy(), heat]);
             }

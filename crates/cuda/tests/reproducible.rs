@@ -4,7 +4,7 @@
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, Species, System,
+    Algorithm, Backend, Evaluate, Precision, RespaSchedule, Settings, SimBox, Species, StepBatch, System,
     Thermostat, Vec3,
 };
 use jostle_cuda::Cuda;
@@ -80,7 +80,7 @@ fn run(
     let mut gpu = open(system, forces, algorithm, precision);
     gpu.update_neighbors().unwrap();
     gpu.compute_forces(Evaluate::Forces).unwrap();
-    let leg = Leg {
+    let batch = StepBatch {
         first_step: 1,
         steps: 60,
         timestep: TIMESTEP,
@@ -89,7 +89,7 @@ fn run(
         evaluate: Evaluate::ForcesAndEnergies,
         long_range: RespaSchedule::ALWAYS,
     };
-    gpu.run_leg(&leg, &mut thermostat).unwrap().unwrap();
+    gpu.run_steps(&batch, &mut thermostat).unwrap().unwrap();
     assert!(gpu.neighbor_facts().builds > 1, "nothing was rebuilt");
     let mut sums = gpu.energies().terms.clone();
     sums.extend(gpu.energies().virial);
@@ -159,7 +159,7 @@ fn what_exact_sums_cannot_hold_is_an_error() {
     let mut gpu = open(system, terms().into(), Algorithm::List, Precision::Double);
     gpu.update_neighbors().unwrap();
     let outcome = gpu.compute_forces(Evaluate::ForcesAndEnergies).and_then(|()| {
-        let leg = Leg {
+        let batch = StepBatch {
             first_step: 1,
             steps: 1,
             timestep: TIMESTEP,
@@ -168,7 +168,7 @@ fn what_exact_sums_cannot_hold_is_an_error() {
             evaluate: Evaluate::Forces,
             long_range: RespaSchedule::ALWAYS,
         };
-        gpu.run_leg(&leg, &mut Thermostat::Isolated).map(drop)
+        gpu.run_steps(&batch, &mut Thermostat::Isolated).map(drop)
     });
     let error = outcome.unwrap_err();
     assert!(error.message().contains("too large"), "{error}");

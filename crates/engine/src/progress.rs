@@ -10,7 +10,7 @@ use std::time::Duration;
 pub trait Progress {
     /// A stage begins, or goes on after a checkpoint.
     fn stage_begins(&mut self, _stage: &StageStart) {}
-    /// So many steps of the stage are done; called after every step, or after every leg where the
+    /// So many steps of the stage are done; called after every step, or after every batch where the
     /// device makes many steps on its own.
     fn stepped(&mut self, _stage_step: u64) {}
     /// The same; called a few times a second.

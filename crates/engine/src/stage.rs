@@ -16,7 +16,7 @@ use crate::warnings::{Aging, Evidence, Role};
 use jostle_core::quantity::unit_name;
 use jostle_core::thermostat::NoseHoover;
 use jostle_core::{
-    Backend, Dimension, Error, Evaluate, Leg, Molecules, Result, Sample, SimBox, Thermostat, Topology,
+    Backend, Dimension, Error, Evaluate, Molecules, Result, Sample, SimBox, StepBatch, Thermostat, Topology,
     UnitSystem, Vec3,
 };
 use jostle_io::input::Word;
@@ -268,14 +268,14 @@ impl StageRun {
         }
     }
 
-    /// Makes all steps of a leg at once, if this is dynamics and the device can; likewise.
-    pub(crate) fn advance_leg(
+    /// Makes all steps of a batch at once, if this is dynamics and the device can; likewise.
+    pub(crate) fn advance_batch(
         &mut self,
         backend: &mut dyn Backend,
-        leg: &Leg,
+        batch: &StepBatch,
     ) -> Result<Option<Vec<Sample>>> {
         match &mut self.motion {
-            Motion::Dynamics(thermostat) => backend.run_leg(leg, thermostat),
+            Motion::Dynamics(thermostat) => backend.run_steps(batch, thermostat),
             Motion::Minimization(..) => Ok(None),
         }
     }

@@ -13,8 +13,8 @@ use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    Backend, ClosingKick, Energies, Error, Evaluate, Kinetic, Leg, MolecularVirial, Molecules, NoiseKey,
-    Precision, Result, Sample, SavedVolume, SimBox, State, Thermostat, Vec3,
+    Backend, ClosingKick, Energies, Error, Evaluate, Kinetic, MolecularVirial, Molecules, NoiseKey,
+    Precision, Result, Sample, SavedVolume, SimBox, State, StepBatch, Thermostat, Vec3,
 };
 use jostle_potentials::check;
 
@@ -285,14 +285,16 @@ impl Backend for Cuda {
         self.run_all(launches.into_iter().flatten().collect())
     }
 
-    fn run_leg(&mut self, leg: &Leg, thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
-        if leg.long_range.every > 1 && (leg.sample_every > 0 || leg.evaluate == Evaluate::ForcesAndEnergies) {
+    fn run_steps(&mut self, batch: &StepBatch, thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
+        if batch.long_range.every > 1
+            && (batch.sample_every > 0 || batch.evaluate == Evaluate::ForcesAndEnergies)
+        {
             // Virials of constraints would be those of long-range forces at another weight than 1.
             return Ok(None);
         }
         match self.grains {
-            Some(_) if leg.sample_every > 0 => self.make_leg_in_parts(leg, thermostat),
-            _ => self.make_leg(leg, thermostat),
+            Some(_) if batch.sample_every > 0 => self.make_batch_in_parts(batch, thermostat),
+            _ => self.make_batch(batch, thermostat),
         }
         .map(Some)
     }

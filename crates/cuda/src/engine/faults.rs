@@ -43,7 +43,7 @@ impl Cuda {
     }
 
     /// Takes away capacity that tiles turned out not to need. Lists stay, or runs would depend on how
-    /// they are cut into legs.
+    /// they are cut into batches.
     pub(super) fn tighten(&mut self) {
         if let Some(capacity) = self.plan.tighten(&self.control) {
             self.neighbor_engine.tighten(capacity);

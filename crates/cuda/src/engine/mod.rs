@@ -103,7 +103,7 @@ pub struct Cuda {
     graphs: Option<StepGraphs>,
     /// What was recorded before the box changed, and for what: a trial of a volume may be taken back.
     saved_graphs: Option<(DeviceData, StepGraphs)>,
-    /// As the last leg took.
+    /// As the last batch took.
     seconds_per_slot: f64,
     tuning: Tuning,
     /// The control block as it was when the host last looked.

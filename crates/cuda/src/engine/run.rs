@@ -1,4 +1,4 @@
-//! Many steps in a row without the host: legs.
+//! Many steps in a row without the host: batches.
 
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::device_data::Motion;
@@ -7,15 +7,19 @@ use crate::kernels::PairAlgorithm;
 use crate::step_graph::{KINETIC, StepGraphs, VIRIAL, slots_per_look, slots_serve};
 use crate::thermostat::{self, Acts, ScalingThermostat};
 use jostle_core::thermostat::Dissipative;
-use jostle_core::{Backend, Error, Evaluate, Leg, Result, Sample, Thermostat};
+use jostle_core::{Backend, Error, Evaluate, Result, Sample, StepBatch, Thermostat};
 use std::time::Instant;
 
 /// Segments that take longer, in seconds, are worth a few looks at the device.
 const LONG_SEGMENT: f64 = 3e-3;
 
 impl Cuda {
-    /// Makes the steps of a leg; the samples that were taken.
-    pub(super) fn make_leg(&mut self, leg: &Leg, thermostat: &mut Thermostat) -> Result<Vec<Sample>> {
+    /// Makes the steps of a batch; the samples that were taken.
+    pub(super) fn make_batch(
+        &mut self,
+        batch: &StepBatch,
+        thermostat: &mut Thermostat,
+    ) -> Result<Vec<Sample>> {
         let (decay, thermal_energy) = match thermostat {
             Thermostat::Langevin(langevin) => (langevin.decay, langevin.thermal_energy),
             Thermostat::Isolated
@@ -25,35 +29,35 @@ impl Cuda {
             | Thermostat::Dissipative(_) => (1.0, 0.0),
         };
         self.take_fault()?;
-        if leg.steps == 0 {
+        if batch.steps == 0 {
             return Ok(Vec::new());
         }
-        self.tune(leg.steps)?;
+        self.tune(batch.steps)?;
         let start = Instant::now();
         let graphs_before = self.graphs.is_some();
-        let between = if leg.sample_every > 0 { leg.sample_every } else { leg.steps };
-        let acts = Acts::of(thermostat, leg, between);
-        let evaluate = if leg.sample_every > 0 { Evaluate::ForcesAndEnergies } else { leg.evaluate };
-        self.prepare_thermostat(leg, thermostat, acts)?;
+        let between = if batch.sample_every > 0 { batch.sample_every } else { batch.steps };
+        let acts = Acts::of(thermostat, batch, between);
+        let evaluate = if batch.sample_every > 0 { Evaluate::ForcesAndEnergies } else { batch.evaluate };
+        self.prepare_thermostat(batch, thermostat, acts)?;
         self.prepare_pair_thermostat(thermostat)?;
         // In the middle of a step all atoms have to wait for each other.
         let slots_per_step = if self.mid_step().is_some() { 2 } else { 1 };
-        let in_passing = leg.sample_every > 0 && self.launches().samples_in_passing();
+        let in_passing = batch.sample_every > 0 && self.launches().samples_in_passing();
         let steps = match acts {
-            Acts::AroundDrifts if in_passing => leg.steps,
+            Acts::AroundDrifts if in_passing => batch.steps,
             Acts::AroundDrifts => between,
             Acts::AtEnds(steps) => steps,
         };
-        let segments = leg.steps / steps;
+        let segments = batch.steps / steps;
         let steps_per_row = if in_passing { between } else { steps };
-        let n_rows = leg.steps / steps_per_row;
+        let n_rows = batch.steps / steps_per_row;
         self.grow_sample_rows(n_rows)?;
         self.read_control()?;
-        let Leg { first_step, timestep, seed, .. } = *leg;
+        let StepBatch { first_step, timestep, seed, .. } = *batch;
         let drift = timestep / slots_per_step as f64;
         // Only the rest matters, and kernels count with 32 bits.
         let (long_range_every, long_range_done) =
-            (leg.long_range.every, leg.long_range.done % leg.long_range.every);
+            (batch.long_range.every, batch.long_range.done % batch.long_range.every);
         self.control.motion = Motion {
             timestep,
             drift,
@@ -79,7 +83,7 @@ impl Cuda {
         let size = self.plan.layout.shape.size;
         self.make_segments(segments, steps * slots_per_step, evaluate)?;
         let builds = self.control.builds - builds;
-        self.long_range_weight = leg.long_range.after(leg.steps);
+        self.long_range_weight = batch.long_range.after(batch.steps);
 
         let length = self.launches().row_length();
         let wanted = if evaluate == Evaluate::ForcesAndEnergies { 0 } else { n_rows as usize - 1 };
@@ -108,12 +112,12 @@ impl Cuda {
         if let Some(last) = samples.last() {
             self.energies = last.energies.clone();
         }
-        if leg.sample_every == 0 {
+        if batch.sample_every == 0 {
             samples.clear();
         }
         let seconds = start.elapsed().as_secs_f64();
         self.timings.pair += seconds;
-        let slots = leg.steps * slots_per_step;
+        let slots = batch.steps * slots_per_step;
         self.seconds_per_slot = seconds / slots as f64;
         let life = slots as f64 / builds.max(1) as f64;
         self.tuning.life = life;
@@ -123,7 +127,7 @@ impl Cuda {
         let extent = self.extent();
         // Recording takes time, too, and says nothing about the skin.
         let too_far = self.plan.layout.shape.size > size && self.skin.shorten();
-        if too_far || (graphs_before && self.skin.judge(leg.steps, builds, seconds)) {
+        if too_far || (graphs_before && self.skin.judge(batch.steps, builds, seconds)) {
             // The list is built after the next drift: the forces are in the order of the old one.
             self.set_skin();
             self.resize(extent)?;
@@ -142,18 +146,21 @@ impl Cuda {
         Ok(samples)
     }
 
-    /// The same, a leg from one sample to the next: those of grains have more than kernels add up on the
+    /// The same, a batch from one sample to the next: those of grains have more than kernels add up on the
     /// way.
-    pub(super) fn make_leg_in_parts(
+    pub(super) fn make_batch_in_parts(
         &mut self,
-        leg: &Leg,
+        batch: &StepBatch,
         thermostat: &mut Thermostat,
     ) -> Result<Vec<Sample>> {
         let mut samples = Vec::new();
-        for first_step in (leg.first_step..leg.first_step + leg.steps).step_by(leg.sample_every as usize) {
+        for first_step in
+            (batch.first_step..batch.first_step + batch.steps).step_by(batch.sample_every as usize)
+        {
             let evaluate = Evaluate::Forces;
-            let part = Leg { first_step, steps: leg.sample_every, sample_every: 0, evaluate, ..*leg };
-            self.make_leg(&part, thermostat)?;
+            let part =
+                StepBatch { first_step, steps: batch.sample_every, sample_every: 0, evaluate, ..*batch };
+            self.make_batch(&part, thermostat)?;
             self.compute_forces(Evaluate::ForcesAndEnergies)?;
             let kinetic = self.kinetic();
             self.take_fault()?;
@@ -174,7 +181,7 @@ impl Cuda {
     }
 
     /// Copies a thermostat that scales velocities to the device.
-    fn prepare_thermostat(&mut self, leg: &Leg, thermostat: &Thermostat, acts: Acts) -> Result<()> {
+    fn prepare_thermostat(&mut self, batch: &StepBatch, thermostat: &Thermostat, acts: Acts) -> Result<()> {
         let before = self.thermostat.as_ref().map(ScalingThermostat::identity);
         self.thermostat = ScalingThermostat::prepare(
             self.thermostat.take(),
@@ -182,7 +189,7 @@ impl Cuda {
             self.precision,
             self.plan.summation,
             thermostat,
-            leg,
+            batch,
             acts,
         )?;
         self.attach();
@@ -229,7 +236,7 @@ impl Cuda {
         Ok(pair_thermostat)
     }
 
-    /// The steps of a leg, in segments of so many slots.
+    /// The steps of a batch, in segments of so many slots.
     fn make_segments(&mut self, segments: u64, slots: u64, evaluate: Evaluate) -> Result<()> {
         // A look at the device costs some 20 microseconds; queueing ahead without one costs steps
         // that find nothing to do where a segment ends.

@@ -7,7 +7,7 @@ use super::fluid::{SHAPES, SKIN, Shape, advance, by_id, distance, largest, norm,
 use super::{ALGORITHMS, PRECISIONS};
 use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Rescale, Target};
 use jostle_core::{
-    Algorithm, Backend, Energies, Evaluate, Leg, Precision, RespaSchedule, Sample, Settings, State,
+    Algorithm, Backend, Energies, Evaluate, Precision, RespaSchedule, Sample, Settings, State, StepBatch,
     SymTensor, System, Thermostat, Vec3,
 };
 use jostle_cuda::Cuda;
@@ -165,7 +165,7 @@ impl Case {
         let without = self.check_forces("without energies", &mut both);
         assert!(with_energies == without, "{}: without energies a force differs", self.name());
 
-        let leg = Leg {
+        let batch = StepBatch {
             first_step: 101,
             steps: 30,
             timestep: TIMESTEP,
@@ -174,25 +174,25 @@ impl Case {
             evaluate: Evaluate::ForcesAndEnergies,
             long_range: RespaSchedule::ALWAYS,
         };
-        let exact_samples = advance(&mut *both[0], &leg, &mut thermostats[0]);
-        let samples = run(&mut *both[1], &leg, &mut thermostats[1]);
+        let exact_samples = advance(&mut *both[0], &batch, &mut thermostats[0]);
+        let samples = run(&mut *both[1], &batch, &mut thermostats[1]);
         assert_eq!(samples.len(), 3);
         assert!(both[1].neighbor_facts().builds > 1, "{}: there is nothing but the first list", self.name());
         for (k, (a, b)) in exact_samples.iter().zip(&samples).enumerate() {
             self.check_sample(&format!("sample {k}"), a, b);
         }
-        self.check_paths("after a leg", &mut both, &thermostats);
+        self.check_paths("after a batch", &mut both, &thermostats);
 
-        // The verbs one by one, and a leg without samples after them.
-        let next = Leg { first_step: 131, steps: 4, sample_every: 0, ..leg };
+        // The verbs one by one, and a batch without samples after them.
+        let next = StepBatch { first_step: 131, steps: 4, sample_every: 0, ..batch };
         for (backend, thermostat) in both.iter_mut().zip(&mut thermostats) {
             advance(&mut **backend, &next, thermostat);
         }
         self.check_paths("after single steps", &mut both, &thermostats);
-        let last = Leg { first_step: 135, steps: 5, ..next };
+        let last = StepBatch { first_step: 135, steps: 5, ..next };
         advance(&mut *both[0], &last, &mut thermostats[0]);
         run(&mut *both[1], &last, &mut thermostats[1]);
-        self.check_paths("after a second leg", &mut both, &thermostats);
+        self.check_paths("after a second batch", &mut both, &thermostats);
         self.check_descent(&mut both);
     }
 
@@ -352,7 +352,7 @@ fn every_algorithm_in_a_box_that_changes() {
         let case = Case { shape, n_species: 1, terms, algorithm, precision, thermostat };
         let mut both: Both = [case.reference(), case.open()];
         let mut thermostats = [case.thermostat(), case.thermostat()];
-        let leg = Leg {
+        let batch = StepBatch {
             first_step: 1,
             steps: 10,
             timestep: TIMESTEP,
@@ -368,7 +368,7 @@ fn every_algorithm_in_a_box_that_changes() {
                 backend.deform(simbox).unwrap();
                 backend.update_neighbors().unwrap();
                 backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
-                run(&mut **backend, &leg, thermostat);
+                run(&mut **backend, &batch, thermostat);
             }
             assert_eq!(both[0].simbox(), both[1].simbox());
             case.check_paths("after a change of the box", &mut both, &thermostats);

@@ -5,7 +5,7 @@ use super::device::device;
 use super::fluid::{advance, by_id, distance, largest, norm, run};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Exclude, Leg, Precision, RespaSchedule, Settings, SimBox, System,
+    Algorithm, Backend, Evaluate, Exclude, Precision, RespaSchedule, Settings, SimBox, StepBatch, System,
     Thermostat, Topology,
 };
 use jostle_cuda::Cuda;
@@ -50,7 +50,7 @@ fn bonds_and_angles_agree() {
         gpu.compute_forces(Evaluate::Forces).unwrap();
         assert!(with == forces(&mut *gpu), "{what}: without energies a force differs");
 
-        let leg = Leg {
+        let batch = StepBatch {
             first_step: 1,
             steps: 40,
             timestep: 0.001,
@@ -59,8 +59,8 @@ fn bonds_and_angles_agree() {
             evaluate: Evaluate::ForcesAndEnergies,
             long_range: RespaSchedule::ALWAYS,
         };
-        let exact = advance(&mut *cpu, &leg, &mut Thermostat::Isolated);
-        let samples = run(&mut *gpu, &leg, &mut Thermostat::Isolated);
+        let exact = advance(&mut *cpu, &batch, &mut Thermostat::Isolated);
+        let samples = run(&mut *gpu, &batch, &mut Thermostat::Isolated);
         for (a, b) in samples.iter().zip(&exact) {
             let (a, b) = (a.energies.potential(), b.energies.potential());
             assert!((a - b).abs() < path * b.abs(), "{what}: {a} {b}");
@@ -88,7 +88,7 @@ fn a_broken_bond_is_named() {
     let mut gpu = Cuda::new(device(), system, forces, settings).unwrap();
     gpu.update_neighbors().unwrap();
     gpu.compute_forces(Evaluate::Forces).unwrap();
-    let leg = Leg {
+    let batch = StepBatch {
         first_step: 1,
         steps: 100,
         timestep: 0.005,
@@ -97,7 +97,7 @@ fn a_broken_bond_is_named() {
         evaluate: Evaluate::Forces,
         long_range: RespaSchedule::ALWAYS,
     };
-    let error = gpu.run_leg(&leg, &mut Thermostat::Isolated).unwrap_err();
+    let error = gpu.run_steps(&batch, &mut Thermostat::Isolated).unwrap_err();
     assert!(error.message().contains("between atoms 2 and 3 is broken"), "{error}");
     assert!(error.message().starts_with("step "), "{error}");
 }
@@ -114,7 +114,7 @@ fn friction_and_noise_of_pairs_agree() {
         let mut gpu: Box<dyn Backend> =
             Box::new(Cuda::new(device(), system, forces, settings(algorithm, precision)).unwrap());
         let before = gpu.kinetic().momentum;
-        let leg = Leg {
+        let batch = StepBatch {
             first_step: 1,
             steps: 25,
             timestep: 0.002,
@@ -126,11 +126,15 @@ fn friction_and_noise_of_pairs_agree() {
         let samples = [&mut cpu, &mut gpu].map(|backend| {
             backend.update_neighbors().unwrap();
             backend.compute_forces(Evaluate::Forces).unwrap();
-            let mut thermostat = Thermostat::Dissipative(Dissipative::new(1.5, 4.5, 1.2, leg.timestep));
-            let samples = run(&mut **backend, &leg, &mut thermostat);
-            // The verbs one by one, and a leg after them.
-            advance(&mut **backend, &Leg { first_step: 26, steps: 3, ..leg }, &mut thermostat);
-            run(&mut **backend, &Leg { first_step: 29, steps: 7, sample_every: 0, ..leg }, &mut thermostat);
+            let mut thermostat = Thermostat::Dissipative(Dissipative::new(1.5, 4.5, 1.2, batch.timestep));
+            let samples = run(&mut **backend, &batch, &mut thermostat);
+            // The verbs one by one, and a batch after them.
+            advance(&mut **backend, &StepBatch { first_step: 26, steps: 3, ..batch }, &mut thermostat);
+            run(
+                &mut **backend,
+                &StepBatch { first_step: 29, steps: 7, sample_every: 0, ..batch },
+                &mut thermostat,
+            );
             samples.iter().map(|s| [s.energies.potential(), s.kinetic.energy()]).collect::<Vec<_>>()
         });
         assert!(gpu.neighbor_facts().builds > 2, "{what}: there is nothing but the first list");

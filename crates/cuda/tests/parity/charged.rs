@@ -8,7 +8,8 @@ use super::water::water;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, State, System, Thermostat,
+    Algorithm, Backend, Evaluate, Precision, RespaSchedule, Settings, SimBox, State, StepBatch, System,
+    Thermostat,
 };
 use jostle_cuda::kernels::TileShape;
 use jostle_cuda::{Cuda, Layout};
@@ -236,8 +237,8 @@ fn atoms_around_cavities_fit_into_tiles() {
         let mut gpu = Cuda::with_layout(device(), system, forces, settings, layout).unwrap();
         begin(&mut gpu, Evaluate::ForcesAndEnergies);
         assert_agree(&mut gpu, &mut *exact, tolerance(precision), &what);
-        let right = advance(&mut *exact, &leg(1, 40, 10), &mut Thermostat::Isolated);
-        let found = run(&mut gpu, &leg(1, 40, 10), &mut Thermostat::Isolated);
+        let right = advance(&mut *exact, &batch(1, 40, 10), &mut Thermostat::Isolated);
+        let found = run(&mut gpu, &batch(1, 40, 10), &mut Thermostat::Isolated);
         let tolerance = if precision == Precision::Double { 1e-9 } else { 1e-4 };
         assert!(gpu.neighbor_facts().builds > 1, "{what}: nothing was sorted");
         for (a, b) in found.iter().zip(&right) {
@@ -247,8 +248,8 @@ fn atoms_around_cavities_fit_into_tiles() {
     }
 }
 
-pub(super) fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
-    Leg {
+pub(super) fn batch(first_step: u64, steps: u64, sample_every: u64) -> StepBatch {
+    StepBatch {
         first_step,
         steps,
         timestep: 0.002,
@@ -269,8 +270,8 @@ fn paths_of_charges_agree() {
         let mut exact = cpu(&system, &forces);
         let mut gpu = Cuda::new(device(), system.clone(), forces.clone(), skin).unwrap();
         begin(&mut gpu, Evaluate::Forces);
-        let right = advance(&mut *exact, &leg(1, 40, 10), &mut Thermostat::Isolated);
-        let found = run(&mut gpu, &leg(1, 40, 10), &mut Thermostat::Isolated);
+        let right = advance(&mut *exact, &batch(1, 40, 10), &mut Thermostat::Isolated);
+        let found = run(&mut gpu, &batch(1, 40, 10), &mut Thermostat::Isolated);
         let tolerance = if precision == Precision::Double { 1e-9 } else { 1e-4 };
         assert!(gpu.neighbor_facts().builds > 1, "nothing was sorted");
         assert_eq!(found.len(), 4);
@@ -305,7 +306,7 @@ fn paths_under_impulses_agree() {
         system.topology.excluded = excluded;
         // As many steps as end where long-range forces act.
         let long_range = RespaSchedule { every, done: 5 };
-        let leg = Leg { evaluate: Evaluate::Forces, long_range, ..leg(1, 7 * every - 5, 0) };
+        let batch = StepBatch { evaluate: Evaluate::Forces, long_range, ..batch(1, 7 * every - 5, 0) };
         let skin = Settings { skin: Some(0.05), ..settings(Algorithm::Auto, Precision::Double) };
         let mut exact = cpu(&system, &forces);
         let mut gpu = Cuda::new(device(), system.clone(), forces.clone(), skin).unwrap();
@@ -313,17 +314,17 @@ fn paths_under_impulses_agree() {
             backend.set_long_range_weight(long_range.after(0));
             begin(backend, Evaluate::Forces);
         }
-        advance(&mut *exact, &leg, &mut thermostat.clone());
-        assert!(gpu.run_leg(&leg, &mut thermostat.clone()).unwrap().is_some());
+        advance(&mut *exact, &batch, &mut thermostat.clone());
+        assert!(gpu.run_steps(&batch, &mut thermostat.clone()).unwrap().is_some());
         let (found, right) = (by_id(&mut gpu), by_id(&mut *exact));
         for (a, b) in [(found.position, right.position), (found.force, right.force)] {
             let error = difference(&a, &b) / norm(&b);
             assert!(error < 1e-9, "every {every}: {error:e}");
         }
-        let looking = Leg { evaluate: Evaluate::ForcesAndEnergies, ..leg };
-        assert!(gpu.run_leg(&looking, &mut thermostat.clone()).unwrap().is_none());
-        let always = Leg { long_range: RespaSchedule { every: 1, done: 16 }, ..looking };
-        assert!(gpu.run_leg(&always, &mut thermostat.clone()).unwrap().is_some());
+        let looking = StepBatch { evaluate: Evaluate::ForcesAndEnergies, ..batch };
+        assert!(gpu.run_steps(&looking, &mut thermostat.clone()).unwrap().is_none());
+        let always = StepBatch { long_range: RespaSchedule { every: 1, done: 16 }, ..looking };
+        assert!(gpu.run_steps(&always, &mut thermostat.clone()).unwrap().is_some());
     }
 }
 
@@ -342,18 +343,18 @@ fn a_resumed_run_with_charges_is_the_same_to_the_last_bit() {
         let open = || Cuda::new(device(), system.clone(), forces.clone(), settings).unwrap();
         let mut whole = open();
         begin(&mut whole, Evaluate::Forces);
-        run(&mut whole, &leg(1, 15, 0), &mut Thermostat::Isolated);
+        run(&mut whole, &batch(1, 15, 0), &mut Thermostat::Isolated);
         let list_positions = whole.list_positions().unwrap().to_vec();
         let skin = whole.neighbor_facts().skin;
         let state = whole.state().unwrap().clone();
-        run(&mut whole, &leg(16, 20, 0), &mut Thermostat::Isolated);
+        run(&mut whole, &batch(16, 20, 0), &mut Thermostat::Isolated);
 
         let mut resumed = open();
         resumed.restore(state, list_positions, skin).unwrap();
         begin(&mut resumed, Evaluate::Forces);
         // Cut in another place, and looked at.
-        run(&mut resumed, &leg(16, 8, 4), &mut Thermostat::Isolated);
-        run(&mut resumed, &leg(24, 12, 0), &mut Thermostat::Isolated);
+        run(&mut resumed, &batch(16, 8, 4), &mut Thermostat::Isolated);
+        run(&mut resumed, &batch(24, 12, 0), &mut Thermostat::Isolated);
         assert_same(whole.state().unwrap(), resumed.state().unwrap(), &format!("{precision:?}"));
     }
 }

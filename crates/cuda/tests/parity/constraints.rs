@@ -8,8 +8,8 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::sites::follow_atoms;
 use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::{
-    Algorithm, Arms, Backend, Bond, Constraint, Evaluate, Leg, LocalFrame, Precision, RespaSchedule, Sample,
-    Settings, SimBox, SiteRule, Species, State, System, Thermostat, Topology, Vec3, VirtualSite,
+    Algorithm, Arms, Backend, Bond, Constraint, Evaluate, LocalFrame, Precision, RespaSchedule, Sample,
+    Settings, SimBox, SiteRule, Species, State, StepBatch, System, Thermostat, Topology, Vec3, VirtualSite,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{BondKind, BondTerm, Forces, PairEntry, PairKind, PairTerm, Truncation};
@@ -153,8 +153,8 @@ fn begin(backend: &mut dyn Backend) {
     backend.compute_forces(Evaluate::Forces).unwrap();
 }
 
-fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
-    Leg {
+fn batch(first_step: u64, steps: u64, sample_every: u64) -> StepBatch {
+    StepBatch {
         first_step,
         steps,
         timestep: TIMESTEP,
@@ -203,12 +203,12 @@ fn constraints_agree() {
             let exact = settings(Algorithm::Auto, Precision::Double);
             let mut cpu = jostle_cpu::open(molecules(), forces(), exact).unwrap();
             let mut gpu = open(settings(algorithm, precision));
-            let leg = leg(1, 40, 10);
+            let batch = batch(1, 40, 10);
             let [right, found]: [(Vec<Sample>, State); 2] =
                 [&mut *cpu as &mut dyn Backend, &mut gpu].map(|backend| {
                     let mut thermostat = thermostat.clone();
                     begin(backend);
-                    (run(backend, &leg, &mut thermostat), by_id(backend))
+                    (run(backend, &batch, &mut thermostat), by_id(backend))
                 });
             let tolerance = if precision == Precision::Double { 1e-9 } else { 2e-4 };
             assert_eq!((found.0.len(), right.0.len()), (4, 4), "{what}");
@@ -250,7 +250,7 @@ fn frozen_atoms_of_molecules_stay() {
         let [right, found] = [&mut *cpu as &mut dyn Backend, &mut gpu].map(|backend| {
             backend.set_state(system.state.clone()).unwrap();
             begin(backend);
-            run(backend, &leg(1, 40, 10), &mut thermostat.clone());
+            run(backend, &batch(1, 40, 10), &mut thermostat.clone());
             assert!(errors(backend)[0] < 1e-12);
             by_id(backend)
         });
@@ -271,7 +271,7 @@ fn frozen_atoms_of_molecules_stay() {
 
 /// The virial of constraints is there when the verbs are called one by one, too.
 #[test]
-fn a_leg_is_its_steps() {
+fn a_batch_is_its_steps() {
     for precision in PRECISIONS {
         for thermostat in thermostats() {
             let what = format!("{precision:?} {thermostat:?}");
@@ -279,7 +279,7 @@ fn a_leg_is_its_steps() {
                 let mut gpu = open(settings(Algorithm::List, precision));
                 let mut thermostat = thermostat.clone();
                 begin(&mut gpu);
-                (way(&mut gpu, &leg(1, 20, 5), &mut thermostat), by_id(&mut gpu))
+                (way(&mut gpu, &batch(1, 20, 5), &mut thermostat), by_id(&mut gpu))
             });
             for (a, b) in one.0.iter().zip(&other.0) {
                 for (a, b) in a.energies.virial.iter().zip(b.energies.virial) {
@@ -301,18 +301,18 @@ fn a_resumed_run_is_the_same_to_the_last_bit() {
             settings.reproducible = algorithm == Algorithm::List;
             let (mut whole, mut thermostat) = (open(settings), thermostat);
             begin(&mut whole);
-            run(&mut whole, &leg(1, 17, 0), &mut thermostat);
+            run(&mut whole, &batch(1, 17, 0), &mut thermostat);
             let list_positions = whole.list_positions().unwrap().to_vec();
             let skin = whole.neighbor_facts().skin;
             let (state, mut resumed_thermostat) = (whole.state().unwrap().clone(), thermostat.clone());
-            run(&mut whole, &leg(18, 5, 0), &mut thermostat);
-            run(&mut whole, &leg(23, 15, 0), &mut thermostat);
+            run(&mut whole, &batch(18, 5, 0), &mut thermostat);
+            run(&mut whole, &batch(23, 15, 0), &mut thermostat);
 
             let mut resumed = open(settings);
             resumed.restore(state, list_positions, skin).unwrap();
             resumed.update_neighbors().unwrap();
             resumed.compute_forces(Evaluate::Forces).unwrap();
-            run(&mut resumed, &leg(18, 20, 0), &mut resumed_thermostat);
+            run(&mut resumed, &batch(18, 20, 0), &mut resumed_thermostat);
             let (a, b) = (whole.state().unwrap(), resumed.state().unwrap());
             assert!(a.id == b.id, "{what}: order");
             assert!(a.position == b.position && a.image == b.image, "{what}: positions");
@@ -330,9 +330,9 @@ fn energy_and_momentum_are_conserved() {
     let target = Target { thermal_energy: 1.0, degrees_of_freedom: 3 * gpu.n_atoms() };
     let mut step = 1;
     let mut make = |gpu: &mut Cuda, steps, timestep, thermostat: &mut Thermostat| {
-        let leg = Leg { timestep, ..leg(step, steps, 10) };
+        let batch = StepBatch { timestep, ..batch(step, steps, 10) };
         step += steps;
-        run(gpu, &leg, thermostat)
+        run(gpu, &batch, thermostat)
     };
     // Molecules find their neighbours.
     make(&mut gpu, 400, 1e-3, &mut Thermostat::Bussi(Bussi::new(target, 0.02, 1e-3)));
@@ -363,6 +363,6 @@ fn a_molecule_that_flies_apart_is_named() {
         Cuda::new(device(), system, forces(), settings(Algorithm::List, Precision::Double)).unwrap();
     gpu.update_neighbors().unwrap();
     gpu.compute_forces(Evaluate::Forces).unwrap();
-    let error = gpu.run_leg(&leg(4, 10, 0), &mut Thermostat::Isolated).unwrap_err();
+    let error = gpu.run_steps(&batch(4, 10, 0), &mut Thermostat::Isolated).unwrap_err();
     assert!(error.message().contains("constraints of the molecule of atom 1 do not hold"), "{error}");
 }

@@ -5,7 +5,7 @@ use super::fluid::{SKIN, Shape, advance, by_id, distance, largest, norm, run, sy
 use super::{ALGORITHMS, PRECISIONS};
 use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Leg, Precision, RespaSchedule, Settings, State, System, Thermostat,
+    Algorithm, Backend, Evaluate, Precision, RespaSchedule, Settings, State, StepBatch, System, Thermostat,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{PairKind, PairTerm, Truncation};
@@ -50,8 +50,8 @@ fn begin(backend: &mut dyn Backend) {
     backend.compute_forces(Evaluate::Forces).unwrap();
 }
 
-fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
-    Leg {
+fn batch(first_step: u64, steps: u64, sample_every: u64) -> StepBatch {
+    StepBatch {
         first_step,
         steps,
         timestep: TIMESTEP,
@@ -62,11 +62,11 @@ fn leg(first_step: u64, steps: u64, sample_every: u64) -> Leg {
     }
 }
 
-/// The steps after `from`, in legs of these lengths.
-fn legs(backend: &mut dyn Backend, thermostat: &mut Thermostat, from: u64, lengths: &[u64]) {
+/// The steps after `from`, in batches of these lengths.
+fn batches(backend: &mut dyn Backend, thermostat: &mut Thermostat, from: u64, lengths: &[u64]) {
     let mut first_step = from + 1;
     for &steps in lengths {
-        run(backend, &leg(first_step, steps, 0), thermostat);
+        run(backend, &batch(first_step, steps, 0), thermostat);
         first_step += steps;
     }
 }
@@ -87,16 +87,16 @@ fn a_resumed_run_is_the_same_to_the_last_bit() {
             let what = format!("{algorithm:?} {precision:?} {thermostat:?}");
             let (mut whole, mut thermostat) = (open(settings), thermostat);
             begin(&mut whole);
-            legs(&mut whole, &mut thermostat, 0, &[15]);
+            batches(&mut whole, &mut thermostat, 0, &[15]);
             let list_positions = whole.list_positions().unwrap().to_vec();
             let skin = whole.neighbor_facts().skin;
             let (state, mut resumed_thermostat) = (whole.state().unwrap().clone(), thermostat.clone());
-            legs(&mut whole, &mut thermostat, 15, &[20]);
+            batches(&mut whole, &mut thermostat, 15, &[20]);
 
             let mut resumed = open(settings);
             resumed.restore(state, list_positions, skin).unwrap();
             begin(&mut resumed);
-            legs(&mut resumed, &mut resumed_thermostat, 15, &[20]);
+            batches(&mut resumed, &mut resumed_thermostat, 15, &[20]);
             assert_same(whole.state().unwrap(), resumed.state().unwrap(), &what);
             assert_eq!(thermostat, resumed_thermostat, "{what}");
         }
@@ -104,7 +104,7 @@ fn a_resumed_run_is_the_same_to_the_last_bit() {
 }
 
 #[test]
-fn a_run_is_the_same_however_it_is_cut_into_legs() {
+fn a_run_is_the_same_however_it_is_cut_into_batches() {
     for (algorithm, precision) in ways() {
         let settings = settings(algorithm, precision);
         for thermostat in thermostats(fluid(algorithm).state.len()) {
@@ -112,7 +112,7 @@ fn a_run_is_the_same_however_it_is_cut_into_legs() {
             let [one, many] = [&[32][..], &[1, 7, 16, 8]].map(|lengths| {
                 let (mut cuda, mut thermostat) = (open(settings), thermostat.clone());
                 begin(&mut cuda);
-                legs(&mut cuda, &mut thermostat, 0, lengths);
+                batches(&mut cuda, &mut thermostat, 0, lengths);
                 (cuda.state().unwrap().clone(), thermostat)
             });
             assert_same(&one.0, &many.0, &what);
@@ -130,7 +130,7 @@ fn too_small_a_capacity_changes_nothing() {
         let narrow = Cuda::with_small_capacity(device(), fluid(algorithm), terms(), settings).unwrap();
         let [a, b] = [roomy, narrow].map(|mut cuda| {
             begin(&mut cuda);
-            legs(&mut cuda, &mut Thermostat::Isolated, 0, &[30]);
+            batches(&mut cuda, &mut Thermostat::Isolated, 0, &[30]);
             cuda.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
             (by_id(&mut cuda), cuda.energies().clone(), cuda.neighbor_facts().builds)
         });
@@ -174,8 +174,8 @@ fn energy_and_momentum_are_conserved() {
         let mut cuda = open(settings(algorithm, precision));
         begin(&mut cuda);
         // Kinetic and potential energy come to terms first.
-        advance(&mut cuda, &leg(1, 20, 0), &mut Thermostat::Isolated);
-        let samples = run(&mut cuda, &leg(21, 60, 5), &mut Thermostat::Isolated);
+        advance(&mut cuda, &batch(1, 20, 0), &mut Thermostat::Isolated);
+        let samples = run(&mut cuda, &batch(21, 60, 5), &mut Thermostat::Isolated);
         let totals: Vec<f64> = samples.iter().map(|s| s.energies.potential() + s.kinetic.energy()).collect();
         let mean = totals.iter().sum::<f64>() / totals.len() as f64;
         let kinetic = samples[0].kinetic.energy();

@@ -2,7 +2,7 @@
 //! charges.
 
 use super::charged::{
-    assert_agree, assert_follows_the_box, assert_same, begin, charged, cpu, gpu, leg, settings, tolerance,
+    assert_agree, assert_follows_the_box, assert_same, batch, begin, charged, cpu, gpu, settings, tolerance,
 };
 use super::device::device;
 use super::fluid::{advance, by_id, run};
@@ -91,7 +91,7 @@ fn paths_under_dispersion_agree() {
     let mut exact = cpu(&system, &forces);
     let mut gpu = Cuda::new(device(), system, forces, skin).unwrap();
     begin(&mut gpu, Evaluate::Forces);
-    let short = || leg(1, 12, 4);
+    let short = || batch(1, 12, 4);
     let right = advance(&mut *exact, &short(), &mut Thermostat::Isolated);
     let found = run(&mut gpu, &short(), &mut Thermostat::Isolated);
     assert_eq!(found.len(), 3);
@@ -110,15 +110,15 @@ fn a_resumed_run_with_dispersion_is_the_same_to_the_last_bit() {
     let open = || gpu(&system, &forces, Algorithm::Auto, Precision::Mixed);
     let mut whole = open();
     begin(&mut whole, Evaluate::Forces);
-    run(&mut whole, &leg(1, 4, 0), &mut Thermostat::Isolated);
+    run(&mut whole, &batch(1, 4, 0), &mut Thermostat::Isolated);
     let list_positions = whole.list_positions().unwrap().to_vec();
     let skin = whole.neighbor_facts().skin;
     let state = whole.state().unwrap().clone();
-    run(&mut whole, &leg(5, 8, 0), &mut Thermostat::Isolated);
+    run(&mut whole, &batch(5, 8, 0), &mut Thermostat::Isolated);
 
     let mut resumed = open();
     resumed.restore(state, list_positions, skin).unwrap();
     begin(&mut resumed, Evaluate::Forces);
-    run(&mut resumed, &leg(5, 8, 4), &mut Thermostat::Isolated);
+    run(&mut resumed, &batch(5, 8, 4), &mut Thermostat::Isolated);
     assert_same(whole.state().unwrap(), resumed.state().unwrap(), "cut in two");
 }

@@ -2,7 +2,7 @@
 
 use crate::device::device;
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Leg, Precision, RespaSchedule, Settings, SimBox, Species, System,
+    Algorithm, Backend, Evaluate, Precision, RespaSchedule, Settings, SimBox, Species, StepBatch, System,
     Thermostat, Vec3,
 };
 use jostle_cpu::reference;
@@ -96,7 +96,7 @@ fn forces_energies_and_virial_are_those_of_the_reference() {
 
 /// Steps that the device makes alone are those of the CPU.
 #[test]
-fn a_leg_is_the_same_path() {
+fn a_batch_is_the_same_path() {
     let (steps, timestep) = (12, 0.002);
     let algorithms = [Algorithm::Tiles, Algorithm::List];
     for ((system, forces), algorithm) in cases().into_iter().zip(algorithms) {
@@ -114,7 +114,7 @@ fn a_leg_is_the_same_path() {
         gpu.update_neighbors().unwrap();
         gpu.compute_forces(Evaluate::Forces).unwrap();
         let evaluate = Evaluate::ForcesAndEnergies;
-        let leg = Leg {
+        let batch = StepBatch {
             first_step: 0,
             steps,
             timestep,
@@ -123,7 +123,7 @@ fn a_leg_is_the_same_path() {
             evaluate,
             long_range: RespaSchedule::ALWAYS,
         };
-        let samples = gpu.run_leg(&leg, &mut Thermostat::Isolated).unwrap().unwrap();
+        let samples = gpu.run_steps(&batch, &mut Thermostat::Isolated).unwrap().unwrap();
         assert_eq!(samples.len(), 3);
         let state = gpu.state().unwrap();
         for (place, other) in state.order().into_iter().zip(expected.order()) {

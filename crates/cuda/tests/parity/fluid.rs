@@ -3,7 +3,7 @@
 use super::device::{self, Size};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Leg, Sample, SimBox, Species, State, System, Thermostat, Vec3,
+    Algorithm, Backend, Evaluate, Sample, SimBox, Species, State, StepBatch, System, Thermostat, Vec3,
 };
 use jostle_engine::step::{StepContext, step};
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
@@ -90,18 +90,18 @@ pub fn term(kind: PairKind, truncation: Truncation, n_species: usize) -> PairTer
     term
 }
 
-/// Makes the steps of a leg by the verbs.
-pub fn advance(backend: &mut dyn Backend, leg: &Leg, thermostat: &mut Thermostat) -> Vec<Sample> {
+/// Makes the steps of a batch by the verbs.
+pub fn advance(backend: &mut dyn Backend, batch: &StepBatch, thermostat: &mut Thermostat) -> Vec<Sample> {
     let mut samples = Vec::new();
-    for k in 1..=leg.steps {
-        let sampled = leg.sample_every > 0 && k % leg.sample_every == 0;
-        let last = if k == leg.steps { leg.evaluate } else { Evaluate::Forces };
+    for k in 1..=batch.steps {
+        let sampled = batch.sample_every > 0 && k % batch.sample_every == 0;
+        let last = if k == batch.steps { batch.evaluate } else { Evaluate::Forces };
         let evaluate = if sampled { Evaluate::ForcesAndEnergies } else { last };
         let context = StepContext {
-            seed: leg.seed,
-            step: leg.first_step + k - 1,
-            timestep: leg.timestep,
-            long_range_weight: leg.long_range.after(k),
+            seed: batch.seed,
+            step: batch.first_step + k - 1,
+            timestep: batch.timestep,
+            long_range_weight: batch.long_range.after(k),
         };
         step(backend, thermostat, &context, evaluate).unwrap();
         if sampled {
@@ -112,10 +112,10 @@ pub fn advance(backend: &mut dyn Backend, leg: &Leg, thermostat: &mut Thermostat
     samples
 }
 
-/// Makes the steps of a leg as the device likes to make them.
-pub fn run(backend: &mut dyn Backend, leg: &Leg, thermostat: &mut Thermostat) -> Vec<Sample> {
-    let samples = backend.run_leg(leg, thermostat).unwrap();
-    samples.unwrap_or_else(|| advance(backend, leg, thermostat))
+/// Makes the steps of a batch as the device likes to make them.
+pub fn run(backend: &mut dyn Backend, batch: &StepBatch, thermostat: &mut Thermostat) -> Vec<Sample> {
+    let samples = backend.run_steps(batch, thermostat).unwrap();
+    samples.unwrap_or_else(|| advance(backend, batch, thermostat))
 }
 
 /// The atoms in the order of ids, positions unwrapped.

@@ -5,8 +5,8 @@ use crate::fluid::{advance, by_id, distance, largest, norm, run};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Bussi, NoseHoover, Target};
 use jostle_core::{
-    Algorithm, Backend, Driven, Evaluate, Leg, Precision, RespaSchedule, Sample, Settings, SimBox, Species,
-    State, System, Thermostat,
+    Algorithm, Backend, Driven, Evaluate, Precision, RespaSchedule, Sample, Settings, SimBox, Species, State,
+    StepBatch, System, Thermostat,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::outside::{Field, Side, Surface, Wall};
@@ -66,11 +66,11 @@ fn settings(algorithm: Algorithm, precision: Precision) -> Settings {
 /// Twenty steps: where the grains are then, and what was seen on the way.
 fn go(
     backend: &mut dyn Backend,
-    go: fn(&mut dyn Backend, &Leg, &mut Thermostat) -> Vec<Sample>,
+    go: fn(&mut dyn Backend, &StepBatch, &mut Thermostat) -> Vec<Sample>,
     thermostat: &Thermostat,
 ) -> (State, Vec<Sample>) {
     let evaluate = Evaluate::ForcesAndEnergies;
-    let leg = Leg {
+    let batch = StepBatch {
         first_step: 1,
         steps: 20,
         timestep: 2e-3,
@@ -81,7 +81,7 @@ fn go(
     };
     backend.update_neighbors().unwrap();
     backend.compute_forces(evaluate).unwrap();
-    let samples = go(backend, &leg, &mut thermostat.clone());
+    let samples = go(backend, &batch, &mut thermostat.clone());
     (by_id(backend), samples)
 }
 
@@ -99,7 +99,7 @@ fn grains_agree() {
         (
             Algorithm::Auto,
             Precision::Double,
-            run as fn(&mut dyn Backend, &Leg, &mut Thermostat) -> Vec<Sample>,
+            run as fn(&mut dyn Backend, &StepBatch, &mut Thermostat) -> Vec<Sample>,
             1e-11,
         ),
         (Algorithm::Auto, Precision::Double, advance, 1e-11),
@@ -139,7 +139,7 @@ fn grains_agree() {
     }
 }
 
-/// Their steps take two slots of a leg, in one of which a thermostat that scales velocities acts.
+/// Their steps take two slots of a batch, in one of which a thermostat that scales velocities acts.
 #[test]
 fn grains_agree_about_thermostats() {
     let (system, forces) = packing();

@@ -6,8 +6,8 @@ use super::device::device;
 use super::fluid::{advance, by_id, distance, largest, norm, run};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Angle, Backend, Bond, CrossTerm, Dihedral, Evaluate, Leg, Precision, RespaSchedule, Settings,
-    SimBox, System, Thermostat,
+    Algorithm, Angle, Backend, Bond, CrossTerm, Dihedral, Evaluate, Precision, RespaSchedule, Settings,
+    SimBox, StepBatch, System, Thermostat,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::bonded::BondedTerm;
@@ -162,7 +162,7 @@ fn agree(system: System, forces: Forces, settings: Settings) {
     gpu.compute_forces(Evaluate::Forces).unwrap();
     assert!(with == forces(&mut *gpu), "{what}: without energies a force differs");
 
-    let leg = Leg {
+    let batch = StepBatch {
         first_step: 1,
         steps: 40,
         timestep: 0.001,
@@ -171,8 +171,8 @@ fn agree(system: System, forces: Forces, settings: Settings) {
         evaluate: Evaluate::ForcesAndEnergies,
         long_range: RespaSchedule::ALWAYS,
     };
-    let exact = advance(&mut *cpu, &leg, &mut Thermostat::Isolated);
-    let samples = run(&mut *gpu, &leg, &mut Thermostat::Isolated);
+    let exact = advance(&mut *cpu, &batch, &mut Thermostat::Isolated);
+    let samples = run(&mut *gpu, &batch, &mut Thermostat::Isolated);
     for (a, b) in samples.iter().zip(&exact) {
         for (a, b) in a.energies.terms.iter().zip(&b.energies.terms) {
             assert!((a - b).abs() < path * b.abs().max(1.0), "{what}: {a} {b}");

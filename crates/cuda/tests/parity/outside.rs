@@ -4,8 +4,8 @@ use crate::device::device;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Bussi, Langevin, Target};
 use jostle_core::{
-    Algorithm, Backend, Driven, Evaluate, Leg, NoiseKey, Precision, RespaSchedule, Settings, SimBox, Species,
-    System, Thermostat, Vec3,
+    Algorithm, Backend, Driven, Evaluate, NoiseKey, Precision, RespaSchedule, Settings, SimBox, Species,
+    StepBatch, System, Thermostat, Vec3,
 };
 use jostle_cpu::reference;
 use jostle_cuda::Cuda;
@@ -237,7 +237,7 @@ fn forces_and_energies_are_those_of_the_reference() {
 /// Energy is conserved, that of the field included, though atoms cross the periodic boundaries; and
 /// steps that the device makes alone are those of the CPU.
 #[test]
-fn a_leg_is_the_same_path_and_conserves_energy() {
+fn a_batch_is_the_same_path_and_conserves_energy() {
     let (steps, timestep) = (400, 0.0005);
     let [mut cpu, mut gpu] = open(Algorithm::Tiles, Precision::Double);
     let mut totals = Vec::new();
@@ -254,7 +254,7 @@ fn a_leg_is_the_same_path_and_conserves_energy() {
     }
     totals.push(cpu.energies().potential() + cpu.kinetic().energy());
     let evaluate = Evaluate::ForcesAndEnergies;
-    let leg = Leg {
+    let batch = StepBatch {
         first_step: 0,
         steps,
         timestep,
@@ -263,7 +263,7 @@ fn a_leg_is_the_same_path_and_conserves_energy() {
         evaluate,
         long_range: RespaSchedule::ALWAYS,
     };
-    let samples = gpu.run_leg(&leg, &mut Thermostat::Isolated).unwrap().unwrap();
+    let samples = gpu.run_steps(&batch, &mut Thermostat::Isolated).unwrap().unwrap();
     totals.extend(samples.iter().map(|s| s.energies.potential() + s.kinetic.energy()));
     let scale = cpu.kinetic().energy();
     for total in &totals {
@@ -351,7 +351,7 @@ fn keep_their_velocity(driven: Driven, forces: &Forces) {
         for mut thermostat in
             [Thermostat::Isolated, Thermostat::Langevin(langevin.clone()), Thermostat::Bussi(bussi.clone())]
         {
-            let leg = Leg {
+            let batch = StepBatch {
                 first_step: 0,
                 steps: 6,
                 timestep: 0.002,
@@ -360,15 +360,15 @@ fn keep_their_velocity(driven: Driven, forces: &Forces) {
                 evaluate: Evaluate::ForcesAndEnergies,
                 long_range: RespaSchedule::ALWAYS,
             };
-            if backend.run_leg(&leg, &mut thermostat).unwrap().is_none() {
-                for _ in 0..leg.steps {
-                    backend.kick_drift(leg.timestep);
+            if backend.run_steps(&batch, &mut thermostat).unwrap().is_none() {
+                for _ in 0..batch.steps {
+                    backend.kick_drift(batch.timestep);
                     backend.update_neighbors().unwrap();
                     backend.compute_forces(Evaluate::Forces).unwrap();
-                    backend.kick(0.5 * leg.timestep);
+                    backend.kick(0.5 * batch.timestep);
                 }
             }
-            time += leg.steps as f64 * leg.timestep;
+            time += batch.steps as f64 * batch.timestep;
         }
         let kinetic = backend.kinetic().energy();
         let simbox = *backend.simbox();

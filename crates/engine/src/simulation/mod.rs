@@ -2,9 +2,9 @@
 
 mod builder;
 mod checkpoints;
-mod leg;
 mod obey;
 mod run;
+mod step_batch;
 
 pub use builder::SimulationBuilder;
 

@@ -1,7 +1,7 @@
 //! Running the stages: steps, and everything that is due after a step.
 
-use super::leg::{BatchSize, common_divisor, cut, until};
 use super::obey::Course;
+use super::step_batch::{BatchSize, common_divisor, cut, until};
 use super::{Outcome, Simulation};
 use crate::checkpoint::{Checkpoint, Clock, Header};
 use crate::deformation::strain;
@@ -17,7 +17,9 @@ use crate::thermo::{Atoms, Gauge, Reported};
 use crate::warnings::Warning;
 use jostle_analysis::Sees;
 use jostle_core::backend::Timings;
-use jostle_core::{Backend, Error, Evaluate, Leg, Molecules, RespaSchedule, Result, Sample, SimBox, Vec3};
+use jostle_core::{
+    Backend, Error, Evaluate, Molecules, RespaSchedule, Result, Sample, SimBox, StepBatch, Vec3,
+};
 use jostle_io::chemical_bonds;
 use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
 use jostle_io::trajectory::{Frame, Position, Subject};
@@ -161,7 +163,7 @@ impl Simulation {
         Ok(Outcome::Finished)
     }
 
-    /// Makes the next step or, where the device can, the next leg; measures what is due then.
+    /// Makes the next step or, where the device can, the next batch; measures what is due then.
     fn advance(
         &mut self,
         stage: &StageInput,
@@ -180,19 +182,19 @@ impl Simulation {
         };
         run.change_surroundings(stage, &mut *self.backend, &self.molecules, &context)
             .map_err(|e| e.context(format!("step {step}")))?;
-        let leg = self.next_leg(stage, run, *batch_size);
-        if let Some(samples) = run.advance_leg(&mut *self.backend, &leg)? {
+        let batch = self.next_batch(stage, run, *batch_size);
+        if let Some(samples) = run.advance_batch(&mut *self.backend, &batch)? {
             let now = Instant::now();
             let analysis = run.time.analysis;
-            batch_size.learn(leg.steps, (now - begun).as_secs_f64());
+            batch_size.learn(batch.steps, (now - begun).as_secs_f64());
             for sample in &samples {
-                self.count(stage, run, leg.sample_every);
+                self.count(stage, run, batch.sample_every);
                 if self.anything_due(stage, run.stage_step) {
                     self.measure(stage, run, Some(sample), progress)?;
                 }
             }
-            if leg.sample_every == 0 {
-                self.count(stage, run, leg.steps);
+            if batch.sample_every == 0 {
+                self.count(stage, run, batch.steps);
                 if self.anything_due(stage, run.stage_step) {
                     self.measure(stage, run, None, progress)?;
                 }
@@ -211,8 +213,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// The next leg: it ends where somebody looks at the atoms, or when it has lasted long enough.
-    fn next_leg(&self, stage: &StageInput, run: &StageRun, batch_size: BatchSize) -> Leg {
+    /// The next batch: it ends where somebody looks at the atoms, or when it has lasted long enough.
+    fn next_batch(&self, stage: &StageInput, run: &StageRun, batch_size: BatchSize) -> StepBatch {
         let done = run.stage_step;
         let observers = self.observers.iter().map(|o| o.every());
         let stops = observers.chain(stage.trajectory.map(|t| t.every)).chain([stage.checkpoint_every]);
@@ -234,7 +236,7 @@ impl Simulation {
         let by_verbs = stage.long_range_every > 1 && evaluate == Evaluate::ForcesAndEnergies;
         let (steps, evaluate) =
             if by_verbs && steps > 1 { (steps - 1, Evaluate::Forces) } else { (steps, evaluate) };
-        Leg {
+        StepBatch {
             first_step: self.clock.step + 1,
             steps,
             timestep: timestep(stage),

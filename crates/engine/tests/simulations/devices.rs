@@ -39,7 +39,7 @@ fn fluid() -> SimulationBuilder {
 }
 
 fn builder(thermostat: ThermostatInput) -> SimulationBuilder {
-    // A checkpoint in the middle, so that a leg ends there.
+    // A checkpoint in the middle, so that a batch ends there.
     let mut stage = StageInput::dynamics("run", STEPS, 0.005).thermostat(thermostat).thermo(10);
     stage.checkpoint_every = STEPS / 2;
     fluid().stage(stage)
@@ -245,7 +245,7 @@ fn every_stage_on_both_devices() {
     assert!(compared > 5 * 4 * 1372 * 6, "{compared}");
 }
 
-/// What goes wrong in the middle of a leg names its step, atom and force.
+/// What goes wrong in the middle of a batch names its step, atom and force.
 #[test]
 fn a_blow_up_on_the_gpu_names_the_step() {
     let folder = tempfile::tempdir().unwrap();
@@ -304,7 +304,7 @@ fn no_gpu() {
     assert!(found.missed_device().unwrap().contains(error.message()));
 }
 
-/// A checkpoint only reads what is on the device: after every step or leg, or never, a run goes the same
+/// A checkpoint only reads what is on the device: after every step or batch, or never, a run goes the same
 /// way, also where rigid molecules have corrections pending.
 #[test]
 fn checkpoints_change_no_bit() {

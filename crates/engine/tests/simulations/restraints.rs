@@ -176,7 +176,7 @@ fn protocol(open: Open, folder: &Path, stops: &[u64]) -> (String, Vec<Vec3>, Vec
 /// To the last bit, wherever a run is cut: between two stairs of a ramp, at one, and in the next stage.
 #[test]
 fn runs_resumed_in_ramps_are_those_that_were_not_interrupted() {
-    // Legs of a device end where rows are due, or before.
+    // Batches of a device end where rows are due, or before.
     for (open, interval) in [(jostle_cpu::open as Open, 1), (emulated, 6)] {
         let folder = tempfile::tempdir().unwrap();
         let whole = protocol(open, &folder.path().join("whole"), &[]);
@@ -187,7 +187,7 @@ fn runs_resumed_in_ramps_are_those_that_were_not_interrupted() {
     }
 }
 
-/// The GPU, by verbs and in legs, goes the way of the CPU.
+/// The GPU, by verbs and in batches, goes the way of the CPU.
 #[test]
 fn ramps_are_the_same_on_every_device() {
     let folder = tempfile::tempdir().unwrap();

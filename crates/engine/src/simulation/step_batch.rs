@@ -1,33 +1,33 @@
 //! How many steps may be handed to the device at once.
 
-/// A leg lasts about so many seconds: within it nobody can interrupt, and no progress is told.
+/// A batch lasts about so many seconds: within it nobody can interrupt, and no progress is told.
 const DURATION: f64 = 0.1;
-/// Steps of the first leg, before there is any speed to go by.
+/// Steps of the first batch, before there is any speed to go by.
 const FIRST: u64 = 16;
-/// One leg after another may have so many times as many steps.
+/// One batch after another may have so many times as many steps.
 const GROWTH: u64 = 4;
 
-/// How many steps fit into a leg, by the speed of those before.
+/// How many steps fit into a batch, by the speed of those before.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BatchSize {
     pub steps: u64,
 }
 
 impl BatchSize {
-    /// Before the first leg.
+    /// Before the first batch.
     pub fn new() -> Self {
         BatchSize { steps: FIRST }
     }
 
-    /// Learns from a leg.
+    /// Learns from a batch.
     pub fn learn(&mut self, steps: u64, seconds: f64) {
         let fitting = (steps as f64 * DURATION / seconds) as u64;
         self.steps = fitting.clamp(1, self.steps.saturating_mul(GROWTH));
     }
 }
 
-/// The steps of a leg that starts after `done` steps of a stage and may have `most`, and how often
-/// it takes samples, so that each multiple of `rows` (0: none) gets one: all of a leg's samples are
+/// The steps of a batch that starts after `done` steps of a stage and may have `most`, and how often
+/// it takes samples, so that each multiple of `rows` (0: none) gets one: all of a batch's samples are
 /// equally far apart, and the last one is at its end.
 pub(super) fn cut(done: u64, most: u64, rows: u64) -> (u64, u64) {
     let next = until(rows, done);
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_gets_its_sample_however_legs_are_cut() {
+    fn every_row_gets_its_sample_however_batches_are_cut() {
         for rows in [0, 1, 3, 10, 100] {
             for most in [1, 2, 7, 10, 45, 1000] {
                 let (mut done, mut seen) = (0, Vec::new());
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn legs_come_to_last_as_long_as_they_should() {
+    fn batches_come_to_last_as_long_as_they_should() {
         for step in [1e-6, 1e-4, 1e-2, 3.0] {
             let mut batch_size = BatchSize::new();
             for _ in 0..12 {

@@ -1,10 +1,10 @@
 //! A device that makes many steps on its own gives the same run, bit for bit, as one that is driven
-//! step by step, however the run is cut into legs.
+//! step by step, however the run is cut into batches.
 
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::{
-    Backend, ClosingKick, Energies, Evaluate, Kinetic, Leg, NoiseKey, Result, Sample, Settings, SimBox,
-    Species, State, System, Thermostat, UnitSystem, Vec3,
+    Backend, ClosingKick, Energies, Evaluate, Kinetic, NoiseKey, Result, Sample, Settings, SimBox, Species,
+    State, StepBatch, System, Thermostat, UnitSystem, Vec3,
 };
 use jostle_engine::model::{
     Barostat, Coupling, DensityInput, Distribution, Lattice, LatticeExtent, StageInput, ThermostatInput,
@@ -22,26 +22,26 @@ use std::sync::{Arc, Mutex};
 /// The CPU, made to look like a device that makes steps on its own.
 struct Alone {
     cpu: Box<dyn Backend>,
-    /// The length of every leg it was asked for.
-    legs: Arc<Mutex<Vec<u64>>>,
+    /// The length of every batch it was asked for.
+    batches: Arc<Mutex<Vec<u64>>>,
 }
 
 impl Backend for Alone {
-    fn run_leg(&mut self, leg: &Leg, thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
-        self.legs.lock().unwrap().push(leg.steps);
+    fn run_steps(&mut self, batch: &StepBatch, thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
+        self.batches.lock().unwrap().push(batch.steps);
         let mut samples = Vec::new();
-        for k in 1..=leg.steps {
-            let sampled = leg.sample_every > 0 && k % leg.sample_every == 0;
+        for k in 1..=batch.steps {
+            let sampled = batch.sample_every > 0 && k % batch.sample_every == 0;
             let evaluate = match sampled {
                 true => Evaluate::ForcesAndEnergies,
-                false if k == leg.steps => leg.evaluate,
+                false if k == batch.steps => batch.evaluate,
                 false => Evaluate::Forces,
             };
             let context = StepContext {
-                seed: leg.seed,
-                step: leg.first_step + k - 1,
-                timestep: leg.timestep,
-                long_range_weight: leg.long_range.after(k),
+                seed: batch.seed,
+                step: batch.first_step + k - 1,
+                timestep: batch.timestep,
+                long_range_weight: batch.long_range.after(k),
             };
             step(&mut *self.cpu, thermostat, &context, evaluate)?;
             if sampled {
@@ -149,8 +149,8 @@ impl Observer for Witness {
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     ByVerbs,
-    /// In legs; interrupted after every so many of them.
-    InLegs {
+    /// In batches; interrupted after every so many of them.
+    InBatches {
         interval: u64,
     },
 }
@@ -159,7 +159,7 @@ enum Way {
 struct Ran {
     simulation: Simulation,
     seen: Vec<(u64, f64, Option<f64>)>,
-    legs: Vec<u64>,
+    batches: Vec<u64>,
 }
 
 fn system() -> System {
@@ -172,7 +172,7 @@ fn system() -> System {
 }
 
 fn run(stages: &[StageInput], way: Way, folder: &Path) -> Ran {
-    let (seen, legs) = (channel(), Arc::new(Mutex::new(Vec::new())));
+    let (seen, batches) = (channel(), Arc::new(Mutex::new(Vec::new())));
     let build = || {
         let lj = PairTerm::uniform(PairKind::LennardJones, Truncation::Shifted, &[1.0, 1.0], 2.2);
         let settings = Settings { threads: Some(1), reproducible: true, ..Settings::default() };
@@ -183,11 +183,11 @@ fn run(stages: &[StageInput], way: Way, folder: &Path) -> Ran {
         for (every, wants) in [(6, Evaluate::Forces), (11, Evaluate::ForcesAndEnergies)] {
             builder = builder.observer(Witness { every, wants, seen: seen.0.clone() });
         }
-        let legs = legs.clone();
+        let batches = batches.clone();
         match way {
             Way::ByVerbs => builder,
-            Way::InLegs { .. } => builder.open_with(move |system, terms, settings| {
-                Ok(Box::new(Alone { cpu: jostle_cpu::open(system, terms, settings)?, legs }))
+            Way::InBatches { .. } => builder.open_with(move |system, terms, settings| {
+                Ok(Box::new(Alone { cpu: jostle_cpu::open(system, terms, settings)?, batches }))
             }),
         }
     };
@@ -197,7 +197,7 @@ fn run(stages: &[StageInput], way: Way, folder: &Path) -> Ran {
         let asked = Cell::new(0);
         let stop = || {
             asked.set(asked.get() + 1);
-            matches!(way, Way::InLegs { interval } if asked.get() >= interval)
+            matches!(way, Way::InBatches { interval } if asked.get() >= interval)
         };
         if simulation.run_with(&mut (), &stop).unwrap() == Outcome::Finished {
             break;
@@ -205,20 +205,20 @@ fn run(stages: &[StageInput], way: Way, folder: &Path) -> Ran {
         drop(simulation);
         simulation = build().resume(folder).unwrap();
     }
-    let legs = legs.lock().unwrap().clone();
-    Ran { simulation, seen: seen.1.try_iter().collect(), legs }
+    let batches = batches.lock().unwrap().clone();
+    Ran { simulation, seen: seen.1.try_iter().collect(), batches }
 }
 
-/// Compares a run by verbs with runs in legs, uninterrupted and in pieces.
+/// Compares a run by verbs with runs in batches, uninterrupted and in pieces.
 fn check(stages: &[StageInput]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let mut whole = run(stages, Way::ByVerbs, &path.join("verbs"));
-    assert!(whole.legs.is_empty());
+    assert!(whole.batches.is_empty());
     for interval in [u64::MAX, 4] {
-        let name = format!("legs {interval}");
-        let mut other = run(stages, Way::InLegs { interval }, &path.join(&name));
-        assert!(other.legs.iter().any(|n| *n > 1), "{name}: {:?}", other.legs);
+        let name = format!("batches {interval}");
+        let mut other = run(stages, Way::InBatches { interval }, &path.join(&name));
+        assert!(other.batches.iter().any(|n| *n > 1), "{name}: {:?}", other.batches);
         let (a, b) = (&mut whole.simulation, &mut other.simulation);
         assert_eq!((a.step(), a.time()), (b.step(), b.time()), "{name}");
         assert_eq!(a.unwrapped_positions().unwrap(), b.unwrapped_positions().unwrap(), "{name}");
@@ -285,7 +285,7 @@ fn every_thermostat() {
     }
 }
 
-/// A leg ends where the volume may change, and energies are known there.
+/// A batch ends where the volume may change, and energies are known there.
 #[test]
 fn every_barostat() {
     let bussi = ThermostatInput::Bussi { temperature: 1.0, period: 0.5 };
