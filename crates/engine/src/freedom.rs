@@ -17,7 +17,7 @@ pub enum Momentum {
 
 /// What moves without a thermostat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Isolated {
+pub struct DegreesOfFreedom {
     /// Atoms that forces can move.
     pub free_atoms: usize,
     /// Distances that do not change.
@@ -26,7 +26,7 @@ pub struct Isolated {
     pub momentum: Momentum,
 }
 
-impl Isolated {
+impl DegreesOfFreedom {
     /// A system under forces, all restraints among them.
     pub fn new(system: &System, forces: &Forces) -> Self {
         let without = Self::without_restraints(system, forces);
@@ -35,7 +35,7 @@ impl Isolated {
 
     /// The same where something holds atoms at places.
     pub fn held(self) -> Self {
-        Isolated { momentum: Momentum::Thermal, ..self }
+        DegreesOfFreedom { momentum: Momentum::Thermal, ..self }
     }
 
     /// A system under forces, without its restraints.
@@ -46,7 +46,7 @@ impl Isolated {
         let order = system.state.order();
         let moves = |id: &u32| system.driven(order[*id as usize]).is_none();
         let constraints = system.topology.constraints.iter().filter(|c| c.atoms.iter().any(moves)).count();
-        Isolated {
+        DegreesOfFreedom {
             free_atoms,
             constraints,
             momentum: if alone { Momentum::Conserved } else { Momentum::Thermal },
@@ -55,7 +55,7 @@ impl Isolated {
 
     /// What a kinetic energy is divided by, with what becomes of the momentum under a thermostat: each
     /// constraint takes one.
-    pub fn degrees_of_freedom(&self, momentum: Momentum) -> usize {
+    pub fn count(&self, momentum: Momentum) -> usize {
         degrees_of_freedom(self.free_atoms, momentum).saturating_sub(self.constraints)
     }
 }

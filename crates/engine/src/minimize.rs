@@ -153,9 +153,9 @@ fn check_forces(backend: &mut dyn Backend) -> Result<()> {
     backend.update_neighbors()
 }
 
-/// Distances that do not change, for a look at forces without what they bear.
+/// Projects forces: takes from them what constraints bear.
 #[derive(Debug)]
-pub(crate) struct Bearings {
+pub(crate) struct ConstraintProjection {
     groups: Groups,
     /// Zero for atoms that no force moves.
     inverse_mass: Masses,
@@ -163,7 +163,7 @@ pub(crate) struct Bearings {
     pub shortest: f64,
 }
 
-impl Bearings {
+impl ConstraintProjection {
     /// Those of a system; `None` where all atoms are free.
     ///
     /// # Errors
@@ -173,7 +173,7 @@ impl Bearings {
         let shortest = lengths.fold(f64::INFINITY, f64::min);
         let (_, inverse_mass) = system.dynamic_masses();
         let groups = Groups::new(system)?;
-        Ok((!groups.groups.is_empty()).then_some(Bearings { groups, inverse_mass, shortest }))
+        Ok((!groups.groups.is_empty()).then_some(ConstraintProjection { groups, inverse_mass, shortest }))
     }
 
     /// The largest force on an atom, less what constraints bear of it.
@@ -207,8 +207,11 @@ impl Bearings {
 ///
 /// # Errors
 /// If the device failed.
-pub(crate) fn largest_force(backend: &mut dyn Backend, bearings: Option<&Bearings>) -> Result<f64> {
-    let Some(bearings) = bearings else { return Ok(backend.descent().largest_force) };
+pub(crate) fn largest_force(
+    backend: &mut dyn Backend,
+    projection: Option<&ConstraintProjection>,
+) -> Result<f64> {
+    let Some(projection) = projection else { return Ok(backend.descent().largest_force) };
     let simbox = *backend.simbox();
-    Ok(bearings.largest_force(&simbox, backend.state()?))
+    Ok(projection.largest_force(&simbox, backend.state()?))
 }

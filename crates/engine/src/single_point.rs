@@ -2,8 +2,8 @@
 
 use crate::build::check_reciprocal_memory;
 use crate::device;
-use crate::freedom::Isolated;
-use crate::thermo::{Atoms, Gauge, Thermo, term_names};
+use crate::freedom::DegreesOfFreedom;
+use crate::thermo::{Atoms, Thermo, ThermoInput, term_names};
 use jostle_core::{Backend, Evaluate, Result, Settings, SymTensor, System, UnitSystem, Vec3};
 use jostle_io::input::model::DeviceInput;
 use jostle_potentials::Forces;
@@ -67,7 +67,7 @@ pub fn single_point_by(
     open: impl FnOnce(System, Forces, Settings) -> Result<Box<dyn Backend>>,
 ) -> Result<SinglePoint> {
     let forces = forces.into();
-    let (term_names, isolated) = (term_names(&forces), Isolated::new(&system, &forces));
+    let (term_names, degrees) = (term_names(&forces), DegreesOfFreedom::new(&system, &forces));
     let mass = (0..system.state.len()).map(|place| system.mass(place)).sum();
     let constrained = !system.topology.constraints.is_empty();
     check_reciprocal_memory(&system, &forces)?;
@@ -76,10 +76,10 @@ pub fn single_point_by(
     // Velocities along distances that do not change are none, and degrees of freedom are counted so.
     backend.constrain_velocities(None);
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;
-    let degrees_of_freedom = isolated.degrees_of_freedom(isolated.momentum);
+    let degrees_of_freedom = degrees.count(degrees.momentum);
     let atoms = Atoms::Moving { heat: Some(0.0) };
-    let gauge = Gauge { units, degrees_of_freedom, atoms, step: 0, time: 0.0, mass, strain: None };
-    let thermo = gauge.read(&mut *backend);
+    let input = ThermoInput { units, degrees_of_freedom, atoms, step: 0, time: 0.0, mass, strain: None };
+    let thermo = input.read(&mut *backend);
     let thermo = if constrained { thermo.without_pressure() } else { thermo };
     let virial = backend.energies().virial;
     let device = backend.describe();

@@ -1,11 +1,13 @@
 //! A stage under way.
 
 use crate::averages::{BlockAverage, Trend};
-use crate::barostat::Piston;
+use crate::barostat::BarostatState;
 use crate::checkpoint::Clock;
 use crate::deformation::{deformed, strain};
-use crate::freedom::{Isolated, Momentum};
-use crate::minimize::{Bearings, ConjugateGradient, Fire, Lbfgs, Minimizer, Mixing, largest_force};
+use crate::freedom::{DegreesOfFreedom, Momentum};
+use crate::minimize::{
+    ConjugateGradient, ConstraintProjection, Fire, Lbfgs, Minimizer, Mixing, largest_force,
+};
 use crate::plausibility::Work;
 use crate::ramp::{Ramps, Springs};
 use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TemperatureChange, TimeSpent};
@@ -37,7 +39,7 @@ pub(crate) struct StageRun {
     /// The lengths and tilts of the box when it began.
     shape: [Vec3; 2],
     motion: Motion,
-    piston: Option<Piston>,
+    barostat: Option<BarostatState>,
     ramps: Ramps,
     /// The energy that atoms got as restraints became stiffer or softer.
     work: f64,
@@ -65,8 +67,8 @@ const LONGEST_TURN: f64 = 0.2;
 
 impl StageRun {
     /// Begins a stage: brings the centre of mass to rest where its motion is conserved, and sets
-    /// up the thermostat or the minimiser. `total_mass` is that of all atoms, `isolated` what moves
-    /// without a thermostat, `springs` the restraints of the system, `bearings` what constraints bear, `work` what is done from outside. The text says what was changed, if that
+    /// up the thermostat or the minimiser. `total_mass` is that of all atoms, `degrees` its degrees of freedom
+    /// without a thermostat, `springs` the restraints of the system, `projection` what constraints bear, `work` what is done from outside. The text says what was changed, if that
     /// was worth mentioning.
     pub(crate) fn begin(
         stage: &StageInput,
@@ -75,15 +77,20 @@ impl StageRun {
         clock: Clock,
         total_mass: f64,
         shortest_cutoff: f64,
-        (isolated, springs, bearings, work): (Isolated, &Springs, Option<&Bearings>, Work),
+        (degrees, springs, projection, work): (
+            DegreesOfFreedom,
+            &Springs,
+            Option<&ConstraintProjection>,
+            Work,
+        ),
     ) -> Result<(Self, Option<String>)> {
         springs.check(stage)?;
-        let isolated = if springs.hold_places(stage) { isolated.held() } else { isolated };
+        let degrees = if springs.hold_places(stage) { degrees.held() } else { degrees };
         let changes = work == Work::Done || stage.deformation.is_some() || backend.has_contacts();
         let aging = if changes { Aging::Changes } else { Aging::Settles };
         let atoms = backend.n_atoms();
         let mut note = None;
-        let mut piston = None;
+        let mut barostat = None;
         let (motion, degrees_of_freedom) = match &stage.action {
             Action::Dynamics { timestep, thermostat, .. } => {
                 if thermostat.is_some() && backend.has_contacts() {
@@ -91,18 +98,18 @@ impl StageRun {
                         .hint("leave out the thermostat"));
                 }
                 backend.constrain_velocities(None);
-                let momentum = momentum(thermostat.as_ref(), isolated.momentum);
+                let momentum = momentum(thermostat.as_ref(), degrees.momentum);
                 if momentum == Momentum::Conserved && atoms > 1 {
                     note = rest_center_of_mass(backend, total_mass);
                 }
-                let freedom = isolated.degrees_of_freedom(momentum);
+                let freedom = degrees.count(momentum);
                 let thermostat =
                     from_input(thermostat.as_ref(), units.boltzmann(), freedom, *timestep, clock.step);
                 let volume = backend.simbox().volume();
-                piston = stage
+                barostat = stage
                     .barostat
                     .zip(thermostat.thermal_energy())
-                    .map(|(barostat, kt)| Piston::new(&barostat, volume, momentum, kt));
+                    .map(|(barostat, kt)| BarostatState::new(&barostat, volume, momentum, kt));
                 if thermostat.scales_velocities() && backend.kinetic().energy() == 0.0 {
                     return Err(Error::input(
                         "the atoms are at rest, and this thermostat can only scale velocities",
@@ -119,7 +126,7 @@ impl StageRun {
                 }
                 backend.scale_velocities(0.0);
                 let longest_move = LONGEST_MOVE * shortest_cutoff;
-                let minimizer = match (minimizer, bearings) {
+                let minimizer = match (minimizer, projection) {
                     (model::Minimizer::Lbfgs, _) => Minimizer::Lbfgs(Lbfgs::new(longest_move)),
                     (model::Minimizer::ConjugateGradient, _) => {
                         Minimizer::ConjugateGradient(ConjugateGradient::new(longest_move))
@@ -127,12 +134,12 @@ impl StageRun {
                     (model::Minimizer::Fire, None) => {
                         Minimizer::Fire(Fire::new(*timestep, longest_move, Mixing::Forces))
                     }
-                    (model::Minimizer::Fire, Some(bearings)) => {
-                        let longest_move = longest_move.min(LONGEST_TURN * bearings.shortest);
+                    (model::Minimizer::Fire, Some(projection)) => {
+                        let longest_move = longest_move.min(LONGEST_TURN * projection.shortest);
                         Minimizer::Fire(Fire::new(*timestep, longest_move, Mixing::Accelerations))
                     }
                 };
-                (Motion::Minimization(minimizer, velocities), isolated.degrees_of_freedom(isolated.momentum))
+                (Motion::Minimization(minimizer, velocities), degrees.count(degrees.momentum))
             }
         };
         let run = StageRun {
@@ -142,7 +149,7 @@ impl StageRun {
             time: TimeSpent::default(),
             shape: [backend.simbox().lengths(), backend.simbox().tilts()],
             motion,
-            piston,
+            barostat,
             ramps: Ramps::new(stage, springs, units.boltzmann()),
             work: 0.0,
             changes: Vec::new(),
@@ -161,12 +168,12 @@ impl StageRun {
         &self,
         stage: &StageInput,
         backend: &mut dyn Backend,
-        bearings: Option<&Bearings>,
+        projection: Option<&ConstraintProjection>,
     ) -> Result<bool> {
         Ok(match stage.action {
             Action::Dynamics { steps, .. } => self.stage_step >= steps,
             Action::Minimize { steps, force_tolerance, .. } => {
-                self.stage_step >= steps || largest_force(backend, bearings)? <= force_tolerance
+                self.stage_step >= steps || largest_force(backend, projection)? <= force_tolerance
             }
         })
     }
@@ -201,11 +208,11 @@ impl StageRun {
         context: &StepContext,
     ) -> Result<()> {
         self.follow_ramps(stage, backend)?;
-        if let (Some(piston), Motion::Dynamics(thermostat)) = (&mut self.piston, &mut self.motion)
-            && piston.is_due(self.stage_step)
+        if let (Some(barostat), Motion::Dynamics(thermostat)) = (&mut self.barostat, &mut self.motion)
+            && barostat.is_due(self.stage_step)
         {
             // It acts at steps at which long-range forces do.
-            piston.act(backend, thermostat, molecules, context, stage.long_range_every as f64)?;
+            barostat.act(backend, thermostat, molecules, context, stage.long_range_every as f64)?;
         }
         self.deform(stage, backend)
     }
@@ -291,14 +298,14 @@ impl StageRun {
     /// Whether energies must be known after so many steps, because the barostat acts then, or restraints
     /// become stiffer or softer.
     pub(crate) fn needs_energies_after(&self, stage_step: u64) -> bool {
-        self.piston.as_ref().is_some_and(|piston| piston.is_due(stage_step))
+        self.barostat.as_ref().is_some_and(|barostat| barostat.is_due(stage_step))
             || self.ramps.move_springs() && self.ramps.is_due(stage_step)
     }
 
     /// Whether velocities mean anything, and the energy drawn so far from the thermostat, as it was when
     /// measured, by changes of the volume and from restraints.
     pub(crate) fn atoms(&self, measured: Option<&Thermostat>) -> Atoms {
-        let from_volume = self.piston.as_ref().map_or(0.0, |piston| piston.energy);
+        let from_volume = self.barostat.as_ref().map_or(0.0, |barostat| barostat.energy);
         match &self.motion {
             Motion::Dynamics(thermostat) => {
                 let heat = measured.unwrap_or(thermostat).heat();
@@ -338,7 +345,7 @@ impl StageRun {
         }
         // A chain has masses in proportion to its temperature.
         let chain = matches!(thermostat, Thermostat::NoseHoover(_))
-            || self.piston.as_ref().is_some_and(Piston::has_chain);
+            || self.barostat.as_ref().is_some_and(BarostatState::has_chain);
         let least = if chain { f64::MIN_POSITIVE } else { 0.0 };
         if !(temperature >= least && temperature.is_finite()) {
             return Err(Error::input(format!("a thermostat cannot hold a temperature of {temperature}")));
@@ -407,7 +414,7 @@ impl StageRun {
         backend: &mut dyn Backend,
         quantities: &[Quantity],
         units: UnitSystem,
-        bearings: Option<&Bearings>,
+        projection: Option<&ConstraintProjection>,
     ) -> Result<StageReport> {
         let averages: Vec<Average> = quantities
             .iter()
@@ -423,7 +430,7 @@ impl StageRun {
             Action::Dynamics { timestep, .. } => (timestep, None),
             Action::Minimize { force_tolerance, .. } => {
                 backend.compute_forces(Evaluate::ForcesAndEnergies)?;
-                let largest_force = largest_force(backend, bearings)?;
+                let largest_force = largest_force(backend, projection)?;
                 let outcome = match largest_force <= force_tolerance {
                     true => Convergence::Converged,
                     false => Convergence::Unconverged,

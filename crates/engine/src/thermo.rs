@@ -74,9 +74,9 @@ pub struct GroupThermo {
     pub center: Vec3,
 }
 
-/// What turns the sums of a backend into a [`Thermo`].
+/// What a [`Thermo`] needs besides the sums of a backend.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Gauge {
+pub(crate) struct ThermoInput {
     pub units: UnitSystem,
     pub degrees_of_freedom: usize,
     pub atoms: Atoms,
@@ -98,7 +98,7 @@ pub(crate) enum Atoms {
     AtRest,
 }
 
-impl Gauge {
+impl ThermoInput {
     /// Reads the sums of the last evaluation, which must have included energies.
     pub(crate) fn read(&self, backend: &mut dyn Backend) -> Thermo {
         let sums = backend.kinetic();

@@ -1,4 +1,4 @@
-use super::{Load, Surroundings, resize, small_enough, without_constraints};
+use super::{MolecularPressure, Surroundings, resize, small_enough, without_constraints};
 use crate::freedom::Momentum;
 use jostle_core::{Backend, Result};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ impl CellRescaling {
         without_constraints(backend, around)?;
         let energy = backend.energies().potential();
         let molecular = backend.molecular_virial(around.molecules)?;
-        let Load { twice_kinetic, virial, volume } = Load::new(backend, &molecular);
+        let MolecularPressure { twice_kinetic, virial, volume } = MolecularPressure::new(backend, &molecular);
         let mut pressure = (twice_kinetic + virial) / (3.0 * volume);
         if self.momentum == Momentum::Conserved {
             // The centre of mass of all atoms is at rest, but has its part in the distribution.

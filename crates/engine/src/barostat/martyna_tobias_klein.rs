@@ -1,4 +1,4 @@
-use super::{Load, Surroundings, resize, small_enough, without_constraints};
+use super::{MolecularPressure, Surroundings, resize, small_enough, without_constraints};
 use crate::freedom::{Momentum, degrees_of_freedom};
 use jostle_core::thermostat::{NoseHoover, Target};
 use jostle_core::{Backend, Evaluate, Result};
@@ -53,40 +53,41 @@ impl MartynaTobiasKlein {
         self.chain.set_thermal_energy(around.thermal_energy);
         let inertia = Inertia::new(self.momentum, around.molecules.count(), around.thermal_energy, self.time);
         let molecular = backend.molecular_virial(around.molecules)?;
-        let load = Load::new(backend, &molecular);
-        let before = self.energy(&inertia, load.volume);
-        let [growth, slower] = self.first_half(&inertia, &load, interval);
+        let pressure = MolecularPressure::new(backend, &molecular);
+        let before = self.energy(&inertia, pressure.volume);
+        let [growth, slower] = self.first_half(&inertia, &pressure, interval);
         small_enough(growth.powi(3))?;
         // Long-range forces at weight 1, until their virial is known.
         backend.set_long_range_weight(1.0);
         resize(backend, molecular, [growth; 3], slower - 1.0)?;
         let molecular = backend.molecular_virial(around.molecules)?;
-        let load = Load::new(backend, &molecular);
+        let pressure = MolecularPressure::new(backend, &molecular);
         if around.long_range_weight != 1.0 {
             backend.set_long_range_weight(around.long_range_weight);
             backend.compute_forces(Evaluate::Forces)?;
         }
-        self.second_half(&inertia, &load, interval);
-        Ok(before - self.energy(&inertia, load.volume))
+        self.second_half(&inertia, &pressure, interval);
+        Ok(before - self.energy(&inertia, pressure.volume))
     }
 
     /// The first half of what drives the box; the factors for its edges, and for the velocities of
     /// molecules.
-    fn first_half(&mut self, inertia: &Inertia, load: &Load, interval: f64) -> [f64; 2] {
+    fn first_half(&mut self, inertia: &Inertia, pressure: &MolecularPressure, interval: f64) -> [f64; 2] {
         self.ease(inertia, 0.5 * interval);
-        self.kick(inertia, load, 0.5 * interval);
+        self.kick(inertia, pressure, 0.5 * interval);
         let longer = self.velocity * interval;
         [longer.exp(), (-inertia.coupling * longer).exp()]
     }
 
     /// The second half, when the box has arrived.
-    fn second_half(&mut self, inertia: &Inertia, load: &Load, interval: f64) {
-        self.kick(inertia, load, 0.5 * interval);
+    fn second_half(&mut self, inertia: &Inertia, pressure: &MolecularPressure, interval: f64) {
+        self.kick(inertia, pressure, 0.5 * interval);
         self.ease(inertia, 0.5 * interval);
     }
 
-    fn kick(&mut self, inertia: &Inertia, load: &Load, time: f64) {
-        let force = inertia.coupling * load.twice_kinetic + load.virial - 3.0 * self.pressure * load.volume;
+    fn kick(&mut self, inertia: &Inertia, pressure: &MolecularPressure, time: f64) {
+        let force = inertia.coupling * pressure.twice_kinetic + pressure.virial
+            - 3.0 * self.pressure * pressure.volume;
         self.velocity += time * force / inertia.mass;
     }
 
@@ -142,10 +143,11 @@ mod tests {
         [kinetic, volume]: [f64; 2],
         interval: f64,
     ) -> [f64; 2] {
-        let load = |[k, volume]: [f64; 2]| Load { twice_kinetic: 2.0 * k, virial: 0.0, volume };
-        let [growth, slower] = barostat.first_half(inertia, &load([kinetic, volume]), interval);
+        let pressure =
+            |[k, volume]: [f64; 2]| MolecularPressure { twice_kinetic: 2.0 * k, virial: 0.0, volume };
+        let [growth, slower] = barostat.first_half(inertia, &pressure([kinetic, volume]), interval);
         let after = [slower * slower * kinetic, growth.powi(3) * volume];
-        barostat.second_half(inertia, &load(after), interval);
+        barostat.second_half(inertia, &pressure(after), interval);
         after
     }
 

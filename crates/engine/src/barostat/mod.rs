@@ -29,7 +29,7 @@ const LARGEST_STEP: f64 = 0.2;
 
 /// The barostat of a stage, with all that it remembers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Piston {
+pub(crate) struct BarostatState {
     kind: Kind,
     every: u64,
     /// The energy that atoms got by changes of the volume.
@@ -53,7 +53,7 @@ struct Surroundings<'a> {
     random: Stream,
 }
 
-impl Piston {
+impl BarostatState {
     /// That of a barostat of the input, at the k_B T of the thermostat.
     pub fn new(barostat: &Barostat, volume: f64, momentum: Momentum, thermal_energy: f64) -> Self {
         let kind = match *barostat {
@@ -67,7 +67,7 @@ impl Piston {
                 Kind::MartynaTobiasKlein(MartynaTobiasKlein::new(pressure, time, momentum, thermal_energy))
             }
         };
-        Piston { kind, every: barostat.every(), energy: 0.0 }
+        BarostatState { kind, every: barostat.every(), energy: 0.0 }
     }
 
     /// Whether it has a Nose-Hoover chain, which can hold no temperature of zero.
@@ -109,9 +109,9 @@ impl Piston {
     }
 }
 
-/// What drives the volume: molecules as points, to whose pressure neither bonds nor constraints add
-/// anything.
-struct Load {
+/// The pressure of molecules as points, to which neither bonds nor constraints add anything: it drives the
+/// volume.
+struct MolecularPressure {
     /// Twice the kinetic energy of their centres.
     twice_kinetic: f64,
     /// The trace of their virial.
@@ -119,11 +119,15 @@ struct Load {
     volume: f64,
 }
 
-impl Load {
+impl MolecularPressure {
     /// That of molecules whose virial is given, with energies that were evaluated for it.
     fn new(backend: &dyn Backend, molecular: &MolecularVirial) -> Self {
         let virial = centers_virial(&backend.energies().virial, molecular);
-        Load { twice_kinetic: molecular.twice_kinetic, virial, volume: backend.simbox().volume() }
+        MolecularPressure {
+            twice_kinetic: molecular.twice_kinetic,
+            virial,
+            volume: backend.simbox().volume(),
+        }
     }
 }
 
@@ -374,7 +378,7 @@ mod tests {
         backend.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
         let barostat = Barostat::MartynaTobiasKlein { pressure: 5.0, time: 0.5, every: 1 };
         let mut thermostat = Thermostat::Langevin(Langevin::new(1.0, 1.0, 0.0005));
-        let mut piston = Piston::new(&barostat, backend.simbox().volume(), Momentum::Thermal, 1.0);
+        let mut barostat = BarostatState::new(&barostat, backend.simbox().volume(), Momentum::Thermal, 1.0);
         let atoms = |backend: &mut dyn Backend| backend.kinetic().energy() + backend.energies().potential();
         let start = atoms(backend);
         let mut taken = 0.0_f64;
@@ -383,10 +387,14 @@ mod tests {
                 thermostat.set_thermal_energy(4.0);
             }
             let context = StepContext { seed: 1, step, timestep: 0.0005, long_range_weight: 1.0 };
-            piston.act(backend, &thermostat, &molecules, &context, 1.0).unwrap();
+            barostat.act(backend, &thermostat, &molecules, &context, 1.0).unwrap();
             let now = atoms(backend);
             taken = taken.max((now - start).abs());
-            assert!((now - piston.energy - start).abs() < 1e-3 * taken, "{step}: {now} {}", piston.energy);
+            assert!(
+                (now - barostat.energy - start).abs() < 1e-3 * taken,
+                "{step}: {now} {}",
+                barostat.energy
+            );
         }
         assert!(taken > 10.0, "{taken}");
     }

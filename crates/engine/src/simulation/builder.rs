@@ -6,9 +6,9 @@ use crate::barostat::check_barostat;
 use crate::build::{check_atoms, check_reciprocal_memory};
 use crate::checkpoint::{Checkpoint, Clock, InputText};
 use crate::device::{self, Opened};
-use crate::freedom::Isolated;
+use crate::freedom::DegreesOfFreedom;
 use crate::measure::Measures;
-use crate::minimize::Bearings;
+use crate::minimize::ConstraintProjection;
 use crate::observe::Observer;
 use crate::plausibility::Scales;
 use crate::ramp::Springs;
@@ -323,8 +323,8 @@ impl SimulationBuilder {
         let reported: Vec<Reported> = reported.map(|group| Reported::new(group, &self.system)).collect();
         let names_of = reported.iter().map(|group| group.name.as_str());
         let quantities = quantities(self.units, &self.forces, names_of);
-        let bearings = Bearings::new(&self.system)?;
-        let isolated = Isolated::without_restraints(&self.system, &self.forces);
+        let projection = ConstraintProjection::new(&self.system)?;
+        let degrees = DegreesOfFreedom::without_restraints(&self.system, &self.forces);
         let first_volume = self.system.simbox.volume();
         let shortest_cutoff = shortest_cutoff(&self.forces, &self.system.simbox);
         let threads = self.settings.threads;
@@ -340,7 +340,7 @@ impl SimulationBuilder {
             species,
             topology,
             molecules: Molecules::default(),
-            bearings,
+            projection,
             charges,
             names,
             groups,
@@ -353,7 +353,7 @@ impl SimulationBuilder {
             total_mass,
             first_volume,
             shortest_cutoff,
-            isolated,
+            degrees,
             springs,
             backend,
             missed,

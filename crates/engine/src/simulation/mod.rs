@@ -10,9 +10,9 @@ pub use builder::SimulationBuilder;
 
 use crate::build::{forces_from_input, system_from_input};
 use crate::checkpoint::{Clock, InputText};
-use crate::freedom::{Isolated, degrees_of_freedom};
+use crate::freedom::{DegreesOfFreedom, degrees_of_freedom};
 use crate::measure::{Measures, inside, unbroken};
-use crate::minimize::Bearings;
+use crate::minimize::ConstraintProjection;
 use crate::observe::Observer;
 use crate::plausibility::Scales;
 use crate::progress::Progress;
@@ -63,7 +63,7 @@ pub struct Simulation {
     /// What a barostat moves; none before it is asked for.
     molecules: Molecules,
     /// What constraints bear, if there are any.
-    bearings: Option<Bearings>,
+    projection: Option<ConstraintProjection>,
     charges: Vec<f64>,
     names: Names,
     groups: Vec<Group>,
@@ -80,7 +80,7 @@ pub struct Simulation {
     first_volume: f64,
     shortest_cutoff: f64,
     /// Without restraints, which are those of stages.
-    isolated: Isolated,
+    degrees: DegreesOfFreedom,
     springs: Springs,
     backend: Box<dyn Backend>,
     /// Why that is the CPU, where a GPU was looked for.
@@ -220,7 +220,7 @@ impl Simulation {
     /// If nothing may be.
     fn look_ahead(&mut self, progress: &mut dyn Progress) -> Result<()> {
         // As velocities are drawn: constraints have not taken anything from them yet.
-        let degrees = degrees_of_freedom(self.isolated.free_atoms, self.isolated.momentum).max(1) as f64;
+        let degrees = degrees_of_freedom(self.degrees.free_atoms, self.degrees.momentum).max(1) as f64;
         let mut temperature = 2.0 * self.backend.kinetic().energy() / (self.units.boltzmann() * degrees);
         let volume = self.backend.simbox().volume();
         let mut doubts = Vec::new();
@@ -277,7 +277,7 @@ impl Simulation {
         let role = if index + 1 < self.stages.len() { Role::Preparation } else { Role::Production };
         let backend = &mut *self.backend;
         let mut report =
-            run.report(stage, role, backend, &self.quantities, self.units, self.bearings.as_ref())?;
+            run.report(stage, role, backend, &self.quantities, self.units, self.projection.as_ref())?;
         let before = self.doubts.iter().filter(|(k, _)| *k == index).map(|(_, warning)| warning.clone());
         report.warnings.splice(0..0, before);
         Ok(report)

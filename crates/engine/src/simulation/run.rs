@@ -13,7 +13,7 @@ use crate::progress::{Progress, StageStart};
 use crate::stage::StageRun;
 use crate::step::{StepContext, evaluate_forces};
 use crate::summary;
-use crate::thermo::{Atoms, Gauge, Reported};
+use crate::thermo::{Atoms, Reported, ThermoInput};
 use crate::warnings::Warning;
 use jostle_analysis::Sees;
 use jostle_core::backend::Timings;
@@ -67,7 +67,7 @@ impl Simulation {
                 self.clock,
                 self.total_mass,
                 self.shortest_cutoff,
-                (self.isolated, &self.springs, self.bearings.as_ref(), self.scales.work),
+                (self.degrees, &self.springs, self.projection.as_ref(), self.scales.work),
             )?,
         };
         run.set_restraints(&mut *self.backend)?;
@@ -134,7 +134,7 @@ impl Simulation {
         let mut batch_size = BatchSize::new();
         let mut lap = Lap::begin(&*self.backend);
         let mut told = lap.begin;
-        while !run.is_over(stage, &mut *self.backend, self.bearings.as_ref())? {
+        while !run.is_over(stage, &mut *self.backend, self.projection.as_ref())? {
             self.advance(stage, run, &mut batch_size, progress)?;
             let (now, stage_step) = (Instant::now(), run.stage_step);
             progress.stepped(stage_step);
@@ -293,14 +293,15 @@ impl Simulation {
             let degrees_of_freedom = run.degrees_of_freedom;
             let (atoms, mass) = (run.atoms(sample.map(|s| &s.thermostat)), self.total_mass);
             let strain = stage.deformation.map(|d| (d.mode, strain(&d, timestep(stage), stage_step)));
-            let gauge = Gauge { units: self.units, degrees_of_freedom, atoms, step, time, mass, strain };
+            let input =
+                ThermoInput { units: self.units, degrees_of_freedom, atoms, step, time, mass, strain };
             self.thermo = Some(match sample {
-                Some(s) => gauge.convert(self.backend.simbox(), &s.energies, &s.kinetic),
+                Some(s) => input.convert(self.backend.simbox(), &s.energies, &s.kinetic),
                 // What constraints do is known from a step on.
                 None if step == 0 && !self.topology.constraints.is_empty() => {
-                    gauge.read(&mut *self.backend).without_pressure()
+                    input.read(&mut *self.backend).without_pressure()
                 }
-                None => gauge.read(&mut *self.backend),
+                None => input.read(&mut *self.backend),
             });
             if due(stage.thermo_every, stage_step) {
                 self.report_groups(run.atoms(None))?;
