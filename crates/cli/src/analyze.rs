@@ -188,7 +188,7 @@ fn rows(options: &Analyze, kind: &Kind) -> Result<()> {
     let asked = |k: u64| k >= *first && k <= last && (k - *first).is_multiple_of(every.get());
     let settings = Settings::parse(&options.settings, kind.settings, units)?;
     let names = system.species.iter().map(|s| s.name.clone()).collect();
-    let species = system.state.order().into_iter().map(|place| system.state.species[place]).collect();
+    let species = system.state.index_by_id().into_iter().map(|index| system.state.species[index]).collect();
     let subject = Subject { units, names, species, simbox: system.simbox, polarity: Polarity::Unknown };
     let here = |e: Error| e.in_file(folder);
     let mut measure = kind.measure(&subject, &settings).map_err(here)?;

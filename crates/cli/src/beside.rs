@@ -54,7 +54,7 @@ impl Beside {
                     reader.alternatives().unwrap_or("--input and --units have to fit the trajectory"),
                 ));
             }
-            let order: Vec<u32> = system.state.order().into_iter().map(|place| place as u32).collect();
+            let order: Vec<u32> = system.state.index_by_id().into_iter().map(|index| index as u32).collect();
             system.state.permute(&order);
             return Ok(Some(system));
         }

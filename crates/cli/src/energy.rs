@@ -72,8 +72,8 @@ fn tensor(components: &[f64; 6]) -> String {
 
 /// The species' name of every atom, in the order of ids.
 fn species_by_id(system: &System) -> Vec<String> {
-    let name = |place: usize| system.species[usize::from(system.state.species[place])].name.clone();
-    system.state.order().into_iter().map(name).collect()
+    let name = |index: usize| system.species[usize::from(system.state.species[index])].name.clone();
+    system.state.index_by_id().into_iter().map(name).collect()
 }
 
 /// One line an atom, in the order of ids, which count from 1 in files.

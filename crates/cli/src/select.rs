@@ -21,32 +21,32 @@ pub fn select(options: &Select) -> Result<()> {
     let input = input_file::read(&options.file)?;
     let (system, _) = system_from_input(&input)?;
     let ids = selection.ids(&system, input.units).map_err(|fault| fault.alone(text))?;
-    let order = system.state.order();
+    let index_by_id = system.state.index_by_id();
     if options.format.json {
-        let atoms: Vec<_> = ids.iter().map(|id| atom_json(&system, *id, order[*id as usize])).collect();
+        let atoms: Vec<_> = ids.iter().map(|id| atom_json(&system, *id, index_by_id[*id as usize])).collect();
         return output::print_json(&json!({ "selection": text, "count": ids.len(), "atoms": atoms }));
     }
-    let mut text = format!("{} of {} atoms\n", grouped(ids.len() as u64), grouped(order.len() as u64));
+    let mut text = format!("{} of {} atoms\n", grouped(ids.len() as u64), grouped(index_by_id.len() as u64));
     for id in ids {
-        let _ = writeln!(text, "{id:>8}  {}", describe(&system, id, order[id as usize]));
+        let _ = writeln!(text, "{id:>8}  {}", describe(&system, id, index_by_id[id as usize]));
     }
     output::print(&text)
 }
 
-fn species(system: &System, place: usize) -> &str {
-    &system.species[usize::from(system.state.species[place])].name
+fn species(system: &System, index: usize) -> &str {
+    &system.species[usize::from(system.state.species[index])].name
 }
 
-fn describe(system: &System, id: u32, place: usize) -> String {
+fn describe(system: &System, id: u32, index: usize) -> String {
     let known = system.names.atoms.get(id as usize);
-    known.map_or(species(system, place).to_string(), |_| system.names.describe(id))
+    known.map_or(species(system, index).to_string(), |_| system.names.describe(id))
 }
 
-fn atom_json(system: &System, id: u32, place: usize) -> Value {
+fn atom_json(system: &System, id: u32, index: usize) -> Value {
     let mut atom = json!({
         "index": id,
-        "species": species(system, place),
-        "position": system.state.position[place],
+        "species": species(system, index),
+        "position": system.state.position[index],
     });
     let known = system.names.atoms.get(id as usize);
     if let (Some(known), Value::Object(atom)) = (known, &mut atom) {

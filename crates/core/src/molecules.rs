@@ -98,18 +98,18 @@ impl Molecules {
         self.constrained
     }
 
-    /// By id, where each atom is from the first one of its molecule, along what joins them; `order` says
+    /// By id, where each atom is from the first one of its molecule, along what joins them; `index_by_id` says
     /// where atoms are stored.
-    pub fn paths(&self, simbox: &SimBox, state: &State, order: &[usize]) -> Vec<Vec3> {
+    pub fn paths(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> Vec<Vec3> {
         let mut path = vec![[0.0; 3]; state.len()];
         for &[atom, before] in &self.links {
-            let (step, start) = (step(simbox, state, order, [before, atom]), path[before as usize]);
+            let (step, start) = (step(simbox, state, index_by_id, [before, atom]), path[before as usize]);
             path[atom as usize] = std::array::from_fn(|k| start[k] + step[k]);
         }
         path
     }
 
-    /// By place in the arrays, where each atom is from the centre of mass of its molecule. Joined atoms
+    /// By index in the arrays, where each atom is from the centre of mass of its molecule. Joined atoms
     /// are taken to be nearest images of each other.
     ///
     /// # Errors
@@ -118,11 +118,12 @@ impl Molecules {
         if self.links.is_empty() {
             return Ok(vec![[0.0; 3]; state.len()]);
         }
-        let order = state.order();
-        let arm = self.paths(simbox, state, &order);
+        let index_by_id = state.index_by_id();
+        let arm = self.paths(simbox, state, &index_by_id);
         let widths = simbox.widths();
         for &[a, b] in &self.rings {
-            let (step, arms) = (step(simbox, state, &order, [a, b]), [arm[a as usize], arm[b as usize]]);
+            let (step, arms) =
+                (step(simbox, state, &index_by_id, [a, b]), [arm[a as usize], arm[b as usize]]);
             if (0..3).any(|k| (arms[1][k] - arms[0][k] - step[k]).abs() > 1e-6 * widths[k]) {
                 return Err(Error::input("a molecule is bound to its own image in the next box")
                     .hint("no volume can be changed then without stretching it, and it has no dipole moment: leave out the barostat or the measure"));
@@ -140,7 +141,7 @@ impl Molecules {
         Ok(state.id.iter().map(from_center).collect())
     }
 
-    /// By place in the arrays, the velocity of the centre of mass of each atom's molecule.
+    /// By index in the arrays, the velocity of the centre of mass of each atom's molecule.
     pub fn velocities(&self, state: &State) -> Vec<Vec3> {
         if self.links.is_empty() {
             return state.velocity.clone();
@@ -165,8 +166,8 @@ impl Molecules {
 }
 
 /// From one of two joined atoms to the other.
-fn step(simbox: &SimBox, state: &State, order: &[usize], atoms: [u32; 2]) -> Vec3 {
-    let [a, b] = atoms.map(|id| state.position[order[id as usize]]);
+fn step(simbox: &SimBox, state: &State, index_by_id: &[usize], atoms: [u32; 2]) -> Vec3 {
+    let [a, b] = atoms.map(|id| state.position[index_by_id[id as usize]]);
     simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]])
 }
 
@@ -199,9 +200,9 @@ mod tests {
         let (molecules, simbox, state) = sample();
         assert_eq!(molecules.count(), 3);
         assert_eq!(molecules.of_atoms(), [0, 1, 0, 2, 2, 2]);
-        let order = state.order();
+        let index_by_id = state.index_by_id();
         let arms = molecules.arms(&simbox, &state).unwrap();
-        let arm = |id: usize| arms[order[id]];
+        let arm = |id: usize| arms[index_by_id[id]];
         assert_eq!((arm(0), arm(1), arm(2)), ([0.75, 0.0, 0.0], [0.0; 3], [-0.25, 0.0, 0.0]));
         let third = 1.0 / 3.0;
         for (id, expected) in [(3, [-third, -third]), (4, [-third, 2.0 * third]), (5, [2.0 * third, -third])]
@@ -209,7 +210,7 @@ mod tests {
             assert!((0..2).all(|k| (arm(id)[k] - expected[k]).abs() < 1e-15), "{id}: {:?}", arm(id));
         }
         let velocities = molecules.velocities(&state);
-        let velocity: Vec<f64> = (0..6).map(|id| velocities[order[id]][0]).collect();
+        let velocity: Vec<f64> = (0..6).map(|id| velocities[index_by_id[id]][0]).collect();
         assert_eq!(velocity, [1.5, 1.0, 1.5, 4.0, 4.0, 4.0]);
         let twice = molecules.twice_kinetic(&state, &velocities);
         assert!((twice - (4.0 * (1.5 * 1.5 + 1.0) + 2.0 + 3.0 * 17.0)).abs() < 1e-12, "{twice}");

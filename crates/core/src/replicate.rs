@@ -61,10 +61,10 @@ struct Copied<'a> {
 impl<'a> Copied<'a> {
     fn new(system: &'a System, copies: [usize; 3]) -> Self {
         let System { simbox, state, .. } = system;
-        let order = state.order();
-        let position: Vec<Vec3> = order.iter().map(|place| state.position[*place]).collect();
+        let index_by_id = state.index_by_id();
+        let position: Vec<Vec3> = index_by_id.iter().map(|index| state.position[*index]).collect();
         let molecules = Molecules::new(&system.topology, &system.species, state);
-        let paths = molecules.paths(simbox, state, &order);
+        let paths = molecules.paths(simbox, state, &index_by_id);
         // A molecule's atoms are counted by their ids: its first atom is met first.
         let mut first = vec![None; molecules.count()];
         let image = paths.iter().zip(&position).zip(molecules.of_atoms()).map(|((path, r), molecule)| {
@@ -94,17 +94,17 @@ impl<'a> Copied<'a> {
         let n = from.len() as u32;
         let mut state = State::default();
         for (copy, cell) in (0..).zip(self.cells()) {
-            for (place, id) in from.id.iter().enumerate() {
+            for (index, id) in from.id.iter().enumerate() {
                 let image = self.image[*id as usize];
                 let shift = self.system.simbox.shift(std::array::from_fn(|k| image[k] + cell[k]));
-                let mut position = std::array::from_fn(|k| from.position[place][k] + shift[k]);
+                let mut position = std::array::from_fn(|k| from.position[index][k] + shift[k]);
                 let mut crossed = [0; 3];
                 grown.wrap(&mut position, &mut crossed);
                 let at = state.len();
-                state.push(from.species[place], position);
+                state.push(from.species[index], position);
                 state.id[at] = copy * n + id;
                 state.image[at] = crossed;
-                state.velocity[at] = from.velocity[place];
+                state.velocity[at] = from.velocity[index];
             }
             state.angular_velocity.extend(&from.angular_velocity);
         }
@@ -206,9 +206,9 @@ mod tests {
 
     /// Where an atom is on unbroken paths.
     fn whole(system: &System, id: u32) -> Vec3 {
-        let place = system.state.order()[id as usize];
-        let shift = system.simbox.shift(system.state.image[place]);
-        std::array::from_fn(|k| system.state.position[place][k] + shift[k])
+        let index = system.state.index_by_id()[id as usize];
+        let shift = system.simbox.shift(system.state.image[index]);
+        std::array::from_fn(|k| system.state.position[index][k] + shift[k])
     }
 
     fn distance(system: &System, [a, b]: [u32; 2]) -> f64 {
@@ -257,7 +257,7 @@ mod tests {
             assert_eq!(large.names.atoms[c as usize].residue, 2 * copy + 1);
             assert_eq!(large.names.residues[2 * copy as usize + 1].name, "TWO");
             assert_eq!(large.charges[c as usize], 3.0);
-            assert_eq!(large.state.velocity[large.state.order()[a as usize]], [1.0, 2.0, 3.0]);
+            assert_eq!(large.state.velocity[large.state.index_by_id()[a as usize]], [1.0, 2.0, 3.0]);
         }
         // Every atom has all its images, those that the large box has of its own included.
         for cell in 0..6 {

@@ -58,13 +58,13 @@ impl State {
         self.force.push([0.0; 3]);
     }
 
-    /// Where each atom is stored: `order[id]` is its place in the arrays.
-    pub fn order(&self) -> Vec<usize> {
-        let mut order = vec![0; self.len()];
-        for (place, &id) in self.id.iter().enumerate() {
-            order[id as usize] = place;
+    /// By id, the index of each atom in the arrays.
+    pub fn index_by_id(&self) -> Vec<usize> {
+        let mut index_by_id = vec![0; self.len()];
+        for (index, &id) in self.id.iter().enumerate() {
+            index_by_id[id as usize] = index;
         }
-        order
+        index_by_id
     }
 
     /// Moves all atoms to where they are in another box if each keeps its place relative to the edges.
@@ -133,15 +133,15 @@ impl System {
         }
     }
 
-    /// The charge of the atom at a place in the arrays.
-    pub fn charge(&self, place: usize) -> f64 {
-        let of_species = || self.species[self.state.species[place] as usize].charge;
-        self.charges.get(self.state.id[place] as usize).copied().unwrap_or_else(of_species)
+    /// The charge of the atom at an index of the arrays.
+    pub fn charge(&self, index: usize) -> f64 {
+        let of_species = || self.species[self.state.species[index] as usize].charge;
+        self.charges.get(self.state.id[index] as usize).copied().unwrap_or_else(of_species)
     }
 
-    /// The velocity that the atom at a place in the arrays keeps; `None` where forces move it.
-    pub fn driven(&self, place: usize) -> Option<Vec3> {
-        self.driven.of(self.state.species[place], self.state.id[place])
+    /// The velocity that the atom at an index of the arrays keeps; `None` where forces move it.
+    pub fn driven(&self, index: usize) -> Option<Vec3> {
+        self.driven.of(self.state.species[index], self.state.id[index])
     }
 
     /// Mass and inverse mass of what forces move; zeros for atoms that are driven and for points that
@@ -158,8 +158,8 @@ impl System {
                 (Masses::BySpecies(mass), Masses::BySpecies(inverse))
             }
             Driven::ById(_) => {
-                let places = self.state.order().into_iter();
-                let (mass, inverse) = places.map(|place| of(self.driven(place), self.mass(place))).unzip();
+                let places = self.state.index_by_id().into_iter();
+                let (mass, inverse) = places.map(|index| of(self.driven(index), self.mass(index))).unzip();
                 (Masses::ById(mass), Masses::ById(inverse))
             }
         }
@@ -167,22 +167,22 @@ impl System {
 
     /// Whether there are atoms that move in their own way, whatever acts on them.
     pub fn has_driven(&self) -> bool {
-        (0..self.state.len()).any(|place| self.driven(place).is_some())
+        (0..self.state.len()).any(|index| self.driven(index).is_some())
     }
 
     /// How many atoms are free to move as forces tell.
     pub fn n_free(&self) -> usize {
-        (0..self.state.len()).filter(|place| self.driven(*place).is_none() && self.mass(*place) > 0.0).count()
+        (0..self.state.len()).filter(|index| self.driven(*index).is_none() && self.mass(*index) > 0.0).count()
     }
 
     /// The charge of all atoms together.
     pub fn total_charge(&self) -> f64 {
-        (0..self.state.len()).map(|place| self.charge(place)).sum()
+        (0..self.state.len()).map(|index| self.charge(index)).sum()
     }
 
-    /// The mass of the atom at a place in the arrays.
-    pub fn mass(&self, place: usize) -> f64 {
-        self.species[self.state.species[place] as usize].mass
+    /// The mass of the atom at an index of the arrays.
+    pub fn mass(&self, index: usize) -> f64 {
+        self.species[self.state.species[index] as usize].mass
     }
 
     /// Another box; every atom keeps its place relative to the edges, and its velocity.

@@ -29,7 +29,7 @@ pub struct Constraints {
     atoms: Vec<u32>,
     masses: Vec<f64>,
     facts: Vec<f64>,
-    /// By slot: id, place in the arrays, inverse mass. A slot is an atom's place in the batches, where
+    /// By slot: id, index in the arrays, inverse mass. A slot is an atom's place in the batches, where
     /// those that groups have at the same position stand together, for as many groups as a register has
     /// room for. Room that is left over has the last group.
     ids: Vec<u32>,
@@ -37,7 +37,7 @@ pub struct Constraints {
     inverse_mass: Vec<f64>,
     /// By batch, a register each: the facts of its groups.
     numbers: Vec<f64>,
-    /// By place, the slots of atoms; those without constraints have one that follows all others.
+    /// By index, the slots of atoms; those without constraints have one that follows all others.
     slots: Vec<u32>,
     /// By slot, the task an atom belongs to, and where its force stands there; empty where no points
     /// follow atoms.
@@ -143,11 +143,11 @@ impl Constraints {
     pub fn place<S: Scalar>(
         &mut self,
         id: &[u32],
-        order: &[usize],
+        index_by_id: &[usize],
         clusters: &Clusters<S>,
         tasks: &[Range<usize>],
     ) {
-        self.sort(id, order);
+        self.sort(id, index_by_id);
         if !self.have_sites() {
             return;
         }
@@ -162,7 +162,7 @@ impl Constraints {
 
     /// Puts groups into batches in the order in which their first atoms are stored, so that threads find
     /// the atoms of their batches near each other, and where they moved them themselves.
-    fn sort(&mut self, id: &[u32], order: &[usize]) {
+    fn sort(&mut self, id: &[u32], index_by_id: &[usize]) {
         let Constraints { runs, batches, width, ids, places, inverse_mass, numbers, slots, .. } = self;
         slots.clear();
         slots.resize(id.len(), ids.len() as u32);
@@ -180,9 +180,9 @@ impl Constraints {
             let first = run.first_atom + in_run * run.n_atoms;
             for k in 0..run.n_atoms {
                 let (slot, id) = (batch.first_slot + k * *width + lane, self.atoms[first + k]);
-                let place = order[id as usize];
-                (ids[slot], places[slot], inverse_mass[slot]) = (id, place as u32, self.masses[first + k]);
-                slots[place] = slot as u32;
+                let index = index_by_id[id as usize];
+                (ids[slot], places[slot], inverse_mass[slot]) = (id, index as u32, self.masses[first + k]);
+                slots[index] = slot as u32;
             }
             for k in 0..run.n_facts {
                 numbers[batch.first_number + k * *width + lane] =
@@ -252,7 +252,7 @@ impl Constraints {
         &self.corrections
     }
 
-    /// By place, the slots of atoms.
+    /// By index, the slots of atoms.
     pub fn slots(&self) -> &[u32] {
         &self.slots
     }

@@ -54,7 +54,7 @@ pub struct Exclusions<'a> {
     by_id: &'a [Vec<u32>],
     id: &'a [u32],
     /// Places by id.
-    order: &'a [usize],
+    index_by_id: &'a [usize],
     /// By place, cluster and lane.
     within: Vec<(u32, u8)>,
 }
@@ -64,20 +64,20 @@ impl<'a> Exclusions<'a> {
     pub fn new<S: Scalar>(
         clusters: &Clusters<S>,
         id: &'a [u32],
-        order: &'a [usize],
+        index_by_id: &'a [usize],
         by_id: &'a [Vec<u32>],
     ) -> Self {
         let mut within = Vec::with_capacity(id.len());
         for cluster in 0..clusters.count() {
             within.extend((0..clusters.atoms(cluster).len()).map(|lane| (cluster as u32, lane as u8)));
         }
-        Exclusions { by_id, id, order, within }
+        Exclusions { by_id, id, index_by_id, within }
     }
 
     /// The atoms that an atom does not meet: cluster and lane.
     fn of(&self, atom: usize) -> impl Iterator<Item = (u32, u8)> {
         let others = self.by_id[self.id[atom] as usize].iter();
-        others.map(|other| self.within[self.order[*other as usize]])
+        others.map(|other| self.within[self.index_by_id[*other as usize]])
     }
 }
 

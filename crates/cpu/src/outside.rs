@@ -13,7 +13,7 @@ use std::ops::Range;
 pub struct Restrained {
     ties: Ties,
     /// By id, where atoms are stored since they were sorted.
-    order: Vec<usize>,
+    index_by_id: Vec<usize>,
     /// What they have to know now.
     now: Moment,
 }
@@ -31,17 +31,17 @@ impl Restrained {
     }
 
     /// Remembers where atoms are when they have been sorted.
-    pub fn place(&mut self, order: &[usize]) {
+    pub fn place(&mut self, index_by_id: &[usize]) {
         if !self.is_empty() {
-            self.order.clear();
-            self.order.extend_from_slice(order);
+            self.index_by_id.clear();
+            self.index_by_id.extend_from_slice(index_by_id);
         }
     }
 
     /// Finds out what those at a distance do.
     pub fn pull(&mut self, system: &System, forces: &Forces) {
         if !self.is_empty() {
-            self.now = forces.restraints.at(&system.simbox, &system.state, &self.order);
+            self.now = forces.restraints.at(&system.simbox, &system.state, &self.index_by_id);
         }
     }
 

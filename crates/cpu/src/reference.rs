@@ -56,8 +56,9 @@ pub fn evaluate_weighted(
     if let Some(term) = &terms.vacuum {
         energies.terms.extend(vacuum(system, term, &exclusions, &mut forces, &mut energies.virial));
     }
-    let order = system.state.order();
-    let mut bound = Bound { system, order: &order, forces: &mut forces, virial: &mut energies.virial };
+    let index_by_id = system.state.index_by_id();
+    let mut bound =
+        Bound { system, index_by_id: &index_by_id, forces: &mut forces, virial: &mut energies.virial };
     for term in &terms.bonds {
         let (energy, broken) = term.kind.visit(Bonds { bound: &mut bound, term });
         if let Some(broken) = broken {
@@ -88,7 +89,7 @@ pub fn evaluate_weighted(
     }
     if let (false, Some(sum)) = (terms.restraints.is_empty(), outside.last_mut()) {
         let (simbox, state) = (&system.simbox, &system.state);
-        let now = terms.restraints.at(simbox, state, &state.order());
+        let now = terms.restraints.at(simbox, state, &state.index_by_id());
         let ties = Ties::new(&terms.restraints, state.len());
         let mut add = |Pull { energy, virial, .. }: Pull| {
             *sum += energy;
@@ -228,8 +229,8 @@ fn add_force(
 /// What bonds, angles and dihedrals add to.
 struct Bound<'a> {
     system: &'a System,
-    /// By id, the place of an atom.
-    order: &'a [usize],
+    /// By id, the index of an atom.
+    index_by_id: &'a [usize],
     forces: &'a mut [Vec3],
     virial: &'a mut SymTensor,
 }
@@ -261,7 +262,7 @@ impl Bound<'_> {
         atoms: [u32; M],
         forces: impl FnOnce([Vec3; N]) -> (f64, [Vec3; N]),
     ) -> f64 {
-        let places = atoms.map(|id| self.order[id as usize]);
+        let places = atoms.map(|id| self.index_by_id[id as usize]);
         let vectors: [Vec3; N] = std::array::from_fn(|k| self.between(places[k], places[k + 1]));
         let (energy, forces) = forces(vectors);
         for k in 0..N {
@@ -303,7 +304,7 @@ impl PairVisitor for Bonds<'_, '_> {
         let (mut total, mut broken) = (0.0, None);
         for bond in &bound.system.topology.bonds {
             let Some(c) = term.coefficients(bond.kind as usize) else { continue };
-            let [a, b] = bond.atoms.map(|id| bound.order[id as usize]);
+            let [a, b] = bond.atoms.map(|id| bound.index_by_id[id as usize]);
             let arm = bound.between(a, b);
             let r2: f64 = arm.iter().map(|x| x * x).sum();
             if r2.sqrt() >= term.longest(bond.kind as usize) {
@@ -330,7 +331,7 @@ impl AngleVisitor for Angles<'_, '_> {
         let mut total = 0.0;
         for angle in &bound.system.topology.angles {
             let Some(c) = term.coefficients(angle.kind as usize) else { continue };
-            let [a, middle, b] = angle.atoms.map(|id| bound.order[id as usize]);
+            let [a, middle, b] = angle.atoms.map(|id| bound.index_by_id[id as usize]);
             let arms = [bound.between(middle, a), bound.between(middle, b)];
             let (energy, on_a, on_b) = angle_forces::<F, f64>(arms[0], arms[1], &c);
             total += energy;

@@ -48,9 +48,9 @@ impl VacuumKernel {
         }
     }
 
-    /// Takes the atoms in the order in which they are stored now; `excluded` is by id, `order[id]` the
-    /// place of an atom.
-    pub fn sort(&mut self, system: &System, excluded: &[Vec<u32>], order: &[usize]) {
+    /// Takes the atoms in the order in which they are stored now; `excluded` is by id, `index_by_id[id]` the
+    /// index of an atom.
+    pub fn sort(&mut self, system: &System, excluded: &[Vec<u32>], index_by_id: &[usize]) {
         let state = &system.state;
         let n = state.len();
         self.species = state.species.iter().map(|s| i32::from(*s)).collect();
@@ -59,7 +59,8 @@ impl VacuumKernel {
         self.charge.resize(n + SPARE, 0.0);
         let left_out = |(place, id): (usize, &u32)| {
             let others = excluded.get(*id as usize).map_or(&[][..], |list| list);
-            let mut places: Vec<u32> = others.iter().map(|other| order[*other as usize] as u32).collect();
+            let mut places: Vec<u32> =
+                others.iter().map(|other| index_by_id[*other as usize] as u32).collect();
             places.push(place as u32);
             places.sort_unstable();
             places

@@ -26,10 +26,10 @@ struct Bound {
     const u32* atoms;    // by number: ids
     const uint4* first;  // by number: where its bonds, angles, dihedrals and maps begin in their lists
     const u32* row[4];
-    const u32* place[4];
+    const u32* index[4];
     const u32* ids;      // the ids of all these others,
-    u32* places;         // and their places
-    u32* place_of;       // by id
+    u32* indices;        // and their indices
+    u32* index_by_id;    // by id
     const bond_real* bond_table;          // rows: term, square of the length at which it breaks, coefficients
     const angle_real* angle_table;        // rows: term, coefficients
     const dihedral_real* dihedral_table;  // likewise
@@ -40,18 +40,18 @@ struct Bound {
 };
 
 // After a sort, while lists are built: where everybody is now.
-extern "C" __global__ void bonded_places(DeviceData w, Bound b, int slot) {
+extern "C" __global__ void bonded_indices(DeviceData w, Bound b, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < w.n) b.place_of[w.id[w.control->sorted ^ 1][i]] = i;
+    if (i < w.n) b.index_by_id[w.id[w.control->sorted ^ 1][i]] = i;
 }
 
 extern "C" __global__ void bonded_find(DeviceData w, Bound b, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     const i64 k = (i64)blockIdx.x * blockDim.x + threadIdx.x;
-    if (k < b.n_others) b.places[k] = b.place_of[b.ids[k]];
+    if (k < b.n_others) b.indices[k] = b.index_by_id[b.ids[k]];
 }
 
 // Positions and differences for terms in the arithmetic R.
@@ -146,7 +146,7 @@ DEVICE real3 bonded_forces_on(const DeviceData& w, const Bound& b, const Slot& n
     for (u32 k = first.x + lane; k < end.x; k += TEAM) {
         const bond_real* row = b.bond_table + b.row[0][k] / ROLES * (2 + BOND_COEFFICIENTS);
         bond_real d[3], in[1 + BOND_COEFFICIENTS], out[2];
-        bound.between(bound.at(b.place[0][k]), here, d);
+        bound.between(bound.at(b.index[0][k]), here, d);
         in[0] = multiply_add(d[0], d[0], multiply_add(d[1], d[1], d[2] * d[2]));
         for (int c = 0; c < BOND_COEFFICIENTS; c++) in[1 + c] = row[2 + c];
         const int term = (int)row[0];
@@ -167,7 +167,7 @@ DEVICE real3 bonded_forces_on(const DeviceData& w, const Bound& b, const Slot& n
         typedef typename Atoms<angle_real>::Place Place;
         const u32 role = b.row[1][k] % ROLES;
         const angle_real* row = b.angle_table + b.row[1][k] / ROLES * (1 + ANGLE_COEFFICIENTS);
-        const Place mine = bent.at(i), one = bent.at(b.place[1][2 * k]), other = bent.at(b.place[1][2 * k + 1]);
+        const Place mine = bent.at(i), one = bent.at(b.index[1][2 * k]), other = bent.at(b.index[1][2 * k + 1]);
         const Place end_a = role == 0 ? mine : one, end_b = role == 2 ? mine : other;
         const Place middle = role == 0 ? one : role == 1 ? mine : other;
         angle_real in[6 + ANGLE_COEFFICIENTS], out[7];
@@ -193,7 +193,7 @@ DEVICE real3 bonded_forces_on(const DeviceData& w, const Bound& b, const Slot& n
         const u32 role = b.row[2][k] % ROLES;
         const dihedral_real* row = b.dihedral_table + b.row[2][k] / ROLES * (1 + DIHEDRAL_COEFFICIENTS);
         dihedral_real in[9 + DIHEDRAL_COEFFICIENTS], out[10];
-        chain<3>(turned, turned.at(i), role, b.place[2] + 3 * k, in);
+        chain<3>(turned, turned.at(i), role, b.index[2] + 3 * k, in);
         for (int c = 0; c < DIHEDRAL_COEFFICIENTS; c++) in[9 + c] = row[1 + c];
         const int term = (int)row[0];
         dihedral(term, in, out);
@@ -206,7 +206,7 @@ DEVICE real3 bonded_forces_on(const DeviceData& w, const Bound& b, const Slot& n
         const u32 role = b.row[3][k] % ROLES;
         const real* row = b.map_table + b.row[3][k] / ROLES * 3;
         real in[12 + 2 + 16 + 1], out[13], place[2];
-        chain<4>(mapped, mapped.at(i), role, b.place[3] + 4 * k, in);
+        chain<4>(mapped, mapped.at(i), role, b.index[3] + 4 * k, in);
         in[12] = row[0];
         map_places(in, place);
         const int size = (int)row[1];
@@ -243,7 +243,7 @@ DEVICE u32 bonded(const DeviceData& w, const Bound& b, const Slot& now, double* 
     const u32 number = exists ? w.id[w.control->sorted][i] : n_atoms;
 #else
     const u32 number = exists ? team : n_atoms;
-    const int i = exists ? (int)b.place_of[b.atoms[number]] : 0;
+    const int i = exists ? (int)b.index_by_id[b.atoms[number]] : 0;
 #endif
     real3 force = {(real)0, (real)0, (real)0};
     if (exists) force = bonded_forces_on<ENERGY>(w, b, now, number, i, lane, sums);

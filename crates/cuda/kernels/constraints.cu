@@ -40,7 +40,7 @@ struct Held {
     uint4* mover;        // 32 for each warp group: an atom that moves itself (UNCONSTRAINED), or the first one of a group,
                          // or NO_ATOM; and of what shape that is, its first slot and its numbers
     int* n_warp_groups;
-    uint2* place;        // by slot: where the atom is stored, and its species
+    uint2* index;        // by slot: where the atom is stored, and its species
     double* noise;       // of the step under way, as atoms are stored: [n][3]
 };
 
@@ -54,7 +54,7 @@ extern "C" __global__ void constrained_disband(DeviceData w, Held h, int slot) {
     if (build_due(w.control, w.control->slot[slot])) *h.n_warp_groups = 0;
 }
 
-extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(DeviceData w, Held h, int slot) {
+extern "C" __global__ void __launch_bounds__(SPAN) constrained_indices(DeviceData w, Held h, int slot) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!build_due(w.control, now)) return;
@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(DeviceData
             const uint4 group = h.group[leads];
             mover = {(u32)i, group.x, group.y, group.z};
         }
-        if (leads != UNCONSTRAINED) h.place[h.slot[id]] = {(u32)i, (u32)w.position[now.parity ^ 1][i].species};
+        if (leads != UNCONSTRAINED) h.index[h.slot[id]] = {(u32)i, (u32)w.position[now.parity ^ 1][i].species};
         if (leads != FOLLOWER) kind = leads == UNCONSTRAINED ? (u32)N_SHAPES : mover.y;
     }
     // How many of each kind are in the warps before, and in all; the first warp group of a kind, and of the block.
@@ -100,14 +100,14 @@ extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(DeviceData
     }
     __syncthreads();
     if (kind < KINDS) {
-        const int place = before[warp][kind] + __popc(alike & lanes_before());
-        h.mover[(size_t)(first_warp_group + begin[kind]) * 32 + place] = mover;
+        const int index = before[warp][kind] + __popc(alike & lanes_before());
+        h.mover[(size_t)(first_warp_group + begin[kind]) * 32 + index] = mover;
     }
     // The last warp group of a kind is filled up with NO_ATOM.
     for (u32 k = warp; k < KINDS; k += SPAN / 32) {
-        const int place = all[k] + lane;
-        if (place < (all[k] + 31) / 32 * 32) {
-            h.mover[(size_t)(first_warp_group + begin[k]) * 32 + place] = {(u32)NO_ATOM, UNCONSTRAINED, 0, 0};
+        const int index = all[k] + lane;
+        if (index < (all[k] + 31) / 32 * 32) {
+            h.mover[(size_t)(first_warp_group + begin[k]) * 32 + index] = {(u32)NO_ATOM, UNCONSTRAINED, 0, 0};
         }
     }
 }
@@ -115,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(SPAN) constrained_places(DeviceData
 // A group in registers.
 template <class S>
 struct Body {
-    u32 place[S::ATOMS];
+    u32 index[S::ATOMS];
     int species[S::ATOMS];
     double inverse_mass[S::ATOMS];
     Double3 x[S::ATOMS], v[S::ATOMS];
@@ -127,10 +127,10 @@ DEVICE Body<S> body_of(const DeviceData& w, const Held& h, uint4 group) {
     Body<S> body;
     const int set = w.control->sorted;
     for (int k = 0; k < S::ATOMS; k++) {
-        const uint2 place = h.place[group.y + k];
-        const u32 i = body.place[k] = place.x;
-        body.species[k] = (int)place.y;
-        body.inverse_mass[k] = w.inverse_mass[mass_place(w, i, body.species[k])];
+        const uint2 index = h.index[group.y + k];
+        const u32 i = body.index[k] = index.x;
+        body.species[k] = (int)index.y;
+        body.inverse_mass[k] = w.inverse_mass[mass_index(w, i, body.species[k])];
         body.x[k] = load(w.x[set], i);
         body.v[k] = load(w.v[set], i);
     }
@@ -222,9 +222,9 @@ DEVICE void scale_by_thermostat(const DeviceData& w, int which, Body<S>& body) {
 template <class S>
 DEVICE void report_torn(const DeviceData& w, const Body<S>& body, i64 done) {
     for (int k = 0; k < S::ATOMS; k++) {
-        if (!is_finite(load_force(w, body.place[k]))) return;
+        if (!is_finite(load_force(w, body.index[k]))) return;
     }
-    atomicMin(&w.control->first_bad, (u64)done << 32 | w.id[w.control->sorted][body.place[0]]);
+    atomicMin(&w.control->first_bad, (u64)done << 32 | w.id[w.control->sorted][body.index[0]]);
     report(w.control, TORN);
 }
 
@@ -258,13 +258,13 @@ DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot,
     Body<S> body = body_of<S>(w, h, group);
     if (EARLY) {
         for (int k = 0; k < N; k++) {
-            prefetch(&prefetched.built[k][mine], &w.built[body.place[k]]);
-            if (noisy) prefetch(&prefetched.vectors[k][mine], (const Double3*)h.noise + body.place[k]);
+            prefetch(&prefetched.built[k][mine], &w.built[body.index[k]]);
+            if (noisy) prefetch(&prefetched.vectors[k][mine], (const Double3*)h.noise + body.index[k]);
         }
     }
     real3 force[N];
-    for (int k = 0; k < N; k++) force[k] = load_force(w, body.place[k]);
-    for (int k = 0; k < N; k++) force[k] = check_force(w, force[k], body.v[k], set, body.place[k], now.done);
+    for (int k = 0; k < N; k++) force[k] = load_force(w, body.index[k]);
+    for (int k = 0; k < N; k++) force[k] = check_force(w, force[k], body.v[k], set, body.index[k], now.done);
     auto kick_all = [&] {
         for (int k = 0; k < N; k++) kick(body.v[k], 0.5 * motion.timestep * body.inverse_mass[k], force[k]);
     };
@@ -284,7 +284,7 @@ DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot,
         if (part == 1) {
             wait_for_prefetched();
             for (int k = 0; k < N; k++) {
-                const Double3 noise = EARLY ? prefetched.vectors[k][mine] : load(h.noise, body.place[k]);
+                const Double3 noise = EARLY ? prefetched.vectors[k][mine] : load(h.noise, body.index[k]);
                 if (body.inverse_mass[k] != 0) ornstein_uhlenbeck(body.v[k], motion.decay, noise);
             }
         }
@@ -295,7 +295,7 @@ DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot,
     wait_for_prefetched();
     DisplacementCheck check(w);
     for (int k = 0; k < N; k++) {
-        const u32 i = body.place[k];
+        const u32 i = body.index[k];
         if (EARLY) {
             Double3* buffer = &prefetched.vectors[k][mine / 32 * 32];
             store_by_warp_group(w.x[set], warp_group, i, body.x[k], buffer);
@@ -321,7 +321,7 @@ extern "C" __global__ void constrained_noise(DeviceData w, Held h, int slot, int
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w.n || !moves(w.control, now, what) || !(w.control->motion.decay < 1.0)) return;
-    const u32 of_mass = mass_place(w, i, (int)w.position[now.parity][i].species);
+    const u32 of_mass = mass_index(w, i, (int)w.position[now.parity][i].species);
     store(h.noise, i, noise_of(w, i, w.inverse_mass[of_mass], now.done));
 }
 
@@ -380,12 +380,12 @@ DEVICE void kick_body(const DeviceData& w, const Held& h, uint4 group, const Slo
     // Where noise is in the middle of the drift, its last part is half a step.
     if (motion.decay < 1.0) add_turning(w.geometry, body, 2.0 * motion.timestep / motion.drift - 1.0, impulse);
     for (int k = 0; k < S::ATOMS; k++) {
-        const u32 i = body.place[k];
+        const u32 i = body.index[k];
         const real3 f = check_force(w, load_force(w, i), body.v[k], set, i, now.done);
         kick(body.v[k], 0.5 * motion.timestep * body.inverse_mass[k], f);
     }
     brake(w.geometry, body, impulse);
-    for (int k = 0; k < S::ATOMS; k++) store(w.v[set], body.place[k], body.v[k]);
+    for (int k = 0; k < S::ATOMS; k++) store(w.v[set], body.index[k], body.v[k]);
 }
 
 // The same for all atoms. Blocks leave their shares of arms times impulses.
@@ -420,12 +420,12 @@ DEVICE void brake_body(const DeviceData& w, const Held& h, uint4 group, double t
     if (turning != 0) {
         Body<S> before = body;
         for (int k = 0; k < S::ATOMS; k++) {
-            kick(before.v[k], -time * body.inverse_mass[k], load_force(w, body.place[k]));
+            kick(before.v[k], -time * body.inverse_mass[k], load_force(w, body.index[k]));
         }
         add_turning(w.geometry, before, turning, impulse);
     }
     brake(w.geometry, body, impulse);
-    for (int k = 0; k < S::ATOMS; k++) store(w.v[set], body.place[k], body.v[k]);
+    for (int k = 0; k < S::ATOMS; k++) store(w.v[set], body.index[k], body.v[k]);
 }
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
@@ -449,7 +449,7 @@ template <class S>
 DEVICE void trial_kick_body(const DeviceData& w, const Held& h, uint4 group, double time, double turning, double* impulse) {
     Body<S> body = body_of<S>(w, h, group);
     if (turning != 0) add_turning(w.geometry, body, turning, impulse);
-    for (int k = 0; k < S::ATOMS; k++) kick(body.v[k], time * body.inverse_mass[k], load_force(w, body.place[k]));
+    for (int k = 0; k < S::ATOMS; k++) kick(body.v[k], time * body.inverse_mass[k], load_force(w, body.index[k]));
     brake(w.geometry, body, impulse);
 }
 
@@ -495,7 +495,7 @@ DEVICE void hold_body(const DeviceData& w, const Held& h, uint4 group, double dt
     Body<S> body = body_of<S>(w, h, group);
     if (!hold(w.geometry, body, dt)) report_torn(w, body, now.done);
     for (int k = 0; k < S::ATOMS; k++) {
-        const u32 i = body.place[k];
+        const u32 i = body.index[k];
         store(w.x[control->sorted], i, body.x[k]);
         store(w.v[control->sorted], i, body.v[k]);
         store_position(w, i, body.x[k], body.species[k], w.position[now.parity]);
@@ -524,12 +524,12 @@ DEVICE void spread_body(const DeviceData& w, const Held& h, uint4 group, const S
     const Body<S> body = body_of<S>(w, h, group);
     for (int k = 0; k < N; k++) {
         if (k > 0) put(in + 3 * (k - 1), apart(w.geometry, body.x[k], body.x[0]));
-        const real3 f = load_force(w, body.place[k]);
+        const real3 f = load_force(w, body.index[k]);
         put(in + 3 * (N - 1 + k), {f.x, f.y, f.z});
     }
     S::spread(in, out);
     for (int k = 0; k < N; k++) {
-        store_force(w, body.place[k], {(real)out[3 * k], (real)out[3 * k + 1], (real)out[3 * k + 2]});
+        store_force(w, body.index[k], {(real)out[3 * k], (real)out[3 * k + 1], (real)out[3 * k + 2]});
     }
     for (int k = 0; k < VIRIAL; k++) virial[k] += out[3 * N + k];
 }

@@ -116,9 +116,9 @@ extern "C" __global__ void __launch_bounds__(DISPLACED_THREADS) find_missing_pai
     if (thread == 0 && !now->soon) now->soon = 1;
 
     // The displaced atoms. Where they are more than a few, a list is cheaper.
-    int place = word != 0 ? atomicAdd(&n_all, __popc(word)) : 0;
-    for (; word != 0 && place < DISPLACED_THREADS; word &= word - 1) {
-        displaced[place++] = 32 * (first_word + thread) + __ffs((int)word) - 1;
+    int index = word != 0 ? atomicAdd(&n_all, __popc(word)) : 0;
+    for (; word != 0 && index < DISPLACED_THREADS; word &= word - 1) {
+        displaced[index++] = 32 * (first_word + thread) + __ffs((int)word) - 1;
     }
     __syncthreads();
     if (n_all > DISPLACED_THREADS) {

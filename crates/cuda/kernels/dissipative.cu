@@ -63,7 +63,7 @@ apply_dpd_thermostat(DeviceData w, Dissipation p, int slot, const double* from, 
         sum.z = fma(impulse, z, sum.z);
     };
     each_in_reach(w, i, mine, p.cutoff, p.listed, visit);
-    const double scale = part * w.inverse_mass[mass_place(w, i, (int)mine.species)];
+    const double scale = part * w.inverse_mass[mass_index(w, i, (int)mine.species)];
     const Double3 before = load(w.v[set], i);
     store(to ? to : w.v[set], i,
           {fma(scale, sum.x, before.x), fma(scale, sum.y, before.y), fma(scale, sum.z, before.z)});

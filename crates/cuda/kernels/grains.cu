@@ -65,14 +65,14 @@ apply_contact_friction(DeviceData w, Rubbing p, int slot, const double* from,
     const double* angular = angular_from ? angular_from : p.angular;
     const u32 id = w.id[set][i];
     const Double3 v = load(velocity, i), turning = load(angular, id);
-    const double radius = p.radius[species], inverse_mass = w.inverse_mass[mass_place(w, i, species)];
+    const double radius = p.radius[species], inverse_mass = w.inverse_mass[mass_index(w, i, species)];
     Wrench sum = {};
     auto visit = [&](u32 j) {
         if (j == (u32)i) return;
         const Position other = position[j];
         const real3 d = difference(w.geometry, mine, other);
         const double size = radius + p.radius[(int)other.species];
-        const double inverse = inverse_mass + w.inverse_mass[mass_place(w, j, (int)other.species)];
+        const double inverse = inverse_mass + w.inverse_mass[mass_index(w, j, (int)other.species)];
         const double r2 = (double)dot(d, d);
         if (!(r2 < size * size) || r2 == 0.0 || !(inverse > 0.0)) return;
         const double distance = sqrt(r2), normal[3] = {d.x / distance, d.y / distance, d.z / distance};
@@ -92,7 +92,8 @@ apply_contact_friction(DeviceData w, Rubbing p, int slot, const double* from,
         normal[axis] = face.side;
         add(sum, p.law, radius - height, 1.0 / inverse_mass, height, 0.0, normal, v, turning, {});
     }
-    const double scale = part * p.timestep * inverse_mass, twist = part * p.timestep * p.inverse_inertia[mass_place(w, i, species)];
+    const double scale = part * p.timestep * inverse_mass,
+                 twist = part * p.timestep * p.inverse_inertia[mass_index(w, i, species)];
     const Double3 before = load(w.v[set], i), turned = load(p.angular, id);
     store(to ? to : w.v[set], i, {fma(scale, sum.force.x, before.x), fma(scale, sum.force.y, before.y),
                                        fma(scale, sum.force.z, before.z)});

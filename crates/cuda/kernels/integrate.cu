@@ -75,7 +75,7 @@ extern "C" __global__ void kick_atoms(DeviceData w, double dt) {
     const int set = w.control->sorted, species = (int)w.position[now.parity][i].species;
     Double3 v = load(w.v[set], i);
     const real3 f = check_force(w, load_force(w, i), v, set, i, now.done);
-    kick(v, dt * w.inverse_mass[mass_place(w, i, species)], f);
+    kick(v, dt * w.inverse_mass[mass_index(w, i, species)], f);
     store(w.v[set], i, v);
 }
 
@@ -100,7 +100,7 @@ extern "C" __global__ void noise_atoms(DeviceData w, double decay, double therma
     if (i >= w.n) return;
     const int set = w.control->sorted, species = (int)w.position[w.control->slot[0].parity][i].species;
     Double3 v = load(w.v[set], i);
-    const double inverse_mass = w.inverse_mass[mass_place(w, i, species)];
+    const double inverse_mass = w.inverse_mass[mass_index(w, i, species)];
     if (inverse_mass == 0) return;
     const Double3 xi = langevin_noise(seed, w.id[set][i], step);
     ornstein_uhlenbeck(v, decay, thermal_noise(decay, thermal_energy, inverse_mass, xi));

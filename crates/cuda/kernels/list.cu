@@ -85,11 +85,11 @@ DEVICE Pull pull_of_list(const DeviceData& w, const Position* position, Member m
 DEVICE void add_team(Pull& pull, Member member) {
 #if LIST_TEAM > 1
     __shared__ real3 part[LIST_TEAM][LIST_ATOMS];
-    const int place = member.i % LIST_ATOMS;
-    part[member.rank][place] = pull.force;
+    const int index = member.i % LIST_ATOMS;
+    part[member.rank][index] = pull.force;
     __syncthreads();
     for (int k = 1; member.rank == 0 && k < LIST_TEAM; k++) {
-        const real3 more = part[k][place];
+        const real3 more = part[k][index];
         pull.force = {pull.force.x + more.x, pull.force.y + more.y, pull.force.z + more.z};
     }
 #endif

@@ -10,17 +10,17 @@ struct Molecules {
     const int* shift;     // entries [3][n]: images by which an atom is away from the others of its molecule
     const double* share;  // entries: the part of the mass
     const double* mass;   // of molecules
-    u32* place;           // by id
+    u32* index_by_id;     // by id
     double* x;            // what was before the last change, by id [n][3]
     double* v;
     int* image;
     i64 n;                // molecules
 };
 
-extern "C" __global__ void molecule_places(DeviceData w, Molecules m) {
+extern "C" __global__ void molecule_indices(DeviceData w, Molecules m) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < w.n) m.place[w.id[w.control->sorted][i]] = i;
+    if (i < w.n) m.index_by_id[w.id[w.control->sorted][i]] = i;
 }
 
 DEVICE double lane_sum(double x) {
@@ -58,11 +58,11 @@ struct Center {
 
 DEVICE Center center_of(const DeviceData& w, const Molecules& m, u32 begin, u32 end, int set) {
     Center center = {};
-    const u32 first = m.place[m.atom[begin]];
+    const u32 first = m.index_by_id[m.atom[begin]];
     center.origin = load(w.x[set], first);
     image_of(w, m, begin, first, set, center.base);
     for (u32 entry = begin + threadIdx.x % 32; entry < end; entry += 32) {
-        const u32 i = m.place[m.atom[entry]];
+        const u32 i = m.index_by_id[m.atom[entry]];
         drift(center.r, m.share[entry], from_first(w, m, entry, i, set, center.origin, center.base));
         drift(center.v, m.share[entry], load(w.v[set], i));
     }
@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecular_virial(
         const Center center = center_of(w, m, begin, end, set);
         double within = 0;
         for (u32 entry = begin + lane; entry < end; entry += 32) {
-            const u32 i = m.place[m.atom[entry]];
+            const u32 i = m.index_by_id[m.atom[entry]];
             const Double3 r = from_first(w, m, entry, i, set, center.origin, center.base);
             const real3 f = load_force(w, i);
             within += f.x * (r.x - center.r.x) + f.y * (r.y - center.r.y) + f.z * (r.z - center.r.z);
@@ -116,7 +116,7 @@ scale_molecules(DeviceData w, Molecules m, BoxGeometry after, double faster) {
         const u32 begin = m.first[k], end = m.first[k + 1];
         const Center center = center_of(w, m, begin, end, set);
         for (u32 entry = begin + lane; entry < end; entry += 32) {
-            const u32 id = m.atom[entry], i = m.place[id];
+            const u32 id = m.atom[entry], i = m.index_by_id[id];
             const Double3 x = load(w.x[set], i), v = load(w.v[set], i);
             const Double3 r = from_first(w, m, entry, i, set, center.origin, center.base);
             store(m.x, id, x);

@@ -225,7 +225,7 @@ DEVICE void advance_atom(const DeviceData& w, int slot, const Slot& now, int i, 
                          const Noise& noise) {
     Control* control = w.control;
     const int set = control->sorted;
-    kick_and_drift(w, x, v, f, w.inverse_mass[mass_place(w, i, species)], noise);
+    kick_and_drift(w, x, v, f, w.inverse_mass[mass_index(w, i, species)], noise);
     store(w.x[set], i, x);
     store(w.v[set], i, v);
     store_position(w, i, x, species, w.position[now.parity ^ 1], &control->slot[slot + 1]);
@@ -233,13 +233,13 @@ DEVICE void advance_atom(const DeviceData& w, int slot, const Slot& now, int i, 
 
 DEVICE void advance_atom(const DeviceData& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species) {
     advance_atom(w, slot, now, i, x, v, f, species, [&] {
-        return noise_of(w, i, w.inverse_mass[mass_place(w, i, species)], now.done);
+        return noise_of(w, i, w.inverse_mass[mass_index(w, i, species)], now.done);
     });
 }
 
 // The second half of the kick of a step.
 DEVICE void end_step(const DeviceData& w, int i, Double3& v, real3 f, int species) {
-    const double inverse_mass = w.inverse_mass[mass_place(w, i, species)];
+    const double inverse_mass = w.inverse_mass[mass_index(w, i, species)];
     scale_by_thermostat(w, THERMOSTAT_AFTER, inverse_mass, v);
     kick(v, 0.5 * w.control->motion.timestep * inverse_mass, f);
 }
@@ -257,5 +257,5 @@ DEVICE void finish_step(const DeviceData& w, int slot, const Slot& now, int i, r
 
 // Whether an atom keeps its velocity whatever happens.
 DEVICE bool driven(const DeviceData& w, int i) {
-    return w.inverse_mass[mass_place(w, i, (int)w.position[w.control->slot[0].parity][i].species)] == 0;
+    return w.inverse_mass[mass_index(w, i, (int)w.position[w.control->slot[0].parity][i].species)] == 0;
 }

@@ -426,7 +426,7 @@ struct DeviceData {
     int unused;
     BoxGeometry geometry;
     Control* control;
-    const double* mass;          // see `mass_place`; 0, as are their inverse masses, of atoms that are driven
+    const double* mass;          // see `mass_index`; 0, as are their inverse masses, of atoms that are driven
     const double* inverse_mass;
     const real* table;           // pair coefficients; 0 for one species
     const real2* displacement_limits;  // by species: see `displacement_limit`
@@ -462,10 +462,10 @@ struct DeviceData {
     int* n_neighbor;
     // atoms without a pair force, in fours: the k-th of all atoms side by side; NO_ATOM ends them
     const uint4* excluded;       // [n_excluded][n], by id: ids
-    u32* place;                  // by id: where atoms are, since they were sorted
-    uint4* partner;              // [n_excluded][n]: places
-    uint2* partner_range;         // [n]: the first of these places and the last; none where it is after it
-    u32* met;                    // [4 n_excluded][n]: places in the tile of those that are in it
+    u32* index_by_id;            // by id: where atoms are, since they were sorted
+    uint4* partner;              // [n_excluded][n]: indices
+    uint2* partner_range;         // [n]: the first of these indices and the last; none where it is after it
+    u32* met;                    // [4 n_excluded][n]: indices in the tile of those that are in it
     // all pairs
     Position* center;            // of each group of 32 atoms
     real4* extent;               // of each group: half its edges, in fractions of the box
@@ -490,7 +490,7 @@ static_assert(sizeof(Control) == CONTROL_BYTES && sizeof(DeviceData) == DEVICE_D
 
 // Where the numbers of an atom stand that follow from its mass: by species, unless some atoms of one are
 // driven and others are not.
-DEVICE u32 mass_place(const DeviceData& w, int i, int species) {
+DEVICE u32 mass_index(const DeviceData& w, int i, int species) {
 #ifdef MASSES_BY_ID
     return w.id[w.control->sorted][i];
 #else

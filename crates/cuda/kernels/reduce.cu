@@ -8,7 +8,7 @@ extern "C" __global__ void __launch_bounds__(SUM_THREADS) kinetic_shares(DeviceD
     double sums[KINETIC_SUMS] = {};
     if (i < w.n) {
         const int species = (int)w.position[w.control->slot[0].parity][i].species;
-        kinetic_of(w.mass[mass_place(w, i, species)], load(w.v[set], i), sums);
+        kinetic_of(w.mass[mass_index(w, i, species)], load(w.v[set], i), sums);
     }
     block_partial<SUM_THREADS, KINETIC_SUMS>(w, sums);
 }
@@ -21,8 +21,8 @@ DEVICE void add_up_shares(const DeviceData& w, int blocks, int count, int row_le
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
     double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? last_row(w.control) * row_length : 0) + offset;
     const double sum = sum_of_shares<SUM_THREADS>(w, blocks, count, blockIdx.x);
-    const int place = blockIdx.x + (blockIdx.x > 0 ? further : 0);
-    if (threadIdx.x == 0) row[place] = ONTO ? row[place] + sum : sum;
+    const int index = blockIdx.x + (blockIdx.x > 0 ? further : 0);
+    if (threadIdx.x == 0) row[index] = ONTO ? row[index] + sum : sum;
 }
 
 extern "C" __global__ void __launch_bounds__(SUM_THREADS) add_shares(DeviceData w, int blocks, int count, int row_length,

@@ -58,7 +58,7 @@ DEVICE Position predicted(const DeviceData& w, int i, Position p, const Slot& no
     // Steps that the host makes keep none: where runs are reproducible nobody asks.
     if (now.kept && !REPRODUCIBLE) {
         // Of the path's parabola; a little less, because what turns an atom round does not last.
-        kick(d, 0.4 * time * w.inverse_mass[mass_place(w, i, (int)p.species)], load_force(w, i));
+        kick(d, 0.4 * time * w.inverse_mass[mass_index(w, i, (int)p.species)], load_force(w, i));
     }
     const double length2 = time * time * (d.x * d.x + d.y * d.y + d.z * d.z);
     const double scale = length2 <= most * most ? time : time * most / sqrt(length2);
@@ -176,23 +176,23 @@ extern "C" __global__ void sort_move(DeviceData w, int slot) {
         Double3 x = load(w.x[from], i), v = load(w.v[from], i);
         const int* was = w.image[from] + 3 * (size_t)i;
         int image[3] = {was[0], was[1], was[2]};
-        u32 place = first;
+        u32 index = first;
         for (u32 q = first; q < end; q++) {
             const u64 other = w.order[q];
-            if ((u32)(other >> 32) < high) place++;
-            if ((u32)(other >> 32) == high && w.id[from][(u32)other] < id) place++;
+            if ((u32)(other >> 32) < high) index++;
+            if ((u32)(other >> 32) == high && w.id[from][(u32)other] < id) index++;
         }
         wrap(w.geometry, x, image);
-        store(w.x[to], place, x);
-        store(w.v[to], place, v);
-        w.id[to][place] = id;
-        if (w.charge) w.charge[place] = w.charge_of[id];
-        for (int k = 0; k < 3; k++) w.image[to][3 * (size_t)place + k] = image[k];
+        store(w.x[to], index, x);
+        store(w.v[to], index, v);
+        w.id[to][index] = id;
+        if (w.charge) w.charge[index] = w.charge_of[id];
+        for (int k = 0; k < 3; k++) w.image[to][3 * (size_t)index + k] = image[k];
 #if DOUBLE
         here = to_position(w.geometry, x.x, x.y, x.z, (int)here.species);
 #endif
-        w.position[now.parity ^ 1][place] = here;
-        w.built[place] = to_come;
+        w.position[now.parity ^ 1][index] = here;
+        w.built[index] = to_come;
     }
 }
 
@@ -200,7 +200,7 @@ extern "C" __global__ void sort_move(DeviceData w, int slot) {
 extern "C" __global__ void exclusion_places(DeviceData w, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
-    EACH_ATOM(i) w.place[w.id[w.control->sorted ^ 1][i]] = i;
+    EACH_ATOM(i) w.index_by_id[w.id[w.control->sorted ^ 1][i]] = i;
 }
 
 extern "C" __global__ void exclusion_partners(DeviceData w, int slot) {
@@ -210,9 +210,9 @@ extern "C" __global__ void exclusion_partners(DeviceData w, int slot) {
         const u32 id = w.id[w.control->sorted ^ 1][i];
         uint2 range = {NO_ATOM, 0};
         auto place_of = [&](u32 other) {
-            const u32 place = other == NO_ATOM ? NO_ATOM : w.place[other];
-            if (place != NO_ATOM) range = {min(range.x, place), max(range.y, place)};
-            return place;
+            const u32 index = other == NO_ATOM ? NO_ATOM : w.index_by_id[other];
+            if (index != NO_ATOM) range = {min(range.x, index), max(range.y, index)};
+            return index;
         };
         uint4 four = {};
         for (int k = 0; k < w.n_excluded; k++) {

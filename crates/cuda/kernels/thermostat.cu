@@ -84,7 +84,7 @@ thermostat_kinetic(DeviceData w, int slot, int trigger) {
     double energy[THERMOSTAT_SUMS] = {};
     if (i < w.n) {
         const int species = (int)w.position[now.parity][i].species;
-        const double mass = w.mass[mass_place(w, i, species)];
+        const double mass = w.mass[mass_index(w, i, species)];
         const Double3 v = load(w.v[set], i);
         if (THERMOSTAT_SUMS == 1) {
             energy[0] = 0.5 * mass * (v.x * v.x + v.y * v.y + v.z * v.z);
@@ -125,6 +125,6 @@ extern "C" __global__ void __launch_bounds__(THERMOSTAT_THREADS) thermostat_scal
     if (!segment_end_due(w.control, now) || i >= w.n) return;
     const int species = (int)w.position[now.parity][i].species;
     Double3 v = load(w.v[set], i);
-    scale_by_thermostat(w, THERMOSTAT_AFTER, w.inverse_mass[mass_place(w, i, species)], v);
+    scale_by_thermostat(w, THERMOSTAT_AFTER, w.inverse_mass[mass_index(w, i, species)], v);
     store(w.v[set], i, v);
 }

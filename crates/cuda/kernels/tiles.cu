@@ -160,7 +160,7 @@ DEVICE void step_of_tile(const DeviceData& w, int slot, const Slot& now) {
         const real3 f = check_force(w, pull.force, v, set, i, now.done);
         if (now.soon) store_force(w, i, pull.force);
         end_step(w, i, v, f, species);
-        if (SAMPLES) kinetic_of(w.mass[mass_place(w, i, species)], v, sums + N_TERMS + 6);
+        if (SAMPLES) kinetic_of(w.mass[mass_index(w, i, species)], v, sums + N_TERMS + 6);
         advance_atom(w, slot, now, i, x, v, f, species);
     }
     if (!SAMPLES) return;

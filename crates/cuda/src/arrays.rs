@@ -207,7 +207,7 @@ impl Arrays {
             neighbor: 0,
             n_neighbor: 0,
             excluded: 0,
-            place: 0,
+            index_by_id: 0,
             partner: 0,
             partner_range: 0,
             met: 0,

@@ -35,10 +35,10 @@ struct Bound {
     atoms: u64,
     first: u64,
     row: [u64; 4],
-    place: [u64; 4],
+    index: [u64; 4],
     ids: u64,
-    places: u64,
-    place_of: u64,
+    indices: u64,
+    index_by_id: u64,
     bond_table: u64,
     angle_table: u64,
     dihedral_table: u64,
@@ -54,7 +54,7 @@ unsafe impl Word for Bound {}
 /// The kernels, and what is bound to what.
 pub struct Bonded {
     bound: Bound,
-    places: Kernel,
+    indices: Kernel,
     find: Kernel,
     forces: Kernel,
     energies: Kernel,
@@ -279,10 +279,10 @@ impl Bonded {
                 atoms: words[4].address(),
                 first: first.address(),
                 row: begins(words[0].address(), |family| &family.rows),
-                place: begins(words[2].address(), |family| &family.others),
+                index: begins(words[2].address(), |family| &family.others),
                 ids: words[1].address(),
-                places: words[2].address(),
-                place_of: words[3].address(),
+                indices: words[2].address(),
+                index_by_id: words[3].address(),
                 bond_table: tables[0].address(),
                 angle_table: tables[1].address(),
                 dihedral_table: tables[2].address(),
@@ -291,7 +291,7 @@ impl Bonded {
                 n_others: ids.len() as i64,
                 n_atoms: atoms.len() as i64,
             },
-            places: module.kernel("bonded_places")?,
+            indices: module.kernel("bonded_indices")?,
             find: module.kernel("bonded_find")?,
             forces: module.kernel("bonded_forces")?,
             energies: module.kernel("bonded_forces_energies")?,
@@ -317,7 +317,7 @@ impl Bonded {
     pub fn build(&self, data: &DeviceData, slot: i32) -> Vec<Launch> {
         let n_others = self.bound.n_others as usize;
         vec![
-            self.launch(&self.places, data, data.n as usize, slot),
+            self.launch(&self.indices, data, data.n as usize, slot),
             self.launch(&self.find, data, n_others, slot),
         ]
     }

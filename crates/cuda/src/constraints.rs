@@ -41,7 +41,7 @@ struct Held {
     leader: u64,
     mover: u64,
     n_warp_groups: u64,
-    place: u64,
+    index: u64,
     noise: u64,
 }
 
@@ -63,7 +63,7 @@ pub enum MoveFrom {
 pub struct Constraints {
     held: Held,
     disband: Kernel,
-    places: Kernel,
+    indices: Kernel,
     noise: Kernel,
     moves: Kernel,
     kick: Kernel,
@@ -234,15 +234,15 @@ impl Constraints {
             device.alloc(4 * 32 * most_warp_groups(n_atoms, shapes.len()))?,
             device.alloc(1)?,
         ];
-        let [leads, slot, leader, place, mover, n_warp_groups] = std::array::from_fn(|k| words[k].address());
+        let [leads, slot, leader, index, mover, n_warp_groups] = std::array::from_fn(|k| words[k].address());
         let (groups, numbers) = (device.upload(&rows)?, device.upload(&all_numbers)?);
         let (group, first) = (groups.address(), numbers.address());
         let kicks = device.alloc(3 * n_atoms)?;
         let noise = kicks.address();
         Ok(Some(Constraints {
-            held: Held { leads, slot, group, numbers: first, leader, mover, n_warp_groups, place, noise },
+            held: Held { leads, slot, group, numbers: first, leader, mover, n_warp_groups, index, noise },
             disband: module.kernel("constrained_disband")?,
-            places: module.kernel("constrained_places")?,
+            indices: module.kernel("constrained_indices")?,
             noise: module.kernel("constrained_noise")?,
             moves: module.kernel("constrained_move")?,
             kick: module.kernel("constrained_kick")?,
@@ -288,7 +288,7 @@ impl Constraints {
             Launch::new(kernel, blocks, threads).with_value(*data).with_value(self.held).with_value(slot)
         };
         let spans = (data.n as u32).div_ceil(SPAN).max(1);
-        vec![launch(&self.disband, 1, 1), launch(&self.places, spans, SPAN)]
+        vec![launch(&self.disband, 1, 1), launch(&self.indices, spans, SPAN)]
     }
 
     /// Gives the forces on points that follow atoms to these, if there are any; with energies, blocks leave

@@ -216,7 +216,7 @@ pub struct DeviceData {
     pub neighbor: u64,
     pub n_neighbor: u64,
     pub excluded: u64,
-    pub place: u64,
+    pub index_by_id: u64,
     pub partner: u64,
     pub partner_range: u64,
     pub met: u64,

@@ -11,10 +11,10 @@ pub struct Exclusions {
     /// By id: ids.
     ids: Buffer<u32>,
     /// Where atoms are, by id.
-    place: Buffer<u32>,
-    /// By place: places, and places in tiles.
+    index_by_id: Buffer<u32>,
+    /// By index: indices, and those in tiles.
     partner: Buffer<u32>,
-    /// By place: the first and the last place of a partner.
+    /// By index: the first and the last index of a partner.
     range: Buffer<u32>,
     met: Buffer<u32>,
 }
@@ -34,7 +34,7 @@ impl Exclusions {
         let places = if fours > 0 { by_id.len() } else { 0 };
         Ok(Exclusions {
             fours,
-            place: device.alloc(places)?,
+            index_by_id: device.alloc(places)?,
             partner: device.alloc(ids.len())?,
             range: device.alloc(2 * places)?,
             met: device.alloc(ids.len())?,
@@ -46,7 +46,7 @@ impl Exclusions {
     pub fn attach(&self, data: &mut DeviceData) {
         data.n_excluded = self.fours as i32;
         data.excluded = self.ids.address();
-        data.place = self.place.address();
+        data.index_by_id = self.index_by_id.address();
         data.partner = self.partner.address();
         data.partner_range = self.range.address();
         data.met = self.met.address();
@@ -59,6 +59,6 @@ impl Exclusions {
 
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
-        4 * (3 * self.place.len() + 3 * self.ids.len())
+        4 * (3 * self.index_by_id.len() + 3 * self.ids.len())
     }
 }

@@ -18,7 +18,7 @@ struct Table {
     shift: u64,
     share: u64,
     mass: u64,
-    place: u64,
+    index_by_id: u64,
     x: u64,
     v: u64,
     image: u64,
@@ -33,7 +33,7 @@ unsafe impl Word for BoxGeometry {}
 /// The kernels, and who belongs to which molecule.
 pub struct Bodies {
     table: Table,
-    places: Kernel,
+    indices: Kernel,
     molecular_virial: Kernel,
     scale_volume: Kernel,
     undo_scale: Kernel,
@@ -87,7 +87,7 @@ impl Bodies {
             shift: images[0].address(),
             share: numbers[0].address(),
             mass: numbers[1].address(),
-            place: words[2].address(),
+            index_by_id: words[2].address(),
             x: numbers[2].address(),
             v: numbers[3].address(),
             image: images[1].address(),
@@ -97,7 +97,7 @@ impl Bodies {
         let module = device.compile("molecules.cu", &build.source, &build.options)?;
         Ok(Bodies {
             table,
-            places: module.kernel("molecule_places")?,
+            indices: module.kernel("molecule_indices")?,
             molecular_virial: module.kernel("molecular_virial")?,
             scale_volume: module.kernel("scale_molecules")?,
             undo_scale: module.kernel("undo_scale")?,
@@ -113,7 +113,7 @@ impl Bodies {
 
     /// Their virial: blocks leave its shares.
     pub fn molecular_virial(&self, data: &DeviceData) -> Vec<Launch> {
-        vec![self.launch(&self.places, data), self.launch(&self.molecular_virial, data)]
+        vec![self.launch(&self.indices, data), self.launch(&self.molecular_virial, data)]
     }
 
     /// Moves them into another box, as they are; their velocities grow by the factor
@@ -131,14 +131,14 @@ impl Bodies {
 /// By id, the images by which atoms are away from where the others of their molecules are.
 fn shifts(molecules: &Molecules, simbox: &SimBox, state: &State) -> Result<Vec<[i32; 3]>> {
     let arms = molecules.arms(simbox, state)?;
-    let order = state.order();
+    let index_by_id = state.index_by_id();
     // By molecule, the centre that its first atom sees, and the image of that.
     let mut seen: Vec<Option<(Vec3, [i32; 3])>> = vec![None; molecules.count()];
     let mut shifts = vec![[0; 3]; state.len()];
     for (id, molecule) in molecules.of_atoms().iter().enumerate() {
-        let place = order[id];
-        let (r, image) = (state.position[place], state.image[place]);
-        let center: Vec3 = std::array::from_fn(|k| r[k] - arms[place][k]);
+        let index = index_by_id[id];
+        let (r, image) = (state.position[index], state.image[index]);
+        let center: Vec3 = std::array::from_fn(|k| r[k] - arms[index][k]);
         let (first, base) = *seen[*molecule as usize].get_or_insert((center, image));
         // Centres that atoms of a molecule see are images of each other.
         let apart = simbox.to_fractional(std::array::from_fn(|k| simbox.origin()[k] + first[k] - center[k]));

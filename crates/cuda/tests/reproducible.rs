@@ -95,7 +95,8 @@ fn run(
     sums.extend(gpu.energies().virial);
     sums.extend(gpu.kinetic().tensor);
     let state = gpu.state().unwrap();
-    let atoms = state.order().into_iter().map(|i| [state.position[i], state.velocity[i], state.force[i]]);
+    let atoms =
+        state.index_by_id().into_iter().map(|i| [state.position[i], state.velocity[i], state.force[i]]);
     (atoms.collect(), sums)
 }
 

@@ -149,7 +149,7 @@ impl Checkpoint {
     pub fn into_system(self) -> Result<System> {
         let (simbox, species) = (self.simbox()?, self.species());
         let mut state = self.state;
-        let order: Vec<u32> = state.order().into_iter().map(|place| place as u32).collect();
+        let order: Vec<u32> = state.index_by_id().into_iter().map(|index| index as u32).collect();
         state.permute(&order);
         Ok(System {
             simbox,

@@ -24,9 +24,9 @@ impl Dipoles {
 
     /// Those of a system; `charges` by id, empty where those of the species hold.
     pub(crate) fn new(topology: &Topology, species: &[Species], charges: &[f64], state: &State) -> Self {
-        let of_species = |place: usize| species[usize::from(state.species[place])].charge;
+        let of_species = |index: usize| species[usize::from(state.species[index])].charge;
         let charges = match charges {
-            [] => state.order().into_iter().map(of_species).collect(),
+            [] => state.index_by_id().into_iter().map(of_species).collect(),
             charges => charges.to_vec(),
         };
         Dipoles { molecules: Molecules::new(topology, species, state), charges }

@@ -43,8 +43,8 @@ impl DegreesOfFreedom {
         let free_atoms = system.n_free();
         let alone = !forces.have_fields_or_walls() && !system.has_driven();
         // Those between atoms that are driven take nothing away.
-        let order = system.state.order();
-        let moves = |id: &u32| system.driven(order[*id as usize]).is_none();
+        let index_by_id = system.state.index_by_id();
+        let moves = |id: &u32| system.driven(index_by_id[*id as usize]).is_none();
         let constraints = system.topology.constraints.iter().filter(|c| c.atoms.iter().any(moves)).count();
         DegreesOfFreedom {
             free_atoms,

@@ -94,15 +94,15 @@ impl Measures {
         }
         let simbox = *backend.simbox();
         let state = backend.state()?;
-        let order = state.order();
+        let index_by_id = state.index_by_id();
         // Nobody waits for what nobody sees.
-        fn by_id<T>(order: &[usize], wanted: bool, of: impl Fn(usize) -> T) -> Vec<T> {
-            order.iter().filter(|_| wanted).map(|place| of(*place)).collect()
+        fn by_id<T>(index_by_id: &[usize], wanted: bool, of: impl Fn(usize) -> T) -> Vec<T> {
+            index_by_id.iter().filter(|_| wanted).map(|index| of(*index)).collect()
         }
-        let unwrapped = by_id(&order, positions, |place| unbroken(&simbox, state, place));
-        let wrapped = by_id(&order, positions, |place| wrapped(&simbox, state, place));
+        let unwrapped = by_id(&index_by_id, positions, |index| unbroken(&simbox, state, index));
+        let wrapped = by_id(&index_by_id, positions, |index| wrapped(&simbox, state, index));
         let (positions, images): (Vec<Vec3>, Vec<[i32; 3]>) = wrapped.into_iter().unzip();
-        let velocities = by_id(&order, velocities, |place| state.velocity[place]);
+        let velocities = by_id(&index_by_id, velocities, |index| state.velocity[index]);
         let view = View {
             time: Some(time),
             simbox: &simbox,
@@ -206,7 +206,7 @@ pub(crate) fn subject(
     Subject {
         units,
         names: species.iter().map(|s| s.name.clone()).collect(),
-        species: state.order().into_iter().map(|place| state.species[place]).collect(),
+        species: state.index_by_id().into_iter().map(|index| state.species[index]).collect(),
         simbox,
         polarity: dipoles.polarity(),
     }
@@ -240,19 +240,19 @@ pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
 }
 
 /// Where in the box an atom is.
-pub(crate) fn inside(simbox: &SimBox, state: &State, place: usize) -> Vec3 {
-    wrapped(simbox, state, place).0
+pub(crate) fn inside(simbox: &SimBox, state: &State, index: usize) -> Vec3 {
+    wrapped(simbox, state, index).0
 }
 
 /// The same, and how many times it has crossed the box.
-fn wrapped(simbox: &SimBox, state: &State, place: usize) -> (Vec3, [i32; 3]) {
-    let (mut position, mut image) = (state.position[place], state.image[place]);
+fn wrapped(simbox: &SimBox, state: &State, index: usize) -> (Vec3, [i32; 3]) {
+    let (mut position, mut image) = (state.position[index], state.image[index]);
     simbox.wrap(&mut position, &mut image);
     (position, image)
 }
 
 /// Where an atom would be had it never been put back into the box.
-pub(crate) fn unbroken(simbox: &SimBox, state: &State, place: usize) -> Vec3 {
-    let (position, shift) = (state.position[place], simbox.shift(state.image[place]));
+pub(crate) fn unbroken(simbox: &SimBox, state: &State, index: usize) -> Vec3 {
+    let (position, shift) = (state.position[index], simbox.shift(state.image[index]));
     [0, 1, 2].map(|k| position[k] + shift[k])
 }

@@ -178,27 +178,27 @@ impl ConstraintProjection {
 
     /// The largest force on an atom, less what constraints bear of it.
     pub fn largest_force(&self, simbox: &SimBox, state: &State) -> f64 {
-        let order = state.order();
-        let inverse_mass = |place: usize| self.inverse_mass.of(state.species[place], state.id[place]);
+        let index_by_id = state.index_by_id();
+        let inverse_mass = |index: usize| self.inverse_mass.of(state.species[index], state.id[index]);
         let mut force = state.force.clone();
         for group in &self.groups.groups {
             let shape = &self.groups.shapes[group.shape];
             let (mut r, mut acceleration) = ([[0.0; 3]; MOST_ATOMS], [[0.0; 3]; MOST_ATOMS]);
             let mut weights = [0.0; MOST_ATOMS];
-            let place = |k: usize| order[group.atoms[k] as usize];
-            let first = state.position[place(0)];
+            let index = |k: usize| index_by_id[group.atoms[k] as usize];
+            let first = state.position[index(0)];
             for k in 0..shape.atoms {
-                let at = state.position[place(k)];
+                let at = state.position[index(k)];
                 r[k] = simbox.nearest_image(std::array::from_fn(|axis| at[axis] - first[axis]));
-                weights[k] = inverse_mass(place(k));
-                acceleration[k] = state.force[place(k)].map(|f| f * weights[k]);
+                weights[k] = inverse_mass(index(k));
+                acceleration[k] = state.force[index(k)].map(|f| f * weights[k]);
             }
             rattle(&shape.pairs, &r, &weights, &mut acceleration);
             for k in (0..shape.atoms).filter(|k| weights[*k] > 0.0) {
-                force[place(k)] = acceleration[k].map(|a| a / weights[k]);
+                force[index(k)] = acceleration[k].map(|a| a / weights[k]);
             }
         }
-        let moved = force.iter().enumerate().filter(|(place, _)| inverse_mass(*place) > 0.0);
+        let moved = force.iter().enumerate().filter(|(index, _)| inverse_mass(*index) > 0.0);
         moved.map(|(_, f)| f.iter().map(|x| x * x).sum::<f64>()).fold(0.0, f64::max).sqrt()
     }
 }

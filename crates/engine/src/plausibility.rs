@@ -87,12 +87,12 @@ impl Scales {
     /// Those of a system under forces.
     pub fn new(system: &System, forces: &Forces) -> Self {
         let sizes = sizes(forces, system.species.len());
-        let order = system.state.order();
-        let species = |id: u32| usize::from(system.state.species[order[id as usize]]);
+        let index_by_id = system.state.index_by_id();
+        let species = |id: u32| usize::from(system.state.species[index_by_id[id as usize]]);
         let name = |id: u32| system.species[species(id)].name.clone();
-        let mass = |id: u32| match system.driven(order[id as usize]) {
+        let mass = |id: u32| match system.driven(index_by_id[id as usize]) {
             Some(_) => f64::INFINITY,
-            None => system.mass(order[id as usize]),
+            None => system.mass(index_by_id[id as usize]),
         };
         let topology = &system.topology;
         let sorted = |[a, b]: [u32; 2]| [a.min(b), a.max(b)];
@@ -251,10 +251,10 @@ impl Scales {
     /// Atoms that are much nearer to each other, or further apart, than they are large.
     pub fn spacing(&self, stage: &str, simbox: &SimBox, state: &State) -> Option<Warning> {
         let warning = |message: String| Some(Warning::new(WarningKind::Spacing, stage, message));
-        let own = |place: &usize| {
-            self.sizes[usize::from(state.species[*place])][usize::from(state.species[*place])]
+        let own = |index: &usize| {
+            self.sizes[usize::from(state.species[*index])][usize::from(state.species[*index])]
         };
-        let sized: Vec<usize> = (0..state.len()).filter(|place| own(place) > 0.0).collect();
+        let sized: Vec<usize> = (0..state.len()).filter(|index| own(index) > 0.0).collect();
         if !sized.is_empty() {
             let size = |a: u16, b: u16| self.sizes[usize::from(a)][usize::from(b)];
             let nearest =
@@ -292,8 +292,8 @@ impl Scales {
         length: impl Fn(u16, u16) -> Option<f64>,
     ) -> Option<f64> {
         let asked = (MOST_DISTANCES / atoms.len().max(1)).clamp(ASKED_AT_LEAST, ASKED).min(atoms.len());
-        let of = |place: usize| {
-            let id = state.id[place];
+        let of = |index: usize| {
+            let id = state.id[index];
             self.molecules.get(id as usize).copied().unwrap_or(id)
         };
         let one = |k: usize| {

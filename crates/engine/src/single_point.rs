@@ -68,7 +68,7 @@ pub fn single_point_by(
 ) -> Result<SinglePoint> {
     let forces = forces.into();
     let (term_names, degrees) = (term_names(&forces), DegreesOfFreedom::new(&system, &forces));
-    let mass = (0..system.state.len()).map(|place| system.mass(place)).sum();
+    let mass = (0..system.state.len()).map(|index| system.mass(index)).sum();
     let constrained = !system.topology.constraints.is_empty();
     check_reciprocal_memory(&system, &forces)?;
     let mut backend = open(system, forces, settings)?;
@@ -84,6 +84,6 @@ pub fn single_point_by(
     let virial = backend.energies().virial;
     let device = backend.describe();
     let state = backend.state()?;
-    let forces = state.order().into_iter().map(|place| state.force[place]).collect();
+    let forces = state.index_by_id().into_iter().map(|index| state.force[index]).collect();
     Ok(SinglePoint { thermo, term_names, virial, forces, device })
 }

@@ -161,9 +161,9 @@ impl Reported {
     /// A group of a system. A constraint takes half a degree of freedom from each of its atoms that
     /// forces move, or all of one from the only one.
     pub fn new(group: &Group, system: &System) -> Self {
-        let order = system.state.order();
-        let moves = |id: u32| system.driven(order[id as usize]).is_none();
-        let mass = |id: &u32| system.mass(order[*id as usize]);
+        let index_by_id = system.state.index_by_id();
+        let moves = |id: u32| system.driven(index_by_id[id as usize]).is_none();
+        let mass = |id: &u32| system.mass(index_by_id[*id as usize]);
         let masses = group.atoms.iter().map(|id| [mass(id), if moves(*id) { mass(id) } else { 0.0 }]);
         let free = group.atoms.iter().filter(|id| moves(**id)).count();
         let held = system.topology.constraints.iter().map(|constraint| {
@@ -176,19 +176,19 @@ impl Reported {
         Reported { name, masses: masses.collect(), atoms, degrees_of_freedom }
     }
 
-    /// What it does now; `order` is that of the state.
+    /// What it does now; `index_by_id` is that of the state.
     pub fn measure(
         &self,
         units: UnitSystem,
         simbox: &SimBox,
         state: &State,
-        order: &[usize],
+        index_by_id: &[usize],
         atoms: Atoms,
     ) -> GroupThermo {
         let (mut kinetic, mut total, mut center) = (0.0, 0.0, [0.0; 3]);
         for (id, [mass, moving]) in self.atoms.iter().zip(&self.masses) {
-            let place = order[*id as usize];
-            let (v, r) = (state.velocity[place], unbroken(simbox, state, place));
+            let index = index_by_id[*id as usize];
+            let (v, r) = (state.velocity[index], unbroken(simbox, state, index));
             kinetic += 0.5 * moving * v.iter().map(|v| v * v).sum::<f64>();
             total += mass;
             center = std::array::from_fn(|k| center[k] + mass * r[k]);

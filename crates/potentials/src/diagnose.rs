@@ -13,23 +13,23 @@ use crate::restraint::Ties;
 use crate::{Cmap, Dispersion, Electrostatics, Embedded, Forces, LatticeSum, PairTerm, Vacuum};
 use jostle_core::{Error, Precision, System, Vec3};
 
-/// The error for a force on the atom stored at `place` that is not finite in arithmetic of this precision:
+/// The error for a force on the atom stored at `index` that is not finite in arithmetic of this precision:
 /// names the atom, the term and, where there are others, these and how far away the first of them is.
-pub fn force(system: &System, forces: &Forces, precision: Precision, place: usize) -> Error {
+pub fn force(system: &System, forces: &Forces, precision: Precision, index: usize) -> Error {
     let (state, hint) = (&system.state, forces.hint());
     if let Some(error) = behind(system, forces) {
         return error;
     }
-    let number = |place: usize| state.id[place] + 1;
-    if state.position[place].iter().any(|x| !x.is_finite()) {
-        return Error::simulation(format!("the position of atom {} is not finite", number(place))).hint(hint);
+    let number = |index: usize| state.id[index] + 1;
+    if state.position[index].iter().any(|x| !x.is_finite()) {
+        return Error::simulation(format!("the position of atom {} is not finite", number(index))).hint(hint);
     }
-    let diagnosis = Diagnosis { system, forces, precision, order: state.order() };
-    if let Some(error) = diagnosis.broken_bond(place) {
+    let diagnosis = Diagnosis { system, forces, precision, index_by_id: state.index_by_id() };
+    if let Some(error) = diagnosis.broken_bond(index) {
         return error;
     }
-    let mut strongest = Part::none(place);
-    for point in diagnosis.points(place) {
+    let mut strongest = Part::none(index);
+    for point in diagnosis.points(index) {
         diagnosis.parts(point, &mut strongest);
     }
     let Part { term, atom, others, distance, force } = strongest;
@@ -69,7 +69,7 @@ pub fn energy(forces: &Forces, energies: &[f64]) -> Error {
 struct Part<'a> {
     /// The name of the term; empty where there is none.
     term: &'a str,
-    /// The place of the atom, and of the others that it comes from.
+    /// The index of the atom, and of the others that it comes from.
     atom: usize,
     others: Vec<usize>,
     /// To the first of these.
@@ -99,8 +99,8 @@ struct Diagnosis<'a> {
     system: &'a System,
     forces: &'a Forces,
     precision: Precision,
-    /// By id, the place of an atom.
-    order: Vec<usize>,
+    /// By id, the index of an atom.
+    index_by_id: Vec<usize>,
 }
 
 impl<'a> Diagnosis<'a> {
@@ -113,24 +113,24 @@ impl<'a> Diagnosis<'a> {
         if force.is_finite() { force.abs() } else { f64::INFINITY }
     }
 
-    /// From one place to another.
+    /// From one atom to another, by their indices.
     fn between(&self, from: usize, to: usize) -> Vec3 {
         let (a, b) = (self.system.state.position[from], self.system.state.position[to]);
         self.system.simbox.nearest_image(std::array::from_fn(|k| b[k] - a[k]))
     }
 
     /// An atom and the points that follow it, which hand their forces on to it.
-    fn points(&self, place: usize) -> Vec<usize> {
-        let id = self.system.state.id[place];
+    fn points(&self, index: usize) -> Vec<usize> {
+        let id = self.system.state.id[index];
         let sites = self.system.topology.virtual_sites.iter().filter(|site| site.atoms.contains(&id));
-        [place].into_iter().chain(sites.map(|site| self.order[site.site as usize])).collect()
+        [index].into_iter().chain(sites.map(|site| self.index_by_id[site.site as usize])).collect()
     }
 
     /// A bond of the atom that is as long as it cannot be.
-    fn broken_bond(&self, place: usize) -> Option<Error> {
-        let id = self.system.state.id[place];
+    fn broken_bond(&self, index: usize) -> Option<Error> {
+        let id = self.system.state.id[index];
         self.system.topology.bonds.iter().filter(|bond| bond.atoms.contains(&id)).find_map(|bond| {
-            let [a, b] = bond.atoms.map(|id| self.order[id as usize]);
+            let [a, b] = bond.atoms.map(|id| self.index_by_id[id as usize]);
             let length = length(self.between(a, b));
             let longest = self.forces.bonds.iter().map(|term| term.longest(bond.kind as usize));
             let longest = longest.fold(f64::INFINITY, f64::min);
@@ -144,22 +144,22 @@ impl<'a> Diagnosis<'a> {
     }
 
     /// Goes through all parts of the force on an atom.
-    fn parts(&self, place: usize, strongest: &mut Part<'a>) {
+    fn parts(&self, index: usize, strongest: &mut Part<'a>) {
         let (system, forces) = (self.system, self.forces);
         let state = &system.state;
         let exclusions = system.topology.exclusions(state.len(), forces.exclude);
-        let excluded = exclusions.get(state.id[place] as usize).map_or(&[][..], |list| list);
+        let excluded = exclusions.get(state.id[index] as usize).map_or(&[][..], |list| list);
         let is_excluded = |other: usize| excluded.contains(&state.id[other]);
-        let species = |place: usize| usize::from(state.species[place]);
+        let species = |index: usize| usize::from(state.species[index]);
         for term in &forces.pairs {
-            let row = row_of(term, species(place), system.species.len());
-            self.pair(place, term.potential.name(), strongest, |other, r2| {
+            let row = row_of(term, species(index), system.species.len());
+            self.pair(index, term.potential.name(), strongest, |other, r2| {
                 let (cutoff2, coefficients) = row[species(other)].as_ref()?;
                 (r2 < *cutoff2 && !is_excluded(other)).then(|| term.evaluate(r2, coefficients).1)
             });
         }
         if let Some(term) = &forces.embedded {
-            self.embedded(place, term, strongest);
+            self.embedded(index, term, strongest);
         }
         for sum in forces.sums() {
             let (strengths, cutoff) = (sum.strengths(system), sum.cutoff());
@@ -167,134 +167,134 @@ impl<'a> Diagnosis<'a> {
                 LatticeSum::Dispersion(_) => Dispersion::TERM,
                 LatticeSum::Charges(_) => Electrostatics::TERM,
             };
-            self.pair(place, name, strongest, |other, r2| {
-                let product = strengths[place] * strengths[other];
+            self.pair(index, name, strongest, |other, r2| {
+                let product = strengths[index] * strengths[other];
                 let near = r2 < cutoff * cutoff && product != 0.0 && !is_excluded(other);
                 near.then(|| product * sum.direct(r2, 1.0).1)
             });
         }
         if let Some(term) = &forces.vacuum {
-            let charge = term.coulomb * system.charge(place);
+            let charge = term.coulomb * system.charge(index);
             let [lennard_jones, coulomb] = Vacuum::TERMS;
-            self.pair(place, lennard_jones, strongest, |other, r2| {
-                let coefficients = || term.coefficients(species(place), species(other));
+            self.pair(index, lennard_jones, strongest, |other, r2| {
+                let coefficients = || term.coefficients(species(index), species(other));
                 (!is_excluded(other)).then(|| Vacuum::evaluate(r2, coefficients(), 0.0).1)
             });
-            self.pair(place, coulomb, strongest, |other, r2| {
+            self.pair(index, coulomb, strongest, |other, r2| {
                 let strength = charge * system.charge(other);
                 let meets = strength != 0.0 && !is_excluded(other);
                 meets.then(|| Vacuum::evaluate(r2, [0.0; 2], strength).1)
             });
         }
-        self.bound(place, strongest);
+        self.bound(index, strongest);
         for wall in &forces.walls {
-            let (_, force) = wall.evaluate(species(place), state.position[place]);
-            let part = Part { term: "wall", force: self.size(force), ..Part::none(place) };
+            let (_, force) = wall.evaluate(species(index), state.position[index]);
+            let part = Part { term: "wall", force: self.size(force), ..Part::none(index) };
             strongest.or_stronger(part);
         }
         if !forces.restraints.is_empty() {
-            let now = forces.restraints.at(&system.simbox, state, &self.order);
-            let at = (&system.simbox, state.position[place]);
+            let now = forces.restraints.at(&system.simbox, state, &self.index_by_id);
+            let at = (&system.simbox, state.position[index]);
             let ties = Ties::new(&forces.restraints, state.len());
-            let force = ties.on(state.id[place], at, &forces.restraints, &now).force;
+            let force = ties.on(state.id[index], at, &forces.restraints, &now).force;
             strongest.or_stronger(Part {
                 term: "restraint",
                 force: self.size(length(force)),
-                ..Part::none(place)
+                ..Part::none(index)
             });
         }
     }
 
-    /// A force between pairs of atoms: over distance, by the place of the other one and the squared distance.
+    /// A force between pairs of atoms: over distance, by the index of the other one and the squared distance.
     fn pair(
         &self,
-        place: usize,
+        index: usize,
         term: &'a str,
         strongest: &mut Part<'a>,
         force_over_r: impl Fn(usize, f64) -> Option<f64>,
     ) {
-        for other in (0..self.system.state.len()).filter(|other| *other != place) {
-            let distance = length(self.between(other, place));
+        for other in (0..self.system.state.len()).filter(|other| *other != index) {
+            let distance = length(self.between(other, index));
             if !distance.is_finite() {
                 continue;
             }
             if let Some(force_over_r) = force_over_r(other, distance * distance) {
                 let force = self.size(self.size(force_over_r) * distance);
-                strongest.or_stronger(Part { term, atom: place, others: vec![other], distance, force });
+                strongest.or_stronger(Part { term, atom: index, others: vec![other], distance, force });
             }
         }
     }
 
     /// Embedded atoms: the densities of those around the atom are summed up first.
-    fn embedded(&self, place: usize, term: &'a Embedded, strongest: &mut Part<'a>) {
+    fn embedded(&self, index: usize, term: &'a Embedded, strongest: &mut Part<'a>) {
         let state = &self.system.state;
-        let (species, cutoff) = (|place: usize| usize::from(state.species[place]), term.cutoff());
+        let (species, cutoff) = (|index: usize| usize::from(state.species[index]), term.cutoff());
         let near = |around: usize, reach: f64, among: &[usize]| -> Vec<usize> {
             let within = |other: &usize| *other != around && length(self.between(*other, around)) < reach;
             among.iter().copied().filter(within).collect()
         };
         let all: Vec<usize> = (0..state.len()).collect();
-        let around = near(place, 2.0 * cutoff, &all);
-        let with_it: Vec<usize> = around.iter().copied().chain([place]).collect();
+        let around = near(index, 2.0 * cutoff, &all);
+        let with_it: Vec<usize> = around.iter().copied().chain([index]).collect();
         let slope = |atom: usize| {
             let others = near(atom, cutoff, &with_it).into_iter();
             let density =
                 |other| term.density(species(atom), species(other), length(self.between(other, atom))).0;
             term.embedding(species(atom), others.map(density).sum()).1
         };
-        let own = slope(place);
-        for other in near(place, cutoff, &around) {
-            let distance = length(self.between(other, place));
-            let kinds = [species(place), species(other)];
+        let own = slope(index);
+        for other in near(index, cutoff, &around) {
+            let distance = length(self.between(other, index));
+            let kinds = [species(index), species(other)];
             let (_, force_over_r) = term.pair(kinds, distance * distance, [own, slope(other)]);
             let (term, others) = (term.kind.name(), vec![other]);
             let force = self.size(force_over_r * distance);
-            strongest.or_stronger(Part { term, atom: place, others, distance, force });
+            strongest.or_stronger(Part { term, atom: index, others, distance, force });
         }
     }
 
     /// What the atom is bound in.
-    fn bound(&self, place: usize, strongest: &mut Part<'a>) {
+    fn bound(&self, index: usize, strongest: &mut Part<'a>) {
         let (topology, forces) = (&self.system.topology, self.forces);
         for bond in &topology.bonds {
-            self.group(place, &bond.atoms, bond.kind, &forces.bonds, strongest, |term, c, [arm]| {
+            self.group(index, &bond.atoms, bond.kind, &forces.bonds, strongest, |term, c, [arm]| {
                 let force = term.kind.visit(Bond { r2: arm.iter().map(|x| x * x).sum(), c });
                 [arm.map(|x| force * x)]
             });
         }
         for angle in &topology.angles {
-            self.group(place, &angle.atoms, angle.kind, &forces.angles, strongest, |term, c, [to, on]| {
+            self.group(index, &angle.atoms, angle.kind, &forces.angles, strongest, |term, c, [to, on]| {
                 let [a, b] = term.kind.visit(Angle { arms: [to.map(|x| -x), on], c });
                 [a.map(|x| -x), b]
             });
         }
         for turn in &topology.dihedrals {
-            self.group(place, &turn.atoms, turn.kind, &forces.dihedrals, strongest, |term, c, vectors| {
+            self.group(index, &turn.atoms, turn.kind, &forces.dihedrals, strongest, |term, c, vectors| {
                 term.kind.visit(Dihedral { vectors, c })
             });
         }
         for cross in &topology.cross_terms {
             let Some(map) = forces.cmaps.get(cross.kind as usize) else { continue };
-            self.along(place, &cross.atoms, Cmap::TERM, strongest, |vectors| map.forces(vectors).1);
+            self.along(index, &cross.atoms, Cmap::TERM, strongest, |vectors| map.forces(vectors).1);
         }
     }
 
     /// One bond, angle or dihedral, by all terms that its type has.
     fn group<K: BondedKind, const N: usize, const M: usize>(
         &self,
-        place: usize,
+        index: usize,
         atoms: &[u32; M],
         kind: u32,
         terms: &'a [BondedTerm<K>],
         strongest: &mut Part<'a>,
         forces: impl Fn(&BondedTerm<K>, &[f64], [Vec3; N]) -> [Vec3; N],
     ) {
-        if !atoms.contains(&self.system.state.id[place]) {
+        if !atoms.contains(&self.system.state.id[index]) {
             return;
         }
         for term in terms {
             if let Some(c) = term.coefficients(kind as usize) {
-                self.along(place, atoms, term.term(), strongest, |vectors| forces(term, &c, vectors));
+                self.along(index, atoms, term.term(), strongest, |vectors| forces(term, &c, vectors));
             }
         }
     }
@@ -302,22 +302,22 @@ impl<'a> Diagnosis<'a> {
     /// Forces along the vectors from atom to atom, on their tips.
     fn along<const N: usize, const M: usize>(
         &self,
-        place: usize,
+        index: usize,
         atoms: &[u32; M],
         term: &'a str,
         strongest: &mut Part<'a>,
         forces: impl FnOnce([Vec3; N]) -> [Vec3; N],
     ) {
-        let Some(role) = atoms.iter().position(|id| self.order[*id as usize] == place) else { return };
-        let places = atoms.map(|id| self.order[id as usize]);
+        let Some(role) = atoms.iter().position(|id| self.index_by_id[*id as usize] == index) else { return };
+        let places = atoms.map(|id| self.index_by_id[id as usize]);
         let vectors = std::array::from_fn(|k| self.between(places[k], places[k + 1]));
         let forces = forces(vectors);
         let on_tip = |k: usize| forces.get(k).copied().unwrap_or_default();
         let (into, out) = (role.checked_sub(1).map_or([0.0; 3], on_tip), on_tip(role));
-        let others: Vec<usize> = places.into_iter().filter(|other| *other != place).collect();
+        let others: Vec<usize> = places.into_iter().filter(|other| *other != index).collect();
         let force = self.size(length(std::array::from_fn(|k| into[k] - out[k])));
-        let distance = length(self.between(others[0], place));
-        strongest.or_stronger(Part { term, atom: place, others, distance, force });
+        let distance = length(self.between(others[0], index));
+        strongest.or_stronger(Part { term, atom: index, others, distance, force });
     }
 }
 

@@ -361,7 +361,7 @@ fn is_smooth(mut n: usize) -> bool {
 
 /// The charges of all atoms by id, times the root of this constant of Coulomb's.
 pub(crate) fn scaled_charges(coulomb: f64, system: &System) -> Vec<f64> {
-    let order = system.state.order().into_iter();
+    let order = system.state.index_by_id().into_iter();
     order.map(|place| coulomb.sqrt() * system.charge(place)).collect()
 }
 

@@ -61,7 +61,7 @@ impl Grains {
                 Masses::BySpecies(all.iter().zip(&self.radius).map(|(m, r)| inertia(m, *r)).collect())
             }
             Masses::ById(all) => {
-                let places = system.state.order().into_iter();
+                let places = system.state.index_by_id().into_iter();
                 let radius = places.map(|place| self.radius[usize::from(system.state.species[place])]);
                 Masses::ById(all.iter().zip(radius).map(|(m, r)| inertia(m, r)).collect())
             }

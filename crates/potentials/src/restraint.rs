@@ -85,8 +85,8 @@ impl Center {
     /// positions, by id, when the run began. So a molecule across an edge of the box has its centre where
     /// one would look for it.
     pub fn new(system: &System, atoms: &[u32], places: &[Vec3]) -> Self {
-        let (simbox, order) = (&system.simbox, system.state.order());
-        let total: f64 = atoms.iter().map(|id| system.mass(order[*id as usize])).sum();
+        let (simbox, index_by_id) = (&system.simbox, system.state.index_by_id());
+        let total: f64 = atoms.iter().map(|id| system.mass(index_by_id[*id as usize])).sum();
         let Some(first) = atoms.first().map(|id| places[*id as usize]) else { return Center::default() };
         let member = |id: &u32| {
             let at = places[*id as usize];
@@ -94,18 +94,18 @@ impl Center {
             let (near, origin) = (simbox.nearest_image(d), simbox.origin());
             // In units of the edges.
             let cells = simbox.to_fractional([0, 1, 2].map(|k| origin[k] + near[k] - d[k]));
-            let share = system.mass(order[*id as usize]) / total;
+            let share = system.mass(index_by_id[*id as usize]) / total;
             Member { id: *id, share, image: cells.map(|s| s.round() as i32) }
         };
         Center { members: atoms.iter().map(member).collect() }
     }
 
     /// Where it is; `order` is that of the state.
-    fn position(&self, simbox: &SimBox, state: &State, order: &[usize]) -> Vec3 {
+    fn position(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> Vec3 {
         let mut center = [0.0; 3];
         for Member { id, share, image } in &self.members {
-            let place = order[*id as usize];
-            let (r, crossed) = (state.position[place], state.image[place]);
+            let index = index_by_id[*id as usize];
+            let (r, crossed) = (state.position[index], state.image[index]);
             let shift = simbox.shift([0, 1, 2].map(|k| crossed[k] + image[k]));
             (0..3).for_each(|k| center[k] += share * (r[k] + shift[k]));
         }
@@ -171,13 +171,14 @@ impl Restraints {
     }
 
     /// What they have to know now; `order` is that of the state.
-    pub fn at(&self, simbox: &SimBox, state: &State, order: &[usize]) -> Moment {
-        Moment { centers: self.centers(simbox), pulls: self.pulls(simbox, state, order) }
+    pub fn at(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> Moment {
+        Moment { centers: self.centers(simbox), pulls: self.pulls(simbox, state, index_by_id) }
     }
 
-    fn pulls(&self, simbox: &SimBox, state: &State, order: &[usize]) -> Vec<Pull> {
+    fn pulls(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> Vec<Pull> {
         let pull = |distance: &Distance| {
-            let [a, b] = distance.centers.each_ref().map(|center| center.position(simbox, state, order));
+            let [a, b] =
+                distance.centers.each_ref().map(|center| center.position(simbox, state, index_by_id));
             let d = simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]]);
             let ([from, to], Spring { stiffness, .. }) =
                 (distance.range, self.springs[distance.spring as usize]);
@@ -325,7 +326,7 @@ mod tests {
         system.state.push(0, [1.5, 9.5, 5.0]);
         let places = system.state.position.clone();
         let center = Center::new(&system, &[0, 1], &places);
-        let at = |system: &System| center.position(&simbox, &system.state, &system.state.order());
+        let at = |system: &System| center.position(&simbox, &system.state, &system.state.index_by_id());
         let before = at(&system);
         let expected = [9.5 + 0.25 * 0.0, 0.5 - 0.25, 5.0];
         assert!((0..3).all(|k| (before[k] - expected[k]).abs() < 1e-12), "{before:?}");

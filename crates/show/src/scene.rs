@@ -121,7 +121,8 @@ impl Scene {
             }
         } else {
             names = system.species.iter().map(|s| s.name.clone()).collect();
-            species = system.state.order().into_iter().map(|place| system.state.species[place]).collect();
+            species =
+                system.state.index_by_id().into_iter().map(|index| system.state.species[index]).collect();
         }
         let of_water =
             |atom: &AtomName| residues.get(atom.residue as usize).is_some_and(|r| is_water(&r.name));

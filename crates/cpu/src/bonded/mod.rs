@@ -19,7 +19,7 @@ use std::ops::Range;
 pub struct Entry<const N: usize> {
     /// Where the task keeps the x of the atom's force.
     slot: u32,
-    /// The place of the atom in storage.
+    /// The index of the atom in storage.
     atom: u32,
     /// The places of the others.
     others: [u32; N],
@@ -31,20 +31,20 @@ pub struct Entry<const N: usize> {
 }
 
 impl<const N: usize> Entry<N> {
-    /// Of an atom (id and place) and of those that it is bound to, by `order[id]` and `image(place)`.
+    /// Of an atom (id and index) and of those that it is bound to, by `index_by_id[id]` and `image(place)`.
     fn new(
         slot: u32,
         (id, atom): (u32, u32),
         kind: u32,
         members: &[u32],
-        order: &[usize],
+        index_by_id: &[usize],
         image: &impl Fn(usize) -> u8,
     ) -> Self {
         let role = members.iter().position(|member| *member == id).unwrap_or(0);
         let rest = members.iter().enumerate().filter(|(k, _)| *k != role);
         let mut others = [0; N];
         for (other, (_, member)) in others.iter_mut().zip(rest) {
-            *other = order[*member as usize] as u32;
+            *other = index_by_id[*member as usize] as u32;
         }
         let images = others.map(|other| image(other as usize));
         Entry { slot, atom, others, kind, role: role as u8, images }
@@ -118,18 +118,18 @@ impl<S: Scalar, const N: usize, const M: usize> Family<S, N, M> {
         found.iter_mut().for_each(Vec::clear);
     }
 
-    /// Puts the groups of an atom (id and place) on the lists of their terms.
+    /// Puts the groups of an atom (id and index) on the lists of their terms.
     fn place(
         &self,
         slot: u32,
         atom: (u32, u32),
-        order: &[usize],
+        index_by_id: &[usize],
         image: &impl Fn(usize) -> u8,
         found: &mut [Vec<Entry<N>>],
     ) {
         for &number in self.of.get(atom.0) {
             let (kind, members) = self.groups[number as usize];
-            let entry = Entry::new(slot, atom, kind, &members, order, image);
+            let entry = Entry::new(slot, atom, kind, &members, index_by_id, image);
             for (_, list) in self.terms.iter().zip(&mut *found).filter(|(term, _)| term.has(kind)) {
                 list.push(entry);
             }
@@ -215,13 +215,13 @@ impl<S: Scalar> Bonded<S> {
     }
 
     /// Finds in storage what a task's atoms are bound in, and the images of the others. Atoms have
-    /// just been put into the box; until they are again, images stay what they are. `order[id]` is an
-    /// atom's place.
+    /// just been put into the box; until they are again, images stay what they are. `index_by_id[id]` is an
+    /// atom's index.
     pub fn place(
         &self,
         simbox: &SimBox,
         state: &State,
-        order: &[usize],
+        index_by_id: &[usize],
         clusters: &Clusters<S>,
         own: Range<usize>,
         found: &mut TaskBonds,
@@ -236,10 +236,10 @@ impl<S: Scalar> Bonded<S> {
                 let image =
                     |other: usize| self.images.of(simbox, state.position[place], state.position[other]);
                 let atom = (state.id[place], place as u32);
-                self.bonds.place(slot, atom, order, &image, &mut found.bonds);
-                self.angles.place(slot, atom, order, &image, &mut found.angles);
-                self.dihedrals.place(slot, atom, order, &image, &mut found.dihedrals);
-                self.cmaps.place(slot, atom, order, &image, &mut found.cmaps);
+                self.bonds.place(slot, atom, index_by_id, &image, &mut found.bonds);
+                self.angles.place(slot, atom, index_by_id, &image, &mut found.angles);
+                self.dihedrals.place(slot, atom, index_by_id, &image, &mut found.dihedrals);
+                self.cmaps.place(slot, atom, index_by_id, &image, &mut found.cmaps);
             }
         }
     }

@@ -80,7 +80,7 @@ impl<S: Scalar> Charged<S> {
         }
     }
 
-    /// Finds out where charges are when a list has been built. `excluded` has lists by id, `order`
+    /// Finds out where charges are when a list has been built. `excluded` has lists by id, `index_by_id`
     /// says where atoms are; two of them come no further apart than by `spread` until the next list.
     pub fn place(
         &mut self,
@@ -88,7 +88,7 @@ impl<S: Scalar> Charged<S> {
         system: &System,
         clusters: &Clusters<S>,
         excluded: &[Vec<u32>],
-        order: &[usize],
+        index_by_id: &[usize],
         spread: f64,
     ) {
         let width = clusters.width;
@@ -111,7 +111,7 @@ impl<S: Scalar> Charged<S> {
             let mut far = Vec::new();
             for (a, others) in (t * share..).zip(excluded) {
                 for b in others.iter().filter(|b| **b as usize > a) {
-                    let places = [order[a], order[*b as usize]];
+                    let places = [index_by_id[a], index_by_id[*b as usize]];
                     let is_far = |arm: Vec3| arm.iter().map(|x| x * x).sum::<f64>() > least * least;
                     // Where the two are near as they are, no image is further.
                     let [from, to] = places.map(|place| position[place]);

@@ -198,22 +198,29 @@ impl<S: Scalar> Cpu<S> {
         // Nobody asks where an atom is stored but bonds.
         let asked = !bonded.is_empty() || !self.excluded.is_empty() || self.vacuum.is_some();
         let asked = asked || !self.constraints.is_empty() || !self.restrained.is_empty();
-        let order = if asked { state.order() } else { Vec::new() };
+        let index_by_id = if asked { state.index_by_id() } else { Vec::new() };
         if let Some(vacuum) = &mut self.vacuum {
-            vacuum.sort(&self.system, &self.excluded, &order);
+            vacuum.sort(&self.system, &self.excluded, &index_by_id);
         }
-        let exclusions =
-            (!self.excluded.is_empty()).then(|| Exclusions::new(clusters, &state.id, &order, &self.excluded));
+        let exclusions = (!self.excluded.is_empty())
+            .then(|| Exclusions::new(clusters, &state.id, &index_by_id, &self.excluded));
         let exclusions = exclusions.as_ref();
         if !self.constraints.is_empty() {
             let share = |t: usize| t * n / n_tasks..(t + 1) * n / n_tasks;
             let shares: Vec<_> = (0..n_tasks).map(share).collect();
-            self.constraints.place(&state.id, &order, clusters, &shares);
+            self.constraints.place(&state.id, &index_by_id, clusters, &shares);
         }
-        self.restrained.place(&order);
+        self.restrained.place(&index_by_id);
         for charged in &mut self.charged {
             // Atoms are half a skin from where the list has them, at most, now and later.
-            charged.place(&self.team, &self.system, clusters, &self.excluded, &order, 2.0 * self.skin.now());
+            charged.place(
+                &self.team,
+                &self.system,
+                clusters,
+                &self.excluded,
+                &index_by_id,
+                2.0 * self.skin.now(),
+            );
         }
         self.team.map(self.tasks.iter_mut().collect(), |t, task| {
             task.list.clusters = t * n / n_tasks..(t + 1) * n / n_tasks;
@@ -223,7 +230,7 @@ impl<S: Scalar> Cpu<S> {
             task.forces.clear(&task.list, width);
             if !bonded.is_empty() {
                 let own = task.list.clusters.clone();
-                bonded.place(simbox, state, &order, clusters, own, &mut task.bonds);
+                bonded.place(simbox, state, &index_by_id, clusters, own, &mut task.bonds);
             }
         });
         self.route_foreign_forces();
@@ -435,12 +442,12 @@ impl<S: Scalar> Cpu<S> {
         }
     }
 
-    /// The place of the atom with the smallest id whose force is not finite.
+    /// The index of the atom with the smallest id whose force is not finite.
     fn bad_force(&mut self) -> Option<usize> {
         self.collect_forces();
         let State { force, id, .. } = &self.system.state;
-        let bad = |place: &usize| force[*place].iter().any(|x| !x.is_finite());
-        (0..force.len()).filter(bad).min_by_key(|place| id[*place])
+        let bad = |index: &usize| force[*index].iter().any(|x| !x.is_finite());
+        (0..force.len()).filter(bad).min_by_key(|index| id[*index])
     }
 
     /// Finds out which force was not finite, or which energy.
@@ -450,7 +457,7 @@ impl<S: Scalar> Cpu<S> {
         }
         let precision = if size_of::<S>() == 4 { Precision::Mixed } else { Precision::Double };
         self.fault = Some(match self.bad_force() {
-            Some(place) => diagnose::force(&self.system, &self.forces, precision, place),
+            Some(index) => diagnose::force(&self.system, &self.forces, precision, index),
             None => diagnose::energy(&self.forces, &self.energies.terms),
         });
     }

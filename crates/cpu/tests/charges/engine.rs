@@ -16,5 +16,5 @@ pub fn open(system: &System, forces: &Forces, precision: Precision, threads: usi
 /// Forces, by id.
 pub fn by_id(cpu: &mut dyn Backend) -> Vec<Vec3> {
     let state = cpu.state().unwrap();
-    state.order().into_iter().map(|place| state.force[place]).collect()
+    state.index_by_id().into_iter().map(|index| state.force[index]).collect()
 }

@@ -95,7 +95,7 @@ fn dihedrals_and_open_space_give_what_the_reference_gives() {
 }
 
 fn by_id(state: &jostle_core::State) -> Vec<Vec3> {
-    state.order().into_iter().map(|place| state.force[place]).collect()
+    state.index_by_id().into_iter().map(|index| state.force[index]).collect()
 }
 
 /// Bonds follow their atoms through a run in which atoms are sorted anew and cross the box, and

@@ -33,7 +33,7 @@ fn step(cpu: &mut dyn Backend, dt: f64) {
 /// Positions and velocities by id.
 fn by_id(cpu: &mut dyn Backend) -> Vec<(Vec3, Vec3)> {
     let state = cpu.state().unwrap();
-    state.order().into_iter().map(|place| (state.position[place], state.velocity[place])).collect()
+    state.index_by_id().into_iter().map(|index| (state.position[index], state.velocity[index])).collect()
 }
 
 /// The largest relative error of a distance, and of a speed along one relative to all speeds.

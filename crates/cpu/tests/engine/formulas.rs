@@ -52,8 +52,8 @@ impl<S: Scalar> Listed<S> {
             excluded[k as usize].push(k + 1);
             excluded[k as usize + 1].push(k);
         }
-        let order = state.order();
-        let exclusions = Exclusions::new(&clusters, id, &order, &excluded);
+        let index_by_id = state.index_by_id();
+        let exclusions = Exclusions::new(&clusters, id, &index_by_id, &excluded);
         let mut list = PairList { clusters: 0..clusters.count(), ..PairList::default() };
         let exclusions = Some(&exclusions);
         level.run(Build { clusters: &clusters, simbox: &simbox, reach: CUTOFF, exclusions, list: &mut list });

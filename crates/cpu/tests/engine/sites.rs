@@ -78,7 +78,7 @@ fn evaluate(system: System) -> (Energies, Vec<Vec3>) {
     cpu.update_neighbors().unwrap();
     cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
     let state = cpu.state().unwrap();
-    let forces = state.order().into_iter().map(|place| state.force[place]).collect();
+    let forces = state.index_by_id().into_iter().map(|index| state.force[index]).collect();
     (cpu.energies().clone(), forces)
 }
 

@@ -173,11 +173,11 @@ impl Case {
         let (energy, virial) = (device.energies().potential(), device.energies().virial);
         let state = device.state().unwrap();
         let errors: Vec<f64> = state
-            .order()
+            .index_by_id()
             .iter()
             .zip(&self.forces)
-            .map(|(&place, reference)| {
-                let force = state.force[place];
+            .map(|(&index, reference)| {
+                let force = state.force[index];
                 norm(std::array::from_fn(|k| force[k] - reference[k]))
             })
             .collect();

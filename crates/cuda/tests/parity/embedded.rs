@@ -126,8 +126,8 @@ fn a_batch_is_the_same_path() {
         let samples = gpu.run_steps(&batch, &mut Thermostat::Isolated).unwrap().unwrap();
         assert_eq!(samples.len(), 3);
         let state = gpu.state().unwrap();
-        for (place, other) in state.order().into_iter().zip(expected.order()) {
-            let (a, b) = (state.velocity[place], expected.velocity[other]);
+        for (index, other) in state.index_by_id().into_iter().zip(expected.index_by_id()) {
+            let (a, b) = (state.velocity[index], expected.velocity[other]);
             for k in 0..3 {
                 assert!((a[k] - b[k]).abs() < 1e-8, "{a:?} {b:?}");
             }

@@ -67,9 +67,9 @@ pub fn system(shape: Shape, algorithm: Algorithm, n_species: usize) -> System {
         *v = random.normal3();
     }
     let (mut mass, mut momentum) = (0.0, [0.0; 3]);
-    for (place, v) in system.state.velocity.iter().enumerate() {
-        mass += system.mass(place);
-        momentum = std::array::from_fn(|k| momentum[k] + system.mass(place) * v[k]);
+    for (index, v) in system.state.velocity.iter().enumerate() {
+        mass += system.mass(index);
+        momentum = std::array::from_fn(|k| momentum[k] + system.mass(index) * v[k]);
     }
     for v in &mut system.state.velocity {
         *v = std::array::from_fn(|k| v[k] - momentum[k] / mass);
@@ -121,7 +121,7 @@ pub fn run(backend: &mut dyn Backend, batch: &StepBatch, thermostat: &mut Thermo
 /// The atoms in the order of ids, positions unwrapped.
 pub fn by_id(backend: &mut dyn Backend) -> State {
     let mut state = backend.state().unwrap().clone();
-    let order: Vec<u32> = state.order().iter().map(|&place| place as u32).collect();
+    let order: Vec<u32> = state.index_by_id().iter().map(|&index| index as u32).collect();
     state.permute(&order);
     let simbox = *backend.simbox();
     for (position, image) in state.position.iter_mut().zip(&state.image) {

@@ -40,8 +40,8 @@ fn system() -> System {
 /// edge; two atoms not too near and not too far, from three.
 fn restraints() -> Restraints {
     let system = system();
-    let order = system.state.order();
-    let places: Vec<Vec3> = order.iter().map(|place| system.state.position[*place]).collect();
+    let index_by_id = system.state.index_by_id();
+    let places: Vec<Vec3> = index_by_id.iter().map(|index| system.state.position[*index]).collect();
     let anchor = |atom: u32| {
         let [x, y, z] = places[atom as usize];
         Anchor { atom, place: [x + 0.1, y - 0.2 + 0.01 * f64::from(atom), z + 0.05], spring: 0 }
@@ -132,10 +132,10 @@ fn springs_and_their_centers_follow() {
             device.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
             let (what, found) = (device.describe(), device.energies().clone());
             let (exact, energies) = reference::evaluate(&system, &expected).unwrap();
-            let order = system.state.order();
+            let index_by_id = system.state.index_by_id();
             let state = device.state().unwrap();
             for (force, id) in state.force.iter().zip(&state.id) {
-                let exact = exact[order[*id as usize]];
+                let exact = exact[index_by_id[*id as usize]];
                 assert!((0..3).all(|k| (force[k] - exact[k]).abs() < 1e-8), "{what}: {force:?} {exact:?}");
             }
             for (a, b) in found.terms.iter().zip(&energies.terms) {
@@ -270,7 +270,7 @@ fn a_batch_is_the_same_path_and_conserves_energy() {
         assert!((total - totals[0]).abs() < 2e-4 * scale, "{totals:?}");
     }
     let (a, b) = (cpu.state().unwrap(), gpu.state().unwrap());
-    for (i, j) in a.order().into_iter().zip(b.order()) {
+    for (i, j) in a.index_by_id().into_iter().zip(b.index_by_id()) {
         for k in 0..3 {
             let (v, w) = (a.velocity[i][k], b.velocity[j][k]);
             assert!((v - w).abs() < 1e-6, "{v} {w}");
@@ -374,7 +374,7 @@ fn keep_their_velocity(driven: Driven, forces: &Forces) {
         let simbox = *backend.simbox();
         let state = backend.state().unwrap();
         let (mut energy, mut moved) = (0.0, 0);
-        for (place, first) in state.order().into_iter().zip(start.order()) {
+        for (place, first) in state.index_by_id().into_iter().zip(start.index_by_id()) {
             let v = state.velocity[place];
             if system.driven.of(state.species[place], state.id[place]).is_none() {
                 energy += 0.5 * system.mass(first) * v.iter().map(|x| x * x).sum::<f64>();

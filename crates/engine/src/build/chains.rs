@@ -83,11 +83,11 @@ fn push_apart(system: System) -> Result<Vec<Vec3>> {
         fire.iterate(&mut *backend, Evaluate::Forces)?;
     }
     let state = backend.state()?;
-    let whole = |place: usize| {
-        let (r, shift) = (state.position[place], simbox.shift(state.image[place]));
+    let whole = |index: usize| {
+        let (r, shift) = (state.position[index], simbox.shift(state.image[index]));
         [0, 1, 2].map(|k| r[k] + shift[k])
     };
-    Ok(state.order().into_iter().map(whole).collect())
+    Ok(state.index_by_id().into_iter().map(whole).collect())
 }
 
 #[cfg(test)]

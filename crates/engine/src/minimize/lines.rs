@@ -220,7 +220,7 @@ impl Lbfgs {
 
 fn by_id(backend: &mut dyn Backend) -> Result<Vec<Vec3>> {
     let state = backend.state()?;
-    Ok(state.order().into_iter().map(|place| state.velocity[place]).collect())
+    Ok(state.index_by_id().into_iter().map(|index| state.velocity[index]).collect())
 }
 
 fn dot(a: &[Vec3], b: &[Vec3]) -> f64 {

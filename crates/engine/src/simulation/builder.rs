@@ -309,11 +309,11 @@ impl SimulationBuilder {
         if let Some(s) = species.iter().find(|s| !(s.mass >= 0.0 && s.mass.is_finite())) {
             return Err(Error::input(format!("the mass of {} is {}, which is no mass", s.name, s.mass)));
         }
-        let moves = |place: &usize| self.system.driven(*place).is_some_and(|v| v != [0.0; 3]);
-        if let Some(place) = (0..self.system.state.len()).find(moves)
+        let moves = |index: &usize| self.system.driven(*index).is_some_and(|v| v != [0.0; 3]);
+        if let Some(index) = (0..self.system.state.len()).find(moves)
             && self.stages.iter().any(|stage| matches!(stage.action, Action::Minimize { .. }))
         {
-            let id = self.system.state.id[place];
+            let id = self.system.state.id[index];
             let message = format!("{} cannot be driven while energy is minimised", names.describe(id));
             return Err(Error::input(message).hint("minimise with frozen atoms, in a run of its own"));
         }

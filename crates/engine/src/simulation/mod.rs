@@ -400,7 +400,7 @@ impl Simulation {
     /// If the device failed.
     pub fn positions(&mut self) -> Result<Vec<Vec3>> {
         let simbox = *self.backend.simbox();
-        self.by_id(|state, place| inside(&simbox, state, place))
+        self.by_id(|state, index| inside(&simbox, state, index))
     }
 
     /// Positions as if atoms had never been put back into the box, by id.
@@ -409,7 +409,7 @@ impl Simulation {
     /// If the device failed.
     pub fn unwrapped_positions(&mut self) -> Result<Vec<Vec3>> {
         let simbox = *self.backend.simbox();
-        self.by_id(|state, place| unbroken(&simbox, state, place))
+        self.by_id(|state, index| unbroken(&simbox, state, index))
     }
 
     /// Velocities, by id.
@@ -417,7 +417,7 @@ impl Simulation {
     /// # Errors
     /// If the device failed.
     pub fn velocities(&mut self) -> Result<Vec<Vec3>> {
-        self.by_id(|state, place| state.velocity[place])
+        self.by_id(|state, index| state.velocity[index])
     }
 
     /// Angular velocities of grains, by id; all zero where nothing turns.
@@ -425,7 +425,7 @@ impl Simulation {
     /// # Errors
     /// If the device failed.
     pub fn angular_velocities(&mut self) -> Result<Vec<Vec3>> {
-        self.by_id(|state, place| state.angular_velocity.get(place).copied().unwrap_or_default())
+        self.by_id(|state, index| state.angular_velocity.get(index).copied().unwrap_or_default())
     }
 
     /// Forces of the last evaluation, by id; all zero before the first step.
@@ -433,12 +433,12 @@ impl Simulation {
     /// # Errors
     /// If the device failed.
     pub fn forces(&mut self) -> Result<Vec<Vec3>> {
-        self.by_id(|state, place| state.force[place])
+        self.by_id(|state, index| state.force[index])
     }
 
     fn by_id(&mut self, value: impl Fn(&State, usize) -> Vec3) -> Result<Vec<Vec3>> {
         let state = self.backend.state()?;
-        Ok(state.order().into_iter().map(|place| value(state, place)).collect())
+        Ok(state.index_by_id().into_iter().map(|index| value(state, index)).collect())
     }
 }
 

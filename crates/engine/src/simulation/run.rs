@@ -351,8 +351,8 @@ impl Simulation {
         let Some(thermo) = self.thermo.as_mut().filter(|_| !self.reported.is_empty()) else { return Ok(()) };
         let simbox = *self.backend.simbox();
         let state = self.backend.state()?;
-        let order = state.order();
-        let one = |group: &Reported| group.measure(self.units, &simbox, state, &order, atoms);
+        let index_by_id = state.index_by_id();
+        let one = |group: &Reported| group.measure(self.units, &simbox, state, &index_by_id, atoms);
         thermo.groups = self.reported.iter().map(one).collect();
         Ok(())
     }
@@ -363,10 +363,10 @@ impl Simulation {
         }
         let simbox = *self.backend.simbox();
         let state = self.backend.state()?;
-        let order = state.order();
-        let positions = order.iter().map(|place| inside(&simbox, state, *place)).collect();
-        let velocity = |place: &usize| state.velocity[*place];
-        let velocities = format.has_velocities().then(|| order.iter().map(velocity).collect());
+        let index_by_id = state.index_by_id();
+        let positions = index_by_id.iter().map(|index| inside(&simbox, state, *index)).collect();
+        let velocity = |index: &usize| state.velocity[*index];
+        let velocities = format.has_velocities().then(|| index_by_id.iter().map(velocity).collect());
         let Clock { step, time, .. } = self.clock;
         let frame = OwnedFrame { step, time, simbox, positions, velocities };
         self.folder.as_mut().map_or(Ok(()), |folder| folder.frame(frame))
@@ -420,7 +420,7 @@ impl Simulation {
             Action::Minimize { .. } => 0.0,
         };
         let state = self.backend.state()?;
-        let species = state.order().into_iter().map(|place| state.species[place]).collect();
+        let species = state.index_by_id().into_iter().map(|index| state.species[index]).collect();
         let names = self.species.iter().map(|s| s.name.clone()).collect();
         let (atoms, bonds) = (self.names.clone(), chemical_bonds(&self.topology));
         let periodic = self.backend.simbox().periodic();

@@ -72,12 +72,12 @@ fn builder(system: &System, forces: &Forces) -> SimulationBuilder {
 
 /// By id, positions unwrapped.
 fn by_id(system: &System, state: &State) -> [Vec<Vec3>; 2] {
-    let order = state.order();
-    let at = |place: &usize| {
-        let (position, shift) = (state.position[*place], system.simbox.shift(state.image[*place]));
+    let index_by_id = state.index_by_id();
+    let at = |index: &usize| {
+        let (position, shift) = (state.position[*index], system.simbox.shift(state.image[*index]));
         [0, 1, 2].map(|k| position[k] + shift[k])
     };
-    [order.iter().map(at).collect(), order.iter().map(|place| state.velocity[*place]).collect()]
+    [index_by_id.iter().map(at).collect(), index_by_id.iter().map(|index| state.velocity[*index]).collect()]
 }
 
 /// Positions and velocities after some time at constant energy.
@@ -184,7 +184,7 @@ fn one_step(
     step(&mut *backend, &mut thermostat.clone(), &context, Evaluate::ForcesAndEnergies).unwrap();
     let energies = backend.energies().clone();
     let state = backend.state().unwrap();
-    (energies, state.order().iter().map(|place| state.force[*place]).collect())
+    (energies, state.index_by_id().iter().map(|index| state.force[*index]).collect())
 }
 
 /// Measurements take long-range forces at weight 1, constraints and sites included; forces are what they are

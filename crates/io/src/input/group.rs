@@ -133,10 +133,10 @@ impl RestraintInput {
 
 /// The centre of mass of reference positions of some atoms; `None` where they have no mass.
 fn reference_center(system: &System, atoms: &[u32]) -> Option<Vec3> {
-    let order = system.state.order();
+    let index_by_id = system.state.index_by_id();
     let (mut center, mut total) = ([0.0; 3], 0.0);
     for id in atoms {
-        let (mass, place) = (system.mass(order[*id as usize]), system.anchors[*id as usize]);
+        let (mass, place) = (system.mass(index_by_id[*id as usize]), system.anchors[*id as usize]);
         total += mass;
         (0..3).for_each(|k| center[k] += mass * place[k]);
     }
@@ -177,12 +177,12 @@ impl Input {
     /// whole: the place of an atom is then that of the first one of its molecule, and the way from there.
     fn reference_positions(&self, system: &System) -> Vec<Vec3> {
         let System { simbox, state, topology, species, .. } = system;
-        let order = state.order();
-        let unbroken = |place: &usize| {
-            let (r, shift) = (state.position[*place], simbox.shift(state.image[*place]));
+        let index_by_id = state.index_by_id();
+        let unbroken = |index: &usize| {
+            let (r, shift) = (state.position[*index], simbox.shift(state.image[*index]));
             [0, 1, 2].map(|k| r[k] + shift[k])
         };
-        let places: Vec<Vec3> = order.iter().map(unbroken).collect();
+        let places: Vec<Vec3> = index_by_id.iter().map(unbroken).collect();
         let has_center = |restraint: &Located<RestraintInput>| {
             matches!(restraint.value.holds, Holds::Places { scaling: Scaling::Center, .. })
         };
@@ -190,7 +190,7 @@ impl Input {
             return places;
         }
         let molecules = Molecules::new(topology, species, state);
-        let paths = molecules.paths(simbox, state, &order);
+        let paths = molecules.paths(simbox, state, &index_by_id);
         let mut first = vec![None; molecules.count()];
         let whole = |(id, molecule): (usize, &u32)| {
             let start = first[*molecule as usize].get_or_insert(places[id]);

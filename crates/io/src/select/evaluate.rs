@@ -43,7 +43,7 @@ struct Facts<'a> {
     system: &'a System,
     units: UnitSystem,
     /// Where each atom is stored.
-    order: Vec<usize>,
+    index_by_id: Vec<usize>,
     molecules: OnceCell<Molecules>,
     /// By residue, what it is.
     residues: OnceCell<Vec<Polymer>>,
@@ -59,12 +59,12 @@ enum Polymer {
 
 impl<'a> Facts<'a> {
     fn new(system: &'a System, units: UnitSystem) -> Self {
-        let order = system.state.order();
-        Facts { system, units, order, molecules: OnceCell::new(), residues: OnceCell::new() }
+        let index_by_id = system.state.index_by_id();
+        Facts { system, units, index_by_id, molecules: OnceCell::new(), residues: OnceCell::new() }
     }
 
     fn choose(&self, of: &Expression) -> Result<Vec<bool>, Fault> {
-        let each = |chosen: &dyn Fn(usize) -> bool| (0..self.order.len()).map(chosen).collect();
+        let each = |chosen: &dyn Fn(usize) -> bool| (0..self.index_by_id.len()).map(chosen).collect();
         Ok(match of {
             Expression::Class(class) => self.class(*class),
             Expression::Text(text, values) => {
@@ -106,7 +106,7 @@ impl<'a> Facts<'a> {
     }
 
     fn species(&self, id: usize) -> &'a str {
-        &self.system.species[usize::from(self.system.state.species[self.order[id]])].name
+        &self.system.species[usize::from(self.system.state.species[self.index_by_id[id]])].name
     }
 
     fn text(&self, text: Text, id: usize) -> &'a str {
@@ -166,7 +166,7 @@ impl<'a> Facts<'a> {
     }
 
     fn groups(&self, values: &[Value]) -> Result<Vec<bool>, Fault> {
-        let mut mask = vec![false; self.order.len()];
+        let mut mask = vec![false; self.index_by_id.len()];
         let groups = || self.system.groups.iter().filter(|group| !group.name.is_empty());
         for value in values {
             let mut any = false;
@@ -189,7 +189,7 @@ impl<'a> Facts<'a> {
     }
 
     fn stray(&self, text: Text, value: &Value) -> Option<String> {
-        let known: HashSet<&str> = (0..self.order.len()).map(|id| self.text(text, id)).collect();
+        let known: HashSet<&str> = (0..self.index_by_id.len()).map(|id| self.text(text, id)).collect();
         if known.iter().any(|name| value.fits(name)) {
             return None;
         }
@@ -207,7 +207,7 @@ impl<'a> Facts<'a> {
 
     fn numbers(&self, number: Number, span: &Range<usize>) -> Result<Vec<f64>, Fault> {
         let System { simbox, state, names, .. } = self.system;
-        let each = |of: &dyn Fn(usize) -> f64| (0..self.order.len()).map(of).collect();
+        let each = |of: &dyn Fn(usize) -> f64| (0..self.index_by_id.len()).map(of).collect();
         Ok(match number {
             Number::Index => each(&|id| id as f64),
             Number::Serial => each(&|id| (id + 1) as f64),
@@ -221,17 +221,17 @@ impl<'a> Facts<'a> {
             }
             Number::Molecule => self.molecules().of_atoms().iter().map(|m| f64::from(*m)).collect(),
             Number::Coordinate(axis) => each(&|id| {
-                let (mut position, mut image) = (state.position[self.order[id]], [0; 3]);
+                let (mut position, mut image) = (state.position[self.index_by_id[id]], [0; 3]);
                 simbox.wrap(&mut position, &mut image);
                 position[axis]
             }),
-            Number::Mass => each(&|id| self.units.mass_to_user(self.system.mass(self.order[id]))),
-            Number::Charge => each(&|id| self.system.charge(self.order[id])),
+            Number::Mass => each(&|id| self.units.mass_to_user(self.system.mass(self.index_by_id[id]))),
+            Number::Charge => each(&|id| self.system.charge(self.index_by_id[id])),
         })
     }
 
     fn class(&self, class: Class) -> Vec<bool> {
-        let each = |of: &dyn Fn(usize) -> bool| (0..self.order.len()).map(of).collect();
+        let each = |of: &dyn Fn(usize) -> bool| (0..self.index_by_id.len()).map(of).collect();
         let name = |id| self.text(Text::Name, id);
         let polymer = |id: usize| {
             let residue = self.system.names.atoms.get(id).map(|atom| atom.residue as usize);
@@ -253,7 +253,7 @@ impl<'a> Facts<'a> {
             Class::Ion => {
                 let sizes = self.tally(|_| 1);
                 let molecule = self.molecules().of_atoms();
-                let charged = |id: usize| self.system.charge(self.order[id]) != 0.0;
+                let charged = |id: usize| self.system.charge(self.index_by_id[id]) != 0.0;
                 each(&|id| sizes[molecule[id] as usize] == 1 && charged(id))
             }
             Class::Water => {
@@ -306,7 +306,7 @@ impl<'a> Facts<'a> {
 
     fn within(&self, reach: f64, of: &[bool], span: &Range<usize>) -> Result<Vec<bool>, Fault> {
         let System { simbox, state, .. } = self.system;
-        let position = |id: usize| state.position[self.order[id]];
+        let position = |id: usize| state.position[self.index_by_id[id]];
         let centers: Vec<Vec3> = (0..of.len()).filter(|id| of[*id]).map(position).collect();
         if centers.is_empty() {
             return Ok(vec![false; of.len()]);

@@ -26,17 +26,17 @@ pub fn write_lammps(system: &System, units: UnitSystem, out: &mut dyn Write) -> 
     for (k, species) in system.species.iter().enumerate() {
         writeln!(out, "{} {} # {}", k + 1, units.mass_to_user(species.mass), species.name)?;
     }
-    let order = state.order();
+    let index_by_id = state.index_by_id();
     writeln!(out, "\nAtoms # charge\n")?;
-    for (id, &place) in order.iter().enumerate() {
-        let species = usize::from(state.species[place]);
-        let charge = system.charge(place);
-        let ([x, y, z], [i, j, k]) = (state.position[place], state.image[place]);
+    for (id, &index) in index_by_id.iter().enumerate() {
+        let species = usize::from(state.species[index]);
+        let charge = system.charge(index);
+        let ([x, y, z], [i, j, k]) = (state.position[index], state.image[index]);
         writeln!(out, "{} {} {charge} {x} {y} {z} {i} {j} {k}", id + 1, species + 1)?;
     }
     writeln!(out, "\nVelocities\n")?;
-    for (id, &place) in order.iter().enumerate() {
-        let [x, y, z] = state.velocity[place];
+    for (id, &index) in index_by_id.iter().enumerate() {
+        let [x, y, z] = state.velocity[index];
         writeln!(out, "{} {x} {y} {z}", id + 1)?;
     }
     Ok(())
@@ -53,13 +53,13 @@ pub fn write_xyz(
     time: f64,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
-    let order = system.state.order();
-    let by_id = |values: &[Vec3]| -> Vec<Vec3> { order.iter().map(|&place| values[place]).collect() };
+    let index_by_id = system.state.index_by_id();
+    let by_id = |values: &[Vec3]| -> Vec<Vec3> { index_by_id.iter().map(|&index| values[index]).collect() };
     let (positions, velocities) = (by_id(&system.state.position), by_id(&system.state.velocity));
     let subject = Subject {
         units,
         names: system.species.iter().map(|s| s.name.clone()).collect(),
-        species: order.iter().map(|&place| system.state.species[place]).collect(),
+        species: index_by_id.iter().map(|&index| system.state.species[index]).collect(),
         atoms: system.names.clone(),
         bonds: Vec::new(),
         periodic: system.simbox.periodic(),

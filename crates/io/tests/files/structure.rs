@@ -156,7 +156,7 @@ fn system(units: UnitSystem) -> System {
 
 /// The same system with atoms in the order of their ids.
 fn sorted(mut system: System) -> System {
-    let order: Vec<u32> = system.state.order().into_iter().map(|k| k as u32).collect();
+    let order: Vec<u32> = system.state.index_by_id().into_iter().map(|k| k as u32).collect();
     system.state.permute(&order);
     system
 }

@@ -40,7 +40,7 @@ impl Composition {
     /// That of a system in so much space; `None` where nothing is charged.
     pub fn new(system: &System, volume: f64) -> Option<Self> {
         // By id, so that sums are the same however atoms are stored.
-        let charges = system.state.order().into_iter().map(|place| system.charge(place));
+        let charges = system.state.index_by_id().into_iter().map(|index| system.charge(index));
         let (mut n, mut squares, mut fourths) = (0.0, 0.0, 0.0);
         for q in charges.filter(|q| *q != 0.0) {
             n += 1.0;
