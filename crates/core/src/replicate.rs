@@ -11,7 +11,7 @@ impl System {
     /// along the first edge, and so on. A molecule that crosses the edge of the box stays one molecule;
     /// what is bound to its own image is bound to the copy next to it.
     ///
-    /// Groups, anchors and atoms that are driven one by one are not copied: they are chosen afterwards.
+    /// Groups, reference positions and atoms that are driven one by one are not copied: they are chosen afterwards.
     ///
     /// # Errors
     /// If there are no copies along an edge, several along one that is not periodic, or more atoms in

@@ -109,7 +109,7 @@ pub struct System {
     /// Atoms that were chosen when the run began.
     pub groups: Vec<Group>,
     /// By id, where atoms were then, on unbroken paths; empty where nobody asks.
-    pub anchors: Vec<Vec3>,
+    pub reference_positions: Vec<Vec3>,
     /// The box then; `None` where nobody asks.
     pub reference_box: Option<SimBox>,
     /// What the atoms are called; empty where only their species have names.
@@ -127,7 +127,7 @@ impl System {
             charges: Vec::new(),
             driven: Driven::default(),
             groups: Vec::new(),
-            anchors: Vec::new(),
+            reference_positions: Vec::new(),
             reference_box: None,
             names: Names::default(),
         }

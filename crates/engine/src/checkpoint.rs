@@ -36,8 +36,8 @@ pub struct Checkpoint {
     pub(crate) names: Names,
     /// See [`System::groups`].
     pub(crate) groups: Vec<Group>,
-    /// See [`System::anchors`].
-    pub(crate) anchors: Vec<Vec3>,
+    /// See [`System::reference_positions`].
+    pub(crate) reference_positions: Vec<Vec3>,
     /// See [`System::reference_box`].
     pub(crate) reference_box: Option<SimBox>,
     /// See [`jostle_core::Backend::list_positions`].
@@ -159,7 +159,7 @@ impl Checkpoint {
             charges: self.charges,
             driven: Driven::default(),
             groups: self.groups,
-            anchors: self.anchors,
+            reference_positions: self.reference_positions,
             reference_box: self.reference_box,
             names: self.names,
         })
@@ -196,7 +196,7 @@ impl Checkpoint {
             put(&bytes_of(vectors.as_flattened(), |x| x.to_le_bytes()))?;
         }
         let edges = |b: &SimBox| [b.origin(), b.lengths(), b.tilts()];
-        let chosen = (&self.groups, &self.anchors, self.reference_box.as_ref().map(edges));
+        let chosen = (&self.groups, &self.reference_positions, self.reference_box.as_ref().map(edges));
         let rest = (&self.topology, &self.charges, &self.names, angular_velocity, chosen);
         put(&postcard::to_stdvec(&rest).map_err(|e| failed(&e))?)?;
         let body = body.finish().map_err(|e| failed(&e))?;
@@ -247,7 +247,7 @@ impl Checkpoint {
         let list_positions = bytes.vectors(n, f64::from_le_bytes)?;
         type Chosen = (Vec<Group>, Vec<Vec3>, Option<[Vec3; 3]>);
         type Rest = (Topology, Vec<f64>, Names, Vec<Vec3>, Chosen);
-        let (topology, charges, names, angular_velocity, (groups, anchors, edges)): Rest =
+        let (topology, charges, names, angular_velocity, (groups, reference_positions, edges)): Rest =
             postcard::from_bytes(bytes.0).map_err(|e| damaged(&e.to_string()))?;
         let reference_box = edges.map(|[origin, lengths, tilts]| {
             SimBox::new(origin, lengths, tilts, header.periodic).map_err(|e| damaged(&e.to_string()))
@@ -256,8 +256,8 @@ impl Checkpoint {
         if groups.iter().flat_map(|group| &group.atoms).any(|id| *id as usize >= n) {
             return Err(damaged("a group has an unknown atom"));
         }
-        if !anchors.is_empty() && anchors.len() != n {
-            return Err(damaged("an anchor is one of unknown atoms"));
+        if !reference_positions.is_empty() && reference_positions.len() != n {
+            return Err(damaged("a reference position is one of unknown atoms"));
         }
         if !topology.fits(n) || (!charges.is_empty() && charges.len() != n) {
             return Err(damaged("a bond or a charge is one of unknown atoms"));
@@ -284,7 +284,7 @@ impl Checkpoint {
             charges,
             names,
             groups,
-            anchors,
+            reference_positions,
             reference_box,
             list_positions,
         })
@@ -376,9 +376,19 @@ mod tests {
         };
         let names = Names { atoms: vec![AtomName::default(); 5], residues: Vec::new() };
         let groups = vec![Group { name: "g".into(), selection: "index 1 4".into(), atoms: vec![1, 4] }];
-        let (charges, anchors) = (vec![0.5; 5], vec![[0.25; 3]; 5]);
+        let (charges, reference_positions) = (vec![0.5; 5], vec![[0.25; 3]; 5]);
         let reference_box = Some(SimBox::new([1.0; 3], [4.0, 5.0, 6.0], [0.5, 0.0, 0.0], [true; 3]).unwrap());
-        Checkpoint { header, state, topology, charges, names, groups, anchors, reference_box, list_positions }
+        Checkpoint {
+            header,
+            state,
+            topology,
+            charges,
+            names,
+            groups,
+            reference_positions,
+            reference_box,
+            list_positions,
+        }
     }
 
     #[test]
@@ -426,7 +436,7 @@ mod tests {
         assert!(refused(|c| c.topology.excluded[0][1] = 5));
         assert!(refused(|c| c.groups[0].atoms[1] = 5));
         assert!(refused(|c| c.charges.push(1.0)));
-        assert!(refused(|c| c.anchors.push([1.0; 3])));
+        assert!(refused(|c| c.reference_positions.push([1.0; 3])));
         assert!(refused(|c| c.header.atoms = 6));
         assert!(refused(|c| c.header.atoms = u64::MAX));
     }

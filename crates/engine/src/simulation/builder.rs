@@ -221,7 +221,8 @@ impl SimulationBuilder {
         let same_bonds = checkpoint.topology == self.system.topology
             && checkpoint.charges == self.system.charges
             && checkpoint.names == self.system.names
-            && (&checkpoint.groups, &checkpoint.anchors) == (&self.system.groups, &self.system.anchors)
+            && (&checkpoint.groups, &checkpoint.reference_positions)
+                == (&self.system.groups, &self.system.reference_positions)
             && checkpoint.reference_box == self.system.reference_box;
         if !(same_box && same_atoms && same_bonds && checkpoint.species() == self.system.species) {
             return Err(Error::file(folder, "the checkpoint is that of another system")
@@ -245,7 +246,7 @@ impl SimulationBuilder {
             charges,
             names,
             groups,
-            anchors,
+            reference_positions,
             reference_box,
             list_positions,
         } = from;
@@ -254,7 +255,7 @@ impl SimulationBuilder {
         self.system.charges = charges;
         self.system.names = names;
         self.system.groups = groups;
-        self.system.anchors = anchors;
+        self.system.reference_positions = reference_positions;
         self.system.reference_box = reference_box;
         let mut simulation = self.open()?;
         simulation.backend.restore(state, list_positions, header.skin)?;
@@ -304,7 +305,8 @@ impl SimulationBuilder {
                 .map_err(|e| e.context(format!("stage '{}'", stage.name)))?;
         }
         let species = self.system.species.clone();
-        let System { topology, charges, names, groups, anchors, reference_box, .. } = self.system.clone();
+        let System { topology, charges, names, groups, reference_positions, reference_box, .. } =
+            self.system.clone();
         // Points that follow atoms have no mass; the device looks for other atoms without.
         if let Some(s) = species.iter().find(|s| !(s.mass >= 0.0 && s.mass.is_finite())) {
             return Err(Error::input(format!("the mass of {} is {}, which is no mass", s.name, s.mass)));
@@ -344,7 +346,7 @@ impl SimulationBuilder {
             charges,
             names,
             groups,
-            anchors,
+            reference_positions,
             reference_box,
             reported,
             counts,

@@ -67,7 +67,7 @@ pub struct Simulation {
     charges: Vec<f64>,
     names: Names,
     groups: Vec<Group>,
-    anchors: Vec<Vec3>,
+    reference_positions: Vec<Vec3>,
     reference_box: Option<SimBox>,
     /// Those whose temperatures are columns of `thermo.csv`.
     reported: Vec<Reported>,

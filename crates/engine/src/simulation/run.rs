@@ -498,7 +498,7 @@ impl Simulation {
         };
         let list_positions = self.backend.list_positions()?.to_vec();
         let (topology, charges, names) = (self.topology.clone(), self.charges.clone(), self.names.clone());
-        let (groups, anchors) = (self.groups.clone(), self.anchors.clone());
+        let (groups, reference_positions) = (self.groups.clone(), self.reference_positions.clone());
         let reference_box = self.reference_box;
         let checkpoint = Checkpoint {
             header,
@@ -507,7 +507,7 @@ impl Simulation {
             charges,
             names,
             groups,
-            anchors,
+            reference_positions,
             reference_box,
             list_positions,
         };

@@ -136,7 +136,8 @@ fn reference_center(system: &System, atoms: &[u32]) -> Option<Vec3> {
     let index_by_id = system.state.index_by_id();
     let (mut center, mut total) = ([0.0; 3], 0.0);
     for id in atoms {
-        let (mass, place) = (system.mass(index_by_id[*id as usize]), system.anchors[*id as usize]);
+        let (mass, place) =
+            (system.mass(index_by_id[*id as usize]), system.reference_positions[*id as usize]);
         total += mass;
         (0..3).for_each(|k| center[k] += mass * place[k]);
     }
@@ -150,9 +151,9 @@ impl Input {
     /// If a selection has no atoms, or speaks of what is not there; the error points at the word.
     pub fn choose(&self, system: &mut System) -> Result<()> {
         system.groups.clear();
-        (system.anchors, system.reference_box) = (Vec::new(), None);
+        (system.reference_positions, system.reference_box) = (Vec::new(), None);
         if !self.restraints.is_empty() {
-            system.anchors = self.reference_positions(system);
+            system.reference_positions = self.reference_positions(system);
             system.reference_box = Some(system.simbox);
         }
         let named = self.groups.iter().map(|group| (group.value.name.as_str(), &group.value.atoms));
@@ -220,13 +221,14 @@ impl Input {
                     own.center = center.zip(system.reference_box).map(|(r, then)| then.to_fractional(r));
                     let from = center.unwrap_or_default();
                     anchors.extend(chosen.iter().map(|atom| {
-                        let place = system.anchors[*atom as usize];
+                        let place = system.reference_positions[*atom as usize];
                         Anchor { atom: *atom, place: [0, 1, 2].map(|k| place[k] - from[k]), spring }
                     }));
                 }
                 Holds::Distance { between: [a, b], range } => {
-                    let center =
-                        |atoms| Ok(Center::new(system, self.chosen(system, atoms)?, &system.anchors));
+                    let center = |atoms| {
+                        Ok(Center::new(system, self.chosen(system, atoms)?, &system.reference_positions))
+                    };
                     let centers = [center(a)?, center(b)?];
                     distances.push(Distance { centers, range: *range, spring });
                 }
