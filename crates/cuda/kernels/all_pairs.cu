@@ -2,10 +2,10 @@
 //
 // Atoms in the order of storage make groups of 32, and groups make tiles of PAIR_WARPS x PAIR_ROWS
 // groups. A block takes a tile and one of the PAIR_PARTS parts of another, each of its warps
-// PAIR_ROWS groups of the first: a lane holds PAIR_ROWS atoms and meets the atoms of the second tile
+// PAIR_ROWS groups of the first: a lane holds PAIR_ROWS atoms and goes through the atoms of the second tile
 // one after the other, all lanes of a warp different ones; the reaction forces travel from lane to
 // lane with the atoms they act on (tiles as in Hoang's and in the IUMD code, and Newton's third
-// law). Tile A meets the tiles after it around the circle, A + 0 to A + T / 2, which is every pair
+// law). Tile A takes the tiles after it around the circle, A + 0 to A + T / 2, which is every pair
 // of tiles once. Each block stores the forces it has found, and a second kernel adds them up: no
 // atomics, always the same order.
 //
@@ -26,8 +26,8 @@ enum {
 
 DEVICE int pair_tiles(const DeviceData& w) { return (w.n + PAIR_TILE - 1) / PAIR_TILE; }
 
-// Whether tile `a` meets the k-th one after it: not if that has met it half the circle ago.
-DEVICE bool meets(int a, int k, int tiles) { return 2 * k < tiles || (2 * k == tiles && a < k) || k == 0; }
+// Whether tile `a` computes its pairs with the k-th one after it: not if that does, half the circle away.
+DEVICE bool computes(int a, int k, int tiles) { return 2 * k < tiles || (2 * k == tiles && a < k) || k == 0; }
 
 // ---- groups
 
@@ -76,14 +76,14 @@ extern "C" __global__ void __launch_bounds__(GROUP_THREADS) arrange_groups(Devic
 }
 
 // How two groups of atoms lie to each other.
-struct Meeting {
+struct GroupGeometry {
     bool apart;      // all pairs are out of reach
     bool wide;       // pairs are in more than two images
     bool wraps[3];   // the nearest image is not the same for all pairs, along this axis
     real3 between;   // from the centre of the second to that of the first
 };
 
-DEVICE Meeting meeting(const DeviceData& w, int a, int b) {
+DEVICE GroupGeometry group_geometry(const DeviceData& w, int a, int b) {
     const BoxGeometry& geometry = w.geometry;
     const Position p = w.center[a], q = w.center[b];
     const Fixed s = to_fixed(geometry, p), t = to_fixed(geometry, q);
@@ -92,7 +92,7 @@ DEVICE Meeting meeting(const DeviceData& w, int a, int b) {
     const real apart[3] = {fabs((real)(int)(s.x - t.x)) * unit, fabs((real)(int)(s.y - t.y)) * unit,
                            fabs((real)(int)(s.z - t.z)) * unit};
     const real both[3] = {e.x + f.x, e.y + f.y, e.z + f.z};
-    Meeting m = {false, false, {}, difference(geometry, p, q)};
+    GroupGeometry m = {false, false, {}, difference(geometry, p, q)};
     real sum = 0, most = 0;
     for (int k = 0; k < 3; k++) {
         m.wraps[k] = geometry.periodic[k] && apart[k] + both[k] > (real)0.499999;
@@ -107,12 +107,12 @@ DEVICE Meeting meeting(const DeviceData& w, int a, int b) {
 
 // ---- pairs
 
-// What a warp has found about its atoms, and what the atoms it meets have felt.
+// What a warp has found about its atoms, and the reaction forces on its partners.
 struct Rows {
     real3 position[PAIR_ROWS];
     int species[PAIR_ROWS];
     real3 force[PAIR_ROWS];
-    Pull sums;  // energies and virial of all pairs of this lane
+    PairSums sums;  // energies and virial of all pairs of this lane
 };
 
 // The force between an atom of this lane and the one passing by.
@@ -162,7 +162,7 @@ DEVICE real folded(real d, real half) { return d - copysign(half, d); }
 // first of them, and `j` the first of the others. Of groups in images of all kinds some places may be
 // empty, and they may be the same one.
 template <bool ENERGY, int WRAPS>
-DEVICE real3 meet_group(const DeviceData& w, Rows& rows, const real3* at, const real4* others, int i, int j) {
+DEVICE real3 group_forces(const DeviceData& w, Rows& rows, const real3* at, const real4* others, int i, int j) {
     const BoxGeometry& geometry = w.geometry;
     const real half[3] = {(real)(0.5 * geometry.edge[0]), (real)(0.5 * geometry.edge[1]), (real)(0.5 * geometry.edge[2])};
     const int lane = threadIdx.x % 32;
@@ -199,22 +199,22 @@ DEVICE real3 meet_group(const DeviceData& w, Rows& rows, const real3* at, const 
 }
 
 template <bool ENERGY>
-DEVICE real3 meet_folded(const DeviceData& w, Rows& rows, const real3* at, const real4* others, int wraps, int i, int j) {
+DEVICE real3 group_forces_folded(const DeviceData& w, Rows& rows, const real3* at, const real4* others, int wraps, int i, int j) {
     switch (wraps) {
-        case 0: return meet_group<ENERGY, 0>(w, rows, at, others, i, j);
-        case 1: return meet_group<ENERGY, 1>(w, rows, at, others, i, j);
-        case 2: return meet_group<ENERGY, 2>(w, rows, at, others, i, j);
-        case 3: return meet_group<ENERGY, 3>(w, rows, at, others, i, j);
-        case 4: return meet_group<ENERGY, 4>(w, rows, at, others, i, j);
-        case 5: return meet_group<ENERGY, 5>(w, rows, at, others, i, j);
-        case 6: return meet_group<ENERGY, 6>(w, rows, at, others, i, j);
-        default: return meet_group<ENERGY, 7>(w, rows, at, others, i, j);
+        case 0: return group_forces<ENERGY, 0>(w, rows, at, others, i, j);
+        case 1: return group_forces<ENERGY, 1>(w, rows, at, others, i, j);
+        case 2: return group_forces<ENERGY, 2>(w, rows, at, others, i, j);
+        case 3: return group_forces<ENERGY, 3>(w, rows, at, others, i, j);
+        case 4: return group_forces<ENERGY, 4>(w, rows, at, others, i, j);
+        case 5: return group_forces<ENERGY, 5>(w, rows, at, others, i, j);
+        case 6: return group_forces<ENERGY, 6>(w, rows, at, others, i, j);
+        default: return group_forces<ENERGY, 7>(w, rows, at, others, i, j);
     }
 }
 
 // Groups too wide apart in a tilted box.
 template <bool ENERGY>
-DEVICE real3 meet_tilted(const DeviceData& w, Rows& rows, const Position* position, int i, int first) {
+DEVICE real3 group_forces_tilted(const DeviceData& w, Rows& rows, const Position* position, int i, int first) {
     const int lane = threadIdx.x % 32;
     real3 reaction = {};
     for (int s = 0; s < 32; s++) {
@@ -232,14 +232,14 @@ DEVICE real3 meet_tilted(const DeviceData& w, Rows& rows, const Position* positi
 
 // A tile and a part of another: the `first`-th to the `count`-th tile after each one.
 template <bool ENERGY>
-DEVICE void meet_tiles(const DeviceData& w, int slot, int first, int count) {
+DEVICE void tile_forces(const DeviceData& w, int slot, int first, int count) {
     extern __shared__ real4 others[];  // each group twice, so that nobody has to begin again
     real* reactions = (real*)(others + 64 * PART_GROUPS);  // [warp][group][3][32]
     const BoxGeometry& geometry = w.geometry;
     const int tiles = pair_tiles(w), mine = blockIdx.x % tiles, nth = blockIdx.x / tiles / PAIR_PARTS;
     const int part = blockIdx.x / tiles % PAIR_PARTS, k = first + nth, other = (mine + k) % tiles;
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
-    const bool active = meets(mine, k, tiles);
+    const bool active = computes(mine, k, tiles);
     const int i = mine * PAIR_TILE + warp * 32 * PAIR_ROWS + lane, group = i / 32;
     const int j_first = other * PAIR_TILE + part * 32 * PART_GROUPS;
 
@@ -261,8 +261,8 @@ DEVICE void meet_tiles(const DeviceData& w, int slot, int first, int count) {
         // This lane's group of its own, and of the others.
         const int a = group + lane % PAIR_ROWS, b = j_first / 32 + look + lane / PAIR_ROWS;
         const bool there = lane < LOOK * PAIR_ROWS && 32 * a < w.n && 32 * b < w.n && (k > 0 || a <= b);
-        Meeting m = {true};
-        if (there) m = meeting(w, a, b);
+        GroupGeometry m = {true};
+        if (there) m = group_geometry(w, a, b);
         const bool near = !m.apart;
         const u32 nears = __ballot_sync(ALL_LANES, near), wide = __ballot_sync(ALL_LANES, near && m.wide);
         const u32 wraps_x = __ballot_sync(ALL_LANES, near && m.wraps[0]);
@@ -292,22 +292,22 @@ DEVICE void meet_tiles(const DeviceData& w, int slot, int first, int count) {
                 }
                 const real4* them = others + 64 * (look + g);
                 if (geometry.triclinic && folds) {
-                    reaction = meet_tilted<ENERGY>(w, rows, w.position[w.control->slot[slot].parity], i, j);
+                    reaction = group_forces_tilted<ENERGY>(w, rows, w.position[w.control->slot[slot].parity], i, j);
                 } else if (anyhow) {
-                    reaction = meet_group<ENERGY, WRAPS_ANYHOW>(w, rows, at, them, i, j);
+                    reaction = group_forces<ENERGY, WRAPS_ANYHOW>(w, rows, at, them, i, j);
                 } else {
-                    reaction = meet_folded<ENERGY>(w, rows, at, them, folds, i, j);
+                    reaction = group_forces_folded<ENERGY>(w, rows, at, them, folds, i, j);
                 }
             }
-            real* felt = reactions + (warp * PART_GROUPS + look + g) * 96 + lane;
-            felt[0] = reaction.x;
-            felt[32] = reaction.y;
-            felt[64] = reaction.z;
+            real* reaction_of_group = reactions + (warp * PART_GROUPS + look + g) * 96 + lane;
+            reaction_of_group[0] = reaction.x;
+            reaction_of_group[32] = reaction.y;
+            reaction_of_group[64] = reaction.z;
         }
     }
     __syncthreads();
 
-    // Shares: what the tile has felt from the parts of the nth one after it, then from the nth one
+    // Shares: the forces on the tile from the parts of the nth one after it, then from the nth one
     // before it.
     const size_t n = w.n;
     if (active) {
@@ -334,13 +334,13 @@ DEVICE void meet_tiles(const DeviceData& w, int slot, int first, int count) {
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS, RESIDENT / PAIR_THREADS)
 forces_all_pairs(DeviceData w, int slot, int trigger, int first, int count) {
     wait_for_previous_kernel();
-    if (due(w.control, w.control->slot[slot], trigger)) meet_tiles<false>(w, slot, first, count);
+    if (due(w.control, w.control->slot[slot], trigger)) tile_forces<false>(w, slot, first, count);
 }
 
 extern "C" __global__ void __launch_bounds__(PAIR_THREADS)
 forces_all_pairs_energies(DeviceData w, int slot, int trigger, int first, int count) {
     wait_for_previous_kernel();
-    if (due(w.control, w.control->slot[slot], trigger)) meet_tiles<true>(w, slot, first, count);
+    if (due(w.control, w.control->slot[slot], trigger)) tile_forces<true>(w, slot, first, count);
 }
 
 // ---- what shares add up to
@@ -364,7 +364,7 @@ DEVICE real3 sum_of_forces(const DeviceData& w, int i, int first, int count) {
         for (int t = warp; t < count * (PAIR_PARTS + 1); t += GROUP_WARPS) {
             const bool acted = t < count * PAIR_PARTS;
             const int k = first + (acted ? t / PAIR_PARTS : t - count * PAIR_PARTS);
-            if (!meets(acted ? tile : (tile - k + tiles) % tiles, k, tiles)) continue;
+            if (!computes(acted ? tile : (tile - k + tiles) % tiles, k, tiles)) continue;
             const real* of = share + (size_t)t * 3 * n;
             x += of[0];
             y += of[n];

@@ -4,8 +4,8 @@
 enum { CELL_THREADS = 128 };
 
 template <bool ENERGY>
-DEVICE Pull pull_of_cells(const DeviceData& w, const Position* position, int i) {
-    Pull pull = {};
+DEVICE PairSums pair_sums_of_cells(const DeviceData& w, const Position* position, int i) {
+    PairSums pairs = {};
     const Position mine = position[i];
     const Atom atom = atom_of(w, mine, i);
     // The others are in the bins where they were when they were sorted, at most half a skin ago.
@@ -13,21 +13,21 @@ DEVICE Pull pull_of_cells(const DeviceData& w, const Position* position, int i) 
     each_near(w, to_fixed(w.geometry, mine), distance, [&](u32 j) {
         const Position other = position[j];
         const real3 d = difference(w.geometry, mine, other);
-        if (j != (u32)i) attract<ENERGY>(w, pull, d, atom, atom_of(w, other, j));
+        if (j != (u32)i) add_pair_within_cutoff<ENERGY>(w, pairs, d, atom, atom_of(w, other, j));
     });
-    return pull;
+    return pairs;
 }
 
 template <bool ENERGY>
 DEVICE void cells_forces(const DeviceData& w, int slot) {
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    Pull pull = {};
+    PairSums pairs = {};
     if (i < w.n) {
-        pull = pull_of_cells<ENERGY>(w, w.position[now.parity], i);
-        store_pull(w, i, pull, now);
+        pairs = pair_sums_of_cells<ENERGY>(w, w.position[now.parity], i);
+        store_pair_force(w, i, pairs, now);
     }
-    if (ENERGY) block_energies<CELL_THREADS>(w, pull, 0.5);
+    if (ENERGY) block_energies<CELL_THREADS>(w, pairs, 0.5);
 }
 
 extern "C" __global__ void __launch_bounds__(CELL_THREADS) forces_cells(DeviceData w, int slot, int trigger) {
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(CELL_THREADS) step_cells(DeviceData
     next_slot(w, slot, moves);
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (!moves || i >= w.n) return;
-    const Pull pull = pull_of_cells<false>(w, w.position[now.parity], i);
-    if (pull.beyond) report_force(w, w.control->sorted, i, now.done);
-    finish_step(w, slot, now, i, force_of(pull));
+    const PairSums pairs = pair_sums_of_cells<false>(w, w.position[now.parity], i);
+    if (pairs.beyond) report_force(w, w.control->sorted, i, now.done);
+    finish_step(w, slot, now, i, force_of(pairs));
 }

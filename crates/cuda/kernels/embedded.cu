@@ -45,38 +45,38 @@ DEVICE void embed(const DeviceData& w, int i, int species, real density, int ene
     if (energies) w.embedding[i] = (double)f.value + (double)f.slope * fmax(x - last, (real)0);
 }
 
-// Adds the force of an atom at distance -d, embedded as `derivative` and `felt` say, and that of
+// Adds the force of an atom at distance -d, embedded as the derivatives of the two say, and that of
 // the forces between pairs.
 template <bool ENERGY>
-DEVICE void pull_embedded(const DeviceData& w, Pull& pull, real3 d, int species, int other, real derivative, real felt) {
+DEVICE void add_embedded_pair(const DeviceData& w, PairSums& pairs, real3 d, int species, int other, real derivative, real other_derivative) {
     const real r2 = dot(d, d), inverse = reciprocal_square_root(r2);
-    if (N_TERMS > 1) pull_towards<ENERGY>(w, pull, d, r2, {species, 0}, {other, 0});
+    if (N_TERMS > 1) add_pair<ENERGY>(w, pairs, d, r2, {species, 0}, {other, 0});
     const Place at = place_of(r2 * inverse);
     const real per_length = (real)KNOTS_PER_LENGTH;
     const real4 density = function_of(w, species, other, at.knot, 0);
     const real here = cubic_at(at.p, density).slope * per_length;
     const real there = N_SPECIES == 1 ? here : cubic_at(at.p, function_of(w, other, species, at.knot, 0)).slope * per_length;
     const ValueAndSlope z = cubic_at(at.p, function_of(w, species, other, at.knot, 1));
-    const real in[7] = {inverse, z.value, z.slope * per_length, here, there, derivative, felt};
+    const real in[7] = {inverse, z.value, z.slope * per_length, here, there, derivative, other_derivative};
     real out[2];
     embedded_pair(in, out);
     const bool near = r2 < (real)EMBEDDED_CUTOFF2;
     const real f = near ? out[1] : (real)0;
-    add_product(pull.force.x, f, d.x);
-    add_product(pull.force.y, f, d.y);
-    add_product(pull.force.z, f, d.z);
+    add_product(pairs.force.x, f, d.x);
+    add_product(pairs.force.y, f, d.y);
+    add_product(pairs.force.z, f, d.z);
     if (ENERGY) {
-        add_product(pull.energy[N_TERMS - 1], near ? out[0] : (real)0, (real)1);
-        add_virial(pull, f, d);
+        add_product(pairs.energy[N_TERMS - 1], near ? out[0] : (real)0, (real)1);
+        add_virial(pairs, f, d);
     }
 }
 
 // A block's shares: half of what pairs have, and all of what its atoms have by themselves.
 template <int THREADS_PER_BLOCK>
-DEVICE void embedded_energies(const DeviceData& w, const Pull& pull, int i) {
+DEVICE void embedded_energies(const DeviceData& w, const PairSums& pairs, int i) {
     double sums[N_TERMS + 6];
-    for (int k = 0; k < N_TERMS; k++) sums[k] = 0.5 * value_of(pull.energy[k]);
-    for (int k = 0; k < 6; k++) sums[N_TERMS + k] = 0.5 * value_of(pull.virial[k]);
+    for (int k = 0; k < N_TERMS; k++) sums[k] = 0.5 * value_of(pairs.energy[k]);
+    for (int k = 0; k < 6; k++) sums[N_TERMS + k] = 0.5 * value_of(pairs.virial[k]);
     if (i >= 0) sums[N_TERMS - 1] += w.embedding[i];
     block_partial<THREADS_PER_BLOCK, N_TERMS + 6>(w, sums);
 }
@@ -163,13 +163,13 @@ DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
     fill_tile(w, position, tile, [&](u32 j, int) { return w.derivative[j]; });
     __syncthreads();
     const real4 mine = tile[place_of_thread(w)];
-    Pull pull = {};
+    PairSums pairs = {};
     each_in_list(w, tile, [&](real4 q, u32) {
         const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
-        pull_embedded<ENERGY>(w, pull, d, 0, 0, mine.w, q.w);
+        add_embedded_pair<ENERGY>(w, pairs, d, 0, 0, mine.w, q.w);
     });
 #else
-    real* felt = (real*)(tile + w.tile_capacity);
+    real* tile_derivative = (real*)(tile + w.tile_capacity);
     fill_tile(w, position, tile, [](u32, int species) { return as_real(species); });
     const u32* tile_atoms = w.tile_atoms + (size_t)blockIdx.x * w.tile_stride;
     const Owned owned = owned_by_block(w);
@@ -177,26 +177,26 @@ DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
     for (int k = threadIdx.x; k < filled; k += THREADS) {
         const int own = k - DUMMIES, there = own - TILE_ATOMS;
         const bool exists = own >= 0 && (there >= 0 || own < owned.count);
-        felt[k] = exists ? w.derivative[there >= 0 ? tile_atoms[there] : (u32)(owned.first + own)] : (real)0;
+        tile_derivative[k] = exists ? w.derivative[there >= 0 ? tile_atoms[there] : (u32)(owned.first + own)] : (real)0;
     }
     __syncthreads();
     const real4 mine = tile[place_of_thread(w)];
-    const real derivative = felt[place_of_thread(w)];
-    Pull pull = {};
+    const real derivative = tile_derivative[place_of_thread(w)];
+    PairSums pairs = {};
     each_in_list(w, tile, [&](real4 q, u32 place) {
         const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
-        pull_embedded<ENERGY>(w, pull, d, as_species(mine.w), as_species(q.w), derivative, felt[place]);
+        add_embedded_pair<ENERGY>(w, pairs, d, as_species(mine.w), as_species(q.w), derivative, tile_derivative[place]);
     });
 #endif
 #pragma unroll
     for (int m = 1; m < TEAM; m *= 2) {
-        pull.force.x += __shfl_xor_sync(ALL_LANES, pull.force.x, m);
-        pull.force.y += __shfl_xor_sync(ALL_LANES, pull.force.y, m);
-        pull.force.z += __shfl_xor_sync(ALL_LANES, pull.force.z, m);
+        pairs.force.x += __shfl_xor_sync(ALL_LANES, pairs.force.x, m);
+        pairs.force.y += __shfl_xor_sync(ALL_LANES, pairs.force.y, m);
+        pairs.force.z += __shfl_xor_sync(ALL_LANES, pairs.force.z, m);
     }
     const int i = atom_of_thread(w);
-    if (i >= 0) store_force(w, i, pull.force);
-    if (ENERGY) embedded_energies<THREADS>(w, pull, i);
+    if (i >= 0) store_force(w, i, pairs.force);
+    if (ENERGY) embedded_energies<THREADS>(w, pairs, i);
 }
 
 enum { EMBEDDED_THREADS = THREADS };
@@ -226,7 +226,7 @@ DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    Pull pull = {};
+    PairSums pairs = {};
     if (i < w.n) {
         const Position* position = w.position[now.parity];
         const Position mine = position[i];
@@ -237,12 +237,12 @@ DEVICE void embedded_forces(const DeviceData& w, int slot, int trigger) {
             const Position other = position[j];
             const real3 d = difference(w.geometry, mine, other);
             if (dot(d, d) < (real)LONGEST_CUTOFF2) {
-                pull_embedded<ENERGY>(w, pull, d, (int)mine.species, (int)other.species, derivative, w.derivative[j]);
+                add_embedded_pair<ENERGY>(w, pairs, d, (int)mine.species, (int)other.species, derivative, w.derivative[j]);
             }
         }
-        store_pull(w, i, pull, now);
+        store_pair_force(w, i, pairs, now);
     }
-    if (ENERGY) embedded_energies<LIST_THREADS>(w, pull, i < w.n ? i : -1);
+    if (ENERGY) embedded_energies<LIST_THREADS>(w, pairs, i < w.n ? i : -1);
 }
 
 enum { EMBEDDED_THREADS = LIST_THREADS };

@@ -64,10 +64,10 @@ DEVICE Member list_member() {
 }
 
 template <bool ENERGY>
-DEVICE Pull pull_of_list(const DeviceData& w, const Position* position, Member member) {
+DEVICE PairSums pair_sums_of_list(const DeviceData& w, const Position* position, Member member) {
     const int i = member.i;
-    Pull pull = {};
-    if (i >= w.n) return pull;
+    PairSums pairs = {};
+    if (i >= w.n) return pairs;
     const Position mine = position[i];
     const Atom atom = atom_of(w, mine, i);
     const int entries = w.n_neighbor[i];
@@ -76,21 +76,21 @@ DEVICE Pull pull_of_list(const DeviceData& w, const Position* position, Member m
     for (int k = member.rank; k < entries; k += LIST_TEAM) {
         const u32 j = neighbor[(size_t)k * w.n];
         const Position other = position[j];
-        attract<ENERGY>(w, pull, difference(w.geometry, mine, other), atom, atom_of(w, other, j));
+        add_pair_within_cutoff<ENERGY>(w, pairs, difference(w.geometry, mine, other), atom, atom_of(w, other, j));
     }
-    return pull;
+    return pairs;
 }
 
 // Adds up the forces of a team, always in the same order, for its first thread.
-DEVICE void add_team(Pull& pull, Member member) {
+DEVICE void add_team(PairSums& pairs, Member member) {
 #if LIST_TEAM > 1
     __shared__ real3 part[LIST_TEAM][LIST_ATOMS];
     const int index = member.i % LIST_ATOMS;
-    part[member.rank][index] = pull.force;
+    part[member.rank][index] = pairs.force;
     __syncthreads();
     for (int k = 1; member.rank == 0 && k < LIST_TEAM; k++) {
         const real3 more = part[k][index];
-        pull.force = {pull.force.x + more.x, pull.force.y + more.y, pull.force.z + more.z};
+        pairs.force = {pairs.force.x + more.x, pairs.force.y + more.y, pairs.force.z + more.z};
     }
 #endif
 }
@@ -99,10 +99,10 @@ template <bool ENERGY>
 DEVICE void list_forces(const DeviceData& w, int slot) {
     const Slot now = w.control->slot[slot];
     const Member member = list_member();
-    Pull pull = pull_of_list<ENERGY>(w, w.position[now.parity], member);
-    add_team(pull, member);
-    if (member.rank == 0 && member.i < w.n) store_pull(w, member.i, pull, now);
-    if (ENERGY) block_energies<LIST_THREADS>(w, pull, 0.5);
+    PairSums pairs = pair_sums_of_list<ENERGY>(w, w.position[now.parity], member);
+    add_team(pairs, member);
+    if (member.rank == 0 && member.i < w.n) store_pair_force(w, member.i, pairs, now);
+    if (ENERGY) block_energies<LIST_THREADS>(w, pairs, 0.5);
 }
 
 extern "C" __global__ void __launch_bounds__(LIST_THREADS) forces_list(DeviceData w, int slot, int trigger) {
@@ -123,10 +123,10 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) step_list(DeviceData 
     next_slot(w, slot, moves);
     if (!moves) return;
     const Member member = list_member();
-    Pull pull = pull_of_list<false>(w, w.position[now.parity], member);
-    add_team(pull, member);
+    PairSums pairs = pair_sums_of_list<false>(w, w.position[now.parity], member);
+    add_team(pairs, member);
     const int i = member.i;
     if (member.rank != 0 || i >= w.n) return;
-    if (pull.beyond) report_force(w, w.control->sorted, i, now.done);
-    finish_step(w, slot, now, i, force_of(pull));
+    if (pairs.beyond) report_force(w, w.control->sorted, i, now.done);
+    finish_step(w, slot, now, i, force_of(pairs));
 }

@@ -1,4 +1,4 @@
-// What a pair of atoms does to the first of them. Follows the generated `pair_force`.
+// The force and energies of a pair, as they act on its first atom. Follows the generated `pair_force`.
 
 #if REPRODUCIBLE
 // A sum that is the same in whatever order: whole numbers of 2^-20 and of 2^-60 EXACT_UNIT.
@@ -39,8 +39,8 @@ DEVICE Atom atom_of(const DeviceData& w, Position p, u32 i) {
 #endif
 }
 
-// What the others do to an atom.
-struct Pull {
+// Sums over the pairs of an atom: force, energies and virial.
+struct PairSums {
     Sum3 force;
     Sum energy[N_TERMS > 0 ? N_TERMS : 1];
     Sum virial[6];
@@ -48,92 +48,92 @@ struct Pull {
 };
 
 #if !REPRODUCIBLE
-// Multiplies it by what all of it has in common.
-DEVICE void scale(Pull& pull, real by) {
-    pull.force = {by * pull.force.x, by * pull.force.y, by * pull.force.z};
-    for (int k = 0; k < N_TERMS; k++) pull.energy[k] *= by;
-    for (int k = 0; k < 6; k++) pull.virial[k] *= by;
+// Multiplies all sums by a factor that their pairs have in common.
+DEVICE void scale(PairSums& pairs, real by) {
+    pairs.force = {by * pairs.force.x, by * pairs.force.y, by * pairs.force.z};
+    for (int k = 0; k < N_TERMS; k++) pairs.energy[k] *= by;
+    for (int k = 0; k < 6; k++) pairs.virial[k] *= by;
 }
 #endif
 
-DEVICE real3 force_of(const Pull& pull) {
-    return {(real)value_of(pull.force.x), (real)value_of(pull.force.y), (real)value_of(pull.force.z)};
+DEVICE real3 force_of(const PairSums& pairs) {
+    return {(real)value_of(pairs.force.x), (real)value_of(pairs.force.y), (real)value_of(pairs.force.z)};
 }
 
-DEVICE void add_virial(Pull& pull, real f, real3 d) {
+DEVICE void add_virial(PairSums& pairs, real f, real3 d) {
     const real3 force = {f * d.x, f * d.y, f * d.z};
-    add_product(pull.virial[0], force.x, d.x);
-    add_product(pull.virial[1], force.y, d.y);
-    add_product(pull.virial[2], force.z, d.z);
-    add_product(pull.virial[3], force.x, d.y);
-    add_product(pull.virial[4], force.x, d.z);
-    add_product(pull.virial[5], force.y, d.z);
+    add_product(pairs.virial[0], force.x, d.x);
+    add_product(pairs.virial[1], force.y, d.y);
+    add_product(pairs.virial[2], force.z, d.z);
+    add_product(pairs.virial[3], force.x, d.y);
+    add_product(pairs.virial[4], force.x, d.z);
+    add_product(pairs.virial[5], force.y, d.z);
 }
 
-// What acts on an atom: all there is, or charges alone.
-enum Law { ALL_TERMS, CHARGES };
+// The terms that act on an atom: all there are, or charges alone.
+enum TermSet { ALL_TERMS, CHARGES };
 
-// The generated function for that.
-template <bool ENERGY, Law LAW>
+// The generated function for a set of terms.
+template <bool ENERGY, TermSet TERMS>
 DEVICE real force_by(const DeviceData& w, real r2, Atom atom, Atom other, real* energy) {
     const real charges = atom.charge * other.charge;
 #if CHARGES_ALONE
-    if (LAW == CHARGES) return charge_force<ENERGY>(r2, charges, energy);
+    if (TERMS == CHARGES) return charge_force<ENERGY>(r2, charges, energy);
 #endif
     return pair_force<ENERGY>(r2, atom.species, other.species, charges, w.table, energy);
 }
 
 // The force between two atoms over their distance; counts their energy.
-template <bool ENERGY, Law LAW>
-DEVICE real force_between(const DeviceData& w, Pull& pull, real r2, Atom atom, Atom other) {
+template <bool ENERGY, TermSet TERMS>
+DEVICE real force_between(const DeviceData& w, PairSums& pairs, real r2, Atom atom, Atom other) {
 #if REPRODUCIBLE
     real energy[N_TERMS > 0 ? N_TERMS : 1] = {};
-    const real f = force_by<ENERGY, LAW>(w, r2, atom, other, energy);
+    const real f = force_by<ENERGY, TERMS>(w, r2, atom, other, energy);
     // So that even a sum over all atoms cannot overflow.
     const real most = (real)(EXACT_UNIT * 4398046511104.0) / (real)w.n;
     bool fits = fabs(f) * square_root(r2) < most && fabs(f) * r2 < most;
     if (ENERGY) {
         for (int k = 0; k < N_TERMS; k++) {
             fits = fits && fabs(energy[k]) < most;
-            add(pull.energy[k], energy[k]);
+            add(pairs.energy[k], energy[k]);
         }
     }
-    pull.beyond = pull.beyond || !fits;
+    pairs.beyond = pairs.beyond || !fits;
     return f;
 #else
-    return force_by<ENERGY, LAW>(w, r2, atom, other, pull.energy);
+    return force_by<ENERGY, TERMS>(w, r2, atom, other, pairs.energy);
 #endif
 }
 
-// Adds the force of an atom at distance -d.
-template <bool ENERGY, Law LAW = ALL_TERMS>
-DEVICE void pull_towards(const DeviceData& w, Pull& pull, real3 d, real r2, Atom atom, Atom other) {
-    const real f = force_between<ENERGY, LAW>(w, pull, r2, atom, other);
-    add_product(pull.force.x, f, d.x);
-    add_product(pull.force.y, f, d.y);
-    add_product(pull.force.z, f, d.z);
-    if (ENERGY) add_virial(pull, f, d);
+// Adds the pair with an atom at distance -d.
+template <bool ENERGY, TermSet TERMS = ALL_TERMS>
+DEVICE void add_pair(const DeviceData& w, PairSums& pairs, real3 d, real r2, Atom atom, Atom other) {
+    const real f = force_between<ENERGY, TERMS>(w, pairs, r2, atom, other);
+    add_product(pairs.force.x, f, d.x);
+    add_product(pairs.force.y, f, d.y);
+    add_product(pairs.force.z, f, d.z);
+    if (ENERGY) add_virial(pairs, f, d);
 }
 
-// The same where most pairs are beyond every cut-off: those cost no more than looking.
+// The same where most pairs are beyond every cut-off: those cost no more than their distance.
 template <bool ENERGY>
-DEVICE void attract(const DeviceData& w, Pull& pull, real3 d, Atom atom, Atom other) {
+DEVICE void add_pair_within_cutoff(const DeviceData& w, PairSums& pairs, real3 d, Atom atom, Atom other) {
     const real r2 = dot(d, d);
-    if (r2 < (real)LONGEST_CUTOFF2) pull_towards<ENERGY>(w, pull, d, r2, atom, other);
+    if (r2 < (real)LONGEST_CUTOFF2) add_pair<ENERGY>(w, pairs, d, r2, atom, other);
 }
 
 // Stores the force on an atom of the slot.
-DEVICE void store_pull(const DeviceData& w, int i, const Pull& pull, const Slot& now) {
-    store_force(w, i, force_of(pull));
-    if (pull.beyond) report_force(w, w.control->sorted, i, now.done);
+DEVICE void store_pair_force(const DeviceData& w, int i, const PairSums& pairs, const Slot& now) {
+    store_force(w, i, force_of(pairs));
+    if (pairs.beyond) report_force(w, w.control->sorted, i, now.done);
 }
 
 // Energies and virial of a block's atoms; `part` is what of them each atom counts: half of what it
 // sees, if its partners see the same. `first` blocks have left their shares before.
 template <int THREADS_PER_BLOCK>
-DEVICE void block_energies(const DeviceData& w, const Pull& pull, double part, int first = 0) {
+DEVICE void block_energies(const DeviceData& w, const PairSums& pairs, double part, int first = 0) {
     double sums[N_TERMS + 6];
-    for (int k = 0; k < N_TERMS; k++) sums[k] = part * value_of(pull.energy[k]);
-    for (int k = 0; k < 6; k++) sums[N_TERMS + k] = part * value_of(pull.virial[k]);
+    for (int k = 0; k < N_TERMS; k++) sums[k] = part * value_of(pairs.energy[k]);
+    for (int k = 0; k < 6; k++) sums[N_TERMS + k] = part * value_of(pairs.virial[k]);
     block_partial<THREADS_PER_BLOCK, N_TERMS + 6>(w, sums, first);
 }

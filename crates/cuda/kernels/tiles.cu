@@ -16,8 +16,8 @@ DEVICE real charge_in(const DeviceData& w, const real4* tile, u32 slot) {
 }
 
 // Adds the forces of those in a thread's list, of which it has read two rows.
-template <bool ENERGY, Law LAW>
-DEVICE void pull_by_list(const DeviceData& w, Pull& pull, const real4* tile, const uint2* list, int rows, uint2 row,
+template <bool ENERGY, TermSet TERMS>
+DEVICE void add_listed_pairs(const DeviceData& w, PairSums& pairs, const real4* tile, const uint2* list, int rows, uint2 row,
                          uint2 next, real4 mine, Atom atom) {
     for (int r = 0; r < rows; r++) {
         const uint2 after = stream(list + (r + 2) * 32);
@@ -28,7 +28,7 @@ DEVICE void pull_by_list(const DeviceData& w, Pull& pull, const real4* tile, con
             const real3 d = {mine.x - q.x, mine.y - q.y, mine.z - q.z};
             // Without a branch: hardly ever are all lanes of a warp beyond the cut-off.
             const Atom other = {as_species(q.w), charge_in(w, tile, slots[u])};
-            pull_towards<ENERGY, LAW>(w, pull, d, dot(d, d), atom, other);
+            add_pair<ENERGY, TERMS>(w, pairs, d, dot(d, d), atom, other);
         }
         row = next;
         next = after;
@@ -38,7 +38,7 @@ DEVICE void pull_by_list(const DeviceData& w, Pull& pull, const real4* tile, con
 // The forces on a block's atoms. Returns with the sums of this thread's list; TEAM neighbouring
 // threads hold parts of one atom's.
 template <bool ENERGY>
-DEVICE Pull pull_of_tile(const DeviceData& w, const Position* position, real4* tile) {
+DEVICE PairSums pair_sums_of_tile(const DeviceData& w, const Position* position, real4* tile) {
     const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
     const Owned owned = owned_by_block(w);
     if (PARTS > 1 && owned.count == 0) return {};
@@ -77,30 +77,30 @@ DEVICE Pull pull_of_tile(const DeviceData& w, const Position* position, real4* t
     const int own = own_of_thread(w);
     const real4 mine = tile[DUMMIES + own];
     const Atom atom = {as_species(mine.w), charge_in(w, tile, (DUMMIES + own) * SLOT_UNIT)};
-    Pull pull = {};
+    PairSums pairs = {};
 #if CHARGES_ALONE
     if (ORDERED && __all_sync(ALL_LANES, own >= owned.count || feels_charges_alone(atom.species))) {
 #if REPRODUCIBLE
-        pull_by_list<ENERGY, CHARGES>(w, pull, tile, list, rows, row, next, mine, atom);
+        add_listed_pairs<ENERGY, CHARGES>(w, pairs, tile, list, rows, row, next, mine, atom);
 #else
-        pull_by_list<ENERGY, CHARGES>(w, pull, tile, list, rows, row, next, mine, {atom.species, (real)1});
-        scale(pull, atom.charge);
+        add_listed_pairs<ENERGY, CHARGES>(w, pairs, tile, list, rows, row, next, mine, {atom.species, (real)1});
+        scale(pairs, atom.charge);
 #endif
     } else
 #endif
     {
-        pull_by_list<ENERGY, ALL_TERMS>(w, pull, tile, list, rows, row, next, mine, atom);
+        add_listed_pairs<ENERGY, ALL_TERMS>(w, pairs, tile, list, rows, row, next, mine, atom);
     }
 #pragma unroll
     for (int m = 1; m < TEAM; m *= 2) {
-        pull.force.x += __shfl_xor_sync(ALL_LANES, pull.force.x, m);
-        pull.force.y += __shfl_xor_sync(ALL_LANES, pull.force.y, m);
-        pull.force.z += __shfl_xor_sync(ALL_LANES, pull.force.z, m);
+        pairs.force.x += __shfl_xor_sync(ALL_LANES, pairs.force.x, m);
+        pairs.force.y += __shfl_xor_sync(ALL_LANES, pairs.force.y, m);
+        pairs.force.z += __shfl_xor_sync(ALL_LANES, pairs.force.z, m);
     }
-    return pull;
+    return pairs;
 }
 
-// The atom whose force this thread holds after `pull_of_tile`; -1 for the other threads.
+// The atom whose force this thread holds after `pair_sums_of_tile`; -1 for the other threads.
 DEVICE int atom_of_thread(const DeviceData& w) {
     const Owned owned = owned_by_block(w);
     const int k = own_of_thread(w);
@@ -112,9 +112,9 @@ enum { SAMPLE_SUMS = N_TERMS + 6 + KINETIC_SUMS };
 
 // A thread's share of energies and virial. Beyond the last atom there are only dummies in reach of
 // nobody: nothing is added.
-DEVICE void energies_of_tile(const Pull& pull, double* sums) {
-    for (int k = 0; k < N_TERMS; k++) sums[k] = 0.5 * pull.energy[k];
-    for (int k = 0; k < 6; k++) sums[N_TERMS + k] = 0.5 * pull.virial[k];
+DEVICE void energies_of_tile(const PairSums& pairs, double* sums) {
+    for (int k = 0; k < N_TERMS; k++) sums[k] = 0.5 * pairs.energy[k];
+    for (int k = 0; k < 6; k++) sums[N_TERMS + k] = 0.5 * pairs.virial[k];
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) forces_tiles(DeviceData w, int slot, int trigger) {
@@ -122,9 +122,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) forces
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     extern __shared__ real4 tile[];
-    const Pull pull = pull_of_tile<false>(w, w.position[now.parity], tile);
+    const PairSums pairs = pair_sums_of_tile<false>(w, w.position[now.parity], tile);
     const int i = atom_of_thread(w);
-    if (i >= 0) store_force(w, i, pull.force);
+    if (i >= 0) store_force(w, i, pairs.force);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles_energies(DeviceData w, int slot, int trigger) {
@@ -132,11 +132,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) forces_tiles_energies(Devi
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     extern __shared__ real4 tile[];
-    const Pull pull = pull_of_tile<true>(w, w.position[now.parity], tile);
+    const PairSums pairs = pair_sums_of_tile<true>(w, w.position[now.parity], tile);
     const int i = atom_of_thread(w);
-    if (i >= 0) store_force(w, i, pull.force);
+    if (i >= 0) store_force(w, i, pairs.force);
     double sums[N_TERMS + 6];
-    energies_of_tile(pull, sums);
+    energies_of_tile(pairs, sums);
     block_partial<THREADS, N_TERMS + 6>(w, sums);
 }
 
@@ -152,19 +152,19 @@ DEVICE void step_of_tile(const DeviceData& w, int slot, const Slot& now) {
         fetch_ahead(&w.built[i]);
     }
     extern __shared__ real4 tile[];
-    const Pull pull = pull_of_tile<SAMPLES>(w, w.position[now.parity], tile);
+    const PairSums pairs = pair_sums_of_tile<SAMPLES>(w, w.position[now.parity], tile);
     double sums[SAMPLE_SUMS] = {};
     if (i >= 0) {
         const int species = as_species(tile[DUMMIES + own_of_thread(w)].w);
         Double3 x = load(w.x[set], i), v = load(w.v[set], i);
-        const real3 f = check_force(w, pull.force, v, set, i, now.done);
-        if (now.soon) store_force(w, i, pull.force);
+        const real3 f = check_force(w, pairs.force, v, set, i, now.done);
+        if (now.soon) store_force(w, i, pairs.force);
         end_step(w, i, v, f, species);
         if (SAMPLES) kinetic_of(w.mass[mass_index(w, i, species)], v, sums + N_TERMS + 6);
         advance_atom(w, slot, now, i, x, v, f, species);
     }
     if (!SAMPLES) return;
-    energies_of_tile(pull, sums);
+    energies_of_tile(pairs, sums);
     block_partial<THREADS, SAMPLE_SUMS>(w, sums);
     if (comes_last(control)) add_up<THREADS, SAMPLE_SUMS>(w, gridDim.x, w.total + now.row * SAMPLE_SUMS);
 }

@@ -21,7 +21,7 @@ pub struct PairShape {
     pub warps: usize,
     /// Atoms of a lane.
     pub rows: usize,
-    /// Parts of a tile that different blocks meet: a divisor of `warps * rows`.
+    /// Parts of a tile that different blocks take: a divisor of `warps * rows`.
     pub parts: usize,
 }
 
@@ -103,7 +103,7 @@ pub struct AllPairs {
     shape: PairShape,
     n: usize,
     tiles: usize,
-    /// How many of the tiles after it each tile meets in one pass, and in all.
+    /// How many of the tiles after it each tile is paired with in one pass, and in all.
     pass: usize,
     circle: usize,
     real: usize,
@@ -164,7 +164,7 @@ impl AllPairs {
         Ok(all_pairs)
     }
 
-    /// A part of a tile, twice, and what it has felt from each warp.
+    /// A part of a tile, twice, and the forces of each warp on it.
     fn shared_bytes(&self) -> usize {
         4 * self.real * self.shape.atoms() / self.shape.parts * (2 * 4 + 3 * self.shape.warps)
     }
