@@ -142,11 +142,11 @@ fn unit<R: Real>(v: [R; 3]) -> ([R; 3], R) {
     (std::array::from_fn(|k| v[k] * inverse), inverse)
 }
 
-/// What pulls at a vector if `pull` pulls at the unit vector along it.
+/// What pulls at a vector if `force` pulls at the unit vector along it.
 #[inline(always)]
-fn turned<R: Real>((unit, inverse): ([R; 3], R), pull: [R; 3]) -> [R; 3] {
-    let radial = pull[0] * unit[0] + pull[1] * unit[1] + pull[2] * unit[2];
-    std::array::from_fn(|k| inverse * (pull[k] - radial * unit[k]))
+fn turned<R: Real>((unit, inverse): ([R; 3], R), force: [R; 3]) -> [R; 3] {
+    let radial = force[0] * unit[0] + force[1] * unit[1] + force[2] * unit[2];
+    std::array::from_fn(|k| inverse * (force[k] - radial * unit[k]))
 }
 
 /// A point of a group that follows atoms of it.

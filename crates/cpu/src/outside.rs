@@ -4,30 +4,30 @@ use crate::blocks::Sums;
 use crate::cells::Clusters;
 use crate::simd::Scalar;
 use jostle_core::System;
-use jostle_potentials::restraint::{Moment, Pull, Ties};
+use jostle_potentials::restraint::{AtomRestraints, RestraintForce, RestraintState};
 use jostle_potentials::{Forces, outside};
 use std::ops::Range;
 
 /// The restraints of a system, made ready.
 #[derive(Default)]
-pub struct Restrained {
-    ties: Ties,
+pub struct RestraintKernel {
+    by_atom: AtomRestraints,
     /// By id, where atoms are stored since they were sorted.
     index_by_id: Vec<usize>,
-    /// What they have to know now.
-    now: Moment,
+    /// Their state now.
+    now: RestraintState,
 }
 
-impl Restrained {
+impl RestraintKernel {
     /// Those of a system's forces.
     pub fn new(system: &System, forces: &Forces) -> Self {
-        let ties = Ties::new(&forces.restraints, system.state.len());
-        Restrained { ties, ..Restrained::default() }
+        let by_atom = AtomRestraints::new(&forces.restraints, system.state.len());
+        RestraintKernel { by_atom, ..RestraintKernel::default() }
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.ties.first.is_empty()
+        self.by_atom.first.is_empty()
     }
 
     /// Remembers where atoms are when they have been sorted.
@@ -38,8 +38,8 @@ impl Restrained {
         }
     }
 
-    /// Finds out what those at a distance do.
-    pub fn pull(&mut self, system: &System, forces: &Forces) {
+    /// Evaluates those at a distance.
+    pub fn evaluate_distances(&mut self, system: &System, forces: &Forces) {
         if !self.is_empty() {
             self.now = forces.restraints.at(&system.simbox, &system.state, &self.index_by_id);
         }
@@ -48,20 +48,20 @@ impl Restrained {
     /// Adds energies and virials of those at a distance to the sums of the term.
     pub fn add_to(&self, sums: Option<&mut Sums>) {
         let Some(sums) = sums else { return };
-        self.now.pulls.iter().for_each(|pull| add(sums, pull));
+        self.now.distance_forces.iter().for_each(|restraint| add(sums, restraint));
     }
 }
 
-fn add(sums: &mut Sums, pull: &Pull) {
-    sums.energy += pull.energy;
-    sums.virial.iter_mut().zip(pull.virial).for_each(|(w, part)| *w += part);
+fn add(sums: &mut Sums, restraint: &RestraintForce) {
+    sums.energy += restraint.energy;
+    sums.virial.iter_mut().zip(restraint.virial).for_each(|(w, part)| *w += part);
 }
 
 /// Adds the forces of fields, walls and restraints on some clusters to theirs; sums by term.
 pub fn add_forces<S: Scalar>(
     system: &System,
     forces: &Forces,
-    restrained: &Restrained,
+    restraints: &RestraintKernel,
     clusters: &Clusters<S>,
     own: Range<usize>,
     to: &mut [S],
@@ -78,11 +78,12 @@ pub fn add_forces<S: Scalar>(
             let mut force = outside::on_atom(forces, &system.simbox, who, place, |term, energy| {
                 sums[term].energy += energy;
             });
-            if !restrained.is_empty() {
+            if !restraints.is_empty() {
                 let at = (&system.simbox, state.position[atom]);
-                let pull = restrained.ties.on(state.id[atom], at, &forces.restraints, &restrained.now);
-                add(&mut sums[last], &pull);
-                (0..3).for_each(|k| force[k] += pull.force[k]);
+                let restraint =
+                    restraints.by_atom.on(state.id[atom], at, &forces.restraints, &restraints.now);
+                add(&mut sums[last], &restraint);
+                (0..3).for_each(|k| force[k] += restraint.force[k]);
             }
             for (k, f) in force.iter().enumerate() {
                 let to = &mut to[(3 * c + k) * width + lane];

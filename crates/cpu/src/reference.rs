@@ -8,7 +8,7 @@ use jostle_potentials::bonded::{
     AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, dihedral_forces,
 };
 use jostle_potentials::outside::on_atom;
-use jostle_potentials::restraint::{Pull, Ties};
+use jostle_potentials::restraint::{AtomRestraints, RestraintForce};
 use jostle_potentials::{
     AngleTerm, BondTerm, DihedralTerm, Embedded, Forces, LatticeSum, PairFunction, PairTerm, PairVisitor,
     Vacuum,
@@ -90,17 +90,17 @@ pub fn evaluate_weighted(
     if let (false, Some(sum)) = (terms.restraints.is_empty(), outside.last_mut()) {
         let (simbox, state) = (&system.simbox, &system.state);
         let now = terms.restraints.at(simbox, state, &state.index_by_id());
-        let ties = Ties::new(&terms.restraints, state.len());
-        let mut add = |Pull { energy, virial, .. }: Pull| {
+        let by_atom = AtomRestraints::new(&terms.restraints, state.len());
+        let mut add = |RestraintForce { energy, virial, .. }: RestraintForce| {
             *sum += energy;
             energies.virial.iter_mut().zip(virial).for_each(|(w, part)| *w += part);
         };
         for (k, force) in forces.iter_mut().enumerate() {
-            let pull = ties.on(state.id[k], (simbox, state.position[k]), &terms.restraints, &now);
-            (0..3).for_each(|axis| force[axis] += pull.force[axis]);
-            add(pull);
+            let restraint = by_atom.on(state.id[k], (simbox, state.position[k]), &terms.restraints, &now);
+            (0..3).for_each(|axis| force[axis] += restraint.force[axis]);
+            add(restraint);
         }
-        now.pulls.into_iter().for_each(add);
+        now.distance_forces.into_iter().for_each(add);
     }
     energies.terms.extend(outside);
     Ok((forces, energies))
@@ -243,7 +243,7 @@ impl Bound<'_> {
     }
 
     /// A force on an atom at the end of `arm`, and the opposite of it on the one where it starts.
-    fn pull(&mut self, start: usize, end: usize, arm: Vec3, force: Vec3) {
+    fn add_force(&mut self, start: usize, end: usize, arm: Vec3, force: Vec3) {
         for k in 0..3 {
             self.forces[end][k] += force[k];
             self.forces[start][k] -= force[k];
@@ -266,7 +266,7 @@ impl Bound<'_> {
         let vectors: [Vec3; N] = std::array::from_fn(|k| self.between(places[k], places[k + 1]));
         let (energy, forces) = forces(vectors);
         for k in 0..N {
-            self.pull(places[k], places[k + 1], vectors[k], forces[k]);
+            self.add_force(places[k], places[k + 1], vectors[k], forces[k]);
         }
         energy
     }
@@ -312,7 +312,7 @@ impl PairVisitor for Bonds<'_, '_> {
             }
             let (energy, force_over_r) = F::evaluate(r2, &c);
             total += energy;
-            bound.pull(a, b, arm, arm.map(|x| x * force_over_r));
+            bound.add_force(a, b, arm, arm.map(|x| x * force_over_r));
         }
         (total, broken)
     }
@@ -335,8 +335,8 @@ impl AngleVisitor for Angles<'_, '_> {
             let arms = [bound.between(middle, a), bound.between(middle, b)];
             let (energy, on_a, on_b) = angle_forces::<F, f64>(arms[0], arms[1], &c);
             total += energy;
-            bound.pull(middle, a, arms[0], on_a);
-            bound.pull(middle, b, arms[1], on_b);
+            bound.add_force(middle, a, arms[0], on_a);
+            bound.add_force(middle, b, arms[1], on_b);
         }
         total
     }

@@ -94,8 +94,8 @@ ewald_forces(DeviceData w, EwaldSum all, int slot, int trigger, double asked) {
         const int numbers[3] = {wave.numbers[0], wave.numbers[1], wave.numbers[2]};
         const Phase phase = phase_at(w.geometry, mine, numbers);
         const real2 amplitude = all.amplitude[k];
-        const double pull = multiply_add(phase.sine, amplitude.x, -(phase.cosine * amplitude.y));
-        for (int axis = 0; axis < 3; axis++) force[axis] = fma(pull, wave.vector[axis], force[axis]);
+        const double magnitude = multiply_add(phase.sine, amplitude.x, -(phase.cosine * amplitude.y));
+        for (int axis = 0; axis < 3; axis++) force[axis] = fma(magnitude, wave.vector[axis], force[axis]);
     }
     for (int step = 16; step > 0; step /= 2) {
         for (int axis = 0; axis < 3; axis++) force[axis] += __shfl_xor_sync(ALL_LANES, force[axis], step);

@@ -3,7 +3,7 @@
 //     void spring(const double* in, double* out)   from {r^2, from, to, stiffness} to {energy, force / r}
 //     void anchor_virial(const double* in, double* out)   from {force, vector from the centre} to the virial
 
-enum { RESTRAINT_THREADS = 256, PULL = 10, ENERGY_AND_VIRIAL = 7 };
+enum { RESTRAINT_THREADS = 256, DISTANCE_FORCE = 10, ENERGY_AND_VIRIAL = 7 };
 
 // What anchors or distances of one restraint have in common; the host writes these anew between steps.
 struct Spring {
@@ -12,12 +12,12 @@ struct Spring {
     double center[3];
 };
 
-struct Tied {
-    const u32* first;            // by id: where its ties begin
+struct RestraintData {
+    const u32* first;            // by id: where its numbers begin
     const u32* number;           // of anchors, then of restraints at a distance
     const double* share;         // of the force of the latter
     const double* anchor;        // x, y, z, from the centre of its spring
-    const u32* spring;           // by number of a tie
+    const u32* spring;           // by number of a restraint
     const Spring* springs;
     const u32* members;          // of two centres for each restraint at a distance: where they begin
     const u32* member;           // ids
@@ -25,13 +25,13 @@ struct Tied {
     const int* member_image;     // three for each
     const double* range;         // from, to
     u32* place_of;               // by id
-    double* pull;                // force on the second centre, energy, virial
+    double* distance_force;                // force on the second centre, energy, virial
     i64 n_anchors;
     i64 n_distances;
 };
 
 // After a sort, while lists are built: where everybody is now.
-extern "C" __global__ void restraint_places(DeviceData w, Tied t, int slot) {
+extern "C" __global__ void restraint_places(DeviceData w, RestraintData t, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -39,7 +39,7 @@ extern "C" __global__ void restraint_places(DeviceData w, Tied t, int slot) {
 }
 
 // A block for each restraint at a distance.
-extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_pulls(DeviceData w, Tied t, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_distances(DeviceData w, RestraintData t, int slot, int trigger) {
     wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int set = w.control->sorted;
@@ -73,14 +73,14 @@ extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_pulls(
     const double in[4] = {x * x + y * y + z * z, range[0], range[1], stiffness};
     double out[2];
     spring(in, out);
-    const double f = out[1], pull[PULL] = {f * x,     f * y,     f * z,     out[0],    f * x * x,
+    const double f = out[1], distance_force[DISTANCE_FORCE] = {f * x,     f * y,     f * z,     out[0],    f * x * x,
                                            f * y * y, f * z * z, f * x * y, f * x * z, f * y * z};
-    for (int k = 0; k < PULL; k++) t.pull[PULL * blockIdx.x + k] = pull[k];
+    for (int k = 0; k < DISTANCE_FORCE; k++) t.distance_force[DISTANCE_FORCE * blockIdx.x + k] = distance_force[k];
 }
 
 // Adds the forces on an atom and, where these are asked for, energy and virial of its anchors to `sums`.
 template <bool SUMS>
-DEVICE void restrain(const DeviceData& w, const Tied& t, int i, double* sums) {
+DEVICE void restrain(const DeviceData& w, const RestraintData& t, int i, double* sums) {
     const int set = w.control->sorted;
     const u32 id = w.id[set][i];
     const u32 end = t.first[id + 1];
@@ -113,17 +113,17 @@ DEVICE void restrain(const DeviceData& w, const Tied& t, int i, double* sums) {
                 for (int c = 0; c < 6; c++) sums[1 + c] += own.follows * virial[c];
             }
         } else {
-            const double* pull = t.pull + PULL * (number - t.n_anchors);
-            x += t.share[k] * pull[0];
-            y += t.share[k] * pull[1];
-            z += t.share[k] * pull[2];
+            const double* distance_force = t.distance_force + DISTANCE_FORCE * (number - t.n_anchors);
+            x += t.share[k] * distance_force[0];
+            y += t.share[k] * distance_force[1];
+            z += t.share[k] * distance_force[2];
         }
     }
     const real3 f = load_force(w, i);
     store_force(w, i, {f.x + (real)x, f.y + (real)y, f.z + (real)z});
 }
 
-extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_forces(DeviceData w, Tied t, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_forces(DeviceData w, RestraintData t, int slot, int trigger) {
     wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -131,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS) restraint_forces
 }
 
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
-restraint_forces_energies(DeviceData w, Tied t, int slot, int trigger) {
+restraint_forces_energies(DeviceData w, RestraintData t, int slot, int trigger) {
     wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[slot], trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -142,14 +142,14 @@ restraint_forces_energies(DeviceData w, Tied t, int slot, int trigger) {
 
 // The energy, into a place of a row of w.total; the virial, added to that of pairs.
 extern "C" __global__ void __launch_bounds__(RESTRAINT_THREADS)
-restraint_sums(DeviceData w, Tied t, int blocks, int row_length, int n_pairs, int column, int trigger) {
+restraint_sums(DeviceData w, RestraintData t, int blocks, int row_length, int n_pairs, int column, int trigger) {
     wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
     double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);
     for (int k = 0; k < ENERGY_AND_VIRIAL; k++) {
         double sum = sum_of_shares<RESTRAINT_THREADS>(w, blocks, ENERGY_AND_VIRIAL, k);
         if (threadIdx.x > 0) continue;
-        for (i64 d = 0; d < t.n_distances; d++) sum += t.pull[PULL * d + 3 + k];
+        for (i64 d = 0; d < t.n_distances; d++) sum += t.distance_force[DISTANCE_FORCE * d + 3 + k];
         if (k == 0) {
             row[column] = sum;
         } else {

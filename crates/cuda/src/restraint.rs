@@ -9,15 +9,17 @@ use crate::step_graph::VIRIAL;
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System, Vec3};
 use jostle_potentials::Forces;
-use jostle_potentials::restraint::{self as potentials, Member, Spring, Ties, anchor_virial, spring};
+use jostle_potentials::restraint::{
+    self as potentials, AtomRestraints, Member, Spring, anchor_virial, spring,
+};
 
-/// Numbers of a pull: as in `restraint.cu`.
-const PULL: usize = 10;
+/// Numbers of a distance's force: as in `restraint.cu`.
+const DISTANCE_FORCE: usize = 10;
 
 /// What kernels are told: as in `restraint.cu`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct Tied {
+struct RestraintData {
     first: u64,
     number: u64,
     share: u64,
@@ -30,13 +32,13 @@ struct Tied {
     member_image: u64,
     range: u64,
     place_of: u64,
-    pull: u64,
+    distance_force: u64,
     n_anchors: i64,
     n_distances: i64,
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl Word for Tied {}
+unsafe impl Word for RestraintData {}
 
 /// Numbers of a spring: as in `restraint.cu`.
 const SPRING: usize = 5;
@@ -51,10 +53,10 @@ fn springs(restraints: &potentials::Restraints, simbox: &SimBox) -> Vec<f64> {
 
 /// The restraints of a system.
 pub struct Restraints {
-    tied: Tied,
+    data: RestraintData,
     springs: Buffer<f64>,
     places: Kernel,
-    pulls: Kernel,
+    distances: Kernel,
     forces: Kernel,
     energies: Kernel,
     sums: Kernel,
@@ -99,7 +101,7 @@ impl Restraints {
         }
         let build = build(precision, sums);
         let module = device.compile("restraint.cu", &build.source, &build.options)?;
-        let ties = Ties::new(restraints, n);
+        let ties = AtomRestraints::new(restraints, n);
         let anchors: Vec<f64> = restraints.anchors.iter().flat_map(|anchor| anchor.place).collect();
         let of_anchors = restraints.anchors.iter().map(|anchor| anchor.spring);
         let of_distances = restraints.distances.iter().map(|distance| distance.spring);
@@ -126,11 +128,11 @@ impl Restraints {
             device.upload(&anchors)?,
             device.upload(&mass)?,
             device.upload(&ranges)?,
-            device.alloc(PULL * restraints.distances.len())?,
+            device.alloc(DISTANCE_FORCE * restraints.distances.len())?,
         ];
         let images = device.upload(&images)?;
         let springs = device.upload(&springs(restraints, &system.simbox))?;
-        let tied = Tied {
+        let data = RestraintData {
             first: words[0].address(),
             number: words[1].address(),
             share: numbers[0].address(),
@@ -143,15 +145,15 @@ impl Restraints {
             member_image: images.address(),
             range: numbers[3].address(),
             place_of: words[4].address(),
-            pull: numbers[4].address(),
+            distance_force: numbers[4].address(),
             n_anchors: restraints.anchors.len() as i64,
             n_distances: restraints.distances.len() as i64,
         };
         Ok(Some(Restraints {
-            tied,
+            data,
             springs,
             places: module.kernel("restraint_places")?,
-            pulls: module.kernel("restraint_pulls")?,
+            distances: module.kernel("restraint_distances")?,
             forces: module.kernel("restraint_forces")?,
             energies: module.kernel("restraint_forces_energies")?,
             sums: module.kernel("restraint_sums")?,
@@ -173,7 +175,7 @@ impl Restraints {
     }
 
     fn launch(&self, kernel: &Kernel, blocks: u32, data: &DeviceData) -> Launch {
-        Launch::new(kernel, blocks, ATOM_THREADS).with_value(*data).with_value(self.tied)
+        Launch::new(kernel, blocks, ATOM_THREADS).with_value(*data).with_value(self.data)
     }
 
     /// Where everybody is, after a sort: part of what builds lists.
@@ -190,11 +192,11 @@ impl Restraints {
         trigger: Trigger,
         evaluate: Evaluate,
     ) -> Vec<Launch> {
-        let (distances, atoms) = (self.tied.n_distances as u32, kernels::blocks_of(data.n));
+        let (n_distances, atoms) = (self.data.n_distances as u32, kernels::blocks_of(data.n));
         let energies = evaluate == Evaluate::ForcesAndEnergies;
         let forces = if energies { &self.energies } else { &self.forces };
-        let pulls = (distances > 0).then_some((&self.pulls, distances));
-        let kernels = pulls.into_iter().chain([(forces, atoms)]);
+        let distances = (n_distances > 0).then_some((&self.distances, n_distances));
+        let kernels = distances.into_iter().chain([(forces, atoms)]);
         let mut launches: Vec<Launch> = kernels
             .map(|(kernel, blocks)| {
                 self.launch(kernel, blocks, data).with_value(slot).with_value(trigger as i32)

@@ -9,7 +9,7 @@ use crate::bonded::{
 };
 use crate::outside::behind;
 use crate::pair::{PairFunction, PairVisitor};
-use crate::restraint::Ties;
+use crate::restraint::AtomRestraints;
 use crate::{Cmap, Dispersion, Electrostatics, Embedded, Forces, LatticeSum, PairTerm, Vacuum};
 use jostle_core::{Error, Precision, System, Vec3};
 
@@ -195,8 +195,8 @@ impl<'a> Diagnosis<'a> {
         if !forces.restraints.is_empty() {
             let now = forces.restraints.at(&system.simbox, state, &self.index_by_id);
             let at = (&system.simbox, state.position[index]);
-            let ties = Ties::new(&forces.restraints, state.len());
-            let force = ties.on(state.id[index], at, &forces.restraints, &now).force;
+            let by_atom = AtomRestraints::new(&forces.restraints, state.len());
+            let force = by_atom.on(state.id[index], at, &forces.restraints, &now).force;
             strongest.or_stronger(Part {
                 term: "restraint",
                 force: self.size(length(force)),

@@ -124,9 +124,9 @@ pub fn spring<R: Real>(r2: R, [from, to, stiffness]: [R; 3]) -> (R, R) {
     (R::lit(0.5) * force * excess, -(force / r))
 }
 
-/// What restraints do now.
+/// Energy, force and virial of restraints.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Pull {
+pub struct RestraintForce {
     /// The energy.
     pub energy: f64,
     /// The force on an atom or, of a restraint at a distance, on the second centre; that on the first is
@@ -136,13 +136,13 @@ pub struct Pull {
     pub virial: SymTensor,
 }
 
-/// What all restraints have to know before they act on atoms one by one.
+/// Centres and distance forces of all restraints, which those on single atoms follow from.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Moment {
+pub struct RestraintState {
     /// By spring, where places are counted from.
     centers: Vec<Vec3>,
-    /// What each restraint at a distance does.
-    pub pulls: Vec<Pull>,
+    /// The force of each restraint at a distance.
+    pub distance_forces: Vec<RestraintForce>,
 }
 
 impl Restraints {
@@ -170,13 +170,16 @@ impl Restraints {
         self.springs.iter().map(center).collect()
     }
 
-    /// What they have to know now; `order` is that of the state.
-    pub fn at(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> Moment {
-        Moment { centers: self.centers(simbox), pulls: self.pulls(simbox, state, index_by_id) }
+    /// Their state now; `order` is that of the atoms.
+    pub fn at(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> RestraintState {
+        RestraintState {
+            centers: self.centers(simbox),
+            distance_forces: self.distance_forces(simbox, state, index_by_id),
+        }
     }
 
-    fn pulls(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> Vec<Pull> {
-        let pull = |distance: &Distance| {
+    fn distance_forces(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> Vec<RestraintForce> {
+        let restraint = |distance: &Distance| {
             let [a, b] =
                 distance.centers.each_ref().map(|center| center.position(simbox, state, index_by_id));
             let d = simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]]);
@@ -186,16 +189,16 @@ impl Restraints {
                 spring(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], [from, to, stiffness]);
             let pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
             let virial = pairs.map(|(a, b)| force_over_r * d[a] * d[b]);
-            Pull { energy, force: d.map(|d| force_over_r * d), virial }
+            RestraintForce { energy, force: d.map(|d| force_over_r * d), virial }
         };
-        self.distances.iter().map(pull).collect()
+        self.distances.iter().map(restraint).collect()
     }
 }
 
-/// What is tied to each atom.
+/// The restraints on each atom.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Ties {
-    /// By id, where an atom's ties begin, and where those of the last one end; empty without restraints.
+pub struct AtomRestraints {
+    /// By id, where an atom's numbers begin, and where those of the last one end; empty without restraints.
     pub first: Vec<u32>,
     /// Numbers of anchors, then, counted on from these, of restraints at a distance.
     pub numbers: Vec<u32>,
@@ -203,11 +206,11 @@ pub struct Ties {
     pub shares: Vec<f64>,
 }
 
-impl Ties {
+impl AtomRestraints {
     /// Those of so many atoms.
     pub fn new(restraints: &Restraints, n: usize) -> Self {
         if restraints.is_empty() {
-            return Ties::default();
+            return AtomRestraints::default();
         }
         let mut of: Vec<Vec<(u32, f64)>> = vec![Vec::new(); n];
         for (number, anchor) in (0..).zip(&restraints.anchors) {
@@ -219,14 +222,14 @@ impl Ties {
                 each.for_each(|member| of[member.id as usize].push((number, sign * member.share)));
             }
         }
-        let mut ties = Ties { first: vec![0], ..Ties::default() };
+        let mut by_atom = AtomRestraints { first: vec![0], ..AtomRestraints::default() };
         for one in of {
             let (numbers, shares): (Vec<u32>, Vec<f64>) = one.into_iter().unzip();
-            ties.numbers.extend(numbers);
-            ties.shares.extend(shares);
-            ties.first.push(ties.numbers.len() as u32);
+            by_atom.numbers.extend(numbers);
+            by_atom.shares.extend(shares);
+            by_atom.first.push(by_atom.numbers.len() as u32);
         }
-        ties
+        by_atom
     }
 
     fn of(&self, id: u32) -> Range<usize> {
@@ -236,21 +239,21 @@ impl Ties {
         }
     }
 
-    /// What the atom with this id feels at this position. Energy and virial are those of its anchors: of
-    /// restraints at a distance, [`Moment::pulls`] has them.
+    /// The force on the atom with this id at this position. Energy and virial are those of its anchors: of
+    /// restraints at a distance, [`RestraintState::pulls`] has them.
     pub fn on(
         &self,
         id: u32,
         (simbox, position): (&SimBox, Vec3),
         restraints: &Restraints,
-        now: &Moment,
-    ) -> Pull {
-        let mut all = Pull::default();
+        now: &RestraintState,
+    ) -> RestraintForce {
+        let mut all = RestraintForce::default();
         for k in self.of(id) {
             let number = self.numbers[k] as usize;
             let Some(Anchor { place, spring: own, .. }) = restraints.anchors.get(number) else {
-                let pull = now.pulls[number - restraints.anchors.len()].force;
-                (0..3).for_each(|axis| all.force[axis] += self.shares[k] * pull[axis]);
+                let restraint = now.distance_forces[number - restraints.anchors.len()].force;
+                (0..3).for_each(|axis| all.force[axis] += self.shares[k] * restraint[axis]);
                 continue;
             };
             let (from, Spring { stiffness, center }) =

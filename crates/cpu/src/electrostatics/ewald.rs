@@ -74,9 +74,9 @@ impl EwaldSum {
         for (wave, [re, im]) in self.waves.iter().zip(amplitudes) {
             for (a, force) in forces.iter_mut().enumerate() {
                 let [cos, sin] = phase(&phases, &wave.numbers, charges.len(), a);
-                let pull = wave.weight * charges[a] * (sin * re - cos * im);
+                let magnitude = wave.weight * charges[a] * (sin * re - cos * im);
                 for k in 0..3 {
-                    force[k] += pull * wave.vector[k];
+                    force[k] += magnitude * wave.vector[k];
                 }
             }
         }

@@ -13,7 +13,7 @@ use crate::electrostatics::Charged;
 use crate::embedded::{EmbeddedKernel, MetPairs};
 use crate::grains::{Contacts, TaskContacts};
 use crate::neighbors::{Build, Exclusions, PairList};
-use crate::outside::{self, Restrained};
+use crate::outside::{self, RestraintKernel};
 use crate::pair::{self, PairKernel};
 use crate::reference;
 use crate::simd::{Level, Scalar};
@@ -45,7 +45,7 @@ pub struct Cpu<S: Scalar> {
     evaluated: Evaluate,
     vacuum: Option<VacuumKernel>,
     bonded: Bonded<S>,
-    restrained: Restrained,
+    restraints: RestraintKernel,
     /// By id, ids of the atoms without a pair force; empty where there are none.
     excluded: Vec<Vec<u32>>,
     algorithm: Algorithm,
@@ -137,7 +137,7 @@ impl<S: Scalar> Cpu<S> {
             evaluated: Evaluate::Forces,
             vacuum: forces.vacuum.as_ref().map(VacuumKernel::new),
             bonded: Bonded::new(&system, &forces),
-            restrained: Restrained::new(&system, &forces),
+            restraints: RestraintKernel::new(&system, &forces),
             excluded,
             level,
             team: Team::new(settings.threads.unwrap_or(cores)),
@@ -197,7 +197,7 @@ impl<S: Scalar> Cpu<S> {
         let (width, state, bonded) = (clusters.width, &self.system.state, &self.bonded);
         // Nobody asks where an atom is stored but bonds.
         let asked = !bonded.is_empty() || !self.excluded.is_empty() || self.vacuum.is_some();
-        let asked = asked || !self.constraints.is_empty() || !self.restrained.is_empty();
+        let asked = asked || !self.constraints.is_empty() || !self.restraints.is_empty();
         let index_by_id = if asked { state.index_by_id() } else { Vec::new() };
         if let Some(vacuum) = &mut self.vacuum {
             vacuum.sort(&self.system, &self.excluded, &index_by_id);
@@ -210,7 +210,7 @@ impl<S: Scalar> Cpu<S> {
             let shares: Vec<_> = (0..n_tasks).map(share).collect();
             self.constraints.place(&state.id, &index_by_id, clusters, &shares);
         }
-        self.restrained.place(&index_by_id);
+        self.restraints.place(&index_by_id);
         for charged in &mut self.charged {
             // Atoms are half a skin from where the list has them, at most, now and later.
             charged.place(
@@ -261,7 +261,7 @@ impl<S: Scalar> Cpu<S> {
     /// If a bond has broken: names the two atoms.
     fn evaluate_lists(&mut self, evaluate: Evaluate) -> Result<Vec<Sums>> {
         let embedding = self.embed(evaluate);
-        self.restrained.pull(&self.system, &self.forces);
+        self.restraints.evaluate_distances(&self.system, &self.forces);
         if let Some(vacuum) = &mut self.vacuum {
             vacuum.follow(&self.system.state.position);
         }
@@ -269,7 +269,7 @@ impl<S: Scalar> Cpu<S> {
         let (width, embedded, charged) = (clusters.width, &self.embedded, &self.charged);
         let (n_pairs, n_searched) = (self.forces.pairs.len(), self.forces.n_searched());
         let (vacuum, bonded, system, all) = (&self.vacuum, &self.bonded, &self.system, &self.forces);
-        let restrained = &self.restrained;
+        let restraints = &self.restraints;
         let by_task = self.team.map(self.tasks.iter_mut().collect(), |_, task| {
             task.forces.clear(&task.list, width);
             let (list, forces) = (&task.list, &mut task.forces);
@@ -294,7 +294,7 @@ impl<S: Scalar> Cpu<S> {
             let (bound, broken) =
                 bonded.add_forces(level, &system.state.position, width, &task.bonds, own, evaluate);
             sums.extend(bound);
-            sums.extend(outside::add_forces(system, all, restrained, clusters, range.clone(), own));
+            sums.extend(outside::add_forces(system, all, restraints, clusters, range.clone(), own));
             (sums, broken)
         });
         if let Some(broken) = by_task.iter().find_map(|(_, broken)| *broken) {
@@ -314,7 +314,7 @@ impl<S: Scalar> Cpu<S> {
                 }
             }
         }
-        self.restrained.add_to(sums.last_mut());
+        self.restraints.add_to(sums.last_mut());
         Ok(sums)
     }
 
