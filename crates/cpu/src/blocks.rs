@@ -1,8 +1,8 @@
-//! The loop over the blocks of a neighbour list, for whatever atoms do to each other when they meet.
+//! The loop over the blocks of a neighbour list, for any interaction of atoms within reach.
 //!
 //! For each block the clusters within reach are copied once into a small tile, shifted to the
-//! block's cluster; then every atom (row) of the cluster meets the clusters of its row, a register
-//! full of atoms at a time. What the others feel gathers in the tile and is added to memory once.
+//! block's cluster; then every atom (row) of the cluster goes through the clusters of its row, a register
+//! full of atoms at a time. Reactions accumulate in the tile and are added to memory once.
 
 use crate::cells::Clusters;
 use crate::neighbors::{Entry, MOST_ENTRIES, PairList, Part};
@@ -58,10 +58,10 @@ impl<S: Scalar> TaskForces<S> {
     }
 }
 
-/// What a row gathers: the force on its atom and, if asked for, energy and virial.
+/// Sums of a row: the force on its atom and, if asked for, energy and virial.
 #[derive(Clone, Copy)]
 pub(crate) struct Row<L> {
-    /// Force, or what else atoms feel from its first component on.
+    /// Force, or what else is accumulated, from its first component on.
     pub force: [L; 3],
     pub energy: L,
     pub virial: [L; 6],
@@ -89,17 +89,17 @@ impl<R: Real> Row<R> {
 }
 
 impl<L: Lanes> Row<L> {
-    /// Leaves what the row feels for [`all_blocks`].
+    /// Stores what the row has accumulated for [`all_blocks`].
     #[inline(always)]
-    pub fn leave(&self, n_felt: usize, row: usize, rows: &mut [L::Scalar]) {
-        for k in 0..n_felt {
+    pub fn store_sums(&self, n_accumulated: usize, row: usize, rows: &mut [L::Scalar]) {
+        for k in 0..n_accumulated {
             self.force[k].store(&mut rows[(k * L::WIDTH + row) * L::WIDTH..]);
         }
     }
 }
 
 impl Sums {
-    /// Adds what a row has gathered.
+    /// Adds the sums of a row.
     #[inline(always)]
     pub(crate) fn add<L: Lanes>(&mut self, row: &Row<L>) {
         self.energy += row.energy.sum().to_f64();
@@ -113,12 +113,12 @@ impl Sums {
 // compiled without the instruction set.
 
 /// One block of a list.
-pub(crate) struct AtBlock<'a, S> {
+pub(crate) struct BlockView<'a, S> {
     /// Its cluster.
     pub cluster: usize,
     /// How many rows it has.
     pub n_rows: usize,
-    /// Whether its atoms meet each other.
+    /// Whether pairs of its own atoms are in this block.
     pub own: bool,
     /// The clusters within reach.
     pub entries: &'a [Entry<S>],
@@ -126,8 +126,8 @@ pub(crate) struct AtBlock<'a, S> {
     first_row: usize,
 }
 
-impl<'a, S: Scalar> AtBlock<'a, S> {
-    /// The entries all atoms of which a row meets.
+impl<'a, S: Scalar> BlockView<'a, S> {
+    /// The entries all atoms of which are partners of a row.
     #[inline(always)]
     pub fn partners(&self, row: usize) -> &'a [u8] {
         let row = self.first_row + row;
@@ -145,7 +145,7 @@ impl<'a, S: Scalar> AtBlock<'a, S> {
         &self.list.rows[start as usize..end as usize]
     }
 
-    /// The entries of which a row meets only some atoms.
+    /// The entries of which only some atoms are partners of a row.
     #[inline(always)]
     pub fn parts(&self, row: usize) -> &'a [Part] {
         let row = self.first_row + row;
@@ -154,7 +154,7 @@ impl<'a, S: Scalar> AtBlock<'a, S> {
         &self.list.some[start as usize..*end as usize]
     }
 
-    /// The atoms of its own cluster that a row meets: those after it, so that each pair is met once.
+    /// The partners of a row in its own cluster: those after it, so that each pair is there once.
     #[inline(always)]
     pub fn after(&self, row: usize) -> u32 {
         let excluded = self.list.excluded.get(self.first_row + row).map_or(0, |(atoms, _)| u32::from(*atoms));
@@ -171,52 +171,52 @@ impl<'a, S: Scalar> AtBlock<'a, S> {
     }
 }
 
-/// What happens in a block. Place 0 of its tile is the cluster itself, its entries follow.
-pub(crate) trait Meetings<L: Lanes> {
-    /// Registers of a place of the tile: three coordinates, what the atoms there feel, and what they
-    /// bring.
+/// The kernel over a block. Place 0 of its tile is the cluster itself, its entries follow.
+pub(crate) trait BlockKernel<L: Lanes> {
+    /// Registers of a place of the tile: three coordinates, what is accumulated, and what is loaded
+    /// besides.
     const PLACE: usize;
-    /// How many numbers an atom feels: 3 are a force, 1 a density.
-    const FELT: usize;
+    /// How many numbers an atom accumulates: 3 are a force, 1 a density.
+    const N_ACCUMULATED: usize;
 
-    /// Fills a place, from where what is felt ends, with what the atoms of a cluster bring.
-    fn bring(&self, _cluster: usize, _brought: &mut [L::Scalar]) {}
-    /// All rows meet their partners: adds what these feel to the tile, and leaves in `rows` what each
-    /// row feels, by component and row a register that is to be summed.
-    fn meet_all(
+    /// Fills a place, from where the accumulated numbers end, with what else of a cluster is needed.
+    fn load_extra(&self, _cluster: usize, _brought: &mut [L::Scalar]) {}
+    /// All rows with their partners: adds the reactions to the tile, and stores in `rows` what each row
+    /// accumulates, by component and row a register that is to be summed.
+    fn evaluate_block(
         &mut self,
-        at: &AtBlock<L::Scalar>,
+        at: &BlockView<L::Scalar>,
         clusters: &Clusters<L::Scalar>,
         tile: &mut [L::Scalar],
         rows: &mut [L::Scalar],
         sums: &mut Sums,
     );
-    /// What atoms feel, with what they have felt in the tile.
-    fn returned(felt: L, in_tile: L) -> L;
+    /// The accumulated numbers with the reactions of the tile.
+    fn with_reaction(accumulated: L, in_tile: L) -> L;
 }
 
-/// What two atoms do to each other when they meet: meetings one after the other.
-pub(crate) trait Encounter<L: Lanes> {
-    /// See [`Meetings::PLACE`].
+/// The interaction of two atoms, for a kernel that takes one row after the other.
+pub(crate) trait PairInteraction<L: Lanes> {
+    /// See [`BlockKernel::PLACE`].
     const PLACE: usize;
-    /// See [`Meetings::FELT`].
-    const FELT: usize;
+    /// See [`BlockKernel::N_ACCUMULATED`].
+    const N_ACCUMULATED: usize;
     /// Whether rows gather energies and virials.
     const ENERGIES: bool;
-    /// What an atom of a row brings.
+    /// What of an atom of a row is kept in registers.
     type Atom: Copy;
-    /// What depends on the species of an atom and of those it meets.
+    /// What depends on the species of an atom and of its partners.
     type Kinds: Copy;
 
-    /// See [`Meetings::bring`].
-    fn bring(&self, _cluster: usize, _brought: &mut [L::Scalar]) {}
-    /// The same of one of them, from the place of its cluster.
+    /// See [`BlockKernel::load_extra`].
+    fn load_extra(&self, _cluster: usize, _brought: &mut [L::Scalar]) {}
+    /// The numbers of an atom of a row, from the place of its cluster.
     fn atom(&self, place: &[L::Scalar], row: usize) -> Self::Atom;
     /// The kinds of an atom of a cluster and of those of another.
     fn kinds(&self, clusters: &Clusters<L::Scalar>, cluster: usize, row: usize, other: usize) -> Self::Kinds;
-    /// An atom meets those of a place, or only some: adds what they feel to the place, and what it
-    /// feels to `gathered`.
-    fn meet<const ONLY_SOME: bool>(
+    /// An atom with those of a place, or only some: adds the reactions to the place, and the rest to
+    /// `gathered`.
+    fn interact<const ONLY_SOME: bool>(
         &self,
         atom: &Self::Atom,
         center: [L; 3],
@@ -225,26 +225,26 @@ pub(crate) trait Encounter<L: Lanes> {
         some: L::Mask,
         gathered: &mut Row<L>,
     );
-    /// See [`Meetings::returned`].
-    fn returned(felt: L, in_tile: L) -> L;
+    /// See [`BlockKernel::with_reaction`].
+    fn with_reaction(accumulated: L, in_tile: L) -> L;
 }
 
-/// Rows meet their partners one after the other.
-pub(crate) struct OneByOne<E>(pub E);
+/// The block kernel of a pair interaction: one row after the other.
+pub(crate) struct PerRow<E>(pub E);
 
-impl<L: Lanes, E: Encounter<L>> Meetings<L> for OneByOne<E> {
+impl<L: Lanes, E: PairInteraction<L>> BlockKernel<L> for PerRow<E> {
     const PLACE: usize = E::PLACE;
-    const FELT: usize = E::FELT;
+    const N_ACCUMULATED: usize = E::N_ACCUMULATED;
 
     #[inline(always)]
-    fn bring(&self, cluster: usize, brought: &mut [L::Scalar]) {
-        self.0.bring(cluster, brought);
+    fn load_extra(&self, cluster: usize, extra: &mut [L::Scalar]) {
+        self.0.load_extra(cluster, extra);
     }
 
     #[inline(always)]
-    fn meet_all(
+    fn evaluate_block(
         &mut self,
-        at: &AtBlock<L::Scalar>,
+        at: &BlockView<L::Scalar>,
         clusters: &Clusters<L::Scalar>,
         tile: &mut [L::Scalar],
         rows: &mut [L::Scalar],
@@ -259,16 +259,16 @@ impl<L: Lanes, E: Encounter<L>> Meetings<L> for OneByOne<E> {
                 let k = usize::from(k);
                 let kinds = self.0.kinds(clusters, at.cluster, row, at.entries[k].cluster as usize);
                 let part = &mut tile[(k + 1) * place..(k + 2) * place];
-                self.0.meet::<false>(&atom, center, &kinds, part, L::mask(0), &mut gathered);
+                self.0.interact::<false>(&atom, center, &kinds, part, L::mask(0), &mut gathered);
             }
             let itself = at.own.then(|| (0, at.after(row)));
             let parts = at.parts(row).iter().map(|part| (usize::from(part.entry) + 1, part.atoms.into()));
             for (k, atoms) in itself.into_iter().chain(parts) {
                 let kinds = self.0.kinds(clusters, at.cluster, row, at.cluster_at(k));
                 let part = &mut tile[k * place..(k + 1) * place];
-                self.0.meet::<true>(&atom, center, &kinds, part, lanes::<L>(atoms), &mut gathered);
+                self.0.interact::<true>(&atom, center, &kinds, part, lanes::<L>(atoms), &mut gathered);
             }
-            gathered.leave(E::FELT, row, rows);
+            gathered.store_sums(E::N_ACCUMULATED, row, rows);
             if E::ENERGIES {
                 sums.add(&gathered);
             }
@@ -276,8 +276,8 @@ impl<L: Lanes, E: Encounter<L>> Meetings<L> for OneByOne<E> {
     }
 
     #[inline(always)]
-    fn returned(felt: L, in_tile: L) -> L {
-        E::returned(felt, in_tile)
+    fn with_reaction(accumulated: L, in_tile: L) -> L {
+        E::with_reaction(accumulated, in_tile)
     }
 }
 
@@ -293,19 +293,19 @@ pub(crate) fn lanes<L: Lanes>(bits: u32) -> L::Mask {
     L::mask(bits & (!0 >> (32 - L::WIDTH)))
 }
 
-/// All atoms of a task meet those on its list.
+/// Runs a kernel over all blocks of a task's list.
 #[inline(always)]
-pub(crate) fn all_blocks<L: Lanes, M: Meetings<L>>(
+pub(crate) fn all_blocks<L: Lanes, M: BlockKernel<L>>(
     mut meetings: M,
     clusters: &Clusters<L::Scalar>,
     list: &PairList<L::Scalar>,
-    felt: &mut TaskForces<L::Scalar>,
+    accumulated: &mut TaskForces<L::Scalar>,
 ) -> Sums {
-    let TaskForces { own, foreign, tile } = felt;
+    let TaskForces { own, foreign, tile } = accumulated;
     let (place, square) = (M::PLACE * L::WIDTH, L::WIDTH * L::WIDTH);
-    // What the rows of a block feel stands behind its tile, to be summed together.
+    // What the rows of a block accumulate stands behind its tile, to be summed together.
     let rows_start = (MOST_ENTRIES + 1) * place;
-    tile.resize(rows_start + M::FELT * square);
+    tile.resize(rows_start + M::N_ACCUMULATED * square);
     let (tile, rows) = tile.split_at_mut(rows_start);
     let mut sums = Sums::default();
     let n_own = list.clusters.len();
@@ -317,29 +317,30 @@ pub(crate) fn all_blocks<L: Lanes, M: Meetings<L>>(
             load_place(&meetings, part, clusters, entry.cluster as usize, entry.offset);
         }
         let (n_rows, first_row) = (clusters.atoms(cluster).len(), block.first_row as usize);
-        let at = AtBlock { cluster, n_rows, own: block.own, entries, list, first_row };
-        meetings.meet_all(&at, clusters, tile, rows, &mut sums);
+        let at = BlockView { cluster, n_rows, own: block.own, entries, list, first_row };
+        meetings.evaluate_block(&at, clusters, tile, rows, &mut sums);
         let mine = cluster - list.clusters.start;
-        for k in 0..M::FELT {
-            let own = &mut own[(mine * M::FELT + k) * L::WIDTH..(mine * M::FELT + k + 1) * L::WIDTH];
+        for k in 0..M::N_ACCUMULATED {
+            let own = &mut own
+                [(mine * M::N_ACCUMULATED + k) * L::WIDTH..(mine * M::N_ACCUMULATED + k + 1) * L::WIDTH];
             (L::load(own) + L::sum_rows(&rows[k * square..(k + 1) * square])).store(own);
         }
-        give_back::<L, M>(&tile[..place], own, mine);
+        add_reactions::<L, M>(&tile[..place], own, mine);
         for (entry, part) in entries.iter().zip(tile[place..].chunks_exact(place)) {
             let target = entry.target as usize;
             if target < n_own {
-                give_back::<L, M>(part, own, target);
+                add_reactions::<L, M>(part, own, target);
             } else {
-                give_back::<L, M>(part, foreign, target - n_own);
+                add_reactions::<L, M>(part, foreign, target - n_own);
             }
         }
     }
     sums
 }
 
-/// Fills a place of the tile: where the atoms of a cluster are, nothing felt yet, and what they bring.
+/// Fills a place of the tile: positions of a cluster, zeros, and the kernel's own numbers.
 #[inline(always)]
-fn load_place<L: Lanes, M: Meetings<L>>(
+fn load_place<L: Lanes, M: BlockKernel<L>>(
     meetings: &M,
     place: &mut [L::Scalar],
     clusters: &Clusters<L::Scalar>,
@@ -350,18 +351,24 @@ fn load_place<L: Lanes, M: Meetings<L>>(
     for k in 0..3 {
         (L::load(&positions[k * L::WIDTH..]) + L::splat(offset[k])).store(&mut place[k * L::WIDTH..]);
     }
-    for k in 3..3 + M::FELT {
+    for k in 3..3 + M::N_ACCUMULATED {
         L::lit(0.0).store(&mut place[k * L::WIDTH..]);
     }
-    meetings.bring(cluster, &mut place[(3 + M::FELT) * L::WIDTH..M::PLACE * L::WIDTH]);
+    meetings.load_extra(cluster, &mut place[(3 + M::N_ACCUMULATED) * L::WIDTH..M::PLACE * L::WIDTH]);
 }
 
-/// Adds what atoms have felt at a place of the tile to what they feel.
+/// Adds the reactions at a place of the tile to the accumulated numbers.
 #[inline(always)]
-fn give_back<L: Lanes, M: Meetings<L>>(place: &[L::Scalar], felt: &mut [L::Scalar], target: usize) {
-    let felt = &mut felt[target * M::FELT * L::WIDTH..(target + 1) * M::FELT * L::WIDTH];
-    for k in 0..M::FELT {
-        let sum = M::returned(L::load(&felt[k * L::WIDTH..]), L::load(&place[(3 + k) * L::WIDTH..]));
-        sum.store(&mut felt[k * L::WIDTH..]);
+fn add_reactions<L: Lanes, M: BlockKernel<L>>(
+    place: &[L::Scalar],
+    accumulated: &mut [L::Scalar],
+    target: usize,
+) {
+    let accumulated =
+        &mut accumulated[target * M::N_ACCUMULATED * L::WIDTH..(target + 1) * M::N_ACCUMULATED * L::WIDTH];
+    for k in 0..M::N_ACCUMULATED {
+        let sum =
+            M::with_reaction(L::load(&accumulated[k * L::WIDTH..]), L::load(&place[(3 + k) * L::WIDTH..]));
+        sum.store(&mut accumulated[k * L::WIDTH..]);
     }
 }

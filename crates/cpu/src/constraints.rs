@@ -41,7 +41,7 @@ pub struct Constraints {
     slots: Vec<u32>,
     /// By slot, the task an atom belongs to, and where its force stands there; empty where no points
     /// follow atoms.
-    felt: Vec<[u32; 2]>,
+    force_at: Vec<[u32; 2]>,
     /// Corrections of the last verb, by slot.
     corrections: Vec<Vec3>,
 }
@@ -151,13 +151,13 @@ impl Constraints {
         if !self.have_sites() {
             return;
         }
-        let felt = |place: &u32| {
+        let force_at = |place: &u32| {
             let cluster = clusters.first.partition_point(|first| first <= place) - 1;
             let task = tasks.partition_point(|range| range.end <= cluster);
             let lane = (place - clusters.first[cluster]) as usize;
             [task, (cluster - tasks[task].start) * 3 * clusters.width + lane].map(|x| x as u32)
         };
-        self.felt = self.places.iter().map(felt).collect();
+        self.force_at = self.places.iter().map(force_at).collect();
     }
 
     /// Puts groups into batches in the order in which their first atoms are stored, so that threads find
@@ -227,7 +227,7 @@ impl Constraints {
                 let (mut r, mut force) = ([[0.0; 3]; MOST_ATOMS], [[0.0; 3]; MOST_ATOMS]);
                 let origin = state.position[self.places[first] as usize];
                 for k in 0..*n {
-                    let [task, at] = self.felt[slot(k)].map(|x| x as usize);
+                    let [task, at] = self.force_at[slot(k)].map(|x| x as usize);
                     force[k] = [0, 1, 2].map(|axis| forces[task][at + axis * width].to_f64());
                     if places_matter {
                         let place = self.places[slot(k)] as usize;
@@ -237,7 +237,7 @@ impl Constraints {
                 let more = spread(sites, &r[..*n], &mut force[..*n]);
                 virial.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
                 for (k, force) in force[..*n].iter().enumerate() {
-                    let [task, at] = self.felt[slot(k)].map(|x| x as usize);
+                    let [task, at] = self.force_at[slot(k)].map(|x| x as usize);
                     for (axis, f) in force.iter().enumerate() {
                         forces[task][at + axis * width] = S::from_f64(*f);
                     }

@@ -5,10 +5,10 @@
 //! tables are read in full registers, once for both passes; what goes back to the atoms, now and in
 //! the second pass, is unpacked to where it came from.
 
-use crate::blocks::{AtBlock, Meetings, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
+use crate::blocks::{BlockKernel, BlockView, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
 use crate::cells::Clusters;
 use crate::neighbors::{MOST_ENTRIES, PairList};
-use crate::pair::{add_pulls, distance, square};
+use crate::pair::{add_pair_forces, distance, square};
 use crate::simd::aligned::Aligned;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use jostle_core::Evaluate;
@@ -57,17 +57,17 @@ impl<S: Scalar> EmbeddedKernel<S> {
     }
 
     /// Adds what the pairs of a task's list contribute to the densities; what
-    /// [`EmbeddedKernel::add_forces`] needs goes to `met`. The sum of the pairs' energies if asked for.
+    /// [`EmbeddedKernel::add_forces`] needs goes to `packed`. The sum of the pairs' energies if asked for.
     pub fn add_densities(
         &self,
         level: Level,
         clusters: &Clusters<S>,
         list: &PairList<S>,
         densities: &mut TaskForces<S>,
-        met: &mut MetPairs<S>,
+        packed: &mut PackedPairs<S>,
         evaluate: Evaluate,
     ) -> f64 {
-        level.run(Densities { kernel: self, clusters, list, densities, met, evaluate }).energy
+        level.run(Densities { kernel: self, clusters, list, densities, packed, evaluate }).energy
     }
 
     /// From the densities at the atoms of a task's clusters to the derivatives of their embedding
@@ -98,11 +98,11 @@ impl<S: Scalar> EmbeddedKernel<S> {
         level: Level,
         clusters: &Clusters<S>,
         list: &PairList<S>,
-        met: &MetPairs<S>,
+        packed: &PackedPairs<S>,
         forces: &mut TaskForces<S>,
         evaluate: Evaluate,
     ) -> Sums {
-        level.run(PairForces { kernel: self, clusters, list, met, forces, evaluate })
+        level.run(PairForces { kernel: self, clusters, list, packed, forces, evaluate })
     }
 
     /// Bytes occupied.
@@ -111,12 +111,12 @@ impl<S: Scalar> EmbeddedKernel<S> {
     }
 }
 
-/// The pairs of a task within the cut-off, in the order in which rows meet them.
+/// The pairs of a task within the cut-off, packed in the order of its rows.
 #[derive(Default)]
-pub struct MetPairs<S> {
-    /// For every row of every block, the end of its part of `meetings`.
+pub struct PackedPairs<S> {
+    /// For every row of every block, the end of its part of `entries`.
     row_ends: Vec<u32>,
-    meetings: Vec<Meeting>,
+    entries: Vec<PackedEntry>,
     /// Of every pair, what its force is made of.
     parts: [Aligned<S>; 3],
     /// Of the pairs of a block: squared distances, where tables begin, and the densities they cause.
@@ -127,18 +127,18 @@ pub struct MetPairs<S> {
 
 /// Atoms at a place of the tile that are near the atom of a row.
 #[derive(Debug, Clone, Copy, Default)]
-struct Meeting {
+struct PackedEntry {
     place: u8,
     /// Bit k is set for atom k.
     atoms: u16,
 }
 
-impl<S: Scalar> MetPairs<S> {
+impl<S: Scalar> PackedPairs<S> {
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
         let [a, b, c] = &self.parts;
         self.row_ends.capacity() * size_of::<u32>()
-            + self.meetings.capacity() * size_of::<Meeting>()
+            + self.entries.capacity() * size_of::<PackedEntry>()
             + a.bytes()
             + b.bytes()
             + c.bytes()
@@ -146,9 +146,9 @@ impl<S: Scalar> MetPairs<S> {
 
     /// Those of a row.
     #[inline(always)]
-    fn of_row(&self, row: usize) -> &[Meeting] {
+    fn of_row(&self, row: usize) -> &[PackedEntry] {
         let start = if row == 0 { 0 } else { self.row_ends[row - 1] };
-        &self.meetings[start as usize..self.row_ends[row] as usize]
+        &self.entries[start as usize..self.row_ends[row] as usize]
     }
 }
 
@@ -189,8 +189,8 @@ impl<'a, L: Lanes> Grid<'a, L> {
     }
 }
 
-/// Where the tables of the pairs of a row and the atoms of a register begin: felt by the row, and
-/// felt by the others.
+/// Where the tables of the pairs of a row and the atoms of a register begin: densities at the row, and
+/// at the others.
 #[inline(always)]
 fn starts<L: Lanes>(
     kernel: &EmbeddedKernel<L::Scalar>,
@@ -213,7 +213,7 @@ struct Densities<'a, S> {
     clusters: &'a Clusters<S>,
     list: &'a PairList<S>,
     densities: &'a mut TaskForces<S>,
-    met: &'a mut MetPairs<S>,
+    packed: &'a mut PackedPairs<S>,
     evaluate: Evaluate,
 }
 
@@ -232,70 +232,76 @@ impl<S: Scalar> Kernel for Densities<'_, S> {
 impl<S: Scalar> Densities<'_, S> {
     #[inline(always)]
     fn all<L: Lanes<Scalar = S>, const UNIFORM: bool>(self) -> Sums {
-        let Densities { kernel, clusters, list, densities, met, evaluate } = self;
-        met.row_ends.clear();
+        let Densities { kernel, clusters, list, densities, packed, evaluate } = self;
+        packed.row_ends.clear();
         // As many as a block can have: its places, atoms and rows.
         let most = (MOST_ENTRIES + 1) * L::WIDTH * L::WIDTH;
-        met.squares.resize(most);
-        met.starts.iter_mut().chain(&mut met.densities).for_each(|numbers| numbers.resize(most));
-        let feeling = Feeling::<L, UNIFORM> { kernel, grid: Grid::new(kernel), met, evaluate, n_pairs: 0 };
-        all_blocks(feeling, clusters, list, densities)
+        packed.squares.resize(most);
+        packed.starts.iter_mut().chain(&mut packed.densities).for_each(|numbers| numbers.resize(most));
+        let pass =
+            DensityPass::<L, UNIFORM> { kernel, grid: Grid::new(kernel), packed, evaluate, n_pairs: 0 };
+        all_blocks(pass, clusters, list, densities)
     }
 }
 
-/// Atoms feel each other's densities.
-struct Feeling<'a, L: Lanes, const UNIFORM: bool> {
+/// The pass that sums densities, and packs the pairs for the forces.
+struct DensityPass<'a, L: Lanes, const UNIFORM: bool> {
     kernel: &'a EmbeddedKernel<L::Scalar>,
     grid: Grid<'a, L>,
-    met: &'a mut MetPairs<L::Scalar>,
+    packed: &'a mut PackedPairs<L::Scalar>,
     evaluate: Evaluate,
     /// How many pairs the blocks so far have.
     n_pairs: usize,
 }
 
-/// How far [`MetPairs`] of a block have been filled.
-struct Found {
-    meetings: usize,
+/// How far [`PackedPairs`] of a block have been filled.
+struct PackedCounts {
+    entries: usize,
     pairs: usize,
 }
 
-impl<L: Lanes, const UNIFORM: bool> Feeling<'_, L, UNIFORM> {
+impl<L: Lanes, const UNIFORM: bool> DensityPass<'_, L, UNIFORM> {
     /// Packs squared distances within the cut-off, and where tables begin.
     #[inline(always)]
-    fn find(&mut self, at: &AtBlock<L::Scalar>, clusters: &Clusters<L::Scalar>, tile: &[L::Scalar]) -> usize {
-        let start = self.met.row_ends.last().map_or(0, |end| *end as usize);
+    fn find(
+        &mut self,
+        at: &BlockView<L::Scalar>,
+        clusters: &Clusters<L::Scalar>,
+        tile: &[L::Scalar],
+    ) -> usize {
+        let start = self.packed.row_ends.last().map_or(0, |end| *end as usize);
         let most = start + at.n_rows * (at.entries.len() + 1);
-        if self.met.meetings.len() < most {
-            self.met.meetings.resize(most, Meeting::default());
+        if self.packed.entries.len() < most {
+            self.packed.entries.resize(most, PackedEntry::default());
         }
-        let mut found = Found { meetings: start, pairs: 0 };
+        let mut found = PackedCounts { entries: start, pairs: 0 };
         for row in 0..at.n_rows {
             let center = center_of_row(tile, row);
             for &k in at.partners(row) {
-                self.look(at, clusters, tile, (row, center), (usize::from(k) + 1, !0), &mut found);
+                self.pack(at, clusters, tile, (row, center), (usize::from(k) + 1, !0), &mut found);
             }
             let itself = at.own.then(|| (0, at.after(row)));
             let parts = at.parts(row).iter().map(|part| (usize::from(part.entry) + 1, part.atoms.into()));
             for some in itself.into_iter().chain(parts) {
-                self.look(at, clusters, tile, (row, center), some, &mut found);
+                self.pack(at, clusters, tile, (row, center), some, &mut found);
             }
-            self.met.row_ends.push(found.meetings as u32);
+            self.packed.row_ends.push(found.entries as u32);
         }
         found.pairs
     }
 
-    /// An atom looks which of those at a place are near.
+    /// Packs those at a place that are near an atom.
     #[inline(always)]
-    fn look(
+    fn pack(
         &mut self,
-        at: &AtBlock<L::Scalar>,
+        at: &BlockView<L::Scalar>,
         clusters: &Clusters<L::Scalar>,
         tile: &[L::Scalar],
         (row, center): (usize, [L; 3]),
         (place, some): (usize, u32),
-        found: &mut Found,
+        found: &mut PackedCounts,
     ) {
-        let MetPairs { meetings, squares, starts, .. } = &mut *self.met;
+        let PackedPairs { entries, squares, starts, .. } = &mut *self.packed;
         let r2 = square(distance(&tile[place * Self::PLACE * L::WIDTH..], center));
         let near = L::bits(r2.lt(self.grid.cutoff2)) & some;
         r2.packed(near).store(&mut squares[found.pairs..]);
@@ -306,15 +312,15 @@ impl<L: Lanes, const UNIFORM: bool> Feeling<'_, L, UNIFORM> {
                 first.packed(near).store(&mut starts[found.pairs..]);
             }
         }
-        meetings[found.meetings] = Meeting { place: place as u8, atoms: near as u16 };
-        found.meetings += usize::from(near != 0);
+        entries[found.entries] = PackedEntry { place: place as u8, atoms: near as u16 };
+        found.entries += usize::from(near != 0);
         found.pairs += near.count_ones() as usize;
     }
 
     /// Reads the tables for so many pairs; the sum of their energies if asked for.
     #[inline(always)]
     fn read(&mut self, n: usize) -> f64 {
-        let MetPairs { parts: kept, squares, starts, densities, .. } = &mut *self.met;
+        let PackedPairs { parts: kept, squares, starts, densities, .. } = &mut *self.packed;
         let end = self.n_pairs + n;
         for numbers in kept.iter_mut() {
             // A register may be read from the end of the last pair on.
@@ -362,45 +368,45 @@ impl<L: Lanes, const UNIFORM: bool> Feeling<'_, L, UNIFORM> {
     }
 }
 
-impl<L: Lanes, const UNIFORM: bool> Meetings<L> for Feeling<'_, L, UNIFORM> {
+impl<L: Lanes, const UNIFORM: bool> BlockKernel<L> for DensityPass<'_, L, UNIFORM> {
     const PLACE: usize = 4;
-    const FELT: usize = 1;
+    const N_ACCUMULATED: usize = 1;
 
     #[inline(always)]
-    fn meet_all(
+    fn evaluate_block(
         &mut self,
-        at: &AtBlock<L::Scalar>,
+        at: &BlockView<L::Scalar>,
         clusters: &Clusters<L::Scalar>,
         tile: &mut [L::Scalar],
         rows: &mut [L::Scalar],
         sums: &mut Sums,
     ) {
-        let first_row = self.met.row_ends.len();
+        let first_row = self.packed.row_ends.len();
         let n = self.find(at, clusters, tile);
         sums.energy += self.read(n);
-        let met = &*self.met;
+        let packed = &*self.packed;
         let mut pair = 0;
         for row in 0..at.n_rows {
-            let mut felt = Row::<L>::new();
-            for Meeting { place, atoms } in met.of_row(first_row + row) {
+            let mut accumulated = Row::<L>::new();
+            for PackedEntry { place, atoms } in packed.of_row(first_row + row) {
                 let atoms = u32::from(*atoms);
-                let here = L::load(&met.densities[0][pair..]).unpacked(atoms);
+                let here = L::load(&packed.densities[0][pair..]).unpacked(atoms);
                 let there = match UNIFORM {
                     true => here,
-                    false => L::load(&met.densities[1][pair..]).unpacked(atoms),
+                    false => L::load(&packed.densities[1][pair..]).unpacked(atoms),
                 };
-                felt.force[0] = felt.force[0] + here;
+                accumulated.force[0] = accumulated.force[0] + here;
                 let density = &mut tile[(usize::from(*place) * Self::PLACE + 3) * L::WIDTH..];
                 (L::load(density) + there).store(density);
                 pair += atoms.count_ones() as usize;
             }
-            felt.leave(Self::FELT, row, rows);
+            accumulated.store_sums(Self::N_ACCUMULATED, row, rows);
         }
     }
 
     #[inline(always)]
-    fn returned(felt: L, in_tile: L) -> L {
-        felt + in_tile
+    fn with_reaction(accumulated: L, in_tile: L) -> L {
+        accumulated + in_tile
     }
 }
 
@@ -408,7 +414,7 @@ struct PairForces<'a, S> {
     kernel: &'a EmbeddedKernel<S>,
     clusters: &'a Clusters<S>,
     list: &'a PairList<S>,
-    met: &'a MetPairs<S>,
+    packed: &'a PackedPairs<S>,
     forces: &'a mut TaskForces<S>,
     evaluate: Evaluate,
 }
@@ -430,65 +436,65 @@ impl<S: Scalar> Kernel for PairForces<'_, S> {
 impl<S: Scalar> PairForces<'_, S> {
     #[inline(always)]
     fn all<L: Lanes<Scalar = S>, const VIRIAL: bool, const UNIFORM: bool>(self) -> Sums {
-        let PairForces { kernel, clusters, list, met, forces, .. } = self;
+        let PairForces { kernel, clusters, list, packed, forces, .. } = self;
         let derivative = &kernel.derivative;
-        let pulling = Pulling::<S, VIRIAL, UNIFORM> { derivative, met, next_row: 0, next_pair: 0 };
-        all_blocks::<L, _>(pulling, clusters, list, forces)
+        let pass = ForcePass::<S, VIRIAL, UNIFORM> { derivative, packed, next_row: 0, next_pair: 0 };
+        all_blocks::<L, _>(pass, clusters, list, forces)
     }
 }
 
-/// Atoms pull each other; they bring the derivatives of their embedding energies.
-struct Pulling<'a, S, const VIRIAL: bool, const UNIFORM: bool> {
+/// The pass for the forces, which needs the derivatives of the embedding energies.
+struct ForcePass<'a, S, const VIRIAL: bool, const UNIFORM: bool> {
     derivative: &'a [S],
-    met: &'a MetPairs<S>,
+    packed: &'a PackedPairs<S>,
     next_row: usize,
     next_pair: usize,
 }
 
-impl<L: Lanes, const VIRIAL: bool, const UNIFORM: bool> Meetings<L>
-    for Pulling<'_, L::Scalar, VIRIAL, UNIFORM>
+impl<L: Lanes, const VIRIAL: bool, const UNIFORM: bool> BlockKernel<L>
+    for ForcePass<'_, L::Scalar, VIRIAL, UNIFORM>
 {
     const PLACE: usize = 7;
-    const FELT: usize = 3;
+    const N_ACCUMULATED: usize = 3;
 
     #[inline(always)]
-    fn bring(&self, cluster: usize, brought: &mut [L::Scalar]) {
-        L::load(&self.derivative[cluster * L::WIDTH..]).store(brought);
+    fn load_extra(&self, cluster: usize, extra: &mut [L::Scalar]) {
+        L::load(&self.derivative[cluster * L::WIDTH..]).store(extra);
     }
 
     #[inline(always)]
-    fn meet_all(
+    fn evaluate_block(
         &mut self,
-        at: &AtBlock<L::Scalar>,
+        at: &BlockView<L::Scalar>,
         _clusters: &Clusters<L::Scalar>,
         tile: &mut [L::Scalar],
         rows: &mut [L::Scalar],
         sums: &mut Sums,
     ) {
-        let parts = &self.met.parts;
+        let parts = &self.packed.parts;
         let mut pair = self.next_pair;
         for row in 0..at.n_rows {
             let center = center_of_row(tile, row);
             let derivative = L::splat(tile[6 * L::WIDTH + row]);
             let mut gathered = Row::<L>::new();
-            for Meeting { place, atoms } in self.met.of_row(self.next_row + row) {
+            for PackedEntry { place, atoms } in self.packed.of_row(self.next_row + row) {
                 let (start, atoms) = (usize::from(*place) * 7 * L::WIDTH, u32::from(*atoms));
                 let place = &mut tile[start..start + 7 * L::WIDTH];
                 let d = distance(place, center);
-                let pulled = L::load(&parts[1][pair..]).unpacked(atoms);
-                let pulls = match UNIFORM {
-                    true => pulled,
+                let slope_here = L::load(&parts[1][pair..]).unpacked(atoms);
+                let slope_there = match UNIFORM {
+                    true => slope_here,
                     false => L::load(&parts[2][pair..]).unpacked(atoms),
                 };
-                let parts = [L::load(&parts[0][pair..]).unpacked(atoms), pulled, pulls];
+                let parts = [L::load(&parts[0][pair..]).unpacked(atoms), slope_here, slope_there];
                 let force_over_r = force(parts, [derivative, L::load(&place[6 * L::WIDTH..])]);
-                add_pulls(place, d, force_over_r, &mut gathered);
+                add_pair_forces(place, d, force_over_r, &mut gathered);
                 if VIRIAL {
                     gathered.add_sums(L::lit(0.0), force_over_r, d);
                 }
                 pair += atoms.count_ones() as usize;
             }
-            gathered.leave(3, row, rows);
+            gathered.store_sums(3, row, rows);
             if VIRIAL {
                 sums.add(&gathered);
             }
@@ -498,7 +504,7 @@ impl<L: Lanes, const VIRIAL: bool, const UNIFORM: bool> Meetings<L>
     }
 
     #[inline(always)]
-    fn returned(felt: L, in_tile: L) -> L {
-        felt - in_tile
+    fn with_reaction(accumulated: L, in_tile: L) -> L {
+        accumulated - in_tile
     }
 }

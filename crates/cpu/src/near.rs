@@ -47,7 +47,7 @@ pub fn each_pair<S: Scalar>(
                 [0, 1, 2].map(|k| clusters.position[place + k * width].to_f64())
             };
             let here = at(cluster, row);
-            let mut meet = |other: usize, lanes: Range<usize>, target: u32, offset: Vec3| {
+            let mut interact = |other: usize, lanes: Range<usize>, target: u32, offset: Vec3| {
                 for lane in lanes {
                     let there = at(other, lane);
                     let d: Vec3 = std::array::from_fn(|k| here[k] - (there[k] + offset[k]));
@@ -67,13 +67,13 @@ pub fn each_pair<S: Scalar>(
                 }
             };
             if block.own {
-                meet(cluster, row + 1..own.len(), mine, [0.0; 3]);
+                interact(cluster, row + 1..own.len(), mine, [0.0; 3]);
             }
             for k in partners {
                 let entry = &entries[k as usize];
                 let other = entry.cluster as usize;
                 let lanes = 0..clusters.atoms(other).len();
-                meet(other, lanes, entry.target, entry.offset.map(Scalar::to_f64));
+                interact(other, lanes, entry.target, entry.offset.map(Scalar::to_f64));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The neighbour list: which clusters each atom meets.
+//! The neighbour list: the clusters within reach of each atom.
 //!
 //! A task owns a run of clusters. For each of its clusters the list has one or more blocks: the
 //! other clusters within reach of it (entries), and for each of its atoms (rows) which of these
@@ -12,7 +12,7 @@ use jostle_core::SimBox;
 use std::ops::Range;
 
 /// Blocks hold at most so many entries, which keeps the clusters of a block in the first-level
-/// cache while its rows meet them.
+/// cache while its rows go through them.
 pub const MOST_ENTRIES: usize = 64;
 
 /// A cluster within reach.
@@ -31,7 +31,7 @@ pub struct Entry<S> {
 pub struct Block {
     /// The cluster whose atoms are the rows.
     pub cluster: u32,
-    /// Whether its atoms meet each other in this block.
+    /// Whether pairs of its own atoms are in this block.
     pub own: bool,
     /// Its entries, up to those of the next block.
     pub first_entry: u32,
@@ -39,12 +39,12 @@ pub struct Block {
     pub first_row: u32,
 }
 
-/// A cluster within reach of which a row meets only some atoms.
+/// A cluster within reach of which only some atoms are partners of a row.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
     /// The entry, counted from the first of the block.
     pub entry: u8,
-    /// Bit k is set if the row meets atom k.
+    /// Bit k is set if atom k is a partner of the row.
     pub atoms: u16,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Exclusions<'a> {
         Exclusions { by_id, id, index_by_id, within }
     }
 
-    /// The atoms that an atom does not meet: cluster and lane.
+    /// The atoms that are excluded from an atom: cluster and lane.
     fn of(&self, atom: usize) -> impl Iterator<Item = (u32, u8)> {
         let others = self.by_id[self.id[atom] as usize].iter();
         others.map(|other| self.within[self.index_by_id[*other as usize]])
@@ -92,12 +92,12 @@ pub struct PairList<S> {
     pub entries: Vec<Entry<S>>,
     /// For every row of every block, the end of its part of `rows`.
     pub row_ends: Vec<u32>,
-    /// The entries (counted from the first of the block) that a row meets.
+    /// The entries (counted from the first of the block) of each row.
     pub rows: Vec<u8>,
     /// Where pairs are excluded, for every row of every block: the atoms of the row's own cluster
-    /// that it does not meet, and the end of its part of `some`. Empty where none are.
+    /// that are excluded from it, and the end of its part of `some`. Empty where none are.
     pub excluded: Vec<(u16, u32)>,
-    /// The entries of which a row meets only some atoms.
+    /// The entries of which only some atoms are partners of a row.
     pub some: Vec<Part>,
     /// Clusters of other tasks that this one exerts forces on.
     pub foreign: Vec<u32>,
@@ -159,28 +159,28 @@ impl<S: Scalar> Kernel for Build<'_, S> {
         let mut targets = Targets { own: own.clone(), foreign_target: vec![0; clusters.count()] };
         let mut search = Search::new(clusters, simbox, reach);
         let mut places = Places::new(if exclusions.is_some() { clusters.count() } else { 0 });
-        let (mut candidates, mut meetings) = (Vec::new(), Vec::new());
-        let mut encounters = Encounters::default();
+        let (mut candidates, mut masks) = (Vec::new(), Vec::new());
+        let mut row_masks = RowMasks::default();
         for cluster in own {
             search.around(cluster, &mut candidates);
-            encounters.find::<S::Lanes<I>>(clusters, cluster, &candidates, reach);
+            row_masks.find::<S::Lanes<I>>(clusters, cluster, &candidates, reach);
             list.open_block(cluster, true);
-            meetings.clear();
-            let found = candidates.iter().zip(&encounters.offsets).zip(&encounters.meetings);
-            for ((Candidate { cluster: other, .. }, offset), meeting) in found {
-                if *meeting == 0 {
+            masks.clear();
+            let found = candidates.iter().zip(&row_masks.offsets).zip(&row_masks.masks);
+            for ((Candidate { cluster: other, .. }, offset), mask) in found {
+                if *mask == 0 {
                     continue;
                 }
-                if meetings.len() == MOST_ENTRIES {
-                    list.close_block(&mut meetings, clusters.atoms(cluster), exclusions, &mut places);
+                if masks.len() == MOST_ENTRIES {
+                    list.close_block(&mut masks, clusters.atoms(cluster), exclusions, &mut places);
                     list.open_block(cluster, false);
-                    meetings.clear();
+                    masks.clear();
                 }
                 let target = targets.of(*other, &mut list.foreign);
                 list.entries.push(Entry { cluster: *other as u32, target, offset: *offset });
-                meetings.push(*meeting);
+                masks.push(*mask);
             }
-            list.close_block(&mut meetings, clusters.atoms(cluster), exclusions, &mut places);
+            list.close_block(&mut masks, clusters.atoms(cluster), exclusions, &mut places);
         }
     }
 }
@@ -213,10 +213,10 @@ impl<S: Scalar> PairList<S> {
         self.blocks.push(Block { cluster: cluster as u32, own, first_entry, first_row });
     }
 
-    /// Turns the rows that meet each entry of the block into the entries that each row meets.
+    /// Turns the rows of each entry of the block into the entries of each row.
     fn close_block(
         &mut self,
-        meetings: &mut [u32],
+        masks: &mut [u32],
         atoms: Range<usize>,
         exclusions: Option<&Exclusions>,
         places: &mut Places,
@@ -224,13 +224,13 @@ impl<S: Scalar> PairList<S> {
         if let Some(exclusions) = exclusions {
             places.fill(self);
             for (row, atom) in atoms.clone().enumerate() {
-                self.leave_out(meetings, row, exclusions.of(atom), places);
+                self.leave_out(masks, row, exclusions.of(atom), places);
             }
         }
-        let eights = meetings.len().div_ceil(8);
-        // By row, which of up to eight entries it meets, for all eights.
+        let eights = masks.len().div_ceil(8);
+        // By row, which of up to eight entries it has, for all eights.
         let mut rows = [[0u8; MOST_ENTRIES / 8]; MOST_LANES];
-        for (k, eight) in meetings.chunks(8).enumerate() {
+        for (k, eight) in masks.chunks(8).enumerate() {
             for (half, rows) in rows.chunks_exact_mut(8).enumerate() {
                 let mut square = [0; 8];
                 square.iter_mut().zip(eight).for_each(|(byte, bits)| *byte = (bits >> (8 * half)) as u8);
@@ -239,7 +239,7 @@ impl<S: Scalar> PairList<S> {
             }
         }
         let mut end = self.rows.len();
-        self.rows.resize(end + atoms.len() * meetings.len() + 8, 0);
+        self.rows.resize(end + atoms.len() * masks.len() + 8, 0);
         for row in &rows[..atoms.len()] {
             for (k, bits) in row[..eights].iter().enumerate() {
                 let entries = PLACES_OF_BITS[usize::from(*bits)] + 8 * k as u64 * 0x0101_0101_0101_0101;
@@ -251,10 +251,10 @@ impl<S: Scalar> PairList<S> {
         self.rows.truncate(end);
     }
 
-    /// Of those that a row of the last block would meet some atoms are not met: cluster and lane.
+    /// Excludes some atoms from the partners of a row of the last block: cluster and lane.
     fn leave_out(
         &mut self,
-        meetings: &mut [u32],
+        masks: &mut [u32],
         row: usize,
         others: impl Iterator<Item = (u32, u8)>,
         places: &Places,
@@ -266,9 +266,9 @@ impl<S: Scalar> PairList<S> {
                 own |= 1 << lane;
             }
             for entry in places.of(other, self.blocks.len()) {
-                let meeting = &mut meetings[usize::from(entry)];
-                if *meeting >> row & 1 == 1 {
-                    *meeting &= !(1 << row);
+                let mask = &mut masks[usize::from(entry)];
+                if *mask >> row & 1 == 1 {
+                    *mask &= !(1 << row);
                     self.some.push(Part { entry, atoms: !(1 << lane) });
                 } else if let Some(part) = self.some[first_part..].iter_mut().find(|p| p.entry == entry) {
                     part.atoms &= !(1 << lane);
@@ -339,23 +339,23 @@ impl Places {
     }
 }
 
-/// Who meets whom around a cluster: by candidate.
-struct Encounters<S> {
+/// Which atoms are within reach of each other around a cluster: by candidate.
+struct RowMasks<S> {
     /// Where its origin is, from that of the cluster.
     offsets: Vec<[S; 3]>,
     /// Which atoms of the cluster have one of its atoms within reach: bit k for atom k.
-    meetings: Vec<u32>,
+    masks: Vec<u32>,
     /// Those of whom that is not known yet: [`MOST_LANES`] times the candidate, plus the atom.
     unsure: Vec<u32>,
 }
 
-impl<S> Default for Encounters<S> {
+impl<S> Default for RowMasks<S> {
     fn default() -> Self {
-        Encounters { offsets: Vec::new(), meetings: Vec::new(), unsure: Vec::new() }
+        RowMasks { offsets: Vec::new(), masks: Vec::new(), unsure: Vec::new() }
     }
 }
 
-impl<S: Scalar> Encounters<S> {
+impl<S: Scalar> RowMasks<S> {
     /// Finds them: first all atoms of the cluster at once against the box around the candidate's, then
     /// each of whom that does not tell against these one by one. Nothing branches on what is found,
     /// which could not be foretold.
@@ -367,9 +367,9 @@ impl<S: Scalar> Encounters<S> {
         candidates: &[Candidate],
         reach: f64,
     ) {
-        let Encounters { offsets, meetings, unsure } = self;
+        let RowMasks { offsets, masks, unsure } = self;
         offsets.resize(candidates.len(), [S::default(); 3]);
-        meetings.resize(candidates.len(), 0);
+        masks.resize(candidates.len(), 0);
         unsure.resize(MOST_LANES * candidates.len(), 0);
         // A little more than the reach, so that rounding never loses a pair.
         let reach2 = L::lit(reach * reach * (1.0 + 1e-5));
@@ -377,13 +377,13 @@ impl<S: Scalar> Encounters<S> {
         let mine = at(cluster);
         let origin = clusters.origin[cluster];
         let mut n_unsure = 0;
-        let found = candidates.iter().zip(&mut *offsets).zip(&mut *meetings);
-        for (k, ((Candidate { cluster: other, shift }, offset), meeting)) in found.enumerate() {
+        let found = candidates.iter().zip(&mut *offsets).zip(&mut *masks);
+        for (k, ((Candidate { cluster: other, shift }, offset), mask)) in found.enumerate() {
             for d in 0..3 {
                 offset[d] = S::from_f64(clusters.origin[*other][d] + shift[d] - origin[d]);
             }
             let [near, certain] = rows_near_box::<L>(mine, &clusters.extent[*other], *offset, reach2);
-            *meeting = certain;
+            *mask = certain;
             for (eight, bits) in (near & !certain).to_le_bytes()[..MOST_LANES / 8].iter().enumerate() {
                 let rows = PLACES_OF_BITS[usize::from(*bits)].to_le_bytes();
                 let first = (MOST_LANES * k + 8 * eight) as u32;
@@ -402,7 +402,7 @@ impl<S: Scalar> Encounters<S> {
                 let distance = L::splat(mine[d * L::WIDTH + row]) - x;
                 r2 = distance.mul_add(distance, r2);
             }
-            meetings[k] |= u32::from(L::bits(r2.lt(reach2)) != 0) << row;
+            masks[k] |= u32::from(L::bits(r2.lt(reach2)) != 0) << row;
         }
     }
 }

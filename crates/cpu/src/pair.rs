@@ -1,6 +1,6 @@
 //! Pair forces over cluster lists ([`crate::blocks`]).
 
-use crate::blocks::{Encounter, OneByOne, Row, Sums, TaskForces, all_blocks};
+use crate::blocks::{PairInteraction, PerRow, Row, Sums, TaskForces, all_blocks};
 use crate::cells::Clusters;
 use crate::formula;
 use crate::neighbors::PairList;
@@ -210,14 +210,14 @@ impl<S: Scalar, F: PairFunction> PairForces<'_, S, F> {
         let is_read = ENERGIES || changes_forces(truncation);
         let uniform = coefficients_of_one_species::<L, F>(table);
         let function = PhantomData;
-        let meeting = PairEncounter::<L, F, ENERGIES, UNIFORM, TRUNCATED> {
+        let interaction = TermInteraction::<L, F, ENERGIES, UNIFORM, TRUNCATED> {
             table,
             truncation,
             is_read,
             uniform,
             function,
         };
-        all_blocks(OneByOne(meeting), clusters, list, forces)
+        all_blocks(PerRow(interaction), clusters, list, forces)
     }
 }
 
@@ -240,7 +240,7 @@ fn coefficients_of_one_species<L: Lanes, F: PairFunction>(table: &Table<L::Scala
 }
 
 /// A pair force over lists.
-struct PairEncounter<'a, L: Lanes, F, const ENERGIES: bool, const UNIFORM: bool, const TRUNCATED: bool> {
+struct TermInteraction<'a, L: Lanes, F, const ENERGIES: bool, const UNIFORM: bool, const TRUNCATED: bool> {
     table: &'a Table<L::Scalar>,
     truncation: Truncation,
     /// Whether the truncation's own coefficients are needed.
@@ -249,11 +249,11 @@ struct PairEncounter<'a, L: Lanes, F, const ENERGIES: bool, const UNIFORM: bool,
     function: PhantomData<F>,
 }
 
-impl<L: Lanes, F: PairFunction, const ENERGIES: bool, const UNIFORM: bool, const TRUNCATED: bool> Encounter<L>
-    for PairEncounter<'_, L, F, ENERGIES, UNIFORM, TRUNCATED>
+impl<L: Lanes, F: PairFunction, const ENERGIES: bool, const UNIFORM: bool, const TRUNCATED: bool>
+    PairInteraction<L> for TermInteraction<'_, L, F, ENERGIES, UNIFORM, TRUNCATED>
 {
     const PLACE: usize = 6;
-    const FELT: usize = 3;
+    const N_ACCUMULATED: usize = 3;
     const ENERGIES: bool = ENERGIES;
     type Atom = ();
     type Kinds = Coefficients<L>;
@@ -284,7 +284,7 @@ impl<L: Lanes, F: PairFunction, const ENERGIES: bool, const UNIFORM: bool, const
     }
 
     #[inline(always)]
-    fn meet<const ONLY_SOME: bool>(
+    fn interact<const ONLY_SOME: bool>(
         &self,
         _atom: &(),
         center: [L; 3],
@@ -308,8 +308,8 @@ impl<L: Lanes, F: PairFunction, const ENERGIES: bool, const UNIFORM: bool, const
     }
 
     #[inline(always)]
-    fn returned(felt: L, in_tile: L) -> L {
-        felt - in_tile
+    fn with_reaction(accumulated: L, in_tile: L) -> L {
+        accumulated - in_tile
     }
 }
 
@@ -328,7 +328,7 @@ pub(crate) fn square<R: Real>([dx, dy, dz]: [R; 3]) -> R {
     dx.mul_add(dx, dy.mul_add(dy, dz * dz))
 }
 
-/// An atom and those of a place pull each other where they are near.
+/// Adds the forces between an atom and those of a place where they are near.
 #[inline(always)]
 pub(crate) fn act<L: Lanes, const ENERGIES: bool>(
     place: &mut [L::Scalar],
@@ -338,7 +338,7 @@ pub(crate) fn act<L: Lanes, const ENERGIES: bool>(
     gathered: &mut Row<L>,
 ) {
     let force_over_r = L::select(near, force_over_r, L::lit(0.0));
-    add_pulls(place, d, force_over_r, gathered);
+    add_pair_forces(place, d, force_over_r, gathered);
     if ENERGIES {
         gathered.add_sums(L::select(near, energy, L::lit(0.0)), force_over_r, d);
     }
@@ -346,16 +346,17 @@ pub(crate) fn act<L: Lanes, const ENERGIES: bool>(
 
 /// Adds forces to those on an atom and on the atoms of a place.
 #[inline(always)]
-pub(crate) fn add_pulls<L: Lanes>(
+pub(crate) fn add_pair_forces<L: Lanes>(
     place: &mut [L::Scalar],
     d: [L; 3],
     force_over_r: L,
     gathered: &mut Row<L>,
 ) {
-    pull(d, force_over_r, &mut gathered.force);
-    let felt = &place[3 * L::WIDTH..6 * L::WIDTH];
-    let mut reaction = [L::load(felt), L::load(&felt[L::WIDTH..]), L::load(&felt[2 * L::WIDTH..])];
-    pull(d, force_over_r, &mut reaction);
+    add_force(d, force_over_r, &mut gathered.force);
+    let accumulated = &place[3 * L::WIDTH..6 * L::WIDTH];
+    let mut reaction =
+        [L::load(accumulated), L::load(&accumulated[L::WIDTH..]), L::load(&accumulated[2 * L::WIDTH..])];
+    add_force(d, force_over_r, &mut reaction);
     for k in 0..3 {
         reaction[k].store(&mut place[(3 + k) * L::WIDTH..]);
     }
@@ -363,8 +364,8 @@ pub(crate) fn add_pulls<L: Lanes>(
 
 /// Adds a force along a distance.
 #[inline(always)]
-pub(crate) fn pull<R: Real>(d: [R; 3], force_over_r: R, felt: &mut [R; 3]) {
+pub(crate) fn add_force<R: Real>(d: [R; 3], force_over_r: R, accumulated: &mut [R; 3]) {
     for k in 0..3 {
-        felt[k] = d[k].mul_add(force_over_r, felt[k]);
+        accumulated[k] = d[k].mul_add(force_over_r, accumulated[k]);
     }
 }

@@ -1,6 +1,6 @@
 //! Pair forces of tables: the rows of cubics are looked up lane by lane.
 
-use crate::blocks::{Encounter, OneByOne, Row, Sums, TaskForces, all_blocks};
+use crate::blocks::{PairInteraction, PerRow, Row, Sums, TaskForces, all_blocks};
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
 use crate::pair::{self, PairKernel, act, distance, square};
@@ -62,20 +62,20 @@ impl<S: Scalar> TableForces<'_, S> {
             *value = L::splat(prepared.pairs.row(0, k)[0]);
         }
         let look_ups = LookUps::<L, ENERGIES> { prepared, first };
-        all_blocks(OneByOne(look_ups), clusters, list, forces)
+        all_blocks(PerRow(look_ups), clusters, list, forces)
     }
 }
 
-/// Rows are looked up as atoms meet.
+/// The interaction of a table: rows are looked up pair by pair.
 struct LookUps<'a, L: Lanes, const ENERGIES: bool> {
     prepared: &'a Prepared<L::Scalar>,
     /// Squared cut-off and coefficients of two atoms of the first species.
     first: [L; 1 + N_COEFFICIENTS],
 }
 
-impl<L: Lanes, const ENERGIES: bool> Encounter<L> for LookUps<'_, L, ENERGIES> {
+impl<L: Lanes, const ENERGIES: bool> PairInteraction<L> for LookUps<'_, L, ENERGIES> {
     const PLACE: usize = 6;
-    const FELT: usize = 3;
+    const N_ACCUMULATED: usize = 3;
     const ENERGIES: bool = ENERGIES;
     type Atom = ();
     type Kinds = [L; 1 + N_COEFFICIENTS];
@@ -98,7 +98,7 @@ impl<L: Lanes, const ENERGIES: bool> Encounter<L> for LookUps<'_, L, ENERGIES> {
     }
 
     #[inline(always)]
-    fn meet<const ONLY_SOME: bool>(
+    fn interact<const ONLY_SOME: bool>(
         &self,
         _atom: &(),
         center: [L; 3],
@@ -124,7 +124,7 @@ impl<L: Lanes, const ENERGIES: bool> Encounter<L> for LookUps<'_, L, ENERGIES> {
     }
 
     #[inline(always)]
-    fn returned(felt: L, in_tile: L) -> L {
-        felt - in_tile
+    fn with_reaction(accumulated: L, in_tile: L) -> L {
+        accumulated - in_tile
     }
 }

@@ -1,4 +1,4 @@
-//! Molecules in open space: every atom meets every other one, a register full at a time, in f64.
+//! Molecules in open space: every atom has a force on every other one, a register full at a time, in f64.
 //!
 //! Every atom gathers its own forces, so that each pair is computed twice and no task adds to
 //! another's forces.
@@ -24,7 +24,7 @@ pub struct VacuumKernel {
     species: Vec<i32>,
     charge: Vec<f64>,
     position: [Vec<f64>; 3],
-    /// Of each atom the places of those that it does not meet, itself among them, in ascending order.
+    /// Of each atom the places of those that have no force on it, itself among them, in ascending order.
     left_out: Vec<Vec<u32>>,
 }
 
@@ -149,18 +149,18 @@ impl OfAtom<'_> {
             while let Some(other) = left_out.next_if(|other| *other < end) {
                 bits &= !(1 << (other - from));
             }
-            let met = L::mask(bits);
+            let included = L::mask(bits);
             let index = L::load_index(&kernel.species[from..]);
             let of_pair =
-                |table: &[f64]| L::select(met, L::lookup(&table[row..], kernel.n_species, index), zero);
+                |table: &[f64]| L::select(included, L::lookup(&table[row..], kernel.n_species, index), zero);
             let coefficients = [of_pair(&kernel.tables[0]), of_pair(&kernel.tables[1])];
-            let strength = L::select(met, charge * L::load(&kernel.charge[from..]), zero);
+            let strength = L::select(included, charge * L::load(&kernel.charge[from..]), zero);
             let mut d = [zero; 3];
             for k in 0..3 {
                 d[k] = here[k] - L::load(&kernel.position[k][from..]);
             }
             let r2 = d[0].mul_add(d[0], d[1].mul_add(d[1], d[2] * d[2]));
-            let r2 = L::select(met, r2, L::lit(1.0));
+            let r2 = L::select(included, r2, L::lit(1.0));
             let (energy, force_over_r) = Vacuum::evaluate(r2, coefficients, strength);
             for (sum, part) in energies.iter_mut().zip(energy) {
                 *sum = *sum + part;

@@ -1,4 +1,4 @@
-// Molecules in open space: every atom meets every other one, without a cut-off. A warp has an atom, and each of
+// Molecules in open space: every atom has a force on every other one, without a cut-off. A warp has an atom, and each of
 // its lanes every 32nd of the others; their forces are added to those of pairs.
 //
 // The generated source in front of this says

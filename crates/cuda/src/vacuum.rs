@@ -1,4 +1,4 @@
-//! Molecules in open space (`kernels/vacuum.cu`): every atom meets every other one.
+//! Molecules in open space (`kernels/vacuum.cu`): every atom has a force on every other one.
 
 use crate::arrays::Reals;
 use crate::codegen;

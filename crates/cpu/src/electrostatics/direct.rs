@@ -2,10 +2,10 @@
 //! Lennard-Jones force in the same pass.
 
 use super::pieces::Pieces;
-use crate::blocks::{AtBlock, Meetings, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
+use crate::blocks::{BlockKernel, BlockView, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
-use crate::pair::{Table, TableRow, add_pulls, distance, kinds, square};
+use crate::pair::{Table, TableRow, add_pair_forces, distance, kinds, square};
 use crate::simd::elementary;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use jostle_core::{Evaluate, Precision};
@@ -386,19 +386,19 @@ struct Atom<'a, L: Lanes> {
     nearest: L,
 }
 
-impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L, M, ENERGIES> {
+impl<L: Lanes, M: Law<L>, const ENERGIES: bool> BlockKernel<L> for Charges<'_, L, M, ENERGIES> {
     const PLACE: usize = 7;
-    const FELT: usize = 3;
+    const N_ACCUMULATED: usize = 3;
 
     #[inline(always)]
-    fn bring(&self, cluster: usize, brought: &mut [L::Scalar]) {
-        L::load(&self.charge[cluster * L::WIDTH..(cluster + 1) * L::WIDTH]).store(brought);
+    fn load_extra(&self, cluster: usize, extra: &mut [L::Scalar]) {
+        L::load(&self.charge[cluster * L::WIDTH..(cluster + 1) * L::WIDTH]).store(extra);
     }
 
     #[inline(always)]
-    fn meet_all(
+    fn evaluate_block(
         &mut self,
-        at: &AtBlock<L::Scalar>,
+        at: &BlockView<L::Scalar>,
         clusters: &Clusters<L::Scalar>,
         tile: &mut [L::Scalar],
         rows: &mut [L::Scalar],
@@ -416,12 +416,12 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L, M
             };
             // Hydrogens often have no Lennard-Jones force, and none of its dispersion.
             match (self.direct.acts[species], self.direct.together) {
-                (true, true) => self.meet_row::<TOGETHER>(at, clusters, tile, row, &mut atom),
-                (true, false) => self.meet_row::<APART>(at, clusters, tile, row, &mut atom),
+                (true, true) => self.evaluate_row::<TOGETHER>(at, clusters, tile, row, &mut atom),
+                (true, false) => self.evaluate_row::<APART>(at, clusters, tile, row, &mut atom),
                 (false, _) if tile[6 * L::WIDTH + row].to_f64() == 0.0 => {}
-                (false, _) => self.meet_row::<NO_COMPANION>(at, clusters, tile, row, &mut atom),
+                (false, _) => self.evaluate_row::<NO_COMPANION>(at, clusters, tile, row, &mut atom),
             }
-            atom.gathered.leave(3, row, rows);
+            atom.gathered.store_sums(3, row, rows);
             if ENERGIES {
                 sums.add(&atom.gathered);
                 *self.energy += atom.energy.sum().to_f64();
@@ -430,8 +430,8 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Meetings<L> for Charges<'_, L, M
     }
 
     #[inline(always)]
-    fn returned(felt: L, in_tile: L) -> L {
-        felt - in_tile
+    fn with_reaction(accumulated: L, in_tile: L) -> L {
+        accumulated - in_tile
     }
 }
 
@@ -444,9 +444,9 @@ const APART: u8 = 2;
 
 impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
     #[inline(always)]
-    fn meet_row<const COMPANION: u8>(
+    fn evaluate_row<const COMPANION: u8>(
         &self,
-        at: &AtBlock<L::Scalar>,
+        at: &BlockView<L::Scalar>,
         clusters: &Clusters<L::Scalar>,
         tile: &mut [L::Scalar],
         row: usize,
@@ -457,7 +457,7 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
             let k = usize::from(k) + 1;
             let part = &mut tile[k * place..(k + 1) * place];
             let other = at.entries[k - 1].cluster as usize;
-            self.meet::<COMPANION, false>(clusters, other, atom, part, [0; 2]);
+            self.interact::<COMPANION, false>(clusters, other, atom, part, [0; 2]);
         }
         if M::LOOKED_UP && L::bits(atom.nearest.lt(self.law.least())) != 0 {
             self.mend(at.partners(row), tile, atom);
@@ -465,28 +465,28 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
         // Each pair inside the cluster once: the atoms after this one.
         let itself = at.own.then(|| (0, at.after(row), !0 << (row + 1)));
         let parts = at.parts(row).iter().map(|part| (usize::from(part.entry) + 1, part.atoms.into(), !0));
-        for (k, met, all) in itself.into_iter().chain(parts) {
+        for (k, included, all) in itself.into_iter().chain(parts) {
             let part = &mut tile[k * place..(k + 1) * place];
-            self.meet::<COMPANION, true>(clusters, at.cluster_at(k), atom, part, [met, all]);
+            self.interact::<COMPANION, true>(clusters, at.cluster_at(k), atom, part, [included, all]);
         }
     }
 
-    /// An atom meets those of a place, or only some of them: of `all`, those that are not `met` are
+    /// An atom meets those of a place, or only some of them: of `all`, those that are not `included` are
     /// excluded.
     #[inline(always)]
-    fn meet<const COMPANION: u8, const ONLY_SOME: bool>(
+    fn interact<const COMPANION: u8, const ONLY_SOME: bool>(
         &self,
         clusters: &Clusters<L::Scalar>,
         other: usize,
         atom: &mut Atom<L>,
         place: &mut [L::Scalar],
-        [met, all]: [u32; 2],
+        [included, all]: [u32; 2],
     ) {
         let d = distance(place, atom.center);
         let r2 = square(d);
         let (zero, mut one, mut near) = (L::lit(0.0), L::lit(1.0), r2.lt(self.cutoff2));
         if ONLY_SOME {
-            one = L::select(lanes::<L>(met), one, zero);
+            one = L::select(lanes::<L>(included), one, zero);
             near = L::and(near, lanes::<L>(all));
         }
         let charges = atom.charge * L::load(&place[6 * L::WIDTH..]);
@@ -513,7 +513,7 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
                 near = r2.lt(atom.wells.cutoff2(kinds));
             }
             if ONLY_SOME {
-                near = L::and(near, lanes::<L>(met));
+                near = L::and(near, lanes::<L>(included));
             }
             force_over_r = match COMPANION == TOGETHER && !ONLY_SOME {
                 true => L::select(near, a.mul_add(b, charges * force), zero),
@@ -522,7 +522,7 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
             // From a reciprocal of its own: the square of that root is less exact.
             companion = L::select(near, Companion::evaluate(r2, &c).0, zero);
         }
-        add_pulls(place, d, force_over_r, &mut atom.gathered);
+        add_pair_forces(place, d, force_over_r, &mut atom.gathered);
         if ENERGIES {
             atom.gathered.add_sums(companion, force_over_r, d);
         }
@@ -538,7 +538,7 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
             let charges = atom.charge * L::load(&place[6 * L::WIDTH..]);
             let lacking = charges * (self.law.direct(r2, L::lit(1.0)).1 - self.law.apart(r2).1);
             let force_over_r = L::select(r2.lt(self.law.least()), lacking, L::lit(0.0));
-            add_pulls(place, d, force_over_r, &mut atom.gathered);
+            add_pair_forces(place, d, force_over_r, &mut atom.gathered);
             if ENERGIES {
                 atom.gathered.add_sums(L::lit(0.0), force_over_r, d);
             }

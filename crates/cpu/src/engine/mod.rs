@@ -10,7 +10,7 @@ use crate::cells::Clusters;
 use crate::constraints::Constraints;
 use crate::dissipative::TaskPairs;
 use crate::electrostatics::Charged;
-use crate::embedded::{EmbeddedKernel, MetPairs};
+use crate::embedded::{EmbeddedKernel, PackedPairs};
 use crate::grains::{Contacts, TaskContacts};
 use crate::neighbors::{Build, Exclusions, PairList};
 use crate::outside::{self, RestraintKernel};
@@ -85,9 +85,9 @@ enum Partition {
 struct Task<S> {
     list: PairList<S>,
     forces: TaskForces<S>,
-    /// Densities that embedded atoms feel.
+    /// Densities at embedded atoms.
     densities: TaskForces<S>,
-    met: MetPairs<S>,
+    packed: PackedPairs<S>,
     bonds: TaskBonds,
     pairs: TaskPairs,
     contacts: TaskContacts,
@@ -278,7 +278,7 @@ impl<S: Scalar> Cpu<S> {
                 sums[*term] = kernel.add_forces(level, clusters, list, forces, evaluate);
             }
             if let Some(kernel) = embedded {
-                sums[n_pairs] = kernel.add_forces(level, clusters, list, &task.met, forces, evaluate);
+                sums[n_pairs] = kernel.add_forces(level, clusters, list, &task.packed, forces, evaluate);
             }
             for Charged { direct, term, companion, charge, .. } in charged {
                 let both = direct.add_forces(level, clusters, list, charge, forces, evaluate);
@@ -383,9 +383,9 @@ impl<S: Scalar> Cpu<S> {
         let Some(mut kernel) = self.embedded.take() else { return 0.0 };
         let (clusters, level, width) = (&self.clusters, self.level, self.clusters.width);
         let pairs = self.team.map(self.tasks.iter_mut().collect(), |_, task| {
-            let Task { list, densities, met, .. } = task;
+            let Task { list, densities, packed, .. } = task;
             densities.clear_numbers(list, width);
-            kernel.add_densities(level, clusters, list, densities, met, evaluate)
+            kernel.add_densities(level, clusters, list, densities, packed, evaluate)
         });
         let parts = self.tasks.iter_mut().map(|task| {
             let (own, foreign) = task.densities.split();

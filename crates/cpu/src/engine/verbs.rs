@@ -403,7 +403,7 @@ impl<S: Scalar> Backend for Cpu<S> {
                         + t.bonds.bytes()
                         + t.forces.bytes()
                         + t.densities.bytes()
-                        + t.met.bytes()
+                        + t.packed.bytes()
                         + t.torques.bytes()
                         + t.incoming.len() * size_of::<Incoming>()
                 })

@@ -11,21 +11,21 @@ use iced_x86::{
 use jostle_core::Precision;
 use memmap2::{Mmap, MmapMut};
 
-/// A row and what it meets. The code knows the order of the fields, each of eight bytes.
+/// A row and its partners. The code knows the order of the fields, each of eight bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
     /// The first and the end of the places of the tile, counted from its second one, all atoms of which
-    /// it meets.
+    /// its partners are in.
     pub partners: [*const u8; 2],
-    /// The first and the end of those of which it meets some.
+    /// The first and the end of those of which some atoms are partners.
     pub parts: [*const Part; 2],
     /// Square cut-offs and coefficients of the species of the row's atom.
     pub table: *const u8,
     /// The x coordinate of the row's atom; y and z are registers further.
     pub center: *const u8,
     /// A register for each component of what it feels.
-    pub felt: [*mut u8; N_GATHERED],
+    pub accumulated: [*mut u8; N_GATHERED],
 }
 
 /// Some atoms of a place of the tile.
@@ -34,7 +34,7 @@ pub struct Row {
 pub struct Part {
     /// Where it is, in bytes from the beginning of the tile.
     pub place: u64,
-    /// Bit k is set if the row meets atom k.
+    /// Bit k is set if atom k is a partner of the row.
     pub atoms: u64,
 }
 
@@ -96,13 +96,13 @@ impl Function {
         bits.chain(pool)
     }
 
-    /// Lets rows meet their partners: adds what these feel to the tile, and leaves what rows feel.
+    /// Runs the code over rows: adds the reactions to the tile, and stores what rows accumulate.
     ///
     /// # Safety
     /// The processor must have the level that the code was made for. All places that rows name must be
     /// within the tile, the tile's places of the size the code was assembled for, working memory as long
     /// as [`Function::memory_len`] says and filled with [`Function::constants`]; nobody else may use the
-    /// tile, this memory and what is felt meanwhile; tables must have a row for every coefficient, and
+    /// tile, this memory and what is accumulated meanwhile; tables must have a row for every coefficient, and
     /// species at the places of the tile must be in them.
     #[inline(always)]
     pub unsafe fn call(&self, memory: *mut u8, tile: *mut u8, rows: &[Row]) {
@@ -138,10 +138,10 @@ const PARTNER: Register = Register::R8;
 const PARTNERS_END: Register = Register::R9;
 const PART: Register = Register::R10;
 const TABLE: Register = Register::R11;
-/// Where the atoms are that the row meets at the moment.
+/// Where the partners are that are computed at the moment.
 const PLACE: Register = Register::RAX;
 
-/// AVX-512: the atoms of the place that the row meets, and the result of the last comparison.
+/// AVX-512: the partners of the row at the place, and the result of the last comparison.
 const MET: Register = Register::K1;
 const LESS: Register = Register::K2;
 /// AVX2: the result of the last comparison.
@@ -189,7 +189,7 @@ impl<'a> Assembler<'a> {
         self.push(Instruction::with2(Name::Cmp_r64_rm64, ROW, ROWS_END)?);
         self.jump(Name::Jae_rel32_64, Label::Done)?;
         self.begin_row()?;
-        self.meetings()?;
+        self.partners()?;
         self.end_row()?;
         self.mark(Label::Done);
         self.push(Instruction::with(Name::VEX_Vzeroupper));
@@ -213,7 +213,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    fn meetings(&mut self) -> Result<(), IcedError> {
+    fn partners(&mut self) -> Result<(), IcedError> {
         let bytes = self.place_bytes();
         let narrow = Register::EAX;
         self.mark(Label::NextPartner);
@@ -236,7 +236,7 @@ impl<'a> Assembler<'a> {
         self.jump(Name::Jae_rel32_64, Label::RowDone)?;
         self.push(Instruction::with2(Name::Mov_r64_rm64, PLACE, MemoryOperand::with_base(PART))?);
         self.push(Instruction::with2(Name::Add_r64_rm64, PLACE, TILE)?);
-        self.meet_some(MemoryOperand::with_base_displ(PART, 8))?;
+        self.select_atoms(MemoryOperand::with_base_displ(PART, 8))?;
         self.push(Instruction::with2(Name::Add_rm64_imm8, PART, 16)?);
         self.jump(Name::Jmp_rel32_64, Label::Meet)
     }
@@ -282,8 +282,8 @@ impl<'a> Assembler<'a> {
         self.jump(Name::Jmp_rel32_64, Label::NextRow)
     }
 
-    /// From now on the row meets the atoms whose bits are set.
-    fn meet_some(&mut self, atoms: MemoryOperand) -> Result<(), IcedError> {
+    /// From now on the atoms whose bits are set are the row's partners.
+    fn select_atoms(&mut self, atoms: MemoryOperand) -> Result<(), IcedError> {
         if self.is_512 {
             self.push(Instruction::with2(Name::VEX_Kmovw_kr_km16, MET, atoms)?);
             return Ok(());
@@ -412,8 +412,8 @@ impl<'a> Assembler<'a> {
         };
         let instruction = self.push(instruction);
         match among {
-            Among::Met if to == LESS => instruction.set_op_mask(MET),
-            Among::Met => {
+            Among::Partners if to == LESS => instruction.set_op_mask(MET),
+            Among::Partners => {
                 let and = choose(codes::binary(Binary::And), self.target);
                 self.three(and, MASK, MASK, Operand::Memory(Address::Slot(slot::MET)))?;
             }

@@ -3,7 +3,7 @@
 use super::assemble::{Function, Layout, Part, Row};
 use super::instructions::{Code, slot};
 use super::trace::{Target, trace};
-use crate::blocks::{self, AtBlock, Meetings, Sums, TaskForces, all_blocks};
+use crate::blocks::{self, BlockKernel, BlockView, Sums, TaskForces, all_blocks};
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
 use crate::pair::{PairKernel, Table};
@@ -108,7 +108,7 @@ impl<S: Scalar> CompiledForces<'_, S> {
     }
 }
 
-/// All rows of a block meet their partners in one call.
+/// The compiled kernel: all rows of a block in one call.
 struct Rows<'a, S, const PLACE: usize> {
     function: &'a Function,
     table: &'a Table<S>,
@@ -119,22 +119,22 @@ struct Rows<'a, S, const PLACE: usize> {
     parts: Vec<Part>,
 }
 
-impl<L: Lanes, const PLACE: usize> Meetings<L> for Rows<'_, L::Scalar, PLACE> {
+impl<L: Lanes, const PLACE: usize> BlockKernel<L> for Rows<'_, L::Scalar, PLACE> {
     const PLACE: usize = PLACE;
-    const FELT: usize = 3;
+    const N_ACCUMULATED: usize = 3;
 
     #[inline(always)]
-    fn bring(&self, cluster: usize, brought: &mut [L::Scalar]) {
+    fn load_extra(&self, cluster: usize, extra: &mut [L::Scalar]) {
         let species = &self.clusters.species[cluster * L::WIDTH..];
-        for (brought, species) in brought.iter_mut().zip(species) {
-            *brought = L::Scalar::from_f64(f64::from(*species));
+        for (extra, species) in extra.iter_mut().zip(species) {
+            *extra = L::Scalar::from_f64(f64::from(*species));
         }
     }
 
     #[inline(always)]
-    fn meet_all(
+    fn evaluate_block(
         &mut self,
-        at: &AtBlock<L::Scalar>,
+        at: &BlockView<L::Scalar>,
         clusters: &Clusters<L::Scalar>,
         tile: &mut [L::Scalar],
         rows: &mut [L::Scalar],
@@ -158,7 +158,7 @@ impl<L: Lanes, const PLACE: usize> Meetings<L> for Rows<'_, L::Scalar, PLACE> {
             }
             ends_of_parts[row + 1] = self.parts.len();
         }
-        let (tile, felt) = (tile.as_mut_ptr(), rows.as_mut_ptr());
+        let (tile, accumulated) = (tile.as_mut_ptr(), rows.as_mut_ptr());
         self.rows.clear();
         for row in 0..at.n_rows {
             let species = clusters.species[at.cluster * L::WIDTH + row] as usize;
@@ -167,7 +167,7 @@ impl<L: Lanes, const PLACE: usize> Meetings<L> for Rows<'_, L::Scalar, PLACE> {
                 parts: ends(&self.parts[ends_of_parts[row]..ends_of_parts[row + 1]]),
                 table: self.table.row(species, 0).as_ptr().cast(),
                 center: tile.wrapping_add(row).cast(),
-                felt: [0, 1, 2].map(|k| felt.wrapping_add(k * square + row * L::WIDTH).cast()),
+                accumulated: [0, 1, 2].map(|k| accumulated.wrapping_add(k * square + row * L::WIDTH).cast()),
             });
         }
         // Energies and virial are summed row by row.
@@ -178,7 +178,7 @@ impl<L: Lanes, const PLACE: usize> Meetings<L> for Rows<'_, L::Scalar, PLACE> {
         for rows in self.rows.chunks(n_at_once) {
             self.memory[SUMS_START * L::WIDTH..(SUMS_START + 7) * L::WIDTH].fill(L::Scalar::default());
             // SAFETY: the level is available; places have just been found to be within the tile, which
-            // has places of the size that the code knows, and rows to be long enough for what is felt;
+            // has places of the size that the code knows, and rows to be long enough for what is accumulated;
             // memory is as long as asked for and filled with constants; the table was made with all
             // coefficients of the term, and species of atoms are numbers of its species.
             unsafe { self.function.call(self.memory.as_mut_ptr().cast(), tile.cast(), rows) };
@@ -195,8 +195,8 @@ impl<L: Lanes, const PLACE: usize> Meetings<L> for Rows<'_, L::Scalar, PLACE> {
     }
 
     #[inline(always)]
-    fn returned(felt: L, in_tile: L) -> L {
-        felt - in_tile
+    fn with_reaction(accumulated: L, in_tile: L) -> L {
+        accumulated - in_tile
     }
 }
 

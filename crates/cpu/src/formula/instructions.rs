@@ -1,10 +1,10 @@
-//! What a row does when it meets a register of atoms, as instructions.
+//! The operations on a row and a register of atoms, as instructions.
 
 use super::trace::{Among, Binary, Signs, Target, Unary};
 use crate::simd::Level;
 use jostle_core::Precision;
 
-/// Registers that hold the force on the row's atom from one meeting to the next.
+/// Registers that hold the force on the row's atom from one register of partners to the next.
 pub const N_GATHERED: usize = 3;
 
 /// Slots that have a meaning of their own; see [`Address::Slot`].
@@ -13,7 +13,7 @@ pub mod slot {
     pub const CENTER: u16 = 0;
     /// The first of those with energy and virial.
     pub const SUMS: u16 = 3;
-    /// AVX2: the lanes of atoms that the row meets.
+    /// AVX2: the lanes of the row's partners.
     pub const MET: u16 = 10;
     /// AVX2: a bit for each lane.
     pub const BITS: u16 = 11;
@@ -119,12 +119,12 @@ pub enum Pooled {
     Coefficient(u16),
 }
 
-/// What to do at every meeting.
+/// The instructions for every register of partners.
 #[derive(Debug)]
 pub struct Code {
     pub target: Target,
     pub instructions: Vec<Instruction>,
-    /// Registers whose numbers are the same at all meetings of a row.
+    /// Registers whose numbers are the same for all partners of a row.
     pub fixed: Vec<(u8, Address)>,
     pub pool: Vec<Pooled>,
     pub n_slots: u16,

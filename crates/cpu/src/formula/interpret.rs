@@ -1,7 +1,7 @@
 //! Formulas interpreted: each step is made over several registers at once, so that finding out what
 //! it is costs little per pair.
 
-use crate::blocks::{AtBlock, Meetings, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
+use crate::blocks::{BlockKernel, BlockView, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
 use crate::pair::{PairKernel, Table, act, distance, square};
@@ -206,7 +206,7 @@ impl<S: Scalar> FormulaForces<'_, S> {
     }
 }
 
-/// A row that meets the cluster at a place of the tile, or some atoms of it.
+/// A row and the cluster at a place of the tile, or some atoms of it.
 #[derive(Clone, Copy)]
 struct Item {
     row: u8,
@@ -246,14 +246,14 @@ struct Batches<'a, L: Lanes, const ENERGIES: bool> {
     slots: Aligned<L::Scalar>,
 }
 
-impl<L: Lanes, const ENERGIES: bool> Meetings<L> for Batches<'_, L, ENERGIES> {
+impl<L: Lanes, const ENERGIES: bool> BlockKernel<L> for Batches<'_, L, ENERGIES> {
     const PLACE: usize = 6;
-    const FELT: usize = 3;
+    const N_ACCUMULATED: usize = 3;
 
     #[inline(always)]
-    fn meet_all(
+    fn evaluate_block(
         &mut self,
-        at: &AtBlock<L::Scalar>,
+        at: &BlockView<L::Scalar>,
         clusters: &Clusters<L::Scalar>,
         tile: &mut [L::Scalar],
         rows: &mut [L::Scalar],
@@ -321,8 +321,8 @@ impl<L: Lanes, const ENERGIES: bool> Meetings<L> for Batches<'_, L, ENERGIES> {
     }
 
     #[inline(always)]
-    fn returned(felt: L, in_tile: L) -> L {
-        felt - in_tile
+    fn with_reaction(accumulated: L, in_tile: L) -> L {
+        accumulated - in_tile
     }
 }
 
@@ -334,15 +334,15 @@ fn leave<L: Lanes, const ENERGIES: bool>(
     rows: &mut [L::Scalar],
     sums: &mut Sums,
 ) {
-    gathered.leave(3, row, rows);
+    gathered.store_sums(3, row, rows);
     if ENERGIES {
         sums.add(gathered);
     }
 }
 
-/// The species of an item's row, and those of the atoms it meets.
+/// The species of an item's row, and those of its partners.
 #[inline(always)]
-fn species<L: Lanes>(species: &[i32], at: &AtBlock<L::Scalar>, item: &Item) -> (usize, L::Index) {
+fn species<L: Lanes>(species: &[i32], at: &BlockView<L::Scalar>, item: &Item) -> (usize, L::Index) {
     let other = at.cluster_at(item.place.into());
     let kinds = L::load_index(&species[other * L::WIDTH..(other + 1) * L::WIDTH]);
     (species[at.cluster * L::WIDTH + usize::from(item.row)] as usize, kinds)
@@ -353,7 +353,7 @@ fn species<L: Lanes>(species: &[i32], at: &AtBlock<L::Scalar>, item: &Item) -> (
 struct Interpret<'a, S> {
     prepared: &'a Prepared<S>,
     species: &'a [i32],
-    at: &'a AtBlock<'a, S>,
+    at: &'a BlockView<'a, S>,
     items: &'a [Item],
     squares: &'a [S],
     results: &'a mut [S],

@@ -1,7 +1,7 @@
 //! Pair forces of formulas, which are only known at run time: compiled to machine code where the
 //! processor has AVX2 or AVX-512, else interpreted. Both give the same numbers, bit by bit.
 //!
-//! What a row of the lists does when it meets a register of atoms is written down (`trace`), given
+//! The operations on a row of the lists and a register of atoms are recorded (`trace`), given
 //! registers (`registers`) and assembled (`assemble`) to a function that goes along the rows of a block
 //! (`compiled`).
 

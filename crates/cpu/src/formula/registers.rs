@@ -87,7 +87,7 @@ impl<'a> Allocator<'a> {
                 Input::Center(k) => Address::Slot(slot::CENTER + u16::from(k)),
                 Input::Gathered(k) => Address::Slot(u16::from(k) - N_GATHERED as u16 + slot::SUMS),
                 Input::Position(k) => Address::Tile(k.into()),
-                Input::Felt(k) => Address::Tile(3 + u16::from(k)),
+                Input::Accumulated(k) => Address::Tile(3 + u16::from(k)),
                 Input::Species => Address::Tile(6),
                 Input::Coefficient(k) => self.pooled(Pooled::Coefficient(k)),
             },
@@ -102,7 +102,7 @@ impl<'a> Allocator<'a> {
         Address::Pool((self.code.pool.len() - 1) as u16)
     }
 
-    /// What is the same at all meetings of a row, what is needed most often first.
+    /// What is the same for all partners of a row, what is needed most often first.
     fn constants(&self) -> Vec<Place> {
         let is_constant = |place: &Place| {
             use Operation::{Input as Found, Literal};
@@ -142,10 +142,10 @@ impl<'a> Allocator<'a> {
         self.code
     }
 
-    /// Puts a result where it is expected after the meeting, if it is.
+    /// Puts a result where it is expected in the end, if it is.
     fn leave(&mut self, place: Place, register: u8) {
-        for (k, felt) in self.trace.felt.iter().enumerate() {
-            if *felt == place {
+        for (k, accumulated) in self.trace.accumulated.iter().enumerate() {
+            if *accumulated == place {
                 self.emit(Instruction::Store { from: register, to: Address::Tile(3 + k as u16) });
             }
         }
@@ -370,7 +370,7 @@ fn is_gathered(trace: &Trace, place: Place) -> bool {
 fn uses(trace: &Trace) -> Vec<Vec<usize>> {
     let n = trace.operations.len();
     let mut uses = vec![Vec::new(); n];
-    for place in trace.felt.iter().chain(&trace.gathered) {
+    for place in trace.accumulated.iter().chain(&trace.gathered) {
         uses[*place as usize].push(n);
     }
     for (k, operation) in trace.operations.iter().enumerate().rev() {

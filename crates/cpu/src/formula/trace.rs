@@ -2,7 +2,7 @@
 //! by operation, in exactly the order and with exactly the roundings of the registers themselves.
 
 use crate::blocks::Row;
-use crate::pair::{pull, square};
+use crate::pair::{add_force, square};
 use crate::simd::exp::{self, Scaling};
 use crate::simd::{Floating, Level, elementary, guess};
 use jostle_core::{Evaluate, Precision, Real};
@@ -32,10 +32,10 @@ pub type Place = u32;
 pub enum Input {
     /// A coordinate of the row's atom, in all lanes.
     Center(u8),
-    /// A coordinate of the atoms it meets.
+    /// A coordinate of its partners.
     Position(u8),
-    /// What these have felt so far.
-    Felt(u8),
+    /// What these have accumulated so far.
+    Accumulated(u8),
     /// Their species.
     Species,
     /// What the row has gathered: the force, then energy and virial.
@@ -97,8 +97,8 @@ pub struct Signs {
 pub enum Among {
     /// Nothing.
     All,
-    /// Whether the row meets the atom.
-    Met,
+    /// Whether the atom is a partner of the row.
+    Partners,
 }
 
 /// One operation; its operands are before it in the trace.
@@ -130,13 +130,13 @@ impl Operation {
     }
 }
 
-/// What happens when an atom meets those of a register.
+/// The operations on an atom and a register of partners.
 #[derive(Debug)]
 pub struct Trace {
     pub target: Target,
     pub operations: Vec<Operation>,
-    /// What those then have felt.
-    pub felt: [Place; 3],
+    /// What those then have accumulated.
+    pub accumulated: [Place; 3],
     /// What the atom then has gathered, see [`Input::Gathered`].
     pub gathered: Vec<Place>,
     pub n_species: usize,
@@ -162,7 +162,7 @@ thread_local! {
     static TAPE: RefCell<Tape> = RefCell::new(Tape::new(Target { level: Level::Avx2, precision: Precision::Mixed }));
 }
 
-/// Writes down what a row does when it meets a register of atoms; none where that cannot be done.
+/// Records the operations on a row and a register of atoms; none where that cannot be done.
 pub fn trace(formula: &Formula, term: &PairTerm, target: Target, evaluate: Evaluate) -> Option<Trace> {
     TAPE.replace(Tape::new(target));
     let n_species = term.n_species();
@@ -179,13 +179,13 @@ pub fn trace(formula: &Formula, term: &PairTerm, target: Target, evaluate: Evalu
         truncation[k - own.len()] = coefficient(1 + k);
     }
     let (energy, force_over_r) = term.truncation.apply(r2, results(formula, r2, &own), truncation);
-    let near = Comparison(Among::Met, r2.0, coefficient(0).0);
+    let near = Comparison(Among::Partners, r2.0, coefficient(0).0);
     let force_over_r = Traced::select(near, force_over_r, Traced::lit(0.0));
-    let mut felt = [0, 1, 2].map(|k| input(Input::Felt(k)));
+    let mut accumulated = [0, 1, 2].map(|k| input(Input::Accumulated(k)));
     let gathered = |k: usize| input(Input::Gathered(k as u8));
     let mut row = Row { force: from_fn(gathered), energy: gathered(3), virial: from_fn(|k| gathered(4 + k)) };
-    pull(d, force_over_r, &mut row.force);
-    pull(d, force_over_r, &mut felt);
+    add_force(d, force_over_r, &mut row.force);
+    add_force(d, force_over_r, &mut accumulated);
     let mut gathered: Vec<Place> = row.force.map(|x| x.0).to_vec();
     if evaluate == Evaluate::ForcesAndEnergies {
         row.add_sums(Traced::select(near, energy, Traced::lit(0.0)), force_over_r, d);
@@ -193,7 +193,13 @@ pub fn trace(formula: &Formula, term: &PairTerm, target: Target, evaluate: Evalu
         gathered.extend(row.virial.map(|x| x.0));
     }
     let Tape { operations, is_complete, .. } = TAPE.replace(Tape::new(target));
-    is_complete.then_some(Trace { target, operations, felt: felt.map(|x| x.0), gathered, n_species })
+    is_complete.then_some(Trace {
+        target,
+        operations,
+        accumulated: accumulated.map(|x| x.0),
+        gathered,
+        n_species,
+    })
 }
 
 /// Energy and force over distance, as they are interpreted.

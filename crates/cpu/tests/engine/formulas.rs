@@ -33,7 +33,7 @@ fn system(n_species: usize) -> System {
     system
 }
 
-/// Atoms in clusters with their list; every third atom does not meet the next one.
+/// Atoms in clusters with their list; every third atom excludes the next one.
 struct Listed<S> {
     clusters: Clusters<S>,
     list: PairList<S>,
@@ -75,7 +75,7 @@ fn bits(x: f64) -> u64 {
 }
 
 /// A term with parameters a and b, if the formula has them, a little different for each pair of species;
-/// the last two species do not meet.
+/// the last two species have no force on each other.
 fn term(formula: &Formula, truncation: Truncation, n_species: usize) -> PairTerm {
     let mut term = PairTerm::new(formula.clone(), truncation, n_species);
     for (a, b) in (0..n_species).flat_map(|a| (a..n_species).map(move |b| (a, b))) {
