@@ -5,7 +5,7 @@
 
 use crate::blocks::TaskForces;
 use crate::cells::Clusters;
-use crate::near::{Near, act, each_pair};
+use crate::near::{NearPair, act, each_pair};
 use crate::neighbors::PairList;
 use crate::simd::Scalar;
 use jostle_core::thermostat::{Dissipative, pair_impulse, pair_noise};
@@ -14,7 +14,7 @@ use jostle_core::{NoiseKey, Vec3};
 /// A pair within the cut-off.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
-    near: Near,
+    near: NearPair,
     /// 1 - r/cutoff
     weight: f64,
     noise: f64,

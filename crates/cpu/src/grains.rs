@@ -5,7 +5,7 @@
 
 use crate::blocks::TaskForces;
 use crate::cells::Clusters;
-use crate::near::{Near, act, each_pair};
+use crate::near::{NearPair, act, each_pair};
 use crate::neighbors::PairList;
 use crate::simd::Scalar;
 use jostle_core::{Masses, State, System};
@@ -55,7 +55,7 @@ impl Contacts {
 struct Touching {
     /// Places in storage; the same twice at a wall.
     atoms: [u32; 2],
-    /// As in [`Near`].
+    /// As in [`NearPair`].
     slots: [u32; 2],
     contact: Contact<f64>,
 }
@@ -82,7 +82,7 @@ impl TaskContacts {
         walls.clear();
         let inverse_of = |atom: usize| inverse_mass.of(state.species[atom], state.id[atom]);
         let longest = 2.0 * radius.iter().fold(0.0, |longest: f64, r| longest.max(*r));
-        each_pair(clusters, list, longest, |Near { atoms, slots, along, distance }| {
+        each_pair(clusters, list, longest, |NearPair { atoms, slots, along, distance }| {
             let [a, b] = atoms.map(|atom| usize::from(state.species[atom as usize]));
             let [of_a, of_b] = atoms.map(|atom| inverse_of(atom as usize));
             let (size, inverse) = (radius[a] + radius[b], of_a + of_b);

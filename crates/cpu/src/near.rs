@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// Two atoms that are near.
 #[derive(Debug, Clone, Copy)]
-pub struct Near {
+pub struct NearPair {
     /// Places of the two in storage.
     pub atoms: [u32; 2],
     /// Where the task keeps the x of what acts on each: own atoms first, then foreign ones.
@@ -27,7 +27,7 @@ pub fn each_pair<S: Scalar>(
     clusters: &Clusters<S>,
     list: &PairList<S>,
     cutoff: f64,
-    mut visit: impl FnMut(Near),
+    mut visit: impl FnMut(NearPair),
 ) {
     let width = clusters.width;
     let (mut row_start, mut some_start) = (0, 0);
@@ -58,7 +58,7 @@ pub fn each_pair<S: Scalar>(
                     let r = r2.sqrt();
                     let atoms = [own.start + row, clusters.atoms(other).start + lane];
                     let [a, b] = [mine, target].map(|c| c * 3 * width as u32);
-                    visit(Near {
+                    visit(NearPair {
                         atoms: atoms.map(|atom| atom as u32),
                         slots: [a + row as u32, b + lane as u32],
                         along: d.map(|x| x / r),

@@ -21,7 +21,7 @@ pub const SUMS: usize = 7;
 
 /// What became of charges in another box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Followed {
+pub enum BoxChange {
     /// Everything is where it was.
     AsItWas,
     /// Their mesh is another one, or their wave vectors are others.
@@ -29,7 +29,7 @@ pub enum Followed {
 }
 
 /// Charges on a device, or dispersion over all images.
-pub struct Charges {
+pub struct LatticeSumKernel {
     sum: LatticeSum,
     /// The number of the term.
     pub term: usize,
@@ -38,7 +38,7 @@ pub struct Charges {
     ewald: Option<Ewald>,
 }
 
-impl Charges {
+impl LatticeSumKernel {
     /// What the sums of a system need besides lists of pairs.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl Charges {
             };
             let mesh = Mesh::new(device, system, &sum, exclusions, precision, summation)?;
             let ewald = Ewald::new(device, &system.simbox, &sum, precision)?;
-            Ok(Charges { sum, term, excluded, mesh, ewald })
+            Ok(LatticeSumKernel { sum, term, excluded, mesh, ewald })
         };
         numbered.map(one).collect()
     }
@@ -79,15 +79,15 @@ impl Charges {
     ///
     /// # Errors
     /// If there is not enough memory for a larger mesh, or its kernels cannot be compiled.
-    pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<Followed> {
+    pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<BoxChange> {
         match (&mut self.mesh, &mut self.ewald) {
             (Some(mesh), _) => mesh.follow(device, simbox),
             (_, Some(ewald)) => ewald.follow(device, simbox),
-            (None, None) => Ok(Followed::AsItWas),
+            (None, None) => Ok(BoxChange::AsItWas),
         }
     }
 
-    /// The reciprocal-space potential, which needs nobody's forces and is needed by [`Charges::forces`]
+    /// The reciprocal-space potential, which needs nobody's forces and is needed by [`LatticeSumKernel::forces`]
     /// only. What leaves shares of energy and virial is followed by what `add_up` makes of so many of
     /// them.
     pub fn reciprocal(

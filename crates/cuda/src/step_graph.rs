@@ -13,7 +13,7 @@ use crate::bonded::Bonded;
 use crate::constraints::{Constraints, MoveFrom};
 use crate::device_data::{DeviceData, SLOTS};
 use crate::driver::{Buffer, Device, Graph, Kernel, Launch, Waits};
-use crate::electrostatics::{Charges, SUMS};
+use crate::electrostatics::{LatticeSumKernel, SUMS};
 use crate::kernels::{ATOM_THREADS, DISPLACED_ATOMS, Kernels, SCAN_BLOCK, Work, blocks_of};
 use crate::neighbor_engine::{NeighborEngine, Trigger};
 use crate::outside::Outside;
@@ -31,7 +31,7 @@ pub const KINETIC: usize = 9;
 pub struct Launches<'a> {
     pub kernels: &'a Kernels,
     pub neighbor_engine: &'a dyn NeighborEngine,
-    pub charges: &'a [Charges],
+    pub charges: &'a [LatticeSumKernel],
     pub vacuum: Option<&'a VacuumKernel>,
     pub bonded: Option<&'a Bonded>,
     pub constraints: Option<&'a Constraints>,
@@ -153,7 +153,7 @@ impl Launches<'_> {
         let mut launches = self.neighbor_engine.forces(&self.data, slot, trigger, evaluate);
         let energies = evaluate == Evaluate::ForcesAndEnergies;
         let silent = trigger == Trigger::Immediate && self.long_range_weight == 0.0 && !energies;
-        let add_up = |c: &Charges| {
+        let add_up = |c: &LatticeSumKernel| {
             let term = c.term;
             move |shares| self.add_onto(shares, SUMS, term, trigger)
         };
@@ -183,8 +183,9 @@ impl Launches<'_> {
         launches.extend(
             self.outside.map(|o| o.forces(&self.data, slot, row, trigger, evaluate)).into_iter().flatten(),
         );
-        let of_charges =
-            |c: &Charges| c.forces(&self.data, slot, trigger, evaluate, self.long_range_weight, add_up(c));
+        let of_charges = |c: &LatticeSumKernel| {
+            c.forces(&self.data, slot, trigger, evaluate, self.long_range_weight, add_up(c))
+        };
         let of_charges = self.charges.iter().flat_map(of_charges);
         launches.extend(of_charges.map(|launch| launch.waits(Waits::BothStreams)));
         if let Some(constraints) = self.constraints
@@ -254,7 +255,7 @@ impl Launches<'_> {
 
     /// Whether there are no forces but those of pairs that are searched for.
     fn only_pairs(&self) -> bool {
-        !self.charges.iter().any(Charges::acts)
+        !self.charges.iter().any(LatticeSumKernel::acts)
             && self.vacuum.is_none()
             && self.bonded.is_none()
             && self.constraints.is_none()

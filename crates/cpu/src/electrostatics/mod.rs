@@ -1,32 +1,32 @@
-//! Coulomb's forces: between charges that are near over cluster lists ([`direct`]), and in reciprocal space
+//! Coulomb's forces: in real space over cluster lists ([`real_space`]), and in reciprocal space
 //! by Ewald's sum ([`ewald`]) or on a mesh ([`mesh`]).
 
-pub mod direct;
 pub mod ewald;
+pub mod force_table;
 pub mod fourier;
 pub mod mesh;
-pub mod pieces;
+pub mod real_space;
 
 use crate::blocks::Sums;
 use crate::cells::Clusters;
 use crate::simd::aligned::Aligned;
 use crate::simd::{Level, Scalar};
 use crate::threads::Team;
-use direct::Direct;
 use ewald::EwaldSum;
 use jostle_core::{Evaluate, SimBox, System, Vec3};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Forces, LatticeSum};
 use mesh::{Mesh, Part};
+use real_space::RealSpaceKernel;
 use std::ops::Range;
 
 /// Coulomb's forces, or dispersion over all images, made ready for the CPU.
-pub struct Charged<S: Scalar> {
+pub struct LatticeSumKernel<S: Scalar> {
     sum: LatticeSum,
     /// The number of the term.
     pub term: usize,
     /// Forces over lists.
-    pub direct: Direct<S>,
+    pub direct: RealSpaceKernel<S>,
     /// The Lennard-Jones force that these take along.
     pub companion: Option<usize>,
     /// Strengths of atoms, by place in the clusters.
@@ -49,21 +49,21 @@ enum Long<S: Scalar> {
     Mesh(Option<Box<Mesh<S>>>),
 }
 
-impl<S: Scalar> Charged<S> {
+impl<S: Scalar> LatticeSumKernel<S> {
     /// All that a system has of them.
     pub fn all(system: &System, forces: &Forces) -> Vec<Self> {
         let numbered = (forces.n_pairs()..).zip(forces.sums());
-        numbered.map(|(term, sum)| Charged::new(system, forces, term, sum)).collect()
+        numbered.map(|(term, sum)| LatticeSumKernel::new(system, forces, term, sum)).collect()
     }
 
     fn new(system: &System, forces: &Forces, term: usize, sum: LatticeSum) -> Self {
         let companion = match sum {
-            LatticeSum::Charges(_) => forces.pairs.iter().position(Direct::<S>::takes),
+            LatticeSum::Charges(_) => forces.pairs.iter().position(RealSpaceKernel::<S>::takes),
             LatticeSum::Dispersion(_) => None,
         };
         let pair = companion.and_then(|k| forces.pairs.get(k));
-        Charged {
-            direct: Direct::new(sum.clone(), pair, system.species.len()),
+        LatticeSumKernel {
+            direct: RealSpaceKernel::new(sum.clone(), pair, system.species.len()),
             term,
             companion,
             charge: Aligned::default(),

@@ -9,7 +9,7 @@ use crate::bonded::{Bonded, TaskBonds};
 use crate::cells::Clusters;
 use crate::constraints::Constraints;
 use crate::dissipative::TaskPairs;
-use crate::electrostatics::Charged;
+use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::{EmbeddedKernel, PackedPairs};
 use crate::grains::{Contacts, TaskContacts};
 use crate::neighbors::{Build, Exclusions, PairList};
@@ -38,7 +38,7 @@ pub struct Cpu<S: Scalar> {
     kernels: Vec<(usize, Box<dyn PairKernel<S>>)>,
     embedded: Option<EmbeddedKernel<S>>,
     /// Sums over all images.
-    charged: Vec<Charged<S>>,
+    lattice_sums: Vec<LatticeSumKernel<S>>,
     constraints: Constraints,
     contacts: Option<Contacts>,
     /// What the last evaluation of forces was for.
@@ -119,19 +119,19 @@ impl<S: Scalar> Cpu<S> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let spacing = (system.simbox.volume() / system.state.len().max(1) as f64).cbrt();
         let excluded = system.topology.exclusions(system.state.len(), forces.exclude);
-        let charged = Charged::all(&system, &forces);
+        let lattice_sums = LatticeSumKernel::all(&system, &forces);
         let contacts = forces.grains.as_ref().map(|grains| Contacts::new(&system, grains, &forces.walls));
         if contacts.is_some() {
             system.state.angular_velocity.resize(system.state.len(), [0.0; 3]);
         }
         // One of them may be part of the pass over charges.
-        let companion = charged.iter().find_map(|charged| charged.companion);
+        let companion = lattice_sums.iter().find_map(|sum| sum.companion);
         let pairs = forces.pairs.iter().enumerate().filter(|(term, _)| Some(*term) != companion);
         Ok(Cpu {
             algorithm: settings.algorithm,
             kernels: pairs.map(|(term, pair)| (term, pair::prepare(pair, level))).collect(),
             embedded: forces.embedded.clone().map(EmbeddedKernel::new),
-            charged,
+            lattice_sums,
             constraints: Constraints::new(&system, level)?,
             contacts,
             evaluated: Evaluate::Forces,
@@ -211,9 +211,9 @@ impl<S: Scalar> Cpu<S> {
             self.constraints.place(&state.id, &index_by_id, clusters, &shares);
         }
         self.restraints.place(&index_by_id);
-        for charged in &mut self.charged {
+        for sum in &mut self.lattice_sums {
             // Atoms are half a skin from where the list has them, at most, now and later.
-            charged.place(
+            sum.place(
                 &self.team,
                 &self.system,
                 clusters,
@@ -266,7 +266,7 @@ impl<S: Scalar> Cpu<S> {
             vacuum.follow(&self.system.state.position);
         }
         let (clusters, kernels, level) = (&self.clusters, &self.kernels, self.level);
-        let (width, embedded, charged) = (clusters.width, &self.embedded, &self.charged);
+        let (width, embedded, lattice_sums) = (clusters.width, &self.embedded, &self.lattice_sums);
         let (n_pairs, n_searched) = (self.forces.pairs.len(), self.forces.n_searched());
         let (vacuum, bonded, system, all) = (&self.vacuum, &self.bonded, &self.system, &self.forces);
         let restraints = &self.restraints;
@@ -280,7 +280,7 @@ impl<S: Scalar> Cpu<S> {
             if let Some(kernel) = embedded {
                 sums[n_pairs] = kernel.add_forces(level, clusters, list, &task.packed, forces, evaluate);
             }
-            for Charged { direct, term, companion, charge, .. } in charged {
+            for LatticeSumKernel { direct, term, companion, charge, .. } in lattice_sums {
                 let both = direct.add_forces(level, clusters, list, charge, forces, evaluate);
                 if let Some(companion) = companion {
                     sums[*companion] = both[0];
@@ -367,13 +367,13 @@ impl<S: Scalar> Cpu<S> {
     /// Adds what charges do to each other that lists do not see, and dispersion; sums by term.
     fn add_long_range(&mut self, evaluate: Evaluate, sums: &mut [Sums]) {
         let (team, system, clusters) = (&self.team, &self.system, &self.clusters);
-        for charged in &mut self.charged {
+        for sum in &mut self.lattice_sums {
             let tasks = self.tasks.iter_mut().map(|task| {
                 let range = task.list.clusters.clone();
                 (range, &mut task.forces.own[..])
             });
             let on = (team, self.level);
-            sums[charged.term] = charged.add_long_range(on, system, clusters, tasks.collect(), evaluate);
+            sums[sum.term] = sum.add_long_range(on, system, clusters, tasks.collect(), evaluate);
         }
     }
 
@@ -411,7 +411,7 @@ impl<S: Scalar> Cpu<S> {
 
     /// The same by the plain reference.
     fn evaluate_reference(&mut self) -> Result<()> {
-        let weight = self.charged.first().map_or(1.0, |charged| charged.weight);
+        let weight = self.lattice_sums.first().map_or(1.0, |sum| sum.weight);
         let (forces, energies) = reference::evaluate_weighted(&self.system, &self.forces, weight)?;
         self.energies = energies;
         let width = self.clusters.width;

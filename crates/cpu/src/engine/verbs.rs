@@ -2,7 +2,7 @@
 
 use super::motion::Pending;
 use super::{Cpu, Incoming, Task};
-use crate::electrostatics::Charged;
+use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::EmbeddedKernel;
 use crate::integrate::{Check, Follow};
 use crate::simd::Scalar;
@@ -186,7 +186,7 @@ impl<S: Scalar> Backend for Cpu<S> {
     }
 
     fn set_long_range_weight(&mut self, weight: f64) {
-        self.charged.iter_mut().for_each(|charged| charged.weight = weight);
+        self.lattice_sums.iter_mut().for_each(|sum| sum.weight = weight);
     }
 
     fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
@@ -396,7 +396,7 @@ impl<S: Scalar> Backend for Cpu<S> {
             + self.clusters.bytes()
             + self.vacuum.as_ref().map_or(0, VacuumKernel::bytes)
             + self.embedded.as_ref().map_or(0, EmbeddedKernel::bytes)
-            + self.charged.iter().map(Charged::bytes).sum::<usize>()
+            + self.lattice_sums.iter().map(LatticeSumKernel::bytes).sum::<usize>()
             + tasks
                 .map(|t| {
                     t.list.bytes()

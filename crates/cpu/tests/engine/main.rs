@@ -15,13 +15,13 @@ mod embedded;
 #[path = "../charges/engine.rs"]
 mod engine;
 mod every_potential;
+mod force_table;
 mod formulas;
 mod mixed;
 mod noise;
 mod pair_search;
 #[path = "../pairs/mod.rs"]
 mod pairs;
-mod pieces;
 #[path = "../reference/mod.rs"]
 mod reference;
 mod reference_values;

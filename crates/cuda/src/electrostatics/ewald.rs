@@ -1,6 +1,6 @@
 //! Ewald's sum, wave by wave (`kernels/ewald.cu`).
 
-use super::Followed;
+use super::BoxChange;
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::DeviceData;
@@ -99,11 +99,11 @@ impl Ewald {
     ///
     /// # Errors
     /// If there is not enough memory.
-    pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<Followed> {
+    pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<BoxChange> {
         let rows = rows(simbox, self.spectrum, self.longest);
         if rows.len() as i64 == self.sum.n {
             self.rows.write(0, &rows)?;
-            return Ok(Followed::AsItWas);
+            return Ok(BoxChange::AsItWas);
         }
         self.rows = device.upload(&rows)?;
         self.amplitude = Reals::alloc(device, self.precision, 2 * rows.len())?;
@@ -112,7 +112,7 @@ impl Ewald {
             amplitude: self.amplitude.address(),
             n: rows.len() as i64,
         };
-        Ok(Followed::Anew)
+        Ok(BoxChange::Anew)
     }
 
     fn launch(&self, kernel: &Kernel, blocks: u32, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {

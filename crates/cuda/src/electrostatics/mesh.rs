@@ -1,6 +1,6 @@
 //! Smooth particle-mesh Ewald (`kernels/mesh.cu`).
 
-use super::Followed;
+use super::BoxChange;
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::DeviceData;
@@ -260,13 +260,13 @@ impl Mesh {
     ///
     /// # Errors
     /// If there is not enough memory for more points, or the kernels cannot be compiled.
-    pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<Followed> {
+    pub fn follow(&mut self, device: &Device, simbox: &SimBox) -> Result<BoxChange> {
         if self.form.splitting.mesh(simbox) == self.n {
             self.measure(simbox);
-            return Ok(Followed::AsItWas);
+            return Ok(BoxChange::AsItWas);
         }
         *self = Self::of_box(device, simbox, self.form.clone())?;
-        Ok(Followed::Anew)
+        Ok(BoxChange::Anew)
     }
 
     fn launch(&self, kernel: &Kernel, blocks: u32, data: &DeviceData, slot: i32, trigger: Trigger) -> Launch {

@@ -4,7 +4,7 @@ use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bonded::Bonded;
 use crate::constraints::Constraints;
 use crate::device_data::BoxGeometry;
-use crate::electrostatics::Charges;
+use crate::electrostatics::LatticeSumKernel;
 use crate::grains::Contacts;
 use crate::molecules::{Bodies, MOLECULAR_SUMS};
 use crate::neighbor_engine::Trigger;
@@ -342,7 +342,7 @@ impl Backend for Cuda {
             bytes: self.arrays.bytes()
                 + self.neighbor_engine.bytes()
                 + self.plan.excluded.bytes()
-                + self.charges.iter().map(Charges::bytes).sum::<usize>()
+                + self.charges.iter().map(LatticeSumKernel::bytes).sum::<usize>()
                 + self.vacuum.as_ref().map_or(0, VacuumKernel::bytes)
                 + self.bonded.as_ref().map_or(0, Bonded::bytes)
                 + self.constraints.as_ref().map_or(0, Constraints::bytes),

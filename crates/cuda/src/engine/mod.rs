@@ -17,7 +17,7 @@ use crate::constraints::Constraints;
 use crate::device_data::{BoxGeometry, Control, DeviceData};
 use crate::dissipative::PairThermostat;
 use crate::driver::{Device, Module};
-use crate::electrostatics::{Charges, Followed};
+use crate::electrostatics::{BoxChange, LatticeSumKernel};
 use crate::exclusions::Exclusions;
 use crate::grains::Contacts;
 use crate::kernels::{Kernels, PairAlgorithm, TileShape};
@@ -88,7 +88,7 @@ pub struct Cuda {
     /// What these were compiled for, see [`Plan::compiled`].
     compiled: (PairAlgorithm, TileShape, PairShape),
     neighbor_engine: Box<dyn NeighborEngine>,
-    charges: Vec<Charges>,
+    charges: Vec<LatticeSumKernel>,
     vacuum: Option<VacuumKernel>,
     bonded: Option<Bonded>,
     constraints: Option<Constraints>,
@@ -113,7 +113,7 @@ pub struct Cuda {
     list_positions: Vec<Vec3>,
     /// Energy and virial of each term beyond its cut-off, times volume.
     tails: Vec<Tail>,
-    /// Of each of the charges, see [`Charges::constants`].
+    /// Of each of the charges, see [`LatticeSumKernel::constants`].
     constants: Vec<[f64; 2]>,
     energies: Energies,
     /// What the last evaluation produced.
@@ -191,7 +191,7 @@ impl Cuda {
         let arrays = Arrays::new(&device, &system, &forces, precision, &build.table, &limits)?;
         let pair_kernels = plan.compile(&device, &build)?;
         let neighbor_engine = plan.open(&device, &pair_kernels)?;
-        let charges = Charges::all(&device, &system, &forces, &plan.excluded, precision, summation)?;
+        let charges = LatticeSumKernel::all(&device, &system, &forces, &plan.excluded, precision, summation)?;
         let vacuum = VacuumKernel::new(&device, n, &forces, precision)?;
         let bonded = Bonded::new(&device, &system, &forces, precision, summation)?;
         let constraints = Constraints::new(&device, &system, forces.n_searched(), precision, summation)?;
@@ -304,7 +304,7 @@ impl Cuda {
         let bins = [self.geometry.columns[0], self.geometry.columns[1], self.geometry.bins];
         self.arrays.resize_bins(&self.device, bins.map(|b| b as usize).iter().product())?;
         let row = self.forces.n_terms() + VIRIAL + KINETIC;
-        let of_charges = self.charges.iter().map(Charges::most_shares).max().unwrap_or(0);
+        let of_charges = self.charges.iter().map(LatticeSumKernel::most_shares).max().unwrap_or(0);
         let blocks = self.neighbor_engine.energy_blocks().max(self.launches().atom_shares()).max(of_charges);
         let constraints = self.constraints.as_ref().map_or(0, Constraints::partial_length);
         let bonded = self.bonded.as_ref().map_or(0, Bonded::partial_length);
@@ -368,7 +368,7 @@ impl Cuda {
         self.system.simbox = simbox;
         self.geometry = BoxGeometry::new(&simbox, &self.system.state, self.cutoff + self.skin.now());
         for charges in &mut self.charges {
-            if charges.follow(&self.device, &simbox)? == Followed::Anew {
+            if charges.follow(&self.device, &simbox)? == BoxChange::Anew {
                 self.saved_graphs = None;
             }
         }

@@ -1,7 +1,7 @@
-//! What charges do to each other directly, over cluster lists ([`crate::blocks`]), and a
+//! The real-space forces of charges, over cluster lists ([`crate::blocks`]), and a
 //! Lennard-Jones force in the same pass.
 
-use super::pieces::Pieces;
+use super::force_table::ForceTable;
 use crate::blocks::{BlockKernel, BlockView, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
@@ -20,12 +20,12 @@ use std::marker::PhantomData;
 /// The Lennard-Jones force of the pass; one that is not shifted is shifted by nothing.
 type Companion = Shifted<LennardJones>;
 
-/// Direct forces of charges, or what a sum of dispersion adds to pairs, made ready for the CPU.
-pub struct Direct<S> {
+/// Real-space forces of charges, or what a sum of dispersion adds to pairs, made ready for the CPU.
+pub struct RealSpaceKernel<S> {
     cutoff: f64,
-    kind: Kind<S>,
+    kind: ForceForm<S>,
     /// The force of two charges that are not excluded, for registers that can look it up.
-    pieces: Option<Pieces<S>>,
+    force_table: Option<ForceTable<S>>,
     /// Of a Lennard-Jones force; none acts where there is none.
     table: Table<S>,
     /// By species, whether it has a Lennard-Jones force with any.
@@ -39,43 +39,43 @@ const fn is_single<S>() -> bool {
     size_of::<S>() == 4
 }
 
-/// Which law it is.
-enum Kind<S> {
-    Splitting { alpha: f64 },
-    Near(Near<S>),
+/// The forms of the force, and their numbers.
+enum ForceForm<S> {
+    EwaldSplitting { alpha: f64 },
+    Polynomial(Polynomial<S>),
     Wide(Wide<S>),
     ReactionField([f64; 2]),
     Screened(Screened<S>),
     Dispersed(Dispersed<S>),
 }
 
-impl<S: Scalar> Kind<S> {
+impl<S: Scalar> ForceForm<S> {
     fn of(sum: &LatticeSum) -> Self {
         match sum {
-            LatticeSum::Dispersion(term) => Kind::Dispersed(Dispersed {
+            LatticeSum::Dispersion(term) => ForceForm::Dispersed(Dispersed {
                 shift: S::from_f64(term.shift),
                 smooth: Fitted::new(term.cutoff, |r2| term.smooth(r2)),
             }),
             LatticeSum::Charges(term) => match (term.kappa(), term.method.alpha()) {
-                (Some(kappa), _) => Kind::Screened(Screened {
+                (Some(kappa), _) => ForceForm::Screened(Screened {
                     kappa: S::from_f64(kappa),
                     smooth: Fitted::new(term.cutoff, |r2| term.smooth(r2)),
                 }),
                 (None, Some(alpha)) => match Wide::new(alpha).filter(|_| is_single::<S>()) {
-                    Some(wide) => match Near::new(alpha, term.cutoff, wide) {
-                        Some(near) => Kind::Near(near),
-                        None => Kind::Wide(wide.map(S::from_f64)),
+                    Some(wide) => match Polynomial::new(alpha, term.cutoff, wide) {
+                        Some(near) => ForceForm::Polynomial(near),
+                        None => ForceForm::Wide(wide.map(S::from_f64)),
                     },
-                    None => Kind::Splitting { alpha },
+                    None => ForceForm::EwaldSplitting { alpha },
                 },
-                (None, None) => Kind::ReactionField(term.reaction()),
+                (None, None) => ForceForm::ReactionField(term.reaction()),
             },
         }
     }
 }
 
-impl<S: Scalar> Direct<S> {
-    /// Together with a Lennard-Jones force, see [`Direct::takes`].
+impl<S: Scalar> RealSpaceKernel<S> {
+    /// Together with a Lennard-Jones force, see [`RealSpaceKernel::takes`].
     pub fn new(sum: LatticeSum, companion: Option<&PairTerm>, n_species: usize) -> Self {
         let none = PairTerm::new(PairKind::LennardJones, Truncation::Plain, n_species);
         let companion = companion.unwrap_or(&none);
@@ -84,17 +84,17 @@ impl<S: Scalar> Direct<S> {
         let together = entries.all(|entry| entry.cutoff == sum.cutoff());
         let acts =
             |a: usize| (0..n_species).any(|b| companion.get(a, b).is_some_and(|e| e.parameters[0] != 0.0));
-        let kind = Kind::of(&sum);
-        let pieces = match (&kind, &sum) {
-            (Kind::Near(_) | Kind::Wide(_), LatticeSum::Charges(term)) => {
-                Pieces::new(term.cutoff, |r2| term.direct(r2, 1.0).1, |r2| r2.powf(-1.5))
+        let kind = ForceForm::of(&sum);
+        let force_table = match (&kind, &sum) {
+            (ForceForm::Polynomial(_) | ForceForm::Wide(_), LatticeSum::Charges(term)) => {
+                ForceTable::new(term.cutoff, |r2| term.direct(r2, 1.0).1, |r2| r2.powf(-1.5))
             }
             _ => None,
         };
-        Direct {
+        RealSpaceKernel {
             cutoff: sum.cutoff(),
             kind,
-            pieces,
+            force_table,
             table: Table::new(companion, Companion::N_COEFFICIENTS),
             acts: (0..n_species).map(acts).collect(),
             together,
@@ -118,12 +118,12 @@ impl<S: Scalar> Direct<S> {
         forces: &mut TaskForces<S>,
         evaluate: Evaluate,
     ) -> [Sums; 2] {
-        level.run(Forces { direct: self, clusters, list, charge, forces, evaluate })
+        level.run(RealSpaceForces { direct: self, clusters, list, charge, forces, evaluate })
     }
 }
 
-struct Forces<'a, S> {
-    direct: &'a Direct<S>,
+struct RealSpaceForces<'a, S> {
+    direct: &'a RealSpaceKernel<S>,
     clusters: &'a Clusters<S>,
     list: &'a PairList<S>,
     charge: &'a [S],
@@ -131,53 +131,57 @@ struct Forces<'a, S> {
     evaluate: Evaluate,
 }
 
-impl<S: Scalar> Kernel for Forces<'_, S> {
+impl<S: Scalar> Kernel for RealSpaceForces<'_, S> {
     type Output = [Sums; 2];
 
     #[inline(always)]
     fn run<I: Simd>(self) -> [Sums; 2] {
-        let pieces = self.direct.pieces.as_ref().filter(|_| S::Lanes::<I>::HOLDS_32);
+        let force_table = self.direct.force_table.as_ref().filter(|_| S::Lanes::<I>::HOLDS_32);
         match &self.direct.kind {
-            Kind::Splitting { alpha } => self.under::<S::Lanes<I>, _>(Splitting::new(*alpha)),
-            Kind::Near(near) => self.perhaps_looked_up::<S::Lanes<I>, _>(near, pieces),
-            Kind::Wide(wide) => self.perhaps_looked_up::<S::Lanes<I>, _>(wide, pieces),
-            Kind::ReactionField(numbers) => self.under::<S::Lanes<I>, _>(ReactionField::new(*numbers)),
-            Kind::Screened(screened) => self.under::<S::Lanes<I>, _>(screened),
-            Kind::Dispersed(dispersed) => self.under::<S::Lanes<I>, _>(dispersed),
+            ForceForm::EwaldSplitting { alpha } => {
+                self.with_form::<S::Lanes<I>, _>(EwaldSplitting::new(*alpha))
+            }
+            ForceForm::Polynomial(near) => self.tabulated_where_possible::<S::Lanes<I>, _>(near, force_table),
+            ForceForm::Wide(wide) => self.tabulated_where_possible::<S::Lanes<I>, _>(wide, force_table),
+            ForceForm::ReactionField(numbers) => {
+                self.with_form::<S::Lanes<I>, _>(ReactionField::new(*numbers))
+            }
+            ForceForm::Screened(screened) => self.with_form::<S::Lanes<I>, _>(screened),
+            ForceForm::Dispersed(dispersed) => self.with_form::<S::Lanes<I>, _>(dispersed),
         }
     }
 }
 
-impl<'a, S: Scalar> Forces<'a, S> {
+impl<'a, S: Scalar> RealSpaceForces<'a, S> {
     #[inline(always)]
-    fn perhaps_looked_up<L, M>(self, law: M, pieces: Option<&'a Pieces<S>>) -> [Sums; 2]
+    fn tabulated_where_possible<L, M>(self, form: M, force_table: Option<&'a ForceTable<S>>) -> [Sums; 2]
     where
         L: Lanes<Scalar = S>,
-        M: Law<L>,
+        M: UnitChargeForce<L>,
     {
-        match pieces {
-            Some(pieces) if L::HOLDS_32 => self.under::<L, _>(LookedUp { law, pieces }),
-            _ => self.under::<L, _>(law),
+        match force_table {
+            Some(force_table) if L::HOLDS_32 => self.with_form::<L, _>(Tabulated { form, force_table }),
+            _ => self.with_form::<L, _>(form),
         }
     }
 
     #[inline(always)]
-    fn under<L: Lanes<Scalar = S>, M: Law<L>>(self, law: M) -> [Sums; 2] {
+    fn with_form<L: Lanes<Scalar = S>, M: UnitChargeForce<L>>(self, form: M) -> [Sums; 2] {
         match self.evaluate {
-            Evaluate::Forces => self.all::<L, M, false>(law),
-            Evaluate::ForcesAndEnergies => self.all::<L, M, true>(law),
+            Evaluate::Forces => self.all::<L, M, false>(form),
+            Evaluate::ForcesAndEnergies => self.all::<L, M, true>(form),
         }
     }
 
     #[inline(always)]
-    fn all<L: Lanes<Scalar = S>, M: Law<L>, const ENERGIES: bool>(self, law: M) -> [Sums; 2] {
-        let Forces { direct, clusters, list, charge, forces, .. } = self;
+    fn all<L: Lanes<Scalar = S>, M: UnitChargeForce<L>, const ENERGIES: bool>(self, form: M) -> [Sums; 2] {
+        let RealSpaceForces { direct, clusters, list, charge, forces, .. } = self;
         let mut energy = 0.0;
-        let meetings = Charges::<L, M, ENERGIES> {
+        let meetings = RealSpaceBlocks::<L, M, ENERGIES> {
             direct,
             charge,
             cutoff2: L::lit(direct.cutoff.powi(2)),
-            law,
+            form,
             energy: &mut energy,
             lanes: PhantomData,
         };
@@ -186,51 +190,51 @@ impl<'a, S: Scalar> Forces<'a, S> {
     }
 }
 
-/// What two unit charges do to each other directly.
-trait Law<L: Lanes>: Copy {
-    /// Whether [`Law::apart`] is another way to the same.
-    const LOOKED_UP: bool = false;
+/// Energy and force of two unit charges in real space.
+trait UnitChargeForce<L: Lanes>: Copy {
+    /// Whether [`UnitChargeForce::apart`] is another way to the same.
+    const TABULATED: bool = false;
     /// Energy and force over distance; `one` is 0 where they are excluded.
     fn direct(&self, r2: L, one: L) -> (L, L);
-    /// The same where none are excluded and none nearer than [`Law::least`].
+    /// The same where none are excluded and none nearer than [`UnitChargeForce::least`].
     #[inline(always)]
     fn apart(&self, r2: L) -> (L, L) {
         self.direct(r2, L::lit(1.0))
     }
-    /// The square distance from which on [`Law::apart`] holds.
+    /// The square distance from which on [`UnitChargeForce::apart`] holds.
     #[inline(always)]
     fn least(&self) -> L {
         L::lit(0.0)
     }
 }
 
-/// A law whose force is looked up.
-struct LookedUp<'a, S, M> {
-    law: M,
-    pieces: &'a Pieces<S>,
+/// A form whose force is read from a table.
+struct Tabulated<'a, S, M> {
+    form: M,
+    force_table: &'a ForceTable<S>,
 }
 
-impl<S, M: Copy> Clone for LookedUp<'_, S, M> {
+impl<S, M: Copy> Clone for Tabulated<'_, S, M> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<S, M: Copy> Copy for LookedUp<'_, S, M> {}
+impl<S, M: Copy> Copy for Tabulated<'_, S, M> {}
 
-impl<L: Lanes, M: Law<L>> Law<L> for LookedUp<'_, L::Scalar, M> {
-    const LOOKED_UP: bool = true;
+impl<L: Lanes, M: UnitChargeForce<L>> UnitChargeForce<L> for Tabulated<'_, L::Scalar, M> {
+    const TABULATED: bool = true;
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
-        self.law.direct(r2, one)
+        self.form.direct(r2, one)
     }
     #[inline(always)]
     fn apart(&self, r2: L) -> (L, L) {
-        (self.law.apart(r2).0, self.pieces.at(r2))
+        (self.form.apart(r2).0, self.force_table.at(r2))
     }
     #[inline(always)]
     fn least(&self) -> L {
-        L::splat(self.pieces.least)
+        L::splat(self.force_table.least)
     }
 }
 
@@ -263,7 +267,7 @@ struct Screened<S> {
     smooth: Fitted<S>,
 }
 
-impl<L: Lanes> Law<L> for &Screened<L::Scalar> {
+impl<L: Lanes> UnitChargeForce<L> for &Screened<L::Scalar> {
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
         screened::direct(r2, one, L::splat(self.kappa), self.smooth.at(r2))
@@ -276,7 +280,7 @@ struct Dispersed<S> {
     smooth: Fitted<S>,
 }
 
-impl<L: Lanes> Law<L> for &Dispersed<L::Scalar> {
+impl<L: Lanes> UnitChargeForce<L> for &Dispersed<L::Scalar> {
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
         let (energy, force) = self.smooth.at(r2);
@@ -286,16 +290,16 @@ impl<L: Lanes> Law<L> for &Dispersed<L::Scalar> {
 
 /// 1/r less the potential of a Gaussian charge: powers of alpha.
 #[derive(Clone, Copy)]
-struct Splitting<L>([L; 3]);
+struct EwaldSplitting<L>([L; 3]);
 
-impl<L: Lanes> Splitting<L> {
+impl<L: Lanes> EwaldSplitting<L> {
     #[inline(always)]
     fn new(alpha: f64) -> Self {
-        Splitting([L::lit(alpha), L::lit(alpha * alpha), L::lit(alpha.powi(3))])
+        EwaldSplitting([L::lit(alpha), L::lit(alpha * alpha), L::lit(alpha.powi(3))])
     }
 }
 
-impl<L: Lanes> Law<L> for Splitting<L> {
+impl<L: Lanes> UnitChargeForce<L> for EwaldSplitting<L> {
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
         let [alpha, alpha2, alpha3] = self.0;
@@ -306,13 +310,13 @@ impl<L: Lanes> Law<L> for Splitting<L> {
 
 /// The same in single precision, for cut-offs of few widths: the smooth force is a polynomial, cheaper
 /// than a ratio of two.
-struct Near<S> {
+struct Polynomial<S> {
     scale: S,
     force: [S; 12],
     wide: Wide<S>,
 }
 
-impl<S: Scalar> Near<S> {
+impl<S: Scalar> Polynomial<S> {
     fn new(alpha: f64, cutoff: f64, wide: Wide<f64>) -> Option<Self> {
         let smooth = |r2: f64| {
             let (energy, force) = gaussian(alpha * alpha * r2);
@@ -320,11 +324,11 @@ impl<S: Scalar> Near<S> {
         };
         let Series { scale, force, .. } = Series::new(cutoff, Precision::Mixed, smooth);
         let force = powers(&force)?.map(S::from_f64);
-        Some(Near { scale: S::from_f64(scale), force, wide: wide.map(S::from_f64) })
+        Some(Polynomial { scale: S::from_f64(scale), force, wide: wide.map(S::from_f64) })
     }
 }
 
-impl<L: Lanes> Law<L> for &Near<L::Scalar> {
+impl<L: Lanes> UnitChargeForce<L> for &Polynomial<L::Scalar> {
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
         let t = r2.mul_add(L::splat(self.scale), L::lit(-1.0));
@@ -340,7 +344,7 @@ impl<L: Lanes> Law<L> for &Near<L::Scalar> {
 }
 
 /// The same in single precision. Beyond the cut-off it may be no number.
-impl<L: Lanes> Law<L> for &Wide<L::Scalar> {
+impl<L: Lanes> UnitChargeForce<L> for &Wide<L::Scalar> {
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
         direct(r2, one, self.at(r2, L::splat))
@@ -358,35 +362,37 @@ impl<L: Lanes> ReactionField<L> {
     }
 }
 
-impl<L: Lanes> Law<L> for ReactionField<L> {
+impl<L: Lanes> UnitChargeForce<L> for ReactionField<L> {
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
         direct(r2, one, reaction(r2, self.0))
     }
 }
 
-struct Charges<'a, L: Lanes, M, const ENERGIES: bool> {
-    direct: &'a Direct<L::Scalar>,
+struct RealSpaceBlocks<'a, L: Lanes, M, const ENERGIES: bool> {
+    direct: &'a RealSpaceKernel<L::Scalar>,
     charge: &'a [L::Scalar],
     cutoff2: L,
-    law: M,
+    form: M,
     energy: &'a mut f64,
     lanes: PhantomData<L>,
 }
 
 /// An atom of a row, and what it gathers.
-struct Atom<'a, L: Lanes> {
+struct RowAtom<'a, L: Lanes> {
     center: [L; 3],
     charge: L,
     /// Of its Lennard-Jones force.
     wells: TableRow<'a, L::Scalar>,
     gathered: Row<L>,
     energy: L,
-    /// The square distances to the nearest of those that it met.
+    /// The square distances to the nearest of its partners.
     nearest: L,
 }
 
-impl<L: Lanes, M: Law<L>, const ENERGIES: bool> BlockKernel<L> for Charges<'_, L, M, ENERGIES> {
+impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> BlockKernel<L>
+    for RealSpaceBlocks<'_, L, M, ENERGIES>
+{
     const PLACE: usize = 7;
     const N_ACCUMULATED: usize = 3;
 
@@ -406,7 +412,7 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> BlockKernel<L> for Charges<'_, L
     ) {
         for row in 0..at.n_rows {
             let species = clusters.species[at.cluster * L::WIDTH + row] as usize;
-            let mut atom = Atom {
+            let mut atom = RowAtom {
                 center: center_of_row(tile, row),
                 charge: L::splat(tile[6 * L::WIDTH + row]),
                 wells: self.direct.table.of_species(species, Companion::N_COEFFICIENTS),
@@ -442,7 +448,7 @@ const TOGETHER: u8 = 1;
 /// With one that has cut-offs of its own.
 const APART: u8 = 2;
 
-impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
+impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, L, M, ENERGIES> {
     #[inline(always)]
     fn evaluate_row<const COMPANION: u8>(
         &self,
@@ -450,7 +456,7 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
         clusters: &Clusters<L::Scalar>,
         tile: &mut [L::Scalar],
         row: usize,
-        atom: &mut Atom<L>,
+        atom: &mut RowAtom<L>,
     ) {
         let place = 7 * L::WIDTH;
         for &k in at.partners(row) {
@@ -459,8 +465,8 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
             let other = at.entries[k - 1].cluster as usize;
             self.interact::<COMPANION, false>(clusters, other, atom, part, [0; 2]);
         }
-        if M::LOOKED_UP && L::bits(atom.nearest.lt(self.law.least())) != 0 {
-            self.mend(at.partners(row), tile, atom);
+        if M::TABULATED && L::bits(atom.nearest.lt(self.form.least())) != 0 {
+            self.correct_nearest(at.partners(row), tile, atom);
         }
         // Each pair inside the cluster once: the atoms after this one.
         let itself = at.own.then(|| (0, at.after(row), !0 << (row + 1)));
@@ -471,14 +477,14 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
         }
     }
 
-    /// An atom meets those of a place, or only some of them: of `all`, those that are not `included` are
+    /// An atom with those of a place, or only some of them: of `all`, those that are not `included` are
     /// excluded.
     #[inline(always)]
     fn interact<const COMPANION: u8, const ONLY_SOME: bool>(
         &self,
         clusters: &Clusters<L::Scalar>,
         other: usize,
-        atom: &mut Atom<L>,
+        atom: &mut RowAtom<L>,
         place: &mut [L::Scalar],
         [included, all]: [u32; 2],
     ) {
@@ -491,10 +497,10 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
         }
         let charges = atom.charge * L::load(&place[6 * L::WIDTH..]);
         let (energy, force) = match ONLY_SOME {
-            true => self.law.direct(r2, one),
-            false => self.law.apart(r2),
+            true => self.form.direct(r2, one),
+            false => self.form.apart(r2),
         };
-        let looked_up = M::LOOKED_UP && !ONLY_SOME;
+        let looked_up = M::TABULATED && !ONLY_SOME;
         if looked_up {
             atom.nearest = atom.nearest.min(r2);
         }
@@ -529,15 +535,15 @@ impl<L: Lanes, M: Law<L>, const ENERGIES: bool> Charges<'_, L, M, ENERGIES> {
     }
     /// Where an atom was nearer to one of its partners than what is looked up goes: what it lacked.
     #[inline(always)]
-    fn mend(&self, partners: &[u8], tile: &mut [L::Scalar], atom: &mut Atom<L>) {
+    fn correct_nearest(&self, partners: &[u8], tile: &mut [L::Scalar], atom: &mut RowAtom<L>) {
         for &k in partners {
             let k = usize::from(k) + 1;
             let place = &mut tile[k * 7 * L::WIDTH..(k + 1) * 7 * L::WIDTH];
             let d = distance(place, atom.center);
             let r2 = square(d);
             let charges = atom.charge * L::load(&place[6 * L::WIDTH..]);
-            let lacking = charges * (self.law.direct(r2, L::lit(1.0)).1 - self.law.apart(r2).1);
-            let force_over_r = L::select(r2.lt(self.law.least()), lacking, L::lit(0.0));
+            let lacking = charges * (self.form.direct(r2, L::lit(1.0)).1 - self.form.apart(r2).1);
+            let force_over_r = L::select(r2.lt(self.form.least()), lacking, L::lit(0.0));
             add_pair_forces(place, d, force_over_r, &mut atom.gathered);
             if ENERGIES {
                 atom.gathered.add_sums(L::lit(0.0), force_over_r, d);

@@ -1,10 +1,10 @@
 //! Forces of charges in pieces.
 
 use jostle_core::Real;
-use jostle_cpu::electrostatics::pieces::Pieces;
+use jostle_cpu::electrostatics::force_table::ForceTable;
 use jostle_cpu::simd::{Kernel, Lanes, Level, Simd};
 
-struct At<'a>(&'a Pieces<f32>, &'a [f32], &'a mut [f32]);
+struct At<'a>(&'a ForceTable<f32>, &'a [f32], &'a mut [f32]);
 
 impl Kernel for At<'_> {
     type Output = ();
@@ -22,7 +22,7 @@ fn pieces_are_as_exact_as_single_precision_at_every_level() {
     let function = |r2: f64| r2.powf(-1.5) * Real::erfc(0.3 * r2.sqrt());
     let size = |r2: f64| r2.powf(-1.5);
     for cutoff in [0.9, 9.0, 9.8, 31.0] {
-        let pieces = Pieces::<f32>::new(cutoff, function, size).unwrap();
+        let pieces = ForceTable::<f32>::new(cutoff, function, size).unwrap();
         let (least, most) = (pieces.least, (cutoff * cutoff) as f32);
         assert!(least < most / 200.0, "{least} {most}");
         let at = |k: u32| least * (most / least).powf(k as f32 / 4096.0);
@@ -41,5 +41,5 @@ fn pieces_are_as_exact_as_single_precision_at_every_level() {
 
 #[test]
 fn what_is_too_steep_has_no_pieces() {
-    assert_eq!(Pieces::<f32>::new(9.0, |r2| (-r2).exp(), |r2| (-r2).exp()), None);
+    assert_eq!(ForceTable::<f32>::new(9.0, |r2| (-r2).exp(), |r2| (-r2).exp()), None);
 }

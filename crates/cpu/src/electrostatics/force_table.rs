@@ -1,4 +1,4 @@
-//! A function of r^2 in pieces, a polynomial for each quarter of an octave: where registers can be
+//! A table of a function of r^2, a polynomial for each quarter of an octave: where registers can be
 //! asked for one of 32 numbers, that takes fewer operations than a root and one polynomial for all.
 
 use crate::simd::{Lanes, Scalar, quarter};
@@ -8,17 +8,17 @@ use std::f64::consts::PI;
 /// a power or smoother.
 const N: usize = 6;
 
-/// The pieces up to a cut-off. Registers are read from them: aligned, they lie in one cache line each.
+/// The table up to a cut-off. Registers are read from them: aligned, they lie in one cache line each.
 #[derive(Debug, Clone, PartialEq)]
 #[repr(C, align(64))]
-pub struct Pieces<S> {
+pub struct ForceTable<S> {
     /// The highest power first, by quarter.
     powers: [[S; 32]; N],
     /// The r^2 from which on they hold.
     pub least: S,
 }
 
-impl<S: Scalar> Pieces<S> {
+impl<S: Scalar> ForceTable<S> {
     /// Of a function of r^2 that is to be as exact as single precision is for numbers of some size;
     /// none where it is not.
     pub fn new(cutoff: f64, function: impl Fn(f64) -> f64, size: impl Fn(f64) -> f64) -> Option<Self> {
@@ -48,10 +48,10 @@ impl<S: Scalar> Pieces<S> {
             }
             start = end;
         }
-        Some(Pieces { powers, least: S::from_f64(least) })
+        Some(ForceTable { powers, least: S::from_f64(least) })
     }
 
-    /// The function, from [`Pieces::least`] to the cut-off.
+    /// The function, from [`ForceTable::least`] to the cut-off.
     #[inline(always)]
     pub fn at<L: Lanes<Scalar = S>>(&self, r2: L) -> L {
         let (index, t) = r2.quarter();
