@@ -1,10 +1,10 @@
-//! What a measure sees of a frame.
+//! A frame as measures get it.
 
 use jostle_core::{Error, Result, SimBox, SymTensor, UnitSystem, Vec3};
 
-/// What all frames have in common.
+/// The system that all frames of an analysis are of.
 #[derive(Debug, Clone)]
-pub struct Subject {
+pub struct SystemInfo {
     /// The unit system of all numbers.
     pub units: UnitSystem,
     /// Names of the species.
@@ -36,7 +36,7 @@ pub enum Polarity {
     Neutral,
 }
 
-impl Subject {
+impl SystemInfo {
     /// How many atoms of each species there are.
     pub fn counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.names.len()];
@@ -47,12 +47,12 @@ impl Subject {
     }
 
     /// The same of the atoms with these ids only, and of the species that they have; `None`: of all.
-    pub fn part(&self, atoms: Option<&[u32]>) -> Subject {
+    pub fn part(&self, atoms: Option<&[u32]>) -> SystemInfo {
         let Some(atoms) = atoms else { return self.clone() };
         let species: Vec<u16> = atoms.iter().map(|id| self.species[*id as usize]).collect();
         let present: Vec<u16> = (0..self.names.len() as u16).filter(|s| species.contains(s)).collect();
         let among = |s: &u16| present.iter().position(|p| p == s).unwrap_or(0) as u16;
-        Subject {
+        SystemInfo {
             names: present.iter().map(|s| self.names[usize::from(*s)].clone()).collect(),
             species: species.iter().map(among).collect(),
             ..*self
@@ -65,7 +65,7 @@ impl Subject {
     }
 }
 
-/// A system at one time. What a measure sees of it is said by its kind ([`crate::Sees`]): atoms, in
+/// A system at one time. Which of it a measure takes is said by its kind ([`crate::Observable`]): atoms, in
 /// the order of their ids, or the system as a whole.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
@@ -73,7 +73,7 @@ pub struct View<'a> {
     pub time: Option<f64>,
     /// The box.
     pub simbox: &'a SimBox,
-    /// Positions, wrapped or not; empty for what sees velocities alone.
+    /// Positions, wrapped or not; empty for measures of velocities alone.
     pub positions: &'a [Vec3],
     /// Positions on unbroken paths, likewise; see [`Paths`].
     pub unwrapped: &'a [Vec3],

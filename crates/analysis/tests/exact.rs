@@ -1,7 +1,7 @@
 //! Every kind of analysis against a case that is known exactly.
 
 use jostle_analysis::{
-    Kind, Paths, Polarity, Results, Sees, Settings, Subject, View, Whole, kinds, recall, remember,
+    Kind, Observable, Paths, Polarity, Results, Settings, SystemInfo, View, Whole, kinds, restore, save,
 };
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{SimBox, UnitSystem, Vec3};
@@ -23,8 +23,8 @@ fn analyze(kind: &str, settings: &[&str], simbox: &SimBox, frames: impl Iterator
             let (names, species) =
                 (vec!["A".into(), "B".into()], (0..n).map(|k| u16::from(k % 4 == 0)).collect());
             let polarity = Polarity::Unknown;
-            let subject = Subject { units: UnitSystem::Lj, names, species, simbox: *simbox, polarity };
-            kind.measure(&subject, &settings).unwrap()
+            let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox: *simbox, polarity };
+            kind.measure(&system_info, &settings).unwrap()
         });
         let view = View {
             time: Some(0.1 * k as f64),
@@ -217,9 +217,9 @@ fn a_box_that_breathes_moves_nobody() {
     let walk = |edge: &dyn Fn(usize) -> f64| {
         let (n, simbox) = (50, cube(edge(0)));
         let (names, species, polarity) = (vec!["A".into()], vec![0; n], Polarity::Unknown);
-        let subject = Subject { units: UnitSystem::Lj, names, species, simbox, polarity };
+        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity };
         let settings = Settings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
-        let mut measure = kind.measure(&subject, &settings).unwrap();
+        let mut measure = kind.measure(&system_info, &settings).unwrap();
         let (mut at, mut images) = (vec![[2.5; 3]; n], vec![[0; 3]; n]);
         let mut stream = Stream::new(5, Purpose::Thermostat, 0, 0);
         for frame in 0..400 {
@@ -440,23 +440,23 @@ fn what_is_remembered_is_all_there_is_to_remember() {
         });
         let (names, species) = (vec!["A".into(), "B".into()], (0..n as u16).map(|k| k % 2).collect());
         let polarity = Polarity::Neutral;
-        let subject = Subject { units: UnitSystem::Lj, names, species, simbox, polarity };
-        let fresh = || kind.measure(&subject, &settings).unwrap();
+        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity };
+        let fresh = || kind.measure(&system_info, &settings).unwrap();
         let (mut whole, mut parts) = (fresh(), fresh());
         for frame in 0..40 {
             let time = 0.1 * f64::from(frame);
             let moved: Vec<Vec3> =
                 start.iter().zip(&velocities).map(|(r, v)| [0, 1, 2].map(|k| r[k] + v[k] * time)).collect();
             // No more than what it is said to see.
-            let seen = |sees, atoms| if kind.sees == sees { atoms } else { &[][..] };
-            let positions = seen(Sees::Positions, &moved[..]);
+            let seen = |observable, atoms| if kind.observable == observable { atoms } else { &[][..] };
+            let positions = seen(Observable::Positions, &moved[..]);
             let view = View {
                 time: Some(time),
                 simbox: &simbox,
                 positions,
                 unwrapped: positions,
                 images: Some(&vec![[0; 3]; positions.len()]),
-                velocities: Some(seen(Sees::Velocities, &velocities[..])),
+                velocities: Some(seen(Observable::Velocities, &velocities[..])),
                 whole: Some(Whole {
                     kinetic: 100.0 + time.cos(),
                     total: -50.0,
@@ -468,10 +468,10 @@ fn what_is_remembered_is_all_there_is_to_remember() {
             whole.add(&view).unwrap();
             parts.add(&view).unwrap();
             if frame % 13 == 7 {
-                let bytes = remember(&mut *parts).unwrap();
+                let bytes = save(&mut *parts).unwrap();
                 parts = fresh();
-                recall(&mut *parts, &bytes).unwrap();
-                assert!(recall(&mut *fresh(), &bytes[..bytes.len() - 1]).is_err(), "{}", kind.name);
+                restore(&mut *parts, &bytes).unwrap();
+                assert!(restore(&mut *fresh(), &bytes[..bytes.len() - 1]).is_err(), "{}", kind.name);
             }
         }
         let (whole, parts) = (whole.results().unwrap(), parts.results().unwrap());

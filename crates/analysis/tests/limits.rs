@@ -1,6 +1,6 @@
 //! Boxes and settings that would take all memory or all time are refused with the number.
 
-use jostle_analysis::{Kind, Polarity, Results, Sees, Settings, Subject, View, Whole, kinds};
+use jostle_analysis::{Kind, Observable, Polarity, Results, Settings, SystemInfo, View, Whole, kinds};
 use jostle_core::{Result, SimBox, UnitSystem, Vec3};
 
 /// Two frames of a kind with these settings, as far as it knows them, else its defaults.
@@ -9,14 +9,14 @@ fn analyze(kind: &Kind, settings: &[(&str, f64)], simbox: SimBox, positions: &[V
         settings.iter().find(|(name, _)| *name == s.name).map(|(_, value)| *value)
     });
     let species = vec![0; positions.len()];
-    let subject = Subject {
+    let system_info = SystemInfo {
         units: UnitSystem::Lj,
         names: vec!["A".into()],
         species,
         simbox,
         polarity: Polarity::Neutral,
     };
-    let mut measure = kind.measure(&subject, &settings)?;
+    let mut measure = kind.measure(&system_info, &settings)?;
     for frame in 0..2 {
         let view = View {
             time: Some(f64::from(frame)),
@@ -55,7 +55,7 @@ fn a_box_without_a_volume_is_refused() {
     }
     for edges in [[1e-10, 5.0, 5.0], [5.0, 5.0, 1e-10], [1e-10; 3]] {
         let simbox = SimBox::orthorhombic(edges).unwrap();
-        for kind in kinds::ALL.iter().filter(|kind| kind.sees == Sees::Positions) {
+        for kind in kinds::ALL.iter().filter(|kind| kind.observable == Observable::Positions) {
             let found = analyze(kind, &USUAL, simbox, &three());
             let by_distance = ["rdf", "van-hove", "clusters", "bond-order", "minkowski"].contains(&kind.name);
             if let Err(refused) = &found {
@@ -99,8 +99,9 @@ fn systems_that_do_not_fit_are_refused_before_they_begin() {
         });
         let names = (0..names).map(|k| format!("A{k}")).collect();
         let species = vec![0; atoms];
-        let subject = Subject { units: UnitSystem::Lj, names, species, simbox, polarity: Polarity::Unknown };
-        kind.measure(&subject, &settings).map(|_| ()).map_err(|e| e.to_string())
+        let system_info =
+            SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity: Polarity::Unknown };
+        kind.measure(&system_info, &settings).map(|_| ()).map_err(|e| e.to_string())
     };
     let million = 1_000_000;
     for (kind, settings, names, atoms, said) in [

@@ -1,6 +1,6 @@
 //! Viscosity and heat capacity of series whose values are known.
 
-use jostle_analysis::{Polarity, Results, Settings, Subject, View, Whole, kinds};
+use jostle_analysis::{Polarity, Results, Settings, SystemInfo, View, Whole, kinds};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{SimBox, UnitSystem};
 
@@ -34,14 +34,14 @@ fn analyze_with(
     let (kind, units) = (kinds::find(kind).unwrap(), UnitSystem::Lj);
     let words: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
     let simbox = SimBox::orthorhombic([10.0, 10.0, 6.0]).unwrap();
-    let subject = Subject {
+    let system_info = SystemInfo {
         units,
         names: vec!["A".into()],
         species: vec![0; ATOMS],
         simbox,
         polarity: Polarity::Neutral,
     };
-    let mut measure = kind.measure(&subject, &Settings::parse(&words, kind.settings, units)?)?;
+    let mut measure = kind.measure(&system_info, &Settings::parse(&words, kind.settings, units)?)?;
     for (k, (frame, volume)) in frames.enumerate() {
         let simbox = SimBox::orthorhombic([10.0, 10.0, volume / 100.0])?;
         measure.add(&View::of_whole(0.01 * k as f64, &simbox, frame))?;
@@ -209,9 +209,9 @@ fn what_has_no_dipole_moment_is_refused() {
         (Polarity::Neutral, open, "periodic along all axes"),
     ] {
         let (names, species) = (vec!["A".into()], vec![0; ATOMS]);
-        let subject = Subject { units: UnitSystem::Lj, names, species, simbox, polarity };
+        let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity };
         let settings = Settings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
-        let refused = kind.measure(&subject, &settings).err().unwrap().to_string();
+        let refused = kind.measure(&system_info, &settings).err().unwrap().to_string();
         assert!(refused.contains(why), "{refused}");
     }
 }

@@ -6,7 +6,7 @@ use crate::numbers::{grouped, significant};
 use crate::output;
 use crate::reading::{Frames, trajectory_at};
 use jostle_analysis::{
-    Kind, Part, Paths, Polarity, Record, Sees, Settings, Subject, Value, View, Whole, kinds,
+    Kind, Observable, Part, Paths, Polarity, Record, Settings, SystemInfo, Value, View, Whole, kinds,
 };
 use jostle_core::quantity::describe;
 use jostle_core::{Dimension, Error, Result, SimBox, Species, System};
@@ -24,15 +24,15 @@ use std::path::Path;
 pub fn analyze(options: &Analyze) -> Result<()> {
     let kind = kinds::find(&options.kind)
         .ok_or_else(|| Error::input(format!("there is no analysis \"{}\"", options.kind)))?;
-    if kind.sees == Sees::Dipole && options.atoms.is_some() {
+    if kind.observable == Observable::Dipole && options.atoms.is_some() {
         return Err(of_all(kind));
     }
-    match kind.sees {
-        Sees::Positions | Sees::Velocities | Sees::Dipole => {
+    match kind.observable {
+        Observable::Positions | Observable::Velocities | Observable::Dipole => {
             let trajectory = trajectory_at(&options.trajectory, options.stage.as_deref())?;
             frames(&Analyze { trajectory, ..options.clone() }, kind)
         }
-        Sees::Whole => rows(options, kind),
+        Observable::Whole => rows(options, kind),
     }
 }
 
@@ -57,17 +57,17 @@ fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
             Some(measure) => measure,
             none => {
                 let (names, species) = (reader.names().to_vec(), reader.species().to_vec());
-                let wanted = kind.sees == Sees::Dipole || options.atoms.is_some();
+                let wanted = kind.observable == Observable::Dipole || options.atoms.is_some();
                 let known = if wanted { beside.system(reader)? } else { None };
                 if let Some(text) = &options.atoms {
                     chosen = Some(choose(text, known.as_ref(), reader, &frame)?);
                 }
-                if kind.sees == Sees::Dipole {
+                if kind.observable == Observable::Dipole {
                     moments = known.map(|system| beside.moments(options, &settings, system)).transpose()?;
                 }
                 let polarity = moments.as_ref().map_or(Polarity::Unknown, Moments::polarity);
-                let subject = Subject { units, names, species, simbox: frame.simbox, polarity };
-                none.insert(kind.measure(&subject.part(chosen.as_deref()), &settings)?)
+                let system_info = SystemInfo { units, names, species, simbox: frame.simbox, polarity };
+                none.insert(kind.measure(&system_info.part(chosen.as_deref()), &settings)?)
             }
         };
         let view = View {
@@ -189,9 +189,10 @@ fn rows(options: &Analyze, kind: &Kind) -> Result<()> {
     let settings = Settings::parse(&options.settings, kind.settings, units)?;
     let names = system.species.iter().map(|s| s.name.clone()).collect();
     let species = system.state.index_by_id().into_iter().map(|index| system.state.species[index]).collect();
-    let subject = Subject { units, names, species, simbox: system.simbox, polarity: Polarity::Unknown };
+    let system_info =
+        SystemInfo { units, names, species, simbox: system.simbox, polarity: Polarity::Unknown };
     let here = |e: Error| e.in_file(folder);
-    let mut measure = kind.measure(&subject, &settings).map_err(here)?;
+    let mut measure = kind.measure(&system_info, &settings).map_err(here)?;
     let mut frames = 0u64;
     for (k, time) in stage.time.iter().enumerate().filter(|(k, _)| asked(*k as u64)) {
         let value = |name: &str| -> Result<f64> {

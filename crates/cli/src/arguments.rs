@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use jostle_analysis::{Kind, Sees, kinds};
+use jostle_analysis::{Kind, Observable, kinds};
 use jostle_core::{Algorithm, Precision, UnitSystem};
 use jostle_engine::model::{DeviceInput, TrajectoryFormat};
 use jostle_io::input::Word;
@@ -466,10 +466,10 @@ pub struct Format {
 
 fn kind_name() -> PossibleValuesParser {
     let value = |kind: &Kind| {
-        let about = match kind.sees {
-            Sees::Positions | Sees::Velocities => kind.about.to_string(),
-            Sees::Whole => format!("{}; from the rows of thermo.csv", kind.about),
-            Sees::Dipole => {
+        let about = match kind.observable {
+            Observable::Positions | Observable::Velocities => kind.about.to_string(),
+            Observable::Whole => format!("{}; from the rows of thermo.csv", kind.about),
+            Observable::Dipole => {
                 format!("{}; charges are those of the run beside the trajectory, or of --input", kind.about)
             }
         };

@@ -3,7 +3,7 @@
 //! The file is `magic | version | length | body | crc32`; the body is zstd-compressed and holds a
 //! postcard header and the raw arrays. A damaged file is recognised by its checksum, never read.
 
-use crate::measure::Remembered;
+use crate::measure::SavedMeasure;
 use crate::report::StageReport;
 use crate::stage::StageRun;
 use jostle_core::{
@@ -65,7 +65,7 @@ pub(crate) struct Header {
     /// The stage under way; `None` between stages.
     pub run: Option<StageRun>,
     /// What is measured in it.
-    pub measures: Vec<Remembered>,
+    pub measures: Vec<SavedMeasure>,
     /// The stages that are over.
     pub reports: Vec<StageReport>,
     /// The input; `None` for a simulation that a program has put together.

@@ -2,7 +2,7 @@
 
 use crate::dipole::{Dipoles, check_conductor};
 use crate::run_folder::stage_file;
-use jostle_analysis::{Kind, Measure, Part, Record, Sees, Subject, View, Whole, recall, remember};
+use jostle_analysis::{Kind, Measure, Observable, Part, Record, SystemInfo, View, Whole, restore, save};
 use jostle_core::group::chosen;
 use jostle_core::{Backend, Error, Group, Result, SimBox, Species, State, System, UnitSystem, Vec3};
 use jostle_io::Input;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// What looks at the atoms of a stage.
 #[derive(Default)]
 pub(crate) struct Measures {
-    measures: Vec<Looking>,
+    measures: Vec<ActiveMeasure>,
     /// Where the dipole moment is asked for.
     dipoles: Option<Dipoles>,
     /// As many threads as the run has; `None` where nothing is measured.
@@ -21,7 +21,7 @@ pub(crate) struct Measures {
 }
 
 /// A measure.
-struct Looking {
+struct ActiveMeasure {
     kind: &'static Kind,
     every: u64,
     /// The ids of the atoms it looks at; `None`: all.
@@ -34,7 +34,7 @@ struct Looking {
 
 /// A measure in a checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Remembered {
+pub(crate) struct SavedMeasure {
     frames: u64,
     memory: Vec<u8>,
 }
@@ -47,7 +47,7 @@ impl Measures {
     pub(crate) fn begin(
         stage: &StageInput,
         index: usize,
-        subject: &Subject,
+        system_info: &SystemInfo,
         groups: &[Group],
         dipoles: Dipoles,
         threads: Option<usize>,
@@ -55,31 +55,32 @@ impl Measures {
         if stage.measures.is_empty() {
             return Ok(Measures::default());
         }
-        let mut measures: Vec<Looking> = Vec::new();
+        let mut measures: Vec<ActiveMeasure> = Vec::new();
         for input in &stage.measures {
             let (kind, every) = (input.value.kind, input.value.every);
             let of_kind = measures.iter().filter(|m| m.kind.name == kind.name).count();
             let number = if of_kind > 0 { format!("-{}", of_kind + 1) } else { String::new() };
             let base = format!("{}.{}{number}", stage_file(index, &stage.name), kind.name);
             let atoms = atoms_of(&input.value, groups).map(<[u32]>::to_vec);
-            let subject = subject.part(atoms.as_deref());
-            let measure = kind.measure(&subject, &input.value.settings).map_err(|e| e.context(kind.name))?;
-            measures.push(Looking { kind, every, atoms, base, measure, frames: 0 });
+            let system_info = system_info.part(atoms.as_deref());
+            let measure =
+                kind.measure(&system_info, &input.value.settings).map_err(|e| e.context(kind.name))?;
+            measures.push(ActiveMeasure { kind, every, atoms, base, measure, frames: 0 });
         }
         let threads = ThreadPoolBuilder::new().num_threads(threads.unwrap_or(0)).build();
         let threads = threads.map_err(|e| Error::device(format!("no threads to measure with: {e}")))?;
-        let asked = measures.iter().any(|m| m.kind.sees == Sees::Dipole);
+        let asked = measures.iter().any(|m| m.kind.observable == Observable::Dipole);
         Ok(Measures { measures, dipoles: asked.then_some(dipoles), threads: Some(threads) })
     }
 
     /// Steps between the looks of those that see this.
-    pub(crate) fn intervals(&self, sees: impl Fn(Sees) -> bool) -> impl Iterator<Item = u64> {
-        self.measures.iter().filter(move |m| sees(m.kind.sees)).map(|m| m.every)
+    pub(crate) fn intervals(&self, observable: impl Fn(Observable) -> bool) -> impl Iterator<Item = u64> {
+        self.measures.iter().filter(move |m| observable(m.kind.observable)).map(|m| m.every)
     }
 
-    /// Whether one that sees this looks after so many steps of the stage.
-    pub(crate) fn due(&self, sees: impl Fn(Sees) -> bool, stage_step: u64) -> bool {
-        stage_step > 0 && self.intervals(sees).any(|every| stage_step.is_multiple_of(every))
+    /// Whether one that takes this observable is due after so many steps of the stage.
+    pub(crate) fn due(&self, observable: impl Fn(Observable) -> bool, stage_step: u64) -> bool {
+        stage_step > 0 && self.intervals(observable).any(|every| stage_step.is_multiple_of(every))
     }
 
     /// Shows the atoms to those that look now.
@@ -87,15 +88,15 @@ impl Measures {
     /// # Errors
     /// If the device failed, or a frame lacks what is measured.
     pub(crate) fn look(&mut self, backend: &mut dyn Backend, stage_step: u64, time: f64) -> Result<()> {
-        let [positions, velocities] =
-            [Sees::Positions, Sees::Velocities].map(|what| self.due(|sees| sees == what, stage_step));
+        let [positions, velocities] = [Observable::Positions, Observable::Velocities]
+            .map(|what| self.due(|observable| observable == what, stage_step));
         if !positions && !velocities {
             return Ok(());
         }
         let simbox = *backend.simbox();
         let state = backend.state()?;
         let index_by_id = state.index_by_id();
-        // Nobody waits for what nobody sees.
+        // Nothing is downloaded that no measure takes.
         fn by_id<T>(index_by_id: &[usize], wanted: bool, of: impl Fn(usize) -> T) -> Vec<T> {
             index_by_id.iter().filter(|_| wanted).map(|index| of(*index)).collect()
         }
@@ -112,8 +113,8 @@ impl Measures {
             velocities: Some(&velocities),
             whole: None,
         };
-        self.show(Sees::Positions, stage_step, &view)?;
-        self.show(Sees::Velocities, stage_step, &view)
+        self.show(Observable::Positions, stage_step, &view)?;
+        self.show(Observable::Velocities, stage_step, &view)
     }
 
     /// Tells energies, pressure and the dipole moment to those that want to know them now.
@@ -128,27 +129,28 @@ impl Measures {
         mut whole: Whole,
     ) -> Result<()> {
         let simbox = *backend.simbox();
-        self.show(Sees::Whole, stage_step, &View::of_whole(time, &simbox, whole))?;
-        if !self.due(|sees| sees == Sees::Dipole, stage_step) {
+        self.show(Observable::Whole, stage_step, &View::of_whole(time, &simbox, whole))?;
+        if !self.due(|observable| observable == Observable::Dipole, stage_step) {
             return Ok(());
         }
         if let Some(dipoles) = &self.dipoles {
             whole.dipole = Some(dipoles.moment(&simbox, backend.state()?)?);
         }
-        self.show(Sees::Dipole, stage_step, &View::of_whole(time, &simbox, whole))
+        self.show(Observable::Dipole, stage_step, &View::of_whole(time, &simbox, whole))
     }
 
-    fn show(&mut self, sees: Sees, stage_step: u64, view: &View) -> Result<()> {
+    fn show(&mut self, observable: Observable, stage_step: u64, view: &View) -> Result<()> {
         let Some(threads) = &self.threads else { return Ok(()) };
-        let due = |m: &&mut Looking| m.kind.sees == sees && stage_step.is_multiple_of(m.every);
+        let due =
+            |m: &&mut ActiveMeasure| m.kind.observable == observable && stage_step.is_multiple_of(m.every);
         for m in self.measures.iter_mut().filter(due) {
             m.frames += 1;
             let part = m.atoms.as_deref().map(|atoms| Part::of(view, atoms));
             let view = part.as_ref().map_or(*view, |part| part.view(view));
             // A few sums are done before another thread is awake.
-            let added = match sees {
-                Sees::Positions | Sees::Velocities => threads.install(|| m.measure.add(&view)),
-                Sees::Whole | Sees::Dipole => m.measure.add(&view),
+            let added = match observable {
+                Observable::Positions | Observable::Velocities => threads.install(|| m.measure.add(&view)),
+                Observable::Whole | Observable::Dipole => m.measure.add(&view),
             };
             added.map_err(|e| e.context(m.kind.name))?;
         }
@@ -158,9 +160,10 @@ impl Measures {
     /// What a checkpoint keeps.
     ///
     /// # Errors
-    /// See [`remember`].
-    pub(crate) fn remember(&mut self) -> Result<Vec<Remembered>> {
-        let one = |m: &mut Looking| Ok(Remembered { frames: m.frames, memory: remember(&mut *m.measure)? });
+    /// See [`save`].
+    pub(crate) fn save(&mut self) -> Result<Vec<SavedMeasure>> {
+        let one =
+            |m: &mut ActiveMeasure| Ok(SavedMeasure { frames: m.frames, memory: save(&mut *m.measure)? });
         self.measures.iter_mut().map(one).collect()
     }
 
@@ -168,12 +171,12 @@ impl Measures {
     ///
     /// # Errors
     /// If that was kept of others.
-    pub(crate) fn recall(&mut self, kept: &[Remembered]) -> Result<()> {
+    pub(crate) fn restore(&mut self, kept: &[SavedMeasure]) -> Result<()> {
         if kept.len() != self.measures.len() {
             return Err(Error::input("the checkpoint was written with other measures"));
         }
         for (m, kept) in self.measures.iter_mut().zip(kept) {
-            recall(&mut *m.measure, &kept.memory).map_err(|e| e.context(m.kind.name))?;
+            restore(&mut *m.measure, &kept.memory).map_err(|e| e.context(m.kind.name))?;
             m.frames = kept.frames;
         }
         Ok(())
@@ -181,7 +184,7 @@ impl Measures {
 
     /// What each has found so far, with what its files begin with.
     pub(crate) fn records(&self, units: UnitSystem) -> Vec<(String, Result<Record>)> {
-        let record = |m: &Looking| {
+        let record = |m: &ActiveMeasure| {
             let results = m.measure.results();
             let record = results.map(|results| Record {
                 kind: m.kind.name.into(),
@@ -196,14 +199,14 @@ impl Measures {
 }
 
 /// What measures know of a system.
-pub(crate) fn subject(
+pub(crate) fn system_info(
     units: UnitSystem,
     species: &[Species],
     state: &State,
     simbox: SimBox,
     dipoles: &Dipoles,
-) -> Subject {
-    Subject {
+) -> SystemInfo {
+    SystemInfo {
         units,
         names: species.iter().map(|s| s.name.clone()).collect(),
         species: state.index_by_id().into_iter().map(|index| state.species[index]).collect(),
@@ -224,15 +227,15 @@ pub(crate) fn check(input: &Input, system: &System) -> Result<()> {
         return Ok(());
     }
     let dipoles = Dipoles::of(system);
-    let whole = subject(input.units, &system.species, &system.state, system.simbox, &dipoles);
+    let whole = system_info(input.units, &system.species, &system.state, system.simbox, &dipoles);
     for (stage, measure) in measures {
         let here = |e: Error| {
             let e = e.context(format!("stage '{}', measure {}", stage.name, measure.value.kind.name));
             e.at_span(&input.source.path, &input.source.text, measure.span.clone())
         };
-        let subject = whole.part(atoms_of(&measure.value, &system.groups));
-        measure.value.kind.measure(&subject, &measure.value.settings).map_err(here)?;
-        if measure.value.kind.sees == Sees::Dipole {
+        let system_info = whole.part(atoms_of(&measure.value, &system.groups));
+        measure.value.kind.measure(&system_info, &measure.value.settings).map_err(here)?;
+        if measure.value.kind.observable == Observable::Dipole {
             check_conductor(input).map_err(here)?;
         }
     }

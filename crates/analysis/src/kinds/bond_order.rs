@@ -2,13 +2,13 @@
 //! atoms that are in a crystal.
 
 use super::clusters::sizes;
-use super::{Kind, Measure, Sees};
+use super::{Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::cells::{Cells, Neighbors};
-use crate::memory::Memory;
 use crate::report::{Results, Table};
+use crate::saved_state::SavedState;
 use crate::settings::{Setting, Settings};
-use crate::view::{Subject, View};
+use crate::view::{SystemInfo, View};
 use jostle_core::{Dimension, Result, SimBox, Vec3};
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -19,7 +19,7 @@ use std::sync::LazyLock;
 pub(super) const KIND: Kind = Kind {
     name: "bond-order",
     about: "q4, q6, W6 (local and averaged over neighbours), atoms in a crystal and the largest crystal",
-    sees: Sees::Positions,
+    observable: Observable::Positions,
     settings: &[
         Setting {
             name: "cutoff",
@@ -40,7 +40,7 @@ pub(super) const KIND: Kind = Kind {
             about: "connections from which on an atom is in a crystal",
         },
     ],
-    new: |subject, settings| Ok(Box::new(BondOrder::new(subject, settings)?)),
+    new: |system_info, settings| Ok(Box::new(BondOrder::new(system_info, settings)?)),
 };
 
 /// Bins of the distributions of the averaged q4 and q6 between 0 and 1.
@@ -73,8 +73,8 @@ const NAMES: [&str; 9] = [
 type Complex = [f64; 2];
 
 impl BondOrder {
-    fn new(subject: &Subject, settings: &Settings) -> Result<Self> {
-        let cutoff = settings.positive("cutoff", neighbor_distance(subject.density()))?;
+    fn new(system_info: &SystemInfo, settings: &Settings) -> Result<Self> {
+        let cutoff = settings.positive("cutoff", neighbor_distance(system_info.density()))?;
         let threshold = settings.get("threshold").unwrap_or(0.5);
         let connections = settings.count("connections", 7, 1..=100)?;
         let blocks = Blocks::new(NAMES.len() + 2 * BINS);
@@ -341,7 +341,7 @@ impl Measure for BondOrder {
         Ok(())
     }
 
-    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![&mut self.blocks]
     }
 

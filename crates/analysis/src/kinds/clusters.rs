@@ -1,10 +1,10 @@
 //! Clusters: atoms that are connected by neighbours nearer than a cutoff.
 
-use super::{Kind, Measure, Sees};
+use super::{Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
-use crate::memory::Memory;
 use crate::report::{Results, Table};
+use crate::saved_state::SavedState;
 use crate::settings::Setting;
 use crate::view::View;
 use jostle_core::{Dimension, Error, Result};
@@ -13,21 +13,21 @@ use std::collections::BTreeMap;
 pub(super) const KIND: Kind = Kind {
     name: "clusters",
     about: "sizes of clusters: atoms connected by neighbours within a cutoff",
-    sees: Sees::Positions,
+    observable: Observable::Positions,
     settings: &[Setting {
         name: "cutoff",
         dimension: Dimension::LENGTH,
         default: None,
         about: "distance of neighbours; must be given",
     }],
-    new: |subject, settings| {
+    new: |system_info, settings| {
         if settings.get("cutoff").is_none() {
             return Err(Error::input("the cutoff of neighbours must be given")
                 .hint("cutoff=1.5, with the first minimum of g(r)"));
         }
         let cutoff = settings.positive("cutoff", 1.0)?;
-        let blocks = Blocks::fitting(3 + subject.species.len(), "choose a part of the atoms")?;
-        Ok(Box::new(Clusters { cutoff, blocks, atoms: subject.species.len() }))
+        let blocks = Blocks::fitting(3 + system_info.species.len(), "choose a part of the atoms")?;
+        Ok(Box::new(Clusters { cutoff, blocks, atoms: system_info.species.len() }))
     },
 };
 
@@ -54,7 +54,7 @@ impl Measure for Clusters {
         Ok(())
     }
 
-    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![&mut self.blocks]
     }
 

@@ -1,17 +1,17 @@
 //! Number densities along an edge of the box.
 
-use super::{Kind, Measure, Sees};
+use super::{Kind, Measure, Observable};
 use crate::blocks::Blocks;
-use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
+use crate::saved_state::SavedState;
 use crate::settings::Setting;
-use crate::view::{Subject, View};
+use crate::view::{SystemInfo, View};
 use jostle_core::{Dimension, Error, Result};
 
 pub(super) const KIND: Kind = Kind {
     name: "density-profile",
     about: "number density of each species along an edge of the box",
-    sees: Sees::Positions,
+    observable: Observable::Positions,
     settings: &[
         Setting {
             name: "axis",
@@ -21,16 +21,16 @@ pub(super) const KIND: Kind = Kind {
         },
         Setting { name: "bins", dimension: Dimension::NUMBER, default: Some(100.0), about: "number of bins" },
     ],
-    new: |subject, settings| {
+    new: |system_info, settings| {
         let axis = settings.count("axis", 3, 1..=3)? - 1;
         let bins = settings.count("bins", 100, 1..=100_000)?;
-        let blocks = Blocks::fitting(bins * (subject.names.len() + 1) + 1, "choose fewer bins")?;
-        Ok(Box::new(Profile { subject: subject.clone(), axis, bins, blocks }))
+        let blocks = Blocks::fitting(bins * (system_info.names.len() + 1) + 1, "choose fewer bins")?;
+        Ok(Box::new(Profile { system_info: system_info.clone(), axis, bins, blocks }))
     },
 };
 
 struct Profile {
-    subject: Subject,
+    system_info: SystemInfo,
     axis: usize,
     bins: usize,
     /// For each bin all atoms and those of each species; then the length of the edge.
@@ -42,9 +42,9 @@ impl Measure for Profile {
         if !frame.simbox.periodic()[self.axis] {
             return Err(Error::input("the box is open along that axis").hint("choose another axis"));
         }
-        let width = self.subject.names.len() + 1;
+        let width = self.system_info.names.len() + 1;
         let mut counts = vec![0.0; self.bins * width];
-        for (r, s) in frame.positions.iter().zip(&self.subject.species) {
+        for (r, s) in frame.positions.iter().zip(&self.system_info.species) {
             let s_axis = frame.simbox.to_fractional(*r)[self.axis];
             let bin = (((s_axis - s_axis.floor()) * self.bins as f64) as usize).min(self.bins - 1);
             counts[bin * width] += 1.0;
@@ -57,12 +57,13 @@ impl Measure for Profile {
         Ok(())
     }
 
-    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![&mut self.blocks]
     }
 
     fn results(&self) -> Result<Results> {
-        let (units, means, width) = (self.subject.units, self.blocks.means(), self.subject.names.len() + 1);
+        let (units, means, width) =
+            (self.system_info.units, self.blocks.means(), self.system_info.names.len() + 1);
         let length = means[self.bins * width].0;
         let along = (0..self.bins).map(|k| (k as f64 + 0.5) * length / self.bins as f64).collect();
         let name = ["x", "y", "z"][self.axis];
@@ -70,7 +71,7 @@ impl Measure for Profile {
         let of = |what: usize| (0..self.bins).map(|bin| means[bin * width + what]).collect::<Vec<_>>();
         let density = unit(units, -3, 0);
         table.with_errors("density all", &density, &of(0));
-        for (s, name) in self.subject.names.iter().enumerate().filter(|_| width > 2) {
+        for (s, name) in self.system_info.names.iter().enumerate().filter(|_| width > 2) {
             table.with_errors(&format!("density {name}"), &density, &of(s + 1));
         }
         Ok(Results { tables: vec![table], ..Results::default() })

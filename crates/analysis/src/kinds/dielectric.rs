@@ -1,12 +1,12 @@
 //! The relative permittivity from the fluctuations of the dipole moment.
 
-use super::{Kind, Measure, Sees};
+use super::{Kind, Measure, Observable};
 use crate::averages::BlockAverage;
 use crate::blocks::Blocks;
-use crate::memory::Memory;
 use crate::report::Results;
+use crate::saved_state::SavedState;
 use crate::settings::{Setting, Settings};
-use crate::view::{Polarity, Subject, View};
+use crate::view::{Polarity, SystemInfo, View};
 use crate::warning::{Verdict, independent, judge_fluctuations};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
@@ -15,14 +15,14 @@ use std::f64::consts::PI;
 pub(super) const KIND: Kind = Kind {
     name: "dielectric",
     about: "relative permittivity from fluctuations of the dipole moment of neutral molecules, with charges by ewald or pme",
-    sees: Sees::Dipole,
+    observable: Observable::Dipole,
     settings: &[Setting {
         name: "temperature",
         dimension: Dimension::TEMPERATURE,
         default: None,
         about: "of the molecules [default: from the kinetic energy]",
     }],
-    new: |subject, settings| Ok(Box::new(Dielectric::new(subject, settings)?)),
+    new: |system_info, settings| Ok(Box::new(Dielectric::new(system_info, settings)?)),
 };
 
 /// Three components of the dipole moment, its square, the volume, k_B T.
@@ -41,8 +41,8 @@ struct Dielectric {
 }
 
 impl Dielectric {
-    fn new(subject: &Subject, settings: &Settings) -> Result<Self> {
-        match subject.polarity {
+    fn new(system_info: &SystemInfo, settings: &Settings) -> Result<Self> {
+        match system_info.polarity {
             Polarity::Neutral => {}
             Polarity::Unknown => {
                 return Err(Error::input("a trajectory has no charges").hint(
@@ -59,14 +59,14 @@ impl Dielectric {
                 .hint("all molecules have to be neutral; are there bonds?"));
             }
         }
-        if subject.simbox.periodic() != [true; 3] {
+        if system_info.simbox.periodic() != [true; 3] {
             return Err(Error::input("the permittivity needs a box that is periodic along all axes"));
         }
         let temperature =
             settings.get("temperature").map(|t| settings.positive("temperature", t)).transpose()?;
-        let thermal = temperature.map(|t| t * subject.units.boltzmann());
+        let thermal = temperature.map(|t| t * system_info.units.boltzmann());
         let (blocks, moment) = (Blocks::new(WIDTH), Default::default());
-        Ok(Dielectric { units: subject.units, thermal, blocks, moment })
+        Ok(Dielectric { units: system_info.units, thermal, blocks, moment })
     }
 }
 
@@ -81,7 +81,7 @@ impl Measure for Dielectric {
         Ok(())
     }
 
-    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![&mut self.blocks, &mut self.moment]
     }
 

@@ -1,14 +1,14 @@
 //! Mean-square displacements, the non-Gaussian parameter, self-diffusion.
 
-use super::{Kind, Measure, Sees};
+use super::{Kind, Measure, Observable};
 use crate::blocks::{Blocks, Estimate};
 use crate::correlate::{Clock, MultiTau};
 use crate::leaps::{self, Leaps};
 use crate::limits;
-use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
+use crate::saved_state::SavedState;
 use crate::settings::{Setting, Settings};
-use crate::view::{Subject, View};
+use crate::view::{SystemInfo, View};
 use crate::warning::Verdict;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, Vec3};
@@ -18,7 +18,7 @@ use std::f64::consts::PI;
 pub(super) const KIND: Kind = Kind {
     name: "msd",
     about: "mean-square displacement, self-diffusion coefficient, non-Gaussian parameter",
-    sees: Sees::Positions,
+    observable: Observable::Positions,
     settings: &[
         Setting {
             name: "from",
@@ -45,7 +45,7 @@ pub(super) const KIND: Kind = Kind {
             about: "temperature for that correction",
         },
     ],
-    new: |subject, settings| Ok(Box::new(Diffusion::new(subject, settings)?)),
+    new: |system_info, settings| Ok(Box::new(Diffusion::new(system_info, settings)?)),
 };
 
 const LAGS: usize = 16;
@@ -60,7 +60,7 @@ const NO_LINE: f64 = 0.5;
 const LONGER: &str = "take a longer run, or fit where displacements grow with time: from=..., to=...";
 
 struct Diffusion {
-    subject: Subject,
+    system_info: SystemInfo,
     settings: Settings,
     clock: Clock,
     walk: Walk,
@@ -74,22 +74,22 @@ struct Diffusion {
 }
 
 impl Diffusion {
-    fn new(subject: &Subject, settings: &Settings) -> Result<Self> {
+    fn new(system_info: &SystemInfo, settings: &Settings) -> Result<Self> {
         let past = MultiTau::new(LAGS);
-        let counts: Vec<f64> = subject.counts().iter().map(|n| *n as f64).collect();
+        let counts: Vec<f64> = system_info.counts().iter().map(|n| *n as f64).collect();
         if settings.get("viscosity").is_some() {
             settings.positive("viscosity", 1.0)?;
             if settings.get("temperature").is_none() {
                 return Err(Error::input("the correction by the viscosity needs the temperature, too")
                     .hint("temperature=94.4"));
             }
-            let [x, y, z] = subject.simbox.lengths();
-            let cubic = (x - y).abs() + (x - z).abs() < 1e-6 * x && subject.simbox.is_orthorhombic();
-            if !cubic || subject.simbox.periodic() != [true; 3] {
+            let [x, y, z] = system_info.simbox.lengths();
+            let cubic = (x - y).abs() + (x - z).abs() < 1e-6 * x && system_info.simbox.is_orthorhombic();
+            if !cubic || system_info.simbox.periodic() != [true; 3] {
                 return Err(Error::input("the correction by the viscosity is for cubic periodic boxes"));
             }
         }
-        let atoms = subject.species.len();
+        let atoms = system_info.species.len();
         let bytes = (KEPT * size_of::<Vec3>()) as f64 * atoms as f64;
         let what =
             format!("the positions of {atoms} atoms in the {KEPT} frames that others are compared with");
@@ -97,7 +97,7 @@ impl Diffusion {
         let blocks = Blocks::new(past.width() * (counts.len() + 2));
         let (clock, walk, leaps, frames) = (Clock::default(), Walk::default(), Leaps::default(), 0);
         Ok(Diffusion {
-            subject: subject.clone(),
+            system_info: system_info.clone(),
             settings: settings.clone(),
             clock,
             walk,
@@ -151,7 +151,7 @@ impl Measure for Diffusion {
         self.blocks.frame();
         self.frames += 1;
         self.leaps.add(frame);
-        let (blocks, species, counts) = (&mut self.blocks, &self.subject.species, &self.counts);
+        let (blocks, species, counts) = (&mut self.blocks, &self.system_info.species, &self.counts);
         let width = counts.len() + 2;
         self.past.add(self.walk.go_on(frame), |lag, then, now| {
             let mut squares = vec![0.0; counts.len()];
@@ -171,7 +171,7 @@ impl Measure for Diffusion {
         Ok(())
     }
 
-    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![
             &mut self.clock,
             &mut self.walk,
@@ -186,14 +186,14 @@ impl Measure for Diffusion {
         if self.frames < 4 {
             return Err(Error::input(format!("{} frames are too few for displacements", self.frames)));
         }
-        let (units, lags) = (self.subject.units, self.lags());
+        let (units, lags) = (self.system_info.units, self.lags());
         let times: Vec<f64> = lags.iter().map(|k| self.past.lag(*k) as f64 * self.clock.interval()).collect();
         let fit = self.fit(&times)?;
         let mut results = Results::default();
         let mut table = Table::new("msd", "t", unit(units, 0, 1), times.clone());
         let mut kinds = vec![("all".to_string(), 0)];
         if self.counts.len() > 1 {
-            kinds.extend(self.subject.names.iter().enumerate().map(|(s, name)| (name.clone(), s + 1)));
+            kinds.extend(self.system_info.names.iter().enumerate().map(|(s, name)| (name.clone(), s + 1)));
         }
         for (name, what) in kinds.into_iter().filter(|(_, w)| *w == 0 || self.counts[w - 1] > 0.0) {
             let msd = self.blocks.derive(|m| self.column(m, what, &lags));
@@ -251,7 +251,7 @@ impl Diffusion {
         (times, fit): (&[f64], &[usize]),
         results: &mut Results,
     ) {
-        let units = self.subject.units;
+        let units = self.system_info.units;
         let (about, diffusive) = (format!("diffusion coefficient {name}"), unit(units, 2, -1));
         if fit.is_empty() {
             let reason = format!("{} frames have fewer than three lags to fit a line to", self.frames);
@@ -279,7 +279,7 @@ impl Diffusion {
         results.value(&about, &diffusive, coefficient);
         let given = ["viscosity", "temperature"].map(|name| self.settings.get(name));
         if let [Some(viscosity), Some(temperature)] = given {
-            let edge = self.subject.simbox.lengths()[0];
+            let edge = self.system_info.simbox.lengths()[0];
             let shift = finite_size(units.boltzmann() * temperature, viscosity, edge);
             let (d, error) = coefficient;
             results.value(&format!("{about}, infinite box"), &diffusive, (d + shift, error));

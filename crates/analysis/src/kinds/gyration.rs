@@ -1,28 +1,28 @@
 //! Sizes of chains whose atoms follow each other: end-to-end distance and radius of gyration.
 
-use super::{Kind, Measure, Sees};
+use super::{Kind, Measure, Observable};
 use crate::averages::BlockAverage;
 use crate::blocks::Blocks;
 use crate::limits;
-use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
+use crate::saved_state::SavedState;
 use crate::settings::Setting;
-use crate::view::{Subject, View};
+use crate::view::{SystemInfo, View};
 use crate::warning::{Verdict, independent, judge_fluctuations};
 use jostle_core::{Dimension, Error, Result, Vec3};
 
 pub(super) const KIND: Kind = Kind {
     name: "gyration",
     about: "end-to-end distance, radius of gyration and internal distances of chains",
-    sees: Sees::Positions,
+    observable: Observable::Positions,
     settings: &[Setting {
         name: "length",
         dimension: Dimension::NUMBER,
         default: None,
         about: "atoms of a chain; must be given",
     }],
-    new: |subject, settings| {
-        let atoms = subject.species.len();
+    new: |system_info, settings| {
+        let atoms = system_info.species.len();
         if settings.get("length").is_none() {
             return Err(Error::input("the number of atoms of a chain must be given")
                 .hint(format!("length=50; length={atoms} where all are one molecule")));
@@ -34,12 +34,17 @@ pub(super) const KIND: Kind = Kind {
         let distances = 0.5 * atoms as f64 * length as f64;
         limits::work(distances, "distances within chains", "shorter chains, or a part of the atoms")?;
         let blocks = Blocks::fitting(length + 2, "shorter chains, or a part of the atoms")?;
-        Ok(Box::new(Chains { subject: subject.clone(), length, blocks, ends: BlockAverage::default() }))
+        Ok(Box::new(Chains {
+            system_info: system_info.clone(),
+            length,
+            blocks,
+            ends: BlockAverage::default(),
+        }))
     },
 };
 
 struct Chains {
-    subject: Subject,
+    system_info: SystemInfo,
     length: usize,
     /// Squared end-to-end distance, squared radius of gyration, squared distances of monomers by
     /// how far they are apart along the chain, from 1.
@@ -75,12 +80,12 @@ impl Measure for Chains {
         Ok(())
     }
 
-    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![&mut self.blocks, &mut self.ends]
     }
 
     fn results(&self) -> Result<Results> {
-        let (units, n) = (self.subject.units, self.length);
+        let (units, n) = (self.system_info.units, self.length);
         let (length, area) = (unit(units, 1, 0), unit(units, 2, 0));
         let means = self.blocks.means();
         let mut table =

@@ -1,10 +1,10 @@
 //! Heat capacity from the fluctuations of energies.
 
-use super::{Kind, Measure, Sees};
+use super::{Kind, Measure, Observable};
 use crate::averages::BlockAverage;
 use crate::blocks::Blocks;
-use crate::memory::Memory;
 use crate::report::Results;
+use crate::saved_state::SavedState;
 use crate::view::View;
 use crate::warning::{Verdict, independent, judge_fluctuations};
 use jostle_core::simbox::mean_diagonal;
@@ -13,10 +13,10 @@ use jostle_core::{Error, Result};
 pub(super) const KIND: Kind = Kind {
     name: "heat-capacity",
     about: "heat capacity from fluctuations of the energy, of the kinetic energy at constant energy, or of the enthalpy at constant pressure",
-    sees: Sees::Whole,
+    observable: Observable::Whole,
     settings: &[],
-    new: |subject, _| {
-        let atoms = subject.species.len() as f64;
+    new: |system_info, _| {
+        let atoms = system_info.species.len() as f64;
         let (blocks, scatter) = (Blocks::new(WIDTH), Default::default());
         Ok(Box::new(HeatCapacity { atoms, first: None, blocks, scatter }))
     },
@@ -57,7 +57,7 @@ impl Measure for HeatCapacity {
         Ok(())
     }
 
-    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![&mut self.first, &mut self.blocks, &mut self.scatter]
     }
 

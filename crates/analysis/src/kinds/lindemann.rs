@@ -1,31 +1,31 @@
 //! Lindemann's ratio: how far atoms of a crystal are from their mean positions, over the distance
 //! of nearest neighbours.
 
-use super::{Kind, Measure, Sees};
+use super::{Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
-use crate::memory::Memory;
 use crate::report::{Results, unit};
+use crate::saved_state::SavedState;
 use crate::settings::Setting;
-use crate::view::{Subject, View};
+use crate::view::{SystemInfo, View};
 use crate::warning::Verdict;
 use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 
 pub(super) const KIND: Kind = Kind {
     name: "lindemann",
     about: "Lindemann's ratio: displacement from mean positions over the nearest-neighbour distance",
-    sees: Sees::Positions,
+    observable: Observable::Positions,
     settings: &[Setting {
         name: "spacing",
         dimension: Dimension::LENGTH,
         default: None,
         about: "nearest-neighbour distance [default: measured around the mean positions]",
     }],
-    new: |subject, settings| {
+    new: |system_info, settings| {
         let spacing = settings.get("spacing").map(|_| settings.positive("spacing", 1.0)).transpose()?;
-        let blocks = Blocks::fitting(4 * subject.species.len(), "choose a part of the atoms")?;
-        let shape = shape(&subject.simbox);
-        Ok(Box::new(Lindemann { subject: subject.clone(), spacing, blocks, shape }))
+        let blocks = Blocks::fitting(4 * system_info.species.len(), "choose a part of the atoms")?;
+        let shape = shape(&system_info.simbox);
+        Ok(Box::new(Lindemann { system_info: system_info.clone(), spacing, blocks, shape }))
     },
 };
 
@@ -34,7 +34,7 @@ pub(super) const KIND: Kind = Kind {
 const GROWS: f64 = 1.1;
 
 struct Lindemann {
-    subject: Subject,
+    system_info: SystemInfo,
     spacing: Option<f64>,
     /// For each atom x, y, z on its unbroken path and the square of its distance from the origin.
     blocks: Blocks,
@@ -58,7 +58,7 @@ impl Measure for Lindemann {
         Ok(())
     }
 
-    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![&mut self.blocks, &mut self.shape]
     }
 
@@ -75,8 +75,8 @@ impl Measure for Lindemann {
             Some(spacing) => spacing,
             None => {
                 let [origin, lengths, tilts] = self.shape;
-                let simbox = SimBox::new(origin, lengths, tilts, self.subject.simbox.periodic())?;
-                nearest(&simbox, &positions, self.subject.density())?
+                let simbox = SimBox::new(origin, lengths, tilts, self.system_info.simbox.periodic())?;
+                nearest(&simbox, &positions, self.system_info.density())?
             }
         };
         let displacement = |m: &[f64]| -> f64 {
@@ -87,7 +87,7 @@ impl Measure for Lindemann {
         let ratio = self.blocks.derive(|m| vec![displacement(m) / spacing, displacement(m)]);
         let halves = self.blocks.halves(|m| vec![displacement(m)]);
         let within = 0.5 * (halves[0][0] + halves[1][0]);
-        let length = unit(self.subject.units, 1, 0);
+        let length = unit(self.system_info.units, 1, 0);
         let mut results = Results::default();
         results.value("Lindemann ratio", "", ratio[0]);
         if ratio[1].0 > GROWS * within {

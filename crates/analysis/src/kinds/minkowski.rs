@@ -1,21 +1,21 @@
 //! Minkowski functionals of the space that atoms take: volume, surface, mean breadth and Euler
 //! characteristic, by which shapes of nuclear pasta are told apart.
 
-use super::{Kind, Measure, Sees};
+use super::{Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
 use crate::limits;
-use crate::memory::Memory;
 use crate::report::{Results, unit};
+use crate::saved_state::SavedState;
 use crate::settings::Setting;
-use crate::view::{Subject, View};
+use crate::view::{SystemInfo, View};
 use jostle_core::{Dimension, Error, Result};
 use rayon::prelude::*;
 
 pub(super) const KIND: Kind = Kind {
     name: "minkowski",
     about: "volume, surface, mean breadth and Euler characteristic of spheres around the atoms",
-    sees: Sees::Positions,
+    observable: Observable::Positions,
     settings: &[
         Setting {
             name: "radius",
@@ -30,16 +30,16 @@ pub(super) const KIND: Kind = Kind {
             about: "edge of the cubes that space is cut into [default: a quarter of the radius]",
         },
     ],
-    new: |subject, settings| {
+    new: |system_info, settings| {
         if settings.get("radius").is_none() {
             return Err(Error::input("the radius of the spheres must be given").hint("radius=1.5"));
         }
         let radius = settings.positive("radius", 1.0)?;
         let voxel = settings.positive("voxel", 0.25 * radius)?;
-        if subject.simbox.periodic() != [true; 3] || !subject.simbox.is_orthorhombic() {
+        if system_info.simbox.periodic() != [true; 3] || !system_info.simbox.is_orthorhombic() {
             return Err(Error::input("Minkowski functionals need a rectangular periodic box"));
         }
-        Ok(Box::new(Minkowski { subject: subject.clone(), radius, voxel, blocks: Blocks::new(5) }))
+        Ok(Box::new(Minkowski { system_info: system_info.clone(), radius, voxel, blocks: Blocks::new(5) }))
     },
 };
 
@@ -47,7 +47,7 @@ pub(super) const KIND: Kind = Kind {
 /// 347 (2001) 461). Surface and mean breadth of what is made of cubes are larger than those of what
 /// is smooth, by 3/2 where directions are equally frequent; they are divided by that.
 struct Minkowski {
-    subject: Subject,
+    system_info: SystemInfo,
     radius: f64,
     voxel: f64,
     blocks: Blocks,
@@ -95,12 +95,12 @@ impl Measure for Minkowski {
         Ok(())
     }
 
-    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![&mut self.blocks]
     }
 
     fn results(&self) -> Result<Results> {
-        let units = self.subject.units;
+        let units = self.system_info.units;
         let means = self.blocks.means();
         let mut results = Results::default();
         results.value("volume fraction", "", means[0]);

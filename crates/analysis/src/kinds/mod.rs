@@ -22,10 +22,10 @@ mod viscosity;
 pub use bond_order::{averaged_q6, neighbor_distance};
 
 use crate::limits;
-use crate::memory::Memory;
 use crate::report::Results;
+use crate::saved_state::SavedState;
 use crate::settings::{Setting, Settings};
-use crate::view::{Subject, View};
+use crate::view::{SystemInfo, View};
 use jostle_core::Result;
 
 /// Takes frames, gives results.
@@ -36,9 +36,9 @@ pub trait Measure: Send {
     /// If the frame lacks what is measured: velocities, times, a volume, a pressure.
     fn add(&mut self, frame: &View) -> Result<()>;
 
-    /// What it has to remember from one frame to the next. A run keeps it in its checkpoints, so
+    /// Its state from one frame to the next. A run keeps it in its checkpoints, so
     /// that a resumed one finds what it would have found without a stop.
-    fn memory(&mut self) -> Vec<&mut dyn Memory>;
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState>;
 
     /// What has been found so far.
     ///
@@ -49,7 +49,7 @@ pub trait Measure: Send {
 
 /// What a measure looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sees {
+pub enum Observable {
     /// Positions, wrapped and on unbroken paths: the frames of a trajectory.
     Positions,
     /// Velocities alone: frames that have them.
@@ -61,15 +61,15 @@ pub enum Sees {
     Dipole,
 }
 
-impl Sees {
+impl Observable {
     /// Whether it looks at the atoms, or has somebody do so.
     pub fn atoms(self) -> bool {
-        self != Sees::Whole
+        self != Observable::Whole
     }
 
     /// Whether it wants to know energies.
     pub fn energies(self) -> bool {
-        matches!(self, Sees::Whole | Sees::Dipole)
+        matches!(self, Observable::Whole | Observable::Dipole)
     }
 }
 
@@ -81,11 +81,11 @@ pub struct Kind {
     /// One line about it.
     pub about: &'static str,
     /// What it looks at.
-    pub sees: Sees,
+    pub observable: Observable,
     /// What can be set.
     pub settings: &'static [Setting],
     /// Makes a measure.
-    new: fn(&Subject, &Settings) -> Result<Box<dyn Measure>>,
+    new: fn(&SystemInfo, &Settings) -> Result<Box<dyn Measure>>,
 }
 
 impl Kind {
@@ -94,9 +94,9 @@ impl Kind {
     /// # Errors
     /// If the settings do not fit the system, its box has no volume, or it would take too much memory or
     /// time.
-    pub fn measure(&self, subject: &Subject, settings: &Settings) -> Result<Box<dyn Measure>> {
-        limits::sound(&subject.simbox)?;
-        (self.new)(subject, settings)
+    pub fn measure(&self, system_info: &SystemInfo, settings: &Settings) -> Result<Box<dyn Measure>> {
+        limits::sound(&system_info.simbox)?;
+        (self.new)(system_info, settings)
     }
 }
 

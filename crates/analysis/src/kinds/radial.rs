@@ -3,12 +3,12 @@
 
 use super::histograms::Histograms;
 use super::shells::{LARGER, Narrowest, Shells};
-use super::{Kind, Measure, Sees};
+use super::{Kind, Measure, Observable};
 use crate::blocks::{Blocks, Estimate};
-use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
+use crate::saved_state::SavedState;
 use crate::settings::{Setting, Settings};
-use crate::view::{Subject, View};
+use crate::view::{SystemInfo, View};
 use crate::warning::{Verdict, digits};
 use jostle_core::{Dimension, Result};
 use std::f64::consts::PI;
@@ -16,7 +16,7 @@ use std::f64::consts::PI;
 pub(super) const KIND: Kind = Kind {
     name: "rdf",
     about: "radial distribution functions by species pair, coordination numbers, first peak, S(q) from g(r)",
-    sees: Sees::Positions,
+    observable: Observable::Positions,
     settings: &[
         Setting {
             name: "cutoff",
@@ -26,13 +26,13 @@ pub(super) const KIND: Kind = Kind {
         },
         Setting { name: "bins", dimension: Dimension::NUMBER, default: Some(200.0), about: "number of bins" },
     ],
-    new: |subject, settings| Ok(Box::new(Radial::new(subject, settings)?)),
+    new: |system_info, settings| Ok(Box::new(Radial::new(system_info, settings)?)),
 };
 
 /// g(r) = pairs found / pairs expected of an ideal gas of as many atoms: rho_B of a species B that
 /// is another, (N - 1) / V of the same. The coordination number counts atoms of B within r of an A.
 struct Radial {
-    subject: Subject,
+    system_info: SystemInfo,
     /// The species of each atom.
     species: Vec<u32>,
     shells: Shells,
@@ -50,10 +50,10 @@ const LEVEL: f64 = 0.1;
 const WAVES: usize = 1000;
 
 impl Radial {
-    fn new(subject: &Subject, settings: &Settings) -> Result<Self> {
-        let shells = Shells::new(subject, settings, 200, 100_000)?;
-        let counts: Vec<f64> = subject.counts().iter().map(|n| *n as f64).collect();
-        let total = subject.species.len() as f64;
+    fn new(system_info: &SystemInfo, settings: &Settings) -> Result<Self> {
+        let shells = Shells::new(system_info, settings, 200, 100_000)?;
+        let counts: Vec<f64> = system_info.counts().iter().map(|n| *n as f64).collect();
+        let total = system_info.species.len() as f64;
         let mut pairs = vec![(None, total * (total - 1.0) / 2.0)];
         if counts.len() > 1 {
             for a in 0..counts.len() {
@@ -62,19 +62,26 @@ impl Radial {
             }
         }
         let blocks = Blocks::fitting(2 * pairs.len() * shells.bins + 1, "choose fewer bins")?;
-        let species = subject.species.iter().map(|s| u32::from(*s)).collect();
-        Ok(Radial { subject: subject.clone(), species, shells, pairs, blocks, narrowest: Narrowest::new() })
+        let species = system_info.species.iter().map(|s| u32::from(*s)).collect();
+        Ok(Radial {
+            system_info: system_info.clone(),
+            species,
+            shells,
+            pairs,
+            blocks,
+            narrowest: Narrowest::new(),
+        })
     }
 
     fn name(&self, pair: Option<(usize, usize)>) -> String {
-        let names = &self.subject.names;
+        let names = &self.system_info.names;
         pair.map_or("all".to_string(), |(a, b)| format!("{}-{}", names[a], names[b]))
     }
 }
 
 impl Measure for Radial {
     fn add(&mut self, frame: &View) -> Result<()> {
-        let (bins, n) = (self.shells.bins, self.subject.names.len());
+        let (bins, n) = (self.shells.bins, self.system_info.names.len());
         let which = |a: usize, b: usize| {
             let pair = Some((a.min(b), a.max(b)));
             self.pairs.iter().position(|(p, _)| *p == pair).unwrap_or(0)
@@ -98,13 +105,13 @@ impl Measure for Radial {
         Ok(())
     }
 
-    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![&mut self.blocks, &mut self.narrowest]
     }
 
     fn results(&self) -> Result<Results> {
         let (units, bins, width) =
-            (self.subject.units, self.shells.bins, self.pairs.len() * self.shells.bins);
+            (self.system_info.units, self.shells.bins, self.pairs.len() * self.shells.bins);
         let length = unit(units, 1, 0);
         let step = self.shells.cutoff / bins as f64;
         let middle: Vec<f64> = (0..bins).map(|k| (k as f64 + 0.5) * step).collect();
@@ -141,7 +148,7 @@ impl Measure for Radial {
             results.warn("g(r)", doubt, LARGER);
         }
         results.tables = vec![table, around];
-        if self.pairs[0].1 > 0.0 && frame_is_periodic(&self.subject) {
+        if self.pairs[0].1 > 0.0 && frame_is_periodic(&self.system_info) {
             self.add_structure_factor(&mut results);
         }
         Ok(results)
@@ -157,9 +164,9 @@ impl Radial {
 
     /// How many atoms others are counted around, and how often each pair counts.
     fn centres(&self, pair: Option<(usize, usize)>) -> (usize, f64) {
-        let counts = self.subject.counts();
+        let counts = self.system_info.counts();
         match pair {
-            None => (self.subject.species.len(), 2.0),
+            None => (self.system_info.species.len(), 2.0),
             Some((a, b)) => (counts[a], if a == b { 2.0 } else { 1.0 }),
         }
     }
@@ -169,7 +176,7 @@ impl Radial {
         let width = self.pairs.len() * self.shells.bins;
         let transform = LorchTransform::new(&self.shells);
         let factor = self.blocks.derive(|m| {
-            let density = self.subject.species.len() as f64 / m[2 * width];
+            let density = self.system_info.species.len() as f64 / m[2 * width];
             transform.of(&self.g(m, 0), density)
         });
         if let Some(rest) = unlevelled(&self.blocks.derive(|m| self.g(m, 0))) {
@@ -180,7 +187,7 @@ impl Radial {
             results.warn("structure-factor", (Verdict::Doubtful, reason), remedy);
         }
         let q = (0..factor.len()).map(|k| wave_number(k, self.shells.cutoff)).collect();
-        let mut table = Table::new("structure-factor", "q", unit(self.subject.units, -1, 0), q);
+        let mut table = Table::new("structure-factor", "q", unit(self.system_info.units, -1, 0), q);
         table.with_errors("S all", "", &factor);
         results.tables.push(table);
     }
@@ -194,8 +201,8 @@ fn unlevelled(g: &[Estimate]) -> Option<f64> {
     (rest > LEVEL).then_some(rest)
 }
 
-fn frame_is_periodic(subject: &Subject) -> bool {
-    subject.simbox.periodic() == [true; 3]
+fn frame_is_periodic(system_info: &SystemInfo) -> bool {
+    system_info.simbox.periodic() == [true; 3]
 }
 
 /// The highest bin, between bins by the parabola through it and its neighbours.

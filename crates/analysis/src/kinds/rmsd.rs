@@ -1,21 +1,21 @@
 //! How far a structure is from the one it began with: the root mean square deviation of its atoms, after
 //! the shift and turn that make it least.
 
-use super::{Kind, Measure, Sees};
+use super::{Kind, Measure, Observable};
 use crate::blocks::Blocks;
-use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
-use crate::view::{Subject, View};
+use crate::saved_state::SavedState;
+use crate::view::{SystemInfo, View};
 use jostle_core::{Error, Result, Vec3};
 
 pub(super) const KIND: Kind = Kind {
     name: "rmsd",
     about: "root mean square deviation from the first frame, shifted and turned to where it is least",
-    sees: Sees::Positions,
+    observable: Observable::Positions,
     settings: &[],
-    new: |subject, _| {
+    new: |system_info, _| {
         Ok(Box::new(Deviation {
-            subject: subject.clone(),
+            system_info: system_info.clone(),
             first: Vec::new(),
             shifts: Vec::new(),
             series: Vec::new(),
@@ -25,7 +25,7 @@ pub(super) const KIND: Kind = Kind {
 };
 
 struct Deviation {
-    subject: Subject,
+    system_info: SystemInfo,
     /// The first frame, about its centre.
     first: Vec<Vec3>,
     /// What its unbroken paths are shifted by so that it is whole.
@@ -61,7 +61,7 @@ impl Measure for Deviation {
         Ok(())
     }
 
-    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![&mut self.first, &mut self.shifts, &mut self.series, &mut self.blocks]
     }
 
@@ -69,7 +69,7 @@ impl Measure for Deviation {
         let Some((_, last)) = self.series.last() else {
             return Err(Error::input("there was no frame"));
         };
-        let units = self.subject.units;
+        let units = self.system_info.units;
         let (length, time) = (unit(units, 1, 0), unit(units, 0, 1));
         let (times, values): (Vec<f64>, Vec<f64>) = self.series.iter().copied().unzip();
         let most = values.iter().copied().fold(0.0, f64::max);

@@ -1,7 +1,7 @@
 //! Spherical shells around an atom, in which others are counted.
 
 use crate::settings::Settings;
-use crate::view::Subject;
+use crate::view::SystemInfo;
 use crate::warning::{Verdict, digits};
 use jostle_core::{Error, Result, SimBox};
 use serde::{Deserialize, Serialize};
@@ -20,13 +20,13 @@ impl Shells {
     /// As the settings `cutoff` and `bins` say; up to half the smallest width of the box, and six
     /// times the mean distance of atoms: what is farther away has no structure in a fluid, and the
     /// time that pairs take grows with the cube of the distance.
-    pub fn new(subject: &Subject, settings: &Settings, bins: usize, most: usize) -> Result<Self> {
-        let largest = subject.simbox.largest_cutoff();
+    pub fn new(system_info: &SystemInfo, settings: &Settings, bins: usize, most: usize) -> Result<Self> {
+        let largest = system_info.simbox.largest_cutoff();
         let cutoff = match settings.get("cutoff") {
             None if largest.is_infinite() => {
                 return Err(Error::input("the box is open, so the cutoff must be given").hint("cutoff=10"));
             }
-            _ => settings.positive("cutoff", largest.min(6.0 * subject.density().cbrt().recip()))?,
+            _ => settings.positive("cutoff", largest.min(6.0 * system_info.density().cbrt().recip()))?,
         };
         Ok(Shells { cutoff, bins: settings.count("bins", bins, 1..=most)? })
     }

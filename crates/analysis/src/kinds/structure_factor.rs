@@ -1,13 +1,13 @@
 //! The static structure factor directly: S(q) = |sum exp(iq.r)|^2 / N at the wave vectors that fit
 //! the box.
 
-use super::{Kind, Measure, Sees};
+use super::{Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::limits;
-use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
+use crate::saved_state::SavedState;
 use crate::settings::{Setting, Settings};
-use crate::view::{Subject, View};
+use crate::view::{SystemInfo, View};
 use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -16,7 +16,7 @@ use std::f64::consts::TAU;
 pub(super) const KIND: Kind = Kind {
     name: "structure-factor",
     about: "static structure factor S(q) over the wave vectors of the box",
-    sees: Sees::Positions,
+    observable: Observable::Positions,
     settings: &[
         Setting {
             name: "largest",
@@ -26,7 +26,7 @@ pub(super) const KIND: Kind = Kind {
         },
         Setting { name: "bins", dimension: Dimension::NUMBER, default: Some(100.0), about: "number of bins" },
     ],
-    new: |subject, settings| Ok(Box::new(StructureFactor::new(subject, settings)?)),
+    new: |system_info, settings| Ok(Box::new(StructureFactor::new(system_info, settings)?)),
 };
 
 /// Bytes for each wave vector: itself, its value and a wave of [`LANES`] atoms.
@@ -37,7 +37,7 @@ const SHORTER: &str = "choose a smaller wave number: largest=...; is the box wha
 const VECTORS: f64 = 20_000.0;
 
 struct StructureFactor {
-    subject: Subject,
+    system_info: SystemInfo,
     largest: f64,
     bins: usize,
     /// Half of the wave vectors, as multiples of the reciprocal edges: S(-q) = S(q).
@@ -47,18 +47,19 @@ struct StructureFactor {
 }
 
 impl StructureFactor {
-    fn new(subject: &Subject, settings: &Settings) -> Result<Self> {
-        let simbox = &subject.simbox;
+    fn new(system_info: &SystemInfo, settings: &Settings) -> Result<Self> {
+        let simbox = &system_info.simbox;
         if simbox.periodic() != [true; 3] {
             return Err(Error::input("wave vectors need a box that is periodic along all axes"));
         }
         let affordable = (VECTORS * 12.0 * std::f64::consts::PI.powi(2) / simbox.volume()).cbrt();
-        let largest = settings.positive("largest", affordable.min(3.0 * TAU * subject.density().cbrt()))?;
+        let largest =
+            settings.positive("largest", affordable.min(3.0 * TAU * system_info.density().cbrt()))?;
         let bins = settings.count("bins", 100, 1..=100_000)?;
         let edges = simbox.edges();
         let most: Vec3 = edges.map(|edge| (largest * norm(edge) / TAU).floor());
         let candidates = most.iter().map(|n| 2.0 * n + 1.0).product::<f64>() / 2.0;
-        limits::work(candidates * subject.species.len() as f64, "wave vectors times atoms", SHORTER)?;
+        limits::work(candidates * system_info.species.len() as f64, "wave vectors times atoms", SHORTER)?;
         limits::memory(candidates * BYTES, &format!("{candidates:.3e} wave vectors"), SHORTER)?;
         let most = most.map(|n| n as i32);
         let mut vectors = Vec::new();
@@ -78,7 +79,7 @@ impl StructureFactor {
             .hint(format!("the shortest is {}", TAU / simbox.lengths().into_iter().fold(0.0, f64::max))));
         }
         let blocks = Blocks::new(2 * bins);
-        Ok(StructureFactor { subject: subject.clone(), largest, bins, vectors, blocks })
+        Ok(StructureFactor { system_info: system_info.clone(), largest, bins, vectors, blocks })
     }
 }
 
@@ -120,7 +121,7 @@ impl Measure for StructureFactor {
         Ok(())
     }
 
-    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![&mut self.blocks]
     }
 
@@ -129,7 +130,8 @@ impl Measure for StructureFactor {
         let (s, q) = means.split_at(self.bins);
         let met: Vec<usize> = (0..self.bins).filter(|k| q[*k].0.is_finite()).collect();
         let wave_numbers = met.iter().map(|k| q[*k].0).collect();
-        let mut table = Table::new("structure-factor", "q", unit(self.subject.units, -1, 0), wave_numbers);
+        let mut table =
+            Table::new("structure-factor", "q", unit(self.system_info.units, -1, 0), wave_numbers);
         table.with_errors("S", "", &met.iter().map(|k| s[*k]).collect::<Vec<_>>());
         Ok(Results { tables: vec![table], ..Results::default() })
     }

@@ -2,16 +2,16 @@
 //! and where others are (distinct; L. van Hove, Phys. Rev. 95 (1954) 249).
 
 use super::shells::{LARGER, Narrowest, Shells};
-use super::{Kind, Measure, Sees};
+use super::{Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
 use crate::correlate::Clock;
 use crate::leaps::{self, Leaps};
 use crate::limits;
-use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
+use crate::saved_state::SavedState;
 use crate::settings::{Setting, Settings};
-use crate::view::{Subject, View};
+use crate::view::{SystemInfo, View};
 use crate::warning::{Verdict, digits};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, Vec3};
@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 pub(super) const KIND: Kind = Kind {
     name: "van-hove",
     about: "van Hove functions, self and distinct, at lags of 1, 2, 4, ... frames",
-    sees: Sees::Positions,
+    observable: Observable::Positions,
     settings: &[
         Setting { name: "lags", dimension: Dimension::NUMBER, default: Some(5.0), about: "number of lags" },
         Setting {
@@ -32,7 +32,7 @@ pub(super) const KIND: Kind = Kind {
         },
         Setting { name: "bins", dimension: Dimension::NUMBER, default: Some(100.0), about: "number of bins" },
     ],
-    new: |subject, settings| Ok(Box::new(VanHove::new(subject, settings)?)),
+    new: |system_info, settings| Ok(Box::new(VanHove::new(system_info, settings)?)),
 };
 
 /// A peak that is narrower than so many bins has no shape.
@@ -41,7 +41,7 @@ const NARROW: f64 = 3.0;
 const GONE: f64 = 0.05;
 
 struct VanHove {
-    subject: Subject,
+    system_info: SystemInfo,
     clock: Clock,
     lags: usize,
     shells: Shells,
@@ -54,17 +54,17 @@ struct VanHove {
 }
 
 impl VanHove {
-    fn new(subject: &Subject, settings: &Settings) -> Result<Self> {
-        let shells = Shells::new(subject, settings, 100, 10_000)?;
+    fn new(system_info: &SystemInfo, settings: &Settings) -> Result<Self> {
+        let shells = Shells::new(system_info, settings, 100, 10_000)?;
         let lags = settings.count("lags", 5, 1..=12)?;
-        let (kept, atoms) = (1usize << (lags - 1), subject.species.len());
+        let (kept, atoms) = (1usize << (lags - 1), system_info.species.len());
         let bytes = (kept * 2 * size_of::<Vec3>()) as f64 * atoms as f64;
         let what = format!("the positions of {atoms} atoms in {kept} frames");
         limits::memory(bytes, &what, "choose fewer lags, or a part of the atoms")?;
         let blocks = Blocks::fitting(2 * lags * shells.bins, "choose fewer bins or lags")?;
-        let (clock, past, subject) = (Clock::default(), VecDeque::new(), subject.clone());
+        let (clock, past, system_info) = (Clock::default(), VecDeque::new(), system_info.clone());
         let (narrowest, leaps) = (Narrowest::new(), Leaps::default());
-        Ok(VanHove { subject, clock, lags, shells, past, blocks, narrowest, leaps })
+        Ok(VanHove { system_info, clock, lags, shells, past, blocks, narrowest, leaps })
     }
 }
 
@@ -112,12 +112,12 @@ impl Measure for VanHove {
         Ok(())
     }
 
-    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![&mut self.clock, &mut self.past, &mut self.blocks, &mut self.narrowest, &mut self.leaps]
     }
 
     fn results(&self) -> Result<Results> {
-        let (units, bins) = (self.subject.units, self.shells.bins);
+        let (units, bins) = (self.system_info.units, self.shells.bins);
         let met = (0..self.lags).filter(|lag| (1u64 << lag) < self.blocks.frames()).count();
         if met == 0 {
             return Err(Error::input("van Hove functions need two frames"));

@@ -1,14 +1,14 @@
 //! Velocity autocorrelation, its spectrum, and the diffusion coefficient by its integral.
 
-use super::{Kind, Measure, Sees};
+use super::{Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::correlate::Clock;
 use crate::green_kubo::GreenKubo;
 use crate::limits;
-use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
+use crate::saved_state::SavedState;
 use crate::settings::Setting;
-use crate::view::{Subject, View};
+use crate::view::{SystemInfo, View};
 use crate::warning::{Verdict, digits};
 use jostle_core::{Dimension, Error, Result};
 use multiversion::multiversion;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub(super) const KIND: Kind = Kind {
     name: "vacf",
     about: "velocity autocorrelation function, its spectrum, diffusion coefficient by Green and Kubo",
-    sees: Sees::Velocities,
+    observable: Observable::Velocities,
     settings: &[
         Setting {
             name: "lags",
@@ -36,14 +36,14 @@ pub(super) const KIND: Kind = Kind {
             about: "frames from one origin of time to the next [default: a fortieth of the lags]",
         },
     ],
-    new: |subject, settings| {
+    new: |system_info, settings| {
         let lags = settings.count("lags", 200, 2..=100_000)?;
         let origins = settings.count("origins", (lags / 40).max(1), 1..=lags)?;
-        let (kept, atoms) = (lags / origins + 1, subject.species.len());
+        let (kept, atoms) = (lags / origins + 1, system_info.species.len());
         let bytes = (kept * size_of::<[f32; 3]>()) as f64 * atoms as f64;
         limits::memory(bytes, &format!("the velocities of {atoms} atoms at {kept} origins"), FEWER)?;
         Ok(Box::new(Velocities {
-            subject: subject.clone(),
+            system_info: system_info.clone(),
             clock: Clock::default(),
             past: VecDeque::new(),
             blocks: Blocks::new(lags + 1),
@@ -59,7 +59,7 @@ const FEWER: &str = "choose fewer lags, origins farther apart, or a part of the 
 const SOONER: &str = "save velocities more often, or measure while a run goes: measure = [{ kind = \"vacf\", every = 5 }]; msd needs no frames so near each other";
 
 struct Velocities {
-    subject: Subject,
+    system_info: SystemInfo,
     clock: Clock,
     /// Velocities, one component after the other, at the origins of time, the latest first.
     past: VecDeque<Vec<f32>>,
@@ -90,7 +90,7 @@ impl Measure for Velocities {
         Ok(())
     }
 
-    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![&mut self.clock, &mut self.past, &mut self.blocks]
     }
 
@@ -100,7 +100,7 @@ impl Measure for Velocities {
             return Err(Error::input(format!("{frames} frames are too few for correlations")));
         }
         let count = (self.lags + 1).min(frames / 2 + 1);
-        let (units, dt) = (self.subject.units, self.clock.interval());
+        let (units, dt) = (self.system_info.units, self.clock.interval());
         let times: Vec<f64> = (0..count).map(|k| k as f64 * dt).collect();
         let mut table = Table::new("vacf", "t", unit(units, 0, 1), times.clone());
         table.with_errors("vacf", &unit(units, 2, -2), &self.blocks.derive(|m| m[..count].to_vec()));
@@ -129,7 +129,7 @@ impl Velocities {
     ) {
         const RUNNING: &str = "running diffusion coefficient";
         const COEFFICIENT: &str = "diffusion coefficient all";
-        let (end, per_time) = (kubo.times.len() - 1, unit(self.subject.units, 2, -1));
+        let (end, per_time) = (kubo.times.len() - 1, unit(self.system_info.units, 2, -1));
         let longer = match end < self.lags {
             true => "a longer run; half of its frames can be lags",
             false => "more lags: lags=1000",
@@ -157,7 +157,7 @@ impl Velocities {
     fn add_spectrum(&self, count: usize, results: &mut Results) {
         const FOLDED: f64 = 0.1;
         const WHITE: f64 = 0.5;
-        let (units, dt) = (self.subject.units, self.clock.interval());
+        let (units, dt) = (self.system_info.units, self.clock.interval());
         let highest = 1.0 / (2.0 * dt);
         let transform = Spectrum::new(count, dt);
         // The power of the highest tenth over the mean of all.

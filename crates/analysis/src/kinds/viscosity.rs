@@ -1,11 +1,11 @@
 //! Shear viscosity by Green and Kubo, from the autocorrelation of the pressure tensor.
 
-use super::{Kind, Measure, Sees};
+use super::{Kind, Measure, Observable};
 use crate::blocks::{Blocks, Estimate};
 use crate::correlate::{Clock, MultiTau};
 use crate::green_kubo::GreenKubo;
-use crate::memory::Memory;
 use crate::report::{Results, Table, unit};
+use crate::saved_state::SavedState;
 use crate::settings::{Setting, Settings};
 use crate::view::View;
 use crate::warning::Verdict;
@@ -16,17 +16,17 @@ use jostle_core::{Dimension, Error, Result, SymTensor, UnitSystem};
 pub(super) const KIND: Kind = Kind {
     name: "viscosity",
     about: "shear viscosity by Green and Kubo, autocorrelation of the pressure tensor",
-    sees: Sees::Whole,
+    observable: Observable::Whole,
     settings: &[Setting {
         name: "to",
         dimension: Dimension::TIME,
         default: None,
         about: "where the integral ends [default: where as long again adds no more than its error]",
     }],
-    new: |subject, settings| {
+    new: |system_info, settings| {
         let past = MultiTau::new(LAGS);
         Ok(Box::new(Viscosity {
-            units: subject.units,
+            units: system_info.units,
             settings: settings.clone(),
             clock: Clock::default(),
             blocks: Blocks::new(past.width() + 2),
@@ -67,7 +67,7 @@ impl Measure for Viscosity {
         Ok(())
     }
 
-    fn memory(&mut self) -> Vec<&mut dyn Memory> {
+    fn saved_state(&mut self) -> Vec<&mut dyn SavedState> {
         vec![&mut self.clock, &mut self.past, &mut self.blocks]
     }
 

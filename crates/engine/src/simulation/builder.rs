@@ -273,7 +273,7 @@ impl SimulationBuilder {
         if let (Some(stage), Some(run)) = (simulation.stage_under_way(), &simulation.run) {
             let simbox = run.first_box(simulation.backend.simbox())?;
             simulation.begin_measures(&stage, simbox)?;
-            simulation.measures.recall(&header.measures)?;
+            simulation.measures.restore(&header.measures)?;
         }
         if let (Some(stage), Some(position)) = (simulation.stage_under_way(), header.trajectory) {
             simulation.resume_trajectory(&stage, position)?;

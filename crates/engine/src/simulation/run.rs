@@ -7,7 +7,7 @@ use crate::checkpoint::{Checkpoint, Clock, Header};
 use crate::deformation::strain;
 use crate::dipole::Dipoles;
 use crate::frames::OwnedFrame;
-use crate::measure::{Measures, inside, subject};
+use crate::measure::{Measures, inside, system_info};
 use crate::observe::Context;
 use crate::progress::{Progress, StageStart};
 use crate::stage::StageRun;
@@ -15,7 +15,7 @@ use crate::step::{StepContext, evaluate_forces};
 use crate::summary;
 use crate::thermo::{Atoms, Reported, ThermoInput};
 use crate::warnings::Warning;
-use jostle_analysis::Sees;
+use jostle_analysis::Observable;
 use jostle_core::backend::Timings;
 use jostle_core::{
     Backend, Error, Evaluate, Molecules, RespaSchedule, Result, Sample, SimBox, StepBatch, Vec3,
@@ -222,11 +222,13 @@ impl Simulation {
         // Who moves how fast is seen in the atoms alone.
         let stops = stops.chain((!self.reported.is_empty()).then_some(stage.thermo_every));
         let stops =
-            stops.chain(stage.barostat.map(|b| b.every())).chain(self.measures.intervals(Sees::atoms));
+            stops.chain(stage.barostat.map(|b| b.every())).chain(self.measures.intervals(Observable::atoms));
         let most = batch_size.steps.min(steps(stage) - done);
         let most = stops.map(|every| until(every, done)).fold(most, u64::min);
-        let samples =
-            self.measures.intervals(|sees| sees == Sees::Whole).fold(stage.thermo_every, common_divisor);
+        let samples = self
+            .measures
+            .intervals(|observable| observable == Observable::Whole)
+            .fold(stage.thermo_every, common_divisor);
         // Where long-range forces act at some steps only, steps at which energies are asked for are made by verbs.
         let (steps, sample_every) = match stage.long_range_every {
             1 => cut(done, most, samples),
@@ -266,7 +268,7 @@ impl Simulation {
     fn is_measured(&self, stage: &StageInput, stage_step: u64) -> bool {
         let mut observers = self.observers.iter().filter(|o| due(o.every(), stage_step));
         let watched = observers.any(|o| o.wants() == Evaluate::ForcesAndEnergies);
-        let told = self.measures.due(Sees::energies, stage_step);
+        let told = self.measures.due(Observable::energies, stage_step);
         watched || told || due(stage.thermo_every, stage_step)
     }
 
@@ -324,7 +326,9 @@ impl Simulation {
         let looked = Instant::now();
         let here = |e: Error| e.context(format!("step {step}"));
         self.measures.look(&mut *self.backend, stage_step, time).map_err(here)?;
-        if let Some(thermo) = self.thermo.as_ref().filter(|_| self.measures.due(Sees::energies, stage_step)) {
+        if let Some(thermo) =
+            self.thermo.as_ref().filter(|_| self.measures.due(Observable::energies, stage_step))
+        {
             let whole = thermo.whole(self.units, run.degrees_of_freedom);
             self.measures.tell(&mut *self.backend, stage_step, time, whole).map_err(here)?;
         }
@@ -442,9 +446,9 @@ impl Simulation {
     pub(super) fn begin_measures(&mut self, stage: &StageInput, simbox: SimBox) -> Result<()> {
         let state = self.backend.state()?;
         let dipoles = Dipoles::new(&self.topology, &self.species, &self.charges, state);
-        let subject = subject(self.units, &self.species, state, simbox, &dipoles);
+        let system_info = system_info(self.units, &self.species, state, simbox, &dipoles);
         self.measures =
-            Measures::begin(stage, self.clock.stage, &subject, &self.groups, dipoles, self.threads)?;
+            Measures::begin(stage, self.clock.stage, &system_info, &self.groups, dipoles, self.threads)?;
         Ok(())
     }
 
@@ -490,7 +494,7 @@ impl Simulation {
             skin: self.backend.neighbor_facts().skin,
             clock: self.clock,
             run: run.cloned(),
-            measures: self.measures.remember()?,
+            measures: self.measures.save()?,
             reports: self.reports.clone(),
             input: self.source.clone(),
             thermo_bytes: folder.settle()?,

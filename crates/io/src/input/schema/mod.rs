@@ -296,7 +296,10 @@ fn measures() -> &'static [Variant] {
         let variant = |kind: &'static jostle_analysis::Kind| {
             let every = Key::new("every", Kind::Count(1), Required, "steps between looks");
             // What looks at the system as a whole cannot look at a part of it.
-            let whole = matches!(kind.sees, jostle_analysis::Sees::Whole | jostle_analysis::Sees::Dipole);
+            let whole = matches!(
+                kind.observable,
+                jostle_analysis::Observable::Whole | jostle_analysis::Observable::Dipole
+            );
             let atoms = [ATOMS, GROUP].into_iter().filter(|_| !whole);
             let keys = std::iter::once(every).chain(atoms).chain(kind.settings.iter().map(setting));
             let alternatives = match whole {

@@ -1,12 +1,12 @@
-//! What a measure remembers, as bytes.
+//! The state of a measure, as bytes.
 
 use crate::kinds::Measure;
 use jostle_core::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Something that can be written down and read again.
-pub trait Memory {
+/// A part of a state that can be written and read again.
+pub trait SavedState {
     /// Appends it to `bytes`.
     ///
     /// # Errors
@@ -20,7 +20,7 @@ pub trait Memory {
     fn read(&mut self, bytes: &mut &[u8]) -> Result<()>;
 }
 
-impl<T: Serialize + DeserializeOwned> Memory for T {
+impl<T: Serialize + DeserializeOwned> SavedState for T {
     fn write(&self, bytes: &mut Vec<u8>) -> Result<()> {
         let written = postcard::to_extend(self, std::mem::take(bytes));
         *bytes = written.map_err(|e| Error::simulation(format!("a measure cannot be kept: {e}")))?;
@@ -29,35 +29,35 @@ impl<T: Serialize + DeserializeOwned> Memory for T {
 
     fn read(&mut self, bytes: &mut &[u8]) -> Result<()> {
         let (value, rest) = postcard::take_from_bytes(bytes)
-            .map_err(|e| Error::input(format!("what a measure remembers is damaged: {e}")))?;
+            .map_err(|e| Error::input(format!("the saved state of a measure is damaged: {e}")))?;
         (*self, *bytes) = (value, rest);
         Ok(())
     }
 }
 
-/// All that a measure remembers.
+/// The state of a measure.
 ///
 /// # Errors
-/// See [`Memory::write`].
-pub fn remember(measure: &mut dyn Measure) -> Result<Vec<u8>> {
+/// See [`SavedState::write`].
+pub fn save(measure: &mut dyn Measure) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    for part in measure.memory() {
+    for part in measure.saved_state() {
         part.write(&mut bytes)?;
     }
     Ok(bytes)
 }
 
-/// Gives a measure that has just been made what another of its kind and settings remembered.
+/// Gives a new measure the saved state of another of its kind and settings.
 ///
 /// # Errors
-/// See [`Memory::read`].
-pub fn recall(measure: &mut dyn Measure, bytes: &[u8]) -> Result<()> {
+/// See [`SavedState::read`].
+pub fn restore(measure: &mut dyn Measure, bytes: &[u8]) -> Result<()> {
     let mut rest = bytes;
-    for part in measure.memory() {
+    for part in measure.saved_state() {
         part.read(&mut rest)?;
     }
     match rest.is_empty() {
         true => Ok(()),
-        false => Err(Error::input("what a measure remembers is damaged: there is too much of it")),
+        false => Err(Error::input("the saved state of a measure is damaged: there is too much of it")),
     }
 }
