@@ -106,7 +106,7 @@ fn choose(
     let mut system = match known {
         Some(system) => system.clone(),
         None => {
-            let told = reader.subject(first, None);
+            let told = reader.header(first, None);
             // Of masses and charges a trajectory knows nothing.
             let species = |name: &String| Species { name: name.clone(), mass: f64::NAN, charge: 0.0 };
             let mut system = System::new(first.simbox, told.names.iter().map(species).collect());

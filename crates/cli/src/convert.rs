@@ -6,7 +6,7 @@ use crate::reading::Frames;
 use jostle_core::{Error, Result};
 use jostle_io::input::Word;
 use jostle_io::input::model::TrajectoryFormat;
-use jostle_io::{Frame, Snapshot, Subject, TrajectoryWriter};
+use jostle_io::{Frame, Snapshot, TrajectoryHeader, TrajectoryWriter};
 use std::path::Path;
 
 /// Writes a trajectory in another format.
@@ -27,7 +27,7 @@ pub fn convert(options: &Convert) -> Result<()> {
         return Err(Error::file(&options.from, "there is no frame to convert").hint("see --first and --last"));
     };
     let second = frames.next_frame()?;
-    let subject = frames.reader().subject(&first, second.as_ref());
+    let header = frames.reader().header(&first, second.as_ref());
     if first.time.is_none() && format.needs_times() {
         say!("{} has no times: steps stand in their place (--timestep gives them)", options.from.display());
     } else if first.time.is_none() {
@@ -43,8 +43,8 @@ pub fn convert(options: &Convert) -> Result<()> {
             format.name()
         );
     }
-    let subject = Subject { images: first.images.is_some() && format.has_images(), ..subject };
-    let mut writer = TrajectoryWriter::create(&options.to, format, subject)?;
+    let header = TrajectoryHeader { images: first.images.is_some() && format.has_images(), ..header };
+    let mut writer = TrajectoryWriter::create(&options.to, format, header)?;
     let mut write = |mut snapshot: Snapshot| {
         if format.has_images() {
             snapshot.wrap_counted().map_err(|e| e.in_file(&options.from))?;
@@ -67,7 +67,7 @@ pub fn convert(options: &Convert) -> Result<()> {
     }
     writer.sync()?;
     frames.end();
-    say!("{}: {} frames", options.to.display(), grouped(writer.position().frames));
+    say!("{}: {} frames", options.to.display(), grouped(writer.written_so_far().frames));
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use crate::stage::StageRun;
 use jostle_core::{
     Driven, Error, Group, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3,
 };
-use jostle_io::trajectory::Position;
+use jostle_io::trajectory::WrittenSoFar;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -74,7 +74,7 @@ pub(crate) struct Header {
     pub thermo_bytes: u64,
     /// How far the trajectory of the stage under way has come.
     #[serde(with = "position")]
-    pub trajectory: Option<Position>,
+    pub trajectory: Option<WrittenSoFar>,
 }
 
 /// Where a run is.
@@ -97,18 +97,18 @@ pub(crate) struct InputText {
     pub most_steps: Option<u64>,
 }
 
-/// [`Position`] as three numbers.
+/// [`WrittenSoFar`] as three numbers.
 mod position {
-    use super::{Deserialize, Position, Serialize};
+    use super::{Deserialize, Serialize, WrittenSoFar};
     use serde::{Deserializer, Serializer};
 
-    pub fn serialize<S: Serializer>(position: &Option<Position>, to: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(position: &Option<WrittenSoFar>, to: S) -> Result<S::Ok, S::Error> {
         position.map(|p| [p.frames, p.bytes, p.first_step]).serialize(to)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Position>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<WrittenSoFar>, D::Error> {
         let numbers = Option::<[u64; 3]>::deserialize(from)?;
-        Ok(numbers.map(|[frames, bytes, first_step]| Position { frames, bytes, first_step }))
+        Ok(numbers.map(|[frames, bytes, first_step]| WrittenSoFar { frames, bytes, first_step }))
     }
 }
 
@@ -363,7 +363,7 @@ mod tests {
             reports: Vec::new(),
             input: Some(InputText { path: "a.toml".into(), text: "units".into(), most_steps: None }),
             thermo_bytes: 120,
-            trajectory: Some(Position { frames: 1, bytes: 2, first_step: 3 }),
+            trajectory: Some(WrittenSoFar { frames: 1, bytes: 2, first_step: 3 }),
         };
         let list_positions = state.position.clone();
         let topology = Topology {

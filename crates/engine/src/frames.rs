@@ -1,7 +1,7 @@
 //! Frames on their way to the disk: compressed and written beside the run, which does not wait.
 
 use jostle_core::{Error, Result, SimBox, Vec3};
-use jostle_io::trajectory::{Frame, Position, TrajectoryWriter};
+use jostle_io::trajectory::{Frame, TrajectoryWriter, WrittenSoFar};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
@@ -18,21 +18,21 @@ pub(crate) struct OwnedFrame {
     pub velocities: Option<Vec<Vec3>>,
 }
 
-/// What the thread is told.
-enum Order {
+/// A message to the thread.
+enum WriterMessage {
     Write(OwnedFrame),
     /// Everything onto the disk; the answer says how far the file has come.
-    Settle(Sender<Result<Position>>),
+    Settle(Sender<Result<WrittenSoFar>>),
 }
 
 /// A trajectory, written by a thread of its own.
 pub(crate) struct Frames {
-    orders: Option<SyncSender<Order>>,
+    messages: Option<SyncSender<WriterMessage>>,
     /// The first failure, told as soon as there is one.
     failures: Receiver<Error>,
     thread: Option<JoinHandle<()>>,
     path: PathBuf,
-    position: Position,
+    written: WrittenSoFar,
 }
 
 impl Frames {
@@ -41,14 +41,14 @@ impl Frames {
     /// # Errors
     /// If the system has no thread left.
     pub(crate) fn new(writer: TrajectoryWriter) -> Result<Self> {
-        let (path, position) = (writer.path().to_path_buf(), writer.position());
-        let (orders, queue) = sync_channel(MOST_WAITING);
+        let (path, written) = (writer.path().to_path_buf(), writer.written_so_far());
+        let (messages, queue) = sync_channel(MOST_WAITING);
         let (failed, failures) = channel();
         let thread = std::thread::Builder::new()
             .name("frames".into())
             .spawn(move || write(writer, &queue, &failed))
             .map_err(|e| Error::io("write", &path, &e))?;
-        Ok(Frames { orders: Some(orders), failures, thread: Some(thread), path, position })
+        Ok(Frames { messages: Some(messages), failures, thread: Some(thread), path, written })
     }
 
     /// Hands a frame over.
@@ -58,7 +58,7 @@ impl Frames {
     pub(crate) fn write(&mut self, frame: OwnedFrame) -> Result<()> {
         match self.failures.try_recv() {
             Ok(error) => Err(error),
-            Err(_) => self.order(Order::Write(frame)),
+            Err(_) => self.order(WriterMessage::Write(frame)),
         }
     }
 
@@ -68,9 +68,9 @@ impl Frames {
     /// If one could not be written.
     pub(crate) fn settle(&mut self) -> Result<()> {
         let (reply, answer) = channel();
-        self.order(Order::Settle(reply))?;
+        self.order(WriterMessage::Settle(reply))?;
         let outcome = answer.recv().unwrap_or_else(|_| Err(self.ended()));
-        self.position = match self.failures.try_recv() {
+        self.written = match self.failures.try_recv() {
             Ok(error) => return Err(error),
             Err(_) => outcome?,
         };
@@ -78,12 +78,12 @@ impl Frames {
     }
 
     /// How far the file had come when it was last settled.
-    pub(crate) fn position(&self) -> Position {
-        self.position
+    pub(crate) fn written_so_far(&self) -> WrittenSoFar {
+        self.written
     }
 
-    fn order(&self, order: Order) -> Result<()> {
-        let sent = self.orders.as_ref().is_some_and(|orders| orders.send(order).is_ok());
+    fn order(&self, order: WriterMessage) -> Result<()> {
+        let sent = self.messages.as_ref().is_some_and(|messages| messages.send(order).is_ok());
         if sent { Ok(()) } else { Err(self.ended()) }
     }
 
@@ -94,7 +94,7 @@ impl Frames {
 
 impl Drop for Frames {
     fn drop(&mut self) {
-        self.orders = None;
+        self.messages = None;
         // It writes what is left; what it says was said before.
         let _ = self.thread.take().map(JoinHandle::join);
     }
@@ -102,12 +102,12 @@ impl Drop for Frames {
 
 /// Follows orders until there are no more. After a failure nothing is written any more: a frame
 /// must not be missing in the middle.
-fn write(mut writer: TrajectoryWriter, orders: &Receiver<Order>, failures: &Sender<Error>) {
+fn write(mut writer: TrajectoryWriter, messages: &Receiver<WriterMessage>, failures: &Sender<Error>) {
     let mut sound = true;
-    for order in orders {
+    for order in messages {
         match order {
-            Order::Write(_) if !sound => {}
-            Order::Write(OwnedFrame { step, time, simbox, positions, velocities }) => {
+            WriterMessage::Write(_) if !sound => {}
+            WriterMessage::Write(OwnedFrame { step, time, simbox, positions, velocities }) => {
                 let velocities = velocities.as_deref();
                 let frame = Frame {
                     step,
@@ -123,8 +123,8 @@ fn write(mut writer: TrajectoryWriter, orders: &Receiver<Order>, failures: &Send
                     let _ = failures.send(error);
                 }
             }
-            Order::Settle(reply) => {
-                let _ = reply.send(writer.sync().map(|()| writer.position()));
+            WriterMessage::Settle(reply) => {
+                let _ = reply.send(writer.sync().map(|()| writer.written_so_far()));
             }
         }
     }
@@ -135,13 +135,13 @@ mod tests {
     use super::*;
     use jostle_core::{Names, UnitSystem};
     use jostle_io::input::model::TrajectoryFormat;
-    use jostle_io::trajectory::Subject;
+    use jostle_io::trajectory::TrajectoryHeader;
     use std::path::Path;
 
     fn frames(path: &Path) -> Frames {
         let (units, names) = (UnitSystem::Lj, vec!["A".to_string()]);
         let (atoms, bonds, periodic) = (Names::default(), Vec::new(), [true; 3]);
-        let subject = Subject {
+        let header = TrajectoryHeader {
             units,
             names,
             species: vec![0],
@@ -152,7 +152,7 @@ mod tests {
             every: 1,
             images: false,
         };
-        Frames::new(TrajectoryWriter::create(path, TrajectoryFormat::Xyz, subject).unwrap()).unwrap()
+        Frames::new(TrajectoryWriter::create(path, TrajectoryFormat::Xyz, header).unwrap()).unwrap()
     }
 
     fn frame(step: u64) -> OwnedFrame {
@@ -169,8 +169,8 @@ mod tests {
             frames.write(frame(step)).unwrap();
         }
         frames.settle().unwrap();
-        assert_eq!(frames.position().frames, 20);
-        assert_eq!(frames.position().bytes, path.metadata().unwrap().len());
+        assert_eq!(frames.written_so_far().frames, 20);
+        assert_eq!(frames.written_so_far().bytes, path.metadata().unwrap().len());
         // What was handed over is written even where nobody settles.
         frames.write(frame(20)).unwrap();
         drop(frames);

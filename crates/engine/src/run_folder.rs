@@ -9,7 +9,7 @@ use crate::thermo::{Quantity, Thermo};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
 use jostle_io::input::model::TrajectoryFormat;
-use jostle_io::trajectory::{Frame, Position, Subject, TrajectoryWriter};
+use jostle_io::trajectory::{Frame, TrajectoryHeader, TrajectoryWriter, WrittenSoFar};
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
@@ -116,8 +116,8 @@ impl RunFolder {
     }
 
     /// Writes the atoms as they are at the start, for viewers that want names beside a trajectory.
-    pub(crate) fn start(&mut self, subject: Subject, frame: &Frame) -> Result<()> {
-        let mut writer = TrajectoryWriter::create(&self.path.join(START), TrajectoryFormat::Xyz, subject)?;
+    pub(crate) fn start(&mut self, header: TrajectoryHeader, frame: &Frame) -> Result<()> {
+        let mut writer = TrajectoryWriter::create(&self.path.join(START), TrajectoryFormat::Xyz, header)?;
         writer.write(frame)?;
         writer.sync()
     }
@@ -128,10 +128,10 @@ impl RunFolder {
         index: usize,
         stage: &str,
         format: TrajectoryFormat,
-        subject: Subject,
+        header: TrajectoryHeader,
     ) -> Result<()> {
         let name = trajectory_name(index, stage, format);
-        let writer = TrajectoryWriter::create(&self.path.join(&name), format, subject)?;
+        let writer = TrajectoryWriter::create(&self.path.join(&name), format, header)?;
         self.trajectory = Some(Frames::new(writer)?);
         if !self.others.contains(&name) {
             self.others.push(name);
@@ -145,11 +145,11 @@ impl RunFolder {
         index: usize,
         stage: &str,
         format: TrajectoryFormat,
-        subject: Subject,
-        position: Position,
+        header: TrajectoryHeader,
+        written: WrittenSoFar,
     ) -> Result<()> {
         let path = self.path.join(trajectory_name(index, stage, format));
-        let writer = TrajectoryWriter::resume(&path, format, subject, position)?;
+        let writer = TrajectoryWriter::resume(&path, format, header, written)?;
         self.trajectory = Some(Frames::new(writer)?);
         Ok(())
     }
@@ -176,8 +176,8 @@ impl RunFolder {
     }
 
     /// How far the trajectory of the stage under way had come when everything was last settled.
-    pub(crate) fn trajectory_position(&self) -> Option<Position> {
-        self.trajectory.as_ref().map(Frames::position)
+    pub(crate) fn trajectory_written(&self) -> Option<WrittenSoFar> {
+        self.trajectory.as_ref().map(Frames::written_so_far)
     }
 
     /// Names of the files of the run.

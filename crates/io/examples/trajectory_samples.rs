@@ -4,7 +4,7 @@
 use jostle_core::{Names, SimBox, UnitSystem, Vec3};
 use jostle_io::input::Word;
 use jostle_io::input::model::TrajectoryFormat;
-use jostle_io::{Frame, Subject, TrajectoryWriter};
+use jostle_io::{Frame, TrajectoryHeader, TrajectoryWriter};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -47,8 +47,9 @@ fn sample(
     let species = (0..n).map(|k| (k % 2) as u16).collect();
     let (timestep, every) = (0.5, 20);
     let (atoms, bonds, periodic) = (Names::default(), Vec::new(), [true; 3]);
-    let subject = Subject { units, names, species, atoms, bonds, periodic, timestep, every, images: false };
-    let mut writer = TrajectoryWriter::create(&folder.join(&name), format, subject)?;
+    let header =
+        TrajectoryHeader { units, names, species, atoms, bonds, periodic, timestep, every, images: false };
+    let mut writer = TrajectoryWriter::create(&folder.join(&name), format, header)?;
     let mut frames = Vec::new();
     for k in 0..5u64 {
         let grow = 1.0 + 0.01 * k as f64;

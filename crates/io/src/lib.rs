@@ -48,4 +48,4 @@ pub use bonds::chemical_bonds;
 pub use input::Input;
 pub use select::Selection;
 pub use structure::Structure;
-pub use trajectory::{Frame, Open, Snapshot, Subject, TrajectoryReader, TrajectoryWriter};
+pub use trajectory::{Frame, Open, Snapshot, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};

@@ -275,8 +275,8 @@ impl SimulationBuilder {
             simulation.begin_measures(&stage, simbox)?;
             simulation.measures.restore(&header.measures)?;
         }
-        if let (Some(stage), Some(position)) = (simulation.stage_under_way(), header.trajectory) {
-            simulation.resume_trajectory(&stage, position)?;
+        if let (Some(stage), Some(written)) = (simulation.stage_under_way(), header.trajectory) {
+            simulation.resume_trajectory(&stage, written)?;
         }
         Ok(simulation)
     }

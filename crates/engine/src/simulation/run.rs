@@ -22,7 +22,7 @@ use jostle_core::{
 };
 use jostle_io::chemical_bonds;
 use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
-use jostle_io::trajectory::{Frame, Position, Subject};
+use jostle_io::trajectory::{Frame, TrajectoryHeader, WrittenSoFar};
 use std::time::{Duration, Instant};
 
 /// Progress is told, and orders are looked for, about this often.
@@ -381,7 +381,7 @@ impl Simulation {
     pub(super) fn write_start(&mut self) -> Result<()> {
         let nameless = |s: &&StageInput| s.trajectory.is_some_and(|t| !t.format.has_names());
         let Some(stage) = self.stages.iter().find(nameless).cloned() else { return Ok(()) };
-        let (subject, positions) = (self.subject(&stage, 1)?, self.positions()?);
+        let (header, positions) = (self.header(&stage, 1)?, self.positions()?);
         let Clock { step, time, .. } = self.clock;
         let frame = Frame {
             step,
@@ -391,34 +391,32 @@ impl Simulation {
             velocities: None,
             images: None,
         };
-        self.folder.as_mut().map_or(Ok(()), |folder| folder.start(subject, &frame))
+        self.folder.as_mut().map_or(Ok(()), |folder| folder.start(header, &frame))
     }
 
     /// Opens the trajectory of a stage that begins, if it wants one.
     fn begin_trajectory(&mut self, stage: &StageInput) -> Result<()> {
         let Some(trajectory) = stage.trajectory else { return Ok(()) };
-        let subject = self.subject(stage, trajectory.every)?;
+        let header = self.header(stage, trajectory.every)?;
         let index = self.clock.stage;
         match &mut self.folder {
-            Some(folder) => folder.begin_trajectory(index, &stage.name, trajectory.format, subject),
+            Some(folder) => folder.begin_trajectory(index, &stage.name, trajectory.format, header),
             None => Ok(()),
         }
     }
 
     /// Goes on with the trajectory of the stage under way.
-    pub(super) fn resume_trajectory(&mut self, stage: &StageInput, position: Position) -> Result<()> {
+    pub(super) fn resume_trajectory(&mut self, stage: &StageInput, written: WrittenSoFar) -> Result<()> {
         let Some(trajectory) = stage.trajectory else { return Ok(()) };
-        let subject = self.subject(stage, trajectory.every)?;
+        let header = self.header(stage, trajectory.every)?;
         let index = self.clock.stage;
         match &mut self.folder {
-            Some(folder) => {
-                folder.resume_trajectory(index, &stage.name, trajectory.format, subject, position)
-            }
+            Some(folder) => folder.resume_trajectory(index, &stage.name, trajectory.format, header, written),
             None => Ok(()),
         }
     }
 
-    fn subject(&mut self, stage: &StageInput, every: u64) -> Result<Subject> {
+    fn header(&mut self, stage: &StageInput, every: u64) -> Result<TrajectoryHeader> {
         let timestep = match stage.action {
             Action::Dynamics { timestep, .. } => timestep,
             Action::Minimize { .. } => 0.0,
@@ -428,7 +426,7 @@ impl Simulation {
         let names = self.species.iter().map(|s| s.name.clone()).collect();
         let (atoms, bonds) = (self.names.clone(), chemical_bonds(&self.topology));
         let periodic = self.backend.simbox().periodic();
-        Ok(Subject {
+        Ok(TrajectoryHeader {
             units: self.units,
             names,
             species,
@@ -498,7 +496,7 @@ impl Simulation {
             reports: self.reports.clone(),
             input: self.source.clone(),
             thermo_bytes: folder.settle()?,
-            trajectory: folder.trajectory_position(),
+            trajectory: folder.trajectory_written(),
         };
         let list_positions = self.backend.list_positions()?.to_vec();
         let (topology, charges, names) = (self.topology.clone(), self.charges.clone(), self.names.clone());

@@ -1,6 +1,6 @@
 //! Systems to files.
 
-use crate::trajectory::{Frame, Subject, write_xyz_frame};
+use crate::trajectory::{Frame, TrajectoryHeader, write_xyz_frame};
 use jostle_core::{System, UnitSystem, Vec3};
 use std::io::Write;
 
@@ -56,7 +56,7 @@ pub fn write_xyz(
     let index_by_id = system.state.index_by_id();
     let by_id = |values: &[Vec3]| -> Vec<Vec3> { index_by_id.iter().map(|&index| values[index]).collect() };
     let (positions, velocities) = (by_id(&system.state.position), by_id(&system.state.velocity));
-    let subject = Subject {
+    let header = TrajectoryHeader {
         units,
         names: system.species.iter().map(|s| s.name.clone()).collect(),
         species: index_by_id.iter().map(|&index| system.state.species[index]).collect(),
@@ -76,5 +76,5 @@ pub fn write_xyz(
         velocities,
         images: None,
     };
-    write_xyz_frame(&subject, &frame, out)
+    write_xyz_frame(&header, &frame, out)
 }

@@ -3,7 +3,7 @@
 
 use super::dcd::unit_cell;
 use super::pdb::called;
-use super::{Format, Frame, Position, Subject, length_factor, picoseconds};
+use super::{Format, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
 use jostle_core::{Error, Result};
 use std::borrow::Cow;
 use std::io::Write;
@@ -29,23 +29,29 @@ const COLUMNS: [&str; 14] = [
 pub(super) struct Cif;
 
 impl Format for Cif {
-    fn header(&self, _: &Subject, _: &Position) -> Vec<u8> {
+    fn file_header(&self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Vec<u8> {
         Vec::new()
     }
 
-    fn frame(&mut self, subject: &Subject, frame: &Frame, number: u64, out: &mut Vec<u8>) -> Result<()> {
-        write(subject, frame, number, out)
+    fn frame(
+        &mut self,
+        header: &TrajectoryHeader,
+        frame: &Frame,
+        number: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        write(header, frame, number, out)
             .map_err(|e| Error::simulation(format!("a frame cannot be written as text: {e}")))
     }
 }
 
-fn write(subject: &Subject, frame: &Frame, number: u64, out: &mut dyn Write) -> std::io::Result<()> {
-    let angstrom = length_factor(subject.units, "A");
+fn write(header: &TrajectoryHeader, frame: &Frame, number: u64, out: &mut dyn Write) -> std::io::Result<()> {
+    let angstrom = length_factor(header.units, "A");
     let model = number + 1;
     writeln!(out, "data_frame_{model}")?;
-    writeln!(out, "_jostle.units {}\n_jostle.step {}", subject.units, frame.step)?;
+    writeln!(out, "_jostle.units {}\n_jostle.step {}", header.units, frame.step)?;
     if let Some(time) = frame.time {
-        writeln!(out, "_jostle.time {}", time * picoseconds(subject.units))?;
+        writeln!(out, "_jostle.time {}", time * picoseconds(header.units))?;
     }
     let [a, gamma, b, beta, alpha, c] = unit_cell(frame.simbox, angstrom);
     if a > 0.0 {
@@ -59,7 +65,7 @@ fn write(subject: &Subject, frame: &Frame, number: u64, out: &mut dyn Write) -> 
     writeln!(out, "loop_")?;
     COLUMNS.iter().try_for_each(|column| writeln!(out, "_atom_site.{column}"))?;
     for (id, r) in frame.positions.iter().enumerate() {
-        let (atom, residue) = called(subject, id);
+        let (atom, residue) = called(header, id);
         let [element, name, kind, chain] =
             [&atom.element, &atom.name, &residue.name, &residue.chain].map(|text| word(text));
         let [x, y, z] = r.map(|x| x * angstrom);

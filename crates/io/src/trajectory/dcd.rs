@@ -4,7 +4,7 @@
 //! The format has no specification; this follows what NAMD and LAMMPS write and what the readers
 //! of VMD and MDAnalysis expect.
 
-use super::{Format, Frame, Position, Subject, length_factor, picoseconds};
+use super::{Format, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
 use jostle_core::{Error, Result, SimBox};
 
 /// One AKMA unit of time, sqrt(u A^2 / (kcal/mol)), in ps; DCD measures the time step in it.
@@ -13,15 +13,15 @@ pub(super) const AKMA: f64 = 0.04888821;
 pub(super) struct Dcd;
 
 impl Format for Dcd {
-    fn header(&self, subject: &Subject, position: &Position) -> Vec<u8> {
+    fn file_header(&self, header: &TrajectoryHeader, written: &WrittenSoFar) -> Vec<u8> {
         let count = |n: u64| i32::try_from(n).unwrap_or(i32::MAX);
-        let last = subject.every.saturating_mul(position.frames);
+        let last = header.every.saturating_mul(written.frames);
         let mut control = [0i32; 20];
-        control[0] = count(position.frames);
-        control[1] = count(position.first_step);
-        control[2] = count(subject.every.max(1));
+        control[0] = count(written.frames);
+        control[1] = count(written.first_step);
+        control[2] = count(header.every.max(1));
         control[3] = count(last);
-        let delta = (subject.timestep * picoseconds(subject.units) / AKMA) as f32;
+        let delta = (header.timestep * picoseconds(header.units) / AKMA) as f32;
         control[9] = i32::from_le_bytes(delta.to_le_bytes());
         control[10] = 1; // a unit cell in every frame
         control[19] = 24; // the version of CHARMM whose format this is
@@ -29,18 +29,18 @@ impl Format for Dcd {
         let mut first = b"CORD".to_vec();
         first.extend(control.iter().flat_map(|c| c.to_le_bytes()));
         record(&mut bytes, &first);
-        let titles = ["Written by Jostle", unit_note(subject)];
+        let titles = ["Written by Jostle", unit_note(header)];
         let mut title = (titles.len() as i32).to_le_bytes().to_vec();
         for line in titles {
             title.extend(format!("{line:80}").into_bytes());
         }
         record(&mut bytes, &title);
-        record(&mut bytes, &count(subject.species.len() as u64).to_le_bytes());
+        record(&mut bytes, &count(header.species.len() as u64).to_le_bytes());
         bytes
     }
 
-    fn frame(&mut self, subject: &Subject, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
-        let angstrom = length_factor(subject.units, "A");
+    fn frame(&mut self, header: &TrajectoryHeader, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
+        let angstrom = length_factor(header.units, "A");
         let cell: Vec<u8> = unit_cell(frame.simbox, angstrom).iter().flat_map(|x| x.to_le_bytes()).collect();
         record(out, &cell);
         let mut axis_bytes = Vec::with_capacity(4 * frame.positions.len());
@@ -85,8 +85,8 @@ pub(super) fn unit_cell(simbox: &SimBox, angstrom: f64) -> [f64; 6] {
     ]
 }
 
-fn unit_note(subject: &Subject) -> &'static str {
-    match subject.units {
+fn unit_note(header: &TrajectoryHeader) -> &'static str {
+    match header.units {
         jostle_core::UnitSystem::Lj => "Reduced units as they are: sigma as angstrom, tau as ps",
         jostle_core::UnitSystem::Plasma => "Reduced units as they are: ion-sphere radius as angstrom",
         jostle_core::UnitSystem::Nuclear => "Nuclear units as they are: fm as angstrom, fm/c as ps",

@@ -1,23 +1,23 @@
 //! LAMMPS dumps in text and full precision (<https://docs.lammps.org/dump.html>).
 
-use super::{Format, Frame, Position, Subject};
+use super::{Format, Frame, TrajectoryHeader, WrittenSoFar};
 use jostle_core::Result;
 use std::io::Write;
 
 pub(super) struct Dump;
 
 impl Format for Dump {
-    fn header(&self, _: &Subject, _: &Position) -> Vec<u8> {
+    fn file_header(&self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Vec<u8> {
         Vec::new()
     }
 
-    fn frame(&mut self, subject: &Subject, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
-        write(subject, frame, out)
+    fn frame(&mut self, header: &TrajectoryHeader, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
+        write(header, frame, out)
             .map_err(|e| jostle_core::Error::simulation(format!("a frame cannot be written as text: {e}")))
     }
 }
 
-fn write(subject: &Subject, frame: &Frame, out: &mut dyn Write) -> std::io::Result<()> {
+fn write(header: &TrajectoryHeader, frame: &Frame, out: &mut dyn Write) -> std::io::Result<()> {
     let simbox = frame.simbox;
     let (origin, lengths, [xy, xz, yz]) = (simbox.origin(), simbox.lengths(), simbox.tilts());
     let periodic = simbox.periodic().map(|p| if p { "pp" } else { "ff" }).join(" ");
@@ -38,8 +38,8 @@ fn write(subject: &Subject, frame: &Frame, out: &mut dyn Write) -> std::io::Resu
     let images = if frame.images.is_some() { " ix iy iz" } else { "" };
     writeln!(out, "ITEM: ATOMS id type element x y z{velocities}{images}")?;
     for (id, [x, y, z]) in frame.positions.iter().enumerate() {
-        let species = usize::from(subject.species[id]);
-        let name = subject.names.get(species).map_or("X", String::as_str);
+        let species = usize::from(header.species[id]);
+        let name = header.names.get(species).map_or("X", String::as_str);
         write!(out, "{} {} {name} {x} {y} {z}", id + 1, species + 1)?;
         if let Some(velocities) = frame.velocities {
             let [u, v, w] = velocities[id];

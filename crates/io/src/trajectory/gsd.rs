@@ -8,7 +8,7 @@
 //! The index of a file is in one piece. Where it is full, the next frame brings one of twice the
 //! size along; what is where follows from the number of frames alone.
 
-use super::{Format, Frame, Patch, Position, Subject};
+use super::{Format, Frame, Patch, TrajectoryHeader, WrittenSoFar};
 use crate::trajectory::read::{GSD_MAGIC, GSD_TIME as TIME};
 use jostle_core::{Error, Result};
 
@@ -63,29 +63,29 @@ impl Gsd {
     }
 
     /// The chunks of a frame.
-    fn chunks(&self, subject: &Subject, number: u64) -> impl Iterator<Item = Chunk> {
-        let atoms = subject.species.len() as u64;
-        let longest = subject.names.iter().map(|n| n.len() as u64 + 1).max().unwrap_or(1);
+    fn chunks(&self, header: &TrajectoryHeader, number: u64) -> impl Iterator<Item = Chunk> {
+        let atoms = header.species.len() as u64;
+        let longest = header.names.iter().map(|n| n.len() as u64 + 1).max().unwrap_or(1);
         let shapes = [
             (1, 1, 4, 8),
             (6, 1, 9, 4),
             (1, 1, 10, 8),
             (1, 1, 3, 4),
-            (subject.names.len() as u64, longest, 5, 1),
+            (header.names.len() as u64, longest, 5, 1),
             (atoms, 1, 3, 4),
             (atoms, 3, 9, 4),
             (atoms, 3, 9, 4),
             (atoms, 3, 7, 4),
         ];
-        let absent = [(VELOCITY, !self.velocities), (IMAGE, !subject.images)];
+        let absent = [(VELOCITY, !self.velocities), (IMAGE, !header.images)];
         let all = shapes.into_iter().enumerate();
         let all = all.map(|(name, (rows, columns, kind, width))| Chunk { name, rows, columns, kind, width });
         all.filter(move |c| (number == 0 || EVERY.contains(&c.name)) && !absent.contains(&(c.name, true)))
     }
 
     /// Entries of the index before a frame.
-    fn entries(&self, subject: &Subject, number: u64) -> u64 {
-        let without = u64::from(!self.velocities) + u64::from(!subject.images);
+    fn entries(&self, header: &TrajectoryHeader, number: u64) -> u64 {
+        let without = u64::from(!self.velocities) + u64::from(!header.images);
         match number {
             0 => 0,
             _ => NAMES.len() as u64 - without + (number - 1) * (EVERY.len() as u64 - without),
@@ -93,25 +93,25 @@ impl Gsd {
     }
 
     /// The size of the index that has room for so many frames.
-    fn room(&self, subject: &Subject, frames: u64) -> u64 {
+    fn room(&self, header: &TrajectoryHeader, frames: u64) -> u64 {
         let mut room = FIRST;
-        while room < self.entries(subject, frames) {
+        while room < self.entries(header, frames) {
             room *= 2;
         }
         room
     }
 
     /// Bytes of the index that a frame brings along.
-    fn brought(&self, subject: &Subject, number: u64) -> u64 {
-        let (before, after) = (self.room(subject, number), self.room(subject, number + 1));
+    fn brought(&self, header: &TrajectoryHeader, number: u64) -> u64 {
+        let (before, after) = (self.room(header, number), self.room(header, number + 1));
         if number > 0 && after > before { after * ENTRY } else { 0 }
     }
 
     /// Where a frame begins, with its index if it brings one.
-    fn begin(&self, subject: &Subject, number: u64) -> u64 {
-        let bytes = |k: u64| self.chunks(subject, k).map(Chunk::bytes).sum::<u64>();
+    fn begin(&self, header: &TrajectoryHeader, number: u64) -> u64 {
+        let bytes = |k: u64| self.chunks(header, k).map(Chunk::bytes).sum::<u64>();
         let (mut indices, mut room) = (0, FIRST);
-        while room < self.room(subject, number) {
+        while room < self.room(header, number) {
             room *= 2;
             indices += room * ENTRY;
         }
@@ -120,8 +120,8 @@ impl Gsd {
     }
 
     /// Where the index of a file with so many frames is.
-    fn index(&self, subject: &Subject, frames: u64) -> u64 {
-        let room = self.room(subject, frames);
+    fn index(&self, header: &TrajectoryHeader, frames: u64) -> u64 {
+        let room = self.room(header, frames);
         if room == FIRST {
             return HEADER + 64 * NAME_PIECES;
         }
@@ -129,15 +129,15 @@ impl Gsd {
         let (mut low, mut high) = (0, frames);
         while low + 1 < high {
             let middle = (low + high) / 2;
-            if self.room(subject, middle) < room { low = middle } else { high = middle }
+            if self.room(header, middle) < room { low = middle } else { high = middle }
         }
-        self.begin(subject, low)
+        self.begin(header, low)
     }
 
     /// The entries of a frame.
-    fn indexed(&self, subject: &Subject, number: u64, out: &mut Vec<u8>) {
-        let mut at = self.begin(subject, number) + self.brought(subject, number);
-        for chunk in self.chunks(subject, number) {
+    fn indexed(&self, header: &TrajectoryHeader, number: u64, out: &mut Vec<u8>) {
+        let mut at = self.begin(header, number) + self.brought(header, number);
+        for chunk in self.chunks(header, number) {
             for word in [number, chunk.rows, at] {
                 out.extend(word.to_le_bytes());
             }
@@ -150,8 +150,8 @@ impl Gsd {
 }
 
 impl Format for Gsd {
-    fn header(&self, subject: &Subject, position: &Position) -> Vec<u8> {
-        let (index, room) = (self.index(subject, position.frames), self.room(subject, position.frames));
+    fn file_header(&self, header: &TrajectoryHeader, written: &WrittenSoFar) -> Vec<u8> {
+        let (index, room) = (self.index(header, written.frames), self.room(header, written.frames));
         let mut out = Vec::new();
         for word in [GSD_MAGIC, index, room, HEADER, NAME_PIECES] {
             out.extend(word.to_le_bytes());
@@ -164,18 +164,24 @@ impl Format for Gsd {
             out.extend(words.into_bytes());
             out.resize(end, 0);
         };
-        padded(format!("jostle {} units {}", env!("CARGO_PKG_VERSION"), subject.units.name()), 64);
+        padded(format!("jostle {} units {}", env!("CARGO_PKG_VERSION"), header.units.name()), 64);
         padded("hoomd".into(), 64);
         padded(String::new(), 80);
         padded(NAMES.join("\0"), 64 * NAME_PIECES as usize);
-        if position.frames == 0 {
+        if written.frames == 0 {
             // What stands there later is not to be written over.
             out.resize(out.len() + (FIRST * ENTRY) as usize, 0);
         }
         out
     }
 
-    fn frame(&mut self, subject: &Subject, frame: &Frame, number: u64, out: &mut Vec<u8>) -> Result<()> {
+    fn frame(
+        &mut self,
+        header: &TrajectoryHeader,
+        frame: &Frame,
+        number: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         if number == 0 {
             self.velocities = frame.velocities.is_some();
         }
@@ -184,15 +190,15 @@ impl Format for Gsd {
                 "some frames have velocities and others have none, which a GSD file cannot hold",
             ));
         }
-        let brought = self.brought(subject, number) as usize;
+        let brought = self.brought(header, number) as usize;
         if brought > 0 {
-            (0..number).for_each(|k| self.indexed(subject, k, out));
+            (0..number).for_each(|k| self.indexed(header, k, out));
             out.resize(brought, 0);
         }
         let simbox = frame.simbox;
         let ([lx, ly, lz], [xy, xz, yz]) = (simbox.lengths(), simbox.tilts());
         let middle = simbox.to_cartesian([0.5; 3]);
-        let chunks: Vec<Chunk> = self.chunks(subject, number).collect();
+        let chunks: Vec<Chunk> = self.chunks(header, number).collect();
         let single = |x: f64, out: &mut Vec<u8>| -> Result<()> {
             let x = x as f32;
             if !x.is_finite() {
@@ -209,16 +215,16 @@ impl Format for Gsd {
                 }
                 // No number stands for a time that is not known.
                 TIME => out.extend(frame.time.unwrap_or(f64::NAN).to_le_bytes()),
-                "particles/N" => out.extend((subject.species.len() as u32).to_le_bytes()),
+                "particles/N" => out.extend((header.species.len() as u32).to_le_bytes()),
                 "particles/types" => {
-                    for name in &subject.names {
+                    for name in &header.names {
                         let end = out.len() + chunk.columns as usize;
                         out.extend(name.bytes());
                         out.resize(end, 0);
                     }
                 }
                 "particles/typeid" => {
-                    out.extend(subject.species.iter().flat_map(|s| u32::from(*s).to_le_bytes()));
+                    out.extend(header.species.iter().flat_map(|s| u32::from(*s).to_le_bytes()));
                 }
                 "particles/position" => {
                     // HOOMD's boxes have their centre at the origin.
@@ -239,18 +245,18 @@ impl Format for Gsd {
         Ok(())
     }
 
-    fn patch(&self, subject: &Subject, position: &Position, what: Patch) -> Vec<(u64, Vec<u8>)> {
-        let index = self.index(subject, position.frames);
+    fn patch(&self, header: &TrajectoryHeader, written: &WrittenSoFar, what: Patch) -> Vec<(u64, Vec<u8>)> {
+        let index = self.index(header, written.frames);
         let mut entries = Vec::new();
         let from = match what {
             Patch::LastFrame => {
-                let Some(last) = position.frames.checked_sub(1) else { return Vec::new() };
-                self.indexed(subject, last, &mut entries);
-                self.entries(subject, last)
+                let Some(last) = written.frames.checked_sub(1) else { return Vec::new() };
+                self.indexed(header, last, &mut entries);
+                self.entries(header, last)
             }
             Patch::Behind => {
-                let from = self.entries(subject, position.frames);
-                entries.resize(((self.room(subject, position.frames) - from) * ENTRY) as usize, 0);
+                let from = self.entries(header, written.frames);
+                entries.resize(((self.room(header, written.frames) - from) * ENTRY) as usize, 0);
                 from
             }
         };

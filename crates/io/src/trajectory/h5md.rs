@@ -7,7 +7,7 @@
 //! cut back by its length, as any other.
 
 use super::hdf5::{self, FAN, Kind, Objects, Place, Value};
-use super::{Format, Frame, Patch, Position, Subject};
+use super::{Format, Frame, Patch, TrajectoryHeader, WrittenSoFar};
 use jostle_core::{Error, Result, UnitSystem, Vec3};
 
 /// Levels of the trees; level 0 are the nodes whose children are chunks.
@@ -50,7 +50,7 @@ impl Series {
 
 /// Where everything is.
 struct Layout<'a> {
-    subject: &'a Subject,
+    header: &'a TrajectoryHeader,
     /// Step, time, box, positions, then images and velocities where there are any.
     series: Vec<Series>,
     /// Bytes of what describes the file.
@@ -58,18 +58,18 @@ struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    fn new(subject: &'a Subject, velocities: bool) -> Self {
-        let atoms = vec![subject.species.len() as u64, 3];
+    fn new(header: &'a TrajectoryHeader, velocities: bool) -> Self {
+        let atoms = vec![header.species.len() as u64, 3];
         let mut series = vec![
             (Kind::I64, vec![]),
             (Kind::F64, vec![]),
             (Kind::F64, vec![3, 3]),
             (Kind::F32, atoms.clone()),
         ];
-        series.extend(subject.images.then(|| (Kind::I32, atoms.clone())));
+        series.extend(header.images.then(|| (Kind::I32, atoms.clone())));
         series.push((Kind::F32, atoms));
         let series: Vec<_> = series.into_iter().map(|(kind, shape)| Series { kind, shape }).collect();
-        let mut layout = Layout { subject, series, objects: 0 };
+        let mut layout = Layout { header, series, objects: 0 };
         // As long with other numbers in it, and as long as with velocities.
         layout.objects = layout.describe(0).len() as u64;
         if !velocities {
@@ -80,8 +80,8 @@ impl<'a> Layout<'a> {
 
     /// What stands in front of so many frames.
     fn describe(&self, frames: u64) -> Vec<u8> {
-        let subject = self.subject;
-        let [length, time, velocity] = match subject.units {
+        let header = self.header;
+        let [length, time, velocity] = match header.units {
             UnitSystem::Real => ["Angstrom", "fs", "Angstrom fs-1"],
             UnitSystem::Nano => ["nm", "ps", "nm ps-1"],
             _ => ["Angstrom", "ps", "Angstrom ps-1"],
@@ -91,11 +91,11 @@ impl<'a> Layout<'a> {
             let shape: Vec<u64> = [frames].iter().chain(&self.series[k].shape).copied().collect();
             let root = (frames > 0).then(|| self.node(LEVELS - 1, 0, k));
             // Reduced units have no names.
-            let unit = unit.filter(|_| !subject.units.is_reduced()).map(|unit| ("unit", Value::Text(unit)));
+            let unit = unit.filter(|_| !header.units.is_reduced()).map(|unit| ("unit", Value::Text(unit)));
             objects.dataset(self.series[k].kind, &shape, Place::Chunks { root }, unit.as_slice(), names)
         };
         let mut elements = vec![("edges", Some(length)), ("position", Some(length))];
-        elements.extend(subject.images.then_some(("image", None)));
+        elements.extend(header.images.then_some(("image", None)));
         elements.push(("velocity", Some(velocity)));
         elements.truncate(self.series.len() - 2);
         let links = elements.len() as u32;
@@ -105,10 +105,10 @@ impl<'a> Layout<'a> {
         let element = |value: &u64| objects.group(&[("step", step), ("time", time), ("value", *value)], &[]);
         let groups: Vec<u64> = values.iter().map(element).collect();
         let mut named = elements.iter().map(|(name, _)| *name).zip(groups);
-        let atoms = subject.species.len() as u64;
+        let atoms = header.species.len() as u64;
         let species = Place::Piece { at: self.objects, bytes: 4 * atoms };
-        let species = objects.dataset(Kind::Names(&subject.names), &[atoms], species, &[], 1);
-        let boundary = subject.periodic.map(|periodic| if periodic { "periodic" } else { "none" });
+        let species = objects.dataset(Kind::Names(&header.names), &[atoms], species, &[], 1);
+        let boundary = header.periodic.map(|periodic| if periodic { "periodic" } else { "none" });
         let of_box = [("dimension", Value::Int(3)), ("boundary", Value::Texts(&boundary))];
         let edges: Vec<_> = named.by_ref().take(1).collect();
         let mut members = vec![("box", objects.group(&edges, &of_box))];
@@ -119,7 +119,7 @@ impl<'a> Layout<'a> {
         let creator = [
             ("name", Value::Text("Jostle")),
             ("version", Value::Text(env!("CARGO_PKG_VERSION"))),
-            ("units", Value::Text(subject.units.name())),
+            ("units", Value::Text(header.units.name())),
         ];
         let creator = objects.group(&[], &creator);
         let author = objects.group(&[], &[("name", Value::Text("unknown"))]);
@@ -133,15 +133,14 @@ impl<'a> Layout<'a> {
 
     /// The species of the atoms, behind which the frames begin.
     fn species(&self) -> Vec<u8> {
-        let mut out: Vec<u8> =
-            self.subject.species.iter().flat_map(|s| i32::from(*s).to_le_bytes()).collect();
+        let mut out: Vec<u8> = self.header.species.iter().flat_map(|s| i32::from(*s).to_le_bytes()).collect();
         out.resize(out.len().next_multiple_of(8), 0);
         out
     }
 
     /// Where a frame begins, with the nodes that it brings along.
     fn begin(&self, number: u64) -> u64 {
-        let species = (4 * self.subject.species.len() as u64).next_multiple_of(8);
+        let species = (4 * self.header.species.len() as u64).next_multiple_of(8);
         let frame: u64 = self.series.iter().map(Series::room).sum();
         let nodes: u64 = (0..LEVELS).map(|level| number.div_ceil(FAN.pow(level + 1))).sum();
         self.objects + species + number * frame + nodes * self.before_node(self.series.len())
@@ -188,26 +187,32 @@ impl<'a> Layout<'a> {
 }
 
 impl Format for H5md {
-    fn check(&self, subject: &Subject) -> Result<()> {
-        let longest = subject.names.iter().map(String::len).sum::<usize>() + 16 * subject.names.len();
-        if longest > usize::from(u16::MAX) || subject.species.len() as u64 * 12 > u64::from(u32::MAX) {
+    fn check(&self, header: &TrajectoryHeader) -> Result<()> {
+        let longest = header.names.iter().map(String::len).sum::<usize>() + 16 * header.names.len();
+        if longest > usize::from(u16::MAX) || header.species.len() as u64 * 12 > u64::from(u32::MAX) {
             return Err(Error::simulation("an H5MD file has no room for so many atoms or names of species")
                 .hint("take another format, as xtc or trr"));
         }
         Ok(())
     }
 
-    fn header(&self, subject: &Subject, position: &Position) -> Vec<u8> {
-        let layout = Layout::new(subject, self.velocities);
-        let mut out = layout.describe(position.frames);
+    fn file_header(&self, header: &TrajectoryHeader, written: &WrittenSoFar) -> Vec<u8> {
+        let layout = Layout::new(header, self.velocities);
+        let mut out = layout.describe(written.frames);
         out.resize(layout.objects as usize, 0);
-        if position.frames == 0 {
+        if written.frames == 0 {
             out.extend(layout.species());
         }
         out
     }
 
-    fn frame(&mut self, subject: &Subject, frame: &Frame, number: u64, out: &mut Vec<u8>) -> Result<()> {
+    fn frame(
+        &mut self,
+        header: &TrajectoryHeader,
+        frame: &Frame,
+        number: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         if number == 0 {
             self.velocities = frame.velocities.is_some();
         }
@@ -219,7 +224,7 @@ impl Format for H5md {
         if number >= MOST {
             return Err(Error::simulation(format!("an H5MD file of Jostle's has room for {MOST} frames")));
         }
-        Layout::new(subject, self.velocities).nodes(number, out);
+        Layout::new(header, self.velocities).nodes(number, out);
         out.extend((frame.step as i64).to_le_bytes());
         // No number stands for a time that is not known.
         out.extend(frame.time.unwrap_or(f64::NAN).to_le_bytes());
@@ -245,9 +250,9 @@ impl Format for H5md {
         frame.velocities.map_or(Ok(()), |velocities| vectors(velocities, out))
     }
 
-    fn patch(&self, subject: &Subject, position: &Position, what: Patch) -> Vec<(u64, Vec<u8>)> {
-        let Some(last) = position.frames.checked_sub(1) else { return Vec::new() };
-        let layout = Layout::new(subject, self.velocities);
+    fn patch(&self, header: &TrajectoryHeader, written: &WrittenSoFar, what: Patch) -> Vec<(u64, Vec<u8>)> {
+        let Some(last) = written.frames.checked_sub(1) else { return Vec::new() };
+        let layout = Layout::new(header, self.velocities);
         // A frame is a new child of a node where it is the first below that child.
         let changed = |level: &u32| what == Patch::Behind || last.is_multiple_of(FAN.pow(*level));
         let count = |(level, series): (u32, usize)| {

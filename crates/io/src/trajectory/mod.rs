@@ -56,9 +56,9 @@ impl Frame<'_> {
     }
 }
 
-/// What all frames of a trajectory have in common.
+/// The system and the spacing that all frames of a trajectory have in common.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Subject {
+pub struct TrajectoryHeader {
     /// The unit system of the run.
     pub units: UnitSystem,
     /// Names of the species.
@@ -82,7 +82,7 @@ pub struct Subject {
 /// How far a trajectory has come; a checkpoint keeps it, so that a resumed run cuts off what the
 /// interrupted one wrote later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Position {
+pub struct WrittenSoFar {
     /// Frames in the file.
     pub frames: u64,
     /// Length of the file in bytes.
@@ -97,22 +97,28 @@ trait Format: Send {
     ///
     /// # Errors
     /// If it cannot.
-    fn check(&self, _: &Subject) -> Result<()> {
+    fn check(&self, _: &TrajectoryHeader) -> Result<()> {
         Ok(())
     }
 
     /// What comes before the first frame, given how far the file has come. It is written anew after
     /// every frame, and never longer than at first.
-    fn header(&self, subject: &Subject, position: &Position) -> Vec<u8>;
+    fn file_header(&self, header: &TrajectoryHeader, written: &WrittenSoFar) -> Vec<u8>;
 
     /// Appends a frame to `out`; its number counts from 0.
     ///
     /// # Errors
     /// If the format cannot hold the numbers.
-    fn frame(&mut self, subject: &Subject, frame: &Frame, number: u64, out: &mut Vec<u8>) -> Result<()>;
+    fn frame(
+        &mut self,
+        header: &TrajectoryHeader,
+        frame: &Frame,
+        number: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<()>;
 
     /// What else is to be written, and where, given how far the file has come.
-    fn patch(&self, _: &Subject, _: &Position, _: Patch) -> Vec<(u64, Vec<u8>)> {
+    fn patch(&self, _: &TrajectoryHeader, _: &WrittenSoFar, _: Patch) -> Vec<(u64, Vec<u8>)> {
         Vec::new()
     }
 }
@@ -185,8 +191,8 @@ pub struct TrajectoryWriter {
     path: PathBuf,
     file: File,
     format: Box<dyn Format>,
-    subject: Subject,
-    position: Position,
+    header: TrajectoryHeader,
+    written: WrittenSoFar,
     buffer: Vec<u8>,
 }
 
@@ -195,39 +201,44 @@ impl TrajectoryWriter {
     ///
     /// # Errors
     /// If the format cannot hold the system, or the file cannot be made or written.
-    pub fn create(path: &Path, kind: TrajectoryFormat, subject: Subject) -> Result<Self> {
+    pub fn create(path: &Path, kind: TrajectoryFormat, header: TrajectoryHeader) -> Result<Self> {
         let format = format(kind);
-        format.check(&subject).map_err(|e| e.in_file(path))?;
+        format.check(&header).map_err(|e| e.in_file(path))?;
         let file = File::create(path).map_err(|e| Error::io("create", path, &e))?;
-        let position = Position::default();
+        let written = WrittenSoFar::default();
         let (path, buffer) = (path.to_path_buf(), Vec::new());
-        let mut writer = TrajectoryWriter { path, file, format, subject, position, buffer };
-        let header = writer.format.header(&writer.subject, &writer.position);
-        writer.file.write_all(&header).map_err(|e| writer.io_error("write", &e))?;
-        writer.position.bytes = header.len() as u64;
+        let mut writer = TrajectoryWriter { path, file, format, header, written, buffer };
+        let bytes = writer.format.file_header(&writer.header, &writer.written);
+        writer.file.write_all(&bytes).map_err(|e| writer.io_error("write", &e))?;
+        writer.written.bytes = bytes.len() as u64;
         Ok(writer)
     }
 
-    /// Goes on with a trajectory from a position recorded earlier; what was written after it is
+    /// Goes on with a trajectory from what was recorded as written earlier; what was written after it is
     /// cut off.
     ///
     /// # Errors
     /// If the file is missing, cannot be written, or is shorter than it was.
-    pub fn resume(path: &Path, kind: TrajectoryFormat, subject: Subject, position: Position) -> Result<Self> {
+    pub fn resume(
+        path: &Path,
+        kind: TrajectoryFormat,
+        header: TrajectoryHeader,
+        written: WrittenSoFar,
+    ) -> Result<Self> {
         let opened = OpenOptions::new().read(true).write(true).open(path);
         let file = opened.map_err(|e| Error::io("go on with", path, &e))?;
         let length = file.metadata().map_err(|e| Error::io("look at", path, &e))?.len();
-        if length < position.bytes {
+        if length < written.bytes {
             let message = format!(
                 "the trajectory has {length} bytes, but had {} when the checkpoint was written",
-                position.bytes
+                written.bytes
             );
             return Err(Error::file(path, message)
                 .hint("it was shortened or replaced since; put the file back, or start a new run"));
         }
         let (path, buffer, format) = (path.to_path_buf(), Vec::new(), format(kind));
-        let mut writer = TrajectoryWriter { path, file, format, subject, position, buffer };
-        writer.file.set_len(position.bytes).map_err(|e| writer.io_error("shorten", &e))?;
+        let mut writer = TrajectoryWriter { path, file, format, header, written, buffer };
+        writer.file.set_len(written.bytes).map_err(|e| writer.io_error("shorten", &e))?;
         let cut = writer.write_patch(Patch::Behind).and_then(|()| writer.write_header());
         cut.map_err(|e| writer.io_error("write", &e))?;
         Ok(writer)
@@ -241,20 +252,20 @@ impl TrajectoryWriter {
     pub fn write(&mut self, frame: &Frame) -> Result<()> {
         self.check(frame)?;
         self.buffer.clear();
-        let number = self.position.frames;
-        let made = self.format.frame(&self.subject, frame, number, &mut self.buffer);
+        let number = self.written.frames;
+        let made = self.format.frame(&self.header, frame, number, &mut self.buffer);
         made.map_err(|e| e.in_file(&self.path))?;
-        let before = self.position;
+        let before = self.written;
         if before.frames == 0 {
-            self.position.first_step = frame.step;
+            self.written.first_step = frame.step;
         }
-        self.position.frames += 1;
-        self.position.bytes += self.buffer.len() as u64;
+        self.written.frames += 1;
+        self.written.bytes += self.buffer.len() as u64;
         let written = self.file.write_all(&self.buffer);
         let written = written.and_then(|()| self.write_patch(Patch::LastFrame));
         let written = written.and_then(|()| self.write_header());
         if let Err(e) = written {
-            self.position = before;
+            self.written = before;
             let error = self.io_error("write", &e);
             // Best effort: the first error is the one worth reporting.
             let cut = self.file.set_len(before.bytes).and_then(|()| self.write_patch(Patch::Behind));
@@ -265,8 +276,8 @@ impl TrajectoryWriter {
     }
 
     /// How far the file has come.
-    pub fn position(&self) -> Position {
-        self.position
+    pub fn written_so_far(&self) -> WrittenSoFar {
+        self.written
     }
 
     /// The file.
@@ -283,7 +294,7 @@ impl TrajectoryWriter {
     }
 
     fn write_patch(&mut self, what: Patch) -> std::io::Result<()> {
-        for (at, bytes) in self.format.patch(&self.subject, &self.position, what) {
+        for (at, bytes) in self.format.patch(&self.header, &self.written, what) {
             self.file.seek(SeekFrom::Start(at))?;
             self.file.write_all(&bytes)?;
         }
@@ -292,18 +303,18 @@ impl TrajectoryWriter {
 
     fn write_header(&mut self) -> std::io::Result<()> {
         self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(&self.format.header(&self.subject, &self.position))?;
-        self.file.seek(SeekFrom::Start(self.position.bytes)).map(|_| ())
+        self.file.write_all(&self.format.file_header(&self.header, &self.written))?;
+        self.file.seek(SeekFrom::Start(self.written.bytes)).map(|_| ())
     }
 
     fn check(&self, frame: &Frame) -> Result<()> {
-        let n = self.subject.species.len();
+        let n = self.header.species.len();
         if n == 0 {
             return Err(Error::file(&self.path, "a trajectory of no atoms is not written"));
         }
         let velocities = frame.velocities.map_or(n, <[Vec3]>::len);
         let images = frame.images.map_or(n, <[[i32; 3]]>::len);
-        if frame.images.is_some() != self.subject.images {
+        if frame.images.is_some() != self.header.images {
             let message = "some frames say how often atoms have crossed the box, and others do not";
             return Err(Error::file(&self.path, message));
         }

@@ -4,7 +4,7 @@
 //! further.
 
 use super::dcd::unit_cell;
-use super::{Format, Frame, Position, Subject, length_factor, picoseconds};
+use super::{Format, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
 use crate::forcefield::elements;
 use crate::select::words::is_standard;
 use jostle_core::{AtomName, Error, Residue, Result};
@@ -14,29 +14,35 @@ use std::io::Write;
 pub(super) struct Pdb;
 
 impl Format for Pdb {
-    fn check(&self, subject: &Subject) -> Result<()> {
+    fn check(&self, header: &TrajectoryHeader) -> Result<()> {
         let too_long = |what: &str, name: &str| {
             Error::simulation(format!("the name \"{name}\" of {what} has more than four letters"))
                 .hint("the columns of PDB have no room for it; take another format, as xyz or xtc")
         };
-        if let Some(name) = subject.names.iter().find(|n| n.len() > 4 && subject.atoms.atoms.is_empty()) {
+        if let Some(name) = header.names.iter().find(|n| n.len() > 4 && header.atoms.atoms.is_empty()) {
             return Err(too_long("a species", name));
         }
-        if let Some(atom) = subject.atoms.atoms.iter().find(|a| a.name.len() > 4) {
+        if let Some(atom) = header.atoms.atoms.iter().find(|a| a.name.len() > 4) {
             return Err(too_long("an atom", &atom.name));
         }
-        match subject.atoms.residues.iter().find(|r| r.name.len() > 4) {
+        match header.atoms.residues.iter().find(|r| r.name.len() > 4) {
             Some(residue) => Err(too_long("a residue", &residue.name)),
             None => Ok(()),
         }
     }
 
-    fn header(&self, _: &Subject, _: &Position) -> Vec<u8> {
+    fn file_header(&self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Vec<u8> {
         Vec::new()
     }
 
-    fn frame(&mut self, subject: &Subject, frame: &Frame, number: u64, out: &mut Vec<u8>) -> Result<()> {
-        let angstrom = length_factor(subject.units, "A");
+    fn frame(
+        &mut self,
+        header: &TrajectoryHeader,
+        frame: &Frame,
+        number: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let angstrom = length_factor(header.units, "A");
         // What a column of eight characters with three decimals holds.
         let fits = |x: f64| (-999.9995 < x) && (x < 9999.9995);
         let far = |r: &[f64; 3]| r.iter().any(|x| !fits(x * angstrom));
@@ -46,21 +52,21 @@ impl Format for Pdb {
             ))
             .hint("take another format, as xyz or xtc"));
         }
-        write(subject, frame, number, angstrom, out)
+        write(header, frame, number, angstrom, out)
             .map_err(|e| Error::simulation(format!("a frame cannot be written as text: {e}")))
     }
 }
 
 fn write(
-    subject: &Subject,
+    header: &TrajectoryHeader,
     frame: &Frame,
     number: u64,
     angstrom: f64,
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
-    let time = frame.time.map(|time| format!("t= {} ", time * picoseconds(subject.units)));
+    let time = frame.time.map(|time| format!("t= {} ", time * picoseconds(header.units)));
     let time = time.unwrap_or_default();
-    writeln!(out, "TITLE     by Jostle, units = {}, {time}step= {}", subject.units, frame.step)?;
+    writeln!(out, "TITLE     by Jostle, units = {}, {time}step= {}", header.units, frame.step)?;
     let [a, gamma, b, beta, alpha, c] = unit_cell(frame.simbox, angstrom);
     if a > 0.0 {
         let [alpha, beta, gamma] = [alpha, beta, gamma].map(|cosine| cosine.acos().to_degrees());
@@ -68,7 +74,7 @@ fn write(
     }
     writeln!(out, "MODEL     {:4}", number + 1)?;
     for (id, r) in frame.positions.iter().enumerate() {
-        let (atom, residue) = called(subject, id);
+        let (atom, residue) = called(header, id);
         // Names of elements of one letter begin in the second column.
         let name = match atom.element.len() < 2 && atom.name.len() < 4 {
             true => format!(" {:<3}", atom.name),
@@ -89,18 +95,18 @@ fn write(
         )?;
     }
     if number == 0 {
-        write_bonds(subject, out)?;
+        write_bonds(header, out)?;
     }
     writeln!(out, "ENDMDL")
 }
 
 /// Atoms with numbers that begin anew have no bonds that could be told.
-fn write_bonds(subject: &Subject, out: &mut dyn Write) -> std::io::Result<()> {
-    let names = &subject.atoms;
+fn write_bonds(header: &TrajectoryHeader, out: &mut dyn Write) -> std::io::Result<()> {
+    let names = &header.atoms;
     let residue = |id: u32| names.residues.get(names.atoms.get(id as usize)?.residue as usize);
     let standard = |id: &u32| residue(*id).is_some_and(|r| is_standard(&r.name));
     let mut partners = BTreeMap::<u32, Vec<u32>>::new();
-    for [a, b] in &subject.bonds {
+    for [a, b] in &header.bonds {
         if *a.max(b) < 99_999 && ![a, b].into_iter().all(standard) {
             partners.entry(*a).or_default().push(*b);
             partners.entry(*b).or_default().push(*a);
@@ -116,15 +122,15 @@ fn write_bonds(subject: &Subject, out: &mut dyn Write) -> std::io::Result<()> {
 }
 
 /// What an atom is called: by its molecule, else by its species.
-pub(super) fn called(subject: &Subject, id: usize) -> (AtomName, Residue) {
-    match subject.atoms.atoms.get(id) {
+pub(super) fn called(header: &TrajectoryHeader, id: usize) -> (AtomName, Residue) {
+    match header.atoms.atoms.get(id) {
         Some(atom) => {
-            let residue = subject.atoms.residues.get(atom.residue as usize);
+            let residue = header.atoms.residues.get(atom.residue as usize);
             (atom.clone(), residue.cloned().unwrap_or_default())
         }
         None => {
-            let species = usize::from(subject.species[id]);
-            let name = subject.names.get(species).map_or("X", String::as_str).to_string();
+            let species = usize::from(header.species[id]);
+            let name = header.names.get(species).map_or("X", String::as_str).to_string();
             let element = if elements::is_symbol(&name) { name.clone() } else { String::new() };
             // What PDB calls residues that nobody knows.
             let residue = Residue { name: "UNK".into(), number: 1, chain: String::new() };

@@ -1,17 +1,17 @@
 //! GROMACS TRR: positions and velocities in single precision, as GROMACS' `trrio` lays them out.
 
-use super::{Format, Frame, Position, Subject, length_factor, picoseconds};
+use super::{Format, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
 use jostle_core::{Error, Result};
 
 pub(super) struct Trr;
 
 impl Format for Trr {
-    fn header(&self, _: &Subject, _: &Position) -> Vec<u8> {
+    fn file_header(&self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Vec<u8> {
         Vec::new()
     }
 
-    fn frame(&mut self, subject: &Subject, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
-        let (nm, ps) = (length_factor(subject.units, "nm"), picoseconds(subject.units));
+    fn frame(&mut self, header: &TrajectoryHeader, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
+        let (nm, ps) = (length_factor(header.units, "nm"), picoseconds(header.units));
         let n = frame.positions.len();
         let bytes =
             i32::try_from(12 * n).map_err(|_| Error::simulation("a TRR file cannot hold so many atoms"))?;

@@ -1,6 +1,6 @@
 //! GROMACS XTC: positions to 0.001 nm, compressed (the encoder is the `molly` crate's).
 
-use super::{Format, Frame, Position, Subject, length_factor, picoseconds};
+use super::{Format, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
 use jostle_core::{Error, Result};
 use molly::XTCWriter;
 
@@ -21,12 +21,12 @@ const UNCOMPRESSED: usize = 9;
 pub(super) struct Xtc;
 
 impl Format for Xtc {
-    fn header(&self, _: &Subject, _: &Position) -> Vec<u8> {
+    fn file_header(&self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Vec<u8> {
         Vec::new()
     }
 
-    fn frame(&mut self, subject: &Subject, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
-        let nm = length_factor(subject.units, "nm");
+    fn frame(&mut self, header: &TrajectoryHeader, frame: &Frame, _: u64, out: &mut Vec<u8>) -> Result<()> {
+        let nm = length_factor(header.units, "nm");
         let positions: Vec<[f32; 3]> = frame.positions.iter().map(|r| r.map(|x| (x * nm) as f32)).collect();
         let precision = precision(&positions).ok_or_else(|| {
             Error::simulation(format!("atoms are too far apart for an XTC file at step {}", frame.step))
@@ -40,7 +40,7 @@ impl Format for Xtc {
         }
         // The format counts steps in 32 bits, with a sign.
         let step = frame.step.min(i32::MAX as u64) as u32;
-        let time = (frame.time_or_step() * picoseconds(subject.units)) as f32;
+        let time = (frame.time_or_step() * picoseconds(header.units)) as f32;
         XTCWriter::new(out)
             .write_frame_parts(step, time, edges, positions.iter(), precision as f32)
             .map_err(|e| Error::simulation(format!("a frame cannot be compressed: {e}")))

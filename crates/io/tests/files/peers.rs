@@ -4,7 +4,7 @@ use jostle_core::{Error, Names, SimBox, UnitSystem, Vec3};
 use jostle_io::input::Word;
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::structure::{Reading, Structure};
-use jostle_io::{Frame, Input, Open, Snapshot, Subject, TrajectoryReader, TrajectoryWriter};
+use jostle_io::{Frame, Input, Open, Snapshot, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -174,8 +174,8 @@ fn dumps_without_ids_are_read_in_order_and_that_is_said() {
     assert!(reader.notes().iter().any(|note| note.contains("c_vel[1]")), "{:?}", reader.notes());
 }
 
-fn subject(atoms: usize, images: bool) -> Subject {
-    Subject {
+fn header(atoms: usize, images: bool) -> TrajectoryHeader {
+    TrajectoryHeader {
         units: UnitSystem::Real,
         names: vec!["Ar".into()],
         species: vec![0; atoms],
@@ -194,7 +194,7 @@ fn write(
     positions: &[Vec3],
     images: Option<&[[i32; 3]]>,
 ) -> Result<(), Error> {
-    let mut writer = TrajectoryWriter::create(path, format, subject(positions.len(), images.is_some()))?;
+    let mut writer = TrajectoryWriter::create(path, format, header(positions.len(), images.is_some()))?;
     let simbox = SimBox::orthorhombic([10.0; 3])?;
     for step in 0..3 {
         let velocities = format.has_velocities().then_some(positions);
@@ -380,7 +380,7 @@ fn numbers_of_pdb_may_run_into_the_column_before() {
     let (reader, frames) = read("a.pdb", format!("{ATOMS}CONECT9999899999\nEND\n").as_bytes()).unwrap();
     let x: Vec<f64> = frames[0].positions.iter().map(|r| r[0]).collect();
     assert_eq!(x, [1.0, 2.0, 3.0, 4.0, 5.0]);
-    let residues = reader.subject(&frames[0], None).atoms.residues;
+    let residues = reader.header(&frames[0], None).atoms.residues;
     assert_eq!(residues.iter().map(|r| r.number).collect::<Vec<_>>(), [1, 2, 3, 10_000, 10_001]);
     // Where numbers have six digits, columns of five tell no bonds.
     assert!(reader.bonds().is_empty() && reader.notes()[0].contains("CONECT"));
@@ -435,8 +435,8 @@ fn numbers_of_frames_are_no_times() {
     let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
     for format in TrajectoryFormat::ALL {
         let path = folder.path().join(format!("a.{}", format.extension()));
-        let subject = Subject { timestep: 0.0, every: 10, ..subject(1, false) };
-        let mut writer = TrajectoryWriter::create(&path, *format, subject).unwrap();
+        let header = TrajectoryHeader { timestep: 0.0, every: 10, ..header(1, false) };
+        let mut writer = TrajectoryWriter::create(&path, *format, header).unwrap();
         for step in [10, 20] {
             let positions = &[[1.0; 3]][..];
             let frame =

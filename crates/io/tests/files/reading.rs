@@ -4,18 +4,28 @@
 use jostle_core::{AtomName, Error, Names, Residue, SimBox, UnitSystem, Vec3};
 use jostle_io::input::Word;
 use jostle_io::input::model::TrajectoryFormat;
-use jostle_io::{Frame, Open, Snapshot, Subject, TrajectoryReader, TrajectoryWriter};
+use jostle_io::{Frame, Open, Snapshot, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};
 use proptest::prelude::*;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const ATOMS: usize = 60;
 
-fn subject(units: UnitSystem) -> Subject {
+fn header(units: UnitSystem) -> TrajectoryHeader {
     let species = (0..ATOMS).map(|k| (k % 2) as u16).collect();
     let names = vec!["Ar".into(), "Kr".into()];
     let (atoms, bonds, periodic) = (Names::default(), Vec::new(), [true; 3]);
-    Subject { units, names, species, atoms, bonds, periodic, timestep: 2.0, every: 10, images: false }
+    TrajectoryHeader {
+        units,
+        names,
+        species,
+        atoms,
+        bonds,
+        periodic,
+        timestep: 2.0,
+        every: 10,
+        images: false,
+    }
 }
 
 /// Frames of scattered atoms in a tilted box that grows.
@@ -42,7 +52,7 @@ fn frames() -> Vec<Snapshot> {
 
 fn write(folder: &Path, format: TrajectoryFormat, units: UnitSystem) -> PathBuf {
     let path = folder.join(format!("{units}.{}", format.extension()));
-    let mut writer = TrajectoryWriter::create(&path, format, subject(units)).unwrap();
+    let mut writer = TrajectoryWriter::create(&path, format, header(units)).unwrap();
     for s in frames() {
         let (time, velocities) = (s.time.unwrap(), s.velocities.as_deref());
         writer
@@ -216,8 +226,9 @@ fn molecules_keep_their_names_in_mmcif() {
     };
     let atoms = Names { atoms: of_atoms.iter().enumerate().map(atom).collect(), residues };
     let (units, species) = (UnitSystem::Nano, vec![0; 6]);
-    let subject = Subject { units, names: vec!["X".into()], species, atoms: atoms.clone(), ..subject(units) };
-    let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Cif, subject).unwrap();
+    let header =
+        TrajectoryHeader { units, names: vec!["X".into()], species, atoms: atoms.clone(), ..header(units) };
+    let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Cif, header).unwrap();
     let positions: Vec<Vec3> = (0..6).map(|k| [f64::from(k), -99.5, 12345.125]).collect();
     let cube = |edge: f64| SimBox::orthorhombic([edge; 3]).unwrap();
     let frames = [(3, cube(30.0)), (5, cube(31.0))];
@@ -235,7 +246,7 @@ fn molecules_keep_their_names_in_mmcif() {
             .unwrap();
     }
     let (reader, got) = read(&path, &Open { units: Some(units), ..Open::default() }).unwrap();
-    assert_eq!(reader.subject(&got[0], None).atoms, atoms);
+    assert_eq!(reader.header(&got[0], None).atoms, atoms);
     for (got, (step, simbox)) in got.iter().zip(&frames) {
         assert_eq!((got.step, got.time), (*step, Some(0.5 * *step as f64)));
         close(&got.simbox.edges(), &simbox.edges(), 1e-9);
@@ -277,10 +288,11 @@ fn molecules_keep_their_names_in_pdb() {
     let residues = vec![residue("VAL", 7, "B"), residue("CA", 8, ""), residue("TIP3", 9_999, "WAT")];
     let names = Names { atoms, residues };
     let (units, species) = (UnitSystem::Real, vec![0; 5]);
-    let subject = Subject { units, names: vec!["X".into()], species, atoms: names.clone(), ..subject(units) };
+    let header =
+        TrajectoryHeader { units, names: vec!["X".into()], species, atoms: names.clone(), ..header(units) };
     let simbox = SimBox::orthorhombic([30.0, 40.0, 50.0]).unwrap();
     let positions: Vec<Vec3> = (0..5).map(|k| [f64::from(k), -99.5, 9999.999]).collect();
-    let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Pdb, subject.clone()).unwrap();
+    let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Pdb, header.clone()).unwrap();
     let frame = Frame {
         step: 3,
         time: Some(1.5),
@@ -298,12 +310,12 @@ fn molecules_keep_their_names_in_pdb() {
     assert!(text.contains(line), "{text}");
     let (reader, got) = read(&path, &Open::default()).unwrap();
     assert_eq!((got.len(), got[0].time, got[0].step), (1, Some(1.5), 3));
-    assert_eq!(reader.subject(&got[0], None).atoms.residues, names.residues);
-    let capitals: Vec<_> = reader.subject(&got[0], None).atoms.atoms;
+    assert_eq!(reader.header(&got[0], None).atoms.residues, names.residues);
+    let capitals: Vec<_> = reader.header(&got[0], None).atoms.atoms;
     assert_eq!(capitals, names.atoms);
     // By their elements; calcium is not carbon.
     assert_eq!(reader.names(), ["N", "H", "C", "CA", "O"]);
-    let long = Subject { names: vec!["Argon".into()], atoms: Names::default(), ..subject };
+    let long = TrajectoryHeader { names: vec!["Argon".into()], atoms: Names::default(), ..header };
     let refused = TrajectoryWriter::create(&path, TrajectoryFormat::Pdb, long).map(drop).unwrap_err();
     assert!(refused.message().contains("\"Argon\""), "{refused}");
     let plain = "CRYST1   30.000   40.000   50.000  90.00  90.00  90.00 P 1           1\n\
@@ -331,7 +343,7 @@ fn files_that_grow_are_followed() {
     let folder = tempfile::tempdir().unwrap();
     for format in TrajectoryFormat::ALL {
         let path = folder.path().join("growing");
-        let mut writer = TrajectoryWriter::create(&path, *format, subject(UnitSystem::Lj)).unwrap();
+        let mut writer = TrajectoryWriter::create(&path, *format, header(UnitSystem::Lj)).unwrap();
         let few = frames();
         let mut write = |steps: std::ops::Range<u64>| {
             for step in steps {
@@ -378,11 +390,16 @@ fn bonds_stand_in_pdb() {
     let atoms = [0, 0, 1, 1, 1, 1, 1, 1, 2, 2].map(atom).to_vec();
     let bonds = vec![[0, 1], [1, 2], [2, 3], [2, 4], [2, 5], [2, 6], [6, 7], [8, 9]];
     let atoms = Names { atoms, residues };
-    let subject =
-        Subject { species: vec![0; 10], names: vec!["C".into()], atoms, bonds, ..subject(UnitSystem::Real) };
+    let header = TrajectoryHeader {
+        species: vec![0; 10],
+        names: vec!["C".into()],
+        atoms,
+        bonds,
+        ..header(UnitSystem::Real)
+    };
     let simbox = SimBox::orthorhombic([30.0; 3]).unwrap();
     let positions: Vec<Vec3> = (0..10).map(|k| [f64::from(k), 0.0, 0.0]).collect();
-    let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Pdb, subject).unwrap();
+    let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Pdb, header).unwrap();
     for step in 0..2 {
         let frame = Frame {
             step,
@@ -562,15 +579,15 @@ fn grows_and_is_cut_back(format: TrajectoryFormat, end: u64, cuts: &[(u64, u64)]
             writer.write(&frame).unwrap();
         }
     };
-    write(&mut TrajectoryWriter::create(&whole, format, subject(UnitSystem::Metal)).unwrap(), 0..end);
-    let mut writer = TrajectoryWriter::create(&pieces, format, subject(UnitSystem::Metal)).unwrap();
+    write(&mut TrajectoryWriter::create(&whole, format, header(UnitSystem::Metal)).unwrap(), 0..end);
+    let mut writer = TrajectoryWriter::create(&pieces, format, header(UnitSystem::Metal)).unwrap();
     let mut at = 0;
     for &(until, beyond) in cuts {
         write(&mut writer, at..until);
-        let position = writer.position();
+        let position = writer.written_so_far();
         write(&mut writer, until..beyond);
         drop(writer);
-        writer = TrajectoryWriter::resume(&pieces, format, subject(UnitSystem::Metal), position).unwrap();
+        writer = TrajectoryWriter::resume(&pieces, format, header(UnitSystem::Metal), position).unwrap();
         at = until;
     }
     assert!(std::fs::read(&whole).unwrap() == std::fs::read(&pieces).unwrap());

@@ -4,12 +4,12 @@
 use jostle_core::{Names, Result, SimBox, UnitSystem, Vec3};
 use jostle_io::input::Word;
 use jostle_io::input::model::TrajectoryFormat;
-use jostle_io::{Frame, Open, Subject, TrajectoryReader, TrajectoryWriter};
+use jostle_io::{Frame, Open, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};
 use proptest::prelude::*;
 use std::path::Path;
 
-fn subject(n: usize) -> Subject {
-    Subject {
+fn header(n: usize) -> TrajectoryHeader {
+    TrajectoryHeader {
         units: UnitSystem::Real,
         names: vec!["Ar".into(), "Kr".into()],
         species: (0..n).map(|k| (k % 2) as u16).collect(),
@@ -50,7 +50,7 @@ fn xtc_comes_back_to_its_precision() {
     let folder = tempfile::tempdir().unwrap();
     for n in [1, 9, 10, 1000] {
         let path = folder.path().join(format!("{n}.xtc"));
-        let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Xtc, subject(n)).unwrap();
+        let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Xtc, header(n)).unwrap();
         for step in [100, 110, 120] {
             write(&mut writer, n, step).unwrap();
         }
@@ -78,7 +78,7 @@ fn xtc_comes_back_to_its_precision() {
 fn dcd_has_the_records_that_readers_expect() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.dcd");
-    let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Dcd, subject(4)).unwrap();
+    let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Dcd, header(4)).unwrap();
     write(&mut writer, 4, 100).unwrap();
     write(&mut writer, 4, 110).unwrap();
     let bytes = std::fs::read(&path).unwrap();
@@ -113,23 +113,23 @@ fn a_resumed_file_equals_an_uninterrupted_one() {
     let folder = tempfile::tempdir().unwrap();
     for kind in TrajectoryFormat::ALL {
         let path = folder.path().join("a.trj");
-        let mut writer = TrajectoryWriter::create(&path, *kind, subject(20)).unwrap();
+        let mut writer = TrajectoryWriter::create(&path, *kind, header(20)).unwrap();
         for step in [10, 20, 30] {
             write(&mut writer, 20, step).unwrap();
         }
-        let position = writer.position();
+        let position = writer.written_so_far();
         for step in [40, 50] {
             write(&mut writer, 20, step).unwrap();
         }
         drop(writer);
         let whole = std::fs::read(&path).unwrap();
-        let mut writer = TrajectoryWriter::resume(&path, *kind, subject(20), position).unwrap();
+        let mut writer = TrajectoryWriter::resume(&path, *kind, header(20), position).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().len(), position.bytes);
         for step in [40, 50] {
             write(&mut writer, 20, step).unwrap();
         }
-        assert_eq!(writer.position().frames, 5);
-        assert_eq!(writer.position().bytes, whole.len() as u64);
+        assert_eq!(writer.written_so_far().frames, 5);
+        assert_eq!(writer.written_so_far().bytes, whole.len() as u64);
         assert!(std::fs::read(&path).unwrap() == whole, "{}", kind.name());
     }
 }
@@ -143,14 +143,14 @@ fn what_cannot_be_written_is_refused() {
             assert!(error.contains(word), "{error} does not say {word}");
         }
     };
-    let create = |path: &Path, kind| TrajectoryWriter::create(path, kind, subject(2));
+    let create = |path: &Path, kind| TrajectoryWriter::create(path, kind, header(2));
     let missing = folder.path().join("missing/a.xtc");
     says(create(&missing, TrajectoryFormat::Xtc).map(drop), &["create", "missing/a.xtc", "path"]);
 
     let path = folder.path().join("a.xtc");
     let mut writer = create(&path, TrajectoryFormat::Xtc).unwrap();
     write(&mut writer, 2, 10).unwrap();
-    let position = writer.position();
+    let position = writer.written_so_far();
     let mut frame = |positions: [Vec3; 2]| {
         let simbox = simbox();
         writer.write(&Frame {
@@ -168,7 +168,7 @@ fn what_cannot_be_written_is_refused() {
     assert_eq!(std::fs::metadata(&path).unwrap().len(), position.bytes, "nothing half-written");
 
     let many = folder.path().join("many.xtc");
-    let mut many = TrajectoryWriter::create(&many, TrajectoryFormat::Xtc, subject(12)).unwrap();
+    let mut many = TrajectoryWriter::create(&many, TrajectoryFormat::Xtc, header(12)).unwrap();
     let mut positions = positions(12, 1);
     positions[7] = [0.0, 1e10, 0.0];
     let simbox = simbox();
@@ -183,7 +183,7 @@ fn what_cannot_be_written_is_refused() {
     says(many.write(&frame), &["many.xtc", "too far apart", "step 5", "dcd"]);
 
     std::fs::write(&path, b"short").unwrap();
-    let resume = |path: &Path| TrajectoryWriter::resume(path, TrajectoryFormat::Xtc, subject(2), position);
+    let resume = |path: &Path| TrajectoryWriter::resume(path, TrajectoryFormat::Xtc, header(2), position);
     says(resume(&path).map(drop), &["5 bytes", "put the file back"]);
     says(resume(&missing).map(drop), &["go on with", "path"]);
 }
@@ -192,10 +192,10 @@ fn what_cannot_be_written_is_refused() {
 #[test]
 fn a_full_disk_is_named() {
     let full = Path::new("/dev/full");
-    let mut writer = TrajectoryWriter::create(full, TrajectoryFormat::Xyz, subject(2)).unwrap();
+    let mut writer = TrajectoryWriter::create(full, TrajectoryFormat::Xyz, header(2)).unwrap();
     let error = write(&mut writer, 2, 10).expect_err("the disk is full");
     assert!(error.help().unwrap().contains("disk is full"), "{error}");
-    assert_eq!(writer.position().frames, 0);
+    assert_eq!(writer.written_so_far().frames, 0);
 }
 
 proptest! {
@@ -217,8 +217,8 @@ proptest! {
         let positions: Vec<Vec3> = (0..n).map(place).collect();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.xtc");
-        let subject = Subject { units: UnitSystem::Lj, ..subject(n) };
-        let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Xtc, subject).unwrap();
+        let header = TrajectoryHeader { units: UnitSystem::Lj, ..header(n) };
+        let mut writer = TrajectoryWriter::create(&path, TrajectoryFormat::Xtc, header).unwrap();
         let simbox = simbox();
         let frame = Frame { step: 1, time: Some(0.0), simbox: &simbox, positions: &positions, velocities: None, images: None };
         if writer.write(&frame).is_ok() {

@@ -18,7 +18,7 @@ mod trr;
 mod xtc;
 mod xyz;
 
-use super::{Subject, length_factor, picoseconds};
+use super::{TrajectoryHeader, length_factor, picoseconds};
 use crate::chemical_bonds;
 use crate::structure::{Lines, Reading, Structure, around, wrap};
 use binary::Binary;
@@ -328,10 +328,10 @@ impl TrajectoryReader {
     }
 
     /// What a writer of the same frames has to know, given the first two of them.
-    pub fn subject(&self, first: &Snapshot, second: Option<&Snapshot>) -> Subject {
+    pub fn header(&self, first: &Snapshot, second: Option<&Snapshot>) -> TrajectoryHeader {
         let every = second.map_or(1, |s| s.step.saturating_sub(first.step)).max(1);
         let apart = second.and_then(|s| Some(s.time? - first.time?));
-        Subject {
+        TrajectoryHeader {
             units: self.units,
             names: self.cast.names.clone(),
             species: self.cast.species.clone(),
