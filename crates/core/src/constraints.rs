@@ -7,7 +7,7 @@
 //! form (SETTLE: Miyamoto and Kollman, J. Comput. Chem. 13 (1992) 952). Velocities lose what would
 //! change a distance (RATTLE: Andersen, J. Comput. Phys. 52 (1983) 24).
 
-use crate::sites::Site;
+use crate::virtual_sites::Site;
 use crate::{Constraint, Error, Real, Result, System, VirtualSite};
 use std::collections::BTreeMap;
 

@@ -16,12 +16,12 @@ pub mod random;
 pub mod real;
 mod replicate;
 pub mod simbox;
-pub mod sites;
 pub mod skin_search;
 pub mod state;
 pub mod thermostat;
 pub mod topology;
 pub mod units;
+pub mod virtual_sites;
 pub mod volume;
 
 pub use backend::{

@@ -8,7 +8,7 @@ use jostle_core::constraints::{
     Coupling, Group, Groups, MOST, MOST_ATOMS, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle,
     shake,
 };
-use jostle_core::sites::{follow, spread};
+use jostle_core::virtual_sites::{follow, spread};
 use jostle_core::{Error, Result, SimBox, State, SymTensor, System, Vec3};
 use std::ops::Range;
 

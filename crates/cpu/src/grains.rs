@@ -10,8 +10,8 @@ use crate::neighbors::PairList;
 use crate::simd::Scalar;
 use jostle_core::{Masses, State, System};
 use jostle_potentials::Grains;
+use jostle_potentials::external::{Surface, Wall};
 use jostle_potentials::grains::{Contact, friction};
-use jostle_potentials::outside::{Surface, Wall};
 
 /// The grains of a system, made ready.
 pub struct Contacts {

@@ -7,7 +7,7 @@ use jostle_core::{Energies, Result, SymTensor, System, Vec3};
 use jostle_potentials::bonded::{
     AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, angle_forces, dihedral_forces,
 };
-use jostle_potentials::outside::on_atom;
+use jostle_potentials::external::on_atom;
 use jostle_potentials::restraint::{AtomRestraints, RestraintForce};
 use jostle_potentials::{
     AngleTerm, BondTerm, DihedralTerm, Embedded, Forces, LatticeSum, PairFunction, PairTerm, PairVisitor,
@@ -80,14 +80,14 @@ pub fn evaluate_weighted(
         }
         energies.terms.push(total);
     }
-    let mut outside = vec![0.0; terms.n_outside()];
+    let mut external = vec![0.0; terms.n_external()];
     for (k, force) in forces.iter_mut().enumerate() {
         let place = (system.state.position[k], system.state.image[k]);
         let who = (usize::from(system.state.species[k]), system.state.id[k]);
-        let more = on_atom(terms, &system.simbox, who, place, |term, energy| outside[term] += energy);
+        let more = on_atom(terms, &system.simbox, who, place, |term, energy| external[term] += energy);
         (0..3).for_each(|axis| force[axis] += more[axis]);
     }
-    if let (false, Some(sum)) = (terms.restraints.is_empty(), outside.last_mut()) {
+    if let (false, Some(sum)) = (terms.restraints.is_empty(), external.last_mut()) {
         let (simbox, state) = (&system.simbox, &system.state);
         let now = terms.restraints.at(simbox, state, &state.index_by_id());
         let by_atom = AtomRestraints::new(&terms.restraints, state.len());
@@ -102,7 +102,7 @@ pub fn evaluate_weighted(
         }
         now.distance_forces.into_iter().for_each(add);
     }
-    energies.terms.extend(outside);
+    energies.terms.extend(external);
     Ok((forces, energies))
 }
 

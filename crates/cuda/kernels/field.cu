@@ -1,14 +1,14 @@
 // A force that is the same everywhere; its energy is that of the unbroken path.
 
-struct Place {
+struct ExternalData {
     const double* force;  // by species, three numbers
     const u32* members;   // by id, whether it acts on an atom; 0 where it acts on all
 };
 
 template <bool ENERGY>
-DEVICE real3 force_on(const DeviceData& w, const Place& place, const Slot& now, int i, double* energy) {
-    if (place.members && !place.members[w.id[w.control->sorted][i]]) return {};
-    const double* f = place.force + 3 * (int)w.position[now.parity][i].species;
+DEVICE real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int i, double* energy) {
+    if (data.members && !data.members[w.id[w.control->sorted][i]]) return {};
+    const double* f = data.force + 3 * (int)w.position[now.parity][i].species;
     if (ENERGY) {
         const int set = w.control->sorted;
         const Double3 x = load(w.x[set], i);

@@ -1,7 +1,7 @@
 // A plane that acts on atoms like another atom right below them would. The generated source in front
 // of this has the force of pairs, in which the wall is the last species.
 
-struct Place {
+struct ExternalData {
     const real* table;    // of the pair force
     const double* reach;  // by species: the cut-off, 0 where there is no force
     double at;            // where the plane is
@@ -10,18 +10,18 @@ struct Place {
 };
 
 template <bool ENERGY>
-DEVICE real3 force_on(const DeviceData& w, const Place& place, const Slot& now, int i, double* energy) {
+DEVICE real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int i, double* energy) {
     const int set = w.control->sorted, species = (int)w.position[now.parity][i].species;
-    const double height = place.side * (w.x[set][3 * (size_t)i + place.axis] - place.at);
-    if (height >= place.reach[species]) return {0, 0, 0};
+    const double height = data.side * (w.x[set][3 * (size_t)i + data.axis] - data.at);
+    if (height >= data.reach[species]) return {0, 0, 0};
     if (!(height > 0)) {
         // Behind the wall. Where it does not act there is nothing behind.
-        if (place.reach[species] > 0) report_force(w, set, i, now.done);
+        if (data.reach[species] > 0) report_force(w, set, i, now.done);
         return {0, 0, 0};
     }
     const real h = (real)height;
     real u = 0;
-    const real f = pair_force<ENERGY>(h * h, species, N_SPECIES - 1, (real)0, place.table, &u) * h * (real)place.side;
+    const real f = pair_force<ENERGY>(h * h, species, N_SPECIES - 1, (real)0, data.table, &u) * h * (real)data.side;
     if (ENERGY) energy[0] += u;
-    return {place.axis == 0 ? f : 0, place.axis == 1 ? f : 0, place.axis == 2 ? f : 0};
+    return {data.axis == 0 ? f : 0, data.axis == 1 ? f : 0, data.axis == 2 ? f : 0};
 }

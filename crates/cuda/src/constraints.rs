@@ -10,7 +10,7 @@ use crate::sums::Summation;
 use jostle_core::constraints::{
     Coupling, Group, Groups, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
 };
-use jostle_core::sites::{follow, spread};
+use jostle_core::virtual_sites::{follow, spread};
 use jostle_core::{Evaluate, Precision, Real, Result, System};
 use std::collections::HashMap;
 

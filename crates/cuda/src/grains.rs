@@ -8,8 +8,8 @@ use crate::step_graph::MidStepForces;
 use crate::sums::Summation;
 use jostle_core::{Precision, Result, State, System, Vec3};
 use jostle_potentials::Grains;
+use jostle_potentials::external::{Surface, Wall};
 use jostle_potentials::grains::{Contact, friction};
-use jostle_potentials::outside::{Surface, Wall};
 
 /// What kernels are told: as in `grains.cu`, field by field.
 #[derive(Debug, Clone, Copy)]

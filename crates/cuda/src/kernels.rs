@@ -239,8 +239,8 @@ pub fn of_mid_steps(precision: Precision) -> [Build; 2] {
 }
 
 /// Restraints, and fields.
-pub fn of_outside(precision: Precision) -> [Build; 2] {
-    [crate::restraint::build(precision, Summation::Fast), crate::outside::field(precision, Summation::Fast)]
+pub fn of_external(precision: Precision) -> [Build; 2] {
+    [crate::restraint::build(precision, Summation::Fast), crate::external::field(precision, Summation::Fast)]
 }
 
 /// What is compiled for every run, whatever its forces: with fast sums, and with exact ones for these.

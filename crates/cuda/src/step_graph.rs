@@ -14,9 +14,9 @@ use crate::constraints::{Constraints, MoveFrom};
 use crate::device_data::{DeviceData, SLOTS};
 use crate::driver::{Buffer, Device, Graph, Kernel, Launch, Waits};
 use crate::electrostatics::{LatticeSumKernel, SUMS};
+use crate::external::ExternalForces;
 use crate::kernels::{ATOM_THREADS, DISPLACED_ATOMS, Kernels, SCAN_BLOCK, Work, blocks_of};
 use crate::neighbor_engine::{NeighborEngine, Trigger};
-use crate::outside::Outside;
 use crate::sums::Summation;
 use crate::thermostat::ScalingThermostat;
 use crate::vacuum::VacuumKernel;
@@ -35,7 +35,7 @@ pub struct Launches<'a> {
     pub vacuum: Option<&'a VacuumKernel>,
     pub bonded: Option<&'a Bonded>,
     pub constraints: Option<&'a Constraints>,
-    pub outside: Option<&'a Outside>,
+    pub external: Option<&'a ExternalForces>,
     pub thermostat: Option<&'a ScalingThermostat>,
     /// What acts in the middle of steps in this batch.
     pub mid_step: Option<&'a dyn MidStepForces>,
@@ -89,12 +89,12 @@ impl Launches<'_> {
         }
         let bonded = self.bonded.map(|b| b.build(&self.data, slot)).unwrap_or_default();
         let constraints = self.constraints.map(|c| c.build(&self.data, slot)).unwrap_or_default();
-        let outside = self.outside.and_then(|o| o.build(&self.data, slot));
+        let external = self.external.and_then(|o| o.build(&self.data, slot));
         launches.extend(
             bonded
                 .into_iter()
                 .chain(constraints)
-                .chain(outside)
+                .chain(external)
                 .map(|launch| launch.waits(Waits::SideStream)),
         );
         launches.extend(self.neighbor_engine.build(&self.data, slot));
@@ -181,7 +181,7 @@ impl Launches<'_> {
             launches.extend(energies.then(|| bonded.sums(&self.data, row, trigger)));
         }
         launches.extend(
-            self.outside.map(|o| o.forces(&self.data, slot, row, trigger, evaluate)).into_iter().flatten(),
+            self.external.map(|o| o.forces(&self.data, slot, row, trigger, evaluate)).into_iter().flatten(),
         );
         let of_charges = |c: &LatticeSumKernel| {
             c.forces(&self.data, slot, trigger, evaluate, self.long_range_weight, add_up(c))
@@ -259,7 +259,7 @@ impl Launches<'_> {
             && self.vacuum.is_none()
             && self.bonded.is_none()
             && self.constraints.is_none()
-            && self.outside.is_none()
+            && self.external.is_none()
     }
 
     /// What an idle slot costs, by what a look at the list does: kernels that find nothing to do.

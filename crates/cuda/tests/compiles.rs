@@ -121,13 +121,13 @@ fn every_kernel_compiles_in_double_precision_with_exact_sums_and_every_thermosta
 
 /// Friction and noise of pairs, and friction of grains; fields and restraints.
 #[test]
-fn every_kernel_compiles_for_the_middle_of_a_step_and_from_outside() {
+fn every_kernel_compiles_for_the_middle_of_a_step_and_for_external_forces() {
     if !compiler() {
         return;
     }
     for precision in [Precision::Mixed, Precision::Double] {
         kernels::of_mid_steps(precision).iter().for_each(|build| check(build, "sm_90"));
-        kernels::of_outside(precision).iter().for_each(|build| check(build, "sm_90"));
+        kernels::of_external(precision).iter().for_each(|build| check(build, "sm_90"));
     }
 }
 

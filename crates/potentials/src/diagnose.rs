@@ -7,7 +7,7 @@ use crate::bonded::{
     AngleFunction, AngleVisitor, BondedKind, BondedTerm, DihedralFunction, DihedralVisitor, angle_forces,
     dihedral_forces,
 };
-use crate::outside::behind;
+use crate::external::behind;
 use crate::pair::{PairFunction, PairVisitor};
 use crate::restraint::AtomRestraints;
 use crate::{Cmap, Dispersion, Electrostatics, Embedded, Forces, LatticeSum, PairTerm, Vacuum};

@@ -4,9 +4,9 @@ use crate::bonded::{AngleTerm, BondTerm, Cmap, DihedralTerm};
 use crate::dispersion::Dispersion;
 use crate::electrostatics::Electrostatics;
 use crate::embedded::Embedded;
+use crate::external::{Field, Wall};
 use crate::grains::Grains;
 use crate::lattice_sum::LatticeSum;
-use crate::outside::{Field, Wall};
 use crate::restraint::Restraints;
 use crate::tail::Tail;
 use crate::term::PairTerm;
@@ -61,14 +61,14 @@ impl Forces {
         let dihedrals = self.dihedrals.iter().map(|term| term.term());
         let cmaps = (!self.cmaps.is_empty()).then_some(Cmap::TERM);
         let bound = bonds.chain(angles).chain(dihedrals).chain(cmaps);
-        let outside = self.fields.iter().map(|_| "field").chain(self.walls.iter().map(|_| "wall"));
-        let outside = outside.chain((!self.restraints.is_empty()).then_some("restraint"));
-        pairs.chain(embedded).chain(sums).chain(vacuum).chain(bound).chain(outside).collect()
+        let external = self.fields.iter().map(|_| "field").chain(self.walls.iter().map(|_| "wall"));
+        let external = external.chain((!self.restraints.is_empty()).then_some("restraint"));
+        pairs.chain(embedded).chain(sums).chain(vacuum).chain(bound).chain(external).collect()
     }
 
     /// How many terms there are.
     pub fn n_terms(&self) -> usize {
-        self.n_searched() + self.n_unbounded() + self.n_bonded() + self.n_outside()
+        self.n_searched() + self.n_unbounded() + self.n_bonded() + self.n_external()
     }
 
     /// How many of them act on all atoms that are near: these come first.
@@ -105,11 +105,11 @@ impl Forces {
 
     /// How many of them follow from the places of atoms by themselves, and of what was chosen among them:
     /// fields, walls and, as one, restraints. These come last.
-    pub fn n_outside(&self) -> usize {
+    pub fn n_external(&self) -> usize {
         self.fields.len() + self.walls.len() + usize::from(!self.restraints.is_empty())
     }
 
-    /// Whether there are forces from outside that act in all stages, so that momentum is not conserved and
+    /// Whether there are external forces that act in all stages, so that momentum is not conserved and
     /// places matter.
     pub fn have_fields_or_walls(&self) -> bool {
         !(self.fields.is_empty() && self.walls.is_empty())

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// All restraints of a system, one term of its energy.
 ///
 /// Those at a distance are forces between atoms: the momentum is conserved, and they have a virial. Those
-/// at a place are forces from outside, like fields: they conserve no momentum. Where reference positions
+/// at a place are external forces, like fields: they conserve no momentum. Where reference positions
 /// stay as the box changes they have no part in the virial either; where these follow the box (see
 /// [`Spring::center`]) their virial is what the energy does then, the sum of the forces times the vectors
 /// from the centre of the reference positions to the atoms (as GROMACS has it for `refcoord_scaling = com`;
@@ -274,7 +274,7 @@ impl AtomRestraints {
 }
 
 /// The virial of an anchor whose place is at rest relative to a centre that follows the box: minus the
-/// derivative of its energy with the strain, made symmetric (a force from outside has a torque, too).
+/// derivative of its energy with the strain, made symmetric (an external force has a torque, too).
 pub fn anchor_virial<R: Real>(force: [R; 3], from_center: [R; 3]) -> [R; 6] {
     let pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
     pairs.map(|(a, b)| R::lit(0.5) * (force[a] * from_center[b] + force[b] * from_center[a]))

@@ -11,9 +11,9 @@ use crate::constraints::Constraints;
 use crate::dissipative::TaskPairs;
 use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::{EmbeddedKernel, PackedPairs};
+use crate::external::{self, RestraintKernel};
 use crate::grains::{Contacts, TaskContacts};
 use crate::neighbors::{Build, Exclusions, PairList};
-use crate::outside::{self, RestraintKernel};
 use crate::pair::{self, PairKernel};
 use crate::reference;
 use crate::simd::{Level, Scalar};
@@ -22,7 +22,7 @@ use crate::threads::Team;
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Timings};
 use jostle_core::prediction;
-use jostle_core::sites::follow_atoms;
+use jostle_core::virtual_sites::follow_atoms;
 use jostle_core::{
     Energies, Error, Evaluate, Masses, PositionPrediction, Precision, Result, Settings, State, System, Vec3,
 };
@@ -294,7 +294,7 @@ impl<S: Scalar> Cpu<S> {
             let (bound, broken) =
                 bonded.add_forces(level, &system.state.position, width, &task.bonds, own, evaluate);
             sums.extend(bound);
-            sums.extend(outside::add_forces(system, all, restraints, clusters, range.clone(), own));
+            sums.extend(external::add_forces(system, all, restraints, clusters, range.clone(), own));
             (sums, broken)
         });
         if let Some(broken) = by_task.iter().find_map(|(_, broken)| *broken) {

@@ -26,11 +26,11 @@ mod pairs;
 mod reference;
 mod reference_values;
 mod screened;
-mod sites;
 mod skin;
 mod team;
 mod threads;
 #[path = "../typical/mod.rs"]
 mod typical;
+mod virtual_sites;
 #[path = "../charges/water.rs"]
 mod water;

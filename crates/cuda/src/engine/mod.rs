@@ -19,11 +19,11 @@ use crate::dissipative::PairThermostat;
 use crate::driver::{Device, Module};
 use crate::electrostatics::{BoxChange, LatticeSumKernel};
 use crate::exclusions::Exclusions;
+use crate::external::ExternalForces;
 use crate::grains::Contacts;
 use crate::kernels::{Kernels, PairAlgorithm, TileShape};
 use crate::molecules::Bodies;
 use crate::neighbor_engine::NeighborEngine;
-use crate::outside::Outside;
 use crate::skin::{self, Skin};
 use crate::step_graph::{KINETIC, Launches, MidStepForces, StepGraphs, Sums, VIRIAL};
 use crate::sums::Summation;
@@ -32,7 +32,7 @@ use crate::tiles::{self, ListCapacity};
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::Timings;
 use jostle_core::prediction;
-use jostle_core::sites::follow_atoms;
+use jostle_core::virtual_sites::follow_atoms;
 use jostle_core::{
     Driven, Energies, Error, Evaluate, Kinetic, Precision, Result, Settings, SimBox, System, Vec3,
 };
@@ -92,7 +92,7 @@ pub struct Cuda {
     vacuum: Option<VacuumKernel>,
     bonded: Option<Bonded>,
     constraints: Option<Constraints>,
-    outside: Option<Outside>,
+    external: Option<ExternalForces>,
     thermostat: Option<ScalingThermostat>,
     pair_thermostat: Option<PairThermostat>,
     grains: Option<Contacts>,
@@ -195,7 +195,7 @@ impl Cuda {
         let vacuum = VacuumKernel::new(&device, n, &forces, precision)?;
         let bonded = Bonded::new(&device, &system, &forces, precision, summation)?;
         let constraints = Constraints::new(&device, &system, forces.n_searched(), precision, summation)?;
-        let outside = Outside::new(&device, &system, &forces, precision, summation)?;
+        let external = ExternalForces::new(&device, &system, &forces, precision, summation)?;
         let mut grains = None;
         if let Some(material) = &forces.grains {
             let mut contacts =
@@ -223,7 +223,7 @@ impl Cuda {
             vacuum,
             bonded,
             constraints,
-            outside,
+            external,
             thermostat: None,
             pair_thermostat: None,
             grains,
@@ -379,7 +379,7 @@ impl Cuda {
     /// Tells kernels of springs whose stiffness has changed, or whose centres have with the box.
     fn follow_springs(&mut self) -> Result<()> {
         let (forces, simbox) = (&self.forces, &self.system.simbox);
-        self.outside.as_mut().map_or(Ok(()), |outside| outside.follow(forces, simbox))
+        self.external.as_mut().map_or(Ok(()), |external| external.follow(forces, simbox))
     }
 
     /// Another box, in which the atoms on the device are already.
@@ -421,7 +421,7 @@ impl Cuda {
             vacuum: self.vacuum.as_ref(),
             bonded: self.bonded.as_ref(),
             constraints: self.constraints.as_ref(),
-            outside: self.outside.as_ref(),
+            external: self.external.as_ref(),
             thermostat: self.thermostat.as_ref(),
             mid_step: self.mid_step(),
             data: self.data,

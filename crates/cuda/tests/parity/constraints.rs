@@ -5,8 +5,8 @@ use super::PRECISIONS;
 use super::device::device;
 use super::fluid::{advance, by_id, distance, largest, norm, run};
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::sites::follow_atoms;
 use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
+use jostle_core::virtual_sites::follow_atoms;
 use jostle_core::{
     Algorithm, Arms, Backend, Bond, Constraint, Evaluate, LocalFrame, Precision, RespaSchedule, Sample,
     Settings, SimBox, SiteRule, Species, State, StepBatch, System, Thermostat, Topology, Vec3, VirtualSite,

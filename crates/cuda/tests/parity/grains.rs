@@ -9,7 +9,7 @@ use jostle_core::{
     StepBatch, System, Thermostat,
 };
 use jostle_cuda::Cuda;
-use jostle_potentials::outside::{Field, Side, Surface, Wall};
+use jostle_potentials::external::{Field, Side, Surface, Wall};
 use jostle_potentials::{Forces, Grains};
 
 const HEIGHT: u32 = 6;

@@ -14,12 +14,12 @@ mod continuity;
 mod device;
 mod dispersion;
 mod embedded;
+mod external;
 mod fluid;
 mod grains;
 mod mixed;
 mod molecules;
 mod open_space;
-mod outside;
 mod pair_search;
 #[path = "../../../cpu/tests/pairs/mod.rs"]
 mod pairs;

@@ -11,7 +11,7 @@ use jostle_core::{
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::bonded::BondedTerm;
-use jostle_potentials::outside::Field;
+use jostle_potentials::external::Field;
 use jostle_potentials::{
     AngleKind, BondKind, BondedKind, Cmap, DihedralKind, Forces, PairKind, PairTerm, Truncation, Vacuum,
 };

@@ -19,7 +19,7 @@ use jostle_core::quantity::unit_name;
 use jostle_core::{Backend, Dimension, Error, Molecules, Result, Settings, SimBox, System, UnitSystem};
 use jostle_io::Input;
 use jostle_io::input::model::{Action, DeviceInput, StageInput, Strictness};
-use jostle_potentials::outside::{Field, Wall};
+use jostle_potentials::external::{Field, Wall};
 use jostle_potentials::restraint::Restraints;
 use jostle_potentials::{Dispersion, Electrostatics, Embedded, Forces, Grains, PairTerm};
 use std::path::Path;
@@ -101,7 +101,7 @@ impl SimulationBuilder {
         self
     }
 
-    /// Adds a force from outside, the same everywhere.
+    /// Adds an external force, the same everywhere.
     pub fn field(mut self, field: Field) -> Self {
         self.forces.fields.push(field);
         self

@@ -5,7 +5,7 @@ use jostle_core::{Precision, Settings, SimBox, Species, System, UnitSystem, Vec3
 use jostle_engine::model::{Distribution, StageInput};
 use jostle_engine::{Simulation, assign_velocities};
 use jostle_potentials::Grains;
-use jostle_potentials::outside::{Field, Side, Surface, Wall};
+use jostle_potentials::external::{Field, Side, Surface, Wall};
 use std::f64::consts::PI;
 
 const RADIUS: f64 = 0.5;

@@ -1,10 +1,10 @@
 //! From checked values to the typed [`Input`]: what the values mean together.
 
 use super::barostat::refuse_changing_screening;
+use super::external;
 use super::fields::{Entry, Fields, Value};
 use super::group;
 use super::model::*;
-use super::outside;
 use super::stage::stages;
 use super::word::Word;
 use jostle_core::{Result, Settings, UnitSystem};
@@ -27,7 +27,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let metal = root.get::<Fields>("metal").map(|m| builder.metal(m)).transpose()?;
     let electrostatics = root.get::<Fields>("electrostatics");
     let electrostatics = electrostatics.map(|e| builder.electrostatics(e)).transpose()?;
-    let grains = root.get::<Fields>("grains").map(outside::grains).transpose()?;
+    let grains = root.get::<Fields>("grains").map(external::grains).transpose()?;
     let bonds = builder.bonded(root.need("bond")?)?;
     let angles = builder.bonded(root.need("angle")?)?;
     let exclude = root.need_choice("exclude")?;
@@ -37,7 +37,7 @@ pub(super) fn build(source: Source, units: UnitSystem, root: &Fields) -> Result<
     let fields = root
         .need::<Vec<Fields>>("field")?
         .iter()
-        .map(|f| outside::field(&source, f))
+        .map(|f| external::field(&source, f))
         .collect::<Result<_>>()?;
     let walls: Vec<Fields> = root.need("wall")?;
     let walls = walls.iter().map(|w| builder.wall(w, &species, built)).collect::<Result<_>>()?;
@@ -112,11 +112,11 @@ impl Builder<'_> {
     ) -> Result<Located<WallInput>> {
         let mut all = species.to_vec();
         if let Some(mut wall) = species.first().cloned() {
-            wall.value.name = outside::WALL.into();
+            wall.value.name = external::WALL.into();
             all.push(wall);
         }
         let force = fields.get::<Fields>("force").map(|force| self.force(&force.value, &all, built));
-        outside::wall(self.source, fields, force.transpose()?)
+        external::wall(self.source, fields, force.transpose()?)
     }
 
     fn refuse_thermostats(&self, root: &Fields) -> Result<()> {

@@ -6,7 +6,7 @@ use super::model::{
 };
 use jostle_core::{Algorithm, Exclude, Precision, UnitSystem};
 use jostle_potentials::electrostatics::NetCharge;
-use jostle_potentials::outside::Side;
+use jostle_potentials::external::Side;
 use jostle_potentials::{AngleKind, BondKind, BondedKind, Mixing, PairKind, Truncation};
 
 /// A choice that an input file names by a word.

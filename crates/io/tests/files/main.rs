@@ -15,7 +15,7 @@ mod never_panics;
 mod peers;
 mod reading;
 mod select;
-mod sites;
 mod structure;
 mod table;
 mod trajectory;
+mod virtual_sites;

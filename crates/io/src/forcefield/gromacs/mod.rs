@@ -2,8 +2,8 @@
 
 mod exclusions;
 mod preprocess;
-mod sites;
 mod types;
+mod virtual_sites;
 
 use super::assembly::Assembly;
 use super::missing::{missing, nearest};
@@ -359,11 +359,11 @@ impl Kind {
                 }
                 "virtual_sites2" | "dummies2" => {
                     let ([site, a, b], row) = self.given::<3>(line)?;
-                    push(Term::Site(site, [a, b, b], sites::rule(line, &row, 2)?));
+                    push(Term::Site(site, [a, b, b], virtual_sites::rule(line, &row, 2)?));
                 }
                 "virtual_sites3" | "dummies3" => {
                     let ([site, a, b, c], row) = self.given::<4>(line)?;
-                    push(Term::Site(site, [a, b, c], sites::rule(line, &row, 3)?));
+                    push(Term::Site(site, [a, b, c], virtual_sites::rule(line, &row, 3)?));
                 }
                 other => {
                     return Err(line.error(format!("[ {other} ] is not read")).hint(

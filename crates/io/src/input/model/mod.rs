@@ -11,7 +11,7 @@ use super::word::Word;
 use crate::Selection;
 use jostle_core::{Error, Exclude, Result, UnitSystem, Vec3, WaterShape};
 use jostle_potentials::electrostatics::NetCharge;
-use jostle_potentials::outside::Side;
+use jostle_potentials::external::Side;
 use jostle_potentials::{
     AngleKind, BondKind, Formula, Mixing, PairChoice, PairKind, Preset, Screening, Truncation,
 };

@@ -6,7 +6,7 @@ use crate::input::model::{Axis, Distribution, Lattice, Placement, Rigid, Scaling
 use crate::input::word::{ForceKind, words};
 use jostle_core::{Algorithm, Exclude, Precision};
 use jostle_potentials::electrostatics::NetCharge;
-use jostle_potentials::outside::Side;
+use jostle_potentials::external::Side;
 use jostle_potentials::{AngleKind, BondKind, EmbeddedKind, Mixing, Screening, Truncation};
 
 /// The whole file.
@@ -54,7 +54,7 @@ pub static INPUT: Section = Section {
             Value("[]"),
             "atoms chosen by words, once, when a run begins",
         ),
-        Key::new("field", Kind::Tables(&FIELDS), Value("[]"), "forces from outside, the same everywhere"),
+        Key::new("field", Kind::Tables(&FIELDS), Value("[]"), "external forces, the same everywhere"),
         Key::new("wall", Kind::Tables(&WALLS), Value("[]"), "planes that act on atoms near them"),
         Key::new(
             "restraint",

@@ -9,7 +9,7 @@ use super::model::{
 };
 use jostle_core::quantity::nearest;
 use jostle_core::{Driven, Error, Result, Species, Vec3};
-use jostle_potentials::outside::{Field, Surface, Wall};
+use jostle_potentials::external::{Field, Surface, Wall};
 use jostle_potentials::{Grains, PairChoice, PairTerm};
 
 /// What walls are called among species.

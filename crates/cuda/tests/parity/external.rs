@@ -9,7 +9,7 @@ use jostle_core::{
 };
 use jostle_cpu::reference;
 use jostle_cuda::Cuda;
-use jostle_potentials::outside::{Field, Side, Wall, on_atom};
+use jostle_potentials::external::{Field, Side, Wall, on_atom};
 use jostle_potentials::restraint::{Anchor, Center, Distance, Restraints, Spring};
 use jostle_potentials::{Forces, Formula, PairEntry, PairKind, PairTerm, Truncation};
 

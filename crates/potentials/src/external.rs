@@ -1,4 +1,4 @@
-//! Forces from outside: fields, the same everywhere, and walls.
+//! External forces: fields, the same everywhere, and walls.
 
 use crate::{Forces, PairTerm};
 use jostle_core::{Error, SimBox, System, Vec3};

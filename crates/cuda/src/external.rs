@@ -1,4 +1,4 @@
-//! Fields and walls (`kernels/outside.cu`), and restraints with them: forces that are added to those of
+//! Fields and walls (`kernels/external.cu`), and restraints with them: forces that are added to those of
 //! other atoms.
 
 use crate::arrays::Reals;
@@ -12,12 +12,12 @@ use crate::step_graph::VIRIAL;
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System};
 use jostle_potentials::Forces;
-use jostle_potentials::outside::{Field, Wall};
+use jostle_potentials::external::{Field, Wall};
 
 /// What kernels are told of a field: as in `field.cu`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct FieldPlace {
+struct FieldData {
     force: u64,
     members: u64,
 }
@@ -25,7 +25,7 @@ struct FieldPlace {
 /// What kernels are told of a wall: as in `wall.cu`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct WallPlace {
+struct WallData {
     table: u64,
     reach: u64,
     at: f64,
@@ -34,32 +34,32 @@ struct WallPlace {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl Word for FieldPlace {}
+unsafe impl Word for FieldData {}
 // SAFETY: numbers only, and no padding between them.
-unsafe impl Word for WallPlace {}
+unsafe impl Word for WallData {}
 
 /// A field or a wall.
 #[derive(Debug, Clone, Copy)]
-enum Place {
-    Field(FieldPlace),
-    Wall(WallPlace),
+enum FieldOrWall {
+    Field(FieldData),
+    Wall(WallData),
 }
 
 /// The kernels of one field or wall.
-struct Term {
-    place: Place,
+struct ExternalTerm {
+    data: FieldOrWall,
     forces: Kernel,
     energies: Kernel,
     sums: Kernel,
-    /// What the addresses in `place` belong to.
+    /// What the addresses in `data` belong to.
     _numbers: Buffer<f64>,
     _members: Option<Buffer<u32>>,
     _table: Option<Reals>,
 }
 
 /// All fields and walls, and restraints.
-pub struct Outside {
-    terms: Vec<Term>,
+pub struct ExternalForces {
+    terms: Vec<ExternalTerm>,
     restraints: Option<Restraints>,
     shares: u32,
     /// Where the first of them has its energy in a sample.
@@ -70,7 +70,7 @@ pub struct Outside {
 pub fn field(precision: Precision, sums: Summation) -> Build {
     kernels::module_source(
         include_str!("../kernels/field.cu"),
-        include_str!("../kernels/outside.cu"),
+        include_str!("../kernels/external.cu"),
         precision,
         sums,
     )
@@ -80,65 +80,65 @@ pub fn field(precision: Precision, sums: Summation) -> Build {
 pub fn wall(wall: &Wall, precision: Precision, sums: Summation) -> Build {
     let pair = codegen::pair_source(std::slice::from_ref(&wall.term), &[], precision);
     let physics = [pair.source.as_str(), include_str!("../kernels/wall.cu")].join("\n");
-    let build = kernels::module_source(&physics, include_str!("../kernels/outside.cu"), precision, sums);
+    let build = kernels::module_source(&physics, include_str!("../kernels/external.cu"), precision, sums);
     Build { table: pair.table, ..build }
 }
 
-impl Term {
+impl ExternalTerm {
     fn new(
         device: &Device,
         build: &Build,
-        place: Place,
+        data: FieldOrWall,
         numbers: Buffer<f64>,
         table: Option<Reals>,
-    ) -> Result<Term> {
-        let module = device.compile("outside.cu", &build.source, &build.options)?;
-        Ok(Term {
-            place,
-            forces: module.kernel("outside_forces")?,
-            energies: module.kernel("outside_forces_energies")?,
-            sums: module.kernel("outside_sums")?,
+    ) -> Result<ExternalTerm> {
+        let module = device.compile("external.cu", &build.source, &build.options)?;
+        Ok(ExternalTerm {
+            data,
+            forces: module.kernel("external_forces")?,
+            energies: module.kernel("external_forces_energies")?,
+            sums: module.kernel("external_sums")?,
             _numbers: numbers,
             _members: None,
             _table: table,
         })
     }
 
-    fn field(device: &Device, field: &Field, precision: Precision, sums: Summation) -> Result<Term> {
+    fn field(device: &Device, field: &Field, precision: Precision, sums: Summation) -> Result<ExternalTerm> {
         let force = device.upload(field.force.as_flattened())?;
         let members = (!field.members.is_empty()).then(|| device.upload(&field.members)).transpose()?;
         let address = members.as_ref().map_or(0, Buffer::address);
-        let place = Place::Field(FieldPlace { force: force.address(), members: address });
-        let term = Term::new(device, &self::field(precision, sums), place, force, None)?;
-        Ok(Term { _members: members, ..term })
+        let data = FieldOrWall::Field(FieldData { force: force.address(), members: address });
+        let term = ExternalTerm::new(device, &self::field(precision, sums), data, force, None)?;
+        Ok(ExternalTerm { _members: members, ..term })
     }
 
-    fn wall(device: &Device, wall: &Wall, precision: Precision, sums: Summation) -> Result<Term> {
+    fn wall(device: &Device, wall: &Wall, precision: Precision, sums: Summation) -> Result<ExternalTerm> {
         let build = self::wall(wall, precision, sums);
         let table = Reals::upload(device, precision, &build.table)?;
         let cutoff = |species| wall.term.get(species, wall.species()).map_or(0.0, |entry| entry.cutoff);
         let reach = device.upload(&(0..wall.species()).map(cutoff).collect::<Vec<f64>>())?;
-        let place = Place::Wall(WallPlace {
+        let data = FieldOrWall::Wall(WallData {
             table: table.address(),
             reach: reach.address(),
             at: wall.at,
             side: wall.side.sign(),
             axis: wall.axis as i64,
         });
-        Term::new(device, &build, place, reach, Some(table))
+        ExternalTerm::new(device, &build, data, reach, Some(table))
     }
 
     fn launch(&self, kernel: &Kernel, data: &DeviceData) -> Launch {
         let blocks = (data.n as u32).div_ceil(ATOM_THREADS).max(1);
         let launch = Launch::new(kernel, blocks, ATOM_THREADS).with_value(*data);
-        match self.place {
-            Place::Field(place) => launch.with_value(place),
-            Place::Wall(place) => launch.with_value(place),
+        match self.data {
+            FieldOrWall::Field(data) => launch.with_value(data),
+            FieldOrWall::Wall(data) => launch.with_value(data),
         }
     }
 }
 
-impl Outside {
+impl ExternalForces {
     /// What fields, walls and restraints need on a device; `None` where there are none.
     ///
     /// # Errors
@@ -150,14 +150,14 @@ impl Outside {
         precision: Precision,
         sums: Summation,
     ) -> Result<Option<Self>> {
-        let fields = forces.fields.iter().map(|field| Term::field(device, field, precision, sums));
-        let walls = forces.walls.iter().map(|wall| Term::wall(device, wall, precision, sums));
+        let fields = forces.fields.iter().map(|field| ExternalTerm::field(device, field, precision, sums));
+        let walls = forces.walls.iter().map(|wall| ExternalTerm::wall(device, wall, precision, sums));
         let terms = fields.chain(walls).collect::<Result<Vec<_>>>()?;
         let first = forces.n_searched() + VIRIAL + forces.n_unbounded() + forces.n_bonded();
         let shares = sums.shares(system.state.len(), ATOM_THREADS);
         let restraints = Restraints::new(device, system, forces, precision, sums)?;
         let any = !terms.is_empty() || restraints.is_some();
-        Ok(any.then_some(Outside { terms, restraints, shares, first }))
+        Ok(any.then_some(ExternalForces { terms, restraints, shares, first }))
     }
 
     /// Follows springs whose stiffness has changed, and the box.

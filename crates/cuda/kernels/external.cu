@@ -2,43 +2,43 @@
 //
 // In front of this stand either `field.cu` or a generated pair force and `wall.cu`, which say
 //     template <bool ENERGY>
-//     real3 force_on(const DeviceData& w, const Place& place, const Slot& now, int i, double* energy)
+//     real3 force_on(const DeviceData& w, const ExternalData& data, const Slot& now, int i, double* energy)
 
-enum { OUTSIDE_THREADS = 256 };
+enum { EXTERNAL_THREADS = 256 };
 
 template <bool ENERGY>
-DEVICE void outside_force(const DeviceData& w, const Place& place, const Slot& now, int i, double* energy) {
-    const real3 more = force_on<ENERGY>(w, place, now, i, energy);
+DEVICE void external_force(const DeviceData& w, const ExternalData& data, const Slot& now, int i, double* energy) {
+    const real3 more = force_on<ENERGY>(w, data, now, i, energy);
     if (more.x == 0 && more.y == 0 && more.z == 0) return;
     const real3 force = load_force(w, i);
     store_force(w, i, {force.x + more.x, force.y + more.y, force.z + more.z});
 }
 
-extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
-outside_forces(DeviceData w, Place place, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(EXTERNAL_THREADS)
+external_forces(DeviceData w, ExternalData data, int slot, int trigger) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (due(w.control, now, trigger) && i < w.n) outside_force<false>(w, place, now, i, nullptr);
+    if (due(w.control, now, trigger) && i < w.n) external_force<false>(w, data, now, i, nullptr);
 }
 
-extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
-outside_forces_energies(DeviceData w, Place place, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(EXTERNAL_THREADS)
+external_forces_energies(DeviceData w, ExternalData data, int slot, int trigger) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double energy[1] = {};
-    if (i < w.n) outside_force<true>(w, place, now, i, energy);
-    block_partial<OUTSIDE_THREADS, 1>(w, energy);
+    if (i < w.n) external_force<true>(w, data, now, i, energy);
+    block_partial<EXTERNAL_THREADS, 1>(w, energy);
 }
 
 // The energy, into a place of a row of w.total.
-extern "C" __global__ void __launch_bounds__(OUTSIDE_THREADS)
-outside_sums(DeviceData w, int blocks, int row_length, int column, int trigger) {
+extern "C" __global__ void __launch_bounds__(EXTERNAL_THREADS)
+external_sums(DeviceData w, int blocks, int row_length, int column, int trigger) {
     wait_for_previous_kernel();
     if (!due(w.control, w.control->slot[0], trigger) && trigger != TRIGGER_IMMEDIATE) return;
     double* row = w.total + (trigger == TRIGGER_SEGMENT_END ? (size_t)(w.control->part / 2) * row_length : 0);
-    const double sum = sum_of_shares<OUTSIDE_THREADS>(w, blocks, 1, 0);
+    const double sum = sum_of_shares<EXTERNAL_THREADS>(w, blocks, 1, 0);
     if (threadIdx.x == 0) row[column] = sum;
 }

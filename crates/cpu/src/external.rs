@@ -5,7 +5,7 @@ use crate::cells::Clusters;
 use crate::simd::Scalar;
 use jostle_core::System;
 use jostle_potentials::restraint::{AtomRestraints, RestraintForce, RestraintState};
-use jostle_potentials::{Forces, outside};
+use jostle_potentials::{Forces, external};
 use std::ops::Range;
 
 /// The restraints of a system, made ready.
@@ -66,7 +66,7 @@ pub fn add_forces<S: Scalar>(
     own: Range<usize>,
     to: &mut [S],
 ) -> Vec<Sums> {
-    let mut sums = vec![Sums::default(); forces.n_outside()];
+    let mut sums = vec![Sums::default(); forces.n_external()];
     if sums.is_empty() {
         return sums;
     }
@@ -75,7 +75,7 @@ pub fn add_forces<S: Scalar>(
         for (lane, atom) in clusters.atoms(cluster).enumerate() {
             let place = (state.position[atom], state.image[atom]);
             let who = (usize::from(state.species[atom]), state.id[atom]);
-            let mut force = outside::on_atom(forces, &system.simbox, who, place, |term, energy| {
+            let mut force = external::on_atom(forces, &system.simbox, who, place, |term, energy| {
                 sums[term].energy += energy;
             });
             if !restraints.is_empty() {

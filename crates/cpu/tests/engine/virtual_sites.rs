@@ -2,7 +2,7 @@
 //! and energy is conserved.
 
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::sites::follow_atoms;
+use jostle_core::virtual_sites::follow_atoms;
 use jostle_core::{
     Arms, Backend, Energies, Evaluate, LocalFrame, Precision, Settings, SimBox, SiteRule, Species, System,
     Vec3, VirtualSite,

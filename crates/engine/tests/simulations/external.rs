@@ -3,7 +3,7 @@
 use jostle_core::{Result, Settings, SimBox, Species, System, UnitSystem};
 use jostle_engine::model::{StageInput, ThermostatInput};
 use jostle_engine::{Context, Observer, Simulation};
-use jostle_potentials::outside::{Field, Side, Wall};
+use jostle_potentials::external::{Field, Side, Wall};
 use jostle_potentials::{Forces, PairEntry, PairKind, PairTerm, Truncation};
 use std::sync::mpsc::{Sender, channel};
 
