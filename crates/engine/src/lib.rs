@@ -54,20 +54,20 @@
 //! What an input file says becomes a simulation by [`Simulation::from_input`];
 //! [`Simulation::write_to`] makes it write its folder, [`Simulation::resume`] goes on with one.
 
-pub mod arithmetic;
+mod atomic_file;
 mod barostat;
 pub mod build;
 mod checkpoint;
 mod deformation;
+pub mod degrees_of_freedom;
 pub mod device;
 pub mod dipole;
-mod disk;
 mod frames;
-pub mod freedom;
 mod measure;
 pub mod minimize;
 pub mod observe;
 pub mod orders;
+pub mod peak_flops;
 mod plausibility;
 pub mod progress;
 mod ramp;
@@ -83,10 +83,10 @@ pub mod thermo;
 pub mod thermostat;
 pub mod warnings;
 
+pub use atomic_file::replace_file;
 pub use build::{Mixture, assign_velocities, system_from_input};
 pub use checkpoint::Checkpoint;
 pub use dipole::Dipoles;
-pub use disk::replace_file;
 pub use jostle_analysis::averages;
 pub use jostle_io::input::model;
 pub use observe::{Context, Observer};

@@ -4,7 +4,7 @@
 //! second, takes the file away, does what it says and writes `answer.json`. So orders come from
 //! wherever the folder is seen, another machine included, and no run listens to a network.
 
-use crate::disk::{read_short, replace_file};
+use crate::atomic_file::{read_short, replace_file};
 use crate::run_folder::{SUMMARY, status};
 use jostle_core::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! The folder a run writes to: `thermo.csv`, trajectories, checkpoints, `summary.json`, a log and
 //! a copy of the input.
 
+use crate::atomic_file::{AppendFile, put_in_place, remove_leftovers, replace_file, write_temporary};
 use crate::checkpoint::Checkpoint;
-use crate::disk::{Table, put_in_place, remove_leftovers, replace_file, write_beside};
 use crate::frames::{Frames, OwnedFrame};
 use crate::orders::{self, ANSWER, Given, ORDER};
 use crate::thermo::{Quantity, Thermo};
@@ -41,7 +41,7 @@ pub enum Existing {
 /// The open folder of a run.
 pub(crate) struct RunFolder {
     path: PathBuf,
-    thermo: Table,
+    thermo: AppendFile,
     log: File,
     /// Of the stage under way.
     trajectory: Option<Frames>,
@@ -82,7 +82,7 @@ impl RunFolder {
         if let Some(text) = input {
             replace_file(&path.join(INPUT), text.as_bytes())?;
         }
-        let thermo = Table::create(path.join(THERMO), &header(units, quantities))?;
+        let thermo = AppendFile::create(path.join(THERMO), &header(units, quantities))?;
         let (path, others) = (path.to_path_buf(), Vec::new());
         Ok(RunFolder { path, thermo, log, trajectory: None, others })
     }
@@ -92,7 +92,7 @@ impl RunFolder {
     pub(crate) fn resume(path: &Path, thermo_bytes: u64) -> Result<Self> {
         let log = open_log(path)?;
         forget_orders(path)?;
-        let thermo = Table::cut_back(path.join(THERMO), thermo_bytes)?;
+        let thermo = AppendFile::cut_back(path.join(THERMO), thermo_bytes)?;
         let others = others_of(path);
         remove_temporary(path, &others);
         Ok(RunFolder { path: path.to_path_buf(), thermo, log, trajectory: None, others })
@@ -200,7 +200,7 @@ impl RunFolder {
     pub(crate) fn save(&mut self, checkpoint: &Checkpoint) -> Result<PathBuf> {
         let (latest, previous) = (self.path.join(CHECKPOINT), self.path.join(PREVIOUS));
         let bytes = checkpoint.encode()?;
-        let written = write_beside(&latest, &bytes)?;
+        let written = write_temporary(&latest, &bytes)?;
         match std::fs::rename(&latest, &previous) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(Error::io("rename", &latest, &e)),
             _ => put_in_place(written, &latest)?,

@@ -1,8 +1,8 @@
 //! One configuration: its energies and forces.
 
 use crate::build::check_reciprocal_memory;
+use crate::degrees_of_freedom::DegreesOfFreedom;
 use crate::device;
-use crate::freedom::DegreesOfFreedom;
 use crate::thermo::{Atoms, Thermo, ThermoInput, term_names};
 use jostle_core::{Backend, Evaluate, Result, Settings, SymTensor, System, UnitSystem, Vec3};
 use jostle_io::input::model::DeviceInput;

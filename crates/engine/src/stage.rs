@@ -4,7 +4,7 @@ use crate::averages::{BlockAverage, Trend};
 use crate::barostat::BarostatState;
 use crate::checkpoint::Clock;
 use crate::deformation::{deformed, strain};
-use crate::freedom::{DegreesOfFreedom, Momentum};
+use crate::degrees_of_freedom::{DegreesOfFreedom, Momentum};
 use crate::minimize::{
     ConjugateGradient, ConstraintProjection, Fire, Lbfgs, Minimizer, Mixing, largest_force,
 };

@@ -1,7 +1,7 @@
 //! Temperature control: the [`Thermostat`] of a stage, and where in a step it acts. What it does there
 //! is in [`jostle_core::thermostat`].
 
-use crate::freedom::Momentum;
+use crate::degrees_of_freedom::Momentum;
 use crate::step::StepContext;
 use jostle_core::thermostat::{Bussi, Dissipative, Langevin, NoseHoover, Rescale, Target};
 use jostle_core::{Backend, Thermostat};

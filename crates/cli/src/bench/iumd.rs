@@ -9,7 +9,7 @@ use crate::numbers::{grouped, significant};
 use crate::output;
 use jostle_core::{Algorithm, Processor, Result};
 use jostle_engine::model::DeviceInput;
-use jostle_engine::{arithmetic, device, system_from_input};
+use jostle_engine::{device, peak_flops, system_from_input};
 use jostle_io::Input;
 use serde_json::json;
 
@@ -90,7 +90,7 @@ pub fn iumd(way: &Way, seconds: f64, format: Format) -> Result<()> {
         way.overrides.device = Some(device);
         let rows = measure_ions(&way, seconds, here, usize::MAX)?;
         let Some(first) = rows.first() else { continue };
-        let most = arithmetic::most_operations(device, here, first.now.threads)?;
+        let most = peak_flops::most_operations(device, here, first.now.threads)?;
         let operations = operations(&first.input)?;
         let share = |row: &Ions| row.pairs_per_second() * operations as f64 / most;
         if format.json {
@@ -148,5 +148,5 @@ fn operations(input: &Input) -> Result<usize> {
     resize(&mut small, 64);
     cut_at_half_the_box(&mut small);
     let (_, forces) = system_from_input(&small)?;
-    Ok(arithmetic::operations_per_pair(&forces))
+    Ok(peak_flops::operations_per_pair(&forces))
 }

@@ -1,5 +1,5 @@
 use super::{MolecularPressure, Surroundings, resize, small_enough, without_constraints};
-use crate::freedom::Momentum;
+use crate::degrees_of_freedom::Momentum;
 use jostle_core::{Backend, Result};
 use serde::{Deserialize, Serialize};
 

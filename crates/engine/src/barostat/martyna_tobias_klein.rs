@@ -1,5 +1,5 @@
 use super::{MolecularPressure, Surroundings, resize, small_enough, without_constraints};
-use crate::freedom::{Momentum, degrees_of_freedom};
+use crate::degrees_of_freedom::{Momentum, degrees_of_freedom};
 use jostle_core::thermostat::{NoseHoover, Target};
 use jostle_core::{Backend, Evaluate, Result};
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@ mod cell_rescaling;
 mod martyna_tobias_klein;
 mod monte_carlo;
 
-use crate::freedom::Momentum;
+use crate::degrees_of_freedom::Momentum;
 use crate::ramp::Springs;
 use crate::step::StepContext;
 use cell_rescaling::CellRescaling;

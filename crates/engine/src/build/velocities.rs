@@ -1,6 +1,6 @@
 //! Velocities at the start.
 
-use crate::freedom::{Momentum, degrees_of_freedom};
+use crate::degrees_of_freedom::{Momentum, degrees_of_freedom};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{State, System, Vec3};
 use jostle_io::input::model::Distribution;

@@ -10,7 +10,7 @@ pub use builder::SimulationBuilder;
 
 use crate::build::{forces_from_input, system_from_input};
 use crate::checkpoint::{Clock, InputText};
-use crate::freedom::{DegreesOfFreedom, degrees_of_freedom};
+use crate::degrees_of_freedom::{DegreesOfFreedom, degrees_of_freedom};
 use crate::measure::{Measures, inside, unbroken};
 use crate::minimize::ConstraintProjection;
 use crate::observe::Observer;

@@ -28,7 +28,7 @@ pub fn operations_per_pair(forces: &Forces) -> usize {
 /// If there is no such GPU, or the CPU is measured to do more than is possible.
 pub fn most_operations(device: DeviceInput, processor: Processor, threads: usize) -> Result<f64> {
     match processor {
-        Processor::Cpu => Ok(threads as f64 * measured()?),
+        Processor::Cpu => Ok(threads as f64 * measured_flops()?),
         Processor::Gpu => {
             let index = if let DeviceInput::Cuda { index } = device { index } else { 0 };
             Ok(jostle_cuda::driver::describe(index)?.operations_per_second)
@@ -40,7 +40,7 @@ pub fn most_operations(device: DeviceInput, processor: Processor, threads: usize
 const PLAUSIBLE: f64 = 6.4e11;
 
 /// The best of several rounds, each of some milliseconds.
-fn measured() -> Result<f64> {
+fn measured_flops() -> Result<f64> {
     let round = || {
         let kernel = MultiplyAdds { rounds: 1_000_000, start: 0.5, factor: 0.999, summand: 0.001 };
         let start = Instant::now();

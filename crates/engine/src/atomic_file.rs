@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
 /// A file that grows by whole lines.
-pub(crate) struct Table {
+pub(crate) struct AppendFile {
     path: PathBuf,
     file: File,
     pub(crate) length: u64,
 }
 
-impl Table {
+impl AppendFile {
     pub(crate) fn create(path: PathBuf, header: &str) -> Result<Self> {
         let file = File::create(&path).map_err(|e| Error::io("create", &path, &e))?;
-        let mut table = Table { path, file, length: 0 };
+        let mut table = AppendFile { path, file, length: 0 };
         table.append(header)?;
         Ok(table)
     }
@@ -34,7 +34,7 @@ impl Table {
             .hint("it was changed since; put it back, or start the run anew"));
         }
         file.set_len(length).and_then(|()| file.seek(SeekFrom::End(0))).map_err(failed)?;
-        Ok(Table { path, file, length })
+        Ok(AppendFile { path, file, length })
     }
 
     /// Appends all of a text or, if the disk is full, nothing.
@@ -62,12 +62,12 @@ impl Table {
 /// # Errors
 /// If the folder or the disk cannot take it; the old file is then as it was.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    put_in_place(write_beside(path, bytes)?, path)
+    put_in_place(write_temporary(path, bytes)?, path)
 }
 
 /// Writes to a temporary file beside `path`, down to the disk. Its name cannot be foreseen, so that
 /// nobody can put a link there; it is gone when dropped.
-pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> Result<TempPath> {
+pub(crate) fn write_temporary(path: &Path, bytes: &[u8]) -> Result<TempPath> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let write = || {
         let mut named = tempfile::Builder::new();
@@ -85,8 +85,8 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> Result<TempPath> {
 }
 
 /// Renames a finished temporary file, and makes the renaming safe, too.
-pub(crate) fn put_in_place(beside: TempPath, path: &Path) -> Result<()> {
-    beside.persist(path).map_err(|e| Error::io("write", path, &e.error))?;
+pub(crate) fn put_in_place(temporary: TempPath, path: &Path) -> Result<()> {
+    temporary.persist(path).map_err(|e| Error::io("write", path, &e.error))?;
     // Not every file system can sync a folder; the file itself is safe by now.
     if let Ok(folder) = File::open(folder_of(path)) {
         let _ = folder.sync_all();
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn a_full_disk_is_said() {
-        let error = Table::create("/dev/full".into(), "a,b\n").map(|_| ()).unwrap_err();
+        let error = AppendFile::create("/dev/full".into(), "a,b\n").map(|_| ()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::File);
         assert!(error.help().unwrap_or_default().contains("disk is full"), "{error}");
     }
@@ -158,15 +158,15 @@ mod tests {
     fn a_table_is_cut_back_and_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("table.csv");
-        let mut table = Table::create(path.clone(), "a\n").unwrap();
+        let mut table = AppendFile::create(path.clone(), "a\n").unwrap();
         table.append("1\n").unwrap();
         let length = table.length;
         table.append("2\n3\n").unwrap();
         drop(table);
-        let mut table = Table::cut_back(path.clone(), length).unwrap();
+        let mut table = AppendFile::cut_back(path.clone(), length).unwrap();
         table.append("4\n").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "a\n1\n4\n");
-        assert!(Table::cut_back(path, 1000).is_err());
+        assert!(AppendFile::cut_back(path, 1000).is_err());
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
     fn temporary_files_of_killed_programs_go() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("summary.json");
-        let (kept, names) = (write_beside(&path, b"half").unwrap().keep().unwrap(), ["summary.json"]);
+        let (kept, names) = (write_temporary(&path, b"half").unwrap().keep().unwrap(), ["summary.json"]);
         let other = folder.path().join(".notes.tmp");
         std::fs::write(&other, "of somebody else").unwrap();
         remove_leftovers(folder.path(), &names);
