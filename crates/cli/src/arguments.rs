@@ -196,12 +196,12 @@ pub struct Control {
     pub folder: PathBuf,
     /// What it is told
     #[command(subcommand)]
-    pub order: ControlOrder,
+    pub command: ControlCommand,
 }
 
 /// What a run can be told.
 #[derive(Debug, Subcommand)]
-pub enum ControlOrder {
+pub enum ControlCommand {
     /// Write a checkpoint and wait
     Pause,
     /// Go on after a pause

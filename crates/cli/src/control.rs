@@ -1,9 +1,9 @@
 //! `jostle control`
 
-use crate::arguments::{Control, ControlOrder};
+use crate::arguments::{Control, ControlCommand};
 use jostle_core::quantity::parse_quantity;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
-use jostle_engine::orders::{Order, give};
+use jostle_engine::commands::{RunCommand, send};
 use jostle_show::Run;
 use std::path::Path;
 
@@ -13,16 +13,16 @@ use std::path::Path;
 /// If nothing runs there, or it cannot do that.
 pub fn control(options: &Control) -> Result<()> {
     let folder = &options.folder;
-    let (order, said) = match &options.order {
-        ControlOrder::Pause => (Order::Pause, "it has written a checkpoint and waits".to_string()),
-        ControlOrder::GoOn => (Order::GoOn, "it goes on".to_string()),
-        ControlOrder::Stop => (Order::Stop, "it writes a checkpoint and ends".to_string()),
-        ControlOrder::Temperature { value } => {
+    let (order, said) = match &options.command {
+        ControlCommand::Pause => (RunCommand::Pause, "it has written a checkpoint and waits".to_string()),
+        ControlCommand::GoOn => (RunCommand::GoOn, "it goes on".to_string()),
+        ControlCommand::Stop => (RunCommand::Stop, "it writes a checkpoint and ends".to_string()),
+        ControlCommand::Temperature { value } => {
             let said = format!("its thermostat holds {value} until the stage ends");
-            (Order::Temperature(temperature(folder, value)?), said)
+            (RunCommand::Temperature(temperature(folder, value)?), said)
         }
     };
-    give(folder, order)?;
+    send(folder, order)?;
     say!("{}: {said}", folder.display());
     Ok(())
 }

@@ -3,8 +3,8 @@
 
 use crate::atomic_file::{AppendFile, put_in_place, remove_leftovers, replace_file, write_temporary};
 use crate::checkpoint::Checkpoint;
+use crate::commands::{self, ANSWER_FILE, COMMAND_FILE, IssuedCommand};
 use crate::frames::{Frames, OwnedFrame};
-use crate::orders::{self, ANSWER, Given, ORDER};
 use crate::thermo::{Quantity, Thermo};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
@@ -25,7 +25,7 @@ const START: &str = "start.xyz";
 const PREVIOUS: &str = "previous.checkpoint";
 
 /// The files every run may have; trajectories and results come on top.
-const OWN_FILES: [&str; 8] = [LOG, THERMO, SUMMARY, INPUT, START, CHECKPOINT, PREVIOUS, ANSWER];
+const OWN_FILES: [&str; 8] = [LOG, THERMO, SUMMARY, INPUT, START, CHECKPOINT, PREVIOUS, ANSWER_FILE];
 
 /// What to do with a folder that is not empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -78,7 +78,7 @@ impl RunFolder {
             remove_run(path)?;
         }
         log.set_len(0).map_err(|e| Error::io("write", &path.join(LOG), &e))?;
-        forget_orders(path)?;
+        remove_stale_command(path)?;
         if let Some(text) = input {
             replace_file(&path.join(INPUT), text.as_bytes())?;
         }
@@ -91,7 +91,7 @@ impl RunFolder {
     /// at the checkpoint.
     pub(crate) fn resume(path: &Path, thermo_bytes: u64) -> Result<Self> {
         let log = open_log(path)?;
-        forget_orders(path)?;
+        remove_stale_command(path)?;
         let thermo = AppendFile::cut_back(path.join(THERMO), thermo_bytes)?;
         let others = others_of(path);
         remove_temporary(path, &others);
@@ -208,14 +208,14 @@ impl RunFolder {
         Ok(latest)
     }
 
-    /// See [`orders::take`].
-    pub(crate) fn take_order(&self) -> Result<Option<Given>> {
-        orders::take(&self.path)
+    /// See [`commands::take`].
+    pub(crate) fn take_command(&self) -> Result<Option<IssuedCommand>> {
+        commands::take(&self.path)
     }
 
-    /// See [`orders::answer`].
+    /// See [`commands::answer`].
     pub(crate) fn answer(&self, id: String, refused: Option<String>) -> Result<()> {
-        orders::answer(&self.path, id, refused)
+        commands::answer(&self.path, id, refused)
     }
 
     /// Replaces `summary.json`.
@@ -256,11 +256,11 @@ fn open_log(path: &Path) -> Result<File> {
     }
 }
 
-/// An order that an earlier run has not heard is not for the next one.
-fn forget_orders(path: &Path) -> Result<()> {
-    let order = path.join(ORDER);
-    match std::fs::remove_file(&order) {
-        Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::io("remove", &order, &e)),
+/// A command that an earlier run has not heard is not for the next one.
+fn remove_stale_command(path: &Path) -> Result<()> {
+    let command = path.join(COMMAND_FILE);
+    match std::fs::remove_file(&command) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(Error::io("remove", &command, &e)),
         _ => Ok(()),
     }
 }

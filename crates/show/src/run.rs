@@ -4,7 +4,7 @@ use crate::csv::Csv;
 use jostle_analysis::{Column, Record, Table};
 use jostle_core::{Error, Result};
 use jostle_engine::StageReport;
-use jostle_engine::orders::ORDER;
+use jostle_engine::commands::COMMAND_FILE;
 use jostle_io::input::Word;
 use jostle_io::input::model::TrajectoryFormat;
 use serde::Deserialize;
@@ -76,8 +76,8 @@ impl Run {
         for entry in std::fs::read_dir(path).map_err(failed)? {
             names.push(entry.map_err(failed)?.path());
         }
-        // Orders come and go while one looks.
-        names.retain(|name| name.file_name() != Some(ORDER.as_ref()));
+        // Commands come and go meanwhile.
+        names.retain(|name| name.file_name() != Some(COMMAND_FILE.as_ref()));
         names.sort();
         let summary = path.join(SUMMARY);
         let summary = if summary.is_file() { json(&summary)? } else { Json::Null };

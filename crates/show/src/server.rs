@@ -26,7 +26,7 @@ const MOST_CONNECTIONS: usize = 64;
 const LONGEST_HEAD: usize = 16 * 1024;
 const MOST_HEADERS: usize = 64;
 /// Limits on the time for the head of a request, for its body, and for a request with its answer: a run
-/// may take 40 s to hear an order.
+/// may take 40 s to hear a command.
 const HEAD_TIME: Duration = Duration::from_secs(5);
 const BODY_TIME: Duration = Duration::from_secs(5);
 const WHOLE_TIME: Duration = Duration::from_secs(120);

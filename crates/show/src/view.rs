@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hyper::StatusCode;
 use jostle_core::{Error, Result};
-use jostle_engine::orders::{Order, give};
+use jostle_engine::commands::{RunCommand, send};
 use jostle_io::Open;
 use serde_json::{Value as Json, json};
 use std::net::TcpListener;
@@ -22,7 +22,7 @@ const PAGE: &str = include_str!("../pages/view.html");
 const STYLE: &str = include_str!("../pages/style.css");
 const VIEW_STYLE: &str = include_str!("../pages/view.css");
 const SCRIPT: &str = include_str!("../pages/view.js");
-/// Bytes beyond which nothing is an order.
+/// Bytes beyond which nothing is a command.
 const LONGEST_ORDER: u64 = 1000;
 /// The page takes nothing from anywhere else, and no other page may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
@@ -127,12 +127,12 @@ impl Shown {
         }
     }
 
-    /// Hands an order on to the run.
+    /// Hands a command on to the run.
     fn obeyed(&self, words: &[u8]) -> Answer {
-        let Ok(order) = serde_json::from_slice::<Order>(words) else {
-            return Answer::text(StatusCode::BAD_REQUEST, "this is no order");
+        let Ok(order) = serde_json::from_slice::<RunCommand>(words) else {
+            return Answer::text(StatusCode::BAD_REQUEST, "this is no command");
         };
-        match give(&self.path, order) {
+        match send(&self.path, order) {
             Ok(()) => Answer::text(StatusCode::OK, ""),
             Err(error) => Answer::text(StatusCode::CONFLICT, &error.to_string()),
         }

@@ -44,7 +44,7 @@ impl Viewer {
         (status, head, answer[end + 4..].to_vec())
     }
 
-    /// Status and content of the answer to an order.
+    /// Status and content of the answer to a command.
     fn tell(&self, order: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let (host, token, length) = (&self.address, &self.token, order.len());
@@ -191,7 +191,7 @@ fn a_run_does_what_it_is_told_and_says_so() {
         assert_eq!(answered, status, "{wrong}: {words}");
     }
     let right = format!("/control?token={}", viewer.token);
-    assert_eq!(viewer.get(&right, &viewer.address).0, 404, "looking is no order");
+    assert_eq!(viewer.get(&right, &viewer.address).0, 404, "looking is no command");
     assert_eq!(viewer.tell("{\"temperature\":3.5}"), (200, String::new()));
     assert_eq!(viewer.state()["target_temperature"], 3.5);
     assert_eq!(desk.read("liquid/thermo.csv"), paused, "a paused run makes no steps");

@@ -2,7 +2,7 @@
 
 mod builder;
 mod checkpoints;
-mod obey;
+mod commands;
 mod run;
 mod step_batch;
 

@@ -1,6 +1,6 @@
 //! Running the stages: steps, and everything that is due after a step.
 
-use super::obey::Course;
+use super::commands::Course;
 use super::step_batch::{BatchSize, common_divisor, cut, until};
 use super::{Outcome, Simulation};
 use crate::checkpoint::{Checkpoint, Clock, Header};
@@ -25,7 +25,7 @@ use jostle_io::input::model::{Action, StageInput, TrajectoryFormat};
 use jostle_io::trajectory::{Frame, TrajectoryHeader, WrittenSoFar};
 use std::time::{Duration, Instant};
 
-/// Progress is told, and orders are looked for, about this often.
+/// Progress is told, and commands are looked for, about this often.
 pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Simulation {
@@ -142,9 +142,10 @@ impl Simulation {
             if now - told > PROGRESS_INTERVAL {
                 told = now;
                 progress.advanced(stage_step);
-                if let Some(order) = self.take_order(progress)? {
+                if let Some(command) = self.take_command(progress)? {
                     lap.end(run, &*self.backend);
-                    interrupted |= self.obey(order, stage, run, progress, stop)? == Course::Stopping;
+                    interrupted |=
+                        self.run_commands(command, stage, run, progress, stop)? == Course::Stopping;
                     lap = Lap::begin(&*self.backend);
                 }
             }

@@ -54,7 +54,7 @@ fn collisions_leave_the_part_of_the_speed_that_they_should() {
             let v = simulation.velocities().unwrap();
             (v[1][0] - v[0][0]) / (2.0 * speed)
         };
-        // The end of the contact falls between two steps, which costs an order.
+        // The end of the contact falls between two steps, which costs a command.
         let errors = [50.0, 500.0].map(|parts| (left(parts) / expected - 1.0).abs());
         assert!(errors[0] < 5e-3 && errors[1] < 5e-4, "{speed}: {errors:?}");
     }

@@ -1,8 +1,8 @@
-//! What a run does when it is told to, see [`crate::orders`].
+//! How a run executes commands, see [`crate::commands`].
 
 use super::Simulation;
 use super::run::PROGRESS_INTERVAL;
-use crate::orders::{Given, Order};
+use crate::commands::{IssuedCommand, RunCommand};
 use crate::progress::Progress;
 use crate::report::TemperatureChange;
 use crate::stage::StageRun;
@@ -20,10 +20,10 @@ pub(super) enum Course {
 }
 
 impl Simulation {
-    /// Follows an order, and those that come while the run waits. How it goes on: never paused.
-    pub(super) fn obey(
+    /// Executes a command, and those that come while the run is paused. How it goes on: never paused.
+    pub(super) fn run_commands(
         &mut self,
-        first: Given,
+        first: IssuedCommand,
         stage: &StageInput,
         run: &mut StageRun,
         progress: &mut dyn Progress,
@@ -33,8 +33,8 @@ impl Simulation {
         let mut course = Course::On;
         let mut next = Some(first);
         loop {
-            if let Some(Given { id, order }) = next {
-                let refused = match self.follow(order, course, stage, run, progress) {
+            if let Some(IssuedCommand { id, order }) = next {
+                let refused = match self.execute(order, course, stage, run, progress) {
                     Ok(then) => {
                         course = then;
                         None
@@ -55,15 +55,15 @@ impl Simulation {
                 Course::Paused => std::thread::sleep(PROGRESS_INTERVAL),
                 Course::On | Course::Stopping => break,
             }
-            next = self.take_order(progress)?;
+            next = self.take_command(progress)?;
         }
         progress.rested(begun.elapsed());
         Ok(course)
     }
 
-    /// The order that waits in the folder, if there is one.
-    pub(super) fn take_order(&mut self, progress: &mut dyn Progress) -> Result<Option<Given>> {
-        match self.folder.as_ref().map_or(Ok(None), |folder| folder.take_order()) {
+    /// The command that waits in the folder, if there is one.
+    pub(super) fn take_command(&mut self, progress: &mut dyn Progress) -> Result<Option<IssuedCommand>> {
+        match self.folder.as_ref().map_or(Ok(None), |folder| folder.take_command()) {
             Ok(given) => Ok(given),
             Err(error) => self.say(progress, &error.to_string()).map(|()| None),
         }
@@ -73,9 +73,9 @@ impl Simulation {
         self.folder.as_ref().map_or(Ok(()), |folder| folder.answer(id, refused))
     }
 
-    fn follow(
+    fn execute(
         &mut self,
-        order: Order,
+        order: RunCommand,
         course: Course,
         stage: &StageInput,
         run: &mut StageRun,
@@ -83,21 +83,23 @@ impl Simulation {
     ) -> Result<Course> {
         let step = self.clock.step;
         match (order, course) {
-            (Order::Pause, Course::Paused) | (Order::GoOn, Course::On | Course::Stopping) => Ok(course),
-            (Order::Pause, _) => {
+            (RunCommand::Pause, Course::Paused) | (RunCommand::GoOn, Course::On | Course::Stopping) => {
+                Ok(course)
+            }
+            (RunCommand::Pause, _) => {
                 self.save(Some(&*run), progress)?;
                 self.say(progress, &format!("paused after step {step}, as told from outside"))?;
                 Ok(Course::Paused)
             }
-            (Order::GoOn, Course::Paused) => {
+            (RunCommand::GoOn, Course::Paused) => {
                 self.say(progress, &format!("going on after step {step}"))?;
                 Ok(Course::On)
             }
-            (Order::Stop, _) => {
+            (RunCommand::Stop, _) => {
                 self.say(progress, &format!("stopping after step {step}, as told from outside"))?;
                 Ok(Course::Stopping)
             }
-            (Order::Temperature(to), _) => {
+            (RunCommand::Temperature(to), _) => {
                 let from = run.set_temperature(stage, to, self.hottest(stage), self.units)?;
                 let time = self.clock.time;
                 let change = TemperatureChange { step, time, from, to };
