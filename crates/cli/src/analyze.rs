@@ -1,10 +1,10 @@
 //! `jostle analyze`
 
-use crate::arguments::{Analyze, ReadingOptions};
-use crate::beside::{Beside, Moments};
+use crate::arguments::{AnalyzeOptions, ReadingOptions};
 use crate::numbers::{grouped, significant};
 use crate::output;
-use crate::reading::{Frames, trajectory_at};
+use crate::reading::{FrameSelection, trajectory_at};
+use crate::trajectory_context::{DipoleMoments, TrajectoryContext};
 use jostle_analysis::{
     Kind, Observable, Part, Paths, Polarity, Record, Settings, SystemInfo, Value, View, Whole, kinds,
 };
@@ -21,7 +21,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// If the trajectory cannot be read or does not have what is measured.
-pub fn analyze(options: &Analyze) -> Result<()> {
+pub fn analyze(options: &AnalyzeOptions) -> Result<()> {
     let kind = kinds::find(&options.kind)
         .ok_or_else(|| Error::input(format!("there is no analysis \"{}\"", options.kind)))?;
     if kind.observable == Observable::Dipole && options.atoms.is_some() {
@@ -30,22 +30,22 @@ pub fn analyze(options: &Analyze) -> Result<()> {
     match kind.observable {
         Observable::Positions | Observable::Velocities | Observable::Dipole => {
             let trajectory = trajectory_at(&options.trajectory, options.stage.as_deref())?;
-            frames(&Analyze { trajectory, ..options.clone() }, kind)
+            frames(&AnalyzeOptions { trajectory, ..options.clone() }, kind)
         }
         Observable::Whole => rows(options, kind),
     }
 }
 
-fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
-    let beside = Beside::of(options)?;
+fn frames(options: &AnalyzeOptions, kind: &Kind) -> Result<()> {
+    let context = TrajectoryContext::of(options)?;
     let reading =
-        ReadingOptions { units: options.reading.units.or(beside.units()), ..options.reading.clone() };
-    let mut frames = Frames::open(&options.trajectory, &reading)?;
+        ReadingOptions { units: options.reading.units.or(context.units()), ..options.reading.clone() };
+    let mut frames = FrameSelection::open(&options.trajectory, &reading)?;
     let units = frames.reader().units();
     let settings = Settings::parse(&options.settings, kind.settings, units)?;
     let mut measure = None;
     let mut chosen: Option<Vec<u32>> = None;
-    let mut moments: Option<Moments> = None;
+    let mut moments: Option<DipoleMoments> = None;
     let mut paths = Paths::default();
     let mut count = 0u64;
     let here = |e: Error| e.in_file(&options.trajectory);
@@ -58,14 +58,14 @@ fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
             none => {
                 let (names, species) = (reader.names().to_vec(), reader.species().to_vec());
                 let wanted = kind.observable == Observable::Dipole || options.atoms.is_some();
-                let known = if wanted { beside.system(reader)? } else { None };
+                let known = if wanted { context.system(reader)? } else { None };
                 if let Some(text) = &options.atoms {
                     chosen = Some(choose(text, known.as_ref(), reader, &frame)?);
                 }
                 if kind.observable == Observable::Dipole {
-                    moments = known.map(|system| beside.moments(options, &settings, system)).transpose()?;
+                    moments = known.map(|system| context.moments(options, &settings, system)).transpose()?;
                 }
-                let polarity = moments.as_ref().map_or(Polarity::Unknown, Moments::polarity);
+                let polarity = moments.as_ref().map_or(Polarity::Unknown, DipoleMoments::polarity);
                 let system_info = SystemInfo { units, names, species, simbox: frame.simbox, polarity };
                 none.insert(kind.measure(&system_info.part(chosen.as_deref()), &settings)?)
             }
@@ -91,7 +91,7 @@ fn frames(options: &Analyze, kind: &Kind) -> Result<()> {
     };
     let results = measure.results().map_err(here)?;
     say!("{} frames, units = {units}", grouped(count));
-    tell(options, Record { kind: kind.name.into(), units: units.name().into(), frames: count, results })
+    print(options, Record { kind: kind.name.into(), units: units.name().into(), frames: count, results })
 }
 
 /// The ids of the atoms that words choose in the first frame. What the atoms are called says what is
@@ -136,7 +136,7 @@ fn of_all(kind: &Kind) -> Error {
 }
 
 /// Prints what was found, or writes it to a folder.
-fn tell(options: &Analyze, record: Record) -> Result<()> {
+fn print(options: &AnalyzeOptions, record: Record) -> Result<()> {
     let results = &record.results;
     if results.values.iter().any(|v| v.error.is_none()) {
         say!("errors need at least two frames: there are none here");
@@ -160,7 +160,7 @@ fn tell(options: &Analyze, record: Record) -> Result<()> {
 }
 
 /// Analyzes the rows of `thermo.csv` of one stage.
-fn rows(options: &Analyze, kind: &Kind) -> Result<()> {
+fn rows(options: &AnalyzeOptions, kind: &Kind) -> Result<()> {
     let folder = &options.trajectory;
     if options.atoms.is_some() {
         return Err(of_all(kind));
@@ -216,7 +216,7 @@ fn rows(options: &Analyze, kind: &Kind) -> Result<()> {
     }
     let results = measure.results().map_err(here)?;
     say!("{} rows of stage '{}', units = {units}", grouped(frames), stage.name);
-    tell(options, Record { kind: kind.name.into(), units: units.name().into(), frames, results })
+    print(options, Record { kind: kind.name.into(), units: units.name().into(), frames, results })
 }
 
 /// `diffusion coefficient all = 2.43 ± 0.05 A^2/ps`

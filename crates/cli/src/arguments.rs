@@ -41,14 +41,14 @@ pub enum Command {
         jostle run argon.toml --steps 1000       try it: no stage takes more than 1000 steps\n  \
         sed s/94.4/120/ argon.toml | jostle run - --output hot\n\n\
         Ctrl-C finishes the step, writes a checkpoint and says how to go on.")]
-    Run(Run),
+    Run(RunOptions),
 
     /// Go on with a run that was interrupted
     #[command(after_help = "Example:\n  \
         jostle resume argon\n\n\
         The run goes on from the last checkpoint in the folder, as if it had never stopped; with\n\
         `reproducible = true` in the input, bit for bit.")]
-    Resume(Resume),
+    Resume(ResumeOptions),
 
     /// Tell a run under way to pause, go on, stop, or hold another temperature
     #[command(after_help = "Examples:\n  \
@@ -56,38 +56,38 @@ pub enum Command {
         jostle control argon temperature \"120 K\"\n\n\
         From wherever the folder is seen. What is changed is in the log, the summary, the report\n\
         and the checkpoint: a resumed run goes on with it. jostle view has buttons for the same.")]
-    Control(Control),
+    Control(ControlOptions),
 
     /// Energy, virial and pressure of one configuration
     #[command(after_help = "Examples:\n  \
         jostle energy argon.toml\n  \
         jostle energy argon.toml --json | jq .potential\n  \
         jostle energy argon.toml --forces forces.csv")]
-    Energy(Energy),
+    Energy(EnergyOptions),
 
     /// Validate an input without writing anything; estimate memory and time
     #[command(after_help = "Examples:\n  \
         jostle check argon.toml\n  \
         jostle check argon.toml --full > complete.toml     the input with every default filled in")]
-    Check(Check),
+    Check(CheckOptions),
 
     /// Analyze a trajectory: distribution functions, diffusion, order, ...
     #[command(after_help = crate::analyze::help())]
-    Analyze(Analyze),
+    Analyze(AnalyzeOptions),
 
     /// Draw a run and what was analyzed, for print: SVG and PNG
     #[command(after_help = "Examples:\n  \
         jostle plot argon                         temperature, energies, ..., every analysis in the folder\n  \
         jostle plot results/rdf.json msd.csv      what jostle analyze has written\n\n\
         Figures are one column (86 mm) wide in print; bands are standard errors.")]
-    Plot(Plot),
+    Plot(PlotOptions),
 
     /// Write all about a run into one HTML file that opens anywhere, offline
     #[command(after_help = "Example:\n  \
         jostle report argon                       writes argon/report.html\n\n\
         What was run, where and how fast; plots to hover and zoom, with every analysis in the folder;\n\
         averages with errors; what to be careful about; the last configuration in 3D.")]
-    Report(Report),
+    Report(ReportOptions),
 
     /// Show a run or a trajectory in 3D in the browser, also while it runs
     #[command(after_help = "Examples:\n  \
@@ -97,7 +97,7 @@ pub enum Command {
         Drag to turn, right button to move, wheel to come nearer; space plays, arrows step.\n\
         It listens on 127.0.0.1 only; the address that it prints has a token. From another machine:\n\
         ssh -L 8123:127.0.0.1:8123 HOST jostle view argon --port 8123")]
-    View(View),
+    View(ViewOptions),
 
     /// Write a trajectory in another format
     #[command(after_help = "Examples:\n  \
@@ -106,7 +106,7 @@ pub enum Command {
         Read: DCD, XTC, TRR, extended XYZ, LAMMPS dumps (gzip or Zstandard, if you like), GSD, H5MD, PDB,\n\
         mmCIF.\n\
         Written: DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, H5MD, PDB, mmCIF.")]
-    Convert(Convert),
+    Convert(ConvertOptions),
 
     /// Write a commented input file to start from
     #[command(after_help = "Examples:\n  \
@@ -115,7 +115,7 @@ pub enum Command {
         jostle new glass --like kob-andersen      that example, as glass.toml\n  \
         jostle new fluid                          the example argon, as fluid.toml\n\n\
         Beside it comes jostle.schema.json, from which editors that know TOML complete keys.")]
-    New(New),
+    New(NewOptions),
 
     /// Measure the speed of whole time steps on this machine
     #[command(after_help = "Examples:\n  \
@@ -126,27 +126,27 @@ pub enum Command {
         jostle bench algorithms                   the ways to find pairs, side by side\n  \
         jostle bench papers                       the papers' tables, then and now\n  \
         jostle bench iumd                         screened ions, every pair: IUMD's table, and the limit")]
-    Bench(Bench),
+    Bench(BenchOptions),
 
     /// Show which atoms a selection has: "protein and name CA"
     #[command(after_help = crate::select::help())]
-    Select(Select),
+    Select(SelectOptions),
 
     /// Print every key of the input file: type, unit, default, meaning
-    Schema(Schema),
+    Schema(SchemaOptions),
 
     /// What this machine offers, and whether Jostle computes correctly on it
-    Doctor(Doctor),
+    Doctor(DoctorOptions),
 
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  \
         jostle completions bash > ~/.local/share/bash-completion/completions/jostle")]
-    Completions(Completions),
+    Completions(CompletionsOptions),
 }
 
 /// Options of `jostle run`.
 #[derive(Debug, Args)]
-pub struct Run {
+pub struct RunOptions {
     /// The input file (TOML); - reads standard input
     pub file: PathBuf,
     /// The folder to write to [default: the input's name without its extension]
@@ -162,28 +162,28 @@ pub struct Run {
     #[arg(long)]
     pub tui: bool,
     #[command(flatten)]
-    pub warnings: Warnings,
+    pub warnings: WarningsOptions,
     #[command(flatten)]
-    pub compute: Compute,
+    pub compute: ComputeOptions,
 }
 
 /// Options of `jostle resume`.
 #[derive(Debug, Args)]
-pub struct Resume {
+pub struct ResumeOptions {
     /// The folder of the run
     pub folder: PathBuf,
     /// Draw temperature, energy, pressure and speed in the terminal as it runs
     #[arg(long)]
     pub tui: bool,
     #[command(flatten)]
-    pub warnings: Warnings,
+    pub warnings: WarningsOptions,
     #[command(flatten)]
-    pub compute: Compute,
+    pub compute: ComputeOptions,
 }
 
 /// Options of what may find a run doubtful.
 #[derive(Debug, Args)]
-pub struct Warnings {
+pub struct WarningsOptions {
     /// Warnings are errors, as with strict = true in the input
     #[arg(long)]
     pub strict: bool,
@@ -191,7 +191,7 @@ pub struct Warnings {
 
 /// Options of `jostle control`.
 #[derive(Debug, Args)]
-pub struct Control {
+pub struct ControlOptions {
     /// The folder of the run
     pub folder: PathBuf,
     /// What it is told
@@ -218,35 +218,35 @@ pub enum ControlCommand {
 
 /// Options of `jostle energy`.
 #[derive(Debug, Args)]
-pub struct Energy {
+pub struct EnergyOptions {
     /// The input file (TOML); - reads standard input
     pub file: PathBuf,
     /// Write the force on every atom, in the order of the file, as CSV
     #[arg(long, value_name = "OUT")]
     pub forces: Option<PathBuf>,
     #[command(flatten)]
-    pub compute: Compute,
+    pub compute: ComputeOptions,
     #[command(flatten)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 /// Options of `jostle check`.
 #[derive(Debug, Args)]
-pub struct Check {
+pub struct CheckOptions {
     /// The input file (TOML); - reads standard input
     pub file: PathBuf,
     /// Print the input with every default filled in
     #[arg(long)]
     pub full: bool,
     #[command(flatten)]
-    pub warnings: Warnings,
+    pub warnings: WarningsOptions,
     #[command(flatten)]
-    pub compute: Compute,
+    pub compute: ComputeOptions,
 }
 
 /// Options of `jostle analyze`.
 #[derive(Debug, Args, Clone)]
-pub struct Analyze {
+pub struct AnalyzeOptions {
     /// What to measure
     #[arg(value_parser = kind_name())]
     pub kind: String,
@@ -271,12 +271,12 @@ pub struct Analyze {
     #[command(flatten)]
     pub reading: ReadingOptions,
     #[command(flatten)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 /// Options of `jostle plot`.
 #[derive(Debug, Args)]
-pub struct Plot {
+pub struct PlotOptions {
     /// Folders of runs or analyses, or single files: JSON or CSV of an analysis, thermo.csv
     #[arg(required = true, value_name = "RUN|FILE")]
     pub paths: Vec<PathBuf>,
@@ -287,7 +287,7 @@ pub struct Plot {
 
 /// Options of `jostle report`.
 #[derive(Debug, Args)]
-pub struct Report {
+pub struct ReportOptions {
     /// The folder of the run
     pub folder: PathBuf,
     /// The file to write [default: RUN/report.html]
@@ -297,7 +297,7 @@ pub struct Report {
 
 /// Options of `jostle view`.
 #[derive(Debug, Args)]
-pub struct View {
+pub struct ViewOptions {
     /// The folder of a run, or a trajectory
     #[arg(value_name = "RUN|FILE")]
     pub path: PathBuf,
@@ -314,7 +314,7 @@ pub struct View {
 
 /// Options of `jostle convert`.
 #[derive(Debug, Args)]
-pub struct Convert {
+pub struct ConvertOptions {
     /// The trajectory
     pub from: PathBuf,
     /// The file to write; its ending says the format
@@ -354,7 +354,7 @@ pub struct ReadingOptions {
 
 /// Options of `jostle new`.
 #[derive(Debug, Args)]
-pub struct New {
+pub struct NewOptions {
     /// Name of the input; `.toml` is added [default: none, list the examples]
     pub name: Option<PathBuf>,
     /// The example to start from [default: the one called NAME, else argon]
@@ -364,7 +364,7 @@ pub struct New {
 
 /// Options of `jostle bench`.
 #[derive(Debug, Args)]
-pub struct Bench {
+pub struct BenchOptions {
     /// A built-in case, an input file, all, algorithms, papers or iumd [default: the usual cases]
     pub case: Option<String>,
     /// Seconds to measure each case for [default: 5; in a table 1]
@@ -380,46 +380,46 @@ pub struct Bench {
     #[arg(long, value_parser = word::<Algorithm>())]
     pub algorithm: Option<Algorithm>,
     #[command(flatten)]
-    pub compute: Compute,
+    pub compute: ComputeOptions,
     #[command(flatten)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 /// Options of `jostle select`.
 #[derive(Debug, Args)]
-pub struct Select {
+pub struct SelectOptions {
     /// The input file (TOML); - reads standard input
     pub file: PathBuf,
     /// Which atoms, in words
     pub selection: String,
     #[command(flatten)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 /// Options of `jostle schema`.
 #[derive(Debug, Args)]
-pub struct Schema {
+pub struct SchemaOptions {
     #[command(flatten)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 /// Options of `jostle doctor`.
 #[derive(Debug, Args)]
-pub struct Doctor {
+pub struct DoctorOptions {
     #[command(flatten)]
-    pub format: Format,
+    pub format: OutputFormat,
 }
 
 /// Options of `jostle completions`.
 #[derive(Debug, Args)]
-pub struct Completions {
+pub struct CompletionsOptions {
     /// The shell
     pub shell: Shell,
 }
 
 /// How to compute; never changes the physics.
 #[derive(Debug, Args, Clone, Copy)]
-pub struct Compute {
+pub struct ComputeOptions {
     /// CPU threads [default: what the input says, else all cores]
     #[arg(short, long, value_name = "N")]
     pub threads: Option<std::num::NonZeroUsize>,
@@ -458,7 +458,7 @@ impl TypedValueParser for DeviceName {
 
 /// For people or for programs.
 #[derive(Debug, Args, Clone, Copy)]
-pub struct Format {
+pub struct OutputFormat {
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -1,6 +1,6 @@
 //! `jostle check`
 
-use crate::arguments::Check;
+use crate::arguments::CheckOptions;
 use crate::input_file;
 use crate::machine::Machine;
 use crate::numbers::{bytes, duration, grouped, significant};
@@ -25,12 +25,12 @@ const HOST_BYTES_PER_ATOM: u64 = 250;
 ///
 /// # Errors
 /// Whatever `jostle run` would refuse, or fail at in the first steps.
-pub fn check(options: &Check) -> Result<()> {
+pub fn check(options: &CheckOptions) -> Result<()> {
     let input = input_file::read(&options.file)?;
     // What is free before the system is put together.
     let machine = Machine::look();
     let mut simulation = Simulation::from_input(&input, &options.compute.overrides())?;
-    let trial = Trial {
+    let trial = StepClock {
         input: &input,
         patient_until: Instant::now() + PATIENCE,
         stage: RefCell::default(),
@@ -82,7 +82,7 @@ pub fn check(options: &Check) -> Result<()> {
 }
 
 /// The clock of the first steps: those of the first stage of time steps, if it is reached.
-struct Trial<'a> {
+struct StepClock<'a> {
     input: &'a Input,
     patient_until: Instant,
     stage: RefCell<Timed>,
@@ -117,7 +117,7 @@ struct Mark {
     at: Instant,
 }
 
-impl Trial<'_> {
+impl StepClock<'_> {
     /// Whether enough steps were made.
     fn is_over(&self) -> bool {
         let now = Instant::now();
@@ -127,7 +127,7 @@ impl Trial<'_> {
     }
 }
 
-impl Progress for &Trial<'_> {
+impl Progress for &StepClock<'_> {
     fn stage_begins(&mut self, stage: &StageStart) {
         let minimizes = self
             .input

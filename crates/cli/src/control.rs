@@ -1,6 +1,6 @@
 //! `jostle control`
 
-use crate::arguments::{Control, ControlCommand};
+use crate::arguments::{ControlCommand, ControlOptions};
 use jostle_core::quantity::parse_quantity;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
 use jostle_engine::commands::{RunCommand, send};
@@ -11,7 +11,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// If nothing runs there, or it cannot do that.
-pub fn control(options: &Control) -> Result<()> {
+pub fn control(options: &ControlOptions) -> Result<()> {
     let folder = &options.folder;
     let (order, said) = match &options.command {
         ControlCommand::Pause => (RunCommand::Pause, "it has written a checkpoint and waits".to_string()),

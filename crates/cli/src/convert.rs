@@ -1,8 +1,8 @@
 //! `jostle convert`
 
-use crate::arguments::Convert;
+use crate::arguments::ConvertOptions;
 use crate::numbers::grouped;
-use crate::reading::Frames;
+use crate::reading::FrameSelection;
 use jostle_core::{Error, Result};
 use jostle_io::input::Word;
 use jostle_io::input::model::TrajectoryFormat;
@@ -13,7 +13,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// If a file cannot be read or written, or the new format is not known.
-pub fn convert(options: &Convert) -> Result<()> {
+pub fn convert(options: &ConvertOptions) -> Result<()> {
     let format = options.format.map_or_else(|| by_name(&options.to), Ok)?;
     if options.to.exists() && !options.overwrite {
         return Err(Error::file(&options.to, "this file exists").hint("replace it with --overwrite"));
@@ -22,7 +22,7 @@ pub fn convert(options: &Convert) -> Result<()> {
     if same(&options.from, &options.to) {
         return Err(Error::input("a trajectory cannot be converted into itself"));
     }
-    let mut frames = Frames::open(&options.from, &options.reading)?;
+    let mut frames = FrameSelection::open(&options.from, &options.reading)?;
     let Some(first) = frames.next_frame()? else {
         return Err(Error::file(&options.from, "there is no frame to convert").hint("see --first and --last"));
     };

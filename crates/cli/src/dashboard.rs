@@ -28,17 +28,17 @@ const WORDS: u16 = 34;
 /// What is shown.
 pub struct Dashboard<B: Backend = CrosstermBackend<Stderr>> {
     terminal: Terminal<B>,
-    shown: Shown,
+    shown: DashboardState,
     #[cfg(unix)]
     _keys: Option<crate::keys::Keys>,
 }
 
-struct Shown {
+struct DashboardState {
     stage: String,
     part: f64,
     left: Option<f64>,
     /// Temperature, total energy, pressure, speed.
-    curves: [Curve; CURVES],
+    curves: [RecentValues; CURVES],
     /// The step and the moment of the last look at the speed.
     pace: (u64, Instant),
     /// Set once the run has been asked to end.
@@ -55,7 +55,7 @@ enum Listening {
     Signals,
 }
 
-struct Curve {
+struct RecentValues {
     name: &'static str,
     unit: String,
     values: VecDeque<f64>,
@@ -90,7 +90,7 @@ impl Dashboard {
 
 impl<B: Backend> Dashboard<B> {
     fn on(terminal: Terminal<B>, units: UnitSystem, stop: Arc<AtomicBool>) -> Self {
-        let curve = |name, unit| Curve { name, unit, values: VecDeque::new() };
+        let curve = |name, unit| RecentValues { name, unit, values: VecDeque::new() };
         let curves = [
             curve("temperature", unit_name(units, Dimension::TEMPERATURE)),
             curve("energy", unit_name(units, Dimension::ENERGY)),
@@ -99,7 +99,7 @@ impl<B: Backend> Dashboard<B> {
         ];
         let pace = (0, Instant::now());
         let (stage, keys) = (String::new(), Listening::Signals);
-        let shown = Shown { stage, part: 0.0, left: None, curves, pace, stop, keys };
+        let shown = DashboardState { stage, part: 0.0, left: None, curves, pace, stop, keys };
         Dashboard {
             terminal,
             shown,
@@ -164,7 +164,7 @@ impl<B: Backend> Dashboard<B> {
     }
 }
 
-impl Curve {
+impl RecentValues {
     fn add(&mut self, value: f64) {
         self.values.push_back(value);
         if self.values.len() > MOST {
@@ -204,7 +204,7 @@ impl Curve {
     }
 }
 
-impl Shown {
+impl DashboardState {
     fn draw(&self, frame: &mut Frame) {
         let rows = [1, 1].into_iter().chain([2; CURVES]).chain([1]).map(Constraint::Length);
         let rows = Layout::vertical(rows).split(frame.area());

@@ -1,6 +1,6 @@
 //! `jostle doctor`
 
-use crate::arguments::Doctor;
+use crate::arguments::DoctorOptions;
 use crate::example;
 use crate::machine::Machine;
 use crate::numbers::bytes;
@@ -28,7 +28,7 @@ const MIXED: Tolerance = Tolerance { energy: 1e-6, force: 3e-6 };
 const DOUBLE: Tolerance = Tolerance { energy: 1e-12, force: 1e-12 };
 
 /// A fast engine against the plain reference, in one precision.
-struct Comparison {
+struct EngineComparison {
     precision: Precision,
     device: String,
     energy: f64,
@@ -36,7 +36,7 @@ struct Comparison {
     tolerance: Tolerance,
 }
 
-impl Comparison {
+impl EngineComparison {
     fn passed(&self) -> bool {
         self.energy < self.tolerance.energy && self.force < self.tolerance.force
     }
@@ -46,7 +46,7 @@ impl Comparison {
 ///
 /// # Errors
 /// If that cannot be printed.
-pub fn doctor(options: &Doctor) -> Result<bool> {
+pub fn doctor(options: &DoctorOptions) -> Result<bool> {
     let machine = Machine::look();
     let gpu = gpu_facts();
     let gpus = gpu.driver.as_ref().map_or(0, |driver| driver.gpus.len());
@@ -62,7 +62,7 @@ pub fn doctor(options: &Doctor) -> Result<bool> {
             }
         }
     }
-    let passed = comparisons.iter().all(Comparison::passed) && failures.is_empty();
+    let passed = comparisons.iter().all(EngineComparison::passed) && failures.is_empty();
     if options.format.json {
         let tests: Vec<_> = comparisons
             .iter()
@@ -118,7 +118,7 @@ pub fn doctor(options: &Doctor) -> Result<bool> {
 }
 
 /// Computes a mixture of Lennard-Jones atoms at random places twice.
-fn compare(device: DeviceInput, precision: Precision, tolerance: Tolerance) -> Result<Comparison> {
+fn compare(device: DeviceInput, precision: Precision, tolerance: Tolerance) -> Result<EngineComparison> {
     let fast = compute(device, Settings { precision, ..Settings::default() })?;
     let plain =
         Settings { precision: Precision::Double, algorithm: Algorithm::Reference, ..Settings::default() };
@@ -131,7 +131,7 @@ fn compare(device: DeviceInput, precision: Precision, tolerance: Tolerance) -> R
         .map(|(a, b)| distance(a, b) / distance(b, &[0.0; 3]))
         .collect();
     deviations.sort_by(f64::total_cmp);
-    Ok(Comparison {
+    Ok(EngineComparison {
         precision,
         device: fast.device,
         energy: ((energy - truth) / truth).abs(),

@@ -1,6 +1,6 @@
 //! `jostle energy`
 
-use crate::arguments::Energy;
+use crate::arguments::EnergyOptions;
 use crate::input_file;
 use crate::numbers::grouped;
 use crate::output;
@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 ///
 /// # Errors
 /// If the input is wrong or the forces cannot be written.
-pub fn energy(options: &Energy) -> Result<()> {
+pub fn energy(options: &EnergyOptions) -> Result<()> {
     let input = input_file::read(&options.file)?;
     let overrides = options.compute.overrides();
     let mut settings = input.run.settings;

@@ -12,15 +12,15 @@ macro_rules! say {
 mod analyze;
 mod arguments;
 mod bench;
-mod beside;
 mod check;
 mod compiling;
-mod complaint;
+mod console;
 mod control;
 mod convert;
 mod dashboard;
 mod doctor;
 mod energy;
+mod error_report;
 mod example;
 mod excerpt;
 mod input_file;
@@ -37,7 +37,7 @@ mod report;
 mod run;
 mod schema;
 mod select;
-mod talk;
+mod trajectory_context;
 mod view;
 
 use arguments::{Arguments, Command};
@@ -46,13 +46,13 @@ use jostle_core::Result;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    complaint::install_panic_hook();
+    error_report::install_panic_hook();
     compiling::listen();
     match obey(Arguments::parse().command) {
         Ok(code) => code,
         Err(error) => {
-            complaint::print(&error);
-            complaint::exit_code(&error)
+            error_report::print(&error);
+            error_report::exit_code(&error)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `jostle new`
 
-use crate::arguments::New;
+use crate::arguments::NewOptions;
 use crate::example::{self, Example};
 use crate::output;
 use jostle_core::quantity::nearest;
@@ -19,7 +19,7 @@ const SCHEMA: &str = "jostle.schema.json";
 ///
 /// # Errors
 /// If the name is almost that of an example, or the file exists or cannot be written.
-pub fn new(options: &New) -> Result<()> {
+pub fn new(options: &NewOptions) -> Result<()> {
     let Some(name) = &options.name else { return output::print(&list()) };
     let path = match name.extension() {
         Some(extension) if extension == "toml" => name.clone(),

@@ -1,6 +1,6 @@
 //! `jostle plot`
 
-use crate::arguments::Plot;
+use crate::arguments::PlotOptions;
 use crate::output;
 use jostle_core::{Error, Result};
 use jostle_show::{Figure, Finding, Run, Thermo, of_finding, of_run, of_thermo, png, svg};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// If there is nothing to draw, or a file cannot be read or written.
-pub fn plot(options: &Plot) -> Result<()> {
+pub fn plot(options: &PlotOptions) -> Result<()> {
     for path in &options.paths {
         let (figures, beside) = match path.is_dir() {
             true => (of_run(&Run::read(path)?), path.join("plots")),

@@ -32,7 +32,7 @@ pub fn trajectory_at(path: &Path, stage: Option<&str>) -> Result<PathBuf> {
 }
 
 /// The frames that were asked for.
-pub struct Frames {
+pub struct FrameSelection {
     reader: TrajectoryReader,
     /// The number of the next frame in the file.
     number: u64,
@@ -42,7 +42,7 @@ pub struct Frames {
     bar: Option<ProgressBar>,
 }
 
-impl Frames {
+impl FrameSelection {
     /// Opens a trajectory.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Frames {
                 .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─"))
         });
         let last = options.last.unwrap_or(u64::MAX);
-        Ok(Frames { reader, number: 0, first: options.first, last, every: options.every.get(), bar })
+        Ok(FrameSelection { reader, number: 0, first: options.first, last, every: options.every.get(), bar })
     }
 
     /// The next of the frames asked for.

@@ -1,6 +1,6 @@
 //! `jostle report`
 
-use crate::arguments::Report;
+use crate::arguments::ReportOptions;
 use crate::numbers::bytes;
 use crate::output;
 use jostle_core::Result;
@@ -10,7 +10,7 @@ use jostle_show::{Run, report as page};
 ///
 /// # Errors
 /// If the folder holds no run, or the report cannot be written.
-pub fn report(options: &Report) -> Result<()> {
+pub fn report(options: &ReportOptions) -> Result<()> {
     let html = page(&Run::read(&options.folder)?)?;
     let path = options.output.clone().unwrap_or_else(|| options.folder.join("report.html"));
     output::write_file(&path, html.as_bytes())?;

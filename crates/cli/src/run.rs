@@ -1,12 +1,12 @@
 //! `jostle run` and `jostle resume`
 
-use crate::arguments::{Compute, Resume, Run, Warnings};
+use crate::arguments::{ComputeOptions, ResumeOptions, RunOptions, WarningsOptions};
 use crate::compiling;
+use crate::console::Console;
 use crate::dashboard::Dashboard;
 use crate::input_file;
 use crate::interrupt;
 use crate::numbers::{duration, grouped};
-use crate::talk::Talk;
 use jostle_core::{Error, Result};
 use jostle_engine::model::Strictness;
 use jostle_engine::summary::findings;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-impl Compute {
+impl ComputeOptions {
     /// What these options change about an input.
     pub fn overrides(&self) -> Overrides {
         let threads = self.threads.map(|n| n.get());
@@ -25,7 +25,7 @@ impl Compute {
     }
 }
 
-impl Warnings {
+impl WarningsOptions {
     /// What becomes of warnings by these options.
     pub fn strictness(&self) -> Strictness {
         if self.strict { Strictness::Strict } else { Strictness::Lenient }
@@ -36,7 +36,7 @@ impl Warnings {
 ///
 /// # Errors
 /// If the input is wrong, the folder cannot be written, or the simulation fails.
-pub fn run(options: &Run) -> Result<ExitCode> {
+pub fn run(options: &RunOptions) -> Result<ExitCode> {
     let input = input_file::read(&options.file)?;
     if input.stages.is_empty() {
         return Err(Error::input("the input has no [[stage]], so there is nothing to run")
@@ -48,20 +48,20 @@ pub fn run(options: &Run) -> Result<ExitCode> {
     let mut simulation = Simulation::from_input(&input, &overrides)?;
     let folder = options.output.clone().unwrap_or_else(|| default_folder(&input));
     let existing = if options.overwrite { Existing::Replace } else { Existing::Refuse };
-    let console = Console::open(&simulation, options.tui)?;
+    let controls = Controls::open(&simulation, options.tui)?;
     // Last of all that can be refused: this removes the results of an earlier run.
     simulation.write_to(&folder, existing)?;
     if !input.title.is_empty() {
         say!("{}", input.title);
     }
-    go(simulation, &folder, console)
+    go(simulation, &folder, controls)
 }
 
 /// Goes on with the run in a folder.
 ///
 /// # Errors
 /// If the folder holds no run, or the simulation fails.
-pub fn resume(options: &Resume) -> Result<ExitCode> {
+pub fn resume(options: &ResumeOptions) -> Result<ExitCode> {
     let strictness = options.warnings.strictness();
     let overrides = Overrides { strictness, ..options.compute.overrides() };
     let simulation = Simulation::resume(&options.folder, &overrides)?;
@@ -69,29 +69,29 @@ pub fn resume(options: &Resume) -> Result<ExitCode> {
         say!("the run in {} is finished; there is nothing left to do", options.folder.display());
         return Ok(ExitCode::SUCCESS);
     }
-    let console = Console::open(&simulation, options.tui)?;
+    let controls = Controls::open(&simulation, options.tui)?;
     say!("going on with {} after step {}", options.folder.display(), grouped(simulation.step()));
-    go(simulation, &options.folder, console)
+    go(simulation, &options.folder, controls)
 }
 
 /// How a run is watched and stopped.
-struct Console {
+struct Controls {
     stop: Arc<AtomicBool>,
     dashboard: Option<Dashboard>,
 }
 
-impl Console {
+impl Controls {
     fn open(simulation: &Simulation, tui: bool) -> Result<Self> {
         let stop = interrupt::listen()?;
         let dashboard = tui.then(|| Dashboard::open(simulation.units(), stop.clone())).transpose()?;
-        Ok(Console { stop, dashboard })
+        Ok(Controls { stop, dashboard })
     }
 }
 
 /// Runs what is left of a simulation, talking on stderr.
-fn go(mut simulation: Simulation, folder: &Path, console: Console) -> Result<ExitCode> {
+fn go(mut simulation: Simulation, folder: &Path, controls: Controls) -> Result<ExitCode> {
     compiling::done();
-    let Console { stop, dashboard } = console;
+    let Controls { stop, dashboard } = controls;
     let (atoms, device) = (simulation.backend().n_atoms(), simulation.backend().describe());
     say!("{} atoms on {device}", grouped(atoms as u64));
     if let Some(missed) = simulation.missed_device() {
@@ -99,10 +99,10 @@ fn go(mut simulation: Simulation, folder: &Path, console: Console) -> Result<Exi
     }
     say!("");
     let units = simulation.units();
-    let mut talk = Talk::new(units, atoms, simulation.stages(), dashboard);
+    let mut console = Console::new(units, atoms, simulation.stages(), dashboard);
     let begun = Instant::now();
-    let outcome = simulation.run_with(&mut talk, &|| stop.load(Ordering::Relaxed));
-    talk.end();
+    let outcome = simulation.run_with(&mut console, &|| stop.load(Ordering::Relaxed));
+    console.end();
     match outcome? {
         Outcome::Finished => {
             if let Some(last) = simulation.reports().last() {

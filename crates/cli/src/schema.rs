@@ -1,6 +1,6 @@
 //! `jostle schema`
 
-use crate::arguments::Schema;
+use crate::arguments::SchemaOptions;
 use crate::output;
 use jostle_core::Result;
 use jostle_io::input::{schema_json, schema_text};
@@ -9,6 +9,6 @@ use jostle_io::input::{schema_json, schema_text};
 ///
 /// # Errors
 /// If stdout cannot be written.
-pub fn schema(options: &Schema) -> Result<()> {
+pub fn schema(options: &SchemaOptions) -> Result<()> {
     if options.format.json { output::print_json(&schema_json()) } else { output::print(&schema_text()) }
 }

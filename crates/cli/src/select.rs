@@ -1,6 +1,6 @@
 //! `jostle select`
 
-use crate::arguments::Select;
+use crate::arguments::SelectOptions;
 use crate::input_file;
 use crate::numbers::grouped;
 use crate::output;
@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 ///
 /// # Errors
 /// If the input or the selection is wrong.
-pub fn select(options: &Select) -> Result<()> {
+pub fn select(options: &SelectOptions) -> Result<()> {
     let text = &options.selection;
     let selection = Selection::parse(text).map_err(|fault| fault.alone(text))?;
     let input = input_file::read(&options.file)?;

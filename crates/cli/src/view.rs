@@ -1,6 +1,6 @@
 //! `jostle view`
 
-use crate::arguments::View;
+use crate::arguments::ViewOptions;
 use crate::interrupt;
 use crate::output;
 use jostle_core::Result;
@@ -13,7 +13,7 @@ use std::time::Duration;
 ///
 /// # Errors
 /// If there is nothing to show, or the port is taken.
-pub fn view(options: &View) -> Result<()> {
+pub fn view(options: &ViewOptions) -> Result<()> {
     let how = Open { units: options.units, names: options.names.clone(), timestep: None };
     let viewer = Viewer::open(&options.path, how, options.port)?;
     let stop = interrupt::listen()?;

@@ -2,8 +2,8 @@
 //! Wang's slides compare, on this machine.
 
 use super::cases::resize;
-use super::measure::{Measured, Way, measure};
-use crate::arguments::Format;
+use super::measure::{Measured, RunSettings, measure};
+use crate::arguments::OutputFormat;
 use crate::example::{self, Example};
 use crate::numbers::{grouped, significant};
 use crate::output;
@@ -17,32 +17,36 @@ const MOST_FOR_ALL_PAIRS: usize = 40_000;
 const MOST_FOR_REFERENCE: usize = 4_500;
 
 /// A system: what it is, and how many atoms of it.
-struct Row {
+struct SystemRow {
     about: &'static str,
     example: Example,
     atoms: &'static [usize],
 }
 
-const ROWS: &[Row] = &[
-    Row {
+const ROWS: &[SystemRow] = &[
+    SystemRow {
         about: "melt, rho 0.8442, rc 2.5",
         example: example::MELT,
         atoms: &[500, 4_000, 32_000, 256_000, 1_000_188],
     },
-    Row {
+    SystemRow {
         about: "LJ fluid, rho 0.38, rc 3",
         example: example::LENNARD_JONES_RAPAPORT,
         atoms: &[4_096, 64_000, 262_144],
     },
-    Row { about: "soft spheres, rho 0.8", example: example::SOFT_SPHERES, atoms: &[4_096, 110_592, 262_144] },
+    SystemRow {
+        about: "soft spheres, rho 0.8",
+        example: example::SOFT_SPHERES,
+        atoms: &[4_096, 110_592, 262_144],
+    },
 ];
 
 /// Prints nanoseconds per atom and step for several systems and all algorithms of the device.
 ///
 /// # Errors
 /// If a system cannot run at all.
-pub fn algorithms(way: &Way, seconds: f64, format: Format) -> Result<()> {
-    let here = device::preferred(way.overrides.device.unwrap_or_default());
+pub fn algorithms(run_settings: &RunSettings, seconds: f64, format: OutputFormat) -> Result<()> {
+    let here = device::preferred(run_settings.overrides.device.unwrap_or_default());
     let all: Vec<_> = Algorithm::ALL.into_iter().filter(|a| a.processor() == Some(here)).collect();
     let mut json_rows = Vec::new();
     for (number, (row, atoms)) in
@@ -53,7 +57,7 @@ pub fn algorithms(way: &Way, seconds: f64, format: Format) -> Result<()> {
         for algorithm in &all {
             cells.push(match atoms > most(*algorithm) {
                 true => None,
-                false => attempt(&name, row, atoms, *algorithm, way, seconds),
+                false => attempt(&name, row, atoms, *algorithm, run_settings, seconds),
             });
         }
         if format.json {
@@ -97,17 +101,17 @@ fn most(algorithm: Algorithm) -> usize {
 /// `None`, with a word about why, where the algorithm cannot do it.
 fn attempt(
     name: &str,
-    row: &Row,
+    row: &SystemRow,
     atoms: usize,
     algorithm: Algorithm,
-    way: &Way,
+    run_settings: &RunSettings,
     seconds: f64,
 ) -> Option<Measured> {
     let run = || {
         let mut input: Input = row.example.input()?;
         resize(&mut input, atoms);
         input.run.settings.algorithm = algorithm;
-        measure(name, input, way, seconds)
+        measure(name, input, run_settings, seconds)
     };
     say!("{name}: {}", algorithm.name());
     run().map_err(|error| say!("  {error}")).ok()

@@ -2,8 +2,8 @@
 //! and now, and how near that is to what the machine can do.
 
 use super::cases::{cut_at_half_the_box, resize};
-use super::measure::{Measured, Way, measure};
-use crate::arguments::Format;
+use super::measure::{Measured, RunSettings, measure};
+use crate::arguments::OutputFormat;
 use crate::example;
 use crate::numbers::{grouped, significant};
 use crate::output;
@@ -53,7 +53,12 @@ impl Ions {
 ///
 /// # Errors
 /// If a system cannot run.
-pub fn measure_ions(way: &Way, seconds: f64, here: Processor, most: usize) -> Result<Vec<Ions>> {
+pub fn measure_ions(
+    run_settings: &RunSettings,
+    seconds: f64,
+    here: Processor,
+    most: usize,
+) -> Result<Vec<Ions>> {
     let mut rows = Vec::new();
     for (count, then) in IONS.into_iter().filter(|(count, _)| *count <= most) {
         let mut input = example::YUKAWA.input()?;
@@ -64,7 +69,7 @@ pub fn measure_ions(way: &Way, seconds: f64, here: Processor, most: usize) -> Re
         }
         let name = format!("{} ions", grouped(count as u64));
         say!("{name}");
-        let now = measure(&name, input.clone(), way, seconds)?;
+        let now = measure(&name, input.clone(), run_settings, seconds)?;
         rows.push(Ions { count, then, now, input });
     }
     Ok(rows)
@@ -74,8 +79,8 @@ pub fn measure_ions(way: &Way, seconds: f64, here: Processor, most: usize) -> Re
 ///
 /// # Errors
 /// If a system cannot run.
-pub fn iumd(way: &Way, seconds: f64, format: Format) -> Result<()> {
-    let asked = way.overrides.device;
+pub fn iumd(run_settings: &RunSettings, seconds: f64, format: OutputFormat) -> Result<()> {
+    let asked = run_settings.overrides.device;
     let devices = match (asked, device::preferred(asked.unwrap_or_default())) {
         (None | Some(DeviceInput::Auto), Processor::Gpu) => {
             vec![DeviceInput::Cuda { index: 0 }, DeviceInput::Cpu]
@@ -86,9 +91,9 @@ pub fn iumd(way: &Way, seconds: f64, format: Format) -> Result<()> {
     let mut tables = Vec::new();
     for device in devices {
         let here = if device == DeviceInput::Cpu { Processor::Cpu } else { Processor::Gpu };
-        let mut way = *way;
-        way.overrides.device = Some(device);
-        let rows = measure_ions(&way, seconds, here, usize::MAX)?;
+        let mut run_settings = *run_settings;
+        run_settings.overrides.device = Some(device);
+        let rows = measure_ions(&run_settings, seconds, here, usize::MAX)?;
         let Some(first) = rows.first() else { continue };
         let most = peak_flops::most_operations(device, here, first.now.threads)?;
         let operations = operations(&first.input)?;

@@ -108,7 +108,7 @@ impl Measured {
 
 /// How cases are measured.
 #[derive(Debug, Clone, Copy)]
-pub struct Way {
+pub struct RunSettings {
     /// Device and threads.
     pub overrides: Overrides,
     /// Instead of what a case says.
@@ -120,30 +120,30 @@ pub struct Way {
 }
 
 /// A system brought to the state that is timed.
-pub struct Bench {
+pub struct TimedSystem {
     name: String,
     simulation: Simulation,
     threads: usize,
     seconds_per_step: f64,
 }
 
-impl Bench {
+impl TimedSystem {
     /// Puts the system of an input on the device and runs the stages before the last, shortened;
     /// the last, which is timed, is that much of a warm-up.
     ///
     /// # Errors
     /// If the last stage is none of time steps, or the simulation fails.
-    pub fn set_up(name: &str, mut input: Input, way: &Way) -> Result<Self> {
+    pub fn set_up(name: &str, mut input: Input, run_settings: &RunSettings) -> Result<Self> {
         let settings = &mut input.run.settings;
-        settings.precision = way.precision.unwrap_or(settings.precision);
-        settings.algorithm = way.algorithm.unwrap_or(settings.algorithm);
-        let overrides = &way.overrides;
+        settings.precision = run_settings.precision.unwrap_or(settings.precision);
+        settings.algorithm = run_settings.algorithm.unwrap_or(settings.algorithm);
+        let overrides = &run_settings.overrides;
         let Some(last) = input.stages.len().checked_sub(1) else {
             return Err(Error::input(format!("{name} has no [[stage]], so there is nothing to time")));
         };
         let mut stages: Vec<_> = std::mem::take(&mut input.stages).into_iter().map(|s| s.value).collect();
         for (index, stage) in stages.iter_mut().enumerate() {
-            (stage.thermo_every, stage.trajectory, stage.checkpoint_every) = (way.thermo, None, 0);
+            (stage.thermo_every, stage.trajectory, stage.checkpoint_every) = (run_settings.thermo, None, 0);
             // Analysis on the way is no part of a step.
             stage.measures.clear();
             match &mut stage.action {
@@ -160,7 +160,7 @@ impl Bench {
         let threads =
             overrides.threads.or(input.run.settings.threads).unwrap_or_else(|| Machine::look().cores);
         let simulation = Simulation::from_input(&input, overrides)?;
-        let mut bench = Bench { name: name.to_string(), simulation, threads, seconds_per_step: 1.0 };
+        let mut bench = TimedSystem { name: name.to_string(), simulation, threads, seconds_per_step: 1.0 };
         for stage in stages {
             bench.warm_up(stage)?;
         }
@@ -272,7 +272,7 @@ impl Bench {
 /// Runs an input up to its last stage, warms up, and times laps of that stage.
 ///
 /// # Errors
-/// See [`Bench::set_up`] and [`Bench::measure`].
-pub fn measure(name: &str, input: Input, way: &Way, seconds: f64) -> Result<Measured> {
-    Bench::set_up(name, input, way)?.measure(seconds)
+/// See [`TimedSystem::set_up`] and [`TimedSystem::measure`].
+pub fn measure(name: &str, input: Input, run_settings: &RunSettings, seconds: f64) -> Result<Measured> {
+    TimedSystem::set_up(name, input, run_settings)?.measure(seconds)
 }

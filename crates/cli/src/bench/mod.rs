@@ -6,14 +6,14 @@ mod iumd;
 mod measure;
 mod papers;
 
-use crate::arguments::Bench;
+use crate::arguments::BenchOptions;
 use crate::input_file;
 use crate::numbers::{grouped, significant};
 use crate::output;
 use cases::{CASES, Choice};
 use jostle_core::{Error, Result};
 use jostle_io::Input;
-use measure::{Measured, Way, measure};
+use measure::{Measured, RunSettings, measure};
 use serde_json::json;
 use std::path::Path;
 
@@ -26,13 +26,13 @@ const SECONDS_IN_TABLE: f64 = 1.0;
 ///
 /// # Errors
 /// If there is no such case or file, or it cannot run.
-pub fn bench(options: &Bench) -> Result<()> {
+pub fn bench(options: &BenchOptions) -> Result<()> {
     let asked = options.seconds.unwrap_or(SECONDS);
     if !(asked > 0.0 && asked.is_finite()) {
         return Err(Error::input(format!("--seconds {asked} is no time to measure for")));
     }
     let in_table = options.seconds.unwrap_or(SECONDS_IN_TABLE);
-    let way = Way {
+    let run_settings = RunSettings {
         overrides: options.compute.overrides(),
         precision: options.precision,
         algorithm: options.algorithm,
@@ -43,12 +43,12 @@ pub fn bench(options: &Bench) -> Result<()> {
         return Err(Error::input("a table chooses the algorithms itself").hint("leave --algorithm out"));
     }
     match options.case.as_deref() {
-        Some("algorithms") => algorithms::algorithms(&way, in_table, options.format),
-        Some("iumd") => iumd::iumd(&way, in_table, options.format),
-        Some("papers") => papers::papers(&way, in_table, options.format),
-        None => list(built_in(Choice::Usual)?, &way, asked, options),
-        Some("all") => list(built_in(Choice::Named)?, &way, asked, options),
-        Some(name) => list(vec![(name.to_string(), named(name)?)], &way, asked, options),
+        Some("algorithms") => algorithms::algorithms(&run_settings, in_table, options.format),
+        Some("iumd") => iumd::iumd(&run_settings, in_table, options.format),
+        Some("papers") => papers::papers(&run_settings, in_table, options.format),
+        None => list(built_in(Choice::Usual)?, &run_settings, asked, options),
+        Some("all") => list(built_in(Choice::Named)?, &run_settings, asked, options),
+        Some(name) => list(vec![(name.to_string(), named(name)?)], &run_settings, asked, options),
     }
 }
 
@@ -74,11 +74,16 @@ fn named(name: &str) -> Result<Input> {
 }
 
 /// Measures one case after the other.
-fn list(inputs: Vec<(String, Input)>, way: &Way, seconds: f64, options: &Bench) -> Result<()> {
+fn list(
+    inputs: Vec<(String, Input)>,
+    run_settings: &RunSettings,
+    seconds: f64,
+    options: &BenchOptions,
+) -> Result<()> {
     let mut rows = Vec::new();
     for (number, (name, input)) in inputs.into_iter().enumerate() {
         say!("{name}: warming up, then measuring for {seconds} s");
-        let measured = measure(&name, input, way, seconds)?;
+        let measured = measure(&name, input, run_settings, seconds)?;
         if options.format.json {
             rows.push(measured.to_json());
             continue;

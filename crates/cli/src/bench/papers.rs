@@ -2,8 +2,8 @@
 
 use super::cases::resize;
 use super::iumd::{Ions, measure_ions};
-use super::measure::{Bench, Measured, Way, measure};
-use crate::arguments::Format;
+use super::measure::{Measured, RunSettings, TimedSystem, measure};
+use crate::arguments::OutputFormat;
 use crate::example::{self, Example};
 use crate::numbers::{grouped, significant};
 use crate::output;
@@ -69,10 +69,10 @@ const MOST_IONS_ON_A_CPU: usize = 4_000;
 ///
 /// # Errors
 /// If a system cannot run.
-pub fn papers(way: &Way, seconds: f64, format: Format) -> Result<()> {
-    let here = device::preferred(way.overrides.device.unwrap_or_default());
-    let session = Session { way: *way, seconds, here };
-    let tables: [fn(&Session) -> Result<Table>; 7] = [
+pub fn papers(run_settings: &RunSettings, seconds: f64, format: OutputFormat) -> Result<()> {
+    let here = device::preferred(run_settings.overrides.device.unwrap_or_default());
+    let session = Session { run_settings: *run_settings, seconds, here };
+    let tables: [fn(&Session) -> Result<PaperTable>; 7] = [
         Session::sizes,
         Session::algorithms,
         Session::shells,
@@ -96,24 +96,24 @@ pub fn papers(way: &Way, seconds: f64, format: Format) -> Result<()> {
 }
 
 /// A table, then and now.
-struct Table {
+struct PaperTable {
     title: String,
     source: &'static str,
     unit: &'static str,
     /// What measured the numbers of today.
     device: String,
     columns: Vec<&'static str>,
-    rows: Vec<Row>,
+    rows: Vec<PaperRow>,
     note: &'static str,
 }
 
 /// A row: its name and a number for each column.
-struct Row {
+struct PaperRow {
     name: String,
     numbers: Vec<Option<f64>>,
 }
 
-impl Table {
+impl PaperTable {
     fn text(&self) -> String {
         let line = |name: &str, cells: Vec<String>| {
             let cells: String = cells.iter().map(|cell| format!("{cell:>15}")).collect();
@@ -156,7 +156,7 @@ impl Table {
 
 /// How all tables are measured.
 struct Session {
-    way: Way,
+    run_settings: RunSettings,
     seconds: f64,
     here: Processor,
 }
@@ -164,11 +164,11 @@ struct Session {
 impl Session {
     fn measure(&self, name: &str, input: Input) -> Result<Measured> {
         say!("{name}");
-        measure(name, input, &self.way, self.seconds)
+        measure(name, input, &self.run_settings, self.seconds)
     }
 
     /// Table 1: the size of the system.
-    fn sizes(&self) -> Result<Table> {
+    fn sizes(&self) -> Result<PaperTable> {
         let soft = SOFT_SIZES.iter().map(|row| ("soft spheres", example::SOFT_SPHERES, row));
         let lj = LENNARD_JONES_SIZES.iter().map(|row| ("LJ, rc 3", example::LENNARD_JONES_RAPAPORT, row));
         let (mut rows, mut device) = (Vec::new(), String::new());
@@ -178,7 +178,7 @@ impl Session {
             rows.push(then_and_now(name, 1e3 * then, &now));
             device = now.device;
         }
-        Ok(Table {
+        Ok(PaperTable {
             title: "Rapaport's Table 1: the number of atoms".into(),
             source: RAPAPORT,
             unit: "ns per atom-step",
@@ -190,7 +190,7 @@ impl Session {
     }
 
     /// Table 3: two algorithms, and the cut-off.
-    fn algorithms(&self) -> Result<Table> {
+    fn algorithms(&self) -> Result<PaperTable> {
         let (columns, mine) = match self.here {
             Processor::Gpu => (
                 vec!["then, new", "then, old", "now, tiles", "now, list", "now, cells"],
@@ -218,9 +218,9 @@ impl Session {
                 numbers.push(Some(now.nanoseconds()));
                 device = now.machine().to_string();
             }
-            rows.push(Row { name, numbers });
+            rows.push(PaperRow { name, numbers });
         }
-        Ok(Table {
+        Ok(PaperTable {
             title: "Rapaport's Table 3: algorithms".into(),
             source: RAPAPORT,
             unit: "ns per atom-step",
@@ -232,7 +232,7 @@ impl Session {
     }
 
     /// Table 5: the thickness of the shell around the cut-off.
-    fn shells(&self) -> Result<Table> {
+    fn shells(&self) -> Result<PaperTable> {
         let (mut rows, mut device) = (Vec::new(), String::new());
         let shells = SHELLS.into_iter().map(|(skin, updates, then)| (Some(skin), Some((updates, then))));
         for (skin, then) in shells.chain([(None, None)]) {
@@ -249,10 +249,10 @@ impl Session {
                 then.map(|(_, microseconds)| 1e3 * microseconds),
                 Some(now.nanoseconds()),
             ];
-            rows.push(Row { name, numbers });
+            rows.push(PaperRow { name, numbers });
             device = now.device;
         }
-        Ok(Table {
+        Ok(PaperTable {
             title: "Rapaport's Table 5: the shell, 110,592 soft spheres".into(),
             source: RAPAPORT,
             unit: "steps between updates; ns per atom-step",
@@ -264,18 +264,18 @@ impl Session {
     }
 
     /// Table 7: how often atoms are reordered.
-    fn reorderings(&self) -> Result<Table> {
+    fn reorderings(&self) -> Result<PaperTable> {
         let now = self.measure("soft spheres, reordering", rapaport(example::SOFT_SPHERES, 48)?)?;
-        let then = REORDERINGS.map(|(steps, microseconds)| Row {
+        let then = REORDERINGS.map(|(steps, microseconds)| PaperRow {
             name: format!("every {} steps", grouped(steps)),
             numbers: vec![Some(1e3 * microseconds), None],
         });
         let every = now.steps_per_list.map(|steps| significant(steps, 3)).unwrap_or_default();
-        let today = Row {
+        let today = PaperRow {
             name: format!("with every list, {every} steps"),
             numbers: vec![None, Some(now.nanoseconds())],
         };
-        Ok(Table {
+        Ok(PaperTable {
             title: "Rapaport's Table 7: reordering atoms, 110,592 soft spheres".into(),
             source: RAPAPORT,
             unit: "ns per atom-step",
@@ -287,10 +287,10 @@ impl Session {
     }
 
     /// Table 8: a long run.
-    fn without_reordering(&self) -> Result<Table> {
+    fn without_reordering(&self) -> Result<PaperTable> {
         say!("soft spheres, 100,000 steps");
         let input = rapaport(example::SOFT_SPHERES, 48)?;
-        let mut bench = Bench::set_up("soft spheres", input, &self.way)?;
+        let mut bench = TimedSystem::set_up("soft spheres", input, &self.run_settings)?;
         let (mut rows, mut done) = (Vec::new(), 0);
         for (steps, then) in WITHOUT_REORDERING {
             let now = match steps - done <= bench.steps_in(PATIENCE) {
@@ -299,9 +299,9 @@ impl Session {
             };
             done = if now.is_some() { steps } else { done };
             let name = format!("up to step {}", grouped(steps));
-            rows.push(Row { name, numbers: vec![Some(1e3 * then), now] });
+            rows.push(PaperRow { name, numbers: vec![Some(1e3 * then), now] });
         }
-        Ok(Table {
+        Ok(PaperTable {
             title: "Rapaport's Table 8: a run without reordering, 110,592 soft spheres".into(),
             source: RAPAPORT,
             unit: "ns per atom-step",
@@ -313,7 +313,7 @@ impl Session {
     }
 
     /// Wang's 100 steps of a melt.
-    fn melt(&self) -> Result<Table> {
+    fn melt(&self) -> Result<PaperTable> {
         let ways: &[(&str, Option<f64>, Algorithm)] = match self.here {
             Processor::Gpu => &[
                 ("cells, no list", Some(MELT_CELLS), Algorithm::Cells),
@@ -323,20 +323,20 @@ impl Session {
             Processor::Cpu => &[("clusters", None, Algorithm::Clusters)],
         };
         let core =
-            Row { name: "one Nehalem core, LAMMPS".into(), numbers: vec![Some(MELT_CORE), None, None] };
+            PaperRow { name: "one Nehalem core, LAMMPS".into(), numbers: vec![Some(MELT_CORE), None, None] };
         let (mut rows, mut device) = (vec![core], String::new());
         for (name, then, algorithm) in ways {
             let mut input = example::MELT.input()?;
             input.run.settings.algorithm = *algorithm;
             let now = self.measure(&format!("melt, {name}"), input)?;
             let seconds = MELT_STEPS * now.seconds_per_step();
-            rows.push(Row {
+            rows.push(PaperRow {
                 name: name.to_string(),
                 numbers: vec![*then, Some(seconds), Some(MELT_CORE / seconds)],
             });
             device = now.device;
         }
-        Ok(Table {
+        Ok(PaperTable {
             title: "Wang's run: 100 steps of 108,000 Lennard-Jones atoms".into(),
             source: WANG,
             unit: "s",
@@ -348,16 +348,16 @@ impl Session {
     }
 
     /// Screened ions, every pair.
-    fn ions(&self) -> Result<Table> {
+    fn ions(&self) -> Result<PaperTable> {
         let most = if self.here == Processor::Cpu { MOST_IONS_ON_A_CPU } else { usize::MAX };
-        let ions = measure_ions(&self.way, self.seconds, self.here, most)?;
+        let ions = measure_ions(&self.run_settings, self.seconds, self.here, most)?;
         let device = ions.first().map(|row| row.now.device.clone()).unwrap_or_default();
-        let row = |row: &Ions| Row {
+        let row = |row: &Ions| PaperRow {
             name: format!("{} ions", grouped(row.count as u64)),
             numbers: vec![Some(row.then), Some(row.milliseconds()), Some(row.then / row.milliseconds())],
         };
         let rows = ions.iter().map(row).collect();
-        Ok(Table {
+        Ok(PaperTable {
             title: "Table II of Berry and others: screened ions, every pair".into(),
             source: BERRY,
             unit: "ms a step",
@@ -377,7 +377,7 @@ fn rapaport(system: Example, edge: usize) -> Result<Input> {
 }
 
 /// Nanoseconds per atom and step.
-fn then_and_now(name: String, then: f64, now: &Measured) -> Row {
+fn then_and_now(name: String, then: f64, now: &Measured) -> PaperRow {
     let now = now.nanoseconds();
-    Row { name, numbers: vec![Some(then), Some(now), Some(then / now)] }
+    PaperRow { name, numbers: vec![Some(then), Some(now), Some(then / now)] }
 }

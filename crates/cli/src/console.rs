@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
 /// The listener of a run.
-pub struct Talk {
+pub struct Console {
     /// Steps of all stages, in order.
     stage_steps: Vec<u64>,
     /// Width of the longest stage name.
@@ -49,7 +49,7 @@ struct Stage {
     measured: Option<String>,
 }
 
-impl Talk {
+impl Console {
     /// A listener for a run with these stages, on a dashboard if there is one.
     pub fn new(units: UnitSystem, atoms: usize, stages: &[StageInput], dashboard: Option<Dashboard>) -> Self {
         let now = Instant::now();
@@ -58,7 +58,7 @@ impl Talk {
             // Mostly over long before its last step: nothing to count on.
             Action::Minimize { .. } => 0,
         };
-        Talk {
+        Console {
             stage_steps: stages.iter().map(steps).collect(),
             name_width: stages.iter().map(|stage| stage.name.chars().count()).max().unwrap_or(0),
             temperature_unit: spaced(&unit_name(units, Dimension::TEMPERATURE)),
@@ -108,7 +108,7 @@ impl Talk {
     }
 }
 
-impl Progress for Talk {
+impl Progress for Console {
     fn stage_begins(&mut self, stage: &StageStart) {
         let now = Instant::now();
         self.stage = Stage {

@@ -7,18 +7,18 @@ use std::fmt;
 use std::process::ExitCode;
 
 /// An error dressed for the terminal.
-struct Complaint {
+struct ErrorReport {
     error: Error,
     excerpt: Option<Excerpt>,
 }
 
-impl Complaint {
+impl ErrorReport {
     fn new(error: &Error) -> Self {
-        Complaint { error: error.clone(), excerpt: error.place().and_then(Excerpt::of) }
+        ErrorReport { error: error.clone(), excerpt: error.place().and_then(Excerpt::of) }
     }
 }
 
-impl fmt::Display for Complaint {
+impl fmt::Display for ErrorReport {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         // Where the line itself is shown, its frame names the file.
         if let (None, Some(place)) = (&self.excerpt, self.error.place()) {
@@ -33,15 +33,15 @@ impl fmt::Display for Complaint {
     }
 }
 
-impl fmt::Debug for Complaint {
+impl fmt::Debug for ErrorReport {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         fmt::Debug::fmt(&self.error, f)
     }
 }
 
-impl std::error::Error for Complaint {}
+impl std::error::Error for ErrorReport {}
 
-impl Diagnostic for Complaint {
+impl Diagnostic for ErrorReport {
     fn help(&self) -> Option<Box<dyn fmt::Display + '_>> {
         self.error.help().map(|help| Box::new(legible(help)) as Box<dyn fmt::Display>)
     }
@@ -59,7 +59,7 @@ impl Diagnostic for Complaint {
 /// Prints an error to stderr: with colour and the source line on a terminal, plainly elsewhere.
 pub fn print(error: &Error) {
     let handler = MietteHandlerOpts::new().context_lines(1).build();
-    let complaint = Complaint::new(error);
+    let complaint = ErrorReport::new(error);
     let shown = fmt::from_fn(|f| miette::ReportHandler::debug(&handler, &complaint, f));
     say!("{}", shown.to_string().trim_end());
 }

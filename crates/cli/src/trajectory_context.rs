@@ -1,7 +1,7 @@
 //! What is known of the atoms of a trajectory besides what stands in it: from the run that it is of, or
 //! from an input.
 
-use crate::arguments::Analyze;
+use crate::arguments::AnalyzeOptions;
 use jostle_analysis::{Polarity, Settings, Whole};
 use jostle_core::{Error, Result, System, UnitSystem};
 use jostle_engine::dipole::check_conductor;
@@ -11,23 +11,23 @@ use jostle_show::Run;
 use std::path::{Path, PathBuf};
 
 /// Where more is known.
-pub struct Beside {
+pub struct TrajectoryContext {
     /// The folder with the checkpoint of the run.
     run: Option<PathBuf>,
     /// What was said to describe the system.
     input: Option<Input>,
 }
 
-impl Beside {
+impl TrajectoryContext {
     /// The input that was asked for, or the run that wrote the trajectory.
     ///
     /// # Errors
     /// If the input cannot be read.
-    pub fn of(options: &Analyze) -> Result<Self> {
+    pub fn of(options: &AnalyzeOptions) -> Result<Self> {
         let folder = options.trajectory.parent().unwrap_or(Path::new("")).to_path_buf();
         let run = Some(folder).filter(|folder| folder.join(CHECKPOINT).is_file());
         let input = options.input.as_ref().map(|path| Input::read(path)).transpose()?;
-        Ok(Beside { run, input })
+        Ok(TrajectoryContext { run, input })
     }
 
     /// Those of the input.
@@ -68,7 +68,12 @@ impl Beside {
     ///
     /// # Errors
     /// If they mean something else with the forces of this system, or nobody says the temperature.
-    pub fn moments(&self, options: &Analyze, settings: &Settings, system: System) -> Result<Moments> {
+    pub fn moments(
+        &self,
+        options: &AnalyzeOptions,
+        settings: &Settings,
+        system: System,
+    ) -> Result<DipoleMoments> {
         let of_run = self.run.as_ref().map(|run| run.join("input.toml")).filter(|path| path.is_file());
         let of_run = of_run.filter(|_| self.input.is_none()).map(|path| Input::read(&path)).transpose()?;
         if let Some(input) = self.input.as_ref().or(of_run.as_ref()) {
@@ -78,11 +83,11 @@ impl Beside {
             Some(_) => (f64::NAN, 0),
             None => self.kinetic(options)?,
         };
-        Ok(Moments { dipoles: Dipoles::of(&system), system, kinetic, degrees_of_freedom })
+        Ok(DipoleMoments { dipoles: Dipoles::of(&system), system, kinetic, degrees_of_freedom })
     }
 
     /// The mean kinetic energy of the stage that a trajectory is of, and its degrees of freedom.
-    fn kinetic(&self, options: &Analyze) -> Result<(f64, usize)> {
+    fn kinetic(&self, options: &AnalyzeOptions) -> Result<(f64, usize)> {
         let unknown = || {
             Error::file(&options.trajectory, "the temperature of the molecules is not known")
                 .hint("give it: temperature=300; or, beside the files of a run, the stage: --stage NAME")
@@ -100,7 +105,7 @@ impl Beside {
 }
 
 /// The dipole moment of a system, frame by frame.
-pub struct Moments {
+pub struct DipoleMoments {
     dipoles: Dipoles,
     /// In the order of ids.
     system: System,
@@ -108,7 +113,7 @@ pub struct Moments {
     degrees_of_freedom: usize,
 }
 
-impl Moments {
+impl DipoleMoments {
     /// Whether there is one.
     pub fn polarity(&self) -> Polarity {
         self.dipoles.polarity()
