@@ -12,7 +12,7 @@ use jostle_core::quantity::describe;
 use jostle_core::{Dimension, Error, Result, SimBox, Species, System};
 use jostle_engine::{CHECKPOINT, Checkpoint};
 use jostle_io::{Selection, Snapshot, TrajectoryReader};
-use jostle_show::Run;
+use jostle_show::RunFiles;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -169,7 +169,7 @@ fn rows(options: &AnalyzeOptions, kind: &Kind) -> Result<()> {
         return Err(Error::file(folder, format!("{} comes from the rows of thermo.csv", kind.name))
             .hint("give the folder of the run"));
     }
-    let run = Run::read(folder)?;
+    let run = RunFiles::read(folder)?;
     let checkpoint = Checkpoint::read(&folder.join(CHECKPOINT))?;
     let (units, system) = (checkpoint.units()?, checkpoint.into_system()?);
     let thermo = run.thermo.as_ref().ok_or_else(|| Error::file(folder, "there is no thermo.csv"))?;

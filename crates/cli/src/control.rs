@@ -4,7 +4,7 @@ use crate::arguments::{ControlCommand, ControlOptions};
 use jostle_core::quantity::parse_quantity;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
 use jostle_engine::commands::{RunCommand, send};
-use jostle_show::Run;
+use jostle_show::RunFiles;
 use std::path::Path;
 
 /// Tells a run under way what to do, and waits until it has heard.
@@ -32,7 +32,7 @@ fn temperature(folder: &Path, value: &str) -> Result<f64> {
     if let Ok(number) = value.trim().parse() {
         return Ok(number);
     }
-    let run = Run::read(folder)?;
+    let run = RunFiles::read(folder)?;
     let name = run.summary["units"].as_str().unwrap_or_default();
     let units = UnitSystem::ALL.into_iter().find(|u| u.name() == name);
     let units = units.ok_or_else(|| Error::file(folder, "its summary does not say in which units it is"))?;

@@ -3,7 +3,7 @@
 use crate::arguments::PlotOptions;
 use crate::output;
 use jostle_core::{Error, Result};
-use jostle_show::{Figure, Finding, Run, Thermo, of_finding, of_run, of_thermo, png, svg};
+use jostle_show::{Figure, Finding, RunFiles, ThermoTable, of_finding, of_run, of_thermo, png, svg};
 use std::path::{Path, PathBuf};
 
 /// Draws what is in folders and files.
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub fn plot(options: &PlotOptions) -> Result<()> {
     for path in &options.paths {
         let (figures, beside) = match path.is_dir() {
-            true => (of_run(&Run::read(path)?), path.join("plots")),
+            true => (of_run(&RunFiles::read(path)?), path.join("plots")),
             false => (of_file(path)?, path.parent().unwrap_or(Path::new("")).to_path_buf()),
         };
         if figures.is_empty() {
@@ -32,7 +32,7 @@ pub fn plot(options: &PlotOptions) -> Result<()> {
 
 fn of_file(path: &Path) -> Result<Vec<Figure>> {
     if path.file_name().is_some_and(|name| name == "thermo.csv") {
-        return Ok(of_thermo(&Thermo::read(path)?));
+        return Ok(of_thermo(&ThermoTable::read(path)?));
     }
     Finding::read(path).map(|finding| of_finding(&finding))
 }

@@ -7,7 +7,7 @@ use jostle_core::{Error, Result, System, UnitSystem};
 use jostle_engine::dipole::check_conductor;
 use jostle_engine::{CHECKPOINT, Checkpoint, Dipoles, system_from_input};
 use jostle_io::{Input, Snapshot, TrajectoryReader};
-use jostle_show::Run;
+use jostle_show::RunFiles;
 use std::path::{Path, PathBuf};
 
 /// Where more is known.
@@ -92,7 +92,7 @@ impl TrajectoryContext {
             Error::file(&options.trajectory, "the temperature of the molecules is not known")
                 .hint("give it: temperature=300; or, beside the files of a run, the stage: --stage NAME")
         };
-        let run = Run::read(self.run.as_ref().ok_or_else(unknown)?)?;
+        let run = RunFiles::read(self.run.as_ref().ok_or_else(unknown)?)?;
         let stem = options.trajectory.file_stem().and_then(|s| s.to_str());
         let name = options.stage.as_deref().or(stem).ok_or_else(unknown)?;
         let thermo = run.thermo.as_ref().ok_or_else(unknown)?;

@@ -1,6 +1,6 @@
 //! Figures as SVG, and as PNG drawn from it.
 
-use crate::figure::{Curve, Figure, Point, Scale};
+use crate::figure::{AxisScale, Curve, Figure, Point};
 use jostle_core::{Error, Result};
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
@@ -49,14 +49,16 @@ pub fn svg(figure: &Figure) -> Result<String> {
     // Room for the words.
     let words = figure.curves.iter().filter(|c| !c.label.is_empty()).count() as f64;
     y.end = match figure.y.scale {
-        Scale::Linear => y.end + 0.075 * words * (y.end - y.start),
-        Scale::Logarithmic => y.end * (y.end / y.start).powf(0.075 * words),
+        AxisScale::Linear => y.end + 0.075 * words * (y.end - y.start),
+        AxisScale::Logarithmic => y.end * (y.end / y.start).powf(0.075 * words),
     };
     let drawn = match (figure.x.scale, figure.y.scale) {
-        (Scale::Linear, Scale::Linear) => chart(figure, &area, x, y),
-        (Scale::Linear, Scale::Logarithmic) => chart(figure, &area, x, y.log_scale()),
-        (Scale::Logarithmic, Scale::Linear) => chart(figure, &area, x.log_scale(), y),
-        (Scale::Logarithmic, Scale::Logarithmic) => chart(figure, &area, x.log_scale(), y.log_scale()),
+        (AxisScale::Linear, AxisScale::Linear) => chart(figure, &area, x, y),
+        (AxisScale::Linear, AxisScale::Logarithmic) => chart(figure, &area, x, y.log_scale()),
+        (AxisScale::Logarithmic, AxisScale::Linear) => chart(figure, &area, x.log_scale(), y),
+        (AxisScale::Logarithmic, AxisScale::Logarithmic) => {
+            chart(figure, &area, x.log_scale(), y.log_scale())
+        }
     };
     drawn.map_err(|e| Error::simulation(format!("the figure \"{}\" cannot be drawn: {e}", figure.name)))?;
     drop(area);
@@ -89,7 +91,7 @@ fn reach(point: &Point) -> (f64, f64) {
 }
 
 /// What an axis shows: all points and, on a linear one, a margin.
-fn range(figure: &Figure, reach: impl Fn(&Point) -> (f64, f64), scale: Scale) -> Range<f64> {
+fn range(figure: &Figure, reach: impl Fn(&Point) -> (f64, f64), scale: AxisScale) -> Range<f64> {
     let points = figure.curves.iter().flat_map(|c| &c.points);
     let shown = points.filter(|p| figure.x.scale.shows(p.x) && figure.y.scale.shows(p.y));
     let ends = shown.flat_map(|p| <[f64; 2]>::from(reach(p))).filter(|x| scale.shows(*x));
@@ -98,8 +100,8 @@ fn range(figure: &Figure, reach: impl Fn(&Point) -> (f64, f64), scale: Scale) ->
         return 0.1..1.0;
     }
     match scale {
-        Scale::Logarithmic => low / 1.2..high * 1.2,
-        Scale::Linear => {
+        AxisScale::Logarithmic => low / 1.2..high * 1.2,
+        AxisScale::Linear => {
             let margin = if high > low { 0.04 * (high - low) } else { 0.05 * high.abs().max(1e-12) };
             // What begins at zero is drawn from zero on.
             let from = if low >= 0.0 && low < 0.2 * high { 0.0 } else { low - margin };
@@ -212,10 +214,10 @@ fn number(x: &f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::Axis;
+    use crate::figure::PlotAxis;
 
-    fn figure(scale: Scale) -> Figure {
-        let axis = |label: &str| Axis { label: label.into(), scale };
+    fn figure(scale: AxisScale) -> Figure {
+        let axis = |label: &str| PlotAxis { label: label.into(), scale };
         let points = (0..50).map(|k| {
             let x = f64::from(k) * 0.2;
             Point { x, y: x * x, error: Some(0.1 * x) }
@@ -232,9 +234,9 @@ mod tests {
 
     #[test]
     fn a_figure_becomes_svg_and_png() {
-        for scale in [Scale::Linear, Scale::Logarithmic] {
+        for scale in [AxisScale::Linear, AxisScale::Logarithmic] {
             let text = svg(&figure(scale)).unwrap();
-            assert_eq!(text.contains("not shown"), scale == Scale::Logarithmic);
+            assert_eq!(text.contains("not shown"), scale == AxisScale::Logarithmic);
             assert!(text.contains("msd (Å²)") && text.contains("&lt;two&gt;") && !text.contains("NaN"));
             let png = png(&figure(scale)).unwrap();
             assert_eq!(&png[1..4], b"PNG");

@@ -8,25 +8,25 @@ pub struct Figure {
     /// What it shows, in words.
     pub title: String,
     /// What is along.
-    pub x: Axis,
+    pub x: PlotAxis,
     /// What is up.
-    pub y: Axis,
+    pub y: PlotAxis,
     /// What is drawn.
     pub curves: Vec<Curve>,
 }
 
 /// An axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Axis {
+pub struct PlotAxis {
     /// The quantity with its unit.
     pub label: String,
     /// How numbers become places.
-    pub scale: Scale,
+    pub scale: AxisScale,
 }
 
 /// How numbers become places on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
+pub enum AxisScale {
     /// In proportion.
     Linear,
     /// Powers of ten equally far apart; there is no zero.
@@ -53,10 +53,10 @@ pub struct Point {
     pub error: Option<f64>,
 }
 
-impl Scale {
+impl AxisScale {
     /// Whether a number has a place.
     pub fn shows(self, x: f64) -> bool {
-        self == Scale::Linear || x > 0.0
+        self == AxisScale::Linear || x > 0.0
     }
 }
 
@@ -65,7 +65,7 @@ impl Figure {
     pub fn note(&self) -> Option<String> {
         let points = || self.curves.iter().flat_map(|c| &c.points);
         let lacking =
-            |axis: &Axis, at: fn(&Point) -> f64| points().filter(|p| !axis.scale.shows(at(p))).count();
+            |axis: &PlotAxis, at: fn(&Point) -> f64| points().filter(|p| !axis.scale.shows(at(p))).count();
         let (along, up) = (lacking(&self.x, |p| p.x), lacking(&self.y, |p| p.y));
         let all = points().filter(|p| !self.x.scale.shows(p.x) || !self.y.scale.shows(p.y)).count();
         let axes = match (along, up) {
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn points_without_a_place_are_told() {
-        let axis = |scale| Axis { label: String::new(), scale };
+        let axis = |scale| PlotAxis { label: String::new(), scale };
         let point = |(x, y): &(f64, f64)| Point { x: *x, y: *y, error: None };
         let points = [(0.0, 1.0), (1.0, -2.0), (2.0, 0.0), (0.0, 0.0), (3.0, 3.0)];
         let curve = Curve { label: String::new(), points: points.iter().map(point).collect() };
@@ -118,7 +118,7 @@ mod tests {
             y: axis(y),
             curves: vec![curve.clone()],
         };
-        use Scale::{Linear, Logarithmic};
+        use AxisScale::{Linear, Logarithmic};
         assert_eq!(figure(Linear, Linear).note(), None);
         let note = |x, y| figure(x, y).note().unwrap();
         assert!(

@@ -1,24 +1,24 @@
 //! Which figures a run and an analysis make.
 
-use crate::figure::{Axis, Curve, Figure, Point, Scale};
-use crate::run::{Finding, Run, StageRows, Thermo};
-use crate::words::{function, label, number, time_unit};
+use crate::figure::{AxisScale, Curve, Figure, PlotAxis, Point};
+use crate::labels::{function, label, number, time_unit};
+use crate::run::{Finding, RunFiles, StageRows, ThermoTable};
 use jostle_analysis::{Column, Table};
 
 /// All that there is to draw of a run.
-pub fn of_run(run: &Run) -> Vec<Figure> {
+pub fn of_run(run: &RunFiles) -> Vec<Figure> {
     let thermo = run.thermo.iter().flat_map(of_thermo);
     thermo.chain(run.findings.iter().flat_map(of_finding)).collect()
 }
 
 /// Temperature, energies, the drift of what should be conserved, pressure, density in a box that changes
 /// its volume and, in one that is deformed, stress over strain.
-pub fn of_thermo(thermo: &Thermo) -> Vec<Figure> {
+pub fn of_thermo(thermo: &ThermoTable) -> Vec<Figure> {
     let times = thermo.stages.iter().flat_map(|s| &s.time);
     let (unit, divisor) = time_unit(&thermo.time_unit, times.fold(0.0, |a, b| a.max(*b)));
     let time = linear(label("time", unit));
     let clock = |s: &StageRows| -> Vec<f64> { s.time.iter().map(|t| t / divisor).collect() };
-    let figure = |name: &str, title: &str, y: Axis, curves: Vec<Curve>| Figure {
+    let figure = |name: &str, title: &str, y: PlotAxis, curves: Vec<Curve>| Figure {
         name: name.into(),
         title: title.into(),
         x: time.clone(),
@@ -97,7 +97,7 @@ pub fn of_thermo(thermo: &Thermo) -> Vec<Figure> {
 
 /// A quantity in a stage less its mean, which the label names: energies are large and change little, so
 /// that beside each other as they are they look constant.
-fn departures(thermo: &Thermo, stage: &StageRows, name: &str, times: &[f64]) -> Option<Curve> {
+fn departures(thermo: &ThermoTable, stage: &StageRows, name: &str, times: &[f64]) -> Option<Curve> {
     let values = &stage.values[thermo.quantity(name)?];
     let finite: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
     let mean = finite.iter().sum::<f64>() / finite.len() as f64;
@@ -166,8 +166,8 @@ fn kind_of(name: &str) -> &str {
     name.split(' ').next().unwrap_or(name)
 }
 
-fn linear(label: String) -> Axis {
-    Axis { label, scale: Scale::Linear }
+fn linear(label: String) -> PlotAxis {
+    PlotAxis { label, scale: AxisScale::Linear }
 }
 
 fn curve(label: &str, x: &[f64], y: &[f64], errors: Option<&[f64]>) -> Curve {
@@ -190,12 +190,12 @@ fn finished(mut figure: Figure) -> Option<Figure> {
     // Lags that grow by powers of two.
     let (middle, last) = (along.get(along.len() / 2), along.last());
     if middle.zip(last).is_some_and(|(middle, last)| last / middle > 8.0) && points().all(|p| p.x >= 0.0) {
-        figure.x.scale = Scale::Logarithmic;
+        figure.x.scale = AxisScale::Logarithmic;
         let up: Vec<f64> = points().filter(|p| p.x > 0.0).map(|p| p.y).collect();
         let (low, high) =
             up.iter().fold((f64::INFINITY, 0.0), |(l, h): (f64, f64), y| (l.min(*y), h.max(*y)));
         if low > 0.0 && high / low > 100.0 {
-            figure.y.scale = Scale::Logarithmic;
+            figure.y.scale = AxisScale::Logarithmic;
         }
     }
     if figure.curves.len() == 1 {
@@ -220,7 +220,7 @@ mod tests {
         };
         let quantities = ["kinetic", "potential", "total"].map(|name| (name.to_string(), "eV".to_string()));
         let stages = vec![rows("first", 7.0), rows("last", 0.0)];
-        let thermo = Thermo { time_unit: "ps".into(), quantities: quantities.into(), stages };
+        let thermo = ThermoTable { time_unit: "ps".into(), quantities: quantities.into(), stages };
         let figures = of_thermo(&thermo);
         let energy = figures.iter().find(|f| f.name == "energy").unwrap();
         assert_eq!(energy.title, "Energies in stage last less their means");

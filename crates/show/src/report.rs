@@ -1,11 +1,11 @@
 //! A run as one page: everything it needs is inside, so that it opens anywhere and offline.
 
-use crate::figure::{Axis, Figure, Scale};
+use crate::figure::{AxisScale, Figure, PlotAxis};
 use crate::figures::of_run;
-use crate::run::{Finding, Run};
+use crate::labels::unit;
+use crate::run::{Finding, RunFiles};
 use crate::scene::{Scene, order};
 use crate::warnings::warnings;
-use crate::words::unit;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jostle_core::Result;
@@ -44,7 +44,7 @@ const MOST_ATOMS: usize = 2_000_000;
 ///
 /// # Errors
 /// If the checkpoint cannot be read.
-pub fn report(run: &Run) -> Result<String> {
+pub fn report(run: &RunFiles) -> Result<String> {
     let figures = of_run(run);
     let last = run.path.join(CHECKPOINT);
     let scene = match last.is_file() {
@@ -112,7 +112,7 @@ pub(crate) fn figures_json(figures: &[Figure]) -> Vec<Json> {
 }
 
 fn figure_json(figure: &Figure) -> Json {
-    let axis = |a: &Axis| json!({ "label": a.label, "scale": if a.scale == Scale::Linear { "linear" } else { "log" } });
+    let axis = |a: &PlotAxis| json!({ "label": a.label, "scale": if a.scale == AxisScale::Linear { "linear" } else { "log" } });
     let curves = figure.curves.iter().map(|c| {
         let mut points = c.thinned(MOST_POINTS).points;
         points.retain(|p| figure.x.scale.shows(p.x) && figure.y.scale.shows(p.y));
@@ -137,7 +137,7 @@ fn row(name: &str, value: &str) -> String {
 }
 
 /// The folder of the run, its end, and the program that made it.
-fn subtitle(run: &Run) -> String {
+fn subtitle(run: &RunFiles) -> String {
     let said = |key: &str| run.summary[key].as_str().filter(|words| !words.is_empty());
     let made = said("jostle").map(|version| format!("Jostle {version}"));
     let parts = [Some(run.path.display().to_string()), said("status").map(String::from), made];
@@ -145,7 +145,7 @@ fn subtitle(run: &Run) -> String {
 }
 
 /// Means of the last stage and its speed, at a glance.
-fn results_html(run: &Run) -> String {
+fn results_html(run: &RunFiles) -> String {
     let Some(stage) = run.stages.last() else { return String::new() };
     let shown = ["temperature", "pressure", "density", "potential"];
     let found = shown.iter().filter_map(|name| {
@@ -195,7 +195,7 @@ fn figures_html(number: usize) -> String {
     )
 }
 
-fn facts(run: &Run) -> String {
+fn facts(run: &RunFiles) -> String {
     let s = &run.summary;
     let said = |key: &str| s[key].as_str().unwrap_or_default().to_string();
     let counted = |key: &str| s[key].as_u64().map(|n| n.to_string()).unwrap_or_default();

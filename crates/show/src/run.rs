@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// The folder of a run, read; also one in which there are only analyses.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct RunFiles {
     /// The folder.
     pub path: PathBuf,
     /// `summary.json`; null where there is none.
@@ -26,7 +26,7 @@ pub struct Run {
     /// `jostle.log`.
     pub log: Option<String>,
     /// `thermo.csv`.
-    pub thermo: Option<Thermo>,
+    pub thermo: Option<ThermoTable>,
     /// Analyses, sorted by name.
     pub findings: Vec<Finding>,
 }
@@ -42,7 +42,7 @@ pub struct Finding {
 
 /// `thermo.csv`, without the row of the start.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Thermo {
+pub struct ThermoTable {
     /// The unit of time.
     pub time_unit: String,
     /// Name and unit of the quantities.
@@ -65,7 +65,7 @@ pub struct StageRows {
 const THERMO: &str = "thermo.csv";
 const SUMMARY: &str = "summary.json";
 
-impl Run {
+impl RunFiles {
     /// Reads a folder.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Run {
         let summary = path.join(SUMMARY);
         let summary = if summary.is_file() { json(&summary)? } else { Json::Null };
         let thermo = path.join(THERMO);
-        let thermo = thermo.is_file().then(|| Thermo::read(&thermo)).transpose()?;
+        let thermo = thermo.is_file().then(|| ThermoTable::read(&thermo)).transpose()?;
         let findings = findings(&names)?;
         let reports = summary["stages"].as_array().into_iter().flatten().chain(summary.get("under_way"));
         let stages = reports.filter_map(|s| StageReport::deserialize(s).ok()).collect();
@@ -91,7 +91,7 @@ impl Run {
             return Err(Error::file(path, "there is no run and no analysis in this folder")
                 .hint("give the folder that jostle run or jostle analyze --output has written"));
         }
-        Ok(Run { path: path.to_path_buf(), summary, stages, input, log, thermo, findings })
+        Ok(RunFiles { path: path.to_path_buf(), summary, stages, input, log, thermo, findings })
     }
 
     /// The title of the run, if it has one.
@@ -171,13 +171,13 @@ impl Finding {
     }
 }
 
-impl Thermo {
+impl ThermoTable {
     /// Reads `thermo.csv`.
     ///
     /// # Errors
     /// If it cannot be read or is something else.
     pub fn read(path: &Path) -> Result<Self> {
-        Thermo::of(&Csv::read(path)?).map_err(|e| e.blame_file(path))
+        ThermoTable::of(&Csv::read(path)?).map_err(|e| e.blame_file(path))
     }
 
     fn of(csv: &Csv) -> Result<Self> {
@@ -203,7 +203,7 @@ impl Thermo {
                 values.push(csv.number(row, k + 3)?);
             }
         }
-        Ok(Thermo { time_unit: csv.columns[2].1.clone(), quantities, stages })
+        Ok(ThermoTable { time_unit: csv.columns[2].1.clone(), quantities, stages })
     }
 
     /// The place of a quantity.

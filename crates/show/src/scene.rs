@@ -22,7 +22,7 @@ pub struct Scene {
 
 /// Where the atoms are.
 #[derive(Debug, Clone, Copy)]
-pub struct Atoms<'a> {
+pub struct ScenePositions<'a> {
     /// The step.
     pub step: u64,
     /// The time; NaN where it is not known.
@@ -140,12 +140,12 @@ impl Scene {
         let scene = Scene::of_system(&system);
         let (simbox, state) = (&system.simbox, &system.state);
         let velocities = Some(&state.velocity[..]);
-        let atoms = Atoms { step, time: f64::NAN, simbox, positions: &state.position, velocities };
+        let atoms = ScenePositions { step, time: f64::NAN, simbox, positions: &state.position, velocities };
         Ok((scene, atoms.bytes()))
     }
 }
 
-impl Atoms<'_> {
+impl ScenePositions<'_> {
     /// A frame as a page reads it, little endian: 17 doubles (atoms, time, step, the speed at which
     /// colours end, origin and edges of the box, 1, 2 and 4 for periodic axes), places in the box as three 16-bit numbers, speeds
     /// as bytes where there are any.
@@ -187,7 +187,7 @@ impl Atoms<'_> {
     }
 }
 
-/// How ordered the surroundings of each atom of a frame are, see [`Atoms::bytes`]: the averaged q6
+/// How ordered the surroundings of each atom of a frame are, see [`ScenePositions::bytes`]: the averaged q6
 /// as bytes.
 ///
 /// # Errors
@@ -259,7 +259,7 @@ mod tests {
             SimBox::new([1.0, 0.0, 0.0], [4.0, 5.0, 6.0], [1.0, 0.0, 0.0], [true, true, false]).unwrap();
         let positions = [simbox.to_cartesian([0.25, -0.5, 0.5]), simbox.to_cartesian([0.0, 0.0, 2.0])];
         let velocities = [[0.0; 3], [3.0, 0.0, 4.0]];
-        let atoms = Atoms {
+        let atoms = ScenePositions {
             step: 7,
             time: 0.5,
             simbox: &simbox,
@@ -300,7 +300,8 @@ mod tests {
         for (k, r) in positions[half..].iter_mut().enumerate() {
             *r = [0, 1, 2].map(|d| r[d] + 1.2 * random(3 * k + d));
         }
-        let atoms = Atoms { step: 0, time: 0.0, simbox: &simbox, positions: &positions, velocities: None };
+        let atoms =
+            ScenePositions { step: 0, time: 0.0, simbox: &simbox, positions: &positions, velocities: None };
         let order = order(&atoms.bytes()).unwrap();
         assert_eq!(order.len(), positions.len());
         // Away from where both meet.

@@ -55,7 +55,7 @@ pub(crate) enum Verb {
 }
 
 /// An answer.
-pub(crate) struct Answer {
+pub(crate) struct Reply {
     /// Its status code.
     pub status: StatusCode,
     /// The type of its content.
@@ -64,24 +64,24 @@ pub(crate) struct Answer {
     pub content: Vec<u8>,
 }
 
-impl Answer {
+impl Reply {
     /// Words.
     pub fn text(status: StatusCode, words: &str) -> Self {
-        Answer { status, kind: "text/plain; charset=utf-8", content: words.as_bytes().to_vec() }
+        Reply { status, kind: "text/plain; charset=utf-8", content: words.as_bytes().to_vec() }
     }
 }
 
 /// The content of a server.
-pub(crate) trait Site: Send + Sync + 'static {
+pub(crate) trait Content: Send + Sync + 'static {
     /// Headers of every answer.
     const HEADERS: &'static [(&'static str, &'static str)];
 
     /// The number of bytes that the body of a request may have, or the answer that refuses it. It must
     /// not take long.
-    fn admit(&self, request: &Request) -> Result<u64, Answer>;
+    fn admit(&self, request: &Request) -> Result<u64, Reply>;
 
     /// The answer to a request that was admitted.
-    fn answer(&self, request: &Request, body: &[u8]) -> Answer;
+    fn answer(&self, request: &Request, body: &[u8]) -> Reply;
 }
 
 /// A connection under way.
@@ -95,7 +95,7 @@ struct Connection {
 ///
 /// # Errors
 /// If the system has no thread or no memory left.
-pub(crate) fn serve(listener: TcpListener, site: Arc<impl Site>) -> io::Result<()> {
+pub(crate) fn serve(listener: TcpListener, site: Arc<impl Content>) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_io().enable_time().max_blocking_threads(THREADS).build()?;
@@ -107,7 +107,7 @@ pub(crate) fn serve(listener: TcpListener, site: Arc<impl Site>) -> io::Result<(
     std::thread::Builder::new().name("viewer".into()).spawn(listen).map(drop)
 }
 
-async fn accept(listener: tokio::net::TcpListener, site: Arc<impl Site>) {
+async fn accept(listener: tokio::net::TcpListener, site: Arc<impl Content>) {
     let mut open: VecDeque<Connection> = VecDeque::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -127,7 +127,7 @@ async fn accept(listener: tokio::net::TcpListener, site: Arc<impl Site>) {
 }
 
 /// One request and its answer.
-async fn converse(stream: TcpStream, site: Arc<impl Site>, admitted: Arc<AtomicBool>) {
+async fn converse(stream: TcpStream, site: Arc<impl Content>, admitted: Arc<AtomicBool>) {
     let service = service_fn(|request| respond(site.clone(), admitted.clone(), request));
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -140,7 +140,7 @@ async fn converse(stream: TcpStream, site: Arc<impl Site>, admitted: Arc<AtomicB
     let _ = served.await;
 }
 
-async fn respond<S: Site>(
+async fn respond<S: Content>(
     site: Arc<S>,
     admitted: Arc<AtomicBool>,
     request: hyper::Request<Incoming>,
@@ -162,15 +162,15 @@ async fn respond<S: Site>(
 }
 
 async fn answer(
-    site: Arc<impl Site>,
+    site: Arc<impl Content>,
     admitted: Arc<AtomicBool>,
     request: hyper::Request<Incoming>,
-) -> Answer {
+) -> Reply {
     let verb = match *request.method() {
         Method::GET | Method::HEAD => Verb::Get,
         Method::POST => Verb::Post,
         _ => {
-            return Answer::text(
+            return Reply::text(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "only GET, HEAD and POST mean something here",
             );
@@ -184,7 +184,7 @@ async fn answer(
         Err(refusal) => return refusal,
     };
     admitted.store(true, Ordering::Relaxed);
-    let too_long = || Answer::text(StatusCode::PAYLOAD_TOO_LARGE, &format!("more than {most} bytes"));
+    let too_long = || Reply::text(StatusCode::PAYLOAD_TOO_LARGE, &format!("more than {most} bytes"));
     if request.body().size_hint().lower() > most {
         return too_long();
     }
@@ -192,11 +192,11 @@ async fn answer(
     let body = match timeout(BODY_TIME, Limited::new(request.into_body(), limit).collect()).await {
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(error)) if error.is::<LengthLimitError>() => return too_long(),
-        Ok(Err(_)) => return Answer::text(StatusCode::BAD_REQUEST, "the request broke off"),
-        Err(_) => return Answer::text(StatusCode::REQUEST_TIMEOUT, "the request did not come to its end"),
+        Ok(Err(_)) => return Reply::text(StatusCode::BAD_REQUEST, "the request broke off"),
+        Err(_) => return Reply::text(StatusCode::REQUEST_TIMEOUT, "the request did not come to its end"),
     };
     let worked = tokio::task::spawn_blocking(move || site.answer(&asked, &body)).await;
     worked.unwrap_or_else(|_| {
-        Answer::text(StatusCode::INTERNAL_SERVER_ERROR, "the answer could not be worked out")
+        Reply::text(StatusCode::INTERNAL_SERVER_ERROR, "the answer could not be worked out")
     })
 }

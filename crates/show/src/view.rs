@@ -1,12 +1,12 @@
 //! A page that shows a trajectory, served to the browser of this machine and to nobody else.
 
 use crate::figures::of_thermo;
-use crate::reel::{Progress, Reel};
+use crate::frame_cache::{CacheProgress, FrameCache};
+use crate::labels::{time_unit, unit};
 use crate::report::{CANVAS, GRAPHICS, PLOTS, SCENE, THEME, controls, escape, figures_json, filled};
-use crate::run::Run;
+use crate::run::RunFiles;
 use crate::scene::order;
-use crate::server::{Answer, Request, Site, Verb, serve};
-use crate::words::{time_unit, unit};
+use crate::server::{Content, Reply, Request, Verb, serve};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hyper::StatusCode;
@@ -35,9 +35,9 @@ pub struct Viewer {
 }
 
 /// What the answers are made of.
-struct Shown {
+struct ViewerContent {
     path: PathBuf,
-    reel: Reel,
+    frames: FrameCache,
     token: String,
     hosts: [String; 2],
 }
@@ -49,7 +49,7 @@ impl Viewer {
     /// # Errors
     /// If there is nothing to show, or the port is taken.
     pub fn open(path: &Path, how: Open, port: u16) -> Result<Self> {
-        let reel = Reel::open(path, how)?;
+        let frames = FrameCache::open(path, how)?;
         let failed = |why: String| {
             Error::simulation(format!("cannot listen on port {port} of 127.0.0.1: {why}"))
                 .hint("another program may have it; leave --port out to take any that is free")
@@ -59,7 +59,7 @@ impl Viewer {
         let token = token()?;
         let address = format!("127.0.0.1:{port}");
         let hosts = [address.clone(), format!("localhost:{port}")];
-        let shown = Shown { path: path.to_path_buf(), reel, token: token.clone(), hosts };
+        let shown = ViewerContent { path: path.to_path_buf(), frames, token: token.clone(), hosts };
         serve(listener, Arc::new(shown)).map_err(|e| failed(e.to_string()))?;
         Ok(Viewer { address, token })
     }
@@ -78,7 +78,7 @@ fn token() -> Result<String> {
     Ok(bits.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-impl Site for Shown {
+impl Content for ViewerContent {
     const HEADERS: &'static [(&'static str, &'static str)] = &[
         ("content-security-policy", POLICY),
         ("x-content-type-options", "nosniff"),
@@ -86,13 +86,13 @@ impl Site for Shown {
     ];
 
     /// Requests with the token are admitted, unless a browser was led here under another name.
-    fn admit(&self, request: &Request) -> std::result::Result<u64, Answer> {
+    fn admit(&self, request: &Request) -> std::result::Result<u64, Reply> {
         let given =
             request.query.split('&').any(|pair| pair.strip_prefix("token=") == Some(self.token.as_str()));
         if !given || !self.hosts.contains(&request.host) {
             let words =
                 "This is a viewer of Jostle. It wants the address with the token that it has printed.";
-            return Err(Answer::text(StatusCode::FORBIDDEN, words));
+            return Err(Reply::text(StatusCode::FORBIDDEN, words));
         }
         Ok(match request.verb {
             Verb::Get => 0,
@@ -100,7 +100,7 @@ impl Site for Shown {
         })
     }
 
-    fn answer(&self, request: &Request, body: &[u8]) -> Answer {
+    fn answer(&self, request: &Request, body: &[u8]) -> Reply {
         match (request.verb, request.path.as_str()) {
             (Verb::Get, path) => self.content(path),
             (Verb::Post, "/control") => self.obeyed(body),
@@ -109,10 +109,10 @@ impl Site for Shown {
     }
 }
 
-impl Shown {
-    fn content(&self, path: &str) -> Answer {
-        let found = |kind, content| Answer { status: StatusCode::OK, kind, content };
-        let frame = |n: &str| n.parse().map_or(Ok(None), |n| self.reel.frame(n));
+impl ViewerContent {
+    fn content(&self, path: &str) -> Reply {
+        let found = |kind, content| Reply { status: StatusCode::OK, kind, content };
+        let frame = |n: &str| n.parse().map_or(Ok(None), |n| self.frames.frame(n));
         let bytes = match path.rsplit_once('/') {
             Some(("", "")) => return found("text/html; charset=utf-8", self.page().into_bytes()),
             Some(("", "state")) => return found("application/json", self.state().to_string().into_bytes()),
@@ -123,23 +123,23 @@ impl Shown {
         match bytes {
             Ok(Some(bytes)) => found("application/octet-stream", bytes),
             Ok(None) => nothing_here(),
-            Err(error) => Answer::text(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+            Err(error) => Reply::text(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
         }
     }
 
     /// Hands a command on to the run.
-    fn obeyed(&self, words: &[u8]) -> Answer {
+    fn obeyed(&self, words: &[u8]) -> Reply {
         let Ok(order) = serde_json::from_slice::<RunCommand>(words) else {
-            return Answer::text(StatusCode::BAD_REQUEST, "this is no command");
+            return Reply::text(StatusCode::BAD_REQUEST, "this is no command");
         };
         match send(&self.path, order) {
-            Ok(()) => Answer::text(StatusCode::OK, ""),
-            Err(error) => Answer::text(StatusCode::CONFLICT, &error.to_string()),
+            Ok(()) => Reply::text(StatusCode::OK, ""),
+            Err(error) => Reply::text(StatusCode::CONFLICT, &error.to_string()),
         }
     }
 
     fn page(&self) -> String {
-        let scene = &self.reel.scene;
+        let scene = &self.frames.scene;
         let content = json!({
             "kinds": STANDARD.encode(scene.kinds()),
             "bonds": STANDARD.encode(scene.bond_bytes()),
@@ -149,8 +149,8 @@ impl Shown {
             "size": scene.size(),
             "token": self.token,
         });
-        let run = self.path.is_dir().then(|| Run::read(&self.path).ok()).flatten();
-        let title = run.as_ref().and_then(Run::title).map(String::from);
+        let run = self.path.is_dir().then(|| RunFiles::read(&self.path).ok()).flatten();
+        let title = run.as_ref().and_then(RunFiles::title).map(String::from);
         let title = title.unwrap_or_else(|| self.path.display().to_string());
         let parts = [
             ("title", escape(&title)),
@@ -167,8 +167,8 @@ impl Shown {
 
     /// How far everything is: frames, and what `thermo.csv` says by now.
     fn state(&self) -> Json {
-        let (frames, progress) = self.reel.progress();
-        let run = self.path.is_dir().then(|| Run::read(&self.path).ok()).flatten();
+        let (frames, progress) = self.frames.progress();
+        let run = self.path.is_dir().then(|| RunFiles::read(&self.path).ok()).flatten();
         let thermo = run.as_ref().and_then(|r| r.thermo.as_ref());
         let figures = thermo.map(of_thermo).unwrap_or_default();
         // The clock beside the frames goes as the axes of the plots do.
@@ -176,13 +176,13 @@ impl Shown {
             thermo.iter().flat_map(|t| &t.stages).flat_map(|s| &s.time).fold(0.0, |a: f64, b| a.max(*b));
         let (time, divisor) = match thermo {
             Some(thermo) => time_unit(&thermo.time_unit, longest),
-            None => (self.reel.time_unit.as_str(), 1.0),
+            None => (self.frames.time_unit.as_str(), 1.0),
         };
         json!({
             "frames": frames,
             "clock": { "unit": unit(time), "divisor": divisor },
-            "reading": progress == Progress::Reading,
-            "error": match progress { Progress::Failed(why) => Some(why), _ => None },
+            "reading": progress == CacheProgress::Reading,
+            "error": match progress { CacheProgress::Failed(why) => Some(why), _ => None },
             "status": run.as_ref().and_then(|r| r.summary["status"].as_str()),
             "target_temperature": run.as_ref().map(|r| &r.summary["target_temperature"]),
             "temperature_unit": thermo.and_then(|t| Some(&t.quantities[t.quantity("temperature")?].1)),
@@ -191,6 +191,6 @@ impl Shown {
     }
 }
 
-fn nothing_here() -> Answer {
-    Answer::text(StatusCode::NOT_FOUND, "there is nothing here")
+fn nothing_here() -> Reply {
+    Reply::text(StatusCode::NOT_FOUND, "there is nothing here")
 }

@@ -1,12 +1,12 @@
 //! What somebody should know before believing a run: what the run itself says, by the rules of
 //! [`jostle_engine::warnings`], and what its folder says.
 
-use crate::run::{Run, StageRows};
+use crate::run::{RunFiles, StageRows};
 use jostle_engine::report::TemperatureChange;
 use jostle_engine::warnings::not_settled;
 
 /// All warnings about a run.
-pub(crate) fn warnings(run: &Run) -> Vec<String> {
+pub(crate) fn warnings(run: &RunFiles) -> Vec<String> {
     let mut found = Vec::new();
     match run.summary["status"].as_str() {
         Some("finished") | None => {}
@@ -35,7 +35,7 @@ pub(crate) fn warnings(run: &Run) -> Vec<String> {
 }
 
 /// What the rows of a stage say that has no report yet, because it is under way.
-fn unfinished(run: &Run) -> Vec<String> {
+fn unfinished(run: &RunFiles) -> Vec<String> {
     let Some(thermo) = &run.thermo else { return Vec::new() };
     let Some(stage) = thermo.stages.last().filter(|s| run.stages.iter().all(|r| r.name != s.name)) else {
         return Vec::new();

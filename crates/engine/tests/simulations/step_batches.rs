@@ -268,8 +268,9 @@ fn rows_and_frames_at_steps_of_their_own() {
 #[test]
 fn measures_at_steps_of_their_own() {
     let msd = jostle_analysis::kinds::find("msd").unwrap();
-    let measured =
-        |name: &str, rows, every| stage(name, rows).measure(every, msd, jostle_analysis::Settings::default());
+    let measured = |name: &str, rows, every| {
+        stage(name, rows).measure(every, msd, jostle_analysis::MeasureSettings::default())
+    };
     check(&[measured("dense", 5, 1), frames(measured("none", 0, 3), 7), measured("rare", 4, 6)]);
 }
 
@@ -305,7 +306,8 @@ fn every_barostat() {
 #[test]
 fn pressures_at_steps_of_their_own() {
     let viscosity = jostle_analysis::kinds::find("viscosity").unwrap();
-    let settings = jostle_analysis::Settings::of(viscosity.settings, |s| (s.name == "to").then_some(0.1));
+    let settings =
+        jostle_analysis::MeasureSettings::of(viscosity.settings, |s| (s.name == "to").then_some(0.1));
     let measured = |name: &str, rows, every| stage(name, rows).measure(every, viscosity, settings.clone());
     check(&[measured("dense", 5, 1), frames(measured("none", 0, 3), 7), measured("rare", 4, 6)]);
 }

@@ -71,7 +71,7 @@ fn stage(
         let kind = jostle_analysis::kinds::find(&name)
             .ok_or_else(|| source.error(&fields.span, format!("there is no analysis \"{name}\"")))?;
         let given = |s: &jostle_analysis::Setting| fields.get::<f64>(s.name).map(|v| v.value);
-        let settings = jostle_analysis::Settings::of(kind.settings, given);
+        let settings = jostle_analysis::MeasureSettings::of(kind.settings, given);
         let value = MeasureInput {
             every: fields.need("every")?,
             kind,

@@ -133,7 +133,7 @@ impl StageInput {
         mut self,
         every: u64,
         kind: &'static jostle_analysis::Kind,
-        settings: jostle_analysis::Settings,
+        settings: jostle_analysis::MeasureSettings,
     ) -> Self {
         self.measures
             .push(Located { value: MeasureInput { every, kind, settings, atoms: None }, span: 0..0 });
@@ -302,7 +302,7 @@ pub struct MeasureInput {
     /// What is measured.
     pub kind: &'static jostle_analysis::Kind,
     /// How.
-    pub settings: jostle_analysis::Settings,
+    pub settings: jostle_analysis::MeasureSettings,
     /// The atoms it looks at; `None`: all.
     pub atoms: Option<Located<Selection>>,
 }

@@ -3,7 +3,7 @@
 //! file, so that memory does not grow with the trajectory.
 
 use crate::run::trajectories;
-use crate::scene::{Atoms, Scene};
+use crate::scene::{Scene, ScenePositions};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result};
 use jostle_engine::{CHECKPOINT, Checkpoint};
@@ -20,24 +20,24 @@ const PATIENCE: Duration = Duration::from_millis(300);
 const TRIES: u32 = 20;
 
 /// Frames, as far as they have been read.
-pub(crate) struct Reel {
-    shared: Arc<Mutex<Shared>>,
+pub(crate) struct FrameCache {
+    shared: Arc<Mutex<CacheState>>,
     /// Who the atoms are.
     pub scene: Scene,
     /// The unit of the times of frames; empty where they have none.
     pub time_unit: String,
 }
 
-struct Shared {
+struct CacheState {
     file: File,
     /// Where frames end.
     ends: Vec<u64>,
-    progress: Progress,
+    progress: CacheProgress,
 }
 
 /// How far the thread is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum CacheProgress {
     /// There may be more.
     Reading,
     /// That was all.
@@ -46,14 +46,14 @@ pub(crate) enum Progress {
     Failed(String),
 }
 
-impl Reel {
+impl FrameCache {
     /// Begins to read a trajectory, or all trajectories of a run one after the other.
     ///
     /// # Errors
     /// If there is no first frame, or it cannot be read.
     pub fn open(path: &Path, how: Open) -> Result<Self> {
         let file = tempfile::tempfile().map_err(|e| Error::io("write to", &std::env::temp_dir(), &e))?;
-        let mut shared = Shared { file, ends: Vec::new(), progress: Progress::Reading };
+        let mut shared = CacheState { file, ends: Vec::new(), progress: CacheProgress::Reading };
         let run = path.is_dir().then(|| path.to_path_buf());
         let last = run.as_ref().map(|run| run.join(CHECKPOINT)).filter(|last| last.is_file());
         let checkpoint = last.map(|last| Scene::of_checkpoint(Checkpoint::read(&last)?)).transpose()?;
@@ -65,9 +65,9 @@ impl Reel {
                     .hint("trajectory = { every = ... } in a stage writes one; or wait for the first frame")
             })?;
             shared.append(&frame)?;
-            shared.progress = Progress::Done;
+            shared.progress = CacheProgress::Done;
             let time_unit = String::new();
-            return Ok(Reel { shared: Arc::new(Mutex::new(shared)), scene, time_unit });
+            return Ok(FrameCache { shared: Arc::new(Mutex::new(shared)), scene, time_unit });
         };
         let reader = TrajectoryReader::open(&first, &how)?;
         let of_run = checkpoint.map(|(scene, _)| scene);
@@ -81,23 +81,23 @@ impl Reel {
         let shared = Arc::new(Mutex::new(shared));
         let theirs = shared.clone();
         let spawned = std::thread::Builder::new().name("frames".into()).spawn(move || {
-            let end = match wind(reader, &mut files, &how, &theirs) {
-                Ok(()) => Progress::Done,
-                Err(error) => Progress::Failed(error.to_string()),
+            let end = match fill(reader, &mut files, &how, &theirs) {
+                Ok(()) => CacheProgress::Done,
+                Err(error) => CacheProgress::Failed(error.to_string()),
             };
             locked(&theirs).progress = end;
         });
         spawned.map_err(|e| Error::io("read", path, &e))?;
-        Ok(Reel { shared, scene, time_unit })
+        Ok(FrameCache { shared, scene, time_unit })
     }
 
     /// How many frames there are by now, and whether there may be more.
-    pub fn progress(&self) -> (usize, Progress) {
+    pub fn progress(&self) -> (usize, CacheProgress) {
         let shared = locked(&self.shared);
         (shared.ends.len(), shared.progress.clone())
     }
 
-    /// A frame, see [`Atoms::bytes`]; `None` if there is none with this number.
+    /// A frame, see [`ScenePositions::bytes`]; `None` if there is none with this number.
     ///
     /// # Errors
     /// If the temporary file cannot be read.
@@ -113,7 +113,7 @@ impl Reel {
     }
 }
 
-impl Shared {
+impl CacheState {
     fn append(&mut self, frame: &[u8]) -> Result<()> {
         let end = self.ends.last().copied().unwrap_or(0);
         let written = self.file.seek(SeekFrom::Start(end)).and_then(|_| self.file.write_all(frame));
@@ -124,7 +124,7 @@ impl Shared {
 }
 
 /// A thread that failed has left whole frames behind.
-fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+fn locked(shared: &Mutex<CacheState>) -> MutexGuard<'_, CacheState> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -154,7 +154,7 @@ impl Files {
 }
 
 /// Reads everything there is and will be.
-fn wind(mut reader: TrajectoryReader, files: &mut Files, how: &Open, to: &Mutex<Shared>) -> Result<()> {
+fn fill(mut reader: TrajectoryReader, files: &mut Files, how: &Open, to: &Mutex<CacheState>) -> Result<()> {
     let (mut frames, mut tries) = (0, 0);
     loop {
         // Asked before reading: what is written between the two is not missed.
@@ -206,5 +206,6 @@ fn opened(path: &Path, how: &Open, frames: u64) -> Result<TrajectoryReader> {
 fn bytes(frame: &Snapshot) -> Vec<u8> {
     let time = frame.time.unwrap_or(f64::NAN);
     let (simbox, positions) = (&frame.simbox, &frame.positions[..]);
-    Atoms { step: frame.step, time, simbox, positions, velocities: frame.velocities.as_deref() }.bytes()
+    ScenePositions { step: frame.step, time, simbox, positions, velocities: frame.velocities.as_deref() }
+        .bytes()
 }

@@ -1,4 +1,4 @@
-//! Words beside numbers, as they are printed.
+//! Labels and units beside numbers, as they are printed.
 
 /// `A^2/fs` as `Å²/fs`.
 pub(crate) fn unit(name: &str) -> String {
