@@ -6,7 +6,7 @@ use clap_complete::Shell;
 use jostle_analysis::{Kind, Observable, kinds};
 use jostle_core::{Algorithm, Precision, UnitSystem};
 use jostle_engine::model::{DeviceInput, TrajectoryFormat};
-use jostle_io::input::Word;
+use jostle_io::input::NamedChoice;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -429,7 +429,7 @@ pub struct ComputeOptions {
 }
 
 /// Reads one of a few words.
-fn word<W: Word + Send + Sync>() -> impl TypedValueParser<Value = W> {
+fn word<W: NamedChoice + Send + Sync>() -> impl TypedValueParser<Value = W> {
     let one = |w: &W| PossibleValue::new(w.name()).help(w.about());
     PossibleValuesParser::new(W::ALL.iter().map(one)).try_map(|name| W::from_name(&name).ok_or("unknown"))
 }

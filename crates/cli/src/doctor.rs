@@ -9,7 +9,7 @@ use jostle_core::{Algorithm, Error, Precision, Result, Settings, Vec3};
 use jostle_engine::device::{CacheFacts, CompilerFacts, DriverFacts, GpuFacts, gpu_facts};
 use jostle_engine::model::{AtomsInput, DeviceInput};
 use jostle_engine::{SinglePoint, single_point, system_from_input};
-use jostle_io::input::Word;
+use jostle_io::input::NamedChoice;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

@@ -7,7 +7,7 @@ use crate::output;
 use jostle_core::{Result, System};
 use jostle_engine::system_from_input;
 use jostle_io::Selection;
-use jostle_io::select::words;
+use jostle_io::select::keywords;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -67,6 +67,6 @@ pub fn help() -> String {
         jostle select protein.toml \"protein and name CA\"\n  \
         jostle select protein.toml \"same residue as (water and within 5 of resname LIG)\" --json\n  \
         jostle select mixture.toml \"species Ar and x > 10\"\n\n{}",
-        words::help()
+        keywords::help()
     )
 }

@@ -3,7 +3,7 @@
 use crate::arrays::Reals;
 use crate::codegen::{self, bonded_arithmetic};
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
 use crate::step_graph::VIRIAL;
@@ -49,7 +49,7 @@ struct Bound {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl Word for Bound {}
+unsafe impl DeviceCopy for Bound {}
 
 /// The kernels, and what is bound to what.
 pub struct Bonded {

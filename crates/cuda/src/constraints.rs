@@ -3,7 +3,7 @@
 
 use crate::codegen::{Recorder, scalar_function};
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, Kernel, Launch, Waits, Word};
+use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch, Waits};
 use crate::kernels::{self, Build};
 use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
@@ -46,7 +46,7 @@ struct Held {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl Word for Held {}
+unsafe impl DeviceCopy for Held {}
 
 /// What a kernel that moves atoms does before they are kicked for the first half of a step: as in
 /// `constraints.cu`.

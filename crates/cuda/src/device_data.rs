@@ -1,6 +1,6 @@
 //! The structures that host and kernels share: `kernels/prelude.cuh` has the same, field by field.
 
-use crate::driver::Word;
+use crate::driver::DeviceCopy;
 use jostle_core::{SimBox, State, Vec3};
 
 /// Steps that may follow each other before lists are looked at again.
@@ -250,10 +250,10 @@ pub struct PlainPosition {
 }
 
 // SAFETY: numbers only, and no padding between them; so with the others.
-unsafe impl Word for Control {}
+unsafe impl DeviceCopy for Control {}
 // SAFETY: see above.
-unsafe impl Word for DeviceData {}
+unsafe impl DeviceCopy for DeviceData {}
 // SAFETY: see above.
-unsafe impl Word for FixedPosition {}
+unsafe impl DeviceCopy for FixedPosition {}
 // SAFETY: see above.
-unsafe impl Word for PlainPosition {}
+unsafe impl DeviceCopy for PlainPosition {}

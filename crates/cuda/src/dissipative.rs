@@ -2,7 +2,7 @@
 
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::step_graph::MidStepForces;
 use crate::sums::Summation;
@@ -22,7 +22,7 @@ struct Dissipation {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl Word for Dissipation {}
+unsafe impl DeviceCopy for Dissipation {}
 
 /// The kernels, and velocities half-way.
 pub struct PairThermostat {

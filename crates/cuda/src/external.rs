@@ -4,7 +4,7 @@
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
 use crate::restraint::Restraints;
@@ -34,9 +34,9 @@ struct WallData {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl Word for FieldData {}
+unsafe impl DeviceCopy for FieldData {}
 // SAFETY: numbers only, and no padding between them.
-unsafe impl Word for WallData {}
+unsafe impl DeviceCopy for WallData {}
 
 /// A field or a wall.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::step_graph::MidStepForces;
 use crate::sums::Summation;
@@ -27,7 +27,7 @@ struct Rubbing {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl Word for Rubbing {}
+unsafe impl DeviceCopy for Rubbing {}
 
 /// The kernels, and how grains turn.
 pub struct Contacts {

@@ -1,7 +1,7 @@
 //! Molecules as points, for a change of the box that moves them as they are (`kernels/molecules.cu`).
 
 use crate::device_data::{BoxGeometry, DeviceData};
-use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build, blocks_of};
 use crate::sums::Summation;
 use jostle_core::{Molecules, Precision, Result, SimBox, State, Vec3};
@@ -26,9 +26,9 @@ struct Table {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl Word for Table {}
+unsafe impl DeviceCopy for Table {}
 // SAFETY: numbers only; what pads them in C is a field.
-unsafe impl Word for BoxGeometry {}
+unsafe impl DeviceCopy for BoxGeometry {}
 
 /// The kernels, and who belongs to which molecule.
 pub struct Bodies {

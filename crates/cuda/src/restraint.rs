@@ -2,7 +2,7 @@
 
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
 use crate::step_graph::VIRIAL;
@@ -38,7 +38,7 @@ struct RestraintData {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl Word for RestraintData {}
+unsafe impl DeviceCopy for RestraintData {}
 
 /// Numbers of a spring: as in `restraint.cu`.
 const SPRING: usize = 5;

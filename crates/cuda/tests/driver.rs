@@ -1,7 +1,7 @@
 //! The driver does what CUDA promises: on the emulation, and on a GPU where there is one.
 
 use jostle_core::Result;
-use jostle_cuda::driver::{Device, Kernel, Launch, Waits, Word};
+use jostle_cuda::driver::{Device, DeviceCopy, Kernel, Launch, Waits};
 
 fn devices() -> Vec<Device> {
     let emulated = Device::emulated().expect("a C++ compiler");
@@ -145,7 +145,7 @@ struct Numbers {
     count: u32,
 }
 // SAFETY: 8 + 12 + 4 bytes of numbers, without padding.
-unsafe impl Word for Numbers {}
+unsafe impl DeviceCopy for Numbers {}
 
 const AFFINE: &str = r#"
 struct Numbers { double scale; float shift[3]; unsigned count; };

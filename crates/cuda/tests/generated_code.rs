@@ -10,7 +10,7 @@ use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Chain, bussi_factor, heat_of_scaling, noise_amplitude, rescale_factor};
 use jostle_core::{Dual, Precision, Real};
 use jostle_cuda::codegen::{PairSource, pair_source, scalar_function_as_on_host};
-use jostle_cuda::driver::{Buffer, Device, Launch, Word};
+use jostle_cuda::driver::{Buffer, Device, DeviceCopy, Launch};
 use jostle_potentials::table::{Curve, ROW, Tables};
 use jostle_potentials::{Formula, PairEntry, PairKind, PairTerm, Truncation};
 use std::fmt::Write;
@@ -144,7 +144,7 @@ extern \"C\" __global__ void evaluate_{k}(const real* r2, int n, int a, int b, c
 }
 
 /// A number of the device's arithmetic.
-trait Scalar: Word {
+trait Scalar: DeviceCopy {
     const PRECISION: Precision;
     const DOUBLE: &str;
     /// How far results may be off, relative to what rounding the distance may do.

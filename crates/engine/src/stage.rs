@@ -21,7 +21,7 @@ use jostle_core::{
     Backend, Dimension, Error, Evaluate, Molecules, Result, Sample, SimBox, StepBatch, Thermostat, Topology,
     UnitSystem, Vec3,
 };
-use jostle_io::input::Word;
+use jostle_io::input::NamedChoice;
 use jostle_io::input::model::{self, Action, StageInput, ThermostatInput};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! The columns of PDB files (wwPDB format 3.3, <https://www.wwpdb.org/documentation/file-format>);
 //! lengths in angstrom.
 
-use crate::select::words::is_standard;
+use crate::select::keywords::is_standard;
 use crate::structure::Lines;
 use jostle_core::{AtomName, Names, Residue, Result, Vec3};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use jostle_analysis::kinds::{averaged_q6, neighbor_distance};
 use jostle_core::{AtomName, Error, Result, SimBox, System, Vec3};
 use jostle_engine::Checkpoint;
 use jostle_io::chemical_bonds;
-use jostle_io::select::words::is_water;
+use jostle_io::select::keywords::is_water;
 use std::collections::HashSet;
 
 /// Who the atoms are.

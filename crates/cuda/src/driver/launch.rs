@@ -1,6 +1,6 @@
 //! Kernels, and launches of them.
 
-use super::memory::{Buffer, Memory, Word};
+use super::memory::{Buffer, DeviceCopy, Memory};
 use super::{Code, Device, Function};
 use jostle_core::{Error, Result};
 use std::sync::Arc;
@@ -145,16 +145,16 @@ impl Launch {
     }
 
     /// The next argument: a pointer to a buffer.
-    pub fn with<T: Word>(self, buffer: &Buffer<T>) -> Self {
+    pub fn with<T: DeviceCopy>(self, buffer: &Buffer<T>) -> Self {
         self.argument(buffer.address(), Some(buffer.memory.clone()))
     }
 
     /// The next argument: a value.
-    pub fn with_value(self, value: impl Word) -> Self {
+    pub fn with_value(self, value: impl DeviceCopy) -> Self {
         self.argument(value, None)
     }
 
-    fn argument<T: Word>(mut self, value: T, memory: Option<Arc<Memory>>) -> Self {
+    fn argument<T: DeviceCopy>(mut self, value: T, memory: Option<Arc<Memory>>) -> Self {
         const { assert!(align_of::<T>() <= align_of::<u128>()) }
         let bytes = size_of::<T>();
         let mut room = vec![0u128; bytes.div_ceil(size_of::<u128>()).max(1)];

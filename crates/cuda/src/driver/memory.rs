@@ -10,19 +10,19 @@ use std::sync::Arc;
 /// # Safety
 /// The type has no padding and no references, and all bytes zero, or any other bytes that a kernel
 /// may leave there, are a valid value of it.
-pub unsafe trait Word: Copy + Send + Sync + 'static {}
+pub unsafe trait DeviceCopy: Copy + Send + Sync + 'static {}
 
 macro_rules! words {
     ($($number:ty)*) => {
         $(
             // SAFETY: numbers have no padding, and any bytes are a number.
-            unsafe impl Word for $number {}
+            unsafe impl DeviceCopy for $number {}
         )*
     };
 }
 words!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
 // SAFETY: arrays add no padding to their elements.
-unsafe impl<T: Word, const N: usize> Word for [T; N] {}
+unsafe impl<T: DeviceCopy, const N: usize> DeviceCopy for [T; N] {}
 
 /// Memory of a device, given back by its last owner.
 pub(super) struct Memory {
@@ -50,7 +50,7 @@ impl<T> Clone for Buffer<T> {
     }
 }
 
-impl<T: Word> Buffer<T> {
+impl<T: DeviceCopy> Buffer<T> {
     /// # Safety
     /// The device has allocated `address` for so many values, and nobody else frees it.
     pub(super) unsafe fn new(device: Device, address: u64, len: usize) -> Self {
@@ -78,7 +78,7 @@ impl<T: Word> Buffer<T> {
     /// If they do not fit, or the device was lost.
     pub fn write(&self, offset: usize, values: &[T]) -> Result<()> {
         let to = self.place(offset, values.len())?;
-        // SAFETY: a `Word` has no padding.
+        // SAFETY: a `DeviceCopy` has no padding.
         let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast::<u8>(), size_of_val(values)) };
         // SAFETY: `place` has checked that they fit.
         unsafe { self.memory.device.0.write(to, bytes) }
@@ -90,7 +90,7 @@ impl<T: Word> Buffer<T> {
     /// If there are not so many, or earlier work failed.
     pub fn read(&self, offset: usize, values: &mut [T]) -> Result<()> {
         let from = self.place(offset, values.len())?;
-        // SAFETY: any bytes that a kernel leaves are a valid `Word`.
+        // SAFETY: any bytes that a kernel leaves are a valid `DeviceCopy`.
         let bytes =
             unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast::<u8>(), size_of_val(values)) };
         // SAFETY: `place` has checked that there are so many.
@@ -102,7 +102,7 @@ impl<T: Word> Buffer<T> {
     /// # Errors
     /// If earlier work failed.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        // SAFETY: all bytes zero are a valid `Word`.
+        // SAFETY: all bytes zero are a valid `DeviceCopy`.
         let mut values = vec![unsafe { std::mem::zeroed() }; self.len];
         self.read(0, &mut values)?;
         Ok(values)

@@ -11,7 +11,7 @@ pub mod nvrtc;
 
 pub use facts::{CacheFacts, CompilerFacts, DriverFacts, Facts, GpuFacts, describe, facts};
 pub use launch::{Kernel, Launch, Module, Waits};
-pub use memory::{Buffer, Word};
+pub use memory::{Buffer, DeviceCopy};
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -209,7 +209,7 @@ impl Device {
     ///
     /// # Errors
     /// If there is not so much memory.
-    pub fn alloc<T: Word>(&self, len: usize) -> Result<Buffer<T>> {
+    pub fn alloc<T: DeviceCopy>(&self, len: usize) -> Result<Buffer<T>> {
         let bytes = len
             .checked_mul(size_of::<T>())
             .ok_or_else(|| Error::device(format!("{len} values are more than any memory holds")))?;
@@ -222,7 +222,7 @@ impl Device {
     ///
     /// # Errors
     /// If there is not so much memory.
-    pub fn upload<T: Word>(&self, values: &[T]) -> Result<Buffer<T>> {
+    pub fn upload<T: DeviceCopy>(&self, values: &[T]) -> Result<Buffer<T>> {
         let buffer = self.alloc(values.len())?;
         buffer.write(0, values)?;
         Ok(buffer)

@@ -4,7 +4,7 @@ use super::BoxChange;
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
 use crate::kernels::{self, Build};
 use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
@@ -37,9 +37,9 @@ struct EwaldSum {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl Word for Row {}
+unsafe impl DeviceCopy for Row {}
 // SAFETY: numbers only, and no padding between them.
-unsafe impl Word for EwaldSum {}
+unsafe impl DeviceCopy for EwaldSum {}
 
 /// The waves of a box, and the kernels.
 pub struct Ewald {

@@ -4,7 +4,7 @@ use super::BoxChange;
 use crate::arrays::Reals;
 use crate::codegen;
 use crate::device_data::DeviceData;
-use crate::driver::{Buffer, Device, Kernel, Launch, Word};
+use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
 use crate::exclusions::Exclusions;
 use crate::kernels::{self, Build};
 use crate::neighbor_engine::Trigger;
@@ -44,7 +44,7 @@ struct Points {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl Word for Points {}
+unsafe impl DeviceCopy for Points {}
 
 /// The splitting and the mesh, as asked for.
 #[derive(Debug, Clone, Copy)]

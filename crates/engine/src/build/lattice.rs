@@ -1,7 +1,7 @@
 //! Cubic lattices.
 
 use jostle_core::{Error, Result, Vec3};
-use jostle_io::input::Word;
+use jostle_io::input::NamedChoice;
 use jostle_io::input::model::Lattice;
 
 /// Positions of the atoms of one cubic cell, in units of its edge. They keep clear of the faces,

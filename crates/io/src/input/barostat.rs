@@ -1,10 +1,10 @@
 //! `barostat = { kind = "monte-carlo", pressure = "1 atm" }` of a stage: its keys, and what they mean.
 
 use super::build::entry_span;
+use super::choice::choices;
 use super::fields::Fields;
 use super::model::{Action, Input, Located, ScreeningInput, Source};
 use super::schema::{Fallback, Key, Kind, Range, Section, Variant};
-use super::word::words;
 use jostle_core::{Dimension, Result};
 
 /// Pressure control: the volume of the box changes.
@@ -81,7 +81,7 @@ pub(super) const BAROSTATS: &[Variant] = &[
                 PRESSURE,
                 Key::new(
                     "coupling",
-                    Kind::Choice(words::<Coupling>),
+                    Kind::Choice(choices::<Coupling>),
                     Fallback::Value("\"isotropic\""),
                     "which edges of the box change together",
                 ),

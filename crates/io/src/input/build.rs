@@ -1,12 +1,12 @@
 //! From checked values to the typed [`Input`]: what the values mean together.
 
 use super::barostat::refuse_changing_screening;
+use super::choice::NamedChoice;
 use super::external;
 use super::fields::{Entry, Fields, Value};
 use super::group;
 use super::model::*;
 use super::stage::stages;
-use super::word::Word;
 use jostle_core::{Result, Settings, UnitSystem};
 use jostle_potentials::BondedKind;
 use std::ops::Range;
@@ -88,7 +88,10 @@ pub(super) struct Builder<'a> {
 
 impl Builder<'_> {
     /// `[[bond]]` or `[[angle]]`
-    fn bonded<K: BondedKind + Word>(&self, tables: Vec<Fields>) -> Result<Vec<Located<BondedInput<K>>>> {
+    fn bonded<K: BondedKind + NamedChoice>(
+        &self,
+        tables: Vec<Fields>,
+    ) -> Result<Vec<Located<BondedInput<K>>>> {
         let one = |fields: &Fields| {
             let kind: K = fields.need_choice("kind")?;
             let mut types = Vec::new();

@@ -1,10 +1,10 @@
 //! An input with every default filled in, as TOML that means the same.
 
+use super::choice::ForceKind;
 use super::fields::{Entry, Fields, Origin, Value};
 use super::model::{Input, Source};
 use super::read::read;
 use super::schema::{Fallback, INPUT, Key, Kind, Section, Variant, pair_keys, table_keys};
-use super::word::ForceKind;
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Result, UnitSystem};
 use std::fmt::Write;

@@ -1,11 +1,11 @@
 //! The schema for people ([`schema_text`]) and for programs ([`schema_json`]).
 
+use super::choice::choices;
 use super::model::DeviceInput;
 use super::schema::{
     ANGLE_TYPES, Alternatives, BOND_TYPES, Fallback, INPUT, Key, Kind, Needed, Range, Section, Types,
     Variant, pair_cutoff, pair_keys, table_keys,
 };
-use super::word::words;
 use jostle_core::quantity::{UNITS, describe};
 use jostle_core::{Dimension, UnitSystem};
 use jostle_potentials::PairKind;
@@ -118,7 +118,7 @@ fn line(out: &mut String, key: &Key) {
     let _ = writeln!(out, "  {name}{gap}   {}{notes}", key.about);
     match key.kind {
         Kind::Choice(words) => listed(out, words()),
-        Kind::Device => listed(out, words::<DeviceInput>()),
+        Kind::Device => listed(out, choices::<DeviceInput>()),
         Kind::Table(section) => indented(out, section.keys),
         Kind::Variants(variants) => variants_text(out, variants),
         Kind::Several(variants) => variants_text(out, variants()),
@@ -300,7 +300,7 @@ fn kind_json(kind: Kind) -> Value {
         ] }),
         Kind::Choice(words) => json!({ "oneOf": words_json(words()) }),
         Kind::Device => {
-            let mut choices = words_json(words::<DeviceInput>());
+            let mut choices = words_json(choices::<DeviceInput>());
             choices.push(json!({ "type": "string", "pattern": "^cuda:[0-9]+$" }));
             json!({ "oneOf": choices })
         }

@@ -1,8 +1,8 @@
 //! Tables of an input file, read and checked: what [`super::read`] makes and [`super::build`]
 //! takes.
 
+use super::choice::NamedChoice;
 use super::model::{DeviceInput, Located};
-use super::word::Word;
 use jostle_core::{Dimension, Error, Result};
 use std::ops;
 
@@ -75,7 +75,7 @@ impl Fields {
     }
 
     /// A choice.
-    pub fn choice<W: Word>(&self, name: &str) -> Option<Located<W>> {
+    pub fn choice<W: NamedChoice>(&self, name: &str) -> Option<Located<W>> {
         let word = self.get::<String>(name)?;
         Some(Located { value: W::from_name(&word.value)?, span: word.span })
     }
@@ -86,7 +86,7 @@ impl Fields {
     }
 
     /// A choice that the schema requires.
-    pub fn need_choice<W: Word>(&self, name: &str) -> Result<W> {
+    pub fn need_choice<W: NamedChoice>(&self, name: &str) -> Result<W> {
         self.choice(name).map(|v| v.value).ok_or_else(|| self.absent(name))
     }
 

@@ -1,11 +1,11 @@
 //! `[[force]]`, `[metal]` and `[electrostatics]`: what acts between atoms.
 
 use super::build::{Builder, entry_span};
+use super::choice::ForceKind;
 use super::fields::{Entry, Fields, Value};
 use super::formula;
 use super::model::*;
 use super::table;
-use super::word::ForceKind;
 use jostle_core::Result;
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{EmbeddedKind, PairChoice, PairKind, Preset, Screening, Truncation};

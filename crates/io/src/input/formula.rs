@@ -1,8 +1,8 @@
 //! Forces that are written down: `kind = "formula"`.
 
+use super::choice::ForceKind;
 use super::fields::{Entry, Fields, Value};
 use super::model::{ForceInput, Input, PotentialInput, Source};
-use super::word::ForceKind;
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Result, Species};
 use jostle_potentials::formula::{FormulaForce, Mistake};
@@ -44,7 +44,7 @@ pub(super) fn refuse_keys(source: &Source, kind: ForceKind, fields: &Fields) -> 
         ),
     };
     if let Some(entry) = foreign.iter().find_map(|key| fields.entry(key).filter(|_| fields.gives(key))) {
-        let name = super::Word::name(kind);
+        let name = super::NamedChoice::name(kind);
         let message = format!("\"{}\" means nothing with kind = \"{name}\"", entry.name);
         return Err(source.error(&entry.key_span, message).hint(hint));
     }

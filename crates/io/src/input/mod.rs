@@ -6,6 +6,7 @@
 
 mod barostat;
 mod build;
+mod choice;
 mod complete;
 mod course;
 mod describe;
@@ -21,12 +22,11 @@ pub mod schema;
 mod stage;
 mod system;
 mod table;
-mod word;
 
+pub use choice::NamedChoice;
 pub use describe::{schema_json, schema_text};
 pub use model::Input;
 pub use table::TableFacts;
-pub use word::Word;
 
 use crate::dynamo::Dynamo;
 use crate::memory;

@@ -1,12 +1,12 @@
 //! From TOML to values, checked against the schema: names, types, units, ranges, and which keys
 //! go together. What the values mean is none of its business.
 
+use super::choice::{ForceKind, NamedChoice};
 use super::fields::{Entry, Fields, Origin, Value};
 use super::model::{DeviceInput, Source};
 use super::schema::{
     Alternatives, Fallback, Key, Kind, Needed, Range, Section, Variant, pair_cutoff, pair_keys, table_keys,
 };
-use super::word::{ForceKind, Word};
 use jostle_core::quantity::{nearest, parse_any_quantity, parse_quantity, unit_name};
 use jostle_core::{Dimension, Error, Result, UnitSystem};
 use std::ops;

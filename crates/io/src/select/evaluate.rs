@@ -1,10 +1,10 @@
 //! Which atoms of a system an expression chooses.
 
+use super::keywords::{
+    AMINO_ACIDS, Class, NUCLEIC_BACKBONE, NUCLEOTIDES, Number, PROTEIN_BACKBONE, TextProperty, WATERS, among,
+};
 use super::parse::{Expression, Shared, Spelling, Value};
 use super::scan::Comparison;
-use super::words::{
-    AMINO_ACIDS, Class, NUCLEIC_BACKBONE, NUCLEOTIDES, Number, PROTEIN_BACKBONE, Text, WATERS, among,
-};
 use super::{Fault, meant};
 use crate::forcefield::elements::is_symbol;
 use jostle_analysis::cells::Cells;
@@ -109,14 +109,14 @@ impl<'a> Facts<'a> {
         &self.system.species[usize::from(self.system.state.species[self.index_by_id[id]])].name
     }
 
-    fn text(&self, text: Text, id: usize) -> &'a str {
+    fn text(&self, text: TextProperty, id: usize) -> &'a str {
         let residue = || self.residue(id);
         match text {
-            Text::Name => self.system.names.atoms.get(id).map_or(self.species(id), |atom| &atom.name),
-            Text::Element => self.element(id),
-            Text::Species => self.species(id),
-            Text::ResidueName => residue().map_or("", |r| &r.name),
-            Text::Chain => residue().map_or("", |r| &r.chain),
+            TextProperty::Name => self.system.names.atoms.get(id).map_or(self.species(id), |atom| &atom.name),
+            TextProperty::Element => self.element(id),
+            TextProperty::Species => self.species(id),
+            TextProperty::ResidueName => residue().map_or("", |r| &r.name),
+            TextProperty::Chain => residue().map_or("", |r| &r.chain),
         }
     }
 
@@ -149,10 +149,10 @@ impl<'a> Facts<'a> {
     }
 
     /// Refuses names of what is not there at all.
-    fn check(&self, text: Text, value: &Value) -> Result<(), Fault> {
+    fn check(&self, text: TextProperty, value: &Value) -> Result<(), Fault> {
         match text {
-            Text::ResidueName | Text::Chain => self.needs_residues(&value.span),
-            Text::Species => match self.system.species.iter().any(|s| value.fits(&s.name)) {
+            TextProperty::ResidueName | TextProperty::Chain => self.needs_residues(&value.span),
+            TextProperty::Species => match self.system.species.iter().any(|s| value.fits(&s.name)) {
                 true => Ok(()),
                 false => {
                     let names = || self.system.species.iter().map(|s| s.name.as_str());
@@ -161,7 +161,7 @@ impl<'a> Facts<'a> {
                     Err(Fault::new(value.span.clone(), message, meant(&value.name, names(), &otherwise)))
                 }
             },
-            Text::Name | Text::Element => Ok(()),
+            TextProperty::Name | TextProperty::Element => Ok(()),
         }
     }
 
@@ -188,7 +188,7 @@ impl<'a> Facts<'a> {
         Ok(mask)
     }
 
-    fn stray(&self, text: Text, value: &Value) -> Option<String> {
+    fn stray(&self, text: TextProperty, value: &Value) -> Option<String> {
         let known: HashSet<&str> = (0..self.index_by_id.len()).map(|id| self.text(text, id)).collect();
         if known.iter().any(|name| value.fits(name)) {
             return None;
@@ -232,7 +232,7 @@ impl<'a> Facts<'a> {
 
     fn class(&self, class: Class) -> Vec<bool> {
         let each = |of: &dyn Fn(usize) -> bool| (0..self.index_by_id.len()).map(of).collect();
-        let name = |id| self.text(Text::Name, id);
+        let name = |id| self.text(TextProperty::Name, id);
         let polymer = |id: usize| {
             let residue = self.system.names.atoms.get(id).map(|atom| atom.residue as usize);
             residue.and_then(|r| self.polymers().get(r).copied()).unwrap_or(Polymer::Other)
@@ -337,7 +337,7 @@ impl<'a> Facts<'a> {
     fn same(&self, shared: Shared, of: &[bool], span: &Range<usize>) -> Result<Vec<bool>, Fault> {
         Ok(match shared {
             Shared::Text(text) => {
-                if matches!(text, Text::ResidueName | Text::Chain) {
+                if matches!(text, TextProperty::ResidueName | TextProperty::Chain) {
                     self.needs_residues(span)?;
                 }
                 let there = |id: &usize| of[*id];

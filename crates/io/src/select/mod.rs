@@ -4,9 +4,9 @@
 //! from it. A [`Selection`] is read once and may be asked of any [`System`].
 
 mod evaluate;
+pub mod keywords;
 mod parse;
 mod scan;
-pub mod words;
 
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, System, UnitSystem};

@@ -1,8 +1,8 @@
 //! From text to an expression: "or" joins what "and" joins, and "not", "within 5 of", "same residue as"
 //! belong to what comes right after them.
 
+use super::keywords::{self, Class, Meaning, Number, TextProperty};
 use super::scan::{Comparison, Token, TokenKind, tokens};
-use super::words::{self, Class, Meaning, Number, Text};
 use super::{Fault, meant};
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ const DEEPEST: usize = 100;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Expression {
     Class(Class),
-    Text(Text, Vec<Value>),
+    Text(TextProperty, Vec<Value>),
     Groups(Vec<Value>),
     /// Numbers from the first of each two to the second.
     Ranges(Number, Vec<[f64; 2]>, Range<usize>),
@@ -28,7 +28,7 @@ pub(super) enum Expression {
 /// What atoms may have in common.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Shared {
-    Text(Text),
+    Text(TextProperty),
     Number(Number),
 }
 
@@ -186,7 +186,7 @@ impl Parser<'_> {
     }
 
     /// The next word, which chooses atoms.
-    fn word(&mut self, what: &str) -> Result<&'static words::Word, Fault> {
+    fn word(&mut self, what: &str) -> Result<&'static keywords::Keyword, Fault> {
         let span = self.here();
         let Some(token) = self.peek() else {
             return Err(Fault::new(
@@ -197,15 +197,16 @@ impl Parser<'_> {
         };
         let here = &self.text[token.span.clone()];
         let found = match &token.kind {
-            TokenKind::Word(word) => words::find(word),
+            TokenKind::Word(word) => keywords::find(word),
             _ => None,
         };
         let Some(word) = found else {
-            let message = match words::is_operator(here) || !matches!(token.kind, TokenKind::Word(_)) {
+            let message = match keywords::is_operator(here) || !matches!(token.kind, TokenKind::Word(_)) {
                 true => format!("here should be {what}, not \"{here}\""),
                 false => format!("there is no word \"{here}\" in selections"),
             };
-            let hint = meant(here, words::all().filter(|w| *w != here), "jostle help select lists the words");
+            let hint =
+                meant(here, keywords::all().filter(|w| *w != here), "jostle help select lists the words");
             return Err(Fault::new(span, message, hint));
         };
         self.next += 1;
@@ -216,7 +217,7 @@ impl Parser<'_> {
         let mut values = Vec::new();
         while let Some(Token { kind, span }) = self.peek() {
             let (name, spelling) = match kind {
-                TokenKind::Word(word) if !words::is_operator(word) => (word, Spelling::Pattern),
+                TokenKind::Word(word) if !keywords::is_operator(word) => (word, Spelling::Pattern),
                 TokenKind::Quoted(word) => (word, Spelling::Literal),
                 _ => break,
             };

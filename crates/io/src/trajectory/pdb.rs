@@ -6,7 +6,7 @@
 use super::dcd::unit_cell;
 use super::{Format, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
 use crate::forcefield::elements;
-use crate::select::words::is_standard;
+use crate::select::keywords::is_standard;
 use jostle_core::{AtomName, Error, Residue, Result};
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! Trajectories as other programs write them: what they mean is read, and what is not read is said.
 
 use jostle_core::{Error, Names, SimBox, UnitSystem, Vec3};
-use jostle_io::input::Word;
+use jostle_io::input::NamedChoice;
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::structure::{Reading, Structure};
 use jostle_io::{Frame, Input, Open, Snapshot, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};

@@ -2,7 +2,7 @@
 //! is damaged is an error that names file, frame and cause.
 
 use jostle_core::{AtomName, Error, Names, Residue, SimBox, UnitSystem, Vec3};
-use jostle_io::input::Word;
+use jostle_io::input::NamedChoice;
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::{Frame, Open, Snapshot, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};
 use proptest::prelude::*;

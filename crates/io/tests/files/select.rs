@@ -4,7 +4,7 @@ use jostle_core::{
     AtomName, Bond, Constraint, Names, Residue, SimBox, Species, System, Topology, UnitSystem,
 };
 use jostle_io::Selection;
-use jostle_io::select::words;
+use jostle_io::select::keywords;
 
 /// An alanine (N CA C O CB), a DNA sugar (C1' O4' N9), two waters, one of them across the edge, a
 /// sodium ion; stored in another order than that of ids.
@@ -194,16 +194,16 @@ fn what_is_not_there_is_said() {
 /// The help names every word, and every word can be read.
 #[test]
 fn every_word_is_explained_and_read() {
-    let help = words::help();
-    for word in words::all() {
+    let help = keywords::help();
+    for word in keywords::all() {
         assert!(help.contains(word), "{word}");
     }
-    for word in words::WORDS {
+    for word in keywords::KEYWORDS {
         for name in word.names {
             let rest = match word.meaning {
-                words::Meaning::Class(_) => "",
-                words::Meaning::Text(_) | words::Meaning::Groups => " \"x\"",
-                words::Meaning::Number(_) => " < 3",
+                keywords::Meaning::Class(_) => "",
+                keywords::Meaning::Text(_) | keywords::Meaning::Groups => " \"x\"",
+                keywords::Meaning::Number(_) => " < 3",
             };
             assert!(Selection::parse(&format!("{name}{rest}")).is_ok(), "{name}");
         }

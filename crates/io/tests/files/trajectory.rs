@@ -2,7 +2,7 @@
 //! `tests/external/check_trajectories.py` opens them with other programs.
 
 use jostle_core::{Names, Result, SimBox, UnitSystem, Vec3};
-use jostle_io::input::Word;
+use jostle_io::input::NamedChoice;
 use jostle_io::input::model::TrajectoryFormat;
 use jostle_io::{Frame, Open, TrajectoryHeader, TrajectoryReader, TrajectoryWriter};
 use proptest::prelude::*;

@@ -7,7 +7,7 @@ mod stage;
 pub use super::barostat::{Barostat, Coupling};
 pub use stage::*;
 
-use super::word::Word;
+use super::choice::NamedChoice;
 use crate::Selection;
 use jostle_core::{Error, Exclude, Result, UnitSystem, Vec3, WaterShape};
 use jostle_potentials::electrostatics::NetCharge;

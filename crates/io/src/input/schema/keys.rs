@@ -2,8 +2,8 @@
 
 use super::stage::STAGE;
 use super::*;
+use crate::input::choice::{ForceKind, choices};
 use crate::input::model::{Axis, Distribution, Lattice, Placement, Rigid, Scaling};
-use crate::input::word::{ForceKind, words};
 use jostle_core::{Algorithm, Exclude, Precision};
 use jostle_potentials::electrostatics::NetCharge;
 use jostle_potentials::external::Side;
@@ -13,7 +13,7 @@ use jostle_potentials::{AngleKind, BondKind, EmbeddedKind, Mixing, Screening, Tr
 pub static INPUT: Section = Section {
     keys: &[
         Key::new("title", Kind::Text, Value("\"\""), "a line about the run"),
-        Key::new("units", Kind::Choice(words::<UnitSystem>), Required, "the units of bare numbers"),
+        Key::new("units", Kind::Choice(choices::<UnitSystem>), Required, "the units of bare numbers"),
         Key::new("system", Kind::Table(&SYSTEM), Required, "the box and the atoms"),
         Key::new(
             "species",
@@ -44,7 +44,7 @@ pub static INPUT: Section = Section {
         Key::new("angle", Kind::Tables(&ANGLES), Value("[]"), "forces that bend angles between bonds"),
         Key::new(
             "exclude",
-            Kind::Choice(words::<Exclude>),
+            Kind::Choice(choices::<Exclude>),
             Value("\"none\""),
             "bound atoms that the pair forces leave out",
         ),
@@ -70,8 +70,8 @@ pub static INPUT: Section = Section {
 
 static SYSTEM: Section = Section {
     keys: &[
-        Key::new("lattice", Kind::Choice(words::<Lattice>), Absent(""), "atoms on a lattice"),
-        Key::new("place", Kind::Choice(words::<Placement>), Absent(""), "atoms placed anew"),
+        Key::new("lattice", Kind::Choice(choices::<Lattice>), Absent(""), "atoms on a lattice"),
+        Key::new("place", Kind::Choice(choices::<Placement>), Absent(""), "atoms placed anew"),
         Key::new(
             "file",
             Kind::Path,
@@ -107,7 +107,7 @@ static SYSTEM: Section = Section {
             "where the atoms of a topology are, without their forces: PDB, mmCIF, inpcrd or rst7, gro, extended XYZ",
         )
         .with(&["topology"]),
-        Key::new("rigid", Kind::Choice(words::<Rigid>), Value("\"none\""), "distances that do not change")
+        Key::new("rigid", Kind::Choice(choices::<Rigid>), Value("\"none\""), "distances that do not change")
             .with(&["topology"]),
         Key::new(
             "hydrogen_mass",
@@ -202,7 +202,7 @@ static SYSTEM: Section = Section {
         ),
         Key::new(
             "velocities",
-            Kind::Choice(words::<Distribution>),
+            Kind::Choice(choices::<Distribution>),
             Value("\"maxwell\""),
             "how first velocities are drawn",
         )
@@ -275,7 +275,7 @@ static SPECIES: Section = Section {
 
 static FORCES: Section = Section {
     keys: &[
-        Key::new("kind", Kind::Choice(words::<ForceKind>), Required, "the potential"),
+        Key::new("kind", Kind::Choice(choices::<ForceKind>), Required, "the potential"),
         Key::new(
             "energy",
             Kind::Text,
@@ -296,7 +296,7 @@ static FORCES: Section = Section {
         ),
         Key::new(
             "truncation",
-            Kind::Choice(words::<Truncation>),
+            Kind::Choice(choices::<Truncation>),
             Value("\"plain\""),
             "what happens at the cut-off",
         ),
@@ -327,7 +327,7 @@ static FORCES: Section = Section {
         ),
         Key::new(
             "mixing",
-            Kind::Choice(words::<Mixing>),
+            Kind::Choice(choices::<Mixing>),
             Absent("every unlike pair must be given"),
             "how parameters of unlike pairs follow from like ones",
         ),
@@ -403,7 +403,7 @@ static RESTRAINTS: &[Variant] = &[
                 STIFFNESS_OF_SPRING,
                 Key::new(
                     "scaling",
-                    Kind::Choice(words::<Scaling>),
+                    Kind::Choice(choices::<Scaling>),
                     Value("\"none\""),
                     "how reference positions follow a box that changes",
                 ),
@@ -466,12 +466,12 @@ static WALLS: Section = Section {
     keys: &[
         Key::new(
             "axis",
-            Kind::Choice(words::<Axis>),
+            Kind::Choice(choices::<Axis>),
             Required,
             "the axis it is perpendicular to, an open one",
         ),
         Key::new("at", Kind::Quantity(LENGTH, Range::Any), Required, "where on this axis it is"),
-        Key::new("atoms", Kind::Choice(words::<Side>), Required, "where the atoms are"),
+        Key::new("atoms", Kind::Choice(choices::<Side>), Required, "where the atoms are"),
         Key::new(
             "force",
             Kind::Table(&FORCES),
@@ -560,7 +560,7 @@ const ACCURACY: Key = Key::new(
 );
 const NET_CHARGE: Key = Key::new(
     "net_charge",
-    Kind::Choice(words::<NetCharge>),
+    Kind::Choice(choices::<NetCharge>),
     Value("\"refuse\""),
     "what a charge of the whole system means",
 );
@@ -689,7 +689,7 @@ pub static ANGLE_TYPES: Types = Types::of::<AngleKind>();
 
 static BONDS: Section = Section {
     keys: &[
-        Key::new("kind", Kind::Choice(words::<BondKind>), Required, "the kind of bond"),
+        Key::new("kind", Kind::Choice(choices::<BondKind>), Required, "the kind of bond"),
         Key::new(
             "types",
             Kind::Types(&BOND_TYPES),
@@ -702,7 +702,7 @@ static BONDS: Section = Section {
 
 static ANGLES: Section = Section {
     keys: &[
-        Key::new("kind", Kind::Choice(words::<AngleKind>), Required, "the kind of angle"),
+        Key::new("kind", Kind::Choice(choices::<AngleKind>), Required, "the kind of angle"),
         Key::new("types", Kind::Types(&ANGLE_TYPES), Required, "parameters by type of angle, likewise"),
     ],
     alternatives: &[],
@@ -714,7 +714,7 @@ static RUN: Section = Section {
         Key::new("threads", Kind::Count(1), Absent("all cores"), "CPU threads"),
         Key::new(
             "precision",
-            Kind::Choice(words::<Precision>),
+            Kind::Choice(choices::<Precision>),
             Value("\"mixed\""),
             "arithmetic of the forces",
         ),
@@ -724,7 +724,7 @@ static RUN: Section = Section {
             Value("false"),
             "the same bits whatever the number of threads, and after a restart",
         ),
-        Key::new("algorithm", Kind::Choice(words::<Algorithm>), Value("\"auto\""), "how pairs are found"),
+        Key::new("algorithm", Kind::Choice(choices::<Algorithm>), Value("\"auto\""), "how pairs are found"),
         Key::new(
             "skin",
             Kind::Quantity(LENGTH, Positive),

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::input::barostat::BAROSTATS;
+use crate::input::choice::choices;
 use crate::input::model::{Axis, Minimizer, Plane, TrajectoryFormat};
-use crate::input::word::words;
 
 pub(super) static STAGE: Section = Section {
     keys: &[
@@ -151,7 +151,7 @@ const DEFORMATIONS: &[Variant] = &[
         about: "longer along an axis by the factor 1 + strain, thinner along the others",
         section: Section {
             keys: &[
-                Key::new("axis", Kind::Choice(words::<Axis>), Required, "what gets longer"),
+                Key::new("axis", Kind::Choice(choices::<Axis>), Required, "what gets longer"),
                 STRAIN_RATE,
                 BOX_CHANGES,
             ],
@@ -163,7 +163,7 @@ const DEFORMATIONS: &[Variant] = &[
         about: "what lies higher along the second axis moves along the first: a tilt grows",
         section: Section {
             keys: &[
-                Key::new("plane", Kind::Choice(words::<Plane>), Required, "the two axes"),
+                Key::new("plane", Kind::Choice(choices::<Plane>), Required, "the two axes"),
                 STRAIN_RATE,
                 BOX_CHANGES,
             ],
@@ -174,7 +174,7 @@ const DEFORMATIONS: &[Variant] = &[
 
 static MINIMIZE: Section = Section {
     keys: &[
-        Key::new("minimizer", Kind::Choice(words::<Minimizer>), Value("\"fire\""), "how"),
+        Key::new("minimizer", Kind::Choice(choices::<Minimizer>), Value("\"fire\""), "how"),
         Key::new("steps", Kind::Count(1), Value("10_000"), "at most so many iterations"),
         Key::new(
             "force_tolerance",
@@ -200,7 +200,7 @@ static THERMO: Section = Section {
 static TRAJECTORY: Section = Section {
     keys: &[
         Key::new("every", Kind::Count(1), Required, "steps between frames"),
-        Key::new("format", Kind::Choice(words::<TrajectoryFormat>), Value("\"xtc\""), "the file format"),
+        Key::new("format", Kind::Choice(choices::<TrajectoryFormat>), Value("\"xtc\""), "the file format"),
     ],
     alternatives: &[],
 };

@@ -17,7 +17,7 @@ const MOST_ITEMS: usize = 10_000;
 
 /// A word of the file.
 #[derive(Debug, Clone, PartialEq)]
-enum Word {
+enum CifToken {
     /// `data_...`
     Block,
     /// `loop_`
@@ -28,21 +28,21 @@ enum Word {
     Value(String),
 }
 
-impl Word {
-    fn bare(text: &str) -> Word {
+impl CifToken {
+    fn bare(text: &str) -> CifToken {
         let lower = text.to_ascii_lowercase();
         match lower.as_str() {
-            "loop_" => Word::Loop,
-            "." | "?" => Word::Value(String::new()),
-            _ if lower.starts_with("data_") => Word::Block,
-            _ if lower.starts_with('_') => Word::Item(lower),
-            _ => Word::Value(text.to_string()),
+            "loop_" => CifToken::Loop,
+            "." | "?" => CifToken::Value(String::new()),
+            _ if lower.starts_with("data_") => CifToken::Block,
+            _ if lower.starts_with('_') => CifToken::Item(lower),
+            _ => CifToken::Value(text.to_string()),
         }
     }
 }
 
 /// The words of a line. A quote ends where blank space follows it.
-fn words(line: &str) -> VecDeque<Word> {
+fn words(line: &str) -> VecDeque<CifToken> {
     let mut found = VecDeque::new();
     let mut rest = line.trim();
     while let Some(first) = rest.chars().next().filter(|c| *c != '#') {
@@ -54,12 +54,12 @@ fn words(line: &str) -> VecDeque<Word> {
         let quoted = Some(first).filter(|c| matches!(c, '\'' | '"')).and_then(closing);
         let end = match quoted {
             Some(end) => {
-                found.push_back(Word::Value(rest[1..end].to_string()));
+                found.push_back(CifToken::Value(rest[1..end].to_string()));
                 end + 1
             }
             None => {
                 let end = blank(rest);
-                found.push_back(Word::bare(&rest[..end]));
+                found.push_back(CifToken::bare(&rest[..end]));
                 end
             }
         };
@@ -141,7 +141,7 @@ impl Said {
 pub(super) struct Cif {
     text: TextStream,
     /// What is left of the line.
-    words: VecDeque<Word>,
+    words: VecDeque<CifToken>,
     said: Said,
     /// Of the loop under way, if it is that over atoms.
     columns: Option<Columns>,
@@ -167,14 +167,14 @@ impl Cif {
     }
 
     /// The next word, left where it is.
-    fn peek(&mut self) -> Result<Option<&Word>> {
+    fn peek(&mut self) -> Result<Option<&CifToken>> {
         while self.words.is_empty() {
             if !self.text.advance()? {
                 return Ok(None);
             }
             if self.text.raw().starts_with(';') {
                 let text = self.field()?;
-                self.words.push_back(Word::Value(text));
+                self.words.push_back(CifToken::Value(text));
             } else {
                 self.words = words(self.text.line());
             }
@@ -182,7 +182,7 @@ impl Cif {
         Ok(self.words.front())
     }
 
-    fn next_word(&mut self) -> Result<Option<Word>> {
+    fn next_word(&mut self) -> Result<Option<CifToken>> {
         self.peek()?;
         Ok(self.words.pop_front())
     }
@@ -206,7 +206,7 @@ impl Cif {
 
     /// Takes a single item and its value.
     fn item(&mut self, name: &str) -> Result<()> {
-        let Some(Word::Value(value)) = self.peek()?.cloned() else {
+        let Some(CifToken::Value(value)) = self.peek()?.cloned() else {
             return Err(self.text.here().error(format!("{name} has no value")));
         };
         self.words.pop_front();
@@ -238,7 +238,7 @@ impl Cif {
     /// The items of a loop; whether it is that over atoms.
     fn begin_loop(&mut self) -> Result<()> {
         let mut items = Vec::new();
-        while let Some(Word::Item(item)) = self.peek()? {
+        while let Some(CifToken::Item(item)) = self.peek()? {
             items.push(item.clone());
             self.words.pop_front();
             if items.len() > MOST_ITEMS {
@@ -263,11 +263,11 @@ impl Cif {
         let mut row = Vec::with_capacity(columns.count);
         while row.len() < columns.count {
             match self.peek()? {
-                Some(Word::Value(_)) => {}
+                Some(CifToken::Value(_)) => {}
                 _ if row.is_empty() => return Ok(None),
                 _ => return Err(self.cut(row.len(), columns.count)),
             }
-            if let Some(Word::Value(value)) = self.next_word()? {
+            if let Some(CifToken::Value(value)) = self.next_word()? {
                 row.push(value);
             }
         }
@@ -329,14 +329,14 @@ impl Source for Cif {
             }
             match self.peek()?.cloned() {
                 None => break,
-                Some(Word::Block) if !positions.is_empty() => break,
+                Some(CifToken::Block) if !positions.is_empty() => break,
                 Some(word) => {
                     self.words.pop_front();
                     match word {
-                        Word::Block => self.said = Said::default(),
-                        Word::Loop => self.begin_loop()?,
-                        Word::Item(name) => self.item(&name)?,
-                        Word::Value(_) => {}
+                        CifToken::Block => self.said = Said::default(),
+                        CifToken::Loop => self.begin_loop()?,
+                        CifToken::Item(name) => self.item(&name)?,
+                        CifToken::Value(_) => {}
                     }
                 }
             }
@@ -372,10 +372,11 @@ mod tests {
 
     #[test]
     fn words_are_told_apart() {
-        let value = |text: &str| Word::Value(text.to_string());
+        let value = |text: &str| CifToken::Value(text.to_string());
         let found = words("loop_ _Cell.A 'it's' \"O5'\" O5' data_x . # rest");
-        let item = Word::Item("_cell.a".into());
-        let expected = [Word::Loop, item, value("it's"), value("O5'"), value("O5'"), Word::Block, value("")];
+        let item = CifToken::Item("_cell.a".into());
+        let expected =
+            [CifToken::Loop, item, value("it's"), value("O5'"), value("O5'"), CifToken::Block, value("")];
         assert_eq!(found, expected);
         assert_eq!(words("'open end"), [value("'open"), value("end")]);
         assert_eq!(words("'?'"), [value("?")]);

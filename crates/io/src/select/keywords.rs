@@ -1,10 +1,10 @@
-//! The words of selections, as one table.
+//! The keywords of selections, as one table.
 
 use std::fmt::Write as _;
 
 /// A word that chooses atoms.
 #[derive(Debug)]
-pub struct Word {
+pub struct Keyword {
     /// The word, and others that mean the same.
     pub names: &'static [&'static str],
     /// What it means.
@@ -19,7 +19,7 @@ pub enum Meaning {
     /// It chooses atoms by itself.
     Class(Class),
     /// Names follow it: `name CA CB "O5'" H*`.
-    Text(Text),
+    Text(TextProperty),
     /// Names of groups of the input follow it: `group slab`.
     Groups,
     /// Numbers, ranges or a comparison follow it: `resid 1 3 to 5`, `x >= 2.5`.
@@ -51,7 +51,7 @@ pub enum Class {
 
 /// What atoms are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Text {
+pub enum TextProperty {
     /// The name of the atom.
     Name,
     /// The chemical symbol.
@@ -88,72 +88,88 @@ pub enum Number {
 use Meaning as M;
 
 /// All words that choose atoms.
-pub static WORDS: &[Word] = &[
-    Word { names: &["all"], meaning: M::Class(Class::All), about: "every atom" },
-    Word { names: &["none"], meaning: M::Class(Class::Nothing), about: "no atom" },
-    Word {
+pub static KEYWORDS: &[Keyword] = &[
+    Keyword { names: &["all"], meaning: M::Class(Class::All), about: "every atom" },
+    Keyword { names: &["none"], meaning: M::Class(Class::Nothing), about: "no atom" },
+    Keyword {
         names: &["protein"],
         meaning: M::Class(Class::Protein),
         about: "amino acids: by the names of residues, or those with atoms N, CA, C and O",
     },
-    Word {
+    Keyword {
         names: &["nucleic"],
         meaning: M::Class(Class::Nucleic),
         about: "DNA and RNA: by the names of residues, or those with atoms C1' and O4'",
     },
-    Word {
+    Keyword {
         names: &["backbone"],
         meaning: M::Class(Class::Backbone),
         about: "N, CA, C and O of proteins; phosphates and the chain of sugars of nucleic acids",
     },
-    Word {
+    Keyword {
         names: &["sidechain"],
         meaning: M::Class(Class::Sidechain),
         about: "atoms of proteins and nucleic acids that are not backbone",
     },
-    Word {
+    Keyword {
         names: &["water", "waters"],
         meaning: M::Class(Class::Water),
         about: "by the names of residues, or molecules of an oxygen and two hydrogens",
     },
-    Word {
+    Keyword {
         names: &["ion", "ions"],
         meaning: M::Class(Class::Ion),
         about: "charged atoms that are molecules by themselves",
     },
-    Word { names: &["hydrogen", "hydrogens"], meaning: M::Class(Class::Hydrogen), about: "hydrogen atoms" },
-    Word {
+    Keyword {
+        names: &["hydrogen", "hydrogens"],
+        meaning: M::Class(Class::Hydrogen),
+        about: "hydrogen atoms",
+    },
+    Keyword {
         names: &["name"],
-        meaning: M::Text(Text::Name),
+        meaning: M::Text(TextProperty::Name),
         about: "names of atoms; where they have none, of species",
     },
-    Word { names: &["element"], meaning: M::Text(Text::Element), about: "chemical symbols" },
-    Word { names: &["species", "type"], meaning: M::Text(Text::Species), about: "names of species" },
-    Word { names: &["resname"], meaning: M::Text(Text::ResidueName), about: "names of residues" },
-    Word {
+    Keyword { names: &["element"], meaning: M::Text(TextProperty::Element), about: "chemical symbols" },
+    Keyword {
+        names: &["species", "type"],
+        meaning: M::Text(TextProperty::Species),
+        about: "names of species",
+    },
+    Keyword { names: &["resname"], meaning: M::Text(TextProperty::ResidueName), about: "names of residues" },
+    Keyword {
         names: &["chain", "segid", "segname"],
-        meaning: M::Text(Text::Chain),
+        meaning: M::Text(TextProperty::Chain),
         about: "chains or segments",
     },
-    Word { names: &["group"], meaning: M::Groups, about: "atoms of a [[group]] of the input" },
-    Word { names: &["index"], meaning: M::Number(Number::Index), about: "numbers of atoms, from 0" },
-    Word { names: &["serial"], meaning: M::Number(Number::Serial), about: "numbers of atoms, from 1" },
-    Word {
+    Keyword { names: &["group"], meaning: M::Groups, about: "atoms of a [[group]] of the input" },
+    Keyword { names: &["index"], meaning: M::Number(Number::Index), about: "numbers of atoms, from 0" },
+    Keyword { names: &["serial"], meaning: M::Number(Number::Serial), about: "numbers of atoms, from 1" },
+    Keyword {
         names: &["resid"],
         meaning: M::Number(Number::ResidueNumber),
         about: "numbers of residues, as in the file",
     },
-    Word { names: &["residue"], meaning: M::Number(Number::Residue), about: "numbers of residues, from 0" },
-    Word {
+    Keyword {
+        names: &["residue"],
+        meaning: M::Number(Number::Residue),
+        about: "numbers of residues, from 0",
+    },
+    Keyword {
         names: &["molecule", "fragment"],
         meaning: M::Number(Number::Molecule),
         about: "numbers of molecules, from 0: what bonds and constraints join",
     },
-    Word { names: &["x"], meaning: M::Number(Number::Coordinate(0)), about: "coordinates in the box" },
-    Word { names: &["y"], meaning: M::Number(Number::Coordinate(1)), about: "the same along y" },
-    Word { names: &["z"], meaning: M::Number(Number::Coordinate(2)), about: "the same along z" },
-    Word { names: &["mass"], meaning: M::Number(Number::Mass), about: "masses, in the units of the input" },
-    Word { names: &["charge"], meaning: M::Number(Number::Charge), about: "charges" },
+    Keyword { names: &["x"], meaning: M::Number(Number::Coordinate(0)), about: "coordinates in the box" },
+    Keyword { names: &["y"], meaning: M::Number(Number::Coordinate(1)), about: "the same along y" },
+    Keyword { names: &["z"], meaning: M::Number(Number::Coordinate(2)), about: "the same along z" },
+    Keyword {
+        names: &["mass"],
+        meaning: M::Number(Number::Mass),
+        about: "masses, in the units of the input",
+    },
+    Keyword { names: &["charge"], meaning: M::Number(Number::Charge), about: "charges" },
 ];
 
 /// What puts selections together: the words, how they are used, and what that chooses.
@@ -167,8 +183,8 @@ pub static OPERATORS: &[(&[&str], &str, &str)] = &[
 ];
 
 /// The word with this name.
-pub fn find(name: &str) -> Option<&'static Word> {
-    WORDS.iter().find(|word| word.names.contains(&name))
+pub fn find(name: &str) -> Option<&'static Keyword> {
+    KEYWORDS.iter().find(|word| word.names.contains(&name))
 }
 
 /// Whether a word puts selections together, so that names end before it.
@@ -179,7 +195,7 @@ pub fn is_operator(name: &str) -> bool {
 /// All words that there are.
 pub fn all() -> impl Iterator<Item = &'static str> {
     let operators = OPERATORS.iter().flat_map(|(words, ..)| words.iter());
-    WORDS.iter().flat_map(|word| word.names).chain(operators).copied()
+    KEYWORDS.iter().flat_map(|word| word.names).chain(operators).copied()
 }
 
 /// The words with a line about each, for people.
@@ -192,7 +208,10 @@ pub fn help() -> String {
         }
     };
     let of = |which: fn(&Meaning) -> bool| {
-        WORDS.iter().filter(move |word| which(&word.meaning)).map(|word| (word.names.join(", "), word.about))
+        KEYWORDS
+            .iter()
+            .filter(move |word| which(&word.meaning))
+            .map(|word| (word.names.join(", "), word.about))
     };
     section("Kinds of atoms:", &mut of(|m| matches!(m, M::Class(_))));
     let names = "Names, one or several (* any characters, ? one; quotes take all literally):";

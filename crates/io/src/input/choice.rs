@@ -10,7 +10,7 @@ use jostle_potentials::external::Side;
 use jostle_potentials::{AngleKind, BondKind, BondedKind, Mixing, PairKind, Truncation};
 
 /// A choice that an input file names by a word.
-pub trait Word: Copy + 'static {
+pub trait NamedChoice: Copy + 'static {
     /// All choices, in the order of the documentation.
     const ALL: &'static [Self];
 
@@ -27,13 +27,13 @@ pub trait Word: Copy + 'static {
 }
 
 /// Names of all choices with a line about each.
-pub(super) fn words<W: Word>() -> Vec<(&'static str, &'static str)> {
+pub(super) fn choices<W: NamedChoice>() -> Vec<(&'static str, &'static str)> {
     W::ALL.iter().map(|w| (w.name(), w.about())).collect()
 }
 
-macro_rules! words {
+macro_rules! choices {
     ($($type:ident { $($variant:ident $({ $field:ident: $value:literal })? = $name:literal: $about:literal,)* })*) => {
-        $(impl Word for $type {
+        $(impl NamedChoice for $type {
             const ALL: &'static [Self] = &[$($type::$variant $({ $field: $value })?),*];
 
             fn name(self) -> &'static str {
@@ -47,7 +47,7 @@ macro_rules! words {
     };
 }
 
-words! {
+choices! {
     UnitSystem {
         Lj = "lj": "reduced: length, energy and mass are 1 by definition, k_B = 1",
         Real = "real": "angstrom, fs, kcal/mol, g/mol, K",
@@ -127,7 +127,7 @@ words! {
     }
 }
 
-impl Word for Algorithm {
+impl NamedChoice for Algorithm {
     const ALL: &'static [Self] = &Algorithm::ALL;
 
     fn name(self) -> &'static str {
@@ -150,7 +150,7 @@ pub enum ForceKind {
     Table,
 }
 
-impl Word for ForceKind {
+impl NamedChoice for ForceKind {
     const ALL: &'static [Self] = &{
         let mut all = [ForceKind::Formula; PairKind::ALL.len() + 2];
         all[PairKind::ALL.len() + 1] = ForceKind::Table;
@@ -181,7 +181,7 @@ impl Word for ForceKind {
     }
 }
 
-impl Word for PairKind {
+impl NamedChoice for PairKind {
     const ALL: &'static [Self] = PairKind::ALL;
 
     fn name(self) -> &'static str {
@@ -193,7 +193,7 @@ impl Word for PairKind {
     }
 }
 
-impl Word for NetCharge {
+impl NamedChoice for NetCharge {
     const ALL: &'static [Self] = &NetCharge::ALL;
 
     fn name(self) -> &'static str {
@@ -205,7 +205,7 @@ impl Word for NetCharge {
     }
 }
 
-impl Word for Exclude {
+impl NamedChoice for Exclude {
     const ALL: &'static [Self] = &Exclude::ALL;
 
     fn name(self) -> &'static str {
@@ -217,7 +217,7 @@ impl Word for Exclude {
     }
 }
 
-impl Word for Side {
+impl NamedChoice for Side {
     const ALL: &'static [Self] = &Side::ALL;
 
     fn name(self) -> &'static str {
@@ -229,7 +229,7 @@ impl Word for Side {
     }
 }
 
-impl Word for BondKind {
+impl NamedChoice for BondKind {
     const ALL: &'static [Self] = <BondKind as BondedKind>::ALL;
 
     fn name(self) -> &'static str {
@@ -241,7 +241,7 @@ impl Word for BondKind {
     }
 }
 
-impl Word for AngleKind {
+impl NamedChoice for AngleKind {
     const ALL: &'static [Self] = <AngleKind as BondedKind>::ALL;
 
     fn name(self) -> &'static str {
@@ -253,7 +253,7 @@ impl Word for AngleKind {
     }
 }
 
-impl Word for Mixing {
+impl NamedChoice for Mixing {
     const ALL: &'static [Self] = &Mixing::ALL;
 
     fn name(self) -> &'static str {
