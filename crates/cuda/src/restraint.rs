@@ -10,7 +10,7 @@ use crate::sums::Summation;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System, Vec3};
 use jostle_potentials::Forces;
 use jostle_potentials::restraint::{
-    self as potentials, AtomRestraints, Member, Spring, anchor_virial, spring,
+    self as potentials, AtomRestraints, GroupMember, Spring, anchor_virial, spring,
 };
 
 /// Numbers of a distance's force: as in `restraint.cu`.
@@ -110,7 +110,7 @@ impl Restraints {
         let centers = || distances().flat_map(|distance| &distance.centers);
         let mut begins = vec![0];
         centers().for_each(|center| begins.push(begins[begins.len() - 1] + center.members.len() as u32));
-        let members: Vec<Member> = centers().flat_map(|center| center.members.iter().copied()).collect();
+        let members: Vec<GroupMember> = centers().flat_map(|center| center.members.iter().copied()).collect();
         let ids: Vec<u32> = members.iter().map(|member| member.id).collect();
         let mass: Vec<f64> = members.iter().map(|member| member.share).collect();
         let images: Vec<i32> = members.iter().flat_map(|member| member.image).collect();

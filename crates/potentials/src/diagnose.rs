@@ -28,11 +28,11 @@ pub fn force(system: &System, forces: &Forces, precision: Precision, index: usiz
     if let Some(error) = diagnosis.broken_bond(index) {
         return error;
     }
-    let mut strongest = Part::none(index);
+    let mut strongest = ForcePart::none(index);
     for point in diagnosis.points(index) {
         diagnosis.parts(point, &mut strongest);
     }
-    let Part { term, atom, others, distance, force } = strongest;
+    let ForcePart { term, atom, others, distance, force } = strongest;
     let atom = number(atom);
     let with = match &others[..] {
         [most @ .., last] if !most.is_empty() => {
@@ -66,7 +66,7 @@ pub fn energy(forces: &Forces, energies: &[f64]) -> Error {
 }
 
 /// A part of the force on an atom.
-struct Part<'a> {
+struct ForcePart<'a> {
     /// The name of the term; empty where there is none.
     term: &'a str,
     /// The index of the atom, and of the others that it comes from.
@@ -78,13 +78,13 @@ struct Part<'a> {
     force: f64,
 }
 
-impl<'a> Part<'a> {
+impl<'a> ForcePart<'a> {
     fn none(atom: usize) -> Self {
-        Part { term: "", atom, others: Vec::new(), distance: 0.0, force: -1.0 }
+        ForcePart { term: "", atom, others: Vec::new(), distance: 0.0, force: -1.0 }
     }
 
     /// The stronger of two; of two that are not finite the first.
-    fn or_stronger(&mut self, other: Part<'a>) {
+    fn or_stronger(&mut self, other: ForcePart<'a>) {
         if other.force > self.force {
             *self = other;
         }
@@ -144,7 +144,7 @@ impl<'a> Diagnosis<'a> {
     }
 
     /// Goes through all parts of the force on an atom.
-    fn parts(&self, index: usize, strongest: &mut Part<'a>) {
+    fn parts(&self, index: usize, strongest: &mut ForcePart<'a>) {
         let (system, forces) = (self.system, self.forces);
         let state = &system.state;
         let exclusions = system.topology.exclusions(state.len(), forces.exclude);
@@ -189,7 +189,7 @@ impl<'a> Diagnosis<'a> {
         self.bound(index, strongest);
         for wall in &forces.walls {
             let (_, force) = wall.evaluate(species(index), state.position[index]);
-            let part = Part { term: "wall", force: self.size(force), ..Part::none(index) };
+            let part = ForcePart { term: "wall", force: self.size(force), ..ForcePart::none(index) };
             strongest.or_stronger(part);
         }
         if !forces.restraints.is_empty() {
@@ -197,10 +197,10 @@ impl<'a> Diagnosis<'a> {
             let at = (&system.simbox, state.position[index]);
             let by_atom = AtomRestraints::new(&forces.restraints, state.len());
             let force = by_atom.on(state.id[index], at, &forces.restraints, &now).force;
-            strongest.or_stronger(Part {
+            strongest.or_stronger(ForcePart {
                 term: "restraint",
                 force: self.size(length(force)),
-                ..Part::none(index)
+                ..ForcePart::none(index)
             });
         }
     }
@@ -210,7 +210,7 @@ impl<'a> Diagnosis<'a> {
         &self,
         index: usize,
         term: &'a str,
-        strongest: &mut Part<'a>,
+        strongest: &mut ForcePart<'a>,
         force_over_r: impl Fn(usize, f64) -> Option<f64>,
     ) {
         for other in (0..self.system.state.len()).filter(|other| *other != index) {
@@ -220,13 +220,13 @@ impl<'a> Diagnosis<'a> {
             }
             if let Some(force_over_r) = force_over_r(other, distance * distance) {
                 let force = self.size(self.size(force_over_r) * distance);
-                strongest.or_stronger(Part { term, atom: index, others: vec![other], distance, force });
+                strongest.or_stronger(ForcePart { term, atom: index, others: vec![other], distance, force });
             }
         }
     }
 
     /// Embedded atoms: the densities of those around the atom are summed up first.
-    fn embedded(&self, index: usize, term: &'a Embedded, strongest: &mut Part<'a>) {
+    fn embedded(&self, index: usize, term: &'a Embedded, strongest: &mut ForcePart<'a>) {
         let state = &self.system.state;
         let (species, cutoff) = (|index: usize| usize::from(state.species[index]), term.cutoff());
         let near = |around: usize, reach: f64, among: &[usize]| -> Vec<usize> {
@@ -249,28 +249,28 @@ impl<'a> Diagnosis<'a> {
             let (_, force_over_r) = term.pair(kinds, distance * distance, [own, slope(other)]);
             let (term, others) = (term.kind.name(), vec![other]);
             let force = self.size(force_over_r * distance);
-            strongest.or_stronger(Part { term, atom: index, others, distance, force });
+            strongest.or_stronger(ForcePart { term, atom: index, others, distance, force });
         }
     }
 
     /// What the atom is bound in.
-    fn bound(&self, index: usize, strongest: &mut Part<'a>) {
+    fn bound(&self, index: usize, strongest: &mut ForcePart<'a>) {
         let (topology, forces) = (&self.system.topology, self.forces);
         for bond in &topology.bonds {
             self.group(index, &bond.atoms, bond.kind, &forces.bonds, strongest, |term, c, [arm]| {
-                let force = term.kind.visit(Bond { r2: arm.iter().map(|x| x * x).sum(), c });
+                let force = term.kind.visit(BondForce { r2: arm.iter().map(|x| x * x).sum(), c });
                 [arm.map(|x| force * x)]
             });
         }
         for angle in &topology.angles {
             self.group(index, &angle.atoms, angle.kind, &forces.angles, strongest, |term, c, [to, on]| {
-                let [a, b] = term.kind.visit(Angle { arms: [to.map(|x| -x), on], c });
+                let [a, b] = term.kind.visit(AngleForces { arms: [to.map(|x| -x), on], c });
                 [a.map(|x| -x), b]
             });
         }
         for turn in &topology.dihedrals {
             self.group(index, &turn.atoms, turn.kind, &forces.dihedrals, strongest, |term, c, vectors| {
-                term.kind.visit(Dihedral { vectors, c })
+                term.kind.visit(DihedralForces { vectors, c })
             });
         }
         for cross in &topology.cross_terms {
@@ -286,7 +286,7 @@ impl<'a> Diagnosis<'a> {
         atoms: &[u32; M],
         kind: u32,
         terms: &'a [BondedTerm<K>],
-        strongest: &mut Part<'a>,
+        strongest: &mut ForcePart<'a>,
         forces: impl Fn(&BondedTerm<K>, &[f64], [Vec3; N]) -> [Vec3; N],
     ) {
         if !atoms.contains(&self.system.state.id[index]) {
@@ -305,7 +305,7 @@ impl<'a> Diagnosis<'a> {
         index: usize,
         atoms: &[u32; M],
         term: &'a str,
-        strongest: &mut Part<'a>,
+        strongest: &mut ForcePart<'a>,
         forces: impl FnOnce([Vec3; N]) -> [Vec3; N],
     ) {
         let Some(role) = atoms.iter().position(|id| self.index_by_id[*id as usize] == index) else { return };
@@ -317,7 +317,7 @@ impl<'a> Diagnosis<'a> {
         let others: Vec<usize> = places.into_iter().filter(|other| *other != index).collect();
         let force = self.size(length(std::array::from_fn(|k| into[k] - out[k])));
         let distance = length(self.between(others[0], index));
-        strongest.or_stronger(Part { term, atom: index, others, distance, force });
+        strongest.or_stronger(ForcePart { term, atom: index, others, distance, force });
     }
 }
 
@@ -328,12 +328,12 @@ fn row_of(term: &PairTerm, species: usize, n_species: usize) -> Vec<Option<(f64,
 }
 
 /// The force over length of a bond.
-struct Bond<'a> {
+struct BondForce<'a> {
     r2: f64,
     c: &'a [f64],
 }
 
-impl PairVisitor for Bond<'_> {
+impl PairVisitor for BondForce<'_> {
     type Output = f64;
 
     fn visit<F: PairFunction>(self) -> f64 {
@@ -342,12 +342,12 @@ impl PairVisitor for Bond<'_> {
 }
 
 /// The forces of an angle on its ends.
-struct Angle<'a> {
+struct AngleForces<'a> {
     arms: [Vec3; 2],
     c: &'a [f64],
 }
 
-impl AngleVisitor for Angle<'_> {
+impl AngleVisitor for AngleForces<'_> {
     type Output = [Vec3; 2];
 
     fn visit<F: AngleFunction>(self) -> [Vec3; 2] {
@@ -357,12 +357,12 @@ impl AngleVisitor for Angle<'_> {
 }
 
 /// The forces of a dihedral on the tips of its vectors.
-struct Dihedral<'a> {
+struct DihedralForces<'a> {
     vectors: [Vec3; 3],
     c: &'a [f64],
 }
 
-impl DihedralVisitor for Dihedral<'_> {
+impl DihedralVisitor for DihedralForces<'_> {
     type Output = [Vec3; 3];
 
     fn visit<F: DihedralFunction>(self) -> [Vec3; 3] {

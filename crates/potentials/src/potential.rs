@@ -3,7 +3,7 @@
 use crate::formula::Formula;
 use crate::pair::{At, PairFunction, PairKind, PairVisitor};
 use crate::table::{self, Tables};
-use crate::truncation::{Given, Truncation};
+use crate::truncation::{Precomputed, Truncation};
 use jostle_core::Real;
 use std::sync::Arc;
 
@@ -86,9 +86,10 @@ impl Potential {
     /// How many coefficients there are.
     pub fn n_coefficients(&self, truncation: Truncation) -> usize {
         match self {
-            Potential::BuiltIn(kind) => kind.visit(truncation, Count),
+            Potential::BuiltIn(kind) => kind.visit(truncation, CoefficientCount),
             Potential::Formula(formula) => {
-                formula.n_coefficients() + truncation.visit::<Given, _>(Count) - Given::N_COEFFICIENTS
+                formula.n_coefficients() + truncation.visit::<Precomputed, _>(CoefficientCount)
+                    - Precomputed::N_COEFFICIENTS
             }
             Potential::Table(_) => table::N_COEFFICIENTS,
         }
@@ -109,7 +110,7 @@ impl Potential {
                 let (own, rest) = c.split_at(formula.n_coefficients());
                 let (energy, force_over_r) = formula.evaluate(r2, own);
                 let given = [&[energy, force_over_r], rest].concat();
-                truncation.visit::<Given, _>(At { r2, coefficients: &given })
+                truncation.visit::<Precomputed, _>(At { r2, coefficients: &given })
             }
             Potential::Table(tables) => {
                 let (beyond, row) = look_up(tables, r2, c);
@@ -120,9 +121,9 @@ impl Potential {
 }
 
 /// How many coefficients a potential has.
-struct Count;
+struct CoefficientCount;
 
-impl PairVisitor for Count {
+impl PairVisitor for CoefficientCount {
     type Output = usize;
 
     fn visit<F: PairFunction>(self) -> usize {

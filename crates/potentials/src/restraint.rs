@@ -66,12 +66,12 @@ pub struct Distance {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Center {
     /// The atoms, with their ids.
-    pub members: Vec<Member>,
+    pub members: Vec<GroupMember>,
 }
 
 /// An atom of a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Member {
+pub struct GroupMember {
     /// Its id.
     pub id: u32,
     /// The part it has in the mass of the group.
@@ -95,7 +95,7 @@ impl Center {
             // In units of the edges.
             let cells = simbox.to_fractional([0, 1, 2].map(|k| origin[k] + near[k] - d[k]));
             let share = system.mass(index_by_id[*id as usize]) / total;
-            Member { id: *id, share, image: cells.map(|s| s.round() as i32) }
+            GroupMember { id: *id, share, image: cells.map(|s| s.round() as i32) }
         };
         Center { members: atoms.iter().map(member).collect() }
     }
@@ -103,7 +103,7 @@ impl Center {
     /// Where it is; `order` is that of the state.
     fn position(&self, simbox: &SimBox, state: &State, index_by_id: &[usize]) -> Vec3 {
         let mut center = [0.0; 3];
-        for Member { id, share, image } in &self.members {
+        for GroupMember { id, share, image } in &self.members {
             let index = index_by_id[*id as usize];
             let (r, crossed) = (state.position[index], state.image[index]);
             let shift = simbox.shift([0, 1, 2].map(|k| crossed[k] + image[k]));

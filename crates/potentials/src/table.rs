@@ -6,7 +6,7 @@
 
 use crate::embedded::cubic;
 use crate::pair::At;
-use crate::truncation::{Given, Truncation};
+use crate::truncation::{Precomputed, Truncation};
 use jostle_core::Real;
 
 /// Numbers in a row.
@@ -187,7 +187,8 @@ pub fn truncated(
     move |r| {
         let (energy, force) = function(r);
         let given = [&[energy, force / r], own.as_slice()].concat();
-        let (energy, force_over_r) = truncation.visit::<Given, _>(At { r2: r * r, coefficients: &given });
+        let (energy, force_over_r) =
+            truncation.visit::<Precomputed, _>(At { r2: r * r, coefficients: &given });
         (energy, force_over_r * r)
     }
 }

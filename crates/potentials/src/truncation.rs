@@ -61,7 +61,7 @@ impl Truncation {
     /// coefficients. For a kernel that is compiled once for all of them.
     #[inline(always)]
     pub fn apply<R: Real>(self, r2: R, (energy, force_over_r): (R, R), c: [R; MOST_OF_TRUNCATION]) -> (R, R) {
-        self.visit::<Given, _>(At { r2, coefficients: &[energy, force_over_r, c[0], c[1]] })
+        self.visit::<Precomputed, _>(At { r2, coefficients: &[energy, force_over_r, c[0], c[1]] })
     }
 
     /// Whether the truncated force depends on the energy, too.
@@ -150,9 +150,9 @@ impl<P: PairFunction> PairFunction for Switched<P> {
 /// A potential that has been computed already: its coefficients are energy and force over distance.
 /// Wrapped in a truncation it makes those of the truncated potential.
 #[derive(Debug, Clone, Copy)]
-pub struct Given;
+pub struct Precomputed;
 
-impl PairFunction for Given {
+impl PairFunction for Precomputed {
     const N_COEFFICIENTS: usize = 2;
 
     #[inline(always)]

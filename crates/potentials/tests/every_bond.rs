@@ -4,7 +4,8 @@
 use jostle_core::Dual;
 use jostle_core::random::{Purpose, Stream};
 use jostle_potentials::bonded::{
-    AngleFunction, AngleVisitor, DihedralFunction, DihedralVisitor, Turn, angle_forces, dihedral_forces,
+    AngleFunction, AngleVisitor, DihedralAngle, DihedralFunction, DihedralVisitor, angle_forces,
+    dihedral_forces,
 };
 use jostle_potentials::pair::{PairFunction, PairVisitor, Parameter};
 use jostle_potentials::{AngleKind, AngleTerm, BondKind, BondTerm, BondedKind, DihedralKind, DihedralTerm};
@@ -137,7 +138,7 @@ fn forces_of_dihedrals_are_the_exact_derivatives_of_their_energies() {
         for (trial, phi) in angles.iter().enumerate() {
             for (first, last) in [(1.2, 0.9), (0.3, 2.8), (1e-3, 1.0), (1.1, 3.1), (2e-5, 1e-4)] {
                 let vectors = turned(*phi, first, last, trial as u32);
-                let turn = Turn::new(vectors);
+                let turn = DihedralAngle::new(vectors);
                 let off = (turn.cosine - phi.cos()).hypot(turn.sine - phi.sin());
                 let sines = first.sin() * last.sin();
                 assert!(off < 1e-14 / sines, "{phi}: {}", turn.angle());
@@ -221,7 +222,7 @@ fn dihedrals_at_known_angles() {
 /// Four atoms by hand, and the sign that IUPAC gives a right-handed screw.
 #[test]
 fn right_handed_screws_are_positive() {
-    let turn = Turn::new([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]);
+    let turn = DihedralAngle::new([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]);
     assert!((turn.angle() - std::f64::consts::FRAC_PI_2).abs() < 1e-15);
 }
 

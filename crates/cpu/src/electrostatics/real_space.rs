@@ -10,7 +10,7 @@ use crate::simd::elementary;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use jostle_core::{Evaluate, Precision};
 use jostle_potentials::electrostatics::gaussian::{Wide, gaussian};
-use jostle_potentials::electrostatics::screened::{self, Series, chebyshev, powers};
+use jostle_potentials::electrostatics::screened::{self, ChebyshevSeries, chebyshev, powers};
 use jostle_potentials::electrostatics::{direct, reaction};
 use jostle_potentials::pair::LennardJones;
 use jostle_potentials::truncation::Shifted;
@@ -248,7 +248,7 @@ struct Fitted<S> {
 impl<S: Scalar> Fitted<S> {
     fn new(cutoff: f64, function: impl Fn(f64) -> (f64, f64)) -> Self {
         let precision = if is_single::<S>() { Precision::Mixed } else { Precision::Double };
-        let Series { scale, energy, force } = Series::new(cutoff, precision, function);
+        let ChebyshevSeries { scale, energy, force } = ChebyshevSeries::new(cutoff, precision, function);
         let numbers = |all: Vec<f64>| all.into_iter().map(S::from_f64).collect();
         Fitted { scale: S::from_f64(scale), energy: numbers(energy), force: numbers(force) }
     }
@@ -322,7 +322,7 @@ impl<S: Scalar> Polynomial<S> {
             let (energy, force) = gaussian(alpha * alpha * r2);
             (alpha * energy, alpha.powi(3) * force)
         };
-        let Series { scale, force, .. } = Series::new(cutoff, Precision::Mixed, smooth);
+        let ChebyshevSeries { scale, force, .. } = ChebyshevSeries::new(cutoff, Precision::Mixed, smooth);
         let force = powers(&force)?.map(S::from_f64);
         Some(Polynomial { scale: S::from_f64(scale), force, wide: wide.map(S::from_f64) })
     }

@@ -10,7 +10,7 @@ use crate::simd::{Kernel, Lanes, Level, Scalar, Simd, elementary};
 use jostle_core::Evaluate;
 use jostle_potentials::formula::algebra::Function;
 use jostle_potentials::formula::{Formula, Step};
-use jostle_potentials::truncation::{Given, MOST_OF_TRUNCATION};
+use jostle_potentials::truncation::{MOST_OF_TRUNCATION, Precomputed};
 use jostle_potentials::{PairFunction, PairTerm, PairVisitor, Truncation};
 
 /// How many registers a step works on.
@@ -22,7 +22,7 @@ const CUTOFF2: usize = 1;
 const FIRST_COEFFICIENT: usize = 2;
 
 /// Energy, force and the coefficients of a truncation.
-const MOST: usize = Given::N_COEFFICIENTS + MOST_OF_TRUNCATION;
+const MOST: usize = Precomputed::N_COEFFICIENTS + MOST_OF_TRUNCATION;
 
 /// Makes a formula ready to be interpreted.
 pub fn prepare<S: Scalar>(formula: &Formula, term: &PairTerm) -> Box<dyn PairKernel<S>> {
@@ -383,7 +383,11 @@ impl<S: Scalar> Kernel for Interpret<'_, S> {
             }
             let results = &mut self.results[2 * start / BATCH * length..][..2 * length];
             let slots = &*self.slots;
-            self.prepared.truncation.visit::<Given, _>(Truncate::<S::Lanes<I>> { slots, results, code });
+            self.prepared.truncation.visit::<Precomputed, _>(Truncate::<S::Lanes<I>> {
+                slots,
+                results,
+                code,
+            });
         }
     }
 }
@@ -422,8 +426,8 @@ impl<L: Lanes> PairVisitor for Truncate<'_, L> {
             let mut c = [L::lit(0.0); MOST];
             c[0] = L::load(&slots[(usize::from(code.energy) * BATCH + k) * L::WIDTH..]);
             c[1] = L::load(&slots[(usize::from(code.force) * BATCH + k) * L::WIDTH..]);
-            for own in Given::N_COEFFICIENTS..F::N_COEFFICIENTS {
-                let slot = code.first_of_truncation + own - Given::N_COEFFICIENTS;
+            for own in Precomputed::N_COEFFICIENTS..F::N_COEFFICIENTS {
+                let slot = code.first_of_truncation + own - Precomputed::N_COEFFICIENTS;
                 c[own] = L::load(&slots[(slot * BATCH + k) * L::WIDTH..]);
             }
             let square = L::load(&slots[(usize::from(SQUARE) * BATCH + k) * L::WIDTH..]);

@@ -5,7 +5,7 @@ use super::recorder::{Notation, Recorder, Tape};
 use jostle_core::{Precision, Real};
 use jostle_potentials::electrostatics::direct;
 use jostle_potentials::electrostatics::gaussian::gaussian;
-use jostle_potentials::electrostatics::screened::{self, Series, chebyshev};
+use jostle_potentials::electrostatics::screened::{self, ChebyshevSeries, chebyshev};
 use jostle_potentials::table::{ROW, Tables};
 use jostle_potentials::{Dispersion, Electrostatics, LatticeSum, PairTerm, Potential};
 
@@ -229,7 +229,7 @@ fn unit_charges(term: &Electrostatics, r2: Recorder, precision: Precision) -> (R
     let one = Recorder::lit(1.0);
     match term.kappa() {
         Some(kappa) => {
-            let smooth = fitted(&Series::new(term.cutoff, precision, |r2| term.smooth(r2)), r2);
+            let smooth = fitted(&ChebyshevSeries::new(term.cutoff, precision, |r2| term.smooth(r2)), r2);
             screened::direct(r2, one, Recorder::lit(kappa), smooth)
         }
         None if precision == Precision::Mixed => direct(r2, one, term.smooth_single(r2)),
@@ -239,12 +239,13 @@ fn unit_charges(term: &Electrostatics, r2: Recorder, precision: Precision) -> (R
 
 /// What is added to two unit coefficients of dispersion.
 fn unit_dispersion(term: &Dispersion, r2: Recorder, precision: Precision) -> (Recorder, Recorder) {
-    let (energy, force_over_r) = fitted(&Series::new(term.cutoff, precision, |r2| term.smooth(r2)), r2);
+    let (energy, force_over_r) =
+        fitted(&ChebyshevSeries::new(term.cutoff, precision, |r2| term.smooth(r2)), r2);
     (energy - Recorder::lit(term.shift), force_over_r)
 }
 
 /// A smooth function that is dear, and its force over distance, by a series.
-fn fitted(series: &Series, r2: Recorder) -> (Recorder, Recorder) {
+fn fitted(series: &ChebyshevSeries, r2: Recorder) -> (Recorder, Recorder) {
     let t = r2 * Recorder::lit(series.scale) - Recorder::lit(1.0);
     let at = |coefficients: &[f64]| chebyshev(t, coefficients.iter().map(|c| Recorder::lit(*c)));
     (at(&series.energy), at(&series.force))

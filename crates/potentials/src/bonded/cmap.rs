@@ -2,7 +2,7 @@
 //! J. Comput. Chem. 25 (2004) 1400. Between its points a map is a bicubic polynomial; the slopes at
 //! the points are those of periodic cubic splines, as in OpenMM.
 
-use super::dihedral::Turn;
+use super::dihedral::DihedralAngle;
 use jostle_core::{Error, Real, Result};
 use std::f64::consts::{PI, TAU};
 
@@ -69,7 +69,7 @@ impl Cmap {
     }
 
     /// The energy of five atoms in a row and the forces along the four vectors from each to the next,
-    /// on their tips; see [`Turn::forces`].
+    /// on their tips; see [`DihedralAngle::forces`].
     pub fn forces(&self, vectors: [[f64; 3]; 4]) -> (f64, [[f64; 3]; 4]) {
         let place = places(vectors, self.per_radian());
         let cell = place.map(|x| x.floor().max(0.0));
@@ -98,7 +98,7 @@ fn place<R: Real>(angle: R, per_radian: R) -> R {
 
 /// Where both angles of five atoms in a row are on a map, in points from the first one.
 pub fn places<R: Real>([a, b, c, d]: [[R; 3]; 4], per_radian: R) -> [R; 2] {
-    [Turn::new([a, b, c]), Turn::new([b, c, d])].map(|turn| place(turn.angle(), per_radian))
+    [DihedralAngle::new([a, b, c]), DihedralAngle::new([b, c, d])].map(|turn| place(turn.angle(), per_radian))
 }
 
 /// See [`Cmap::forces`]: between four points, at these places from the first of them.
@@ -110,7 +110,7 @@ pub fn forces_within<R: Real>(
 ) -> (R, [[R; 3]; 4]) {
     let (energy, slopes) = interpolate(within, corners);
     let [one, two] = [([a, b, c], slopes[0]), ([b, c, d], slopes[1])]
-        .map(|(vectors, slope)| Turn::new(vectors).forces(slope * per_radian));
+        .map(|(vectors, slope)| DihedralAngle::new(vectors).forces(slope * per_radian));
     let sum = |u: [R; 3], v: [R; 3]| [u[0] + v[0], u[1] + v[1], u[2] + v[2]];
     (energy, [one[0], sum(one[1], two[0]), sum(one[2], two[1]), two[2]])
 }

@@ -17,7 +17,7 @@ pub trait DihedralFunction: Copy + Send + Sync + 'static {
 const SMALLEST_SINE: f64 = 1e-6;
 
 /// A dihedral angle, from the three vectors that lead from atom to atom.
-pub struct Turn<R> {
+pub struct DihedralAngle<R> {
     /// cos(phi)
     pub cosine: R,
     /// sin(phi); phi is 0 where the ends are on the same side (cis), and positive for a right-handed
@@ -41,7 +41,7 @@ pub(crate) fn cross<R: Real>(u: [R; 3], v: [R; 3]) -> [R; 3] {
     [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]]
 }
 
-impl<R: Real> Turn<R> {
+impl<R: Real> DihedralAngle<R> {
     /// Of the vectors from the first atom to the second, on to the third, and to the fourth.
     #[inline(always)]
     pub fn new([first, middle, last]: [[R; 3]; 3]) -> Self {
@@ -58,7 +58,7 @@ impl<R: Real> Turn<R> {
         let (inv_a, inv_b) = (a2.rsqrt(), b2.rsqrt());
         let both = inv_a * inv_b;
         let over = |normal: [R; 3], inv: R| normal.map(|x| x * inv * inv);
-        Turn {
+        DihedralAngle {
             cosine: dot(a, b) * both,
             // Not by first . b, which loses digits twice where both ends are nearly straight.
             sine: dot(cross(a, b), middle) * inv_length * both,
@@ -107,10 +107,10 @@ pub(super) fn angle<R: Real>(cosine: R, sine: R) -> R {
     R::select(near, right - arc, R::select(far, around, R::select(left, -arc, arc)))
 }
 
-/// The energy of a dihedral and the forces along its three vectors; see [`Turn::forces`].
+/// The energy of a dihedral and the forces along its three vectors; see [`DihedralAngle::forces`].
 #[inline(always)]
 pub fn dihedral_forces<F: DihedralFunction, R: Real>(vectors: [[R; 3]; 3], c: &[R]) -> (R, [[R; 3]; 3]) {
-    let turn = Turn::new(vectors);
+    let turn = DihedralAngle::new(vectors);
     let (energy, slope) = F::evaluate(turn.cosine, turn.sine, c);
     (energy, turn.forces(slope))
 }

@@ -19,7 +19,7 @@ mod term;
 
 pub use cmap::Cmap;
 pub use cosine_angle::CosineAngle;
-pub use dihedral::{DihedralFunction, Turn, dihedral_forces};
+pub use dihedral::{DihedralAngle, DihedralFunction, dihedral_forces};
 pub use fene::Fene;
 pub use harmonic_angle::HarmonicAngle;
 pub use harmonic_bond::HarmonicBond;

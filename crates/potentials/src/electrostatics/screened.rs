@@ -3,7 +3,7 @@
 //!
 //! A Gaussian charge of inverse width alpha has the potential s(r) = (exp(-kappa r) erfc(kappa/2 alpha -
 //! alpha r) - exp(kappa r) erfc(kappa/2 alpha + alpha r)) / 2r here; without screening that is
-//! erf(alpha r)/r. It is dear, so that engines look it up in a series ([`Series`]).
+//! erf(alpha r)/r. It is dear, so that engines look it up in a series ([`ChebyshevSeries`]).
 
 use crate::pair::{PairFunction, Yukawa};
 use jostle_core::{Precision, Real};
@@ -70,7 +70,7 @@ pub fn uniform(alpha: f64, kappa: f64, volume: f64, background: bool) -> f64 {
 
 /// The smooth function as sums of Chebyshev polynomials of r^2, up to a cut-off.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Series {
+pub struct ChebyshevSeries {
     /// The polynomials' argument is r^2 times this less 1.
     pub scale: f64,
     /// The coefficients of the energy.
@@ -79,10 +79,10 @@ pub struct Series {
     pub force: Vec<f64>,
 }
 
-impl Series {
+impl ChebyshevSeries {
     /// As exact as numbers of a precision are, for a function of r^2 that has a Gaussian's width at the
     /// most (alpha cutoff up to 4 in single precision, up to 6 in double precision).
-    pub fn new(cutoff: f64, precision: Precision, smooth: impl Fn(f64) -> (f64, f64)) -> Series {
+    pub fn new(cutoff: f64, precision: Precision, smooth: impl Fn(f64) -> (f64, f64)) -> ChebyshevSeries {
         let n = match precision {
             Precision::Mixed => 20,
             Precision::Double => 40,
@@ -97,7 +97,7 @@ impl Series {
             };
             (0..n).map(coefficient).collect()
         };
-        Series {
+        ChebyshevSeries {
             scale: 2.0 / (cutoff * cutoff),
             energy: coefficients(&energies),
             force: coefficients(&forces),
@@ -195,7 +195,7 @@ mod tests {
     fn powers_are_the_same_sum() {
         let smooth = |r2: f64| super::super::gaussian(r2);
         let cutoff = 8f64.sqrt();
-        let series = Series::new(cutoff, Precision::Mixed, smooth);
+        let series = ChebyshevSeries::new(cutoff, Precision::Mixed, smooth);
         let powers = powers::<12>(&series.force).unwrap();
         for k in 0..=100 {
             let r2 = 8.0 * f64::from(k) / 100.0;
@@ -212,7 +212,7 @@ mod tests {
         for b in WIDTHS {
             for (precision, cutoff, most) in [(Precision::Mixed, 4.0, 1e-8), (Precision::Double, 6.0, 1e-13)]
             {
-                let series = Series::new(cutoff, precision, |r2| gaussian(r2, b));
+                let series = ChebyshevSeries::new(cutoff, precision, |r2| gaussian(r2, b));
                 let sizes = gaussian(0.0, b);
                 // Differences in the function itself lose this much.
                 let most = most * (1.0 + 2.0 * b * b);

@@ -3,7 +3,7 @@
 //! scheme of Horner; M. Ceberio and V. Kreinovich, SIGSAM Bulletin 38 (2004) 8).
 
 use super::algebra::{Algebra, Base, Function, Id, Sum, Term};
-use super::program::{MOST_STEPS, Place, Program, Step};
+use super::program::{MOST_STEPS, Program, Step, StepIndex};
 use std::collections::HashMap;
 
 /// Steps before those that nobody needs are left out.
@@ -73,14 +73,14 @@ struct Lowering<'a> {
     odd: bool,
     exponentials: Vec<Id>,
     steps: Vec<Step>,
-    places: HashMap<String, Place>,
+    places: HashMap<String, StepIndex>,
     coefficients: Vec<Sum>,
     /// There is no room for more steps.
     full: bool,
 }
 
 impl Lowering<'_> {
-    fn step(&mut self, step: Step) -> Place {
+    fn step(&mut self, step: Step) -> StepIndex {
         let step = match step {
             Step::Add(a, b) => Step::Add(a.min(b), a.max(b)),
             Step::Multiply(a, b) => Step::Multiply(a.min(b), a.max(b)),
@@ -93,11 +93,11 @@ impl Lowering<'_> {
         // Numbers are told apart by their digits.
         *self.places.entry(format!("{step:?}")).or_insert_with(|| {
             self.steps.push(step);
-            (self.steps.len() - 1) as Place
+            (self.steps.len() - 1) as StepIndex
         })
     }
 
-    fn sum(&mut self, sum: &Sum) -> Place {
+    fn sum(&mut self, sum: &Sum) -> StepIndex {
         let mut items: Vec<Item> = Vec::new();
         for term in &sum.0 {
             let (varies, constant): (Vec<_>, Vec<_>) =
@@ -112,7 +112,7 @@ impl Lowering<'_> {
     }
 
     /// The sum of some products.
-    fn horner(&mut self, items: Vec<Item>) -> Place {
+    fn horner(&mut self, items: Vec<Item>) -> StepIndex {
         if let [(coefficient, factors)] = &items[..] {
             return match (coefficient.known(), factors.is_empty()) {
                 (Some(1.0), false) => self.product(factors),
@@ -170,7 +170,7 @@ impl Lowering<'_> {
         self.step(Step::Add(a, b))
     }
 
-    fn coefficient(&mut self, sum: &Sum) -> Place {
+    fn coefficient(&mut self, sum: &Sum) -> StepIndex {
         if let Some(x) = sum.known() {
             return self.step(Step::Literal(x));
         }
@@ -181,7 +181,7 @@ impl Lowering<'_> {
         self.step(Step::Coefficient(place as u16))
     }
 
-    fn product(&mut self, factors: &[(Base, f64)]) -> Place {
+    fn product(&mut self, factors: &[(Base, f64)]) -> StepIndex {
         let mut product = None;
         for &(base, exponent) in factors {
             let power =
@@ -195,7 +195,7 @@ impl Lowering<'_> {
     }
 
     /// A power of the distance: of its square or of 1 / square where the exponent is even.
-    fn distance(&mut self, exponent: f64) -> Place {
+    fn distance(&mut self, exponent: f64) -> StepIndex {
         let square = self.step(Step::Square);
         if (2.0 * exponent).fract() != 0.0 {
             return self.fractional(square, 0.5 * exponent);
@@ -234,7 +234,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn power(&mut self, base: Base, exponent: f64) -> Place {
+    fn power(&mut self, base: Base, exponent: f64) -> StepIndex {
         let (value, factor) = self.base(base);
         let exponent = exponent * factor;
         if exponent.fract() != 0.0 {
@@ -245,7 +245,7 @@ impl Lowering<'_> {
     }
 
     /// x^n by multiplication; n > 0.
-    fn whole(&mut self, x: Place, n: u32) -> Place {
+    fn whole(&mut self, x: StepIndex, n: u32) -> StepIndex {
         let (part, times) = match n {
             0 | 1 => return x,
             _ if n.is_multiple_of(2) => (n / 2, 2),
@@ -264,7 +264,7 @@ impl Lowering<'_> {
     }
 
     /// x^e for x >= 0 by roots where the exponent is a half, else by the logarithm.
-    fn fractional(&mut self, x: Place, exponent: f64) -> Place {
+    fn fractional(&mut self, x: StepIndex, exponent: f64) -> StepIndex {
         if (2.0 * exponent).fract() != 0.0 {
             let exponent = self.step(Step::Literal(exponent));
             let logarithm = self.step(Step::Call(Function::Ln, x));
@@ -285,13 +285,13 @@ impl Lowering<'_> {
         self.step(Step::Multiply(power, root))
     }
 
-    fn part(&mut self, id: Id) -> Place {
+    fn part(&mut self, id: Id) -> StepIndex {
         let sum = self.algebra.get(id).clone();
         self.sum(&sum)
     }
 
     /// A base, as a power of something computed.
-    fn base(&mut self, base: Base) -> (Place, f64) {
+    fn base(&mut self, base: Base) -> (StepIndex, f64) {
         match base {
             Base::Sum(id) => (self.part(id), 1.0),
             Base::Choice(ids) => {
@@ -347,8 +347,8 @@ fn divided((coefficient, factors): Item, by: &[(Base, f64)]) -> Item {
 
 /// Adds products without rounding them first where nothing else needs them, leaves out what nobody
 /// needs, and puts what only the energy needs behind the rest.
-fn tidy(mut steps: Vec<Step>, force: Place, energy: Place) -> Program {
-    let needed_for = |steps: &[Step], results: &[Place]| {
+fn tidy(mut steps: Vec<Step>, force: StepIndex, energy: StepIndex) -> Program {
+    let needed_for = |steps: &[Step], results: &[StepIndex]| {
         let mut needed = vec![false; steps.len()];
         results.iter().for_each(|p| needed[usize::from(*p)] = true);
         for k in (0..steps.len()).rev().filter(|k| *k < steps.len()) {
@@ -367,7 +367,7 @@ fn tidy(mut steps: Vec<Step>, force: Place, energy: Place) -> Program {
     }
     for k in 0..steps.len() {
         if let Step::Add(a, b) = steps[k] {
-            let product = |p: Place| match steps[usize::from(p)] {
+            let product = |p: StepIndex| match steps[usize::from(p)] {
                 Step::Multiply(x, y) if uses[usize::from(p)] == 1 => Some((x, y)),
                 _ => None,
             };
@@ -384,7 +384,7 @@ fn tidy(mut steps: Vec<Step>, force: Place, energy: Place) -> Program {
     let mut to = vec![0; steps.len()];
     let mut ordered = Vec::new();
     for k in order {
-        to[k] = ordered.len() as Place;
+        to[k] = ordered.len() as StepIndex;
         ordered.push(steps[k].moved(|p| to[usize::from(p)]));
     }
     let n_force = first.iter().filter(|needed| **needed).count();

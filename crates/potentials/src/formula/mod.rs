@@ -13,7 +13,7 @@ mod resolve;
 mod scan;
 
 pub use parse::{FUNCTIONS, Mistake};
-pub use program::{Place, Program, Step};
+pub use program::{Program, Step, StepIndex};
 pub use resolve::FormulaForce;
 
 use algebra::{Algebra, Sum};

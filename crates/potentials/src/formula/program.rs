@@ -4,7 +4,7 @@ use super::algebra::Function;
 use jostle_core::Real;
 
 /// Where the result of a step stands.
-pub type Place = u16;
+pub type StepIndex = u16;
 
 /// The most steps of a program.
 pub const MOST_STEPS: usize = 200;
@@ -19,26 +19,26 @@ pub enum Step {
     /// A number.
     Literal(f64),
     /// a + b
-    Add(Place, Place),
+    Add(StepIndex, StepIndex),
     /// a b
-    Multiply(Place, Place),
+    Multiply(StepIndex, StepIndex),
     /// a b + c, rounded once where that is cheaper
-    MultiplyAdd(Place, Place, Place),
+    MultiplyAdd(StepIndex, StepIndex, StepIndex),
     /// 1 / a
-    Recip(Place),
+    Recip(StepIndex),
     /// The square root.
-    Sqrt(Place),
+    Sqrt(StepIndex),
     /// 1 / square root
-    Rsqrt(Place),
+    Rsqrt(StepIndex),
     /// A function.
-    Call(Function, Place),
+    Call(Function, StepIndex),
     /// The third where the first is less than the second, else the fourth.
-    Choose([Place; 4]),
+    Choose([StepIndex; 4]),
 }
 
 impl Step {
     /// What it computes with.
-    pub fn operands(self) -> impl Iterator<Item = Place> {
+    pub fn operands(self) -> impl Iterator<Item = StepIndex> {
         let operands = match self {
             Step::Square | Step::Coefficient(_) | Step::Literal(_) => [None; 4],
             Step::Recip(a) | Step::Sqrt(a) | Step::Rsqrt(a) | Step::Call(_, a) => [Some(a), None, None, None],
@@ -50,7 +50,7 @@ impl Step {
     }
 
     /// The same with other operands.
-    pub fn moved(self, to: impl Fn(Place) -> Place) -> Step {
+    pub fn moved(self, to: impl Fn(StepIndex) -> StepIndex) -> Step {
         match self {
             Step::Square | Step::Coefficient(_) | Step::Literal(_) => self,
             Step::Add(a, b) => Step::Add(to(a), to(b)),
@@ -67,7 +67,7 @@ impl Step {
     /// Its result, from those of earlier steps.
     #[inline(always)]
     pub fn result<R: Real>(self, r2: R, c: &[R], earlier: &[R]) -> R {
-        let at = |place: Place| earlier[usize::from(place)];
+        let at = |place: StepIndex| earlier[usize::from(place)];
         match self {
             Step::Square => r2,
             Step::Coefficient(k) => c[usize::from(k)],
@@ -92,9 +92,9 @@ pub struct Program {
     /// How many of them the force alone takes: the first ones.
     pub n_force: usize,
     /// Where the force over distance stands.
-    pub force: Place,
+    pub force: StepIndex,
     /// Where the energy stands.
-    pub energy: Place,
+    pub energy: StepIndex,
 }
 
 impl Program {
