@@ -5,7 +5,7 @@
 //! full of atoms at a time. Reactions accumulate in the tile and are added to memory once.
 
 use crate::cells::Clusters;
-use crate::neighbors::{Entry, MOST_ENTRIES, PairList, Part};
+use crate::neighbors::{ListEntry, MOST_ENTRIES, PairList, PartialEntry};
 use crate::simd::aligned::Aligned;
 use crate::simd::{Lanes, Scalar};
 use jostle_core::{Real, SymTensor};
@@ -60,18 +60,18 @@ impl<S: Scalar> TaskForces<S> {
 
 /// Sums of a row: the force on its atom and, if asked for, energy and virial.
 #[derive(Clone, Copy)]
-pub(crate) struct Row<L> {
+pub(crate) struct RowSums<L> {
     /// Force, or what else is accumulated, from its first component on.
     pub force: [L; 3],
     pub energy: L,
     pub virial: [L; 6],
 }
 
-impl<R: Real> Row<R> {
+impl<R: Real> RowSums<R> {
     #[inline(always)]
     pub fn new() -> Self {
         let zero = R::lit(0.0);
-        Row { force: [zero; 3], energy: zero, virial: [zero; 6] }
+        RowSums { force: [zero; 3], energy: zero, virial: [zero; 6] }
     }
 
     /// Energies and virial of pairs at distances `d`.
@@ -88,7 +88,7 @@ impl<R: Real> Row<R> {
     }
 }
 
-impl<L: Lanes> Row<L> {
+impl<L: Lanes> RowSums<L> {
     /// Stores what the row has accumulated for [`all_blocks`].
     #[inline(always)]
     pub fn store_sums(&self, n_accumulated: usize, row: usize, rows: &mut [L::Scalar]) {
@@ -101,7 +101,7 @@ impl<L: Lanes> Row<L> {
 impl Sums {
     /// Adds the sums of a row.
     #[inline(always)]
-    pub(crate) fn add<L: Lanes>(&mut self, row: &Row<L>) {
+    pub(crate) fn add<L: Lanes>(&mut self, row: &RowSums<L>) {
         self.energy += row.energy.sum().to_f64();
         for k in 0..6 {
             self.virial[k] += row.virial[k].sum().to_f64();
@@ -121,7 +121,7 @@ pub(crate) struct BlockView<'a, S> {
     /// Whether pairs of its own atoms are in this block.
     pub own: bool,
     /// The clusters within reach.
-    pub entries: &'a [Entry<S>],
+    pub entries: &'a [ListEntry<S>],
     list: &'a PairList<S>,
     first_row: usize,
 }
@@ -147,7 +147,7 @@ impl<'a, S: Scalar> BlockView<'a, S> {
 
     /// The entries of which only some atoms are partners of a row.
     #[inline(always)]
-    pub fn parts(&self, row: usize) -> &'a [Part] {
+    pub fn parts(&self, row: usize) -> &'a [PartialEntry] {
         let row = self.first_row + row;
         let Some((_, end)) = self.list.excluded.get(row) else { return &[] };
         let start = if row == 0 { 0 } else { self.list.excluded[row - 1].1 };
@@ -223,7 +223,7 @@ pub(crate) trait PairInteraction<L: Lanes> {
         kinds: &Self::Kinds,
         place: &mut [L::Scalar],
         some: L::Mask,
-        gathered: &mut Row<L>,
+        gathered: &mut RowSums<L>,
     );
     /// See [`BlockKernel::with_reaction`].
     fn with_reaction(accumulated: L, in_tile: L) -> L;
@@ -254,7 +254,7 @@ impl<L: Lanes, E: PairInteraction<L>> BlockKernel<L> for PerRow<E> {
         for row in 0..at.n_rows {
             let center = center_of_row(tile, row);
             let atom = self.0.atom(&tile[..place], row);
-            let mut gathered = Row::<L>::new();
+            let mut gathered = RowSums::<L>::new();
             for &k in at.partners(row) {
                 let k = usize::from(k);
                 let kinds = self.0.kinds(clusters, at.cluster, row, at.entries[k].cluster as usize);

@@ -16,8 +16,8 @@ use std::ops::Range;
 #[derive(Default)]
 pub struct Constraints {
     shapes: Vec<Shape>,
-    runs: Vec<Run>,
-    batches: Vec<Batch>,
+    runs: Vec<ShapeGroups>,
+    batches: Vec<GroupBatch>,
     /// How many groups a register has room for.
     width: usize,
     /// By id, of the first atom of a group which group that is.
@@ -48,7 +48,7 @@ pub struct Constraints {
 
 /// All groups of one shape.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+struct ShapeGroups {
     n_atoms: usize,
     n_facts: usize,
     first_group: usize,
@@ -60,7 +60,7 @@ struct Run {
 
 /// Groups of one shape, a register full.
 #[derive(Debug, Clone, Copy)]
-struct Batch {
+struct GroupBatch {
     shape: usize,
     groups: usize,
     first_slot: usize,
@@ -80,7 +80,7 @@ fn numbers_of(group: &Group, solver: Solver) -> Vec<f64> {
 }
 
 /// Whether a batch holds together, and the sum of arm times impulse over it.
-type Outcome = (bool, SymTensor);
+type BatchOutcome = (bool, SymTensor);
 
 impl Constraints {
     /// Those of a system, for registers of this level.
@@ -113,11 +113,11 @@ impl Constraints {
             let first_batch = all.batches.len();
             for some in alike.chunks(width) {
                 let (first_slot, first_number) = (n_slots, n_numbers);
-                all.batches.push(Batch { shape, groups: some.len(), first_slot, first_number });
+                all.batches.push(GroupBatch { shape, groups: some.len(), first_slot, first_number });
                 (n_slots, n_numbers) = (n_slots + n_atoms * width, n_numbers + n_facts * width);
             }
             let batches = [first_batch, all.batches.len()];
-            all.runs.push(Run { n_atoms, n_facts, first_group, first_atom, first_fact, batches });
+            all.runs.push(ShapeGroups { n_atoms, n_facts, first_group, first_atom, first_fact, batches });
             first_group += alike.len();
         }
         all.ids = vec![0; n_slots];
@@ -305,8 +305,8 @@ impl Constraints {
         team: &Team,
         simbox: &SimBox,
         state: &State,
-        body: impl Fn(Part) -> Vec<Outcome> + Sync,
-    ) -> Vec<Outcome> {
+        body: impl Fn(BatchPart) -> Vec<BatchOutcome> + Sync,
+    ) -> Vec<BatchOutcome> {
         let Constraints { shapes, batches, width, places, inverse_mass, numbers, corrections, .. } = self;
         let share = batches.len().div_ceil(team.size()).max(1);
         let mut rest = &mut corrections[..];
@@ -314,16 +314,25 @@ impl Constraints {
         for batches in batches.chunks(share) {
             let n: usize = batches.iter().map(|b| *width * shapes[b.shape].atoms).sum();
             let corrections = rest.split_off_mut(..n).unwrap_or_default();
-            parts.push(Part { shapes, batches, places, inverse_mass, numbers, simbox, state, corrections });
+            parts.push(BatchPart {
+                shapes,
+                batches,
+                places,
+                inverse_mass,
+                numbers,
+                simbox,
+                state,
+                corrections,
+            });
         }
         team.map(parts, |_, part| body(part)).into_iter().flatten().collect()
     }
 }
 
 /// Some batches, and where the corrections of their atoms go.
-struct Part<'a> {
+struct BatchPart<'a> {
     shapes: &'a [Shape],
-    batches: &'a [Batch],
+    batches: &'a [GroupBatch],
     places: &'a [u32],
     inverse_mass: &'a [f64],
     numbers: &'a [f64],
@@ -334,20 +343,20 @@ struct Part<'a> {
 
 /// The atoms of a batch, a group a lane: places from the first atom of the group, velocities likewise,
 /// inverse masses.
-struct Atoms<L> {
+struct BatchAtoms<L> {
     r: [[L; 3]; MOST_ATOMS],
     v: [[L; 3]; MOST_ATOMS],
     inverse_mass: [L; MOST_ATOMS],
 }
 
-impl Part<'_> {
+impl BatchPart<'_> {
     /// Fills lanes with groups, once they have drifted on for some time; with velocities as they were
     /// before a kick by `unkicked`.
     #[inline(always)]
-    fn load<L: Lanes<Scalar = f64>>(&self, batch: &Batch, drift: f64, unkicked: f64) -> Atoms<L> {
+    fn load<L: Lanes<Scalar = f64>>(&self, batch: &GroupBatch, drift: f64, unkicked: f64) -> BatchAtoms<L> {
         let n = self.shapes[batch.shape].atoms;
         let zero = L::lit(0.0);
-        let mut atoms = Atoms {
+        let mut atoms = BatchAtoms {
             r: [[zero; 3]; MOST_ATOMS],
             v: [[zero; 3]; MOST_ATOMS],
             inverse_mass: [zero; MOST_ATOMS],
@@ -401,7 +410,7 @@ impl Part<'_> {
 
     /// A number of every group of a batch.
     #[inline(always)]
-    fn number<L: Lanes<Scalar = f64>>(&self, batch: &Batch, k: usize) -> L {
+    fn number<L: Lanes<Scalar = f64>>(&self, batch: &GroupBatch, k: usize) -> L {
         L::load(&self.numbers[batch.first_number + k * L::WIDTH..])
     }
 
@@ -409,7 +418,7 @@ impl Part<'_> {
     #[inline(always)]
     fn store<L: Lanes<Scalar = f64>>(
         &mut self,
-        batch: &Batch,
+        batch: &GroupBatch,
         has: &[[L; 3]; MOST_ATOMS],
         had: &[[L; 3]; MOST_ATOMS],
     ) -> bool {
@@ -434,16 +443,16 @@ fn minus(a: Vec3, b: Vec3) -> Vec3 {
 
 /// See [`Constraints::correct_positions`].
 struct Positions<'a> {
-    part: Part<'a>,
+    part: BatchPart<'a>,
     dt: f64,
     still_to_drift: f64,
 }
 
 impl Kernel for Positions<'_> {
-    type Output = Vec<Outcome>;
+    type Output = Vec<BatchOutcome>;
 
     #[inline(always)]
-    fn run<I: Simd>(self) -> Vec<Outcome> {
+    fn run<I: Simd>(self) -> Vec<BatchOutcome> {
         let Positions { mut part, dt, still_to_drift } = self;
         let mut outcomes = Vec::with_capacity(part.batches.len());
         for batch in part.batches {
@@ -456,12 +465,12 @@ impl Kernel for Positions<'_> {
 
 #[inline(always)]
 fn correct_positions<L: Lanes<Scalar = f64>>(
-    part: &mut Part,
-    batch: &Batch,
+    part: &mut BatchPart,
+    batch: &GroupBatch,
     dt: f64,
     still_to_drift: f64,
 ) -> bool {
-    let Atoms { r, v, inverse_mass } = part.load::<L>(batch, still_to_drift, 0.0);
+    let BatchAtoms { r, v, inverse_mass } = part.load::<L>(batch, still_to_drift, 0.0);
     let shape = &part.shapes[batch.shape];
     let (mut before, mut now) = (r, r);
     for k in 0..shape.atoms {
@@ -501,15 +510,15 @@ fn correct_positions<L: Lanes<Scalar = f64>>(
 
 /// See [`Constraints::correct_velocities`].
 struct Velocities<'a> {
-    part: Part<'a>,
+    part: BatchPart<'a>,
     unkicked: f64,
 }
 
 impl Kernel for Velocities<'_> {
-    type Output = Vec<Outcome>;
+    type Output = Vec<BatchOutcome>;
 
     #[inline(always)]
-    fn run<I: Simd>(self) -> Vec<Outcome> {
+    fn run<I: Simd>(self) -> Vec<BatchOutcome> {
         let Velocities { mut part, unkicked } = self;
         let mut outcomes = Vec::with_capacity(part.batches.len());
         for batch in part.batches {
@@ -520,8 +529,12 @@ impl Kernel for Velocities<'_> {
 }
 
 #[inline(always)]
-fn correct_velocities<L: Lanes<Scalar = f64>>(part: &mut Part, batch: &Batch, unkicked: f64) -> SymTensor {
-    let Atoms { r, v, inverse_mass } = part.load::<L>(batch, 0.0, unkicked);
+fn correct_velocities<L: Lanes<Scalar = f64>>(
+    part: &mut BatchPart,
+    batch: &GroupBatch,
+    unkicked: f64,
+) -> SymTensor {
+    let BatchAtoms { r, v, inverse_mass } = part.load::<L>(batch, 0.0, unkicked);
     let shape = &part.shapes[batch.shape];
     let mut now = v;
     let impulse = match shape.solver {

@@ -13,7 +13,7 @@ use jostle_core::{NoiseKey, Vec3};
 
 /// A pair within the cut-off.
 #[derive(Debug, Clone, Copy)]
-struct Pair {
+struct DissipativePair {
     near: NearPair,
     /// 1 - r/cutoff
     weight: f64,
@@ -22,7 +22,7 @@ struct Pair {
 
 /// The pairs of a task.
 #[derive(Debug, Clone, Default)]
-pub struct TaskPairs(Vec<Pair>);
+pub struct TaskPairs(Vec<DissipativePair>);
 
 impl TaskPairs {
     /// Finds them.
@@ -38,7 +38,7 @@ impl TaskPairs {
         each_pair(clusters, list, thermostat.cutoff, |near| {
             let [a, b] = near.atoms.map(|atom| id[atom as usize]);
             let weight = 1.0 - near.distance / thermostat.cutoff;
-            self.0.push(Pair { near, weight, noise: pair_noise(key, a, b) });
+            self.0.push(DissipativePair { near, weight, noise: pair_noise(key, a, b) });
         });
     }
 
@@ -50,7 +50,7 @@ impl TaskPairs {
         thermostat: &Dissipative,
         forces: &mut TaskForces<S>,
     ) {
-        for Pair { near, weight, noise } in &self.0 {
+        for DissipativePair { near, weight, noise } in &self.0 {
             let [a, b] = near.atoms.map(|atom| velocity[atom as usize]);
             let e = near.along;
             let speed = e[0] * (a[0] - b[0]) + e[1] * (a[1] - b[1]) + e[2] * (a[2] - b[2]);

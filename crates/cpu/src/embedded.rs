@@ -5,7 +5,7 @@
 //! tables are read in full registers, once for both passes; what goes back to the atoms, now and in
 //! the second pass, is unpacked to where it came from.
 
-use crate::blocks::{BlockKernel, BlockView, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
+use crate::blocks::{BlockKernel, BlockView, RowSums, Sums, TaskForces, all_blocks, center_of_row, lanes};
 use crate::cells::Clusters;
 use crate::neighbors::{MOST_ENTRIES, PairList};
 use crate::pair::{add_pair_forces, distance, square};
@@ -102,7 +102,7 @@ impl<S: Scalar> EmbeddedKernel<S> {
         forces: &mut TaskForces<S>,
         evaluate: Evaluate,
     ) -> Sums {
-        level.run(PairForces { kernel: self, clusters, list, packed, forces, evaluate })
+        level.run(EmbeddedForces { kernel: self, clusters, list, packed, forces, evaluate })
     }
 
     /// Bytes occupied.
@@ -157,7 +157,7 @@ impl<S: Scalar> PackedPairs<S> {
 
 /// The tables in registers.
 #[derive(Clone, Copy)]
-struct Grid<'a, L: Lanes> {
+struct TableGrid<'a, L: Lanes> {
     table: &'a [L::Scalar],
     cutoff2: L,
     /// Knots per length, where the first one is, and the number of the last one.
@@ -166,10 +166,10 @@ struct Grid<'a, L: Lanes> {
     last: L,
 }
 
-impl<'a, L: Lanes> Grid<'a, L> {
+impl<'a, L: Lanes> TableGrid<'a, L> {
     #[inline(always)]
     fn new(kernel: &'a EmbeddedKernel<L::Scalar>) -> Self {
-        Grid {
+        TableGrid {
             table: &kernel.table,
             cutoff2: L::splat(kernel.cutoff2),
             per_length: L::splat(kernel.spacing[1]),
@@ -239,7 +239,7 @@ impl<S: Scalar> Densities<'_, S> {
         packed.squares.resize(most);
         packed.starts.iter_mut().chain(&mut packed.densities).for_each(|numbers| numbers.resize(most));
         let pass =
-            DensityPass::<L, UNIFORM> { kernel, grid: Grid::new(kernel), packed, evaluate, n_pairs: 0 };
+            DensityPass::<L, UNIFORM> { kernel, grid: TableGrid::new(kernel), packed, evaluate, n_pairs: 0 };
         all_blocks(pass, clusters, list, densities)
     }
 }
@@ -247,7 +247,7 @@ impl<S: Scalar> Densities<'_, S> {
 /// The pass that sums densities, and packs the pairs for the forces.
 struct DensityPass<'a, L: Lanes, const UNIFORM: bool> {
     kernel: &'a EmbeddedKernel<L::Scalar>,
-    grid: Grid<'a, L>,
+    grid: TableGrid<'a, L>,
     packed: &'a mut PackedPairs<L::Scalar>,
     evaluate: Evaluate,
     /// How many pairs the blocks so far have.
@@ -387,7 +387,7 @@ impl<L: Lanes, const UNIFORM: bool> BlockKernel<L> for DensityPass<'_, L, UNIFOR
         let packed = &*self.packed;
         let mut pair = 0;
         for row in 0..at.n_rows {
-            let mut accumulated = Row::<L>::new();
+            let mut accumulated = RowSums::<L>::new();
             for PackedEntry { place, atoms } in packed.of_row(first_row + row) {
                 let atoms = u32::from(*atoms);
                 let here = L::load(&packed.densities[0][pair..]).unpacked(atoms);
@@ -410,7 +410,7 @@ impl<L: Lanes, const UNIFORM: bool> BlockKernel<L> for DensityPass<'_, L, UNIFOR
     }
 }
 
-struct PairForces<'a, S> {
+struct EmbeddedForces<'a, S> {
     kernel: &'a EmbeddedKernel<S>,
     clusters: &'a Clusters<S>,
     list: &'a PairList<S>,
@@ -419,7 +419,7 @@ struct PairForces<'a, S> {
     evaluate: Evaluate,
 }
 
-impl<S: Scalar> Kernel for PairForces<'_, S> {
+impl<S: Scalar> Kernel for EmbeddedForces<'_, S> {
     type Output = Sums;
 
     #[inline(always)]
@@ -433,10 +433,10 @@ impl<S: Scalar> Kernel for PairForces<'_, S> {
     }
 }
 
-impl<S: Scalar> PairForces<'_, S> {
+impl<S: Scalar> EmbeddedForces<'_, S> {
     #[inline(always)]
     fn all<L: Lanes<Scalar = S>, const VIRIAL: bool, const UNIFORM: bool>(self) -> Sums {
-        let PairForces { kernel, clusters, list, packed, forces, .. } = self;
+        let EmbeddedForces { kernel, clusters, list, packed, forces, .. } = self;
         let derivative = &kernel.derivative;
         let pass = ForcePass::<S, VIRIAL, UNIFORM> { derivative, packed, next_row: 0, next_pair: 0 };
         all_blocks::<L, _>(pass, clusters, list, forces)
@@ -476,7 +476,7 @@ impl<L: Lanes, const VIRIAL: bool, const UNIFORM: bool> BlockKernel<L>
         for row in 0..at.n_rows {
             let center = center_of_row(tile, row);
             let derivative = L::splat(tile[6 * L::WIDTH + row]);
-            let mut gathered = Row::<L>::new();
+            let mut gathered = RowSums::<L>::new();
             for PackedEntry { place, atoms } in self.packed.of_row(self.next_row + row) {
                 let (start, atoms) = (usize::from(*place) * 7 * L::WIDTH, u32::from(*atoms));
                 let place = &mut tile[start..start + 7 * L::WIDTH];

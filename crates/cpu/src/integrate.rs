@@ -9,7 +9,7 @@ use jostle_core::thermostat::noise_amplitude;
 use jostle_core::{Kinetic, Masses, NoiseKey, Real, Vec3};
 
 /// The atoms of a task, cluster by cluster.
-pub struct Atoms<'a, S> {
+pub struct TaskAtoms<'a, S> {
     /// Places of a cluster.
     pub width: usize,
     /// First atom of each cluster and one past the last, counted from the task's first.
@@ -50,14 +50,14 @@ pub enum Follow {
 
 /// How far an atom may have moved, or a velocity grown, beyond what is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Check {
+pub enum MotionCheck {
     /// Nothing found.
     Passed,
     /// Something found, or something that is not a number.
     Failed,
 }
 
-impl<S: Scalar> Atoms<'_, S> {
+impl<S: Scalar> TaskAtoms<'_, S> {
     fn clusters(first: &[u32]) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> {
         let base = first[0];
         let bounds = first.windows(2).enumerate();
@@ -72,43 +72,49 @@ impl<S: Scalar> Atoms<'_, S> {
 
     /// v += dt f / m. Fails if a force is not finite.
     #[inline(always)]
-    pub fn kick(&mut self, level: Level, inverse_mass: &Masses, dt: f64) -> Check {
+    pub fn kick(&mut self, level: Level, inverse_mass: &Masses, dt: f64) -> MotionCheck {
         level.run(Changing { atoms: self, change: Kick { inverse_mass, dt }, moving: Moving::Velocities })[0]
     }
 
     /// r += dt v. Fails if a followed atom is then too far from where the neighbour list has it, or
     /// nowhere.
     #[inline(always)]
-    pub fn drift(&mut self, level: Level, dt: f64, follow: Follow) -> Check {
+    pub fn drift(&mut self, level: Level, dt: f64, follow: Follow) -> MotionCheck {
         level.run(Changing { atoms: self, change: Drift { dt }, moving: Moving::Places(follow) })[1]
     }
 
-    /// v += dt/2 f / m, then r += dt v. The first result is that of [`Atoms::kick`], the second
-    /// that of [`Atoms::drift`].
+    /// v += dt/2 f / m, then r += dt v. The first result is that of [`TaskAtoms::kick`], the second
+    /// that of [`TaskAtoms::drift`].
     #[inline(always)]
-    pub fn kick_drift(&mut self, level: Level, inverse_mass: &Masses, dt: f64, follow: Follow) -> [Check; 2] {
+    pub fn kick_drift(
+        &mut self,
+        level: Level,
+        inverse_mass: &Masses,
+        dt: f64,
+        follow: Follow,
+    ) -> [MotionCheck; 2] {
         let change = Both(Kick { inverse_mass, dt: 0.5 * dt }, Drift { dt });
         level.run(Changing { atoms: self, change, moving: Moving::Places(follow) })
     }
 
-    /// r += drift v + c and v += c / dt by the corrections c of constraints. Fails as [`Atoms::drift`]
+    /// r += drift v + c and v += c / dt by the corrections c of constraints. Fails as [`TaskAtoms::drift`]
     /// does.
     #[inline(always)]
-    pub fn drift_and_correct(&mut self, level: Level, drift: f64, dt: f64, follow: Follow) -> Check {
+    pub fn drift_and_correct(&mut self, level: Level, drift: f64, dt: f64, follow: Follow) -> MotionCheck {
         let change = Both(Drift { dt: drift }, Correct { corrections: self.corrections, dt });
         level.run(Changing { atoms: self, change, moving: Moving::Places(follow) })[1]
     }
 
     /// v += c by the corrections of constraints.
     #[inline(always)]
-    pub fn correct_velocities(&mut self, level: Level) -> Check {
+    pub fn correct_velocities(&mut self, level: Level) -> MotionCheck {
         let change = Correct { corrections: self.corrections, dt: 1.0 };
         level.run(Changing { atoms: self, change, moving: Moving::Velocities })[0]
     }
 
-    /// v += c by the corrections of constraints, then v += dt f / m. Fails as [`Atoms::kick`] does.
+    /// v += c by the corrections of constraints, then v += dt f / m. Fails as [`TaskAtoms::kick`] does.
     #[inline(always)]
-    pub fn correct_and_kick(&mut self, level: Level, inverse_mass: &Masses, dt: f64) -> Check {
+    pub fn correct_and_kick(&mut self, level: Level, inverse_mass: &Masses, dt: f64) -> MotionCheck {
         let change = Both(Correct { corrections: self.corrections, dt: 1.0 }, Kick { inverse_mass, dt });
         level.run(Changing { atoms: self, change, moving: Moving::Velocities })[0]
     }
@@ -192,19 +198,23 @@ impl<S: Scalar> Atoms<'_, S> {
 }
 /// Atoms that follow each other, as many as a register holds or as are left of a cluster.
 #[derive(Clone, Copy)]
-struct Batch {
+struct AtomBatch {
     first: usize,
     n: usize,
     /// Of the first one's x in arrays by cluster.
     place: usize,
 }
 
-impl Batch {
+impl AtomBatch {
     /// Those of a cluster.
     #[inline(always)]
-    fn of<D: Lanes>(width: usize, c: usize, atoms: std::ops::Range<usize>) -> impl Iterator<Item = Batch> {
+    fn of<D: Lanes>(
+        width: usize,
+        c: usize,
+        atoms: std::ops::Range<usize>,
+    ) -> impl Iterator<Item = AtomBatch> {
         let (start, n, place) = (atoms.start, atoms.len(), c * 3 * width);
-        (0..n).step_by(D::WIDTH).map(move |lane| Batch {
+        (0..n).step_by(D::WIDTH).map(move |lane| AtomBatch {
             first: start + lane,
             n: (n - lane).min(D::WIDTH),
             place: place + lane,
@@ -257,7 +267,7 @@ impl Batch {
 
 /// What a change of velocities and places may depend on.
 #[derive(Clone, Copy)]
-struct Facts<'a, S> {
+struct MotionInputs<'a, S> {
     width: usize,
     id: &'a [u32],
     species: &'a [u16],
@@ -265,9 +275,9 @@ struct Facts<'a, S> {
     force: &'a [S],
 }
 
-impl<S: Scalar> Facts<'_, S> {
+impl<S: Scalar> MotionInputs<'_, S> {
     #[inline(always)]
-    fn numbers<D: Lanes<Scalar = f64>>(&self, batch: Batch, of: &Masses) -> D {
+    fn numbers<D: Lanes<Scalar = f64>>(&self, batch: AtomBatch, of: &Masses) -> D {
         let atoms = batch.first..batch.first + batch.n;
         let mut lanes = [0.0; MOST_LANES];
         match of {
@@ -294,8 +304,12 @@ struct Changed<D> {
 
 /// What changes velocities and places.
 trait Change {
-    fn make<S: Scalar, D: Lanes<Scalar = f64>>(&self, facts: Facts<S>, batch: Batch, v: [D; 3])
-    -> Changed<D>;
+    fn make<S: Scalar, D: Lanes<Scalar = f64>>(
+        &self,
+        facts: MotionInputs<S>,
+        batch: AtomBatch,
+        v: [D; 3],
+    ) -> Changed<D>;
 }
 
 /// v += dt f / m
@@ -309,8 +323,8 @@ impl Change for Kick<'_> {
     #[inline(always)]
     fn make<S: Scalar, D: Lanes<Scalar = f64>>(
         &self,
-        facts: Facts<S>,
-        batch: Batch,
+        facts: MotionInputs<S>,
+        batch: AtomBatch,
         v: [D; 3],
     ) -> Changed<D> {
         let f = batch.by_cluster::<S, D>(facts.width, facts.force);
@@ -334,8 +348,8 @@ impl Change for Drift {
     #[inline(always)]
     fn make<S: Scalar, D: Lanes<Scalar = f64>>(
         &self,
-        _facts: Facts<S>,
-        _batch: Batch,
+        _facts: MotionInputs<S>,
+        _batch: AtomBatch,
         velocity: [D; 3],
     ) -> Changed<D> {
         let dt = D::lit(self.dt);
@@ -352,8 +366,8 @@ impl<A: Change, B: Change> Change for Both<A, B> {
     #[inline(always)]
     fn make<S: Scalar, D: Lanes<Scalar = f64>>(
         &self,
-        facts: Facts<S>,
-        batch: Batch,
+        facts: MotionInputs<S>,
+        batch: AtomBatch,
         v: [D; 3],
     ) -> Changed<D> {
         let first = self.0.make(facts, batch, v);
@@ -377,8 +391,8 @@ impl Change for Correct<'_> {
     #[inline(always)]
     fn make<S: Scalar, D: Lanes<Scalar = f64>>(
         &self,
-        facts: Facts<S>,
-        batch: Batch,
+        facts: MotionInputs<S>,
+        batch: AtomBatch,
         v: [D; 3],
     ) -> Changed<D> {
         let slots = &facts.slot[batch.first..batch.first + batch.n];
@@ -407,16 +421,16 @@ enum Moving {
 
 /// Makes a change to all atoms of a task. What has become of forces, and of places.
 struct Changing<'a, 'b, S, C> {
-    atoms: &'a mut Atoms<'b, S>,
+    atoms: &'a mut TaskAtoms<'b, S>,
     change: C,
     moving: Moving,
 }
 
 impl<S: Scalar, C: Change> Kernel for Changing<'_, '_, S, C> {
-    type Output = [Check; 2];
+    type Output = [MotionCheck; 2];
 
     #[inline(always)]
-    fn run<I: Simd>(self) -> [Check; 2] {
+    fn run<I: Simd>(self) -> [MotionCheck; 2] {
         match self.moving {
             Moving::Velocities => self.all::<I::F64, false, false>(0.0),
             Moving::Places(Follow::Not) => self.all::<I::F64, true, false>(0.0),
@@ -427,8 +441,11 @@ impl<S: Scalar, C: Change> Kernel for Changing<'_, '_, S, C> {
 
 impl<S: Scalar, C: Change> Changing<'_, '_, S, C> {
     #[inline(always)]
-    fn all<D: Lanes<Scalar = f64>, const MOVES: bool, const FOLLOWS: bool>(self, limit2: f64) -> [Check; 2] {
-        let Atoms {
+    fn all<D: Lanes<Scalar = f64>, const MOVES: bool, const FOLLOWS: bool>(
+        self,
+        limit2: f64,
+    ) -> [MotionCheck; 2] {
+        let TaskAtoms {
             width,
             first,
             origin,
@@ -442,10 +459,10 @@ impl<S: Scalar, C: Change> Changing<'_, '_, S, C> {
             relative,
             built,
         } = self.atoms;
-        let facts = Facts { width: *width, id, species, slot, force };
+        let facts = MotionInputs { width: *width, id, species, slot, force };
         let (mut zero, mut stays) = (D::lit(0.0), true);
-        for (c, atoms) in Atoms::<S>::clusters(first) {
-            for batch in Batch::of::<D>(*width, c, atoms) {
+        for (c, atoms) in TaskAtoms::<S>::clusters(first) {
+            for batch in AtomBatch::of::<D>(*width, c, atoms) {
                 let before = batch.vectors::<D>(velocity);
                 let changed = self.change.make(facts, batch, before);
                 batch.put(changed.velocity, velocity);
@@ -479,14 +496,14 @@ impl<S: Scalar, C: Change> Changing<'_, '_, S, C> {
                 stays &= near & batch.lanes() == batch.lanes();
             }
         }
-        let check = |passed: bool| if passed { Check::Passed } else { Check::Failed };
+        let check = |passed: bool| if passed { MotionCheck::Passed } else { MotionCheck::Failed };
         [check(zero.sum() == 0.0), check(stays)]
     }
 }
 
-/// See [`Atoms::ornstein_uhlenbeck`].
+/// See [`TaskAtoms::ornstein_uhlenbeck`].
 struct Damping<'a, 'b, S> {
-    atoms: &'a mut Atoms<'b, S>,
+    atoms: &'a mut TaskAtoms<'b, S>,
     inverse_mass: &'a Masses,
     decay: f64,
     thermal_energy: f64,
@@ -499,8 +516,8 @@ impl<S: Scalar> Kernel for Damping<'_, '_, S> {
     #[inline(always)]
     fn run<I: Simd>(self) {
         let Damping { atoms, inverse_mass, decay, thermal_energy, noise } = self;
-        let Atoms { width, id, species, slot, force, .. } = *atoms;
-        let facts = Facts { width, id, species, slot, force };
+        let TaskAtoms { width, id, species, slot, force, .. } = *atoms;
+        let facts = MotionInputs { width, id, species, slot, force };
         let (decay, thermal_energy) = (I::F64::lit(decay), I::F64::lit(thermal_energy));
         let mut xi = [[0.0; BATCH]; 3];
         for start in (0..atoms.velocity.len()).step_by(BATCH) {
@@ -509,7 +526,7 @@ impl<S: Scalar> Kernel for Damping<'_, '_, S> {
             id[..end - start].copy_from_slice(&atoms.id[start..end]);
             Normals { id: &id, noise, out: &mut xi }.run::<I>();
             for first in (start..end).step_by(I::F64::WIDTH) {
-                let batch = Batch { first, n: (end - first).min(I::F64::WIDTH), place: 0 };
+                let batch = AtomBatch { first, n: (end - first).min(I::F64::WIDTH), place: 0 };
                 let inverse_mass = facts.numbers::<I::F64>(batch, inverse_mass);
                 let sigma = noise_amplitude(decay, thermal_energy, inverse_mass);
                 let moves = I::F64::lit(0.0).lt(inverse_mass);

@@ -17,7 +17,7 @@ pub const MOST_ENTRIES: usize = 64;
 
 /// A cluster within reach.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry<S> {
+pub struct ListEntry<S> {
     /// Which cluster.
     pub cluster: u32,
     /// Where the task keeps the forces on it: first its own clusters, then foreign ones.
@@ -41,7 +41,7 @@ pub struct Block {
 
 /// A cluster within reach of which only some atoms are partners of a row.
 #[derive(Debug, Clone, Copy)]
-pub struct Part {
+pub struct PartialEntry {
     /// The entry, counted from the first of the block.
     pub entry: u8,
     /// Bit k is set if atom k is a partner of the row.
@@ -89,7 +89,7 @@ pub struct PairList<S> {
     /// The blocks, by cluster.
     pub blocks: Vec<Block>,
     /// The entries of all blocks.
-    pub entries: Vec<Entry<S>>,
+    pub entries: Vec<ListEntry<S>>,
     /// For every row of every block, the end of its part of `rows`.
     pub row_ends: Vec<u32>,
     /// The entries (counted from the first of the block) of each row.
@@ -98,7 +98,7 @@ pub struct PairList<S> {
     /// that are excluded from it, and the end of its part of `some`. Empty where none are.
     pub excluded: Vec<(u16, u32)>,
     /// The entries of which only some atoms are partners of a row.
-    pub some: Vec<Part>,
+    pub some: Vec<PartialEntry>,
     /// Clusters of other tasks that this one exerts forces on.
     pub foreign: Vec<u32>,
 }
@@ -118,24 +118,24 @@ impl<S: Scalar> PairList<S> {
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
         self.blocks.capacity() * size_of::<Block>()
-            + self.entries.capacity() * size_of::<Entry<S>>()
+            + self.entries.capacity() * size_of::<ListEntry<S>>()
             + self.row_ends.capacity() * size_of::<u32>()
             + self.rows.capacity()
             + self.excluded.capacity() * size_of::<(u16, u32)>()
-            + self.some.capacity() * size_of::<Part>()
+            + self.some.capacity() * size_of::<PartialEntry>()
             + self.foreign.capacity() * size_of::<u32>()
     }
 
     /// The entries of a block.
     #[inline(always)]
-    pub fn block_entries(&self, block: usize) -> &[Entry<S>] {
+    pub fn block_entries(&self, block: usize) -> &[ListEntry<S>] {
         let end = self.blocks.get(block + 1).map_or(self.entries.len(), |b| b.first_entry as usize);
         &self.entries[self.blocks[block].first_entry as usize..end]
     }
 }
 
 /// Builds the list of one task.
-pub struct Build<'a, S: Scalar> {
+pub struct ListBuild<'a, S: Scalar> {
     /// The clusters.
     pub clusters: &'a Clusters<S>,
     /// The box.
@@ -148,12 +148,12 @@ pub struct Build<'a, S: Scalar> {
     pub list: &'a mut PairList<S>,
 }
 
-impl<S: Scalar> Kernel for Build<'_, S> {
+impl<S: Scalar> Kernel for ListBuild<'_, S> {
     type Output = ();
 
     #[inline(always)]
     fn run<I: Simd>(self) {
-        let Build { clusters, simbox, reach, exclusions, list } = self;
+        let ListBuild { clusters, simbox, reach, exclusions, list } = self;
         list.clear();
         let own = list.clusters.clone();
         let mut targets = Targets { own: own.clone(), foreign_target: vec![0; clusters.count()] };
@@ -177,7 +177,7 @@ impl<S: Scalar> Kernel for Build<'_, S> {
                     masks.clear();
                 }
                 let target = targets.of(*other, &mut list.foreign);
-                list.entries.push(Entry { cluster: *other as u32, target, offset: *offset });
+                list.entries.push(ListEntry { cluster: *other as u32, target, offset: *offset });
                 masks.push(*mask);
             }
             list.close_block(&mut masks, clusters.atoms(cluster), exclusions, &mut places);
@@ -269,7 +269,7 @@ impl<S: Scalar> PairList<S> {
                 let mask = &mut masks[usize::from(entry)];
                 if *mask >> row & 1 == 1 {
                     *mask &= !(1 << row);
-                    self.some.push(Part { entry, atoms: !(1 << lane) });
+                    self.some.push(PartialEntry { entry, atoms: !(1 << lane) });
                 } else if let Some(part) = self.some[first_part..].iter_mut().find(|p| p.entry == entry) {
                     part.atoms &= !(1 << lane);
                 }

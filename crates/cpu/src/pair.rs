@@ -1,6 +1,6 @@
 //! Pair forces over cluster lists ([`crate::blocks`]).
 
-use crate::blocks::{PairInteraction, PerRow, Row, Sums, TaskForces, all_blocks};
+use crate::blocks::{PairInteraction, PerRow, RowSums, Sums, TaskForces, all_blocks};
 use crate::cells::Clusters;
 use crate::formula;
 use crate::neighbors::PairList;
@@ -35,7 +35,7 @@ pub fn prepare<S: Scalar>(term: &PairTerm, level: Level) -> Box<dyn PairKernel<S
     impl<S: Scalar> PairVisitor for Prepare<'_, S> {
         type Output = Box<dyn PairKernel<S>>;
         fn visit<F: PairFunction>(self) -> Self::Output {
-            let table = Table::new(self.0, F::N_COEFFICIENTS + MOST_OF_TRUNCATION);
+            let table = CoefficientTable::new(self.0, F::N_COEFFICIENTS + MOST_OF_TRUNCATION);
             Box::new(Prepared::<S, F> { table, truncation: self.0.truncation, function: PhantomData })
         }
     }
@@ -47,7 +47,7 @@ pub fn prepare<S: Scalar>(term: &PairTerm, level: Level) -> Box<dyn PairKernel<S
 }
 
 /// Square cut-off and coefficients of all pairs of species.
-pub(crate) struct Table<S> {
+pub(crate) struct CoefficientTable<S> {
     /// How many species there are.
     pub n_species: usize,
     /// Entries of a row, at least the widest register.
@@ -58,7 +58,7 @@ pub(crate) struct Table<S> {
     n_values: usize,
 }
 
-impl<S: Scalar> Table<S> {
+impl<S: Scalar> CoefficientTable<S> {
     /// The table of a term; coefficients that it does not have are zero.
     pub fn new(term: &PairTerm, n_coefficients: usize) -> Self {
         let n_species = term.n_species();
@@ -76,7 +76,7 @@ impl<S: Scalar> Table<S> {
                 }
             }
         }
-        Table { n_species, stride, values, n_values }
+        CoefficientTable { n_species, stride, values, n_values }
     }
 
     /// What a first species does to all others, as far as the first `n` coefficients.
@@ -97,7 +97,7 @@ impl<S: Scalar> Table<S> {
     }
 }
 
-/// The part of a [`Table`] for one first species.
+/// The part of a [`CoefficientTable`] for one first species.
 #[derive(Clone, Copy)]
 pub(crate) struct TableRow<'a, S> {
     n_species: usize,
@@ -142,7 +142,7 @@ pub(crate) fn kinds<L: Lanes>(clusters: &Clusters<L::Scalar>, cluster: usize) ->
 }
 
 struct Prepared<S, F> {
-    table: Table<S>,
+    table: CoefficientTable<S>,
     truncation: Truncation,
     function: PhantomData<F>,
 }
@@ -163,7 +163,7 @@ impl<S: Scalar, F: PairFunction> PairKernel<S> for Prepared<S, F> {
 }
 
 struct PairForces<'a, S, F> {
-    table: &'a Table<S>,
+    table: &'a CoefficientTable<S>,
     truncation: Truncation,
     clusters: &'a Clusters<S>,
     list: &'a PairList<S>,
@@ -231,7 +231,9 @@ pub(crate) struct Coefficients<L> {
 }
 
 #[inline(always)]
-fn coefficients_of_one_species<L: Lanes, F: PairFunction>(table: &Table<L::Scalar>) -> Coefficients<L> {
+fn coefficients_of_one_species<L: Lanes, F: PairFunction>(
+    table: &CoefficientTable<L::Scalar>,
+) -> Coefficients<L> {
     let mut values = [L::lit(0.0); MAX_COEFFICIENTS];
     for k in 0..F::N_COEFFICIENTS + MOST_OF_TRUNCATION {
         values[k] = L::splat(table.row(0, k + 1)[0]);
@@ -241,7 +243,7 @@ fn coefficients_of_one_species<L: Lanes, F: PairFunction>(table: &Table<L::Scala
 
 /// A pair force over lists.
 struct TermInteraction<'a, L: Lanes, F, const ENERGIES: bool, const UNIFORM: bool, const TRUNCATED: bool> {
-    table: &'a Table<L::Scalar>,
+    table: &'a CoefficientTable<L::Scalar>,
     truncation: Truncation,
     /// Whether the truncation's own coefficients are needed.
     is_read: bool,
@@ -291,7 +293,7 @@ impl<L: Lanes, F: PairFunction, const ENERGIES: bool, const UNIFORM: bool, const
         c: &Coefficients<L>,
         place: &mut [L::Scalar],
         some: L::Mask,
-        gathered: &mut Row<L>,
+        gathered: &mut RowSums<L>,
     ) {
         let d = distance(place, center);
         let r2 = square(d);
@@ -335,7 +337,7 @@ pub(crate) fn act<L: Lanes, const ENERGIES: bool>(
     d: [L; 3],
     near: L::Mask,
     (energy, force_over_r): (L, L),
-    gathered: &mut Row<L>,
+    gathered: &mut RowSums<L>,
 ) {
     let force_over_r = L::select(near, force_over_r, L::lit(0.0));
     add_pair_forces(place, d, force_over_r, gathered);
@@ -350,7 +352,7 @@ pub(crate) fn add_pair_forces<L: Lanes>(
     place: &mut [L::Scalar],
     d: [L; 3],
     force_over_r: L,
-    gathered: &mut Row<L>,
+    gathered: &mut RowSums<L>,
 ) {
     add_force(d, force_over_r, &mut gathered.force);
     let accumulated = &place[3 * L::WIDTH..6 * L::WIDTH];

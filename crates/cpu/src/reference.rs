@@ -58,7 +58,7 @@ pub fn evaluate_weighted(
     }
     let index_by_id = system.state.index_by_id();
     let mut bound =
-        Bound { system, index_by_id: &index_by_id, forces: &mut forces, virial: &mut energies.virial };
+        BondedSums { system, index_by_id: &index_by_id, forces: &mut forces, virial: &mut energies.virial };
     for term in &terms.bonds {
         let (energy, broken) = term.kind.visit(Bonds { bound: &mut bound, term });
         if let Some(broken) = broken {
@@ -227,7 +227,7 @@ fn add_force(
 }
 
 /// What bonds, angles and dihedrals add to.
-struct Bound<'a> {
+struct BondedSums<'a> {
     system: &'a System,
     /// By id, the index of an atom.
     index_by_id: &'a [usize],
@@ -235,7 +235,7 @@ struct Bound<'a> {
     virial: &'a mut SymTensor,
 }
 
-impl Bound<'_> {
+impl BondedSums<'_> {
     /// From one atom to another.
     fn between(&self, from: usize, to: usize) -> Vec3 {
         let (a, b) = (self.system.state.position[from], self.system.state.position[to]);
@@ -254,7 +254,7 @@ impl Bound<'_> {
     }
 }
 
-impl Bound<'_> {
+impl BondedSums<'_> {
     /// Adds the forces on atoms in a row (ids), which are functions of the vectors from each to the
     /// next; the energy.
     fn chain<const N: usize, const M: usize>(
@@ -273,7 +273,7 @@ impl Bound<'_> {
 }
 
 struct Dihedrals<'a, 'b> {
-    bound: &'a mut Bound<'b>,
+    bound: &'a mut BondedSums<'b>,
     term: &'a DihedralTerm,
 }
 
@@ -292,7 +292,7 @@ impl DihedralVisitor for Dihedrals<'_, '_> {
 }
 
 struct Bonds<'a, 'b> {
-    bound: &'a mut Bound<'b>,
+    bound: &'a mut BondedSums<'b>,
     term: &'a BondTerm,
 }
 
@@ -319,7 +319,7 @@ impl PairVisitor for Bonds<'_, '_> {
 }
 
 struct Angles<'a, 'b> {
-    bound: &'a mut Bound<'b>,
+    bound: &'a mut BondedSums<'b>,
     term: &'a AngleTerm,
 }
 

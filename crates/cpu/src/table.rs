@@ -1,6 +1,6 @@
 //! Pair forces of tables: the rows of cubics are looked up lane by lane.
 
-use crate::blocks::{PairInteraction, PerRow, Row, Sums, TaskForces, all_blocks};
+use crate::blocks::{PairInteraction, PerRow, RowSums, Sums, TaskForces, all_blocks};
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
 use crate::pair::{self, PairKernel, act, distance, square};
@@ -12,11 +12,11 @@ use jostle_potentials::table::{N_COEFFICIENTS, ROW, Tables, energy_and_force};
 /// Makes the tables of a term ready for the CPU.
 pub fn prepare<S: Scalar>(tables: &Tables, term: &PairTerm) -> Box<dyn PairKernel<S>> {
     let rows = tables.rows().flatten().map(|x| S::from_f64(*x)).collect();
-    Box::new(Prepared { pairs: pair::Table::new(term, N_COEFFICIENTS), rows })
+    Box::new(Prepared { pairs: pair::CoefficientTable::new(term, N_COEFFICIENTS), rows })
 }
 
 struct Prepared<S> {
-    pairs: pair::Table<S>,
+    pairs: pair::CoefficientTable<S>,
     rows: Vec<S>,
 }
 
@@ -105,7 +105,7 @@ impl<L: Lanes, const ENERGIES: bool> PairInteraction<L> for LookUps<'_, L, ENERG
         c: &Self::Kinds,
         place: &mut [L::Scalar],
         some: L::Mask,
-        gathered: &mut Row<L>,
+        gathered: &mut RowSums<L>,
     ) {
         let [cutoff2, per_square, start, first, last] = *c;
         let d = distance(place, center);

@@ -18,7 +18,7 @@ const LOOKS_BEFORE_SLEEP: u32 = 20_000;
 
 type Loop<'a> = dyn Fn(usize) + Sync + 'a;
 
-struct Shared {
+struct TeamState {
     /// The loop body now running; valid from the moment `round` grows until `working` is 0.
     body: UnsafeCell<Option<*const Loop<'static>>>,
     n_tasks: AtomicUsize,
@@ -33,11 +33,11 @@ struct Shared {
 
 // SAFETY: `body` is written only by the caller while no thread works (`working == 0`), and read by
 // the threads only after they have seen `round` grow, which the caller publishes with `Release`.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for TeamState {}
 // SAFETY: the pointer in `body` is to something `Sync`.
-unsafe impl Send for Shared {}
+unsafe impl Send for TeamState {}
 
-impl Shared {
+impl TeamState {
     /// Runs the tasks of one thread.
     fn work(&self, thread: usize) {
         // SAFETY: `round` has grown (see `Sync`), so `body` is set and outlives this loop: the
@@ -57,7 +57,7 @@ impl Shared {
 
 /// A team of threads; the thread that calls it is one of them.
 pub struct Team {
-    shared: Arc<Shared>,
+    shared: Arc<TeamState>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -65,7 +65,7 @@ impl Team {
     /// A team of `n` threads (at least one). If the system refuses threads, it has fewer.
     pub fn new(n: usize) -> Team {
         let shared = |n_threads| {
-            Arc::new(Shared {
+            Arc::new(TeamState {
                 body: UnsafeCell::new(None),
                 n_tasks: AtomicUsize::new(0),
                 n_threads,
@@ -153,7 +153,7 @@ impl Drop for Team {
     }
 }
 
-fn stop(shared: &Shared, threads: &mut Vec<JoinHandle<()>>) {
+fn stop(shared: &TeamState, threads: &mut Vec<JoinHandle<()>>) {
     shared.stop.store(true, Release);
     for thread in threads.drain(..) {
         thread.thread().unpark();
@@ -163,7 +163,7 @@ fn stop(shared: &Shared, threads: &mut Vec<JoinHandle<()>>) {
 }
 
 /// The life of a thread: wait for a loop, work on it, say so.
-fn attend(shared: &Shared, thread: usize) {
+fn attend(shared: &TeamState, thread: usize) {
     let mut seen = 0;
     loop {
         let mut looks = 0;

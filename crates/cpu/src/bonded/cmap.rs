@@ -1,7 +1,7 @@
 //! Maps over two dihedral angles. There is one for each residue of a protein at most: they are worked
 //! on one by one.
 
-use super::{BondedKernel, Broken, Entry, Scene, TENSOR, chain, on_chain};
+use super::{BondedContext, BondedEntry, BondedKernel, Broken, TENSOR, chain, on_chain};
 use crate::blocks::Sums;
 use crate::simd::{Level, Scalar};
 use jostle_core::Evaluate;
@@ -22,8 +22,8 @@ impl<S: Scalar> BondedKernel<S, 4> for Maps {
     fn add_forces(
         &self,
         _level: Level,
-        scene: &mut Scene<S>,
-        entries: &[Entry<4>],
+        scene: &mut BondedContext<S>,
+        entries: &[BondedEntry<4>],
     ) -> (Sums, Option<Broken>) {
         let mut sums = Sums::default();
         for entry in entries {

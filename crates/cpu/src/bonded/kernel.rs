@@ -1,6 +1,6 @@
 //! Functions of bonds, angles and dihedrals over lists of entries, a register full at a time.
 
-use super::{BondedKernel, Broken, Entry, Scene, TENSOR, chain, on_chain};
+use super::{BondedContext, BondedEntry, BondedKernel, Broken, TENSOR, chain, on_chain};
 use crate::blocks::Sums;
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
 use jostle_core::{Evaluate, Vec3};
@@ -12,16 +12,17 @@ use jostle_potentials::{AngleTerm, BondTerm, DihedralTerm};
 use std::marker::PhantomData;
 
 /// Coefficients by type.
-struct Types {
+struct TypeCoefficients {
     known: Vec<bool>,
     /// Square of the length at which a bond breaks.
     longest2: Vec<f64>,
     coefficients: Vec<[f64; MAX_COEFFICIENTS]>,
 }
 
-impl Types {
-    fn new(of: impl Iterator<Item = (Option<Vec<f64>>, f64)>) -> Types {
-        let mut types = Types { known: Vec::new(), longest2: Vec::new(), coefficients: Vec::new() };
+impl TypeCoefficients {
+    fn new(of: impl Iterator<Item = (Option<Vec<f64>>, f64)>) -> TypeCoefficients {
+        let mut types =
+            TypeCoefficients { known: Vec::new(), longest2: Vec::new(), coefficients: Vec::new() };
         for (coefficients, longest) in of {
             types.known.push(coefficients.is_some());
             types.longest2.push(longest * longest);
@@ -38,7 +39,7 @@ impl Types {
     #[inline(always)]
     fn gather<L: Lanes<Scalar = f64>, const N: usize>(
         &self,
-        entries: &[Entry<N>],
+        entries: &[BondedEntry<N>],
         n: usize,
     ) -> [L; MAX_COEFFICIENTS] {
         let mut values = [L::lit(0.0); MAX_COEFFICIENTS];
@@ -60,7 +61,7 @@ impl Types {
 
     /// Squares of the lengths at which those of some entries break.
     #[inline(always)]
-    fn longest2<L: Lanes<Scalar = f64>, const N: usize>(&self, entries: &[Entry<N>]) -> L {
+    fn longest2<L: Lanes<Scalar = f64>, const N: usize>(&self, entries: &[BondedEntry<N>]) -> L {
         if let [longest2] = self.longest2[..] {
             return L::splat(longest2);
         }
@@ -73,43 +74,43 @@ impl Types {
 }
 
 pub(super) fn of_bonds<S: Scalar>(term: &BondTerm) -> Box<dyn BondedKernel<S, 1>> {
-    struct Prepare<S>(Types, PhantomData<S>);
+    struct Prepare<S>(TypeCoefficients, PhantomData<S>);
     impl<S: Scalar> PairVisitor for Prepare<S> {
         type Output = Box<dyn BondedKernel<S, 1>>;
         fn visit<F: PairFunction>(self) -> Self::Output {
             Box::new(Prepared::<OfBond<F>> { types: self.0, function: PhantomData })
         }
     }
-    let types = Types::new((0..term.n_types()).map(|k| (term.coefficients(k), term.longest(k))));
+    let types = TypeCoefficients::new((0..term.n_types()).map(|k| (term.coefficients(k), term.longest(k))));
     term.kind.visit(Prepare(types, PhantomData))
 }
 
 pub(super) fn of_angles<S: Scalar>(term: &AngleTerm) -> Box<dyn BondedKernel<S, 2>> {
-    struct Prepare<S>(Types, PhantomData<S>);
+    struct Prepare<S>(TypeCoefficients, PhantomData<S>);
     impl<S: Scalar> AngleVisitor for Prepare<S> {
         type Output = Box<dyn BondedKernel<S, 2>>;
         fn visit<F: AngleFunction>(self) -> Self::Output {
             Box::new(Prepared::<OfAngle<F>> { types: self.0, function: PhantomData })
         }
     }
-    let types = Types::new((0..term.n_types()).map(|k| (term.coefficients(k), f64::INFINITY)));
+    let types = TypeCoefficients::new((0..term.n_types()).map(|k| (term.coefficients(k), f64::INFINITY)));
     term.kind.visit(Prepare(types, PhantomData))
 }
 
 pub(super) fn of_dihedrals<S: Scalar>(term: &DihedralTerm) -> Box<dyn BondedKernel<S, 3>> {
-    struct Prepare<S>(Types, PhantomData<S>);
+    struct Prepare<S>(TypeCoefficients, PhantomData<S>);
     impl<S: Scalar> DihedralVisitor for Prepare<S> {
         type Output = Box<dyn BondedKernel<S, 3>>;
         fn visit<F: DihedralFunction>(self) -> Self::Output {
             Box::new(Prepared::<OfDihedral<F>> { types: self.0, function: PhantomData })
         }
     }
-    let types = Types::new((0..term.n_types()).map(|k| (term.coefficients(k), f64::INFINITY)));
+    let types = TypeCoefficients::new((0..term.n_types()).map(|k| (term.coefficients(k), f64::INFINITY)));
     term.kind.visit(Prepare(types, PhantomData))
 }
 
 /// A function of the vectors between bound atoms, as each of these atoms sees it.
-trait Bound<const N: usize>: Send + Sync {
+trait BondedFunction<const N: usize>: Send + Sync {
     const N_COEFFICIENTS: usize;
     /// Vectors for lanes that are left over.
     const PADDING: [Vec3; N];
@@ -123,7 +124,7 @@ trait Bound<const N: usize>: Send + Sync {
 
 struct OfBond<F>(PhantomData<F>);
 
-impl<F: PairFunction> Bound<1> for OfBond<F> {
+impl<F: PairFunction> BondedFunction<1> for OfBond<F> {
     const N_COEFFICIENTS: usize = F::N_COEFFICIENTS;
     const PADDING: [Vec3; 1] = [[0.5, 0.0, 0.0]];
 
@@ -146,7 +147,7 @@ impl<F: PairFunction> Bound<1> for OfBond<F> {
 
 struct OfAngle<F>(PhantomData<F>);
 
-impl<F: AngleFunction> Bound<2> for OfAngle<F> {
+impl<F: AngleFunction> BondedFunction<2> for OfAngle<F> {
     const N_COEFFICIENTS: usize = F::N_COEFFICIENTS;
     const PADDING: [Vec3; 2] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
 
@@ -180,7 +181,7 @@ impl<F: AngleFunction> Bound<2> for OfAngle<F> {
 
 struct OfDihedral<F>(PhantomData<F>);
 
-impl<F: DihedralFunction> Bound<3> for OfDihedral<F> {
+impl<F: DihedralFunction> BondedFunction<3> for OfDihedral<F> {
     const N_COEFFICIENTS: usize = F::N_COEFFICIENTS;
     const PADDING: [Vec3; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
@@ -201,28 +202,33 @@ impl<F: DihedralFunction> Bound<3> for OfDihedral<F> {
 }
 
 struct Prepared<B> {
-    types: Types,
+    types: TypeCoefficients,
     function: PhantomData<B>,
 }
 
-impl<S: Scalar, B: Bound<N>, const N: usize> BondedKernel<S, N> for Prepared<B> {
+impl<S: Scalar, B: BondedFunction<N>, const N: usize> BondedKernel<S, N> for Prepared<B> {
     fn has(&self, kind: u32) -> bool {
         self.types.known[kind as usize]
     }
 
-    fn add_forces(&self, level: Level, scene: &mut Scene<S>, entries: &[Entry<N>]) -> (Sums, Option<Broken>) {
+    fn add_forces(
+        &self,
+        level: Level,
+        scene: &mut BondedContext<S>,
+        entries: &[BondedEntry<N>],
+    ) -> (Sums, Option<Broken>) {
         level.run(BoundForces { types: &self.types, scene, entries, function: self.function })
     }
 }
 
 struct BoundForces<'a, 'b, S, B, const N: usize> {
-    types: &'a Types,
-    scene: &'a mut Scene<'b, S>,
-    entries: &'a [Entry<N>],
+    types: &'a TypeCoefficients,
+    scene: &'a mut BondedContext<'b, S>,
+    entries: &'a [BondedEntry<N>],
     function: PhantomData<B>,
 }
 
-impl<S: Scalar, B: Bound<N>, const N: usize> Kernel for BoundForces<'_, '_, S, B, N> {
+impl<S: Scalar, B: BondedFunction<N>, const N: usize> Kernel for BoundForces<'_, '_, S, B, N> {
     type Output = (Sums, Option<Broken>);
 
     #[inline(always)]
@@ -242,7 +248,7 @@ fn lane(vectors: &ByLane, lane: usize) -> Vec3 {
     [vectors[0][lane], vectors[1][lane], vectors[2][lane]]
 }
 
-impl<S: Scalar, B: Bound<N>, const N: usize> BoundForces<'_, '_, S, B, N> {
+impl<S: Scalar, B: BondedFunction<N>, const N: usize> BoundForces<'_, '_, S, B, N> {
     #[inline(always)]
     fn all<L: Lanes<Scalar = f64>, const ENERGIES: bool>(self) -> (Sums, Option<Broken>) {
         let BoundForces { types, scene, entries, .. } = self;

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 /// A bond, an angle or a dihedral as one of its atoms sees it; `N` other atoms belong to it.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry<const N: usize> {
+pub struct BondedEntry<const N: usize> {
     /// Where the task keeps the x of the atom's force.
     slot: u32,
     /// The index of the atom in storage.
@@ -30,7 +30,7 @@ pub struct Entry<const N: usize> {
     images: [u8; N],
 }
 
-impl<const N: usize> Entry<N> {
+impl<const N: usize> BondedEntry<N> {
     /// Of an atom (id and index) and of those that it is bound to, by `index_by_id[id]` and `image(place)`.
     fn new(
         slot: u32,
@@ -47,24 +47,24 @@ impl<const N: usize> Entry<N> {
             *other = index_by_id[*member as usize] as u32;
         }
         let images = others.map(|other| image(other as usize));
-        Entry { slot, atom, others, kind, role: role as u8, images }
+        BondedEntry { slot, atom, others, kind, role: role as u8, images }
     }
 }
 
 /// What the atoms of a task are bound in: by term, the entries.
 #[derive(Debug, Clone, Default)]
 pub struct TaskBonds {
-    bonds: Vec<Vec<Entry<1>>>,
-    angles: Vec<Vec<Entry<2>>>,
-    dihedrals: Vec<Vec<Entry<3>>>,
-    cmaps: Vec<Vec<Entry<4>>>,
+    bonds: Vec<Vec<BondedEntry<1>>>,
+    angles: Vec<Vec<BondedEntry<2>>>,
+    dihedrals: Vec<Vec<BondedEntry<3>>>,
+    cmaps: Vec<Vec<BondedEntry<4>>>,
 }
 
 impl TaskBonds {
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
-        fn of<const N: usize>(lists: &[Vec<Entry<N>>]) -> usize {
-            lists.iter().map(Vec::capacity).sum::<usize>() * size_of::<Entry<N>>()
+        fn of<const N: usize>(lists: &[Vec<BondedEntry<N>>]) -> usize {
+            lists.iter().map(Vec::capacity).sum::<usize>() * size_of::<BondedEntry<N>>()
         }
         of(&self.bonds) + of(&self.angles) + of(&self.dihedrals) + of(&self.cmaps)
     }
@@ -91,7 +91,7 @@ impl Broken {
 }
 
 /// All that is bound in a system, and the forces of it.
-pub struct Bonded<S> {
+pub struct BondedKernels<S> {
     bonds: Family<S, 1, 2>,
     angles: Family<S, 2, 3>,
     dihedrals: Family<S, 3, 4>,
@@ -113,7 +113,7 @@ impl<S: Scalar, const N: usize, const M: usize> Family<S, N, M> {
         Family { of: Lists::of(n, groups.iter().map(|g| g.1)), groups, terms }
     }
 
-    fn clear(&self, found: &mut Vec<Vec<Entry<N>>>) {
+    fn clear(&self, found: &mut Vec<Vec<BondedEntry<N>>>) {
         found.resize_with(self.terms.len(), Vec::new);
         found.iter_mut().for_each(Vec::clear);
     }
@@ -125,11 +125,11 @@ impl<S: Scalar, const N: usize, const M: usize> Family<S, N, M> {
         atom: (u32, u32),
         index_by_id: &[usize],
         image: &impl Fn(usize) -> u8,
-        found: &mut [Vec<Entry<N>>],
+        found: &mut [Vec<BondedEntry<N>>],
     ) {
         for &number in self.of.get(atom.0) {
             let (kind, members) = self.groups[number as usize];
-            let entry = Entry::new(slot, atom, kind, &members, index_by_id, image);
+            let entry = BondedEntry::new(slot, atom, kind, &members, index_by_id, image);
             for (_, list) in self.terms.iter().zip(&mut *found).filter(|(term, _)| term.has(kind)) {
                 list.push(entry);
             }
@@ -139,8 +139,8 @@ impl<S: Scalar, const N: usize, const M: usize> Family<S, N, M> {
     fn add_forces(
         &self,
         level: Level,
-        scene: &mut Scene<S>,
-        found: &[Vec<Entry<N>>],
+        scene: &mut BondedContext<S>,
+        found: &[Vec<BondedEntry<N>>],
         (sums, broken): &mut (Vec<Sums>, Option<Broken>),
     ) {
         for (term, entries) in self.terms.iter().zip(found) {
@@ -184,7 +184,7 @@ impl Lists {
     }
 }
 
-impl<S: Scalar> Bonded<S> {
+impl<S: Scalar> BondedKernels<S> {
     /// Makes the terms ready.
     pub fn new(system: &System, forces: &Forces) -> Self {
         let (n, topology) = (system.state.len(), &system.topology);
@@ -192,7 +192,7 @@ impl<S: Scalar> Bonded<S> {
         let angles = topology.angles.iter().map(|a| (a.kind, a.atoms)).collect();
         let dihedrals = topology.dihedrals.iter().map(|d| (d.kind, d.atoms)).collect();
         let cmaps = topology.cross_terms.iter().map(|c| (c.kind, c.atoms)).collect();
-        Bonded {
+        BondedKernels {
             bonds: Family::new(n, bonds, forces.bonds.iter().map(kernel::of_bonds).collect()),
             angles: Family::new(n, angles, forces.angles.iter().map(kernel::of_angles).collect()),
             dihedrals: Family::new(n, dihedrals, forces.dihedrals.iter().map(kernel::of_dihedrals).collect()),
@@ -254,7 +254,7 @@ impl<S: Scalar> Bonded<S> {
         forces: &mut [S],
         evaluate: Evaluate,
     ) -> (Vec<Sums>, Option<Broken>) {
-        let mut scene = Scene { position, images: &self.images, width, forces, evaluate };
+        let mut scene = BondedContext { position, images: &self.images, width, forces, evaluate };
         let mut sums = (Vec::new(), None);
         self.bonds.add_forces(level, &mut scene, &found.bonds, &mut sums);
         self.angles.add_forces(level, &mut scene, &found.angles, &mut sums);
@@ -311,7 +311,7 @@ impl Images {
 }
 
 /// What entries are about.
-pub struct Scene<'a, S> {
+pub struct BondedContext<'a, S> {
     position: &'a [Vec3],
     images: &'a Images,
     width: usize,
@@ -319,17 +319,17 @@ pub struct Scene<'a, S> {
     evaluate: Evaluate,
 }
 
-impl<S: Scalar> Scene<'_, S> {
+impl<S: Scalar> BondedContext<'_, S> {
     /// From another atom to the entry's.
     #[inline(always)]
-    fn towards<const N: usize>(&self, entry: &Entry<N>, k: usize) -> Vec3 {
+    fn towards<const N: usize>(&self, entry: &BondedEntry<N>, k: usize) -> Vec3 {
         let (a, b) = (self.position[entry.atom as usize], self.position[entry.others[k] as usize]);
         let shift = self.images.shifts[entry.images[k] as usize];
         [a[0] - (b[0] + shift[0]), a[1] - (b[1] + shift[1]), a[2] - (b[2] + shift[2])]
     }
 
     #[inline(always)]
-    fn add<const N: usize>(&mut self, entry: &Entry<N>, force: Vec3) {
+    fn add<const N: usize>(&mut self, entry: &BondedEntry<N>, force: Vec3) {
         for (k, f) in force.into_iter().enumerate() {
             let sum = &mut self.forces[entry.slot as usize + k * self.width];
             *sum = S::from_f64(sum.to_f64() + f);
@@ -342,7 +342,12 @@ trait BondedKernel<S, const N: usize>: Send + Sync {
     /// Whether a type is of this term's kind.
     fn has(&self, kind: u32) -> bool;
 
-    fn add_forces(&self, level: Level, scene: &mut Scene<S>, entries: &[Entry<N>]) -> (Sums, Option<Broken>);
+    fn add_forces(
+        &self,
+        level: Level,
+        scene: &mut BondedContext<S>,
+        entries: &[BondedEntry<N>],
+    ) -> (Sums, Option<Broken>);
 }
 
 /// The order of a symmetric tensor's elements.

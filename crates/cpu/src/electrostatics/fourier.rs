@@ -76,11 +76,11 @@ pub struct Fourier<S: Scalar> {
     plans: Plans<S>,
     /// By x, wave number along z, and y or its wave number.
     modes: Vec<Complex<S>>,
-    rooms: Vec<Room<S>>,
+    rooms: Vec<TransformBuffers<S>>,
 }
 
 /// What one task needs besides.
-struct Room<S> {
+struct TransformBuffers<S> {
     line: Vec<S>,
     lines: Vec<Complex<S>>,
     columns: Vec<Complex<S>>,
@@ -93,7 +93,7 @@ impl<S: Scalar> Fourier<S> {
         let plans = S::plan(n);
         let zero = Complex::new(S::default(), S::default());
         let modes_z = n[2] / 2 + 1;
-        let room = || Room {
+        let room = || TransformBuffers {
             line: vec![S::default(); n[2]],
             lines: vec![zero; n[1] * modes_z],
             columns: vec![zero; BLOCK * n[0]],

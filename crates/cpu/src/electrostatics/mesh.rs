@@ -15,7 +15,7 @@ use realfft::num_complex::Complex;
 
 /// The mesh of a box.
 pub struct Mesh<S: Scalar> {
-    grid: Grid,
+    grid: MeshGrid,
     /// What amplitudes are multiplied by: by wave numbers along z, y, x.
     influence: Vec<S>,
     fourier: Fourier<S>,
@@ -25,7 +25,7 @@ pub struct Mesh<S: Scalar> {
 }
 
 /// Where the points are, and what a wave on them is.
-struct Grid {
+struct MeshGrid {
     simbox: SimBox,
     spectrum: Spectrum,
     order: usize,
@@ -36,7 +36,7 @@ struct Grid {
 }
 
 /// The atoms of a task.
-pub struct Part<'a, S> {
+pub struct MeshAtoms<'a, S> {
     /// Where they are.
     pub position: &'a [Vec3],
     /// Their charges times the root of Coulomb's constant.
@@ -45,7 +45,7 @@ pub struct Part<'a, S> {
     pub force: &'a mut [[S; 3]],
 }
 
-impl Grid {
+impl MeshGrid {
     /// The wave vector of some wave numbers.
     fn wave(&self, numbers: [usize; 3]) -> Vec3 {
         let signed = |d: usize| {
@@ -83,7 +83,7 @@ impl<S: Scalar> Mesh<S> {
     pub fn new(simbox: &SimBox, spectrum: Spectrum, order: usize, spacing: f64, n_tasks: usize) -> Self {
         let n = mesh(simbox, order, spacing);
         let (reciprocal, moduli) = (reciprocal(simbox), n.map(|n| moduli(order, n)));
-        let grid = Grid { simbox: *simbox, spectrum, order, n, reciprocal, moduli };
+        let grid = MeshGrid { simbox: *simbox, spectrum, order, n, reciprocal, moduli };
         let mut influence = Vec::with_capacity(n[0] * n[1] * (n[2] / 2 + 1));
         for z in 0..n[2] / 2 + 1 {
             for y in 0..n[1] {
@@ -111,7 +111,7 @@ impl<S: Scalar> Mesh<S> {
         &mut self,
         team: &Team,
         level: Level,
-        parts: Vec<Part<'_, S>>,
+        parts: Vec<MeshAtoms<'_, S>>,
         evaluate: Evaluate,
     ) -> Sums {
         let Mesh { grid, influence, fourier, meshes } = self;
@@ -149,7 +149,7 @@ impl<S: Scalar> Mesh<S> {
             mesh.chunks_exact_mut(row).for_each(|row| row.copy_within(..WIDTH, n_z));
         });
         let mesh = &mesh[..];
-        team.map(parts, |_, Part { position, charge, force }| {
+        team.map(parts, |_, MeshAtoms { position, charge, force }| {
             level.run(Gather { grid, position, charge, mesh, force });
         });
         sums
@@ -182,7 +182,7 @@ impl<S: Scalar> Splines<S> {
 
     /// Finds those of at most as many atoms as `L` has lanes.
     #[inline(always)]
-    fn find<L, D, const ORDER: usize>(&mut self, grid: &Grid, position: &[Vec3])
+    fn find<L, D, const ORDER: usize>(&mut self, grid: &MeshGrid, position: &[Vec3])
     where
         L: Lanes<Scalar = S>,
         D: Lanes<Scalar = f64>,
@@ -236,7 +236,7 @@ impl<S: Scalar> Splines<S> {
     #[inline(always)]
     fn slopes<L: Lanes<Scalar = S>, const ORDER: usize>(
         &self,
-        grid: &Grid,
+        grid: &MeshGrid,
         mesh: &[S],
         atom: usize,
     ) -> [L; 3] {
@@ -289,7 +289,7 @@ fn whole(x: f64) -> usize {
 /// Where the points of an atom begin on the mesh, in parts to be added: by point along the first edge,
 /// that of its plane and along the third edge; by point along the second one, that of its row.
 #[inline(always)]
-fn rows<const ORDER: usize>(grid: &Grid, point: [usize; 3]) -> ([usize; ORDER], [usize; ORDER]) {
+fn rows<const ORDER: usize>(grid: &MeshGrid, point: [usize; 3]) -> ([usize; ORDER], [usize; ORDER]) {
     let [n_x, n_y, n_z] = grid.n;
     let row = n_z + WIDTH;
     let planes = std::array::from_fn(|i| wrapped(point[0] + i, n_x) * n_y * row + point[2]);
@@ -304,7 +304,7 @@ fn wrapped(k: usize, n: usize) -> usize {
 
 /// Spreads charges on a mesh that is cleared first.
 struct Spread<'a, S> {
-    grid: &'a Grid,
+    grid: &'a MeshGrid,
     position: &'a [Vec3],
     charge: &'a [f64],
     mesh: &'a mut [S],
@@ -355,7 +355,7 @@ impl<S: Scalar> Spread<'_, S> {
 
 /// Forces from the potential on a mesh.
 struct Gather<'a, S> {
-    grid: &'a Grid,
+    grid: &'a MeshGrid,
     position: &'a [Vec3],
     charge: &'a [f64],
     mesh: &'a [S],

@@ -16,7 +16,7 @@ use ewald::EwaldSum;
 use jostle_core::{Evaluate, SimBox, System, Vec3};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Forces, LatticeSum};
-use mesh::{Mesh, Part};
+use mesh::{Mesh, MeshAtoms};
 use real_space::RealSpaceKernel;
 use std::ops::Range;
 
@@ -153,7 +153,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
             (&mut self.forces[..], &system.state.position[..], &self.by_atom[..]);
         let parts = tasks.iter().map(|(range, _)| {
             let n = (clusters.first[range.end] - clusters.first[range.start]) as usize;
-            Part {
+            MeshAtoms {
                 position: position.split_off(..n).unwrap_or_default(),
                 charge: charge.split_off(..n).unwrap_or_default(),
                 force: forces.split_off_mut(..n).unwrap_or_default(),
@@ -247,7 +247,7 @@ fn add_ewald_forces<S: Scalar>(
     team: &Team,
     ewald: &EwaldSum,
     simbox: &SimBox,
-    parts: Vec<Part<'_, S>>,
+    parts: Vec<MeshAtoms<'_, S>>,
 ) -> Sums {
     let by_task =
         team.map(parts.iter().collect(), |_, part| ewald.amplitudes(simbox, part.position, part.charge));

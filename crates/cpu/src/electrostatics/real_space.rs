@@ -2,10 +2,10 @@
 //! Lennard-Jones force in the same pass.
 
 use super::force_table::ForceTable;
-use crate::blocks::{BlockKernel, BlockView, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
+use crate::blocks::{BlockKernel, BlockView, RowSums, Sums, TaskForces, all_blocks, center_of_row, lanes};
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
-use crate::pair::{Table, TableRow, add_pair_forces, distance, kinds, square};
+use crate::pair::{CoefficientTable, TableRow, add_pair_forces, distance, kinds, square};
 use crate::simd::elementary;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use jostle_core::{Evaluate, Precision};
@@ -27,7 +27,7 @@ pub struct RealSpaceKernel<S> {
     /// The force of two charges that are not excluded, for registers that can look it up.
     force_table: Option<ForceTable<S>>,
     /// Of a Lennard-Jones force; none acts where there is none.
-    table: Table<S>,
+    table: CoefficientTable<S>,
     /// By species, whether it has a Lennard-Jones force with any.
     acts: Vec<bool>,
     /// Whether all Lennard-Jones forces end where those of charges do.
@@ -95,7 +95,7 @@ impl<S: Scalar> RealSpaceKernel<S> {
             cutoff: sum.cutoff(),
             kind,
             force_table,
-            table: Table::new(companion, Companion::N_COEFFICIENTS),
+            table: CoefficientTable::new(companion, Companion::N_COEFFICIENTS),
             acts: (0..n_species).map(acts).collect(),
             together,
         }
@@ -384,7 +384,7 @@ struct RowAtom<'a, L: Lanes> {
     charge: L,
     /// Of its Lennard-Jones force.
     wells: TableRow<'a, L::Scalar>,
-    gathered: Row<L>,
+    gathered: RowSums<L>,
     energy: L,
     /// The square distances to the nearest of its partners.
     nearest: L,
@@ -416,7 +416,7 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> BlockKernel<L>
                 center: center_of_row(tile, row),
                 charge: L::splat(tile[6 * L::WIDTH + row]),
                 wells: self.direct.table.of_species(species, Companion::N_COEFFICIENTS),
-                gathered: Row::<L>::new(),
+                gathered: RowSums::<L>::new(),
                 energy: L::lit(0.0),
                 nearest: self.cutoff2,
             };

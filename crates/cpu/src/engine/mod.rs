@@ -5,7 +5,7 @@ mod motion;
 mod verbs;
 
 use crate::blocks::{Sums, TaskForces};
-use crate::bonded::{Bonded, TaskBonds};
+use crate::bonded::{BondedKernels, TaskBonds};
 use crate::cells::Clusters;
 use crate::constraints::Constraints;
 use crate::dissipative::TaskPairs;
@@ -13,7 +13,7 @@ use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::{EmbeddedKernel, PackedPairs};
 use crate::external::{self, RestraintKernel};
 use crate::grains::{Contacts, TaskContacts};
-use crate::neighbors::{Build, Exclusions, PairList};
+use crate::neighbors::{Exclusions, ListBuild, PairList};
 use crate::pair::{self, PairKernel};
 use crate::reference;
 use crate::simd::{Level, Scalar};
@@ -44,7 +44,7 @@ pub struct Cpu<S: Scalar> {
     /// What the last evaluation of forces was for.
     evaluated: Evaluate,
     vacuum: Option<VacuumKernel>,
-    bonded: Bonded<S>,
+    bonded: BondedKernels<S>,
     restraints: RestraintKernel,
     /// By id, ids of the atoms without a pair force; empty where there are none.
     excluded: Vec<Vec<u32>>,
@@ -136,7 +136,7 @@ impl<S: Scalar> Cpu<S> {
             contacts,
             evaluated: Evaluate::Forces,
             vacuum: forces.vacuum.as_ref().map(VacuumKernel::new),
-            bonded: Bonded::new(&system, &forces),
+            bonded: BondedKernels::new(&system, &forces),
             restraints: RestraintKernel::new(&system, &forces),
             excluded,
             level,
@@ -225,7 +225,7 @@ impl<S: Scalar> Cpu<S> {
         self.team.map(self.tasks.iter_mut().collect(), |t, task| {
             task.list.clusters = t * n / n_tasks..(t + 1) * n / n_tasks;
             if self.algorithm != Algorithm::Reference && searched {
-                level.run(Build { clusters, simbox, reach, exclusions, list: &mut task.list });
+                level.run(ListBuild { clusters, simbox, reach, exclusions, list: &mut task.list });
             }
             task.forces.clear(&task.list, width);
             if !bonded.is_empty() {

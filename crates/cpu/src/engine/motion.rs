@@ -2,8 +2,8 @@
 
 use super::Cpu;
 use crate::cells::Clusters;
-use crate::integrate::{Atoms, Check, Follow};
-use crate::simd::{Plain, Scalar};
+use crate::integrate::{Follow, MotionCheck, TaskAtoms};
+use crate::simd::{PlainCode, Scalar};
 use jostle_core::{State, Vec3};
 use std::time::Instant;
 
@@ -25,7 +25,7 @@ pub(super) enum Pending {
 
 impl<S: Scalar> Cpu<S> {
     /// Does something with the atoms of every task, in parallel; results in the order of tasks.
-    pub(super) fn each<R: Send>(&mut self, body: impl Fn(Atoms<S>) -> R + Sync) -> Vec<R> {
+    pub(super) fn each<R: Send>(&mut self, body: impl Fn(TaskAtoms<S>) -> R + Sync) -> Vec<R> {
         let Clusters { width, first, origin, position: relative, built, .. } = &mut self.clusters;
         let State { id, species, position, velocity, .. } = &mut self.system.state;
         let (mut relative, mut built) = (&mut relative[..], &built[..]);
@@ -37,7 +37,7 @@ impl<S: Scalar> Cpu<S> {
             let first = &first[range.start..=range.end];
             let n_atoms = (first[range.len()] - first[0]) as usize;
             let n_places = range.len() * 3 * *width;
-            parts.push(Atoms {
+            parts.push(TaskAtoms {
                 width: *width,
                 first,
                 origin: &origin[range],
@@ -53,11 +53,11 @@ impl<S: Scalar> Cpu<S> {
             });
         }
         let level = self.level;
-        self.team.map(parts, |_, atoms| level.run(Plain(|| body(atoms))))
+        self.team.map(parts, |_, atoms| level.run(PlainCode(|| body(atoms))))
     }
 
     /// The same, timed as integration; first makes sure that tasks exist, and does what is pending.
-    pub(super) fn integrate<R: Send>(&mut self, body: impl Fn(Atoms<S>) -> R + Sync) -> Vec<R> {
+    pub(super) fn integrate<R: Send>(&mut self, body: impl Fn(TaskAtoms<S>) -> R + Sync) -> Vec<R> {
         self.finish(Follow::Not);
         if self.tasks.is_empty() {
             // Before the first force evaluation there are no tasks yet.
@@ -136,14 +136,14 @@ impl<S: Scalar> Cpu<S> {
         }
         let (start, level) = (Instant::now(), self.level);
         let checks = self.each(|mut atoms| match pending {
-            Pending::Nothing => Check::Passed,
+            Pending::Nothing => MotionCheck::Passed,
             Pending::Drift(dt) => atoms.drift(level, dt, follow),
             Pending::DriftAndCorrect { drift, dt } => atoms.drift_and_correct(level, drift, dt, follow),
             Pending::CorrectVelocities => atoms.correct_velocities(level),
         });
         if pending != Pending::CorrectVelocities {
             self.unfollowed = follow == Follow::Not;
-            self.stale |= checks.contains(&Check::Failed);
+            self.stale |= checks.contains(&MotionCheck::Failed);
         }
         self.timings.integrate += start.elapsed().as_secs_f64();
     }
@@ -155,7 +155,7 @@ impl<S: Scalar> Cpu<S> {
         if std::mem::take(&mut self.unfollowed) {
             let level = self.level;
             let checks = self.each(|mut atoms| atoms.drift(level, 0.0, follow));
-            self.stale |= checks.contains(&Check::Failed);
+            self.stale |= checks.contains(&MotionCheck::Failed);
         }
     }
 }

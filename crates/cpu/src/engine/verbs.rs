@@ -4,7 +4,7 @@ use super::motion::Pending;
 use super::{Cpu, Incoming, Task};
 use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::EmbeddedKernel;
-use crate::integrate::{Check, Follow};
+use crate::integrate::{Follow, MotionCheck};
 use crate::simd::Scalar;
 use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Descent, NeighborFacts, Timings};
@@ -100,7 +100,7 @@ impl<S: Scalar> Backend for Cpu<S> {
             false => atoms.kick(level, &inverse_mass, dt),
         });
         self.inverse_mass = inverse_mass;
-        if checks.contains(&Check::Failed) {
+        if checks.contains(&MotionCheck::Failed) {
             self.blame_force();
         }
     }
@@ -113,7 +113,7 @@ impl<S: Scalar> Backend for Cpu<S> {
         }
         let (follow, level) = (self.follow(), self.level);
         let checks = self.integrate(|mut atoms| atoms.drift(level, dt, follow));
-        self.stale |= checks.contains(&Check::Failed);
+        self.stale |= checks.contains(&MotionCheck::Failed);
     }
 
     fn kick_drift(&mut self, dt: f64) {
@@ -126,8 +126,8 @@ impl<S: Scalar> Backend for Cpu<S> {
         let inverse_mass = std::mem::take(&mut self.inverse_mass);
         let checks = self.integrate(|mut atoms| atoms.kick_drift(level, &inverse_mass, dt, follow));
         self.inverse_mass = inverse_mass;
-        self.stale |= checks.iter().any(|c| c[1] == Check::Failed);
-        if checks.iter().any(|c| c[0] == Check::Failed) {
+        self.stale |= checks.iter().any(|c| c[1] == MotionCheck::Failed);
+        if checks.iter().any(|c| c[0] == MotionCheck::Failed) {
             self.blame_force();
         }
     }

@@ -1,8 +1,8 @@
 //! Machine code of the loop along a row, and how it is entered.
 
 use super::codes::{self, *};
-use super::instructions::{Address, Code, Instruction as Step, N_GATHERED, Operand, Pooled, slot};
-use super::trace::{Among, Binary, Target, Unary};
+use super::instructions::{Address, Instruction as Step, InstructionList, N_GATHERED, Operand, Pooled, slot};
+use super::trace::{Among, Binary, RegisterTarget, Unary};
 use crate::simd::Level;
 use iced_x86::Code as Name;
 use iced_x86::{
@@ -14,12 +14,12 @@ use memmap2::{Mmap, MmapMut};
 /// A row and its partners. The code knows the order of the fields, each of eight bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub struct Row {
+pub struct RowArguments {
     /// The first and the end of the places of the tile, counted from its second one, all atoms of which
     /// its partners are in.
     pub partners: [*const u8; 2],
     /// The first and the end of those of which some atoms are partners.
-    pub parts: [*const Part; 2],
+    pub parts: [*const PartialPlace; 2],
     /// Square cut-offs and coefficients of the species of the row's atom.
     pub table: *const u8,
     /// The x coordinate of the row's atom; y and z are registers further.
@@ -31,7 +31,7 @@ pub struct Row {
 /// Some atoms of a place of the tile.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub struct Part {
+pub struct PartialPlace {
     /// Where it is, in bytes from the beginning of the tile.
     pub place: u64,
     /// Bit k is set if atom k is a partner of the row.
@@ -40,27 +40,27 @@ pub struct Part {
 
 /// The size of a place of the tile, in registers, and that of a coefficient in the table, in numbers.
 #[derive(Debug, Clone, Copy)]
-pub struct Layout {
+pub struct PlaceLayout {
     pub place: usize,
     pub row: usize,
 }
 
 /// Machine code that is ready to run.
-pub struct Function {
+pub struct CompiledCode {
     code: Mmap,
-    target: Target,
+    target: RegisterTarget,
     n_slots: usize,
     pool: Vec<Pooled>,
 }
 
-impl Function {
+impl CompiledCode {
     /// Assembles code. None if it cannot be encoded, or if the system does not let it run.
-    pub fn new(code: &Code, layout: Layout) -> Option<Self> {
+    pub fn new(code: &InstructionList, layout: PlaceLayout) -> Option<Self> {
         let bytes = Assembler::new(code, layout).assemble().ok()?;
         let mut memory = MmapMut::map_anon(bytes.len()).ok()?;
         memory.copy_from_slice(&bytes);
         let pool = code.pool.clone();
-        Some(Function {
+        Some(CompiledCode {
             code: memory.make_exec().ok()?,
             target: code.target,
             n_slots: code.n_slots.into(),
@@ -101,15 +101,16 @@ impl Function {
     /// # Safety
     /// The processor must have the level that the code was made for. All places that rows name must be
     /// within the tile, the tile's places of the size the code was assembled for, working memory as long
-    /// as [`Function::memory_len`] says and filled with [`Function::constants`]; nobody else may use the
+    /// as [`CompiledCode::memory_len`] says and filled with [`CompiledCode::constants`]; nobody else may use the
     /// tile, this memory and what is accumulated meanwhile; tables must have a row for every coefficient, and
     /// species at the places of the tile must be in them.
     #[inline(always)]
-    pub unsafe fn call(&self, memory: *mut u8, tile: *mut u8, rows: &[Row]) {
-        type Rows = unsafe extern "sysv64" fn(*mut u8, *mut u8, *const Row, *const Row);
+    pub unsafe fn call(&self, memory: *mut u8, tile: *mut u8, rows: &[RowArguments]) {
+        type RowFunction =
+            unsafe extern "sysv64" fn(*mut u8, *mut u8, *const RowArguments, *const RowArguments);
         // SAFETY: the memory holds a function of this type from its beginning on, is never written to
         // again, and lives as long as `self`.
-        let function: Rows = unsafe { std::mem::transmute(self.code.as_ptr()) };
+        let function: RowFunction = unsafe { std::mem::transmute(self.code.as_ptr()) };
         let ends = rows.as_ptr_range();
         // SAFETY: as the caller promises.
         unsafe { function(memory, tile, ends.start, ends.end) }
@@ -117,7 +118,7 @@ impl Function {
 }
 
 /// The number with these bits.
-fn number(target: Target, bits: u64) -> f64 {
+fn number(target: RegisterTarget, bits: u64) -> f64 {
     match target.precision {
         Precision::Mixed => f64::from(f32::from_bits(bits as u32)),
         Precision::Double => f64::from_bits(bits),
@@ -125,7 +126,7 @@ fn number(target: Target, bits: u64) -> f64 {
 }
 
 /// Numbers of the pool are this far from each other: AVX2 reads whole registers.
-fn pool_stride(target: Target) -> usize {
+fn pool_stride(target: RegisterTarget) -> usize {
     if target.level == Level::Avx512 { 1 } else { target.width() }
 }
 
@@ -163,9 +164,9 @@ enum Label {
 const LESS_THAN: u32 = 0x11;
 
 struct Assembler<'a> {
-    code: &'a Code,
-    layout: Layout,
-    target: Target,
+    code: &'a InstructionList,
+    layout: PlaceLayout,
+    target: RegisterTarget,
     is_512: bool,
     instructions: Vec<Instruction>,
     /// Of the next instruction.
@@ -173,7 +174,7 @@ struct Assembler<'a> {
 }
 
 impl<'a> Assembler<'a> {
-    fn new(code: &'a Code, layout: Layout) -> Self {
+    fn new(code: &'a InstructionList, layout: PlaceLayout) -> Self {
         let target = code.target;
         let is_512 = target.level == Level::Avx512;
         Assembler { code, layout, target, is_512, instructions: Vec::new(), label: 0 }
@@ -278,7 +279,7 @@ impl<'a> Assembler<'a> {
             let to = MemoryOperand::with_base(PLACE);
             self.push(Instruction::with2(choose(STORE, self.target), to, self.vector(k as u8))?);
         }
-        self.push(Instruction::with2(Name::Add_rm64_imm8, ROW, size_of::<Row>() as i32)?);
+        self.push(Instruction::with2(Name::Add_rm64_imm8, ROW, size_of::<RowArguments>() as i32)?);
         self.jump(Name::Jmp_rel32_64, Label::NextRow)
     }
 

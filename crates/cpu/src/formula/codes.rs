@@ -1,8 +1,8 @@
 //! What instructions are called: for single and double precision with AVX-512, then with AVX2.
 //! `INVALID` stands for what a trace does not do with such registers; it cannot be encoded.
 
-use super::instructions::Form;
-use super::trace::{Binary, Signs, Target, Unary};
+use super::instructions::OperandForm;
+use super::trace::{Binary, RegisterTarget, Signs, Unary};
 use crate::simd::Level;
 use iced_x86::Code::{self, *};
 use jostle_core::Precision;
@@ -71,7 +71,7 @@ pub const SPREAD_BITS: Codes = [INVALID, INVALID, VEX_Vpbroadcastd_ymm_xmmm32, V
 pub const EQUAL_BITS: Codes = [INVALID, INVALID, VEX_Vpcmpeqd_ymm_ymm_ymmm256, VEX_Vpcmpeqq_ymm_ymm_ymmm256];
 
 /// The one for a target.
-pub fn choose(codes: Codes, target: Target) -> Code {
+pub fn choose(codes: Codes, target: RegisterTarget) -> Code {
     let with = if target.level == Level::Avx512 { 0 } else { 2 };
     codes[with + usize::from(target.precision == Precision::Double)]
 }
@@ -201,75 +201,75 @@ pub fn binary(operation: Binary) -> Codes {
 }
 
 /// Of products with sums.
-pub fn multiply_add(form: Form, signs: Signs) -> Codes {
+pub fn multiply_add(form: OperandForm, signs: Signs) -> Codes {
     match (form, signs.minus_product, signs.minus_addend) {
-        (Form::Product132, false, false) => [
+        (OperandForm::Product132, false, false) => [
             EVEX_Vfmadd132ps_zmm_k1z_zmm_zmmm512b32_er,
             EVEX_Vfmadd132pd_zmm_k1z_zmm_zmmm512b64_er,
             VEX_Vfmadd132ps_ymm_ymm_ymmm256,
             VEX_Vfmadd132pd_ymm_ymm_ymmm256,
         ],
-        (Form::Product132, false, true) => [
+        (OperandForm::Product132, false, true) => [
             EVEX_Vfmsub132ps_zmm_k1z_zmm_zmmm512b32_er,
             EVEX_Vfmsub132pd_zmm_k1z_zmm_zmmm512b64_er,
             VEX_Vfmsub132ps_ymm_ymm_ymmm256,
             VEX_Vfmsub132pd_ymm_ymm_ymmm256,
         ],
-        (Form::Product132, true, false) => [
+        (OperandForm::Product132, true, false) => [
             EVEX_Vfnmadd132ps_zmm_k1z_zmm_zmmm512b32_er,
             EVEX_Vfnmadd132pd_zmm_k1z_zmm_zmmm512b64_er,
             VEX_Vfnmadd132ps_ymm_ymm_ymmm256,
             VEX_Vfnmadd132pd_ymm_ymm_ymmm256,
         ],
-        (Form::Product132, true, true) => [
+        (OperandForm::Product132, true, true) => [
             EVEX_Vfnmsub132ps_zmm_k1z_zmm_zmmm512b32_er,
             EVEX_Vfnmsub132pd_zmm_k1z_zmm_zmmm512b64_er,
             VEX_Vfnmsub132ps_ymm_ymm_ymmm256,
             VEX_Vfnmsub132pd_ymm_ymm_ymmm256,
         ],
-        (Form::Product213, false, false) => [
+        (OperandForm::Product213, false, false) => [
             EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er,
             EVEX_Vfmadd213pd_zmm_k1z_zmm_zmmm512b64_er,
             VEX_Vfmadd213ps_ymm_ymm_ymmm256,
             VEX_Vfmadd213pd_ymm_ymm_ymmm256,
         ],
-        (Form::Product213, false, true) => [
+        (OperandForm::Product213, false, true) => [
             EVEX_Vfmsub213ps_zmm_k1z_zmm_zmmm512b32_er,
             EVEX_Vfmsub213pd_zmm_k1z_zmm_zmmm512b64_er,
             VEX_Vfmsub213ps_ymm_ymm_ymmm256,
             VEX_Vfmsub213pd_ymm_ymm_ymmm256,
         ],
-        (Form::Product213, true, false) => [
+        (OperandForm::Product213, true, false) => [
             EVEX_Vfnmadd213ps_zmm_k1z_zmm_zmmm512b32_er,
             EVEX_Vfnmadd213pd_zmm_k1z_zmm_zmmm512b64_er,
             VEX_Vfnmadd213ps_ymm_ymm_ymmm256,
             VEX_Vfnmadd213pd_ymm_ymm_ymmm256,
         ],
-        (Form::Product213, true, true) => [
+        (OperandForm::Product213, true, true) => [
             EVEX_Vfnmsub213ps_zmm_k1z_zmm_zmmm512b32_er,
             EVEX_Vfnmsub213pd_zmm_k1z_zmm_zmmm512b64_er,
             VEX_Vfnmsub213ps_ymm_ymm_ymmm256,
             VEX_Vfnmsub213pd_ymm_ymm_ymmm256,
         ],
-        (Form::Sum231, false, false) => [
+        (OperandForm::Sum231, false, false) => [
             EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er,
             EVEX_Vfmadd231pd_zmm_k1z_zmm_zmmm512b64_er,
             VEX_Vfmadd231ps_ymm_ymm_ymmm256,
             VEX_Vfmadd231pd_ymm_ymm_ymmm256,
         ],
-        (Form::Sum231, false, true) => [
+        (OperandForm::Sum231, false, true) => [
             EVEX_Vfmsub231ps_zmm_k1z_zmm_zmmm512b32_er,
             EVEX_Vfmsub231pd_zmm_k1z_zmm_zmmm512b64_er,
             VEX_Vfmsub231ps_ymm_ymm_ymmm256,
             VEX_Vfmsub231pd_ymm_ymm_ymmm256,
         ],
-        (Form::Sum231, true, false) => [
+        (OperandForm::Sum231, true, false) => [
             EVEX_Vfnmadd231ps_zmm_k1z_zmm_zmmm512b32_er,
             EVEX_Vfnmadd231pd_zmm_k1z_zmm_zmmm512b64_er,
             VEX_Vfnmadd231ps_ymm_ymm_ymmm256,
             VEX_Vfnmadd231pd_ymm_ymm_ymmm256,
         ],
-        (Form::Sum231, true, true) => [
+        (OperandForm::Sum231, true, true) => [
             EVEX_Vfnmsub231ps_zmm_k1z_zmm_zmmm512b32_er,
             EVEX_Vfnmsub231pd_zmm_k1z_zmm_zmmm512b64_er,
             VEX_Vfnmsub231ps_ymm_ymm_ymmm256,

@@ -1,12 +1,12 @@
 //! Formulas as machine code over the blocks of a list.
 
-use super::assemble::{Function, Layout, Part, Row};
-use super::instructions::{Code, slot};
-use super::trace::{Target, trace};
+use super::assemble::{CompiledCode, PartialPlace, PlaceLayout, RowArguments};
+use super::instructions::{InstructionList, slot};
+use super::trace::{RegisterTarget, trace};
 use crate::blocks::{self, BlockKernel, BlockView, Sums, TaskForces, all_blocks};
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
-use crate::pair::{PairKernel, Table};
+use crate::pair::{CoefficientTable, PairKernel};
 use crate::simd::aligned::Aligned;
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
 use jostle_core::{Evaluate, Precision};
@@ -26,10 +26,11 @@ pub fn prepare<S: Scalar>(
         return None;
     }
     let precision = if size_of::<S>() == 4 { Precision::Mixed } else { Precision::Double };
-    let target = Target { level, precision };
-    let table = Table::new(term, term.n_coefficients());
-    let layout = Layout { place: place(term.n_species()), row: table.row(0, 0).len() };
-    let function = |evaluate| Function::new(&Code::new(&trace(formula, term, target, evaluate)?), layout);
+    let target = RegisterTarget { level, precision };
+    let table = CoefficientTable::new(term, term.n_coefficients());
+    let layout = PlaceLayout { place: place(term.n_species()), row: table.row(0, 0).len() };
+    let function =
+        |evaluate| CompiledCode::new(&InstructionList::new(&trace(formula, term, target, evaluate)?), layout);
     let (forces, sums) = (function(Evaluate::Forces)?, function(Evaluate::ForcesAndEnergies)?);
     Some(Box::new(Compiled { level, table, forces, sums }))
 }
@@ -41,10 +42,10 @@ const fn place(n_species: usize) -> usize {
 
 struct Compiled<S> {
     level: Level,
-    table: Table<S>,
-    forces: Function,
+    table: CoefficientTable<S>,
+    forces: CompiledCode,
     /// The same with energies and virial.
-    sums: Function,
+    sums: CompiledCode,
 }
 
 impl<S: Scalar> PairKernel<S> for Compiled<S> {
@@ -95,7 +96,7 @@ impl<S: Scalar> CompiledForces<'_, S> {
             memory[places].fill(S::from_f64(value));
         }
         let table = &compiled.table;
-        let rows = Rows::<S, PLACE> {
+        let rows = CompiledRows::<S, PLACE> {
             function,
             table,
             clusters,
@@ -109,17 +110,17 @@ impl<S: Scalar> CompiledForces<'_, S> {
 }
 
 /// The compiled kernel: all rows of a block in one call.
-struct Rows<'a, S, const PLACE: usize> {
-    function: &'a Function,
-    table: &'a Table<S>,
+struct CompiledRows<'a, S, const PLACE: usize> {
+    function: &'a CompiledCode,
+    table: &'a CoefficientTable<S>,
     clusters: &'a Clusters<S>,
     evaluate: Evaluate,
     memory: Aligned<S>,
-    rows: Vec<Row>,
-    parts: Vec<Part>,
+    rows: Vec<RowArguments>,
+    parts: Vec<PartialPlace>,
 }
 
-impl<L: Lanes, const PLACE: usize> BlockKernel<L> for Rows<'_, L::Scalar, PLACE> {
+impl<L: Lanes, const PLACE: usize> BlockKernel<L> for CompiledRows<'_, L::Scalar, PLACE> {
     const PLACE: usize = PLACE;
     const N_ACCUMULATED: usize = 3;
 
@@ -148,13 +149,13 @@ impl<L: Lanes, const PLACE: usize> BlockKernel<L> for Rows<'_, L::Scalar, PLACE>
         let mut ends_of_parts = [0; MOST_LANES + 1];
         for row in 0..at.n_rows {
             if at.own {
-                self.parts.push(Part { place: 0, atoms: at.after(row).into() });
+                self.parts.push(PartialPlace { place: 0, atoms: at.after(row).into() });
             }
             for part in at.parts(row) {
                 let number = usize::from(part.entry) + 1;
                 assert!(number < n_places);
                 let bytes = (number * place * size_of::<L::Scalar>()) as u64;
-                self.parts.push(Part { place: bytes, atoms: part.atoms.into() });
+                self.parts.push(PartialPlace { place: bytes, atoms: part.atoms.into() });
             }
             ends_of_parts[row + 1] = self.parts.len();
         }
@@ -162,7 +163,7 @@ impl<L: Lanes, const PLACE: usize> BlockKernel<L> for Rows<'_, L::Scalar, PLACE>
         self.rows.clear();
         for row in 0..at.n_rows {
             let species = clusters.species[at.cluster * L::WIDTH + row] as usize;
-            self.rows.push(Row {
+            self.rows.push(RowArguments {
                 partners: ends(at.partners(row)),
                 parts: ends(&self.parts[ends_of_parts[row]..ends_of_parts[row + 1]]),
                 table: self.table.row(species, 0).as_ptr().cast(),
@@ -184,7 +185,7 @@ impl<L: Lanes, const PLACE: usize> BlockKernel<L> for Rows<'_, L::Scalar, PLACE>
             unsafe { self.function.call(self.memory.as_mut_ptr().cast(), tile.cast(), rows) };
             if self.evaluate == Evaluate::ForcesAndEnergies {
                 let slots = &self.memory[SUMS_START * L::WIDTH..];
-                let mut gathered = blocks::Row::<L>::new();
+                let mut gathered = blocks::RowSums::<L>::new();
                 gathered.energy = L::load(slots);
                 for k in 0..6 {
                     gathered.virial[k] = L::load(&slots[(k + 1) * L::WIDTH..]);

@@ -1,6 +1,6 @@
 //! The operations on a row and a register of atoms, as instructions.
 
-use super::trace::{Among, Binary, Signs, Target, Unary};
+use super::trace::{Among, Binary, RegisterTarget, Signs, Unary};
 use crate::simd::Level;
 use jostle_core::Precision;
 
@@ -26,7 +26,7 @@ pub mod slot {
 pub enum Address {
     /// A register at a place of the tile.
     Tile(u16),
-    /// The same number for all lanes, by its number in [`Code::pool`].
+    /// The same number for all lanes, by its number in [`InstructionList::pool`].
     Pool(u16),
     /// A register in working memory.
     Slot(u16),
@@ -41,7 +41,7 @@ pub enum Operand {
 
 /// Which operand of a product and sum is overwritten, and where the others stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum OperandForm {
     /// to = to * second + first
     Product132,
     /// to = first * to + second
@@ -73,7 +73,7 @@ pub enum Instruction {
         second: Operand,
     },
     MultiplyAdd {
-        form: Form,
+        form: OperandForm,
         signs: Signs,
         to: u8,
         first: u8,
@@ -121,8 +121,8 @@ pub enum Pooled {
 
 /// The instructions for every register of partners.
 #[derive(Debug)]
-pub struct Code {
-    pub target: Target,
+pub struct InstructionList {
+    pub target: RegisterTarget,
     pub instructions: Vec<Instruction>,
     /// Registers whose numbers are the same for all partners of a row.
     pub fixed: Vec<(u8, Address)>,
@@ -132,7 +132,7 @@ pub struct Code {
     pub peak: usize,
 }
 
-impl Target {
+impl RegisterTarget {
     /// Lanes of a register.
     pub fn width(self) -> usize {
         match self.level {

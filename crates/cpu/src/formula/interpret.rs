@@ -1,10 +1,10 @@
 //! Formulas interpreted: each step is made over several registers at once, so that finding out what
 //! it is costs little per pair.
 
-use crate::blocks::{BlockKernel, BlockView, Row, Sums, TaskForces, all_blocks, center_of_row, lanes};
+use crate::blocks::{BlockKernel, BlockView, RowSums, Sums, TaskForces, all_blocks, center_of_row, lanes};
 use crate::cells::Clusters;
 use crate::neighbors::PairList;
-use crate::pair::{PairKernel, Table, act, distance, square};
+use crate::pair::{CoefficientTable, PairKernel, act, distance, square};
 use crate::simd::aligned::Aligned;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd, elementary};
 use jostle_core::Evaluate;
@@ -26,19 +26,23 @@ const MOST: usize = Precomputed::N_COEFFICIENTS + MOST_OF_TRUNCATION;
 
 /// Makes a formula ready to be interpreted.
 pub fn prepare<S: Scalar>(formula: &Formula, term: &PairTerm) -> Box<dyn PairKernel<S>> {
-    let code = Code::new(formula, term.n_coefficients());
-    Box::new(Prepared { table: Table::new(term, term.n_coefficients()), code, truncation: term.truncation })
+    let code = InterpretedFormula::new(formula, term.n_coefficients());
+    Box::new(InterpretedForces {
+        table: CoefficientTable::new(term, term.n_coefficients()),
+        code,
+        truncation: term.truncation,
+    })
 }
 
-struct Prepared<S> {
-    table: Table<S>,
-    code: Code,
+struct InterpretedForces<S> {
+    table: CoefficientTable<S>,
+    code: InterpretedFormula,
     truncation: Truncation,
 }
 
 /// Steps with the slots they work on.
-struct Code {
-    instructions: Vec<Instruction>,
+struct InterpretedFormula {
+    instructions: Vec<InterpretedStep>,
     /// How many of them the force alone takes.
     n_force: usize,
     n_slots: usize,
@@ -52,7 +56,7 @@ struct Code {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Instruction {
+struct InterpretedStep {
     operation: Operation,
     to: u8,
     from: [u8; 4],
@@ -70,7 +74,7 @@ enum Operation {
     Call(Function),
 }
 
-impl Code {
+impl InterpretedFormula {
     /// Gives every result a slot; slots whose results are no longer needed are used again.
     fn new(formula: &Formula, n_coefficients: usize) -> Self {
         let program = formula.program();
@@ -133,12 +137,12 @@ impl Code {
             free.extend(done);
             let to = new_slot(&mut free);
             slots.push(to);
-            instructions.push(Instruction { operation, to, from });
+            instructions.push(InterpretedStep { operation, to, from });
             if k < program.n_force {
                 n_force = instructions.len();
             }
         }
-        Code {
+        InterpretedFormula {
             instructions,
             n_force,
             n_slots,
@@ -151,7 +155,7 @@ impl Code {
     }
 }
 
-impl<S: Scalar> PairKernel<S> for Prepared<S> {
+impl<S: Scalar> PairKernel<S> for InterpretedForces<S> {
     fn is_interpreted(&self) -> bool {
         true
     }
@@ -169,7 +173,7 @@ impl<S: Scalar> PairKernel<S> for Prepared<S> {
 }
 
 struct FormulaForces<'a, S> {
-    prepared: &'a Prepared<S>,
+    prepared: &'a InterpretedForces<S>,
     level: Level,
     clusters: &'a Clusters<S>,
     list: &'a PairList<S>,
@@ -214,7 +218,7 @@ struct Item {
     atoms: u16,
 }
 
-impl<S: Scalar> Prepared<S> {
+impl<S: Scalar> InterpretedForces<S> {
     /// Slots with what is the same for all pairs.
     #[inline(always)]
     fn slots<L: Lanes<Scalar = S>>(&self) -> Aligned<S> {
@@ -235,7 +239,7 @@ impl<S: Scalar> Prepared<S> {
 
 /// Meetings of a block, collected so that each step can be made for several of them.
 struct Batches<'a, L: Lanes, const ENERGIES: bool> {
-    prepared: &'a Prepared<L::Scalar>,
+    prepared: &'a InterpretedForces<L::Scalar>,
     level: Level,
     evaluate: Evaluate,
     items: Vec<Item>,
@@ -291,11 +295,11 @@ impl<L: Lanes, const ENERGIES: bool> BlockKernel<L> for Batches<'_, L, ENERGIES>
         });
         let table = &self.prepared.table;
         let uniform = L::splat(table.row(0, 0)[0]);
-        let (mut row, mut gathered) = (0, Row::<L>::new());
+        let (mut row, mut gathered) = (0, RowSums::<L>::new());
         for (k, item) in self.items.iter().enumerate() {
             while row < usize::from(item.row) {
                 leave::<L, ENERGIES>(&gathered, row, rows, sums);
-                gathered = Row::new();
+                gathered = RowSums::new();
                 row += 1;
             }
             let center = center_of_row(tile, row);
@@ -316,7 +320,7 @@ impl<L: Lanes, const ENERGIES: bool> BlockKernel<L> for Batches<'_, L, ENERGIES>
         }
         for row in row..at.n_rows {
             leave::<L, ENERGIES>(&gathered, row, rows, sums);
-            gathered = Row::new();
+            gathered = RowSums::new();
         }
     }
 
@@ -329,7 +333,7 @@ impl<L: Lanes, const ENERGIES: bool> BlockKernel<L> for Batches<'_, L, ENERGIES>
 /// What a row has gathered goes where it is summed.
 #[inline(always)]
 fn leave<L: Lanes, const ENERGIES: bool>(
-    gathered: &Row<L>,
+    gathered: &RowSums<L>,
     row: usize,
     rows: &mut [L::Scalar],
     sums: &mut Sums,
@@ -351,7 +355,7 @@ fn species<L: Lanes>(species: &[i32], at: &BlockView<L::Scalar>, item: &Item) ->
 /// Makes all steps for the items of a block. Entered by itself, so that it is compiled once for
 /// each instruction set and not with every way of using it.
 struct Interpret<'a, S> {
-    prepared: &'a Prepared<S>,
+    prepared: &'a InterpretedForces<S>,
     species: &'a [i32],
     at: &'a BlockView<'a, S>,
     items: &'a [Item],
@@ -413,7 +417,7 @@ impl<S: Scalar> Interpret<'_, S> {
 struct Truncate<'a, L: Lanes> {
     slots: &'a [L::Scalar],
     results: &'a mut [L::Scalar],
-    code: &'a Code,
+    code: &'a InterpretedFormula,
 }
 
 impl<L: Lanes> PairVisitor for Truncate<'_, L> {
@@ -449,7 +453,7 @@ fn load<L: Lanes>(slots: &[L::Scalar], slot: u8) -> [L; BATCH] {
 }
 
 #[inline(always)]
-fn execute<L: Lanes>(slots: &mut [L::Scalar], Instruction { operation, to, from }: Instruction) {
+fn execute<L: Lanes>(slots: &mut [L::Scalar], InterpretedStep { operation, to, from }: InterpretedStep) {
     let [a, b, c, d] = from;
     let mut y = load::<L>(slots, a);
     match operation {

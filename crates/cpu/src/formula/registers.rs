@@ -1,12 +1,14 @@
 //! Which register holds which number of a trace: one pass over its operations. Where there are too
 //! few registers, the number that is needed again last goes to memory.
 
-use super::instructions::{Address, Code, Form, Instruction, N_GATHERED, Operand, Pooled, slot};
-use super::trace::{Binary, Input, Operation, Place, Signs, Trace, Unary};
+use super::instructions::{
+    Address, Instruction, InstructionList, N_GATHERED, Operand, OperandForm, Pooled, slot,
+};
+use super::trace::{Binary, Operation, OperationIndex, Signs, Trace, TraceInput, Unary};
 
-impl Code {
+impl InstructionList {
     /// Gives the numbers of a trace registers.
-    pub fn new(trace: &Trace) -> Code {
+    pub fn new(trace: &Trace) -> InstructionList {
         // What needs no register for anything else keeps what does not change.
         let bare = Allocator::new(trace, &[]).run();
         let n_left = (trace.target.n_registers() - N_GATHERED).saturating_sub(bare.peak);
@@ -31,19 +33,19 @@ struct Allocator<'a> {
     /// By place, the operations that still need it, the next one last.
     uses: Vec<Vec<usize>>,
     /// By register.
-    holds: Vec<Option<Place>>,
+    holds: Vec<Option<OperationIndex>>,
     free: Vec<u8>,
     /// Registers of the operation at hand: its operands, and what is loaded for it.
     busy: Vec<u8>,
     loaded: Vec<u8>,
-    code: Code,
+    code: InstructionList,
 }
 
 impl<'a> Allocator<'a> {
-    fn new(trace: &'a Trace, constants: &[Place]) -> Self {
+    fn new(trace: &'a Trace, constants: &[OperationIndex]) -> Self {
         let n = trace.operations.len();
         let n_registers = trace.target.n_registers();
-        let code = Code {
+        let code = InstructionList {
             target: trace.target,
             instructions: Vec::new(),
             fixed: Vec::new(),
@@ -80,16 +82,16 @@ impl<'a> Allocator<'a> {
     /// Where what is not computed is.
     fn found(&mut self, operation: Operation) -> Location {
         let address = match operation {
-            Operation::Input(Input::Gathered(k)) if usize::from(k) < N_GATHERED => {
+            Operation::Input(TraceInput::Gathered(k)) if usize::from(k) < N_GATHERED => {
                 return Location::Register(k);
             }
             Operation::Input(input) => match input {
-                Input::Center(k) => Address::Slot(slot::CENTER + u16::from(k)),
-                Input::Gathered(k) => Address::Slot(u16::from(k) - N_GATHERED as u16 + slot::SUMS),
-                Input::Position(k) => Address::Tile(k.into()),
-                Input::Accumulated(k) => Address::Tile(3 + u16::from(k)),
-                Input::Species => Address::Tile(6),
-                Input::Coefficient(k) => self.pooled(Pooled::Coefficient(k)),
+                TraceInput::Center(k) => Address::Slot(slot::CENTER + u16::from(k)),
+                TraceInput::Gathered(k) => Address::Slot(u16::from(k) - N_GATHERED as u16 + slot::SUMS),
+                TraceInput::Position(k) => Address::Tile(k.into()),
+                TraceInput::Accumulated(k) => Address::Tile(3 + u16::from(k)),
+                TraceInput::Species => Address::Tile(6),
+                TraceInput::Coefficient(k) => self.pooled(Pooled::Coefficient(k)),
             },
             Operation::Literal(bits) => self.pooled(Pooled::Literal(bits)),
             _ => return Location::Nowhere,
@@ -103,20 +105,20 @@ impl<'a> Allocator<'a> {
     }
 
     /// What is the same for all partners of a row, what is needed most often first.
-    fn constants(&self) -> Vec<Place> {
-        let is_constant = |place: &Place| {
+    fn constants(&self) -> Vec<OperationIndex> {
+        let is_constant = |place: &OperationIndex| {
             use Operation::{Input as Found, Literal};
             let operation = self.trace.operations[*place as usize];
-            matches!(operation, Literal(_) | Found(Input::Center(_) | Input::Coefficient(_)))
+            matches!(operation, Literal(_) | Found(TraceInput::Center(_) | TraceInput::Coefficient(_)))
                 && !self.uses[*place as usize].is_empty()
         };
-        let mut constants: Vec<Place> =
-            (0..self.trace.operations.len() as Place).filter(is_constant).collect();
+        let mut constants: Vec<OperationIndex> =
+            (0..self.trace.operations.len() as OperationIndex).filter(is_constant).collect();
         constants.sort_by_key(|place| std::cmp::Reverse(self.uses[*place as usize].len()));
         constants
     }
 
-    fn run(mut self) -> Code {
+    fn run(mut self) -> InstructionList {
         let trace = self.trace;
         for (k, operation) in trace.operations.iter().enumerate() {
             let is_found = matches!(operation, Operation::Input(_) | Operation::Literal(_));
@@ -130,8 +132,8 @@ impl<'a> Allocator<'a> {
             }
             let to = self.compute(k, *operation);
             self.location[k] = Location::Register(to);
-            self.holds[usize::from(to)] = Some(k as Place);
-            self.leave(k as Place, to);
+            self.holds[usize::from(to)] = Some(k as OperationIndex);
+            self.leave(k as OperationIndex, to);
             for register in std::mem::take(&mut self.loaded) {
                 if register != to {
                     self.free.push(register);
@@ -143,7 +145,7 @@ impl<'a> Allocator<'a> {
     }
 
     /// Puts a result where it is expected in the end, if it is.
-    fn leave(&mut self, place: Place, register: u8) {
+    fn leave(&mut self, place: OperationIndex, register: u8) {
         for (k, accumulated) in self.trace.accumulated.iter().enumerate() {
             if *accumulated == place {
                 self.emit(Instruction::Store { from: register, to: Address::Tile(3 + k as u16) });
@@ -168,7 +170,7 @@ impl<'a> Allocator<'a> {
     }
 
     /// Notes that a number was needed, and frees its register where that was the last time.
-    fn used(&mut self, place: Place, by: usize) {
+    fn used(&mut self, place: OperationIndex, by: usize) {
         let uses = &mut self.uses[place as usize];
         while uses.last().is_some_and(|next| *next == by) {
             uses.pop();
@@ -191,7 +193,7 @@ impl<'a> Allocator<'a> {
         self.code.instructions.push(instruction);
     }
 
-    fn operand(&self, place: Place) -> Operand {
+    fn operand(&self, place: OperationIndex) -> Operand {
         match self.location[place as usize] {
             Location::Register(register) => Operand::Register(register),
             Location::Memory(address) => Operand::Memory(address),
@@ -199,12 +201,12 @@ impl<'a> Allocator<'a> {
         }
     }
 
-    fn is_in_register(&self, place: Place) -> bool {
+    fn is_in_register(&self, place: OperationIndex) -> bool {
         matches!(self.location[place as usize], Location::Register(_))
     }
 
     /// A register with a number; loaded for the operation at hand if it is in memory.
-    fn register(&mut self, place: Place) -> u8 {
+    fn register(&mut self, place: OperationIndex) -> u8 {
         match self.operand(place) {
             Operand::Register(register) => register,
             from => {
@@ -228,7 +230,8 @@ impl<'a> Allocator<'a> {
     }
 
     fn vacate(&mut self) -> u8 {
-        let next_use = |place: Place| self.uses[place as usize].last().copied().unwrap_or(usize::MAX);
+        let next_use =
+            |place: OperationIndex| self.uses[place as usize].last().copied().unwrap_or(usize::MAX);
         let candidates = self.holds.iter().enumerate().skip(N_GATHERED).filter_map(|(register, held)| {
             let free = !self.busy.contains(&(register as u8));
             held.filter(|_| free).map(|place| (next_use(place), register as u8, place))
@@ -316,8 +319,8 @@ impl<'a> Allocator<'a> {
 
     /// The result takes the place of one of three operands: of one that is not needed any more, or of
     /// one that is in memory and has to be loaded anyway, or of a copy.
-    fn multiply_add(&mut self, k: usize, signs: Signs, [a, b, c]: [Place; 3]) -> u8 {
-        let last = |this: &Self, place: Place| {
+    fn multiply_add(&mut self, k: usize, signs: Signs, [a, b, c]: [OperationIndex; 3]) -> u8 {
+        let last = |this: &Self, place: OperationIndex| {
             let Location::Register(register) = this.location[place as usize] else { return false };
             let is_held = this.holds[usize::from(register)] == Some(place) || is_gathered(this.trace, place);
             is_held && this.uses[place as usize].iter().all(|by| *by == k)
@@ -329,17 +332,17 @@ impl<'a> Allocator<'a> {
         let (form, first, second) = match replaced {
             place if place == c => {
                 if self.is_in_register(a) {
-                    (Form::Sum231, a, b)
+                    (OperandForm::Sum231, a, b)
                 } else {
-                    (Form::Sum231, b, a)
+                    (OperandForm::Sum231, b, a)
                 }
             }
             place => {
                 let other = if place == a { b } else { a };
                 if self.is_in_register(other) {
-                    (Form::Product213, other, c)
+                    (OperandForm::Product213, other, c)
                 } else {
-                    (Form::Product132, c, other)
+                    (OperandForm::Product132, c, other)
                 }
             }
         };
@@ -361,8 +364,8 @@ impl<'a> Allocator<'a> {
     }
 }
 
-fn is_gathered(trace: &Trace, place: Place) -> bool {
-    matches!(trace.operations[place as usize], Operation::Input(Input::Gathered(_)))
+fn is_gathered(trace: &Trace, place: OperationIndex) -> bool {
+    matches!(trace.operations[place as usize], Operation::Input(TraceInput::Gathered(_)))
 }
 
 /// By place, the operations that lead to results and need it, the first one last. Results themselves

@@ -1,7 +1,7 @@
 //! A number that is written down instead of computed: what a formula does with registers, operation
 //! by operation, in exactly the order and with exactly the roundings of the registers themselves.
 
-use crate::blocks::Row;
+use crate::blocks::RowSums;
 use crate::pair::{add_force, square};
 use crate::simd::exp::{self, Scaling};
 use crate::simd::{Floating, Level, elementary, guess};
@@ -17,7 +17,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// The registers that code is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target {
+pub struct RegisterTarget {
     /// AVX2 or AVX-512.
     pub level: Level,
     /// What a lane holds: f32 where it is mixed.
@@ -25,11 +25,11 @@ pub struct Target {
 }
 
 /// Where an operation is in a trace.
-pub type Place = u32;
+pub type OperationIndex = u32;
 
 /// What is not computed but found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Input {
+pub enum TraceInput {
     /// A coordinate of the row's atom, in all lanes.
     Center(u8),
     /// A coordinate of its partners.
@@ -104,21 +104,21 @@ pub enum Among {
 /// One operation; its operands are before it in the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    Input(Input),
+    Input(TraceInput),
     /// The bits of a number.
     Literal(u64),
-    Unary(Unary, Place),
-    Binary(Binary, Place, Place),
+    Unary(Unary, OperationIndex),
+    Binary(Binary, OperationIndex, OperationIndex),
     /// The product of the first two and the third, rounded once.
-    MultiplyAdd(Signs, [Place; 3]),
+    MultiplyAdd(Signs, [OperationIndex; 3]),
     /// The third where the first is less than the second, else the fourth.
-    Choose(Among, [Place; 4]),
+    Choose(Among, [OperationIndex; 4]),
     /// The square cut-off (0) or a coefficient for species.
-    LookUp(u16, Place),
+    LookUp(u16, OperationIndex),
 }
 
 impl Operation {
-    pub fn operands(self) -> impl Iterator<Item = Place> {
+    pub fn operands(self) -> impl Iterator<Item = OperationIndex> {
         let operands = match self {
             Operation::Input(_) | Operation::Literal(_) => [None; 4],
             Operation::Unary(_, a) | Operation::LookUp(_, a) => [Some(a), None, None, None],
@@ -133,45 +133,50 @@ impl Operation {
 /// The operations on an atom and a register of partners.
 #[derive(Debug)]
 pub struct Trace {
-    pub target: Target,
+    pub target: RegisterTarget,
     pub operations: Vec<Operation>,
     /// What those then have accumulated.
-    pub accumulated: [Place; 3],
-    /// What the atom then has gathered, see [`Input::Gathered`].
-    pub gathered: Vec<Place>,
+    pub accumulated: [OperationIndex; 3],
+    /// What the atom then has gathered, see [`TraceInput::Gathered`].
+    pub gathered: Vec<OperationIndex>,
     pub n_species: usize,
 }
 
 /// A number that is not known yet: every operation on it is written down on the tape of this thread.
 #[derive(Debug, Clone, Copy)]
-pub struct Traced(Place);
+pub struct Traced(OperationIndex);
 
 /// A comparison that is not known yet.
 #[derive(Debug, Clone, Copy)]
-pub struct Comparison(Among, Place, Place);
+pub struct Comparison(Among, OperationIndex, OperationIndex);
 
 struct Tape {
-    target: Target,
+    target: RegisterTarget,
     operations: Vec<Operation>,
-    places: HashMap<Operation, Place>,
+    places: HashMap<Operation, OperationIndex>,
     /// Whether all that was asked for can be written down.
     is_complete: bool,
 }
 
 thread_local! {
-    static TAPE: RefCell<Tape> = RefCell::new(Tape::new(Target { level: Level::Avx2, precision: Precision::Mixed }));
+    static TAPE: RefCell<Tape> = RefCell::new(Tape::new(RegisterTarget { level: Level::Avx2, precision: Precision::Mixed }));
 }
 
 /// Records the operations on a row and a register of atoms; none where that cannot be done.
-pub fn trace(formula: &Formula, term: &PairTerm, target: Target, evaluate: Evaluate) -> Option<Trace> {
+pub fn trace(
+    formula: &Formula,
+    term: &PairTerm,
+    target: RegisterTarget,
+    evaluate: Evaluate,
+) -> Option<Trace> {
     TAPE.replace(Tape::new(target));
     let n_species = term.n_species();
-    let kinds = input(Input::Species).unary(Unary::ToInteger);
+    let kinds = input(TraceInput::Species).unary(Unary::ToInteger);
     let coefficient = |k: usize| match n_species {
-        1 => input(Input::Coefficient(k as u16)),
+        1 => input(TraceInput::Coefficient(k as u16)),
         _ => push(Operation::LookUp(k as u16, kinds.0)),
     };
-    let d = [0, 1, 2].map(|k| input(Input::Center(k)) - input(Input::Position(k)));
+    let d = [0, 1, 2].map(|k| input(TraceInput::Center(k)) - input(TraceInput::Position(k)));
     let r2 = square(d);
     let own: Vec<Traced> = (0..formula.n_coefficients()).map(|k| coefficient(1 + k)).collect();
     let mut truncation = [Traced::lit(0.0); MOST_OF_TRUNCATION];
@@ -181,12 +186,13 @@ pub fn trace(formula: &Formula, term: &PairTerm, target: Target, evaluate: Evalu
     let (energy, force_over_r) = term.truncation.apply(r2, results(formula, r2, &own), truncation);
     let near = Comparison(Among::Partners, r2.0, coefficient(0).0);
     let force_over_r = Traced::select(near, force_over_r, Traced::lit(0.0));
-    let mut accumulated = [0, 1, 2].map(|k| input(Input::Accumulated(k)));
-    let gathered = |k: usize| input(Input::Gathered(k as u8));
-    let mut row = Row { force: from_fn(gathered), energy: gathered(3), virial: from_fn(|k| gathered(4 + k)) };
+    let mut accumulated = [0, 1, 2].map(|k| input(TraceInput::Accumulated(k)));
+    let gathered = |k: usize| input(TraceInput::Gathered(k as u8));
+    let mut row =
+        RowSums { force: from_fn(gathered), energy: gathered(3), virial: from_fn(|k| gathered(4 + k)) };
     add_force(d, force_over_r, &mut row.force);
     add_force(d, force_over_r, &mut accumulated);
-    let mut gathered: Vec<Place> = row.force.map(|x| x.0).to_vec();
+    let mut gathered: Vec<OperationIndex> = row.force.map(|x| x.0).to_vec();
     if evaluate == Evaluate::ForcesAndEnergies {
         row.add_sums(Traced::select(near, energy, Traced::lit(0.0)), force_over_r, d);
         gathered.push(row.energy.0);
@@ -216,14 +222,14 @@ fn results(formula: &Formula, r2: Traced, c: &[Traced]) -> (Traced, Traced) {
 }
 
 impl Tape {
-    fn new(target: Target) -> Self {
+    fn new(target: RegisterTarget) -> Self {
         Tape { target, operations: Vec::new(), places: HashMap::new(), is_complete: true }
     }
 
-    fn push(&mut self, operation: Operation) -> Place {
+    fn push(&mut self, operation: Operation) -> OperationIndex {
         *self.places.entry(operation).or_insert_with(|| {
             self.operations.push(operation);
-            (self.operations.len() - 1) as Place
+            (self.operations.len() - 1) as OperationIndex
         })
     }
 
@@ -236,7 +242,7 @@ impl Tape {
     }
 
     /// The number that this one is the opposite of.
-    fn negated(&self, place: Place) -> Option<Place> {
+    fn negated(&self, place: OperationIndex) -> Option<OperationIndex> {
         match self.operations[place as usize] {
             Operation::Binary(Binary::ExclusiveOr, a, sign)
                 if self.operations[sign as usize] == Operation::Literal(self.sign()) =>
@@ -249,7 +255,7 @@ impl Tape {
 
     // Signs are moved to where they cost nothing, which rounds nothing differently.
 
-    fn negate(&mut self, a: Place) -> Place {
+    fn negate(&mut self, a: OperationIndex) -> OperationIndex {
         if let Some(p) = self.negated(a) {
             return p;
         }
@@ -260,7 +266,7 @@ impl Tape {
         self.push(Operation::Binary(Binary::ExclusiveOr, a, sign))
     }
 
-    fn binary(&mut self, operation: Binary, a: Place, b: Place) -> Place {
+    fn binary(&mut self, operation: Binary, a: OperationIndex, b: OperationIndex) -> OperationIndex {
         match (operation, self.negated(a), self.negated(b)) {
             (Binary::Add, _, Some(q)) => self.binary(Binary::Subtract, a, q),
             (Binary::Add, Some(p), _) => self.binary(Binary::Subtract, b, p),
@@ -280,15 +286,15 @@ impl Tape {
         }
     }
 
-    fn multiply_add(&mut self, a: Place, b: Place, c: Place) -> Place {
-        let bare = |p: Place| self.negated(p).map_or((p, false), |p| (p, true));
+    fn multiply_add(&mut self, a: OperationIndex, b: OperationIndex, c: OperationIndex) -> OperationIndex {
+        let bare = |p: OperationIndex| self.negated(p).map_or((p, false), |p| (p, true));
         let ((a, minus_a), (b, minus_b), (c, minus_addend)) = (bare(a), bare(b), bare(c));
         let signs = Signs { minus_product: minus_a != minus_b, minus_addend };
         self.push(Operation::MultiplyAdd(signs, [a.min(b), a.max(b), c]))
     }
 }
 
-fn on_tape(write: impl FnOnce(&mut Tape) -> Place) -> Traced {
+fn on_tape(write: impl FnOnce(&mut Tape) -> OperationIndex) -> Traced {
     Traced(TAPE.with_borrow_mut(write))
 }
 
@@ -296,7 +302,7 @@ fn push(operation: Operation) -> Traced {
     on_tape(|tape| tape.push(operation))
 }
 
-fn input(input: Input) -> Traced {
+fn input(input: TraceInput) -> Traced {
     push(Operation::Input(input))
 }
 

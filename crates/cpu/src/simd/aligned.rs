@@ -4,32 +4,32 @@ use super::Scalar;
 
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
-struct Line<S>([S; 16]);
+struct CacheLine<S>([S; 16]);
 
 /// A resizable array of numbers that starts on a cache line.
 #[derive(Clone, Default)]
 pub struct Aligned<S> {
-    lines: Vec<Line<S>>,
+    lines: Vec<CacheLine<S>>,
     len: usize,
 }
 
 impl<S: Scalar> Aligned<S> {
     /// Makes it `len` long; what is in it afterwards is unspecified.
     pub fn resize(&mut self, len: usize) {
-        self.lines.resize(len.div_ceil(16), Line::default());
+        self.lines.resize(len.div_ceil(16), CacheLine::default());
         self.len = len;
     }
 
     /// Makes it `len` long and full of `value`.
     pub fn refill(&mut self, len: usize, value: S) {
         self.lines.clear();
-        self.lines.resize(len.div_ceil(16), Line([value; 16]));
+        self.lines.resize(len.div_ceil(16), CacheLine([value; 16]));
         self.len = len;
     }
 
     /// Bytes it occupies.
     pub fn bytes(&self) -> usize {
-        self.lines.capacity() * size_of::<Line<S>>()
+        self.lines.capacity() * size_of::<CacheLine<S>>()
     }
 }
 
@@ -37,7 +37,7 @@ impl<S: Scalar> std::ops::Deref for Aligned<S> {
     type Target = [S];
     #[inline(always)]
     fn deref(&self) -> &[S] {
-        // SAFETY: `Line` is an array of 16 numbers without padding (64 or 128 bytes, aligned to
+        // SAFETY: `CacheLine` is an array of 16 numbers without padding (64 or 128 bytes, aligned to
         // 64), and `len` is at most 16 times the number of lines.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
     }

@@ -262,9 +262,9 @@ pub trait Kernel {
 }
 
 /// Plain code that is worth compiling for the instruction set, too.
-pub struct Plain<F>(pub F);
+pub struct PlainCode<F>(pub F);
 
-impl<R, F: FnOnce() -> R> Kernel for Plain<F> {
+impl<R, F: FnOnce() -> R> Kernel for PlainCode<F> {
     type Output = R;
     #[inline(always)]
     fn run<I: Simd>(self) -> R {

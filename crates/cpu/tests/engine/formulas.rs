@@ -6,7 +6,7 @@ use jostle_core::{Evaluate, Masses, PositionPrediction, Settings, SimBox, Specie
 use jostle_cpu::blocks::{Sums, TaskForces};
 use jostle_cpu::cells::Clusters;
 use jostle_cpu::formula::{compile, interpret};
-use jostle_cpu::neighbors::{Build, Exclusions, PairList};
+use jostle_cpu::neighbors::{Exclusions, ListBuild, PairList};
 use jostle_cpu::pair::PairKernel;
 use jostle_cpu::simd::Scalar;
 use jostle_cpu::threads::Team;
@@ -56,7 +56,13 @@ impl<S: Scalar> Listed<S> {
         let exclusions = Exclusions::new(&clusters, id, &index_by_id, &excluded);
         let mut list = PairList { clusters: 0..clusters.count(), ..PairList::default() };
         let exclusions = Some(&exclusions);
-        level.run(Build { clusters: &clusters, simbox: &simbox, reach: CUTOFF, exclusions, list: &mut list });
+        level.run(ListBuild {
+            clusters: &clusters,
+            simbox: &simbox,
+            reach: CUTOFF,
+            exclusions,
+            list: &mut list,
+        });
         Listed { clusters, list }
     }
 
