@@ -22,7 +22,7 @@ enum { BONDED_THREADS = 256, ROLES = 8 };
 // What atoms are bound in. Lists are by number of the atom among those that are bound, with what each is
 // (its row in a table, ROLES times, and which of its atoms this one is) and where the others are stored,
 // in its own order.
-struct Bound {
+struct BondedData {
     const u32* atoms;    // by number: ids
     const uint4* first;  // by number: where its bonds, angles, dihedrals and maps begin in their lists
     const u32* row[4];
@@ -40,14 +40,14 @@ struct Bound {
 };
 
 // After a sort, while lists are built: where everybody is now.
-extern "C" __global__ void bonded_indices(DeviceData w, Bound b, int slot) {
+extern "C" __global__ void bonded_indices(DeviceData w, BondedData b, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < w.n) b.index_by_id[w.id[w.control->sorted ^ 1][i]] = i;
 }
 
-extern "C" __global__ void bonded_find(DeviceData w, Bound b, int slot) {
+extern "C" __global__ void bonded_find(DeviceData w, BondedData b, int slot) {
     wait_for_previous_kernel();
     if (!build_due(w.control, w.control->slot[slot])) return;
     const i64 k = (i64)blockIdx.x * blockDim.x + threadIdx.x;
@@ -136,7 +136,7 @@ DEVICE real3 on_chain(u32 role, const R* vectors, const R* out, int term, double
 }
 
 template <bool ENERGY>
-DEVICE real3 bonded_forces_on(const DeviceData& w, const Bound& b, const Slot& now, u32 number, int i, u32 lane,
+DEVICE real3 bonded_forces_on(const DeviceData& w, const BondedData& b, const Slot& now, u32 number, int i, u32 lane,
                               double* sums) {
     const uint4 first = b.first[number], end = b.first[number + 1];
     real3 force = {(real)0, (real)0, (real)0};
@@ -234,7 +234,7 @@ DEVICE real3 bonded_forces_on(const DeviceData& w, const Bound& b, const Slot& n
 // The forces on the atom of a team of threads, and their sums. Returns the number of the atom, or
 // `n_atoms` if there is none.
 template <bool ENERGY>
-DEVICE u32 bonded(const DeviceData& w, const Bound& b, const Slot& now, double* sums) {
+DEVICE u32 bonded(const DeviceData& w, const BondedData& b, const Slot& now, double* sums) {
     const u32 lane = threadIdx.x % TEAM, n_atoms = (u32)b.n_atoms;
     const u32 team = blockIdx.x * (BONDED_THREADS / TEAM) + threadIdx.x / TEAM;
     const bool exists = team < n_atoms;
@@ -258,14 +258,14 @@ DEVICE u32 bonded(const DeviceData& w, const Bound& b, const Slot& now, double* 
     return number;
 }
 
-extern "C" __global__ void __launch_bounds__(BONDED_THREADS) bonded_forces(DeviceData w, Bound b, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(BONDED_THREADS) bonded_forces(DeviceData w, BondedData b, int slot, int trigger) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (due(w.control, now, trigger)) bonded<false>(w, b, now, nullptr);
 }
 
 extern "C" __global__ void __launch_bounds__(BONDED_THREADS)
-bonded_forces_energies(DeviceData w, Bound b, int slot, int trigger) {
+bonded_forces_energies(DeviceData w, BondedData b, int slot, int trigger) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;

@@ -31,7 +31,7 @@ enum {
 };
 
 // The groups.
-struct Held {
+struct ConstraintData {
     const u32* leads;    // by id: the group whose first atom it is; FOLLOWER of the first one, or UNCONSTRAINED
     const u32* slot;     // by id: its slot among the atoms of groups
     const uint4* group;  // shape, first slot, where what is known of it begins
@@ -49,12 +49,12 @@ struct Held {
 // are built; in which order does not matter.
 enum { KINDS = N_SHAPES + 1 };
 
-extern "C" __global__ void constrained_disband(DeviceData w, Held h, int slot) {
+extern "C" __global__ void constrained_disband(DeviceData w, ConstraintData h, int slot) {
     wait_for_previous_kernel();
     if (build_due(w.control, w.control->slot[slot])) *h.n_warp_groups = 0;
 }
 
-extern "C" __global__ void __launch_bounds__(SPAN) constrained_indices(DeviceData w, Held h, int slot) {
+extern "C" __global__ void __launch_bounds__(SPAN) constrained_indices(DeviceData w, ConstraintData h, int slot) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!build_due(w.control, now)) return;
@@ -123,7 +123,7 @@ struct Body {
 };
 
 template <class S>
-DEVICE Body<S> body_of(const DeviceData& w, const Held& h, uint4 group) {
+DEVICE Body<S> body_of(const DeviceData& w, const ConstraintData& h, uint4 group) {
     Body<S> body;
     const int set = w.control->sorted;
     for (int k = 0; k < S::ATOMS; k++) {
@@ -248,7 +248,7 @@ DEVICE void store_by_warp_group(double* a, u32 warp_group, u32 i, Double3 u, Dou
 
 // From the force of a step to where the next one is felt.
 template <class S>
-DEVICE void move_body(const DeviceData& w, const Held& h, uint4 group, int slot, const Slot& now, int what, u32 warp_group,
+DEVICE void move_body(const DeviceData& w, const ConstraintData& h, uint4 group, int slot, const Slot& now, int what, u32 warp_group,
                       Prefetched& prefetched) {
     enum { N = S::ATOMS, EARLY = N <= MOST_PREFETCHED };
     Control* control = w.control;
@@ -316,7 +316,7 @@ DEVICE bool moves(const Control* control, const Slot& now, int what) {
 }
 
 // The noise of a step, which depends on nothing in it: every atom its own, while forces are found.
-extern "C" __global__ void constrained_noise(DeviceData w, Held h, int slot, int what) {
+extern "C" __global__ void constrained_noise(DeviceData w, ConstraintData h, int slot, int what) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -326,7 +326,7 @@ extern "C" __global__ void constrained_noise(DeviceData w, Held h, int slot, int
 }
 
 // An atom that moves by itself, or a group by its first atom.
-DEVICE void move_by(const DeviceData& w, const Held& h, int slot, const Slot& now, int what, uint4 mover, u32 warp_group,
+DEVICE void move_by(const DeviceData& w, const ConstraintData& h, int slot, const Slot& now, int what, uint4 mover, u32 warp_group,
                     Prefetched& prefetched) {
     if (mover.y != UNCONSTRAINED) {
         const uint4 group = {mover.y, mover.z, mover.w, 0};
@@ -345,7 +345,7 @@ DEVICE void move_by(const DeviceData& w, const Held& h, int slot, const Slot& no
     advance_atom(w, slot, now, i, x, v, f, species, [&] { return load(h.noise, i); });
 }
 
-extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrained_move(DeviceData w, Held h, int slot, int what) {
+extern "C" __global__ void __launch_bounds__(BODY_THREADS, MOVE_BLOCKS) constrained_move(DeviceData w, ConstraintData h, int slot, int what) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     const bool moving = moves(w.control, now, what);
@@ -372,7 +372,7 @@ DEVICE void add_turning(const BoxGeometry& geometry, Body<S> before, double turn
 
 // The second half of the kick of a step.
 template <class S>
-DEVICE void kick_body(const DeviceData& w, const Held& h, uint4 group, const Slot& now, double* impulse) {
+DEVICE void kick_body(const DeviceData& w, const ConstraintData& h, uint4 group, const Slot& now, double* impulse) {
     const Motion motion = w.control->motion;
     const int set = w.control->sorted;
     Body<S> body = body_of<S>(w, h, group);
@@ -389,7 +389,7 @@ DEVICE void kick_body(const DeviceData& w, const Held& h, uint4 group, const Slo
 }
 
 // The same for all atoms. Blocks leave their shares of arms times impulses.
-extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(DeviceData w, Held h, int slot, int trigger) {
+extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(DeviceData w, ConstraintData h, int slot, int trigger) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;
@@ -414,7 +414,7 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_kick(Devi
 
 // What follows a kick by `time`, which has been made.
 template <class S>
-DEVICE void brake_body(const DeviceData& w, const Held& h, uint4 group, double time, double turning, double* impulse) {
+DEVICE void brake_body(const DeviceData& w, const ConstraintData& h, uint4 group, double time, double turning, double* impulse) {
     const int set = w.control->sorted;
     Body<S> body = body_of<S>(w, h, group);
     if (turning != 0) {
@@ -429,7 +429,7 @@ DEVICE void brake_body(const DeviceData& w, const Held& h, uint4 group, double t
 }
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
-constrained_brake(DeviceData w, Held h, double time, double turning) {
+constrained_brake(DeviceData w, ConstraintData h, double time, double turning) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double impulse[IMPULSES] = {};
@@ -446,7 +446,7 @@ constrained_brake(DeviceData w, Held h, double time, double turning) {
 
 // What a kick by `time` would be followed by.
 template <class S>
-DEVICE void trial_kick_body(const DeviceData& w, const Held& h, uint4 group, double time, double turning, double* impulse) {
+DEVICE void trial_kick_body(const DeviceData& w, const ConstraintData& h, uint4 group, double time, double turning, double* impulse) {
     Body<S> body = body_of<S>(w, h, group);
     if (turning != 0) add_turning(w.geometry, body, turning, impulse);
     for (int k = 0; k < S::ATOMS; k++) kick(body.v[k], time * body.inverse_mass[k], load_force(w, body.index[k]));
@@ -454,7 +454,7 @@ DEVICE void trial_kick_body(const DeviceData& w, const Held& h, uint4 group, dou
 }
 
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
-constrained_trial_kick(DeviceData w, Held h, double time, double turning) {
+constrained_trial_kick(DeviceData w, ConstraintData h, double time, double turning) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     double impulse[IMPULSES] = {};
@@ -489,7 +489,7 @@ constrained_sums(DeviceData w, int blocks, int row_length, int n_pairs, int trig
 }
 
 template <class S>
-DEVICE void hold_body(const DeviceData& w, const Held& h, uint4 group, double dt) {
+DEVICE void hold_body(const DeviceData& w, const ConstraintData& h, uint4 group, double dt) {
     Control* control = w.control;
     const Slot now = control->slot[0];
     Body<S> body = body_of<S>(w, h, group);
@@ -503,7 +503,7 @@ DEVICE void hold_body(const DeviceData& w, const Held& h, uint4 group, double dt
 }
 
 // After a drift by dt, in place.
-extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_hold(DeviceData w, Held h, double dt) {
+extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_hold(DeviceData w, ConstraintData h, double dt) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const u32 leader = i < w.n ? h.leader[i] : (u32)FOLLOWER;
@@ -517,7 +517,7 @@ extern "C" __global__ void __launch_bounds__(BODY_THREADS) constrained_hold(Devi
 
 // Forces on points that follow atoms act on these.
 template <class S>
-DEVICE void spread_body(const DeviceData& w, const Held& h, uint4 group, const Slot& now, double* virial) {
+DEVICE void spread_body(const DeviceData& w, const ConstraintData& h, uint4 group, const Slot& now, double* virial) {
     if (S::SITES == 0) return;
     enum { N = S::ATOMS };
     double in[6 * N - 3], out[3 * N + VIRIAL];
@@ -536,7 +536,7 @@ DEVICE void spread_body(const DeviceData& w, const Held& h, uint4 group, const S
 
 // The same for all, when all forces are there. Blocks leave their shares of what that adds to the virial.
 extern "C" __global__ void __launch_bounds__(BODY_THREADS)
-constrained_spread(DeviceData w, Held h, int slot, int trigger, int energies) {
+constrained_spread(DeviceData w, ConstraintData h, int slot, int trigger, int energies) {
     wait_for_previous_kernel();
     const Slot now = w.control->slot[slot];
     if (!due(w.control, now, trigger)) return;

@@ -6,7 +6,7 @@
 
 enum { PURPOSE_PAIR = 6 };
 
-struct Dissipation {
+struct DissipationData {
     double cutoff;
     double friction;
     double noise;
@@ -16,7 +16,7 @@ struct Dissipation {
 };
 
 // As jostle_core::thermostat::pair_noise has it.
-DEVICE double pair_noise(const Dissipation& p, u32 a, u32 b) {
+DEVICE double pair_noise(const DissipationData& p, u32 a, u32 b) {
     const u32 low = min(a, b), high = max(a, b);
     const u64 seed = p.seed ^ (u64)high * 0x9E3779B97F4A7C15ull;
     const u32 upper = (u32)(p.step >> 32) << 8 | PURPOSE_PAIR;
@@ -27,7 +27,7 @@ DEVICE double pair_noise(const Dissipation& p, u32 a, u32 b) {
 // to = v + part / m times the impulses at the velocities `from`: half-way through the step of a slot,
 // or at once, for the step that is named, where there is no slot.
 extern "C" __global__ void
-apply_dpd_thermostat(DeviceData w, Dissipation p, int slot, const double* from, double* to, double part) {
+apply_dpd_thermostat(DeviceData w, DissipationData p, int slot, const double* from, double* to, double part) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const Control* control = w.control;

@@ -2,13 +2,13 @@
 // which its embedding energy follows, then forces. Formulas and grids are generated (embedded.rs).
 
 // A place in the tables of distances: the knot before it, and how far beyond.
-struct Place {
+struct TableKnot {
     int knot;
     real p;
 };
 
 // For distances that are not numbers the last knot.
-DEVICE Place place_of(real r) {
+DEVICE TableKnot place_of(real r) {
     const real x = fmin(multiply_add(r, (real)KNOTS_PER_LENGTH, (real)-KNOTS_START), (real)LAST_KNOT);
     const int knot = max((int)x, 0);
     return {knot, x - (real)knot};
@@ -29,7 +29,7 @@ DEVICE ValueAndSlope cubic_at(real p, real4 c) {
 }
 
 DEVICE real density_of(const DeviceData& w, real r2, int species, int other) {
-    const Place at = place_of(r2 * reciprocal_square_root(r2));
+    const TableKnot at = place_of(r2 * reciprocal_square_root(r2));
     const real value = cubic_at(at.p, function_of(w, species, other, at.knot, 0)).value;
     return r2 < (real)EMBEDDED_CUTOFF2 ? value : (real)0;
 }
@@ -51,7 +51,7 @@ template <bool ENERGY>
 DEVICE void add_embedded_pair(const DeviceData& w, PairSums& pairs, real3 d, int species, int other, real derivative, real other_derivative) {
     const real r2 = dot(d, d), inverse = reciprocal_square_root(r2);
     if (N_TERMS > 1) add_pair<ENERGY>(w, pairs, d, r2, {species, 0}, {other, 0});
-    const Place at = place_of(r2 * inverse);
+    const TableKnot at = place_of(r2 * inverse);
     const real per_length = (real)KNOTS_PER_LENGTH;
     const real4 density = function_of(w, species, other, at.knot, 0);
     const real here = cubic_at(at.p, density).slope * per_length;

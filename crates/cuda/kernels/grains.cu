@@ -13,7 +13,7 @@ struct Face {
     double side;  // 1 or -1: from there towards the grains
 };
 
-struct Rubbing {
+struct ContactData {
     double law[4];
     double timestep;  // where there is no slot
     double longest;   // the distance of the centres of the largest that touch
@@ -46,7 +46,7 @@ DEVICE void add(Wrench& sum, const double* law, double overlap, double mass, dou
 // to = v + part dt F / m and likewise for angular velocities, with forces at the velocities `from`: in the
 // middle of the step of a slot, or at once where there is no slot.
 extern "C" __global__ void
-apply_contact_friction(DeviceData w, Rubbing p, int slot, const double* from,
+apply_contact_friction(DeviceData w, ContactData p, int slot, const double* from,
                        const double* angular_from, double* to, double* angular_to, double part) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

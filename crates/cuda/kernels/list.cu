@@ -57,14 +57,14 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) build_list(DeviceData
 }
 
 // The atom of a thread of a team, and which of it this is.
-struct Member { int i, rank; };
+struct TeamMember { int i, rank; };
 
-DEVICE Member list_member() {
+DEVICE TeamMember list_member() {
     return {(int)(blockIdx.x * LIST_ATOMS + threadIdx.x % LIST_ATOMS), (int)(threadIdx.x / LIST_ATOMS)};
 }
 
 template <bool ENERGY>
-DEVICE PairSums pair_sums_of_list(const DeviceData& w, const Position* position, Member member) {
+DEVICE PairSums pair_sums_of_list(const DeviceData& w, const Position* position, TeamMember member) {
     const int i = member.i;
     PairSums pairs = {};
     if (i >= w.n) return pairs;
@@ -82,7 +82,7 @@ DEVICE PairSums pair_sums_of_list(const DeviceData& w, const Position* position,
 }
 
 // Adds up the forces of a team, always in the same order, for its first thread.
-DEVICE void add_team(PairSums& pairs, Member member) {
+DEVICE void add_team(PairSums& pairs, TeamMember member) {
 #if LIST_TEAM > 1
     __shared__ real3 part[LIST_TEAM][LIST_ATOMS];
     const int index = member.i % LIST_ATOMS;
@@ -98,7 +98,7 @@ DEVICE void add_team(PairSums& pairs, Member member) {
 template <bool ENERGY>
 DEVICE void list_forces(const DeviceData& w, int slot) {
     const Slot now = w.control->slot[slot];
-    const Member member = list_member();
+    const TeamMember member = list_member();
     PairSums pairs = pair_sums_of_list<ENERGY>(w, w.position[now.parity], member);
     add_team(pairs, member);
     if (member.rank == 0 && member.i < w.n) store_pair_force(w, member.i, pairs, now);
@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(LIST_THREADS) step_list(DeviceData 
     const bool moves = step_due(w.control, now);
     next_slot(w, slot, moves);
     if (!moves) return;
-    const Member member = list_member();
+    const TeamMember member = list_member();
     PairSums pairs = pair_sums_of_list<false>(w, w.position[now.parity], member);
     add_team(pairs, member);
     const int i = member.i;

@@ -116,7 +116,7 @@ struct Splines {
 };
 
 // The points around the atoms of a block, of which it has copies.
-struct Around {
+struct MeshPatch {
     int first[3];           // on the mesh
     int low[3];             // from the origin of the splines
     int layers, columns, height;
@@ -124,7 +124,7 @@ struct Around {
     bool fit;               // there is room for all of them, and each is there once
 
     template <int STRIDE>
-    DEVICE_MEMBER explicit Around(const Splines<STRIDE>& s) {
+    DEVICE_MEMBER explicit MeshPatch(const Splines<STRIDE>& s) {
         for (int a = 0; a < 3; a++) {
             low[a] = s.low[a];
             first[a] = wrapped(s.origin[a] + s.low[a], points_along(a));
@@ -208,7 +208,7 @@ mesh_spread(DeviceData w, Mesh m, int slot, int trigger) {
     const int k = SPREAD_THREADS - 1 - threadIdx.x;  // the last warps have no axis
     if (k < own) units[k] = strength_of(w, w.position[now.parity], first + k) * (real)(1.0 / m.unit);
     s.find(w, w.position[now.parity], first, own);
-    const Around around(s);
+    const MeshPatch around(s);
     if (around.fit) {
         for (int k = threadIdx.x; k < around.layers * around.layer; k += SPREAD_THREADS) copy[k] = 0;
         __syncthreads();
@@ -279,7 +279,7 @@ DEVICE void gather(const DeviceData& w, const Mesh& m, const Slot& now, double w
         __shared__ Splines<(MESH_ORDER + 3) / 4 * 4> s;
         __shared__ real copy[AROUND];
         s.find(w, w.position[now.parity], first, own);
-        const Around around(s);
+        const MeshPatch around(s);
         if (around.fit) around.each([&](int here, u32 there) { prefetch(&copy[here], &m.potential[there]); });
         wait_for_prefetched();
         __syncthreads();

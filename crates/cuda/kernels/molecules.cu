@@ -4,7 +4,7 @@
 enum { MOLECULE_THREADS = 256, MOLECULAR_SUMS = 2 };
 
 // Who belongs to which molecule: as in molecules.rs, field by field.
-struct Molecules {
+struct MoleculeData {
     const u32* first;     // of each molecule its first entry, and the number of entries at the end
     const u32* atom;      // entries: ids
     const int* shift;     // entries [3][n]: images by which an atom is away from the others of its molecule
@@ -17,7 +17,7 @@ struct Molecules {
     i64 n;                // molecules
 };
 
-extern "C" __global__ void molecule_indices(DeviceData w, Molecules m) {
+extern "C" __global__ void molecule_indices(DeviceData w, MoleculeData m) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < w.n) m.index_by_id[w.id[w.control->sorted][i]] = i;
@@ -31,14 +31,14 @@ DEVICE double lane_sum(double x) {
 DEVICE Double3 lane_sum(Double3 a) { return {lane_sum(a.x), lane_sum(a.y), lane_sum(a.z)}; }
 
 // Where an atom is on the unbroken path of its molecule, in images.
-DEVICE void image_of(const DeviceData& w, const Molecules& m, u32 entry, u32 i, int set, int* image) {
+DEVICE void image_of(const DeviceData& w, const MoleculeData& m, u32 entry, u32 i, int set, int* image) {
     for (int k = 0; k < 3; k++) {
         image[k] = w.image[set][3 * (size_t)i + k] + m.shift[k * (size_t)w.n + entry];
     }
 }
 
 // From the first atom of its molecule, which is at `origin` in the image `base`.
-DEVICE Double3 from_first(const DeviceData& w, const Molecules& m, u32 entry, u32 i, int set, Double3 origin,
+DEVICE Double3 from_first(const DeviceData& w, const MoleculeData& m, u32 entry, u32 i, int set, Double3 origin,
                           const int* base) {
     int image[3];
     image_of(w, m, entry, i, set, image);
@@ -51,13 +51,13 @@ DEVICE Double3 from_first(const DeviceData& w, const Molecules& m, u32 entry, u3
 }
 
 // A molecule: what its atoms are seen from, its centre seen from there, and its velocity.
-struct Center {
+struct MoleculeCenter {
     Double3 origin, r, v;
     int base[3];
 };
 
-DEVICE Center center_of(const DeviceData& w, const Molecules& m, u32 begin, u32 end, int set) {
-    Center center = {};
+DEVICE MoleculeCenter center_of(const DeviceData& w, const MoleculeData& m, u32 begin, u32 end, int set) {
+    MoleculeCenter center = {};
     const u32 first = m.index_by_id[m.atom[begin]];
     center.origin = load(w.x[set], first);
     image_of(w, m, begin, first, set, center.base);
@@ -73,14 +73,14 @@ DEVICE Center center_of(const DeviceData& w, const Molecules& m, u32 begin, u32 
 
 // Twice the kinetic energy of centres, and the sum of f . d over atoms at d from the centre of their
 // molecule. Blocks leave their shares.
-extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecular_virial(DeviceData w, Molecules m) {
+extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecular_virial(DeviceData w, MoleculeData m) {
     wait_for_previous_kernel();
     const int set = w.control->sorted;
     const u32 lane = threadIdx.x % 32, warps = gridDim.x * (MOLECULE_THREADS / 32);
     double sums[MOLECULAR_SUMS] = {};
     for (u32 k = (blockIdx.x * MOLECULE_THREADS + threadIdx.x) / 32; k < m.n; k += warps) {
         const u32 begin = m.first[k], end = m.first[k + 1];
-        const Center center = center_of(w, m, begin, end, set);
+        const MoleculeCenter center = center_of(w, m, begin, end, set);
         double within = 0;
         for (u32 entry = begin + lane; entry < end; entry += 32) {
             const u32 i = m.index_by_id[m.atom[entry]];
@@ -108,13 +108,13 @@ extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS) molecular_virial(
 // Keeps what is, and moves centres along with the edges of another box; their velocities grow by the
 // factor 1 + `faster`.
 extern "C" __global__ void __launch_bounds__(MOLECULE_THREADS)
-scale_molecules(DeviceData w, Molecules m, BoxGeometry after, double faster) {
+scale_molecules(DeviceData w, MoleculeData m, BoxGeometry after, double faster) {
     wait_for_previous_kernel();
     const int set = w.control->sorted;
     const u32 lane = threadIdx.x % 32, warps = gridDim.x * (MOLECULE_THREADS / 32);
     for (u32 k = (blockIdx.x * MOLECULE_THREADS + threadIdx.x) / 32; k < m.n; k += warps) {
         const u32 begin = m.first[k], end = m.first[k + 1];
-        const Center center = center_of(w, m, begin, end, set);
+        const MoleculeCenter center = center_of(w, m, begin, end, set);
         for (u32 entry = begin + lane; entry < end; entry += 32) {
             const u32 id = m.atom[entry], i = m.index_by_id[id];
             const Double3 x = load(w.x[set], i), v = load(w.v[set], i);
@@ -136,7 +136,7 @@ scale_molecules(DeviceData w, Molecules m, BoxGeometry after, double faster) {
 }
 
 // Back to what was.
-extern "C" __global__ void undo_scale(DeviceData w, Molecules m) {
+extern "C" __global__ void undo_scale(DeviceData w, MoleculeData m) {
     wait_for_previous_kernel();
     const int i = blockIdx.x * blockDim.x + threadIdx.x, set = w.control->sorted;
     if (i >= w.n) return;

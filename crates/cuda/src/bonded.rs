@@ -31,7 +31,7 @@ const STRETCH: usize = 1024;
 /// What kernels are told of what is bound: as in `bonded.cu`, field by field.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct Bound {
+struct BondedData {
     atoms: u64,
     first: u64,
     row: [u64; 4],
@@ -49,11 +49,11 @@ struct Bound {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for Bound {}
+unsafe impl DeviceCopy for BondedData {}
 
 /// The kernels, and what is bound to what.
-pub struct Bonded {
-    bound: Bound,
+pub struct BondedKernels {
+    bound: BondedData,
     indices: Kernel,
     find: Kernel,
     forces: Kernel,
@@ -199,7 +199,7 @@ fn team(atoms: usize, entries: usize) -> u32 {
     team as u32
 }
 
-impl Bonded {
+impl BondedKernels {
     /// What is bound in a system, for a device; `None` where nothing is.
     ///
     /// # Errors
@@ -274,8 +274,8 @@ impl Bonded {
             let before = |k: usize| families[..k].iter().map(|family| part(family).len()).sum::<usize>();
             std::array::from_fn(|k| start + 4 * before(k) as u64)
         };
-        Ok(Some(Bonded {
-            bound: Bound {
+        Ok(Some(BondedKernels {
+            bound: BondedData {
                 atoms: words[4].address(),
                 first: first.address(),
                 row: begins(words[0].address(), |family| &family.rows),

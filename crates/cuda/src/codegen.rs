@@ -75,7 +75,7 @@ fn write_function(
         tape.fuse(&outputs);
     }
     let needed = tape.needed_for(&outputs);
-    let mut text = Text::default();
+    let mut text = SourceText::default();
     text.line(0, format!("__device__ __forceinline__ void {name}(const {number}* in, {number}* out) {{"));
     text.lines(1, tape.statements(|k| needed[k], notation, |k| format!("in[{k}]")));
     for (k, output) in outputs.iter().enumerate() {
@@ -107,7 +107,7 @@ pub fn excluded_source(sum: &LatticeSum, precision: Precision) -> String {
             vec![-energy, -force_over_r]
         }
     });
-    let mut text = Text::default();
+    let mut text = SourceText::default();
     let strength = match sum {
         LatticeSum::Charges(_) => "w.charge[i]",
         LatticeSum::Dispersion(term) => {
@@ -164,7 +164,7 @@ pub fn bonded_arithmetic<K: BondedKind>(terms: &[BondedTerm<K>], precision: Prec
 /// and dihedrals have at most.
 pub fn bonded_source(forces: &Forces, most: [usize; 3], precision: Precision) -> String {
     let Forces { bonds, angles, dihedrals, cmaps, .. } = forces;
-    let mut text = Text::default();
+    let mut text = SourceText::default();
     text.line(0, format!("#define N_BONDED {}", forces.n_bonded()));
     text.line(0, format!("#define N_MAPS {}", cmaps.len()));
     text.family("bond", bonds, precision, (1, most[0]), 2, |term, x| term.kind.visit(BondAt(x)));
@@ -226,9 +226,9 @@ impl DihedralVisitor for DihedralAt<'_> {
 
 /// Source text in lines.
 #[derive(Default)]
-struct Text(String);
+struct SourceText(String);
 
-impl Text {
+impl SourceText {
     fn line(&mut self, depth: usize, line: impl AsRef<str>) {
         // Writing to a string cannot fail.
         let _ = writeln!(self.0, "{:width$}{}", "", line.as_ref(), width = 4 * depth);

@@ -33,7 +33,7 @@ const FOLLOWER: u32 = u32::MAX - 1;
 /// What kernels are told of groups: as in `constraints.cu`, field by field.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct Held {
+struct ConstraintData {
     leads: u64,
     slot: u64,
     group: u64,
@@ -46,7 +46,7 @@ struct Held {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for Held {}
+unsafe impl DeviceCopy for ConstraintData {}
 
 /// What a kernel that moves atoms does before they are kicked for the first half of a step: as in
 /// `constraints.cu`.
@@ -61,7 +61,7 @@ pub enum MoveFrom {
 
 /// The kernels, and what hangs together.
 pub struct Constraints {
-    held: Held,
+    held: ConstraintData,
     disband: Kernel,
     indices: Kernel,
     noise: Kernel,
@@ -240,7 +240,17 @@ impl Constraints {
         let kicks = device.alloc(3 * n_atoms)?;
         let noise = kicks.address();
         Ok(Some(Constraints {
-            held: Held { leads, slot, group, numbers: first, leader, mover, n_warp_groups, index, noise },
+            held: ConstraintData {
+                leads,
+                slot,
+                group,
+                numbers: first,
+                leader,
+                mover,
+                n_warp_groups,
+                index,
+                noise,
+            },
             disband: module.kernel("constrained_disband")?,
             indices: module.kernel("constrained_indices")?,
             noise: module.kernel("constrained_noise")?,

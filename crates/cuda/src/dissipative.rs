@@ -12,7 +12,7 @@ use jostle_core::{NoiseKey, Precision, Result};
 /// What kernels are told: as in `dissipative.cu`, field by field.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct Dissipation {
+struct DissipationData {
     cutoff: f64,
     friction: f64,
     noise: f64,
@@ -22,7 +22,7 @@ struct Dissipation {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for Dissipation {}
+unsafe impl DeviceCopy for DissipationData {}
 
 /// The kernels, and velocities half-way.
 pub struct PairThermostat {
@@ -67,7 +67,7 @@ impl PairThermostat {
     /// Half-way first, then all the way with the friction of the velocities half-way.
     fn impulses(&self, data: &DeviceData, thermostat: &Dissipative, key: NoiseKey, slot: i32) -> [Launch; 2] {
         let Dissipative { cutoff, friction, noise } = *thermostat;
-        let said = Dissipation {
+        let said = DissipationData {
             cutoff,
             friction,
             noise,

@@ -7,7 +7,7 @@ use crate::device_data::DeviceData;
 use crate::driver::{Buffer, Device, DeviceCopy, Kernel, Launch};
 use crate::kernels::{self, ATOM_THREADS, Build};
 use crate::neighbor_engine::Trigger;
-use crate::restraint::Restraints;
+use crate::restraint::RestraintKernels;
 use crate::step_graph::VIRIAL;
 use crate::sums::Summation;
 use jostle_core::{Evaluate, Precision, Result, SimBox, System};
@@ -60,7 +60,7 @@ struct ExternalTerm {
 /// All fields and walls, and restraints.
 pub struct ExternalForces {
     terms: Vec<ExternalTerm>,
-    restraints: Option<Restraints>,
+    restraints: Option<RestraintKernels>,
     shares: u32,
     /// Where the first of them has its energy in a sample.
     first: usize,
@@ -155,7 +155,7 @@ impl ExternalForces {
         let terms = fields.chain(walls).collect::<Result<Vec<_>>>()?;
         let first = forces.n_searched() + VIRIAL + forces.n_unbounded() + forces.n_bonded();
         let shares = sums.shares(system.state.len(), ATOM_THREADS);
-        let restraints = Restraints::new(device, system, forces, precision, sums)?;
+        let restraints = RestraintKernels::new(device, system, forces, precision, sums)?;
         let any = !terms.is_empty() || restraints.is_some();
         Ok(any.then_some(ExternalForces { terms, restraints, shares, first }))
     }

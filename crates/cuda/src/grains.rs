@@ -14,7 +14,7 @@ use jostle_potentials::grains::{Contact, friction};
 /// What kernels are told: as in `grains.cu`, field by field.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct Rubbing {
+struct ContactData {
     law: [f64; 4],
     timestep: f64,
     longest: f64,
@@ -27,13 +27,13 @@ struct Rubbing {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for Rubbing {}
+unsafe impl DeviceCopy for ContactData {}
 
 /// The kernels, and how grains turn.
 pub struct Contacts {
     apply_contact_friction: Kernel,
     cross: Kernel,
-    said: Rubbing,
+    said: ContactData,
     /// By id and axis.
     angular: Buffer<f64>,
     /// Velocities half-way, and angular ones.
@@ -83,7 +83,7 @@ impl Contacts {
         faces.resize(faces.len().max(3), 0.0);
         let faces = device.upload(&faces)?;
         let angular = device.alloc(3 * n)?;
-        let said = Rubbing {
+        let said = ContactData {
             law: [grains.stiffness, grains.normal_damping, grains.tangential_damping, grains.friction],
             timestep: 0.0,
             longest: 2.0 * grains.radius.iter().fold(0.0, |longest: f64, r| longest.max(*r)),
@@ -156,7 +156,7 @@ impl Contacts {
 
     /// Half-way first, then all the way with the friction of the velocities half-way.
     fn impulses(&self, data: &DeviceData, timestep: f64, slot: i32) -> [Launch; 2] {
-        let said = Rubbing { timestep, ..self.said };
+        let said = ContactData { timestep, ..self.said };
         let [halfway, turning] = self.halfway.each_ref().map(Buffer::address);
         [([0, 0], [halfway, turning], 0.5), ([halfway, turning], [0, 0], 1.0)].map(|(from, to, part)| {
             let launch = Launch::new(&self.apply_contact_friction, kernels::blocks_of(data.n), ATOM_THREADS);

@@ -12,7 +12,7 @@ pub const MOLECULAR_SUMS: usize = 2;
 /// What kernels are told: as in `molecules.cu`, field by field.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-struct Table {
+struct MoleculeData {
     first: u64,
     atom: u64,
     shift: u64,
@@ -26,13 +26,13 @@ struct Table {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for Table {}
+unsafe impl DeviceCopy for MoleculeData {}
 // SAFETY: numbers only; what pads them in C is a field.
 unsafe impl DeviceCopy for BoxGeometry {}
 
 /// The kernels, and who belongs to which molecule.
 pub struct Bodies {
-    table: Table,
+    table: MoleculeData,
     indices: Kernel,
     molecular_virial: Kernel,
     scale_volume: Kernel,
@@ -81,7 +81,7 @@ impl Bodies {
             device.alloc(3 * n)?,
             device.alloc(3 * n)?,
         ];
-        let table = Table {
+        let table = MoleculeData {
             first: words[0].address(),
             atom: words[1].address(),
             shift: images[0].address(),

@@ -52,7 +52,7 @@ fn springs(restraints: &potentials::Restraints, simbox: &SimBox) -> Vec<f64> {
 }
 
 /// The restraints of a system.
-pub struct Restraints {
+pub struct RestraintKernels {
     data: RestraintData,
     springs: Buffer<f64>,
     places: Kernel,
@@ -83,7 +83,7 @@ pub fn build(precision: Precision, sums: Summation) -> Build {
     kernels::module_source(&formula, include_str!("../kernels/restraint.cu"), precision, sums)
 }
 
-impl Restraints {
+impl RestraintKernels {
     /// What restraints need on a device; `None` where there are none.
     ///
     /// # Errors
@@ -149,7 +149,7 @@ impl Restraints {
             n_anchors: restraints.anchors.len() as i64,
             n_distances: restraints.distances.len() as i64,
         };
-        Ok(Some(Restraints {
+        Ok(Some(RestraintKernels {
             data,
             springs,
             places: module.kernel("restraint_places")?,

@@ -9,7 +9,7 @@
 //! A sample is taken at the end of a segment; where a step is one kernel, that kernel takes it, and
 //! a batch is one segment.
 
-use crate::bonded::Bonded;
+use crate::bonded::BondedKernels;
 use crate::constraints::{Constraints, MoveFrom};
 use crate::device_data::{DeviceData, SLOTS};
 use crate::driver::{Buffer, Device, Graph, Kernel, Launch, Waits};
@@ -33,7 +33,7 @@ pub struct Launches<'a> {
     pub neighbor_engine: &'a dyn NeighborEngine,
     pub charges: &'a [LatticeSumKernel],
     pub vacuum: Option<&'a VacuumKernel>,
-    pub bonded: Option<&'a Bonded>,
+    pub bonded: Option<&'a BondedKernels>,
     pub constraints: Option<&'a Constraints>,
     pub external: Option<&'a ExternalForces>,
     pub thermostat: Option<&'a ScalingThermostat>,

@@ -1,6 +1,6 @@
 //! The forces of pairs of atoms in lists, and the table of their coefficients.
 
-use super::Text;
+use super::SourceText;
 use super::recorder::{Notation, Recorder, Tape};
 use jostle_core::{Precision, Real};
 use jostle_potentials::electrostatics::direct;
@@ -51,7 +51,7 @@ pub struct PairSource {
 ///
 /// `real` and the elementary functions are those of the kernels' prelude.
 pub fn pair_source(terms: &[PairTerm], sums: &[LatticeSum], precision: Precision) -> PairSource {
-    let table = Table::new(terms, sums);
+    let table = CoefficientTable::new(terms, sums);
     let charged = sums.iter().any(|sum| matches!(sum, LatticeSum::Charges(_)));
     let notation = Notation { number: "real", precision };
     let n_columns = table.rows[0].len();
@@ -116,7 +116,7 @@ pub fn pair_source(terms: &[PairTerm], sums: &[LatticeSum], precision: Precision
         numbers.resize(table_size.next_multiple_of(ROW), 0.0);
     }
     let offsets = curves.append_rows(&mut numbers);
-    let mut text = Text::default();
+    let mut text = SourceText::default();
     text.line(0, format!("#define N_TERMS {}", energies.len()));
     text.line(0, format!("#define CHARGED {}", i32::from(charged)));
     text.line(0, format!("#define N_SPECIES {}", table.n_species));
@@ -206,7 +206,7 @@ fn charges_alone(terms: &[PairTerm], sums: &[LatticeSum], notation: Notation) ->
     let words =
         alone.chunks(32).map(|bits| bits.iter().rev().fold(0u32, |word, bit| word << 1 | u32::from(*bit)));
     let words: Vec<String> = words.map(|word| format!("{word:#x}u")).collect();
-    let mut text = Text::default();
+    let mut text = SourceText::default();
     text.line(0, "#define CHARGES_ALONE 1");
     text.line(0, "__device__ __forceinline__ bool feels_charges_alone(int species) {");
     text.line(1, format!("const unsigned words[] = {{{}}};", words.join(", ")));
@@ -279,12 +279,12 @@ fn silent(term: &PairTerm) -> Option<Silent> {
 }
 
 /// Squared cut-offs and coefficients of all terms, one row for each ordered pair of species.
-struct Table {
+struct CoefficientTable {
     n_species: usize,
     rows: Vec<Vec<f64>>,
 }
 
-impl Table {
+impl CoefficientTable {
     fn new(terms: &[PairTerm], sums: &[LatticeSum]) -> Self {
         let n_species = terms.first().map_or(1, PairTerm::n_species);
         let pairs = || (0..n_species).flat_map(|a| (0..n_species).map(move |b| (a, b)));
@@ -318,7 +318,7 @@ impl Table {
                 rows.iter_mut().zip(products).for_each(|(row, product)| row.push(product));
             }
         }
-        Table { n_species, rows }
+        CoefficientTable { n_species, rows }
     }
 
     /// The columns that differ between pairs as products of numbers of the two species, if all do.

@@ -11,14 +11,14 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 ///
 /// Only numbers of one recording go together.
 #[derive(Debug, Clone, Copy)]
-pub struct Recorder(Place);
+pub struct Recorder(OperationIndex);
 
 /// The outcome of a comparison that is not known yet.
 #[derive(Debug, Clone, Copy)]
-pub struct Mask(Place);
+pub struct Mask(OperationIndex);
 
 /// Where on the tape an operation is.
-type Place = u32;
+type OperationIndex = u32;
 
 /// One operation; its operands are before it on the tape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -26,15 +26,15 @@ enum Operation {
     Input(usize),
     /// The bits of an f64.
     Literal(u64),
-    Add(Place, Place),
-    Subtract(Place, Place),
-    Multiply(Place, Place),
-    Divide(Place, Place),
-    Negate(Place),
-    MultiplyAdd(Place, Place, Place),
-    Call(Function, Place),
-    Less(Place, Place),
-    Select(Place, Place, Place),
+    Add(OperationIndex, OperationIndex),
+    Subtract(OperationIndex, OperationIndex),
+    Multiply(OperationIndex, OperationIndex),
+    Divide(OperationIndex, OperationIndex),
+    Negate(OperationIndex),
+    MultiplyAdd(OperationIndex, OperationIndex, OperationIndex),
+    Call(Function, OperationIndex),
+    Less(OperationIndex, OperationIndex),
+    Select(OperationIndex, OperationIndex, OperationIndex),
 }
 
 /// Functions of one number. The kernels' prelude has them under the same names.
@@ -88,7 +88,7 @@ impl Function {
 }
 
 impl Operation {
-    fn operands(self) -> impl Iterator<Item = Place> {
+    fn operands(self) -> impl Iterator<Item = OperationIndex> {
         use Operation::*;
         let operands = match self {
             Input(_) | Literal(_) => [None; 3],
@@ -112,9 +112,9 @@ impl Operation {
 #[derive(Debug, Default)]
 pub struct Tape {
     operations: Vec<Operation>,
-    places: HashMap<Operation, Place>,
+    places: HashMap<Operation, OperationIndex>,
     /// Products that are written as part of the one sum they go into, see [`Tape::fuse`].
-    fused: HashSet<Place>,
+    fused: HashSet<OperationIndex>,
 }
 
 thread_local! {
@@ -176,7 +176,7 @@ impl Tape {
     pub fn fuse(&mut self, numbers: &[Recorder]) {
         let needed = self.needed_for(numbers);
         let operations = self.operations.iter().zip(needed).filter(|(_, needed)| *needed);
-        let mut uses: HashMap<Place, usize> = HashMap::new();
+        let mut uses: HashMap<OperationIndex, usize> = HashMap::new();
         for operand in operations.clone().flat_map(|(operation, _)| operation.operands()) {
             *uses.entry(operand).or_default() += 1;
         }
@@ -185,14 +185,15 @@ impl Tape {
         }
         for (operation, _) in operations {
             if let Operation::Add(a, b) | Operation::Subtract(a, b) = *operation {
-                let is_product = |p: &Place| matches!(self.operations[*p as usize], Operation::Multiply(..));
+                let is_product =
+                    |p: &OperationIndex| matches!(self.operations[*p as usize], Operation::Multiply(..));
                 self.fused.extend([a, b].into_iter().find(|p| is_product(p) && uses[p] == 1));
             }
         }
     }
 
     /// The factors of a product that is part of a sum.
-    fn factors(&self, place: Place) -> Option<(Place, Place)> {
+    fn factors(&self, place: OperationIndex) -> Option<(OperationIndex, OperationIndex)> {
         match self.operations[place as usize] {
             Operation::Multiply(a, b) if self.fused.contains(&place) => Some((a, b)),
             _ => None,
@@ -208,7 +209,7 @@ impl Tape {
         input: impl Fn(usize) -> String,
     ) -> impl Iterator<Item = String> {
         let is_statement = move |k: usize, operation: &Operation| {
-            wanted(k) && !operation.is_written_in_place() && !self.fused.contains(&(k as Place))
+            wanted(k) && !operation.is_written_in_place() && !self.fused.contains(&(k as OperationIndex))
         };
         let operations = self.operations.iter().enumerate();
         operations.filter(move |(k, operation)| is_statement(*k, operation)).map(move |(k, operation)| {
@@ -221,7 +222,10 @@ impl Tape {
     pub fn count(&self, wanted: impl Fn(usize) -> bool) -> usize {
         let counts = |k: usize, operation: &Operation| {
             let is_input = matches!(operation, Operation::Input(_));
-            wanted(k) && !is_input && !operation.is_written_in_place() && !self.fused.contains(&(k as Place))
+            wanted(k)
+                && !is_input
+                && !operation.is_written_in_place()
+                && !self.fused.contains(&(k as OperationIndex))
         };
         self.operations.iter().enumerate().filter(|(k, operation)| counts(*k, operation)).count()
     }
@@ -233,8 +237,8 @@ impl Tape {
         input: &impl Fn(usize) -> String,
     ) -> String {
         use Operation::*;
-        let text = |place: Place| self.operand(place, notation);
-        let opposite = |place: Place| match (self.known(place), self.negated(place)) {
+        let text = |place: OperationIndex| self.operand(place, notation);
+        let opposite = |place: OperationIndex| match (self.known(place), self.negated(place)) {
             (Some(x), _) => notation.literal(-x),
             (_, Some(p)) => text(p),
             _ => format!("-{}", text(place)),
@@ -268,7 +272,7 @@ impl Tape {
         self.operand(number.0, notation)
     }
 
-    fn operand(&self, place: Place, notation: Notation) -> String {
+    fn operand(&self, place: OperationIndex, notation: Notation) -> String {
         match self.operations[place as usize] {
             Operation::Literal(bits) => notation.literal(f64::from_bits(bits)),
             Operation::Negate(a) => format!("-t{a}"),
@@ -277,22 +281,22 @@ impl Tape {
     }
 
     /// Where an operation is written down already.
-    fn find(&self, operation: Operation) -> Option<Place> {
+    fn find(&self, operation: Operation) -> Option<OperationIndex> {
         self.places.get(&operation).copied()
     }
 
-    fn push(&mut self, operation: Operation) -> Place {
+    fn push(&mut self, operation: Operation) -> OperationIndex {
         *self.places.entry(operation).or_insert_with(|| {
             self.operations.push(operation);
-            (self.operations.len() - 1) as Place
+            (self.operations.len() - 1) as OperationIndex
         })
     }
 
-    fn literal(&mut self, value: f64) -> Place {
+    fn literal(&mut self, value: f64) -> OperationIndex {
         self.push(Operation::Literal(value.to_bits()))
     }
 
-    fn known(&self, place: Place) -> Option<f64> {
+    fn known(&self, place: OperationIndex) -> Option<f64> {
         match self.operations[place as usize] {
             Operation::Literal(bits) => Some(f64::from_bits(bits)),
             _ => None,
@@ -300,7 +304,7 @@ impl Tape {
     }
 
     /// The number that this one is the opposite of.
-    fn negated(&self, place: Place) -> Option<Place> {
+    fn negated(&self, place: OperationIndex) -> Option<OperationIndex> {
         match self.operations[place as usize] {
             Operation::Negate(a) => Some(a),
             _ => None,
@@ -308,14 +312,14 @@ impl Tape {
     }
 
     /// When this number is another one, where it is 0 otherwise.
-    fn chosen(&self, place: Place) -> Option<(Place, Place)> {
+    fn chosen(&self, place: OperationIndex) -> Option<(OperationIndex, OperationIndex)> {
         match self.operations[place as usize] {
             Operation::Select(mask, a, b) if self.known(b) == Some(0.0) => Some((mask, a)),
             _ => None,
         }
     }
 
-    fn negate(&mut self, a: Place) -> Place {
+    fn negate(&mut self, a: OperationIndex) -> OperationIndex {
         match (self.known(a), self.negated(a)) {
             (Some(x), _) => self.literal(-x),
             (_, Some(p)) => p,
@@ -323,7 +327,7 @@ impl Tape {
         }
     }
 
-    fn add(&mut self, a: Place, b: Place) -> Place {
+    fn add(&mut self, a: OperationIndex, b: OperationIndex) -> OperationIndex {
         match (self.known(a), self.known(b), self.negated(a), self.negated(b)) {
             (Some(x), Some(y), ..) => self.literal(x + y),
             (Some(0.0), ..) => b,
@@ -340,7 +344,7 @@ impl Tape {
         }
     }
 
-    fn subtract(&mut self, a: Place, b: Place) -> Place {
+    fn subtract(&mut self, a: OperationIndex, b: OperationIndex) -> OperationIndex {
         match (self.known(a), self.known(b), self.negated(b)) {
             (Some(x), Some(y), _) => self.literal(x - y),
             (Some(0.0), ..) => self.negate(b),
@@ -350,7 +354,7 @@ impl Tape {
         }
     }
 
-    fn multiply(&mut self, a: Place, b: Place) -> Place {
+    fn multiply(&mut self, a: OperationIndex, b: OperationIndex) -> OperationIndex {
         match (self.known(a), self.known(b), self.negated(a), self.negated(b)) {
             (Some(x), Some(y), ..) => self.literal(x * y),
             (Some(x), ..) => self.scale(x, b),
@@ -368,7 +372,7 @@ impl Tape {
     }
 
     /// A known number times an unknown one.
-    fn scale(&mut self, x: f64, a: Place) -> Place {
+    fn scale(&mut self, x: f64, a: OperationIndex) -> OperationIndex {
         if x == 1.0 {
             return a;
         }
@@ -389,7 +393,7 @@ impl Tape {
         self.push(Operation::Multiply(a.min(factor), a.max(factor)))
     }
 
-    fn divide(&mut self, a: Place, b: Place) -> Place {
+    fn divide(&mut self, a: OperationIndex, b: OperationIndex) -> OperationIndex {
         match (self.known(a), self.known(b)) {
             (Some(x), Some(y)) => self.literal(x / y),
             (_, Some(1.0)) => a,
@@ -397,7 +401,7 @@ impl Tape {
         }
     }
 
-    fn multiply_add(&mut self, a: Place, b: Place, c: Place) -> Place {
+    fn multiply_add(&mut self, a: OperationIndex, b: OperationIndex, c: OperationIndex) -> OperationIndex {
         let (x, y) = (self.known(a), self.known(b));
         let trivial = [x, y].into_iter().flatten().any(|x| x.abs() == 1.0);
         if trivial || (x.is_some() && y.is_some()) || self.known(c) == Some(0.0) {
@@ -410,14 +414,14 @@ impl Tape {
         }
     }
 
-    fn call(&mut self, function: Function, a: Place) -> Place {
+    fn call(&mut self, function: Function, a: OperationIndex) -> OperationIndex {
         match self.known(a) {
             Some(x) => self.literal(function.of(x)),
             None => self.push(Operation::Call(function, a)),
         }
     }
 
-    fn select(&mut self, mask: Place, a: Place, b: Place) -> Place {
+    fn select(&mut self, mask: OperationIndex, a: OperationIndex, b: OperationIndex) -> OperationIndex {
         if let Operation::Less(p, q) = self.operations[mask as usize]
             && let (Some(x), Some(y)) = (self.known(p), self.known(q))
         {
@@ -427,7 +431,7 @@ impl Tape {
     }
 }
 
-fn on_tape(write: impl FnOnce(&mut Tape) -> Place) -> Place {
+fn on_tape(write: impl FnOnce(&mut Tape) -> OperationIndex) -> OperationIndex {
     TAPE.with_borrow_mut(write)
 }
 

@@ -14,7 +14,7 @@ use jostle_core::{Error, Result};
 use libloading::Library;
 use tempfile::TempDir;
 
-use super::{Code, Function, Hardware, Launch, Moment, Recording};
+use super::{Code, Function, Hardware, Launch, Recording, Timestamp};
 use crate::cache;
 
 const HEADER: &str = include_str!("../../kernels/emulation.h");
@@ -25,7 +25,7 @@ pub const ARCHITECTURE: &str = "emulated";
 /// As on Hopper, so that what fits here fits there.
 const SHARED: usize = 227 * 1024;
 
-pub struct Processor {
+pub struct EmulatedProcessor {
     compiler: Compiler,
     memory: Arc<Allocations>,
 }
@@ -35,7 +35,7 @@ struct Compiler {
     version: String,
 }
 
-impl Processor {
+impl EmulatedProcessor {
     pub fn new() -> Result<Self> {
         let mut candidates = Vec::from_iter(std::env::var("CXX").ok().filter(|c| !c.is_empty()));
         candidates.extend(["g++", "c++"].map(str::to_owned));
@@ -48,7 +48,7 @@ impl Processor {
             Error::device("no C++ compiler found, which the emulated GPU needs")
                 .hint("install g++, or name a compiler in the variable CXX")
         })?;
-        Ok(Processor { compiler, memory: Arc::default() })
+        Ok(EmulatedProcessor { compiler, memory: Arc::default() })
     }
 
     /// Finds the library among those kept, or builds it.
@@ -239,7 +239,7 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.checked_add(2 * MARGIN)?, MARGIN).ok()
 }
 
-impl Hardware for Processor {
+impl Hardware for EmulatedProcessor {
     fn name(&self) -> &str {
         "CUDA emulated on the CPU"
     }
@@ -322,7 +322,7 @@ impl Hardware for Processor {
         // SAFETY: the library was made of our own sources and runs nothing when loaded.
         let library = unsafe { Library::new(path) }
             .map_err(|e| Error::device(format!("cannot load {}: {e}", path.display())))?;
-        Ok(Box::new(Kernels { name: name.to_owned(), library }))
+        Ok(Box::new(EmulatedKernels { name: name.to_owned(), library }))
     }
 
     unsafe fn launch(&self, launch: &Launch) -> Result<()> {
@@ -351,7 +351,7 @@ impl Hardware for Processor {
         Ok(())
     }
 
-    fn now(&self) -> Result<Box<dyn Moment>> {
+    fn now(&self) -> Result<Box<dyn Timestamp>> {
         static START: OnceLock<Instant> = OnceLock::new();
         let start = START.get_or_init(Instant::now);
         Ok(Box::new(Nanoseconds(start.elapsed().as_nanos() as u64)))
@@ -361,12 +361,12 @@ impl Hardware for Processor {
 type Start = unsafe extern "C" fn(u32, u32, usize, *mut *mut c_void) -> *const c_char;
 type Parameters = unsafe extern "C" fn(*mut usize) -> usize;
 
-struct Kernels {
+struct EmulatedKernels {
     name: String,
     library: Library,
 }
 
-impl Code for Kernels {
+impl Code for EmulatedKernels {
     fn function(&self, name: &str) -> Result<Box<dyn Function>> {
         let missing = |_| Error::device(format!("{} has no kernel {name}", self.name));
         // SAFETY: these are the types that `rewrite` gave them.
@@ -379,16 +379,16 @@ impl Code for Kernels {
         // SAFETY: it writes at most 64 sizes.
         let count = unsafe { parameters(bytes.as_mut_ptr()) };
         let parameters = bytes[..count.min(bytes.len())].to_vec();
-        Ok(Box::new(Loaded { start, parameters }))
+        Ok(Box::new(LoadedLibrary { start, parameters }))
     }
 }
 
-struct Loaded {
+struct LoadedLibrary {
     start: Start,
     parameters: Vec<usize>,
 }
 
-impl Function for Loaded {
+impl Function for LoadedLibrary {
     fn handle(&self) -> u64 {
         self.start as usize as u64
     }
@@ -422,7 +422,7 @@ impl Function for Loaded {
 /// # Safety
 /// The arguments are those of the kernel, and what they point to is there.
 unsafe fn start(launch: &Launch) -> Result<()> {
-    // SAFETY: the handle is of a `Start`, as `Loaded::handle` gave it.
+    // SAFETY: the handle is of a `Start`, as `LoadedLibrary::handle` gave it.
     let entry = unsafe { std::mem::transmute::<usize, Start>(launch.kernel.0.function.handle() as usize) };
     let mut arguments = launch.pointers();
     let blocks = launch.grid[0];
@@ -447,8 +447,8 @@ impl Recording for Repetition {
 
 struct Nanoseconds(u64);
 
-impl Moment for Nanoseconds {
-    fn milliseconds_until(&self, end: &dyn Moment) -> Result<f64> {
+impl Timestamp for Nanoseconds {
+    fn milliseconds_until(&self, end: &dyn Timestamp) -> Result<f64> {
         Ok((end.stamp() as f64 - self.0 as f64) * 1e-6)
     }
 

@@ -52,7 +52,7 @@ trait Hardware: Send + Sync {
     /// As for `launch`.
     unsafe fn record(&self, launches: &[Launch]) -> Result<Box<dyn Recording>>;
     fn synchronize(&self) -> Result<()>;
-    fn now(&self) -> Result<Box<dyn Moment>>;
+    fn now(&self) -> Result<Box<dyn Timestamp>>;
 }
 
 /// A compiled and loaded source.
@@ -80,8 +80,8 @@ trait Recording: Send + Sync {
 }
 
 /// A moment on the device's stream.
-trait Moment: Send + Sync {
-    fn milliseconds_until(&self, end: &dyn Moment) -> Result<f64>;
+trait Timestamp: Send + Sync {
+    fn milliseconds_until(&self, end: &dyn Timestamp) -> Result<f64>;
     /// Nanoseconds of the host's clock, or the handle of the device's event.
     fn stamp(&self) -> u64;
 }
@@ -104,11 +104,11 @@ fn announce_compiling(name: &str) {
 /// A GPU, or the emulation of one. Work is done in the order it is asked for; clones are the same
 /// device.
 #[derive(Clone)]
-pub struct Device(Arc<dyn Hardware>, Arc<[String]>, Purpose);
+pub struct Device(Arc<dyn Hardware>, Arc<[String]>, DevicePurpose);
 
 /// What a device is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+enum DevicePurpose {
     /// For results, as soon as possible.
     Results,
     /// For tests: small systems are to meet what pays in large ones only.
@@ -121,7 +121,7 @@ impl Device {
     /// # Errors
     /// If there is no driver or no such GPU; what to install.
     pub fn open(index: usize) -> Result<Self> {
-        Ok(Device(Arc::new(nvidia::Gpu::open(index)?), Arc::default(), Purpose::Results))
+        Ok(Device(Arc::new(nvidia::Gpu::open(index)?), Arc::default(), DevicePurpose::Results))
     }
 
     /// The same, for who would rather do without it than with half of it: only if kernels can be
@@ -140,18 +140,18 @@ impl Device {
     /// # Errors
     /// If there is no C++ compiler.
     pub fn emulated() -> Result<Self> {
-        Ok(Device(Arc::new(emulated::Processor::new()?), Arc::default(), Purpose::Tests))
+        Ok(Device(Arc::new(emulated::EmulatedProcessor::new()?), Arc::default(), DevicePurpose::Tests))
     }
 
     /// The same device for tests, as an emulated one is: small systems meet what pays in large ones only.
     #[must_use]
     pub fn for_tests(self) -> Device {
-        Device(self.0, self.1, Purpose::Tests)
+        Device(self.0, self.1, DevicePurpose::Tests)
     }
 
     /// Whether it is.
     pub fn is_for_tests(&self) -> bool {
-        self.2 == Purpose::Tests
+        self.2 == DevicePurpose::Tests
     }
 
     /// What the maker calls it.
@@ -300,7 +300,7 @@ impl fmt::Debug for Device {
 /// A moment on a device.
 pub struct Event {
     device: Device,
-    moment: Box<dyn Moment>,
+    moment: Box<dyn Timestamp>,
 }
 
 /// A recorded sequence of launches.

@@ -15,7 +15,7 @@ use jostle_core::{Error, Result};
 use super::facts::GpuFacts;
 use super::memory::out_of_memory;
 use super::nvrtc::{Nvrtc, Version};
-use super::{Code, Function, Hardware, Launch, Moment, Recording, Waits, announce_compiling};
+use super::{Code, Function, Hardware, Launch, Recording, Timestamp, Waits, announce_compiling};
 
 /// Read-backs up to so many bytes land in memory that the GPU reaches directly.
 const LANDING: usize = 64 * 1024;
@@ -472,7 +472,7 @@ impl Hardware for Gpu {
         // SAFETY: it is a whole image, made by the compiler, and the driver copies it.
         let module = unsafe { result::module::load_data(code.as_ptr().cast()) }
             .map_err(|e| failed(&format!("{name} cannot be loaded"), e))?;
-        Ok(Box::new(Loaded { gpu: gpu.clone(), name: name.to_owned(), module }))
+        Ok(Box::new(LoadedModule { gpu: gpu.clone(), name: name.to_owned(), module }))
     }
 
     unsafe fn launch(&self, launch: &Launch) -> Result<()> {
@@ -515,28 +515,28 @@ impl Hardware for Gpu {
         self.0.wait()
     }
 
-    fn now(&self) -> Result<Box<dyn Moment>> {
+    fn now(&self) -> Result<Box<dyn Timestamp>> {
         let gpu = &self.0;
         let event = gpu.context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT));
         let event = event.and_then(|event| event.record(&gpu.stream).map(|()| event));
         let event = event.map_err(|e| gpu.failed_before(e))?;
-        Ok(Box::new(Recorded { gpu: gpu.clone(), event }))
+        Ok(Box::new(RecordedEvent { gpu: gpu.clone(), event }))
     }
 }
 
 /// Code on the GPU.
-struct Loaded {
+struct LoadedModule {
     gpu: Arc<Shared>,
     name: String,
     module: sys::CUmodule,
 }
 
 // SAFETY: a handle, which the driver lets every thread use.
-unsafe impl Send for Loaded {}
+unsafe impl Send for LoadedModule {}
 // SAFETY: as above.
-unsafe impl Sync for Loaded {}
+unsafe impl Sync for LoadedModule {}
 
-impl Drop for Loaded {
+impl Drop for LoadedModule {
     fn drop(&mut self) {
         // Its kernels may still be running.
         if self.gpu.wait().is_ok() {
@@ -546,7 +546,7 @@ impl Drop for Loaded {
     }
 }
 
-impl Code for Loaded {
+impl Code for LoadedModule {
     fn function(&self, name: &str) -> Result<Box<dyn Function>> {
         self.gpu.bind()?;
         let missing = || Error::device(format!("{} has no kernel {name}", self.name));
@@ -667,13 +667,13 @@ impl Recording for Captured {
     }
 }
 
-struct Recorded {
+struct RecordedEvent {
     gpu: Arc<Shared>,
     event: CudaEvent,
 }
 
-impl Moment for Recorded {
-    fn milliseconds_until(&self, end: &dyn Moment) -> Result<f64> {
+impl Timestamp for RecordedEvent {
+    fn milliseconds_until(&self, end: &dyn Timestamp) -> Result<f64> {
         self.gpu.wait()?;
         // cudarc's own way wants a driver of CUDA 12.8.
         type Elapsed = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> i32;

@@ -20,7 +20,7 @@ const WARP: u32 = 32;
 /// A wave, as in `ewald.cu`, field by field.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
-struct Row {
+struct WaveData {
     weight: f64,
     vector: [f64; 3],
     virial: [f64; 6],
@@ -37,7 +37,7 @@ struct EwaldSum {
 }
 
 // SAFETY: numbers only, and no padding between them.
-unsafe impl DeviceCopy for Row {}
+unsafe impl DeviceCopy for WaveData {}
 // SAFETY: numbers only, and no padding between them.
 unsafe impl DeviceCopy for EwaldSum {}
 
@@ -49,7 +49,7 @@ pub struct Ewald {
     sum: EwaldSum,
     kernels: [Kernel; 3],
     /// What the addresses in `sum` belong to.
-    rows: Buffer<Row>,
+    rows: Buffer<WaveData>,
     amplitude: Reals,
 }
 
@@ -59,10 +59,10 @@ pub fn build(sum: &LatticeSum, precision: Precision) -> Build {
     kernels::module_source(&source, include_str!("../../kernels/ewald.cu"), precision, Summation::Fast)
 }
 
-fn rows(simbox: &SimBox, spectrum: Spectrum, longest: f64) -> Vec<Row> {
+fn rows(simbox: &SimBox, spectrum: Spectrum, longest: f64) -> Vec<WaveData> {
     let row = |wave: &Wave| {
         let [x, y, z] = wave.numbers;
-        Row { weight: wave.weight, vector: wave.vector, virial: wave.virial(1.0), numbers: [x, y, z, 0] }
+        WaveData { weight: wave.weight, vector: wave.vector, virial: wave.virial(1.0), numbers: [x, y, z, 0] }
     };
     Wave::all(simbox, spectrum, longest).iter().map(row).collect()
 }
@@ -154,6 +154,6 @@ impl Ewald {
 
     /// Bytes occupied.
     pub fn bytes(&self) -> usize {
-        size_of::<Row>() * self.rows.len() + self.amplitude.bytes()
+        size_of::<WaveData>() * self.rows.len() + self.amplitude.bytes()
     }
 }

@@ -72,7 +72,7 @@ impl Splitting {
 
 /// What a mesh is like in whatever box.
 #[derive(Debug, Clone)]
-struct Form {
+struct MeshShape {
     sum: LatticeSum,
     splitting: Splitting,
     unit: f64,
@@ -84,16 +84,16 @@ struct Form {
 
 /// The mesh of a box, and the kernels for it.
 pub struct Mesh {
-    form: Form,
+    form: MeshShape,
     n: [usize; 3],
     points: Points,
-    kernels: Kernels,
+    kernels: MeshKernels,
     /// What the addresses in `points` belong to.
     charge: Buffer<i64>,
     reals: [Reals; 4],
 }
 
-struct Kernels {
+struct MeshKernels {
     spread: Kernel,
     forward: [Kernel; 2],
     convolve: Kernel,
@@ -194,12 +194,12 @@ impl Mesh {
             false => sums.shares(system.state.len(), SPREAD_ATOMS),
         };
         let unit = unit(&sum.strengths(system), precision);
-        let form = Form { sum: sum.clone(), splitting, unit, excluded_shares, precision, sums };
+        let form = MeshShape { sum: sum.clone(), splitting, unit, excluded_shares, precision, sums };
         Self::of_box(device, &system.simbox, form).map(Some)
     }
 
-    fn of_box(device: &Device, simbox: &SimBox, form: Form) -> Result<Self> {
-        let Form { splitting, unit, precision, sums, .. } = form;
+    fn of_box(device: &Device, simbox: &SimBox, form: MeshShape) -> Result<Self> {
+        let MeshShape { splitting, unit, precision, sums, .. } = form;
         let n = splitting.mesh(simbox);
         let build = build(&form.sum, splitting, n, precision, sums)?;
         let module = device.compile("mesh.cu", &build.source, &build.options)?;
@@ -233,7 +233,7 @@ impl Mesh {
                 moduli,
                 turns,
             },
-            kernels: Kernels {
+            kernels: MeshKernels {
                 spread: kernel("mesh_spread")?,
                 forward: [kernel("mesh_forward_z")?, kernel("mesh_forward_y")?],
                 convolve: kernel("mesh_convolve")?,
@@ -297,7 +297,7 @@ impl Mesh {
         add_up: impl Fn(u32) -> Launch,
     ) -> Vec<Launch> {
         let [x, y, z] = self.n;
-        let Kernels { spread, forward, convolve, energies, backward, .. } = &self.kernels;
+        let MeshKernels { spread, forward, convolve, energies, backward, .. } = &self.kernels;
         let lines = |kernel, count, n| self.launch(kernel, self.blocks(count, n), data, slot, trigger);
         let (along_z, along_y, along_x) = (x * y / 2, x * (z / 2 + 1), y * (z / 2 + 1));
         let mut launches = vec![

@@ -1,7 +1,7 @@
 //! The verbs.
 
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
-use crate::bonded::Bonded;
+use crate::bonded::BondedKernels;
 use crate::constraints::Constraints;
 use crate::device_data::BoxGeometry;
 use crate::electrostatics::LatticeSumKernel;
@@ -344,7 +344,7 @@ impl Backend for Cuda {
                 + self.plan.excluded.bytes()
                 + self.charges.iter().map(LatticeSumKernel::bytes).sum::<usize>()
                 + self.vacuum.as_ref().map_or(0, VacuumKernel::bytes)
-                + self.bonded.as_ref().map_or(0, Bonded::bytes)
+                + self.bonded.as_ref().map_or(0, BondedKernels::bytes)
                 + self.constraints.as_ref().map_or(0, Constraints::bytes),
         }
     }

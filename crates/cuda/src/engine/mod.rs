@@ -12,7 +12,7 @@ use tuning::Tuning;
 
 use crate::all_pairs::PairShape;
 use crate::arrays::Arrays;
-use crate::bonded::Bonded;
+use crate::bonded::BondedKernels;
 use crate::constraints::Constraints;
 use crate::device_data::{BoxGeometry, Control, DeviceData};
 use crate::dissipative::PairThermostat;
@@ -90,7 +90,7 @@ pub struct Cuda {
     neighbor_engine: Box<dyn NeighborEngine>,
     charges: Vec<LatticeSumKernel>,
     vacuum: Option<VacuumKernel>,
-    bonded: Option<Bonded>,
+    bonded: Option<BondedKernels>,
     constraints: Option<Constraints>,
     external: Option<ExternalForces>,
     thermostat: Option<ScalingThermostat>,
@@ -193,7 +193,7 @@ impl Cuda {
         let neighbor_engine = plan.open(&device, &pair_kernels)?;
         let charges = LatticeSumKernel::all(&device, &system, &forces, &plan.excluded, precision, summation)?;
         let vacuum = VacuumKernel::new(&device, n, &forces, precision)?;
-        let bonded = Bonded::new(&device, &system, &forces, precision, summation)?;
+        let bonded = BondedKernels::new(&device, &system, &forces, precision, summation)?;
         let constraints = Constraints::new(&device, &system, forces.n_searched(), precision, summation)?;
         let external = ExternalForces::new(&device, &system, &forces, precision, summation)?;
         let mut grains = None;
@@ -307,7 +307,7 @@ impl Cuda {
         let of_charges = self.charges.iter().map(LatticeSumKernel::most_shares).max().unwrap_or(0);
         let blocks = self.neighbor_engine.energy_blocks().max(self.launches().atom_shares()).max(of_charges);
         let constraints = self.constraints.as_ref().map_or(0, Constraints::partial_length);
-        let bonded = self.bonded.as_ref().map_or(0, Bonded::partial_length);
+        let bonded = self.bonded.as_ref().map_or(0, BondedKernels::partial_length);
         let vacuum = self.vacuum.as_ref().map_or(0, VacuumKernel::partial_length);
         let partial = constraints.max(bonded).max(vacuum).max(blocks as usize * row);
         if self.sums.partial.len() < partial {
