@@ -44,12 +44,12 @@ pub const MANY: u64 = 8;
 /// logarithm of the number of values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BlockAverage {
-    levels: Vec<Level>,
+    levels: Vec<BlockLevel>,
 }
 
 /// Statistics of the means of blocks of one length.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-struct Level {
+struct BlockLevel {
     blocks: u64,
     mean: f64,
     /// Sum of squared deviations from the mean (Welford 1962).
@@ -58,7 +58,7 @@ struct Level {
     waiting: Option<f64>,
 }
 
-impl Level {
+impl BlockLevel {
     /// The squared error of the mean if the blocks were independent.
     fn error_square(&self) -> f64 {
         self.square / (self.blocks as f64 * (self.blocks - 1) as f64)
@@ -71,7 +71,7 @@ impl BlockAverage {
         let mut value = value;
         for k in 0.. {
             if k == self.levels.len() {
-                self.levels.push(Level::default());
+                self.levels.push(BlockLevel::default());
             }
             let level = &mut self.levels[k];
             level.blocks += 1;
@@ -94,7 +94,7 @@ impl BlockAverage {
         let first = self.levels.first().filter(|l| l.blocks > 1)?;
         let naive = first.error_square();
         let many = self.levels.iter().filter(|level| level.blocks >= MANY);
-        let largest = many.map(Level::error_square).fold(naive, f64::max);
+        let largest = many.map(BlockLevel::error_square).fold(naive, f64::max);
         let inefficiency = if naive > 0.0 { largest / naive } else { 1.0 };
         let independent = first.blocks as f64 / inefficiency;
         Some(Estimate {

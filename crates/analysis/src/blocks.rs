@@ -17,31 +17,31 @@ pub struct Blocks {
     width: usize,
     /// Frames in a block.
     length: u64,
-    blocks: Vec<Block>,
+    blocks: Vec<BlockSums>,
     frames: u64,
 }
 
 /// Sums over the frames of a block. Each quantity counts its own samples.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Block {
+struct BlockSums {
     sums: Vec<f64>,
     counts: Vec<f64>,
 }
 
-impl Block {
+impl BlockSums {
     fn new(width: usize) -> Self {
-        Block { sums: vec![0.0; width], counts: vec![0.0; width] }
+        BlockSums { sums: vec![0.0; width], counts: vec![0.0; width] }
     }
 
-    fn join(&mut self, other: &Block) {
+    fn join(&mut self, other: &BlockSums) {
         self.sums.iter_mut().zip(&other.sums).for_each(|(a, b)| *a += b);
         self.counts.iter_mut().zip(&other.counts).for_each(|(a, b)| *a += b);
     }
 }
 
 /// Neighbours together; a last one that is alone is left out.
-fn joined(blocks: &[Block]) -> Vec<Block> {
-    let pair = |[a, b]: &[Block; 2]| {
+fn joined(blocks: &[BlockSums]) -> Vec<BlockSums> {
+    let pair = |[a, b]: &[BlockSums; 2]| {
         let mut both = a.clone();
         both.join(b);
         both
@@ -50,7 +50,7 @@ fn joined(blocks: &[Block]) -> Vec<Block> {
 }
 
 /// A mean and its standard error, which is `None` below two blocks.
-pub type Estimate = (f64, Option<f64>);
+pub type BlockEstimate = (f64, Option<f64>);
 
 impl Blocks {
     /// Averages of so many quantities.
@@ -75,7 +75,7 @@ impl Blocks {
                 self.blocks = joined(&self.blocks);
                 self.length *= 2;
             }
-            self.blocks.push(Block::new(self.width));
+            self.blocks.push(BlockSums::new(self.width));
         }
         self.frames += 1;
     }
@@ -106,10 +106,10 @@ impl Blocks {
 
     /// A function of the means of all quantities, each value with its error. The mean of a
     /// quantity without samples is NaN.
-    pub fn derive(&self, function: impl Fn(&[f64]) -> Vec<f64>) -> Vec<Estimate> {
-        let mut total = Block::new(self.width);
+    pub fn derive(&self, function: impl Fn(&[f64]) -> Vec<f64>) -> Vec<BlockEstimate> {
+        let mut total = BlockSums::new(self.width);
         self.blocks.iter().for_each(|block| total.join(block));
-        let without = |left: Option<&Block>| -> Vec<f64> {
+        let without = |left: Option<&BlockSums>| -> Vec<f64> {
             let mean = |k: usize| {
                 let (sum, count) = left.map_or((0.0, 0.0), |b| (b.sums[k], b.counts[k]));
                 (total.sums[k] - sum) / (total.counts[k] - count)
@@ -135,8 +135,8 @@ impl Blocks {
 
     /// A function of the means of the first half of the frames, and of those of the second.
     pub(crate) fn halves(&self, function: impl Fn(&[f64]) -> Vec<f64>) -> [Vec<f64>; 2] {
-        let of = |blocks: &[Block]| {
-            let mut sum = Block::new(self.width);
+        let of = |blocks: &[BlockSums]| {
+            let mut sum = BlockSums::new(self.width);
             blocks.iter().for_each(|block| sum.join(block));
             function(&sum.sums.iter().zip(&sum.counts).map(|(sum, count)| sum / count).collect::<Vec<_>>())
         };
@@ -145,14 +145,18 @@ impl Blocks {
     }
 
     /// The means with their errors.
-    pub fn means(&self) -> Vec<Estimate> {
+    pub fn means(&self) -> Vec<BlockEstimate> {
         self.derive(<[f64]>::to_vec)
     }
 }
 
 /// The error of each of so many values, given what they are without a block; `None` below two
 /// blocks.
-fn jackknife(blocks: &[Block], values: usize, without: impl Fn(&Block) -> Vec<f64>) -> Vec<Option<f64>> {
+fn jackknife(
+    blocks: &[BlockSums],
+    values: usize,
+    without: impl Fn(&BlockSums) -> Vec<f64>,
+) -> Vec<Option<f64>> {
     let n = blocks.len() as f64;
     let left: Vec<Vec<f64>> = blocks.iter().map(without).collect();
     let error = |k: usize| {

@@ -11,10 +11,10 @@ mod distances;
 #[cfg(test)]
 mod tests;
 
-pub use distances::{Around, ROW, fold_around};
+pub use distances::{CellSurroundings, ROW, fold_around};
 
 /// How large cells are.
-struct Layout {
+struct CellLayout {
     /// They are this part of the reach wide.
     of_reach: f64,
     /// Nor are they narrower than this part of the mean distance of atoms: hardly one were in each.
@@ -32,7 +32,7 @@ const LOOKS: usize = 1 << 13;
 /// What helps against too many pairs.
 const FEWER: &str = "choose a shorter distance, or fewer atoms; is the box what it should be?";
 
-const LAYOUT: Layout = Layout { of_reach: 0.25, of_spacing: 0.8, multiple: 1 };
+const LAYOUT: CellLayout = CellLayout { of_reach: 0.25, of_spacing: 0.8, multiple: 1 };
 
 /// Atoms sorted into cells.
 pub struct Cells {
@@ -53,7 +53,7 @@ pub struct Cells {
 /// Cells in a line along the last axis, as seen from another: those at `across` along the first two
 /// axes, and `from` to `to` along the last.
 #[derive(Debug, Clone, Copy)]
-struct Line {
+struct CellLine {
     across: [i32; 2],
     from: i32,
     to: i32,
@@ -61,7 +61,7 @@ struct Line {
 
 /// Atoms of neighbouring cells, which are neighbours in memory, in one image of the box.
 #[derive(Debug, Clone)]
-struct Row {
+struct CellRow {
     atoms: Range<usize>,
     shift: Vec3,
 }
@@ -112,7 +112,7 @@ impl Cells {
         Self::with_layout(simbox, positions, reach, &LAYOUT)
     }
 
-    fn with_layout(simbox: &SimBox, positions: &[Vec3], reach: f64, layout: &Layout) -> Result<Self> {
+    fn with_layout(simbox: &SimBox, positions: &[Vec3], reach: f64, layout: &CellLayout) -> Result<Self> {
         limits::sound(simbox)?;
         let periodic = simbox.periodic();
         let mut fractional: Vec<Vec3> = positions.iter().map(|r| simbox.to_fractional(*r)).collect();
@@ -242,7 +242,7 @@ impl Cells {
             let rows = if own.is_empty() { Vec::new() } else { self.rows(cell, &lines) };
             for i in own {
                 let r = self.position[i];
-                for (k, Row { atoms, shift }) in rows.iter().enumerate() {
+                for (k, CellRow { atoms, shift }) in rows.iter().enumerate() {
                     // The first row begins with the atoms of this cell: each pair of them once.
                     let atoms = if k == 0 { i + 1..atoms.end } else { atoms.clone() };
                     meet(&mut sums, i, atoms, [r[0] - shift[0], r[1] - shift[1], r[2] - shift[2]]);
@@ -311,15 +311,15 @@ impl Cells {
 
     /// Half of the cells around a cell, so that each pair is met once; the line with the cell itself
     /// is first, and begins there.
-    fn lines(&self) -> Vec<Line> {
+    fn lines(&self) -> Vec<CellLine> {
         let [a, b, c] = self.span;
-        let mut lines = vec![Line { across: [0, 0], from: 0, to: c }];
+        let mut lines = vec![CellLine { across: [0, 0], from: 0, to: c }];
         for x in 0..=a {
             for y in -b..=b {
                 if (x, y) > (0, 0)
                     && let Some(c) = self.span_beside([x, y])
                 {
-                    lines.push(Line { across: [x, y], from: -c, to: c });
+                    lines.push(CellLine { across: [x, y], from: -c, to: c });
                 }
             }
         }
@@ -339,7 +339,7 @@ impl Cells {
     }
 
     /// The rows of atoms that lines lead to from a cell: they end where the box does.
-    fn rows(&self, cell: usize, lines: &[Line]) -> Vec<Row> {
+    fn rows(&self, cell: usize, lines: &[CellLine]) -> Vec<CellRow> {
         let [_, ny, nz] = self.shape;
         let at = [cell / (ny * nz), cell / nz % ny, cell % nz];
         let (here, size) = (at[2] as i32, nz as i32);
@@ -355,7 +355,7 @@ impl Cells {
                 if let Some((first, image)) = self.neighbor(at, offset) {
                     let atoms =
                         self.start[first] as usize..self.start[first + (last - z) as usize + 1] as usize;
-                    rows.push(Row { atoms, shift: self.simbox.shift(image) });
+                    rows.push(CellRow { atoms, shift: self.simbox.shift(image) });
                 }
                 z = last + 1;
             }

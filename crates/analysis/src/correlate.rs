@@ -88,14 +88,14 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for MultiTau<T> {
 
 /// Frames that are equally far apart in time.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-pub(crate) struct Clock {
+pub(crate) struct FrameSpacing {
     first: f64,
     last: Option<f64>,
     interval: Option<f64>,
     frames: u64,
 }
 
-impl Clock {
+impl FrameSpacing {
     /// Takes the time of the next frame.
     ///
     /// # Errors

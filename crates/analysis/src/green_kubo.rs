@@ -6,7 +6,7 @@
 //! error is at least four times that of the rule over all. Or the integral may end too early: what its
 //! last quarter adds, beside the one before, tells what would follow.
 
-use crate::blocks::{Blocks, Estimate};
+use crate::blocks::{BlockEstimate, Blocks};
 use crate::warning::{Verdict, digits, judge};
 
 /// The integral of a correlation, which is among averages: its values at times from zero on are the
@@ -31,12 +31,12 @@ impl<S: Fn(&[f64]) -> f64> GreenKubo<'_, S> {
     }
 
     /// The correlation at each time.
-    pub fn correlation(&self) -> Vec<Estimate> {
+    pub fn correlation(&self) -> Vec<BlockEstimate> {
         self.blocks.derive(|m| m[..self.times.len()].to_vec())
     }
 
     /// The integral from zero to each time, by trapezoids.
-    pub fn running(&self) -> Vec<Estimate> {
+    pub fn running(&self) -> Vec<BlockEstimate> {
         self.blocks.derive(|m| self.integrate(m))
     }
 

@@ -19,10 +19,10 @@ mod settings;
 mod view;
 mod warning;
 
-pub use blocks::{Blocks, Estimate};
+pub use blocks::{BlockEstimate, Blocks};
 pub use kinds::{Kind, Measure, Observable};
 pub use report::{Column, Record, Results, Table, Value};
 pub use saved_state::{SavedState, restore, save};
 pub use settings::{Setting, Settings};
-pub use view::{Part, Paths, Polarity, SystemInfo, View, Whole};
-pub use warning::{Verdict, Warning};
+pub use view::{FrameSubset, Paths, Polarity, SystemInfo, View, Whole};
+pub use warning::{ResultWarning, Verdict};

@@ -1,7 +1,7 @@
 //! Results as tables and single values, with units, as CSV and JSON.
 
-use crate::blocks::Estimate;
-use crate::warning::{Verdict, Warning};
+use crate::blocks::BlockEstimate;
+use crate::warning::{ResultWarning, Verdict};
 use jostle_core::UnitSystem;
 use jostle_core::quantity::unit_name;
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ pub struct Results {
     pub values: Vec<Value>,
     /// What is to be known before they are believed, and which are missing for what reason.
     #[serde(default)]
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<ResultWarning>,
 }
 
 impl Table {
@@ -68,7 +68,7 @@ impl Table {
     }
 
     /// Adds a column and that of its errors.
-    pub fn with_errors(&mut self, name: &str, unit: &str, values: &[Estimate]) {
+    pub fn with_errors(&mut self, name: &str, unit: &str, values: &[BlockEstimate]) {
         self.plain(name, unit, values.iter().map(|v| v.0).collect());
         self.plain(&format!("{name} error"), unit, values.iter().map(|v| v.1.unwrap_or(f64::NAN)).collect());
     }
@@ -101,18 +101,18 @@ impl Table {
 
 impl Results {
     /// Adds a single number.
-    pub fn value(&mut self, name: &str, unit: &str, (value, error): Estimate) {
+    pub fn value(&mut self, name: &str, unit: &str, (value, error): BlockEstimate) {
         self.values.push(Value { name: name.to_string(), unit: unit.to_string(), value, error });
     }
 
     /// Adds a warning about a value, a table or a column.
     pub(crate) fn warn(&mut self, about: &str, (verdict, reason): (Verdict, String), remedy: &str) {
         let [about, remedy] = [about, remedy].map(String::from);
-        self.warnings.push(Warning { verdict, about, reason, remedy });
+        self.warnings.push(ResultWarning { verdict, about, reason, remedy });
     }
 
     /// The warning about a value, a table or a column.
-    pub fn warning(&self, about: &str) -> Option<&Warning> {
+    pub fn warning(&self, about: &str) -> Option<&ResultWarning> {
         self.warnings.iter().find(|w| w.about == about)
     }
 

@@ -88,20 +88,20 @@ pub struct View<'a> {
 
 /// Some of the atoms of a frame.
 #[derive(Debug, Clone)]
-pub struct Part {
+pub struct FrameSubset {
     positions: Vec<Vec3>,
     unwrapped: Vec<Vec3>,
     images: Option<Vec<[i32; 3]>>,
     velocities: Option<Vec<Vec3>>,
 }
 
-impl Part {
+impl FrameSubset {
     /// Those with these ids; what the frame does not have, they do not have either.
-    pub fn of(view: &View, atoms: &[u32]) -> Part {
+    pub fn of(view: &View, atoms: &[u32]) -> FrameSubset {
         fn some<T: Copy>(all: &[T], atoms: &[u32]) -> Vec<T> {
             atoms.iter().filter_map(|id| all.get(*id as usize).copied()).collect()
         }
-        Part {
+        FrameSubset {
             positions: some(view.positions, atoms),
             unwrapped: some(view.unwrapped, atoms),
             images: view.images.map(|images| some(images, atoms)),

@@ -6,7 +6,7 @@
 //! among the values. What was sampled, such as the correlation itself, is given all the same.
 
 use crate::averages::{BlockAverage, MANY};
-use crate::blocks::Estimate;
+use crate::blocks::BlockEstimate;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub enum Verdict {
 
 /// Something to know before a number is believed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Warning {
+pub struct ResultWarning {
     /// What became of the number.
     pub verdict: Verdict,
     /// The value, the table or the column that it is about.
@@ -33,7 +33,7 @@ pub struct Warning {
     pub remedy: String,
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for ResultWarning {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let became = match self.verdict {
             Verdict::Doubtful => "is doubtful",
@@ -56,7 +56,7 @@ const HARDLY_ANY: f64 = 2.0 * MANY as f64;
 
 /// The verdict on a number that is off by so much besides its error. What noise explains, or the error
 /// covers, counts for nothing.
-pub(crate) fn judge(off: Estimate, value: Estimate) -> Option<Verdict> {
+pub(crate) fn judge(off: BlockEstimate, value: BlockEstimate) -> Option<Verdict> {
     let size = off.0.abs();
     let noise = (2.0 * off.1.unwrap_or(0.0)).max(value.1.unwrap_or(0.0));
     match size / value.0.abs() {

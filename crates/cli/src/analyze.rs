@@ -6,7 +6,7 @@ use crate::output;
 use crate::reading::{FrameSelection, trajectory_at};
 use crate::trajectory_context::{DipoleMoments, TrajectoryContext};
 use jostle_analysis::{
-    Kind, Observable, Part, Paths, Polarity, Record, Settings, SystemInfo, Value, View, Whole, kinds,
+    FrameSubset, Kind, Observable, Paths, Polarity, Record, Settings, SystemInfo, Value, View, Whole, kinds,
 };
 use jostle_core::quantity::describe;
 use jostle_core::{Dimension, Error, Result, SimBox, Species, System};
@@ -79,7 +79,7 @@ fn frames(options: &AnalyzeOptions, kind: &Kind) -> Result<()> {
             velocities: frame.velocities.as_deref(),
             whole: moments.as_mut().map(|moments| moments.whole(&frame)).transpose().map_err(here)?,
         };
-        let part = chosen.as_deref().map(|atoms| Part::of(&view, atoms));
+        let part = chosen.as_deref().map(|atoms| FrameSubset::of(&view, atoms));
         measure.add(&part.as_ref().map_or(view, |part| part.view(&view))).map_err(here)?;
         count += 1;
     }

@@ -2,7 +2,9 @@
 
 use crate::dipole::{Dipoles, check_conductor};
 use crate::run_folder::stage_file;
-use jostle_analysis::{Kind, Measure, Observable, Part, Record, SystemInfo, View, Whole, restore, save};
+use jostle_analysis::{
+    FrameSubset, Kind, Measure, Observable, Record, SystemInfo, View, Whole, restore, save,
+};
 use jostle_core::group::chosen;
 use jostle_core::{Backend, Error, Group, Result, SimBox, Species, State, System, UnitSystem, Vec3};
 use jostle_io::Input;
@@ -145,7 +147,7 @@ impl Measures {
             |m: &&mut ActiveMeasure| m.kind.observable == observable && stage_step.is_multiple_of(m.every);
         for m in self.measures.iter_mut().filter(due) {
             m.frames += 1;
-            let part = m.atoms.as_deref().map(|atoms| Part::of(view, atoms));
+            let part = m.atoms.as_deref().map(|atoms| FrameSubset::of(view, atoms));
             let view = part.as_ref().map_or(*view, |part| part.view(view));
             // A few sums are done before another thread is awake.
             let added = match observable {

@@ -3,7 +3,7 @@
 //! What is around a block of cells is copied once, in single precision as seen from its middle, and
 //! every atom of the block then goes along that copy from end to end.
 
-use super::{Cells, Layout, Line};
+use super::{CellLayout, CellLine, Cells};
 use jostle_core::{Result, SimBox, Vec3};
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -16,14 +16,14 @@ pub const ROW: usize = 64;
 const FAR: f32 = 1e18;
 
 /// Narrower cells reach less too far, wider ones are fewer to copy from.
-const LAYOUT: Layout = Layout { of_reach: 0.125, of_spacing: 1.2, multiple: EDGE };
+const LAYOUT: CellLayout = CellLayout { of_reach: 0.125, of_spacing: 1.2, multiple: EDGE };
 
 /// So many cells along each axis are a block, if there is more than one.
 const EDGE: usize = 2;
 
 /// Atoms in a block of cells, and those around it that they meet.
 #[derive(Debug, Clone, Default)]
-pub struct Around {
+pub struct CellSurroundings {
     /// How many are in the block, the first: each meets all that come after it.
     pub own: usize,
     /// x, y, z of each as seen from the middle of the block, rounded; those of nobody, at the end,
@@ -31,12 +31,12 @@ pub struct Around {
     pub place: [Vec<f32>; 3],
     /// What each is labelled with.
     pub labels: Vec<u32>,
-    rows: Vec<Row>,
+    rows: Vec<ShiftedRow>,
 }
 
 /// Atoms that are neighbours in memory, and how they are shifted to be seen from a block.
 #[derive(Debug, Clone)]
-struct Row {
+struct ShiftedRow {
     atoms: Range<usize>,
     shift: Vec3,
 }
@@ -57,7 +57,7 @@ pub fn fold_around<A: Send>(
     (simbox, positions, labels): (&SimBox, &[Vec3], &[u32]),
     reach: f64,
     new: impl Fn() -> A + Sync + Send,
-    each: impl Fn(&mut A, &Around) + Sync + Send,
+    each: impl Fn(&mut A, &CellSurroundings) + Sync + Send,
     join: impl Fn(A, A) -> A + Sync + Send,
 ) -> Result<A> {
     let cells = Cells::with_layout(simbox, positions, reach, &LAYOUT)?;
@@ -65,8 +65,8 @@ pub fn fold_around<A: Send>(
         place: [0, 1, 2].map(|k| cells.position.iter().map(|r| r[k]).collect()),
         labels: cells.id.iter().map(|id| labels[*id as usize]).collect(),
     };
-    let blocks = Blocks::new(&cells);
-    let home = |(mut sums, mut around): (A, Around), block: usize| {
+    let blocks = CellBlocks::new(&cells);
+    let home = |(mut sums, mut around): (A, CellSurroundings), block: usize| {
         if blocks.look(block, &mut around) {
             fill(&mut around, &sorted);
             each(&mut sums, &around);
@@ -74,17 +74,17 @@ pub fn fold_around<A: Send>(
         (sums, around)
     };
     let tasks = (0..blocks.count.iter().product::<usize>()).into_par_iter().with_min_len(8);
-    Ok(tasks.fold(|| (new(), Around::default()), home).map(|(sums, _)| sums).reduce(&new, &join))
+    Ok(tasks.fold(|| (new(), CellSurroundings::default()), home).map(|(sums, _)| sums).reduce(&new, &join))
 }
 
 /// Copies the rows.
 #[multiversion(targets("x86_64+avx2"))]
-fn fill(around: &mut Around, sorted: &Sorted) {
+fn fill(around: &mut CellSurroundings, sorted: &Sorted) {
     let all = around.rows.iter().map(|row| row.atoms.len()).sum();
     around.labels.resize(all + ROW, 0);
     around.place.iter_mut().for_each(|x| x.resize(all + ROW, FAR));
     let mut begin = 0;
-    for Row { atoms, shift } in &around.rows {
+    for ShiftedRow { atoms, shift } in &around.rows {
         let to = begin..begin + atoms.len();
         for k in 0..3 {
             let from = &sorted.place[k][atoms.clone()];
@@ -99,20 +99,20 @@ fn fill(around: &mut Around, sorted: &Sorted) {
 }
 
 /// Blocks of cells.
-struct Blocks<'a> {
+struct CellBlocks<'a> {
     cells: &'a Cells,
     /// Cells along the edges of a block.
     edge: [usize; 3],
     count: [usize; 3],
     /// Lines of the cells of a block itself, as seen from its first cell.
-    own: Vec<Line>,
+    own: Vec<CellLine>,
     /// Of half of those around it, so that each pair is met once.
-    beyond: Vec<Line>,
+    beyond: Vec<CellLine>,
     /// Along each axis, from the span before the first cell on: which cell that is, in which image.
     wrapped: [Vec<Option<(usize, i32)>>; 3],
 }
 
-impl<'a> Blocks<'a> {
+impl<'a> CellBlocks<'a> {
     fn new(cells: &'a Cells) -> Self {
         let edge = cells.shape.map(|n| n.min(EDGE));
         let count = std::array::from_fn(|k| cells.shape[k] / edge[k]);
@@ -122,7 +122,7 @@ impl<'a> Blocks<'a> {
             for y in -cells.span[1]..b + cells.span[1] {
                 let away = [(-x).max(x + 1 - a).max(0), (-y).max(y + 1 - b).max(0)];
                 let Some(span) = cells.span_beside(away) else { continue };
-                let line = |from, to| Line { across: [x, y], from, to };
+                let line = |from, to| CellLine { across: [x, y], from, to };
                 match (x.div_euclid(a), y.div_euclid(b)) {
                     (0, 0) => {
                         own.push(line(0, c - 1));
@@ -141,11 +141,11 @@ impl<'a> Blocks<'a> {
             };
             (-span..n + span).map(cell).collect()
         });
-        Blocks { cells, edge, count, own, beyond, wrapped }
+        CellBlocks { cells, edge, count, own, beyond, wrapped }
     }
 
     /// Finds the rows that a block meets; whether there is any atom in it.
-    fn look(&self, block: usize, around: &mut Around) -> bool {
+    fn look(&self, block: usize, around: &mut CellSurroundings) -> bool {
         let [_, y, z] = self.count;
         let at = [block / (y * z), block / z % y, block % z];
         let first: [usize; 3] = std::array::from_fn(|k| at[k] * self.edge[k]);
@@ -160,7 +160,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// The rows of atoms that a line leads to: they end where the box does.
-    fn add_rows(&self, at: [usize; 3], middle: Vec3, line: &Line, rows: &mut Vec<Row>) {
+    fn add_rows(&self, at: [usize; 3], middle: Vec3, line: &CellLine, rows: &mut Vec<ShiftedRow>) {
         let Cells { simbox, shape, span, start, .. } = self.cells;
         let seen = |k: usize, offset: i32| self.wrapped[k][(at[k] as i32 + offset + span[k]) as usize];
         let (Some((x, a)), Some((y, b))) = (seen(0, line.across[0]), seen(1, line.across[1])) else { return };
@@ -175,7 +175,7 @@ impl<'a> Blocks<'a> {
             let atoms = start[cell] as usize..start[cell + length] as usize;
             if !atoms.is_empty() {
                 let image = simbox.shift([a, b, c]);
-                rows.push(Row { atoms, shift: std::array::from_fn(|k| image[k] - middle[k]) });
+                rows.push(ShiftedRow { atoms, shift: std::array::from_fn(|k| image[k] - middle[k]) });
             }
             z += length as i32;
         }

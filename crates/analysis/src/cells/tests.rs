@@ -69,7 +69,7 @@ fn pairs_are_those_of_a_double_loop() {
             assert_eq!(found, around + 1);
         }
         assert_eq!(2 * count, expected);
-        let within = |n: &mut u64, around: &Around| {
+        let within = |n: &mut u64, around: &CellSurroundings| {
             for atom in 0..around.own {
                 let [x, y, z] = [0, 1, 2].map(|k| around.place[k][atom]);
                 for k in atom + 1..around.labels.len() {

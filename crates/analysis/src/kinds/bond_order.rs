@@ -225,15 +225,15 @@ fn wigner_6() -> Vec<([i32; 3], f64)> {
 }
 
 /// Neighbours and moments of all atoms, by id.
-struct Order {
+struct LocalOrder {
     lists: Neighbors,
     local: Vec<Moments>,
     /// Over an atom and its neighbours.
     averaged: Vec<Moments>,
 }
 
-impl Order {
-    fn of(simbox: &SimBox, positions: &[Vec3], cutoff: f64) -> Result<Order> {
+impl LocalOrder {
+    fn of(simbox: &SimBox, positions: &[Vec3], cutoff: f64) -> Result<LocalOrder> {
         let lists = Cells::new(simbox, positions, cutoff)?.neighbors()?;
         let mut local = vec![Moments::default(); lists.atoms()];
         local.par_chunks_mut(ROW).enumerate().for_each(|(k, part)| add_harmonics(&lists, k * ROW, part));
@@ -246,7 +246,7 @@ impl Order {
             sum
         };
         let averaged = (0..lists.atoms()).into_par_iter().map(around).collect();
-        Ok(Order { lists, local, averaged })
+        Ok(LocalOrder { lists, local, averaged })
     }
 }
 
@@ -288,13 +288,14 @@ pub fn neighbor_distance(density: f64) -> f64 {
 /// # Errors
 /// If the box has no volume, or there are too many neighbours to keep.
 pub fn averaged_q6(simbox: &SimBox, positions: &[Vec3], cutoff: f64) -> Result<Vec<f64>> {
-    let averaged = Order::of(simbox, positions, cutoff)?.averaged;
+    let averaged = LocalOrder::of(simbox, positions, cutoff)?.averaged;
     Ok(averaged.iter().map(|moments| invariant(&moments.six)).collect())
 }
 
 impl Measure for BondOrder {
     fn add(&mut self, frame: &View) -> Result<()> {
-        let Order { lists, local, averaged } = Order::of(frame.simbox, frame.positions, self.cutoff)?;
+        let LocalOrder { lists, local, averaged } =
+            LocalOrder::of(frame.simbox, frame.positions, self.cutoff)?;
         let n = lists.atoms();
         let connected = |i: usize, j: usize| {
             let (a, b) = (&local[i].six, &local[j].six);

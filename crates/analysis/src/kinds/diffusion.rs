@@ -1,8 +1,8 @@
 //! Mean-square displacements, the non-Gaussian parameter, self-diffusion.
 
 use super::{Kind, Measure, Observable};
-use crate::blocks::{Blocks, Estimate};
-use crate::correlate::{Clock, MultiTau};
+use crate::blocks::{BlockEstimate, Blocks};
+use crate::correlate::{FrameSpacing, MultiTau};
 use crate::leaps::{self, Leaps};
 use crate::limits;
 use crate::report::{Results, Table, unit};
@@ -62,7 +62,7 @@ const LONGER: &str = "take a longer run, or fit where displacements grow with ti
 struct Diffusion {
     system_info: SystemInfo,
     settings: Settings,
-    clock: Clock,
+    clock: FrameSpacing,
     walk: Walk,
     leaps: Leaps,
     past: MultiTau<Vec<Vec3>>,
@@ -95,7 +95,7 @@ impl Diffusion {
             format!("the positions of {atoms} atoms in the {KEPT} frames that others are compared with");
         limits::memory(bytes, &what, "choose a part of the atoms")?;
         let blocks = Blocks::new(past.width() * (counts.len() + 2));
-        let (clock, walk, leaps, frames) = (Clock::default(), Walk::default(), Leaps::default(), 0);
+        let (clock, walk, leaps, frames) = (FrameSpacing::default(), Walk::default(), Leaps::default(), 0);
         Ok(Diffusion {
             system_info: system_info.clone(),
             settings: settings.clone(),
@@ -288,7 +288,7 @@ impl Diffusion {
 }
 
 /// The verdict on displacements that grow with a power of time other than the first.
-fn bent((power, error): Estimate) -> Option<(Verdict, String)> {
+fn bent((power, error): BlockEstimate) -> Option<(Verdict, String)> {
     let off = (power - 1.0).abs();
     if !(off > 2.0 * error.unwrap_or(0.0) && off > BENT) {
         return None;

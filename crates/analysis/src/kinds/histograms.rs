@@ -1,7 +1,7 @@
 //! How many pairs of atoms there are at each distance, by their species.
 
 use super::shells::Shells;
-use crate::cells::{Around, ROW, fold_around};
+use crate::cells::{CellSurroundings, ROW, fold_around};
 use jostle_core::{Result, SimBox, Vec3};
 use multiversion::multiversion;
 use std::num::Wrapping;
@@ -35,7 +35,7 @@ impl Histograms {
     pub fn of(&self, simbox: &SimBox, positions: &[Vec3], species: &[u32]) -> Result<Vec<f64>> {
         let (bins, room) = (self.shells.bins, self.shells.bins + BEYOND);
         let begin = |which: &usize| ((which * room) as u32).wrapping_sub(WHOLE.to_bits());
-        let kernel = Kernel {
+        let kernel = HistogramKernel {
             per_length: bins as f32 / self.shells.cutoff as f32,
             last: std::array::from_fn(|k| (bins + k % BEYOND) as f32),
             species: self.species,
@@ -97,7 +97,7 @@ impl Counts {
     }
 }
 
-struct Kernel {
+struct HistogramKernel {
     per_length: f32,
     /// Where distances end that are too large.
     last: [f32; ROW],
@@ -108,8 +108,8 @@ struct Kernel {
 
 /// Counts all that a block of cells meets.
 #[multiversion(targets("x86_64+avx2"))]
-fn count(kernel: &Kernel, counts: &mut Counts, around: &Around) {
-    let Kernel { per_length, last, species, begin } = kernel;
+fn count(kernel: &HistogramKernel, counts: &mut Counts, around: &CellSurroundings) {
+    let HistogramKernel { per_length, last, species, begin } = kernel;
     let [x, y, z] = &around.place;
     for (of, begin) in begin.chunks(*species).enumerate() {
         let own = (0..around.own).filter(|atom| around.labels[*atom] as usize == of);

@@ -4,7 +4,7 @@
 use super::histograms::Histograms;
 use super::shells::{LARGER, Narrowest, Shells};
 use super::{Kind, Measure, Observable};
-use crate::blocks::{Blocks, Estimate};
+use crate::blocks::{BlockEstimate, Blocks};
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
 use crate::settings::{Setting, Settings};
@@ -194,9 +194,9 @@ impl Radial {
 }
 
 /// How far a function is from 1 over its last tenth, noise apart, if that matters.
-fn unlevelled(g: &[Estimate]) -> Option<f64> {
+fn unlevelled(g: &[BlockEstimate]) -> Option<f64> {
     let last = &g[g.len() - g.len().div_ceil(10)..];
-    let square = |(g, error): &Estimate| (g - 1.0).powi(2) - error.unwrap_or(0.0).powi(2);
+    let square = |(g, error): &BlockEstimate| (g - 1.0).powi(2) - error.unwrap_or(0.0).powi(2);
     let rest = (last.iter().map(square).sum::<f64>() / last.len() as f64).max(0.0).sqrt();
     (rest > LEVEL).then_some(rest)
 }

@@ -5,7 +5,7 @@ use super::shells::{LARGER, Narrowest, Shells};
 use super::{Kind, Measure, Observable};
 use crate::blocks::Blocks;
 use crate::cells::Cells;
-use crate::correlate::Clock;
+use crate::correlate::FrameSpacing;
 use crate::leaps::{self, Leaps};
 use crate::limits;
 use crate::report::{Results, Table, unit};
@@ -42,7 +42,7 @@ const GONE: f64 = 0.05;
 
 struct VanHove {
     system_info: SystemInfo,
-    clock: Clock,
+    clock: FrameSpacing,
     lags: usize,
     shells: Shells,
     /// Positions, wrapped or not, and on unbroken paths; the latest first.
@@ -62,7 +62,7 @@ impl VanHove {
         let what = format!("the positions of {atoms} atoms in {kept} frames");
         limits::memory(bytes, &what, "choose fewer lags, or a part of the atoms")?;
         let blocks = Blocks::fitting(2 * lags * shells.bins, "choose fewer bins or lags")?;
-        let (clock, past, system_info) = (Clock::default(), VecDeque::new(), system_info.clone());
+        let (clock, past, system_info) = (FrameSpacing::default(), VecDeque::new(), system_info.clone());
         let (narrowest, leaps) = (Narrowest::new(), Leaps::default());
         Ok(VanHove { system_info, clock, lags, shells, past, blocks, narrowest, leaps })
     }

@@ -2,7 +2,7 @@
 
 use super::{Kind, Measure, Observable};
 use crate::blocks::Blocks;
-use crate::correlate::Clock;
+use crate::correlate::FrameSpacing;
 use crate::green_kubo::GreenKubo;
 use crate::limits;
 use crate::report::{Results, Table, unit};
@@ -44,7 +44,7 @@ pub(super) const KIND: Kind = Kind {
         limits::memory(bytes, &format!("the velocities of {atoms} atoms at {kept} origins"), FEWER)?;
         Ok(Box::new(Velocities {
             system_info: system_info.clone(),
-            clock: Clock::default(),
+            clock: FrameSpacing::default(),
             past: VecDeque::new(),
             blocks: Blocks::new(lags + 1),
             origins,
@@ -60,7 +60,7 @@ const SOONER: &str = "save velocities more often, or measure while a run goes: m
 
 struct Velocities {
     system_info: SystemInfo,
-    clock: Clock,
+    clock: FrameSpacing,
     /// Velocities, one component after the other, at the origins of time, the latest first.
     past: VecDeque<Vec<f32>>,
     blocks: Blocks,
@@ -159,7 +159,7 @@ impl Velocities {
         const WHITE: f64 = 0.5;
         let (units, dt) = (self.system_info.units, self.clock.interval());
         let highest = 1.0 / (2.0 * dt);
-        let transform = Spectrum::new(count, dt);
+        let transform = PowerSpectrum::new(count, dt);
         // The power of the highest tenth over the mean of all.
         let left = self.blocks.derive(|m| {
             let power = transform.of(&m[..count]);
@@ -217,16 +217,16 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
 
 /// 4 \int c(t)/c(0) cos(2 pi f t) dt with a window that falls to zero as a cosine (Hann), at
 /// frequencies up to that of Nyquist; its integral over them is 1.
-struct Spectrum {
+struct PowerSpectrum {
     /// Of the correlation and its mirror image, which makes a cosine transform of it.
     transform: Arc<dyn RealToComplex<f64>>,
     dt: f64,
 }
 
-impl Spectrum {
+impl PowerSpectrum {
     /// Of a correlation at so many times, so far apart.
     fn new(count: usize, dt: f64) -> Self {
-        Spectrum { transform: RealFftPlanner::new().plan_fft_forward(2 * (count - 1)), dt }
+        PowerSpectrum { transform: RealFftPlanner::new().plan_fft_forward(2 * (count - 1)), dt }
     }
 
     fn of(&self, c: &[f64]) -> Vec<f64> {

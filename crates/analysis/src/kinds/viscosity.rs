@@ -1,8 +1,8 @@
 //! Shear viscosity by Green and Kubo, from the autocorrelation of the pressure tensor.
 
 use super::{Kind, Measure, Observable};
-use crate::blocks::{Blocks, Estimate};
-use crate::correlate::{Clock, MultiTau};
+use crate::blocks::{BlockEstimate, Blocks};
+use crate::correlate::{FrameSpacing, MultiTau};
 use crate::green_kubo::GreenKubo;
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
@@ -28,7 +28,7 @@ pub(super) const KIND: Kind = Kind {
         Ok(Box::new(Viscosity {
             units: system_info.units,
             settings: settings.clone(),
-            clock: Clock::default(),
+            clock: FrameSpacing::default(),
             blocks: Blocks::new(past.width() + 2),
             past,
         }))
@@ -43,7 +43,7 @@ const LONGER: &str = "a longer run, or a later end where the running viscosity s
 struct Viscosity {
     units: UnitSystem,
     settings: Settings,
-    clock: Clock,
+    clock: FrameSpacing,
     /// Pressure tensors without their trace.
     past: MultiTau<SymTensor>,
     /// The correlation at each lag; the volume and the thermal energy.
@@ -120,7 +120,7 @@ impl Measure for Viscosity {
 
 /// From where on, and for as long again, a running integral gains no more than its error. That a correlation
 /// passes through zero would not do: in molecules it swings about a long tail.
-fn plateau(times: &[f64], running: &[Estimate]) -> Option<usize> {
+fn plateau(times: &[f64], running: &[BlockEstimate]) -> Option<usize> {
     let stays = |k: &usize| {
         let reached = times.partition_point(|t| *t <= 2.0 * times[*k] * (1.0 + 1e-9));
         let gains = running[k + 1..reached].iter();
