@@ -26,7 +26,7 @@ enum WriterMessage {
 }
 
 /// A trajectory, written by a thread of its own.
-pub(crate) struct Frames {
+pub(crate) struct FrameWriter {
     messages: Option<SyncSender<WriterMessage>>,
     /// The first failure, told as soon as there is one.
     failures: Receiver<Error>,
@@ -35,7 +35,7 @@ pub(crate) struct Frames {
     written: WrittenSoFar,
 }
 
-impl Frames {
+impl FrameWriter {
     /// Begins to write.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Frames {
             .name("frames".into())
             .spawn(move || write(writer, &queue, &failed))
             .map_err(|e| Error::io("write", &path, &e))?;
-        Ok(Frames { messages: Some(messages), failures, thread: Some(thread), path, written })
+        Ok(FrameWriter { messages: Some(messages), failures, thread: Some(thread), path, written })
     }
 
     /// Hands a frame over.
@@ -92,7 +92,7 @@ impl Frames {
     }
 }
 
-impl Drop for Frames {
+impl Drop for FrameWriter {
     fn drop(&mut self) {
         self.messages = None;
         // It writes what is left; what it says was said before.
@@ -138,7 +138,7 @@ mod tests {
     use jostle_io::trajectory::TrajectoryHeader;
     use std::path::Path;
 
-    fn frames(path: &Path) -> Frames {
+    fn frames(path: &Path) -> FrameWriter {
         let (units, names) = (UnitSystem::Lj, vec!["A".to_string()]);
         let (atoms, bonds, periodic) = (Names::default(), Vec::new(), [true; 3]);
         let header = TrajectoryHeader {
@@ -152,7 +152,7 @@ mod tests {
             every: 1,
             images: false,
         };
-        Frames::new(TrajectoryWriter::create(path, TrajectoryFormat::Xyz, header).unwrap()).unwrap()
+        FrameWriter::new(TrajectoryWriter::create(path, TrajectoryFormat::Xyz, header).unwrap()).unwrap()
     }
 
     fn frame(step: u64) -> OwnedFrame {

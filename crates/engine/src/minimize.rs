@@ -23,7 +23,7 @@ const SHORTEST: f64 = 0.02;
 
 /// What velocities are mixed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Mixing {
+pub enum VelocityMixing {
     /// Forces, as in the papers.
     Forces,
     /// What forces and constraints accelerate the atoms by: constraints know velocities from each other
@@ -37,7 +37,7 @@ pub struct Fire {
     timestep: f64,
     first_timestep: f64,
     mixing: f64,
-    along: Mixing,
+    along: VelocityMixing,
     downhill: u32,
     longest_move: f64,
 }
@@ -45,7 +45,7 @@ pub struct Fire {
 impl Fire {
     /// A minimiser that starts with this time step; no atom moves further than `longest_move` in
     /// one iteration, so that overlapping atoms part without being thrown apart.
-    pub fn new(timestep: f64, longest_move: f64, along: Mixing) -> Self {
+    pub fn new(timestep: f64, longest_move: f64, along: VelocityMixing) -> Self {
         Fire { timestep, first_timestep: timestep, mixing: MIXING, along, downhill: 0, longest_move }
     }
 
@@ -94,13 +94,13 @@ impl Fire {
     fn mix(&self, backend: &mut dyn Backend, power: f64) -> f64 {
         let sums = backend.descent();
         match self.along {
-            Mixing::Forces if sums.force_square > 0.0 => {
+            VelocityMixing::Forces if sums.force_square > 0.0 => {
                 let along = self.mixing * (sums.velocity_square / sums.force_square).sqrt();
                 backend.mix_velocities(1.0 - self.mixing, along);
                 (1.0 - self.mixing) * sums.largest_speed + along * sums.largest_force
             }
-            Mixing::Forces => sums.largest_speed,
-            Mixing::Accelerations => {
+            VelocityMixing::Forces => sums.largest_speed,
+            VelocityMixing::Accelerations => {
                 // Sums of masses times squares: the kick has added dt a . a to f . v.
                 let acceleration_square = (sums.power - power) / self.timestep;
                 let velocity_square = 2.0 * backend.kinetic().energy();

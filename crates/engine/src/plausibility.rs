@@ -34,8 +34,8 @@ const NOTICEABLE: f64 = 1e-3;
 /// The lengths, masses and stiffnesses of a system that time steps and densities are compared with.
 #[derive(Debug, Clone)]
 pub(crate) struct Scales {
-    bond: Option<Bond>,
-    held: Option<Held>,
+    bond: Option<FastestBond>,
+    held: Option<ShortestConstraint>,
     flight: Option<Flight>,
     /// By pair of species, the diameter: sigma, or 0 where there is none.
     sizes: Vec<Vec<f64>>,
@@ -48,12 +48,12 @@ pub(crate) struct Scales {
     charges_jump: bool,
     /// See [`pressure_of_jumps`], times the square of the volume.
     jump: f64,
-    pub work: Work,
+    pub work: ExternalWork,
 }
 
 /// Work that is done on the atoms from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
+pub(crate) enum ExternalWork {
     /// None.
     Nothing,
     /// Fields, or atoms that are moved.
@@ -62,14 +62,14 @@ pub(crate) enum Work {
 
 /// The bond that vibrates fastest.
 #[derive(Debug, Clone)]
-struct Bond {
+struct FastestBond {
     species: [String; 2],
     period: f64,
 }
 
 /// The atom that is held at the shortest distance for its mass.
 #[derive(Debug, Clone)]
-struct Held {
+struct ShortestConstraint {
     species: [String; 2],
     length: f64,
     mass: f64,
@@ -99,7 +99,7 @@ impl Scales {
         let rigid: HashSet<[u32; 2]> = topology.constraints.iter().map(|c| sorted(c.atoms)).collect();
 
         let mut bound = vec![false; system.state.len()];
-        let mut bond: Option<Bond> = None;
+        let mut bond: Option<FastestBond> = None;
         for b in topology.bonds.iter().filter(|b| !rigid.contains(&sorted(b.atoms))) {
             let stiffness = |term: &jostle_potentials::BondTerm| match term.kind {
                 BondKind::HarmonicBond => term.parameters(b.kind as usize).map(|p| p[0]),
@@ -111,14 +111,14 @@ impl Scales {
             let period = 2.0 * PI / (stiffness * (inverse_a + inverse_b)).sqrt();
             // Points without mass have no period.
             if period > 0.0 && bond.as_ref().is_none_or(|fastest| period < fastest.period) {
-                bond = Some(Bond { species: b.atoms.map(name), period });
+                bond = Some(FastestBond { species: b.atoms.map(name), period });
             }
         }
-        let mut held: Option<Held> = None;
+        let mut held: Option<ShortestConstraint> = None;
         for c in &topology.constraints {
             c.atoms.iter().for_each(|id| bound[*id as usize] = true);
             let mass = c.atoms.map(mass).into_iter().fold(f64::INFINITY, f64::min);
-            let this = Held { species: c.atoms.map(name), length: c.length, mass };
+            let this = ShortestConstraint { species: c.atoms.map(name), length: c.length, mass };
             if mass > 0.0 && held.as_ref().is_none_or(|worst| this.turn(1.0) > worst.turn(1.0)) {
                 held = Some(this);
             }
@@ -156,7 +156,11 @@ impl Scales {
             n_molecules,
             charges_jump: forces.electrostatics.is_some_and(|e| e.method == Method::Cutoff),
             jump: pressure_of_jumps(forces, &system.counts()),
-            work: if driven || !forces.fields.is_empty() { Work::Done } else { Work::Nothing },
+            work: if driven || !forces.fields.is_empty() {
+                ExternalWork::Done
+            } else {
+                ExternalWork::Nothing
+            },
         }
     }
 
@@ -180,7 +184,7 @@ impl Scales {
         let thermal = units.boltzmann() * temperature;
         let mut found = Vec::new();
         let mut add = |message| found.push(Warning::new(WarningKind::Timestep, stage, message));
-        if let Some(Bond { species: [a, b], period }) = &self.bond
+        if let Some(FastestBond { species: [a, b], period }) = &self.bond
             && *period < STEPS_PER_PERIOD * timestep
         {
             let most = period / STEPS_PER_PERIOD;
@@ -313,7 +317,7 @@ impl Scales {
     }
 }
 
-impl Held {
+impl ShortestConstraint {
     /// How fast a thermal atom turns about the one it is held to.
     fn turn(&self, thermal_energy: f64) -> f64 {
         (thermal_energy / self.mass).sqrt() / self.length

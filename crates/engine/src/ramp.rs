@@ -16,7 +16,7 @@ const FEWEST_CHANGES: u64 = 10;
 
 /// What a restraint holds, and so what it means for momentum and pressure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holds {
+enum RestraintTarget {
     /// Groups at a distance from each other.
     Distance,
     /// Atoms at places that stay where they are.
@@ -27,7 +27,7 @@ enum Holds {
 
 /// What stages have to know of the restraints of a system: stiffness and kind of each.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Springs(Vec<(f64, Holds)>);
+pub(crate) struct Springs(Vec<(f64, RestraintTarget)>);
 
 impl Springs {
     /// Those of a system.
@@ -36,9 +36,9 @@ impl Springs {
         restraints.anchors.iter().for_each(|anchor| anchored[anchor.spring as usize] = true);
         let one = |(spring, anchored): (&jostle_potentials::restraint::Spring, bool)| {
             let holds = match (anchored, spring.center) {
-                (false, _) => Holds::Distance,
-                (true, None) => Holds::FixedPlaces,
-                (true, Some(_)) => Holds::ScaledPlaces,
+                (false, _) => RestraintTarget::Distance,
+                (true, None) => RestraintTarget::FixedPlaces,
+                (true, Some(_)) => RestraintTarget::ScaledPlaces,
             };
             (spring.stiffness, holds)
         };
@@ -52,19 +52,19 @@ impl Springs {
     }
 
     /// Whether some that hold what `wanted` says act in a stage.
-    fn act(&self, stage: &StageInput, wanted: impl Fn(Holds) -> bool) -> bool {
+    fn act(&self, stage: &StageInput, wanted: impl Fn(RestraintTarget) -> bool) -> bool {
         let stiffness = self.stiffness(stage);
         self.0.iter().zip(stiffness).any(|((_, holds), ends)| wanted(*holds) && ends != [0.0; 2])
     }
 
     /// Whether some hold atoms at places in a stage, so that momentum is not conserved.
     pub fn hold_places(&self, stage: &StageInput) -> bool {
-        self.act(stage, |holds| holds != Holds::Distance)
+        self.act(stage, |holds| holds != RestraintTarget::Distance)
     }
 
     /// Whether some of these places stay where they are when the box changes.
     pub fn hold_fixed_places(&self, stage: &StageInput) -> bool {
-        self.act(stage, |holds| holds == Holds::FixedPlaces)
+        self.act(stage, |holds| holds == RestraintTarget::FixedPlaces)
     }
 
     /// Whether one never acts in these stages, for each.

@@ -20,7 +20,7 @@ pub struct StageReport {
     /// Averages over the rows of `thermo.csv`.
     pub averages: Vec<Average>,
     /// How fast the conserved quantity drifted.
-    pub drift: Option<Drift>,
+    pub drift: Option<EnergyDrift>,
     /// How a minimisation ended.
     pub minimum: Option<Minimum>,
     /// The energy that atoms got as restraints became stiffer or softer; `None` where none did.
@@ -50,7 +50,7 @@ pub struct Average {
 
 /// The drift of the conserved quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Drift {
+pub struct EnergyDrift {
     /// In energy per unit of time, all atoms together.
     pub per_time: Slope,
     /// Over the whole stage, relative to the mean kinetic energy.

@@ -4,7 +4,7 @@
 use crate::atomic_file::{AppendFile, put_in_place, remove_leftovers, replace_file, write_temporary};
 use crate::checkpoint::Checkpoint;
 use crate::commands::{self, ANSWER_FILE, COMMAND_FILE, IssuedCommand};
-use crate::frames::{Frames, OwnedFrame};
+use crate::frames::{FrameWriter, OwnedFrame};
 use crate::thermo::{Quantity, Thermo};
 use jostle_core::quantity::unit_name;
 use jostle_core::{Dimension, Error, Result, UnitSystem};
@@ -44,7 +44,7 @@ pub(crate) struct RunFolder {
     thermo: AppendFile,
     log: File,
     /// Of the stage under way.
-    trajectory: Option<Frames>,
+    trajectory: Option<FrameWriter>,
     /// Names of the trajectories begun and of the results written so far.
     others: Vec<String>,
 }
@@ -132,7 +132,7 @@ impl RunFolder {
     ) -> Result<()> {
         let name = trajectory_name(index, stage, format);
         let writer = TrajectoryWriter::create(&self.path.join(&name), format, header)?;
-        self.trajectory = Some(Frames::new(writer)?);
+        self.trajectory = Some(FrameWriter::new(writer)?);
         if !self.others.contains(&name) {
             self.others.push(name);
         }
@@ -150,7 +150,7 @@ impl RunFolder {
     ) -> Result<()> {
         let path = self.path.join(trajectory_name(index, stage, format));
         let writer = TrajectoryWriter::resume(&path, format, header, written)?;
-        self.trajectory = Some(Frames::new(writer)?);
+        self.trajectory = Some(FrameWriter::new(writer)?);
         Ok(())
     }
 
@@ -177,7 +177,7 @@ impl RunFolder {
 
     /// How far the trajectory of the stage under way had come when everything was last settled.
     pub(crate) fn trajectory_written(&self) -> Option<WrittenSoFar> {
-        self.trajectory.as_ref().map(Frames::written_so_far)
+        self.trajectory.as_ref().map(FrameWriter::written_so_far)
     }
 
     /// Names of the files of the run.

@@ -3,7 +3,7 @@
 use crate::build::check_reciprocal_memory;
 use crate::degrees_of_freedom::DegreesOfFreedom;
 use crate::device;
-use crate::thermo::{Atoms, Thermo, ThermoInput, term_names};
+use crate::thermo::{AtomMotion, Thermo, ThermoInput, term_names};
 use jostle_core::{Backend, Evaluate, Result, Settings, SymTensor, System, UnitSystem, Vec3};
 use jostle_io::input::model::DeviceInput;
 use jostle_potentials::Forces;
@@ -77,7 +77,7 @@ pub fn single_point_by(
     backend.constrain_velocities(None);
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;
     let degrees_of_freedom = degrees.count(degrees.momentum);
-    let atoms = Atoms::Moving { heat: Some(0.0) };
+    let atoms = AtomMotion::Moving { heat: Some(0.0) };
     let input = ThermoInput { units, degrees_of_freedom, atoms, step: 0, time: 0.0, mass, strain: None };
     let thermo = input.read(&mut *backend);
     let thermo = if constrained { thermo.without_pressure() } else { thermo };

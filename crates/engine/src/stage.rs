@@ -6,13 +6,15 @@ use crate::checkpoint::Clock;
 use crate::deformation::{deformed, strain};
 use crate::degrees_of_freedom::{DegreesOfFreedom, Momentum};
 use crate::minimize::{
-    ConjugateGradient, ConstraintProjection, Fire, Lbfgs, Minimizer, Mixing, largest_force,
+    ConjugateGradient, ConstraintProjection, Fire, Lbfgs, Minimizer, VelocityMixing, largest_force,
 };
-use crate::plausibility::Work;
+use crate::plausibility::ExternalWork;
 use crate::ramp::{Ramps, Springs};
-use crate::report::{Average, Convergence, Drift, Minimum, Speed, StageReport, TemperatureChange, TimeSpent};
+use crate::report::{
+    Average, Convergence, EnergyDrift, Minimum, Speed, StageReport, TemperatureChange, TimeSpent,
+};
 use crate::step::{StepContext, evaluate_forces, step};
-use crate::thermo::{Atoms, Quantity, Thermo};
+use crate::thermo::{AtomMotion, Quantity, Thermo};
 use crate::thermostat::{from_input, momentum};
 use crate::warnings::{Aging, Evidence, Role};
 use jostle_core::quantity::unit_name;
@@ -81,12 +83,12 @@ impl StageRun {
             DegreesOfFreedom,
             &Springs,
             Option<&ConstraintProjection>,
-            Work,
+            ExternalWork,
         ),
     ) -> Result<(Self, Option<String>)> {
         springs.check(stage)?;
         let degrees = if springs.hold_places(stage) { degrees.held() } else { degrees };
-        let changes = work == Work::Done || stage.deformation.is_some() || backend.has_contacts();
+        let changes = work == ExternalWork::Done || stage.deformation.is_some() || backend.has_contacts();
         let aging = if changes { Aging::Changes } else { Aging::Settles };
         let atoms = backend.n_atoms();
         let mut note = None;
@@ -132,11 +134,11 @@ impl StageRun {
                         Minimizer::ConjugateGradient(ConjugateGradient::new(longest_move))
                     }
                     (model::Minimizer::Fire, None) => {
-                        Minimizer::Fire(Fire::new(*timestep, longest_move, Mixing::Forces))
+                        Minimizer::Fire(Fire::new(*timestep, longest_move, VelocityMixing::Forces))
                     }
                     (model::Minimizer::Fire, Some(projection)) => {
                         let longest_move = longest_move.min(LONGEST_TURN * projection.shortest);
-                        Minimizer::Fire(Fire::new(*timestep, longest_move, Mixing::Accelerations))
+                        Minimizer::Fire(Fire::new(*timestep, longest_move, VelocityMixing::Accelerations))
                     }
                 };
                 (Motion::Minimization(minimizer, velocities), degrees.count(degrees.momentum))
@@ -304,14 +306,14 @@ impl StageRun {
 
     /// Whether velocities mean anything, and the energy drawn so far from the thermostat, as it was when
     /// measured, by changes of the volume and from restraints.
-    pub(crate) fn atoms(&self, measured: Option<&Thermostat>) -> Atoms {
+    pub(crate) fn atoms(&self, measured: Option<&Thermostat>) -> AtomMotion {
         let from_volume = self.barostat.as_ref().map_or(0.0, |barostat| barostat.energy);
         match &self.motion {
             Motion::Dynamics(thermostat) => {
                 let heat = measured.unwrap_or(thermostat).heat();
-                Atoms::Moving { heat: heat.map(|heat| heat + from_volume + self.work) }
+                AtomMotion::Moving { heat: heat.map(|heat| heat + from_volume + self.work) }
             }
-            Motion::Minimization(..) => Atoms::AtRest,
+            Motion::Minimization(..) => AtomMotion::AtRest,
         }
     }
 
@@ -456,12 +458,12 @@ impl StageRun {
         Ok(report)
     }
 
-    fn drift(&self, simulated: f64, averages: &[Average], units: UnitSystem) -> Option<Drift> {
+    fn drift(&self, simulated: f64, averages: &[Average], units: UnitSystem) -> Option<EnergyDrift> {
         let per_time = self.conserved.slope()?;
         let kinetic = averages.iter().find(|a| a.quantity == "kinetic")?.estimate?.mean;
         let thermal_energy = 2.0 * kinetic / self.degrees_of_freedom as f64;
         let per_freedom = per_time.slope / thermal_energy / self.degrees_of_freedom as f64;
-        Some(Drift {
+        Some(EnergyDrift {
             per_time,
             of_kinetic: per_time.slope * simulated / kinetic,
             kt_per_ns_per_dof: units.nanoseconds().map(|ns| per_freedom / ns),

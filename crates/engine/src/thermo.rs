@@ -79,7 +79,7 @@ pub struct GroupThermo {
 pub(crate) struct ThermoInput {
     pub units: UnitSystem,
     pub degrees_of_freedom: usize,
-    pub atoms: Atoms,
+    pub atoms: AtomMotion,
     pub step: u64,
     pub time: f64,
     /// The mass of all atoms.
@@ -90,7 +90,7 @@ pub(crate) struct ThermoInput {
 
 /// Whether velocities mean anything.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Atoms {
+pub(crate) enum AtomMotion {
     /// They do. With the heat drawn from the thermostat, where it is known; see
     /// [`jostle_core::Thermostat::heat`].
     Moving { heat: Option<f64> },
@@ -108,8 +108,8 @@ impl ThermoInput {
     /// Makes a measurement of sums.
     pub(crate) fn convert(&self, simbox: &SimBox, energies: &Energies, sums: &Kinetic) -> Thermo {
         let (sums, heat) = match self.atoms {
-            Atoms::Moving { heat } => (*sums, heat),
-            Atoms::AtRest => {
+            AtomMotion::Moving { heat } => (*sums, heat),
+            AtomMotion::AtRest => {
                 let rotation = sums.rotation.map(|_| 0.0);
                 (Kinetic { rotation, ..Kinetic::default() }, None)
             }
@@ -183,7 +183,7 @@ impl Reported {
         simbox: &SimBox,
         state: &State,
         index_by_id: &[usize],
-        atoms: Atoms,
+        atoms: AtomMotion,
     ) -> GroupThermo {
         let (mut kinetic, mut total, mut center) = (0.0, 0.0, [0.0; 3]);
         for (id, [mass, moving]) in self.atoms.iter().zip(&self.masses) {
@@ -193,7 +193,7 @@ impl Reported {
             total += mass;
             center = std::array::from_fn(|k| center[k] + mass * r[k]);
         }
-        if let Atoms::AtRest = atoms {
+        if let AtomMotion::AtRest = atoms {
             kinetic = 0.0;
         }
         let thermal = 0.5 * self.degrees_of_freedom * units.boltzmann();

@@ -2,7 +2,7 @@
 //! itself as by what reports about it; `plausibility.rs` has those that need no step.
 
 use crate::averages::Confidence;
-use crate::report::{Average, Drift, StageReport};
+use crate::report::{Average, EnergyDrift, StageReport};
 use crate::thermo::Thermo;
 use jostle_analysis::series::{Series, halves};
 use jostle_core::quantity::unit_name;
@@ -183,7 +183,7 @@ impl Evidence {
 }
 
 /// The conserved quantity drifted, as judged by so many rows.
-pub fn drift(stage: &str, drift: &Drift, rows: u64) -> Option<Warning> {
+pub fn drift(stage: &str, drift: &EnergyDrift, rows: u64) -> Option<Warning> {
     let (part, slope) = (drift.of_kinetic.abs(), drift.per_time);
     let certain = rows >= DRIFT_ROWS && slope.slope.abs() > DRIFT_ERRORS * slope.error;
     (part > LARGE_DRIFT || part > DRIFT && certain).then(|| {
@@ -279,7 +279,7 @@ mod tests {
     fn a_drift_counts_where_it_is_certain_or_large() {
         let found = |of_kinetic, slope, error, rows| {
             let per_time = Slope { slope, error };
-            drift("s", &Drift { per_time, of_kinetic, kt_per_ns_per_dof: None }, rows).is_some()
+            drift("s", &EnergyDrift { per_time, of_kinetic, kt_per_ns_per_dof: None }, rows).is_some()
         };
         assert!(found(6e-3, 1.0, 0.1, 100) && found(-6e-3, -1.0, 0.1, 100));
         assert!(!found(6e-3, 1.0, 0.4, 100), "it may be noise");

@@ -30,14 +30,14 @@ const LARGEST_STEP: f64 = 0.2;
 /// The barostat of a stage, with all that it remembers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BarostatState {
-    kind: Kind,
+    kind: BarostatKind,
     every: u64,
     /// The energy that atoms got by changes of the volume.
     pub energy: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-enum Kind {
+enum BarostatKind {
     MonteCarlo(MonteCarlo),
     CellRescaling(CellRescaling),
     MartynaTobiasKlein(MartynaTobiasKlein),
@@ -58,21 +58,21 @@ impl BarostatState {
     pub fn new(barostat: &Barostat, volume: f64, momentum: Momentum, thermal_energy: f64) -> Self {
         let kind = match *barostat {
             Barostat::MonteCarlo { pressure, coupling, .. } => {
-                Kind::MonteCarlo(MonteCarlo::new(pressure, coupling, volume))
+                BarostatKind::MonteCarlo(MonteCarlo::new(pressure, coupling, volume))
             }
             Barostat::CellRescaling { pressure, time, compressibility, .. } => {
-                Kind::CellRescaling(CellRescaling { pressure, time, compressibility, momentum })
+                BarostatKind::CellRescaling(CellRescaling { pressure, time, compressibility, momentum })
             }
-            Barostat::MartynaTobiasKlein { pressure, time, .. } => {
-                Kind::MartynaTobiasKlein(MartynaTobiasKlein::new(pressure, time, momentum, thermal_energy))
-            }
+            Barostat::MartynaTobiasKlein { pressure, time, .. } => BarostatKind::MartynaTobiasKlein(
+                MartynaTobiasKlein::new(pressure, time, momentum, thermal_energy),
+            ),
         };
         BarostatState { kind, every: barostat.every(), energy: 0.0 }
     }
 
     /// Whether it has a Nose-Hoover chain, which can hold no temperature of zero.
     pub fn has_chain(&self) -> bool {
-        matches!(self.kind, Kind::MartynaTobiasKlein(_))
+        matches!(self.kind, BarostatKind::MartynaTobiasKlein(_))
     }
 
     /// Whether it acts after so many steps of a stage; energies must have been evaluated then.
@@ -101,9 +101,9 @@ impl BarostatState {
         let mut around = Surroundings { molecules, thermal_energy, long_range_weight, random };
         let interval = context.timestep * self.every as f64;
         self.energy += match &mut self.kind {
-            Kind::MonteCarlo(trials) => trials.act(backend, &mut around)?,
-            Kind::CellRescaling(walk) => walk.act(backend, &mut around, interval)?,
-            Kind::MartynaTobiasKlein(moving) => moving.act(backend, &around, interval)?,
+            BarostatKind::MonteCarlo(trials) => trials.act(backend, &mut around)?,
+            BarostatKind::CellRescaling(walk) => walk.act(backend, &mut around, interval)?,
+            BarostatKind::MartynaTobiasKlein(moving) => moving.act(backend, &around, interval)?,
         };
         Ok(())
     }

@@ -5,7 +5,7 @@
 //! springs go down to where they touch no more, as in the soft push-off of R. Auhl et al., J. Chem.
 //! Phys. 119 (2003) 12718.
 
-use crate::minimize::{Fire, Mixing};
+use crate::minimize::{Fire, VelocityMixing};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Evaluate, Result, Settings, SimBox, Species, System, Topology, Vec3};
 use jostle_potentials::{BondKind, BondTerm, Forces, PairKind, PairTerm, Truncation};
@@ -75,7 +75,7 @@ fn push_apart(system: System) -> Result<Vec<Vec3>> {
     let mut backend = jostle_cpu::open(system, forces, settings)?;
     backend.update_neighbors()?;
     backend.compute_forces(Evaluate::Forces)?;
-    let mut fire = Fire::new(TIMESTEP, LONGEST_MOVE, Mixing::Forces);
+    let mut fire = Fire::new(TIMESTEP, LONGEST_MOVE, VelocityMixing::Forces);
     for _ in 0..MOST_ITERATIONS {
         if backend.descent().largest_force < FORCE {
             break;

@@ -21,7 +21,9 @@ pub fn check_atoms(system: &System) -> Result<()> {
         }
     }
     let reach = SAME_PLACE * system.simbox.lengths().into_iter().fold(0.0, f64::max);
-    let Some(mut pair) = Cells::new(&system.simbox, position, reach).first_pair() else { return Ok(()) };
+    let Some(mut pair) = OccupiedCells::new(&system.simbox, position, reach).first_pair() else {
+        return Ok(());
+    };
     pair.sort_unstable();
     let [a, b] = pair.map(|place| number(id[place]));
     Err(Error::input(format!("{a} and {b} are at the same place: {:?}", position[pair[1]]))
@@ -29,7 +31,7 @@ pub fn check_atoms(system: &System) -> Result<()> {
 }
 
 /// Atoms sorted by small cells, of which only those with atoms are kept.
-struct Cells<'a> {
+struct OccupiedCells<'a> {
     simbox: &'a SimBox,
     position: &'a [Vec3],
     reach: f64,
@@ -44,7 +46,7 @@ struct Cells<'a> {
     atoms: Vec<(u64, u32)>,
 }
 
-impl<'a> Cells<'a> {
+impl<'a> OccupiedCells<'a> {
     fn new(simbox: &'a SimBox, position: &'a [Vec3], reach: f64) -> Self {
         let fractions: Vec<Vec3> = position.iter().map(|r| simbox.to_fractional(*r)).collect();
         let (widths, periodic) = (simbox.widths(), simbox.periodic());
@@ -59,7 +61,8 @@ impl<'a> Cells<'a> {
         let scale = std::array::from_fn(|k| if extent[k] > 0.0 { count[k] / extent[k] } else { 0.0 });
         let margin = std::array::from_fn(|k| reach * scale[k] / widths[k]);
         let count = count.map(|n| n as u64);
-        let mut cells = Cells { simbox, position, reach, count, low, scale, margin, atoms: Vec::new() };
+        let mut cells =
+            OccupiedCells { simbox, position, reach, count, low, scale, margin, atoms: Vec::new() };
         let numbered = fractions.iter().zip(0..).map(|(s, atom)| (cells.number(cells.cell(*s).0), atom));
         let mut atoms: Vec<(u64, u32)> = numbered.collect();
         atoms.sort_unstable();

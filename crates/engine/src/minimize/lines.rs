@@ -17,7 +17,7 @@ const LONGER: f64 = 4.0;
 
 /// How a line was followed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Followed {
+struct LineProgress {
     /// How far, in directions.
     length: f64,
     /// The force along the direction, times its length, where it began and ended.
@@ -33,7 +33,7 @@ fn follow(
     exact: f64,
     longest_move: f64,
     evaluate: Evaluate,
-) -> Result<Option<Followed>> {
+) -> Result<Option<LineProgress>> {
     let sums = backend.descent();
     let begin = sums.power;
     if !(begin > 0.0 && sums.largest_speed > 0.0) {
@@ -68,7 +68,7 @@ fn follow(
             None => (LONGER * length).min(most),
         };
     }
-    Ok(Some(Followed { length, power: [begin, power] }))
+    Ok(Some(LineProgress { length, power: [begin, power] }))
 }
 
 /// Points the velocities along the forces: steepest descent. How long the first step along them may be.
@@ -109,7 +109,7 @@ impl ConjugateGradient {
             None => point_downhill(backend, self.longest_move),
         };
         let followed = follow(backend, first, CONJUGATE_EXACT, self.longest_move, evaluate)?;
-        let Some(Followed { length, power: [begin, end] }) =
+        let Some(LineProgress { length, power: [begin, end] }) =
             followed.filter(|line| line.power[1] < line.power[0])
         else {
             self.last = None;
@@ -128,14 +128,14 @@ impl ConjugateGradient {
 pub struct Lbfgs {
     longest_move: f64,
     /// The last lines, the newest last.
-    lines: VecDeque<Line>,
+    lines: VecDeque<CurvaturePair>,
     /// The forces where the last line began, and how it was followed.
     last: Option<(Vec<Vec3>, Vec<Vec3>)>,
 }
 
 /// What a line told of the curvature: how atoms were moved, and by how much less force they felt then.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Line {
+struct CurvaturePair {
     moved: Vec<Vec3>,
     change: Vec<Vec3>,
     /// The product of both.
@@ -190,7 +190,7 @@ impl Lbfgs {
         let curvature = dot(&moved, &change);
         // Where the energy curves downwards there is no minimum to step to.
         if curvature > 0.0 {
-            self.lines.push_back(Line { moved, change, curvature });
+            self.lines.push_back(CurvaturePair { moved, change, curvature });
             if self.lines.len() > REMEMBERED {
                 self.lines.pop_front();
             }
@@ -206,7 +206,7 @@ impl Lbfgs {
             add(&mut step, -weight, &line.change);
             weights.push(weight);
         }
-        if let Some(Line { change, curvature, .. }) = self.lines.back() {
+        if let Some(CurvaturePair { change, curvature, .. }) = self.lines.back() {
             let scale = curvature / dot(change, change);
             step.iter_mut().flatten().for_each(|x| *x *= scale);
         }

@@ -25,7 +25,7 @@ use jostle_potentials::{Dispersion, Electrostatics, Embedded, Forces, Grains, Pa
 use std::path::Path;
 
 /// What puts a system on a device.
-type Open = dyn FnOnce(System, Forces, Settings) -> Result<Opened>;
+type OpenDevice = dyn FnOnce(System, Forces, Settings) -> Result<Opened>;
 
 /// Puts a [`Simulation`] together.
 pub struct SimulationBuilder {
@@ -34,7 +34,7 @@ pub struct SimulationBuilder {
     forces: Forces,
     stages: Vec<StageInput>,
     seed: u64,
-    open: Box<Open>,
+    open: Box<OpenDevice>,
     settings: Settings,
     observers: Vec<Box<dyn Observer>>,
     source: Option<InputText>,
@@ -380,7 +380,7 @@ impl SimulationBuilder {
 }
 
 /// What puts a system on a device that has a name.
-fn known(device: DeviceInput) -> Box<Open> {
+fn known(device: DeviceInput) -> Box<OpenDevice> {
     Box::new(move |system, forces, settings| device::open(device, system, forces, settings))
 }
 

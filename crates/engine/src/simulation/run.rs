@@ -13,7 +13,7 @@ use crate::progress::{Progress, StageStart};
 use crate::stage::StageRun;
 use crate::step::{StepContext, evaluate_forces};
 use crate::summary;
-use crate::thermo::{Atoms, Reported, ThermoInput};
+use crate::thermo::{AtomMotion, Reported, ThermoInput};
 use crate::warnings::Warning;
 use jostle_analysis::Observable;
 use jostle_core::backend::Timings;
@@ -352,7 +352,7 @@ impl Simulation {
     }
 
     /// Adds what groups are doing to the last measurement.
-    fn report_groups(&mut self, atoms: Atoms) -> Result<()> {
+    fn report_groups(&mut self, atoms: AtomMotion) -> Result<()> {
         let Some(thermo) = self.thermo.as_mut().filter(|_| !self.reported.is_empty()) else { return Ok(()) };
         let simbox = *self.backend.simbox();
         let state = self.backend.state()?;
