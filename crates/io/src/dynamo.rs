@@ -20,16 +20,16 @@ pub struct Dynamo {
     /// Beyond this distance atoms do not interact.
     pub cutoff: f64,
     /// F(rho) of each element.
-    embedding: Vec<Table>,
+    embedding: Vec<UniformTable>,
     /// f(r), by the element that feels it, then by the element it comes from.
-    density: Vec<Vec<Table>>,
+    density: Vec<Vec<UniformTable>>,
     /// r phi(r).
-    pair: Vec<Vec<Table>>,
+    pair: Vec<Vec<UniformTable>>,
 }
 
 /// Numbers at 0, `spacing`, ...
 #[derive(Debug, Clone, PartialEq)]
-struct Table {
+struct UniformTable {
     spacing: f64,
     values: Vec<f64>,
 }
@@ -54,7 +54,7 @@ impl Dynamo {
         for path in paths.iter().map(AsRef::as_ref) {
             let bytes = read_bytes(path)?;
             let text = String::from_utf8_lossy(&bytes);
-            let mut lines = Lines::new(path, &text);
+            let mut lines = DynamoLines::new(path, &text);
             let title = lines.next("a comment")?;
             if let Some(units) =
                 title.split_once("UNITS:").and_then(|(_, rest)| rest.split_whitespace().next())
@@ -93,12 +93,12 @@ impl Dynamo {
                 })
             })
             .collect::<Result<_>>()?;
-        let spline = |table: &Table, length: f64, scale: f64| {
+        let spline = |table: &UniformTable, length: f64, scale: f64| {
             let values: Vec<f64> = table.values.iter().map(|v| v * scale).collect();
             Spline::through(0.0, table.spacing * length, &values)
                 .ok_or_else(|| Error::input("a function has fewer than five numbers, or an infinite one"))
         };
-        let of_pairs = |tables: &[Vec<Table>], scale: f64| {
+        let of_pairs = |tables: &[Vec<UniformTable>], scale: f64| {
             let pairs = places.iter().flat_map(|a| places.iter().map(move |b| (*a, *b)));
             pairs.map(|(a, b)| spline(&tables[a][b], angstrom, scale)).collect::<Result<Vec<_>>>()
         };
@@ -117,13 +117,13 @@ impl Dynamo {
 struct Funcfl {
     symbol: String,
     grids: Grids,
-    embedding: Table,
-    charge: Table,
-    density: Table,
+    embedding: UniformTable,
+    charge: UniformTable,
+    density: UniformTable,
 }
 
 impl Funcfl {
-    fn read(lines: &mut Lines) -> Result<Self> {
+    fn read(lines: &mut DynamoLines) -> Result<Self> {
         let header = lines.next("atomic number, mass, lattice")?;
         let number = header.split_whitespace().next().and_then(|word| word.parse::<usize>().ok());
         let symbol = number.and_then(|z| SYMBOLS.get(z.wrapping_sub(1))).ok_or_else(|| {
@@ -135,9 +135,18 @@ impl Funcfl {
         Ok(Funcfl {
             symbol: symbol.to_string(),
             grids,
-            embedding: Table { spacing: grids.density, values: lines.numbers(grids.n_density, "F(rho)")? },
-            charge: Table { spacing: grids.distance, values: lines.numbers(grids.n_distance, "Z(r)")? },
-            density: Table { spacing: grids.distance, values: lines.numbers(grids.n_distance, "rho(r)")? },
+            embedding: UniformTable {
+                spacing: grids.density,
+                values: lines.numbers(grids.n_density, "F(rho)")?,
+            },
+            charge: UniformTable {
+                spacing: grids.distance,
+                values: lines.numbers(grids.n_distance, "Z(r)")?,
+            },
+            density: UniformTable {
+                spacing: grids.distance,
+                values: lines.numbers(grids.n_distance, "rho(r)")?,
+            },
         })
     }
 }
@@ -150,13 +159,13 @@ fn alloy(metals: Vec<Funcfl>) -> Result<Dynamo> {
     let largest = |of: &dyn Fn(&Grids) -> f64| metals.iter().map(|m| of(&m.grids)).fold(0.0, f64::max);
     let spacing = largest(&|g| g.distance);
     let n = (largest(&|g| (g.n_distance - 1) as f64 * g.distance) / spacing + 0.5) as usize + 1;
-    let on_grid = |table: &Table| match metals.len() {
+    let on_grid = |table: &UniformTable| match metals.len() {
         1 => table.clone(),
-        _ => Table { spacing, values: (0..n).map(|k| table.between(k as f64 * spacing)).collect() },
+        _ => UniformTable { spacing, values: (0..n).map(|k| table.between(k as f64 * spacing)).collect() },
     };
-    let charges: Vec<Table> = metals.iter().map(|m| on_grid(&m.charge)).collect();
-    let densities: Vec<Table> = metals.iter().map(|m| on_grid(&m.density)).collect();
-    let product = |a: &Table, b: &Table| Table {
+    let charges: Vec<UniformTable> = metals.iter().map(|m| on_grid(&m.charge)).collect();
+    let densities: Vec<UniformTable> = metals.iter().map(|m| on_grid(&m.density)).collect();
+    let product = |a: &UniformTable, b: &UniformTable| UniformTable {
         spacing: a.spacing,
         values: a.values.iter().zip(&b.values).map(|(p, q)| HARTREE_BOHR * p * q).collect(),
     };
@@ -169,7 +178,7 @@ fn alloy(metals: Vec<Funcfl>) -> Result<Dynamo> {
     })
 }
 
-impl Table {
+impl UniformTable {
     /// Between its numbers, by the cubic through four of them.
     fn between(&self, x: f64) -> f64 {
         let (v, n) = (&self.values, self.values.len());
@@ -184,7 +193,7 @@ impl Table {
 
 /// A `setfl` file, or its Finnis-Sinclair variant: that has as many densities of each element as
 /// there are elements.
-fn setfl(lines: &mut Lines) -> Result<Dynamo> {
+fn setfl(lines: &mut DynamoLines) -> Result<Dynamo> {
     lines.next("a comment")?;
     lines.next("a comment")?;
     let header = lines.next("the number of elements and their names")?;
@@ -203,22 +212,22 @@ fn setfl(lines: &mut Lines) -> Result<Dynamo> {
         n * (4 + grids.n_density + densities * grids.n_distance) + n * (n + 1) / 2 * grids.n_distance
     };
     let finnis_sinclair = n > 1 && left.abs_diff(words(n)) < left.abs_diff(words(1));
-    let distances = |lines: &mut Lines, what: &str| {
-        Ok(Table { spacing: grids.distance, values: lines.numbers(grids.n_distance, what)? })
+    let distances = |lines: &mut DynamoLines, what: &str| {
+        Ok(UniformTable { spacing: grids.distance, values: lines.numbers(grids.n_distance, what)? })
     };
     let (mut embedding, mut made) = (Vec::new(), Vec::new());
     for element in &elements {
         lines.next("atomic number, mass, lattice")?;
         let values = lines.numbers(grids.n_density, &format!("F(rho) of {element}"))?;
-        embedding.push(Table { spacing: grids.density, values });
+        embedding.push(UniformTable { spacing: grids.density, values });
         let kinds = if finnis_sinclair { n } else { 1 };
         let densities = (0..kinds).map(|_| distances(lines, &format!("rho(r) of {element}")));
-        made.push(densities.collect::<Result<Vec<Table>>>()?);
+        made.push(densities.collect::<Result<Vec<UniformTable>>>()?);
     }
     // What an element feels of another; without Finnis and Sinclair all feel the same.
     let felt = |a: usize, b: usize| made[b][if finnis_sinclair { a } else { 0 }].clone();
     let density = (0..n).map(|a| (0..n).map(|b| felt(a, b)).collect()).collect();
-    let mut lower: Vec<Vec<Table>> = Vec::new();
+    let mut lower: Vec<Vec<UniformTable>> = Vec::new();
     for (a, one) in elements.iter().enumerate() {
         let row = elements[..=a].iter().map(|other| distances(lines, &format!("r phi(r) of {one}-{other}")));
         lower.push(row.collect::<Result<_>>()?);
@@ -229,16 +238,16 @@ fn setfl(lines: &mut Lines) -> Result<Dynamo> {
 }
 
 /// The lines of a file, one after the other.
-struct Lines<'a> {
+struct DynamoLines<'a> {
     path: &'a Path,
     text: Vec<&'a str>,
     /// How many have been read.
     read: usize,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> DynamoLines<'a> {
     fn new(path: &'a Path, text: &'a str) -> Self {
-        Lines { path, text: text.lines().collect(), read: 0 }
+        DynamoLines { path, text: text.lines().collect(), read: 0 }
     }
 
     fn error(&self, message: impl Into<String>) -> Error {

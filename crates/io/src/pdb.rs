@@ -19,9 +19,9 @@ pub(crate) const RECORDS: [&str; 60] = [
 
 /// A line of a PDB file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line<'a>(pub &'a str);
+pub(crate) struct PdbLine<'a>(pub &'a str);
 
-impl<'a> Line<'a> {
+impl<'a> PdbLine<'a> {
     /// What kind of line it is: "ATOM", "CRYST1".
     pub fn record(self) -> &'a str {
         // Numbers of atoms with more than five digits begin in the columns of the record.
@@ -123,7 +123,7 @@ pub(crate) struct Collector {
 
 impl Collector {
     /// Takes the atom of a line.
-    pub fn add_line(&mut self, line: Line) {
+    pub fn add_line(&mut self, line: PdbLine) {
         self.add_place(line.field(16, 17));
         // Insertion codes and what follows the last number tell residues apart, too.
         let marks = [line.field(17, 21), line.field(21, 27), line.field(72, 76), ""];

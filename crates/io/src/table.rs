@@ -14,11 +14,11 @@ const FEWEST: usize = 5;
 /// Energies and forces at some distances, and cubics in the squared distance in between.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairTable {
-    points: Vec<Point>,
+    points: Vec<TablePoint>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Point {
+struct TablePoint {
     /// Number of the line, from 1.
     line: usize,
     r: f64,
@@ -65,7 +65,7 @@ impl PairTable {
         let k = self.points.partition_point(|p| p.r <= r).clamp(1, self.points.len() - 1);
         let [a, b] = [self.points[k - 1], self.points[k]];
         let width = b.r * b.r - a.r * a.r;
-        let slope = |p: Point| -0.5 * width * p.force / p.r;
+        let slope = |p: TablePoint| -0.5 * width * p.force / p.r;
         let (du, dv, rise) = (slope(a), slope(b), b.energy - a.energy);
         let (c2, c3) = (3.0 * rise - 2.0 * du - dv, du + dv - 2.0 * rise);
         let t = (r * r - a.r * a.r) / width;
@@ -82,13 +82,13 @@ fn numbers(line: &str) -> Option<Vec<f64>> {
 }
 
 /// Three columns.
-fn columns(path: &Path, lines: &[(usize, &str)], section: Option<&str>) -> Result<Vec<Point>> {
+fn columns(path: &Path, lines: &[(usize, &str)], section: Option<&str>) -> Result<Vec<TablePoint>> {
     if let Some(section) = section {
         return Err(Error::file(path, format!("there is no section \"{section}\": the file has none"))
             .hint("leave out section, it belongs to files of LAMMPS"));
     }
     let point = |&(line, text): &(usize, &str)| match numbers(text).as_deref() {
-        Some([r, energy, force]) => Ok(Point { line, r: *r, energy: *energy, force: *force }),
+        Some([r, energy, force]) => Ok(TablePoint { line, r: *r, energy: *energy, force: *force }),
         _ => Err(Error::file_line(path, line, "the line is not: r energy force")
             .hint("three finite numbers, in the units of the input")),
     };
@@ -97,25 +97,25 @@ fn columns(path: &Path, lines: &[(usize, &str)], section: Option<&str>) -> Resul
 
 /// Where LAMMPS puts the distances.
 #[derive(Debug, Clone, Copy)]
-enum Grid {
+enum DistanceGrid {
     AsWritten,
     Even([f64; 2]),
     EvenSquares([f64; 2]),
 }
 
-impl Grid {
+impl DistanceGrid {
     fn distance(self, k: usize, n: usize, written: f64) -> f64 {
         let part = k as f64 / (n - 1) as f64;
         match self {
-            Grid::AsWritten => written,
-            Grid::Even([low, high]) => low + (high - low) * part,
-            Grid::EvenSquares([low, high]) => (low * low + (high * high - low * low) * part).sqrt(),
+            DistanceGrid::AsWritten => written,
+            DistanceGrid::Even([low, high]) => low + (high - low) * part,
+            DistanceGrid::EvenSquares([low, high]) => (low * low + (high * high - low * low) * part).sqrt(),
         }
     }
 }
 
 /// One section of a file of LAMMPS.
-fn sections(path: &Path, lines: &[(usize, &str)], wanted: Option<&str>) -> Result<Vec<Point>> {
+fn sections(path: &Path, lines: &[(usize, &str)], wanted: Option<&str>) -> Result<Vec<TablePoint>> {
     let (mut names, mut found, mut k) = (Vec::new(), None, 0);
     while let Some(&(line, text)) = lines.get(k) {
         let name = text.split_whitespace().next().unwrap_or_default();
@@ -162,14 +162,14 @@ fn sections(path: &Path, lines: &[(usize, &str)], wanted: Option<&str>) -> Resul
 }
 
 /// `N n R lo hi FPRIME a b`
-fn parameters_of(line: &str) -> std::result::Result<(usize, Grid), String> {
+fn parameters_of(line: &str) -> std::result::Result<(usize, DistanceGrid), String> {
     let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
     let number = |k: usize| words.get(k).and_then(|w| w.parse::<f64>().ok()).filter(|x| x.is_finite());
     let range = |k: usize| match (number(k + 1), number(k + 2)) {
         (Some(low), Some(high)) if 0.0 < low && low < high => Ok([low, high]),
         _ => Err(format!("{} needs two distances, the first one less than the other", words[k])),
     };
-    let (mut n, mut grid, mut k) = (None, Grid::AsWritten, 0);
+    let (mut n, mut grid, mut k) = (None, DistanceGrid::AsWritten, 0);
     while let Some(word) = words.get(k) {
         k += match *word {
             "N" => {
@@ -177,11 +177,11 @@ fn parameters_of(line: &str) -> std::result::Result<(usize, Grid), String> {
                 2
             }
             "R" => {
-                grid = Grid::Even(range(k)?);
+                grid = DistanceGrid::Even(range(k)?);
                 3
             }
             "RSQ" => {
-                grid = Grid::EvenSquares(range(k)?);
+                grid = DistanceGrid::EvenSquares(range(k)?);
                 3
             }
             "FPRIME" => 3,
@@ -192,7 +192,7 @@ fn parameters_of(line: &str) -> std::result::Result<(usize, Grid), String> {
     Ok((n.ok_or_else(|| format!("there is no N of at least {FEWEST}"))?, grid))
 }
 
-fn points(path: &Path, rows: &[(usize, &str)], grid: Grid) -> Result<Vec<Point>> {
+fn points(path: &Path, rows: &[(usize, &str)], grid: DistanceGrid) -> Result<Vec<TablePoint>> {
     let n = rows.len();
     let spacing = |k: usize| grid.distance(k.max(1), n, 0.0) - grid.distance(k.max(1) - 1, n, 0.0);
     let point = |(k, &(line, text)): (usize, &(usize, &str))| {
@@ -203,7 +203,7 @@ fn points(path: &Path, rows: &[(usize, &str)], grid: Grid) -> Result<Vec<Point>>
         };
         let r = grid.distance(k, n, *written);
         // Distances are often written with few digits.
-        if !matches!(grid, Grid::AsWritten) && (r - written).abs() > 0.5 * spacing(k) {
+        if !matches!(grid, DistanceGrid::AsWritten) && (r - written).abs() > 0.5 * spacing(k) {
             return Err(Error::file_line(
                 path,
                 line,
@@ -211,13 +211,13 @@ fn points(path: &Path, rows: &[(usize, &str)], grid: Grid) -> Result<Vec<Point>>
             )
             .hint("correct the distances after R or RSQ, or leave them out"));
         }
-        Ok(Point { line, r, energy: *energy, force: *force })
+        Ok(TablePoint { line, r, energy: *energy, force: *force })
     };
     rows.iter().enumerate().map(point).collect()
 }
 
 /// Refuses what is no energy with its force.
-fn check(path: &Path, points: &[Point]) -> Result<()> {
+fn check(path: &Path, points: &[TablePoint]) -> Result<()> {
     if points.len() < FEWEST {
         return Err(Error::file(path, format!("there are only {} distances", points.len()))
             .hint(format!("at least {FEWEST}, and some hundred for a smooth force")));

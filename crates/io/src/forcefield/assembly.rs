@@ -17,7 +17,7 @@ pub(super) const TOWARDS: LocalFrame =
     LocalFrame { arms: Arms::AsLong, origin: [0.0; 2], x: [1.0, 0.0], y: [-1.0, 1.0], place: [0.0; 3] };
 
 /// Bonds, angles or dihedrals: what there is of them, by type.
-struct Group<K, const N: usize> {
+struct TermGroup<K, const N: usize> {
     /// The kinds, with the names of their energies.
     terms: Vec<(K, &'static str)>,
     /// The term and the parameters of each type.
@@ -26,9 +26,9 @@ struct Group<K, const N: usize> {
     members: Vec<(u32, [u32; N])>,
 }
 
-impl<K: BondedKind, const N: usize> Group<K, N> {
+impl<K: BondedKind, const N: usize> TermGroup<K, N> {
     fn new() -> Self {
-        Group { terms: Vec::new(), types: Vec::new(), known: HashMap::new(), members: Vec::new() }
+        TermGroup { terms: Vec::new(), types: Vec::new(), known: HashMap::new(), members: Vec::new() }
     }
 
     fn add(&mut self, kind: K, term: &'static str, parameters: Vec<f64>, atoms: [u32; N]) -> Result<()> {
@@ -81,9 +81,9 @@ pub(super) struct Assembly {
     known: HashMap<AtomKind, u16>,
     atoms: Vec<u16>,
     charges: Vec<f64>,
-    bonds: Group<BondKind, 2>,
-    angles: Group<AngleKind, 3>,
-    dihedrals: Group<DihedralKind, 4>,
+    bonds: TermGroup<BondKind, 2>,
+    angles: TermGroup<AngleKind, 3>,
+    dihedrals: TermGroup<DihedralKind, 4>,
     cmaps: Vec<Cmap>,
     topology: Topology,
     pub names: Names,
@@ -108,9 +108,9 @@ impl Assembly {
             known: HashMap::new(),
             atoms: Vec::new(),
             charges: Vec::new(),
-            bonds: Group::new(),
-            angles: Group::new(),
-            dihedrals: Group::new(),
+            bonds: TermGroup::new(),
+            angles: TermGroup::new(),
+            dihedrals: TermGroup::new(),
             cmaps: Vec::new(),
             topology: Topology::default(),
             names: Names::default(),

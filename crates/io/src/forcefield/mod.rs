@@ -20,7 +20,7 @@ use crate::text;
 use coordinates::Coordinates;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 use jostle_potentials::{DihedralKind, Forces};
-use nonbonded::Wells;
+use nonbonded::LennardJonesParameters;
 
 /// The name of the energy of springs between the ends of angles.
 const UREY_BRADLEY: &str = "urey-bradley";
@@ -198,7 +198,7 @@ impl Input {
             let divided = molecules.make_hydrogens_heavy(self.units.mass_from_user(mass)).map_err(at)?;
             self.refuse_to_name(&divided)?;
         }
-        let wells = Wells::of(&molecules);
+        let wells = LennardJonesParameters::of(&molecules);
         let coordinates = Coordinates::read(&files.coordinates, self.units).map_err(at)?;
         let (system, bound) = molecules.into_system(coordinates, self.system.periodic).map_err(at)?;
         let system = self.replicated(system)?;

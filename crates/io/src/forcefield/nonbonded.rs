@@ -12,16 +12,19 @@ const SECTIONS: &str = "add [[force]] with kind = \"lennard-jones\" and a cutoff
                         with kind = \"pme\"";
 
 /// Lennard-Jones parameters of a force field.
-pub struct Wells {
+pub struct LennardJonesParameters {
     n_species: usize,
     /// Epsilon and sigma of every two species, a square by rows.
     of_pairs: Vec<[f64; 2]>,
 }
 
-impl Wells {
+impl LennardJonesParameters {
     /// Those of molecules.
     pub fn of(molecules: &Molecules) -> Self {
-        Wells { n_species: molecules.species.len(), of_pairs: molecules.lennard_jones.clone() }
+        LennardJonesParameters {
+            n_species: molecules.species.len(),
+            of_pairs: molecules.lennard_jones.clone(),
+        }
     }
 
     fn get(&self, a: usize, b: usize) -> [f64; 2] {
@@ -56,7 +59,7 @@ impl Input {
     pub(super) fn forces_of_molecules(
         &self,
         system: &System,
-        wells: &Wells,
+        wells: &LennardJonesParameters,
         bound: Forces,
     ) -> Result<Forces> {
         let at_topology = |message: &str| self.source.error(&self.system.atoms.span, message);
@@ -113,7 +116,7 @@ impl Input {
     fn lennard_jones_of(
         &self,
         force: &Located<ForceInput>,
-        wells: &Wells,
+        wells: &LennardJonesParameters,
         species: &[Species],
     ) -> Result<PairTerm> {
         let given = &force.value;

@@ -22,26 +22,26 @@ pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Molecul
         Error::file_line(path, e.pos().row as usize, format!("this is not XML: {e}"))
             .hint("a System that OpenMM wrote by XmlSerializer.serialize is wanted")
     })?;
-    let file = File { path, document: &document };
+    let file = ForceFieldFile { path, document: &document };
     let root = document.root_element();
     if root.tag_name().name() != "System" {
         let message = format!("the file has a {}, not a System", root.tag_name().name());
         return Err(file.error(root, message).hint("write it by XmlSerializer.serialize(system)"));
     }
     let mut reader =
-        Reader { file, assembly: Assembly::new(UnitSystem::Nano, units)?, pairs: Pairs::default() };
+        OpenmmReader { file, assembly: Assembly::new(UnitSystem::Nano, units)?, pairs: Pairs::default() };
     reader.system(root)?;
     reader.finish(root)
 }
 
 /// The file, for places in errors.
 #[derive(Clone, Copy)]
-struct File<'a, 'i> {
+struct ForceFieldFile<'a, 'i> {
     path: &'a Path,
     document: &'a Document<'i>,
 }
 
-impl File<'_, '_> {
+impl ForceFieldFile<'_, '_> {
     fn line(&self, node: Node) -> usize {
         self.document.text_pos_at(node.range().start).row as usize
     }
@@ -92,12 +92,12 @@ struct Pairs {
     /// Pairs that the charges leave out.
     excluded: HashSet<[u32; 2]>,
     /// Lennard-Jones forces given by pairs of types.
-    table: Option<Table>,
+    table: Option<LennardJonesTable>,
     method: Option<u32>,
 }
 
 /// u = a / r^12 - b / r^6 by pairs of types.
-struct Table {
+struct LennardJonesTable {
     types: Vec<usize>,
     size: usize,
     a: Vec<f64>,
@@ -105,13 +105,13 @@ struct Table {
     excluded: HashSet<[u32; 2]>,
 }
 
-struct Reader<'a, 'i> {
-    file: File<'a, 'i>,
+struct OpenmmReader<'a, 'i> {
+    file: ForceFieldFile<'a, 'i>,
     assembly: Assembly,
     pairs: Pairs,
 }
 
-impl Reader<'_, '_> {
+impl OpenmmReader<'_, '_> {
     fn system(&mut self, root: Node) -> Result<()> {
         let particles: Vec<Node> = items(root, "Particles").collect();
         let forces: Vec<Node> = items(root, "Forces").collect();
@@ -434,7 +434,7 @@ impl Reader<'_, '_> {
             let [a, b] = self.file.atoms(pair, ["p1", "p2"])?;
             excluded.insert([a.min(b), a.max(b)]);
         }
-        if self.pairs.table.replace(Table { types, size, a, b, excluded }).is_some() {
+        if self.pairs.table.replace(LennardJonesTable { types, size, a, b, excluded }).is_some() {
             return Err(self.file.error(force, "there is a second table of Lennard-Jones forces"));
         }
         self.method(force)
@@ -469,7 +469,7 @@ impl Reader<'_, '_> {
     }
 
     fn finish(self, root: Node) -> Result<Molecules> {
-        let Reader { file, assembly, pairs } = self;
+        let OpenmmReader { file, assembly, pairs } = self;
         let (n, given) = (assembly.n_atoms(), pairs.particles.len());
         if n == 0 || n != given {
             let message = format!("the System has {n} particles, and a NonbondedForce for {given}");
@@ -501,7 +501,7 @@ impl Reader<'_, '_> {
 }
 
 /// The box of the file.
-fn simbox(file: File, root: Node, units: UnitSystem) -> Result<Option<SimBox>> {
+fn simbox(file: ForceFieldFile, root: Node, units: UnitSystem) -> Result<Option<SimBox>> {
     let length = super::assembly::factor(UnitSystem::Nano, units, jostle_core::Dimension::LENGTH);
     let mut edges: [Vec3; 3] = [[0.0; 3]; 3];
     for (edge, name) in edges.iter_mut().zip(["A", "B", "C"]) {

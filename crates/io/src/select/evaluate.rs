@@ -3,8 +3,8 @@
 use super::keywords::{
     AMINO_ACIDS, Class, NUCLEIC_BACKBONE, NUCLEOTIDES, Number, PROTEIN_BACKBONE, TextProperty, WATERS, among,
 };
-use super::parse::{Expression, Shared, Spelling, Value};
-use super::scan::Comparison;
+use super::parse::{Expression, NameValue, SharedProperty, Spelling};
+use super::scan::NumberComparison;
 use super::{Fault, meant};
 use crate::forcefield::elements::is_symbol;
 use jostle_analysis::cells::Cells;
@@ -18,12 +18,12 @@ const SAME: f64 = 1e-12;
 
 /// By id, which atoms are chosen.
 pub(super) fn evaluate(of: &Expression, system: &System, units: UnitSystem) -> Result<Vec<bool>, Fault> {
-    Facts::new(system, units).choose(of)
+    AtomProperties::new(system, units).choose(of)
 }
 
 /// A hint about the first name in an expression that no atom has, with the nearest that one has.
 pub(super) fn stray_value(of: &Expression, system: &System, units: UnitSystem) -> Option<String> {
-    let facts = Facts::new(system, units);
+    let facts = AtomProperties::new(system, units);
     match of {
         Expression::Text(text, values) => values.iter().find_map(|value| facts.stray(*text, value)),
         Expression::And(parts) | Expression::Or(parts) => {
@@ -39,7 +39,7 @@ pub(super) fn stray_value(of: &Expression, system: &System, units: UnitSystem) -
 }
 
 /// A system as selections see it, atom by atom in the order of ids.
-struct Facts<'a> {
+struct AtomProperties<'a> {
     system: &'a System,
     units: UnitSystem,
     /// Where each atom is stored.
@@ -57,10 +57,10 @@ enum Polymer {
     Other,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> AtomProperties<'a> {
     fn new(system: &'a System, units: UnitSystem) -> Self {
         let index_by_id = system.state.index_by_id();
-        Facts { system, units, index_by_id, molecules: OnceCell::new(), residues: OnceCell::new() }
+        AtomProperties { system, units, index_by_id, molecules: OnceCell::new(), residues: OnceCell::new() }
     }
 
     fn choose(&self, of: &Expression) -> Result<Vec<bool>, Fault> {
@@ -149,7 +149,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Refuses names of what is not there at all.
-    fn check(&self, text: TextProperty, value: &Value) -> Result<(), Fault> {
+    fn check(&self, text: TextProperty, value: &NameValue) -> Result<(), Fault> {
         match text {
             TextProperty::ResidueName | TextProperty::Chain => self.needs_residues(&value.span),
             TextProperty::Species => match self.system.species.iter().any(|s| value.fits(&s.name)) {
@@ -165,7 +165,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    fn groups(&self, values: &[Value]) -> Result<Vec<bool>, Fault> {
+    fn groups(&self, values: &[NameValue]) -> Result<Vec<bool>, Fault> {
         let mut mask = vec![false; self.index_by_id.len()];
         let groups = || self.system.groups.iter().filter(|group| !group.name.is_empty());
         for value in values {
@@ -188,7 +188,7 @@ impl<'a> Facts<'a> {
         Ok(mask)
     }
 
-    fn stray(&self, text: TextProperty, value: &Value) -> Option<String> {
+    fn stray(&self, text: TextProperty, value: &NameValue) -> Option<String> {
         let known: HashSet<&str> = (0..self.index_by_id.len()).map(|id| self.text(text, id)).collect();
         if known.iter().any(|name| value.fits(name)) {
             return None;
@@ -334,9 +334,9 @@ impl<'a> Facts<'a> {
         Ok((0..of.len()).map(is_near).collect())
     }
 
-    fn same(&self, shared: Shared, of: &[bool], span: &Range<usize>) -> Result<Vec<bool>, Fault> {
+    fn same(&self, shared: SharedProperty, of: &[bool], span: &Range<usize>) -> Result<Vec<bool>, Fault> {
         Ok(match shared {
-            Shared::Text(text) => {
+            SharedProperty::Text(text) => {
                 if matches!(text, TextProperty::ResidueName | TextProperty::Chain) {
                     self.needs_residues(span)?;
                 }
@@ -345,7 +345,7 @@ impl<'a> Facts<'a> {
                     (0..of.len()).filter(there).map(|id| self.text(text, id)).collect();
                 (0..of.len()).map(|id| chosen.contains(self.text(text, id))).collect()
             }
-            Shared::Number(number) => {
+            SharedProperty::Number(number) => {
                 let numbers = self.numbers(number, span)?;
                 let chosen: HashSet<u64> =
                     numbers.iter().zip(of).filter(|(_, of)| **of).map(|(x, _)| x.to_bits()).collect();
@@ -359,20 +359,20 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= SAME * a.abs().max(b.abs())
 }
 
-impl Comparison {
+impl NumberComparison {
     fn holds(self, a: f64, b: f64) -> bool {
         match self {
-            Comparison::Less => a < b && !near(a, b),
-            Comparison::AtMost => a <= b || near(a, b),
-            Comparison::More => a > b && !near(a, b),
-            Comparison::AtLeast => a >= b || near(a, b),
-            Comparison::Equal => near(a, b),
-            Comparison::Unequal => !near(a, b),
+            NumberComparison::Less => a < b && !near(a, b),
+            NumberComparison::AtMost => a <= b || near(a, b),
+            NumberComparison::More => a > b && !near(a, b),
+            NumberComparison::AtLeast => a >= b || near(a, b),
+            NumberComparison::Equal => near(a, b),
+            NumberComparison::Unequal => !near(a, b),
         }
     }
 }
 
-impl Value {
+impl NameValue {
     /// Whether a name is meant by this.
     fn fits(&self, name: &str) -> bool {
         match self.spelling {

@@ -2,7 +2,7 @@
 //! belong to what comes right after them.
 
 use super::keywords::{self, Class, Meaning, Number, TextProperty};
-use super::scan::{Comparison, Token, TokenKind, tokens};
+use super::scan::{NumberComparison, Token, TokenKind, tokens};
 use super::{Fault, meant};
 use std::ops::Range;
 
@@ -13,28 +13,28 @@ const DEEPEST: usize = 100;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Expression {
     Class(Class),
-    Text(TextProperty, Vec<Value>),
-    Groups(Vec<Value>),
+    Text(TextProperty, Vec<NameValue>),
+    Groups(Vec<NameValue>),
     /// Numbers from the first of each two to the second.
     Ranges(Number, Vec<[f64; 2]>, Range<usize>),
-    Compare(Number, Comparison, f64, Range<usize>),
+    Compare(Number, NumberComparison, f64, Range<usize>),
     Not(Box<Expression>),
     And(Vec<Expression>),
     Or(Vec<Expression>),
     Within(f64, Box<Expression>, Range<usize>),
-    Same(Shared, Box<Expression>, Range<usize>),
+    Same(SharedProperty, Box<Expression>, Range<usize>),
 }
 
 /// What atoms may have in common.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Shared {
+pub(super) enum SharedProperty {
     Text(TextProperty),
     Number(Number),
 }
 
 /// A name that atoms may have.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Value {
+pub(super) struct NameValue {
     pub name: String,
     pub spelling: Spelling,
     pub span: Range<usize>,
@@ -148,8 +148,8 @@ impl Parser<'_> {
         if self.takes("same") {
             let span = self.here();
             let shared = match self.word("a name or number that atoms share")?.meaning {
-                Meaning::Text(text) => Shared::Text(text),
-                Meaning::Number(number) => Shared::Number(number),
+                Meaning::Text(text) => SharedProperty::Text(text),
+                Meaning::Number(number) => SharedProperty::Number(number),
                 Meaning::Class(_) | Meaning::Groups => {
                     let here = &self.text[span.clone()];
                     let message = format!("\"{here}\" is nothing that atoms share");
@@ -213,7 +213,7 @@ impl Parser<'_> {
         Ok(word)
     }
 
-    fn names(&mut self) -> Result<Vec<Value>, Fault> {
+    fn names(&mut self) -> Result<Vec<NameValue>, Fault> {
         let mut values = Vec::new();
         while let Some(Token { kind, span }) = self.peek() {
             let (name, spelling) = match kind {
@@ -221,7 +221,7 @@ impl Parser<'_> {
                 TokenKind::Quoted(word) => (word, Spelling::Literal),
                 _ => break,
             };
-            values.push(Value { name: name.clone(), spelling, span: span.clone() });
+            values.push(NameValue { name: name.clone(), spelling, span: span.clone() });
             self.next += 1;
         }
         if values.is_empty() {

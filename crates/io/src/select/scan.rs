@@ -16,12 +16,12 @@ pub(super) enum TokenKind {
     Quoted(String),
     Open,
     Close,
-    Compare(Comparison),
+    Compare(NumberComparison),
 }
 
 /// How a number compares with another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub(super) enum NumberComparison {
     Less,
     AtMost,
     More,
@@ -30,14 +30,14 @@ pub(super) enum Comparison {
     Unequal,
 }
 
-const COMPARISONS: [(&str, Comparison); 7] = [
-    ("<=", Comparison::AtMost),
-    (">=", Comparison::AtLeast),
-    ("==", Comparison::Equal),
-    ("!=", Comparison::Unequal),
-    ("<", Comparison::Less),
-    (">", Comparison::More),
-    ("=", Comparison::Equal),
+const COMPARISONS: [(&str, NumberComparison); 7] = [
+    ("<=", NumberComparison::AtMost),
+    (">=", NumberComparison::AtLeast),
+    ("==", NumberComparison::Equal),
+    ("!=", NumberComparison::Unequal),
+    ("<", NumberComparison::Less),
+    (">", NumberComparison::More),
+    ("=", NumberComparison::Equal),
 ];
 
 /// Takes a text apart.

@@ -9,12 +9,12 @@ mod style;
 
 use super::lines::Lines;
 use super::{FileSpecies, Reading, Structure, same_charge, wrap};
-use bound::{Bound, Count, Members};
-use coefficients::Coefficients;
+use bound::{BondOrAngle, Count, Members};
+use coefficients::CoefficientRow;
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Names, Result, SimBox, State, Vec3};
 use std::collections::HashMap;
-use style::{Column, Hint, Style};
+use style::{AtomColumn, Hint, Style};
 
 /// Sections that are compared with the forces of the input.
 const COMPARED: &[&str] = &["Pair Coeffs", "PairIJ Coeffs", "Bond Coeffs", "Angle Coeffs"];
@@ -55,10 +55,10 @@ fn is_section(line: &str) -> bool {
 }
 
 pub(super) fn read<'a>(lines: Lines<'a>, reading: Reading<'a>) -> Result<Structure> {
-    let mut file = File {
+    let mut file = DataFile {
         lines,
         reading,
-        header: Header::default(),
+        header: DataHeader::default(),
         masses: Vec::new(),
         labels: Vec::new(),
         bound: Default::default(),
@@ -70,7 +70,7 @@ pub(super) fn read<'a>(lines: Lines<'a>, reading: Reading<'a>) -> Result<Structu
 
 /// What the lines before the first section say.
 #[derive(Default)]
-struct Header {
+struct DataHeader {
     atoms: Option<u64>,
     types: Option<u64>,
     /// Bonds and angles.
@@ -79,21 +79,21 @@ struct Header {
     tilts: Vec3,
 }
 
-struct File<'a> {
+struct DataFile<'a> {
     lines: Lines<'a>,
     reading: Reading<'a>,
-    header: Header,
+    header: DataHeader,
     /// By type, from 0.
     masses: Vec<Option<f64>>,
     /// By type, from 0: from the section of labels, or from comments behind masses.
     labels: Vec<Option<String>>,
     /// Bonds and angles.
     bound: [Members; 2],
-    coefficients: Vec<Coefficients>,
+    coefficients: Vec<CoefficientRow>,
 }
 
 /// An atom as it stands in the file, and where.
-struct Atom {
+struct AtomLine {
     id: u64,
     kind: usize,
     charge: Option<f64>,
@@ -110,7 +110,7 @@ fn split_comment(line: &str) -> (&str, Option<&str>) {
     }
 }
 
-impl<'a> File<'a> {
+impl<'a> DataFile<'a> {
     /// Reads up to the first section; gives its line.
     fn header(&mut self) -> Result<&'a str> {
         let title = self.lines.next().unwrap_or("");
@@ -233,7 +233,7 @@ impl<'a> File<'a> {
         }
         self.masses = vec![None; types as usize];
         self.labels = vec![None; types as usize];
-        for bound in [Bound::Bonds, Bound::Angles] {
+        for bound in [BondOrAngle::Bonds, BondOrAngle::Angles] {
             let Count { members, types } = self.header.bound[bound as usize];
             if (types == 0 && members > 0) || types > u64::from(u16::MAX) || members > u64::from(u32::MAX) {
                 let what = bound.what();
@@ -248,7 +248,7 @@ impl<'a> File<'a> {
     }
 
     fn read(mut self, first: &'a str) -> Result<Structure> {
-        let mut atoms: Option<Vec<Atom>> = None;
+        let mut atoms: Option<Vec<AtomLine>> = None;
         let mut by_id = HashMap::new();
         let mut velocities: Option<Vec<Vec3>> = None;
         let mut section = Some(first);
@@ -284,10 +284,10 @@ impl<'a> File<'a> {
                     velocities = Some(self.velocities(&by_id)?);
                     self.lines.next_filled()
                 }
-                "Bonds" => self.members(Bound::Bonds, &by_id)?,
-                "Angles" => self.members(Bound::Angles, &by_id)?,
-                "Bond Type Labels" => self.member_labels(Bound::Bonds)?,
-                "Angle Type Labels" => self.member_labels(Bound::Angles)?,
+                "Bonds" => self.members(BondOrAngle::Bonds, &by_id)?,
+                "Angles" => self.members(BondOrAngle::Angles, &by_id)?,
+                "Bond Type Labels" => self.member_labels(BondOrAngle::Bonds)?,
+                "Angle Type Labels" => self.member_labels(BondOrAngle::Angles)?,
                 _ if COMPARED.contains(&name) => self.coefficients(name, comment),
                 _ if PASSED_OVER.contains(&name) => self.pass_over(),
                 _ => return Err(self.unknown_section(name)),
@@ -296,7 +296,7 @@ impl<'a> File<'a> {
         let Some(atoms) = atoms else {
             return Err(self.lines.error("the file has no Atoms section"));
         };
-        for bound in [Bound::Bonds, Bound::Angles] {
+        for bound in [BondOrAngle::Bonds, BondOrAngle::Angles] {
             let (read, wanted) =
                 (self.bound[bound as usize].rows.len(), self.header.bound[bound as usize].members);
             if read as u64 != wanted {
@@ -396,7 +396,7 @@ impl<'a> File<'a> {
         Ok(self.lines.next_filled())
     }
 
-    fn atoms(&mut self, hint: Option<&str>) -> Result<Vec<Atom>> {
+    fn atoms(&mut self, hint: Option<&str>) -> Result<Vec<AtomLine>> {
         let hinted = match Hint::new(hint) {
             Hint::Read(style) => Some(style),
             Hint::None => None,
@@ -442,7 +442,7 @@ impl<'a> File<'a> {
         }
     }
 
-    fn atom(&self, body: &str, columns: usize, style: Style) -> Result<Atom> {
+    fn atom(&self, body: &str, columns: usize, style: Style) -> Result<AtomLine> {
         let expected = 4 + style.columns.len();
         if columns != expected && columns != expected + 3 {
             return Err(self
@@ -458,9 +458,9 @@ impl<'a> File<'a> {
         let (mut kind, mut charge) = (0, None);
         for column in style.columns {
             match column {
-                Column::Molecule => self.lines.parse::<i64>(words.next(), "the molecule id").map(drop)?,
-                Column::Type => kind = self.kind(words.next())?,
-                Column::Charge => charge = Some(self.lines.number(words.next(), "the charge")?),
+                AtomColumn::Molecule => self.lines.parse::<i64>(words.next(), "the molecule id").map(drop)?,
+                AtomColumn::Type => kind = self.kind(words.next())?,
+                AtomColumn::Charge => charge = Some(self.lines.number(words.next(), "the charge")?),
             }
         }
         let position = self.lines.vector(&mut words, ["x", "y", "z"])?;
@@ -470,7 +470,7 @@ impl<'a> File<'a> {
                 *n = self.lines.parse(words.next(), "the image flag")?;
             }
         }
-        Ok(Atom { id, kind, charge, position, image, lines_at: self.lines.at() })
+        Ok(AtomLine { id, kind, charge, position, image, lines_at: self.lines.at() })
     }
 
     fn velocities(&mut self, by_id: &HashMap<u64, usize>) -> Result<Vec<Vec3>> {
@@ -495,7 +495,7 @@ impl<'a> File<'a> {
         Ok(velocities.into_iter().flatten().collect())
     }
 
-    fn structure(mut self, atoms: Vec<Atom>, velocities: Option<Vec<Vec3>>) -> Result<Structure> {
+    fn structure(mut self, atoms: Vec<AtomLine>, velocities: Option<Vec<Vec3>>) -> Result<Structure> {
         let [x, y, z] = self.header.bounds.map(|b| b.unwrap_or([0.0; 2]));
         let lengths = [x[1] - x[0], y[1] - y[0], z[1] - z[0]];
         let periodic = self.reading.periodic.unwrap_or([true; 3]);
@@ -548,7 +548,7 @@ impl<'a> File<'a> {
 }
 
 /// The charges of types whose atoms have the same one, and those of all atoms where others have not.
-fn charges(atoms: &[Atom], types: usize) -> (Vec<Option<f64>>, Vec<f64>) {
+fn charges(atoms: &[AtomLine], types: usize) -> (Vec<Option<f64>>, Vec<f64>) {
     let mut of_types: Vec<Option<f64>> = vec![None; types];
     let mut uniform = vec![true; types];
     for atom in atoms {

@@ -16,7 +16,7 @@ use crate::text::{read_bytes, refuse_packed};
 use jostle_core::quantity::nearest;
 use jostle_core::{Error, Names, Result, SimBox, Species, State, System, Topology, UnitSystem, Vec3};
 use jostle_potentials::pair::{Absent, Parameter};
-pub use lammps::coefficients::Coefficients;
+pub use lammps::coefficients::CoefficientRow;
 pub(crate) use lines::Lines;
 use std::path::Path;
 pub(crate) use xyz::around;
@@ -39,7 +39,7 @@ pub struct Structure {
     /// Whether the file has velocities; without them all are zero.
     pub has_velocities: bool,
     /// Coefficients of forces in a LAMMPS data file, which those of the input must not contradict.
-    pub coefficients: Vec<Coefficients>,
+    pub coefficients: Vec<CoefficientRow>,
     /// Momenta by atom, mass times velocity in the unit of [`Species::mass`] times that of velocities, where
     /// the file has these instead of velocities; else empty.
     pub momenta: Vec<Vec3>,

@@ -45,9 +45,9 @@ pub(crate) fn number_of_atoms(lines: &Lines, first: &str) -> Result<u64> {
 }
 
 /// What the second line of a frame says.
-pub(crate) struct Header {
+pub(crate) struct FrameHeader {
     pub units: Option<String>,
-    pub columns: Columns,
+    pub columns: XyzColumns,
     /// Edges and tilts; edges along open axes may be zero.
     lattice: Option<(Vec3, Vec3)>,
     origin: Vec3,
@@ -56,12 +56,12 @@ pub(crate) struct Header {
     pub step: Option<u64>,
 }
 
-impl Header {
+impl FrameHeader {
     /// Reads the line that `lines` stands at.
     ///
     /// # Errors
     /// If a value makes no sense.
-    pub(crate) fn read(lines: &Lines, comment: &str) -> Result<Header> {
+    pub(crate) fn read(lines: &Lines, comment: &str) -> Result<FrameHeader> {
         let keys = keys(comment).map_err(|e| lines.error(e))?;
         let key =
             |name: &str| keys.iter().find(|(k, _)| k.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str());
@@ -71,9 +71,9 @@ impl Header {
             })
         };
         let periodic = key("pbc").map(axes).transpose()?;
-        Ok(Header {
+        Ok(FrameHeader {
             units: key("units").map(str::to_string),
-            columns: Columns::new(key("Properties").unwrap_or("species:S:1:pos:R:3"))
+            columns: XyzColumns::new(key("Properties").unwrap_or("species:S:1:pos:R:3"))
                 .map_err(|e| lines.error(e))?,
             lattice: key("Lattice").map(|text| lattice(lines, text, periodic)).transpose()?.flatten(),
             origin: match key("Origin") {
@@ -87,7 +87,7 @@ impl Header {
     }
 }
 
-impl Header {
+impl FrameHeader {
     /// Along which axes the box repeats: as somebody asked for, else as the file says, else along all
     /// where there is a box.
     pub(crate) fn periodic(&self, asked: Option<[bool; 3]>) -> [bool; 3] {
@@ -122,7 +122,7 @@ fn frame(mut lines: Lines, reading: Reading, count: u64) -> Result<Structure> {
     let Some(comment) = lines.next() else {
         return Err(lines.error("the file ends after the number of atoms"));
     };
-    let head = Header::read(&lines, comment)?;
+    let head = FrameHeader::read(&lines, comment)?;
     let columns = &head.columns;
     if let Some(units) = &head.units
         && UnitSystem::ALL.iter().any(|u| u.name() == units)
@@ -141,7 +141,7 @@ fn frame(mut lines: Lines, reading: Reading, count: u64) -> Result<Structure> {
             .hint("call it velo to start with these velocities; else leave it out"));
     }
     let header = lines.at();
-    let mut atoms = Atoms::new(lines.at_most_left().min(count as usize));
+    let mut atoms = XyzAtoms::new(lines.at_most_left().min(count as usize));
     for k in 0..count {
         let Some(line) = lines.next() else {
             return Err(lines
@@ -290,7 +290,7 @@ pub(crate) fn around(positions: &[Vec3]) -> Result<SimBox> {
 }
 
 /// Where in a line things stand.
-pub(crate) struct Columns {
+pub(crate) struct XyzColumns {
     pub total: usize,
     species: usize,
     /// Whether elements are numbered there.
@@ -304,9 +304,9 @@ pub(crate) struct Columns {
     charge: Option<usize>,
 }
 
-impl Columns {
+impl XyzColumns {
     /// From `species:S:1:pos:R:3`.
-    fn new(properties: &str) -> std::result::Result<Columns, String> {
+    fn new(properties: &str) -> std::result::Result<XyzColumns, String> {
         let words: Vec<&str> = properties.split(':').collect();
         let (mut total, mut found) = (0usize, HashMap::new());
         for property in words.chunks(3) {
@@ -348,7 +348,7 @@ impl Columns {
             .collect();
         unread.sort_unstable();
         let position = column(&["pos", "position", "positions"], "R", 3)?;
-        Ok(Columns {
+        Ok(XyzColumns {
             total,
             species: species.or(number).ok_or("Properties has no species:S:1, nor Z:I:1")?,
             numbered: species.is_none(),
@@ -361,7 +361,7 @@ impl Columns {
         })
     }
 
-    /// The name of an atom's species, after [`Columns::check`].
+    /// The name of an atom's species, after [`XyzColumns::check`].
     ///
     /// # Errors
     /// If elements are numbered and there is none with this number.
@@ -390,7 +390,7 @@ impl Columns {
 }
 
 /// The atoms read so far.
-struct Atoms {
+struct XyzAtoms {
     species: Vec<FileSpecies>,
     kinds: Vec<u16>,
     positions: Vec<Vec3>,
@@ -402,9 +402,9 @@ struct Atoms {
     momenta: Vec<Vec3>,
 }
 
-impl Atoms {
+impl XyzAtoms {
     fn new(capacity: usize) -> Self {
-        Atoms {
+        XyzAtoms {
             species: Vec::new(),
             kinds: Vec::with_capacity(capacity),
             positions: Vec::with_capacity(capacity),
@@ -415,7 +415,7 @@ impl Atoms {
         }
     }
 
-    fn read(&mut self, lines: &Lines, line: &str, columns: &Columns) -> Result<()> {
+    fn read(&mut self, lines: &Lines, line: &str, columns: &XyzColumns) -> Result<()> {
         let words: Vec<&str> = line.split_whitespace().collect();
         columns.check(lines, &words)?;
         let number = |at: usize, what: &str| lines.number(words.get(at).copied(), what);

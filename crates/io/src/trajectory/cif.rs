@@ -3,7 +3,7 @@
 
 use super::dcd::unit_cell;
 use super::pdb::called;
-use super::{Format, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
+use super::{FormatWriter, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
 use jostle_core::{Error, Result};
 use std::borrow::Cow;
 use std::io::Write;
@@ -28,7 +28,7 @@ const COLUMNS: [&str; 14] = [
 
 pub(super) struct Cif;
 
-impl Format for Cif {
+impl FormatWriter for Cif {
     fn file_header(&self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Vec<u8> {
         Vec::new()
     }

@@ -4,7 +4,7 @@
 //! The format has no specification; this follows what NAMD and LAMMPS write and what the readers
 //! of VMD and MDAnalysis expect.
 
-use super::{Format, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
+use super::{FormatWriter, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
 use jostle_core::{Error, Result, SimBox};
 
 /// One AKMA unit of time, sqrt(u A^2 / (kcal/mol)), in ps; DCD measures the time step in it.
@@ -12,7 +12,7 @@ pub(super) const AKMA: f64 = 0.04888821;
 
 pub(super) struct Dcd;
 
-impl Format for Dcd {
+impl FormatWriter for Dcd {
     fn file_header(&self, header: &TrajectoryHeader, written: &WrittenSoFar) -> Vec<u8> {
         let count = |n: u64| i32::try_from(n).unwrap_or(i32::MAX);
         let last = header.every.saturating_mul(written.frames);

@@ -1,12 +1,12 @@
 //! LAMMPS dumps in text and full precision (<https://docs.lammps.org/dump.html>).
 
-use super::{Format, Frame, TrajectoryHeader, WrittenSoFar};
+use super::{FormatWriter, Frame, TrajectoryHeader, WrittenSoFar};
 use jostle_core::Result;
 use std::io::Write;
 
 pub(super) struct Dump;
 
-impl Format for Dump {
+impl FormatWriter for Dump {
     fn file_header(&self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Vec<u8> {
         Vec::new()
     }

@@ -8,7 +8,7 @@
 //! The index of a file is in one piece. Where it is full, the next frame brings one of twice the
 //! size along; what is where follows from the number of frames alone.
 
-use super::{Format, Frame, Patch, TrajectoryHeader, WrittenSoFar};
+use super::{FormatWriter, Frame, Patch, TrajectoryHeader, WrittenSoFar};
 use crate::trajectory::read::{GSD_MAGIC, GSD_TIME as TIME};
 use jostle_core::{Error, Result};
 
@@ -149,7 +149,7 @@ impl Gsd {
     }
 }
 
-impl Format for Gsd {
+impl FormatWriter for Gsd {
     fn file_header(&self, header: &TrajectoryHeader, written: &WrittenSoFar) -> Vec<u8> {
         let (index, room) = (self.index(header, written.frames), self.room(header, written.frames));
         let mut out = Vec::new();

@@ -6,8 +6,8 @@
 //! comes only how many of its children are there. So a file is readable after every frame, and is
 //! cut back by its length, as any other.
 
-use super::hdf5::{self, FAN, Kind, Objects, Place, Value};
-use super::{Format, Frame, Patch, TrajectoryHeader, WrittenSoFar};
+use super::hdf5::{self, AttributeValue, DataPlace, FAN, NumberType, Objects};
+use super::{FormatWriter, Frame, Patch, TrajectoryHeader, WrittenSoFar};
 use jostle_core::{Error, Result, UnitSystem, Vec3};
 
 /// Levels of the trees; level 0 are the nodes whose children are chunks.
@@ -28,12 +28,12 @@ impl H5md {
 }
 
 /// A dataset with a chunk for each frame, and its edges but the first.
-struct Series {
-    kind: Kind<'static>,
+struct FrameSeries {
+    kind: NumberType<'static>,
     shape: Vec<u64>,
 }
 
-impl Series {
+impl FrameSeries {
     fn edges(&self) -> usize {
         self.shape.len() + 1
     }
@@ -49,27 +49,27 @@ impl Series {
 }
 
 /// Where everything is.
-struct Layout<'a> {
+struct FileLayout<'a> {
     header: &'a TrajectoryHeader,
     /// Step, time, box, positions, then images and velocities where there are any.
-    series: Vec<Series>,
+    series: Vec<FrameSeries>,
     /// Bytes of what describes the file.
     objects: u64,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> FileLayout<'a> {
     fn new(header: &'a TrajectoryHeader, velocities: bool) -> Self {
         let atoms = vec![header.species.len() as u64, 3];
         let mut series = vec![
-            (Kind::I64, vec![]),
-            (Kind::F64, vec![]),
-            (Kind::F64, vec![3, 3]),
-            (Kind::F32, atoms.clone()),
+            (NumberType::I64, vec![]),
+            (NumberType::F64, vec![]),
+            (NumberType::F64, vec![3, 3]),
+            (NumberType::F32, atoms.clone()),
         ];
-        series.extend(header.images.then(|| (Kind::I32, atoms.clone())));
-        series.push((Kind::F32, atoms));
-        let series: Vec<_> = series.into_iter().map(|(kind, shape)| Series { kind, shape }).collect();
-        let mut layout = Layout { header, series, objects: 0 };
+        series.extend(header.images.then(|| (NumberType::I32, atoms.clone())));
+        series.push((NumberType::F32, atoms));
+        let series: Vec<_> = series.into_iter().map(|(kind, shape)| FrameSeries { kind, shape }).collect();
+        let mut layout = FileLayout { header, series, objects: 0 };
         // As long with other numbers in it, and as long as with velocities.
         layout.objects = layout.describe(0).len() as u64;
         if !velocities {
@@ -91,8 +91,9 @@ impl<'a> Layout<'a> {
             let shape: Vec<u64> = [frames].iter().chain(&self.series[k].shape).copied().collect();
             let root = (frames > 0).then(|| self.node(LEVELS - 1, 0, k));
             // Reduced units have no names.
-            let unit = unit.filter(|_| !header.units.is_reduced()).map(|unit| ("unit", Value::Text(unit)));
-            objects.dataset(self.series[k].kind, &shape, Place::Chunks { root }, unit.as_slice(), names)
+            let unit =
+                unit.filter(|_| !header.units.is_reduced()).map(|unit| ("unit", AttributeValue::Text(unit)));
+            objects.dataset(self.series[k].kind, &shape, DataPlace::Chunks { root }, unit.as_slice(), names)
         };
         let mut elements = vec![("edges", Some(length)), ("position", Some(length))];
         elements.extend(header.images.then_some(("image", None)));
@@ -106,10 +107,10 @@ impl<'a> Layout<'a> {
         let groups: Vec<u64> = values.iter().map(element).collect();
         let mut named = elements.iter().map(|(name, _)| *name).zip(groups);
         let atoms = header.species.len() as u64;
-        let species = Place::Piece { at: self.objects, bytes: 4 * atoms };
-        let species = objects.dataset(Kind::Names(&header.names), &[atoms], species, &[], 1);
+        let species = DataPlace::Piece { at: self.objects, bytes: 4 * atoms };
+        let species = objects.dataset(NumberType::Names(&header.names), &[atoms], species, &[], 1);
         let boundary = header.periodic.map(|periodic| if periodic { "periodic" } else { "none" });
-        let of_box = [("dimension", Value::Int(3)), ("boundary", Value::Texts(&boundary))];
+        let of_box = [("dimension", AttributeValue::Int(3)), ("boundary", AttributeValue::Texts(&boundary))];
         let edges: Vec<_> = named.by_ref().take(1).collect();
         let mut members = vec![("box", objects.group(&edges, &of_box))];
         members.extend(named);
@@ -117,16 +118,16 @@ impl<'a> Layout<'a> {
         let trajectory = objects.group(&members, &[]);
         let particles = objects.group(&[("trajectory", trajectory)], &[]);
         let creator = [
-            ("name", Value::Text("Jostle")),
-            ("version", Value::Text(env!("CARGO_PKG_VERSION"))),
-            ("units", Value::Text(header.units.name())),
+            ("name", AttributeValue::Text("Jostle")),
+            ("version", AttributeValue::Text(env!("CARGO_PKG_VERSION"))),
+            ("units", AttributeValue::Text(header.units.name())),
         ];
         let creator = objects.group(&[], &creator);
-        let author = objects.group(&[], &[("name", Value::Text("unknown"))]);
-        let units = objects.group(&[], &[("version", Value::Ints(&[1, 0]))]);
+        let author = objects.group(&[], &[("name", AttributeValue::Text("unknown"))]);
+        let units = objects.group(&[], &[("version", AttributeValue::Ints(&[1, 0]))]);
         let modules = objects.group(&[("units", units)], &[]);
         let members = [("author", author), ("creator", creator), ("modules", modules)];
-        let h5md = objects.group(&members, &[("version", Value::Ints(&[1, 1]))]);
+        let h5md = objects.group(&members, &[("version", AttributeValue::Ints(&[1, 1]))]);
         let root = objects.group(&[("h5md", h5md), ("particles", particles)], &[]);
         objects.finish(root, self.begin(frames))
     }
@@ -141,7 +142,7 @@ impl<'a> Layout<'a> {
     /// Where a frame begins, with the nodes that it brings along.
     fn begin(&self, number: u64) -> u64 {
         let species = (4 * self.header.species.len() as u64).next_multiple_of(8);
-        let frame: u64 = self.series.iter().map(Series::room).sum();
+        let frame: u64 = self.series.iter().map(FrameSeries::room).sum();
         let nodes: u64 = (0..LEVELS).map(|level| number.div_ceil(FAN.pow(level + 1))).sum();
         self.objects + species + number * frame + nodes * self.before_node(self.series.len())
     }
@@ -166,7 +167,7 @@ impl<'a> Layout<'a> {
     /// Where a chunk is.
     fn chunk(&self, number: u64, series: usize) -> u64 {
         let nodes = Self::brought(number).count() as u64 * self.before_node(self.series.len());
-        self.begin(number) + nodes + self.series[..series].iter().map(Series::room).sum::<u64>()
+        self.begin(number) + nodes + self.series[..series].iter().map(FrameSeries::room).sum::<u64>()
     }
 
     /// The nodes that a frame brings along, each with one child.
@@ -186,7 +187,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-impl Format for H5md {
+impl FormatWriter for H5md {
     fn check(&self, header: &TrajectoryHeader) -> Result<()> {
         let longest = header.names.iter().map(String::len).sum::<usize>() + 16 * header.names.len();
         if longest > usize::from(u16::MAX) || header.species.len() as u64 * 12 > u64::from(u32::MAX) {
@@ -197,7 +198,7 @@ impl Format for H5md {
     }
 
     fn file_header(&self, header: &TrajectoryHeader, written: &WrittenSoFar) -> Vec<u8> {
-        let layout = Layout::new(header, self.velocities);
+        let layout = FileLayout::new(header, self.velocities);
         let mut out = layout.describe(written.frames);
         out.resize(layout.objects as usize, 0);
         if written.frames == 0 {
@@ -224,7 +225,7 @@ impl Format for H5md {
         if number >= MOST {
             return Err(Error::simulation(format!("an H5MD file of Jostle's has room for {MOST} frames")));
         }
-        Layout::new(header, self.velocities).nodes(number, out);
+        FileLayout::new(header, self.velocities).nodes(number, out);
         out.extend((frame.step as i64).to_le_bytes());
         // No number stands for a time that is not known.
         out.extend(frame.time.unwrap_or(f64::NAN).to_le_bytes());
@@ -252,7 +253,7 @@ impl Format for H5md {
 
     fn patch(&self, header: &TrajectoryHeader, written: &WrittenSoFar, what: Patch) -> Vec<(u64, Vec<u8>)> {
         let Some(last) = written.frames.checked_sub(1) else { return Vec::new() };
-        let layout = Layout::new(header, self.velocities);
+        let layout = FileLayout::new(header, self.velocities);
         // A frame is a new child of a node where it is the first below that child.
         let changed = |level: &u32| what == Patch::Behind || last.is_multiple_of(FAN.pow(*level));
         let count = |(level, series): (u32, usize)| {

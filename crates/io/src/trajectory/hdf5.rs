@@ -15,7 +15,7 @@ pub(super) const FAN: u64 = 64;
 
 /// The type of a number.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Kind<'a> {
+pub(super) enum NumberType<'a> {
     I32,
     I64,
     F32,
@@ -24,29 +24,30 @@ pub(super) enum Kind<'a> {
     Names(&'a [String]),
 }
 
-impl Kind<'_> {
+impl NumberType<'_> {
     /// Bytes of a number.
     pub fn width(self) -> u64 {
         match self {
-            Kind::I32 | Kind::F32 | Kind::Names(_) => 4,
-            Kind::I64 | Kind::F64 => 8,
+            NumberType::I32 | NumberType::F32 | NumberType::Names(_) => 4,
+            NumberType::I64 | NumberType::F64 => 8,
         }
     }
 
     fn message(self) -> Vec<u8> {
         // Class and version, flags, bytes; then the place of bits.
         match self {
-            Kind::I32 => bytes(&[&[0x10, 8, 0, 0, 4, 0, 0, 0], &[0, 0, 32, 0]]),
-            Kind::I64 => bytes(&[&[0x10, 8, 0, 0, 8, 0, 0, 0], &[0, 0, 64, 0]]),
-            Kind::F32 => {
+            NumberType::I32 => bytes(&[&[0x10, 8, 0, 0, 4, 0, 0, 0], &[0, 0, 32, 0]]),
+            NumberType::I64 => bytes(&[&[0x10, 8, 0, 0, 8, 0, 0, 0], &[0, 0, 64, 0]]),
+            NumberType::F32 => {
                 bytes(&[&[0x11, 0x20, 31, 0, 4, 0, 0, 0], &[0, 0, 32, 0, 23, 8, 0, 23, 127, 0, 0, 0]])
             }
-            Kind::F64 => {
+            NumberType::F64 => {
                 bytes(&[&[0x11, 0x20, 63, 0, 8, 0, 0, 0], &[0, 0, 64, 0, 52, 11, 0, 52, 0xff, 3, 0, 0]])
             }
-            Kind::Names(names) => {
+            NumberType::Names(names) => {
                 let count = (names.len() as u16).to_le_bytes();
-                let mut out = bytes(&[&[0x18, count[0], count[1], 0, 4, 0, 0, 0], &Kind::I32.message()]);
+                let mut out =
+                    bytes(&[&[0x18, count[0], count[1], 0, 4, 0, 0, 0], &NumberType::I32.message()]);
                 for name in names {
                     let end = out.len() + name.len() / 8 * 8 + 8;
                     out.extend(name.bytes());
@@ -61,7 +62,7 @@ impl Kind<'_> {
 
 /// What an attribute says.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Value<'a> {
+pub(super) enum AttributeValue<'a> {
     Int(i32),
     Ints(&'a [i32]),
     Text(&'a str),
@@ -70,7 +71,7 @@ pub(super) enum Value<'a> {
 
 /// Where the numbers of a dataset are.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum DataPlace {
     /// In one piece, so many bytes from here on.
     Piece { at: u64, bytes: u64 },
     /// A chunk for each frame, found by a tree; `None`: there is no frame.
@@ -90,7 +91,7 @@ impl Objects {
     }
 
     /// Adds a group of objects that are there; gives its address.
-    pub fn group(&mut self, members: &[(&str, u64)], attributes: &[(&str, Value)]) -> u64 {
+    pub fn group(&mut self, members: &[(&str, u64)], attributes: &[(&str, AttributeValue)]) -> u64 {
         let mut messages =
             vec![(0x02, bytes(&[&[0, 0], &NONE.to_le_bytes(), &NONE.to_le_bytes()])), (0x0a, vec![0, 0])];
         messages.extend(members.iter().map(|(name, at)| {
@@ -103,19 +104,19 @@ impl Objects {
     /// chunks has no limit, and a chunk is all that one index of it has.
     pub fn dataset(
         &mut self,
-        kind: Kind,
+        kind: NumberType,
         shape: &[u64],
-        place: Place,
-        attributes: &[(&str, Value)],
+        place: DataPlace,
+        attributes: &[(&str, AttributeValue)],
         names: u32,
     ) -> u64 {
-        let chunked = matches!(place, Place::Chunks { .. });
+        let chunked = matches!(place, DataPlace::Chunks { .. });
         let limits = shape.iter().enumerate().map(|(k, n)| if chunked && k == 0 { NONE } else { *n });
         let (layout, when) = match place {
-            Place::Piece { at, bytes: count } => {
+            DataPlace::Piece { at, bytes: count } => {
                 (bytes(&[&[3, 1], &at.to_le_bytes(), &count.to_le_bytes()]), 2)
             }
-            Place::Chunks { root } => {
+            DataPlace::Chunks { root } => {
                 let edges = [1].into_iter().chain(shape[1..].iter().copied()).chain([kind.width()]);
                 let edges: Vec<u8> = edges.flat_map(|n| (n as u32).to_le_bytes()).collect();
                 let root = root.unwrap_or(NONE).to_le_bytes();
@@ -146,7 +147,12 @@ impl Objects {
         out
     }
 
-    fn object(&mut self, mut messages: Vec<(u16, Vec<u8>)>, attributes: &[(&str, Value)], names: u32) -> u64 {
+    fn object(
+        &mut self,
+        mut messages: Vec<(u16, Vec<u8>)>,
+        attributes: &[(&str, AttributeValue)],
+        names: u32,
+    ) -> u64 {
         for (name, value) in attributes {
             messages.push((0x0c, self.attribute(name, *value)));
         }
@@ -163,18 +169,18 @@ impl Objects {
         at
     }
 
-    fn attribute(&mut self, name: &str, value: Value) -> Vec<u8> {
+    fn attribute(&mut self, name: &str, value: AttributeValue) -> Vec<u8> {
         // Text of any length, in UTF-8.
         let text = || bytes(&[&[0x19, 1, 1, 0, 16, 0, 0, 0], &[0x10, 0, 0, 0, 1, 0, 0, 0, 0, 0, 8, 0]]);
         let (kind, shape, data) = match value {
-            Value::Int(x) => (Kind::I32.message(), vec![], x.to_le_bytes().to_vec()),
-            Value::Ints(all) => (
-                Kind::I32.message(),
+            AttributeValue::Int(x) => (NumberType::I32.message(), vec![], x.to_le_bytes().to_vec()),
+            AttributeValue::Ints(all) => (
+                NumberType::I32.message(),
                 vec![all.len() as u64],
                 all.iter().flat_map(|x| x.to_le_bytes()).collect(),
             ),
-            Value::Text(one) => (text(), vec![], self.text(one)),
-            Value::Texts(all) => {
+            AttributeValue::Text(one) => (text(), vec![], self.text(one)),
+            AttributeValue::Texts(all) => {
                 (text(), vec![all.len() as u64], all.iter().flat_map(|t| self.text(t)).collect())
             }
         };

@@ -92,7 +92,7 @@ pub struct WrittenSoFar {
 }
 
 /// A file format: bytes before the first frame, bytes of a frame.
-trait Format: Send {
+trait FormatWriter: Send {
     /// Whether it can hold this system.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ enum Patch {
     Behind,
 }
 
-fn format(kind: TrajectoryFormat) -> Box<dyn Format> {
+fn format(kind: TrajectoryFormat) -> Box<dyn FormatWriter> {
     match kind {
         TrajectoryFormat::Dcd => Box::new(dcd::Dcd),
         TrajectoryFormat::Xtc => Box::new(xtc::Xtc),
@@ -190,7 +190,7 @@ impl TrajectoryFormat {
 pub struct TrajectoryWriter {
     path: PathBuf,
     file: File,
-    format: Box<dyn Format>,
+    format: Box<dyn FormatWriter>,
     header: TrajectoryHeader,
     written: WrittenSoFar,
     buffer: Vec<u8>,

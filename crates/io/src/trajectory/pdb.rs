@@ -4,7 +4,7 @@
 //! further.
 
 use super::dcd::unit_cell;
-use super::{Format, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
+use super::{FormatWriter, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
 use crate::forcefield::elements;
 use crate::select::keywords::is_standard;
 use jostle_core::{AtomName, Error, Residue, Result};
@@ -13,7 +13,7 @@ use std::io::Write;
 
 pub(super) struct Pdb;
 
-impl Format for Pdb {
+impl FormatWriter for Pdb {
     fn check(&self, header: &TrajectoryHeader) -> Result<()> {
         let too_long = |what: &str, name: &str| {
             Error::simulation(format!("the name \"{name}\" of {what} has more than four letters"))

@@ -1,11 +1,11 @@
 //! GROMACS TRR: positions and velocities in single precision, as GROMACS' `trrio` lays them out.
 
-use super::{Format, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
+use super::{FormatWriter, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
 use jostle_core::{Error, Result};
 
 pub(super) struct Trr;
 
-impl Format for Trr {
+impl FormatWriter for Trr {
     fn file_header(&self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Vec<u8> {
         Vec::new()
     }

@@ -1,6 +1,6 @@
 //! GROMACS XTC: positions to 0.001 nm, compressed (the encoder is the `molly` crate's).
 
-use super::{Format, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
+use super::{FormatWriter, Frame, TrajectoryHeader, WrittenSoFar, length_factor, picoseconds};
 use jostle_core::{Error, Result};
 use molly::XTCWriter;
 
@@ -20,7 +20,7 @@ const UNCOMPRESSED: usize = 9;
 
 pub(super) struct Xtc;
 
-impl Format for Xtc {
+impl FormatWriter for Xtc {
     fn file_header(&self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Vec<u8> {
         Vec::new()
     }

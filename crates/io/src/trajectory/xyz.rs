@@ -2,13 +2,13 @@
 //!
 //! <https://github.com/libAtoms/extxyz>; `Origin` is OVITO's, `units` names the unit system.
 
-use super::{Format, Frame, TrajectoryHeader, WrittenSoFar};
+use super::{FormatWriter, Frame, TrajectoryHeader, WrittenSoFar};
 use jostle_core::Result;
 use std::io::Write;
 
 pub(super) struct Xyz;
 
-impl Format for Xyz {
+impl FormatWriter for Xyz {
     fn file_header(&self, _: &TrajectoryHeader, _: &WrittenSoFar) -> Vec<u8> {
         Vec::new()
     }

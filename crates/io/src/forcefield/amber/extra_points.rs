@@ -3,7 +3,7 @@
 //! sander and pmemd (`define_frames` of both, with the axes of Stone and Alderton, Mol. Phys. 56 (1985) 1047).
 
 use super::super::assembly::TOWARDS;
-use super::{Reader, from_one};
+use super::{PrmtopReader, from_one};
 use jostle_core::{Arms, Error, LocalFrame, Result, SiteRule};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ enum Lie {
 
 /// What is bound to an atom, with the lengths of the bonds.
 #[derive(Default)]
-struct Neighbors {
+struct BondedAtoms {
     hydrogens: Vec<(u32, f64)>,
     others: Vec<(u32, f64)>,
     points: Vec<(u32, f64)>,
@@ -36,13 +36,13 @@ struct Neighbors {
 
 /// What is bound to what.
 #[derive(Default)]
-pub(super) struct Bound(BTreeMap<u32, Neighbors>);
+pub(super) struct BondGraph(BTreeMap<u32, BondedAtoms>);
 
-impl Bound {
+impl BondGraph {
     /// Adds a bond of a list of those with hydrogens, or of the others.
     pub fn add(&mut self, atoms: [u32; 2], length: f64, to_hydrogens: bool) {
         for [a, b] in [atoms, [atoms[1], atoms[0]]] {
-            let Neighbors { hydrogens, others, .. } = self.0.entry(a).or_default();
+            let BondedAtoms { hydrogens, others, .. } = self.0.entry(a).or_default();
             if to_hydrogens { hydrogens.push((b, length)) } else { others.push((b, length)) }
         }
     }
@@ -53,7 +53,7 @@ impl Bound {
     }
 
     fn length(&self, a: u32, b: u32) -> Option<f64> {
-        let Neighbors { hydrogens, others, .. } = self.0.get(&a)?;
+        let BondedAtoms { hydrogens, others, .. } = self.0.get(&a)?;
         hydrogens.iter().chain(others).find(|(atom, _)| *atom == b).map(|(_, length)| *length)
     }
 }
@@ -76,12 +76,12 @@ impl ExtraPoints {
     }
 }
 
-impl Reader<'_> {
+impl PrmtopReader<'_> {
     /// Finds out how points follow atoms.
     ///
     /// # Errors
     /// If that cannot be told from the file, or an atom has no mass and no place either.
-    pub(super) fn extra_points(&mut self, section: &str, bound: &Bound) -> Result<()> {
+    pub(super) fn extra_points(&mut self, section: &str, bound: &BondGraph) -> Result<()> {
         let mut found = self.stated_frames()?;
         let types = self.file.names("AMBER_ATOM_TYPE", self.assembly.n_atoms())?;
         let stated: BTreeSet<u32> = found.by_atom.values().flatten().copied().collect();
@@ -132,11 +132,11 @@ impl Reader<'_> {
     fn frames(
         &self,
         (atom, lie): (u32, Lie),
-        neighbors: &Neighbors,
+        neighbors: &BondedAtoms,
         points: &[(u32, f64)],
-        bound: &Bound,
+        bound: &BondGraph,
     ) -> Result<Vec<([u32; 3], SiteRule)>> {
-        let Neighbors { hydrogens, others, .. } = neighbors;
+        let BondedAtoms { hydrogens, others, .. } = neighbors;
         let refused = |why: &str| {
             let [point, atom] = [points[0].0, atom].map(|atom| self.assembly.names.describe(atom));
             let message = format!("{point} is an extra point on {atom}, {why}");
@@ -162,7 +162,7 @@ impl Reader<'_> {
         let (sin, cos) = HALF_ANGLE.to_radians().sin_cos();
         let at = |place| SiteRule::Frame(LocalFrame { place, ..AWAY });
         // The two bonds and, in rigid water, the distance of its hydrogens: an average costs less.
-        let water = (others.is_empty()).then(|| Rigid::new(atoms, bound)).flatten();
+        let water = (others.is_empty()).then(|| RigidAngle::new(atoms, bound)).flatten();
         let rules = match (points, water) {
             ([(_, d)], Some(water)) => vec![SiteRule::towards_base(*d, water.height)],
             ([(_, d)], None) if others.is_empty() => vec![at([-*d, 0.0, 0.0])],
@@ -218,16 +218,16 @@ impl Reader<'_> {
 }
 
 /// Two equal bonds whose ends are at a distance that is known.
-struct Rigid {
+struct RigidAngle {
     base: f64,
     height: f64,
 }
 
-impl Rigid {
-    fn new([apex, a, b]: [u32; 3], bound: &Bound) -> Option<Self> {
+impl RigidAngle {
+    fn new([apex, a, b]: [u32; 3], bound: &BondGraph) -> Option<Self> {
         let [one, other, base] = [bound.length(apex, a)?, bound.length(apex, b)?, bound.length(a, b)?];
         let height = (one * one - 0.25 * base * base).sqrt();
-        (one == other && base > 0.0 && height > 0.0).then_some(Rigid { base, height })
+        (one == other && base > 0.0 && height > 0.0).then_some(RigidAngle { base, height })
     }
 
     /// So far from the apex and away from the base, and so far along minus the product of the bonds.

@@ -5,27 +5,27 @@ const MOST_FIELDS: usize = 1000;
 
 /// The fields of lines of one format.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum FieldFormat {
     /// Of these widths, over and over.
     Columns(Vec<usize>),
     /// `(a)`: a line.
     Whole,
 }
 
-impl Format {
+impl FieldFormat {
     /// Reads what stands behind `%FORMAT`; `None` if it is no format of fields one behind the other.
-    pub fn new(text: &str) -> Option<Format> {
+    pub fn new(text: &str) -> Option<FieldFormat> {
         let text = text.trim().to_ascii_lowercase();
         if text == "(a)" {
-            return Some(Format::Whole);
+            return Some(FieldFormat::Whole);
         }
         let (widths, rest) = group(text.strip_prefix('(')?)?;
-        (rest.is_empty() && !widths.is_empty()).then_some(Format::Columns(widths))
+        (rest.is_empty() && !widths.is_empty()).then_some(FieldFormat::Columns(widths))
     }
 
     /// The fields of a line; what is no text in columns ends it.
     pub fn fields<'a>(&self, line: &'a str) -> Vec<&'a str> {
-        let Format::Columns(widths) = self else { return vec![line] };
+        let FieldFormat::Columns(widths) = self else { return vec![line] };
         let mut rest = line;
         let mut fields = Vec::new();
         for width in widths.iter().cycle() {
@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn fields_have_the_widths_of_their_format() {
-        let widths = |text: &str| match Format::new(text) {
-            Some(Format::Columns(widths)) => widths,
+        let widths = |text: &str| match FieldFormat::new(text) {
+            Some(FieldFormat::Columns(widths)) => widths,
             other => panic!("{text}: {other:?}"),
         };
         assert_eq!(widths("(10I8)"), [8; 10]);
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(widths("(8(F9.5))"), [9; 8]);
         assert_eq!(widths("(i2,a78)"), [2, 78]);
         assert_eq!(widths("( 2(i4, 2f8.3), a4 )"), [4, 8, 8, 4, 8, 8, 4]);
-        assert_eq!(Format::new("(a)"), Some(Format::Whole));
+        assert_eq!(FieldFormat::new("(a)"), Some(FieldFormat::Whole));
         for bad in [
             "",
             "(",
@@ -105,12 +105,12 @@ mod tests {
             "(10q8)",
             "(i8)x",
         ] {
-            assert_eq!(Format::new(bad), None, "{bad}");
+            assert_eq!(FieldFormat::new(bad), None, "{bad}");
         }
-        let format = Format::new("(i2,a4)").unwrap();
+        let format = FieldFormat::new("(i2,a4)").unwrap();
         assert_eq!(format.fields(" 1abcd 2e"), [" 1", "abcd", " 2", "e"]);
         assert_eq!(format.fields(" 1ab\u{e4}\u{e4}"), [" 1", "ab\u{e4}", "\u{e4}"]);
         assert_eq!(format.fields(" \u{e4}"), Vec::<&str>::new());
-        assert_eq!(Format::Whole.fields("a b"), ["a b"]);
+        assert_eq!(FieldFormat::Whole.fields("a b"), ["a b"]);
     }
 }

@@ -7,8 +7,8 @@ mod format;
 use super::assembly::{Assembly, factor};
 use super::{Boundary, Molecules, periodic, well};
 use crate::structure::Lines;
-use extra_points::{Bound, ExtraPoints};
-use format::Format;
+use extra_points::{BondGraph, ExtraPoints};
+use format::FieldFormat;
 use jostle_core::{AtomName, Dimension, Error, Names, Residue, Result, SimBox, UnitSystem};
 use jostle_potentials::{AngleKind, BondKind, BondedKind};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -22,15 +22,15 @@ const CHARGE: f64 = 18.2223;
 const SCALE: [f64; 2] = [1.2, 2.0];
 
 /// A section: the text of its format, the line of its first field, and the lines themselves.
-struct Section<'a> {
+struct PrmtopSection<'a> {
     format: &'a str,
     line: usize,
     lines: Vec<&'a str>,
 }
 
-struct File<'a> {
+struct PrmtopFile<'a> {
     path: &'a Path,
-    sections: HashMap<&'a str, Section<'a>>,
+    sections: HashMap<&'a str, PrmtopSection<'a>>,
 }
 
 /// Whether the file begins as these do.
@@ -43,7 +43,7 @@ pub(super) fn is_one(text: &str) -> bool {
 /// # Errors
 /// If a section is missing or damaged, or has what Jostle has not; the error has the line.
 pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Molecules> {
-    let file = File::new(path, text)?;
+    let file = PrmtopFile::new(path, text)?;
     let pointers: Vec<i64> = file.numbers("POINTERS")?;
     let pointer = |k: usize| pointers.get(k).copied().unwrap_or(0);
     if pointer(20) > 0 {
@@ -60,7 +60,7 @@ pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Molecul
         }
     }
     let (assembly, extra_points) = (Assembly::new(UnitSystem::Real, units)?, ExtraPoints::default());
-    let mut reader = Reader { assembly, file, extra_points };
+    let mut reader = PrmtopReader { assembly, file, extra_points };
     reader.atoms()?;
     reader.bonds()?;
     reader.angles()?;
@@ -70,7 +70,7 @@ pub(super) fn read(path: &Path, text: &str, units: UnitSystem) -> Result<Molecul
     reader.finish(pointer(27) > 0)
 }
 
-impl<'a> File<'a> {
+impl<'a> PrmtopFile<'a> {
     fn new(path: &'a Path, text: &'a str) -> Result<Self> {
         let mut lines = Lines::new(path, text);
         let mut sections = HashMap::new();
@@ -80,12 +80,12 @@ impl<'a> File<'a> {
                 name = Some(flag.trim());
             } else if let Some(format) = line.strip_prefix("%FORMAT") {
                 let name = name.ok_or_else(|| lines.error("a format without a %FLAG before it"))?;
-                sections.insert(name, Section { format, line: lines.at() + 1, lines: Vec::new() });
+                sections.insert(name, PrmtopSection { format, line: lines.at() + 1, lines: Vec::new() });
             } else if let Some(section) = name.and_then(|name| sections.get_mut(name)) {
                 section.lines.push(line);
             }
         }
-        Ok(File { path, sections })
+        Ok(PrmtopFile { path, sections })
     }
 
     /// An error at the start of a section.
@@ -99,7 +99,7 @@ impl<'a> File<'a> {
     /// The fields of a section with the numbers of their lines; none where it is missing.
     fn fields(&self, name: &str) -> Result<Vec<(usize, &'a str)>> {
         let Some(section) = self.sections.get(name) else { return Ok(Vec::new()) };
-        let format = Format::new(section.format).ok_or_else(|| {
+        let format = FieldFormat::new(section.format).ok_or_else(|| {
             let message = format!("the format {} of {name} is not read", section.format.trim());
             Error::file_line(self.path, section.line - 1, message)
                 .hint("formats are such as (10I8) and (5E16.8)")
@@ -146,13 +146,13 @@ impl<'a> File<'a> {
     }
 }
 
-struct Reader<'a> {
-    file: File<'a>,
+struct PrmtopReader<'a> {
+    file: PrmtopFile<'a>,
     assembly: Assembly,
     extra_points: ExtraPoints,
 }
 
-impl Reader<'_> {
+impl PrmtopReader<'_> {
     fn atoms(&mut self) -> Result<()> {
         let file = &self.file;
         let charges: Vec<f64> = file.numbers("CHARGE")?;
@@ -206,7 +206,7 @@ impl Reader<'_> {
 
     fn bonds(&mut self) -> Result<()> {
         let (k, length) = (self.file.numbers("BOND_FORCE_CONSTANT")?, self.file.numbers("BOND_EQUIL_VALUE")?);
-        let (mut bound, mut of_points) = (Bound::default(), "MASS");
+        let (mut bound, mut of_points) = (BondGraph::default(), "MASS");
         let with_hydrogens = "BONDS_INC_HYDROGEN";
         for name in [with_hydrogens, "BONDS_WITHOUT_HYDROGEN"] {
             for [a, b, of_type] in self.rows::<3>(name)? {
@@ -256,7 +256,7 @@ impl Reader<'_> {
         let (k, turns) = (file.numbers("DIHEDRAL_FORCE_CONSTANT")?, file.numbers("DIHEDRAL_PERIODICITY")?);
         let phase: Vec<f64> = file.numbers("DIHEDRAL_PHASE")?;
         let (scee, scnb) = (file.optional("SCEE_SCALE_FACTOR")?, file.optional("SCNB_SCALE_FACTOR")?);
-        let wells = Wells::new(file)?;
+        let wells = PairCoefficients::new(file)?;
         let types: Vec<usize> = file.numbers("ATOM_TYPE_INDEX")?;
         let mut paired = HashSet::new();
         for name in ["DIHEDRALS_INC_HYDROGEN", "DIHEDRALS_WITHOUT_HYDROGEN"] {
@@ -360,8 +360,8 @@ impl Reader<'_> {
     }
 
     fn finish(self, boxed: bool) -> Result<Molecules> {
-        let Reader { file, assembly, .. } = self;
-        let wells = Wells::new(&file)?;
+        let PrmtopReader { file, assembly, .. } = self;
+        let wells = PairCoefficients::new(&file)?;
         let types: Vec<usize> = file.numbers("ATOM_TYPE_INDEX")?;
         let used: BTreeSet<usize> = types.into_iter().collect();
         for a in &used {
@@ -391,7 +391,7 @@ fn from_one(number: i64) -> u32 {
 }
 
 /// Lennard-Jones forces by pairs of types: a / r^12 - b / r^6.
-struct Wells {
+struct PairCoefficients {
     size: usize,
     index: Vec<i64>,
     a: Vec<f64>,
@@ -400,10 +400,10 @@ struct Wells {
     bridges: [Vec<f64>; 2],
 }
 
-impl Wells {
-    fn new(file: &File) -> Result<Self> {
+impl PairCoefficients {
+    fn new(file: &PrmtopFile) -> Result<Self> {
         let index: Vec<i64> = file.numbers("NONBONDED_PARM_INDEX")?;
-        Ok(Wells {
+        Ok(PairCoefficients {
             size: index.len().isqrt(),
             index,
             a: file.numbers("LENNARD_JONES_ACOEF")?,
@@ -413,7 +413,7 @@ impl Wells {
     }
 
     /// Epsilon and sigma of two types, from 1.
-    fn get(&self, file: &File, a: usize, b: usize) -> Result<[f64; 2]> {
+    fn get(&self, file: &PrmtopFile, a: usize, b: usize) -> Result<[f64; 2]> {
         let place = (a >= 1 && b >= 1 && a <= self.size && b <= self.size)
             .then(|| self.index[self.size * (a - 1) + b - 1]);
         // Types that make hydrogen bonds in old force fields; what is left of it is nothing.
@@ -436,7 +436,7 @@ impl Wells {
 }
 
 /// The box: the angle between a and c, and the lengths of the edges.
-fn simbox(file: &File, units: UnitSystem) -> Result<Option<SimBox>> {
+fn simbox(file: &PrmtopFile, units: UnitSystem) -> Result<Option<SimBox>> {
     let numbers: Vec<f64> = file.optional("BOX_DIMENSIONS")?;
     let [beta, a, b, c] = numbers[..] else { return Ok(None) };
     let length = factor(UnitSystem::Real, units, Dimension::LENGTH);

@@ -29,12 +29,12 @@ pub(super) fn read(path: &Path, text: &str, files: &[PathBuf], units: UnitSystem
     }
     let assembly = Assembly::new(UnitSystem::Real, units)?;
     let types = Vec::with_capacity(psf.atoms.len());
-    let mut reader = Reader { psf, parameters, types, assembly };
+    let mut reader = CharmmReader { psf, parameters, types, assembly };
     reader.put_together(path).map_err(|e| e.in_file(path))?;
     reader.finish().map_err(|e| e.in_file(path))
 }
 
-struct Reader {
+struct CharmmReader {
     psf: Psf,
     parameters: Parameters,
     /// By atom, the name of its type.
@@ -42,7 +42,7 @@ struct Reader {
     assembly: Assembly,
 }
 
-impl Reader {
+impl CharmmReader {
     fn put_together(&mut self, path: &Path) -> Result<()> {
         self.atoms()?;
         self.lone_pairs(path)?;
@@ -95,7 +95,7 @@ impl Reader {
 
     /// Points that follow atoms. What binds them to these is no spring.
     fn lone_pairs(&mut self, path: &Path) -> Result<()> {
-        let Reader { psf, assembly, .. } = self;
+        let CharmmReader { psf, assembly, .. } = self;
         let mass = |atom: u32| psf.atoms.get(atom as usize).map_or(0.0, |atom| atom.mass);
         for pair in &psf.lone_pairs {
             let added =

@@ -10,21 +10,21 @@ use std::path::Path;
 const ANY: &str = "X";
 
 /// Rows of numbers by types of atoms; those of bonds, angles, dihedrals and pairs by [`one_way`].
-pub(super) type Rows<const N: usize> = HashMap<[String; N], Vec<Vec<f64>>>;
+pub(super) type ParameterRows<const N: usize> = HashMap<[String; N], Vec<Vec<f64>>>;
 
 /// What all files say together; what stands in a later one replaces what stood before.
 #[derive(Debug, Default)]
 pub(super) struct Parameters {
     /// The names of types by their numbers in topology files.
     pub types: HashMap<i64, String>,
-    pub bonds: Rows<2>,
-    pub angles: Rows<3>,
-    pub dihedrals: Rows<4>,
-    pub impropers: Rows<4>,
+    pub bonds: ParameterRows<2>,
+    pub angles: ParameterRows<3>,
+    pub dihedrals: ParameterRows<4>,
+    pub impropers: ParameterRows<4>,
     pub maps: HashMap<[String; 8], (usize, Vec<f64>)>,
-    pub nonbonded: Rows<1>,
+    pub nonbonded: ParameterRows<1>,
     /// Pairs of types with parameters of their own.
-    pub pairs: Rows<2>,
+    pub pairs: ParameterRows<2>,
     /// What scales the charges of 1-4 pairs.
     pub scale_14: Option<f64>,
     pub sizes: Sizes,
@@ -40,7 +40,7 @@ pub(super) enum Sizes {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Section {
+enum ParameterSection {
     Other,
     Bonds,
     Angles,
@@ -51,22 +51,22 @@ enum Section {
     Pairs,
 }
 
-impl Section {
+impl ParameterSection {
     /// The section that a line begins; `None` if it is a row of one.
-    fn begins(words: &[&str]) -> Option<Section> {
+    fn begins(words: &[&str]) -> Option<ParameterSection> {
         let word = words.first()?.to_uppercase();
         let start = word.get(..4).unwrap_or(&word);
         let alone = words.len() == 1;
         Some(match start {
-            "BOND" if alone => Section::Bonds,
-            "ANGL" | "THET" if alone => Section::Angles,
-            "DIHE" | "PHI" if alone => Section::Dihedrals,
-            "IMPR" | "IMPH" if alone => Section::Impropers,
-            "CMAP" if alone => Section::Maps,
-            "NONB" | "NBON" => Section::Nonbonded,
-            "NBFI" => Section::Pairs,
-            "ATOM" if alone => Section::Other,
-            "HBON" | "END" | "RETU" | "READ" | "RESI" | "PRES" | "THOL" => Section::Other,
+            "BOND" if alone => ParameterSection::Bonds,
+            "ANGL" | "THET" if alone => ParameterSection::Angles,
+            "DIHE" | "PHI" if alone => ParameterSection::Dihedrals,
+            "IMPR" | "IMPH" if alone => ParameterSection::Impropers,
+            "CMAP" if alone => ParameterSection::Maps,
+            "NONB" | "NBON" => ParameterSection::Nonbonded,
+            "NBFI" => ParameterSection::Pairs,
+            "ATOM" if alone => ParameterSection::Other,
+            "HBON" | "END" | "RETU" | "READ" | "RESI" | "PRES" | "THOL" => ParameterSection::Other,
             _ => return None,
         })
     }
@@ -79,9 +79,9 @@ impl Parameters {
     /// If a row is damaged; the error has the line.
     pub fn read(&mut self, path: &Path, text: &str) -> Result<()> {
         let mut lines = Lines::new(path, text);
-        let mut section = Section::Other;
+        let mut section = ParameterSection::Other;
         // Dihedrals of several terms stand in several rows; those of an earlier file go.
-        let (mut dihedrals, mut impropers) = (Rows::new(), Rows::new());
+        let (mut dihedrals, mut impropers) = (ParameterRows::new(), ParameterRows::new());
         while let Some(line) = lines.next() {
             let row = bare(line);
             let words: Vec<&str> = row.split_whitespace().collect();
@@ -94,43 +94,43 @@ impl Parameters {
                 self.types.insert(number, name.to_string());
                 continue;
             }
-            if let Some(begun) = Section::begins(&words) {
+            if let Some(begun) = ParameterSection::begins(&words) {
                 section = begun;
-                if section == Section::Nonbonded {
+                if section == ParameterSection::Nonbonded {
                     self.options(&mut lines, row)?;
                 }
                 continue;
             }
             match section {
-                Section::Other => {}
-                Section::Bonds => {
+                ParameterSection::Other => {}
+                ParameterSection::Bonds => {
                     let (types, row) = split(&lines, &words, 2)?;
                     self.bonds.insert(one_way(types), vec![row]);
                 }
-                Section::Angles => {
+                ParameterSection::Angles => {
                     let (types, row) = split(&lines, &words, 2)?;
                     self.angles.insert(one_way(types), vec![row]);
                 }
-                Section::Dihedrals => {
+                ParameterSection::Dihedrals => {
                     let (types, row) = split(&lines, &words, 3)?;
                     let terms: &mut Vec<Vec<f64>> = dihedrals.entry(one_way(types)).or_default();
                     terms.retain(|term| term[1] != row[1]);
                     terms.push(row);
                 }
-                Section::Impropers => {
+                ParameterSection::Impropers => {
                     let (types, row) = split(&lines, &words, 3)?;
                     impropers.insert(one_way(types), vec![row]);
                 }
-                Section::Maps => {
+                ParameterSection::Maps => {
                     let (types, row) = split(&lines, &words, 1)?;
                     let map = map(&mut lines, row[0])?;
                     self.maps.insert(types, map);
                 }
-                Section::Nonbonded => {
+                ParameterSection::Nonbonded => {
                     let (types, row) = split(&lines, &words, 3)?;
                     self.nonbonded.insert(types, vec![row]);
                 }
-                Section::Pairs => {
+                ParameterSection::Pairs => {
                     let (types, row) = split(&lines, &words, 2)?;
                     self.pairs.insert(one_way(types), vec![row]);
                 }
@@ -166,7 +166,7 @@ impl Parameters {
     }
 
     /// The rows of two types in either order.
-    pub fn of_pair<'a>(rows: &'a Rows<2>, [a, b]: [&str; 2]) -> Option<&'a [f64]> {
+    pub fn of_pair<'a>(rows: &'a ParameterRows<2>, [a, b]: [&str; 2]) -> Option<&'a [f64]> {
         either_way(rows, [a, b]).and_then(|rows| rows.first()).map(Vec::as_slice)
     }
 
@@ -196,7 +196,7 @@ fn one_way<const N: usize>(types: [String; N]) -> [String; N] {
 }
 
 /// The rows of some types in either order.
-fn either_way<'a, const N: usize>(rows: &'a Rows<N>, types: [&str; N]) -> Option<&'a [Vec<f64>]> {
+fn either_way<'a, const N: usize>(rows: &'a ParameterRows<N>, types: [&str; N]) -> Option<&'a [Vec<f64>]> {
     rows.get(&one_way(types.map(str::to_string))).map(Vec::as_slice)
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 /// What a file says; atoms by numbers from 0.
 #[derive(Debug, Default)]
 pub(super) struct Psf {
-    pub atoms: Vec<Atom>,
+    pub atoms: Vec<PsfAtom>,
     pub bonds: Vec<[u32; 2]>,
     pub angles: Vec<[u32; 3]>,
     pub dihedrals: Vec<[u32; 4]>,
@@ -42,7 +42,7 @@ pub(super) enum Weight {
 
 /// An atom.
 #[derive(Debug)]
-pub(super) struct Atom {
+pub(super) struct PsfAtom {
     pub segment: String,
     pub residue: i32,
     pub residue_name: String,
@@ -62,7 +62,7 @@ pub(in crate::forcefield) fn is_one(text: &str) -> bool {
 }
 
 pub(super) fn read(path: &Path, text: &str) -> Result<Psf> {
-    let mut file = File { lines: Lines::new(path, text) };
+    let mut file = PsfFile { lines: Lines::new(path, text) };
     let first = file.lines.next().unwrap_or("").to_uppercase();
     if first.contains("DRUDE") {
         return Err(file
@@ -115,12 +115,12 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Psf> {
     Ok(found)
 }
 
-struct File<'a> {
+struct PsfFile<'a> {
     lines: Lines<'a>,
 }
 
-impl File<'_> {
-    fn atoms(&mut self, n: usize) -> Result<Vec<Atom>> {
+impl PsfFile<'_> {
+    fn atoms(&mut self, n: usize) -> Result<Vec<PsfAtom>> {
         let mut atoms = Vec::with_capacity(n.min(self.lines.at_most_left() / COLUMNS));
         for k in 0..n {
             let Some(line) = self.lines.next() else {
@@ -135,7 +135,7 @@ impl File<'_> {
             };
             // Insertion codes are letters behind the number.
             let digits = residue.trim_end_matches(|c: char| c.is_alphabetic());
-            atoms.push(Atom {
+            atoms.push(PsfAtom {
                 segment: segment.to_string(),
                 residue: digits.parse().unwrap_or(0),
                 residue_name: residue_name.to_string(),

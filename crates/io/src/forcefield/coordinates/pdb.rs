@@ -2,14 +2,14 @@
 
 use super::{Coordinates, cell};
 use crate::forcefield::assembly::factor;
-use crate::pdb::{Collector, Line};
+use crate::pdb::{Collector, PdbLine};
 use crate::structure::Lines;
 use jostle_core::{Dimension, Result, UnitSystem};
 
 pub(super) fn read(mut lines: Lines, units: UnitSystem) -> Result<Coordinates> {
     let angstrom = factor(UnitSystem::Real, units, Dimension::LENGTH);
     let (mut found, mut collector) = (Coordinates::default(), Collector::default());
-    while let Some(line) = lines.next().map(Line) {
+    while let Some(line) = lines.next().map(PdbLine) {
         match line.record() {
             _ if line.is_atom() => {
                 found.positions.push(line.position(&lines)?.map(|x| x * angstrom));
@@ -73,7 +73,7 @@ ATOM      3  N   ALA A   1       2.876   0.867   2.169  1.00  0.00           N
             (" BB", "ALA", ""),
             ("CA", "CAL", ""),
         ] {
-            assert_eq!(Line(&text(name, residue)).element(), element, "{name} of {residue}");
+            assert_eq!(PdbLine(&text(name, residue)).element(), element, "{name} of {residue}");
         }
     }
 

@@ -12,10 +12,10 @@ use crate::memory;
 use exclusions::excluded_by_bonds;
 use jostle_core::{AtomName, Error, Residue, Result, SiteRule, UnitSystem};
 use jostle_potentials::{AngleKind, BondKind, BondedKind, DihedralKind};
-use preprocess::Line;
+use preprocess::SourceLine;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use types::{Defaults, Row, Types, find, number, whole};
+use types::{Defaults, ParameterRow, Types, find, number, whole};
 
 /// Whether a file is one of these, by what its first line with a word is.
 pub(super) fn is_one(text: &str) -> bool {
@@ -37,7 +37,8 @@ pub(super) fn read(
     include: &[PathBuf],
     units: UnitSystem,
 ) -> Result<Molecules> {
-    let mut file = File { defaults: None, types: Types::default(), kinds: Vec::new(), molecules: Vec::new() };
+    let mut file =
+        TopologyFile { defaults: None, types: Types::default(), kinds: Vec::new(), molecules: Vec::new() };
     let mut section = String::new();
     for line in preprocess::lines(path, text, define, include)? {
         match heading(&line) {
@@ -49,22 +50,22 @@ pub(super) fn read(
 }
 
 /// The name of the section that a line begins: `[ atoms ]`.
-fn heading(line: &Line) -> Option<String> {
+fn heading(line: &SourceLine) -> Option<String> {
     let text = line.words.join(" ");
     let inner = text.strip_prefix('[')?.strip_suffix(']')?;
     Some(inner.trim().to_string())
 }
 
 /// A kind of molecule, with its atoms from 0.
-struct Kind {
+struct MoleculeKind {
     name: String,
     /// So many bonds apart atoms have no pair force.
     excluded: usize,
-    atoms: Vec<Atom>,
-    rows: Vec<(String, Line)>,
+    atoms: Vec<TopologyAtom>,
+    rows: Vec<(String, SourceLine)>,
 }
 
-struct Atom {
+struct TopologyAtom {
     of_type: String,
     residue: i32,
     residue_name: String,
@@ -74,7 +75,7 @@ struct Atom {
 }
 
 /// What binds the atoms of one molecule.
-enum Term {
+enum MoleculeTerm {
     Bond(BondKind, &'static str, Vec<f64>, [u32; 2]),
     Angle(Vec<f64>, [u32; 3]),
     Dihedral(DihedralKind, Vec<f64>, [u32; 4]),
@@ -85,12 +86,12 @@ enum Term {
     Site(u32, [u32; 3], SiteRule),
 }
 
-struct File {
+struct TopologyFile {
     defaults: Option<Defaults>,
     types: Types,
-    kinds: Vec<Kind>,
+    kinds: Vec<MoleculeKind>,
     /// Which kinds there are, and how many of each, in their order, with the lines that say so.
-    molecules: Vec<(usize, usize, Line)>,
+    molecules: Vec<(usize, usize, SourceLine)>,
 }
 
 /// Bytes that an atom of a molecule takes, and a row of what binds it, at least: of a million atoms in chains
@@ -100,8 +101,8 @@ const BYTES: [usize; 2] = [400, 200];
 /// Bytes of one thing that binds atoms, at least.
 const TERM: usize = size_of::<[u32; 4]>();
 
-impl File {
-    fn row(&mut self, section: &str, line: Line) -> Result<()> {
+impl TopologyFile {
+    fn row(&mut self, section: &str, line: SourceLine) -> Result<()> {
         let types = &mut self.types;
         match section {
             "defaults" => self.defaults = Some(Defaults::new(&line)?),
@@ -117,7 +118,7 @@ impl File {
                 let word = line.words.get(1).ok_or_else(|| line.error("a molecule needs name and nrexcl"))?;
                 let excluded = whole(&line, word)?;
                 let (name, atoms, rows) = (line.words[0].clone(), Vec::new(), Vec::new());
-                self.kinds.push(Kind { name, excluded, atoms, rows });
+                self.kinds.push(MoleculeKind { name, excluded, atoms, rows });
             }
             "molecules" => {
                 let (name, count) = match &line.words[..] {
@@ -152,7 +153,7 @@ impl File {
     fn check_size(&self) -> Result<()> {
         let (mut atoms, mut bytes) = (0usize, 0usize);
         for (kind, count, line) in &self.molecules {
-            let Kind { name, atoms: own, rows, .. } = &self.kinds[*kind];
+            let MoleculeKind { name, atoms: own, rows, .. } = &self.kinds[*kind];
             if own.is_empty() {
                 return Err(line.error(format!("the molecule {name} has no atoms")));
             }
@@ -172,7 +173,7 @@ impl File {
 
     fn assemble(self, units: UnitSystem) -> Result<Molecules> {
         self.check_size()?;
-        let File { defaults, types, kinds, molecules } = self;
+        let TopologyFile { defaults, types, kinds, molecules } = self;
         let defaults = defaults.ok_or_else(|| {
             Error::input("the topology has no [ defaults ]").hint("include the file of a force field first")
         })?;
@@ -222,7 +223,7 @@ impl File {
 }
 
 /// A row of `[ atoms ]`: number, type, residue's number and name, name, charge group, charge, mass.
-fn atom(types: &Types, line: &Line) -> Result<Atom> {
+fn atom(types: &Types, line: &SourceLine) -> Result<TopologyAtom> {
     let words: Vec<&str> = line.words.iter().map(String::as_str).collect();
     let &[_, of_type, residue, residue_name, name, ..] = &words[..] else {
         return Err(line.error("an atom needs number, type, residue's number and name, and name"));
@@ -232,7 +233,7 @@ fn atom(types: &Types, line: &Line) -> Result<Atom> {
         line.error(format!("there is no type of atoms {of_type}")).hint(nearest(names, &[of_type]))
     })?;
     let or = |k: usize, usual: f64| words.get(k).map_or(Ok(usual), |word| number(line, word));
-    Ok(Atom {
+    Ok(TopologyAtom {
         of_type: of_type.to_string(),
         residue: residue.trim_end_matches(|c: char| c.is_alphabetic()).parse().unwrap_or(0),
         residue_name: residue_name.to_string(),
@@ -243,28 +244,34 @@ fn atom(types: &Types, line: &Line) -> Result<Atom> {
 }
 
 /// Adds a term to the molecule whose atoms begin with `first`.
-fn add(assembly: &mut Assembly, term: &Term, first: u32) -> Result<()> {
+fn add(assembly: &mut Assembly, term: &MoleculeTerm, first: u32) -> Result<()> {
     match term {
-        Term::Bond(kind, name, p, atoms) => assembly.bond(*kind, name, p, atoms.map(|a| a + first)),
-        Term::Angle(p, atoms) => assembly.angle(AngleKind::HarmonicAngle, p, atoms.map(|a| a + first)),
-        Term::Dihedral(kind, p, atoms) => assembly.dihedral(*kind, kind.term(), p, atoms.map(|a| a + first)),
-        Term::Map(map, atoms) => {
+        MoleculeTerm::Bond(kind, name, p, atoms) => assembly.bond(*kind, name, p, atoms.map(|a| a + first)),
+        MoleculeTerm::Angle(p, atoms) => {
+            assembly.angle(AngleKind::HarmonicAngle, p, atoms.map(|a| a + first))
+        }
+        MoleculeTerm::Dihedral(kind, p, atoms) => {
+            assembly.dihedral(*kind, kind.term(), p, atoms.map(|a| a + first))
+        }
+        MoleculeTerm::Map(map, atoms) => {
             let [a, b, c, d, e] = atoms.map(|atom| atom + first);
             assembly.cross_term(*map, [a, b, c, d], [b, c, d, e])
         }
-        Term::Pair(well, charges, atoms) => {
+        MoleculeTerm::Pair(well, charges, atoms) => {
             assembly.pair_of_its_own(*well, *charges, atoms.map(|a| a + first))
         }
-        Term::Exclude(atoms) => assembly.exclude(atoms.map(|a| a + first)),
-        Term::Constraint(length, atoms) => assembly.constraint(*length, atoms.map(|a| a + first)),
-        Term::Site(site, atoms, rule) => assembly.virtual_site(site + first, atoms.map(|a| a + first), *rule),
+        MoleculeTerm::Exclude(atoms) => assembly.exclude(atoms.map(|a| a + first)),
+        MoleculeTerm::Constraint(length, atoms) => assembly.constraint(*length, atoms.map(|a| a + first)),
+        MoleculeTerm::Site(site, atoms, rule) => {
+            assembly.virtual_site(site + first, atoms.map(|a| a + first), *rule)
+        }
     }
 }
 
 /// Numbers of maps in the assembly by their place among the types.
 type Maps = HashMap<usize, u32>;
 
-impl Kind {
+impl MoleculeKind {
     /// What binds the atoms, with the lines that say so.
     fn terms(
         &self,
@@ -272,11 +279,11 @@ impl Kind {
         defaults: &Defaults,
         assembly: &mut Assembly,
         maps: &mut Maps,
-    ) -> Result<Vec<(Term, Option<Line>)>> {
-        let mut terms: Vec<(Term, Option<Line>)> = Vec::new();
+    ) -> Result<Vec<(MoleculeTerm, Option<SourceLine>)>> {
+        let mut terms: Vec<(MoleculeTerm, Option<SourceLine>)> = Vec::new();
         let mut bound: Vec<[u32; 2]> = Vec::new();
         for (section, line) in &self.rows {
-            let mut push = |term: Term| terms.push((term, Some(line.clone())));
+            let mut push = |term: MoleculeTerm| terms.push((term, Some(line.clone())));
             match section.as_str() {
                 "bonds" => {
                     let (atoms, row) = self.given::<2>(line)?;
@@ -285,18 +292,23 @@ impl Kind {
                     if row.function != 5 {
                         let p = self.known(line, &row, &types.bonds, "bond", types, &[1])?;
                         let kind = BondKind::HarmonicBond;
-                        push(Term::Bond(kind, kind.term(), vec![p[0][1], p[0][0]], atoms));
+                        push(MoleculeTerm::Bond(kind, kind.term(), vec![p[0][1], p[0][0]], atoms));
                     }
                 }
                 "angles" => {
                     let (atoms, row) = self.given::<3>(line)?;
                     let p = self.known(line, &row, &types.angles, "angle", types, &[1, 5])?;
-                    push(Term::Angle(vec![p[0][1], p[0][0]], atoms));
+                    push(MoleculeTerm::Angle(vec![p[0][1], p[0][0]], atoms));
                     if let (5, &[_, _, length, stiffness, ..]) = (row.function, &p[0][..])
                         && stiffness != 0.0
                     {
                         let ends = [atoms[0], atoms[2]];
-                        push(Term::Bond(BondKind::HarmonicBond, UREY_BRADLEY, vec![stiffness, length], ends));
+                        push(MoleculeTerm::Bond(
+                            BondKind::HarmonicBond,
+                            UREY_BRADLEY,
+                            vec![stiffness, length],
+                            ends,
+                        ));
                     }
                 }
                 "dihedrals" => {
@@ -304,7 +316,7 @@ impl Kind {
                     for p in
                         self.known(line, &row, &types.dihedrals.rows, "dihedral", types, &[1, 2, 3, 4, 5, 9])?
                     {
-                        dihedral(row.function, &p, |kind, p| push(Term::Dihedral(kind, p, atoms)));
+                        dihedral(row.function, &p, |kind, p| push(MoleculeTerm::Dihedral(kind, p, atoms)));
                     }
                 }
                 "cmap" => {
@@ -322,18 +334,18 @@ impl Kind {
                             map
                         }
                     };
-                    push(Term::Map(map, atoms));
+                    push(MoleculeTerm::Map(map, atoms));
                 }
                 "pairs" => {
                     let (atoms, row) = self.given::<2>(line)?;
                     let (well, charges) = self.pair(line, &row, types, defaults)?;
-                    push(Term::Pair(well, charges, atoms));
+                    push(MoleculeTerm::Pair(well, charges, atoms));
                 }
                 "exclusions" => {
                     let numbers = line.words.iter().map(|word| self.index(line, word));
                     let numbers = numbers.collect::<Result<Vec<_>>>()?;
                     for other in numbers.iter().skip(1) {
-                        push(Term::Exclude([numbers[0], *other]));
+                        push(MoleculeTerm::Exclude([numbers[0], *other]));
                     }
                 }
                 "settles" => {
@@ -345,25 +357,25 @@ impl Kind {
                     for (length, atoms) in
                         [(to_hydrogen, [o, o + 1]), (to_hydrogen, [o, o + 2]), (between, [o + 1, o + 2])]
                     {
-                        push(Term::Constraint(length, atoms));
+                        push(MoleculeTerm::Constraint(length, atoms));
                     }
                     bound.extend([[o, o + 1], [o, o + 2]]);
                 }
                 "constraints" => {
                     let (atoms, row) = self.given::<2>(line)?;
                     let p = self.known(line, &row, &types.constraints, "constraint", types, &[1, 2])?;
-                    push(Term::Constraint(p[0][0], atoms));
+                    push(MoleculeTerm::Constraint(p[0][0], atoms));
                     if row.function == 1 {
                         bound.push(atoms);
                     }
                 }
                 "virtual_sites2" | "dummies2" => {
                     let ([site, a, b], row) = self.given::<3>(line)?;
-                    push(Term::Site(site, [a, b, b], virtual_sites::rule(line, &row, 2)?));
+                    push(MoleculeTerm::Site(site, [a, b, b], virtual_sites::rule(line, &row, 2)?));
                 }
                 "virtual_sites3" | "dummies3" => {
                     let ([site, a, b, c], row) = self.given::<4>(line)?;
-                    push(Term::Site(site, [a, b, c], virtual_sites::rule(line, &row, 3)?));
+                    push(MoleculeTerm::Site(site, [a, b, c], virtual_sites::rule(line, &row, 3)?));
                 }
                 other => {
                     return Err(line.error(format!("[ {other} ] is not read")).hint(
@@ -373,20 +385,20 @@ impl Kind {
             }
         }
         for pair in excluded_by_bonds(self.atoms.len(), &bound, self.excluded)? {
-            terms.push((Term::Exclude(pair), None));
+            terms.push((MoleculeTerm::Exclude(pair), None));
         }
         Ok(terms)
     }
 
     /// A number of an atom, from 1, as one from 0.
-    fn index(&self, line: &Line, word: &str) -> Result<u32> {
+    fn index(&self, line: &SourceLine, word: &str) -> Result<u32> {
         let place = word.parse::<usize>().ok().filter(|n| (1..=self.atoms.len()).contains(n));
         let error = || line.error(format!("the molecule has no atom {word}, it has {}", self.atoms.len()));
         place.map(|n| n as u32 - 1).ok_or_else(error)
     }
 
     /// Atoms, function and parameters of a row.
-    fn given<const N: usize>(&self, line: &Line) -> Result<([u32; N], Row)> {
+    fn given<const N: usize>(&self, line: &SourceLine) -> Result<([u32; N], ParameterRow)> {
         let row = Types::row(line, N)?;
         let mut atoms = [0; N];
         for (atom, word) in atoms.iter_mut().zip(&row.types) {
@@ -395,12 +407,12 @@ impl Kind {
         Ok((atoms, row))
     }
 
-    fn atom(&self, word: &str) -> Option<&Atom> {
+    fn atom(&self, word: &str) -> Option<&TopologyAtom> {
         self.atoms.get(word.parse::<usize>().ok()?.checked_sub(1)?)
     }
 
     /// What bonds and angles call the types of a row's atoms.
-    fn types_of(&self, row: &Row, types: &Types) -> Vec<String> {
+    fn types_of(&self, row: &ParameterRow, types: &Types) -> Vec<String> {
         let of = |word: &String| types.atoms.get(&self.atom(word)?.of_type).map(|t| t.bonded.clone());
         row.types.iter().map(|word| of(word).unwrap_or_default()).collect()
     }
@@ -408,9 +420,9 @@ impl Kind {
     /// The parameters of a row: its own, else those of its types.
     fn known(
         &self,
-        line: &Line,
-        row: &Row,
-        rows: &[Row],
+        line: &SourceLine,
+        row: &ParameterRow,
+        rows: &[ParameterRow],
         what: &str,
         types: &Types,
         functions: &[u32],
@@ -446,7 +458,14 @@ impl Kind {
     }
 
     /// An error for a row without parameters.
-    fn lacks(&self, line: &Line, what: &str, row: &Row, types: &Types, rows: &[Row]) -> Error {
+    fn lacks(
+        &self,
+        line: &SourceLine,
+        what: &str,
+        row: &ParameterRow,
+        types: &Types,
+        rows: &[ParameterRow],
+    ) -> Error {
         let names = self.types_of(row, types);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let atoms = row.types.iter().map(|word| match self.atom(word) {
@@ -458,7 +477,13 @@ impl Kind {
     }
 
     /// Epsilon and sigma of a 1-4 pair, and what its charges are together.
-    fn pair(&self, line: &Line, row: &Row, types: &Types, defaults: &Defaults) -> Result<([f64; 2], f64)> {
+    fn pair(
+        &self,
+        line: &SourceLine,
+        row: &ParameterRow,
+        types: &Types,
+        defaults: &Defaults,
+    ) -> Result<([f64; 2], f64)> {
         if row.function != 1 {
             return Err(line.error(format!("the pair function {} is not read", row.function)));
         }

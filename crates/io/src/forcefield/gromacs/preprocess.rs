@@ -15,13 +15,13 @@ const MOST_FILES: usize = 10_000;
 
 /// A line that is left, in words, and where it stands.
 #[derive(Debug, Clone)]
-pub(super) struct Line {
+pub(super) struct SourceLine {
     pub words: Vec<String>,
     pub file: Rc<PathBuf>,
     pub number: usize,
 }
 
-impl Line {
+impl SourceLine {
     /// An error at this line.
     pub fn error(&self, message: impl Into<String>) -> Error {
         Error::file_line(&self.file, self.number, message)
@@ -37,7 +37,12 @@ impl Line {
 ///
 /// # Errors
 /// If a file is missing, or a condition has no end.
-pub(super) fn lines(path: &Path, text: &str, define: &[String], include: &[PathBuf]) -> Result<Vec<Line>> {
+pub(super) fn lines(
+    path: &Path,
+    text: &str,
+    define: &[String],
+    include: &[PathBuf],
+) -> Result<Vec<SourceLine>> {
     let mut macros = HashMap::new();
     for name in define {
         let (name, value) = name.split_once('=').unwrap_or((name, ""));
@@ -48,7 +53,7 @@ pub(super) fn lines(path: &Path, text: &str, define: &[String], include: &[PathB
         include,
         found: Vec::new(),
         files: 0,
-        text: Text { bytes: 0, looked_at: 1 << 26 },
+        text: PreprocessedText { bytes: 0, looked_at: 1 << 26 },
     };
     preprocessor.file(path, text, 0)?;
     Ok(preprocessor.found)
@@ -57,21 +62,21 @@ pub(super) fn lines(path: &Path, text: &str, define: &[String], include: &[PathB
 struct Preprocessor<'a> {
     macros: HashMap<String, Vec<String>>,
     include: &'a [PathBuf],
-    found: Vec<Line>,
+    found: Vec<SourceLine>,
     /// So many files have been included.
     files: usize,
-    text: Text,
+    text: PreprocessedText,
 }
 
 /// Bytes of all lines that are left, with macros replaced.
-struct Text {
+struct PreprocessedText {
     bytes: usize,
     /// The number of bytes at which memory is looked at next.
     looked_at: usize,
 }
 
-impl Text {
-    fn add(&mut self, line: &Line) -> Result<()> {
+impl PreprocessedText {
+    fn add(&mut self, line: &SourceLine) -> Result<()> {
         self.bytes += line.words.iter().map(|word| size_of::<String>() + word.len()).sum::<usize>();
         if self.bytes >= self.looked_at {
             self.looked_at = 2 * self.bytes;
@@ -97,7 +102,7 @@ impl Preprocessor<'_> {
                 whole += bare(line);
             }
             let words: Vec<String> = whole.split_whitespace().map(str::to_string).collect();
-            let at = |words| Line { words, file: file.clone(), number };
+            let at = |words| SourceLine { words, file: file.clone(), number };
             let Some(directive) = whole.trim_start().strip_prefix('#') else {
                 if !words.is_empty() && conditions.iter().all(|(holds, _)| *holds) {
                     let words = words.into_iter().flat_map(|word| match self.macros.get(&word) {

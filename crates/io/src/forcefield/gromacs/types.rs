@@ -1,6 +1,6 @@
 //! The parameters of types of atoms in GROMACS' topologies.
 
-use super::preprocess::Line;
+use super::preprocess::SourceLine;
 use jostle_core::Result;
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ pub(super) struct AtomType {
 
 /// A row of parameters by types of atoms, for one function.
 #[derive(Debug, Clone)]
-pub(super) struct Row {
+pub(super) struct ParameterRow {
     pub types: Vec<String>,
     pub function: u32,
     pub parameters: Vec<f64>,
@@ -51,7 +51,7 @@ pub(super) struct Defaults {
 }
 
 impl Defaults {
-    pub fn new(line: &Line) -> Result<Self> {
+    pub fn new(line: &SourceLine) -> Result<Self> {
         let word = |k: usize| line.words.get(k).map(String::as_str);
         let scale = |k: usize| word(k).map_or(Ok(1.0), |text| number(line, text));
         if word(0) != Some("1") {
@@ -95,12 +95,12 @@ impl Defaults {
 #[derive(Debug, Default)]
 pub(super) struct Types {
     pub atoms: HashMap<String, AtomType>,
-    pub bonds: Vec<Row>,
-    pub constraints: Vec<Row>,
-    pub angles: Vec<Row>,
+    pub bonds: Vec<ParameterRow>,
+    pub constraints: Vec<ParameterRow>,
+    pub angles: Vec<ParameterRow>,
     pub dihedrals: Dihedrals,
     /// Maps, the second angle running faster, and their points along each angle.
-    pub maps: Vec<(Row, usize)>,
+    pub maps: Vec<(ParameterRow, usize)>,
     /// V and W of pairs of types, and of 1-4 pairs.
     pub pairs: HashMap<[String; 2], [f64; 2]>,
     pub pairs_14: HashMap<[String; 2], [f64; 2]>,
@@ -109,15 +109,15 @@ pub(super) struct Types {
 /// Types of dihedrals.
 #[derive(Debug, Default)]
 pub(super) struct Dihedrals {
-    pub rows: Vec<Row>,
+    pub rows: Vec<ParameterRow>,
     /// Of the types of a series (function 9), as they come first: their rows, and the line of the first.
-    series: HashMap<Vec<String>, (Vec<usize>, Line)>,
+    series: HashMap<Vec<String>, (Vec<usize>, SourceLine)>,
 }
 
 impl Dihedrals {
     /// A row of `[ dihedraltypes ]`: four types, or two: the outer ones of an improper (function 2), the
     /// inner ones of other dihedrals. Rows of a series follow each other.
-    pub fn add(&mut self, line: &Line) -> Result<()> {
+    pub fn add(&mut self, line: &SourceLine) -> Result<()> {
         let is_digit = |word: &String| word.len() == 1 && word.parse::<u8>().is_ok();
         let row = match line.words.get(2).filter(|word| is_digit(word)) {
             None => Types::row(line, 4)?,
@@ -146,7 +146,7 @@ impl Dihedrals {
     ///
     /// # Errors
     /// If rows of the same types come before others, as `push_bt` of GROMACS has it.
-    fn add_to_series(&mut self, row: Row, line: &Line) -> Result<()> {
+    fn add_to_series(&mut self, row: ParameterRow, line: &SourceLine) -> Result<()> {
         let mut turned = row.types.clone();
         turned.reverse();
         let key = turned.min(row.types.clone());
@@ -172,13 +172,13 @@ impl Dihedrals {
 }
 
 /// A word as a number of things.
-pub(super) fn whole(line: &Line, word: &str) -> Result<usize> {
+pub(super) fn whole(line: &SourceLine, word: &str) -> Result<usize> {
     word.parse()
         .map_err(|_| line.error(format!("\"{word}\" is no whole number")).hint("is a macro not defined?"))
 }
 
 /// A word as a number.
-pub(super) fn number(line: &Line, word: &str) -> Result<f64> {
+pub(super) fn number(line: &SourceLine, word: &str) -> Result<f64> {
     let x: Option<f64> = word.parse().ok().filter(|x: &f64| x.is_finite());
     x.ok_or_else(|| line.error(format!("\"{word}\" is no number")).hint("is a macro not defined?"))
 }
@@ -186,7 +186,7 @@ pub(super) fn number(line: &Line, word: &str) -> Result<f64> {
 impl Types {
     /// A row of `[ atomtypes ]`: name, perhaps what bonds call it and the atomic number, mass, charge,
     /// a letter, V, W.
-    pub fn add_atom(&mut self, line: &Line) -> Result<()> {
+    pub fn add_atom(&mut self, line: &SourceLine) -> Result<()> {
         let words: Vec<&str> = line.words.iter().map(String::as_str).collect();
         let letter = (3..words.len()).find(|k| ["A", "S", "V", "D"].contains(&words[*k]));
         let Some((front, [_, v, w, ..])) = letter.map(|k| words.split_at(k)) else {
@@ -207,7 +207,7 @@ impl Types {
     }
 
     /// A row of `[ cmaptypes ]`: five types, function, points along both angles, energies.
-    pub fn add_map(&mut self, line: &Line) -> Result<()> {
+    pub fn add_map(&mut self, line: &SourceLine) -> Result<()> {
         let mut row = Types::row(line, 5)?;
         let (&[nx, ny, ..], n) = (&row.parameters[..], row.parameters.len()) else {
             return Err(line.error("a map needs two numbers of points"));
@@ -221,18 +221,18 @@ impl Types {
     }
 
     /// A row of types, function and numbers.
-    pub fn row(line: &Line, n: usize) -> Result<Row> {
+    pub fn row(line: &SourceLine, n: usize) -> Result<ParameterRow> {
         let Some((types, [function, rest @ ..])) = line.words.split_at_checked(n) else {
             return Err(line.error(format!("a row of {n} types, a function and parameters is wanted")));
         };
         let function =
             function.parse().map_err(|_| line.error(format!("\"{function}\" is no number of a function")))?;
         let parameters = rest.iter().map(|word| number(line, word)).collect::<Result<_>>()?;
-        Ok(Row { types: types.to_vec(), function, parameters })
+        Ok(ParameterRow { types: types.to_vec(), function, parameters })
     }
 
     /// A row of two types with V and W.
-    pub fn add_pair(line: &Line, pairs: &mut HashMap<[String; 2], [f64; 2]>) -> Result<()> {
+    pub fn add_pair(line: &SourceLine, pairs: &mut HashMap<[String; 2], [f64; 2]>) -> Result<()> {
         let row = Types::row(line, 2)?;
         let ([a, b], [v, w, ..]) = (&row.types[..], &row.parameters[..]) else {
             return Err(line.error("a pair of types needs V and W"));
@@ -266,20 +266,20 @@ impl Types {
 
 /// The rows for some types of atoms and a function, first to last or the other way round: those with
 /// the fewest that stand for any; where there are several, those that follow each other.
-pub(super) fn find<'a>(rows: &'a [Row], types: &[&str], functions: &[u32]) -> &'a [Row] {
-    let matches = |row: &Row| {
+pub(super) fn find<'a>(rows: &'a [ParameterRow], types: &[&str], functions: &[u32]) -> &'a [ParameterRow] {
+    let matches = |row: &ParameterRow| {
         let fits = |(known, own): (&String, &&str)| known == own || known == ANY;
         let ahead = row.types.iter().zip(types).all(fits);
         let back = row.types.iter().zip(types.iter().rev()).all(fits);
         functions.contains(&row.function) && row.types.len() == types.len() && (ahead || back)
     };
-    let free = |row: &Row| row.types.iter().filter(|known| *known == ANY).count();
+    let free = |row: &ParameterRow| row.types.iter().filter(|known| *known == ANY).count();
     let found = rows.iter().enumerate().filter(|(_, row)| matches(row));
     // Of equals the last: later files replace what earlier ones say.
     let Some((last, row)) = found.min_by_key(|(k, row)| (free(row), std::cmp::Reverse(*k))) else {
         return &[];
     };
-    let same = |other: &&Row| other.types == row.types && other.function == row.function;
+    let same = |other: &&ParameterRow| other.types == row.types && other.function == row.function;
     let before = rows[..last].iter().rev().take_while(same).count();
     match row.function {
         SERIES => &rows[last - before..=last],

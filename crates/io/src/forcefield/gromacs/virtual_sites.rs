@@ -1,15 +1,15 @@
 //! Virtual sites of GROMACS by the functions of its manual: 2, 2fd, 3, 3fd, 3fad and 3out.
 
 use super::super::assembly::TOWARDS;
-use super::preprocess::Line;
-use super::types::Row;
+use super::preprocess::SourceLine;
+use super::types::ParameterRow;
 use jostle_core::{LocalFrame, Result, SiteRule};
 
 /// How a virtual site follows so many atoms.
 ///
 /// # Errors
 /// If the function is another one, or has too few parameters.
-pub(super) fn rule(line: &Line, row: &Row, atoms: usize) -> Result<SiteRule> {
+pub(super) fn rule(line: &SourceLine, row: &ParameterRow, atoms: usize) -> Result<SiteRule> {
     let frame = |x, place| SiteRule::Frame(LocalFrame { x, place, ..TOWARDS });
     Ok(match (atoms, row.function, &row.parameters[..]) {
         (2, 1, [a, ..]) => SiteRule::Average([1.0 - a, *a, 0.0]),

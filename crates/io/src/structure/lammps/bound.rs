@@ -1,6 +1,6 @@
 //! Bonds and angles of a LAMMPS data file.
 
-use super::{File, split_comment};
+use super::{DataFile, split_comment};
 use jostle_core::{Angle, Bond, Result, Topology};
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ pub(super) struct Count {
 
 /// What is bound: bonds and angles are read alike.
 #[derive(Clone, Copy)]
-pub(super) enum Bound {
+pub(super) enum BondOrAngle {
     Bonds = 0,
     Angles = 1,
 }
 
-impl Bound {
+impl BondOrAngle {
     pub fn section(self) -> &'static str {
         ["Bonds", "Angles"][self as usize]
     }
@@ -37,8 +37,8 @@ pub(super) struct Members {
     pub rows: Vec<(u32, Vec<u32>)>,
 }
 
-impl<'a> File<'a> {
-    pub(super) fn member_labels(&mut self, bound: Bound) -> Result<Option<&'a str>> {
+impl<'a> DataFile<'a> {
+    pub(super) fn member_labels(&mut self, bound: BondOrAngle) -> Result<Option<&'a str>> {
         let types = self.header.bound[bound as usize].types;
         for k in 0..types {
             let (body, _) = split_comment(self.row("the labels", k, types)?);
@@ -53,7 +53,7 @@ impl<'a> File<'a> {
     }
 
     /// A type of bonds or angles by number or label, from 0.
-    fn member_type(&self, bound: Bound, word: Option<&str>) -> Result<u32> {
+    fn member_type(&self, bound: BondOrAngle, word: Option<&str>) -> Result<u32> {
         let (what, labels) = (bound.what(), &self.bound[bound as usize].labels);
         let word = word.ok_or_else(|| self.lines.error(format!("the line ends before the {what} type")))?;
         let known = match word.parse::<usize>() {
@@ -68,7 +68,11 @@ impl<'a> File<'a> {
     }
 
     /// Bonds or angles: number, type, ids of the atoms.
-    pub(super) fn members(&mut self, bound: Bound, by_id: &HashMap<u64, usize>) -> Result<Option<&'a str>> {
+    pub(super) fn members(
+        &mut self,
+        bound: BondOrAngle,
+        by_id: &HashMap<u64, usize>,
+    ) -> Result<Option<&'a str>> {
         let (section, what) = (bound.section(), bound.what());
         if by_id.is_empty() {
             return Err(self

@@ -1,7 +1,7 @@
 //! Coefficients of forces in a LAMMPS data file. Forces are those of the input; where the file says
 //! something else about the same force, one of the two is wrong.
 
-use super::{File, is_section, split_comment};
+use super::{DataFile, is_section, split_comment};
 use crate::Input;
 use crate::input::model::AtomsInput;
 use jostle_core::{Error, Result, System};
@@ -22,7 +22,7 @@ enum Acting {
 
 /// A row of coefficients in a file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Coefficients {
+pub struct CoefficientRow {
     acting: Acting,
     /// The style of LAMMPS, where the file says it.
     style: Option<String>,
@@ -31,7 +31,7 @@ pub struct Coefficients {
     line: usize,
 }
 
-impl<'a> File<'a> {
+impl<'a> DataFile<'a> {
     /// Reads a section as far as its rows are types with numbers, and goes to the next one.
     pub(super) fn coefficients(&mut self, section: &str, comment: Option<&str>) -> Option<&'a str> {
         loop {
@@ -44,7 +44,7 @@ impl<'a> File<'a> {
         }
     }
 
-    fn coefficient_row(&self, section: &str, comment: Option<&str>, line: &str) -> Option<Coefficients> {
+    fn coefficient_row(&self, section: &str, comment: Option<&str>, line: &str) -> Option<CoefficientRow> {
         let (body, _) = split_comment(line);
         let mut words = body.split_whitespace().peekable();
         let bound = |word: Option<&str>, k: usize| {
@@ -64,7 +64,7 @@ impl<'a> File<'a> {
         let own = words.next_if(|word| word.parse::<f64>().is_err());
         let style = own.or(named.filter(|style| !style.starts_with("hybrid"))).map(String::from);
         let numbers = words.map_while(|word| word.parse().ok()).collect();
-        Some(Coefficients { acting, style, numbers, section: section.to_string(), line: self.lines.at() })
+        Some(CoefficientRow { acting, style, numbers, section: section.to_string(), line: self.lines.at() })
     }
 }
 
@@ -73,7 +73,7 @@ impl<'a> File<'a> {
 /// # Errors
 /// If a force of the input is of the same form, with other parameters; the error has the line of the
 /// file.
-pub(in crate::structure) fn check(rows: &[Coefficients], input: &Input, system: &System) -> Result<()> {
+pub(in crate::structure) fn check(rows: &[CoefficientRow], input: &Input, system: &System) -> Result<()> {
     let AtomsInput::File { path, .. } = &input.system.atoms.value else { return Ok(()) };
     if rows.is_empty() {
         return Ok(());
@@ -108,7 +108,7 @@ pub(in crate::structure) fn check(rows: &[Coefficients], input: &Input, system: 
 /// What a file says, what an input says of the same, and what these numbers are.
 type Contradiction = (Vec<f64>, Option<Vec<f64>>, &'static [Parameter]);
 
-impl Coefficients {
+impl CoefficientRow {
     /// Parameters of the file and of the input, if they are those of the same force and differ.
     fn contradiction(&self, forces: &Forces) -> Option<Contradiction> {
         let style = self.style.as_deref();

@@ -4,23 +4,23 @@
 #[derive(Clone, Copy)]
 pub(super) struct Style {
     pub name: &'static str,
-    pub columns: &'static [Column],
+    pub columns: &'static [AtomColumn],
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Column {
+pub(super) enum AtomColumn {
     Molecule,
     Type,
     Charge,
 }
 
 const STYLES: &[Style] = &[
-    Style { name: "atomic", columns: &[Column::Type] },
-    Style { name: "charge", columns: &[Column::Type, Column::Charge] },
-    Style { name: "bond", columns: &[Column::Molecule, Column::Type] },
-    Style { name: "angle", columns: &[Column::Molecule, Column::Type] },
-    Style { name: "molecular", columns: &[Column::Molecule, Column::Type] },
-    Style { name: "full", columns: &[Column::Molecule, Column::Type, Column::Charge] },
+    Style { name: "atomic", columns: &[AtomColumn::Type] },
+    Style { name: "charge", columns: &[AtomColumn::Type, AtomColumn::Charge] },
+    Style { name: "bond", columns: &[AtomColumn::Molecule, AtomColumn::Type] },
+    Style { name: "angle", columns: &[AtomColumn::Molecule, AtomColumn::Type] },
+    Style { name: "molecular", columns: &[AtomColumn::Molecule, AtomColumn::Type] },
+    Style { name: "full", columns: &[AtomColumn::Molecule, AtomColumn::Type, AtomColumn::Charge] },
 ];
 
 /// Styles of LAMMPS whose atoms have what is not read (<https://docs.lammps.org/atom_style.html>).

@@ -2,14 +2,14 @@
 //! file has.
 
 use super::detect::ByteOrder;
-use super::stream::Stream;
+use super::stream::ByteStream;
 use super::{reserved, unreadable};
 use jostle_core::{Result, Vec3};
 use std::io::{BufRead, Read};
 
 /// A stream of numbers in one byte order.
 pub(super) struct Binary {
-    stream: Stream,
+    stream: ByteStream,
     order: ByteOrder,
     block: Vec<u8>,
 }
@@ -44,7 +44,7 @@ macro_rules! numbers {
 }
 
 impl Binary {
-    pub fn new(stream: Stream, order: ByteOrder) -> Self {
+    pub fn new(stream: ByteStream, order: ByteOrder) -> Self {
         Binary { stream, order, block: Vec::new() }
     }
 

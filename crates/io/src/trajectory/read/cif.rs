@@ -1,9 +1,9 @@
 //! mmCIF: a frame for each data block, and for each model of one. Only what is said of the cell and in
 //! the loop over `_atom_site` is looked at.
 
-use super::stream::Stream;
+use super::stream::ByteStream;
 use super::text::TextStream;
-use super::{Cast, FileUnits, Snapshot, Source, damaged};
+use super::{Cast, FileUnits, FrameSource, Snapshot, damaged};
 use crate::forcefield::coordinates::cell;
 use crate::lines::LONGEST_LINE;
 use crate::pdb::Collector;
@@ -70,7 +70,7 @@ fn words(line: &str) -> VecDeque<CifToken> {
 
 /// Where in a row of `_atom_site` there is what.
 #[derive(Debug, Clone, Default)]
-struct Columns {
+struct AtomSiteColumns {
     count: usize,
     position: [usize; 3],
     name: Option<usize>,
@@ -83,15 +83,15 @@ struct Columns {
     alternative: Option<usize>,
 }
 
-impl Columns {
+impl AtomSiteColumns {
     /// # Errors
     /// If there are no positions.
-    fn of(items: &[String]) -> std::result::Result<Columns, String> {
+    fn of(items: &[String]) -> std::result::Result<AtomSiteColumns, String> {
         let at = |name: &str| items.iter().position(|item| item.strip_prefix("_atom_site.") == Some(name));
         let either = |first: &str, second: &str| at(first).or_else(|| at(second));
         let place =
             |name: &str| at(name).ok_or_else(|| format!("the loop over atoms has no _atom_site.{name}"));
-        Ok(Columns {
+        Ok(AtomSiteColumns {
             count: items.len(),
             position: [place("cartn_x")?, place("cartn_y")?, place("cartn_z")?],
             name: either("auth_atom_id", "label_atom_id"),
@@ -108,9 +108,9 @@ impl Columns {
 
 /// A row of `_atom_site`.
 #[derive(Debug, Clone)]
-struct Row(Vec<String>);
+struct AtomSiteRow(Vec<String>);
 
-impl Row {
+impl AtomSiteRow {
     /// What is in a column; nothing where the file does not say.
     fn at(&self, column: Option<usize>) -> &str {
         column.map_or("", |k| self.0[k].as_str())
@@ -144,16 +144,16 @@ pub(super) struct Cif {
     words: VecDeque<CifToken>,
     said: Said,
     /// Of the loop under way, if it is that over atoms.
-    columns: Option<Columns>,
+    columns: Option<AtomSiteColumns>,
     /// An atom of the next model.
-    waiting: Option<Row>,
+    waiting: Option<AtomSiteRow>,
     cast: Cast,
     frames: u64,
     units: FileUnits,
 }
 
 impl Cif {
-    pub fn new(stream: Stream, path: &Path) -> Self {
+    pub fn new(stream: ByteStream, path: &Path) -> Self {
         Cif {
             text: TextStream::new(stream, path),
             words: VecDeque::new(),
@@ -251,12 +251,13 @@ impl Cif {
         if small {
             return Err(here.error("this is a CIF of a small molecule or a crystal, no mmCIF"));
         }
-        self.columns = of_atoms.then(|| Columns::of(&items).map_err(|e| here.error(e))).transpose()?;
+        self.columns =
+            of_atoms.then(|| AtomSiteColumns::of(&items).map_err(|e| here.error(e))).transpose()?;
         Ok(())
     }
 
     /// The next row of the loop over atoms; `None` where it is over.
-    fn row(&mut self, columns: &Columns) -> Result<Option<Row>> {
+    fn row(&mut self, columns: &AtomSiteColumns) -> Result<Option<AtomSiteRow>> {
         if self.waiting.is_some() {
             return Ok(self.waiting.take());
         }
@@ -271,7 +272,7 @@ impl Cif {
                 row.push(value);
             }
         }
-        Ok(Some(Row(row)))
+        Ok(Some(AtomSiteRow(row)))
     }
 
     fn cut(&self, found: usize, count: usize) -> Error {
@@ -282,7 +283,13 @@ impl Cif {
     }
 
     /// Who an atom is, the first time; that it is the same later; where it is.
-    fn meet(&mut self, row: &Row, columns: &Columns, id: usize, collector: &mut Collector) -> Result<Vec3> {
+    fn meet(
+        &mut self,
+        row: &AtomSiteRow,
+        columns: &AtomSiteColumns,
+        id: usize,
+        collector: &mut Collector,
+    ) -> Result<Vec3> {
         let [name, residue, chain, number, insertion, element] = [
             columns.name,
             columns.residue,
@@ -310,7 +317,7 @@ impl Cif {
     }
 }
 
-impl Source for Cif {
+impl FrameSource for Cif {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         let (mut positions, mut collector, mut model) = (Vec::new(), Collector::default(), None);
         // What is said of a block may come after its atoms.

@@ -7,8 +7,8 @@
 //! MDAnalysis does, that is also taken for what makes no sense as angles.
 
 use super::binary::{Binary, Width};
-use super::detect::Marks;
-use super::{Cast, FileUnits, Snapshot, Source, damaged, reserved, simbox_of};
+use super::detect::RecordMarks;
+use super::{Cast, FileUnits, FrameSource, Snapshot, damaged, reserved, simbox_of};
 use crate::trajectory::dcd::AKMA;
 use jostle_core::{Result, Vec3};
 
@@ -18,14 +18,14 @@ const SYMMETRIC_CELLS: i32 = 25;
 /// Numbers in records, each of which stands between two marks of its length.
 struct Records {
     binary: Binary,
-    marks: Marks,
+    marks: RecordMarks,
 }
 
 impl Records {
     fn mark(&mut self) -> Result<u64> {
         let length = match self.marks {
-            Marks::Bits32 => i64::from(self.binary.i32()?),
-            Marks::Bits64 => self.binary.i64()?,
+            RecordMarks::Bits32 => i64::from(self.binary.i32()?),
+            RecordMarks::Bits64 => self.binary.i64()?,
         };
         u64::try_from(length).map_err(|_| damaged(format!("a record has {length} bytes")))
     }
@@ -83,7 +83,7 @@ pub(super) struct Dcd {
 }
 
 impl Dcd {
-    pub fn open(binary: Binary, marks: Marks) -> Result<Self> {
+    pub fn open(binary: Binary, marks: RecordMarks) -> Result<Self> {
         let mut records = Records { binary, marks };
         let r = &mut records;
         r.expect(84)?;
@@ -159,7 +159,7 @@ fn free_atoms(records: &mut Records, atoms: usize, fixed: i32) -> Result<Vec<usi
     records.whole(free)?.into_iter().map(id).collect()
 }
 
-impl Source for Dcd {
+impl FrameSource for Dcd {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         if self.records.binary.at_end()? {
             return Ok(None);

@@ -1,14 +1,14 @@
 //! Which format a file has: by its first bytes, and, as many things may come first in PDB and mmCIF, by
 //! its first lines that say something, else by its name.
 
-use crate::pdb::{self, Line};
+use crate::pdb::{self, PdbLine};
 use std::path::Path;
 
 use super::{gsd, trr, xtc};
 
 /// The formats that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum DetectedFormat {
     Gsd,
     Hdf5,
     Xtc,
@@ -24,7 +24,7 @@ pub(super) enum Format {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DcdLayout {
     pub order: ByteOrder,
-    pub marks: Marks,
+    pub marks: RecordMarks,
 }
 
 /// Which byte of a number comes first.
@@ -36,24 +36,24 @@ pub(super) enum ByteOrder {
 
 /// How many bits there are in the mark on both sides of a Fortran record, which is its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Marks {
+pub(super) enum RecordMarks {
     Bits32,
     Bits64,
 }
 
 /// The format of a file with this name that begins with these bytes; `None` if it is none of them.
-pub(super) fn format(start: &[u8], path: &Path) -> Option<Format> {
+pub(super) fn format(start: &[u8], path: &Path) -> Option<DetectedFormat> {
     let word = start.get(..4).and_then(|b| b.try_into().ok()).map(i32::from_be_bytes);
     if start.starts_with(&gsd::MAGIC.to_le_bytes()) {
-        Some(Format::Gsd)
+        Some(DetectedFormat::Gsd)
     } else if start.starts_with(b"\x89HDF\r\n\x1a\n") {
-        Some(Format::Hdf5)
+        Some(DetectedFormat::Hdf5)
     } else if matches!(word, Some(xtc::MAGIC | xtc::MAGIC_LARGE)) {
-        Some(Format::Xtc)
+        Some(DetectedFormat::Xtc)
     } else if word == Some(trr::MAGIC) {
-        Some(Format::Trr)
+        Some(DetectedFormat::Trr)
     } else {
-        dcd(start).map(Format::Dcd).or_else(|| of_text(start, path))
+        dcd(start).map(DetectedFormat::Dcd).or_else(|| of_text(start, path))
     }
 }
 
@@ -64,15 +64,15 @@ fn dcd(start: &[u8]) -> Option<DcdLayout> {
     };
     let layout = |order, marks| Some(DcdLayout { order, marks });
     match () {
-        () if is(&84i32.to_le_bytes()) => layout(ByteOrder::Little, Marks::Bits32),
-        () if is(&84i32.to_be_bytes()) => layout(ByteOrder::Big, Marks::Bits32),
-        () if is(&84i64.to_le_bytes()) => layout(ByteOrder::Little, Marks::Bits64),
-        () if is(&84i64.to_be_bytes()) => layout(ByteOrder::Big, Marks::Bits64),
+        () if is(&84i32.to_le_bytes()) => layout(ByteOrder::Little, RecordMarks::Bits32),
+        () if is(&84i32.to_be_bytes()) => layout(ByteOrder::Big, RecordMarks::Bits32),
+        () if is(&84i64.to_le_bytes()) => layout(ByteOrder::Little, RecordMarks::Bits64),
+        () if is(&84i64.to_be_bytes()) => layout(ByteOrder::Big, RecordMarks::Bits64),
         () => None,
     }
 }
 
-fn of_text(start: &[u8], path: &Path) -> Option<Format> {
+fn of_text(start: &[u8], path: &Path) -> Option<DetectedFormat> {
     // The last letter may be cut.
     let text = match std::str::from_utf8(start) {
         Ok(text) => text,
@@ -88,17 +88,17 @@ fn of_text(start: &[u8], path: &Path) -> Option<Format> {
         ["data_", "_atom_site.", "_entry.", "_cell."].into_iter().any(begins)
     };
     if first.starts_with("ITEM:") {
-        return Some(Format::Dump);
+        return Some(DetectedFormat::Dump);
     }
     if first.trim().parse::<u64>().is_ok() {
-        return Some(Format::Xyz);
+        return Some(DetectedFormat::Xyz);
     }
     let told = text.lines().find_map(|line| {
-        let record = Line(line).record();
+        let record = PdbLine(line).record();
         match () {
-            () if cif(line) => Some(Format::Cif),
+            () if cif(line) => Some(DetectedFormat::Cif),
             () if record == line.get(..6).unwrap_or(line).trim_end() && pdb::RECORDS.contains(&record) => {
-                Some(Format::Pdb)
+                Some(DetectedFormat::Pdb)
             }
             () => None,
         }
@@ -107,7 +107,7 @@ fn of_text(start: &[u8], path: &Path) -> Option<Format> {
     let unpacked = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
     let named = |ends: [&str; 2]| ends.iter().any(|end| unpacked.ends_with(end));
     told.or_else(|| {
-        let of_name = [(Format::Pdb, [".pdb", ".ent"]), (Format::Cif, [".cif", ".mmcif"])];
+        let of_name = [(DetectedFormat::Pdb, [".pdb", ".ent"]), (DetectedFormat::Cif, [".cif", ".mmcif"])];
         of_name.into_iter().find(|(_, ends)| named(*ends)).map(|(format, _)| format)
     })
 }
@@ -116,7 +116,7 @@ fn of_text(start: &[u8], path: &Path) -> Option<Format> {
 mod tests {
     use super::*;
 
-    fn of(text: &str, name: &str) -> Option<Format> {
+    fn of(text: &str, name: &str) -> Option<DetectedFormat> {
         format(text.as_bytes(), Path::new(name))
     }
 
@@ -141,15 +141,23 @@ mod tests {
             "REMARK",
             "END",
         ] {
-            assert_eq!(of(&format!("{first}\n{atom}\n"), "a.dat"), Some(Format::Pdb), "{first}");
-            assert_eq!(of(&format!("\u{feff}{first}\n{atom}\n"), "a.dat"), Some(Format::Pdb), "{first}");
+            assert_eq!(of(&format!("{first}\n{atom}\n"), "a.dat"), Some(DetectedFormat::Pdb), "{first}");
+            assert_eq!(
+                of(&format!("\u{feff}{first}\n{atom}\n"), "a.dat"),
+                Some(DetectedFormat::Pdb),
+                "{first}"
+            );
         }
         for first in ["#\\#CIF_1.1", "", "# Jostle", "\u{feff}"] {
-            assert_eq!(of(&format!("{first}\ndata_1ABC\nloop_\n"), "a"), Some(Format::Cif), "{first}");
+            assert_eq!(
+                of(&format!("{first}\ndata_1ABC\nloop_\n"), "a"),
+                Some(DetectedFormat::Cif),
+                "{first}"
+            );
         }
-        assert_eq!(of("something\nelse\n", "a.pdb.gz"), Some(Format::Pdb));
-        assert_eq!(of("something\nelse\n", "a.mmcif"), Some(Format::Cif));
-        assert_eq!(of("\n3\n", "a.pdb"), Some(Format::Xyz));
+        assert_eq!(of("something\nelse\n", "a.pdb.gz"), Some(DetectedFormat::Pdb));
+        assert_eq!(of("something\nelse\n", "a.mmcif"), Some(DetectedFormat::Cif));
+        assert_eq!(of("\n3\n", "a.pdb"), Some(DetectedFormat::Xyz));
         for text in ["something\nelse\n", "ATOMS\n", "atoms 1 2 3\n", "", "\n"] {
             assert_eq!(of(text, "a.txt"), None, "{text}");
         }
@@ -165,12 +173,15 @@ mod tests {
         ];
         let found = starts.map(|mark| format(&[&mark[..], b"CORD"].concat(), Path::new("a")));
         let layouts = [
-            (ByteOrder::Little, Marks::Bits32),
-            (ByteOrder::Big, Marks::Bits32),
-            (ByteOrder::Little, Marks::Bits64),
-            (ByteOrder::Big, Marks::Bits64),
+            (ByteOrder::Little, RecordMarks::Bits32),
+            (ByteOrder::Big, RecordMarks::Bits32),
+            (ByteOrder::Little, RecordMarks::Bits64),
+            (ByteOrder::Big, RecordMarks::Bits64),
         ];
-        assert_eq!(found, layouts.map(|(order, marks)| Some(Format::Dcd(DcdLayout { order, marks }))));
+        assert_eq!(
+            found,
+            layouts.map(|(order, marks)| Some(DetectedFormat::Dcd(DcdLayout { order, marks })))
+        );
         assert_eq!(format(&84i32.to_le_bytes(), Path::new("a")), None);
     }
 }

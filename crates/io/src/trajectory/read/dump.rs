@@ -1,8 +1,8 @@
 //! LAMMPS dumps of style atom and custom, in text (<https://docs.lammps.org/dump.html>).
 
-use super::stream::Stream;
+use super::stream::ByteStream;
 use super::text::TextStream;
-use super::{Cast, FileUnits, Snapshot, Source};
+use super::{Cast, FileUnits, FrameSource, Snapshot};
 use jostle_core::{Result, SimBox, UnitSystem, Vec3};
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(super) struct Dump {
 }
 
 impl Dump {
-    pub fn new(stream: Stream, path: &Path) -> Self {
+    pub fn new(stream: ByteStream, path: &Path) -> Self {
         let (cast, ids) = (Cast::default(), Vec::new());
         Dump {
             text: TextStream::new(stream, path),
@@ -157,7 +157,7 @@ impl Dump {
     }
 }
 
-impl Source for Dump {
+impl FrameSource for Dump {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         let empty = SimBox::new([0.0; 3], [1.0; 3], [0.0; 3], [false; 3])?;
         let mut frame = Snapshot {

@@ -3,7 +3,7 @@
 //! The index is read along with the frames.
 
 use super::stream::check_claim;
-use super::{Cast, FileUnits, Snapshot, Source, damaged, unreadable};
+use super::{Cast, FileUnits, FrameSource, Snapshot, damaged, unreadable};
 use jostle_core::{Result, SimBox, UnitSystem, Vec3};
 use std::collections::HashMap;
 use std::fs::File;
@@ -157,7 +157,7 @@ impl Gsd {
     }
 }
 
-impl Source for Gsd {
+impl FrameSource for Gsd {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         let frame = self.frames;
         let mut chunks = HashMap::new();

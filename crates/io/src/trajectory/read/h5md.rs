@@ -2,7 +2,7 @@
 //! particles that has positions. Datasets may be of one piece or in chunks, packed by deflate or LZF.
 
 use super::stream::FROM_DEFLATE;
-use super::{Cast, FileUnits, Snapshot, Source, damaged, reserved, simbox_of};
+use super::{Cast, FileUnits, FrameSource, Snapshot, damaged, reserved, simbox_of};
 use crate::structure::around;
 use hdf5_pure::{AttrValue, Dataset, Datatype, File, FormatError, Group};
 use jostle_core::quantity::parse_quantity;
@@ -23,7 +23,7 @@ fn failed(error: hdf5_pure::Error) -> Error {
 }
 
 /// Rows of a dataset, some of which are read at once.
-struct Rows {
+struct DatasetRows {
     data: Dataset,
     rows: u64,
     width: usize,
@@ -44,7 +44,7 @@ fn count(edges: &[u64], size: u64) -> Result<u64> {
         .hint("the file is damaged, or was cut short"))
 }
 
-impl Rows {
+impl DatasetRows {
     fn open(data: Dataset, size: u64) -> Result<Self> {
         let shape = data.shape().map_err(failed)?;
         let width = count(shape.get(1..).unwrap_or_default(), size)?;
@@ -55,7 +55,7 @@ impl Rows {
         // Chunks are unpacked once, if they are not too large for that.
         let band = if room > chunk { (room / 16).max(chunk) / chunk * chunk } else { room };
         let rows = shape.first().copied().unwrap_or(1);
-        Ok(Rows { data, rows, width: width as usize, band, first: 0, ahead: Vec::new() })
+        Ok(DatasetRows { data, rows, width: width as usize, band, first: 0, ahead: Vec::new() })
     }
 
     fn row(&mut self, row: u64) -> Result<&[f64]> {
@@ -75,36 +75,38 @@ impl Rows {
 }
 
 /// Steps or times of the rows of an element.
-enum Marks {
-    Each(Rows),
+enum RowMarks {
+    Each(DatasetRows),
     /// The first, and from one to the next.
     Even(f64, f64),
 }
 
-impl Marks {
+impl RowMarks {
     fn open(data: Dataset, size: u64) -> Result<Self> {
         if data.shape().map_err(failed)?.is_empty() {
             let apart = data.read_f64().map_err(failed)?.first().copied().unwrap_or(1.0);
             let offset = data.attrs().map_err(failed)?.get("offset").and_then(number).unwrap_or(0.0);
-            return Ok(Marks::Even(offset, apart));
+            return Ok(RowMarks::Even(offset, apart));
         }
-        Rows::open(data, size).map(Marks::Each)
+        DatasetRows::open(data, size).map(RowMarks::Each)
     }
 
     fn at(&mut self, row: u64) -> Result<f64> {
         match self {
-            Marks::Each(rows) if row < rows.rows => Ok(rows.row(row)?.first().copied().unwrap_or_default()),
-            Marks::Each(_) => Err(damaged("a frame has no step or time")),
-            Marks::Even(first, apart) => Ok(*first + *apart * row as f64),
+            RowMarks::Each(rows) if row < rows.rows => {
+                Ok(rows.row(row)?.first().copied().unwrap_or_default())
+            }
+            RowMarks::Each(_) => Err(damaged("a frame has no step or time")),
+            RowMarks::Even(first, apart) => Ok(*first + *apart * row as f64),
         }
     }
 }
 
 /// What is known of the particles at some steps, or, without steps, at all.
 struct Element {
-    values: Rows,
-    steps: Option<Marks>,
-    times: Option<Marks>,
+    values: DatasetRows,
+    steps: Option<RowMarks>,
+    times: Option<RowMarks>,
     /// One unit of its numbers in angstrom and picoseconds, and one of its times in picoseconds.
     scale: [Option<f64>; 2],
     /// The row that comes next.
@@ -113,17 +115,18 @@ struct Element {
 
 impl Element {
     fn open(group: &Group, name: &str, dimension: Dimension, size: u64) -> Result<Option<Self>> {
-        let element = |data: Dataset, steps: Option<Marks>, times: Option<Dataset>| -> Result<Option<Self>> {
-            let scale =
-                [unit(&data, dimension)?, times.as_ref().map_or(Ok(None), |t| unit(t, Dimension::TIME))?];
-            let times = times.map(|times| Marks::open(times, size)).transpose()?;
-            let mut values = Rows::open(data, size)?;
-            if steps.is_none() {
-                let width = count(&[values.rows, values.width as u64], size)? as usize;
-                values = Rows { band: values.rows.max(1), rows: 1, width, ..values };
-            }
-            Ok(Some(Element { values, steps, times, scale, next: 0 }))
-        };
+        let element =
+            |data: Dataset, steps: Option<RowMarks>, times: Option<Dataset>| -> Result<Option<Self>> {
+                let scale =
+                    [unit(&data, dimension)?, times.as_ref().map_or(Ok(None), |t| unit(t, Dimension::TIME))?];
+                let times = times.map(|times| RowMarks::open(times, size)).transpose()?;
+                let mut values = DatasetRows::open(data, size)?;
+                if steps.is_none() {
+                    let width = count(&[values.rows, values.width as u64], size)? as usize;
+                    values = DatasetRows { band: values.rows.max(1), rows: 1, width, ..values };
+                }
+                Ok(Some(Element { values, steps, times, scale, next: 0 }))
+            };
         if group.datasets().map_err(failed)?.iter().any(|n| n == name) {
             return element(group.dataset(name).map_err(failed)?, None, None);
         }
@@ -138,7 +141,7 @@ impl Element {
         };
         let Some(value) = member("value")? else { return Ok(None) };
         let steps = member("step")?.ok_or_else(|| damaged(format!("its element {name} has no steps")))?;
-        element(value, Some(Marks::open(steps, size)?), member("time")?)
+        element(value, Some(RowMarks::open(steps, size)?), member("time")?)
     }
 
     /// Its numbers at a step, if it has any then.
@@ -271,7 +274,7 @@ impl H5md {
     }
 }
 
-impl Source for H5md {
+impl FrameSource for H5md {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         if self.frame >= self.position.values.rows {
             return Ok(None);

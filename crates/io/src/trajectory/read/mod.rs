@@ -22,7 +22,7 @@ use super::{TrajectoryHeader, length_factor, picoseconds};
 use crate::chemical_bonds;
 use crate::structure::{Lines, Reading, Structure, around, wrap};
 use binary::Binary;
-use detect::{ByteOrder, DcdLayout, Format};
+use detect::{ByteOrder, DcdLayout, DetectedFormat};
 pub(super) use gsd::{MAGIC as GSD_MAGIC, TIME as GSD_TIME};
 use jostle_core::{Error, Names, Result, SimBox, UnitSystem, Vec3};
 use std::fs::File;
@@ -30,7 +30,7 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use stream::Stream;
+use stream::ByteStream;
 
 /// The atoms at one time as a file has them, in the order of their ids.
 #[derive(Debug, Clone, PartialEq)]
@@ -129,7 +129,7 @@ impl Cast {
 }
 
 /// A file in one format: frames in the file's own numbers.
-trait Source: Send {
+trait FrameSource: Send {
     /// The next frame; `None` where the file ends after the last.
     fn next(&mut self) -> Result<Option<Snapshot>>;
 
@@ -188,7 +188,7 @@ fn unreadable(error: &std::io::Error) -> Error {
 /// Reads a trajectory frame by frame.
 pub struct TrajectoryReader {
     path: PathBuf,
-    source: Box<dyn Source>,
+    source: Box<dyn FrameSource>,
     first: Option<Snapshot>,
     frames: u64,
     units: UnitSystem,
@@ -210,7 +210,7 @@ impl TrajectoryReader {
     pub fn open(path: &Path, open: &Open) -> Result<Self> {
         let read = Arc::new(AtomicU64::new(0));
         let bytes = std::fs::metadata(path).map_err(|e| Error::io("read", path, &e))?.len();
-        let mut source = source(Stream::open(path, read.clone())?, path)?;
+        let mut source = source(ByteStream::open(path, read.clone())?, path)?;
         let in_first = |e: Error| e.context("frame 0").blame_file(path);
         let first = source.next().map_err(in_first)?.ok_or_else(|| {
             Error::file(path, "the trajectory has no frame").hint("was the run stopped before its first?")
@@ -394,7 +394,7 @@ fn cast_of(path: &Path, units: Option<UnitSystem>) -> Result<(Cast, Option<UnitS
         let species = structure.state.species;
         return Ok((Cast { names, species, bonds, ..Cast::default() }, None));
     }
-    let mut source = source(Stream::open(path, Arc::default())?, path)?;
+    let mut source = source(ByteStream::open(path, Arc::default())?, path)?;
     source.next().map_err(|e| e.context("frame 0").blame_file(path))?;
     let units = match source.units() {
         FileUnits::Of(units) => Some(units),
@@ -411,7 +411,7 @@ fn cast_of(path: &Path, units: Option<UnitSystem>) -> Result<(Cast, Option<UnitS
 /// # Errors
 /// If it has none, or is damaged.
 pub(crate) fn first_of_mmcif(path: &Path, text: &str) -> Result<(Snapshot, Names, Option<String>)> {
-    let mut source = cif::Cif::new(Stream::of_text(text), path);
+    let mut source = cif::Cif::new(ByteStream::of_text(text), path);
     let frame = source.next().map_err(|e| e.blame_file(path))?;
     let frame = frame.ok_or_else(|| Error::file(path, "there are no atoms"))?;
     let cast = source.cast().cloned().unwrap_or_default();
@@ -422,7 +422,7 @@ fn open_file(path: &Path) -> Result<File> {
     File::open(path).map_err(|e| Error::io("read", path, &e))
 }
 
-fn source(mut stream: Stream, path: &Path) -> Result<Box<dyn Source>> {
+fn source(mut stream: ByteStream, path: &Path) -> Result<Box<dyn FrameSource>> {
     let start = stream.fill_buf().map_err(|e| Error::io("read", path, &e))?;
     let (format, empty) = (detect::format(start, path), start.is_empty());
     let blame = |e: Error| e.blame_file(path);
@@ -431,32 +431,32 @@ fn source(mut stream: Stream, path: &Path) -> Result<Box<dyn Source>> {
         return Err(Error::file(path, what)
             .hint("DCD, XTC, TRR, extended XYZ, LAMMPS dumps, GSD, H5MD, PDB and mmCIF are read"));
     };
-    if matches!(format, Format::Gsd | Format::Hdf5) && stream.is_packed() {
+    if matches!(format, DetectedFormat::Gsd | DetectedFormat::Hdf5) && stream.is_packed() {
         return Err(Error::file(path, "GSD and H5MD are not read while they are packed")
             .hint("unpack it first, with gunzip or unzstd"));
     }
     Ok(match format {
-        Format::Gsd => Box::new(gsd::Gsd::open(open_file(path)?).map_err(blame)?),
-        Format::Hdf5 => hdf5(path).map_err(blame)?,
-        Format::Xtc => Box::new(xtc::Xtc::new(Binary::new(stream, ByteOrder::Big))),
-        Format::Trr => Box::new(trr::Trr::new(Binary::new(stream, ByteOrder::Big))),
-        Format::Dcd(DcdLayout { order, marks }) => {
+        DetectedFormat::Gsd => Box::new(gsd::Gsd::open(open_file(path)?).map_err(blame)?),
+        DetectedFormat::Hdf5 => hdf5(path).map_err(blame)?,
+        DetectedFormat::Xtc => Box::new(xtc::Xtc::new(Binary::new(stream, ByteOrder::Big))),
+        DetectedFormat::Trr => Box::new(trr::Trr::new(Binary::new(stream, ByteOrder::Big))),
+        DetectedFormat::Dcd(DcdLayout { order, marks }) => {
             Box::new(dcd::Dcd::open(Binary::new(stream, order), marks).map_err(blame)?)
         }
-        Format::Dump => Box::new(dump::Dump::new(stream, path)),
-        Format::Xyz => Box::new(xyz::Xyz::new(stream, path)),
-        Format::Pdb => Box::new(pdb::Pdb::new(stream, path)),
-        Format::Cif => Box::new(cif::Cif::new(stream, path)),
+        DetectedFormat::Dump => Box::new(dump::Dump::new(stream, path)),
+        DetectedFormat::Xyz => Box::new(xyz::Xyz::new(stream, path)),
+        DetectedFormat::Pdb => Box::new(pdb::Pdb::new(stream, path)),
+        DetectedFormat::Cif => Box::new(cif::Cif::new(stream, path)),
     })
 }
 
 #[cfg(feature = "h5md")]
-fn hdf5(path: &Path) -> Result<Box<dyn Source>> {
+fn hdf5(path: &Path) -> Result<Box<dyn FrameSource>> {
     Ok(Box::new(h5md::H5md::open(path)?))
 }
 
 #[cfg(not(feature = "h5md"))]
-fn hdf5(_: &Path) -> Result<Box<dyn Source>> {
+fn hdf5(_: &Path) -> Result<Box<dyn FrameSource>> {
     Err(damaged("this is HDF5, which this program was built without").hint("build it with the feature h5md"))
 }
 

@@ -1,10 +1,10 @@
 //! PDB, a frame for each model; what stands outside of models is one frame, too.
 
-use super::stream::Stream;
+use super::stream::ByteStream;
 use super::text::TextStream;
-use super::{Cast, FileUnits, Snapshot, Source, damaged};
+use super::{Cast, FileUnits, FrameSource, Snapshot, damaged};
 use crate::forcefield::coordinates::cell;
-use crate::pdb::{Collector, Line};
+use crate::pdb::{Collector, PdbLine};
 use crate::structure::around;
 use jostle_core::{Result, SimBox, UnitSystem};
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ pub(super) struct Pdb {
 }
 
 impl Pdb {
-    pub fn new(stream: Stream, path: &Path) -> Self {
+    pub fn new(stream: ByteStream, path: &Path) -> Self {
         Pdb {
             text: TextStream::new(stream, path),
             cast: Cast::default(),
@@ -62,7 +62,7 @@ impl Pdb {
     }
 
     /// Who the atom is, the first time; that it is the same later.
-    fn meet(&mut self, line: Line, id: usize, collector: &mut Collector) -> Result<()> {
+    fn meet(&mut self, line: PdbLine, id: usize, collector: &mut Collector) -> Result<()> {
         if self.frames == 0 {
             collector.add_line(line);
             if let Some(serial) = line.serial() {
@@ -86,8 +86,8 @@ impl Pdb {
     fn pass_bonds(&mut self) -> Result<()> {
         while self.advance()? {
             let text = self.text.line().to_string();
-            match Line(&text).record() {
-                "CONECT" => self.bind(Line(&text)),
+            match PdbLine(&text).record() {
+                "CONECT" => self.bind(PdbLine(&text)),
                 "MASTER" | "END" | "" => {}
                 _ => {
                     self.ahead = true;
@@ -100,7 +100,7 @@ impl Pdb {
         Ok(())
     }
 
-    fn bind(&mut self, line: Line) {
+    fn bind(&mut self, line: PdbLine) {
         if self.wide {
             if self.notes.is_empty() {
                 self.notes.push(NO_BONDS.to_string());
@@ -113,7 +113,7 @@ impl Pdb {
     }
 }
 
-impl Source for Pdb {
+impl FrameSource for Pdb {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         let (mut positions, mut collector, mut in_model) = (Vec::new(), Collector::default(), false);
         let (mut time, mut step) = (None, None);
@@ -127,7 +127,7 @@ impl Source for Pdb {
                 break;
             }
             let text = self.text.line().to_string();
-            let line = Line(&text);
+            let line = PdbLine(&text);
             match line.record() {
                 "MODEL" => in_model = true,
                 "TITLE" => {

@@ -19,14 +19,14 @@ pub(super) const FROM_DEFLATE: u64 = 1032;
 const FROM_ZSTANDARD: u64 = 1 << 15;
 
 /// Bytes, one after the other.
-pub(super) struct Stream {
+pub(super) struct ByteStream {
     bytes: Box<dyn BufRead + Send>,
     /// The file that they come from, and how many of them one byte of it stands for, at most.
     origin: Option<(File, u64)>,
     taken: u64,
 }
 
-impl Stream {
+impl ByteStream {
     /// Opens a file; the bytes that were read of it are counted in `read`. Files packed by gzip or
     /// Zstandard are unpacked.
     ///
@@ -46,7 +46,7 @@ impl Stream {
         } else {
             (Box::new(plain), 1)
         };
-        let mut stream = Stream { bytes, origin: Some((origin, most)), taken: 0 };
+        let mut stream = ByteStream { bytes, origin: Some((origin, most)), taken: 0 };
         let start = stream.fill_buf().map_err(|e| unreadable(&e).in_file(path))?;
         if most > 1 && (is_gzip(start) || is_zstandard(start)) {
             return Err(Error::file(path, "it is packed twice").hint("unpack it once, with gunzip or unzstd"));
@@ -56,7 +56,7 @@ impl Stream {
 
     /// A text that is in memory.
     pub fn of_text(text: &str) -> Self {
-        Stream { bytes: Box::new(Cursor::new(text.as_bytes().to_vec())), origin: None, taken: 0 }
+        ByteStream { bytes: Box::new(Cursor::new(text.as_bytes().to_vec())), origin: None, taken: 0 }
     }
 
     /// Whether the bytes are unpacked on the way.
@@ -103,7 +103,7 @@ fn is_zstandard(start: &[u8]) -> bool {
     start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
 }
 
-impl Read for Stream {
+impl Read for ByteStream {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let n = self.bytes.read(buffer)?;
         self.taken += n as u64;
@@ -111,7 +111,7 @@ impl Read for Stream {
     }
 }
 
-impl BufRead for Stream {
+impl BufRead for ByteStream {
     fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
         self.bytes.fill_buf()
     }

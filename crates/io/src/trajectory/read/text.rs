@@ -1,6 +1,6 @@
 //! A text file, line by line.
 
-use super::stream::Stream;
+use super::stream::ByteStream;
 use super::unreadable;
 use crate::lines::read_line;
 use crate::structure::Lines;
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 /// The lines of a stream.
 pub(super) struct TextStream {
-    stream: Stream,
+    stream: ByteStream,
     path: PathBuf,
     line: String,
     number: usize,
 }
 
 impl TextStream {
-    pub fn new(stream: Stream, path: &Path) -> Self {
+    pub fn new(stream: ByteStream, path: &Path) -> Self {
         TextStream { stream, path: path.to_path_buf(), line: String::new(), number: 0 }
     }
 

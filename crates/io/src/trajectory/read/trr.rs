@@ -2,7 +2,7 @@
 //! writes them. Forces and virials are passed over.
 
 use super::binary::{Binary, Width};
-use super::{Cast, FileUnits, Snapshot, Source, damaged, simbox_of};
+use super::{Cast, FileUnits, FrameSource, Snapshot, damaged, simbox_of};
 use jostle_core::Result;
 
 pub(super) const MAGIC: i32 = 1993;
@@ -17,7 +17,7 @@ impl Trr {
     }
 }
 
-impl Source for Trr {
+impl FrameSource for Trr {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         let b = &mut self.binary;
         if b.at_end()? {

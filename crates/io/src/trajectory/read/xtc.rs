@@ -3,7 +3,7 @@
 //! follows `xdr3dfcoord` of GROMACS (F. van Hoesel) as `molly` documents it.
 
 use super::binary::{Binary, Width};
-use super::{Cast, FileUnits, Snapshot, Source, damaged, reserved, simbox_of};
+use super::{Cast, FileUnits, FrameSource, Snapshot, damaged, reserved, simbox_of};
 use jostle_core::{Result, Vec3};
 
 pub(super) const MAGIC: i32 = 1995;
@@ -34,7 +34,7 @@ impl Xtc {
     }
 }
 
-impl Source for Xtc {
+impl FrameSource for Xtc {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         let b = &mut self.binary;
         if b.at_end()? {

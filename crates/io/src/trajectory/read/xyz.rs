@@ -1,9 +1,9 @@
 //! Extended XYZ, see [`crate::structure`] for what of it is read.
 
-use super::stream::Stream;
+use super::stream::ByteStream;
 use super::text::TextStream;
-use super::{Cast, FileUnits, Snapshot, Source};
-use crate::structure::xyz::{Header, number_of_atoms};
+use super::{Cast, FileUnits, FrameSource, Snapshot};
+use crate::structure::xyz::{FrameHeader, number_of_atoms};
 use jostle_core::{Result, UnitSystem};
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(super) struct Xyz {
 }
 
 impl Xyz {
-    pub fn new(stream: Stream, path: &Path) -> Self {
+    pub fn new(stream: ByteStream, path: &Path) -> Self {
         Xyz {
             text: TextStream::new(stream, path),
             cast: Cast::default(),
@@ -27,7 +27,7 @@ impl Xyz {
     }
 }
 
-impl Source for Xyz {
+impl FrameSource for Xyz {
     fn next(&mut self) -> Result<Option<Snapshot>> {
         loop {
             if !self.text.advance()? {
@@ -39,7 +39,7 @@ impl Source for Xyz {
         }
         let count = number_of_atoms(&self.text.here(), self.text.line())?;
         self.text.must_advance("the second line of the frame")?;
-        let header = Header::read(&self.text.here(), self.text.line())?;
+        let header = FrameHeader::read(&self.text.here(), self.text.line())?;
         self.text.check_claim(count, header.columns.total)?;
         if self.frames == 0 {
             let of_name = |name: &str| UnitSystem::ALL.into_iter().find(|u| u.name() == name);
