@@ -211,7 +211,7 @@ fn a_random_walk_diffuses() {
 /// Atoms that have come far do not move because the box breathes: the same walk in a box that
 /// changes and in one so large that nothing crosses it.
 #[test]
-fn a_box_that_breathes_moves_nobody() {
+fn a_box_that_breathes_adds_no_displacement() {
     let kind = kinds::find("msd").unwrap();
     let cube = |edge: f64| SimBox::orthorhombic([edge; 3]).unwrap();
     let walk = |edge: &dyn Fn(usize) -> f64| {

@@ -1,7 +1,7 @@
 //! Embedded-atom forces over cluster lists, in two passes: the density at every atom, then, with
 //! the derivatives of the embedding energies, forces.
 //!
-//! Of all atoms that meet few are within the cut-off. The first pass packs these together, so that
+//! Few of the pairs of a list are within the cut-off. The first pass packs these together, so that
 //! tables are read in full registers, once for both passes; what goes back to the atoms, now and in
 //! the second pass, is unpacked to where it came from.
 

@@ -142,7 +142,7 @@ DEVICE void nearest(real& d, real edge, real inverse) {
 #endif
 }
 
-// Whether a pair counts that two lanes meet: each once in the end.
+// Whether a pair of two lanes counts: each once in the end.
 DEVICE bool counts(const DeviceData& w, int i, int j) {
     return i < w.n && j < w.n && (i / PAIR_TILE != j / PAIR_TILE || i < j);
 }

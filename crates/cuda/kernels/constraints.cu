@@ -1,6 +1,6 @@
 // Atoms that hang together by distances that do not change, or by points that follow them. The first atom
 // of a group moves all of it, as the verbs would one after the other: a thread has its group in registers
-// from the force of one step to where the next one is felt. Atoms without constraints move by themselves.
+// from the force of one step to where the next one is evaluated. Atoms without constraints move by themselves.
 //
 // The generated source in front of this has jostle_core::constraints for every shape of groups:
 //     Shape<k>::ATOMS, SITES, NUMBERS, COUPLING
@@ -246,7 +246,7 @@ DEVICE void store_by_warp_group(double* a, u32 warp_group, u32 i, Double3 u, Dou
     }
 }
 
-// From the force of a step to where the next one is felt.
+// From the force of a step to where the next one is evaluated.
 template <class S>
 DEVICE void move_body(const DeviceData& w, const ConstraintData& h, uint4 group, int slot, const Slot& now, int what, u32 warp_group,
                       Prefetched& prefetched) {

@@ -219,7 +219,7 @@ DEVICE Double3 noise_of(const DeviceData& w, int i, double inverse_mass, i64 don
     return thermal_noise(motion.decay, motion.thermal_energy, inverse_mass, xi);
 }
 
-// On from one force to where the next one is felt, by an atom with these positions and velocities.
+// On from one force to where the next one is evaluated, by an atom with these positions and velocities.
 template <class Noise>
 DEVICE void advance_atom(const DeviceData& w, int slot, const Slot& now, int i, Double3 x, Double3 v, real3 f, int species,
                          const Noise& noise) {
@@ -244,7 +244,7 @@ DEVICE void end_step(const DeviceData& w, int i, Double3& v, real3 f, int specie
     kick(v, 0.5 * w.control->motion.timestep * inverse_mass, f);
 }
 
-// An atom that has felt its force: the second half of the kick, and on to where it is next.
+// An atom whose force is there: the second half of the kick, and on to where it is next.
 DEVICE void finish_step(const DeviceData& w, int slot, const Slot& now, int i, real3 f) {
     Control* control = w.control;
     const int set = control->sorted, species = (int)w.position[now.parity][i].species;

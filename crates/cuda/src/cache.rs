@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_uses_goes() {
+    fn unused_code_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let named = |part: &str| path(folder.path(), &[part], "cubin");
         let other = folder.path().join("notes.txt");

@@ -315,7 +315,7 @@ impl Constraints {
         Some(launch.with_value(trigger as i32).with_value(energies))
     }
 
-    /// On to where the next forces are felt: in place of `begin_segment` and `advance`.
+    /// On to where the next forces are evaluated: in place of `begin_segment` and `advance`.
     pub fn moves(&self, data: &DeviceData, slot: i32, from: MoveFrom) -> Launch {
         let launch = Launch::new(&self.moves, self.move_blocks, BODY_THREADS).with_value(*data);
         launch.with_value(self.held).with_value(slot).with_value(from as i32).waits(Waits::BothStreams)

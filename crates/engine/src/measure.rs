@@ -89,7 +89,7 @@ impl Measures {
     ///
     /// # Errors
     /// If the device failed, or a frame lacks what is measured.
-    pub(crate) fn look(&mut self, backend: &mut dyn Backend, stage_step: u64, time: f64) -> Result<()> {
+    pub(crate) fn add_atoms(&mut self, backend: &mut dyn Backend, stage_step: u64, time: f64) -> Result<()> {
         let [positions, velocities] = [Observable::Positions, Observable::Velocities]
             .map(|what| self.due(|observable| observable == what, stage_step));
         if !positions && !velocities {
@@ -115,15 +115,15 @@ impl Measures {
             velocities: Some(&velocities),
             whole: None,
         };
-        self.show(Observable::Positions, stage_step, &view)?;
-        self.show(Observable::Velocities, stage_step, &view)
+        self.add_view(Observable::Positions, stage_step, &view)?;
+        self.add_view(Observable::Velocities, stage_step, &view)
     }
 
     /// Tells energies, pressure and the dipole moment to those that want to know them now.
     ///
     /// # Errors
     /// If the device failed, or they lack what is measured.
-    pub(crate) fn tell(
+    pub(crate) fn add_whole(
         &mut self,
         backend: &mut dyn Backend,
         stage_step: u64,
@@ -131,17 +131,17 @@ impl Measures {
         mut whole: Whole,
     ) -> Result<()> {
         let simbox = *backend.simbox();
-        self.show(Observable::Whole, stage_step, &View::of_whole(time, &simbox, whole))?;
+        self.add_view(Observable::Whole, stage_step, &View::of_whole(time, &simbox, whole))?;
         if !self.due(|observable| observable == Observable::Dipole, stage_step) {
             return Ok(());
         }
         if let Some(dipoles) = &self.dipoles {
             whole.dipole = Some(dipoles.moment(&simbox, backend.state()?)?);
         }
-        self.show(Observable::Dipole, stage_step, &View::of_whole(time, &simbox, whole))
+        self.add_view(Observable::Dipole, stage_step, &View::of_whole(time, &simbox, whole))
     }
 
-    fn show(&mut self, observable: Observable, stage_step: u64, view: &View) -> Result<()> {
+    fn add_view(&mut self, observable: Observable, stage_step: u64, view: &View) -> Result<()> {
         let Some(threads) = &self.threads else { return Ok(()) };
         let due =
             |m: &&mut ActiveMeasure| m.kind.observable == observable && stage_step.is_multiple_of(m.every);

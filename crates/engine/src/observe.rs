@@ -28,7 +28,7 @@ pub trait Observer: Send {
 
     /// What must be known when it looks. With [`Evaluate::Forces`] steps stay as quick as any
     /// other, but there are no energies and [`Context::thermo`] is `None`.
-    fn wants(&self) -> Evaluate {
+    fn requested(&self) -> Evaluate {
         Evaluate::ForcesAndEnergies
     }
 

@@ -76,7 +76,7 @@ fn kibibytes(meminfo: &str, key: &str) -> Option<u64> {
 
 /// What there is of each group that this process is in, by its folder and the names of the files there that
 /// have its limit and what is used.
-fn of_groups(look: impl Fn(&Path, [&str; 2]) -> Option<u64>) -> Vec<u64> {
+fn of_groups(read_limit: impl Fn(&Path, [&str; 2]) -> Option<u64>) -> Vec<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut found = Vec::new();
     for line in groups.lines() {
@@ -91,7 +91,8 @@ fn of_groups(look: impl Fn(&Path, [&str; 2]) -> Option<u64>) -> Vec<u64> {
         };
         // Groups above hold it, too; in a container its own group is the root.
         for folder in Path::new(group).ancestors() {
-            found.extend(look(&Path::new(root).join(folder.strip_prefix("/").unwrap_or(folder)), names));
+            found
+                .extend(read_limit(&Path::new(root).join(folder.strip_prefix("/").unwrap_or(folder)), names));
         }
     }
     found

@@ -67,7 +67,7 @@ pub fn fold_around<A: Send>(
     };
     let blocks = CellBlocks::new(&cells);
     let home = |(mut sums, mut around): (A, CellSurroundings), block: usize| {
-        if blocks.look(block, &mut around) {
+        if blocks.gather(block, &mut around) {
             fill(&mut around, &sorted);
             each(&mut sums, &around);
         }
@@ -145,7 +145,7 @@ impl<'a> CellBlocks<'a> {
     }
 
     /// Finds the rows that a block meets; whether there is any atom in it.
-    fn look(&self, block: usize, around: &mut CellSurroundings) -> bool {
+    fn gather(&self, block: usize, around: &mut CellSurroundings) -> bool {
         let [_, y, z] = self.count;
         let at = [block / (y * z), block / z % y, block % z];
         let first: [usize; 3] = std::array::from_fn(|k| at[k] * self.edge[k]);

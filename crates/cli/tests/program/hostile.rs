@@ -63,7 +63,7 @@ fn bodies_that_are_too_long_are_not_waited_for() {
 }
 
 #[test]
-fn connections_that_say_nothing_hold_nobody_up() {
+fn silent_connections_delay_no_other() {
     let desk = Desk::new();
     let viewer = viewer(&desk);
     let (host, token) = (&viewer.address, &viewer.token);

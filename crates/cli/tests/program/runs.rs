@@ -235,7 +235,7 @@ fn a_full_disk_loses_nothing() {
 /// `jostle run liquid.toml 2>&1 | head -1` must not end the run.
 #[cfg(unix)]
 #[test]
-fn a_run_that_nobody_listens_to_goes_on() {
+fn a_run_without_a_reader_of_its_output_goes_on() {
     let desk = Desk::new();
     desk.write("liquid.toml", LIQUID);
     let (reader, writer) = std::io::pipe().unwrap();

@@ -80,7 +80,7 @@ impl Viewer {
 }
 
 #[test]
-fn a_run_is_shown_to_who_has_the_token() {
+fn a_run_is_shown_to_holders_of_the_token() {
     let desk = Desk::new();
     desk.write("liquid.toml", LIQUID.replace("every = 20", "every = 4"));
     desk.succeed(&["run", "liquid.toml"]);

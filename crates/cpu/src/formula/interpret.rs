@@ -237,7 +237,7 @@ impl<S: Scalar> InterpretedForces<S> {
     }
 }
 
-/// Meetings of a block, collected so that each step can be made for several of them.
+/// Rows and places of a block, collected so that each step can be made for several of them.
 struct Batches<'a, L: Lanes, const ENERGIES: bool> {
     prepared: &'a InterpretedForces<L::Scalar>,
     level: Level,

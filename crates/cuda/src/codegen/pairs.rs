@@ -132,7 +132,7 @@ pub fn pair_source(terms: &[PairTerm], sums: &[LatticeSum], precision: Precision
             many => format!("real{many}"),
         };
         let reads = row_length / at_once;
-        // The first part is the same for all that an atom meets; the second takes one instruction.
+        // The first part is the same for all partners of an atom; the second takes one instruction.
         text.line(
             1,
             format!("const {words}* c = (const {words}*)(table + species_i * (N_SPECIES * N_COEFFICIENTS));"),

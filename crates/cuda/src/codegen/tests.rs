@@ -169,7 +169,7 @@ fn what_is_proportional_to_charges_is_not_looked_up_by_pairs() {
 
 /// Water: its hydrogens feel nothing but charges. With forces of their own, or without charges, nobody does.
 #[test]
-fn who_feels_charges_alone_is_known() {
+fn species_with_charges_alone_are_found() {
     let entry = || PairEntry { parameters: vec![1.0, 1.0], cutoff: 2.5 };
     let mut term = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 2);
     term.set(0, 0, entry());

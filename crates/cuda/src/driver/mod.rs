@@ -111,7 +111,7 @@ pub struct Device(Arc<dyn Hardware>, Arc<[String]>, DevicePurpose);
 enum DevicePurpose {
     /// For results, as soon as possible.
     Results,
-    /// For tests: small systems are to meet what pays in large ones only.
+    /// For tests: small systems take what pays in large ones only.
     Tests,
 }
 
@@ -143,7 +143,7 @@ impl Device {
         Ok(Device(Arc::new(emulated::EmulatedProcessor::new()?), Arc::default(), DevicePurpose::Tests))
     }
 
-    /// The same device for tests, as an emulated one is: small systems meet what pays in large ones only.
+    /// The same device for tests, as an emulated one is: small systems take what pays in large ones only.
     #[must_use]
     pub fn for_tests(self) -> Device {
         Device(self.0, self.1, DevicePurpose::Tests)

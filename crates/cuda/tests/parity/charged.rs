@@ -181,7 +181,7 @@ fn charges_agree_in_tiles() {
 
 /// Warps of such atoms alone leave everything else out, if eight threads share an atom.
 #[test]
-fn species_that_feel_charges_alone_agree_in_tiles() {
+fn species_with_charges_alone_agree_in_tiles() {
     let method = Method::ReactionField { dielectric: f64::INFINITY };
     for (alone, method, precision, parts) in [
         (0, method, Precision::Double, 1),

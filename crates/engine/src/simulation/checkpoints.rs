@@ -25,7 +25,7 @@ impl Checkpoints {
     /// Starts the clock of a run of so many atoms.
     pub fn begin(atoms: usize) -> Self {
         let expected = PER_ATOM.saturating_mul(u32::try_from(atoms).unwrap_or(u32::MAX));
-        Checkpoints { begin: Instant::now(), next: wait(Duration::ZERO, expected) }
+        Checkpoints { begin: Instant::now(), next: checkpoint_interval(Duration::ZERO, expected) }
     }
 
     /// Whether it is time for one.
@@ -36,13 +36,13 @@ impl Checkpoints {
     /// One has just been written, which took so long.
     pub fn written(&mut self, cost: Duration) {
         let now = self.begin.elapsed();
-        self.next = now + wait(now, cost);
+        self.next = now + checkpoint_interval(now, cost);
     }
 }
 
 /// The time from a checkpoint to the next, `elapsed` after the start of the run: as long again as it has
 /// lasted, within bounds and as what the checkpoint took allows.
-fn wait(elapsed: Duration, cost: Duration) -> Duration {
+fn checkpoint_interval(elapsed: Duration, cost: Duration) -> Duration {
     elapsed.max(cost.saturating_mul(SPARED)).clamp(SOONEST, LATEST)
 }
 
@@ -55,13 +55,14 @@ mod tests {
     #[test]
     fn they_come_soon_and_are_cheap() {
         for cost in [0.0, 0.01, 0.3, 2.0, 30.0].map(Duration::from_secs_f64) {
-            let (mut now, mut last, mut spent) = (wait(Duration::ZERO, cost), Duration::ZERO, Duration::ZERO);
+            let (mut now, mut last, mut spent) =
+                (checkpoint_interval(Duration::ZERO, cost), Duration::ZERO, Duration::ZERO);
             while now < Duration::from_secs(5000) {
                 let lost = now - last;
                 assert!(lost <= LATEST && lost >= SOONEST, "{cost:?}: {lost:?}");
                 assert!(lost <= last.max(SOONEST).max(cost * SPARED), "{cost:?}: {lost:?}");
                 spent += cost;
-                (last, now) = (now + cost, now + cost + wait(now + cost, cost));
+                (last, now) = (now + cost, now + cost + checkpoint_interval(now + cost, cost));
                 assert!(cost * SPARED > LATEST || spent * SPARED <= now, "{cost:?}: {spent:?} of {now:?}");
             }
             assert!(now - last == LATEST);

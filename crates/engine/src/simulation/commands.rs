@@ -44,7 +44,7 @@ impl Simulation {
                     Err(error) => return Err(error),
                 };
                 if let Some(why) = &refused {
-                    self.say(progress, &format!("a command was refused: {why}"))?;
+                    self.note(progress, &format!("a command was refused: {why}"))?;
                 }
                 let status = if course == Course::Paused { "paused" } else { "running" };
                 self.summarize(status, Some((stage, &*run)))?;
@@ -65,7 +65,7 @@ impl Simulation {
     pub(super) fn take_command(&mut self, progress: &mut dyn Progress) -> Result<Option<IssuedCommand>> {
         match self.folder.as_ref().map_or(Ok(None), |folder| folder.take_command()) {
             Ok(given) => Ok(given),
-            Err(error) => self.say(progress, &error.to_string()).map(|()| None),
+            Err(error) => self.note(progress, &error.to_string()).map(|()| None),
         }
     }
 
@@ -88,15 +88,15 @@ impl Simulation {
             }
             (RunCommand::Pause, _) => {
                 self.save(Some(&*run), progress)?;
-                self.say(progress, &format!("paused after step {step}, as told from outside"))?;
+                self.note(progress, &format!("paused after step {step}, as told from outside"))?;
                 Ok(Course::Paused)
             }
             (RunCommand::GoOn, Course::Paused) => {
-                self.say(progress, &format!("going on after step {step}"))?;
+                self.note(progress, &format!("going on after step {step}"))?;
                 Ok(Course::On)
             }
             (RunCommand::Stop, _) => {
-                self.say(progress, &format!("stopping after step {step}, as told from outside"))?;
+                self.note(progress, &format!("stopping after step {step}, as told from outside"))?;
                 Ok(Course::Stopping)
             }
             (RunCommand::Temperature(to), _) => {
@@ -105,7 +105,7 @@ impl Simulation {
                 let change = TemperatureChange { step, time, from, to };
                 run.changes.push(change);
                 let unit = unit_name(self.units, Dimension::TEMPERATURE);
-                self.say(progress, &format!("stage '{}': {}", stage.name, change.describe(&unit)))?;
+                self.note(progress, &format!("stage '{}': {}", stage.name, change.describe(&unit)))?;
                 Ok(course)
             }
         }

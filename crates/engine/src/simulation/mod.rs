@@ -190,7 +190,7 @@ impl Simulation {
     /// See [`Simulation::run`].
     pub fn run_with(&mut self, progress: &mut dyn Progress, stop: &dyn Fn() -> bool) -> Result<Outcome> {
         for note in std::mem::take(&mut self.notes) {
-            self.say(progress, &note)?;
+            self.note(progress, &note)?;
         }
         self.checkpoints = Checkpoints::begin(self.backend.n_atoms());
         let outcome = self.look_ahead(progress).and_then(|()| self.run_stages(progress, stop));

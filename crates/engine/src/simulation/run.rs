@@ -83,7 +83,7 @@ impl Simulation {
         }
         self.summarize("running", Some((stage, &run)))?;
         if let Some(note) = note {
-            self.say(progress, &note)?;
+            self.note(progress, &note)?;
         }
         if !begun {
             self.look_at_places(stage, progress)?;
@@ -102,7 +102,7 @@ impl Simulation {
         let report = self.report(stage, &run)?;
         run.end(&mut *self.backend)?;
         for words in self.write_measures()? {
-            self.say(progress, &words)?;
+            self.note(progress, &words)?;
         }
         self.measures = Measures::default();
         progress.stage_ends(&report);
@@ -268,7 +268,7 @@ impl Simulation {
     /// Whether an observer, a measure or a row of `thermo.csv` is due that wants energies.
     fn is_measured(&self, stage: &StageInput, stage_step: u64) -> bool {
         let mut observers = self.observers.iter().filter(|o| due(o.every(), stage_step));
-        let watched = observers.any(|o| o.wants() == Evaluate::ForcesAndEnergies);
+        let watched = observers.any(|o| o.requested() == Evaluate::ForcesAndEnergies);
         let told = self.measures.due(Observable::energies, stage_step);
         watched || told || due(stage.thermo_every, stage_step)
     }
@@ -326,12 +326,12 @@ impl Simulation {
         }
         let looked = Instant::now();
         let here = |e: Error| e.context(format!("step {step}"));
-        self.measures.look(&mut *self.backend, stage_step, time).map_err(here)?;
+        self.measures.add_atoms(&mut *self.backend, stage_step, time).map_err(here)?;
         if let Some(thermo) =
             self.thermo.as_ref().filter(|_| self.measures.due(Observable::energies, stage_step))
         {
             let whole = thermo.whole(self.units, run.degrees_of_freedom);
-            self.measures.tell(&mut *self.backend, stage_step, time, whole).map_err(here)?;
+            self.measures.add_whole(&mut *self.backend, stage_step, time, whole).map_err(here)?;
         }
         run.time.analysis += looked.elapsed().as_secs_f64();
         let mut context = Context {
@@ -522,7 +522,7 @@ impl Simulation {
         Ok(())
     }
 
-    pub(super) fn say(&mut self, progress: &mut dyn Progress, message: &str) -> Result<()> {
+    pub(super) fn note(&mut self, progress: &mut dyn Progress, message: &str) -> Result<()> {
         progress.note(message);
         self.log(message)
     }

@@ -126,7 +126,7 @@ impl Backend for Alone {
 /// Tells the step, the time and the energy it sees.
 struct Witness {
     every: u64,
-    wants: Evaluate,
+    requested: Evaluate,
     seen: Sender<(u64, f64, Option<f64>)>,
 }
 
@@ -134,8 +134,8 @@ impl Observer for Witness {
     fn every(&self) -> u64 {
         self.every
     }
-    fn wants(&self) -> Evaluate {
-        self.wants
+    fn requested(&self) -> Evaluate {
+        self.requested
     }
     fn observe(&mut self, context: &mut Context) -> Result<()> {
         let conserved = context.thermo().and_then(|t| t.conserved);
@@ -180,8 +180,8 @@ fn run(stages: &[StageInput], way: Way, folder: &Path) -> Ran {
         for stage in stages {
             builder = builder.stage(stage.clone());
         }
-        for (every, wants) in [(6, Evaluate::Forces), (11, Evaluate::ForcesAndEnergies)] {
-            builder = builder.observer(Witness { every, wants, seen: seen.0.clone() });
+        for (every, requested) in [(6, Evaluate::Forces), (11, Evaluate::ForcesAndEnergies)] {
+            builder = builder.observer(Witness { every, requested, seen: seen.0.clone() });
         }
         let batches = batches.clone();
         match way {

@@ -140,7 +140,7 @@ pub(super) fn barostat(source: &Source, stage: &Fields, action: &Action) -> Resu
         return Err(refuse("a barostat needs the temperature of a thermostat, and there is none")
             .hint("add thermostat = { ... } to the stage"));
     }
-    if stage.gives("deform") {
+    if stage.has_key("deform") {
         return Err(refuse("a box that is deformed cannot follow a pressure as well")
             .hint("leave out deform or the barostat"));
     }

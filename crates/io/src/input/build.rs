@@ -124,7 +124,7 @@ impl Builder<'_> {
 
     fn refuse_thermostats(&self, root: &Fields) -> Result<()> {
         for stage in root.need::<Vec<Fields>>("stage")? {
-            if stage.gives("thermostat") {
+            if stage.has_key("thermostat") {
                 let message = "grains have no temperature that a thermostat could keep";
                 return Err(self
                     .source

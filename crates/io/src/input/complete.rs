@@ -91,7 +91,7 @@ impl Printer<'_> {
                     if section
                         .alternatives
                         .iter()
-                        .any(|g| g.keys.contains(&key.name) && g.keys.iter().any(|k| fields.gives(k))) => {}
+                        .any(|g| g.keys.contains(&key.name) && g.keys.iter().any(|k| fields.has_key(k))) => {}
                 _ => self.line(out, key, fields),
             }
         }

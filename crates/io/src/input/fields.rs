@@ -64,7 +64,7 @@ impl Fields {
     }
 
     /// Whether the file gives the key.
-    pub fn gives(&self, name: &str) -> bool {
+    pub fn has_key(&self, name: &str) -> bool {
         self.entry(name).is_some_and(|e| e.origin == Origin::Given)
     }
 

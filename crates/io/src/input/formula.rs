@@ -43,7 +43,7 @@ pub(super) fn refuse_keys(source: &Source, kind: ForceKind, fields: &Fields) -> 
             "leave it out: the file has all there is",
         ),
     };
-    if let Some(entry) = foreign.iter().find_map(|key| fields.entry(key).filter(|_| fields.gives(key))) {
+    if let Some(entry) = foreign.iter().find_map(|key| fields.entry(key).filter(|_| fields.has_key(key))) {
         let name = super::NamedChoice::name(kind);
         let message = format!("\"{}\" means nothing with kind = \"{name}\"", entry.name);
         return Err(source.error(&entry.key_span, message).hint(hint));

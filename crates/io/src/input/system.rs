@@ -69,7 +69,7 @@ impl Builder<'_> {
             Located { value: AtomsInput::Molecules(molecules), span: topology.span }
         } else {
             self.check_built_species(fields, species)?;
-            let key = if fields.gives("lattice") { "lattice" } else { "place" };
+            let key = if fields.has_key("lattice") { "lattice" } else { "place" };
             let value = match fields.choice("place").map(|p| p.value) {
                 None => self.lattice(fields, species)?,
                 Some(Placement::Random) => self.random(fields, species)?,
@@ -93,7 +93,8 @@ impl Builder<'_> {
     /// The file of molecules has their species and forces.
     pub(super) fn refuse_other_forces(&self, root: &Fields) -> Result<()> {
         let others = ["species", "metal", "grains", "bond", "angle", "exclude"];
-        let Some(entry) = others.iter().filter(|key| root.gives(key)).find_map(|key| root.entry(key)) else {
+        let Some(entry) = others.iter().filter(|key| root.has_key(key)).find_map(|key| root.entry(key))
+        else {
             return Ok(());
         };
         let message =
@@ -249,7 +250,7 @@ impl Builder<'_> {
 
     /// Refuses keys that belong to another way of placing atoms.
     fn refuse(&self, fields: &Fields, keys: &[&str], place: &str) -> Result<()> {
-        match keys.iter().find(|key| fields.gives(key)) {
+        match keys.iter().find(|key| fields.has_key(key)) {
             Some(key) => Err(self
                 .source
                 .error(&entry_span(fields, key), format!("\"{key}\" means nothing with place = \"{place}\""))

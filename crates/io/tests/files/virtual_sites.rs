@@ -77,7 +77,7 @@ fn lone_pairs_may_be_averages() {
 
 /// Lone pairs have the exclusions of their first hosts, and no 1-4 pairs of their own.
 #[test]
-fn lone_pairs_feel_what_their_hosts_do() {
+fn lone_pairs_have_the_forces_of_their_hosts() {
     let molecules = read("lone_pairs.psf", &[]).unwrap();
     for other in [0, 1, 2, 3, 4] {
         assert!(excludes(&molecules, 8, other), "{other}");
