@@ -23,6 +23,6 @@ pub use blocks::{BlockEstimate, Blocks};
 pub use kinds::{Kind, Measure, Observable};
 pub use report::{Column, Record, Results, Table, Value};
 pub use saved_state::{SavedState, restore, save};
-pub use settings::{Setting, Settings};
+pub use settings::{MeasureSettings, Setting};
 pub use view::{FrameSubset, Paths, Polarity, SystemInfo, View, Whole};
 pub use warning::{ResultWarning, Verdict};

@@ -18,11 +18,11 @@ pub struct Setting {
 
 /// What was set.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Settings {
+pub struct MeasureSettings {
     values: Vec<(&'static str, f64)>,
 }
 
-impl Settings {
+impl MeasureSettings {
     /// Reads `name=value` words; values may carry units.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Settings {
             }
             values.push((setting.name, value));
         }
-        Ok(Settings::of(known, |setting| {
+        Ok(MeasureSettings::of(known, |setting| {
             values.iter().find(|(name, _)| *name == setting.name).map(|(_, value)| *value)
         }))
     }
@@ -56,7 +56,7 @@ impl Settings {
     /// Settings with the values that `given` has for them, else their defaults.
     pub fn of(known: &'static [Setting], given: impl Fn(&Setting) -> Option<f64>) -> Self {
         let value = |s: &Setting| Some((s.name, given(s).or(s.default)?));
-        Settings { values: known.iter().filter_map(value).collect() }
+        MeasureSettings { values: known.iter().filter_map(value).collect() }
     }
 
     /// A number, if it was set or has a default.

@@ -1,7 +1,8 @@
 //! Every kind of analysis against a case that is known exactly.
 
 use jostle_analysis::{
-    Kind, Observable, Paths, Polarity, Results, Settings, SystemInfo, View, Whole, kinds, restore, save,
+    Kind, MeasureSettings, Observable, Paths, Polarity, Results, SystemInfo, View, Whole, kinds, restore,
+    save,
 };
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{SimBox, UnitSystem, Vec3};
@@ -15,7 +16,7 @@ struct Frame {
 fn analyze(kind: &str, settings: &[&str], simbox: &SimBox, frames: impl Iterator<Item = Frame>) -> Results {
     let kind: &Kind = kinds::find(kind).unwrap();
     let words: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
-    let settings = Settings::parse(&words, kind.settings, UnitSystem::Lj).unwrap();
+    let settings = MeasureSettings::parse(&words, kind.settings, UnitSystem::Lj).unwrap();
     let (mut measure, mut paths) = (None, Paths::default());
     for (k, frame) in frames.enumerate() {
         let n = frame.positions.len();
@@ -218,7 +219,7 @@ fn a_box_that_breathes_adds_no_displacement() {
         let (n, simbox) = (50, cube(edge(0)));
         let (names, species, polarity) = (vec!["A".into()], vec![0; n], Polarity::Unknown);
         let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity };
-        let settings = Settings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
+        let settings = MeasureSettings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
         let mut measure = kind.measure(&system_info, &settings).unwrap();
         let (mut at, mut images) = (vec![[2.5; 3]; n], vec![[0; 3]; n]);
         let mut stream = Stream::new(5, Purpose::Thermostat, 0, 0);
@@ -416,7 +417,7 @@ fn balls_and_tubes_have_their_minkowski_functionals() {
 #[test]
 fn what_cannot_be_set_is_refused() {
     let kind = kinds::find("rdf").unwrap();
-    let parse = |word: &str| Settings::parse(&[word.to_string()], kind.settings, UnitSystem::Real);
+    let parse = |word: &str| MeasureSettings::parse(&[word.to_string()], kind.settings, UnitSystem::Real);
     assert_eq!(parse("cutoff=1nm").unwrap().get("cutoff"), Some(10.0));
     let error = parse("cutof=3").unwrap_err().to_string();
     assert!(error.contains("cutof") && error.contains("did you mean cutoff=...?"), "{error}");
@@ -435,7 +436,7 @@ fn what_is_remembered_is_all_there_is_to_remember() {
     let (start, velocities) = (vectors(3.0), vectors(1.0));
     let settings = [("cutoff", 1.5), ("length", 8.0), ("radius", 0.5), ("spacing", 1.0), ("voxel", 0.5)];
     for kind in kinds::ALL {
-        let settings = Settings::of(kind.settings, |s| {
+        let settings = MeasureSettings::of(kind.settings, |s| {
             settings.iter().find(|(name, _)| *name == s.name).map(|(_, value)| *value).or(s.default)
         });
         let (names, species) = (vec!["A".into(), "B".into()], (0..n as u16).map(|k| k % 2).collect());

@@ -1,11 +1,11 @@
 //! Boxes and settings that would take all memory or all time are refused with the number.
 
-use jostle_analysis::{Kind, Observable, Polarity, Results, Settings, SystemInfo, View, Whole, kinds};
+use jostle_analysis::{Kind, MeasureSettings, Observable, Polarity, Results, SystemInfo, View, Whole, kinds};
 use jostle_core::{Result, SimBox, UnitSystem, Vec3};
 
 /// Two frames of a kind with these settings, as far as it knows them, else its defaults.
 fn analyze(kind: &Kind, settings: &[(&str, f64)], simbox: SimBox, positions: &[Vec3]) -> Result<Results> {
-    let settings = Settings::of(kind.settings, |s| {
+    let settings = MeasureSettings::of(kind.settings, |s| {
         settings.iter().find(|(name, _)| *name == s.name).map(|(_, value)| *value)
     });
     let species = vec![0; positions.len()];
@@ -94,7 +94,7 @@ fn systems_that_do_not_fit_are_refused_before_they_begin() {
     let simbox = SimBox::orthorhombic([1e3; 3]).unwrap();
     let begin = |kind: &str, settings: &[(&str, f64)], names: usize, atoms: usize| {
         let kind = kinds::find(kind).unwrap();
-        let settings = Settings::of(kind.settings, |s| {
+        let settings = MeasureSettings::of(kind.settings, |s| {
             settings.iter().find(|(name, _)| *name == s.name).map(|(_, value)| *value)
         });
         let names = (0..names).map(|k| format!("A{k}")).collect();

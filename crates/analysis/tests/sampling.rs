@@ -1,7 +1,9 @@
 //! Numbers that were sampled too coarsely, too shortly or in too small a box: given with a warning, or not
 //! at all; never silently wrong.
 
-use jostle_analysis::{Measure, Paths, Polarity, Results, Settings, SystemInfo, Verdict, View, Whole, kinds};
+use jostle_analysis::{
+    Measure, MeasureSettings, Paths, Polarity, Results, SystemInfo, Verdict, View, Whole, kinds,
+};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{SimBox, UnitSystem, Vec3};
 
@@ -12,7 +14,7 @@ fn cube(edge: f64) -> SimBox {
 fn measure(kind: &str, settings: &[&str], simbox: SimBox, atoms: usize) -> Box<dyn Measure> {
     let kind = kinds::find(kind).unwrap();
     let words: Vec<String> = settings.iter().map(|s| s.to_string()).collect();
-    let settings = Settings::parse(&words, kind.settings, UnitSystem::Lj).unwrap();
+    let settings = MeasureSettings::parse(&words, kind.settings, UnitSystem::Lj).unwrap();
     let (names, species, polarity) = (vec!["A".into()], vec![0; atoms], Polarity::Neutral);
     let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity };
     kind.measure(&system_info, &settings).unwrap()

@@ -1,6 +1,6 @@
 //! Viscosity and heat capacity of series whose values are known.
 
-use jostle_analysis::{Polarity, Results, Settings, SystemInfo, View, Whole, kinds};
+use jostle_analysis::{MeasureSettings, Polarity, Results, SystemInfo, View, Whole, kinds};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{SimBox, UnitSystem};
 
@@ -41,7 +41,7 @@ fn analyze_with(
         simbox,
         polarity: Polarity::Neutral,
     };
-    let mut measure = kind.measure(&system_info, &Settings::parse(&words, kind.settings, units)?)?;
+    let mut measure = kind.measure(&system_info, &MeasureSettings::parse(&words, kind.settings, units)?)?;
     for (k, (frame, volume)) in frames.enumerate() {
         let simbox = SimBox::orthorhombic([10.0, 10.0, volume / 100.0])?;
         measure.add(&View::of_whole(0.01 * k as f64, &simbox, frame))?;
@@ -210,7 +210,7 @@ fn what_has_no_dipole_moment_is_refused() {
     ] {
         let (names, species) = (vec!["A".into()], vec![0; ATOMS]);
         let system_info = SystemInfo { units: UnitSystem::Lj, names, species, simbox, polarity };
-        let settings = Settings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
+        let settings = MeasureSettings::parse(&[], kind.settings, UnitSystem::Lj).unwrap();
         let refused = kind.measure(&system_info, &settings).err().unwrap().to_string();
         assert!(refused.contains(why), "{refused}");
     }

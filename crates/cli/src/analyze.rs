@@ -6,7 +6,8 @@ use crate::output;
 use crate::reading::{FrameSelection, trajectory_at};
 use crate::trajectory_context::{DipoleMoments, TrajectoryContext};
 use jostle_analysis::{
-    FrameSubset, Kind, Observable, Paths, Polarity, Record, Settings, SystemInfo, Value, View, Whole, kinds,
+    FrameSubset, Kind, MeasureSettings, Observable, Paths, Polarity, Record, SystemInfo, Value, View, Whole,
+    kinds,
 };
 use jostle_core::quantity::describe;
 use jostle_core::{Dimension, Error, Result, SimBox, Species, System};
@@ -42,7 +43,7 @@ fn frames(options: &AnalyzeOptions, kind: &Kind) -> Result<()> {
         ReadingOptions { units: options.reading.units.or(context.units()), ..options.reading.clone() };
     let mut frames = FrameSelection::open(&options.trajectory, &reading)?;
     let units = frames.reader().units();
-    let settings = Settings::parse(&options.settings, kind.settings, units)?;
+    let settings = MeasureSettings::parse(&options.settings, kind.settings, units)?;
     let mut measure = None;
     let mut chosen: Option<Vec<u32>> = None;
     let mut moments: Option<DipoleMoments> = None;
@@ -186,7 +187,7 @@ fn rows(options: &AnalyzeOptions, kind: &Kind) -> Result<()> {
     let ReadingOptions { first, last, every, .. } = &options.reading;
     let last = last.unwrap_or(u64::MAX);
     let asked = |k: u64| k >= *first && k <= last && (k - *first).is_multiple_of(every.get());
-    let settings = Settings::parse(&options.settings, kind.settings, units)?;
+    let settings = MeasureSettings::parse(&options.settings, kind.settings, units)?;
     let names = system.species.iter().map(|s| s.name.clone()).collect();
     let species = system.state.index_by_id().into_iter().map(|index| system.state.species[index]).collect();
     let system_info =

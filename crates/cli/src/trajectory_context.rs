@@ -2,7 +2,7 @@
 //! from an input.
 
 use crate::arguments::AnalyzeOptions;
-use jostle_analysis::{Polarity, Settings, Whole};
+use jostle_analysis::{MeasureSettings, Polarity, Whole};
 use jostle_core::{Error, Result, System, UnitSystem};
 use jostle_engine::dipole::check_conductor;
 use jostle_engine::{CHECKPOINT, Checkpoint, Dipoles, system_from_input};
@@ -71,7 +71,7 @@ impl TrajectoryContext {
     pub fn moments(
         &self,
         options: &AnalyzeOptions,
-        settings: &Settings,
+        settings: &MeasureSettings,
         system: System,
     ) -> Result<DipoleMoments> {
         let of_run = self.run.as_ref().map(|run| run.join("input.toml")).filter(|path| path.is_file());

@@ -265,7 +265,7 @@ fn mixed<R: Real>(p: R, a: [R; 3], q: R, b: [R; 3]) -> [R; 3] {
 
 /// How an impulse along one distance of a group changes the speed along another.
 #[derive(Debug, Clone, Copy)]
-pub struct Coupling<R> {
+pub struct ImpulseCoupling<R> {
     /// The distances, as vectors.
     pub arms: [[R; 3]; MOST],
     /// L and, on the diagonal, the inverse of D, where the symmetric matrix is L D L^T.
@@ -277,7 +277,7 @@ fn at(i: usize, j: usize) -> usize {
     i * (i + 1) / 2 + j
 }
 
-impl<R: Real> Coupling<R> {
+impl<R: Real> ImpulseCoupling<R> {
     /// How many of the factors matter for so many constraints.
     pub fn n_factors(n: usize) -> usize {
         at(n, 0)
@@ -285,7 +285,8 @@ impl<R: Real> Coupling<R> {
 
     /// Put together again, from arms and the factors that matter.
     pub fn from_parts(arms: &[[R; 3]], factors: &[R]) -> Self {
-        let mut coupling = Coupling { arms: [[R::lit(0.0); 3]; MOST], factors: [R::lit(0.0); TRIANGLE] };
+        let mut coupling =
+            ImpulseCoupling { arms: [[R::lit(0.0); 3]; MOST], factors: [R::lit(0.0); TRIANGLE] };
         coupling.arms[..arms.len()].copy_from_slice(arms);
         coupling.factors[..factors.len()].copy_from_slice(factors);
         coupling
@@ -295,8 +296,9 @@ impl<R: Real> Coupling<R> {
     /// not contradict each other.
     #[inline(always)]
     pub fn new(pairs: &[[usize; 2]], r: &[[R; 3]], inverse_mass: &[R]) -> Self {
-        let mut coupling = Coupling { arms: [[R::lit(0.0); 3]; MOST], factors: [R::lit(0.0); TRIANGLE] };
-        let Coupling { arms, factors: m } = &mut coupling;
+        let mut coupling =
+            ImpulseCoupling { arms: [[R::lit(0.0); 3]; MOST], factors: [R::lit(0.0); TRIANGLE] };
+        let ImpulseCoupling { arms, factors: m } = &mut coupling;
         for (k, [a, b]) in pairs.iter().enumerate() {
             arms[k] = minus(r[*a], r[*b]);
         }
@@ -361,7 +363,7 @@ impl<R: Real> Coupling<R> {
 #[inline(always)]
 pub fn shake<R: Real>(
     pairs: &[[usize; 2]],
-    before: &Coupling<R>,
+    before: &ImpulseCoupling<R>,
     lengths: &[R],
     inverse_mass: &[R],
     now: &mut [[R; 3]],
@@ -384,7 +386,7 @@ pub fn shake<R: Real>(
 /// times impulse over the constraints, in the order of a [`crate::SymTensor`].
 #[inline(always)]
 pub fn rattle<R: Real>(pairs: &[[usize; 2]], r: &[[R; 3]], inverse_mass: &[R], v: &mut [[R; 3]]) -> [R; 6] {
-    let coupling = Coupling::new(pairs, r, inverse_mass);
+    let coupling = ImpulseCoupling::new(pairs, r, inverse_mass);
     let mut impulses = [R::lit(0.0); MOST];
     for (k, [a, b]) in pairs.iter().enumerate() {
         impulses[k] = dot(coupling.arms[k], minus(v[*a], v[*b]));
@@ -484,7 +486,7 @@ mod tests {
             let (before, now, inverse_mass) = drifted(seed, 0.004);
             let (water, lengths) = water(before, inverse_mass);
             let settled = settle(&water, before, now);
-            let coupling = Coupling::new(&TRIANGLE, &before, &inverse_mass);
+            let coupling = ImpulseCoupling::new(&TRIANGLE, &before, &inverse_mass);
             let mut shaken = now;
             let rounds = (0..MOST_ROUNDS)
                 .position(|_| shake(&TRIANGLE, &coupling, &lengths, &inverse_mass, &mut shaken) < 1e-26);
@@ -512,7 +514,7 @@ mod tests {
         let (water, lengths) = water(before, inverse_mass);
         let settled = settle(&water, before, now);
         assert!(settled.iter().flatten().any(|x| x.is_nan()), "{settled:?}");
-        let coupling = Coupling::new(&TRIANGLE, &before, &inverse_mass);
+        let coupling = ImpulseCoupling::new(&TRIANGLE, &before, &inverse_mass);
         let mut shaken = now;
         let error = shake(&TRIANGLE, &coupling, &lengths, &inverse_mass, &mut shaken);
         assert!(error > 0.1, "{error}");

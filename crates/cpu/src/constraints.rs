@@ -5,8 +5,8 @@ use crate::cells::Clusters;
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
 use crate::threads::Team;
 use jostle_core::constraints::{
-    Coupling, Group, Groups, MOST, MOST_ATOMS, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle,
-    shake,
+    Group, Groups, ImpulseCoupling, MOST, MOST_ATOMS, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle,
+    settle, shake,
 };
 use jostle_core::virtual_sites::{follow, spread};
 use jostle_core::{Error, Result, SimBox, State, SymTensor, System, Vec3};
@@ -496,7 +496,7 @@ fn correct_positions<L: Lanes<Scalar = f64>>(
             for (k, length) in lengths[..shape.pairs.len()].iter_mut().enumerate() {
                 *length = part.number(batch, k);
             }
-            let coupling = Coupling::new(&shape.pairs, &before, &inverse_mass);
+            let coupling = ImpulseCoupling::new(&shape.pairs, &before, &inverse_mass);
             (0..MOST_ROUNDS).any(|_| {
                 let mut errors = [0.0; MOST_LANES];
                 shake(&shape.pairs, &coupling, &lengths, &inverse_mass, &mut now).store(&mut errors);

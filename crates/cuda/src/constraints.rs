@@ -8,7 +8,7 @@ use crate::kernels::{self, Build};
 use crate::neighbor_engine::Trigger;
 use crate::sums::Summation;
 use jostle_core::constraints::{
-    Coupling, Group, Groups, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
+    Group, Groups, ImpulseCoupling, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
 };
 use jostle_core::virtual_sites::{follow, spread};
 use jostle_core::{Evaluate, Precision, Real, Result, System};
@@ -114,14 +114,15 @@ fn source(shapes: &[Shape]) -> String {
     for (number, shape) in shapes.iter().enumerate() {
         let (n, pairs) = (shape.atoms, &shape.pairs[..]);
         let (coupling, known) = match shape.solver {
-            Solver::Shake => (3 * pairs.len() + Coupling::<f64>::n_factors(pairs.len()), pairs.len()),
+            Solver::Shake => (3 * pairs.len() + ImpulseCoupling::<f64>::n_factors(pairs.len()), pairs.len()),
             Solver::Settle => (3 * (n - 1), 4),
         };
         text += &scalar_function(&format!("couple_{number}"), 4 * n - 3, |x| {
             let (before, inverse_mass) = x.split_at(3 * (n - 1));
             match shape.solver {
                 Solver::Shake => {
-                    let Coupling { arms, factors } = Coupling::new(pairs, &from_first(before), inverse_mass);
+                    let ImpulseCoupling { arms, factors } =
+                        ImpulseCoupling::new(pairs, &from_first(before), inverse_mass);
                     let arms = arms[..pairs.len()].as_flattened();
                     [arms, &factors[..coupling - arms.len()]].concat()
                 }
@@ -135,7 +136,7 @@ fn source(shapes: &[Shape]) -> String {
             let mut now = vectors(now);
             let error = match shape.solver {
                 Solver::Shake => {
-                    let coupling = Coupling::from_parts(
+                    let coupling = ImpulseCoupling::from_parts(
                         &vectors(&before[..3 * pairs.len()]),
                         &before[3 * pairs.len()..],
                     );

@@ -7,7 +7,7 @@ use crate::blocks::Blocks;
 use crate::cells::{Cells, Neighbors};
 use crate::report::{Results, Table};
 use crate::saved_state::SavedState;
-use crate::settings::{Setting, Settings};
+use crate::settings::{MeasureSettings, Setting};
 use crate::view::{SystemInfo, View};
 use jostle_core::{Dimension, Result, SimBox, Vec3};
 use multiversion::multiversion;
@@ -73,7 +73,7 @@ const NAMES: [&str; 9] = [
 type Complex = [f64; 2];
 
 impl BondOrder {
-    fn new(system_info: &SystemInfo, settings: &Settings) -> Result<Self> {
+    fn new(system_info: &SystemInfo, settings: &MeasureSettings) -> Result<Self> {
         let cutoff = settings.positive("cutoff", neighbor_distance(system_info.density()))?;
         let threshold = settings.get("threshold").unwrap_or(0.5);
         let connections = settings.count("connections", 7, 1..=100)?;

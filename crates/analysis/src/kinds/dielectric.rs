@@ -5,7 +5,7 @@ use crate::averages::BlockAverage;
 use crate::blocks::Blocks;
 use crate::report::Results;
 use crate::saved_state::SavedState;
-use crate::settings::{Setting, Settings};
+use crate::settings::{MeasureSettings, Setting};
 use crate::view::{Polarity, SystemInfo, View};
 use crate::warning::{Verdict, independent, judge_fluctuations};
 use jostle_core::quantity::unit_name;
@@ -41,7 +41,7 @@ struct Dielectric {
 }
 
 impl Dielectric {
-    fn new(system_info: &SystemInfo, settings: &Settings) -> Result<Self> {
+    fn new(system_info: &SystemInfo, settings: &MeasureSettings) -> Result<Self> {
         match system_info.polarity {
             Polarity::Neutral => {}
             Polarity::Unknown => {

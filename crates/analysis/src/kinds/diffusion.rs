@@ -7,7 +7,7 @@ use crate::leaps::{self, Leaps};
 use crate::limits;
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
-use crate::settings::{Setting, Settings};
+use crate::settings::{MeasureSettings, Setting};
 use crate::view::{SystemInfo, View};
 use crate::warning::Verdict;
 use jostle_core::quantity::unit_name;
@@ -61,7 +61,7 @@ const LONGER: &str = "take a longer run, or fit where displacements grow with ti
 
 struct Diffusion {
     system_info: SystemInfo,
-    settings: Settings,
+    settings: MeasureSettings,
     clock: FrameSpacing,
     walk: Walk,
     leaps: Leaps,
@@ -74,7 +74,7 @@ struct Diffusion {
 }
 
 impl Diffusion {
-    fn new(system_info: &SystemInfo, settings: &Settings) -> Result<Self> {
+    fn new(system_info: &SystemInfo, settings: &MeasureSettings) -> Result<Self> {
         let past = MultiTau::new(LAGS);
         let counts: Vec<f64> = system_info.counts().iter().map(|n| *n as f64).collect();
         if settings.get("viscosity").is_some() {

@@ -24,7 +24,7 @@ pub use bond_order::{averaged_q6, neighbor_distance};
 use crate::limits;
 use crate::report::Results;
 use crate::saved_state::SavedState;
-use crate::settings::{Setting, Settings};
+use crate::settings::{MeasureSettings, Setting};
 use crate::view::{SystemInfo, View};
 use jostle_core::Result;
 
@@ -85,7 +85,7 @@ pub struct Kind {
     /// What can be set.
     pub settings: &'static [Setting],
     /// Makes a measure.
-    new: fn(&SystemInfo, &Settings) -> Result<Box<dyn Measure>>,
+    new: fn(&SystemInfo, &MeasureSettings) -> Result<Box<dyn Measure>>,
 }
 
 impl Kind {
@@ -94,7 +94,7 @@ impl Kind {
     /// # Errors
     /// If the settings do not fit the system, its box has no volume, or it would take too much memory or
     /// time.
-    pub fn measure(&self, system_info: &SystemInfo, settings: &Settings) -> Result<Box<dyn Measure>> {
+    pub fn measure(&self, system_info: &SystemInfo, settings: &MeasureSettings) -> Result<Box<dyn Measure>> {
         limits::sound(&system_info.simbox)?;
         (self.new)(system_info, settings)
     }

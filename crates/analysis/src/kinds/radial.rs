@@ -7,7 +7,7 @@ use super::{Kind, Measure, Observable};
 use crate::blocks::{BlockEstimate, Blocks};
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
-use crate::settings::{Setting, Settings};
+use crate::settings::{MeasureSettings, Setting};
 use crate::view::{SystemInfo, View};
 use crate::warning::{Verdict, digits};
 use jostle_core::{Dimension, Result};
@@ -50,7 +50,7 @@ const LEVEL: f64 = 0.1;
 const WAVES: usize = 1000;
 
 impl Radial {
-    fn new(system_info: &SystemInfo, settings: &Settings) -> Result<Self> {
+    fn new(system_info: &SystemInfo, settings: &MeasureSettings) -> Result<Self> {
         let shells = Shells::new(system_info, settings, 200, 100_000)?;
         let counts: Vec<f64> = system_info.counts().iter().map(|n| *n as f64).collect();
         let total = system_info.species.len() as f64;

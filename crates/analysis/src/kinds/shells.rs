@@ -1,6 +1,6 @@
 //! Spherical shells around an atom, in which others are counted.
 
-use crate::settings::Settings;
+use crate::settings::MeasureSettings;
 use crate::view::SystemInfo;
 use crate::warning::{Verdict, digits};
 use jostle_core::{Error, Result, SimBox};
@@ -20,7 +20,12 @@ impl Shells {
     /// As the settings `cutoff` and `bins` say; up to half the smallest width of the box, and six
     /// times the mean distance of atoms: what is farther away has no structure in a fluid, and the
     /// time that pairs take grows with the cube of the distance.
-    pub fn new(system_info: &SystemInfo, settings: &Settings, bins: usize, most: usize) -> Result<Self> {
+    pub fn new(
+        system_info: &SystemInfo,
+        settings: &MeasureSettings,
+        bins: usize,
+        most: usize,
+    ) -> Result<Self> {
         let largest = system_info.simbox.largest_cutoff();
         let cutoff = match settings.get("cutoff") {
             None if largest.is_infinite() => {

@@ -6,7 +6,7 @@ use crate::blocks::Blocks;
 use crate::limits;
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
-use crate::settings::{Setting, Settings};
+use crate::settings::{MeasureSettings, Setting};
 use crate::view::{SystemInfo, View};
 use jostle_core::{Dimension, Error, Result, SimBox, Vec3};
 use multiversion::multiversion;
@@ -47,7 +47,7 @@ struct StructureFactor {
 }
 
 impl StructureFactor {
-    fn new(system_info: &SystemInfo, settings: &Settings) -> Result<Self> {
+    fn new(system_info: &SystemInfo, settings: &MeasureSettings) -> Result<Self> {
         let simbox = &system_info.simbox;
         if simbox.periodic() != [true; 3] {
             return Err(Error::input("wave vectors need a box that is periodic along all axes"));

@@ -10,7 +10,7 @@ use crate::leaps::{self, Leaps};
 use crate::limits;
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
-use crate::settings::{Setting, Settings};
+use crate::settings::{MeasureSettings, Setting};
 use crate::view::{SystemInfo, View};
 use crate::warning::{Verdict, digits};
 use jostle_core::quantity::unit_name;
@@ -54,7 +54,7 @@ struct VanHove {
 }
 
 impl VanHove {
-    fn new(system_info: &SystemInfo, settings: &Settings) -> Result<Self> {
+    fn new(system_info: &SystemInfo, settings: &MeasureSettings) -> Result<Self> {
         let shells = Shells::new(system_info, settings, 100, 10_000)?;
         let lags = settings.count("lags", 5, 1..=12)?;
         let (kept, atoms) = (1usize << (lags - 1), system_info.species.len());

@@ -6,7 +6,7 @@ use crate::correlate::{FrameSpacing, MultiTau};
 use crate::green_kubo::GreenKubo;
 use crate::report::{Results, Table, unit};
 use crate::saved_state::SavedState;
-use crate::settings::{Setting, Settings};
+use crate::settings::{MeasureSettings, Setting};
 use crate::view::View;
 use crate::warning::Verdict;
 use jostle_core::quantity::unit_name;
@@ -42,7 +42,7 @@ const LONGER: &str = "a longer run, or a later end where the running viscosity s
 
 struct Viscosity {
     units: UnitSystem,
-    settings: Settings,
+    settings: MeasureSettings,
     clock: FrameSpacing,
     /// Pressure tensors without their trace.
     past: MultiTau<SymTensor>,

@@ -4,7 +4,7 @@ use super::build::entry_span;
 use super::choice::choices;
 use super::fields::Fields;
 use super::model::{Action, Input, Located, ScreeningInput, Source};
-use super::schema::{Fallback, Key, Kind, Range, Section, Variant};
+use super::schema::{Fallback, Key, Kind, NumberRange, Section, Variant};
 use jostle_core::{Dimension, Result};
 
 /// Pressure control: the volume of the box changes.
@@ -66,7 +66,7 @@ pub enum Coupling {
 
 const PRESSURE: Key = Key::new(
     "pressure",
-    Kind::Quantity(&[Dimension::PRESSURE], Range::Any),
+    Kind::Quantity(&[Dimension::PRESSURE], NumberRange::Any),
     Fallback::Required,
     "the pressure to hold; without a unit in atm (real) or bar (metal, nano)",
 );
@@ -98,13 +98,13 @@ pub(super) const BAROSTATS: &[Variant] = &[
                 PRESSURE,
                 Key::new(
                     "time",
-                    Kind::Quantity(&[Dimension::TIME], Range::Positive),
+                    Kind::Quantity(&[Dimension::TIME], NumberRange::Positive),
                     Fallback::ByUnits(["10", "5000", "5", "5", "1000", "50"]),
                     "relaxation time of the volume",
                 ),
                 Key::new(
                     "compressibility",
-                    Kind::Quantity(&[Dimension::COMPRESSIBILITY], Range::Positive),
+                    Kind::Quantity(&[Dimension::COMPRESSIBILITY], NumberRange::Positive),
                     Fallback::Required,
                     "about that of the system, so that time is what it says; water: \"4.5e-5 1/bar\"",
                 ),
@@ -121,7 +121,7 @@ pub(super) const BAROSTATS: &[Variant] = &[
                 PRESSURE,
                 Key::new(
                     "time",
-                    Kind::Quantity(&[Dimension::TIME], Range::Positive),
+                    Kind::Quantity(&[Dimension::TIME], NumberRange::Positive),
                     Fallback::ByUnits(["5", "2000", "2", "2", "1000", "50"]),
                     "about the period of the volume in a liquid; the box has the mass 3 (N + 1) k_B T time^2 for N molecules",
                 ),

@@ -3,7 +3,7 @@
 use super::choice::choices;
 use super::model::DeviceInput;
 use super::schema::{
-    ANGLE_TYPES, Alternatives, BOND_TYPES, Fallback, INPUT, Key, Kind, Needed, Range, Section, Types,
+    ANGLE_TYPES, Alternatives, BOND_TYPES, Fallback, INPUT, Key, Kind, Needed, NumberRange, Section, Types,
     Variant, pair_cutoff, pair_keys, table_keys,
 };
 use jostle_core::quantity::{UNITS, describe};
@@ -361,20 +361,20 @@ fn types_json(types: &Types) -> Value {
 }
 
 fn any_number() -> Value {
-    json!({ "anyOf": [range_json(Range::Any), { "type": "string" }] })
+    json!({ "anyOf": [range_json(NumberRange::Any), { "type": "string" }] })
 }
 
 fn words_json(words: Vec<(&str, &str)>) -> Vec<Value> {
     words.into_iter().map(|(word, about)| json!({ "const": word, "description": about })).collect()
 }
 
-fn range_json(range: Range) -> Value {
+fn range_json(range: NumberRange) -> Value {
     match range {
-        Range::Any => json!({ "type": "number" }),
-        Range::NonNegative => json!({ "type": "number", "minimum": 0 }),
-        Range::Positive => json!({ "type": "number", "exclusiveMinimum": 0 }),
-        Range::Fraction => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 }),
-        Range::Inside => json!({ "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 }),
-        Range::Turns => json!({ "type": "integer", "minimum": 1, "maximum": 6 }),
+        NumberRange::Any => json!({ "type": "number" }),
+        NumberRange::NonNegative => json!({ "type": "number", "minimum": 0 }),
+        NumberRange::Positive => json!({ "type": "number", "exclusiveMinimum": 0 }),
+        NumberRange::Fraction => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 }),
+        NumberRange::Inside => json!({ "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1 }),
+        NumberRange::Turns => json!({ "type": "integer", "minimum": 1, "maximum": 6 }),
     }
 }

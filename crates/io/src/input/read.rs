@@ -5,7 +5,8 @@ use super::choice::{ForceKind, NamedChoice};
 use super::fields::{Entry, Fields, Origin, Value};
 use super::model::{DeviceInput, Source};
 use super::schema::{
-    Alternatives, Fallback, Key, Kind, Needed, Range, Section, Variant, pair_cutoff, pair_keys, table_keys,
+    Alternatives, Fallback, Key, Kind, Needed, NumberRange, Section, Variant, pair_cutoff, pair_keys,
+    table_keys,
 };
 use jostle_core::quantity::{nearest, parse_any_quantity, parse_quantity, unit_name};
 use jostle_core::{Dimension, Error, Result, UnitSystem};
@@ -396,7 +397,7 @@ impl Reader<'_> {
                 self.source.error(&item.span(), message).hint(format!("write {name} = 1.5"))
             })?,
         };
-        Ok(Value::Number(self.in_range(name, x, Range::Any, &item.span())?))
+        Ok(Value::Number(self.in_range(name, x, NumberRange::Any, &item.span())?))
     }
 
     /// A table whose `kind` says which keys it has.
@@ -460,7 +461,13 @@ impl Reader<'_> {
     }
 
     /// A quantity, or two of them.
-    fn ramp(&self, name: &str, item: &Item, dimensions: &[Dimension], range: Range) -> Result<Option<Value>> {
+    fn ramp(
+        &self,
+        name: &str,
+        item: &Item,
+        dimensions: &[Dimension],
+        range: NumberRange,
+    ) -> Result<Option<Value>> {
         let end = |item: &Item| {
             let Some((x, dimension)) = self.quantity(item, dimensions)? else { return Ok(None) };
             self.in_range(name, x / self.units.bare(dimension), range, &item.span())?;
@@ -498,7 +505,7 @@ impl Reader<'_> {
         }
     }
 
-    fn in_range(&self, name: &str, x: f64, range: Range, span: &ops::Range<usize>) -> Result<f64> {
+    fn in_range(&self, name: &str, x: f64, range: NumberRange, span: &ops::Range<usize>) -> Result<f64> {
         if range.contains(x) {
             return Ok(x);
         }

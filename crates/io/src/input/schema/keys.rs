@@ -223,7 +223,7 @@ static BOX: Section = Section {
         Key::new("lengths", Kind::Vector(LENGTH, Positive), Required, "lx, ly, lz"),
         Key::new(
             "tilts",
-            Kind::Vector(LENGTH, Range::Any),
+            Kind::Vector(LENGTH, NumberRange::Any),
             Value("[0, 0, 0]"),
             "xy, xz, yz: edges (lx, 0, 0), (xy, ly, 0), (xz, yz, lz)",
         ),
@@ -241,14 +241,14 @@ static SPECIES: Section = Section {
         ),
         Key::new(
             "charge",
-            Kind::Quantity(CHARGE, Range::Any),
+            Kind::Quantity(CHARGE, NumberRange::Any),
             Absent("of the structure file, else 0"),
             "charge of an atom",
         ),
         Key::new("frozen", Kind::Flag, Absent("forces move its atoms"), "its atoms do not move"),
         Key::new(
             "velocity",
-            Kind::Vector(VELOCITY, Range::Any),
+            Kind::Vector(VELOCITY, NumberRange::Any),
             Absent("forces move its atoms"),
             "its atoms keep this velocity, whatever acts on them",
         ),
@@ -356,16 +356,16 @@ static FORCES: Section = Section {
 
 static FIELDS: Section = Section {
     keys: &[
-        Key::new("force", Kind::Vector(FORCE, Range::Any), Absent(""), "on every atom"),
+        Key::new("force", Kind::Vector(FORCE, NumberRange::Any), Absent(""), "on every atom"),
         Key::new(
             "acceleration",
-            Kind::Vector(ACCELERATION, Range::Any),
+            Kind::Vector(ACCELERATION, NumberRange::Any),
             Absent(""),
             "of every atom: the force is its mass times this",
         ),
         Key::new(
             "electric",
-            Kind::Vector(ELECTRIC, Range::Any),
+            Kind::Vector(ELECTRIC, NumberRange::Any),
             Absent(""),
             "the force is the charge of an atom times this",
         ),
@@ -448,7 +448,7 @@ static GROUPS: Section = Section {
         Key::new("frozen", Kind::Flag, Absent("forces move its atoms"), "its atoms do not move"),
         Key::new(
             "velocity",
-            Kind::Vector(VELOCITY, Range::Any),
+            Kind::Vector(VELOCITY, NumberRange::Any),
             Absent("forces move its atoms"),
             "its atoms keep this velocity, whatever acts on them",
         ),
@@ -470,7 +470,7 @@ static WALLS: Section = Section {
             Required,
             "the axis it is perpendicular to, an open one",
         ),
-        Key::new("at", Kind::Quantity(LENGTH, Range::Any), Required, "where on this axis it is"),
+        Key::new("at", Kind::Quantity(LENGTH, NumberRange::Any), Required, "where on this axis it is"),
         Key::new("atoms", Kind::Choice(choices::<Side>), Required, "where the atoms are"),
         Key::new(
             "force",

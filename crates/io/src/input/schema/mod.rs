@@ -83,13 +83,13 @@ pub enum Kind {
     /// A whole number, at least so large.
     Count(u64),
     /// A bare number.
-    Number(Range),
+    Number(NumberRange),
     /// A number in the units of the file, or a string with a unit, of one of these dimensions.
-    Quantity(&'static [Dimension], Range),
+    Quantity(&'static [Dimension], NumberRange),
     /// Such a quantity, or two, at the beginning and at the end of a stage.
-    Ramp(&'static [Dimension], Range),
+    Ramp(&'static [Dimension], NumberRange),
     /// Names of what stands elsewhere in the file, or a table with such a ramp for each of them.
-    Ramps(&'static [Dimension], Range),
+    Ramps(&'static [Dimension], NumberRange),
     /// One of a few words.
     Choice(fn() -> Vec<(&'static str, &'static str)>),
     /// A device: one of a few words, or one with a number.
@@ -99,7 +99,7 @@ pub enum Kind {
     /// Three whole numbers, each at least 1.
     Counts,
     /// Three quantities.
-    Vector(&'static [Dimension], Range),
+    Vector(&'static [Dimension], NumberRange),
     /// A list of names.
     Names,
     /// A table.
@@ -164,7 +164,7 @@ pub struct Variant {
 
 /// The numbers that make sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Range {
+pub enum NumberRange {
     /// Any finite number.
     Any,
     /// Zero or greater.
@@ -179,40 +179,42 @@ pub enum Range {
     Turns,
 }
 
-impl Range {
+impl NumberRange {
     /// Whether a number is one of them.
     pub fn contains(self, x: f64) -> bool {
         x.is_finite()
             && match self {
-                Range::Any => true,
-                Range::NonNegative => x >= 0.0,
-                Range::Positive => x > 0.0,
-                Range::Fraction => x > 0.0 && x <= 1.0,
-                Range::Inside => x > 0.0 && x < 1.0,
-                Range::Turns => (1..=jostle_potentials::pair::Range::MOST_TURNS).any(|n| x == f64::from(n)),
+                NumberRange::Any => true,
+                NumberRange::NonNegative => x >= 0.0,
+                NumberRange::Positive => x > 0.0,
+                NumberRange::Fraction => x > 0.0 && x <= 1.0,
+                NumberRange::Inside => x > 0.0 && x < 1.0,
+                NumberRange::Turns => {
+                    (1..=jostle_potentials::pair::Range::MOST_TURNS).any(|n| x == f64::from(n))
+                }
             }
     }
 
     /// What the numbers are, in words.
     pub fn about(self) -> &'static str {
         match self {
-            Range::Any => "a finite number",
-            Range::NonNegative => "zero or greater",
-            Range::Positive => "greater than zero",
-            Range::Fraction => "greater than 0 and at most 1",
-            Range::Inside => "between 0 and 1",
-            Range::Turns => "a whole number from 1 to 6",
+            NumberRange::Any => "a finite number",
+            NumberRange::NonNegative => "zero or greater",
+            NumberRange::Positive => "greater than zero",
+            NumberRange::Fraction => "greater than 0 and at most 1",
+            NumberRange::Inside => "between 0 and 1",
+            NumberRange::Turns => "a whole number from 1 to 6",
         }
     }
 }
 
-impl From<jostle_potentials::pair::Range> for Range {
+impl From<jostle_potentials::pair::Range> for NumberRange {
     fn from(range: jostle_potentials::pair::Range) -> Self {
         match range {
-            jostle_potentials::pair::Range::Any => Range::Any,
-            jostle_potentials::pair::Range::NonNegative => Range::NonNegative,
-            jostle_potentials::pair::Range::Positive => Range::Positive,
-            jostle_potentials::pair::Range::Turns => Range::Turns,
+            jostle_potentials::pair::Range::Any => NumberRange::Any,
+            jostle_potentials::pair::Range::NonNegative => NumberRange::NonNegative,
+            jostle_potentials::pair::Range::Positive => NumberRange::Positive,
+            jostle_potentials::pair::Range::Turns => NumberRange::Turns,
         }
     }
 }
@@ -231,7 +233,7 @@ impl Key {
 /// The cut-off of one pair of species.
 pub fn pair_cutoff() -> Key {
     let default = Fallback::Absent("the cut-off of the force");
-    Key::new("cutoff", Kind::Quantity(LENGTH, Range::Positive), default, "cut-off of this pair alone")
+    Key::new("cutoff", Kind::Quantity(LENGTH, NumberRange::Positive), default, "cut-off of this pair alone")
 }
 
 /// The keys of one pair of species in a table.
@@ -246,7 +248,12 @@ pub fn table_keys() -> Vec<Key> {
             "distances, energies and forces, in the units of the input",
         ),
         Key::new("section", Kind::Text, section, "the keyword of a section in a file of LAMMPS"),
-        Key::new("cutoff", Kind::Quantity(LENGTH, Range::Positive), cutoff, "cut-off of this pair alone"),
+        Key::new(
+            "cutoff",
+            Kind::Quantity(LENGTH, NumberRange::Positive),
+            cutoff,
+            "cut-off of this pair alone",
+        ),
     ]
 }
 
@@ -287,8 +294,8 @@ fn measures() -> &'static [Variant] {
     static MEASURES: LazyLock<Vec<Variant>> = LazyLock::new(|| {
         let setting = |s: &'static jostle_analysis::Setting| {
             let kind = match s.dimension {
-                Dimension::NUMBER => Kind::Number(Range::Any),
-                _ => Kind::Quantity(std::slice::from_ref(&s.dimension), Range::Any),
+                Dimension::NUMBER => Kind::Number(NumberRange::Any),
+                _ => Kind::Quantity(std::slice::from_ref(&s.dimension), NumberRange::Any),
             };
             let default = s.default.map_or(Absent(""), |x| Value(format!("{x}").leak()));
             Key::new(s.name, kind, default, s.about)
@@ -316,7 +323,7 @@ fn measures() -> &'static [Variant] {
 }
 
 use Fallback::{Absent, ByUnits, Required, Value};
-use Range::{Fraction, Inside, NonNegative, Positive};
+use NumberRange::{Fraction, Inside, NonNegative, Positive};
 
 const LENGTH: &[Dimension] = &[Dimension::LENGTH];
 const TIME: &[Dimension] = &[Dimension::TIME];

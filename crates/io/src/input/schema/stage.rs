@@ -137,7 +137,8 @@ const THERMOSTATS: &[Variant] = &[
     },
 ];
 
-const STRAIN_RATE: Key = Key::new("rate", Kind::Quantity(RATE, Range::Any), Required, "strain per time");
+const STRAIN_RATE: Key =
+    Key::new("rate", Kind::Quantity(RATE, NumberRange::Any), Required, "strain per time");
 const BOX_CHANGES: Key = Key::new(
     "every",
     Kind::Count(1),
