@@ -25,8 +25,8 @@ pub mod virtual_sites;
 pub mod volume;
 
 pub use backend::{
-    Algorithm, Backend, ClosingKick, Energies, Evaluate, Kinetic, NoiseKey, Precision, Processor,
-    RespaSchedule, Sample, Settings, StepBatch,
+    Algorithm, AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Evaluate, ForceEvaluation, Kinetic,
+    NoiseKey, Precision, Processor, RespaSchedule, Sample, Settings, StepBatch, SubSteps, VolumeMove,
 };
 pub use driven::{Driven, Masses};
 pub use dual::Dual;

@@ -4,8 +4,8 @@
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Algorithm, Backend, Evaluate, RespaSchedule, Result, Settings, SimBox, Species, StepBatch, System,
-    Thermostat,
+    Algorithm, Backend, DeviceReport, Evaluate, ForceEvaluation, RespaSchedule, Result, Settings, SimBox,
+    Species, StepBatch, SubSteps, System, Thermostat,
 };
 use jostle_cuda::driver::Device;
 use jostle_cuda::{Cuda, PairShape};
@@ -77,7 +77,7 @@ fn main() -> Result<()> {
             first_step += steps;
             gpu.run_steps(&batch, &mut Thermostat::Isolated).map(|_| ())
         };
-        let total = start + gpu.kinetic().energy();
+        let total = start + gpu.kinetic().unwrap().energy();
         let steps = (3e10 / (n * n) as f64).clamp(100.0, 4000.0) as u64;
         for _ in 0..3 {
             batch(&mut gpu, steps)?;
@@ -90,7 +90,7 @@ fn main() -> Result<()> {
         }
         times.sort_by(f64::total_cmp);
         gpu.compute_forces(Evaluate::ForcesAndEnergies)?;
-        let drift = gpu.energies().potential() + gpu.kinetic().energy() - total;
+        let drift = gpu.energies().potential() + gpu.kinetic().unwrap().energy() - total;
         println!(
             "{n:6} {kinds} {argument:8} {:.5} ms/step (best {:.5})  {:.3e} pairs/s  steps/build {:.0}  dU {:.1e} dE/N {:.1e}",
             times[2],

@@ -3,8 +3,8 @@
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
-    Backend, Evaluate, Precision, RespaSchedule, Result, Settings, SimBox, Species, StepBatch, System,
-    Thermostat,
+    Backend, DeviceReport, Evaluate, ForceEvaluation, Precision, RespaSchedule, Result, Settings, SimBox,
+    Species, StepBatch, SubSteps, System, Thermostat,
 };
 use jostle_cuda::driver::Device;
 use jostle_cuda::kernels::TileShape;
@@ -61,7 +61,7 @@ fn main() -> Result<()> {
         let mut gpu = Cuda::with_layout(device.clone(), system, vec![term.clone()], settings, layout)?;
         gpu.update_neighbors()?;
         gpu.compute_forces(Evaluate::ForcesAndEnergies)?;
-        let start = gpu.energies().potential() + gpu.kinetic().energy();
+        let start = gpu.energies().potential() + gpu.kinetic().unwrap().energy();
         let mut first_step = 1;
         let mut batch = |gpu: &mut Cuda, steps| {
             let batch = StepBatch {
@@ -92,7 +92,7 @@ fn main() -> Result<()> {
         let facts = gpu.neighbor_facts();
         let per_build = (rounds * steps) as f64 / (facts.builds - before).max(1) as f64;
         gpu.compute_forces(Evaluate::ForcesAndEnergies)?;
-        let kinetic = gpu.kinetic().energy();
+        let kinetic = gpu.kinetic().unwrap().energy();
         let drift = (gpu.energies().potential() + kinetic - start) / n as f64;
         println!(
             "{case} {argument:16} {:9.0} steps/s  {:.4} ns/atom-step (best {:.4})  skin {:.3} steps/build {:.1} T {:.3} dE/N {:.1e} {:.0} B/atom",

@@ -4,8 +4,8 @@
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Rescale, Target};
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Precision, RespaSchedule, Settings, SimBox, Species, StepBatch, System,
-    Thermostat, Vec3,
+    Algorithm, Backend, DeviceReport, Evaluate, ForceEvaluation, Precision, RespaSchedule, Settings, SimBox,
+    Species, StepBatch, System, Thermostat, Vec3,
 };
 use jostle_cpu::reference;
 use jostle_cuda::driver::Device;
@@ -393,19 +393,19 @@ fn velocities_are_rescaled_when_it_is_due() {
         let samples = device.run_steps(&batch, &mut thermostats[0]).unwrap().unwrap();
         let mut exact = Vec::new();
         for step in batch.first_step..batch.first_step + batch.steps {
-            host.kick_drift(batch.timestep);
+            host.kick_drift(batch.timestep).unwrap();
             host.update_neighbors().unwrap();
             host.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
-            host.kick(0.5 * batch.timestep);
+            host.kick(0.5 * batch.timestep).unwrap();
             if let Thermostat::Rescale(rescale) = &mut thermostats[1]
                 && rescale.is_due(step)
             {
-                let kinetic = host.kinetic().energy();
-                host.scale_velocities(rescale.scale(kinetic));
+                let kinetic = host.kinetic().unwrap().energy();
+                host.scale_velocities(rescale.scale(kinetic)).unwrap();
             }
             if (step + 1 - batch.first_step).is_multiple_of(batch.sample_every) {
                 let heat = thermostats[1].heat().unwrap();
-                exact.push([host.energies().potential(), host.kinetic().energy(), heat]);
+                exact.push([host.energies().potential(), host.kinetic().unwrap().energy(), heat]);
             }
         }
         let found = samples

@@ -4,8 +4,8 @@
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Precision, RespaSchedule, Settings, SimBox, Species, StepBatch, System,
-    Thermostat, Vec3,
+    Algorithm, AtomStorage, Backend, DeviceReport, Evaluate, ForceEvaluation, Precision, RespaSchedule,
+    Settings, SimBox, Species, StepBatch, SubSteps, System, Thermostat, Vec3,
 };
 use jostle_cuda::Cuda;
 use jostle_cuda::driver::Device;
@@ -93,7 +93,7 @@ fn run(
     assert!(gpu.neighbor_facts().builds > 1, "nothing was rebuilt");
     let mut sums = gpu.energies().terms.clone();
     sums.extend(gpu.energies().virial);
-    sums.extend(gpu.kinetic().tensor);
+    sums.extend(gpu.kinetic().unwrap().tensor);
     let state = gpu.state().unwrap();
     let atoms =
         state.index_by_id().into_iter().map(|i| [state.position[i], state.velocity[i], state.force[i]]);

@@ -55,7 +55,7 @@ impl Fire {
     /// # Errors
     /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
-        let mut power = backend.descent().power;
+        let mut power = backend.descent()?.power;
         if power > 0.0 {
             self.downhill += 1;
             if self.downhill > DELAY {
@@ -65,53 +65,52 @@ impl Fire {
         } else {
             // Half a step back from where it went uphill, and start again.
             if self.downhill > 0 {
-                backend.drift(-0.5 * self.timestep);
-                backend.constrain_positions(-0.5 * self.timestep);
+                backend.drift(-0.5 * self.timestep)?;
+                backend.constrain_positions(-0.5 * self.timestep)?;
                 self.timestep = (self.timestep * SHRINK).max(SHORTEST * self.first_timestep);
             }
-            backend.scale_velocities(0.0);
+            backend.scale_velocities(0.0)?;
             power = 0.0;
             self.downhill = 0;
             self.mixing = MIXING;
         }
-        backend.kick(self.timestep);
-        backend.constrain_velocities(None);
-        let reach = self.mix(backend, power) * self.timestep;
+        backend.kick(self.timestep)?;
+        backend.constrain_velocities(None)?;
+        let reach = self.mix(backend, power)? * self.timestep;
         if reach > self.longest_move {
             // All velocities, not only the move: the step after must not be longer either.
-            backend.scale_velocities(self.longest_move / reach);
+            backend.scale_velocities(self.longest_move / reach)?;
         }
-        backend.drift(self.timestep);
-        backend.constrain_positions(self.timestep);
+        backend.drift(self.timestep)?;
+        backend.constrain_positions(self.timestep)?;
         backend.update_neighbors()?;
         backend.compute_forces(evaluate)?;
-        backend.constrain_velocities(None);
-        Ok(())
+        backend.constrain_velocities(None)
     }
 
     /// Turns velocities that have been kicked downhill; `power` is what f . v was before. How fast the
     /// fastest atom may be then.
-    fn mix(&self, backend: &mut dyn Backend, power: f64) -> f64 {
-        let sums = backend.descent();
-        match self.along {
+    fn mix(&self, backend: &mut dyn Backend, power: f64) -> Result<f64> {
+        let sums = backend.descent()?;
+        Ok(match self.along {
             VelocityMixing::Forces if sums.force_square > 0.0 => {
                 let along = self.mixing * (sums.velocity_square / sums.force_square).sqrt();
-                backend.mix_velocities(1.0 - self.mixing, along);
+                backend.mix_velocities(1.0 - self.mixing, along)?;
                 (1.0 - self.mixing) * sums.largest_speed + along * sums.largest_force
             }
             VelocityMixing::Forces => sums.largest_speed,
             VelocityMixing::Accelerations => {
                 // Sums of masses times squares: the kick has added dt a . a to f . v.
                 let acceleration_square = (sums.power - power) / self.timestep;
-                let velocity_square = 2.0 * backend.kinetic().energy();
+                let velocity_square = 2.0 * backend.kinetic()?.energy();
                 if acceleration_square > 0.0 {
-                    backend.scale_velocities(1.0 - self.mixing);
-                    backend.kick(self.mixing * (velocity_square / acceleration_square).sqrt());
-                    backend.constrain_velocities(None);
+                    backend.scale_velocities(1.0 - self.mixing)?;
+                    backend.kick(self.mixing * (velocity_square / acceleration_square).sqrt())?;
+                    backend.constrain_velocities(None)?;
                 }
-                backend.descent().largest_speed
+                backend.descent()?.largest_speed
             }
-        }
+        })
     }
 }
 
@@ -144,12 +143,11 @@ impl Minimizer {
 
 /// Refuses forces that are not finite: nothing is downhill of them.
 fn check_forces(backend: &mut dyn Backend) -> Result<()> {
-    if backend.descent().force_square.is_finite() {
+    if backend.descent()?.force_square.is_finite() {
         return Ok(());
     }
     // A kick by no time looks at every force. Devices tell at once or when they are asked for their lists.
-    backend.kick(0.0);
-    backend.check()?;
+    backend.kick(0.0)?;
     backend.update_neighbors()
 }
 
@@ -211,7 +209,7 @@ pub(crate) fn largest_force(
     backend: &mut dyn Backend,
     projection: Option<&ConstraintProjection>,
 ) -> Result<f64> {
-    let Some(projection) = projection else { return Ok(backend.descent().largest_force) };
+    let Some(projection) = projection else { return Ok(backend.descent()?.largest_force) };
     let simbox = *backend.simbox();
     Ok(projection.largest_force(&simbox, backend.state()?))
 }

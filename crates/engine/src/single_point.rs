@@ -74,12 +74,12 @@ pub fn single_point_by(
     let mut backend = open(system, forces, settings)?;
     backend.update_neighbors()?;
     // Velocities along distances that do not change are none, and degrees of freedom are counted so.
-    backend.constrain_velocities(None);
+    backend.constrain_velocities(None)?;
     backend.compute_forces(Evaluate::ForcesAndEnergies)?;
     let degrees_of_freedom = degrees.count(degrees.momentum);
     let atoms = AtomMotion::Moving { heat: Some(0.0) };
     let input = ThermoInput { units, degrees_of_freedom, atoms, step: 0, time: 0.0, mass, strain: None };
-    let thermo = input.read(&mut *backend);
+    let thermo = input.read(&mut *backend)?;
     let thermo = if constrained { thermo.without_pressure() } else { thermo };
     let virial = backend.energies().virial;
     let device = backend.describe();

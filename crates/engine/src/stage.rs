@@ -99,10 +99,10 @@ impl StageRun {
                     return Err(Error::input("grains have no temperature that a thermostat could keep")
                         .hint("leave out the thermostat"));
                 }
-                backend.constrain_velocities(None);
+                backend.constrain_velocities(None)?;
                 let momentum = momentum(thermostat.as_ref(), degrees.momentum);
                 if momentum == Momentum::Conserved && atoms > 1 {
-                    note = rest_center_of_mass(backend, total_mass);
+                    note = rest_center_of_mass(backend, total_mass)?;
                 }
                 let freedom = degrees.count(momentum);
                 let thermostat =
@@ -112,7 +112,7 @@ impl StageRun {
                     .barostat
                     .zip(thermostat.thermal_energy())
                     .map(|(barostat, kt)| BarostatState::new(&barostat, volume, momentum, kt));
-                if thermostat.scales_velocities() && backend.kinetic().energy() == 0.0 {
+                if thermostat.scales_velocities() && backend.kinetic()?.energy() == 0.0 {
                     return Err(Error::input(
                         "the atoms are at rest, and this thermostat can only scale velocities",
                     )
@@ -126,7 +126,7 @@ impl StageRun {
                 for (id, v) in state.id.iter().zip(&state.velocity) {
                     velocities[*id as usize] = *v;
                 }
-                backend.scale_velocities(0.0);
+                backend.scale_velocities(0.0)?;
                 let longest_move = LONGEST_MOVE * shortest_cutoff;
                 let minimizer = match (minimizer, projection) {
                     (model::Minimizer::Lbfgs, _) => Minimizer::Lbfgs(Lbfgs::new(longest_move)),
@@ -472,13 +472,13 @@ impl StageRun {
 }
 
 /// Takes the motion of the centre of mass away; says so unless it was mere rounding.
-fn rest_center_of_mass(backend: &mut dyn Backend, total_mass: f64) -> Option<String> {
-    let sums = backend.kinetic();
-    backend.shift_velocities(sums.momentum.map(|p| -p / total_mass));
+fn rest_center_of_mass(backend: &mut dyn Backend, total_mass: f64) -> Result<Option<String>> {
+    let sums = backend.kinetic()?;
+    backend.shift_velocities(sums.momentum.map(|p| -p / total_mass))?;
     let part = sums.momentum.map(|p| p * p).iter().sum::<f64>() / (2.0 * total_mass) / sums.energy();
-    (part > 1e-10).then(|| {
+    Ok((part > 1e-10).then(|| {
         format!("the centre of mass was brought to rest; its motion was {part:.1e} of the kinetic energy")
-    })
+    }))
 }
 
 /// Refuses a stage that cannot keep constraints, or points that follow atoms.

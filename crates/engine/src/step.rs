@@ -25,7 +25,7 @@ pub struct StepContext {
 /// start of the step are those of the last evaluation.
 ///
 /// # Errors
-/// Those of [`Backend::update_neighbors`], [`Backend::compute_forces`] and [`Backend::check`].
+/// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].
 pub fn step(
     backend: &mut dyn Backend,
     thermostat: &mut Thermostat,
@@ -37,48 +37,47 @@ pub fn step(
     match thermostat {
         Thermostat::Langevin(langevin) => {
             let noise = NoiseKey { seed: context.seed, step: context.step };
-            backend.kick(0.5 * dt);
-            backend.drift(0.5 * dt);
-            backend.constrain_positions(0.5 * dt);
-            backend.ornstein_uhlenbeck(langevin.decay, langevin.thermal_energy, noise);
-            backend.drift(0.5 * dt);
-            backend.constrain_positions(0.5 * dt);
+            backend.kick(0.5 * dt)?;
+            backend.drift(0.5 * dt)?;
+            backend.constrain_positions(0.5 * dt)?;
+            backend.ornstein_uhlenbeck(langevin.decay, langevin.thermal_energy, noise)?;
+            backend.drift(0.5 * dt)?;
+            backend.constrain_positions(0.5 * dt)?;
             closing.drift = 0.5 * dt;
         }
         Thermostat::Dissipative(pairs) => {
             let noise = NoiseKey { seed: context.seed, step: context.step };
-            backend.kick(0.5 * dt);
-            backend.drift(0.5 * dt);
+            backend.kick(0.5 * dt)?;
+            backend.drift(0.5 * dt)?;
             backend.update_neighbors()?;
             backend.apply_dpd_thermostat(pairs, noise)?;
-            backend.drift(0.5 * dt);
+            backend.drift(0.5 * dt)?;
         }
         _ if backend.has_contacts() => {
-            backend.kick(0.5 * dt);
-            before_drift(thermostat, backend, dt);
-            backend.drift(0.5 * dt);
+            backend.kick(0.5 * dt)?;
+            before_drift(thermostat, backend, dt)?;
+            backend.drift(0.5 * dt)?;
             backend.update_neighbors()?;
             backend.apply_contact_friction(dt)?;
-            backend.drift(0.5 * dt);
+            backend.drift(0.5 * dt)?;
         }
         Thermostat::NoseHoover(_) => {
-            backend.kick(0.5 * dt);
-            before_drift(thermostat, backend, dt);
-            backend.drift(dt);
-            backend.constrain_positions(dt);
+            backend.kick(0.5 * dt)?;
+            before_drift(thermostat, backend, dt)?;
+            backend.drift(dt)?;
+            backend.constrain_positions(dt)?;
         }
         _ => {
-            backend.kick_drift(dt);
-            backend.constrain_positions(dt);
+            backend.kick_drift(dt)?;
+            backend.constrain_positions(dt)?;
         }
     }
-    after_drift(thermostat, backend, context);
+    after_drift(thermostat, backend, context)?;
     backend.update_neighbors()?;
     evaluate_forces(backend, evaluate, context.long_range_weight, Some(closing))?;
-    backend.kick(0.5 * dt);
-    backend.constrain_velocities(Some(closing));
-    end_step(thermostat, backend, context);
-    backend.check()
+    backend.kick(0.5 * dt)?;
+    backend.constrain_velocities(Some(closing))?;
+    end_step(thermostat, backend, context)
 }
 
 /// Forces, with this weight of the long range. Energies and virial are those of long-range forces as they
@@ -93,11 +92,13 @@ pub fn evaluate_forces(
     closing: Option<ClosingKick>,
 ) -> Result<()> {
     if evaluate == Evaluate::ForcesAndEnergies && long_range_weight != 1.0 {
-        backend.set_long_range_weight(1.0);
+        backend.set_long_range_weight(1.0)?;
         backend.compute_forces(evaluate)?;
-        closing.into_iter().for_each(|kick| backend.add_constraint_virial(kick));
+        if let Some(kick) = closing {
+            backend.add_constraint_virial(kick)?;
+        }
         evaluate = Evaluate::Forces;
     }
-    backend.set_long_range_weight(long_range_weight);
+    backend.set_long_range_weight(long_range_weight)?;
     backend.compute_forces(evaluate)
 }

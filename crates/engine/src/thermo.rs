@@ -7,7 +7,7 @@ use jostle_analysis::Whole;
 use jostle_core::quantity::unit_name;
 use jostle_core::simbox::mean_diagonal;
 use jostle_core::{
-    Backend, Dimension, Energies, Group, Kinetic, SimBox, State, SymTensor, System, UnitSystem, Vec3,
+    Backend, Dimension, Energies, Group, Kinetic, Result, SimBox, State, SymTensor, System, UnitSystem, Vec3,
 };
 use jostle_io::input::model::Strain;
 use jostle_potentials::Forces;
@@ -100,9 +100,9 @@ pub(crate) enum AtomMotion {
 
 impl ThermoInput {
     /// Reads the sums of the last evaluation, which must have included energies.
-    pub(crate) fn read(&self, backend: &mut dyn Backend) -> Thermo {
-        let sums = backend.kinetic();
-        self.convert(backend.simbox(), backend.energies(), &sums)
+    pub(crate) fn read(&self, backend: &mut dyn Backend) -> Result<Thermo> {
+        let sums = backend.kinetic()?;
+        Ok(self.convert(backend.simbox(), backend.energies(), &sums))
     }
 
     /// Makes a measurement of sums.

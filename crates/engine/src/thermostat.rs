@@ -4,7 +4,7 @@
 use crate::degrees_of_freedom::Momentum;
 use crate::step::StepContext;
 use jostle_core::thermostat::{Bussi, Dissipative, Langevin, NoseHoover, Rescale, Target};
-use jostle_core::{Backend, Thermostat};
+use jostle_core::{Backend, Result, Thermostat};
 use jostle_io::input::model::ThermostatInput;
 
 /// What becomes of the total momentum under a thermostat; `isolated` is that without one.
@@ -49,10 +49,11 @@ pub fn from_input(
 
 /// What a thermostat does before the first drift of a step that is `dt` long.
 #[inline]
-pub fn before_drift(thermostat: &mut Thermostat, backend: &mut dyn Backend, dt: f64) {
+pub fn before_drift(thermostat: &mut Thermostat, backend: &mut dyn Backend, dt: f64) -> Result<()> {
     if let Thermostat::NoseHoover(chain) = thermostat {
-        backend.scale_velocities(chain.chain().drag(0.5 * dt));
+        backend.scale_velocities(chain.chain().drag(0.5 * dt))?;
     }
+    Ok(())
 }
 
 /// What a thermostat does after the drift, before the forces are evaluated there: what it scales and goes by
@@ -60,33 +61,39 @@ pub fn before_drift(thermostat: &mut Thermostat, backend: &mut dyn Backend, dt: 
 /// velocities belong to the same moment as positions it is smaller, by a part of the square of the time
 /// step: 0.6% for rigid water at 2 fs.
 #[inline]
-pub fn after_drift(thermostat: &mut Thermostat, backend: &mut dyn Backend, context: &StepContext) {
+pub fn after_drift(
+    thermostat: &mut Thermostat,
+    backend: &mut dyn Backend,
+    context: &StepContext,
+) -> Result<()> {
     match thermostat {
         Thermostat::Isolated
         | Thermostat::Rescale(_)
         | Thermostat::Langevin(_)
         | Thermostat::Dissipative(_) => {}
         Thermostat::NoseHoover(chain) => {
-            let kinetic = backend.kinetic().energy();
+            let kinetic = backend.kinetic()?.energy();
             let mut chain = chain.chain();
             chain.push(kinetic, context.timestep);
-            backend.scale_velocities(chain.drag(0.5 * context.timestep));
+            backend.scale_velocities(chain.drag(0.5 * context.timestep))?;
         }
         Thermostat::Bussi(bussi) => {
-            let kinetic = backend.kinetic().energy();
+            let kinetic = backend.kinetic()?.energy();
             let deviates = bussi.deviates(context.seed, context.step);
-            backend.scale_velocities(bussi.scale(kinetic, deviates));
+            backend.scale_velocities(bussi.scale(kinetic, deviates))?;
         }
     }
+    Ok(())
 }
 
 /// What a thermostat does at the end of a step.
 #[inline]
-pub fn end_step(thermostat: &mut Thermostat, backend: &mut dyn Backend, context: &StepContext) {
+pub fn end_step(thermostat: &mut Thermostat, backend: &mut dyn Backend, context: &StepContext) -> Result<()> {
     if let Thermostat::Rescale(rescale) = thermostat
         && rescale.is_due(context.step)
     {
-        let kinetic = backend.kinetic().energy();
-        backend.scale_velocities(rescale.scale(kinetic));
+        let kinetic = backend.kinetic()?.energy();
+        backend.scale_velocities(rescale.scale(kinetic))?;
     }
+    Ok(())
 }

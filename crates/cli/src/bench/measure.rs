@@ -258,7 +258,7 @@ impl TimedSystem {
             atoms,
             device: backend.describe(),
             threads: self.threads,
-            temperature: 2.0 * backend.kinetic().energy() / (freedom as f64 * boltzmann),
+            temperature: 2.0 * backend.kinetic()?.energy() / (freedom as f64 * boltzmann),
             laps,
             lap_steps,
             time,

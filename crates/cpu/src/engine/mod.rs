@@ -1,8 +1,8 @@
-//! The CPU engine: what it holds, lists and forces. Its verbs are in [`verbs`], what moves atoms in
+//! The CPU engine: what it holds, lists and forces. Its methods as a device are in [`backend`], what moves atoms in
 //! [`motion`].
 
+mod backend;
 mod motion;
-mod verbs;
 
 use crate::blocks::{Sums, TaskForces};
 use crate::bonded::{BondedKernels, TaskBonds};
@@ -64,8 +64,6 @@ pub struct Cpu<S: Scalar> {
     pending: motion::Pending,
     /// Whether atoms have moved away from their places in clusters.
     unfollowed: bool,
-    /// Set by a verb that cannot fail, reported by the next one that can.
-    fault: Option<Error>,
     energies: Energies,
     timings: Timings,
     builds: u64,
@@ -152,7 +150,6 @@ impl<S: Scalar> Cpu<S> {
             stale: true,
             pending: motion::Pending::Nothing,
             unfollowed: false,
-            fault: None,
             energies: Energies::default(),
             timings: Timings::default(),
             builds: 0,
@@ -450,16 +447,13 @@ impl<S: Scalar> Cpu<S> {
         (0..force.len()).filter(bad).min_by_key(|index| id[*index])
     }
 
-    /// Finds out which force was not finite, or which energy.
-    fn blame_force(&mut self) {
-        if self.fault.is_some() {
-            return;
-        }
+    /// The error that names the force that was not finite, or the energy.
+    fn force_fault(&mut self) -> Error {
         let precision = if size_of::<S>() == 4 { Precision::Mixed } else { Precision::Double };
-        self.fault = Some(match self.bad_force() {
+        match self.bad_force() {
             Some(index) => diagnose::force(&self.system, &self.forces, precision, index),
             None => diagnose::energy(&self.forces, &self.energies.terms),
-        });
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use super::Cpu;
 use crate::cells::Clusters;
 use crate::integrate::{Follow, MotionCheck, TaskAtoms};
 use crate::simd::{PlainCode, Scalar};
+use jostle_core::Result;
 use jostle_core::{State, Vec3};
 use std::time::Instant;
 
@@ -57,26 +58,24 @@ impl<S: Scalar> Cpu<S> {
     }
 
     /// The same, timed as integration; first makes sure that tasks exist, and does what is pending.
-    pub(super) fn integrate<R: Send>(&mut self, body: impl Fn(TaskAtoms<S>) -> R + Sync) -> Vec<R> {
+    pub(super) fn integrate<R: Send>(&mut self, body: impl Fn(TaskAtoms<S>) -> R + Sync) -> Result<Vec<R>> {
         self.finish(Follow::Not);
         if self.tasks.is_empty() {
             // Before the first force evaluation there are no tasks yet.
-            if let Err(error) = self.rebuild() {
-                self.fault = Some(error);
-                return Vec::new();
-            }
+            self.rebuild()?;
         }
         let start = Instant::now();
         let results = self.each(body);
         self.timings.integrate += start.elapsed().as_secs_f64();
-        results
+        Ok(results)
     }
 
     /// v = factor v + delta
-    pub(super) fn scale_and_shift(&mut self, factor: f64, delta: Vec3) {
+    pub(super) fn scale_and_shift(&mut self, factor: f64, delta: Vec3) -> Result<()> {
         let inverse_mass = std::mem::take(&mut self.inverse_mass);
-        self.integrate(|mut atoms| atoms.scale_and_shift(&inverse_mass, factor, delta));
+        let done = self.integrate(|mut atoms| atoms.scale_and_shift(&inverse_mass, factor, delta));
         self.inverse_mass = inverse_mass;
+        done.map(drop)
     }
 
     /// Copies forces to the state from where tasks have added them up.
@@ -100,12 +99,12 @@ impl<S: Scalar> Cpu<S> {
         });
     }
 
-    /// Makes sure that atoms have been sorted, if there are constraints; whether there are.
-    pub(super) fn is_constrained(&mut self) -> bool {
+    /// Returns true if there are constraints; makes sure then that atoms have been sorted.
+    pub(super) fn is_constrained(&mut self) -> Result<bool> {
         if !self.constraints.is_empty() && self.tasks.is_empty() {
-            self.fault = self.rebuild().err().or(self.fault.take());
+            self.rebuild()?;
         }
-        !self.constraints.is_empty() && self.fault.is_none()
+        Ok(!self.constraints.is_empty())
     }
 
     /// Places in clusters follow atoms, and the list is stale when one has gone half the skin.

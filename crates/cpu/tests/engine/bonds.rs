@@ -114,17 +114,18 @@ fn bonds_hold_through_a_run() {
         let mut cpu = jostle_cpu::open(chains([true; 3]), forces, settings).unwrap();
         cpu.update_neighbors().unwrap();
         cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
-        let total = |cpu: &mut dyn jostle_core::Backend| cpu.energies().potential() + cpu.kinetic().energy();
+        let total =
+            |cpu: &mut dyn jostle_core::Backend| cpu.energies().potential() + cpu.kinetic().unwrap().energy();
         let before = total(&mut *cpu);
         let dt = 0.0005;
         for _ in 0..2000 {
-            cpu.kick_drift(dt);
+            cpu.kick_drift(dt).unwrap();
             cpu.update_neighbors().unwrap();
             cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
-            cpu.kick(0.5 * dt);
+            cpu.kick(0.5 * dt).unwrap();
         }
         assert!(cpu.neighbor_facts().builds > 10);
-        let (drift, kinetic) = (total(&mut *cpu) - before, cpu.kinetic().energy());
+        let (drift, kinetic) = (total(&mut *cpu) - before, cpu.kinetic().unwrap().energy());
         assert!(drift.abs() < 1e-4 * kinetic, "{exclude:?}: {drift} of {kinetic}");
     }
 }
@@ -137,10 +138,10 @@ fn threads_change_no_bit_of_a_reproducible_run() {
         cpu.update_neighbors().unwrap();
         cpu.compute_forces(Evaluate::Forces).unwrap();
         for _ in 0..50 {
-            cpu.kick_drift(1e-4);
+            cpu.kick_drift(1e-4).unwrap();
             cpu.update_neighbors().unwrap();
             cpu.compute_forces(Evaluate::Forces).unwrap();
-            cpu.kick(0.5e-4);
+            cpu.kick(0.5e-4).unwrap();
         }
         cpu.state().unwrap().clone()
     };

@@ -113,7 +113,7 @@ impl Case {
                     );
                 }
                 // Far enough that some lists are kept and some are not.
-                cpu.drift(0.08 * self.skin);
+                cpu.drift(0.08 * self.skin).unwrap();
             }
         }
     }

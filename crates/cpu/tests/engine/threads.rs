@@ -38,13 +38,13 @@ fn run(steps: u64, settings: Settings, level: Level) -> (State, [f64; 2]) {
     cpu.update_neighbors().unwrap();
     cpu.compute_forces(Evaluate::Forces).unwrap();
     for step in 1..=steps {
-        cpu.kick_drift(0.004);
+        cpu.kick_drift(0.004).unwrap();
         cpu.update_neighbors().unwrap();
         let last = step == steps;
         cpu.compute_forces(if last { Evaluate::ForcesAndEnergies } else { Evaluate::Forces }).unwrap();
-        cpu.kick(0.002);
+        cpu.kick(0.002).unwrap();
     }
-    let energies = [cpu.energies().potential(), cpu.kinetic().energy()];
+    let energies = [cpu.energies().potential(), cpu.kinetic().unwrap().energy()];
     let mut state = cpu.state().unwrap().clone();
     let order: Vec<u32> = state.index_by_id().iter().map(|&index| index as u32).collect();
     state.permute(&order);

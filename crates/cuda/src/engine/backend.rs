@@ -1,4 +1,4 @@
-//! The verbs.
+//! The GPU as a device ([`jostle_core::Backend`]).
 
 use super::{Cuda, MOST_ATTEMPTS, kinetic_from};
 use crate::bonded::BondedKernels;
@@ -13,20 +13,13 @@ use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    Backend, ClosingKick, Energies, Error, Evaluate, Kinetic, MolecularVirial, Molecules, NoiseKey,
-    Precision, Result, Sample, SavedVolume, SimBox, State, StepBatch, Thermostat, Vec3,
+    AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate, ForceEvaluation, Kinetic,
+    MolecularVirial, Molecules, NoiseKey, Precision, Result, Sample, SavedVolume, SimBox, State, StepBatch,
+    SubSteps, Thermostat, Vec3, VolumeMove,
 };
 use jostle_potentials::check;
 
-impl Backend for Cuda {
-    fn describe(&self) -> String {
-        let precision = match self.precision {
-            Precision::Mixed => "mixed",
-            Precision::Double => "double",
-        };
-        format!("{}, {}, {precision} precision", self.device.name(), self.neighbor_engine.name())
-    }
-
+impl AtomStorage for Cuda {
     fn simbox(&self) -> &SimBox {
         &self.system.simbox
     }
@@ -36,7 +29,6 @@ impl Backend for Cuda {
     }
 
     fn state(&mut self) -> Result<&State> {
-        self.take_fault()?;
         self.read_control()?;
         self.download()?;
         Ok(&self.system.state)
@@ -89,14 +81,159 @@ impl Backend for Cuda {
 
     fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()> {
         check::cutoff(self.cutoff, &simbox)?;
-        self.take_fault()?;
         self.system.state = state;
         self.fit_box(simbox)?;
         self.upload()
     }
 
+    fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
+        self.arrays.overwrite_velocities(&self.control, velocities)
+    }
+}
+
+impl ForceEvaluation for Cuda {
+    fn add_constraint_virial(&mut self, kick: ClosingKick) -> Result<()> {
+        self.find_groups()?;
+        let Some(constraints) = &self.constraints else { return Ok(()) };
+        self.device.run(&constraints.trial_kick(&self.data, kick.time, kick.turning()))?;
+        self.collect_constraint_virial(kick.time)
+    }
+
+    fn set_long_range_weight(&mut self, weight: f64) -> Result<()> {
+        self.long_range_weight = weight;
+        Ok(())
+    }
+
+    fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
+        self.forces.restraints.set_stiffness(stiffness)?;
+        self.follow_springs()
+    }
+
+    fn update_neighbors(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.drifted) {
+            // Only now: in the middle of a drift, or before constraints, atoms may have been further away.
+            self.place_listed()?;
+        }
+        for _ in 0..MOST_ATTEMPTS {
+            self.run_all(self.launches().build(0))?;
+            self.read_control()?;
+            if self.control.faults == 0 {
+                self.sorted = true;
+                return Ok(());
+            }
+            self.settle_faults()?;
+        }
+        Err(Error::device("the neighbour list does not stop growing"))
+    }
+
+    fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
+        if self.control.slot[0].stale != 0 {
+            // The host has done away with the list, to let it grow or for another skin.
+            self.update_neighbors()?;
+        }
+        self.run_all(self.launches().forces(0, Trigger::Immediate, evaluate))?;
+        self.evaluated = evaluate;
+        if evaluate == Evaluate::ForcesAndEnergies {
+            let row = self.totals(self.forces.n_terms() + VIRIAL)?;
+            self.energies = self.energies_from(&row);
+            if !self.energies.potential().is_finite() {
+                self.kick(0.0)?;
+                self.read_control()?;
+                return Err(self.blame());
+            }
+        }
+        Ok(())
+    }
+
+    fn energies(&self) -> &Energies {
+        &self.energies
+    }
+}
+
+impl SubSteps for Cuda {
+    fn kick(&mut self, dt: f64) -> Result<()> {
+        let launch = self.launches().atoms(&self.kernels.kick).with_value(dt);
+        self.device.run(&launch)
+    }
+
+    fn drift(&mut self, dt: f64) -> Result<()> {
+        let launch = self.launches().atoms(&self.kernels.drift).with_value(dt);
+        self.drifted = true;
+        self.device.run(&launch)
+    }
+
+    fn constrain_positions(&mut self, dt: f64) -> Result<()> {
+        self.find_groups()?;
+        let hold = self.constraints.as_ref().map(|c| c.hold(&self.data, dt));
+        self.run_all(hold.into_iter().collect())
+    }
+
+    fn constrain_velocities(&mut self, kick: Option<ClosingKick>) -> Result<()> {
+        self.constrain_velocities_after(kick)
+    }
+
+    fn kinetic(&mut self) -> Result<Kinetic> {
+        self.run_all(self.launches().kinetic(Trigger::Immediate))?;
+        let row = self.totals(KINETIC)?;
+        let rotation = self.grains.as_ref().map(Contacts::rotation).transpose()?;
+        Ok(Kinetic { rotation, ..kinetic_from(&row) })
+    }
+
+    fn scale_velocities(&mut self, factor: f64) -> Result<()> {
+        let launch = self.launches().atoms(&self.kernels.scale_and_shift).with_value(factor);
+        self.device.run(&launch.with_value(0.0).with_value(0.0).with_value(0.0))
+    }
+
+    fn shift_velocities(&mut self, delta: Vec3) -> Result<()> {
+        let launch = self.launches().atoms(&self.kernels.scale_and_shift).with_value(1.0);
+        let launch = launch.with_value(delta[0]).with_value(delta[1]).with_value(delta[2]);
+        self.device.run(&launch)
+    }
+
+    fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) -> Result<()> {
+        let launch = self.launches().atoms(&self.kernels.noise).with_value(decay).with_value(thermal_energy);
+        self.device.run(&launch.with_value(noise.seed).with_value(noise.step))
+    }
+
+    fn apply_dpd_thermostat(&mut self, thermostat: &Dissipative, noise: NoiseKey) -> Result<()> {
+        let data = self.data;
+        let launches = self.pair_thermostat(thermostat)?.now(&data, thermostat, noise);
+        launches.iter().try_for_each(|launch| self.device.run(launch))
+    }
+
+    fn has_contacts(&self) -> bool {
+        self.grains.is_some()
+    }
+
+    fn apply_contact_friction(&mut self, dt: f64) -> Result<()> {
+        let launches = self.grains.as_ref().map(|grains| grains.now(&self.data, dt));
+        self.run_all(launches.into_iter().flatten().collect())
+    }
+
+    fn descent(&mut self) -> Result<Descent> {
+        let launches = self.launches();
+        let shares = launches.atoms(&self.kernels.descent_shares);
+        let add = launches.add_shares(launches.atom_shares(), 3, 0, Trigger::Immediate);
+        self.sums.total.clear()?;
+        self.run_all(vec![shares, add])?;
+        let row = self.totals(5)?;
+        Ok(Descent {
+            power: row[0],
+            force_square: row[1],
+            velocity_square: row[2],
+            largest_force: row[3].sqrt(),
+            largest_speed: row[4].sqrt(),
+        })
+    }
+
+    fn mix_velocities(&mut self, keep: f64, along: f64) -> Result<()> {
+        let launch = self.launches().atoms(&self.kernels.mix).with_value(keep).with_value(along);
+        self.device.run(&launch)
+    }
+}
+
+impl VolumeMove for Cuda {
     fn molecular_virial(&mut self, molecules: &Molecules) -> Result<MolecularVirial> {
-        self.take_fault()?;
         if self.bodies.is_none() {
             let simbox = self.system.simbox;
             self.read_control()?;
@@ -120,7 +257,6 @@ impl Backend for Cuda {
         faster: f64,
     ) -> Result<SavedVolume> {
         check::cutoff(self.cutoff, &simbox)?;
-        self.take_fault()?;
         let Some(bodies) = &self.bodies else {
             return Err(Error::device("the molecular virial was not taken"));
         };
@@ -134,7 +270,6 @@ impl Backend for Cuda {
     }
 
     fn undo_scale(&mut self, before: SavedVolume) -> Result<()> {
-        self.take_fault()?;
         let Some(bodies) = &self.bodies else {
             return Err(Error::device("the molecular virial was not taken"));
         };
@@ -149,185 +284,15 @@ impl Backend for Cuda {
         }
         Ok(())
     }
+}
 
-    fn kick(&mut self, dt: f64) {
-        let launch = self.launches().atoms(&self.kernels.kick).with_value(dt);
-        let result = self.device.run(&launch);
-        self.attempt(result);
-    }
-
-    fn drift(&mut self, dt: f64) {
-        let launch = self.launches().atoms(&self.kernels.drift).with_value(dt);
-        let result = self.device.run(&launch);
-        self.drifted = true;
-        self.attempt(result);
-    }
-
-    fn constrain_positions(&mut self, dt: f64) {
-        let result = self.find_groups().and_then(|()| {
-            let hold = self.constraints.as_ref().map(|c| c.hold(&self.data, dt));
-            self.run_all(hold.into_iter().collect())
-        });
-        self.attempt(result);
-    }
-
-    fn constrain_velocities(&mut self, kick: Option<ClosingKick>) {
-        let result = self.constrain_velocities_after(kick);
-        self.attempt(result);
-    }
-
-    fn add_constraint_virial(&mut self, kick: ClosingKick) {
-        let result = self.find_groups().and_then(|()| {
-            let Some(constraints) = &self.constraints else { return Ok(()) };
-            self.device.run(&constraints.trial_kick(&self.data, kick.time, kick.turning()))?;
-            self.collect_constraint_virial(kick.time)
-        });
-        self.attempt(result);
-    }
-
-    fn set_long_range_weight(&mut self, weight: f64) {
-        self.long_range_weight = weight;
-    }
-
-    fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
-        self.forces.restraints.set_stiffness(stiffness)?;
-        self.follow_springs()
-    }
-
-    fn update_neighbors(&mut self) -> Result<()> {
-        self.take_fault()?;
-        if std::mem::take(&mut self.drifted) {
-            // Only now: in the middle of a drift, or before constraints, atoms may have been further away.
-            self.place_listed()?;
-        }
-        for _ in 0..MOST_ATTEMPTS {
-            self.run_all(self.launches().build(0))?;
-            self.read_control()?;
-            if self.control.faults == 0 {
-                self.sorted = true;
-                return Ok(());
-            }
-            self.settle_faults()?;
-        }
-        Err(Error::device("the neighbour list does not stop growing"))
-    }
-
-    fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
-        self.take_fault()?;
-        if self.control.slot[0].stale != 0 {
-            // The host has done away with the list, to let it grow or for another skin.
-            self.update_neighbors()?;
-        }
-        self.run_all(self.launches().forces(0, Trigger::Immediate, evaluate))?;
-        self.evaluated = evaluate;
-        if evaluate == Evaluate::ForcesAndEnergies {
-            let row = self.totals(self.forces.n_terms() + VIRIAL)?;
-            self.energies = self.energies_from(&row);
-            if !self.energies.potential().is_finite() {
-                self.kick(0.0);
-                self.read_control()?;
-                return Err(self.blame());
-            }
-        }
-        Ok(())
-    }
-
-    fn energies(&self) -> &Energies {
-        &self.energies
-    }
-
-    fn kinetic(&mut self) -> Kinetic {
-        let sums =
-            self.run_all(self.launches().kinetic(Trigger::Immediate)).and_then(|()| self.totals(KINETIC));
-        let rotation = self.grains.as_ref().map(Contacts::rotation).transpose();
-        match sums.and_then(|row| Ok((row, rotation?))) {
-            Ok((row, rotation)) => Kinetic { rotation, ..kinetic_from(&row) },
-            Err(error) => {
-                self.attempt(Err(error));
-                Kinetic::default()
-            }
-        }
-    }
-
-    fn scale_velocities(&mut self, factor: f64) {
-        let launch = self.launches().atoms(&self.kernels.scale_and_shift).with_value(factor);
-        let result = self.device.run(&launch.with_value(0.0).with_value(0.0).with_value(0.0));
-        self.attempt(result);
-    }
-
-    fn shift_velocities(&mut self, delta: Vec3) {
-        let launch = self.launches().atoms(&self.kernels.scale_and_shift).with_value(1.0);
-        let launch = launch.with_value(delta[0]).with_value(delta[1]).with_value(delta[2]);
-        let result = self.device.run(&launch);
-        self.attempt(result);
-    }
-
-    fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) {
-        let launch = self.launches().atoms(&self.kernels.noise).with_value(decay).with_value(thermal_energy);
-        let result = self.device.run(&launch.with_value(noise.seed).with_value(noise.step));
-        self.attempt(result);
-    }
-
-    fn apply_dpd_thermostat(&mut self, thermostat: &Dissipative, noise: NoiseKey) -> Result<()> {
-        self.take_fault()?;
-        let data = self.data;
-        let launches = self.pair_thermostat(thermostat)?.now(&data, thermostat, noise);
-        launches.iter().try_for_each(|launch| self.device.run(launch))
-    }
-
-    fn has_contacts(&self) -> bool {
-        self.grains.is_some()
-    }
-
-    fn apply_contact_friction(&mut self, dt: f64) -> Result<()> {
-        self.take_fault()?;
-        let launches = self.grains.as_ref().map(|grains| grains.now(&self.data, dt));
-        self.run_all(launches.into_iter().flatten().collect())
-    }
-
-    fn run_steps(&mut self, batch: &StepBatch, thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
-        if batch.long_range.every > 1
-            && (batch.sample_every > 0 || batch.evaluate == Evaluate::ForcesAndEnergies)
-        {
-            // Virials of constraints would be those of long-range forces at another weight than 1.
-            return Ok(None);
-        }
-        match self.grains {
-            Some(_) if batch.sample_every > 0 => self.make_batch_in_parts(batch, thermostat),
-            _ => self.make_batch(batch, thermostat),
-        }
-        .map(Some)
-    }
-
-    fn descent(&mut self) -> Descent {
-        let launches = self.launches();
-        let shares = launches.atoms(&self.kernels.descent_shares);
-        let add = launches.add_shares(launches.atom_shares(), 3, 0, Trigger::Immediate);
-        let sums = self.sums.total.clear().and_then(|()| self.run_all(vec![shares, add]));
-        match sums.and_then(|()| self.totals(5)) {
-            Ok(row) => Descent {
-                power: row[0],
-                force_square: row[1],
-                velocity_square: row[2],
-                largest_force: row[3].sqrt(),
-                largest_speed: row[4].sqrt(),
-            },
-            Err(error) => {
-                self.attempt(Err(error));
-                Descent::default()
-            }
-        }
-    }
-
-    fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
-        self.take_fault()?;
-        self.arrays.overwrite_velocities(&self.control, velocities)
-    }
-
-    fn mix_velocities(&mut self, keep: f64, along: f64) {
-        let launch = self.launches().atoms(&self.kernels.mix).with_value(keep).with_value(along);
-        let result = self.device.run(&launch);
-        self.attempt(result);
+impl DeviceReport for Cuda {
+    fn describe(&self) -> String {
+        let precision = match self.precision {
+            Precision::Mixed => "mixed",
+            Precision::Double => "double",
+        };
+        format!("{}, {}, {precision} precision", self.device.name(), self.neighbor_engine.name())
     }
 
     fn timings(&self) -> Timings {
@@ -347,6 +312,22 @@ impl Backend for Cuda {
                 + self.bonded.as_ref().map_or(0, BondedKernels::bytes)
                 + self.constraints.as_ref().map_or(0, Constraints::bytes),
         }
+    }
+}
+
+impl Backend for Cuda {
+    fn run_steps(&mut self, batch: &StepBatch, thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
+        if batch.long_range.every > 1
+            && (batch.sample_every > 0 || batch.evaluate == Evaluate::ForcesAndEnergies)
+        {
+            // Virials of constraints would be those of long-range forces at another weight than 1.
+            return Ok(None);
+        }
+        match self.grains {
+            Some(_) if batch.sample_every > 0 => self.make_batch_in_parts(batch, thermostat),
+            _ => self.make_batch(batch, thermostat),
+        }
+        .map(Some)
     }
 }
 

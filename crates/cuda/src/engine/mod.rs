@@ -123,8 +123,6 @@ pub struct Cuda {
     /// The weight of long-range forces.
     long_range_weight: f64,
     timings: Timings,
-    /// Set by a verb that cannot fail, reported by the next one that can.
-    fault: Option<Error>,
 }
 
 impl Cuda {
@@ -244,7 +242,6 @@ impl Cuda {
             drifted: false,
             long_range_weight: 1.0,
             timings: Timings::default(),
-            fault: None,
         };
         cuda.lay_out()?;
         cuda.upload()?;
@@ -274,7 +271,6 @@ impl Cuda {
     /// # Errors
     /// If kernels cannot be compiled for it, or the device has too little memory.
     pub fn set_pair_shape(&mut self, shape: PairShape) -> Result<()> {
-        self.take_fault()?;
         self.tuning.shape_settled = true;
         if self.plan.pairs == shape {
             return Ok(());
@@ -474,17 +470,6 @@ impl Cuda {
     fn download(&mut self) -> Result<()> {
         self.arrays.download(&self.control, &mut self.system.state)?;
         self.grains.as_ref().map_or(Ok(()), |grains| grains.download(&mut self.system.state))
-    }
-
-    /// Runs a launch of a verb that cannot fail.
-    fn attempt(&mut self, result: Result<()>) {
-        if let Err(error) = result {
-            self.fault.get_or_insert(error);
-        }
-    }
-
-    fn take_fault(&mut self) -> Result<()> {
-        self.fault.take().map_or(Ok(()), Err)
     }
 
     /// Energies from a row of sums, long-range corrections included.

@@ -7,7 +7,9 @@ use crate::kernels::PairAlgorithm;
 use crate::step_graph::{KINETIC, StepGraphs, VIRIAL, slots_per_look, slots_serve};
 use crate::thermostat::{self, Acts, ScalingThermostat};
 use jostle_core::thermostat::Dissipative;
-use jostle_core::{Backend, Error, Evaluate, Result, Sample, StepBatch, Thermostat};
+use jostle_core::{
+    AtomStorage, Error, Evaluate, ForceEvaluation, Result, Sample, StepBatch, SubSteps, Thermostat,
+};
 use std::time::Instant;
 
 /// Segments that take longer, in seconds, are worth a few looks at the device.
@@ -28,7 +30,6 @@ impl Cuda {
             | Thermostat::Bussi(_)
             | Thermostat::Dissipative(_) => (1.0, 0.0),
         };
-        self.take_fault()?;
         if batch.steps == 0 {
             return Ok(Vec::new());
         }
@@ -162,8 +163,7 @@ impl Cuda {
                 StepBatch { first_step, steps: batch.sample_every, sample_every: 0, evaluate, ..*batch };
             self.make_batch(&part, thermostat)?;
             self.compute_forces(Evaluate::ForcesAndEnergies)?;
-            let kinetic = self.kinetic();
-            self.take_fault()?;
+            let kinetic = self.kinetic()?;
             samples.push(Sample { energies: self.energies.clone(), kinetic, thermostat: thermostat.clone() });
         }
         Ok(samples)

@@ -9,7 +9,7 @@ use crate::codegen;
 use crate::driver::Device;
 use crate::kernels::PairAlgorithm;
 use crate::neighbor_engine::Trigger;
-use jostle_core::{Backend, Evaluate, Result};
+use jostle_core::{Evaluate, ForceEvaluation, Result};
 use jostle_potentials::Forces;
 use std::path::{Path, PathBuf};
 

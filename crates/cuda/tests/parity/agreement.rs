@@ -256,7 +256,7 @@ impl Case {
         let [a, b] = both.each_mut().map(|backend| by_id(&mut **backend));
         assert_eq!((&a.id, &a.species), (&b.id, &b.species), "{}, {when}", self.name());
         self.check_states(when, &a, &b, 0.0);
-        let [a, b] = both.each_mut().map(|backend| (backend.energies().clone(), backend.kinetic()));
+        let [a, b] = both.each_mut().map(|backend| (backend.energies().clone(), backend.kinetic().unwrap()));
         let sample = |(energies, kinetic), thermostat: &Thermostat| Sample {
             energies,
             kinetic,
@@ -281,11 +281,11 @@ impl Case {
     /// The verbs that minimisers and the beginnings of stages use.
     fn check_descent(&self, both: &mut Both) {
         let [a, b] = both.each_mut().map(|backend| {
-            backend.mix_velocities(0.7, ALONG);
-            backend.scale_velocities(0.9);
-            backend.shift_velocities([0.1, -0.2, 0.3]);
-            let descent = backend.descent();
-            backend.drift(DRIFT);
+            backend.mix_velocities(0.7, ALONG).unwrap();
+            backend.scale_velocities(0.9).unwrap();
+            backend.shift_velocities([0.1, -0.2, 0.3]).unwrap();
+            let descent = backend.descent().unwrap();
+            backend.drift(DRIFT).unwrap();
             let [p, ff, vv] = [descent.power, descent.force_square, descent.velocity_square];
             ([p, ff, vv, descent.largest_force, descent.largest_speed], by_id(&mut **backend))
         });

@@ -5,8 +5,8 @@ use super::device::device;
 use super::fluid::{advance, by_id, distance, largest, norm, run};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Exclude, Precision, RespaSchedule, Settings, SimBox, StepBatch, System,
-    Thermostat, Topology,
+    Algorithm, Backend, Evaluate, Exclude, ForceEvaluation, Precision, RespaSchedule, Settings, SimBox,
+    StepBatch, System, Thermostat, Topology,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{BondKind, BondTerm, Forces, PairKind, PairTerm, Truncation};
@@ -113,7 +113,7 @@ fn friction_and_noise_of_pairs_agree() {
         let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), exact).unwrap();
         let mut gpu: Box<dyn Backend> =
             Box::new(Cuda::new(device(), system, forces, settings(algorithm, precision)).unwrap());
-        let before = gpu.kinetic().momentum;
+        let before = gpu.kinetic().unwrap().momentum;
         let batch = StepBatch {
             first_step: 1,
             steps: 25,
@@ -148,7 +148,7 @@ fn friction_and_noise_of_pairs_agree() {
             largest(velocities(&mut *gpu).iter().zip(velocities(&mut *cpu)).map(|(a, b)| distance(*a, b)));
         let tolerance = if precision == Precision::Double { 1e-9 } else { 3e-4 };
         assert!(error < tolerance, "{what}: {error:e} apart");
-        let after = gpu.kinetic().momentum;
+        let after = gpu.kinetic().unwrap().momentum;
         let drift = largest(after.iter().zip(before).map(|(a, b)| a - b));
         assert!(drift < 1e-3, "{what}: the momentum changes by {drift:e}");
     }

@@ -8,8 +8,8 @@ use super::water::water;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Precision, RespaSchedule, Settings, SimBox, State, StepBatch, System,
-    Thermostat,
+    Algorithm, AtomStorage, Backend, DeviceReport, Evaluate, ForceEvaluation, Precision, RespaSchedule,
+    Settings, SimBox, State, StepBatch, System, Thermostat,
 };
 use jostle_cuda::kernels::TileShape;
 use jostle_cuda::{Cuda, Layout};
@@ -311,7 +311,7 @@ fn paths_under_impulses_agree() {
         let mut exact = cpu(&system, &forces);
         let mut gpu = Cuda::new(device(), system.clone(), forces.clone(), skin).unwrap();
         for backend in [&mut *exact, &mut gpu] {
-            backend.set_long_range_weight(long_range.after(0));
+            backend.set_long_range_weight(long_range.after(0)).unwrap();
             begin(backend, Evaluate::Forces);
         }
         advance(&mut *exact, &batch, &mut thermostat.clone());

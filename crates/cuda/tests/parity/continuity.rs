@@ -5,7 +5,8 @@ use super::fluid::{SKIN, Shape, advance, by_id, distance, largest, norm, run, sy
 use super::{ALGORITHMS, PRECISIONS};
 use jostle_core::thermostat::{Bussi, Langevin, NoseHoover, Target};
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Precision, RespaSchedule, Settings, State, StepBatch, System, Thermostat,
+    Algorithm, AtomStorage, Backend, DeviceReport, Evaluate, ForceEvaluation, Precision, RespaSchedule,
+    Settings, State, StepBatch, System, Thermostat,
 };
 use jostle_cuda::Cuda;
 use jostle_potentials::{PairKind, PairTerm, Truncation};

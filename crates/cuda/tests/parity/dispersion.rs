@@ -6,7 +6,9 @@ use super::charged::{
 };
 use super::device::device;
 use super::fluid::{advance, by_id, run};
-use jostle_core::{Algorithm, Backend, Evaluate, Precision, Settings, System, Thermostat};
+use jostle_core::{
+    Algorithm, AtomStorage, DeviceReport, Evaluate, ForceEvaluation, Precision, Settings, System, Thermostat,
+};
 use jostle_cuda::Cuda;
 use jostle_potentials::electrostatics::{Method, NetCharge};
 use jostle_potentials::{Dispersion, Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};

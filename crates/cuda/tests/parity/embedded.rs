@@ -2,8 +2,8 @@
 
 use crate::device::device;
 use jostle_core::{
-    Algorithm, Backend, Evaluate, Precision, RespaSchedule, Settings, SimBox, Species, StepBatch, System,
-    Thermostat, Vec3,
+    Algorithm, AtomStorage, Backend, DeviceReport, Evaluate, ForceEvaluation, Precision, RespaSchedule,
+    Settings, SimBox, Species, StepBatch, System, Thermostat, Vec3,
 };
 use jostle_cpu::reference;
 use jostle_cuda::Cuda;
@@ -104,10 +104,10 @@ fn a_batch_is_the_same_path() {
         let mut cpu = jostle_cpu::open(system.clone(), forces.clone(), settings).unwrap();
         cpu.compute_forces(Evaluate::Forces).unwrap();
         for _ in 0..steps {
-            cpu.kick_drift(timestep);
+            cpu.kick_drift(timestep).unwrap();
             cpu.update_neighbors().unwrap();
             cpu.compute_forces(Evaluate::Forces).unwrap();
-            cpu.kick(0.5 * timestep);
+            cpu.kick(0.5 * timestep).unwrap();
         }
         let expected = cpu.state().unwrap().clone();
         let mut gpu = open(&system, &forces, algorithm, Precision::Double);

@@ -8,7 +8,10 @@ use super::PRECISIONS;
 use super::device::device;
 use super::pairs::count_pairs;
 use jostle_core::random::{Purpose, Stream};
-use jostle_core::{Algorithm, Backend, Evaluate, Precision, Settings, SimBox, Species, System, Vec3};
+use jostle_core::{
+    Algorithm, AtomStorage, Evaluate, ForceEvaluation, Precision, Settings, SimBox, Species, SubSteps,
+    System, Vec3,
+};
 use jostle_cuda::Cuda;
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 use proptest::prelude::*;
@@ -104,7 +107,7 @@ impl Case {
                 );
             }
             // Far enough that some lists are kept and some are not.
-            cuda.drift(0.1 * skin);
+            cuda.drift(0.1 * skin).unwrap();
         }
     }
 }

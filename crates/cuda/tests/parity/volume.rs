@@ -4,7 +4,9 @@
 use super::constraints::{forces, molecules, settings};
 use super::device::device;
 use super::fluid::{by_id, distance, largest};
-use jostle_core::{Algorithm, Backend, Evaluate, Molecules, Precision, SimBox, State};
+use jostle_core::{
+    Algorithm, AtomStorage, Backend, Evaluate, Molecules, Precision, SimBox, State, VolumeMove,
+};
 use jostle_cuda::Cuda;
 
 fn evaluate(backend: &mut dyn Backend) -> f64 {
@@ -39,11 +41,11 @@ fn molecules_follow_the_box_as_they_are() {
         for backend in [&mut *cpu as &mut dyn Backend, &mut gpu] {
             evaluate(backend);
             for _ in 0..60 {
-                backend.kick_drift(0.002);
-                backend.constrain_positions(0.002);
+                backend.kick_drift(0.002).unwrap();
+                backend.constrain_positions(0.002).unwrap();
                 evaluate(backend);
-                backend.kick(0.001);
-                backend.constrain_velocities(None);
+                backend.kick(0.001).unwrap();
+                backend.constrain_velocities(None).unwrap();
             }
         }
         // From the same state on.

@@ -58,12 +58,12 @@ impl MartynaTobiasKlein {
         let [growth, slower] = self.first_half(&inertia, &pressure, interval);
         small_enough(growth.powi(3))?;
         // Long-range forces at weight 1, until their virial is known.
-        backend.set_long_range_weight(1.0);
+        backend.set_long_range_weight(1.0)?;
         resize(backend, molecular, [growth; 3], slower - 1.0)?;
         let molecular = backend.molecular_virial(around.molecules)?;
         let pressure = MolecularPressure::new(backend, &molecular);
         if around.long_range_weight != 1.0 {
-            backend.set_long_range_weight(around.long_range_weight);
+            backend.set_long_range_weight(around.long_range_weight)?;
             backend.compute_forces(Evaluate::Forces)?;
         }
         self.second_half(&inertia, &pressure, interval);

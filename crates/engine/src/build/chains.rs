@@ -77,7 +77,7 @@ fn push_apart(system: System) -> Result<Vec<Vec3>> {
     backend.compute_forces(Evaluate::Forces)?;
     let mut fire = Fire::new(TIMESTEP, LONGEST_MOVE, VelocityMixing::Forces);
     for _ in 0..MOST_ITERATIONS {
-        if backend.descent().largest_force < FORCE {
+        if backend.descent()?.largest_force < FORCE {
             break;
         }
         fire.iterate(&mut *backend, Evaluate::Forces)?;

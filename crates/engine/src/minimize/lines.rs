@@ -34,7 +34,7 @@ fn follow(
     longest_move: f64,
     evaluate: Evaluate,
 ) -> Result<Option<LineProgress>> {
-    let sums = backend.descent();
+    let sums = backend.descent()?;
     let begin = sums.power;
     if !(begin > 0.0 && sums.largest_speed > 0.0) {
         return Ok(None);
@@ -45,11 +45,11 @@ fn follow(
     // Where it still went down, and where up again.
     let (mut low, mut high) = ((0.0, begin), None);
     for _ in 0..MOST_LOOKS {
-        backend.drift(target - length);
+        backend.drift(target - length)?;
         length = target;
         backend.update_neighbors()?;
         backend.compute_forces(evaluate)?;
-        power = backend.descent().power;
+        power = backend.descent()?.power;
         if power.abs() <= exact * begin || (power > 0.0 && high.is_none() && length >= most) {
             break;
         }
@@ -72,10 +72,10 @@ fn follow(
 }
 
 /// Points the velocities along the forces: steepest descent. How long the first step along them may be.
-fn point_downhill(backend: &mut dyn Backend, longest_move: f64) -> f64 {
-    backend.mix_velocities(0.0, 1.0);
-    let fastest = backend.descent().largest_speed;
-    if fastest > 0.0 { FIRST_MOVE * longest_move / fastest } else { 0.0 }
+fn point_downhill(backend: &mut dyn Backend, longest_move: f64) -> Result<f64> {
+    backend.mix_velocities(0.0, 1.0)?;
+    let fastest = backend.descent()?.largest_speed;
+    Ok(if fastest > 0.0 { FIRST_MOVE * longest_move / fastest } else { 0.0 })
 }
 
 /// Nonlinear conjugate gradients, with the coefficient of Y. H. Dai and Y. Yuan (SIAM J. Optim. 10
@@ -105,8 +105,8 @@ impl ConjugateGradient {
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
         let first = match self.last {
             // Likely as much is gained as by the line before.
-            Some(gain) => gain / backend.descent().power,
-            None => point_downhill(backend, self.longest_move),
+            Some(gain) => gain / backend.descent()?.power,
+            None => point_downhill(backend, self.longest_move)?,
         };
         let followed = follow(backend, first, CONJUGATE_EXACT, self.longest_move, evaluate)?;
         let Some(LineProgress { length, power: [begin, end] }) =
@@ -115,8 +115,8 @@ impl ConjugateGradient {
             self.last = None;
             return Ok(());
         };
-        let keep = backend.descent().force_square / (begin - end);
-        backend.mix_velocities(keep, 1.0);
+        let keep = backend.descent()?.force_square / (begin - end);
+        backend.mix_velocities(keep, 1.0)?;
         self.last = Some(length * begin);
         Ok(())
     }
@@ -159,7 +159,7 @@ impl Lbfgs {
     /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`], and if the device failed.
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
         // As velocities, forces are zero where atoms are frozen.
-        let downhill = point_downhill(backend, self.longest_move);
+        let downhill = point_downhill(backend, self.longest_move)?;
         let forces = by_id(backend)?;
         self.learn(&forces);
         let mut direction = self.newton(&forces);

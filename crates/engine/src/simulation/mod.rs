@@ -221,7 +221,7 @@ impl Simulation {
     fn look_ahead(&mut self, progress: &mut dyn Progress) -> Result<()> {
         // As velocities are drawn: constraints have not taken anything from them yet.
         let degrees = degrees_of_freedom(self.degrees.free_atoms, self.degrees.momentum).max(1) as f64;
-        let mut temperature = 2.0 * self.backend.kinetic().energy() / (self.units.boltzmann() * degrees);
+        let mut temperature = 2.0 * self.backend.kinetic()?.energy() / (self.units.boltzmann() * degrees);
         let volume = self.backend.simbox().volume();
         let mut doubts = Vec::new();
         for (k, stage) in self.stages.iter().enumerate().skip(self.clock.stage) {

@@ -230,15 +230,15 @@ impl Simulation {
             .measures
             .intervals(|observable| observable == Observable::Whole)
             .fold(stage.thermo_every, common_divisor);
-        // Where long-range forces act at some steps only, steps at which energies are asked for are made by verbs.
+        // Where long-range forces act at some steps only, steps at which energies are asked for are made sub-step by sub-step.
         let (steps, sample_every) = match stage.long_range_every {
             1 => cut(done, most, samples),
             _ => (most.min(until(samples, done)), 0),
         };
         let evaluate = self.evaluate_at(stage, run, done + steps);
-        let by_verbs = stage.long_range_every > 1 && evaluate == Evaluate::ForcesAndEnergies;
+        let by_sub_steps = stage.long_range_every > 1 && evaluate == Evaluate::ForcesAndEnergies;
         let (steps, evaluate) =
-            if by_verbs && steps > 1 { (steps - 1, Evaluate::Forces) } else { (steps, evaluate) };
+            if by_sub_steps && steps > 1 { (steps - 1, Evaluate::Forces) } else { (steps, evaluate) };
         StepBatch {
             first_step: self.clock.step + 1,
             steps,
@@ -302,9 +302,9 @@ impl Simulation {
                 Some(s) => input.convert(self.backend.simbox(), &s.energies, &s.kinetic),
                 // What constraints do is known from a step on.
                 None if step == 0 && !self.topology.constraints.is_empty() => {
-                    input.read(&mut *self.backend).without_pressure()
+                    input.read(&mut *self.backend)?.without_pressure()
                 }
-                None => input.read(&mut *self.backend),
+                None => input.read(&mut *self.backend)?,
             });
             if due(stage.thermo_every, stage_step) {
                 self.report_groups(run.atoms(None))?;

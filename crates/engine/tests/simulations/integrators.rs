@@ -99,7 +99,7 @@ fn time_can_be_reversed() {
             step(backend, &mut thermostat, &context, Evaluate::Forces).unwrap();
         }
         if direction == 0 {
-            backend.scale_velocities(-1.0);
+            backend.scale_velocities(-1.0).unwrap();
         }
     }
     let state = backend.state().unwrap();

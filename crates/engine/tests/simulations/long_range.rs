@@ -92,7 +92,7 @@ fn go(
     (system.state.position, system.state.velocity) = (position.clone(), velocity.clone());
     let mut backend = jostle_cpu::open(system.clone(), of.1.clone(), settings()).unwrap();
     let schedule = RespaSchedule { every, done: 0 };
-    backend.constrain_velocities(None);
+    backend.constrain_velocities(None).unwrap();
     backend.update_neighbors().unwrap();
     evaluate_forces(&mut *backend, Evaluate::Forces, schedule.after(0), None).unwrap();
     for k in 1..=steps {
@@ -177,7 +177,7 @@ fn one_step(
     long_range_weight: f64,
 ) -> (Energies, Vec<Vec3>) {
     let mut backend = open(of.0.clone(), of.1.clone(), settings()).unwrap();
-    backend.constrain_velocities(None);
+    backend.constrain_velocities(None).unwrap();
     backend.update_neighbors().unwrap();
     backend.compute_forces(Evaluate::Forces).unwrap();
     let context = StepContext { seed: 4, step: 1, timestep: 0.002, long_range_weight };

@@ -10,26 +10,13 @@ use crate::vacuum::VacuumKernel;
 use jostle_core::backend::{Algorithm, Descent, NeighborFacts, Timings};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
-    Backend, ClosingKick, Energies, Error, Evaluate, Kinetic, NoiseKey, Result, SimBox, State, Vec3,
+    AtomStorage, Backend, ClosingKick, DeviceReport, Energies, Error, Evaluate, ForceEvaluation, Kinetic,
+    NoiseKey, Result, SimBox, State, SubSteps, Vec3, VolumeMove,
 };
 use jostle_potentials::check;
 use std::time::Instant;
 
-impl<S: Scalar> Backend for Cpu<S> {
-    fn describe(&self) -> String {
-        let threads = match self.team.size() {
-            1 => "1 thread".to_string(),
-            n => format!("{n} threads"),
-        };
-        let precision = if size_of::<S>() == 4 { "mixed" } else { "double" };
-        let is_interpreted = self.kernels.iter().any(|(_, kernel)| kernel.is_interpreted());
-        let formulas = if is_interpreted { ", formulas interpreted" } else { "" };
-        match self.algorithm {
-            Algorithm::Reference => format!("CPU, {threads}, plain reference"),
-            _ => format!("CPU, {threads}, {}, {precision} precision{formulas}", self.level),
-        }
-    }
-
+impl<S: Scalar> AtomStorage for Cpu<S> {
     fn simbox(&self) -> &SimBox {
         &self.system.simbox
     }
@@ -89,89 +76,17 @@ impl<S: Scalar> Backend for Cpu<S> {
         self.set_state(state)
     }
 
-    fn kick(&mut self, dt: f64) {
-        let corrects = self.pending == Pending::CorrectVelocities;
-        if corrects {
-            self.pending = Pending::Nothing;
-        }
-        let (inverse_mass, level) = (std::mem::take(&mut self.inverse_mass), self.level);
-        let checks = self.integrate(|mut atoms| match corrects {
-            true => atoms.correct_and_kick(level, &inverse_mass, dt),
-            false => atoms.kick(level, &inverse_mass, dt),
-        });
-        self.inverse_mass = inverse_mass;
-        if checks.contains(&MotionCheck::Failed) {
-            self.blame_force();
-        }
-    }
-
-    fn drift(&mut self, dt: f64) {
-        if self.is_constrained() {
-            let already = self.take_drift();
-            self.pending = Pending::Drift(already + dt);
-            return;
-        }
-        let (follow, level) = (self.follow(), self.level);
-        let checks = self.integrate(|mut atoms| atoms.drift(level, dt, follow));
-        self.stale |= checks.contains(&MotionCheck::Failed);
-    }
-
-    fn kick_drift(&mut self, dt: f64) {
-        if self.is_constrained() {
-            self.kick(0.5 * dt);
-            self.drift(dt);
-            return;
-        }
-        let (follow, level) = (self.follow(), self.level);
-        let inverse_mass = std::mem::take(&mut self.inverse_mass);
-        let checks = self.integrate(|mut atoms| atoms.kick_drift(level, &inverse_mass, dt, follow));
-        self.inverse_mass = inverse_mass;
-        self.stale |= checks.iter().any(|c| c[1] == MotionCheck::Failed);
-        if checks.iter().any(|c| c[0] == MotionCheck::Failed) {
-            self.blame_force();
-        }
-    }
-
-    fn constrain_positions(&mut self, dt: f64) {
-        if !self.is_constrained() {
-            return;
-        }
-        let drift = self.take_drift();
-        let start = Instant::now();
-        let (on, simbox, state) = ((&self.team, self.level), &self.system.simbox, &self.system.state);
-        match self.constraints.correct_positions(on, simbox, state, dt, drift) {
-            Ok(()) => self.pending = Pending::DriftAndCorrect { drift, dt },
-            Err(fault) => self.fault = Some(fault),
-        }
-        self.timings.integrate += start.elapsed().as_secs_f64();
-    }
-
-    fn constrain_velocities(&mut self, kick: Option<ClosingKick>) {
-        if !self.is_constrained() {
-            return;
-        }
+    fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
         self.finish(Follow::Not);
-        let start = Instant::now();
-        let kick = kick.filter(|_| self.evaluated == Evaluate::ForcesAndEnergies);
-        let turning = kick.filter(|kick| kick.turning() != 0.0);
-        if turning.is_some() {
-            self.collect_forces();
-        }
-        let (on, simbox, state) = ((&self.team, self.level), &self.system.simbox, &self.system.state);
-        let unkicked = turning
-            .map_or([0.0; 6], |kick| self.constraints.correct_velocities(on, simbox, state, kick.time));
-        let kicked = self.constraints.correct_velocities(on, simbox, state, 0.0);
-        self.timings.integrate += start.elapsed().as_secs_f64();
-        self.pending = Pending::CorrectVelocities;
-        if let Some(kick) = kick {
-            let virial = kick.virial(kicked, unkicked);
-            self.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
-        }
+        self.system.state.velocity.copy_from_slice(velocities);
+        Ok(())
     }
+}
 
-    fn add_constraint_virial(&mut self, kick: ClosingKick) {
-        if !self.is_constrained() {
-            return;
+impl<S: Scalar> ForceEvaluation for Cpu<S> {
+    fn add_constraint_virial(&mut self, kick: ClosingKick) -> Result<()> {
+        if !self.is_constrained()? {
+            return Ok(());
         }
         self.finish(Follow::Not);
         self.collect_forces();
@@ -183,10 +98,12 @@ impl<S: Scalar> Backend for Cpu<S> {
         let kicked = self.constraints.correct_velocities(on, simbox, state, -kick.time);
         let virial = kick.virial(kicked, unkicked);
         self.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
+        Ok(())
     }
 
-    fn set_long_range_weight(&mut self, weight: f64) {
+    fn set_long_range_weight(&mut self, weight: f64) -> Result<()> {
         self.lattice_sums.iter_mut().for_each(|sum| sum.weight = weight);
+        Ok(())
     }
 
     fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()> {
@@ -195,9 +112,6 @@ impl<S: Scalar> Backend for Cpu<S> {
 
     fn update_neighbors(&mut self) -> Result<()> {
         self.catch_up();
-        if let Some(fault) = self.fault.take() {
-            return Err(fault);
-        }
         if self.stale {
             let start = Instant::now();
             self.skin.tune(&self.timings);
@@ -211,9 +125,6 @@ impl<S: Scalar> Backend for Cpu<S> {
     fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()> {
         self.evaluated = evaluate;
         self.catch_up();
-        if let Some(fault) = self.fault.take() {
-            return Err(fault);
-        }
         if self.tasks.is_empty() {
             self.update_neighbors()?;
         }
@@ -240,25 +151,100 @@ impl<S: Scalar> Backend for Cpu<S> {
         if evaluate == Evaluate::ForcesAndEnergies
             && (!self.energies.potential().is_finite() || self.bad_force().is_some())
         {
-            self.blame_force();
+            return Err(self.force_fault());
         }
-        self.check()
-    }
-
-    fn check(&mut self) -> Result<()> {
-        self.fault.take().map_or(Ok(()), Err)
+        Ok(())
     }
 
     fn energies(&self) -> &Energies {
         &self.energies
     }
+}
 
-    fn kinetic(&mut self) -> Kinetic {
+impl<S: Scalar> SubSteps for Cpu<S> {
+    fn kick(&mut self, dt: f64) -> Result<()> {
+        let corrects = self.pending == Pending::CorrectVelocities;
+        if corrects {
+            self.pending = Pending::Nothing;
+        }
+        let (inverse_mass, level) = (std::mem::take(&mut self.inverse_mass), self.level);
+        let checks = self.integrate(|mut atoms| match corrects {
+            true => atoms.correct_and_kick(level, &inverse_mass, dt),
+            false => atoms.kick(level, &inverse_mass, dt),
+        });
+        self.inverse_mass = inverse_mass;
+        if checks?.contains(&MotionCheck::Failed) { Err(self.force_fault()) } else { Ok(()) }
+    }
+
+    fn drift(&mut self, dt: f64) -> Result<()> {
+        if self.is_constrained()? {
+            let already = self.take_drift();
+            self.pending = Pending::Drift(already + dt);
+            return Ok(());
+        }
+        let (follow, level) = (self.follow(), self.level);
+        let checks = self.integrate(|mut atoms| atoms.drift(level, dt, follow))?;
+        self.stale |= checks.contains(&MotionCheck::Failed);
+        Ok(())
+    }
+
+    fn kick_drift(&mut self, dt: f64) -> Result<()> {
+        if self.is_constrained()? {
+            self.kick(0.5 * dt)?;
+            return self.drift(dt);
+        }
+        let (follow, level) = (self.follow(), self.level);
+        let inverse_mass = std::mem::take(&mut self.inverse_mass);
+        let checks = self.integrate(|mut atoms| atoms.kick_drift(level, &inverse_mass, dt, follow));
+        self.inverse_mass = inverse_mass;
+        let checks = checks?;
+        self.stale |= checks.iter().any(|c| c[1] == MotionCheck::Failed);
+        if checks.iter().any(|c| c[0] == MotionCheck::Failed) { Err(self.force_fault()) } else { Ok(()) }
+    }
+
+    fn constrain_positions(&mut self, dt: f64) -> Result<()> {
+        if !self.is_constrained()? {
+            return Ok(());
+        }
+        let drift = self.take_drift();
+        let start = Instant::now();
+        let (on, simbox, state) = ((&self.team, self.level), &self.system.simbox, &self.system.state);
+        self.constraints.correct_positions(on, simbox, state, dt, drift)?;
+        self.pending = Pending::DriftAndCorrect { drift, dt };
+        self.timings.integrate += start.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    fn constrain_velocities(&mut self, kick: Option<ClosingKick>) -> Result<()> {
+        if !self.is_constrained()? {
+            return Ok(());
+        }
+        self.finish(Follow::Not);
+        let start = Instant::now();
+        let kick = kick.filter(|_| self.evaluated == Evaluate::ForcesAndEnergies);
+        let turning = kick.filter(|kick| kick.turning() != 0.0);
+        if turning.is_some() {
+            self.collect_forces();
+        }
+        let (on, simbox, state) = ((&self.team, self.level), &self.system.simbox, &self.system.state);
+        let unkicked = turning
+            .map_or([0.0; 6], |kick| self.constraints.correct_velocities(on, simbox, state, kick.time));
+        let kicked = self.constraints.correct_velocities(on, simbox, state, 0.0);
+        self.timings.integrate += start.elapsed().as_secs_f64();
+        self.pending = Pending::CorrectVelocities;
+        if let Some(kick) = kick {
+            let virial = kick.virial(kicked, unkicked);
+            self.energies.virial.iter_mut().zip(virial).for_each(|(w, more)| *w += more);
+        }
+        Ok(())
+    }
+
+    fn kinetic(&mut self) -> Result<Kinetic> {
         let mass = std::mem::take(&mut self.mass);
         let parts = self.integrate(|atoms| atoms.kinetic(&mass));
         self.mass = mass;
         let mut sums = Kinetic::default();
-        for part in parts {
+        for part in parts? {
             for (t, p) in sums.tensor.iter_mut().zip(part.tensor) {
                 *t += p;
             }
@@ -267,24 +253,25 @@ impl<S: Scalar> Backend for Cpu<S> {
             }
         }
         sums.rotation = self.contacts.as_ref().map(|contacts| contacts.rotation(&self.system.state));
-        sums
+        Ok(sums)
     }
 
-    fn scale_velocities(&mut self, factor: f64) {
-        self.scale_and_shift(factor, [0.0; 3]);
+    fn scale_velocities(&mut self, factor: f64) -> Result<()> {
+        self.scale_and_shift(factor, [0.0; 3])
     }
 
-    fn shift_velocities(&mut self, delta: Vec3) {
-        self.scale_and_shift(1.0, delta);
+    fn shift_velocities(&mut self, delta: Vec3) -> Result<()> {
+        self.scale_and_shift(1.0, delta)
     }
 
-    fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) {
+    fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) -> Result<()> {
         let inverse_mass = std::mem::take(&mut self.inverse_mass);
         let level = self.level;
-        self.integrate(|mut atoms| {
+        let done = self.integrate(|mut atoms| {
             atoms.ornstein_uhlenbeck(level, &inverse_mass, decay, thermal_energy, noise);
         });
         self.inverse_mass = inverse_mass;
+        done.map(drop)
     }
 
     fn apply_dpd_thermostat(&mut self, thermostat: &Dissipative, noise: NoiseKey) -> Result<()> {
@@ -313,7 +300,7 @@ impl<S: Scalar> Backend for Cpu<S> {
             });
             self.gather_forces();
             self.system.state.velocity.copy_from_slice(&before);
-            self.kick(part);
+            self.kick(part)?;
         }
         Ok(())
     }
@@ -349,18 +336,18 @@ impl<S: Scalar> Backend for Cpu<S> {
             self.gather_torques();
             self.system.state.velocity.copy_from_slice(&velocity);
             self.system.state.angular_velocity.copy_from_slice(&angular_velocity);
-            self.kick(part * dt);
+            self.kick(part * dt)?;
             self.turn(part * dt);
         }
         Ok(())
     }
 
-    fn descent(&mut self) -> Descent {
+    fn descent(&mut self) -> Result<Descent> {
         let mut sums = Descent::default();
         let inverse_mass = std::mem::take(&mut self.inverse_mass);
         let parts = self.integrate(|atoms| atoms.descent(&inverse_mass));
         self.inverse_mass = inverse_mass;
-        for part in parts {
+        for part in parts? {
             sums.power += part.power;
             sums.velocity_square += part.velocity_square;
             sums.force_square += part.force_square;
@@ -369,19 +356,32 @@ impl<S: Scalar> Backend for Cpu<S> {
         }
         sums.largest_force = sums.largest_force.sqrt();
         sums.largest_speed = sums.largest_speed.sqrt();
-        sums
+        Ok(sums)
     }
 
-    fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
-        self.finish(Follow::Not);
-        self.system.state.velocity.copy_from_slice(velocities);
-        Ok(())
-    }
-
-    fn mix_velocities(&mut self, keep: f64, along: f64) {
+    fn mix_velocities(&mut self, keep: f64, along: f64) -> Result<()> {
         let inverse_mass = std::mem::take(&mut self.inverse_mass);
-        self.integrate(|mut atoms| atoms.mix(&inverse_mass, keep, along));
+        let done = self.integrate(|mut atoms| atoms.mix(&inverse_mass, keep, along));
         self.inverse_mass = inverse_mass;
+        done.map(drop)
+    }
+}
+
+impl<S: Scalar> VolumeMove for Cpu<S> {}
+
+impl<S: Scalar> DeviceReport for Cpu<S> {
+    fn describe(&self) -> String {
+        let threads = match self.team.size() {
+            1 => "1 thread".to_string(),
+            n => format!("{n} threads"),
+        };
+        let precision = if size_of::<S>() == 4 { "mixed" } else { "double" };
+        let is_interpreted = self.kernels.iter().any(|(_, kernel)| kernel.is_interpreted());
+        let formulas = if is_interpreted { ", formulas interpreted" } else { "" };
+        match self.algorithm {
+            Algorithm::Reference => format!("CPU, {threads}, plain reference"),
+            _ => format!("CPU, {threads}, {}, {precision} precision{formulas}", self.level),
+        }
     }
 
     fn timings(&self) -> Timings {
@@ -411,3 +411,5 @@ impl<S: Scalar> Backend for Cpu<S> {
         NeighborFacts { builds: self.builds, skin: self.skin.now(), settled: self.skin.settled(), bytes }
     }
 }
+
+impl<S: Scalar> Backend for Cpu<S> {}

@@ -1,0 +1,240 @@
+//! Contract of a device: a few coherent traits whose coarse methods a time step is written in.
+//!
+//! Every method that does something returns a `Result`; errors are reported by the method that finds them.
+
+mod batch;
+mod settings;
+mod sums;
+
+use crate::thermostat::Dissipative;
+use crate::{Error, MolecularVirial, Molecules, Result, SavedVolume, SimBox, State, Thermostat, Vec3};
+pub use batch::{ClosingKick, NoiseKey, RespaSchedule, Sample, StepBatch};
+pub use settings::{Algorithm, Precision, Processor, Settings};
+pub use sums::{Descent, Energies, Evaluate, Kinetic, NeighborFacts, Timings};
+
+/// Atoms and box of a device. They stay there: [`AtomStorage::state`] is an explicit download.
+pub trait AtomStorage {
+    /// The box.
+    fn simbox(&self) -> &SimBox;
+
+    /// How many atoms there are.
+    fn n_atoms(&self) -> usize;
+
+    /// All atoms as they are now, in storage order.
+    fn state(&mut self) -> Result<&State>;
+
+    /// Replaces positions and velocities by those of `state` (same atoms, any order) and marks
+    /// the neighbour list as stale.
+    fn set_state(&mut self, state: State) -> Result<()>;
+
+    /// Other velocities, in the order of [`AtomStorage::state`], those of driven atoms included; the list stays
+    /// as it is where the device can do that.
+    ///
+    /// # Errors
+    /// If the device failed.
+    fn set_velocities(&mut self, velocities: &[Vec3]) -> Result<()> {
+        let mut state = self.state()?.clone();
+        state.velocity.copy_from_slice(velocities);
+        self.set_state(state)
+    }
+
+    /// Positions (in storage order) that the current neighbour list was built around: those of the
+    /// atoms then, or where they were expected to be half-way through its life. A checkpoint
+    /// keeps them, so that a resumed run goes on with the very same list.
+    fn list_positions(&mut self) -> Result<&[Vec3]>;
+
+    /// Goes on from a checkpoint: `state` in the storage order it was saved in, with the
+    /// `list_positions` and the skin of that moment. Where the order is that of another kind of
+    /// device, the list cannot be the very same, and a new one is built.
+    fn restore(&mut self, state: State, list_positions: Vec<Vec3>, skin: f64) -> Result<()>;
+
+    /// Another box with the same periodic axes, and in it the atoms of `state` (the same ones, any
+    /// order). Lists and forces are out of date then.
+    ///
+    /// # Errors
+    /// If a cut-off is more than half the smallest width of the new box.
+    fn set_box(&mut self, simbox: SimBox, state: State) -> Result<()>;
+
+    /// Another box likewise; every atom keeps its place relative to the edges, and its velocity.
+    ///
+    /// # Errors
+    /// Those of [`AtomStorage::set_box`].
+    fn deform(&mut self, simbox: SimBox) -> Result<()> {
+        let (before, mut state) = (*self.simbox(), self.state()?.clone());
+        state.follow(&before, &simbox);
+        self.set_box(simbox, state)
+    }
+}
+
+/// Neighbour lists, forces, energies and virial.
+pub trait ForceEvaluation {
+    /// The weight of long-range forces in evaluations from now on; 1 at first. Where that is 0, they
+    /// cost nothing unless energies are asked for. Energies, and virials but for those of constraints and
+    /// of points that follow atoms, are those at weight 1.
+    fn set_long_range_weight(&mut self, weight: f64) -> Result<()>;
+
+    /// Another stiffness k of each restraint, in their order, in evaluations from now on.
+    ///
+    /// # Errors
+    /// If there are not so many restraints.
+    fn set_stiffness(&mut self, stiffness: &[f64]) -> Result<()>;
+
+    /// Rebuilds the neighbour list if an atom may be further than half the skin from where the list
+    /// has it.
+    ///
+    /// # Errors
+    /// If an atom has left an open box for infinity or a position is not finite (names the atom).
+    fn update_neighbors(&mut self) -> Result<()>;
+
+    /// Forces at the current positions; [`ForceEvaluation::update_neighbors`] comes first.
+    ///
+    /// # Errors
+    /// If a force or an energy is not finite (names the atom and the term).
+    fn compute_forces(&mut self, evaluate: Evaluate) -> Result<()>;
+
+    /// Adds to the virial of the last evaluation, made with energies, what constraints will bear in the kick
+    /// by its forces that is to end a step; velocities stay as they are.
+    fn add_constraint_virial(&mut self, kick: ClosingKick) -> Result<()>;
+
+    /// Energies of the last evaluation with [`Evaluate::ForcesAndEnergies`].
+    fn energies(&self) -> &Energies;
+}
+
+/// Sub-steps of a time step: changes of positions and velocities, and sums over velocities. Each is one launch or
+/// one parallel loop; nothing is dispatched per pair.
+pub trait SubSteps {
+    /// v += dt f / m
+    fn kick(&mut self, dt: f64) -> Result<()>;
+
+    /// r += dt v
+    fn drift(&mut self, dt: f64) -> Result<()>;
+
+    /// v += dt/2 f / m, then r += dt v: the first half of a velocity-Verlet step, in one pass over
+    /// the atoms where the device can.
+    fn kick_drift(&mut self, dt: f64) -> Result<()> {
+        self.kick(0.5 * dt)?;
+        self.drift(dt)
+    }
+
+    /// After a drift by `dt`: moves atoms back to where the distances that constraints keep are what
+    /// they should be, along the directions they had before, and changes velocities accordingly.
+    fn constrain_positions(&mut self, dt: f64) -> Result<()>;
+
+    /// Takes from the velocities what would change a distance that constraints keep. After the kick that
+    /// ends a step, with forces that were evaluated with energies, the virial gets that of the
+    /// constraints.
+    fn constrain_velocities(&mut self, kick: Option<ClosingKick>) -> Result<()>;
+
+    /// v *= factor
+    fn scale_velocities(&mut self, factor: f64) -> Result<()>;
+
+    /// v += delta for every atom
+    fn shift_velocities(&mut self, delta: Vec3) -> Result<()>;
+
+    /// v = keep v + along f (FIRE's mixing).
+    fn mix_velocities(&mut self, keep: f64, along: f64) -> Result<()>;
+
+    /// The exact Ornstein-Uhlenbeck step v = decay v + sqrt((1 - decay^2) kT / m) xi, the O of
+    /// BAOAB (Leimkuhler and Matthews, 2013).
+    fn ornstein_uhlenbeck(&mut self, decay: f64, thermal_energy: f64, noise: NoiseKey) -> Result<()>;
+
+    /// Friction and noise between pairs of atoms, over one step; [`ForceEvaluation::update_neighbors`] comes
+    /// first. Forces are those of the next evaluation then.
+    ///
+    /// # Errors
+    /// If the device does not have it, or it reaches further than all pair forces.
+    fn apply_dpd_thermostat(&mut self, thermostat: &Dissipative, noise: NoiseKey) -> Result<()>;
+
+    /// Returns true where there are contacts of grains, for [`SubSteps::apply_contact_friction`].
+    fn has_contacts(&self) -> bool;
+
+    /// Damping and friction at the contacts of grains over one step, on velocities and angular
+    /// velocities; [`ForceEvaluation::update_neighbors`] comes first. Forces are those of the next evaluation
+    /// then.
+    ///
+    /// # Errors
+    /// If the device does not have it.
+    fn apply_contact_friction(&mut self, dt: f64) -> Result<()>;
+
+    /// Kinetic energy tensor and momentum now.
+    fn kinetic(&mut self) -> Result<Kinetic>;
+
+    /// Sums for a minimiser.
+    fn descent(&mut self) -> Result<Descent>;
+}
+
+/// Moves of a barostat: molecules as points, moved with the box and, where a trial is refused, back again. What is
+/// kept between the steps of a move is an object: [`MolecularVirial`] is used up by the move, which gives the
+/// [`SavedVolume`] that undoes it.
+pub trait VolumeMove: AtomStorage {
+    /// Virial and kinetic energy of molecules as points, with the forces that were evaluated last.
+    ///
+    /// # Errors
+    /// If a molecule is joined to its own image, so that it has no centre.
+    fn molecular_virial(&mut self, molecules: &Molecules) -> Result<MolecularVirial> {
+        let simbox = *self.simbox();
+        MolecularVirial::on_host(molecules, &simbox, self.state()?.clone())
+    }
+
+    /// Another box with the same periodic axes, in which the centres of molecules of the last
+    /// [`VolumeMove::molecular_virial`] keep their places relative to the edges, and the velocities of
+    /// these grow by the factor 1 + `faster`. Lists and forces are out of date then.
+    ///
+    /// # Errors
+    /// Those of [`AtomStorage::set_box`].
+    fn scale_volume(
+        &mut self,
+        molecular: MolecularVirial,
+        simbox: SimBox,
+        faster: f64,
+    ) -> Result<SavedVolume> {
+        let before = *self.simbox();
+        let Some([state, after]) = molecular.scaled(&before, &simbox, faster) else {
+            return Err(Error::simulation("molecules whose virial another device has cannot be moved"));
+        };
+        self.set_box(simbox, after)?;
+        Ok(SavedVolume { simbox: before, state: Some(state) })
+    }
+
+    /// Back to the box and the atoms before the last [`VolumeMove::scale_volume`].
+    ///
+    /// # Errors
+    /// Those of [`AtomStorage::set_box`].
+    fn undo_scale(&mut self, before: SavedVolume) -> Result<()> {
+        let SavedVolume { simbox, state } = before;
+        let Some(state) = state else {
+            return Err(Error::simulation("what another device has kept cannot be taken back"));
+        };
+        self.set_box(simbox, state)
+    }
+}
+
+/// Facts about a device and its work, for people and for the report.
+pub trait DeviceReport {
+    /// What the device is, for people: `"CPU, 2 threads, AVX-512, mixed precision"`.
+    fn describe(&self) -> String;
+
+    /// Where the time went so far.
+    fn timings(&self) -> Timings;
+
+    /// Facts about the neighbour list.
+    fn neighbor_facts(&self) -> NeighborFacts;
+}
+
+/// A device that holds atoms and moves them. The contract is cut by job; nothing physical has a default that does
+/// nothing, so that a wrapper that forgets a sub-step does not compile.
+pub trait Backend: AtomStorage + ForceEvaluation + SubSteps + VolumeMove + DeviceReport + Send {
+    /// Makes many steps on its own: the same steps, with the same random numbers, as the sub-steps
+    /// would make one by one, and the same however a run is cut into batches. The forces of the last
+    /// evaluation are those at its start. `thermostat` is left as the last step leaves it.
+    ///
+    /// `None`, at once: this device is driven sub-step by sub-step; or such a batch is, where long-range
+    /// forces act at some steps only and energies are asked for.
+    ///
+    /// # Errors
+    /// Those of [`ForceEvaluation::update_neighbors`] and [`ForceEvaluation::compute_forces`], with the step at
+    /// which it happened where that is known.
+    fn run_steps(&mut self, _batch: &StepBatch, _thermostat: &mut Thermostat) -> Result<Option<Vec<Sample>>> {
+        Ok(None)
+    }
+}
