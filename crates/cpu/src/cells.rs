@@ -21,7 +21,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Contains nothing.
+    /// Box that contains nothing.
     pub const EMPTY: Bounds = Bounds { low: [f64::INFINITY; 3], high: [f64::NEG_INFINITY; 3] };
 
     /// Grows to contain a point.
@@ -48,11 +48,11 @@ impl Bounds {
 /// The columns of a build.
 #[derive(Debug, Clone, Default)]
 pub struct Columns {
-    /// How many there are along each edge; one along the third.
+    /// Number of columns along each edge; one along the third.
     pub n: [usize; 3],
-    /// Fractional coordinate where they begin, along all three edges.
+    /// Fractional coordinates where the columns begin, along all three edges.
     pub low: Vec3,
-    /// Fractional length they cover.
+    /// Fractional lengths that the columns cover.
     pub length: Vec3,
     /// The first cluster of each column, and one past the last at the end.
     pub first_cluster: Vec<u32>,
@@ -79,28 +79,28 @@ pub struct Clusters<S> {
     pub width: usize,
     /// The first atom of each cluster, and the number of atoms at the end.
     pub first: Vec<u32>,
-    /// What the coordinates of a cluster are relative to. Origins lie on a grid coarse enough that
-    /// the difference of two near ones is exact in `S`.
+    /// Origin of the coordinates of each cluster. Origins lie on a grid coarse enough that the difference of
+    /// two near ones is exact in `S`.
     pub origin: Vec<Vec3>,
-    /// x of all atoms of a cluster, then y, then z, relative to its origin; empty places are far
+    /// Coordinates relative to the origin, x of all atoms of a cluster, then y, then z; empty places are far
     /// away.
     pub position: Aligned<S>,
-    /// The same where the list has them.
+    /// Coordinates with which the list was built, in the same order.
     pub built: Aligned<S>,
     /// Species of all atoms of a cluster.
     pub species: Vec<i32>,
     /// Bounding boxes at the time of the build.
     pub bounds: Vec<Bounds>,
-    /// The same relative to the origin, rounded outwards.
+    /// Bounding boxes relative to the origin, rounded outwards.
     pub extent: Vec<[[S; 3]; 2]>,
-    /// The same in fractional coordinates.
+    /// Bounding boxes in fractional coordinates.
     pub fractional: Vec<Bounds>,
     /// The columns.
     pub columns: Columns,
 }
 
 impl<S: Scalar> Clusters<S> {
-    /// No atoms yet.
+    /// Clusters without atoms, for registers of this width.
     pub fn new(width: usize) -> Self {
         Clusters {
             width,
@@ -116,7 +116,7 @@ impl<S: Scalar> Clusters<S> {
         }
     }
 
-    /// How many clusters there are.
+    /// Number of clusters.
     pub fn count(&self) -> usize {
         self.first.len() - 1
     }
@@ -136,9 +136,9 @@ impl<S: Scalar> Clusters<S> {
             + self.count() * (size_of::<Vec3>() + 3 * size_of::<Bounds>())
     }
 
-    /// Sorts all atoms in space (which reorders `state`) and forms the clusters, where the atoms will
-    /// be; these places, in the box, go to `places`, and atoms to the same image. `far` is a distance
-    /// well beyond every cut-off.
+    /// Sorts all atoms in space (which reorders `state`) and forms the clusters, at the predicted positions of
+    /// the atoms; these positions, in the box, go to `places`, and atoms to the same image. `far` is a
+    /// distance well beyond every cut-off.
     ///
     /// # Errors
     /// If a position is not finite: names the atom.
@@ -184,7 +184,7 @@ impl<S: Scalar> Clusters<S> {
             around.include(bounds.low);
             around.include(bounds.high);
         }
-        // Bounds do not see what is not a number.
+        // Comparisons leave NaN out of the bounds.
         if fractions.iter().any(|(_, _, finite)| !finite) || !is_inside(simbox, around.low, around.high) {
             return Err(lost_atom(simbox, state));
         }
@@ -300,13 +300,13 @@ impl<S: Scalar> Clusters<S> {
     }
 }
 
-/// Whether fractional coordinates lie in the box along its periodic axes, where wrapping has put
-/// them unless an atom has flown further than images can count.
+/// Returns true if fractional coordinates lie in the box along its periodic axes, where wrapping has put
+/// them unless an atom has moved further than images can count.
 fn is_inside(simbox: &SimBox, low: Vec3, high: Vec3) -> bool {
     (0..3).all(|k| !simbox.periodic()[k] || (low[k] > -0.5 && high[k] < 1.5))
 }
 
-/// Names an atom that has no place any more.
+/// Error that names an atom without a finite position.
 fn lost_atom(simbox: &SimBox, state: &State) -> Error {
     let lost = |r: &Vec3| {
         let s = simbox.to_fractional(*r);
@@ -357,7 +357,7 @@ fn sort(team: &Team, columns: &Columns, places: &[Vec<Vec3>]) -> (Vec<u32>, Vec<
     let n_atoms: usize = places.iter().map(Vec::len).sum();
     let z_scale = f64::from(u32::MAX) / columns.length[2];
     // Counting sort by column: each thread counts its atoms, then fills and sorts its columns. A key
-    // of 32 bits along the column above the atom's number sorts without looking anything up.
+    // of 32 bits along the column above the atom's number sorts without a look-up.
     let counted = team.map(places.iter().collect(), |_, places| {
         let mut counts = vec![0u32; n_columns];
         let mut columns_and_heights = Vec::with_capacity(places.len());

@@ -1,5 +1,5 @@
-//! Distances that do not change, and points that follow atoms: what [`jostle_core::constraints`] says,
-//! for as many molecules at a time as a register holds.
+//! Rigid distances and virtual sites by [`jostle_core::constraints`], for as many molecules at a time as a
+//! register holds.
 
 use crate::cells::Clusters;
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
@@ -18,31 +18,30 @@ pub struct Constraints {
     shapes: Vec<Shape>,
     runs: Vec<ShapeGroups>,
     batches: Vec<GroupBatch>,
-    /// How many groups a register has room for.
+    /// Number of groups in a register.
     width: usize,
-    /// By id, of the first atom of a group which group that is.
+    /// Group that begins with an atom, by id.
     led: Vec<u32>,
-    /// By group, its run.
+    /// Run of each group.
     run_of: Vec<u32>,
-    /// Group by group, ids and inverse masses of atoms, and what there is to know about it: see
+    /// Ids and inverse masses of atoms, group by group, and the parameters of each group, see
     /// [`numbers_of`].
     atoms: Vec<u32>,
     masses: Vec<f64>,
     facts: Vec<f64>,
-    /// By slot: id, index in the arrays, inverse mass. A slot is an atom's place in the batches, where
-    /// those that groups have at the same position stand together, for as many groups as a register has
-    /// room for. Room that is left over has the last group.
+    /// Id, index in the arrays and inverse mass, by slot. A slot is the place of an atom in the batches, in
+    /// which the atoms that groups have at the same position stand together, for as many groups as a register
+    /// has lanes. Lanes that are left over repeat the last group.
     ids: Vec<u32>,
     places: Vec<u32>,
     inverse_mass: Vec<f64>,
-    /// By batch, a register each: the facts of its groups.
+    /// Parameters of the groups of each batch, a register each.
     numbers: Vec<f64>,
-    /// By index, the slots of atoms; those without constraints have one that follows all others.
+    /// Slots of atoms by index; atoms without constraints have one that follows all others.
     slots: Vec<u32>,
-    /// By slot, the task an atom belongs to, and where its force stands there; empty where no points
-    /// follow atoms.
+    /// Task of an atom and the place of its force there, by slot; empty without virtual sites.
     force_at: Vec<[u32; 2]>,
-    /// Corrections of the last verb, by slot.
+    /// Corrections of the last call, by slot.
     corrections: Vec<Vec3>,
 }
 
@@ -52,7 +51,7 @@ struct ShapeGroups {
     n_atoms: usize,
     n_facts: usize,
     first_group: usize,
-    /// Where atoms and facts of its groups begin.
+    /// Beginnings of the atoms and parameters of its groups.
     first_atom: usize,
     first_fact: usize,
     batches: [usize; 2],
@@ -64,14 +63,14 @@ struct GroupBatch {
     shape: usize,
     groups: usize,
     first_slot: usize,
-    /// Where its numbers begin.
+    /// Beginning of its numbers.
     first_number: usize,
 }
 
-/// No group begins with this atom.
+/// Mark of an atom that no group begins with.
 const NONE: u32 = u32::MAX;
 
-/// What there is to know about a group: what [`settle`] has to, or the lengths of its constraints.
+/// Parameters of a group: those of [`settle`], or the lengths of its constraints.
 fn numbers_of(group: &Group, solver: Solver) -> Vec<f64> {
     match (solver, &group.water) {
         (Solver::Settle, Some(water)) => vec![water.to_apex, water.to_base, water.half_base, water.weight],
@@ -79,14 +78,14 @@ fn numbers_of(group: &Group, solver: Solver) -> Vec<f64> {
     }
 }
 
-/// Whether a batch holds together, and the sum of arm times impulse over it.
+/// Convergence of a batch (true if its constraints hold), and the sum of arm times impulse over it.
 type BatchOutcome = (bool, SymTensor);
 
 impl Constraints {
-    /// Those of a system, for registers of this level.
+    /// Constraints of a system, for registers of this level.
     ///
     /// # Errors
-    /// If too many hang together.
+    /// If too many constraints are coupled.
     pub fn new(system: &System, level: Level) -> Result<Self> {
         let Groups { shapes, groups } = Groups::new(system)?;
         if groups.is_empty() {
@@ -128,18 +127,18 @@ impl Constraints {
         Ok(Constraints { shapes, ..all })
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no constraints.
     pub fn is_empty(&self) -> bool {
         self.batches.is_empty()
     }
 
-    /// Whether points follow atoms.
+    /// Returns true if there are virtual sites.
     pub fn have_sites(&self) -> bool {
         self.shapes.iter().any(|shape| !shape.sites.is_empty())
     }
 
-    /// Finds out where atoms are when they have been sorted, and clusters divided among tasks: ids by
-    /// place, and places by id.
+    /// Finds the atoms after they have been sorted and clusters divided among tasks, by ids in the order of
+    /// storage and the index of each id.
     pub fn place<S: Scalar>(
         &mut self,
         id: &[u32],
@@ -161,7 +160,7 @@ impl Constraints {
     }
 
     /// Puts groups into batches in the order in which their first atoms are stored, so that threads find
-    /// the atoms of their batches near each other, and where they moved them themselves.
+    /// the atoms of their batches near each other, and in the cache of the core that moved them.
     fn sort(&mut self, id: &[u32], index_by_id: &[usize]) {
         let Constraints { runs, batches, width, ids, places, inverse_mass, numbers, slots, .. } = self;
         slots.clear();
@@ -189,7 +188,7 @@ impl Constraints {
                     self.facts[run.first_fact + in_run * run.n_facts + k];
             }
         }
-        // The last batch of a run may have room left.
+        // The last batch of a run may have lanes left over.
         for run in runs {
             let last = batches[run.batches[1] - 1];
             for lane in last.groups..*width {
@@ -206,8 +205,8 @@ impl Constraints {
         }
     }
 
-    /// Gives the forces on points that follow atoms to these; `forces` has those of each task, in
-    /// clusters of this width. What that adds to the virial.
+    /// Spreads the forces on virtual sites over their atoms; `forces` has the forces of each task, in clusters
+    /// of this width. Returns the change of the virial.
     pub fn spread<S: Scalar>(
         &self,
         simbox: &SimBox,
@@ -247,21 +246,21 @@ impl Constraints {
         virial
     }
 
-    /// By slot, what the last verb has found that atoms are to be corrected by.
+    /// Corrections of the last call, by slot.
     pub fn corrections(&self) -> &[Vec3] {
         &self.corrections
     }
 
-    /// By index, the slots of atoms.
+    /// Slots of atoms, by index.
     pub fn slots(&self) -> &[u32] {
         &self.slots
     }
 
-    /// Finds by what atoms that drift with their velocities for `dt` are to be moved then; for
-    /// `still_to_drift` of it they have not been moved yet.
+    /// Finds the corrections of positions after a drift for `dt`, of which `still_to_drift` has not been made
+    /// yet.
     ///
     /// # Errors
-    /// If a molecule has flown apart: names an atom.
+    /// If the iteration does not converge: names an atom.
     pub fn correct_positions(
         &mut self,
         (team, level): (&Team, Level),
@@ -282,8 +281,8 @@ impl Constraints {
         }
     }
 
-    /// Finds by what velocities are to be changed so that no distance changes; the sum of arm times
-    /// impulse over all constraints. Velocities are taken as they were before a kick by `unkicked`.
+    /// Finds the corrections of velocities with which no distance changes; returns the sum of arm times
+    /// impulse over all constraints. Velocities are those before a kick by `unkicked`.
     pub fn correct_velocities(
         &mut self,
         (team, level): (&Team, Level),
@@ -299,7 +298,7 @@ impl Constraints {
         sum
     }
 
-    /// Does something to every batch, spread over the team.
+    /// Runs `body` on all batches, spread over the team.
     fn each(
         &mut self,
         team: &Team,
@@ -329,7 +328,7 @@ impl Constraints {
     }
 }
 
-/// Some batches, and where the corrections of their atoms go.
+/// Some batches, with the corrections of their atoms as output.
 struct BatchPart<'a> {
     shapes: &'a [Shape],
     batches: &'a [GroupBatch],
@@ -341,8 +340,8 @@ struct BatchPart<'a> {
     corrections: &'a mut [Vec3],
 }
 
-/// The atoms of a batch, a group a lane: places from the first atom of the group, velocities likewise,
-/// inverse masses.
+/// The atoms of a batch, a group a lane: positions and velocities relative to the first atom of the group,
+/// and inverse masses.
 struct BatchAtoms<L> {
     r: [[L; 3]; MOST_ATOMS],
     v: [[L; 3]; MOST_ATOMS],
@@ -350,8 +349,7 @@ struct BatchAtoms<L> {
 }
 
 impl BatchPart<'_> {
-    /// Fills lanes with groups, once they have drifted on for some time; with velocities as they were
-    /// before a kick by `unkicked`.
+    /// Fills lanes with groups after a drift for some time, with velocities before a kick by `unkicked`.
     #[inline(always)]
     fn load<L: Lanes<Scalar = f64>>(&self, batch: &GroupBatch, drift: f64, unkicked: f64) -> BatchAtoms<L> {
         let n = self.shapes[batch.shape].atoms;
@@ -414,7 +412,7 @@ impl BatchPart<'_> {
         L::load(&self.numbers[batch.first_number + k * L::WIDTH..])
     }
 
-    /// Stores differences of what atoms have and had. Whether all of it are numbers.
+    /// Stores the differences between new and old vectors. Returns true if all of them are finite.
     #[inline(always)]
     fn store<L: Lanes<Scalar = f64>>(
         &mut self,
@@ -538,7 +536,7 @@ fn correct_velocities<L: Lanes<Scalar = f64>>(
     let shape = &part.shapes[batch.shape];
     let mut now = v;
     let impulse = match shape.solver {
-        // The same, with places that the compiler knows.
+        // The generic function with pairs that are known at compile time.
         Solver::Settle => rattle(&[[0, 1], [0, 2], [1, 2]], &r, &inverse_mass, &mut now),
         Solver::Shake => rattle(&shape.pairs, &r, &inverse_mass, &mut now),
     };

@@ -15,7 +15,7 @@ use jostle_core::{NoiseKey, Vec3};
 #[derive(Debug, Clone, Copy)]
 struct DissipativePair {
     near: NearPair,
-    /// 1 - r/cutoff
+    /// Weight 1 - r/cutoff.
     weight: f64,
     noise: f64,
 }
@@ -25,7 +25,7 @@ struct DissipativePair {
 pub struct TaskPairs(Vec<DissipativePair>);
 
 impl TaskPairs {
-    /// Finds them.
+    /// Finds the pairs.
     pub fn find<S: Scalar>(
         &mut self,
         clusters: &Clusters<S>,
@@ -42,7 +42,7 @@ impl TaskPairs {
         });
     }
 
-    /// What acts on each atom of the pairs, at these velocities.
+    /// Adds the impulses on the atoms of the pairs, at these velocities.
     pub fn act<S: Scalar>(
         &self,
         width: usize,

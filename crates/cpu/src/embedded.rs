@@ -2,15 +2,17 @@
 //! the derivatives of the embedding energies, forces.
 //!
 //! Few of the pairs of a list are within the cut-off. The first pass packs these together, so that
-//! tables are read in full registers, once for both passes; what goes back to the atoms, now and in
-//! the second pass, is unpacked to where it came from.
+//! tables are read in full registers, once for both passes; results are unpacked to the lanes of their
+//! atoms, in both passes.
 
-use crate::blocks::{BlockKernel, BlockView, RowSums, Sums, TaskForces, all_blocks, center_of_row, lanes};
+use crate::blocks::{
+    BlockArrays, BlockKernel, BlockView, ListKernel, ListPass, RowSums, Sums, center_of_row, lanes,
+};
 use crate::cells::Clusters;
+use crate::interaction::{add_pair_forces, distance, square};
 use crate::neighbors::{MOST_ENTRIES, PairList};
-use crate::pair::{add_pair_forces, distance, square};
 use crate::simd::aligned::Aligned;
-use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
+use crate::simd::{Lanes, Scalar};
 use jostle_core::Evaluate;
 use jostle_potentials::Embedded;
 use jostle_potentials::embedded::{cubic, force, parts};
@@ -20,8 +22,7 @@ pub struct EmbeddedKernel<S> {
     term: Embedded,
     cutoff2: S,
     table: Vec<S>,
-    /// Where the table of a first and a second species begins; rows are as long as the widest
-    /// register.
+    /// Beginning of the table of a first and a second species; rows are as long as the widest register.
     starts: Vec<S>,
     stride: usize,
     spacing: [S; 2],
@@ -32,7 +33,7 @@ pub struct EmbeddedKernel<S> {
 }
 
 impl<S: Scalar> EmbeddedKernel<S> {
-    /// Lays the tables out.
+    /// Lays out the tables of a term.
     pub fn new(term: Embedded) -> Self {
         let (start, spacing, n) = term.grid();
         let n_species = term.n_species();
@@ -56,22 +57,14 @@ impl<S: Scalar> EmbeddedKernel<S> {
         }
     }
 
-    /// Adds what the pairs of a task's list contribute to the densities; what
-    /// [`EmbeddedKernel::add_forces`] needs goes to `packed`. The sum of the pairs' energies if asked for.
-    pub fn add_densities(
-        &self,
-        level: Level,
-        clusters: &Clusters<S>,
-        list: &PairList<S>,
-        densities: &mut TaskForces<S>,
-        packed: &mut PackedPairs<S>,
-        evaluate: Evaluate,
-    ) -> f64 {
-        level.run(Densities { kernel: self, clusters, list, densities, packed, evaluate }).energy
+    /// Adds the densities of the pairs of a task's list, and stores in `packed` the numbers that
+    /// [`EmbeddedKernel::add_forces`] needs. Returns the sum of the pairs' energies if asked for.
+    pub fn add_densities(&self, pass: ListPass<S>, packed: &mut PackedPairs<S>) -> f64 {
+        pass.run(Densities { kernel: self, packed }).energy
     }
 
-    /// From the densities at the atoms of a task's clusters to the derivatives of their embedding
-    /// energies; the sum of the energies.
+    /// Computes the derivatives of the embedding energies of a task's atoms from the densities; returns the
+    /// sum of the energies.
     pub fn embed(
         &self,
         clusters: &Clusters<S>,
@@ -93,16 +86,8 @@ impl<S: Scalar> EmbeddedKernel<S> {
     }
 
     /// Adds the forces over the list of one task; the sums have the virial alone.
-    pub fn add_forces(
-        &self,
-        level: Level,
-        clusters: &Clusters<S>,
-        list: &PairList<S>,
-        packed: &PackedPairs<S>,
-        forces: &mut TaskForces<S>,
-        evaluate: Evaluate,
-    ) -> Sums {
-        level.run(EmbeddedForces { kernel: self, clusters, list, packed, forces, evaluate })
+    pub fn add_forces(&self, pass: ListPass<S>, packed: &PackedPairs<S>) -> Sums {
+        pass.run(EmbeddedForces { kernel: self, packed })
     }
 
     /// Bytes occupied.
@@ -114,22 +99,22 @@ impl<S: Scalar> EmbeddedKernel<S> {
 /// The pairs of a task within the cut-off, packed in the order of its rows.
 #[derive(Default)]
 pub struct PackedPairs<S> {
-    /// For every row of every block, the end of its part of `entries`.
+    /// End of the part of `entries` of every row of every block.
     row_ends: Vec<u32>,
     entries: Vec<PackedEntry>,
-    /// Of every pair, what its force is made of.
+    /// Parts of the force of every pair.
     parts: [Aligned<S>; 3],
-    /// Of the pairs of a block: squared distances, where tables begin, and the densities they cause.
+    /// Squared distances of the pairs of a block, then beginnings of their tables and the densities they cause.
     squares: Aligned<S>,
     starts: [Aligned<S>; 2],
     densities: [Aligned<S>; 2],
 }
 
-/// Atoms at a place of the tile that are near the atom of a row.
+/// The atoms at a place of the tile that are within the cut-off of the atom of a row.
 #[derive(Debug, Clone, Copy, Default)]
 struct PackedEntry {
     place: u8,
-    /// Bit k is set for atom k.
+    /// Set of atoms: bit k for atom k.
     atoms: u16,
 }
 
@@ -144,7 +129,7 @@ impl<S: Scalar> PackedPairs<S> {
             + c.bytes()
     }
 
-    /// Those of a row.
+    /// Entries of a row.
     #[inline(always)]
     fn of_row(&self, row: usize) -> &[PackedEntry] {
         let start = if row == 0 { 0 } else { self.row_ends[row - 1] };
@@ -152,15 +137,15 @@ impl<S: Scalar> PackedPairs<S> {
     }
 }
 
-// Everything below that touches registers is a function and `#[inline(always)]`: a closure would
-// be compiled without the instruction set.
+// Code below that touches registers is in functions with `#[inline(always)]`: a closure would be compiled
+// without the instruction set.
 
 /// The tables in registers.
 #[derive(Clone, Copy)]
 struct TableGrid<'a, L: Lanes> {
     table: &'a [L::Scalar],
     cutoff2: L,
-    /// Knots per length, where the first one is, and the number of the last one.
+    /// Knots per length, position of the first knot, and number of the last one.
     per_length: L,
     start: L,
     last: L,
@@ -178,8 +163,7 @@ impl<'a, L: Lanes> TableGrid<'a, L> {
         }
     }
 
-    /// Number of the knot before a distance, and how far beyond it. For distances that are not
-    /// numbers the last knot.
+    /// Number of the knot before a distance, and the rest beyond it. NaN gives the last knot.
     #[inline(always)]
     fn place(&self, r: L) -> (L, L) {
         let x = r.mul_add(self.per_length, -self.start);
@@ -189,8 +173,8 @@ impl<'a, L: Lanes> TableGrid<'a, L> {
     }
 }
 
-/// Where the tables of the pairs of a row and the atoms of a register begin: densities at the row, and
-/// at the others.
+/// Beginnings of the tables of the pairs of a row and the atoms of a register: densities at the row, and at
+/// the others.
 #[inline(always)]
 fn starts<L: Lanes>(
     kernel: &EmbeddedKernel<L::Scalar>,
@@ -208,39 +192,36 @@ fn starts<L: Lanes>(
     [L::lookup(row, n, L::load_index(kinds)), L::load(&back)]
 }
 
+/// The first pass, see [`EmbeddedKernel::add_densities`].
 struct Densities<'a, S> {
     kernel: &'a EmbeddedKernel<S>,
-    clusters: &'a Clusters<S>,
-    list: &'a PairList<S>,
-    densities: &'a mut TaskForces<S>,
     packed: &'a mut PackedPairs<S>,
-    evaluate: Evaluate,
 }
 
-impl<S: Scalar> Kernel for Densities<'_, S> {
+impl<S: Scalar> ListKernel<S> for Densities<'_, S> {
     type Output = Sums;
 
     #[inline(always)]
-    fn run<I: Simd>(self) -> Sums {
+    fn run<L: Lanes<Scalar = S>>(self, pass: ListPass<S>) -> Sums {
         match self.kernel.term.n_species() {
-            1 => self.all::<S::Lanes<I>, true>(),
-            _ => self.all::<S::Lanes<I>, false>(),
+            1 if !L::IS_FALLBACK => self.all::<L, true>(pass),
+            _ => self.all::<L, false>(pass),
         }
     }
 }
 
 impl<S: Scalar> Densities<'_, S> {
     #[inline(always)]
-    fn all<L: Lanes<Scalar = S>, const UNIFORM: bool>(self) -> Sums {
-        let Densities { kernel, clusters, list, densities, packed, evaluate } = self;
+    fn all<L: Lanes<Scalar = S>, const UNIFORM: bool>(self, pass: ListPass<S>) -> Sums {
+        let Densities { kernel, packed } = self;
+        let evaluate = pass.evaluate;
         packed.row_ends.clear();
-        // As many as a block can have: its places, atoms and rows.
+        // The largest number of pairs of a block: places times atoms times rows.
         let most = (MOST_ENTRIES + 1) * L::WIDTH * L::WIDTH;
         packed.squares.resize(most);
         packed.starts.iter_mut().chain(&mut packed.densities).for_each(|numbers| numbers.resize(most));
-        let pass =
-            DensityPass::<L, UNIFORM> { kernel, grid: TableGrid::new(kernel), packed, evaluate, n_pairs: 0 };
-        all_blocks(pass, clusters, list, densities)
+        let grid = TableGrid::new(kernel);
+        pass.over_blocks(DensityPass::<L, UNIFORM> { kernel, grid, packed, evaluate, n_pairs: 0 })
     }
 }
 
@@ -250,25 +231,20 @@ struct DensityPass<'a, L: Lanes, const UNIFORM: bool> {
     grid: TableGrid<'a, L>,
     packed: &'a mut PackedPairs<L::Scalar>,
     evaluate: Evaluate,
-    /// How many pairs the blocks so far have.
+    /// Number of pairs of the blocks so far.
     n_pairs: usize,
 }
 
-/// How far [`PackedPairs`] of a block have been filled.
+/// Numbers of entries and pairs of a block packed so far.
 struct PackedCounts {
     entries: usize,
     pairs: usize,
 }
 
 impl<L: Lanes, const UNIFORM: bool> DensityPass<'_, L, UNIFORM> {
-    /// Packs squared distances within the cut-off, and where tables begin.
+    /// Packs squared distances within the cut-off and beginnings of tables. Returns the number of pairs.
     #[inline(always)]
-    fn find(
-        &mut self,
-        at: &BlockView<L::Scalar>,
-        clusters: &Clusters<L::Scalar>,
-        tile: &[L::Scalar],
-    ) -> usize {
+    fn find(&mut self, at: &BlockView<L::Scalar>, tile: &[L::Scalar]) -> usize {
         let start = self.packed.row_ends.last().map_or(0, |end| *end as usize);
         let most = start + at.n_rows * (at.entries.len() + 1);
         if self.packed.entries.len() < most {
@@ -278,24 +254,23 @@ impl<L: Lanes, const UNIFORM: bool> DensityPass<'_, L, UNIFORM> {
         for row in 0..at.n_rows {
             let center = center_of_row(tile, row);
             for &k in at.partners(row) {
-                self.pack(at, clusters, tile, (row, center), (usize::from(k) + 1, !0), &mut found);
+                self.pack(at, tile, (row, center), (usize::from(k) + 1, !0), &mut found);
             }
             let itself = at.own.then(|| (0, at.after(row)));
             let parts = at.parts(row).iter().map(|part| (usize::from(part.entry) + 1, part.atoms.into()));
             for some in itself.into_iter().chain(parts) {
-                self.pack(at, clusters, tile, (row, center), some, &mut found);
+                self.pack(at, tile, (row, center), some, &mut found);
             }
             self.packed.row_ends.push(found.entries as u32);
         }
         found.pairs
     }
 
-    /// Packs those at a place that are near an atom.
+    /// Packs the pairs of an atom with the atoms of a place.
     #[inline(always)]
     fn pack(
         &mut self,
         at: &BlockView<L::Scalar>,
-        clusters: &Clusters<L::Scalar>,
         tile: &[L::Scalar],
         (row, center): (usize, [L; 3]),
         (place, some): (usize, u32),
@@ -306,8 +281,9 @@ impl<L: Lanes, const UNIFORM: bool> DensityPass<'_, L, UNIFORM> {
         let near = L::bits(r2.lt(self.grid.cutoff2)) & some;
         r2.packed(near).store(&mut squares[found.pairs..]);
         if !UNIFORM {
-            let species = clusters.species[at.cluster * L::WIDTH + row] as usize;
-            let first = crate::embedded::starts::<L>(self.kernel, clusters, species, at.cluster_at(place));
+            let species = at.clusters.species[at.cluster * L::WIDTH + row] as usize;
+            let other = at.cluster_at(place);
+            let first = crate::embedded::starts::<L>(self.kernel, at.clusters, species, other);
             for (first, starts) in first.into_iter().zip(starts) {
                 first.packed(near).store(&mut starts[found.pairs..]);
             }
@@ -317,7 +293,7 @@ impl<L: Lanes, const UNIFORM: bool> DensityPass<'_, L, UNIFORM> {
         found.pairs += near.count_ones() as usize;
     }
 
-    /// Reads the tables for so many pairs; the sum of their energies if asked for.
+    /// Reads the tables for the first `n` packed pairs; returns the sum of their energies if asked for.
     #[inline(always)]
     fn read(&mut self, n: usize) -> f64 {
         let PackedPairs { parts: kept, squares, starts, densities, .. } = &mut *self.packed;
@@ -373,16 +349,10 @@ impl<L: Lanes, const UNIFORM: bool> BlockKernel<L> for DensityPass<'_, L, UNIFOR
     const N_ACCUMULATED: usize = 1;
 
     #[inline(always)]
-    fn evaluate_block(
-        &mut self,
-        at: &BlockView<L::Scalar>,
-        clusters: &Clusters<L::Scalar>,
-        tile: &mut [L::Scalar],
-        rows: &mut [L::Scalar],
-        sums: &mut Sums,
-    ) {
+    fn evaluate_block(&mut self, at: &BlockView<L::Scalar>, arrays: BlockArrays<L::Scalar>) {
+        let BlockArrays { tile, rows, sums } = arrays;
         let first_row = self.packed.row_ends.len();
-        let n = self.find(at, clusters, tile);
+        let n = self.find(at, tile);
         sums.energy += self.read(n);
         let packed = &*self.packed;
         let mut pair = 0;
@@ -410,36 +380,36 @@ impl<L: Lanes, const UNIFORM: bool> BlockKernel<L> for DensityPass<'_, L, UNIFOR
     }
 }
 
+/// The second pass, see [`EmbeddedKernel::add_forces`].
 struct EmbeddedForces<'a, S> {
     kernel: &'a EmbeddedKernel<S>,
-    clusters: &'a Clusters<S>,
-    list: &'a PairList<S>,
     packed: &'a PackedPairs<S>,
-    forces: &'a mut TaskForces<S>,
-    evaluate: Evaluate,
 }
 
-impl<S: Scalar> Kernel for EmbeddedForces<'_, S> {
+impl<S: Scalar> ListKernel<S> for EmbeddedForces<'_, S> {
     type Output = Sums;
 
     #[inline(always)]
-    fn run<I: Simd>(self) -> Sums {
-        match (self.evaluate, self.kernel.term.n_species()) {
-            (Evaluate::Forces, 1) => self.all::<S::Lanes<I>, false, true>(),
-            (Evaluate::Forces, _) => self.all::<S::Lanes<I>, false, false>(),
-            (Evaluate::ForcesAndEnergies, 1) => self.all::<S::Lanes<I>, true, true>(),
-            (Evaluate::ForcesAndEnergies, _) => self.all::<S::Lanes<I>, true, false>(),
+    fn run<L: Lanes<Scalar = S>>(self, pass: ListPass<S>) -> Sums {
+        if L::IS_FALLBACK {
+            return self.all::<L, true, false>(pass);
+        }
+        match (pass.evaluate, self.kernel.term.n_species()) {
+            (Evaluate::Forces, 1) => self.all::<L, false, true>(pass),
+            (Evaluate::Forces, _) => self.all::<L, false, false>(pass),
+            (Evaluate::ForcesAndEnergies, 1) => self.all::<L, true, true>(pass),
+            (Evaluate::ForcesAndEnergies, _) => self.all::<L, true, false>(pass),
         }
     }
 }
 
 impl<S: Scalar> EmbeddedForces<'_, S> {
     #[inline(always)]
-    fn all<L: Lanes<Scalar = S>, const VIRIAL: bool, const UNIFORM: bool>(self) -> Sums {
-        let EmbeddedForces { kernel, clusters, list, packed, forces, .. } = self;
+    fn all<L: Lanes<Scalar = S>, const VIRIAL: bool, const UNIFORM: bool>(self, pass: ListPass<S>) -> Sums {
+        let EmbeddedForces { kernel, packed } = self;
         let derivative = &kernel.derivative;
-        let pass = ForcePass::<S, VIRIAL, UNIFORM> { derivative, packed, next_row: 0, next_pair: 0 };
-        all_blocks::<L, _>(pass, clusters, list, forces)
+        let kernel = ForcePass::<S, VIRIAL, UNIFORM> { derivative, packed, next_row: 0, next_pair: 0 };
+        pass.over_blocks::<L, _>(kernel)
     }
 }
 
@@ -463,14 +433,8 @@ impl<L: Lanes, const VIRIAL: bool, const UNIFORM: bool> BlockKernel<L>
     }
 
     #[inline(always)]
-    fn evaluate_block(
-        &mut self,
-        at: &BlockView<L::Scalar>,
-        _clusters: &Clusters<L::Scalar>,
-        tile: &mut [L::Scalar],
-        rows: &mut [L::Scalar],
-        sums: &mut Sums,
-    ) {
+    fn evaluate_block(&mut self, at: &BlockView<L::Scalar>, arrays: BlockArrays<L::Scalar>) {
+        let BlockArrays { tile, rows, sums } = arrays;
         let parts = &self.packed.parts;
         let mut pair = self.next_pair;
         for row in 0..at.n_rows {
@@ -501,10 +465,5 @@ impl<L: Lanes, const VIRIAL: bool, const UNIFORM: bool> BlockKernel<L>
         }
         self.next_row += at.n_rows;
         self.next_pair = pair;
-    }
-
-    #[inline(always)]
-    fn with_reaction(accumulated: L, in_tile: L) -> L {
-        accumulated - in_tile
     }
 }

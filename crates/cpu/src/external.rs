@@ -12,25 +12,25 @@ use std::ops::Range;
 #[derive(Default)]
 pub struct RestraintKernel {
     by_atom: AtomRestraints,
-    /// By id, where atoms are stored since they were sorted.
+    /// Index of each atom in storage, by id.
     index_by_id: Vec<usize>,
-    /// Their state now.
+    /// Current state of the restraints.
     now: RestraintState,
 }
 
 impl RestraintKernel {
-    /// Those of a system's forces.
+    /// Restraints of a system.
     pub fn new(system: &System, forces: &Forces) -> Self {
         let by_atom = AtomRestraints::new(&forces.restraints, system.state.len());
         RestraintKernel { by_atom, ..RestraintKernel::default() }
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no restraints.
     pub fn is_empty(&self) -> bool {
         self.by_atom.first.is_empty()
     }
 
-    /// Remembers where atoms are when they have been sorted.
+    /// Takes the indices of atoms after they have been sorted.
     pub fn place(&mut self, index_by_id: &[usize]) {
         if !self.is_empty() {
             self.index_by_id.clear();
@@ -38,14 +38,14 @@ impl RestraintKernel {
         }
     }
 
-    /// Evaluates those at a distance.
+    /// Evaluates the restraints of distances.
     pub fn evaluate_distances(&mut self, system: &System, forces: &Forces) {
         if !self.is_empty() {
             self.now = forces.restraints.at(&system.simbox, &system.state, &self.index_by_id);
         }
     }
 
-    /// Adds energies and virials of those at a distance to the sums of the term.
+    /// Adds energies and virials of the restraints of distances to the sums of the term.
     pub fn add_to(&self, sums: Option<&mut Sums>) {
         let Some(sums) = sums else { return };
         self.now.distance_forces.iter().for_each(|restraint| add(sums, restraint));
@@ -57,7 +57,7 @@ fn add(sums: &mut Sums, restraint: &RestraintForce) {
     sums.virial.iter_mut().zip(restraint.virial).for_each(|(w, part)| *w += part);
 }
 
-/// Adds the forces of fields, walls and restraints on some clusters to theirs; sums by term.
+/// Adds the forces of fields, walls and restraints on some clusters; returns sums by term.
 pub fn add_forces<S: Scalar>(
     system: &System,
     forces: &Forces,

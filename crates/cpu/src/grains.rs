@@ -17,17 +17,17 @@ use jostle_potentials::grains::{Contact, friction};
 pub struct Contacts {
     /// Stiffness, normal damping, tangential damping and the coefficient of friction.
     law: [f64; 4],
-    /// By species.
+    /// Radius of each species.
     radius: Vec<f64>,
     inverse_mass: Masses,
-    /// 0 where grains do not turn.
+    /// Inverse moments of inertia; 0 for grains that do not rotate.
     pub inverse_inertia: Masses,
     /// Walls with friction.
     walls: Vec<Wall>,
 }
 
 impl Contacts {
-    /// Of grains in a system, with all its walls.
+    /// Contacts of the grains of a system, with each other and with its walls.
     pub fn new(system: &System, grains: &Grains, walls: &[Wall]) -> Self {
         Contacts {
             law: [grains.stiffness, grains.normal_damping, grains.tangential_damping, grains.friction],
@@ -38,7 +38,7 @@ impl Contacts {
         }
     }
 
-    /// The energy of rotation.
+    /// Kinetic energy of rotation.
     pub fn rotation(&self, state: &State) -> f64 {
         let turning = state.angular_velocity.iter().zip(&state.species).zip(&state.id);
         let energies = turning.map(|((w, species), id)| {
@@ -53,9 +53,9 @@ impl Contacts {
 /// Two grains that touch, or one that touches a wall.
 #[derive(Debug, Clone, Copy)]
 struct Touching {
-    /// Places in storage; the same twice at a wall.
+    /// Indices in storage; the same one twice at a wall.
     atoms: [u32; 2],
-    /// As in [`NearPair`].
+    /// Places of the forces, see [`NearPair::slots`].
     slots: [u32; 2],
     contact: Contact<f64>,
 }
@@ -68,7 +68,7 @@ pub struct TaskContacts {
 }
 
 impl TaskContacts {
-    /// Finds them.
+    /// Finds the contacts.
     pub fn find<S: Scalar>(
         &mut self,
         clusters: &Clusters<S>,
@@ -114,7 +114,7 @@ impl TaskContacts {
         }
     }
 
-    /// Forces and torques on each grain, at these velocities.
+    /// Adds forces and torques on each grain, at these velocities.
     pub fn act<S: Scalar>(
         &self,
         width: usize,

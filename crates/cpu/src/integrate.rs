@@ -1,6 +1,6 @@
-//! Moving atoms, and sums over velocities: loops over the atoms of one task.
+//! Changes of positions and velocities, and sums over velocities: loops over the atoms of one task.
 //!
-//! What changes velocities or positions is a `Change`, made to a register full of atoms at a time.
+//! A `Change` of velocities or positions is made to a register full of atoms at a time.
 
 use crate::noise::{BATCH, Normals};
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd, widened};
@@ -10,50 +10,50 @@ use jostle_core::{Kinetic, Masses, NoiseKey, Real, Vec3};
 
 /// The atoms of a task, cluster by cluster.
 pub struct TaskAtoms<'a, S> {
-    /// Places of a cluster.
+    /// Number of places of a cluster.
     pub width: usize,
     /// First atom of each cluster and one past the last, counted from the task's first.
     pub first: &'a [u32],
-    /// What cluster coordinates are relative to.
+    /// Origin of the coordinates of each cluster.
     pub origin: &'a [Vec3],
     /// Numbers of the atoms.
     pub id: &'a [u32],
-    /// Their species.
+    /// Species of the atoms.
     pub species: &'a [u16],
-    /// Which of the corrections of constraints is theirs, if there are any.
+    /// Index into the corrections of constraints, if there are any.
     pub slot: &'a [u32],
-    /// These corrections.
+    /// Corrections of constraints.
     pub corrections: &'a [Vec3],
-    /// Their positions.
+    /// Positions of the atoms.
     pub position: &'a mut [Vec3],
-    /// Their velocities.
+    /// Velocities of the atoms.
     pub velocity: &'a mut [Vec3],
     /// Forces, cluster by cluster: all x, all y, all z.
     pub force: &'a [S],
-    /// Positions relative to the origin of the cluster, likewise.
+    /// Positions relative to the origin of the cluster, in the same order.
     pub relative: &'a mut [S],
-    /// The same where the neighbour list has them.
+    /// Relative positions with which the neighbour list was built.
     pub built: &'a [S],
 }
 
-/// Whether places in clusters follow atoms that move.
+/// Update of the coordinates in clusters when atoms move.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Follow {
-    /// They will be moved again.
+    /// No update, because the atoms will be moved again.
     Not,
-    /// Yes, up to so far from where the neighbour list has them.
+    /// Update, up to a distance from the positions of the neighbour list.
     UpTo {
         /// The square of that distance.
         limit2: f64,
     },
 }
 
-/// How far an atom may have moved, or a velocity grown, beyond what is allowed.
+/// Result of a test of displacements or forces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MotionCheck {
-    /// Nothing found.
+    /// No fault.
     Passed,
-    /// Something found, or something that is not a number.
+    /// A displacement beyond the limit, or a number that is not finite.
     Failed,
 }
 
@@ -70,21 +70,20 @@ impl<S: Scalar> TaskAtoms<'_, S> {
         [0, 1, 2].map(|k| force[place + k * width].to_f64())
     }
 
-    /// v += dt f / m. Fails if a force is not finite.
+    /// Kick: v += dt f / m. Fails if a force is not finite.
     #[inline(always)]
     pub fn kick(&mut self, level: Level, inverse_mass: &Masses, dt: f64) -> MotionCheck {
         level.run(Changing { atoms: self, change: Kick { inverse_mass, dt }, moving: Moving::Velocities })[0]
     }
 
-    /// r += dt v. Fails if a followed atom is then too far from where the neighbour list has it, or
-    /// nowhere.
+    /// Drift: r += dt v. Fails if an atom is then beyond the limit of `follow`, or its position not finite.
     #[inline(always)]
     pub fn drift(&mut self, level: Level, dt: f64, follow: Follow) -> MotionCheck {
         level.run(Changing { atoms: self, change: Drift { dt }, moving: Moving::Places(follow) })[1]
     }
 
-    /// v += dt/2 f / m, then r += dt v. The first result is that of [`TaskAtoms::kick`], the second
-    /// that of [`TaskAtoms::drift`].
+    /// Half a kick and a drift: v += dt/2 f / m, then r += dt v. The first result is that of
+    /// [`TaskAtoms::kick`], the second that of [`TaskAtoms::drift`].
     #[inline(always)]
     pub fn kick_drift(
         &mut self,
@@ -97,29 +96,29 @@ impl<S: Scalar> TaskAtoms<'_, S> {
         level.run(Changing { atoms: self, change, moving: Moving::Places(follow) })
     }
 
-    /// r += drift v + c and v += c / dt by the corrections c of constraints. Fails as [`TaskAtoms::drift`]
-    /// does.
+    /// Drift and constraints: r += drift v + c and v += c / dt by the corrections c. Fails as
+    /// [`TaskAtoms::drift`] does.
     #[inline(always)]
     pub fn drift_and_correct(&mut self, level: Level, drift: f64, dt: f64, follow: Follow) -> MotionCheck {
         let change = Both(Drift { dt: drift }, Correct { corrections: self.corrections, dt });
         level.run(Changing { atoms: self, change, moving: Moving::Places(follow) })[1]
     }
 
-    /// v += c by the corrections of constraints.
+    /// Constraints of velocities: v += c by the corrections c.
     #[inline(always)]
     pub fn correct_velocities(&mut self, level: Level) -> MotionCheck {
         let change = Correct { corrections: self.corrections, dt: 1.0 };
         level.run(Changing { atoms: self, change, moving: Moving::Velocities })[0]
     }
 
-    /// v += c by the corrections of constraints, then v += dt f / m. Fails as [`TaskAtoms::kick`] does.
+    /// Constraints of velocities and a kick: v += c, then v += dt f / m. Fails as [`TaskAtoms::kick`] does.
     #[inline(always)]
     pub fn correct_and_kick(&mut self, level: Level, inverse_mass: &Masses, dt: f64) -> MotionCheck {
         let change = Both(Correct { corrections: self.corrections, dt: 1.0 }, Kick { inverse_mass, dt });
         level.run(Changing { atoms: self, change, moving: Moving::Velocities })[0]
     }
 
-    /// v = factor v + delta, of all atoms that forces can move.
+    /// Scaling and shift of velocities, v = factor v + delta, of all atoms that forces can move.
     pub fn scale_and_shift(&mut self, inverse_mass: &Masses, factor: f64, delta: Vec3) {
         for ((v, species), id) in self.velocity.iter_mut().zip(self.species).zip(self.id) {
             if inverse_mass.of(*species, *id) == 0.0 {
@@ -131,7 +130,7 @@ impl<S: Scalar> TaskAtoms<'_, S> {
         }
     }
 
-    /// v = decay v + sqrt((1 - decay^2) kT / m) xi, of all atoms that forces can move.
+    /// Ornstein-Uhlenbeck step v = decay v + sqrt((1 - decay^2) kT / m) xi of all atoms that forces can move.
     #[inline(always)]
     pub fn ornstein_uhlenbeck(
         &mut self,
@@ -144,7 +143,7 @@ impl<S: Scalar> TaskAtoms<'_, S> {
         level.run(Damping { atoms: self, inverse_mass, decay, thermal_energy, noise });
     }
 
-    /// v = keep v + along f, of all atoms that forces can move.
+    /// Mixing of velocity and force, v = keep v + along f, of all atoms that forces can move.
     pub fn mix(&mut self, inverse_mass: &Masses, keep: f64, along: f64) {
         for (c, atoms) in Self::clusters(self.first) {
             for (lane, a) in atoms.enumerate() {
@@ -196,17 +195,17 @@ impl<S: Scalar> TaskAtoms<'_, S> {
         sums
     }
 }
-/// Atoms that follow each other, as many as a register holds or as are left of a cluster.
+/// Consecutive atoms, as many as a register holds or as are left of a cluster.
 #[derive(Clone, Copy)]
 struct AtomBatch {
     first: usize,
     n: usize,
-    /// Of the first one's x in arrays by cluster.
+    /// Place of the first atom's x in arrays by cluster.
     place: usize,
 }
 
 impl AtomBatch {
-    /// Those of a cluster.
+    /// Batches of a cluster.
     #[inline(always)]
     fn of<D: Lanes>(
         width: usize,
@@ -221,7 +220,7 @@ impl AtomBatch {
         })
     }
 
-    /// A mask's bits of lanes that have atoms.
+    /// Bits of a mask of the lanes that have atoms.
     #[inline(always)]
     fn lanes(&self) -> u32 {
         !0 >> (32 - self.n)
@@ -247,7 +246,7 @@ impl AtomBatch {
         all[self.first..self.first + self.n].copy_from_slice(&some[..self.n]);
     }
 
-    /// Vectors that are kept by cluster: all x, all y, all z of each.
+    /// Vectors from an array by cluster: all x, all y, all z of each.
     #[inline(always)]
     fn by_cluster<S: Scalar, D: Lanes<Scalar = f64>>(&self, width: usize, all: &[S]) -> [D; 3] {
         let mut components = [D::lit(0.0); 3];
@@ -265,7 +264,7 @@ impl AtomBatch {
     }
 }
 
-/// What a change of velocities and places may depend on.
+/// Inputs of a change of velocities and positions.
 #[derive(Clone, Copy)]
 struct MotionInputs<'a, S> {
     width: usize,
@@ -295,14 +294,14 @@ impl<S: Scalar> MotionInputs<'_, S> {
     }
 }
 
-/// The velocities of a batch, how far its atoms move, and zero unless a force is not finite.
+/// The velocities of a batch, the displacements, and a number that is zero unless a force is not finite.
 struct Changed<D> {
     velocity: [D; 3],
     step: [D; 3],
     zero: D,
 }
 
-/// What changes velocities and places.
+/// Change of velocities and positions.
 trait Change {
     fn make<S: Scalar, D: Lanes<Scalar = f64>>(
         &self,
@@ -312,7 +311,7 @@ trait Change {
     ) -> Changed<D>;
 }
 
-/// v += dt f / m
+/// Kick: v += dt f / m.
 #[derive(Clone, Copy)]
 struct Kick<'a> {
     inverse_mass: &'a Masses,
@@ -338,7 +337,7 @@ impl Change for Kick<'_> {
     }
 }
 
-/// r += dt v
+/// Drift: r += dt v.
 #[derive(Clone, Copy)]
 struct Drift {
     dt: f64,
@@ -358,7 +357,7 @@ impl Change for Drift {
     }
 }
 
-/// One after the other.
+/// Two changes, one after the other.
 #[derive(Clone, Copy)]
 struct Both<A, B>(A, B);
 
@@ -380,7 +379,7 @@ impl<A: Change, B: Change> Change for Both<A, B> {
     }
 }
 
-/// r += c, v += c / dt
+/// Corrections of constraints: r += c, v += c / dt.
 #[derive(Clone, Copy)]
 struct Correct<'a> {
     corrections: &'a [Vec3],
@@ -412,14 +411,14 @@ impl Change for Correct<'_> {
     }
 }
 
-/// What a change is made to.
+/// Arrays that a change is made to.
 #[derive(Clone, Copy)]
 enum Moving {
     Velocities,
     Places(Follow),
 }
 
-/// Makes a change to all atoms of a task. What has become of forces, and of places.
+/// Makes a change to all atoms of a task. Returns the checks of forces and of displacements.
 struct Changing<'a, 'b, S, C> {
     atoms: &'a mut TaskAtoms<'b, S>,
     change: C,
@@ -491,7 +490,7 @@ impl<S: Scalar, C: Change> Changing<'_, '_, S, C> {
                     let d = D::load(&lanes) - listed[k];
                     far2 = far2 + d * d;
                 }
-                // Not a number is not near either.
+                // The comparison is false for NaN, too.
                 let near = D::bits(far2.lt(D::lit(limit2)));
                 stays &= near & batch.lanes() == batch.lanes();
             }

@@ -1,10 +1,12 @@
-//! The CPU engine: spatial sort and clusters ([`cells`]), pair lists ([`neighbors`]), SIMD forces
-//! over their blocks ([`blocks`], [`pair`], [`embedded`], [`simd`]), what is bound ([`bonded`]), molecules
-//! in open space ([`vacuum`]), a team of threads ([`threads`]), and a plain reference that all of it is tested against ([`mod@reference`]).
+//! The CPU engine: spatial sort and clusters ([`cells`]), pair lists ([`neighbors`]), SIMD forces over their
+//! blocks ([`blocks`], [`interaction`], [`pair`], [`embedded`], [`simd`]), bonded forces ([`bonded`]),
+//! molecules in open space ([`vacuum`]), a team of threads ([`threads`]), and a plain reference that all of
+//! it is tested against ([`mod@reference`]).
 
 pub mod blocks;
 pub mod bonded;
 pub mod cells;
+mod coefficients;
 pub mod constraints;
 pub mod dissipative;
 pub mod electrostatics;
@@ -14,6 +16,7 @@ pub mod external;
 pub mod formula;
 pub mod grains;
 pub mod integrate;
+pub mod interaction;
 pub mod near;
 pub mod neighbors;
 pub mod noise;
@@ -41,7 +44,7 @@ pub fn open(system: System, forces: impl Into<Forces>, settings: Settings) -> Re
     open_at(system, forces, settings, Level::best())
 }
 
-/// The same with an instruction set of one's choice (the portable one where it is missing).
+/// Puts a system on the CPU, with a given instruction set (the portable one where it is missing).
 pub fn open_at(
     system: System,
     forces: impl Into<Forces>,
@@ -51,7 +54,7 @@ pub fn open_at(
     place(system, forces.into(), settings, level)
 }
 
-/// Not generic, so that the kernels are compiled once, here, and not with every caller.
+/// Body of [`open_at`], not generic, so that the kernels are compiled once, here, and not with every caller.
 fn place(system: System, forces: Forces, settings: Settings, level: Level) -> Result<Box<dyn Backend>> {
     settings.algorithm.check(Processor::Cpu)?;
     let level = if level.is_available() { level } else { Level::Portable };

@@ -1,5 +1,4 @@
-//! Pairs of atoms that are near, one by one and in f64: for what acts on velocities in the middle of a
-//! step, once they have been found.
+//! Pairs of atoms within a distance, one by one and in f64, for friction in the middle of a step.
 
 use crate::blocks::TaskForces;
 use crate::cells::Clusters;
@@ -11,18 +10,18 @@ use std::ops::Range;
 /// Two atoms that are near.
 #[derive(Debug, Clone, Copy)]
 pub struct NearPair {
-    /// Places of the two in storage.
+    /// Indices of the two atoms in storage.
     pub atoms: [u32; 2],
-    /// Where the task keeps the x of what acts on each: own atoms first, then foreign ones.
+    /// Places of the x components of the forces in the task: own atoms first, then foreign ones.
     pub slots: [u32; 2],
-    /// From the second to the first, of length 1.
+    /// Unit vector from the second to the first.
     pub along: Vec3,
-    /// Their distance.
+    /// Distance of the two.
     pub distance: f64,
 }
 
-/// Calls `visit` for every two atoms of a task's list that are nearer than a distance, those without a
-/// pair force, too.
+/// Calls `visit` for every two atoms of a task's list that are nearer than a distance, excluded pairs
+/// included.
 pub fn each_pair<S: Scalar>(
     clusters: &Clusters<S>,
     list: &PairList<S>,
@@ -79,7 +78,7 @@ pub fn each_pair<S: Scalar>(
     }
 }
 
-/// Adds what acts on the atom of a slot.
+/// Adds a force on the atom of a slot.
 #[inline(always)]
 pub fn act<S: Scalar>(forces: &mut TaskForces<S>, width: usize, slot: u32, force: Vec3) {
     let (own, foreign, _) = forces.parts();

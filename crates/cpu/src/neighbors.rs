@@ -11,18 +11,18 @@ use crate::simd::{Kernel, Lanes, MOST_LANES, Scalar, Simd};
 use jostle_core::SimBox;
 use std::ops::Range;
 
-/// Blocks hold at most so many entries, which keeps the clusters of a block in the first-level
-/// cache while its rows go through them.
+/// Largest number of entries of a block, which keeps the clusters of a block in the first-level cache for
+/// the loop over its rows.
 pub const MOST_ENTRIES: usize = 64;
 
 /// A cluster within reach.
 #[derive(Debug, Clone, Copy)]
 pub struct ListEntry<S> {
-    /// Which cluster.
+    /// Number of the cluster.
     pub cluster: u32,
-    /// Where the task keeps the forces on it: first its own clusters, then foreign ones.
+    /// Place of its forces in the task: own clusters first, then foreign ones.
     pub target: u32,
-    /// Its origin, image shift included, relative to that of the block's cluster.
+    /// Origin, image shift included, relative to that of the block's cluster.
     pub offset: [S; 3],
 }
 
@@ -31,11 +31,11 @@ pub struct ListEntry<S> {
 pub struct Block {
     /// The cluster whose atoms are the rows.
     pub cluster: u32,
-    /// Whether pairs of its own atoms are in this block.
+    /// True if pairs inside the cluster are in this block.
     pub own: bool,
-    /// Its entries, up to those of the next block.
+    /// First of its entries, which go up to those of the next block.
     pub first_entry: u32,
-    /// Its first place in [`PairList::row_ends`].
+    /// First of its rows in [`PairList::row_ends`].
     pub first_row: u32,
 }
 
@@ -44,23 +44,23 @@ pub struct Block {
 pub struct PartialEntry {
     /// The entry, counted from the first of the block.
     pub entry: u8,
-    /// Bit k is set if atom k is a partner of the row.
+    /// Set of atoms: bit k if atom k is a partner of the row.
     pub atoms: u16,
 }
 
-/// Pairs of atoms without a pair force, where they are now.
+/// Pairs of atoms without a pair force, with the current places of the atoms.
 pub struct Exclusions<'a> {
-    /// By id, the ids of the others.
+    /// Ids of the excluded partners, by id.
     by_id: &'a [Vec<u32>],
     id: &'a [u32],
-    /// Places by id.
+    /// Index of each id.
     index_by_id: &'a [usize],
-    /// By place, cluster and lane.
+    /// Cluster and lane of each index.
     within: Vec<(u32, u8)>,
 }
 
 impl<'a> Exclusions<'a> {
-    /// From lists by id, ids by place and places by id.
+    /// Exclusions from lists by id, the ids in the order of storage and the index of each id.
     pub fn new<S: Scalar>(
         clusters: &Clusters<S>,
         id: &'a [u32],
@@ -74,7 +74,7 @@ impl<'a> Exclusions<'a> {
         Exclusions { by_id, id, index_by_id, within }
     }
 
-    /// The atoms that are excluded from an atom: cluster and lane.
+    /// Cluster and lane of the atoms that are excluded from an atom.
     fn of(&self, atom: usize) -> impl Iterator<Item = (u32, u8)> {
         let others = self.by_id[self.id[atom] as usize].iter();
         others.map(|other| self.within[self.index_by_id[*other as usize]])
@@ -90,12 +90,12 @@ pub struct PairList<S> {
     pub blocks: Vec<Block>,
     /// The entries of all blocks.
     pub entries: Vec<ListEntry<S>>,
-    /// For every row of every block, the end of its part of `rows`.
+    /// End of the part of `rows` of every row of every block.
     pub row_ends: Vec<u32>,
     /// The entries (counted from the first of the block) of each row.
     pub rows: Vec<u8>,
-    /// Where pairs are excluded, for every row of every block: the atoms of the row's own cluster
-    /// that are excluded from it, and the end of its part of `some`. Empty where none are.
+    /// Excluded atoms of the row's own cluster, and the end of the row's part of `some`, for every row of
+    /// every block. Empty without exclusions.
     pub excluded: Vec<(u16, u32)>,
     /// The entries of which only some atoms are partners of a row.
     pub some: Vec<PartialEntry>,
@@ -104,7 +104,7 @@ pub struct PairList<S> {
 }
 
 impl<S: Scalar> PairList<S> {
-    /// Forgets all but whose list it is.
+    /// Clears the list except for the range of its clusters.
     pub fn clear(&mut self) {
         self.blocks.clear();
         self.entries.clear();
@@ -140,7 +140,7 @@ pub struct ListBuild<'a, S: Scalar> {
     pub clusters: &'a Clusters<S>,
     /// The box.
     pub simbox: &'a SimBox,
-    /// How far lists reach: cut-off and skin.
+    /// Reach of the list: cut-off and skin.
     pub reach: f64,
     /// Pairs without a force.
     pub exclusions: Option<&'a Exclusions<'a>>,
@@ -185,10 +185,10 @@ impl<S: Scalar> Kernel for ListBuild<'_, S> {
     }
 }
 
-/// Where a task keeps the forces on each cluster.
+/// Places of the forces on clusters in a task.
 struct Targets {
     own: Range<usize>,
-    /// By cluster: place among the foreign ones plus one; 0 if it has none yet.
+    /// Place of each cluster among the foreign ones plus one; 0 if it has none yet.
     foreign_target: Vec<u32>,
 }
 
@@ -228,7 +228,7 @@ impl<S: Scalar> PairList<S> {
             }
         }
         let eights = masks.len().div_ceil(8);
-        // By row, which of up to eight entries it has, for all eights.
+        // Bytes that say which of eight entries a row has, by row and by group of eight entries.
         let mut rows = [[0u8; MOST_ENTRIES / 8]; MOST_LANES];
         for (k, eight) in masks.chunks(8).enumerate() {
             for (half, rows) in rows.chunks_exact_mut(8).enumerate() {
@@ -279,7 +279,7 @@ impl<S: Scalar> PairList<S> {
     }
 }
 
-/// For each byte the places of its bits that are set, a byte each, the lowest first.
+/// Table of the places of the set bits of each byte, a byte each, the lowest first.
 const PLACES_OF_BITS: [u64; 256] = {
     let mut places = [0; 256];
     let mut bits = 0;
@@ -297,7 +297,7 @@ const PLACES_OF_BITS: [u64; 256] = {
     places
 };
 
-/// Eight rows of eight bits turned: bit k of byte r is bit r of byte k before.
+/// Transposes eight rows of eight bits: bit k of byte r becomes bit r of byte k.
 fn transposed(mut square: u64) -> u64 {
     // Squares of one, two and four across the diagonal change places (H. S. Warren, Hacker's Delight).
     for (shift, mask) in
@@ -309,11 +309,11 @@ fn transposed(mut square: u64) -> u64 {
     square
 }
 
-/// Which entries of the last block a cluster is: more than one where it has several images in reach.
+/// Entries of the last block by cluster: several where a cluster has several images within reach.
 struct Places {
-    /// By cluster, the number of the last block that had it, from one, and its last entry there.
+    /// Number of the last block that had a cluster, from one, and its last entry there, by cluster.
     last: Vec<(u32, u8)>,
-    /// By entry, the one of the same cluster before it.
+    /// Previous entry of the same cluster, by entry.
     before: [Option<u8>; MOST_ENTRIES],
 }
 
@@ -339,13 +339,13 @@ impl Places {
     }
 }
 
-/// Which atoms are within reach of each other around a cluster: by candidate.
+/// Atoms within reach of each other around a cluster, by candidate.
 struct RowMasks<S> {
-    /// Where its origin is, from that of the cluster.
+    /// Origin of the candidate relative to that of the cluster.
     offsets: Vec<[S; 3]>,
-    /// Which atoms of the cluster have one of its atoms within reach: bit k for atom k.
+    /// Set of the cluster's atoms with an atom of the candidate within reach: bit k for atom k.
     masks: Vec<u32>,
-    /// Those of whom that is not known yet: [`MOST_LANES`] times the candidate, plus the atom.
+    /// Undecided atoms: [`MOST_LANES`] times the candidate, plus the atom.
     unsure: Vec<u32>,
 }
 
@@ -356,9 +356,9 @@ impl<S> Default for RowMasks<S> {
 }
 
 impl<S: Scalar> RowMasks<S> {
-    /// Finds them: first all atoms of the cluster at once against the box around the candidate's, then
-    /// each of whom that does not tell against these one by one. Nothing branches on what is found,
-    /// which could not be foretold.
+    /// Finds the atoms: first all atoms of the cluster at once against the box around the candidate's atoms,
+    /// then each undecided atom against these atoms. Nothing branches on the result, which no processor
+    /// predicts.
     #[inline(always)]
     fn find<L: Lanes<Scalar = S>>(
         &mut self,
@@ -371,7 +371,7 @@ impl<S: Scalar> RowMasks<S> {
         offsets.resize(candidates.len(), [S::default(); 3]);
         masks.resize(candidates.len(), 0);
         unsure.resize(MOST_LANES * candidates.len(), 0);
-        // A little more than the reach, so that rounding never loses a pair.
+        // The reach and a little more, so that rounding never loses a pair.
         let reach2 = L::lit(reach * reach * (1.0 + 1e-5));
         let at = |cluster: usize| &clusters.built[cluster * 3 * L::WIDTH..(cluster + 1) * 3 * L::WIDTH];
         let mine = at(cluster);
@@ -407,11 +407,11 @@ impl<S: Scalar> RowMasks<S> {
     }
 }
 
-/// Which atoms of a cluster, at `mine`, may be within reach of atoms whose box, moved by `offset`, this
-/// is, and which of them are so for certain: bit k for atom k.
+/// Sets of the atoms of a cluster, at `mine`, that may be within reach of the atoms in a box, moved by
+/// `offset`, and of those that certainly are: bit k for atom k.
 ///
-/// There is an atom on each face of a box, so that the nearest one is no further than the far end of a near
-/// face (N. Roussopoulos, S. Kelley and F. Vincent, SIGMOD Record 24 (1995) 71, section 3.2).
+/// An atom lies on each face of a box, so that the nearest one is no further than the far end of a near face
+/// (N. Roussopoulos, S. Kelley and F. Vincent, SIGMOD Record 24 (1995) 71, section 3.2).
 #[inline(always)]
 fn rows_near_box<L: Lanes>(
     mine: &[L::Scalar],

@@ -5,17 +5,17 @@ use jostle_core::random::{Purpose, Stream, uniform};
 use jostle_core::{NoiseKey, Real};
 use std::f64::consts::TAU;
 
-/// How many atoms at a time.
+/// Number of atoms at a time.
 pub const BATCH: usize = 16;
 
-/// Three normal deviates for each of some atoms, by axis: those of [`Stream::normal3`] for the purpose
+/// Three normal deviates for each of some atoms, by axis: the deviates of [`Stream::normal3`] for the purpose
 /// Langevin, but for rounding.
 pub struct Normals<'a> {
     /// The atoms.
     pub id: &'a [u32; BATCH],
     /// Seed and step.
     pub noise: NoiseKey,
-    /// What comes out.
+    /// Deviates, the result.
     pub out: &'a mut [[f64; BATCH]; 3],
 }
 
@@ -44,7 +44,7 @@ impl Kernel for Normals<'_> {
     }
 }
 
-/// Of a point in the plane with two normal deviates as coordinates (Box and Muller 1958).
+/// Two normal deviates as coordinates of a point in the plane (Box and Muller 1958).
 #[inline(always)]
 fn radius<L: Lanes>(uniform: L) -> L {
     (uniform.ln() * L::lit(-2.0)).sqrt()

@@ -234,8 +234,8 @@ impl<S: Scalar, B: BondedFunction<N>, const N: usize> Kernel for BoundForces<'_,
     #[inline(always)]
     fn run<I: Simd>(self) -> Self::Output {
         match self.scene.evaluate {
-            Evaluate::Forces => self.all::<I::F64, false>(),
-            Evaluate::ForcesAndEnergies => self.all::<I::F64, true>(),
+            Evaluate::Forces if !I::F64::IS_FALLBACK => self.all::<I::F64, false>(),
+            _ => self.all::<I::F64, true>(),
         }
     }
 }

@@ -2,12 +2,12 @@
 //! Lennard-Jones force in the same pass.
 
 use super::force_table::ForceTable;
-use crate::blocks::{BlockKernel, BlockView, RowSums, Sums, TaskForces, all_blocks, center_of_row, lanes};
-use crate::cells::Clusters;
-use crate::neighbors::PairList;
-use crate::pair::{CoefficientTable, TableRow, add_pair_forces, distance, kinds, square};
-use crate::simd::elementary;
-use crate::simd::{Kernel, Lanes, Level, Scalar, Simd};
+use crate::blocks::{
+    BlockArrays, BlockKernel, BlockView, ListKernel, ListPass, RowSums, Sums, center_of_row, lanes,
+};
+use crate::coefficients::{CoefficientTable, TableRow, kinds};
+use crate::interaction::{add_pair_forces, distance, square};
+use crate::simd::{Lanes, Scalar, elementary};
 use jostle_core::{Evaluate, Precision};
 use jostle_potentials::electrostatics::gaussian::{Wide, gaussian};
 use jostle_potentials::electrostatics::screened::{self, ChebyshevSeries, chebyshev, powers};
@@ -109,75 +109,68 @@ impl<S: Scalar> RealSpaceKernel<S> {
 
     /// Adds the forces over the list of one task; sums of the Lennard-Jones force, which has no virial
     /// of its own, and of the charges. Charges, by place, are times the root of Coulomb's constant.
-    pub fn add_forces(
-        &self,
-        level: Level,
-        clusters: &Clusters<S>,
-        list: &PairList<S>,
-        charge: &[S],
-        forces: &mut TaskForces<S>,
-        evaluate: Evaluate,
-    ) -> [Sums; 2] {
-        level.run(RealSpaceForces { direct: self, clusters, list, charge, forces, evaluate })
+    pub fn add_forces(&self, pass: ListPass<S>, charge: &[S]) -> [Sums; 2] {
+        pass.run(RealSpaceForces { direct: self, charge })
     }
 }
 
+/// The pass with the charges of all places.
 struct RealSpaceForces<'a, S> {
     direct: &'a RealSpaceKernel<S>,
-    clusters: &'a Clusters<S>,
-    list: &'a PairList<S>,
     charge: &'a [S],
-    forces: &'a mut TaskForces<S>,
-    evaluate: Evaluate,
 }
 
-impl<S: Scalar> Kernel for RealSpaceForces<'_, S> {
+impl<S: Scalar> ListKernel<S> for RealSpaceForces<'_, S> {
     type Output = [Sums; 2];
 
     #[inline(always)]
-    fn run<I: Simd>(self) -> [Sums; 2] {
-        let force_table = self.direct.force_table.as_ref().filter(|_| S::Lanes::<I>::HOLDS_32);
+    fn run<L: Lanes<Scalar = S>>(self, pass: ListPass<S>) -> [Sums; 2] {
         match &self.direct.kind {
-            ForceForm::EwaldSplitting { alpha } => {
-                self.with_form::<S::Lanes<I>, _>(EwaldSplitting::new(*alpha))
-            }
-            ForceForm::Polynomial(near) => self.tabulated_where_possible::<S::Lanes<I>, _>(near, force_table),
-            ForceForm::Wide(wide) => self.tabulated_where_possible::<S::Lanes<I>, _>(wide, force_table),
-            ForceForm::ReactionField(numbers) => {
-                self.with_form::<S::Lanes<I>, _>(ReactionField::new(*numbers))
-            }
-            ForceForm::Screened(screened) => self.with_form::<S::Lanes<I>, _>(screened),
-            ForceForm::Dispersed(dispersed) => self.with_form::<S::Lanes<I>, _>(dispersed),
+            ForceForm::EwaldSplitting { alpha } => self.with_form::<L, _>(pass, EwaldSplitting::new(*alpha)),
+            ForceForm::Polynomial(near) => self.in_single_precision::<L, _>(pass, near),
+            ForceForm::Wide(wide) => self.in_single_precision::<L, _>(pass, wide),
+            ForceForm::ReactionField(numbers) => self.with_form::<L, _>(pass, ReactionField::new(*numbers)),
+            ForceForm::Screened(screened) => self.with_form::<L, _>(pass, screened),
+            ForceForm::Dispersed(dispersed) => self.with_form::<L, _>(pass, dispersed),
         }
     }
 }
 
-impl<'a, S: Scalar> RealSpaceForces<'a, S> {
+impl<S: Scalar> RealSpaceForces<'_, S> {
+    /// Runs a form of single precision, with the force from the table where registers can look it up.
     #[inline(always)]
-    fn tabulated_where_possible<L, M>(self, form: M, force_table: Option<&'a ForceTable<S>>) -> [Sums; 2]
+    fn in_single_precision<L, M>(self, pass: ListPass<S>, form: M) -> [Sums; 2]
     where
         L: Lanes<Scalar = S>,
         M: UnitChargeForce<L>,
     {
-        match force_table {
-            Some(force_table) if L::HOLDS_32 => self.with_form::<L, _>(Tabulated { form, force_table }),
-            _ => self.with_form::<L, _>(form),
+        // Without this the form is compiled for f64, too.
+        if !is_single::<S>() {
+            unreachable!("the form is one of single precision");
+        }
+        if L::HOLDS_32 && let Some(force_table) = &self.direct.force_table {
+            return self.with_form::<L, _>(pass, Tabulated { form, force_table });
+        }
+        self.with_form::<L, _>(pass, form)
+    }
+
+    #[inline(always)]
+    fn with_form<L: Lanes<Scalar = S>, M: UnitChargeForce<L>>(self, pass: ListPass<S>, form: M) -> [Sums; 2] {
+        match pass.evaluate {
+            Evaluate::Forces if !L::IS_FALLBACK => self.all::<L, M, false>(pass, form),
+            _ => self.all::<L, M, true>(pass, form),
         }
     }
 
     #[inline(always)]
-    fn with_form<L: Lanes<Scalar = S>, M: UnitChargeForce<L>>(self, form: M) -> [Sums; 2] {
-        match self.evaluate {
-            Evaluate::Forces => self.all::<L, M, false>(form),
-            Evaluate::ForcesAndEnergies => self.all::<L, M, true>(form),
-        }
-    }
-
-    #[inline(always)]
-    fn all<L: Lanes<Scalar = S>, M: UnitChargeForce<L>, const ENERGIES: bool>(self, form: M) -> [Sums; 2] {
-        let RealSpaceForces { direct, clusters, list, charge, forces, .. } = self;
+    fn all<L, M, const ENERGIES: bool>(self, pass: ListPass<S>, form: M) -> [Sums; 2]
+    where
+        L: Lanes<Scalar = S>,
+        M: UnitChargeForce<L>,
+    {
+        let RealSpaceForces { direct, charge } = self;
         let mut energy = 0.0;
-        let meetings = RealSpaceBlocks::<L, M, ENERGIES> {
+        let kernel = RealSpaceBlocks::<L, M, ENERGIES> {
             direct,
             charge,
             cutoff2: L::lit(direct.cutoff.powi(2)),
@@ -185,7 +178,7 @@ impl<'a, S: Scalar> RealSpaceForces<'a, S> {
             energy: &mut energy,
             lanes: PhantomData,
         };
-        let sums = all_blocks(meetings, clusters, list, forces);
+        let sums = pass.over_blocks(kernel);
         [Sums { energy: sums.energy, ..Sums::default() }, Sums { energy, virial: sums.virial }]
     }
 }
@@ -402,16 +395,10 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> BlockKernel<L>
     }
 
     #[inline(always)]
-    fn evaluate_block(
-        &mut self,
-        at: &BlockView<L::Scalar>,
-        clusters: &Clusters<L::Scalar>,
-        tile: &mut [L::Scalar],
-        rows: &mut [L::Scalar],
-        sums: &mut Sums,
-    ) {
+    fn evaluate_block(&mut self, at: &BlockView<L::Scalar>, arrays: BlockArrays<L::Scalar>) {
+        let BlockArrays { tile, rows, sums } = arrays;
         for row in 0..at.n_rows {
-            let species = clusters.species[at.cluster * L::WIDTH + row] as usize;
+            let species = at.clusters.species[at.cluster * L::WIDTH + row] as usize;
             let mut atom = RowAtom {
                 center: center_of_row(tile, row),
                 charge: L::splat(tile[6 * L::WIDTH + row]),
@@ -422,10 +409,10 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> BlockKernel<L>
             };
             // Hydrogens often have no Lennard-Jones force, and none of its dispersion.
             match (self.direct.acts[species], self.direct.together) {
-                (true, true) => self.evaluate_row::<TOGETHER>(at, clusters, tile, row, &mut atom),
-                (true, false) => self.evaluate_row::<APART>(at, clusters, tile, row, &mut atom),
+                (true, true) => self.evaluate_row::<TOGETHER>(at, tile, row, &mut atom),
+                (true, false) => self.evaluate_row::<APART>(at, tile, row, &mut atom),
                 (false, _) if tile[6 * L::WIDTH + row].to_f64() == 0.0 => {}
-                (false, _) => self.evaluate_row::<NO_COMPANION>(at, clusters, tile, row, &mut atom),
+                (false, _) => self.evaluate_row::<NO_COMPANION>(at, tile, row, &mut atom),
             }
             atom.gathered.store_sums(3, row, rows);
             if ENERGIES {
@@ -433,11 +420,6 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> BlockKernel<L>
                 *self.energy += atom.energy.sum().to_f64();
             }
         }
-    }
-
-    #[inline(always)]
-    fn with_reaction(accumulated: L, in_tile: L) -> L {
-        accumulated - in_tile
     }
 }
 
@@ -453,7 +435,6 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, 
     fn evaluate_row<const COMPANION: u8>(
         &self,
         at: &BlockView<L::Scalar>,
-        clusters: &Clusters<L::Scalar>,
         tile: &mut [L::Scalar],
         row: usize,
         atom: &mut RowAtom<L>,
@@ -463,7 +444,7 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, 
             let k = usize::from(k) + 1;
             let part = &mut tile[k * place..(k + 1) * place];
             let other = at.entries[k - 1].cluster as usize;
-            self.interact::<COMPANION, false>(clusters, other, atom, part, [0; 2]);
+            self.interact::<COMPANION, false>(at, other, atom, part, [0; 2]);
         }
         if M::TABULATED && L::bits(atom.nearest.lt(self.form.least())) != 0 {
             self.correct_nearest(at.partners(row), tile, atom);
@@ -473,7 +454,7 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, 
         let parts = at.parts(row).iter().map(|part| (usize::from(part.entry) + 1, part.atoms.into(), !0));
         for (k, included, all) in itself.into_iter().chain(parts) {
             let part = &mut tile[k * place..(k + 1) * place];
-            self.interact::<COMPANION, true>(clusters, at.cluster_at(k), atom, part, [included, all]);
+            self.interact::<COMPANION, true>(at, at.cluster_at(k), atom, part, [included, all]);
         }
     }
 
@@ -482,7 +463,7 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, 
     #[inline(always)]
     fn interact<const COMPANION: u8, const ONLY_SOME: bool>(
         &self,
-        clusters: &Clusters<L::Scalar>,
+        at: &BlockView<L::Scalar>,
         other: usize,
         atom: &mut RowAtom<L>,
         place: &mut [L::Scalar],
@@ -510,7 +491,7 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, 
             atom.energy = atom.energy + L::select(near, charges * energy, zero);
         }
         if COMPANION != NO_COMPANION {
-            let kinds = kinds::<L>(clusters, other);
+            let kinds = kinds::<L>(at.clusters, other);
             let c = atom.wells.coefficients::<L>(kinds, Companion::N_COEFFICIENTS);
             // Charges may have a root, too.
             let inverse = if looked_up { r2.recip() } else { r2.inverse_powers()[0] };

@@ -4,7 +4,7 @@
 mod backend;
 mod motion;
 
-use crate::blocks::{Sums, TaskForces};
+use crate::blocks::{ListPass, Sums, TaskForces};
 use crate::bonded::{BondedKernels, TaskBonds};
 use crate::cells::Clusters;
 use crate::constraints::Constraints;
@@ -13,8 +13,9 @@ use crate::electrostatics::LatticeSumKernel;
 use crate::embedded::{EmbeddedKernel, PackedPairs};
 use crate::external::{self, RestraintKernel};
 use crate::grains::{Contacts, TaskContacts};
+use crate::interaction::PairKernel;
 use crate::neighbors::{Exclusions, ListBuild, PairList};
-use crate::pair::{self, PairKernel};
+use crate::pair;
 use crate::reference;
 use crate::simd::{Level, Scalar};
 use crate::skin::{self, Skin};
@@ -270,15 +271,16 @@ impl<S: Scalar> Cpu<S> {
         let by_task = self.team.map(self.tasks.iter_mut().collect(), |_, task| {
             task.forces.clear(&task.list, width);
             let (list, forces) = (&task.list, &mut task.forces);
+            let mut pass = ListPass { level, clusters, list, accumulated: forces, evaluate };
             let mut sums = vec![Sums::default(); n_searched];
             for (term, kernel) in kernels {
-                sums[*term] = kernel.add_forces(level, clusters, list, forces, evaluate);
+                sums[*term] = kernel.add_forces(pass.reborrow());
             }
             if let Some(kernel) = embedded {
-                sums[n_pairs] = kernel.add_forces(level, clusters, list, &task.packed, forces, evaluate);
+                sums[n_pairs] = kernel.add_forces(pass.reborrow(), &task.packed);
             }
             for LatticeSumKernel { direct, term, companion, charge, .. } in lattice_sums {
-                let both = direct.add_forces(level, clusters, list, charge, forces, evaluate);
+                let both = direct.add_forces(pass.reborrow(), charge);
                 if let Some(companion) = companion {
                     sums[*companion] = both[0];
                 }
@@ -382,7 +384,7 @@ impl<S: Scalar> Cpu<S> {
         let pairs = self.team.map(self.tasks.iter_mut().collect(), |_, task| {
             let Task { list, densities, packed, .. } = task;
             densities.clear_numbers(list, width);
-            kernel.add_densities(level, clusters, list, densities, packed, evaluate)
+            kernel.add_densities(ListPass { level, clusters, list, accumulated: densities, evaluate }, packed)
         });
         let parts = self.tasks.iter_mut().map(|task| {
             let (own, foreign) = task.densities.split();

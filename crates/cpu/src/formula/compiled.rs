@@ -3,12 +3,12 @@
 use super::assemble::{CompiledCode, PartialPlace, PlaceLayout, RowArguments};
 use super::instructions::{InstructionList, slot};
 use super::trace::{RegisterTarget, trace};
-use crate::blocks::{self, BlockKernel, BlockView, Sums, TaskForces, all_blocks};
+use crate::blocks::{self, BlockArrays, BlockKernel, BlockView, ListKernel, ListPass, Sums};
 use crate::cells::Clusters;
-use crate::neighbors::PairList;
-use crate::pair::{CoefficientTable, PairKernel};
+use crate::coefficients::CoefficientTable;
+use crate::interaction::PairKernel;
 use crate::simd::aligned::Aligned;
-use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
+use crate::simd::{Lanes, Level, MOST_LANES, Scalar};
 use jostle_core::{Evaluate, Precision};
 use jostle_potentials::{Formula, PairTerm};
 
@@ -49,53 +49,40 @@ struct Compiled<S> {
 }
 
 impl<S: Scalar> PairKernel<S> for Compiled<S> {
-    fn add_forces(
-        &self,
-        _: Level,
-        clusters: &Clusters<S>,
-        list: &PairList<S>,
-        forces: &mut TaskForces<S>,
-        evaluate: Evaluate,
-    ) -> Sums {
-        self.level.run(CompiledForces { compiled: self, clusters, list, forces, evaluate })
+    fn add_forces(&self, pass: ListPass<S>) -> Sums {
+        ListPass { level: self.level, ..pass }.run(self)
     }
 }
 
-struct CompiledForces<'a, S> {
-    compiled: &'a Compiled<S>,
-    clusters: &'a Clusters<S>,
-    list: &'a PairList<S>,
-    forces: &'a mut TaskForces<S>,
-    evaluate: Evaluate,
-}
-
-impl<S: Scalar> Kernel for CompiledForces<'_, S> {
+impl<S: Scalar> ListKernel<S> for &Compiled<S> {
     type Output = Sums;
 
     #[inline(always)]
-    fn run<I: Simd>(self) -> Sums {
-        match self.compiled.table.n_species {
-            1 => self.all::<S::Lanes<I>, { place(1) }>(),
-            _ => self.all::<S::Lanes<I>, { place(2) }>(),
+    fn run<L: Lanes<Scalar = S>>(self, pass: ListPass<S>) -> Sums {
+        // There is no code for the portable level.
+        assert!(!L::IS_FALLBACK);
+        match self.table.n_species {
+            1 => self.all::<L, { place(1) }>(pass),
+            _ => self.all::<L, { place(2) }>(pass),
         }
     }
 }
 
-impl<S: Scalar> CompiledForces<'_, S> {
+impl<S: Scalar> Compiled<S> {
     #[inline(always)]
-    fn all<L: Lanes<Scalar = S>, const PLACE: usize>(self) -> Sums {
-        let CompiledForces { compiled, clusters, list, forces, evaluate } = self;
+    fn all<L: Lanes<Scalar = S>, const PLACE: usize>(&self, pass: ListPass<S>) -> Sums {
+        let ListPass { clusters, evaluate, .. } = pass;
         assert_eq!(clusters.width, L::WIDTH, "clusters are as wide as the registers of the code");
         let function = match evaluate {
-            Evaluate::Forces => &compiled.forces,
-            Evaluate::ForcesAndEnergies => &compiled.sums,
+            Evaluate::Forces => &self.forces,
+            Evaluate::ForcesAndEnergies => &self.sums,
         };
+        let table = &self.table;
         let mut memory = Aligned::default();
         memory.refill(function.memory_len(), S::default());
-        for (places, value) in function.constants(|k| compiled.table.row(0, k)[0].to_f64()) {
+        for (places, value) in function.constants(|k| table.row(0, k)[0].to_f64()) {
             memory[places].fill(S::from_f64(value));
         }
-        let table = &compiled.table;
         let rows = CompiledRows::<S, PLACE> {
             function,
             table,
@@ -105,7 +92,7 @@ impl<S: Scalar> CompiledForces<'_, S> {
             rows: Vec::new(),
             parts: Vec::new(),
         };
-        all_blocks::<L, _>(rows, clusters, list, forces)
+        pass.over_blocks::<L, _>(rows)
     }
 }
 
@@ -133,14 +120,8 @@ impl<L: Lanes, const PLACE: usize> BlockKernel<L> for CompiledRows<'_, L::Scalar
     }
 
     #[inline(always)]
-    fn evaluate_block(
-        &mut self,
-        at: &BlockView<L::Scalar>,
-        clusters: &Clusters<L::Scalar>,
-        tile: &mut [L::Scalar],
-        rows: &mut [L::Scalar],
-        sums: &mut Sums,
-    ) {
+    fn evaluate_block(&mut self, at: &BlockView<L::Scalar>, arrays: BlockArrays<L::Scalar>) {
+        let BlockArrays { tile, rows, sums } = arrays;
         let n_places = at.entries.len() + 1;
         let (place, square) = (PLACE * L::WIDTH, L::WIDTH * L::WIDTH);
         assert!(at.n_rows <= L::WIDTH && tile.len() >= n_places * place && rows.len() >= 3 * square);
@@ -162,7 +143,7 @@ impl<L: Lanes, const PLACE: usize> BlockKernel<L> for CompiledRows<'_, L::Scalar
         let (tile, accumulated) = (tile.as_mut_ptr(), rows.as_mut_ptr());
         self.rows.clear();
         for row in 0..at.n_rows {
-            let species = clusters.species[at.cluster * L::WIDTH + row] as usize;
+            let species = self.clusters.species[at.cluster * L::WIDTH + row] as usize;
             self.rows.push(RowArguments {
                 partners: ends(at.partners(row)),
                 parts: ends(&self.parts[ends_of_parts[row]..ends_of_parts[row + 1]]),
@@ -193,11 +174,6 @@ impl<L: Lanes, const PLACE: usize> BlockKernel<L> for CompiledRows<'_, L::Scalar
                 sums.add(&gathered);
             }
         }
-    }
-
-    #[inline(always)]
-    fn with_reaction(accumulated: L, in_tile: L) -> L {
-        accumulated - in_tile
     }
 }
 

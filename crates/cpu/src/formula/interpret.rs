@@ -1,10 +1,11 @@
 //! Formulas interpreted: each step is made over several registers at once, so that finding out what
 //! it is costs little per pair.
 
-use crate::blocks::{BlockKernel, BlockView, RowSums, Sums, TaskForces, all_blocks, center_of_row, lanes};
-use crate::cells::Clusters;
-use crate::neighbors::PairList;
-use crate::pair::{CoefficientTable, PairKernel, act, distance, square};
+use crate::blocks::{
+    BlockArrays, BlockKernel, BlockView, ListKernel, ListPass, RowSums, Sums, center_of_row, lanes,
+};
+use crate::coefficients::CoefficientTable;
+use crate::interaction::{PairKernel, act, distance, square};
 use crate::simd::aligned::Aligned;
 use crate::simd::{Kernel, Lanes, Level, Scalar, Simd, elementary};
 use jostle_core::Evaluate;
@@ -160,53 +161,26 @@ impl<S: Scalar> PairKernel<S> for InterpretedForces<S> {
         true
     }
 
-    fn add_forces(
-        &self,
-        level: Level,
-        clusters: &Clusters<S>,
-        list: &PairList<S>,
-        forces: &mut TaskForces<S>,
-        evaluate: Evaluate,
-    ) -> Sums {
-        level.run(FormulaForces { prepared: self, level, clusters, list, forces, evaluate })
+    fn add_forces(&self, pass: ListPass<S>) -> Sums {
+        pass.run(self)
     }
 }
 
-struct FormulaForces<'a, S> {
-    prepared: &'a InterpretedForces<S>,
-    level: Level,
-    clusters: &'a Clusters<S>,
-    list: &'a PairList<S>,
-    forces: &'a mut TaskForces<S>,
-    evaluate: Evaluate,
-}
-
-impl<S: Scalar> Kernel for FormulaForces<'_, S> {
+impl<S: Scalar> ListKernel<S> for &InterpretedForces<S> {
     type Output = Sums;
 
     #[inline(always)]
-    fn run<I: Simd>(self) -> Sums {
-        match self.evaluate {
-            Evaluate::Forces => self.all::<S::Lanes<I>, false>(),
-            Evaluate::ForcesAndEnergies => self.all::<S::Lanes<I>, true>(),
-        }
-    }
-}
-
-impl<S: Scalar> FormulaForces<'_, S> {
-    #[inline(always)]
-    fn all<L: Lanes<Scalar = S>, const ENERGIES: bool>(self) -> Sums {
-        let FormulaForces { prepared, level, clusters, list, forces, evaluate } = self;
-        let batches = Batches::<L, ENERGIES> {
-            prepared,
-            level,
-            evaluate,
+    fn run<L: Lanes<Scalar = S>>(self, pass: ListPass<S>) -> Sums {
+        let batches = Batches::<L> {
+            prepared: self,
+            level: pass.level,
+            evaluate: pass.evaluate,
             items: Vec::new(),
             squares: Aligned::default(),
             results: Aligned::default(),
-            slots: prepared.slots::<L>(),
+            slots: self.slots::<L>(),
         };
-        all_blocks(batches, clusters, list, forces)
+        pass.over_blocks(batches)
     }
 }
 
@@ -238,7 +212,7 @@ impl<S: Scalar> InterpretedForces<S> {
 }
 
 /// Rows and places of a block, collected so that each step can be made for several of them.
-struct Batches<'a, L: Lanes, const ENERGIES: bool> {
+struct Batches<'a, L: Lanes> {
     prepared: &'a InterpretedForces<L::Scalar>,
     level: Level,
     evaluate: Evaluate,
@@ -250,19 +224,13 @@ struct Batches<'a, L: Lanes, const ENERGIES: bool> {
     slots: Aligned<L::Scalar>,
 }
 
-impl<L: Lanes, const ENERGIES: bool> BlockKernel<L> for Batches<'_, L, ENERGIES> {
+impl<L: Lanes> BlockKernel<L> for Batches<'_, L> {
     const PLACE: usize = 6;
     const N_ACCUMULATED: usize = 3;
 
     #[inline(always)]
-    fn evaluate_block(
-        &mut self,
-        at: &BlockView<L::Scalar>,
-        clusters: &Clusters<L::Scalar>,
-        tile: &mut [L::Scalar],
-        rows: &mut [L::Scalar],
-        sums: &mut Sums,
-    ) {
+    fn evaluate_block(&mut self, at: &BlockView<L::Scalar>, arrays: BlockArrays<L::Scalar>) {
+        let BlockArrays { tile, rows, sums } = arrays;
         self.items.clear();
         for row in 0..at.n_rows {
             for k in at.partners(row) {
@@ -285,7 +253,6 @@ impl<L: Lanes, const ENERGIES: bool> BlockKernel<L> for Batches<'_, L, ENERGIES>
         }
         self.level.run(Interpret {
             prepared: self.prepared,
-            species: &clusters.species,
             at,
             items: &self.items,
             squares: &self.squares,
@@ -293,12 +260,16 @@ impl<L: Lanes, const ENERGIES: bool> BlockKernel<L> for Batches<'_, L, ENERGIES>
             slots: &mut self.slots,
             evaluate: self.evaluate,
         });
+        let energies = self.evaluate == Evaluate::ForcesAndEnergies;
         let table = &self.prepared.table;
         let uniform = L::splat(table.row(0, 0)[0]);
         let (mut row, mut gathered) = (0, RowSums::<L>::new());
         for (k, item) in self.items.iter().enumerate() {
             while row < usize::from(item.row) {
-                leave::<L, ENERGIES>(&gathered, row, rows, sums);
+                gathered.store_sums(3, row, rows);
+                if energies {
+                    sums.add(&gathered);
+                }
                 gathered = RowSums::new();
                 row += 1;
             }
@@ -307,7 +278,7 @@ impl<L: Lanes, const ENERGIES: bool> BlockKernel<L> for Batches<'_, L, ENERGIES>
             let d = distance::<L>(place, center);
             let mut cutoff2 = uniform;
             if table.n_species > 1 {
-                let (species, kinds) = species::<L>(&clusters.species, at, item);
+                let (species, kinds) = species::<L>(at, item);
                 cutoff2 = L::lookup(table.row(species, 0), table.n_species, kinds);
             }
             let mut near = square(d).lt(cutoff2);
@@ -316,37 +287,22 @@ impl<L: Lanes, const ENERGIES: bool> BlockKernel<L> for Batches<'_, L, ENERGIES>
             }
             let result = &self.results[2 * k * L::WIDTH..2 * (k + 1) * L::WIDTH];
             let both = (L::load(&result[L::WIDTH..]), L::load(result));
-            act::<L, ENERGIES>(place, d, near, both, &mut gathered);
+            act(place, d, near, both, energies, &mut gathered);
         }
         for row in row..at.n_rows {
-            leave::<L, ENERGIES>(&gathered, row, rows, sums);
+            gathered.store_sums(3, row, rows);
+            if energies {
+                sums.add(&gathered);
+            }
             gathered = RowSums::new();
         }
-    }
-
-    #[inline(always)]
-    fn with_reaction(accumulated: L, in_tile: L) -> L {
-        accumulated - in_tile
-    }
-}
-
-/// What a row has gathered goes where it is summed.
-#[inline(always)]
-fn leave<L: Lanes, const ENERGIES: bool>(
-    gathered: &RowSums<L>,
-    row: usize,
-    rows: &mut [L::Scalar],
-    sums: &mut Sums,
-) {
-    gathered.store_sums(3, row, rows);
-    if ENERGIES {
-        sums.add(gathered);
     }
 }
 
 /// The species of an item's row, and those of its partners.
 #[inline(always)]
-fn species<L: Lanes>(species: &[i32], at: &BlockView<L::Scalar>, item: &Item) -> (usize, L::Index) {
+fn species<L: Lanes>(at: &BlockView<L::Scalar>, item: &Item) -> (usize, L::Index) {
+    let species = &at.clusters.species;
     let other = at.cluster_at(item.place.into());
     let kinds = L::load_index(&species[other * L::WIDTH..(other + 1) * L::WIDTH]);
     (species[at.cluster * L::WIDTH + usize::from(item.row)] as usize, kinds)
@@ -356,7 +312,6 @@ fn species<L: Lanes>(species: &[i32], at: &BlockView<L::Scalar>, item: &Item) ->
 /// each instruction set and not with every way of using it.
 struct Interpret<'a, S> {
     prepared: &'a InterpretedForces<S>,
-    species: &'a [i32],
     at: &'a BlockView<'a, S>,
     items: &'a [Item],
     squares: &'a [S],
@@ -404,7 +359,7 @@ impl<S: Scalar> Interpret<'_, S> {
         for k in 0..BATCH {
             // The last batch is filled up with its last item.
             let item = self.items[(start + k).min(self.items.len() - 1)];
-            let (species, kinds) = species::<L>(self.species, self.at, &item);
+            let (species, kinds) = species::<L>(self.at, &item);
             for c in 1..=self.prepared.code.n_coefficients {
                 let value = L::lookup(table.row(species, c), table.n_species, kinds);
                 value.store(&mut self.slots[((CUTOFF2 + c) * BATCH + k) * L::WIDTH..]);

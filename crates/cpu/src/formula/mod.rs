@@ -19,7 +19,7 @@ mod registers;
 #[cfg(target_arch = "x86_64")]
 mod trace;
 
-use crate::pair::PairKernel;
+use crate::interaction::PairKernel;
 use crate::simd::{Level, Scalar};
 use jostle_potentials::{Formula, PairTerm};
 

@@ -2,7 +2,7 @@
 //! by operation, in exactly the order and with exactly the roundings of the registers themselves.
 
 use crate::blocks::RowSums;
-use crate::pair::{add_force, square};
+use crate::interaction::{add_force, square};
 use crate::simd::exp::{self, Scaling};
 use crate::simd::{Floating, Level, elementary, guess};
 use jostle_core::{Evaluate, Precision, Real};

@@ -129,8 +129,11 @@ pub trait Lanes: Floating {
     type Index: Copy;
     /// How many lanes; at most [`MOST_LANES`].
     const WIDTH: usize;
-    /// Whether [`Lanes::lookup`] finds one of 32 numbers without going to memory for each lane.
+    /// True if [`Lanes::lookup`] finds one of 32 numbers without going to memory for each lane.
     const HOLDS_32: bool = false;
+    /// True for registers that few processors of this architecture have to do with. Kernels then have their
+    /// most general variant alone, because what is compiled for a few is compiled by everybody.
+    const IS_FALLBACK: bool = false;
 
     /// Reads `WIDTH` numbers from the start of the slice.
     fn load(from: &[Self::Scalar]) -> Self;

@@ -111,6 +111,7 @@ macro_rules! array {
             type Scalar = $scalar;
             type Index = [i32; $n];
             const WIDTH: usize = $n;
+            const IS_FALLBACK: bool = cfg!(target_arch = "x86_64");
 
             #[inline(always)]
             fn load(from: &[$scalar]) -> Self {

@@ -3,11 +3,11 @@
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Evaluate, Masses, PositionPrediction, Settings, SimBox, Species, State, System};
-use jostle_cpu::blocks::{Sums, TaskForces};
+use jostle_cpu::blocks::{ListPass, Sums, TaskForces};
 use jostle_cpu::cells::Clusters;
 use jostle_cpu::formula::{compile, interpret};
+use jostle_cpu::interaction::PairKernel;
 use jostle_cpu::neighbors::{Exclusions, ListBuild, PairList};
-use jostle_cpu::pair::PairKernel;
 use jostle_cpu::simd::Scalar;
 use jostle_cpu::threads::Team;
 use jostle_cpu::{Level, open_at};
@@ -70,7 +70,8 @@ impl<S: Scalar> Listed<S> {
     fn evaluate(&self, kernel: &dyn PairKernel<S>, level: Level, evaluate: Evaluate) -> (Vec<u64>, Sums) {
         let mut forces = TaskForces::default();
         forces.clear(&self.list, self.clusters.width);
-        let sums = kernel.add_forces(level, &self.clusters, &self.list, &mut forces, evaluate);
+        let Listed { clusters, list } = self;
+        let sums = kernel.add_forces(ListPass { level, clusters, list, accumulated: &mut forces, evaluate });
         (forces.own.iter().map(|x| bits(x.to_f64())).collect(), sums)
     }
 }
