@@ -1,9 +1,7 @@
 //! Pair interactions in the loop over blocks ([`crate::blocks`]): one row after the other, a register full of
 //! partners at a time.
 
-use crate::blocks::{
-    BlockArrays, BlockKernel, BlockView, ListPass, RowSums, Sums, center_of_row, lanes,
-};
+use crate::blocks::{BlockArrays, BlockKernel, BlockView, ListPass, RowSums, Sums, center_of_row, lanes};
 use crate::simd::{Lanes, Scalar};
 use jostle_core::Real;
 

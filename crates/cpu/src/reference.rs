@@ -22,10 +22,10 @@ pub fn evaluate(system: &System, terms: &Forces) -> Result<(Vec<Vec3>, Energies)
     evaluate_weighted(system, terms, 1.0)
 }
 
-/// The same with long-range forces that many times as strong.
+/// Forces, energies and virial with long-range forces multiplied by `weight`.
 ///
 /// # Errors
-/// As for [`evaluate`].
+/// See [`evaluate`].
 pub fn evaluate_weighted(
     system: &System,
     terms: &Forces,
@@ -121,8 +121,8 @@ fn each_pair(system: &System, cutoff: f64, mut visit: impl FnMut(usize, usize, V
     }
 }
 
-/// Adds the forces and the virial of charges or dispersion; their energy. What is beyond the cut-off is Ewald's
-/// sum, whether there is a mesh or not; its forces are multiplied by the weight.
+/// Adds the forces and the virial of charges or dispersion; returns their energy. Ewald's sum serves for the
+/// long-range part, whether there is a mesh or not; its forces are multiplied by the weight.
 fn sum_images(
     system: &System,
     (sum, weight): (&LatticeSum, f64),
@@ -138,7 +138,7 @@ fn sum_images(
     virial[..3].iter_mut().for_each(|w| *w += even);
     let is_excluded =
         |i: usize, j: usize| exclusions.get(id[i] as usize).is_some_and(|list| list.contains(&id[j]));
-    // Where there is a reciprocal-space sum, excluded pairs have forces at any distance.
+    // With a reciprocal-space sum, excluded pairs have forces at any distance.
     let reach = if method.alpha().is_some() { f64::INFINITY } else { cutoff };
     each_pair(system, reach, |i, j, d, r2| {
         let excluded = is_excluded(i, j);
@@ -164,7 +164,7 @@ fn sum_images(
     energy + sums.energy
 }
 
-/// Adds the forces and the virial of embedded atoms; their energy.
+/// Adds the forces and the virial of embedded atoms; returns their energy.
 fn embedded(system: &System, term: &Embedded, forces: &mut [Vec3], virial: &mut SymTensor) -> f64 {
     let species = |i: usize| usize::from(system.state.species[i]);
     let mut density = vec![0.0; forces.len()];
@@ -183,7 +183,7 @@ fn embedded(system: &System, term: &Embedded, forces: &mut [Vec3], virial: &mut 
     energy
 }
 
-/// Adds the forces and the virial of atoms in open space; both energies.
+/// Adds the forces and the virial of atoms in open space; returns both energies.
 fn vacuum(
     system: &System,
     term: &Vacuum,
@@ -226,23 +226,23 @@ fn add_force(
     }
 }
 
-/// What bonds, angles and dihedrals add to.
+/// Output of bonds, angles and dihedrals.
 struct BondedSums<'a> {
     system: &'a System,
-    /// By id, the index of an atom.
+    /// Index of an atom, by id.
     index_by_id: &'a [usize],
     forces: &'a mut [Vec3],
     virial: &'a mut SymTensor,
 }
 
 impl BondedSums<'_> {
-    /// From one atom to another.
+    /// Vector from one atom to another.
     fn between(&self, from: usize, to: usize) -> Vec3 {
         let (a, b) = (self.system.state.position[from], self.system.state.position[to]);
         self.system.simbox.nearest_image(std::array::from_fn(|k| b[k] - a[k]))
     }
 
-    /// A force on an atom at the end of `arm`, and the opposite of it on the one where it starts.
+    /// Adds a force on an atom at the end of `arm`, and the opposite force on the atom where it starts.
     fn add_force(&mut self, start: usize, end: usize, arm: Vec3, force: Vec3) {
         for k in 0..3 {
             self.forces[end][k] += force[k];
@@ -255,8 +255,8 @@ impl BondedSums<'_> {
 }
 
 impl BondedSums<'_> {
-    /// Adds the forces on atoms in a row (ids), which are functions of the vectors from each to the
-    /// next; the energy.
+    /// Adds the forces on a chain of atoms (ids), which are functions of the vectors from each to the next;
+    /// returns the energy.
     fn chain<const N: usize, const M: usize>(
         &mut self,
         atoms: [u32; M],

@@ -1,7 +1,7 @@
-//! Which clusters may be within reach of a cluster.
+//! Search for the clusters that may be within reach of a cluster.
 //!
-//! The columns near a column, with their periodic images, are its strips. Clusters are asked for
-//! in order, so that in every strip the window of heights within reach only ever moves up.
+//! The columns near a column, with their periodic images, are its strips. Clusters are searched for in
+//! order, so that in every strip the window of heights within reach only moves up.
 
 use crate::cells::{Bounds, Clusters};
 use crate::simd::Scalar;
@@ -10,15 +10,15 @@ use jostle_core::{SimBox, Vec3};
 /// A cluster that may be within reach.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
-    /// Which cluster.
+    /// Number of the cluster.
     pub cluster: usize,
-    /// Which of its images.
+    /// Image of the cluster.
     pub shift: Vec3,
 }
 
 /// A column, or an image of one, near the column now looked at.
 struct Strip {
-    /// Clusters not yet left behind.
+    /// Clusters above the lower end of the window.
     next: usize,
     end: usize,
     shift: Vec3,
@@ -29,17 +29,17 @@ struct Strip {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Relation {
-    /// Another column.
+    /// Image of another column.
     Other,
-    /// The same column: clusters above are listed.
+    /// The column itself: clusters above are listed.
     Itself,
-    /// An image of the same column: clusters above are listed, and the own image.
+    /// An image of the column: clusters above are listed, and the cluster's own image.
     Image,
-    /// The opposite image: clusters above only.
+    /// The opposite image of the column: clusters above only.
     OppositeImage,
 }
 
-/// The search; see the module.
+/// The search, see the head of this file.
 pub struct Search<'a, S: Scalar> {
     clusters: &'a Clusters<S>,
     simbox: &'a SimBox,
@@ -51,7 +51,7 @@ pub struct Search<'a, S: Scalar> {
 }
 
 impl<'a, S: Scalar> Search<'a, S> {
-    /// A search up to a distance of `reach`.
+    /// Search up to a distance of `reach`.
     pub fn new(clusters: &'a Clusters<S>, simbox: &'a SimBox, reach: f64) -> Self {
         let widths = simbox.widths();
         Search { clusters, simbox, reach, widths, column_end: 0, strips: Vec::new() }
@@ -59,7 +59,7 @@ impl<'a, S: Scalar> Search<'a, S> {
 
     /// Puts the clusters that `cluster` lists and that may be within reach of it into `found`:
     /// each pair of clusters from one side only, a cluster's own images once each, not itself.
-    /// Clusters must be asked for in ascending order.
+    /// Clusters must be searched for in ascending order.
     pub fn around(&mut self, cluster: usize, found: &mut Vec<Candidate>) {
         if cluster >= self.column_end {
             self.find_strips(cluster);
@@ -122,8 +122,8 @@ impl<'a, S: Scalar> Search<'a, S> {
             for column_y in span(1) {
                 let (y, image_y) = fold(column_y, columns.n[1]);
                 let column = x * columns.n[1] + y;
-                // Which of two columns lists their pairs alternates, so that every stretch of
-                // columns has the same work; inside a column the lower cluster does.
+                // The listing column of two alternates, so that every stretch of columns has the same
+                // work; inside a column the lower cluster lists the pair.
                 if column != mine && (column + mine).is_multiple_of(2) != (mine < column) {
                     continue;
                 }

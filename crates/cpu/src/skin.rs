@@ -1,4 +1,4 @@
-//! How far neighbour lists reach beyond the cut-off: a longer skin means fewer builds and more
+//! The skin, by which neighbour lists reach beyond the cut-off: a longer skin means fewer builds and more
 //! pairs to look at. The best choice depends on the system and the machine, so it is measured
 //! while running.
 
@@ -6,13 +6,13 @@ use jostle_core::Topology;
 use jostle_core::backend::Timings;
 use jostle_core::skin_search::{SkinSearch, Trial};
 
-/// A skin that is not far from the best one, where atoms are so far from each other: lists around the fast
-/// hydrogens of rigid molecules need more of it.
+/// First guess of the skin by the spacing of atoms: lists around the fast hydrogens of rigid molecules need
+/// more of it.
 pub fn guess(spacing: f64, topology: &Topology) -> f64 {
     spacing * if topology.constraints.is_empty() { 0.3 } else { 0.4 }
 }
 
-/// Builds that a skin is judged by.
+/// Number of builds that a skin is judged by.
 const BUILDS_PER_TRIAL: usize = 9;
 
 /// The skin and the search for the best one.
@@ -31,7 +31,7 @@ pub struct Skin {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tuning {
-    /// Given by the user, or must not depend on timing.
+    /// Skin given by the user, or independent of timings.
     Off,
     Searching,
     Done,
@@ -51,7 +51,7 @@ impl Skin {
         }
     }
 
-    /// Whether it stays as it is.
+    /// Returns true if the skin is not tuned.
     pub fn settled(&self) -> bool {
         self.tuning != Tuning::Searching
     }
@@ -61,7 +61,7 @@ impl Skin {
         self.now
     }
 
-    /// Goes on with the skin of a checkpoint.
+    /// Takes the skin of a checkpoint.
     pub fn set(&mut self, skin: f64) {
         self.now = skin;
     }
@@ -71,8 +71,8 @@ impl Skin {
         self.steps += 1;
     }
 
-    /// Called before a build, with the timings so far: judges the skin of the list that ends here
-    /// and may choose another for the next.
+    /// Judges the skin of the list that ends here, by the timings so far, and may choose another one for the
+    /// next; to be called before a build.
     pub fn tune(&mut self, timings: &Timings) {
         let seconds = timings.pair + timings.neighbors - self.before.pair - self.before.neighbors;
         let steps = std::mem::take(&mut self.steps);
@@ -84,7 +84,7 @@ impl Skin {
         if self.costs.len() < BUILDS_PER_TRIAL {
             return;
         }
-        // The first interval still had the list of the skin before; the median forgives it.
+        // The first interval still had the list of the previous skin; the median leaves it out.
         self.costs.sort_unstable_by(f64::total_cmp);
         let cost = self.costs[self.costs.len() / 2];
         self.costs.clear();

@@ -41,7 +41,7 @@ impl<S: Scalar> ListKernel<S> for &Prepared<S> {
 /// The interaction of a table: rows are looked up pair by pair.
 struct LookUps<'a, L: Lanes, const ENERGIES: bool> {
     prepared: &'a Prepared<L::Scalar>,
-    /// Squared cut-off and coefficients of two atoms of the first species.
+    /// Square cut-off and coefficients of two atoms of the first species.
     first: [L; 1 + N_COEFFICIENTS],
 }
 

@@ -1,9 +1,8 @@
 //! A team of threads that work on one parallel loop after another.
 //!
 //! A time step of a small system takes some 50 microseconds and has four parallel loops; waking a
-//! sleeping thread takes as long as the whole step. The team's threads therefore wait for the next
-//! loop awake for a moment before they go to sleep, and loop `i` always goes to the same thread,
-//! which finds the data in its own cache.
+//! sleeping thread takes as long as the whole step. The team's threads therefore spin for a moment before
+//! they go to sleep, and task `i` always goes to the same thread, which has the data in its own cache.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -12,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// How often a waiting thread looks before it gives its core away, and before it goes to sleep.
+/// Number of looks of a spinning thread before it yields its core, and before it goes to sleep.
 const LOOKS_BEFORE_YIELD: u32 = 64;
 const LOOKS_BEFORE_SLEEP: u32 = 20_000;
 
@@ -84,7 +83,7 @@ impl Team {
                 .spawn(move || attend(&mine, thread));
             match spawned {
                 Ok(handle) => threads.push(handle),
-                // Without all its threads the division of labour above is wrong: go alone.
+                // Without all its threads the division of labour above is wrong: the caller works alone.
                 Err(_) => {
                     stop(&team, &mut threads);
                     return Team { shared: shared(1), threads };
@@ -94,7 +93,7 @@ impl Team {
         Team { shared: team, threads }
     }
 
-    /// How many threads work.
+    /// Number of threads.
     pub fn size(&self) -> usize {
         self.shared.n_threads
     }
@@ -129,7 +128,7 @@ impl Team {
         }
     }
 
-    /// Hands each item to `body`, with its number, and collects what comes out.
+    /// Calls `body` with each item and its number, and collects the results.
     pub fn map<T: Send, R: Send>(&self, items: Vec<T>, body: impl Fn(usize, T) -> R + Sync) -> Vec<R> {
         if self.threads.is_empty() {
             return items.into_iter().enumerate().map(|(i, item)| body(i, item)).collect();
@@ -162,7 +161,7 @@ fn stop(shared: &TeamState, threads: &mut Vec<JoinHandle<()>>) {
     }
 }
 
-/// The life of a thread: wait for a loop, work on it, say so.
+/// Body of a thread: it waits for a loop, does its tasks, and reports the end.
 fn attend(shared: &TeamState, thread: usize) {
     let mut seen = 0;
     loop {

@@ -11,20 +11,20 @@ use jostle_core::{Evaluate, SymTensor, System, Vec3};
 use jostle_potentials::Vacuum;
 use std::ops::Range;
 
-/// Registers have at most so many lanes: arrays are longer by as much.
+/// Spare places behind arrays, as many as the widest register has lanes.
 const SPARE: usize = 16;
 
 /// The forces between all atoms, made ready.
 pub struct VacuumKernel {
     coulomb: f64,
     n_species: usize,
-    /// By pair of species, a square by rows with room behind: both coefficients.
+    /// Both coefficients by pair of species, squares by rows with spare places behind.
     tables: [Vec<f64>; 2],
-    /// The atoms in storage order.
+    /// Species of the atoms in storage order.
     species: Vec<i32>,
     charge: Vec<f64>,
     position: [Vec<f64>; 3],
-    /// Of each atom the places of those that have no force on it, itself among them, in ascending order.
+    /// Indices of the atoms without a force on each atom, the atom itself included, in ascending order.
     left_out: Vec<Vec<u32>>,
 }
 
@@ -68,7 +68,7 @@ impl VacuumKernel {
         self.left_out = state.id.iter().enumerate().map(left_out).collect();
     }
 
-    /// Takes the positions of now.
+    /// Takes the current positions.
     pub fn follow(&mut self, position: &[Vec3]) {
         for (axis, numbers) in self.position.iter_mut().enumerate() {
             numbers.clear();
@@ -77,8 +77,8 @@ impl VacuumKernel {
         }
     }
 
-    /// Adds the forces on a task's own clusters; the sums of Lennard-Jones and of Coulomb's forces,
-    /// the virial of both in the first.
+    /// Adds the forces on a task's own clusters; returns the sums of Lennard-Jones and of Coulomb's forces,
+    /// with the virial of both in the first.
     pub fn add_forces<S: Scalar>(
         &self,
         level: Level,

@@ -1,5 +1,4 @@
-//! Maps over two dihedral angles. There is one for each residue of a protein at most: they are worked
-//! on one by one.
+//! Maps over two dihedral angles, evaluated one by one: a protein has one for each residue at most.
 
 use super::{BondedContext, BondedEntry, BondedKernel, Broken, TENSOR, chain, on_chain};
 use crate::blocks::Sums;

@@ -109,16 +109,16 @@ pub(super) fn of_dihedrals<S: Scalar>(term: &DihedralTerm) -> Box<dyn BondedKern
     term.kind.visit(Prepare(types, PhantomData))
 }
 
-/// A function of the vectors between bound atoms, as each of these atoms sees it.
+/// A function of the vectors between bound atoms. The role of an atom is its place among them.
 trait BondedFunction<const N: usize>: Send + Sync {
     const N_COEFFICIENTS: usize;
-    /// Vectors for lanes that are left over.
+    /// Vectors for unused lanes.
     const PADDING: [Vec3; N];
-    /// The vectors, from those that point from the others to the atom of this role.
+    /// Vectors of the function from the vectors that point from the others to the atom of this role.
     fn vectors(role: u8, towards: [Vec3; N]) -> [Vec3; N];
     /// Energy, and the force along each vector on its tip.
     fn evaluate<L: Lanes<Scalar = f64>>(vectors: [[L; 3]; N], c: &[L]) -> (L, [[L; 3]; N]);
-    /// What of these forces acts on the atom of this role.
+    /// Force on the atom of this role.
     fn on(role: u8, forces: [Vec3; N]) -> Vec3;
 }
 
@@ -151,7 +151,7 @@ impl<F: AngleFunction> BondedFunction<2> for OfAngle<F> {
     const N_COEFFICIENTS: usize = F::N_COEFFICIENTS;
     const PADDING: [Vec3; 2] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
 
-    /// From the middle to the ends.
+    /// Vectors from the middle to the ends.
     #[inline(always)]
     fn vectors(role: u8, [first, second]: [Vec3; 2]) -> [Vec3; 2] {
         let minus = |a: Vec3, b: Vec3| [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
@@ -292,7 +292,7 @@ impl<S: Scalar, B: BondedFunction<N>, const N: usize> BoundForces<'_, '_, S, B, 
             }
             let [x, y, z] = vectors[0];
             let length2 = x * x + y * y + z * z;
-            // Not a number is not whole either.
+            // The comparison is false for NaN, too.
             let whole = L::bits(length2.lt(types.longest2(batch)));
             for (at, entry) in batch.iter().enumerate() {
                 let mut forces = [[0.0; 3]; N];

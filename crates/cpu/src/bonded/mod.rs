@@ -1,8 +1,8 @@
 //! Forces of bonds, angles and dihedrals.
 //!
-//! Every atom gathers the forces of what it is bound in: a bond is computed for both of its atoms and
-//! an angle for all three, so that no task ever adds to another's forces, and sums are always in the
-//! same order. Entries are worked on a register full at a time (`kernel`), in f64.
+//! A bond is computed for both of its atoms and an angle for all three, so that no task ever adds to
+//! another's forces, and sums are always in the same order. Entries are evaluated a register full at a time
+//! (`kernel`), in f64.
 
 mod cmap;
 mod kernel;
@@ -14,24 +14,25 @@ use jostle_core::{Error, Evaluate, SimBox, State, System, Vec3};
 use jostle_potentials::Forces;
 use std::ops::Range;
 
-/// A bond, an angle or a dihedral as one of its atoms sees it; `N` other atoms belong to it.
+/// A bond, an angle or a dihedral for one of its atoms; `N` other atoms belong to it.
 #[derive(Debug, Clone, Copy)]
 pub struct BondedEntry<const N: usize> {
-    /// Where the task keeps the x of the atom's force.
+    /// Place of the x component of the atom's force in the task.
     slot: u32,
     /// The index of the atom in storage.
     atom: u32,
-    /// The places of the others.
+    /// Indices of the others.
     others: [u32; N],
     kind: u32,
-    /// Which of its atoms this is; the first one counts the energy.
+    /// Role of the atom, its place among the bound atoms; the energy is counted for the first one.
     role: u8,
     /// Images of the others, see [`Images`].
     images: [u8; N],
 }
 
 impl<const N: usize> BondedEntry<N> {
-    /// Of an atom (id and index) and of those that it is bound to, by `index_by_id[id]` and `image(place)`.
+    /// Entry of an atom (id and index), from the indices `index_by_id[id]` and images `image(index)` of the
+    /// others.
     fn new(
         slot: u32,
         (id, atom): (u32, u32),
@@ -51,7 +52,7 @@ impl<const N: usize> BondedEntry<N> {
     }
 }
 
-/// What the atoms of a task are bound in: by term, the entries.
+/// Entries of the atoms of a task, by term.
 #[derive(Debug, Clone, Default)]
 pub struct TaskBonds {
     bonds: Vec<Vec<BondedEntry<1>>>,
@@ -70,17 +71,17 @@ impl TaskBonds {
     }
 }
 
-/// A bond as long as it cannot be.
+/// A bond that is longer than its function allows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Broken {
-    /// Places of its atoms.
+    /// Indices of its atoms.
     pub atoms: [usize; 2],
-    /// Its length.
+    /// Length of the bond.
     pub length: f64,
 }
 
 impl Broken {
-    /// Names the atoms.
+    /// Error that names the atoms.
     pub fn error(&self, state: &State) -> Error {
         let [a, b] = self.atoms.map(|place| state.id[place] + 1);
         let (a, b, length) = (a.min(b), a.max(b), self.length);
@@ -90,7 +91,7 @@ impl Broken {
     }
 }
 
-/// All that is bound in a system, and the forces of it.
+/// All bonds, angles, dihedrals and maps of a system, with their forces.
 pub struct BondedKernels<S> {
     bonds: Family<S, 1, 2>,
     angles: Family<S, 2, 3>,
@@ -103,7 +104,7 @@ pub struct BondedKernels<S> {
 struct Family<S, const N: usize, const M: usize> {
     /// Type and ids of the groups.
     groups: Vec<(u32, [u32; M])>,
-    /// By id: the groups that an atom is in.
+    /// Groups that contain an atom, by id.
     of: Lists,
     terms: Vec<Box<dyn BondedKernel<S, N>>>,
 }
@@ -158,7 +159,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// For each of `n` atoms, which of `groups` it is in.
+    /// Lists of the `groups` that contain each of `n` atoms.
     fn of<const M: usize>(n: usize, groups: impl Iterator<Item = [u32; M]> + Clone) -> Lists {
         let mut first = vec![0; n + 1];
         for atom in groups.clone().flatten() {
@@ -201,7 +202,7 @@ impl<S: Scalar> BondedKernels<S> {
         }
     }
 
-    /// Whether nothing is bound.
+    /// Returns true if nothing is bound.
     pub fn is_empty(&self) -> bool {
         self.bonds.terms.is_empty()
             && self.angles.terms.is_empty()
@@ -209,14 +210,13 @@ impl<S: Scalar> BondedKernels<S> {
             && self.cmaps.terms.is_empty()
     }
 
-    /// Goes on in another box; everything is to be placed again.
+    /// Changes the box; everything is to be placed again.
     pub fn fit(&mut self, simbox: &SimBox) {
         self.images = Images::new(simbox);
     }
 
-    /// Finds in storage what a task's atoms are bound in, and the images of the others. Atoms have
-    /// just been put into the box; until they are again, images stay what they are. `index_by_id[id]` is an
-    /// atom's index.
+    /// Makes the entries of a task's atoms, with the images of the others. Atoms have just been wrapped into
+    /// the box; images are right until they are wrapped again. `index_by_id[id]` is an atom's index.
     pub fn place(
         &self,
         simbox: &SimBox,
@@ -244,7 +244,7 @@ impl<S: Scalar> BondedKernels<S> {
         }
     }
 
-    /// Adds the forces of what a task's atoms are bound in; sums by term, and a bond that has broken.
+    /// Adds the bonded forces on a task's atoms; returns sums by term, and a bond that has broken.
     pub fn add_forces(
         &self,
         level: Level,
@@ -264,19 +264,19 @@ impl<S: Scalar> BondedKernels<S> {
     }
 }
 
-/// Which image of an atom is meant.
+/// Images of atoms, by number.
 struct Images {
     /// Lattice vectors by number.
     shifts: Vec<Vec3>,
-    /// Square of a distance within which there is no nearer image than an atom itself.
+    /// Square of the distance within which no image is nearer than the atom itself.
     near2: f64,
 }
 
 impl Images {
-    /// Boxes that another atom's image may be away, along an edge: with tilts, two.
+    /// Largest number of boxes to another atom's image along an edge: two with tilts.
     const MOST: i32 = 2;
     const ACROSS: i32 = 2 * Images::MOST + 1;
-    /// The number of no shift at all.
+    /// Number of the image without a shift.
     const NONE: u8 = ((Images::MOST * Images::ACROSS + Images::MOST) * Images::ACROSS + Images::MOST) as u8;
 
     fn new(simbox: &SimBox) -> Images {
@@ -310,7 +310,7 @@ impl Images {
     }
 }
 
-/// What entries are about.
+/// Atoms and forces that entries refer to.
 pub struct BondedContext<'a, S> {
     position: &'a [Vec3],
     images: &'a Images,
@@ -320,7 +320,7 @@ pub struct BondedContext<'a, S> {
 }
 
 impl<S: Scalar> BondedContext<'_, S> {
-    /// From another atom to the entry's.
+    /// Vector from another atom to the entry's.
     #[inline(always)]
     fn towards<const N: usize>(&self, entry: &BondedEntry<N>, k: usize) -> Vec3 {
         let (a, b) = (self.position[entry.atom as usize], self.position[entry.others[k] as usize]);
@@ -339,7 +339,7 @@ impl<S: Scalar> BondedContext<'_, S> {
 
 /// A term made ready.
 trait BondedKernel<S, const N: usize>: Send + Sync {
-    /// Whether a type is of this term's kind.
+    /// Returns true if a type is of this term's kind.
     fn has(&self, kind: u32) -> bool;
 
     fn add_forces(
@@ -353,12 +353,12 @@ trait BondedKernel<S, const N: usize>: Send + Sync {
 /// The order of a symmetric tensor's elements.
 pub const TENSOR: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
 
-/// The vectors from atom to atom along a group, from those that point from the others to the atom of
-/// this role.
+/// Vectors from atom to atom along a group, from the vectors that point from the others to the atom of this
+/// role.
 #[inline(always)]
 fn chain<const N: usize>(role: u8, towards: [Vec3; N]) -> [Vec3; N] {
     let role = usize::from(role);
-    // Where the k-th atom is, seen from the one of this role.
+    // Position of the k-th atom relative to the one of this role.
     let at = |k: usize| match k.cmp(&role) {
         std::cmp::Ordering::Less => towards[k].map(|x| -x),
         std::cmp::Ordering::Equal => [0.0; 3],
@@ -370,7 +370,7 @@ fn chain<const N: usize>(role: u8, towards: [Vec3; N]) -> [Vec3; N] {
     })
 }
 
-/// What of the forces on the tips of these vectors acts on the atom of this role.
+/// Force on the atom of this role, from the forces on the tips of these vectors.
 #[inline(always)]
 fn on_chain<const N: usize>(role: u8, forces: [Vec3; N]) -> Vec3 {
     let role = usize::from(role);

@@ -1,4 +1,4 @@
-//! Ewald's sum in reciprocal space, one by one and in f64: slow, exact, what the mesh is tested against.
+//! Ewald's sum in reciprocal space, vector by vector and in f64: slow, exact, the reference of the mesh.
 
 use crate::blocks::Sums;
 use jostle_core::{SimBox, Vec3};
@@ -6,20 +6,20 @@ use jostle_potentials::Spectrum;
 use jostle_potentials::electrostatics::reciprocal_space::{Wave, virial};
 use std::f64::consts::PI;
 
-/// The waves of a box.
+/// The reciprocal-space vectors of a box.
 pub struct EwaldSum {
     waves: Vec<Wave>,
     most: [usize; 3],
 }
 
 impl EwaldSum {
-    /// All waves of a box up to the largest wave number, but the one that is the same everywhere.
+    /// Sum over all reciprocal-space vectors of a box up to the largest wave number, without zero.
     pub fn new(simbox: &SimBox, spectrum: Spectrum, longest: f64) -> EwaldSum {
         let most = Wave::most(simbox, longest).map(|m| m as usize);
         EwaldSum { waves: Wave::all(simbox, spectrum, longest), most }
     }
 
-    /// The waves of every atom along the three edges, cosine and sine: by edge, multiple, atom.
+    /// Phase factors of every atom along the three edges, cosine and sine: by edge, multiple, atom.
     fn phases(&self, simbox: &SimBox, positions: &[Vec3]) -> [Vec<[f64; 2]>; 3] {
         let n = positions.len();
         let fractional: Vec<Vec3> = positions.iter().map(|r| simbox.to_fractional(*r)).collect();
@@ -36,7 +36,7 @@ impl EwaldSum {
         })
     }
 
-    /// Amplitudes of some charges in all waves.
+    /// Structure factors of some charges.
     pub fn amplitudes(&self, simbox: &SimBox, positions: &[Vec3], charges: &[f64]) -> Vec<[f64; 2]> {
         let phases = self.phases(simbox, positions);
         let amplitude = |wave: &Wave| {
@@ -51,7 +51,7 @@ impl EwaldSum {
         self.waves.iter().map(amplitude).collect()
     }
 
-    /// Energy and virial of all waves.
+    /// Energy and virial.
     pub fn sums(&self, amplitudes: &[[f64; 2]]) -> Sums {
         let mut sums = Sums::default();
         for (wave, [re, im]) in self.waves.iter().zip(amplitudes) {
@@ -61,7 +61,7 @@ impl EwaldSum {
         sums
     }
 
-    /// The reciprocal-space forces on some of the charges.
+    /// Reciprocal-space forces on some of the charges.
     pub fn forces(
         &self,
         simbox: &SimBox,
@@ -84,7 +84,7 @@ impl EwaldSum {
     }
 }
 
-/// The wave of some multiples at an atom.
+/// Phase factor of some multiples at an atom.
 #[inline(always)]
 fn phase(phases: &[Vec<[f64; 2]>; 3], numbers: &[i32; 3], n: usize, atom: usize) -> [f64; 2] {
     let along = |d: usize| {
@@ -102,7 +102,7 @@ impl Sums {
         self.virial.iter_mut().zip(other.virial).for_each(|(w, part)| *w += part);
     }
 
-    /// Adds a wave's energy and virial.
+    /// Adds the energy and virial of a reciprocal-space vector.
     pub(super) fn add_mode(&mut self, energy: f64, along: f64, k: Vec3) {
         self.energy += energy;
         self.virial.iter_mut().zip(virial(energy, along, k)).for_each(|(w, part)| *w += part);

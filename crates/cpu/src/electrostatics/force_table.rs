@@ -1,31 +1,31 @@
-//! A table of a function of r^2, a polynomial for each quarter of an octave: where registers can be
-//! asked for one of 32 numbers, that takes fewer operations than a root and one polynomial for all.
+//! A table of a function of r^2, a polynomial for each quarter of an octave: with registers that can be
+//! permuted by 32 indices it takes fewer operations than a root and one polynomial for all.
 
 use crate::simd::{Lanes, Scalar, quarter};
 use std::f64::consts::PI;
 
-/// Numbers of a polynomial: what quarters of an octave need for single precision, if the function is
-/// a power or smoother.
+/// Number of coefficients of a polynomial, enough for single precision over a quarter of an octave, if the
+/// function is a power or smoother.
 const N: usize = 6;
 
-/// The table up to a cut-off. Registers are read from them: aligned, they lie in one cache line each.
+/// The table up to a cut-off. Its rows are aligned, so that each register is read from one cache line.
 #[derive(Debug, Clone, PartialEq)]
 #[repr(C, align(64))]
 pub struct ForceTable<S> {
-    /// The highest power first, by quarter.
+    /// Coefficients by power, the highest first, and by quarter.
     powers: [[S; 32]; N],
-    /// The r^2 from which on they hold.
+    /// Least r^2 of the table.
     pub least: S,
 }
 
 impl<S: Scalar> ForceTable<S> {
-    /// Of a function of r^2 that is to be as exact as single precision is for numbers of some size;
-    /// none where it is not.
+    /// Table of a function of r^2, as exact as single precision is for numbers of some size; none where that
+    /// cannot be.
     pub fn new(cutoff: f64, function: impl Fn(f64) -> f64, size: impl Fn(f64) -> f64) -> Option<Self> {
         let mut powers = [[S::default(); 32]; N];
         let mut least = quarter_start(cutoff * cutoff);
         for _ in 0..31 {
-            // Into the quarter below.
+            // A little into the quarter below.
             least = quarter_start(least * (1.0 - 1e-9));
         }
         let mut start = least;
@@ -68,12 +68,12 @@ fn octave_start(x: f64) -> f64 {
     f64::from_bits(x.to_bits() >> 52 << 52)
 }
 
-/// Where the quarter of its octave that a number is in begins.
+/// Beginning of the quarter of an octave that contains a number.
 fn quarter_start(x: f64) -> f64 {
     f64::from_bits(x.to_bits() >> 50 << 50)
 }
 
-/// Where it ends.
+/// End of the quarter of an octave that begins here.
 fn quarter_end(x: f64) -> f64 {
     quarter_start(x) + octave_start(x) / 4.0
 }

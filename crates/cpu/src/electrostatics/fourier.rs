@@ -7,10 +7,10 @@ use realfft::{FftNum, RealFftPlanner};
 use rustfft::FftPlanner;
 use std::ops::Range;
 
-/// Columns that are transformed together along x.
+/// Number of columns that are transformed together along x.
 const BLOCK: usize = 32;
 
-/// A transform of many lines, from a first array into itself or a second one; the last is room.
+/// A transform of many lines, from a first array into itself or a second one; the last is working space.
 type Complexes<S> = Box<dyn Fn(&mut [Complex<S>], &mut [Complex<S>]) + Send + Sync>;
 type Forward<S> = Box<dyn Fn(&mut [S], &mut [Complex<S>], &mut [Complex<S>]) + Send + Sync>;
 type Backward<S> = Box<dyn Fn(&mut [Complex<S>], &mut [S], &mut [Complex<S>]) + Send + Sync>;
@@ -19,13 +19,13 @@ type Backward<S> = Box<dyn Fn(&mut [Complex<S>], &mut [S], &mut [Complex<S>]) + 
 pub struct Plans<S> {
     forward_z: Forward<S>,
     backward_z: Backward<S>,
-    /// Forward and backward.
+    /// Complex transforms, forward and backward.
     along_y: [Complexes<S>; 2],
     along_x: [Complexes<S>; 2],
     scratch: usize,
 }
 
-/// Numbers that there are transforms of.
+/// Numbers with Fourier transforms.
 pub trait Planned: Sized {
     /// Prepares transforms of meshes of `n` points.
     fn plan(n: [usize; 3]) -> Plans<Self>;
@@ -56,7 +56,7 @@ fn plan<T: FftNum>(n: [usize; 3]) -> Plans<T> {
     let (forward, backward) = (real.plan_fft_forward(n[2]), real.plan_fft_inverse(n[2]));
     Plans {
         scratch: scratch.max(forward.get_scratch_len()).max(backward.get_scratch_len()),
-        // These fail for other lengths than those that were planned.
+        // Transforms fail for lengths other than the planned one.
         forward_z: Box::new(move |from, to, scratch| {
             let _ = forward.process_with_scratch(from, to, scratch);
         }),
@@ -68,18 +68,18 @@ fn plan<T: FftNum>(n: [usize; 3]) -> Plans<T> {
     }
 }
 
-/// Transforms of a mesh of a fixed size, and room for them.
+/// Transforms of a mesh of a fixed size, with working space.
 pub struct Fourier<S: Scalar> {
     n: [usize; 3],
-    /// Numbers of a row of the mesh along z; what is beyond `n[2]` is left alone.
+    /// Length of a row of the mesh along z; numbers beyond `n[2]` are left alone.
     row: usize,
     plans: Plans<S>,
-    /// By x, wave number along z, and y or its wave number.
+    /// Amplitudes by x, wave number along z, and y or its wave number.
     modes: Vec<Complex<S>>,
     rooms: Vec<TransformBuffers<S>>,
 }
 
-/// What one task needs besides.
+/// Working space of one task.
 struct TransformBuffers<S> {
     line: Vec<S>,
     lines: Vec<Complex<S>>,
@@ -88,7 +88,7 @@ struct TransformBuffers<S> {
 }
 
 impl<S: Scalar> Fourier<S> {
-    /// For meshes of `n` points with rows of `row` numbers, in so many tasks.
+    /// Transforms of meshes of `n` points with rows of `row` numbers, in so many tasks.
     pub fn new(n: [usize; 3], row: usize, n_tasks: usize) -> Self {
         let plans = S::plan(n);
         let zero = Complex::new(S::default(), S::default());
@@ -174,7 +174,7 @@ impl<S: Scalar> Fourier<S> {
                 along_y[1](modes, &mut room.scratch);
                 transpose(modes, &mut room.lines, n_y);
                 for (mesh, lines) in mesh.chunks_exact_mut(row).zip(room.lines.chunks_exact_mut(modes_z)) {
-                    // Rounding leaves something of what is real.
+                    // Rounding leaves an imaginary part of numbers that are real.
                     lines[0].im = S::default();
                     lines[modes_z - 1].im = S::default();
                     backward_z(lines, &mut mesh[..n_z], &mut room.scratch);
@@ -188,7 +188,7 @@ impl<S: Scalar> Fourier<S> {
 /// Rows of `width` numbers become columns.
 fn transpose<T: Copy>(from: &[T], to: &mut [T], width: usize) {
     let height = from.len() / width;
-    // In squares, so that both sides stay in the cache.
+    // Transposition by squares, so that both sides stay in the cache.
     for first in (0..width).step_by(8) {
         for (y, row) in from.chunks_exact(width).enumerate() {
             for x in first..width.min(first + 8) {

@@ -16,32 +16,32 @@ use realfft::num_complex::Complex;
 /// The mesh of a box.
 pub struct Mesh<S: Scalar> {
     grid: MeshGrid,
-    /// What amplitudes are multiplied by: by wave numbers along z, y, x.
+    /// Influence function, by which amplitudes are multiplied: by wave numbers along z, y, x.
     influence: Vec<S>,
     fourier: Fourier<S>,
-    /// A mesh for each task; that of the first gets those of the others and then the potential.
-    /// Rows go on beyond the end by what a spline reaches.
+    /// Meshes of the tasks; the mesh of the first task becomes their sum and then the potential. Rows go on
+    /// beyond the end by the reach of a spline.
     meshes: Vec<Vec<S>>,
 }
 
-/// Where the points are, and what a wave on them is.
+/// Points of the mesh, and factors of its modes.
 struct MeshGrid {
     simbox: SimBox,
     spectrum: Spectrum,
     order: usize,
     n: [usize; 3],
     reciprocal: [Vec3; 3],
-    /// By edge.
+    /// Factors that correct for the splines, by edge and wave number.
     moduli: [Vec<f64>; 3],
 }
 
 /// The atoms of a task.
 pub struct MeshAtoms<'a, S> {
-    /// Where they are.
+    /// Positions.
     pub position: &'a [Vec3],
-    /// Their charges times the root of Coulomb's constant.
+    /// Charges times the root of Coulomb's constant.
     pub charge: &'a [f64],
-    /// The force on each, to be found.
+    /// Forces, the result.
     pub force: &'a mut [[S; 3]],
 }
 
@@ -55,7 +55,7 @@ impl MeshGrid {
         wave_vector([0, 1, 2].map(signed), self.reciprocal)
     }
 
-    /// By what the amplitude of a wave is multiplied, and the virial's part along it.
+    /// Influence function of a wave vector, and the virial's part along it.
     fn influence(&self, numbers: [usize; 3]) -> [f64; 2] {
         if numbers == [0; 3] {
             return [0.0; 2];
@@ -66,9 +66,9 @@ impl MeshGrid {
         [weight * moduli, along]
     }
 
-    /// Adds energies and virials of all waves along x.
+    /// Adds energies and virials of all wave numbers along x.
     fn add_modes<S: Scalar>(&self, [y, z]: [usize; 2], modes: &[Complex<S>], sums: &mut Sums) {
-        // All but these stand for their opposites, too.
+        // Modes of all other planes stand for their opposites, too.
         let share = if z == 0 || 2 * z == self.n[2] { 0.5 } else { 1.0 };
         for (x, wave) in modes.iter().enumerate() {
             let square = wave.re.to_f64().powi(2) + wave.im.to_f64().powi(2);
@@ -95,7 +95,7 @@ impl<S: Scalar> Mesh<S> {
         Mesh { grid, influence, fourier: Fourier::new(n, row, n_tasks), meshes }
     }
 
-    /// Whether it is the mesh of this box, in so many tasks.
+    /// Returns true if it is the mesh of this box, in so many tasks.
     pub fn fits(&self, simbox: &SimBox, n_tasks: usize) -> bool {
         self.grid.simbox == *simbox && self.meshes.len() == n_tasks
     }
@@ -128,7 +128,7 @@ impl<S: Scalar> Mesh<S> {
                 let other = &other[t * share..][..mesh.len()];
                 mesh.iter_mut().zip(other).for_each(|(to, from)| *to = *to + *from);
             }
-            // What went beyond the end of a row is at its start.
+            // Points beyond the end of a row are added at its start.
             for row in mesh.chunks_exact_mut(row) {
                 let (inside, beyond) = row.split_at_mut(n_z);
                 inside.iter_mut().zip(beyond).for_each(|(to, from)| *to = *to + *from);
@@ -156,17 +156,17 @@ impl<S: Scalar> Mesh<S> {
     }
 }
 
-/// As many atoms at once as narrow registers have lanes, at most.
+/// Largest number of atoms at once, the lanes of narrow registers.
 const MOST: usize = 8;
 
-/// Where some atoms are on the mesh, and their splines.
+/// Places of some atoms on the mesh, with their splines.
 struct Splines<S> {
-    /// By atom, the point below along each edge.
+    /// Point below each atom along each edge.
     point: [[usize; 3]; MOST],
-    /// By atom, the weights of the points from there on along the third edge, and their derivatives:
-    /// rows as long as a register.
+    /// Weights of the points from there on along the third edge, and their derivatives, by atom: rows as long
+    /// as a register.
     along: [[[S; WIDTH]; 2]; MOST],
-    /// By edge, the first or the second, the same by point and atom.
+    /// Weights and derivatives along the first and the second edge, by point and atom.
     across: [[[[S; MOST]; WIDTH]; 2]; 2],
 }
 
@@ -180,7 +180,7 @@ impl<S: Scalar> Splines<S> {
         }
     }
 
-    /// Finds those of at most as many atoms as `L` has lanes.
+    /// Finds places and splines of at most as many atoms as `L` has lanes.
     #[inline(always)]
     fn find<L, D, const ORDER: usize>(&mut self, grid: &MeshGrid, position: &[Vec3])
     where
@@ -203,7 +203,7 @@ impl<S: Scalar> Splines<S> {
                 let s = x * r[0] + y * r[1] + z * r[2];
                 let n = D::lit(grid.n[d] as f64);
                 let u = (s - floor(s)) * n;
-                // Rounding may lead to the end itself, which is where the edge begins.
+                // Rounding may lead to the end itself, the image of the beginning.
                 let point = floor(u).min(n - D::lit(1.0));
                 let (mut points, mut rest) = ([0.0; MOST_LANES], [0.0; MOST_LANES]);
                 point.store(&mut points);
@@ -232,7 +232,7 @@ impl<S: Scalar> Splines<S> {
         }
     }
 
-    /// How a potential on the mesh changes where an atom is, in parts to be summed, by edge in points.
+    /// Gradient of a potential on the mesh at an atom, in parts to be summed, by edge in points.
     #[inline(always)]
     fn slopes<L: Lanes<Scalar = S>, const ORDER: usize>(
         &self,
@@ -248,10 +248,10 @@ impl<S: Scalar> Splines<S> {
         }
         let mut slopes = [L::lit(0.0); 3];
         for k in (0..WIDTH).step_by(L::WIDTH) {
-            // What is left when x, y or z varies.
+            // Sums with the slope along x, y or z.
             let mut sums = [L::lit(0.0); 3];
             for i in 0..ORDER {
-                // Along z with the splines along y, and with their slopes.
+                // Sums along z with the splines along y, and with their slopes.
                 let (mut plain, mut sloped) = (L::lit(0.0), L::lit(0.0));
                 for j in 0..ORDER {
                     let points = L::load(&mesh[planes[i] + rows[j] + k..]);
@@ -280,14 +280,14 @@ fn floor<D: Lanes>(x: D) -> D {
     D::select(x.lt(near), near - D::lit(1.0), near)
 }
 
-/// A whole number that is not negative and below 2^32; several at once, which a conversion is not.
+/// Conversion of a whole number from 0 to 2^32 that the compiler vectorises, unlike `as`.
 #[inline(always)]
 fn whole(x: f64) -> usize {
     (x + (1u64 << 52) as f64).to_bits() as u32 as usize
 }
 
-/// Where the points of an atom begin on the mesh, in parts to be added: by point along the first edge,
-/// that of its plane and along the third edge; by point along the second one, that of its row.
+/// Beginnings of an atom's points on the mesh, in parts to be added: by point along the first edge the plane
+/// and the place along the third edge; by point along the second edge the row.
 #[inline(always)]
 fn rows<const ORDER: usize>(grid: &MeshGrid, point: [usize; 3]) -> ([usize; ORDER], [usize; ORDER]) {
     let [n_x, n_y, n_z] = grid.n;
@@ -296,7 +296,7 @@ fn rows<const ORDER: usize>(grid: &MeshGrid, point: [usize; 3]) -> ([usize; ORDE
     (planes, std::array::from_fn(|j| wrapped(point[1] + j, n_y) * row))
 }
 
-/// A number that goes round.
+/// Wraps a number below 2 n into 0 to n.
 #[inline(always)]
 fn wrapped(k: usize, n: usize) -> usize {
     if k < n { k } else { k - n }
@@ -380,7 +380,7 @@ impl<S: Scalar> Gather<'_, S> {
     fn all<L: Lanes<Scalar = S>, D: Lanes<Scalar = f64>, const ORDER: usize>(self) {
         let Gather { grid, position, charge, mesh, force } = self;
         let mut splines = Splines::new();
-        // By edge, for each atom a register to be summed.
+        // Registers to be summed, by edge and atom.
         let mut slopes = [[S::default(); MOST * MOST]; 3];
         let atoms = position.chunks(L::WIDTH).zip(charge.chunks(L::WIDTH)).zip(force.chunks_mut(L::WIDTH));
         for ((position, charge), force) in atoms {

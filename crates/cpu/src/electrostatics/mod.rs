@@ -23,26 +23,26 @@ use std::ops::Range;
 /// Coulomb's forces, or dispersion over all images, made ready for the CPU.
 pub struct LatticeSumKernel<S: Scalar> {
     sum: LatticeSum,
-    /// The number of the term.
+    /// Number of the term.
     pub term: usize,
-    /// Forces over lists.
+    /// Real-space kernel over lists.
     pub direct: RealSpaceKernel<S>,
-    /// The Lennard-Jones force that these take along.
+    /// Number of the Lennard-Jones term that the real-space kernel includes.
     pub companion: Option<usize>,
-    /// Strengths of atoms, by place in the clusters.
+    /// Charges or dispersion coefficients of atoms, by place in the clusters.
     pub charge: Aligned<S>,
-    /// The same in storage order.
+    /// Charges or dispersion coefficients in storage order.
     by_atom: Vec<f64>,
-    /// Pairs that are excluded, but may come to be further apart than lists see.
+    /// Excluded pairs that may come to be further apart than lists reach.
     far: Vec<[usize; 2]>,
     long: Long<S>,
-    /// Room for the reciprocal-space forces.
+    /// Reciprocal-space forces, working space.
     forces: Vec<[S; 3]>,
     /// The weight of long-range forces.
     pub weight: f64,
 }
 
-/// What there is beyond the cut-off.
+/// Long-range part.
 enum Long<S: Scalar> {
     Nothing,
     Ewald(Option<Box<(SimBox, EwaldSum)>>),
@@ -50,7 +50,7 @@ enum Long<S: Scalar> {
 }
 
 impl<S: Scalar> LatticeSumKernel<S> {
-    /// All that a system has of them.
+    /// Lattice sums of a system.
     pub fn all(system: &System, forces: &Forces) -> Vec<Self> {
         let numbered = (forces.n_pairs()..).zip(forces.sums());
         numbered.map(|(term, sum)| LatticeSumKernel::new(system, forces, term, sum)).collect()
@@ -80,8 +80,8 @@ impl<S: Scalar> LatticeSumKernel<S> {
         }
     }
 
-    /// Finds out where charges are when a list has been built. `excluded` has lists by id, `index_by_id`
-    /// says where atoms are; two of them come no further apart than by `spread` until the next list.
+    /// Takes the places of charges after a list has been built. `excluded` has lists by id, `index_by_id` the
+    /// indices of atoms; the distance of two atoms grows by no more than `spread` until the next list.
     pub fn place(
         &mut self,
         team: &Team,
@@ -113,7 +113,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
                 for b in others.iter().filter(|b| **b as usize > a) {
                     let places = [index_by_id[a], index_by_id[*b as usize]];
                     let is_far = |arm: Vec3| arm.iter().map(|x| x * x).sum::<f64>() > least * least;
-                    // Where the two are near as they are, no image is further.
+                    // If the two are near without a shift, no image has to be considered.
                     let [from, to] = places.map(|place| position[place]);
                     let direct = [0, 1, 2].map(|k| to[k] - from[k]);
                     if least <= 0.0 || is_far(direct) && is_far(arm(system, places)) {
@@ -126,8 +126,9 @@ impl<S: Scalar> LatticeSumKernel<S> {
         self.far = parts.concat();
     }
 
-    /// Adds what lists do not see to the forces of tasks: of each task its clusters and the forces on
-    /// them. Energy, if it is asked for that of charges with themselves included, and virial.
+    /// Adds the reciprocal-space forces, and the forces of excluded pairs beyond lists, to the forces of tasks
+    /// (clusters and the forces on them). Returns virial and energy, if asked for with that of charges with
+    /// themselves.
     pub fn add_long_range(
         &mut self,
         (team, level): (&Team, Level),
@@ -194,7 +195,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
         sums
     }
 
-    /// Takes the smooth part from excluded pairs that lists do not see.
+    /// Subtracts the smooth part of excluded pairs beyond lists.
     fn add_far(
         &self,
         system: &System,
@@ -236,7 +237,7 @@ impl<S: Scalar> LatticeSumKernel<S> {
     }
 }
 
-/// From one atom to another.
+/// Vector from one atom to another.
 fn arm(system: &System, [a, b]: [usize; 2]) -> Vec3 {
     let (a, b) = (system.state.position[a], system.state.position[b]);
     system.simbox.nearest_image([b[0] - a[0], b[1] - a[1], b[2] - a[2]])

@@ -24,17 +24,17 @@ type Companion = Shifted<LennardJones>;
 pub struct RealSpaceKernel<S> {
     cutoff: f64,
     kind: ForceForm<S>,
-    /// The force of two charges that are not excluded, for registers that can look it up.
+    /// Table of the force of two charges that are not excluded, for registers that can look it up.
     force_table: Option<ForceTable<S>>,
-    /// Of a Lennard-Jones force; none acts where there is none.
+    /// Coefficients of the Lennard-Jones force; zero without one.
     table: CoefficientTable<S>,
-    /// By species, whether it has a Lennard-Jones force with any.
+    /// True for species that have a Lennard-Jones force with any.
     acts: Vec<bool>,
-    /// Whether all Lennard-Jones forces end where those of charges do.
+    /// True if all Lennard-Jones forces have the cut-off of charges.
     together: bool,
 }
 
-/// Whether numbers have single precision.
+/// Returns true for single precision.
 const fn is_single<S>() -> bool {
     size_of::<S>() == 4
 }
@@ -75,7 +75,7 @@ impl<S: Scalar> ForceForm<S> {
 }
 
 impl<S: Scalar> RealSpaceKernel<S> {
-    /// Together with a Lennard-Jones force, see [`RealSpaceKernel::takes`].
+    /// Kernel of a lattice sum, together with a Lennard-Jones force, see [`RealSpaceKernel::takes`].
     pub fn new(sum: LatticeSum, companion: Option<&PairTerm>, n_species: usize) -> Self {
         let none = PairTerm::new(PairKind::LennardJones, Truncation::Plain, n_species);
         let companion = companion.unwrap_or(&none);
@@ -101,14 +101,14 @@ impl<S: Scalar> RealSpaceKernel<S> {
         }
     }
 
-    /// Whether the pass can compute a pair force as well.
+    /// Returns true if the pass can include this pair force.
     pub fn takes(term: &PairTerm) -> bool {
         term.potential == Potential::BuiltIn(PairKind::LennardJones)
             && matches!(term.truncation, Truncation::Plain | Truncation::Shifted)
     }
 
-    /// Adds the forces over the list of one task; sums of the Lennard-Jones force, which has no virial
-    /// of its own, and of the charges. Charges, by place, are times the root of Coulomb's constant.
+    /// Adds the forces over the list of one task; returns the sums of the Lennard-Jones force, which has no
+    /// virial of its own, and of the charges. Charges, by place, are times the root of Coulomb's constant.
     pub fn add_forces(&self, pass: ListPass<S>, charge: &[S]) -> [Sums; 2] {
         pass.run(RealSpaceForces { direct: self, charge })
     }
@@ -148,7 +148,9 @@ impl<S: Scalar> RealSpaceForces<'_, S> {
         if !is_single::<S>() {
             unreachable!("the form is one of single precision");
         }
-        if L::HOLDS_32 && let Some(force_table) = &self.direct.force_table {
+        if L::HOLDS_32
+            && let Some(force_table) = &self.direct.force_table
+        {
             return self.with_form::<L, _>(pass, Tabulated { form, force_table });
         }
         self.with_form::<L, _>(pass, form)
@@ -185,16 +187,17 @@ impl<S: Scalar> RealSpaceForces<'_, S> {
 
 /// Energy and force of two unit charges in real space.
 trait UnitChargeForce<L: Lanes>: Copy {
-    /// Whether [`UnitChargeForce::apart`] is another way to the same.
+    /// True if [`UnitChargeForce::apart`] is another method than [`UnitChargeForce::direct`].
     const TABULATED: bool = false;
     /// Energy and force over distance; `one` is 0 where they are excluded.
     fn direct(&self, r2: L, one: L) -> (L, L);
-    /// The same where none are excluded and none nearer than [`UnitChargeForce::least`].
+    /// Energy and force over distance of pairs none of which is excluded or nearer than
+    /// [`UnitChargeForce::least`].
     #[inline(always)]
     fn apart(&self, r2: L) -> (L, L) {
         self.direct(r2, L::lit(1.0))
     }
-    /// The square distance from which on [`UnitChargeForce::apart`] holds.
+    /// Least square distance of [`UnitChargeForce::apart`].
     #[inline(always)]
     fn least(&self) -> L {
         L::lit(0.0)
@@ -267,7 +270,8 @@ impl<L: Lanes> UnitChargeForce<L> for &Screened<L::Scalar> {
     }
 }
 
-/// The smooth function that the reciprocal-space sum of dispersion has too much, shifted where atoms are not excluded.
+/// The smooth function that is taken from the reciprocal-space sum of dispersion, shifted for atoms that are
+/// not excluded.
 struct Dispersed<S> {
     shift: S,
     smooth: Fitted<S>,
@@ -281,7 +285,7 @@ impl<L: Lanes> UnitChargeForce<L> for &Dispersed<L::Scalar> {
     }
 }
 
-/// 1/r less the potential of a Gaussian charge: powers of alpha.
+/// Ewald's splitting, 1/r less the potential of a Gaussian charge: powers of alpha.
 #[derive(Clone, Copy)]
 struct EwaldSplitting<L>([L; 3]);
 
@@ -301,8 +305,8 @@ impl<L: Lanes> UnitChargeForce<L> for EwaldSplitting<L> {
     }
 }
 
-/// The same in single precision, for cut-offs of few widths: the smooth force is a polynomial, cheaper
-/// than a ratio of two.
+/// Ewald's splitting in single precision, for cut-offs of few widths: the smooth force is a polynomial,
+/// cheaper than a ratio of two.
 struct Polynomial<S> {
     scale: S,
     force: [S; 12],
@@ -325,7 +329,7 @@ impl<L: Lanes> UnitChargeForce<L> for &Polynomial<L::Scalar> {
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
         let t = r2.mul_add(L::splat(self.scale), L::lit(-1.0));
-        // Odd and even powers by themselves: nobody waits for all twelve.
+        // Odd and even powers by themselves: two chains of six operations instead of one of twelve.
         let square = t * t;
         let (mut odd, mut even) = (L::splat(self.force[0]), L::splat(self.force[1]));
         for pair in self.force[2..].chunks_exact(2) {
@@ -336,7 +340,7 @@ impl<L: Lanes> UnitChargeForce<L> for &Polynomial<L::Scalar> {
     }
 }
 
-/// The same in single precision. Beyond the cut-off it may be no number.
+/// Ewald's splitting in single precision by a ratio of polynomials. Beyond the cut-off it may be NaN.
 impl<L: Lanes> UnitChargeForce<L> for &Wide<L::Scalar> {
     #[inline(always)]
     fn direct(&self, r2: L, one: L) -> (L, L) {
@@ -344,7 +348,7 @@ impl<L: Lanes> UnitChargeForce<L> for &Wide<L::Scalar> {
     }
 }
 
-/// 1/r in a reaction field, or alone.
+/// Coulomb's potential 1/r in a reaction field, or alone.
 #[derive(Clone, Copy)]
 struct ReactionField<L>([L; 2]);
 
@@ -371,15 +375,15 @@ struct RealSpaceBlocks<'a, L: Lanes, M, const ENERGIES: bool> {
     lanes: PhantomData<L>,
 }
 
-/// An atom of a row, and what it gathers.
+/// An atom of a row with its sums.
 struct RowAtom<'a, L: Lanes> {
     center: [L; 3],
     charge: L,
-    /// Of its Lennard-Jones force.
+    /// Coefficients of its Lennard-Jones force.
     wells: TableRow<'a, L::Scalar>,
     gathered: RowSums<L>,
     energy: L,
-    /// The square distances to the nearest of its partners.
+    /// Square distances to the nearest of its partners.
     nearest: L,
 }
 
@@ -407,7 +411,7 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> BlockKernel<L>
                 energy: L::lit(0.0),
                 nearest: self.cutoff2,
             };
-            // Hydrogens often have no Lennard-Jones force, and none of its dispersion.
+            // Hydrogens often have neither a Lennard-Jones force nor dispersion.
             match (self.direct.acts[species], self.direct.together) {
                 (true, true) => self.evaluate_row::<TOGETHER>(at, tile, row, &mut atom),
                 (true, false) => self.evaluate_row::<APART>(at, tile, row, &mut atom),
@@ -425,9 +429,9 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> BlockKernel<L>
 
 /// Charges without a Lennard-Jones force.
 const NO_COMPANION: u8 = 0;
-/// With one that ends where they do.
+/// Charges with a Lennard-Jones force of the same cut-off.
 const TOGETHER: u8 = 1;
-/// With one that has cut-offs of its own.
+/// Charges with a Lennard-Jones force that has cut-offs of its own.
 const APART: u8 = 2;
 
 impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, L, M, ENERGIES> {
@@ -449,7 +453,7 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, 
         if M::TABULATED && L::bits(atom.nearest.lt(self.form.least())) != 0 {
             self.correct_nearest(at.partners(row), tile, atom);
         }
-        // Each pair inside the cluster once: the atoms after this one.
+        // Atoms after this one in the cluster, so that each pair inside it is there once.
         let itself = at.own.then(|| (0, at.after(row), !0 << (row + 1)));
         let parts = at.parts(row).iter().map(|part| (usize::from(part.entry) + 1, part.atoms.into(), !0));
         for (k, included, all) in itself.into_iter().chain(parts) {
@@ -458,8 +462,8 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, 
         }
     }
 
-    /// An atom with those of a place, or only some of them: of `all`, those that are not `included` are
-    /// excluded.
+    /// Adds the forces between an atom and the atoms of a place, or only some of them: of `all`, those that
+    /// are not `included` are excluded.
     #[inline(always)]
     fn interact<const COMPANION: u8, const ONLY_SOME: bool>(
         &self,
@@ -493,7 +497,7 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, 
         if COMPANION != NO_COMPANION {
             let kinds = kinds::<L>(at.clusters, other);
             let c = atom.wells.coefficients::<L>(kinds, Companion::N_COEFFICIENTS);
-            // Charges may have a root, too.
+            // A form of the force may have a root, which then serves for both.
             let inverse = if looked_up { r2.recip() } else { r2.inverse_powers()[0] };
             let [a, b] = LennardJones::force_factors([inverse, inverse * inverse * inverse], &c);
             if COMPANION == APART {
@@ -506,7 +510,7 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, 
                 true => L::select(near, a.mul_add(b, charges * force), zero),
                 false => force_over_r + L::select(near, a * b, zero),
             };
-            // From a reciprocal of its own: the square of that root is less exact.
+            // The energy has a reciprocal of its own: the square of that root is less exact.
             companion = L::select(near, Companion::evaluate(r2, &c).0, zero);
         }
         add_pair_forces(place, d, force_over_r, &mut atom.gathered);
@@ -514,7 +518,8 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, 
             atom.gathered.add_sums(companion, force_over_r, d);
         }
     }
-    /// Where an atom was nearer to one of its partners than what is looked up goes: what it lacked.
+
+    /// Adds the missing force of partners nearer than the table of forces reaches.
     #[inline(always)]
     fn correct_nearest(&self, partners: &[u8], tile: &mut [L::Scalar], atom: &mut RowAtom<L>) {
         for &k in partners {

@@ -1,5 +1,5 @@
-//! The CPU engine: what it holds, lists and forces. Its methods as a device are in [`backend`], what moves atoms in
-//! [`motion`].
+//! The CPU engine: its state, lists and forces. Its methods as a device are in [`backend`], the motion of
+//! atoms in [`motion`].
 
 mod backend;
 mod motion;
@@ -30,24 +30,23 @@ use jostle_core::{
 use jostle_potentials::{Forces, check, diagnose};
 use std::ops::Range;
 
-/// The CPU engine: the atoms, their forces, and what moves them. `S` is the arithmetic of the
-/// forces.
+/// The CPU engine: the atoms, their forces, and their motion. `S` is the arithmetic of the forces.
 pub struct Cpu<S: Scalar> {
     system: System,
     forces: Forces,
-    /// With the number of their term.
+    /// Pair forces with the number of their term.
     kernels: Vec<(usize, Box<dyn PairKernel<S>>)>,
     embedded: Option<EmbeddedKernel<S>>,
     /// Sums over all images.
     lattice_sums: Vec<LatticeSumKernel<S>>,
     constraints: Constraints,
     contacts: Option<Contacts>,
-    /// What the last evaluation of forces was for.
+    /// Results of the last evaluation of forces.
     evaluated: Evaluate,
     vacuum: Option<VacuumKernel>,
     bonded: BondedKernels<S>,
     restraints: RestraintKernel,
-    /// By id, ids of the atoms without a pair force; empty where there are none.
+    /// Ids of the excluded partners by id; empty without exclusions.
     excluded: Vec<Vec<u32>>,
     algorithm: Algorithm,
     level: Level,
@@ -61,21 +60,21 @@ pub struct Cpu<S: Scalar> {
     tasks: Vec<Task<S>>,
     list_positions: Vec<Vec3>,
     stale: bool,
-    /// What has yet to be done to positions or velocities.
+    /// Changes of positions or velocities that have yet to be made.
     pending: motion::Pending,
-    /// Whether atoms have moved away from their places in clusters.
+    /// True if atoms have moved since their coordinates in clusters were updated.
     unfollowed: bool,
     energies: Energies,
     timings: Timings,
     builds: u64,
 }
 
-/// How clusters are divided among tasks.
+/// Division of clusters among tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Partition {
     /// One task a thread: fastest.
     ByThreads,
-    /// Always the same, whatever the number of threads: sums come out the same to the last bit.
+    /// Independent of the number of threads, so that sums are the same to the last bit.
     Fixed,
 }
 
@@ -109,7 +108,7 @@ impl<S: Scalar> Cpu<S> {
     /// Puts a system on the CPU.
     ///
     /// # Errors
-    /// If a term and the system do not go together: species, cut-off and box, range of numbers.
+    /// If a term does not fit the system: species, cut-off and box, range of numbers.
     pub fn new(mut system: System, forces: Forces, settings: Settings, level: Level) -> Result<Self> {
         let precision = if size_of::<S>() == 4 { Precision::Mixed } else { Precision::Double };
         let cutoff = check::forces(&system, &forces, precision)?;
@@ -123,7 +122,7 @@ impl<S: Scalar> Cpu<S> {
         if contacts.is_some() {
             system.state.angular_velocity.resize(system.state.len(), [0.0; 3]);
         }
-        // One of them may be part of the pass over charges.
+        // The pass over charges may include one of them.
         let companion = lattice_sums.iter().find_map(|sum| sum.companion);
         let pairs = forces.pairs.iter().enumerate().filter(|(term, _)| Some(*term) != companion);
         Ok(Cpu {
@@ -159,7 +158,7 @@ impl<S: Scalar> Cpu<S> {
         })
     }
 
-    /// Builds lists around where atoms will be: see [`jostle_core::prediction`].
+    /// Builds lists around the predicted positions of atoms, see [`jostle_core::prediction`].
     fn rebuild(&mut self) -> Result<()> {
         self.collect_forces();
         let velocities = &self.system.state.velocity;
@@ -173,8 +172,8 @@ impl<S: Scalar> Cpu<S> {
         self.rebuild_ahead(if time.is_finite() { time } else { 0.0 })
     }
 
-    /// Sorts atoms, forms clusters, divides them into tasks and builds their lists, for where atoms will
-    /// be after `time`.
+    /// Sorts atoms, forms clusters, divides them into tasks and builds their lists, for the positions of
+    /// atoms after `time`.
     fn rebuild_ahead(&mut self, time: f64) -> Result<()> {
         let far = 1e3 * self.cutoff.max(1e-3);
         let (_, inverse_mass) = self.system.dynamic_masses();
@@ -189,11 +188,11 @@ impl<S: Scalar> Cpu<S> {
         };
         self.tasks.resize_with(n_tasks, Task::default);
         let reach = self.cutoff + self.skin.now();
-        // In open space nobody is looked for.
+        // In open space there are no lists.
         let searched = self.forces.vacuum.is_none() || self.forces.n_searched() > 0;
         let (clusters, simbox, level) = (&self.clusters, &self.system.simbox, self.level);
         let (width, state, bonded) = (clusters.width, &self.system.state, &self.bonded);
-        // Nobody asks where an atom is stored but bonds.
+        // Indices by id are needed only by terms that name atoms.
         let asked = !bonded.is_empty() || !self.excluded.is_empty() || self.vacuum.is_some();
         let asked = asked || !self.constraints.is_empty() || !self.restraints.is_empty();
         let index_by_id = if asked { state.index_by_id() } else { Vec::new() };
@@ -210,7 +209,7 @@ impl<S: Scalar> Cpu<S> {
         }
         self.restraints.place(&index_by_id);
         for sum in &mut self.lattice_sums {
-            // Atoms are half a skin from where the list has them, at most, now and later.
+            // Atoms are within half a skin of their positions in the list, now and later.
             sum.place(
                 &self.team,
                 &self.system,
@@ -237,7 +236,7 @@ impl<S: Scalar> Cpu<S> {
         Ok(())
     }
 
-    /// Tells every task which forces of others act on its clusters, in a fixed order.
+    /// Finds the forces of other tasks on the clusters of each task, in a fixed order.
     fn route_foreign_forces(&mut self) {
         let owners: Vec<Range<usize>> = self.tasks.iter().map(|t| t.list.clusters.clone()).collect();
         let mut incoming: Vec<Vec<Incoming>> = owners.iter().map(|_| Vec::new()).collect();
@@ -253,7 +252,7 @@ impl<S: Scalar> Cpu<S> {
         }
     }
 
-    /// Pair forces over the lists, and those of bonds; sums by term.
+    /// Evaluates the forces over the lists, and bonded ones; returns sums by term.
     ///
     /// # Errors
     /// If a bond has broken: names the two atoms.
@@ -317,7 +316,7 @@ impl<S: Scalar> Cpu<S> {
         Ok(sums)
     }
 
-    /// Adds what acts on clusters of other tasks to what their own say.
+    /// Adds the forces of tasks on clusters of others to the forces of the owners.
     fn gather_forces(&mut self) {
         let width = self.clusters.width;
         let parts = self.tasks.iter_mut().map(|task| {
@@ -327,7 +326,7 @@ impl<S: Scalar> Cpu<S> {
         hand_over(&self.team, parts.collect(), 3 * width);
     }
 
-    /// The same for torques.
+    /// Adds the torques of tasks on clusters of others to the torques of the owners.
     fn gather_torques(&mut self) {
         let width = self.clusters.width;
         let parts = self.tasks.iter_mut().map(|task| {
@@ -337,7 +336,7 @@ impl<S: Scalar> Cpu<S> {
         hand_over(&self.team, parts.collect(), 3 * width);
     }
 
-    /// Angular velocities change as torques tell.
+    /// Changes angular velocities by the torques, over `dt`.
     fn turn(&mut self, dt: f64) {
         let Some(contacts) = &self.contacts else { return };
         let (clusters, state) = (&self.clusters, &mut self.system.state);
@@ -363,7 +362,7 @@ impl<S: Scalar> Cpu<S> {
         });
     }
 
-    /// Adds what charges do to each other that lists do not see, and dispersion; sums by term.
+    /// Adds the long-range forces of charges and dispersion; sums by term.
     fn add_long_range(&mut self, evaluate: Evaluate, sums: &mut [Sums]) {
         let (team, system, clusters) = (&self.team, &self.system, &self.clusters);
         for sum in &mut self.lattice_sums {
@@ -376,8 +375,8 @@ impl<S: Scalar> Cpu<S> {
         }
     }
 
-    /// Densities, and what follows from them for the forces of embedded atoms; the sum of their
-    /// embedding energies and, if asked for, those of pairs.
+    /// Evaluates densities and the derivatives of embedding energies; returns the sum of embedding energies
+    /// and, if asked for, of the energies of pairs.
     fn embed(&mut self, evaluate: Evaluate) -> f64 {
         let Some(mut kernel) = self.embedded.take() else { return 0.0 };
         let (clusters, level, width) = (&self.clusters, self.level, self.clusters.width);
@@ -408,7 +407,7 @@ impl<S: Scalar> Cpu<S> {
         pairs.into_iter().chain(energies).sum()
     }
 
-    /// The same by the plain reference.
+    /// Evaluates forces and energies by the plain reference.
     fn evaluate_reference(&mut self) -> Result<()> {
         let weight = self.lattice_sums.first().map_or(1.0, |sum| sum.weight);
         let (forces, energies) = reference::evaluate_weighted(&self.system, &self.forces, weight)?;
@@ -428,7 +427,7 @@ impl<S: Scalar> Cpu<S> {
         Ok(())
     }
 
-    /// Gives the forces on points that follow atoms to these.
+    /// Spreads the forces on virtual sites over their atoms.
     fn spread_forces(&mut self) {
         if !self.constraints.have_sites() {
             return;
@@ -459,8 +458,8 @@ impl<S: Scalar> Cpu<S> {
     }
 }
 
-/// Adds what tasks have for clusters of others to what those have: of each task its own numbers,
-/// those for others, and what others have for it; so many numbers a cluster.
+/// Adds the numbers that tasks have for clusters of others to the numbers of the owners. Parts are the own
+/// numbers of a task, those for others, and the list of incoming ones; `stride` numbers a cluster.
 fn hand_over<S: Scalar>(team: &Team, parts: Vec<(&mut [S], &[S], &[Incoming])>, stride: usize) {
     if parts.len() < 2 {
         return;

@@ -1,4 +1,4 @@
-//! What moves atoms, over all tasks: see [`crate::integrate`] for the loop over those of one.
+//! The motion of atoms, over all tasks; [`crate::integrate`] has the loop over the atoms of one task.
 
 use super::Cpu;
 use crate::cells::Clusters;
@@ -8,24 +8,23 @@ use jostle_core::Result;
 use jostle_core::{State, Vec3};
 use std::time::Instant;
 
-/// What constraints have atoms wait for: what is done to all of them in one pass is done when it is known
-/// what follows.
+/// Changes of all atoms that wait until the next change is known, so that both are made in one pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Pending {
     Nothing,
-    /// r += dt v
+    /// Drift: r += dt v.
     Drift(f64),
-    /// r += drift v + c and v += c / dt by the corrections c of constraints.
+    /// Drift and constraints: r += drift v + c and v += c / dt by the corrections c.
     DriftAndCorrect {
         drift: f64,
         dt: f64,
     },
-    /// v += c
+    /// Constraints of velocities: v += c.
     CorrectVelocities,
 }
 
 impl<S: Scalar> Cpu<S> {
-    /// Does something with the atoms of every task, in parallel; results in the order of tasks.
+    /// Runs `body` on the atoms of every task, in parallel; returns results in the order of tasks.
     pub(super) fn each<R: Send>(&mut self, body: impl Fn(TaskAtoms<S>) -> R + Sync) -> Vec<R> {
         let Clusters { width, first, origin, position: relative, built, .. } = &mut self.clusters;
         let State { id, species, position, velocity, .. } = &mut self.system.state;
@@ -57,7 +56,8 @@ impl<S: Scalar> Cpu<S> {
         self.team.map(parts, |_, atoms| level.run(PlainCode(|| body(atoms))))
     }
 
-    /// The same, timed as integration; first makes sure that tasks exist, and does what is pending.
+    /// Runs `body` on the atoms of every task, timed as integration, after making sure that tasks exist and
+    /// making pending changes.
     pub(super) fn integrate<R: Send>(&mut self, body: impl Fn(TaskAtoms<S>) -> R + Sync) -> Result<Vec<R>> {
         self.finish(Follow::Not);
         if self.tasks.is_empty() {
@@ -70,7 +70,7 @@ impl<S: Scalar> Cpu<S> {
         Ok(results)
     }
 
-    /// v = factor v + delta
+    /// Scaling and shift of velocities: v = factor v + delta.
     pub(super) fn scale_and_shift(&mut self, factor: f64, delta: Vec3) -> Result<()> {
         let inverse_mass = std::mem::take(&mut self.inverse_mass);
         let done = self.integrate(|mut atoms| atoms.scale_and_shift(&inverse_mass, factor, delta));
@@ -78,7 +78,7 @@ impl<S: Scalar> Cpu<S> {
         done.map(drop)
     }
 
-    /// Copies forces to the state from where tasks have added them up.
+    /// Copies forces from the tasks to the state.
     pub(super) fn collect_forces(&mut self) {
         let clusters = &self.clusters;
         let mut rest = &mut self.system.state.force[..];
@@ -107,13 +107,13 @@ impl<S: Scalar> Cpu<S> {
         Ok(!self.constraints.is_empty())
     }
 
-    /// Places in clusters follow atoms, and the list is stale when one has gone half the skin.
+    /// Update of the coordinates in clusters, by which the list is stale when an atom has moved half the skin.
     pub(super) fn follow(&self) -> Follow {
         // Rounding must not make the list a little too short.
         Follow::UpTo { limit2: (0.5 * self.skin.now() * (1.0 - 1e-5)).powi(2) }
     }
 
-    /// How long atoms have yet to drift, which is for the caller to do now; does what else is pending.
+    /// Takes the time of a pending drift, which the caller is to make now; makes any other pending change.
     pub(super) fn take_drift(&mut self) -> f64 {
         match self.pending {
             Pending::Drift(dt) => {
@@ -127,7 +127,7 @@ impl<S: Scalar> Cpu<S> {
         }
     }
 
-    /// Does what is pending.
+    /// Makes the pending change.
     pub(super) fn finish(&mut self, follow: Follow) {
         let pending = std::mem::replace(&mut self.pending, Pending::Nothing);
         if pending == Pending::Nothing {
@@ -147,7 +147,7 @@ impl<S: Scalar> Cpu<S> {
         self.timings.integrate += start.elapsed().as_secs_f64();
     }
 
-    /// Does what is pending, and lets places in clusters follow.
+    /// Makes the pending change, and updates the coordinates in clusters.
     pub(super) fn catch_up(&mut self) {
         let follow = self.follow();
         self.finish(follow);

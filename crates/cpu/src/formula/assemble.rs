@@ -1,4 +1,4 @@
-//! Machine code of the loop along a row, and how it is entered.
+//! Machine code of the loop along a row, and its entry.
 
 use super::codes::{self, *};
 use super::instructions::{Address, Instruction as Step, InstructionList, N_GATHERED, Operand, Pooled, slot};
@@ -11,20 +11,20 @@ use iced_x86::{
 use jostle_core::Precision;
 use memmap2::{Mmap, MmapMut};
 
-/// A row and its partners. The code knows the order of the fields, each of eight bytes.
+/// A row and its partners. The code relies on the order of the fields, each of eight bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct RowArguments {
-    /// The first and the end of the places of the tile, counted from its second one, all atoms of which
-    /// its partners are in.
+    /// First and end of the places of the tile, counted from its second one, all atoms of which are
+    /// partners.
     pub partners: [*const u8; 2],
-    /// The first and the end of those of which some atoms are partners.
+    /// First and end of the places of which some atoms are partners.
     pub parts: [*const PartialPlace; 2],
     /// Square cut-offs and coefficients of the species of the row's atom.
     pub table: *const u8,
-    /// The x coordinate of the row's atom; y and z are registers further.
+    /// Address of the x coordinate of the row's atom; y and z are registers further.
     pub center: *const u8,
-    /// A register for each component of what it feels.
+    /// Registers for the components of the force on it.
     pub accumulated: [*mut u8; N_GATHERED],
 }
 
@@ -32,13 +32,13 @@ pub struct RowArguments {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct PartialPlace {
-    /// Where it is, in bytes from the beginning of the tile.
+    /// Place in bytes from the beginning of the tile.
     pub place: u64,
-    /// Bit k is set if atom k is a partner of the row.
+    /// Set of atoms: bit k if atom k is a partner of the row.
     pub atoms: u64,
 }
 
-/// The size of a place of the tile, in registers, and that of a coefficient in the table, in numbers.
+/// Sizes of a place of the tile, in registers, and of a coefficient in the table, in numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct PlaceLayout {
     pub place: usize,
@@ -68,14 +68,14 @@ impl CompiledCode {
         })
     }
 
-    /// How many numbers of working memory it needs.
+    /// Length of the working memory, in numbers.
     pub fn memory_len(&self) -> usize {
         let stride = pool_stride(self.target);
-        // Embedded numbers are read alone, but nobody has to know that.
+        // Embedded numbers are read alone; a full register for each keeps the rule simple.
         self.n_slots * self.target.width() + (self.pool.len() * stride).next_multiple_of(self.target.width())
     }
 
-    /// What has to be in working memory before the first row: number by number, where and what.
+    /// Contents of the working memory before the first row: range and number.
     pub fn constants(
         &self,
         coefficient: impl Fn(usize) -> f64,
@@ -101,9 +101,9 @@ impl CompiledCode {
     /// # Safety
     /// The processor must have the level that the code was made for. All places that rows name must be
     /// within the tile, the tile's places of the size the code was assembled for, working memory as long
-    /// as [`CompiledCode::memory_len`] says and filled with [`CompiledCode::constants`]; nobody else may use the
-    /// tile, this memory and what is accumulated meanwhile; tables must have a row for every coefficient, and
-    /// species at the places of the tile must be in them.
+    /// as [`CompiledCode::memory_len`] says and filled with [`CompiledCode::constants`]; no other code may use
+    /// the tile, this memory and the accumulated numbers meanwhile; tables must have a row for every
+    /// coefficient, and species at the places of the tile must be in them.
     #[inline(always)]
     pub unsafe fn call(&self, memory: *mut u8, tile: *mut u8, rows: &[RowArguments]) {
         type RowFunction =
@@ -117,7 +117,7 @@ impl CompiledCode {
     }
 }
 
-/// The number with these bits.
+/// Number with these bits.
 fn number(target: RegisterTarget, bits: u64) -> f64 {
     match target.precision {
         Precision::Mixed => f64::from(f32::from_bits(bits as u32)),
@@ -125,7 +125,7 @@ fn number(target: RegisterTarget, bits: u64) -> f64 {
     }
 }
 
-/// Numbers of the pool are this far from each other: AVX2 reads whole registers.
+/// Spacing of the numbers of the pool: AVX2 reads whole registers.
 fn pool_stride(target: RegisterTarget) -> usize {
     if target.level == Level::Avx512 { 1 } else { target.width() }
 }
@@ -139,11 +139,11 @@ const PARTNER: Register = Register::R8;
 const PARTNERS_END: Register = Register::R9;
 const PART: Register = Register::R10;
 const TABLE: Register = Register::R11;
-/// Where the partners are that are computed at the moment.
+/// Register with the address of the current partners.
 const PLACE: Register = Register::RAX;
 
 /// AVX-512: the partners of the row at the place, and the result of the last comparison.
-const MET: Register = Register::K1;
+const PARTNERS_MASK: Register = Register::K1;
 const LESS: Register = Register::K2;
 /// AVX2: the result of the last comparison.
 const MASK: u8 = 15;
@@ -154,13 +154,13 @@ const MASK: u8 = 15;
 enum Label {
     NextRow = 1,
     NextPartner,
-    Meet,
+    Interact,
     NextPart,
     RowDone,
     Done,
 }
 
-/// "Less than", of which nothing is said about what is no number.
+/// Predicate "less than", false for NaN, without signalling.
 const LESS_THAN: u32 = 0x11;
 
 struct Assembler<'a> {
@@ -169,7 +169,7 @@ struct Assembler<'a> {
     target: RegisterTarget,
     is_512: bool,
     instructions: Vec<Instruction>,
-    /// Of the next instruction.
+    /// Label of the next instruction.
     label: u64,
 }
 
@@ -199,7 +199,7 @@ impl<'a> Assembler<'a> {
         Ok(BlockEncoder::encode(64, block, BlockEncoderOptions::NONE)?.code_buffer)
     }
 
-    /// Which coordinate of the row's atom is there.
+    /// Coordinate of the row's atom at this slot.
     fn center(address: Address) -> Option<u16> {
         match address {
             Address::Slot(k) if k < slot::CENTER + 3 => Some(k - slot::CENTER),
@@ -226,7 +226,7 @@ impl<'a> Assembler<'a> {
         self.push(Instruction::with3(Name::Imul_r32_rm32_imm32, narrow, narrow, bytes as i32)?);
         let place = MemoryOperand::with_base_index_scale_displ_size(TILE, PLACE, 1, bytes as i64, 1);
         self.push(Instruction::with2(Name::Lea_r64_m, PLACE, place)?);
-        self.mark(Label::Meet);
+        self.mark(Label::Interact);
         for step in &self.code.instructions {
             self.step(*step)?;
         }
@@ -239,7 +239,7 @@ impl<'a> Assembler<'a> {
         self.push(Instruction::with2(Name::Add_r64_rm64, PLACE, TILE)?);
         self.select_atoms(MemoryOperand::with_base_displ(PART, 8))?;
         self.push(Instruction::with2(Name::Add_rm64_imm8, PART, 16)?);
-        self.jump(Name::Jmp_rel32_64, Label::Meet)
+        self.jump(Name::Jmp_rel32_64, Label::Interact)
     }
 
     fn begin_row(&mut self) -> Result<(), IcedError> {
@@ -247,7 +247,7 @@ impl<'a> Assembler<'a> {
             self.field(register, k)?;
         }
         self.field(TABLE, 4)?;
-        // The center, for now at PLACE.
+        // Coordinates of the row's atom, whose address is in PLACE for now.
         self.field(PLACE, 5)?;
         for k in 0..3 {
             let offset = usize::from(k) * self.target.width() * self.target.size();
@@ -265,11 +265,16 @@ impl<'a> Assembler<'a> {
             self.push(Instruction::with3(choose(zero, self.target), register, register, register)?);
         }
         if self.is_512 {
-            self.push(Instruction::with3(Name::VEX_Kxnorw_kr_kr_kr, MET, MET, MET)?);
+            self.push(Instruction::with3(
+                Name::VEX_Kxnorw_kr_kr_kr,
+                PARTNERS_MASK,
+                PARTNERS_MASK,
+                PARTNERS_MASK,
+            )?);
             return Ok(());
         }
         self.all_lanes()?;
-        self.step(Step::Store { from: MASK, to: Address::Slot(slot::MET) })
+        self.step(Step::Store { from: MASK, to: Address::Slot(slot::PARTNERS) })
     }
 
     fn end_row(&mut self) -> Result<(), IcedError> {
@@ -283,10 +288,10 @@ impl<'a> Assembler<'a> {
         self.jump(Name::Jmp_rel32_64, Label::NextRow)
     }
 
-    /// From now on the atoms whose bits are set are the row's partners.
+    /// Makes the atoms whose bits are set the row's partners.
     fn select_atoms(&mut self, atoms: MemoryOperand) -> Result<(), IcedError> {
         if self.is_512 {
-            self.push(Instruction::with2(Name::VEX_Kmovw_kr_km16, MET, atoms)?);
+            self.push(Instruction::with2(Name::VEX_Kmovw_kr_km16, PARTNERS_MASK, atoms)?);
             return Ok(());
         }
         let mask = self.vector(MASK);
@@ -295,10 +300,10 @@ impl<'a> Assembler<'a> {
         let and = choose(codes::binary(Binary::And), self.target);
         self.push(Instruction::with3(and, mask, mask, bits)?);
         self.push(Instruction::with3(choose(EQUAL_BITS, self.target), mask, mask, bits)?);
-        self.step(Step::Store { from: MASK, to: Address::Slot(slot::MET) })
+        self.step(Step::Store { from: MASK, to: Address::Slot(slot::PARTNERS) })
     }
 
-    /// AVX2: a mask of all lanes.
+    /// AVX2: mask of all lanes.
     fn all_lanes(&mut self) -> Result<(), IcedError> {
         let mask = self.vector(MASK);
         self.push(Instruction::with3(choose(EQUAL_BITS, self.target), mask, mask, mask)?);
@@ -347,7 +352,7 @@ impl<'a> Assembler<'a> {
                     Operand::Register(yes) => {
                         Instruction::with2(choose(MOVE, target), self.vector(to), self.vector(yes))?
                     }
-                    // Blended with anything, as what is not chosen becomes zero.
+                    // The masked form sets all other lanes to zero, whatever the second operand is.
                     Operand::Memory(yes) => {
                         let to = self.vector(to);
                         Instruction::with3(choose(BLEND, target), to, to, self.address(yes))?
@@ -375,17 +380,17 @@ impl<'a> Assembler<'a> {
         let code = choose(codes::unary(operation), self.target);
         let is_double = self.target.precision == Precision::Double;
         let immediate = match operation {
-            // To the nearest; AVX2 has to be told that inexact is all right.
+            // Rounding to the nearest; AVX2 has a bit of its own against the inexact exception.
             Unary::Round => Some(if self.is_512 { 0 } else { 8 }),
-            // Beyond the next lower.
+            // Difference from the next lower whole number.
             Unary::Fraction => Some(1),
-            // From 1 to 2, without its sign.
+            // Mantissa from 1 to 2, without its sign.
             Unary::Mantissa => Some(4),
             Unary::ShiftLeft | Unary::ShiftRight => Some(if is_double { 52 } else { 23 }),
             _ => None,
         };
         if operation == Unary::ToInteger && is_double && !self.is_512 {
-            // Integers of 32 bits, which are made longer.
+            // Conversion to integers of 32 bits, which are made longer.
             let half = Register::XMM0 + u32::from(to);
             self.push(match from {
                 Operand::Register(from) => Instruction::with2(code, half, self.vector(from))?,
@@ -413,10 +418,10 @@ impl<'a> Assembler<'a> {
         };
         let instruction = self.push(instruction);
         match among {
-            Among::Partners if to == LESS => instruction.set_op_mask(MET),
+            Among::Partners if to == LESS => instruction.set_op_mask(PARTNERS_MASK),
             Among::Partners => {
                 let and = choose(codes::binary(Binary::And), self.target);
-                self.three(and, MASK, MASK, Operand::Memory(Address::Slot(slot::MET)))?;
+                self.three(and, MASK, MASK, Operand::Memory(Address::Slot(slot::PARTNERS)))?;
             }
             Among::All => {}
         }
@@ -427,7 +432,7 @@ impl<'a> Assembler<'a> {
         let (to, index, scale) = (self.vector(to), self.vector(index), self.target.size() as u32);
         let memory = MemoryOperand::with_base_index_scale_displ_size(TABLE, index, scale, self.row(row), 1);
         let code = choose(GATHER, self.target);
-        // Masks are used up by it.
+        // Gathers clear their mask.
         if self.is_512 {
             self.push(Instruction::with3(Name::VEX_Kxnorw_kr_kr_kr, LESS, LESS, LESS)?);
             self.push(Instruction::with2(code, to, memory)?).set_op_mask(LESS);
@@ -438,7 +443,7 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    /// An instruction with a result and two operands, of which the second may be in memory.
+    /// Adds an instruction with a result and two operands, of which the second may be in memory.
     fn three(
         &mut self,
         code: Name,
@@ -461,7 +466,7 @@ impl<'a> Assembler<'a> {
         &mut self.instructions[place]
     }
 
-    /// The next instruction gets a label.
+    /// Gives the next instruction a label.
     fn mark(&mut self, label: Label) {
         self.label = label as u64;
     }
@@ -480,7 +485,7 @@ impl<'a> Assembler<'a> {
         self.layout.place * self.target.width() * self.target.size()
     }
 
-    /// Where a coefficient begins in the table.
+    /// Address of a coefficient in the table.
     fn row(&self, row: u16) -> i64 {
         (usize::from(row) * self.layout.row * self.target.size()) as i64
     }

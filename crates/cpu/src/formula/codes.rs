@@ -1,5 +1,5 @@
-//! What instructions are called: for single and double precision with AVX-512, then with AVX2.
-//! `INVALID` stands for what a trace does not do with such registers; it cannot be encoded.
+//! Codes of instructions: for single and double precision with AVX-512, then with AVX2. `INVALID` stands for
+//! operations that a trace does not have with such registers; it cannot be encoded.
 
 use super::instructions::OperandForm;
 use super::trace::{Binary, RegisterTarget, Signs, Unary};
@@ -9,74 +9,74 @@ use jostle_core::Precision;
 
 type Codes = [Code; 4];
 
-/// Copies a register.
+/// Copy of a register.
 pub const MOVE: Codes = [
     EVEX_Vmovaps_zmm_k1z_zmmm512,
     EVEX_Vmovapd_zmm_k1z_zmmm512,
     VEX_Vmovaps_ymm_ymmm256,
     VEX_Vmovapd_ymm_ymmm256,
 ];
-/// Reads a register from anywhere in memory.
+/// Read of a register from anywhere in memory.
 pub const LOAD: Codes = [
     EVEX_Vmovups_zmm_k1z_zmmm512,
     EVEX_Vmovupd_zmm_k1z_zmmm512,
     VEX_Vmovups_ymm_ymmm256,
     VEX_Vmovupd_ymm_ymmm256,
 ];
-/// Writes it.
+/// Write of a register to anywhere in memory.
 pub const STORE: Codes = [
     EVEX_Vmovups_zmmm512_k1z_zmm,
     EVEX_Vmovupd_zmmm512_k1z_zmm,
     VEX_Vmovups_ymmm256_ymm,
     VEX_Vmovupd_ymmm256_ymm,
 ];
-/// The same number in all lanes.
+/// Broadcast of a number to all lanes.
 pub const SPREAD: Codes = [
     EVEX_Vbroadcastss_zmm_k1z_xmmm32,
     EVEX_Vbroadcastsd_zmm_k1z_xmmm64,
     VEX_Vbroadcastss_ymm_m32,
     VEX_Vbroadcastsd_ymm_m64,
 ];
-/// Compares.
+/// Comparison.
 pub const COMPARE: Codes = [
     EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae,
     EVEX_Vcmppd_kr_k1_zmm_zmmm512b64_imm8_sae,
     VEX_Vcmpps_ymm_ymm_ymmm256_imm8,
     VEX_Vcmppd_ymm_ymm_ymmm256_imm8,
 ];
-/// One of two numbers.
+/// Choice of one of two numbers.
 pub const BLEND: Codes = [
     EVEX_Vblendmps_zmm_k1z_zmm_zmmm512b32,
     EVEX_Vblendmpd_zmm_k1z_zmm_zmmm512b64,
     VEX_Vblendvps_ymm_ymm_ymmm256_ymm,
     VEX_Vblendvpd_ymm_ymm_ymmm256_ymm,
 ];
-/// Looks up in a register.
+/// Look-up in a register.
 pub const PERMUTE: Codes = [
     EVEX_Vpermps_zmm_k1z_zmm_zmmm512b32,
     EVEX_Vpermpd_zmm_k1z_zmm_zmmm512b64,
     VEX_Vpermps_ymm_ymm_ymmm256,
     INVALID,
 ];
-/// Looks up in memory.
+/// Look-up in memory.
 pub const GATHER: Codes = [
     EVEX_Vgatherdps_zmm_k1_vm32z,
     EVEX_Vgatherqpd_zmm_k1_vm64z,
     VEX_Vgatherdps_ymm_vm32y_ymm,
     VEX_Vgatherqpd_ymm_vm64y_ymm,
 ];
-/// The same bits in all lanes.
+/// Broadcast of bits to all lanes.
 pub const SPREAD_BITS: Codes = [INVALID, INVALID, VEX_Vpbroadcastd_ymm_xmmm32, VEX_Vpbroadcastq_ymm_xmmm64];
-/// All bits where integers are equal.
+/// Comparison of integers: all bits where they are equal.
 pub const EQUAL_BITS: Codes = [INVALID, INVALID, VEX_Vpcmpeqd_ymm_ymm_ymmm256, VEX_Vpcmpeqq_ymm_ymm_ymmm256];
 
-/// The one for a target.
+/// Code for a target.
 pub fn choose(codes: Codes, target: RegisterTarget) -> Code {
     let with = if target.level == Level::Avx512 { 0 } else { 2 };
     codes[with + usize::from(target.precision == Precision::Double)]
 }
 
-/// Of operations on one number.
+/// Codes of operations on one number.
 pub fn unary(operation: Unary) -> Codes {
     match operation {
         Unary::SquareRoot => [
@@ -130,7 +130,7 @@ pub fn unary(operation: Unary) -> Codes {
     }
 }
 
-/// Of operations on two numbers.
+/// Codes of operations on two numbers.
 pub fn binary(operation: Binary) -> Codes {
     match operation {
         Binary::Add => [
@@ -200,7 +200,7 @@ pub fn binary(operation: Binary) -> Codes {
     }
 }
 
-/// Of products with sums.
+/// Codes of products with sums.
 pub fn multiply_add(form: OperandForm, signs: Signs) -> Codes {
     match (form, signs.minus_product, signs.minus_addend) {
         (OperandForm::Product132, false, false) => [

@@ -12,11 +12,11 @@ use crate::simd::{Lanes, Level, MOST_LANES, Scalar};
 use jostle_core::{Evaluate, Precision};
 use jostle_potentials::{Formula, PairTerm};
 
-/// Where energy and virial are in working memory, in registers.
+/// Place of energy and virial in working memory, in registers.
 const SUMS_START: usize = slot::SUMS as usize;
 
-/// Compiles a formula for registers of a level. None where there is no code for them, or where the
-/// system lets nobody run code that was made at run time.
+/// Compiles a formula for registers of a level. None where there is no code for them, or where the system
+/// forbids code made at run time.
 pub fn prepare<S: Scalar>(
     formula: &Formula,
     term: &PairTerm,
@@ -44,7 +44,7 @@ struct Compiled<S> {
     level: Level,
     table: CoefficientTable<S>,
     forces: CompiledCode,
-    /// The same with energies and virial.
+    /// Code of forces, energies and virial.
     sums: CompiledCode,
 }
 
@@ -152,7 +152,7 @@ impl<L: Lanes, const PLACE: usize> BlockKernel<L> for CompiledRows<'_, L::Scalar
                 accumulated: [0, 1, 2].map(|k| accumulated.wrapping_add(k * square + row * L::WIDTH).cast()),
             });
         }
-        // Energies and virial are summed row by row.
+        // Sums of energies and virial are taken row by row.
         let n_at_once = match self.evaluate {
             Evaluate::Forces => L::WIDTH,
             Evaluate::ForcesAndEnergies => 1,
@@ -160,7 +160,7 @@ impl<L: Lanes, const PLACE: usize> BlockKernel<L> for CompiledRows<'_, L::Scalar
         for rows in self.rows.chunks(n_at_once) {
             self.memory[SUMS_START * L::WIDTH..(SUMS_START + 7) * L::WIDTH].fill(L::Scalar::default());
             // SAFETY: the level is available; places have just been found to be within the tile, which
-            // has places of the size that the code knows, and rows to be long enough for what is accumulated;
+            // has places of the size in the code, and rows to be long enough for what is accumulated;
             // memory is as long as asked for and filled with constants; the table was made with all
             // coefficients of the term, and species of atoms are numbers of its species.
             unsafe { self.function.call(self.memory.as_mut_ptr().cast(), tile.cast(), rows) };
@@ -177,7 +177,7 @@ impl<L: Lanes, const PLACE: usize> BlockKernel<L> for CompiledRows<'_, L::Scalar
     }
 }
 
-/// The first element of a slice and what follows the last.
+/// First element of a slice, and the end behind the last.
 #[inline(always)]
 fn ends<T>(slice: &[T]) -> [*const T; 2] {
     let ends = slice.as_ptr_range();

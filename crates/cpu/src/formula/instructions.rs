@@ -7,46 +7,46 @@ use jostle_core::Precision;
 /// Registers that hold the force on the row's atom from one register of partners to the next.
 pub const N_GATHERED: usize = 3;
 
-/// Slots that have a meaning of their own; see [`Address::Slot`].
+/// Slots with a meaning of their own, see [`Address::Slot`].
 pub mod slot {
-    /// The first of those with the coordinates of the row's atom.
+    /// First slot of the coordinates of the row's atom.
     pub const CENTER: u16 = 0;
-    /// The first of those with energy and virial.
+    /// First slot of energy and virial.
     pub const SUMS: u16 = 3;
-    /// AVX2: the lanes of the row's partners.
-    pub const MET: u16 = 10;
+    /// AVX2: lanes of the row's partners.
+    pub const PARTNERS: u16 = 10;
     /// AVX2: a bit for each lane.
     pub const BITS: u16 = 11;
-    /// The first free one.
+    /// First free slot.
     pub const FREE: u16 = 12;
 }
 
-/// Where a number is in memory.
+/// Address of a number in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Address {
     /// A register at a place of the tile.
     Tile(u16),
-    /// The same number for all lanes, by its number in [`InstructionList::pool`].
+    /// A number for all lanes, by its index in [`InstructionList::pool`].
     Pool(u16),
     /// A register in working memory.
     Slot(u16),
 }
 
-/// What an instruction reads.
+/// Operand of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operand {
     Register(u8),
     Memory(Address),
 }
 
-/// Which operand of a product and sum is overwritten, and where the others stand.
+/// Order of the operands of a product and sum, of which one is overwritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperandForm {
-    /// to = to * second + first
+    /// Result overwrites the first factor: to = to * second + first.
     Product132,
-    /// to = first * to + second
+    /// Result overwrites the second factor: to = first * to + second.
     Product213,
-    /// to = first * second + to
+    /// Result overwrites the addend: to = first * second + to.
     Sum231,
 }
 
@@ -79,7 +79,7 @@ pub enum Instruction {
         first: u8,
         second: Operand,
     },
-    /// Remembers where the first is less than the second, for the next choice.
+    /// Comparison of the first with the second, for the next choice.
     Compare {
         among: Among,
         first: u8,
@@ -96,13 +96,13 @@ pub enum Instruction {
         to: u8,
         yes: Operand,
     },
-    /// From the row of a table that has the length of a register.
+    /// Look-up in the row of a table that has the length of a register.
     Permute {
         to: u8,
         index: u8,
         row: u16,
     },
-    /// From a longer one.
+    /// Look-up in a longer row.
     Gather {
         to: u8,
         index: u8,
@@ -128,7 +128,7 @@ pub struct InstructionList {
     pub fixed: Vec<(u8, Address)>,
     pub pool: Vec<Pooled>,
     pub n_slots: u16,
-    /// How many registers were in use at once, besides those that hold the same all the time.
+    /// Largest number of registers in use at once, besides those with constant contents.
     pub peak: usize,
 }
 
@@ -149,7 +149,7 @@ impl RegisterTarget {
         }
     }
 
-    /// Registers that may hold anything. The last one of AVX2 is for masks.
+    /// Registers for any number. The last one of AVX2 is for masks.
     pub fn n_registers(self) -> usize {
         if self.level == Level::Avx512 { 32 } else { 15 }
     }

@@ -1,5 +1,5 @@
-//! Formulas interpreted: each step is made over several registers at once, so that finding out what
-//! it is costs little per pair.
+//! Formulas interpreted: each step is made over several registers at once, so that the choice of the
+//! operation costs little per pair.
 
 use crate::blocks::{
     BlockArrays, BlockKernel, BlockView, ListKernel, ListPass, RowSums, Sums, center_of_row, lanes,
@@ -14,7 +14,7 @@ use jostle_potentials::formula::{Formula, Step};
 use jostle_potentials::truncation::{MOST_OF_TRUNCATION, Precomputed};
 use jostle_potentials::{PairFunction, PairTerm, PairVisitor, Truncation};
 
-/// How many registers a step works on.
+/// Number of registers that a step works on.
 const BATCH: usize = 8;
 
 /// Slots with a meaning of their own, then the coefficients.
@@ -44,11 +44,11 @@ struct InterpretedForces<S> {
 /// Steps with the slots they work on.
 struct InterpretedFormula {
     instructions: Vec<InterpretedStep>,
-    /// How many of them the force alone takes.
+    /// Number of instructions for the force alone.
     n_force: usize,
     n_slots: usize,
     n_coefficients: usize,
-    /// Where the truncation's own coefficients are.
+    /// First slot of the truncation's own coefficients.
     first_of_truncation: usize,
     /// Numbers and their slots.
     literals: Vec<(f64, u8)>,
@@ -76,7 +76,7 @@ enum Operation {
 }
 
 impl InterpretedFormula {
-    /// Gives every result a slot; slots whose results are no longer needed are used again.
+    /// Steps with a slot for every result; slots whose results are no longer needed are used again.
     fn new(formula: &Formula, n_coefficients: usize) -> Self {
         let program = formula.program();
         let n = program.steps.len();
@@ -193,7 +193,7 @@ struct Item {
 }
 
 impl<S: Scalar> InterpretedForces<S> {
-    /// Slots with what is the same for all pairs.
+    /// Slots with the numbers that are the same for all pairs.
     #[inline(always)]
     fn slots<L: Lanes<Scalar = S>>(&self) -> Aligned<S> {
         let mut slots = Aligned::default();
@@ -299,7 +299,7 @@ impl<L: Lanes> BlockKernel<L> for Batches<'_, L> {
     }
 }
 
-/// The species of an item's row, and those of its partners.
+/// Species of an item's row, and those of its partners.
 #[inline(always)]
 fn species<L: Lanes>(at: &BlockView<L::Scalar>, item: &Item) -> (usize, L::Index) {
     let species = &at.clusters.species;
@@ -308,8 +308,8 @@ fn species<L: Lanes>(at: &BlockView<L::Scalar>, item: &Item) -> (usize, L::Index
     (species[at.cluster * L::WIDTH + usize::from(item.row)] as usize, kinds)
 }
 
-/// Makes all steps for the items of a block. Entered by itself, so that it is compiled once for
-/// each instruction set and not with every way of using it.
+/// All steps for the items of a block, a kernel of its own, so that it is compiled once for each instruction
+/// set.
 struct Interpret<'a, S> {
     prepared: &'a InterpretedForces<S>,
     at: &'a BlockView<'a, S>,
@@ -352,12 +352,12 @@ impl<S: Scalar> Kernel for Interpret<'_, S> {
 }
 
 impl<S: Scalar> Interpret<'_, S> {
-    /// The coefficients of the atoms of a batch.
+    /// Looks up the coefficients of the atoms of a batch.
     #[inline(always)]
     fn look_up<L: Lanes<Scalar = S>>(&mut self, start: usize) {
         let table = &self.prepared.table;
         for k in 0..BATCH {
-            // The last batch is filled up with its last item.
+            // The last batch repeats its last item.
             let item = self.items[(start + k).min(self.items.len() - 1)];
             let (species, kinds) = species::<L>(self.at, &item);
             for c in 1..=self.prepared.code.n_coefficients {
@@ -368,7 +368,7 @@ impl<S: Scalar> Interpret<'_, S> {
     }
 }
 
-/// Wraps what the instructions have computed in a truncation.
+/// Truncation of the results of the instructions.
 struct Truncate<'a, L: Lanes> {
     slots: &'a [L::Scalar],
     results: &'a mut [L::Scalar],
@@ -459,7 +459,7 @@ fn execute<L: Lanes>(slots: &mut [L::Scalar], InterpretedStep { operation, to, f
     }
 }
 
-/// A function, register by register: its code is long.
+/// Calls a function, register by register, because its code is long.
 #[inline(always)]
 fn call<L: Lanes>(slots: &mut [L::Scalar], function: Function, to: u8, a: u8) {
     let [to, a] = [to, a].map(|slot| usize::from(slot) * BATCH * L::WIDTH);
@@ -468,7 +468,7 @@ fn call<L: Lanes>(slots: &mut [L::Scalar], function: Function, to: u8, a: u8) {
         let x = L::load(&slots[a + k..]);
         let y = if let Function::Exp = function { elementary::exp(x) } else { function.of(x) };
         y.store(&mut slots[to + k..]);
-        // Not unrolled.
+        // The black box keeps the loop from being unrolled.
         k += std::hint::black_box(L::WIDTH);
     }
 }

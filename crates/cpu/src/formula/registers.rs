@@ -1,4 +1,4 @@
-//! Which register holds which number of a trace: one pass over its operations. Where there are too
+//! Allocation of registers for the numbers of a trace, in one pass over its operations. Where there are too
 //! few registers, the number that is needed again last goes to memory.
 
 use super::instructions::{
@@ -9,7 +9,7 @@ use super::trace::{Binary, Operation, OperationIndex, Signs, Trace, TraceInput, 
 impl InstructionList {
     /// Gives the numbers of a trace registers.
     pub fn new(trace: &Trace) -> InstructionList {
-        // What needs no register for anything else keeps what does not change.
+        // Registers that nothing else needs hold numbers that do not change.
         let bare = Allocator::new(trace, &[]).run();
         let n_left = (trace.target.n_registers() - N_GATHERED).saturating_sub(bare.peak);
         let mut constants = Allocator::new(trace, &[]).constants();
@@ -18,7 +18,7 @@ impl InstructionList {
     }
 }
 
-/// Where a number is.
+/// Location of a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Location {
     Nowhere,
@@ -28,14 +28,14 @@ enum Location {
 
 struct Allocator<'a> {
     trace: &'a Trace,
-    /// By place.
+    /// Location of each number.
     location: Vec<Location>,
-    /// By place, the operations that still need it, the next one last.
+    /// Operations that still need each number, the next one last.
     uses: Vec<Vec<usize>>,
-    /// By register.
+    /// Number in each register.
     holds: Vec<Option<OperationIndex>>,
     free: Vec<u8>,
-    /// Registers of the operation at hand: its operands, and what is loaded for it.
+    /// Registers of the current operation: its operands, and numbers loaded for it.
     busy: Vec<u8>,
     loaded: Vec<u8>,
     code: InstructionList,
@@ -79,7 +79,7 @@ impl<'a> Allocator<'a> {
         this
     }
 
-    /// Where what is not computed is.
+    /// Location of an input.
     fn found(&mut self, operation: Operation) -> Location {
         let address = match operation {
             Operation::Input(TraceInput::Gathered(k)) if usize::from(k) < N_GATHERED => {
@@ -104,7 +104,7 @@ impl<'a> Allocator<'a> {
         Address::Pool((self.code.pool.len() - 1) as u16)
     }
 
-    /// What is the same for all partners of a row, what is needed most often first.
+    /// Numbers that are the same for all partners of a row, the most often needed first.
     fn constants(&self) -> Vec<OperationIndex> {
         let is_constant = |place: &OperationIndex| {
             use Operation::{Input as Found, Literal};
@@ -144,7 +144,7 @@ impl<'a> Allocator<'a> {
         self.code
     }
 
-    /// Puts a result where it is expected in the end, if it is.
+    /// Stores a result at its final address, if it has one.
     fn leave(&mut self, place: OperationIndex, register: u8) {
         for (k, accumulated) in self.trace.accumulated.iter().enumerate() {
             if *accumulated == place {
@@ -205,7 +205,7 @@ impl<'a> Allocator<'a> {
         matches!(self.location[place as usize], Location::Register(_))
     }
 
-    /// A register with a number; loaded for the operation at hand if it is in memory.
+    /// Register with a number, loaded for the current operation if it is in memory.
     fn register(&mut self, place: OperationIndex) -> u8 {
         match self.operand(place) {
             Operand::Register(register) => register,
@@ -218,8 +218,7 @@ impl<'a> Allocator<'a> {
         }
     }
 
-    /// A register for the operation at hand; if all are taken, the number that is needed last goes to
-    /// memory.
+    /// Register for the current operation; if all are taken, the number that is needed last goes to memory.
     fn new_register(&mut self) -> u8 {
         let register = self.free.pop().unwrap_or_else(|| self.vacate());
         self.busy.push(register);
@@ -247,7 +246,7 @@ impl<'a> Allocator<'a> {
         register
     }
 
-    /// The register of a result, which may be that of an operand that is not needed any more.
+    /// Register of a result, which may be that of an operand that is not needed any more.
     fn result(&mut self, k: usize) -> u8 {
         self.release_operands(k);
         self.new_register()
@@ -260,7 +259,7 @@ impl<'a> Allocator<'a> {
         }
     }
 
-    /// Instructions for an operation; where its result is.
+    /// Adds the instructions for an operation; returns the location of its result.
     fn compute(&mut self, k: usize, operation: Operation) -> u8 {
         match operation {
             Operation::Input(_) | Operation::Literal(_) => unreachable!("it is found, not computed"),
@@ -300,7 +299,7 @@ impl<'a> Allocator<'a> {
             }
             Operation::LookUp(row, index) => {
                 let target = self.trace.target;
-                // There is no instruction that permutes four numbers of 64 bits by a register.
+                // No instruction permutes four numbers of 64 bits by a register.
                 let is_permuted = self.trace.n_species <= target.width() && target.width() > 4;
                 let index = self.register(index);
                 if is_permuted {
@@ -317,8 +316,8 @@ impl<'a> Allocator<'a> {
         }
     }
 
-    /// The result takes the place of one of three operands: of one that is not needed any more, or of
-    /// one that is in memory and has to be loaded anyway, or of a copy.
+    /// Adds a product and sum, whose result takes the place of one of three operands: of one that is not
+    /// needed any more, or of one that is in memory and has to be loaded anyway, or of a copy.
     fn multiply_add(&mut self, k: usize, signs: Signs, [a, b, c]: [OperationIndex; 3]) -> u8 {
         let last = |this: &Self, place: OperationIndex| {
             let Location::Register(register) = this.location[place as usize] else { return false };
@@ -328,7 +327,7 @@ impl<'a> Allocator<'a> {
         let dying = [c, a, b].into_iter().find(|place| last(self, *place));
         let in_memory = [c, a, b].into_iter().find(|place| !self.is_in_register(*place));
         let replaced = dying.or(in_memory).unwrap_or(c);
-        // All but one of the others have to be in registers.
+        // Only one of the others may be in memory.
         let (form, first, second) = match replaced {
             place if place == c => {
                 if self.is_in_register(a) {
@@ -368,8 +367,8 @@ fn is_gathered(trace: &Trace, place: OperationIndex) -> bool {
     matches!(trace.operations[place as usize], Operation::Input(TraceInput::Gathered(_)))
 }
 
-/// By place, the operations that lead to results and need it, the first one last. Results themselves
-/// are needed at the end.
+/// Operations that lead to results and need a number, for each number, the first one last. Results
+/// themselves are needed at the end.
 fn uses(trace: &Trace) -> Vec<Vec<usize>> {
     let n = trace.operations.len();
     let mut uses = vec![Vec::new(); n];

@@ -1,5 +1,5 @@
-//! A number that is written down instead of computed: what a formula does with registers, operation
-//! by operation, in exactly the order and with exactly the roundings of the registers themselves.
+//! Traced numbers, which record operations instead of computing: the operations of a formula on registers,
+//! in exactly the order and with exactly the roundings of the registers themselves.
 
 use crate::blocks::RowSums;
 use crate::interaction::{add_force, square};
@@ -20,25 +20,25 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 pub struct RegisterTarget {
     /// AVX2 or AVX-512.
     pub level: Level,
-    /// What a lane holds: f32 where it is mixed.
+    /// Precision of a lane: f32 for mixed.
     pub precision: Precision,
 }
 
-/// Where an operation is in a trace.
+/// Index of an operation in a trace.
 pub type OperationIndex = u32;
 
-/// What is not computed but found.
+/// Input of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TraceInput {
     /// A coordinate of the row's atom, in all lanes.
     Center(u8),
     /// A coordinate of its partners.
     Position(u8),
-    /// What these have accumulated so far.
+    /// A component of the accumulated forces on the partners.
     Accumulated(u8),
-    /// Their species.
+    /// Species of the partners.
     Species,
-    /// What the row has gathered: the force, then energy and virial.
+    /// Sums of the row: the force, then energy and virial.
     Gathered(u8),
     /// The square cut-off (0) or a coefficient of the only species.
     Coefficient(u16),
@@ -53,15 +53,15 @@ pub enum Unary {
     /// The first bits of the reciprocal of a square root.
     GuessRoot,
     Round,
-    /// What is above the next lower whole number.
+    /// Difference from the next lower whole number.
     Fraction,
     Mantissa,
     Exponent,
     ToInteger,
     FromInteger,
-    /// Bits of the fraction become the exponent's.
+    /// Shift of the fraction's bits to the exponent's.
     ShiftLeft,
-    /// And the other way round.
+    /// Shift of the exponent's bits to the fraction's.
     ShiftRight,
 }
 
@@ -74,7 +74,7 @@ pub enum Binary {
     Divide,
     Maximum,
     Minimum,
-    /// Times a power of two.
+    /// Multiplication by a power of two.
     Scale,
     And,
     Or,
@@ -86,18 +86,18 @@ pub enum Binary {
 /// The signs of product and addend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Signs {
-    /// Whether the product is subtracted.
+    /// True if the product is subtracted.
     pub minus_product: bool,
-    /// Whether the addend is subtracted.
+    /// True if the addend is subtracted.
     pub minus_addend: bool,
 }
 
-/// What a choice depends on besides a comparison.
+/// Condition of a choice besides a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Among {
-    /// Nothing.
+    /// No further condition.
     All,
-    /// Whether the atom is a partner of the row.
+    /// The atom has to be a partner of the row.
     Partners,
 }
 
@@ -135,14 +135,14 @@ impl Operation {
 pub struct Trace {
     pub target: RegisterTarget,
     pub operations: Vec<Operation>,
-    /// What those then have accumulated.
+    /// Accumulated forces on the partners after these operations.
     pub accumulated: [OperationIndex; 3],
-    /// What the atom then has gathered, see [`TraceInput::Gathered`].
+    /// Sums of the row after these operations, see [`TraceInput::Gathered`].
     pub gathered: Vec<OperationIndex>,
     pub n_species: usize,
 }
 
-/// A number that is not known yet: every operation on it is written down on the tape of this thread.
+/// A number that is not known yet: every operation on it is recorded on the tape of this thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Traced(OperationIndex);
 
@@ -154,7 +154,7 @@ struct Tape {
     target: RegisterTarget,
     operations: Vec<Operation>,
     places: HashMap<Operation, OperationIndex>,
-    /// Whether all that was asked for can be written down.
+    /// True as long as all operations can be recorded.
     is_complete: bool,
 }
 
@@ -162,7 +162,7 @@ thread_local! {
     static TAPE: RefCell<Tape> = RefCell::new(Tape::new(RegisterTarget { level: Level::Avx2, precision: Precision::Mixed }));
 }
 
-/// Records the operations on a row and a register of atoms; none where that cannot be done.
+/// Records the operations on a row and a register of atoms; none where an operation cannot be recorded.
 pub fn trace(
     formula: &Formula,
     term: &PairTerm,
@@ -208,7 +208,7 @@ pub fn trace(
     })
 }
 
-/// Energy and force over distance, as they are interpreted.
+/// Energy and force over distance, by the operations of the interpreter.
 fn results(formula: &Formula, r2: Traced, c: &[Traced]) -> (Traced, Traced) {
     let program = formula.program();
     let mut results: Vec<Traced> = Vec::with_capacity(program.steps.len());
@@ -241,7 +241,7 @@ impl Tape {
         }
     }
 
-    /// The number that this one is the opposite of.
+    /// Opposite of a number that was recorded as a change of sign.
     fn negated(&self, place: OperationIndex) -> Option<OperationIndex> {
         match self.operations[place as usize] {
             Operation::Binary(Binary::ExclusiveOr, a, sign)
@@ -253,7 +253,7 @@ impl Tape {
         }
     }
 
-    // Signs are moved to where they cost nothing, which rounds nothing differently.
+    // Signs move to operations where they cost nothing, which rounds nothing differently.
 
     fn negate(&mut self, a: OperationIndex) -> OperationIndex {
         if let Some(p) = self.negated(a) {
@@ -350,7 +350,7 @@ impl Neg for Traced {
     }
 }
 
-// What the registers of `simd` do.
+// Operations of the registers of `simd`.
 impl Real for Traced {
     type Mask = Comparison;
 
@@ -399,7 +399,7 @@ impl Real for Traced {
         elementary::ln(self)
     }
     fn acos(self) -> Self {
-        // Registers compute it lane by lane; formulas do not have it.
+        // Formulas have no inverse cosine, which registers compute lane by lane.
         TAPE.with_borrow_mut(|tape| tape.is_complete = false);
         self
     }

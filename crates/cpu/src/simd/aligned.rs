@@ -14,20 +14,20 @@ pub struct Aligned<S> {
 }
 
 impl<S: Scalar> Aligned<S> {
-    /// Makes it `len` long; what is in it afterwards is unspecified.
+    /// Resizes the array to `len` numbers, whose contents are unspecified.
     pub fn resize(&mut self, len: usize) {
         self.lines.resize(len.div_ceil(16), CacheLine::default());
         self.len = len;
     }
 
-    /// Makes it `len` long and full of `value`.
+    /// Resizes the array to `len` numbers, all equal to `value`.
     pub fn refill(&mut self, len: usize, value: S) {
         self.lines.clear();
         self.lines.resize(len.div_ceil(16), CacheLine([value; 16]));
         self.len = len;
     }
 
-    /// Bytes it occupies.
+    /// Bytes occupied.
     pub fn bytes(&self) -> usize {
         self.lines.capacity() * size_of::<CacheLine<S>>()
     }

@@ -247,7 +247,7 @@ impl Lanes for F32x8 {
     }
 }
 
-/// For every set of lanes, from which lane [`Lanes::packed`] takes each number.
+/// Lanes from which [`Lanes::packed`] takes each number, for every set of lanes.
 static PACKED: [[u8; 8]; 256] = {
     let mut from = [[0; 8]; 256];
     let mut set = 0;
@@ -265,7 +265,7 @@ static PACKED: [[u8; 8]; 256] = {
     from
 };
 
-/// The same for [`Lanes::unpacked`].
+/// Lanes from which [`Lanes::unpacked`] takes each number, for every set of lanes.
 static UNPACKED: [[u8; 8]; 256] = {
     let mut from = [[0; 8]; 256];
     let mut set = 0;
@@ -281,7 +281,7 @@ static UNPACKED: [[u8; 8]; 256] = {
 };
 
 impl F32x8 {
-    /// The number of the given lane in every lane.
+    /// Permutation: each lane gets the number of the given lane.
     #[inline(always)]
     fn permuted(self, from: [u8; 8]) -> Self {
         // SAFETY: as above.
@@ -291,7 +291,7 @@ impl F32x8 {
         }
     }
 
-    /// Each two lanes as one number.
+    /// Register with each two lanes as one number.
     #[inline(always)]
     fn as_wholes(self) -> F64x4 {
         // SAFETY: as above.
@@ -300,7 +300,7 @@ impl F32x8 {
 }
 
 impl F64x4 {
-    /// Each number as two lanes.
+    /// Register with each number as two lanes.
     #[inline(always)]
     fn as_halves(self) -> F32x8 {
         // SAFETY: as above.
@@ -395,7 +395,7 @@ impl Floating for F64x4 {
         // SAFETY: as above.
         unsafe {
             let bits = _mm256_castpd_si256(self.0);
-            // There is no conversion: the exponent becomes the last bits of a number near 2^52.
+            // AVX2 has no such conversion: the exponent becomes the last bits of a number near 2^52.
             let large = _mm256_set1_epi64x(0x4330_0000_0000_0000);
             let exponent = _mm256_castsi256_pd(_mm256_or_si256(_mm256_srli_epi64::<52>(bits), large));
             let exponent = _mm256_sub_pd(exponent, _mm256_set1_pd(4_503_599_627_370_496.0 + 1023.0));

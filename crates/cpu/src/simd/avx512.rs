@@ -184,7 +184,7 @@ impl Lanes for F32x16 {
                 let [a, b, c, d] = [row(4 * k), row(4 * k + 1), row(4 * k + 2), row(4 * k + 3)];
                 let ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
                 let cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
-                // Each quarter: the four rows' partial sums.
+                // Partial sums of four rows in each quarter.
                 *four = _mm512_add_ps(
                     _mm512_shuffle_ps::<0b01_00_01_00>(ab, cd),
                     _mm512_shuffle_ps::<0b11_10_11_10>(ab, cd),
@@ -537,7 +537,7 @@ impl Lanes for F64x8 {
     }
 }
 
-/// Lanes of two registers (those of the second from 8 on), then lanes of these and of a third.
+/// Selects lanes of two registers (those of the second from 8 on), then lanes of these and of a third.
 ///
 /// # Safety
 /// The processor must have AVX-512.

@@ -1,5 +1,5 @@
-//! Elementary functions on lanes, the same on every instruction set. Errors are a few units in the
-//! last place, for sine and cosine of the angle's if that is larger.
+//! Elementary functions on lanes, the same on every instruction set. Errors are a few units in the last
+//! place of the result, for sine and cosine in that of the angle if it is larger.
 
 use super::{Floating, exp};
 use jostle_potentials::electrostatics;
@@ -33,7 +33,7 @@ const fn alternating<const N: usize>(first: usize) -> [f64; N] {
     coefficients
 }
 
-/// e^x for any x; that of [`jostle_core::Real`] is for those that give a number.
+/// Exponential function e^x for any x, unlike that of [`jostle_core::Real`], which is for finite results.
 #[inline(always)]
 pub fn exp<L: Floating>(x: L) -> L {
     let highest = L::lit(if L::is_double() { 709.0 } else { 88.0 });
@@ -41,7 +41,7 @@ pub fn exp<L: Floating>(x: L) -> L {
     L::select(highest.lt(x), L::lit(f64::INFINITY), y)
 }
 
-/// 2 / (2n + 1), ..., 2/3, 2: the logarithm of (1 + s) / (1 - s) over s, in powers of s^2.
+/// Coefficients 2 / (2n + 1), ..., 2/3, 2 of the logarithm of (1 + s) / (1 - s) over s, in powers of s^2.
 const AREA_TANGENT: [f64; 11] = {
     let mut coefficients = [0.0; 11];
     let mut k = 0;
@@ -52,7 +52,7 @@ const AREA_TANGENT: [f64; 11] = {
     coefficients
 };
 
-/// ln x by x = 2^n m, 1/sqrt(2) < m < sqrt(2).
+/// Natural logarithm by x = 2^n m, 1/sqrt(2) < m < sqrt(2).
 #[inline(always)]
 pub fn ln<L: Floating>(x: L) -> L {
     let (mantissa, exponent) = x.split();
@@ -72,7 +72,8 @@ const PI_PARTS: [f64; 3] = [3.140625, 9.675_025_939_941_406e-4, PI - 3.140625 - 
 
 const SINE: [f64; 12] = alternating(1);
 
-/// (-1)^n sin(x - n pi) for whole or half n with |x - n pi| <= pi / 2; the sign is that of `whole`.
+/// Reduced sine (-1)^n sin(x - n pi) for whole or half n with |x - n pi| <= pi / 2; the sign is that of
+/// `whole`.
 #[inline(always)]
 fn sine_of_rest<L: Floating>(x: L, n: L, whole: L) -> L {
     let mut rest = x;
@@ -85,27 +86,27 @@ fn sine_of_rest<L: Floating>(x: L, n: L, whole: L) -> L {
     sign * rest * series(rest * rest, &SINE, 7)
 }
 
-/// sin x
+/// Sine.
 #[inline(always)]
 pub fn sin<L: Floating>(x: L) -> L {
     let n = (x * L::lit(FRAC_1_PI)).round();
     sine_of_rest(x, n, n)
 }
 
-/// cos x = -sin(x - pi / 2)
+/// Cosine, -sin(x - pi / 2).
 #[inline(always)]
 pub fn cos<L: Floating>(x: L) -> L {
     let below = x.mul_add(L::lit(FRAC_1_PI), L::lit(-0.5)).round();
     -sine_of_rest(x, below + L::lit(0.5), below)
 }
 
-/// tanh x = y / (y + 2) with y = e^2x - 1.
+/// Hyperbolic tangent y / (y + 2) with y = e^2x - 1.
 #[inline(always)]
 pub fn tanh<L: Floating>(x: L) -> L {
     let most = L::lit(22.0);
     let x = -((-x.max(-most)).max(-most));
     let (n, r) = exp::reduce(x + x);
-    // e^r - 1 without its leading one, so that nothing cancels near zero.
+    // Series of e^r - 1 without its leading one, so that nothing cancels near zero.
     let factorials = if L::is_double() { &exp::DOUBLE[..13] } else { &exp::SINGLE[..7] };
     let mut rest = L::lit(factorials[0]);
     for &c in &factorials[1..] {
@@ -116,8 +117,8 @@ pub fn tanh<L: Floating>(x: L) -> L {
     y / (y + L::lit(2.0))
 }
 
-/// erfc(z) e^(z^2) / t in powers of 2 t - 1, t = 4 / (4 + z): the Chebyshev expansion on z >= 0,
-/// to 7e-17 of its value.
+/// Chebyshev expansion on z >= 0 of erfc(z) e^(z^2) / t in powers of 2 t - 1, t = 4 / (4 + z), to 7e-17 of
+/// its value.
 const TAIL: [f64; 23] = [
     3.018_454_148_516_381e-10,
     -6.636_136_270_870_042e-11,
@@ -143,7 +144,7 @@ const TAIL: [f64; 23] = [
     2.441_371_822_702_206e-1,
     2.739_989_152_501_228e-1,
 ];
-/// The same to 1e-8.
+/// Chebyshev expansion of the function of [`TAIL`] to 1e-8.
 const TAIL_SINGLE: [f64; 13] = [
     1.941_487_117_353_891_8e-6,
     -3.101_877_016_165_519e-5,
@@ -160,14 +161,14 @@ const TAIL_SINGLE: [f64; 13] = [
     0.273_998_915_322_362_04,
 ];
 
-/// erfc(x) for x >= 0.
+/// Complementary error function for x >= 0.
 #[inline(always)]
 fn tail<L: Floating>(x: L) -> L {
     let t = L::lit(4.0) / (L::lit(4.0) + x);
     let y = t.mul_add(L::lit(2.0), L::lit(-1.0));
     let scaled =
         if L::is_double() { series(y, &TAIL, 23) } else { series(y, &TAIL_SINGLE, TAIL_SINGLE.len()) };
-    // What rounding leaves of the square counts, as it stands in an exponent.
+    // The rounding error of the square counts, as it stands in an exponent.
     let square = x * x;
     let left = x.mul_add(x, -square);
     t * scaled * (-square).exp() * (L::lit(1.0) - left)
@@ -184,7 +185,7 @@ const ERF: [f64; 16] = {
     coefficients
 };
 
-/// (-1)^n / n!, ..., -1, 1.
+/// Coefficients (-1)^n / n!, ..., -1, 1.
 const fn alternating_powers<const N: usize>() -> [f64; N] {
     let mut coefficients = [0.0; N];
     let mut value = 1.0;
@@ -202,7 +203,7 @@ fn magnitude<L: Floating>(x: L) -> L {
     x.max(-x)
 }
 
-/// erf x
+/// Error function.
 #[inline(always)]
 pub fn erf<L: Floating>(x: L) -> L {
     let size = magnitude(x);
@@ -211,20 +212,20 @@ pub fn erf<L: Floating>(x: L) -> L {
     L::select(size.lt(L::lit(0.75)), x * series(x * x, &ERF, 9), signed)
 }
 
-/// erfc x
+/// Complementary error function.
 #[inline(always)]
 pub fn erfc<L: Floating>(x: L) -> L {
     let value = tail(magnitude(x));
     L::select(x.lt(L::lit(0.0)), L::lit(2.0) - value, value)
 }
 
-/// Energy and force of a Gaussian charge, see [`electrostatics::gaussian`]. In single precision
-/// fewer operations give them, up to [`electrostatics::WIDEST_SINGLE`].
+/// Energy and force of a Gaussian charge, see [`electrostatics::gaussian`]. Single precision takes fewer
+/// operations, up to [`electrostatics::WIDEST_SINGLE`].
 #[inline(always)]
 pub fn gaussian<L: Floating>(square: L) -> (L, L) {
     if L::is_double() {
         return electrostatics::gaussian(square);
     }
-    // Further than that lanes are beyond the cut-off, but must have numbers.
+    // Lanes further than that are beyond the cut-off, but must be finite.
     gaussian_single(-(-square).max(L::lit(-HIGHEST)))
 }

@@ -3,12 +3,12 @@
 
 use super::Floating;
 
-/// ln 2 in two parts: the first has so few bits that its product with a small whole number is
+/// The logarithm ln 2 in two parts: the first has so few bits that its product with a small whole number is
 /// exact.
 const LN2: [f64; 2] = [0.693_145_751_953_125, 1.428_606_820_309_417_2e-6];
 
-/// e^x by x = n ln 2 + r, |r| <= ln(2)/2, and the Taylor series of e^r up to r^`degree`. `lowest`
-/// is where 2^n leaves the range of exponents; below it the result is 0.
+/// Exponential function by x = n ln 2 + r, |r| <= ln(2)/2, and the Taylor series of e^r up to r^`degree`.
+/// Below `lowest`, where 2^n leaves the range of exponents, the result is 0.
 #[inline(always)]
 pub fn exp<L: Floating>(x: L, lowest: f64, inverse_factorials: &[f64]) -> L {
     let inside = L::lit(lowest).lt(x);
@@ -20,26 +20,27 @@ pub fn exp<L: Floating>(x: L, lowest: f64, inverse_factorials: &[f64]) -> L {
     L::select(inside, series.times_power_of_two(n), L::lit(0.0))
 }
 
-/// The binary logarithm of e in single precision, and what is missing.
+/// The binary logarithm of e in single precision, and its rounding error.
 #[cfg(target_arch = "x86_64")]
 const LOG2_E: [f64; 2] = [1.442_695_021_629_333_5, 1.925_962_991_126_617_5e-8];
 
 /// Registers with instructions for powers of two.
 #[cfg(target_arch = "x86_64")]
 pub trait Scaling: Floating {
-    /// What is above the next lower whole number.
+    /// Difference from the next lower whole number.
     fn fraction(self) -> Self;
-    /// `self` times 2^floor(n) for any n; 0 where the mask is not set.
+    /// Product of `self` and 2^floor(n) for any n; 0 where the mask is not set.
     fn scaled_where(self, n: Self, mask: Self::Mask) -> Self;
 }
 
-/// e^x in single precision by 2^x = 2^floor(x) 2^(x - floor(x)), both parts by single instructions.
+/// Exponential function in single precision by 2^x = 2^floor(x) 2^(x - floor(x)), both parts by single
+/// instructions.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub fn exp_by_scaling<L: Scaling>(x: L) -> L {
     let y = x * L::lit(LOG2_E[0]);
     let inside = L::lit(LOWEST_SINGLE * LOG2_E[0]).lt(y);
-    // What rounding took from the product counts where the product is large.
+    // The rounding error of the product counts where the product is large.
     let lost = x.mul_add(L::lit(LOG2_E[0]), -y);
     let lost = x.mul_add(L::lit(LOG2_E[1]), lost);
     let part = y.fraction() + lost;
@@ -58,7 +59,7 @@ pub fn reduce<L: Floating>(x: L) -> (L, L) {
     (n, n.mul_add(L::lit(-LN2[1]), r))
 }
 
-/// 1/7! to 1/0!: the error of the series is 5e-9.
+/// Coefficients 1/7! to 1/0!; the error of the series is 5e-9.
 pub const SINGLE: [f64; 8] = [1.0 / 5040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0];
 
 /// The polynomial of degree 6 that is 2^x at the Chebyshev nodes of 0 to 1, highest power first: its
@@ -74,7 +75,7 @@ pub const POWER_OF_TWO: [f64; 7] = [
     1.000_000_002_530_745_2,
 ];
 
-/// 1/13! to 1/0!: the error of the series is 5e-18.
+/// Coefficients 1/13! to 1/0!; the error of the series is 5e-18.
 pub const DOUBLE: [f64; 14] = [
     1.0 / 6_227_020_800.0,
     1.0 / 479_001_600.0,
@@ -92,8 +93,8 @@ pub const DOUBLE: [f64; 14] = [
     1.0,
 ];
 
-/// Where single-precision results become denormal.
+/// Argument at which single-precision results become denormal.
 pub const LOWEST_SINGLE: f64 = -87.0;
 
-/// Where double-precision results become denormal.
+/// Argument at which double-precision results become denormal.
 pub const LOWEST_DOUBLE: f64 = -708.0;

@@ -71,11 +71,11 @@ pub trait Scalar:
 {
     /// The registers of this scalar in an instruction set.
     type Lanes<I: Simd>: Lanes<Scalar = Self>;
-    /// The same, but with eight lanes at most.
+    /// Registers of this scalar with eight lanes at most.
     type Narrow<I: Simd>: Lanes<Scalar = Self>;
-    /// Rounds to the scalar's precision.
+    /// Number rounded to the scalar's precision.
     fn from_f64(value: f64) -> Self;
-    /// Exactly the same number.
+    /// Number as f64, without rounding.
     fn to_f64(self) -> f64;
 }
 
@@ -105,17 +105,17 @@ impl Scalar for f64 {
     }
 }
 
-/// What elementary functions are made of besides arithmetic.
+/// Operations of elementary functions besides arithmetic.
 pub trait Floating: Real {
-    /// Whether numbers are f64: then series have more terms.
+    /// Returns true for f64, for which series have more terms.
     fn is_double() -> bool;
-    /// The larger of two numbers; the second one where one of them is none.
+    /// The larger of two numbers; the second one if one of them is NaN.
     fn max(self, other: Self) -> Self;
-    /// The smaller of two numbers; the second one where one of them is none.
+    /// The smaller of two numbers; the second one if one of them is NaN.
     fn min(self, other: Self) -> Self;
     /// The nearest whole number.
     fn round(self) -> Self;
-    /// `self` times 2^n for whole n within the range of exponents.
+    /// Product of `self` and 2^n for whole n within the range of exponents.
     fn times_power_of_two(self, n: Self) -> Self;
     /// Mantissa and exponent of a normal number greater than zero: m and n with m 2^n, 1 <= m < 2.
     fn split(self) -> (Self, Self);
@@ -127,7 +127,7 @@ pub trait Lanes: Floating {
     type Scalar: Scalar;
     /// Whole numbers that select entries of a table, one a lane.
     type Index: Copy;
-    /// How many lanes; at most [`MOST_LANES`].
+    /// Number of lanes, at most [`MOST_LANES`].
     const WIDTH: usize;
     /// True if [`Lanes::lookup`] finds one of 32 numbers without going to memory for each lane.
     const HOLDS_32: bool = false;
@@ -139,17 +139,17 @@ pub trait Lanes: Floating {
     fn load(from: &[Self::Scalar]) -> Self;
     /// Writes `WIDTH` numbers to the start of the slice.
     fn store(self, to: &mut [Self::Scalar]);
-    /// The same number in all lanes.
+    /// Register with a number in all lanes.
     fn splat(value: Self::Scalar) -> Self;
-    /// Sum of all lanes, always in the same order.
+    /// Sum of all lanes, in a fixed order.
     fn sum(self) -> Self::Scalar;
     /// Sums the rows of a square of `WIDTH` times `WIDTH` numbers: lane k is the sum of row k.
     fn sum_rows(square: &[Self::Scalar]) -> Self;
-    /// Bit k of the result is lane k of the mask.
+    /// Bits of a mask: bit k for lane k.
     fn bits(mask: Self::Mask) -> u32;
-    /// Lane k of the mask is bit k.
+    /// Mask from bits: lane k for bit k.
     fn mask(bits: u32) -> Self::Mask;
-    /// Both.
+    /// Lanes in both masks.
     fn and(a: Self::Mask, b: Self::Mask) -> Self::Mask;
     /// Reads `WIDTH` indices from the start of the slice.
     fn load_index(from: &[i32]) -> Self::Index;
@@ -158,11 +158,11 @@ pub trait Lanes: Floating {
     /// Four numbers that follow each other in a table, from `index + offset` on in every lane: the
     /// k-th register has the k-th of them. Where the table ends before, its last four.
     fn quadruples(table: &[Self::Scalar], index: Self::Index, offset: usize) -> [Self; 4];
-    /// `table[index]` in every lane; the table's length is a multiple of `WIDTH`, its indices are
+    /// Numbers `table[index]` in every lane; the table's length is a multiple of `WIDTH`, its indices are
     /// below `n`.
     fn lookup(table: &[Self::Scalar], n: usize, index: Self::Index) -> Self;
-    /// See [`quarter`], for normal numbers greater than zero; the index may be 32 times something too
-    /// large where [`Lanes::HOLDS_32`].
+    /// Function [`quarter`] for normal numbers greater than zero; the index may be too large by a multiple of
+    /// 32 where [`Lanes::HOLDS_32`].
     #[inline(always)]
     fn quarter(self) -> (Self::Index, Self) {
         let (mut lanes, mut index) = ([Self::Scalar::default(); MOST_LANES], [0; MOST_LANES]);
@@ -173,10 +173,11 @@ pub trait Lanes: Floating {
         }
         (Self::load_index(&index), Self::load(&lanes))
     }
-    /// The lanes whose bits are set, from the first on; what follows is unspecified. There are no bits
-    /// beyond the last lane.
+    /// Lanes whose bits are set, packed from the first lane on; the lanes that follow are unspecified. There
+    /// are no bits beyond the last lane.
     fn packed(self, lanes: u32) -> Self;
-    /// Back again: the first number in the first lane whose bit is set, and so on; zero elsewhere.
+    /// Inverse of [`Lanes::packed`]: the first number in the first lane whose bit is set, and so on; zero
+    /// elsewhere.
     fn unpacked(self, lanes: u32) -> Self;
 
     /// Reads the components of the first `WIDTH` vectors.
@@ -214,14 +215,14 @@ pub trait Lanes: Floating {
     }
 }
 
-/// Which quarter of its octave (from a power of two to the next) a number is in, numbered on from octave
-/// to octave and modulo 32, and how far it is from the middle of the quarter, in parts of the octave.
+/// Quarter of an octave (from a power of two to the next) that contains a number, numbered on from octave to
+/// octave and modulo 32, and distance from the middle of the quarter, in parts of the octave.
 pub fn quarter(x: f64) -> (usize, f64) {
     let within = x.to_bits() & ((1 << 50) - 1) | 1f64.to_bits();
     ((x.to_bits() >> 50 & 31) as usize, f64::from_bits(within) - 1.125)
 }
 
-/// No register has more lanes.
+/// Lanes of the widest register.
 pub const MOST_LANES: usize = 16;
 
 /// The first numbers of a slice, of either precision, as a register of f64.
@@ -234,7 +235,7 @@ pub fn widened<S: Scalar, D: Lanes<Scalar = f64>>(from: &[S]) -> D {
     D::load(&lanes)
 }
 
-/// A function of one number, lane by lane.
+/// Calls a function of one number lane by lane.
 #[inline(always)]
 fn each_lane<L: Lanes>(x: L, function: fn(f64) -> f64) -> L {
     let mut lanes = [L::Scalar::default(); MOST_LANES];
@@ -249,7 +250,7 @@ fn each_lane<L: Lanes>(x: L, function: fn(f64) -> f64) -> L {
 pub trait Simd: Copy + Send + Sync + 'static {
     /// Single precision.
     type F32: Lanes<Scalar = f32>;
-    /// The same with eight lanes at most.
+    /// Single precision with eight lanes at most.
     type NarrowF32: Lanes<Scalar = f32>;
     /// Double precision, eight lanes at most.
     type F64: Lanes<Scalar = f64>;
@@ -258,7 +259,7 @@ pub trait Simd: Copy + Send + Sync + 'static {
 /// Work to be done with the registers of some instruction set. `run` must be
 /// `#[inline(always)]`, as must everything it calls that touches registers.
 pub trait Kernel {
-    /// What comes out.
+    /// Result.
     type Output;
     /// Does the work.
     fn run<I: Simd>(self) -> Self::Output;
@@ -287,16 +288,16 @@ pub enum Level {
 }
 
 impl Level {
-    /// All of them.
+    /// All instruction sets.
     pub const ALL: [Level; 3] = [Level::Portable, Level::Avx2, Level::Avx512];
 
-    /// The best that this processor has.
+    /// Best instruction set of this processor.
     pub fn best() -> Level {
         let found = Level::ALL.into_iter().rev().find(|level| level.is_available());
         found.unwrap_or(Level::Portable)
     }
 
-    /// Whether this processor has it.
+    /// Returns true if this processor has the instruction set.
     pub fn is_available(self) -> bool {
         match self {
             Level::Portable => true,
@@ -319,7 +320,7 @@ impl Level {
         }
     }
 
-    /// How many atoms a register holds in the given precision.
+    /// Number of atoms of a register in the given precision.
     pub fn width<S: Scalar>(self) -> usize {
         match self {
             Level::Portable => <S::Lanes<portable::Portable> as Lanes>::WIDTH,
