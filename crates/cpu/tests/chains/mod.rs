@@ -1,4 +1,4 @@
-//! Chains with everything that may bind them.
+//! Chains with bonds and angles of several kinds.
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Exclude, SimBox, Species, System, Topology};

@@ -4,7 +4,7 @@ use jostle_core::{Backend, Evaluate, Precision, Settings, System, Vec3};
 use jostle_cpu::{Level, open_at};
 use jostle_potentials::Forces;
 
-/// An engine that has found the forces.
+/// CPU engine with forces evaluated.
 pub fn open(system: &System, forces: &Forces, precision: Precision, threads: usize) -> Box<dyn Backend> {
     let settings = Settings { threads: Some(threads), precision, ..Settings::default() };
     let mut cpu = open_at(system.clone(), forces.clone(), settings, Level::best()).unwrap();

@@ -25,7 +25,7 @@ pub fn ions(n: usize, excluded: bool) -> (System, PairTerm) {
         }
     }
     if excluded {
-        // Near ones and some that are far apart.
+        // Excluded pairs that are near, and some that are far apart.
         system.topology.excluded = (0..n as u32 - 7).step_by(5).map(|a| [a, a + 7]).collect();
     }
     let mut core = PairTerm::new(PairKind::LennardJones, Truncation::Plain, 3);
@@ -40,7 +40,7 @@ pub fn norm(forces: &[Vec3]) -> f64 {
     forces.iter().flatten().map(|f| f * f).sum::<f64>().sqrt()
 }
 
-/// That of a difference.
+/// Norm of a difference.
 pub fn difference(a: &[Vec3], b: &[Vec3]) -> f64 {
     let differences: Vec<Vec3> = a.iter().zip(b).map(|(a, b)| [0, 1, 2].map(|k| a[k] - b[k])).collect();
     norm(&differences)

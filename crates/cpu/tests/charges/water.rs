@@ -1,22 +1,21 @@
-//! Water as other engines have it, for tests of both engines.
+//! Energies of water by other programs, for tests of both engines.
 
 use crate::charges::ion;
 use jostle_core::{SimBox, System, Vec3};
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 use std::path::Path;
 
-/// What another engine says of water: 648 atoms of SPC/E, those of a molecule excluded from each
-/// other.
+/// Results of another program for water: 648 atoms of SPC/E, those of a molecule excluded from each other.
 pub struct Water {
     pub system: System,
     pub core: PairTerm,
-    /// Energies of all, and where known the virial.
+    /// Total energies, and where known the virial.
     pub energy: f64,
     pub virial: Option<[f64; 6]>,
     pub forces: Vec<Vec3>,
 }
 
-/// From a folder of `shared/reference`, if it is there. Lengths are in angstrom or nm, `coulomb` is the
+/// Case from a folder of `shared/reference`, if it is there. Lengths are in angstrom or nm, `coulomb` is the
 /// constant of the engine.
 pub fn water(case: &str, nm: bool) -> Option<Water> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/reference"));

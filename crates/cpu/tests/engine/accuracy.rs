@@ -29,7 +29,7 @@ fn place(simbox: &SimBox, random: &mut Stream) -> Vec3 {
     simbox.to_cartesian([random.uniform(), random.uniform(), random.uniform()])
 }
 
-/// Whether a place is this far from all atoms.
+/// Returns true if a place is this far from all atoms.
 fn is_free(system: &System, r: Vec3, distance: f64) -> bool {
     system.state.position.iter().all(|other| {
         let d = system.simbox.nearest_image([0, 1, 2].map(|k| r[k] - other[k]));
@@ -147,7 +147,7 @@ fn accuracy_is_kept_in_every_box() {
     ];
     let mut broken = Vec::new();
     for (name, system, cutoff, cases) in trials {
-        // One configuration tells the root of a mean square over so many components no better than this.
+        // Statistical error of the root mean square over the components of one configuration.
         let known = 1.0 + (6.0 * system.state.len() as f64).sqrt().recip();
         let trial = Trial::new(system, cutoff);
         for &(order, accuracy) in cases {
@@ -160,9 +160,9 @@ fn accuracy_is_kept_in_every_box() {
     assert!(broken.is_empty(), "{broken:#?}");
 }
 
-/// The rule for matter as dense as water would not do.
+/// Few charges within the cut-off, for which the rule for matter as dense as water fails.
 #[test]
-fn few_charges_are_looked_at() {
+fn accuracy_is_kept_with_few_charges_within_the_cutoff() {
     let trial = Trial::new(ions(TRICLINIC, 60, 0.8, false), f64::INFINITY);
     for (order, accuracy) in [(4, 1e-4), (6, 1e-6)] {
         let error = trial.error(Method::pme(trial.cutoff, accuracy, order));

@@ -1,5 +1,5 @@
-//! Bonds, angles, dihedrals and exclusions: every way of computing them against the plain reference and
-//! against LAMMPS; what breaks is named.
+//! Bonds, angles, dihedrals and exclusions: all kernels against the plain reference and against LAMMPS; the
+//! error that names a broken bond.
 
 use crate::chains::{bead, chains, forces};
 use jostle_core::{
@@ -16,7 +16,7 @@ fn largest(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 #[test]
-fn every_way_gives_what_the_reference_gives() {
+fn all_kernels_equal_the_reference() {
     for periodic in [[true; 3], [true, true, false]] {
         for exclude in Exclude::ALL {
             every_way_agrees(&chains(periodic), &forces(exclude), &format!("{periodic:?} {exclude:?}"));
@@ -58,7 +58,7 @@ fn every_way_agrees(system: &System, forces: &Forces, what: &str) {
 /// Every kind of dihedral and two maps, across the faces of a tilted box; and in open space the
 /// forces between all atoms, but for those that are bound.
 #[test]
-fn dihedrals_and_open_space_give_what_the_reference_gives() {
+fn dihedrals_and_open_space_equal_the_reference() {
     for periodic in [[true; 3], [false; 3]] {
         let (mut system, mut forces) = (chains([true; 3]), forces(Exclude::None));
         let n = system.state.len() as u32;
@@ -83,7 +83,7 @@ fn dihedrals_and_open_space_give_what_the_reference_gives() {
         };
         forces.cmaps = vec![map(0.0), map(0.5)];
         if periodic == [false; 3] {
-            // Random beads may be near each other: small ones.
+            // Small diameters, as random beads may be near each other.
             forces.pairs.clear();
             system.simbox = SimBox::new([0.0; 3], [9.0; 3], [0.0; 3], periodic).unwrap();
             forces.vacuum = Some(Vacuum::new(2, 10.0, |a, b| [1.0 + (a + b) as f64, 0.2]));
@@ -98,8 +98,8 @@ fn by_id(state: &jostle_core::State) -> Vec<Vec3> {
     state.index_by_id().into_iter().map(|index| state.force[index]).collect()
 }
 
-/// Bonds follow their atoms through a run in which atoms are sorted anew and cross the box, and
-/// nothing but rounding drifts.
+/// Bonds of atoms that are sorted anew and cross the box in the course of a run: energy drifts by rounding
+/// alone.
 #[test]
 fn bonds_hold_through_a_run() {
     for exclude in [Exclude::None, Exclude::SecondBonded] {
@@ -175,8 +175,8 @@ fn types_without_a_force_are_refused() {
     assert!(error.message().contains("angles of type \"b\""), "{error}");
 }
 
-/// LAMMPS leaves the pair force out between bound beads and has it in the bond instead: the sum is
-/// that of chains without exclusions, the pair energy that with them.
+/// Melt of chains: LAMMPS excludes bound beads from the pair force and includes it in the bond, so that the
+/// sum is that of chains without exclusions, the pair energy that with them.
 #[test]
 fn a_melt_of_chains_equals_that_of_lammps() {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/reference/04_fene_melt"));

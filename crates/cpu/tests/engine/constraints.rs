@@ -1,4 +1,4 @@
-//! Distances that do not change: they do not, energy and momentum stay, and pressure knows of them.
+//! Constraints: constant distances, conservation of energy and momentum, and the virial of constraints.
 
 use jostle_core::topology::Constraint;
 use jostle_core::{
@@ -63,7 +63,7 @@ fn water() -> (System, Forces) {
         let mut random = Stream::new(4, Purpose::Placement, molecule as u32, 0);
         let numbers = [molecule / (cells * cells), molecule / cells % cells, molecule % cells];
         let center = numbers.map(|n| 0.311 * (n as f64 + 0.5));
-        // In the plane of two edges, so that hydrogens of neighbours stay apart.
+        // Molecules lie in the plane of two edges, so that hydrogens of neighbours stay apart.
         let turn = random.uniform() * std::f64::consts::TAU;
         let plane = molecule % 3;
         let arm = |angle: f64| -> Vec3 {
@@ -93,7 +93,7 @@ fn rigid_water_stays_rigid_and_keeps_its_energy() {
     for (precision, threads) in [(Precision::Double, 1), (Precision::Mixed, 2)] {
         let mut cpu = open(system.clone(), forces.clone(), precision, threads);
         let total = |cpu: &mut dyn Backend| cpu.kinetic().unwrap().energy() + cpu.energies().potential();
-        // Molecules find their neighbours.
+        // Equilibration of the grid.
         for _ in 0..300 {
             step(&mut *cpu, 2e-4);
             let kinetic = cpu.kinetic().unwrap().energy();
@@ -121,7 +121,7 @@ fn rigid_water_stays_rigid_and_keeps_its_energy() {
     }
 }
 
-/// A rigid body that turns freely has no pressure: what its atoms carry is what constraints hold.
+/// A rigid body that rotates freely has no pressure: the virial of constraints cancels the kinetic part.
 #[test]
 fn the_virial_of_constraints_balances_rotation() {
     let simbox = SimBox::orthorhombic([10.0; 3]).unwrap();
@@ -145,7 +145,7 @@ fn the_virial_of_constraints_balances_rotation() {
     let mut cpu = open(system, vec![nothing].into(), Precision::Double, 1);
     let kinetic = cpu.kinetic().unwrap();
     let internal = |cpu: &mut dyn Backend| {
-        // Without the motion of the two bodies as a whole.
+        // Kinetic part without the motion of the two bodies as a whole.
         let atoms = by_id(cpu);
         let part = |members: &[(usize, f64)]| {
             let mass: f64 = members.iter().map(|(_, m)| m).sum();
@@ -163,7 +163,7 @@ fn the_virial_of_constraints_balances_rotation() {
     }
     let now = cpu.kinetic().unwrap();
     assert!((now.energy() / kinetic.energy() - 1.0).abs() < 1e-6, "{} {}", now.energy(), kinetic.energy());
-    // Positions are rounded to 1e-15 and that becomes a velocity, over a time of 1e-3, 2000 times.
+    // Rounding of positions to 1e-15 becomes a velocity, over a time of 1e-3, 2000 times.
     assert!((0..3).all(|k| (now.momentum[k] - kinetic.momentum[k]).abs() < 1e-10));
     let [length, speed] = errors(&mut *cpu, &topology);
     assert!(length < 2e-12 && speed < 1e-12, "{length:e} {speed:e}");

@@ -32,11 +32,11 @@ fn system(excluded: bool) -> System {
     ions(300, excluded).0
 }
 
-/// A face-centred crystal has the sum that is known of it (Kittel, Introduction to Solid State Physics), in
-/// boxes of few cells and of more.
+/// Lattice sums of the face-centred crystal (Kittel, Introduction to Solid State Physics), in boxes of few
+/// cells and of more.
 #[test]
 fn a_crystal_has_its_lattice_sums() {
-    // The sum of r^-power over sites up to a squared distance, in which that of neighbours is 2.
+    // Sum of r^-power over sites up to a squared distance, in units in which that of neighbours is 2.
     let shells = |power: i32, limit: i32| {
         let (mut sum, reach) = (0.0, f64::from(limit).sqrt() as i32);
         for x in -reach..=reach {
@@ -51,12 +51,12 @@ fn a_crystal_has_its_lattice_sums() {
         }
         sum
     };
-    // What is beyond: an integral over the even density of sites, one in two units of volume.
+    // Tail: an integral over the even density of sites, one in two units of volume.
     let reach = 60;
     let attraction = shells(6, reach * reach) + 16.0 * PI / (3.0 * f64::from(reach).powi(3));
     assert!((attraction - 14.45392).abs() < 1e-5, "{attraction}");
     for (cells, cutoff) in [(5, 3.4), (7, 4.6)] {
-        // Neighbours are at 0.99.
+        // Distance of neighbours: 0.99.
         let edge = 0.99 * 2f64.sqrt();
         let simbox = SimBox::orthorhombic([edge * f64::from(cells); 3]).unwrap();
         let species = vec![Species { name: "A".into(), mass: 1.0, charge: 0.0 }];
@@ -83,9 +83,9 @@ fn a_crystal_has_its_lattice_sums() {
     }
 }
 
-/// Atoms that are excluded, in every arithmetic, by Ewald's sum and on a mesh.
+/// Excluded atoms in every precision and instruction set, by Ewald's sum and on a mesh.
 #[test]
-fn every_way_gives_what_the_reference_gives() {
+fn all_kernels_equal_the_reference() {
     for (excluded, truncation) in [(false, Truncation::Plain), (true, Truncation::Shifted)] {
         let system = system(excluded);
         let core = core(false, truncation);
@@ -106,7 +106,7 @@ fn every_way_gives_what_the_reference_gives() {
                         _ => 5e-6,
                     };
                     let found = cpu.energies().clone();
-                    // The sum is what is left of atoms with themselves and with each other.
+                    // The sum is the small remainder of atoms with themselves and with each other.
                     let size = energies.terms[0].abs();
                     for (a, b) in found.terms.iter().zip(&energies.terms) {
                         assert!((a - b).abs() < tolerance * size, "{what}: {found:?} {energies:?}");
@@ -123,10 +123,10 @@ fn every_way_gives_what_the_reference_gives() {
     }
 }
 
-/// How the sum is split changes nothing, whichever way unlike atoms mix within the cut-off; accuracy is what
-/// was asked for.
+/// Independence of the sum from its splitting, whichever way unlike atoms mix within the cut-off, and its
+/// accuracy.
 #[test]
-fn the_sum_knows_no_splitting() {
+fn the_sum_does_not_depend_on_its_splitting() {
     let system = system(true);
     for geometric in [true, false] {
         let core = core(geometric, Truncation::Plain);
@@ -142,7 +142,7 @@ fn the_sum_knows_no_splitting() {
             assert!((a - b).abs() < 1e-9 * right.1[0].abs(), "{:?} {:?}", right.1, other.1);
         }
         assert!(difference(&right.2, &other.2) < 1e-9 * norm(&right.2));
-        // What reciprocal-space sums are without the Lennard-Jones force, whose sum they are.
+        // Lattice sum without the Lennard-Jones force.
         let near = open(&system, &core.clone().into(), Precision::Double, 1);
         let beyond = (right.0 - near.energies().potential()).abs();
         for (accuracy, order) in [(1e-3, 4), (1e-4, 5), (1e-5, 6)] {
@@ -150,7 +150,7 @@ fn the_sum_knows_no_splitting() {
             let error = difference(&right.2, &mesh.2) / norm(&right.2);
             println!("{accuracy:e} {order}: forces {error:e}, energy {:e}", (mesh.0 - right.0) / beyond);
             assert!(error < accuracy, "{accuracy:e}: forces {error:e}");
-            // Pairs beyond the cut-off lack what no longer is smooth there, all of the same sign.
+            // Pairs beyond the cut-off lack the rest of the short-range part, all of the same sign.
             let x = (2.0 / accuracy).ln();
             let lacking = (-x).exp() * (1.0 + x + 0.5 * x * x);
             assert!(
@@ -163,7 +163,7 @@ fn the_sum_knows_no_splitting() {
     }
 }
 
-/// Forces and virials are what energies say, on a mesh, too, and for atoms that exclude each other.
+/// Forces and virials are derivatives of energies, on a mesh, too, and for atoms that exclude each other.
 #[test]
 fn forces_and_virials_are_derivatives() {
     let system = system(true);
@@ -196,7 +196,7 @@ fn forces_and_virials_are_derivatives() {
 }
 
 #[test]
-fn what_has_no_such_sum_is_refused() {
+fn forces_without_a_lattice_sum_are_refused() {
     let refused = |term: PairTerm, method, wanted: &str| {
         let error = Dispersion::new(&term, method).unwrap_err();
         assert!(error.message().contains(wanted), "{error}");

@@ -1,5 +1,5 @@
-//! Coulomb's forces: against constants of crystals, other engines, the plain reference, and their own
-//! derivatives.
+//! Coulomb's forces: against constants of crystals, other programs, the plain reference, and derivatives of
+//! the energy.
 
 use crate::charges::{difference, ion, ions, norm};
 use crate::engine::{by_id, open};
@@ -65,7 +65,7 @@ fn crystals_have_their_madelung_constants() {
 }
 
 #[test]
-fn every_way_gives_what_the_reference_gives() {
+fn all_kernels_equal_the_reference() {
     let (system, core) = ions(300, true);
     let methods = [
         (Method::Cutoff, f64::INFINITY),
@@ -93,7 +93,7 @@ fn every_way_gives_what_the_reference_gives() {
                     cpu.compute_forces(Evaluate::ForcesAndEnergies).unwrap();
                     let what = format!("{method:?} {level} {threads} {precision:?}");
                     let is_mesh = matches!(method, Method::Pme { .. });
-                    // A mesh is as near to the sum as its points are to each other.
+                    // The error of a mesh depends on its spacing.
                     let tolerance = match precision {
                         Precision::Double if !is_mesh => 1e-11,
                         Precision::Double => 2e-6,
@@ -129,11 +129,11 @@ fn every_way_gives_what_the_reference_gives() {
     }
 }
 
-/// Nearer than a fifteenth of the cut-off forces are not looked up, which nobody is to notice.
+/// Forces of charges nearer than a fifteenth of the cut-off, which are not looked up, are as exact as others.
 #[test]
 fn charges_that_all_but_touch_are_as_exact_as_others() {
     let (mut system, core) = ions(300, true);
-    // Places that single precision has exactly.
+    // Positions that are exact in single precision.
     let place = |x: f64| (x * 1024.0).round() / 1024.0;
     system.state.position.iter_mut().for_each(|r| *r = r.map(place));
     for k in 0..20 {
@@ -159,8 +159,8 @@ fn charges_that_all_but_touch_are_as_exact_as_others() {
     }
 }
 
-/// Ewald's sum in f64 to the digits that the others have (the error functions of the first two are
-/// good to 8e-7 in force and 6e-7 in energy); in mixed precision the mesh.
+/// Ewald's sum in f64 to the digits of the other programs (the error functions of the first two are good to
+/// 8e-7 in force and 6e-7 in energy); in mixed precision the mesh.
 #[test]
 fn water_has_the_energies_of_other_engines() {
     let lammps = (332.06371, 9.0, [1e-6, 1e-6, 1e-6]);
@@ -207,8 +207,8 @@ fn disordered_salt() -> System {
     salt
 }
 
-/// The accuracy that is asked for is about what forces have, for Ewald's sum and on the mesh of an order
-/// that is high enough, whether ions are ordered or not.
+/// Error of forces near the accuracy that is asked for, for Ewald's sum and on a mesh of an order that is high
+/// enough, for ordered and disordered ions.
 #[test]
 fn accuracy_is_what_was_asked_for() {
     for (system, cutoff) in [(ions(399, false).0, 3.5), (disordered_salt(), 1.9)] {
@@ -243,7 +243,7 @@ fn meshes_conserve_energy() {
         let (found, virial) = (by_id(&mut *cpu), cpu.energies().virial);
         let step = 1e-5;
         let scale = norm(&found) / (found.len() as f64).sqrt();
-        // Atoms that are near no cut-off, where the energy jumps.
+        // Atoms without pairs near the cut-off, where the energy jumps.
         let mut agreed = 0;
         for atom in [3, 31, 77] {
             for k in 0..3 {
@@ -280,7 +280,7 @@ fn a_charge_of_the_whole_system_is_named() {
     let open = |system: &System, term: Electrostatics| {
         open_at(system.clone(), term, Settings::default(), Level::best()).map(|_| ())
     };
-    // 34 + 33 - 2 * 33
+    // Total charge: 34 + 33 - 2 * 33.
     let error = open(&system, term).unwrap_err();
     assert!(error.message().contains("the charge of the whole system is 1, not 0"), "{error}");
     term.net_charge = NetCharge::Background;

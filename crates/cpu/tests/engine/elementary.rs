@@ -4,7 +4,7 @@ use jostle_core::Real;
 use jostle_cpu::simd::{Kernel, Lanes, Level, Scalar, Simd};
 use std::marker::PhantomData;
 
-/// What each function makes of some numbers.
+/// Values of each function for some numbers.
 struct Everything<'a, S>(&'a [f64], PhantomData<S>);
 
 impl<S: Scalar> Kernel for Everything<'_, S> {
@@ -33,8 +33,7 @@ fn check<S: Scalar>(level: Level, unit: f64) {
     let numbers: Vec<f64> = sizes.flat_map(|x| [x, -x]).map(|x| S::from_f64(x).to_f64()).collect();
     for (x, found) in numbers.iter().zip(level.run(Everything::<S>(&numbers, PhantomData))) {
         let exact = [x.ln(), x.sin(), x.cos(), x.tanh(), Real::erf(*x), Real::erfc(*x)];
-        // An angle is known to within its rounding; the square in erfc is without fused
-        // multiplication, too.
+        // Errors include the rounding of an angle, and of the square in erfc without fused multiplication.
         let angle = unit * (2.0 + x.abs());
         let square = unit * (6.0 + if level == Level::Portable { x * x } else { 0.0 });
         let smallest = if unit > 1e-10 { 1e-36 } else { 1e-300 };

@@ -1,5 +1,5 @@
-//! Embedded atoms: every way of computing them against the plain reference, that against the
-//! derivative of its energy, and both against another engine.
+//! Embedded atoms: all kernels against the plain reference, the reference against the derivative of its
+//! energy, and both against another program.
 
 use jostle_core::{Evaluate, Precision, Settings, SimBox, Species, State, System, Vec3};
 use jostle_cpu::{Level, open_at, reference};
@@ -30,8 +30,7 @@ fn copper() -> Forces {
     SuttonChen::embedded(&[SuttonChen::metal("Cu").unwrap()], 6.4, 1.0, 1.0).unwrap().into()
 }
 
-/// Densities that depend on both species (Finnis-Sinclair), so that nothing can be mistaken for its
-/// mirror image.
+/// Densities that depend on both species (Finnis-Sinclair), so that a mistaken order of the species shows.
 fn alloy() -> Forces {
     let table = |f: &dyn Fn(f64) -> f64| Spline::tabulate(0.8, 6.0, 400, f).unwrap();
     let smooth = |r: f64| (1.0 - (r / 6.0).powi(2)).max(0.0).powi(3);
@@ -88,7 +87,7 @@ fn the_virial_is_minus_the_derivative_by_the_size_of_the_box() {
 }
 
 #[test]
-fn every_way_of_computing_them_agrees_with_the_reference() {
+fn all_kernels_equal_the_reference() {
     for (system, forces) in cases() {
         let (exact, energies) = reference::evaluate(&system, &forces).unwrap();
         let rms = (exact.iter().flatten().map(|f| f * f).sum::<f64>() / exact.len() as f64).sqrt();

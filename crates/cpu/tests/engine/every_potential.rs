@@ -1,7 +1,6 @@
-//! Every potential of the registry under every truncation, as it is built in and as the formula of
-//! its documentation: cluster lists with every instruction set, in both precisions, against the
-//! plain reference of the built-in one. A new potential is tested here by the line that registers
-//! it.
+//! Every potential of the registry under every truncation, built in and as the formula of its documentation:
+//! cluster lists with every instruction set, in both precisions, against the plain reference of the built-in
+//! potential. A new potential is tested here by the line that registers it.
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Algorithm, Energies, Evaluate, Precision, Settings, SimBox, Species, System, Vec3};
@@ -70,8 +69,7 @@ fn difference(a: Vec3, b: Vec3) -> f64 {
     norm(std::array::from_fn(|k| a[k] - b[k]))
 }
 
-/// Compares what a term makes of the kernels with the reference of another one that should be the
-/// same.
+/// Compares the kernels of a term with the reference of another term that should be equal.
 fn compare(system: &System, term: &PairTerm, expected: &PairTerm, what: &str) {
     let n = system.state.len() as f64;
     let plain = (Algorithm::Reference, Precision::Double, Level::Portable);
@@ -111,7 +109,7 @@ fn compare(system: &System, term: &PairTerm, expected: &PairTerm, what: &str) {
     }
 }
 
-/// Compares what is made of every potential with the reference of that potential.
+/// Compares the kernels of every potential with the reference of that potential.
 fn check(n_species: usize, made: impl Fn(&PairTerm) -> PairTerm) {
     let system = system(n_species);
     for &kind in PairKind::ALL {

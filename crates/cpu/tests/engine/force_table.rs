@@ -1,4 +1,4 @@
-//! Forces of charges in pieces.
+//! The table of forces of charges.
 
 use jostle_core::Real;
 use jostle_cpu::electrostatics::force_table::ForceTable;
@@ -18,7 +18,7 @@ impl Kernel for At<'_> {
 }
 
 #[test]
-fn pieces_are_as_exact_as_single_precision_at_every_level() {
+fn the_table_is_as_exact_as_single_precision_at_every_level() {
     let function = |r2: f64| r2.powf(-1.5) * Real::erfc(0.3 * r2.sqrt());
     let size = |r2: f64| r2.powf(-1.5);
     for cutoff in [0.9, 9.0, 9.8, 31.0] {
@@ -40,6 +40,6 @@ fn pieces_are_as_exact_as_single_precision_at_every_level() {
 }
 
 #[test]
-fn what_is_too_steep_has_no_pieces() {
+fn functions_that_are_too_steep_have_no_table() {
     assert_eq!(ForceTable::<f32>::new(9.0, |r2| (-r2).exp(), |r2| (-r2).exp()), None);
 }

@@ -1,5 +1,5 @@
-//! Compiled formulas give the bits of interpreted ones: energies, virials and the force on every atom,
-//! for whatever can be written, under every truncation.
+//! Compiled formulas against interpreted ones, bit by bit: energies, virials and the force on every atom, for
+//! random formulas under every truncation.
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Evaluate, Masses, PositionPrediction, Settings, SimBox, Species, State, System};
@@ -76,7 +76,7 @@ impl<S: Scalar> Listed<S> {
     }
 }
 
-/// All that is no number is alike.
+/// Bits of a number, the same for all NaN.
 fn bits(x: f64) -> u64 {
     if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() }
 }
@@ -96,7 +96,7 @@ fn term(formula: &Formula, truncation: Truncation, n_species: usize) -> PairTerm
     term
 }
 
-/// Compares both ways in one precision; how many numbers are not zero.
+/// Compares compiled and interpreted formulas in one precision; returns the number of forces other than zero.
 fn compare<S: Scalar>(formula: &Formula, truncation: Truncation, n_species: usize, level: Level) -> usize {
     let term = term(formula, truncation, n_species);
     let listed = Listed::<S>::new(n_species, level);
@@ -123,7 +123,8 @@ fn compare<S: Scalar>(formula: &Formula, truncation: Truncation, n_species: usiz
     count
 }
 
-/// Compares both ways with whatever this processor has; how many numbers were not zero.
+/// Compares compiled and interpreted formulas with all instruction sets of this processor; returns the number
+/// of forces other than zero.
 fn compare_all(formula: &Formula, truncation: Truncation, n_species: usize) -> usize {
     let levels = [Level::Avx2, Level::Avx512].into_iter().filter(|level| level.is_available());
     let both = |level| {
@@ -166,7 +167,7 @@ fn every_function_gives_the_same_bits() {
     }
 }
 
-/// Up to what one register holds, what two hold, and more.
+/// Numbers of species that one register holds, that two hold, and more.
 #[test]
 fn any_number_of_species_is_looked_up() {
     let formula = Formula::new("4 a ((b/r)^12 - (b/r)^6) + a/r").unwrap();
@@ -176,9 +177,9 @@ fn any_number_of_species_is_looked_up() {
     }
 }
 
-/// 37 to 53 numbers at once, more than there are registers.
+/// Formulas with 37 to 53 numbers at once, more than there are registers.
 #[test]
-fn numbers_that_find_no_register_wait_in_memory() {
+fn numbers_without_a_register_are_kept_in_memory() {
     let each = |text: fn(u32) -> String| (1..15).map(text).collect::<Vec<_>>();
     let bends = each(|k| format!("tanh(r - 0.{k})"));
     let texts = [

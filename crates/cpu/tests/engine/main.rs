@@ -1,4 +1,4 @@
-//! What the CPU engine computes, against exact derivatives, the plain double loop and other engines.
+//! The CPU engine against exact derivatives, the plain double loop and other programs.
 //! One program, so that it is linked once and no core waits for the slowest test of each file.
 
 mod accuracy;

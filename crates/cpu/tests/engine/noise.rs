@@ -1,4 +1,4 @@
-//! The noise on many atoms at once is that on each of them.
+//! Noise on many atoms at once against the noise on each of them.
 
 use jostle_core::NoiseKey;
 use jostle_core::random::{Purpose, Stream};

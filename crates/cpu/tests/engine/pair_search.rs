@@ -11,15 +11,15 @@ use jostle_cpu::{Level, open_at};
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 use proptest::prelude::*;
 
-/// What is searched, and how.
+/// Parameters of a random search.
 #[derive(Debug, Clone)]
 struct Case {
     lengths: Vec3,
-    /// As parts of the edges.
+    /// Tilts as parts of the edges.
     tilts: Vec3,
     periodic: [bool; 3],
     atoms: usize,
-    /// How many of ten atoms sit in a small corner.
+    /// Number of ten atoms that are in a small corner.
     crowd: usize,
     /// Cut-offs of species 0-0, 0-1 and 1-1 as parts of the longest possible.
     cutoffs: Vec3,
@@ -112,7 +112,7 @@ impl Case {
                          {found} pairs are not {least} to {most}"
                     );
                 }
-                // Far enough that some lists are kept and some are not.
+                // Displacements with which some lists are kept and some are not.
                 cpu.drift(0.08 * self.skin).unwrap();
             }
         }

@@ -1,9 +1,9 @@
-//! Energies, virials and forces against other engines, for every way of computing them.
+//! Energies, virials and forces of all kernels against other programs.
 
 use jostle_core::{Algorithm, Precision, Settings};
 use jostle_cpu::{Level, open_at};
 
-/// How a case is computed.
+/// Settings with which a case is computed.
 struct Way {
     algorithm: Algorithm,
     precision: Precision,

@@ -55,7 +55,7 @@ fn image_by_image(system: &System, kappa: f64, reach: i32) -> (f64, [f64; 3], Ve
     (energy, virial, forces)
 }
 
-/// Ions are neutral or not, excluded from each other or not, and splitting does not matter.
+/// Neutral and charged ions, with and without exclusions, for several splittings of the sum.
 #[test]
 fn all_images_are_summed() {
     for (n, excluded) in [(18, false), (20, false), (20, true)] {
@@ -66,7 +66,7 @@ fn all_images_are_summed() {
                 let ewald = Method::Ewald { alpha, longest: 12.0 * alpha };
                 let mut cpu = open(&system, &screened(ewald, length).into(), Precision::Double, 2);
                 let what = format!("{n} ions, length {length}, alpha {alpha}");
-                // What the direct part leaves out at the cut-off is erfc(1.3 * 3.5) = 1e-10.
+                // Truncation error of the direct part: erfc(1.3 * 3.5) = 1e-10.
                 let found = cpu.energies().clone();
                 assert!(
                     (found.potential() - energy).abs() < 1e-9 * energy.abs(),
@@ -86,8 +86,7 @@ fn all_images_are_summed() {
     }
 }
 
-/// What the accuracy says holds for the mesh, for lengths from far beyond the box to much less than the
-/// cut-off.
+/// Accuracy of the mesh, for screening lengths from far beyond the box to much less than the cut-off.
 #[test]
 fn a_mesh_is_as_accurate_as_asked() {
     let (system, _) = ions(399, false);
@@ -104,7 +103,7 @@ fn a_mesh_is_as_accurate_as_asked() {
     }
 }
 
-/// A length without end is no screening: neutral ions, and ions with a background.
+/// Limit of an infinite screening length: neutral ions, and ions with a background.
 #[test]
 fn weak_screening_ends_in_coulombs_force() {
     for (n, net_charge) in [(99, NetCharge::Refuse), (100, NetCharge::Background)] {
@@ -113,13 +112,13 @@ fn weak_screening_ends_in_coulombs_force() {
             let at = |length| energy(&system, Electrostatics { net_charge, ..screened(method, length) });
             let coulomb = at(f64::INFINITY);
             let errors = [1e4, 1e5].map(|length| (at(length) / coulomb - 1.0).abs());
-            // What is left is of first order in the inverse length.
+            // The difference is of first order in the inverse length.
             assert!(errors[0] < 1e-3 && errors[1] < 0.11 * errors[0], "{n} {method:?}: {errors:?}");
         }
     }
 }
 
-/// Where nothing is left beyond the cut-off, it is the pair force that ends there.
+/// Limit of a short screening length, in which the sum is the pair force with its cut-off.
 #[test]
 fn strong_screening_ends_in_a_pair_force() {
     let (system, _) = ions(300, false);
@@ -144,8 +143,8 @@ fn strong_screening_ends_in_a_pair_force() {
     }
 }
 
-/// The virial is minus the derivative of the energy by strain, the screening length being what it is,
-/// also that of a background.
+/// Virial as minus the derivative of the energy by strain at constant screening length, also with a
+/// background.
 #[test]
 fn pressure_is_a_derivative() {
     let (mut system, _) = ions(100, true);
@@ -170,7 +169,7 @@ fn pressure_is_a_derivative() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn settings_that_make_no_sense_are_refused() {
     let (system, _) = ions(99, false);
     for (term, cause) in [
         (screened(Method::Cutoff, 2.0), "belongs to a sum over all images"),

@@ -3,7 +3,7 @@
 use jostle_core::backend::Timings;
 use jostle_cpu::skin::Skin;
 
-/// Steps and seconds of a list with such a skin: builds of a second, steps that grow with the skin.
+/// Model of steps and seconds of a list with a skin: builds of a second, steps that grow with the skin.
 fn list(skin: f64) -> (u64, f64) {
     let steps = (400.0 * skin).ceil() as u64;
     (steps, 1.0 + steps as f64 * 0.01 * (1.0 + skin).powi(3))
@@ -35,7 +35,7 @@ fn the_skin_that_is_found_is_nearly_the_best() {
     for guess in [0.08, 0.16, 0.3, 0.6] {
         let skin = found(guess, |_| 1.0);
         assert!(cost(skin) < 1.1 * best, "{guess}: {skin} costs {} of {best}", cost(skin));
-        // A machine that is slower for a while, or a system that warms up.
+        // Changes of speed: a machine that is slower for a while, or a system that warms up.
         let skin = found(guess, |build| if build < 25 { 0.7 } else { 1.0 });
         assert!(cost(skin) < 1.1 * best, "{guess}, slower: {skin} costs {} of {best}", cost(skin));
     }

@@ -23,7 +23,7 @@ fn every_task_runs_once_per_loop() {
 }
 
 #[test]
-fn a_panic_reaches_the_caller_and_the_team_lives_on() {
+fn a_panic_reaches_the_caller_and_the_team_goes_on() {
     let team = Team::new(3);
     let result = catch_unwind(AssertUnwindSafe(|| team.run(9, &|i| assert_ne!(i, 4))));
     assert!(result.is_err());

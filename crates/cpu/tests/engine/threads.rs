@@ -1,4 +1,4 @@
-//! How many threads compute changes nothing but rounding; with `reproducible` not even that.
+//! Independence of the number of threads, but for rounding; with `reproducible` to the last bit.
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Algorithm, Evaluate, Precision, Settings, SimBox, Species, State, System};

@@ -1,5 +1,5 @@
-//! Points that follow atoms: the forces on these are derivatives of the energy, the virial is one, too,
-//! and energy is conserved.
+//! Virtual sites: forces on atoms and the virial against derivatives of the energy, and conservation of
+//! energy.
 
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::virtual_sites::follow_atoms;
@@ -10,7 +10,7 @@ use jostle_core::{
 use jostle_cpu::{Level, open_at};
 use jostle_potentials::{Forces, PairEntry, PairKind, PairTerm, Truncation};
 
-/// Three atoms and two points, some of them across faces of the box.
+/// Three atoms and two virtual sites, some of them across faces of the box.
 const MOLECULE: [(u16, Vec3); 5] =
     [(0, [0.0; 3]), (0, [0.8, 0.1, 0.0]), (0, [-0.1, 0.7, 0.3]), (1, [0.0; 3]), (1, [0.0; 3])];
 const RULES: [SiteRule; 2] = [SiteRule::OutOfPlane([-0.4, -0.3, 0.8]), SiteRule::Average([0.6, 0.5, -0.1])];
@@ -109,7 +109,7 @@ fn forces_on_atoms_are_derivatives() {
     assert!(forces.iter().skip(3).step_by(5).chain(forces.iter().skip(4).step_by(5)).all(|f| *f == [0.0; 3]));
 }
 
-/// Atoms go with the box, and points with the atoms.
+/// Virial by scaling the box with the atoms, which the virtual sites follow.
 #[test]
 fn the_virial_is_a_derivative() {
     let (energies, _) = evaluate(system());
@@ -152,7 +152,7 @@ fn energy_is_conserved() {
             cpu.kick(0.5 * dt).unwrap();
             cpu.constrain_velocities(None).unwrap();
         };
-        // Molecules find their neighbours; what ties their atoms is forces between them only.
+        // Equilibration of molecules that are held together by forces between their atoms.
         for _ in 0..500 {
             step(&mut *cpu, 2e-4);
             let kinetic = cpu.kinetic().unwrap().energy();

@@ -1,9 +1,9 @@
-//! Pairs counted by looking at all of them.
+//! Pairs counted by a loop over all of them.
 
 use jostle_core::{SimBox, State, Vec3};
 
-/// Every pair of the two species nearer than `cutoff`, by looking at all. In fractional coordinates
-/// the image to look at is the one nearest along each axis: no other can be within half the box.
+/// Number of pairs of the two species nearer than `cutoff`, by a loop over all. The image to consider is the
+/// one nearest in fractional coordinates along each axis: no other can be within half the box.
 pub fn count_pairs(simbox: &SimBox, state: &State, species: (usize, usize), cutoff: f64) -> usize {
     let sites: Vec<Vec3> = state.position.iter().map(|r| simbox.to_fractional(*r)).collect();
     let origin = simbox.to_cartesian([0.0; 3]);

@@ -1,4 +1,4 @@
-//! Energies, virials and forces of other engines, and how near to them one has to come.
+//! Energies, virials and forces of other programs, with tolerances.
 //!
 //! Two sets: `data/pair_styles.json`, made by `data/pair_styles.py` with LAMMPS; and the folder
 //! `shared/reference` beside the repository, where it exists.
@@ -9,14 +9,14 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// A configuration, a force, and what another engine says of it.
+/// A configuration, a force, and the results of another program.
 pub struct Case {
     pub name: String,
     pub system: System,
     pub term: PairTerm,
     pub energy: f64,
     pub virial: SymTensor,
-    /// In the order of ids.
+    /// Forces in the order of ids.
     pub forces: Vec<Vec3>,
 }
 
@@ -164,7 +164,7 @@ fn largest(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 impl Case {
-    /// Compares what a device makes of the case, in arithmetic of a precision.
+    /// Compares the results of a device for the case, in a precision.
     pub fn check(&self, device: &mut dyn Backend, precision: Precision) {
         device.update_neighbors().unwrap();
         device.compute_forces(Evaluate::ForcesAndEnergies).unwrap();

@@ -1,4 +1,4 @@
-//! Typical parameters of every pair potential, for tests of both engines, and how exact forces are.
+//! Typical parameters of every pair potential, for tests of both engines, and errors of forces.
 
 use jostle_core::Vec3;
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
