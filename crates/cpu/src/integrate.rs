@@ -70,16 +70,27 @@ impl<S: Scalar> TaskAtoms<'_, S> {
         [0, 1, 2].map(|k| force[place + k * width].to_f64())
     }
 
+    #[inline(always)]
+    fn change_velocities(&mut self, level: Level, change: impl Change) -> MotionCheck {
+        let follow = Follow::Not;
+        level.run(Changing::<_, _, false> { atoms: self, change, follow })[0]
+    }
+
+    #[inline(always)]
+    fn change_positions(&mut self, level: Level, change: impl Change, follow: Follow) -> [MotionCheck; 2] {
+        level.run(Changing::<_, _, true> { atoms: self, change, follow })
+    }
+
     /// Kick: v += dt f / m. Fails if a force is not finite.
     #[inline(always)]
     pub fn kick(&mut self, level: Level, inverse_mass: &Masses, dt: f64) -> MotionCheck {
-        level.run(Changing { atoms: self, change: Kick { inverse_mass, dt }, moving: Moving::Velocities })[0]
+        self.change_velocities(level, Kick { inverse_mass, dt })
     }
 
     /// Drift: r += dt v. Fails if an atom is then beyond the limit of `follow`, or its position not finite.
     #[inline(always)]
     pub fn drift(&mut self, level: Level, dt: f64, follow: Follow) -> MotionCheck {
-        level.run(Changing { atoms: self, change: Drift { dt }, moving: Moving::Places(follow) })[1]
+        self.change_positions(level, Drift { dt }, follow)[1]
     }
 
     /// Half a kick and a drift: v += dt/2 f / m, then r += dt v. The first result is that of
@@ -92,8 +103,7 @@ impl<S: Scalar> TaskAtoms<'_, S> {
         dt: f64,
         follow: Follow,
     ) -> [MotionCheck; 2] {
-        let change = Both(Kick { inverse_mass, dt: 0.5 * dt }, Drift { dt });
-        level.run(Changing { atoms: self, change, moving: Moving::Places(follow) })
+        self.change_positions(level, Both(Kick { inverse_mass, dt: 0.5 * dt }, Drift { dt }), follow)
     }
 
     /// Drift and constraints: r += drift v + c and v += c / dt by the corrections c. Fails as
@@ -101,21 +111,21 @@ impl<S: Scalar> TaskAtoms<'_, S> {
     #[inline(always)]
     pub fn drift_and_correct(&mut self, level: Level, drift: f64, dt: f64, follow: Follow) -> MotionCheck {
         let change = Both(Drift { dt: drift }, Correct { corrections: self.corrections, dt });
-        level.run(Changing { atoms: self, change, moving: Moving::Places(follow) })[1]
+        self.change_positions(level, change, follow)[1]
     }
 
     /// Constraints of velocities: v += c by the corrections c.
     #[inline(always)]
     pub fn correct_velocities(&mut self, level: Level) -> MotionCheck {
         let change = Correct { corrections: self.corrections, dt: 1.0 };
-        level.run(Changing { atoms: self, change, moving: Moving::Velocities })[0]
+        self.change_velocities(level, change)
     }
 
     /// Constraints of velocities and a kick: v += c, then v += dt f / m. Fails as [`TaskAtoms::kick`] does.
     #[inline(always)]
     pub fn correct_and_kick(&mut self, level: Level, inverse_mass: &Masses, dt: f64) -> MotionCheck {
         let change = Both(Correct { corrections: self.corrections, dt: 1.0 }, Kick { inverse_mass, dt });
-        level.run(Changing { atoms: self, change, moving: Moving::Velocities })[0]
+        self.change_velocities(level, change)
     }
 
     /// Scaling and shift of velocities, v = factor v + delta, of all atoms that forces can move.
@@ -195,6 +205,7 @@ impl<S: Scalar> TaskAtoms<'_, S> {
         sums
     }
 }
+
 /// Consecutive atoms, as many as a register holds or as are left of a cluster.
 #[derive(Clone, Copy)]
 struct AtomBatch {
@@ -411,39 +422,29 @@ impl Change for Correct<'_> {
     }
 }
 
-/// Arrays that a change is made to.
-#[derive(Clone, Copy)]
-enum Moving {
-    Velocities,
-    Places(Follow),
-}
-
-/// Makes a change to all atoms of a task. Returns the checks of forces and of displacements.
-struct Changing<'a, 'b, S, C> {
+/// Makes a change to all atoms of a task, to velocities alone or to positions as well. Returns the checks of
+/// forces and of displacements.
+struct Changing<'a, 'b, S, C, const MOVES: bool> {
     atoms: &'a mut TaskAtoms<'b, S>,
     change: C,
-    moving: Moving,
+    follow: Follow,
 }
 
-impl<S: Scalar, C: Change> Kernel for Changing<'_, '_, S, C> {
+impl<S: Scalar, C: Change, const MOVES: bool> Kernel for Changing<'_, '_, S, C, MOVES> {
     type Output = [MotionCheck; 2];
 
     #[inline(always)]
     fn run<I: Simd>(self) -> [MotionCheck; 2] {
-        match self.moving {
-            Moving::Velocities => self.all::<I::F64, false, false>(0.0),
-            Moving::Places(Follow::Not) => self.all::<I::F64, true, false>(0.0),
-            Moving::Places(Follow::UpTo { limit2 }) => self.all::<I::F64, true, true>(limit2),
+        if MOVES && let Follow::UpTo { limit2 } = self.follow {
+            return self.all::<I::F64, true>(limit2);
         }
+        self.all::<I::F64, false>(0.0)
     }
 }
 
-impl<S: Scalar, C: Change> Changing<'_, '_, S, C> {
+impl<S: Scalar, C: Change, const MOVES: bool> Changing<'_, '_, S, C, MOVES> {
     #[inline(always)]
-    fn all<D: Lanes<Scalar = f64>, const MOVES: bool, const FOLLOWS: bool>(
-        self,
-        limit2: f64,
-    ) -> [MotionCheck; 2] {
+    fn all<D: Lanes<Scalar = f64>, const FOLLOWS: bool>(self, limit2: f64) -> [MotionCheck; 2] {
         let TaskAtoms {
             width,
             first,

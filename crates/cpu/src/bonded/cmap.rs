@@ -26,7 +26,7 @@ impl<S: Scalar> BondedKernel<S, 4> for Maps {
     ) -> (Sums, Option<Broken>) {
         let mut sums = Sums::default();
         for entry in entries {
-            let vectors = chain(entry.role, std::array::from_fn(|k| scene.towards(entry, k)));
+            let vectors = chain(entry.role, std::array::from_fn(|k| scene.vectors.towards(entry, k)));
             let (energy, forces) = self.0[entry.kind as usize].forces(vectors);
             scene.add(entry, on_chain(entry.role, forces));
             if scene.evaluate == Evaluate::ForcesAndEnergies && entry.role == 0 {

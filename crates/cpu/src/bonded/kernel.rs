@@ -1,6 +1,6 @@
 //! Functions of bonds, angles and dihedrals over lists of entries, a register full at a time.
 
-use super::{BondedContext, BondedEntry, BondedKernel, Broken, TENSOR, chain, on_chain};
+use super::{BondVectors, BondedContext, BondedEntry, BondedKernel, Broken, TENSOR, chain, on_chain};
 use crate::blocks::Sums;
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
 use jostle_core::{Evaluate, Vec3};
@@ -217,23 +217,45 @@ impl<S: Scalar, B: BondedFunction<N>, const N: usize> BondedKernel<S, N> for Pre
         scene: &mut BondedContext<S>,
         entries: &[BondedEntry<N>],
     ) -> (Sums, Option<Broken>) {
-        level.run(BoundForces { types: &self.types, scene, entries, function: self.function })
+        let (mut sums, mut broken) = (Sums::default(), None);
+        let mut forces = [[0.0; 3]; N_AT_ONCE];
+        for entries in entries.chunks(N_AT_ONCE) {
+            let forces = &mut forces[..entries.len()];
+            let BondedContext { vectors, evaluate, .. } = *scene;
+            let (types, function) = (&self.types, self.function);
+            let (sums, broken) = (&mut sums, &mut broken);
+            level.run(BoundForces { types, vectors, evaluate, entries, forces, sums, broken, function });
+            for (entry, force) in entries.iter().zip(&*forces) {
+                scene.add(entry, *force);
+            }
+        }
+        (sums, broken)
     }
 }
 
-struct BoundForces<'a, 'b, S, B, const N: usize> {
+/// Entries whose forces are computed at once: they are added by a loop of its own, so that kernels need not be
+/// compiled for each precision. A multiple of the widest register.
+const N_AT_ONCE: usize = 128;
+
+/// The forces of some entries on their atoms.
+struct BoundForces<'a, B, const N: usize> {
     types: &'a TypeCoefficients,
-    scene: &'a mut BondedContext<'b, S>,
+    vectors: BondVectors<'a>,
+    evaluate: Evaluate,
     entries: &'a [BondedEntry<N>],
+    forces: &'a mut [Vec3],
+    sums: &'a mut Sums,
+    /// First bond that has broken.
+    broken: &'a mut Option<Broken>,
     function: PhantomData<B>,
 }
 
-impl<S: Scalar, B: BondedFunction<N>, const N: usize> Kernel for BoundForces<'_, '_, S, B, N> {
-    type Output = (Sums, Option<Broken>);
+impl<B: BondedFunction<N>, const N: usize> Kernel for BoundForces<'_, B, N> {
+    type Output = ();
 
     #[inline(always)]
-    fn run<I: Simd>(self) -> Self::Output {
-        match self.scene.evaluate {
+    fn run<I: Simd>(self) {
+        match self.evaluate {
             Evaluate::Forces if !I::F64::IS_FALLBACK => self.all::<I::F64, false>(),
             _ => self.all::<I::F64, true>(),
         }
@@ -248,23 +270,22 @@ fn lane(vectors: &ByLane, lane: usize) -> Vec3 {
     [vectors[0][lane], vectors[1][lane], vectors[2][lane]]
 }
 
-impl<S: Scalar, B: BondedFunction<N>, const N: usize> BoundForces<'_, '_, S, B, N> {
+impl<B: BondedFunction<N>, const N: usize> BoundForces<'_, B, N> {
     #[inline(always)]
-    fn all<L: Lanes<Scalar = f64>, const ENERGIES: bool>(self) -> (Sums, Option<Broken>) {
-        let BoundForces { types, scene, entries, .. } = self;
-        let (mut sums, mut broken) = (Sums::default(), None);
+    fn all<L: Lanes<Scalar = f64>, const ENERGIES: bool>(self) {
+        let BoundForces { types, vectors: between, entries, forces: found, sums, broken, .. } = self;
         let mut padding: [ByLane; N] = [[[0.0; MOST_LANES]; 3]; N];
         for n in 0..N {
             for k in 0..3 {
                 padding[n][k] = [B::PADDING[n][k]; MOST_LANES];
             }
         }
-        for batch in entries.chunks(L::WIDTH) {
+        for (batch, found) in entries.chunks(L::WIDTH).zip(found.chunks_mut(L::WIDTH)) {
             let (mut d, mut f) = (padding, padding);
             for (lane, entry) in batch.iter().enumerate() {
                 let mut towards = [[0.0; 3]; N];
                 for n in 0..N {
-                    towards[n] = scene.towards(entry, n);
+                    towards[n] = between.towards(entry, n);
                 }
                 let vectors = B::vectors(entry.role, towards);
                 for n in 0..N {
@@ -299,12 +320,12 @@ impl<S: Scalar, B: BondedFunction<N>, const N: usize> BoundForces<'_, '_, S, B, 
                 for n in 0..N {
                     forces[n] = lane(&f[n], at);
                 }
-                scene.add(entry, B::on(entry.role, forces));
+                found[at] = B::on(entry.role, forces);
                 if whole >> at & 1 == 0 && broken.is_none() {
                     let mut squares = [0.0; MOST_LANES];
                     length2.store(&mut squares);
                     let atoms = [entry.atom as usize, entry.others[0] as usize];
-                    broken = Some(Broken { atoms, length: squares[at].sqrt() });
+                    *broken = Some(Broken { atoms, length: squares[at].sqrt() });
                 }
                 if ENERGIES && entry.role == 0 {
                     sums.energy += energies[at];
@@ -317,6 +338,5 @@ impl<S: Scalar, B: BondedFunction<N>, const N: usize> BoundForces<'_, '_, S, B, 
                 }
             }
         }
-        (sums, broken)
     }
 }

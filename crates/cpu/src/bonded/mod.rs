@@ -254,7 +254,8 @@ impl<S: Scalar> BondedKernels<S> {
         forces: &mut [S],
         evaluate: Evaluate,
     ) -> (Vec<Sums>, Option<Broken>) {
-        let mut scene = BondedContext { position, images: &self.images, width, forces, evaluate };
+        let vectors = BondVectors { position, images: &self.images };
+        let mut scene = BondedContext { vectors, width, forces, evaluate };
         let mut sums = (Vec::new(), None);
         self.bonds.add_forces(level, &mut scene, &found.bonds, &mut sums);
         self.angles.add_forces(level, &mut scene, &found.angles, &mut sums);
@@ -310,16 +311,14 @@ impl Images {
     }
 }
 
-/// Atoms and forces that entries refer to.
-pub struct BondedContext<'a, S> {
+/// Vectors between bound atoms, by positions and images.
+#[derive(Clone, Copy)]
+struct BondVectors<'a> {
     position: &'a [Vec3],
     images: &'a Images,
-    width: usize,
-    forces: &'a mut [S],
-    evaluate: Evaluate,
 }
 
-impl<S: Scalar> BondedContext<'_, S> {
+impl BondVectors<'_> {
     /// Vector from another atom to the entry's.
     #[inline(always)]
     fn towards<const N: usize>(&self, entry: &BondedEntry<N>, k: usize) -> Vec3 {
@@ -327,7 +326,18 @@ impl<S: Scalar> BondedContext<'_, S> {
         let shift = self.images.shifts[entry.images[k] as usize];
         [a[0] - (b[0] + shift[0]), a[1] - (b[1] + shift[1]), a[2] - (b[2] + shift[2])]
     }
+}
 
+/// Atoms and forces that entries refer to.
+struct BondedContext<'a, S> {
+    vectors: BondVectors<'a>,
+    width: usize,
+    forces: &'a mut [S],
+    evaluate: Evaluate,
+}
+
+impl<S: Scalar> BondedContext<'_, S> {
+    /// Adds a force on the entry's atom.
     #[inline(always)]
     fn add<const N: usize>(&mut self, entry: &BondedEntry<N>, force: Vec3) {
         for (k, f) in force.into_iter().enumerate() {

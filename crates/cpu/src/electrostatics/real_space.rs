@@ -412,11 +412,13 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> BlockKernel<L>
                 nearest: self.cutoff2,
             };
             // Hydrogens often have neither a Lennard-Jones force nor dispersion.
-            match (self.direct.acts[species], self.direct.together) {
-                (true, true) => self.evaluate_row::<TOGETHER>(at, tile, row, &mut atom),
-                (true, false) => self.evaluate_row::<APART>(at, tile, row, &mut atom),
-                (false, _) if tile[6 * L::WIDTH + row].to_f64() == 0.0 => {}
-                (false, _) => self.evaluate_row::<NO_COMPANION>(at, tile, row, &mut atom),
+            let companion = match (self.direct.acts[species], self.direct.together) {
+                (true, true) => Some(LennardJonesCutoff::Same),
+                (true, false) => Some(LennardJonesCutoff::Own),
+                (false, _) => None,
+            };
+            if companion.is_some() || tile[6 * L::WIDTH + row].to_f64() != 0.0 {
+                self.evaluate_row(companion, at, tile, row, &mut atom);
             }
             atom.gathered.store_sums(3, row, rows);
             if ENERGIES {
@@ -427,17 +429,45 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> BlockKernel<L>
     }
 }
 
-/// Charges without a Lennard-Jones force.
-const NO_COMPANION: u8 = 0;
-/// Charges with a Lennard-Jones force of the same cut-off.
-const TOGETHER: u8 = 1;
-/// Charges with a Lennard-Jones force that has cut-offs of its own.
-const APART: u8 = 2;
+/// Cut-off of the Lennard-Jones force of charges.
+#[derive(Clone, Copy, PartialEq)]
+enum LennardJonesCutoff {
+    /// Cut-off of the charges.
+    Same,
+    /// Cut-offs of its own.
+    Own,
+}
 
 impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, L, M, ENERGIES> {
+    /// Evaluates a row. Loops without energies are compiled for each kind of companion; with energies, which
+    /// few steps need, the kind is looked up in the loop.
     #[inline(always)]
-    fn evaluate_row<const COMPANION: u8>(
+    fn evaluate_row(
         &self,
+        companion: Option<LennardJonesCutoff>,
+        at: &BlockView<L::Scalar>,
+        tile: &mut [L::Scalar],
+        row: usize,
+        atom: &mut RowAtom<L>,
+    ) {
+        if ENERGIES {
+            return self.evaluate_partners(companion, at, tile, row, atom);
+        }
+        match companion {
+            None => self.evaluate_partners(None, at, tile, row, atom),
+            Some(LennardJonesCutoff::Same) => {
+                self.evaluate_partners(Some(LennardJonesCutoff::Same), at, tile, row, atom)
+            }
+            Some(LennardJonesCutoff::Own) => {
+                self.evaluate_partners(Some(LennardJonesCutoff::Own), at, tile, row, atom)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn evaluate_partners(
+        &self,
+        companion: Option<LennardJonesCutoff>,
         at: &BlockView<L::Scalar>,
         tile: &mut [L::Scalar],
         row: usize,
@@ -448,7 +478,7 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, 
             let k = usize::from(k) + 1;
             let part = &mut tile[k * place..(k + 1) * place];
             let other = at.entries[k - 1].cluster as usize;
-            self.interact::<COMPANION, false>(at, other, atom, part, [0; 2]);
+            self.interact::<false>(companion, at, other, atom, part, [0; 2]);
         }
         if M::TABULATED && L::bits(atom.nearest.lt(self.form.least())) != 0 {
             self.correct_nearest(at.partners(row), tile, atom);
@@ -458,15 +488,16 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, 
         let parts = at.parts(row).iter().map(|part| (usize::from(part.entry) + 1, part.atoms.into(), !0));
         for (k, included, all) in itself.into_iter().chain(parts) {
             let part = &mut tile[k * place..(k + 1) * place];
-            self.interact::<COMPANION, true>(at, at.cluster_at(k), atom, part, [included, all]);
+            self.interact::<true>(companion, at, at.cluster_at(k), atom, part, [included, all]);
         }
     }
 
     /// Adds the forces between an atom and the atoms of a place, or only some of them: of `all`, those that
     /// are not `included` are excluded.
     #[inline(always)]
-    fn interact<const COMPANION: u8, const ONLY_SOME: bool>(
+    fn interact<const ONLY_SOME: bool>(
         &self,
+        lennard_jones: Option<LennardJonesCutoff>,
         at: &BlockView<L::Scalar>,
         other: usize,
         atom: &mut RowAtom<L>,
@@ -494,19 +525,19 @@ impl<L: Lanes, M: UnitChargeForce<L>, const ENERGIES: bool> RealSpaceBlocks<'_, 
         if ENERGIES {
             atom.energy = atom.energy + L::select(near, charges * energy, zero);
         }
-        if COMPANION != NO_COMPANION {
+        if let Some(cutoff) = lennard_jones {
             let kinds = kinds::<L>(at.clusters, other);
             let c = atom.wells.coefficients::<L>(kinds, Companion::N_COEFFICIENTS);
             // A form of the force may have a root, which then serves for both.
             let inverse = if looked_up { r2.recip() } else { r2.inverse_powers()[0] };
             let [a, b] = LennardJones::force_factors([inverse, inverse * inverse * inverse], &c);
-            if COMPANION == APART {
+            if cutoff == LennardJonesCutoff::Own {
                 near = r2.lt(atom.wells.cutoff2(kinds));
             }
             if ONLY_SOME {
                 near = L::and(near, lanes::<L>(included));
             }
-            force_over_r = match COMPANION == TOGETHER && !ONLY_SOME {
+            force_over_r = match cutoff == LennardJonesCutoff::Same && !ONLY_SOME {
                 true => L::select(near, a.mul_add(b, charges * force), zero),
                 false => force_over_r + L::select(near, a * b, zero),
             };
