@@ -14,6 +14,7 @@ pub mod embedded;
 mod engine;
 pub mod external;
 pub mod formula;
+pub mod fourier;
 pub mod grains;
 pub mod integrate;
 pub mod interaction;

@@ -1,6 +1,6 @@
 //! Maps over two dihedral angles, evaluated one by one: a protein has one for each residue at most.
 
-use super::{BondedContext, BondedEntry, BondedKernel, Broken, TENSOR, chain, on_chain};
+use super::entries::{BondedContext, BondedEntry, BondedKernel, Broken, TENSOR, chain, on_chain};
 use crate::blocks::Sums;
 use crate::simd::{Level, Scalar};
 use jostle_core::Evaluate;

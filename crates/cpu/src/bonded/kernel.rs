@@ -1,6 +1,8 @@
 //! Functions of bonds, angles and dihedrals over lists of entries, a register full at a time.
 
-use super::{BondVectors, BondedContext, BondedEntry, BondedKernel, Broken, TENSOR, chain, on_chain};
+use super::entries::{
+    BondVectors, BondedContext, BondedEntry, BondedKernel, Broken, TENSOR, chain, on_chain,
+};
 use crate::blocks::Sums;
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
 use jostle_core::{Evaluate, Vec3};

@@ -2,8 +2,8 @@
 //! 103 (1995) 8577): charges are spread on a mesh by B-splines, modes are found by Fourier transforms,
 //! and forces are the exact derivatives of the energy that comes out.
 
-use super::fourier::Fourier;
 use crate::blocks::Sums;
+use crate::fourier::Fourier;
 use crate::simd::{Kernel, Lanes, Level, MOST_LANES, Scalar, Simd};
 use crate::threads::Team;
 use jostle_core::{Evaluate, SimBox, Vec3};

@@ -3,7 +3,6 @@
 
 pub mod ewald;
 pub mod force_table;
-pub mod fourier;
 pub mod mesh;
 pub mod real_space;
 

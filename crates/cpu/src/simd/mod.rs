@@ -49,7 +49,7 @@ pub(crate) mod exp;
 pub(crate) mod guess;
 mod portable;
 
-use crate::electrostatics::fourier::Planned;
+use crate::fourier::Planned;
 use jostle_core::Real;
 use std::fmt;
 use std::ops::{Add, Mul, Neg, Sub};

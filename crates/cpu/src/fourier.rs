@@ -1,6 +1,5 @@
 //! Three-dimensional Fourier transforms of real meshes, spread over a team of threads.
 
-use crate::simd::Scalar;
 use crate::threads::Team;
 use realfft::num_complex::Complex;
 use realfft::{FftNum, RealFftPlanner};
@@ -26,7 +25,7 @@ pub struct Plans<S> {
 }
 
 /// Numbers with Fourier transforms.
-pub trait Planned: Sized {
+pub trait Planned: Copy + Default + Send + Sync + 'static {
     /// Prepares transforms of meshes of `n` points.
     fn plan(n: [usize; 3]) -> Plans<Self>;
 }
@@ -69,7 +68,7 @@ fn plan<T: FftNum>(n: [usize; 3]) -> Plans<T> {
 }
 
 /// Transforms of a mesh of a fixed size, with working space.
-pub struct Fourier<S: Scalar> {
+pub struct Fourier<S: Planned> {
     n: [usize; 3],
     /// Length of a row of the mesh along z; numbers beyond `n[2]` are left alone.
     row: usize,
@@ -87,7 +86,7 @@ struct TransformBuffers<S> {
     scratch: Vec<Complex<S>>,
 }
 
-impl<S: Scalar> Fourier<S> {
+impl<S: Planned> Fourier<S> {
     /// Transforms of meshes of `n` points with rows of `row` numbers, in so many tasks.
     pub fn new(n: [usize; 3], row: usize, n_tasks: usize) -> Self {
         let plans = S::plan(n);
