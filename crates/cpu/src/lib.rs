@@ -6,7 +6,9 @@
 pub mod blocks;
 pub mod bonded;
 pub mod cells;
+mod changes;
 mod coefficients;
+mod constraint_kernels;
 pub mod constraints;
 pub mod dissipative;
 pub mod electrostatics;

@@ -2,6 +2,7 @@
 //! by Ewald's sum ([`ewald`]) or on a mesh ([`mesh`]).
 
 pub mod ewald;
+mod force_forms;
 pub mod force_table;
 pub mod mesh;
 pub mod real_space;

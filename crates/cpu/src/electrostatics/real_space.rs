@@ -1,17 +1,15 @@
 //! The real-space forces of charges, over cluster lists ([`crate::blocks`]), and a
 //! Lennard-Jones force in the same pass.
 
+use super::force_forms::{EwaldSplitting, ForceForm, ReactionField, Tabulated, UnitChargeForce, is_single};
 use super::force_table::ForceTable;
 use crate::blocks::{
     BlockArrays, BlockKernel, BlockView, ListKernel, ListPass, RowSums, Sums, center_of_row, lanes,
 };
 use crate::coefficients::{CoefficientTable, TableRow, kinds};
 use crate::interaction::{add_pair_forces, distance, square};
-use crate::simd::{Lanes, Scalar, elementary};
-use jostle_core::{Evaluate, Precision};
-use jostle_potentials::electrostatics::gaussian::{Wide, gaussian};
-use jostle_potentials::electrostatics::screened::{self, ChebyshevSeries, chebyshev, powers};
-use jostle_potentials::electrostatics::{direct, reaction};
+use crate::simd::{Lanes, Scalar};
+use jostle_core::Evaluate;
 use jostle_potentials::pair::LennardJones;
 use jostle_potentials::truncation::Shifted;
 use jostle_potentials::{LatticeSum, PairFunction, PairKind, PairTerm, Potential, Truncation};
@@ -32,46 +30,6 @@ pub struct RealSpaceKernel<S> {
     acts: Vec<bool>,
     /// True if all Lennard-Jones forces have the cut-off of charges.
     together: bool,
-}
-
-/// Returns true for single precision.
-const fn is_single<S>() -> bool {
-    size_of::<S>() == 4
-}
-
-/// The forms of the force, and their numbers.
-enum ForceForm<S> {
-    EwaldSplitting { alpha: f64 },
-    Polynomial(Polynomial<S>),
-    Wide(Wide<S>),
-    ReactionField([f64; 2]),
-    Screened(Screened<S>),
-    Dispersed(Dispersed<S>),
-}
-
-impl<S: Scalar> ForceForm<S> {
-    fn of(sum: &LatticeSum) -> Self {
-        match sum {
-            LatticeSum::Dispersion(term) => ForceForm::Dispersed(Dispersed {
-                shift: S::from_f64(term.shift),
-                smooth: Fitted::new(term.cutoff, |r2| term.smooth(r2)),
-            }),
-            LatticeSum::Charges(term) => match (term.kappa(), term.method.alpha()) {
-                (Some(kappa), _) => ForceForm::Screened(Screened {
-                    kappa: S::from_f64(kappa),
-                    smooth: Fitted::new(term.cutoff, |r2| term.smooth(r2)),
-                }),
-                (None, Some(alpha)) => match Wide::new(alpha).filter(|_| is_single::<S>()) {
-                    Some(wide) => match Polynomial::new(alpha, term.cutoff, wide) {
-                        Some(near) => ForceForm::Polynomial(near),
-                        None => ForceForm::Wide(wide.map(S::from_f64)),
-                    },
-                    None => ForceForm::EwaldSplitting { alpha },
-                },
-                (None, None) => ForceForm::ReactionField(term.reaction()),
-            },
-        }
-    }
 }
 
 impl<S: Scalar> RealSpaceKernel<S> {
@@ -185,187 +143,7 @@ impl<S: Scalar> RealSpaceForces<'_, S> {
     }
 }
 
-/// Energy and force of two unit charges in real space.
-trait UnitChargeForce<L: Lanes>: Copy {
-    /// True if [`UnitChargeForce::apart`] is another method than [`UnitChargeForce::direct`].
-    const TABULATED: bool = false;
-    /// Energy and force over distance; `one` is 0 where they are excluded.
-    fn direct(&self, r2: L, one: L) -> (L, L);
-    /// Energy and force over distance of pairs none of which is excluded or nearer than
-    /// [`UnitChargeForce::least`].
-    #[inline(always)]
-    fn apart(&self, r2: L) -> (L, L) {
-        self.direct(r2, L::lit(1.0))
-    }
-    /// Least square distance of [`UnitChargeForce::apart`].
-    #[inline(always)]
-    fn least(&self) -> L {
-        L::lit(0.0)
-    }
-}
-
-/// A form whose force is read from a table.
-struct Tabulated<'a, S, M> {
-    form: M,
-    force_table: &'a ForceTable<S>,
-}
-
-impl<S, M: Copy> Clone for Tabulated<'_, S, M> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<S, M: Copy> Copy for Tabulated<'_, S, M> {}
-
-impl<L: Lanes, M: UnitChargeForce<L>> UnitChargeForce<L> for Tabulated<'_, L::Scalar, M> {
-    const TABULATED: bool = true;
-    #[inline(always)]
-    fn direct(&self, r2: L, one: L) -> (L, L) {
-        self.form.direct(r2, one)
-    }
-    #[inline(always)]
-    fn apart(&self, r2: L) -> (L, L) {
-        (self.form.apart(r2).0, self.force_table.at(r2))
-    }
-    #[inline(always)]
-    fn least(&self) -> L {
-        L::splat(self.force_table.least)
-    }
-}
-
-/// A smooth function of r^2, and its force over distance, as sums of Chebyshev polynomials.
-struct Fitted<S> {
-    scale: S,
-    energy: Vec<S>,
-    force: Vec<S>,
-}
-
-impl<S: Scalar> Fitted<S> {
-    fn new(cutoff: f64, function: impl Fn(f64) -> (f64, f64)) -> Self {
-        let precision = if is_single::<S>() { Precision::Mixed } else { Precision::Double };
-        let ChebyshevSeries { scale, energy, force } = ChebyshevSeries::new(cutoff, precision, function);
-        let numbers = |all: Vec<f64>| all.into_iter().map(S::from_f64).collect();
-        Fitted { scale: S::from_f64(scale), energy: numbers(energy), force: numbers(force) }
-    }
-
-    #[inline(always)]
-    fn at<L: Lanes<Scalar = S>>(&self, r2: L) -> (L, L) {
-        let t = r2.mul_add(L::splat(self.scale), L::lit(-1.0));
-        let energy = chebyshev(t, self.energy.iter().map(|c| L::splat(*c)));
-        (energy, chebyshev(t, self.force.iter().map(|c| L::splat(*c))))
-    }
-}
-
-/// A screened charge, and the smooth function that is taken from it.
-struct Screened<S> {
-    kappa: S,
-    smooth: Fitted<S>,
-}
-
-impl<L: Lanes> UnitChargeForce<L> for &Screened<L::Scalar> {
-    #[inline(always)]
-    fn direct(&self, r2: L, one: L) -> (L, L) {
-        screened::direct(r2, one, L::splat(self.kappa), self.smooth.at(r2))
-    }
-}
-
-/// The smooth function that is taken from the reciprocal-space sum of dispersion, shifted for atoms that are
-/// not excluded.
-struct Dispersed<S> {
-    shift: S,
-    smooth: Fitted<S>,
-}
-
-impl<L: Lanes> UnitChargeForce<L> for &Dispersed<L::Scalar> {
-    #[inline(always)]
-    fn direct(&self, r2: L, one: L) -> (L, L) {
-        let (energy, force) = self.smooth.at(r2);
-        (energy - one * L::splat(self.shift), force)
-    }
-}
-
-/// Ewald's splitting, 1/r less the potential of a Gaussian charge: powers of alpha.
-#[derive(Clone, Copy)]
-struct EwaldSplitting<L>([L; 3]);
-
-impl<L: Lanes> EwaldSplitting<L> {
-    #[inline(always)]
-    fn new(alpha: f64) -> Self {
-        EwaldSplitting([L::lit(alpha), L::lit(alpha * alpha), L::lit(alpha.powi(3))])
-    }
-}
-
-impl<L: Lanes> UnitChargeForce<L> for EwaldSplitting<L> {
-    #[inline(always)]
-    fn direct(&self, r2: L, one: L) -> (L, L) {
-        let [alpha, alpha2, alpha3] = self.0;
-        let (energy, force) = elementary::gaussian(alpha2 * r2);
-        direct(r2, one, (alpha * energy, alpha3 * force))
-    }
-}
-
-/// Ewald's splitting in single precision, for cut-offs of few widths: the smooth force is a polynomial,
-/// cheaper than a ratio of two.
-struct Polynomial<S> {
-    scale: S,
-    force: [S; 12],
-    wide: Wide<S>,
-}
-
-impl<S: Scalar> Polynomial<S> {
-    fn new(alpha: f64, cutoff: f64, wide: Wide<f64>) -> Option<Self> {
-        let smooth = |r2: f64| {
-            let (energy, force) = gaussian(alpha * alpha * r2);
-            (alpha * energy, alpha.powi(3) * force)
-        };
-        let ChebyshevSeries { scale, force, .. } = ChebyshevSeries::new(cutoff, Precision::Mixed, smooth);
-        let force = powers(&force)?.map(S::from_f64);
-        Some(Polynomial { scale: S::from_f64(scale), force, wide: wide.map(S::from_f64) })
-    }
-}
-
-impl<L: Lanes> UnitChargeForce<L> for &Polynomial<L::Scalar> {
-    #[inline(always)]
-    fn direct(&self, r2: L, one: L) -> (L, L) {
-        let t = r2.mul_add(L::splat(self.scale), L::lit(-1.0));
-        // Odd and even powers by themselves: two chains of six operations instead of one of twelve.
-        let square = t * t;
-        let (mut odd, mut even) = (L::splat(self.force[0]), L::splat(self.force[1]));
-        for pair in self.force[2..].chunks_exact(2) {
-            odd = odd.mul_add(square, L::splat(pair[0]));
-            even = even.mul_add(square, L::splat(pair[1]));
-        }
-        direct(r2, one, (self.wide.at(r2, L::splat).0, odd.mul_add(t, even)))
-    }
-}
-
-/// Ewald's splitting in single precision by a ratio of polynomials. Beyond the cut-off it may be NaN.
-impl<L: Lanes> UnitChargeForce<L> for &Wide<L::Scalar> {
-    #[inline(always)]
-    fn direct(&self, r2: L, one: L) -> (L, L) {
-        direct(r2, one, self.at(r2, L::splat))
-    }
-}
-
-/// Coulomb's potential 1/r in a reaction field, or alone.
-#[derive(Clone, Copy)]
-struct ReactionField<L>([L; 2]);
-
-impl<L: Lanes> ReactionField<L> {
-    #[inline(always)]
-    fn new([k, c]: [f64; 2]) -> Self {
-        ReactionField([L::lit(k), L::lit(c)])
-    }
-}
-
-impl<L: Lanes> UnitChargeForce<L> for ReactionField<L> {
-    #[inline(always)]
-    fn direct(&self, r2: L, one: L) -> (L, L) {
-        direct(r2, one, reaction(r2, self.0))
-    }
-}
-
+/// The block kernel of a form.
 struct RealSpaceBlocks<'a, L: Lanes, M, const ENERGIES: bool> {
     direct: &'a RealSpaceKernel<L::Scalar>,
     charge: &'a [L::Scalar],

@@ -1,4 +1,5 @@
-//! Machine code of the loop along a row, and its entry.
+//! Machine code of the loop along a row, and its entry. The file is long because every operation of a trace has
+//! its few instructions here.
 
 use super::codes::{self, *};
 use super::instructions::{Address, Instruction as Step, InstructionList, N_GATHERED, Operand, Pooled, slot};

@@ -1,0 +1,241 @@
+//! Kernels of constraints ([`crate::constraints`]): as many groups of one shape at a time as a register holds.
+
+use crate::simd::{Kernel, Lanes, MOST_LANES, Simd};
+use jostle_core::constraints::{
+    ImpulseCoupling, MOST, MOST_ATOMS, MOST_ROUNDS, Shape, Solver, TOLERANCE, Water, rattle, settle, shake,
+};
+use jostle_core::virtual_sites::follow;
+use jostle_core::{SimBox, State, SymTensor, Vec3};
+
+/// Groups of one shape, a register full.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GroupBatch {
+    pub shape: usize,
+    pub groups: usize,
+    pub first_slot: usize,
+    /// Beginning of its numbers.
+    pub first_number: usize,
+}
+
+/// Convergence of a batch (true if its constraints hold), and the sum of arm times impulse over it.
+pub(crate) type BatchOutcome = (bool, SymTensor);
+
+/// Some batches, with the corrections of their atoms as output.
+pub(crate) struct BatchPart<'a> {
+    pub shapes: &'a [Shape],
+    pub batches: &'a [GroupBatch],
+    pub places: &'a [u32],
+    pub inverse_mass: &'a [f64],
+    pub numbers: &'a [f64],
+    pub simbox: &'a SimBox,
+    pub state: &'a State,
+    pub corrections: &'a mut [Vec3],
+}
+
+/// The atoms of a batch, a group a lane: positions and velocities relative to the first atom of the group,
+/// and inverse masses.
+struct BatchAtoms<L> {
+    r: [[L; 3]; MOST_ATOMS],
+    v: [[L; 3]; MOST_ATOMS],
+    inverse_mass: [L; MOST_ATOMS],
+}
+
+impl BatchPart<'_> {
+    /// Fills lanes with groups after a drift for some time, with velocities before a kick by `unkicked`.
+    #[inline(always)]
+    fn load<L: Lanes<Scalar = f64>>(&self, batch: &GroupBatch, drift: f64, unkicked: f64) -> BatchAtoms<L> {
+        let n = self.shapes[batch.shape].atoms;
+        let zero = L::lit(0.0);
+        let mut atoms = BatchAtoms {
+            r: [[zero; 3]; MOST_ATOMS],
+            v: [[zero; 3]; MOST_ATOMS],
+            inverse_mass: [zero; MOST_ATOMS],
+        };
+        let half = self.simbox.lengths().map(|length| L::lit(0.5 * length));
+        let State { position, velocity, force, .. } = self.state;
+        let (mut first_r, mut first_v) = ([zero; 3], [zero; 3]);
+        for k in 0..n {
+            let slots = batch.first_slot + k * L::WIDTH..batch.first_slot + (k + 1) * L::WIDTH;
+            let places = &self.places[slots.clone()];
+            let inverse_mass = L::load(&self.inverse_mass[slots]);
+            let (mut r, mut v) = (L::gather_vectors(position, places), L::gather_vectors(velocity, places));
+            if unkicked != 0.0 {
+                let (force, scale) = (L::gather_vectors(force, places), L::lit(-unkicked) * inverse_mass);
+                for axis in 0..3 {
+                    v[axis] = scale.mul_add(force[axis], v[axis]);
+                }
+            }
+            for axis in 0..3 {
+                r[axis] = L::lit(drift).mul_add(v[axis], r[axis]);
+            }
+            if k == 0 {
+                (first_r, first_v) = (r, v);
+            }
+            let mut inside = !0;
+            for axis in 0..3 {
+                r[axis] = r[axis] - first_r[axis];
+                atoms.v[k][axis] = v[axis] - first_v[axis];
+                let (above, below) = (r[axis].lt(half[axis]), (-half[axis]).lt(r[axis]));
+                inside &= L::bits(L::and(above, below));
+            }
+            if inside & (!0 >> (32 - L::WIDTH)) != !0 >> (32 - L::WIDTH) {
+                r = self.nearest_images(r);
+            }
+            atoms.r[k] = r;
+            atoms.inverse_mass[k] = inverse_mass;
+        }
+        atoms
+    }
+
+    /// The shortest of the vectors between atoms and the images of others.
+    #[inline(always)]
+    fn nearest_images<L: Lanes<Scalar = f64>>(&self, d: [L; 3]) -> [L; 3] {
+        let mut lanes = [[0.0; 3]; MOST_LANES];
+        L::store_vectors(d, &mut lanes);
+        for d in &mut lanes[..L::WIDTH] {
+            *d = self.simbox.nearest_image(*d);
+        }
+        L::load_vectors(&lanes)
+    }
+
+    /// A number of every group of a batch.
+    #[inline(always)]
+    fn number<L: Lanes<Scalar = f64>>(&self, batch: &GroupBatch, k: usize) -> L {
+        L::load(&self.numbers[batch.first_number + k * L::WIDTH..])
+    }
+
+    /// Stores the differences between new and old vectors. Returns true if all of them are finite.
+    #[inline(always)]
+    fn store<L: Lanes<Scalar = f64>>(
+        &mut self,
+        batch: &GroupBatch,
+        has: &[[L; 3]; MOST_ATOMS],
+        had: &[[L; 3]; MOST_ATOMS],
+    ) -> bool {
+        let n = self.shapes[batch.shape].atoms;
+        let first = batch.first_slot - self.batches[0].first_slot;
+        let mut zero = L::lit(0.0);
+        for k in 0..n {
+            let mut change = [L::lit(0.0); 3];
+            for axis in 0..3 {
+                change[axis] = has[k][axis] - had[k][axis];
+                zero = zero + L::lit(0.0) * change[axis];
+            }
+            L::store_vectors(change, &mut self.corrections[first + k * L::WIDTH..]);
+        }
+        zero.sum() == 0.0
+    }
+}
+
+pub(crate) fn minus(a: Vec3, b: Vec3) -> Vec3 {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+/// See [`Constraints::correct_positions`].
+pub(crate) struct Positions<'a> {
+    pub part: BatchPart<'a>,
+    pub dt: f64,
+    pub still_to_drift: f64,
+}
+
+impl Kernel for Positions<'_> {
+    type Output = Vec<BatchOutcome>;
+
+    #[inline(always)]
+    fn run<I: Simd>(self) -> Vec<BatchOutcome> {
+        let Positions { mut part, dt, still_to_drift } = self;
+        let mut outcomes = Vec::with_capacity(part.batches.len());
+        for batch in part.batches {
+            let held = correct_positions::<I::F64>(&mut part, batch, dt, still_to_drift);
+            outcomes.push((held, [0.0; 6]));
+        }
+        outcomes
+    }
+}
+
+#[inline(always)]
+fn correct_positions<L: Lanes<Scalar = f64>>(
+    part: &mut BatchPart,
+    batch: &GroupBatch,
+    dt: f64,
+    still_to_drift: f64,
+) -> bool {
+    let BatchAtoms { r, v, inverse_mass } = part.load::<L>(batch, still_to_drift, 0.0);
+    let shape = &part.shapes[batch.shape];
+    let (mut before, mut now) = (r, r);
+    for k in 0..shape.atoms {
+        for axis in 0..3 {
+            before[k][axis] = r[k][axis] - L::lit(dt) * v[k][axis];
+        }
+    }
+    let held = match shape.solver {
+        Solver::Settle => {
+            let water = Water {
+                to_apex: part.number::<L>(batch, 0),
+                to_base: part.number::<L>(batch, 1),
+                half_base: part.number::<L>(batch, 2),
+                weight: part.number::<L>(batch, 3),
+            };
+            let first = |of: &[[L; 3]; MOST_ATOMS]| [of[0], of[1], of[2]];
+            let settled = settle(&water, first(&before), first(&now));
+            now[..3].copy_from_slice(&settled);
+            true
+        }
+        Solver::Shake => {
+            let mut lengths = [L::lit(1.0); MOST];
+            for (k, length) in lengths[..shape.pairs.len()].iter_mut().enumerate() {
+                *length = part.number(batch, k);
+            }
+            let coupling = ImpulseCoupling::new(&shape.pairs, &before, &inverse_mass);
+            (0..MOST_ROUNDS).any(|_| {
+                let mut errors = [0.0; MOST_LANES];
+                shake(&shape.pairs, &coupling, &lengths, &inverse_mass, &mut now).store(&mut errors);
+                errors[..L::WIDTH].iter().all(|error| *error <= TOLERANCE * TOLERANCE)
+            })
+        }
+    };
+    follow(&shape.sites, &mut now);
+    part.store(batch, &now, &r) && held
+}
+
+/// See [`Constraints::correct_velocities`].
+pub(crate) struct Velocities<'a> {
+    pub part: BatchPart<'a>,
+    pub unkicked: f64,
+}
+
+impl Kernel for Velocities<'_> {
+    type Output = Vec<BatchOutcome>;
+
+    #[inline(always)]
+    fn run<I: Simd>(self) -> Vec<BatchOutcome> {
+        let Velocities { mut part, unkicked } = self;
+        let mut outcomes = Vec::with_capacity(part.batches.len());
+        for batch in part.batches {
+            outcomes.push((true, correct_velocities::<I::F64>(&mut part, batch, unkicked)));
+        }
+        outcomes
+    }
+}
+
+#[inline(always)]
+fn correct_velocities<L: Lanes<Scalar = f64>>(
+    part: &mut BatchPart,
+    batch: &GroupBatch,
+    unkicked: f64,
+) -> SymTensor {
+    let BatchAtoms { r, v, inverse_mass } = part.load::<L>(batch, 0.0, unkicked);
+    let shape = &part.shapes[batch.shape];
+    let mut now = v;
+    let impulse = match shape.solver {
+        // The generic function with pairs that are known at compile time.
+        Solver::Settle => rattle(&[[0, 1], [0, 2], [1, 2]], &r, &inverse_mass, &mut now),
+        Solver::Shake => rattle(&shape.pairs, &r, &inverse_mass, &mut now),
+    };
+    part.store(batch, &now, &v);
+    impulse.map(|along| {
+        let mut lanes = [0.0; MOST_LANES];
+        along.store(&mut lanes);
+        lanes[..batch.groups].iter().sum()
+    })
+}
