@@ -189,7 +189,7 @@ struct Changed<D> {
 trait Change {
     fn make<S: Scalar, D: Lanes<Scalar = f64>>(
         &self,
-        facts: MotionInputs<S>,
+        inputs: MotionInputs<S>,
         batch: AtomBatch,
         v: [D; 3],
     ) -> Changed<D>;
@@ -206,12 +206,12 @@ impl Change for Kick<'_> {
     #[inline(always)]
     fn make<S: Scalar, D: Lanes<Scalar = f64>>(
         &self,
-        facts: MotionInputs<S>,
+        inputs: MotionInputs<S>,
         batch: AtomBatch,
         v: [D; 3],
     ) -> Changed<D> {
-        let f = batch.by_cluster::<S, D>(facts.width, facts.force);
-        let scale = D::lit(self.dt) * facts.numbers::<D>(batch, self.inverse_mass);
+        let f = batch.by_cluster::<S, D>(inputs.width, inputs.force);
+        let scale = D::lit(self.dt) * inputs.numbers::<D>(batch, self.inverse_mass);
         let (mut velocity, mut zero) = (v, D::lit(0.0));
         for k in 0..3 {
             velocity[k] = v[k] + scale * f[k];
@@ -231,7 +231,7 @@ impl Change for Drift {
     #[inline(always)]
     fn make<S: Scalar, D: Lanes<Scalar = f64>>(
         &self,
-        _facts: MotionInputs<S>,
+        _inputs: MotionInputs<S>,
         _batch: AtomBatch,
         velocity: [D; 3],
     ) -> Changed<D> {
@@ -249,12 +249,12 @@ impl<A: Change, B: Change> Change for Both<A, B> {
     #[inline(always)]
     fn make<S: Scalar, D: Lanes<Scalar = f64>>(
         &self,
-        facts: MotionInputs<S>,
+        inputs: MotionInputs<S>,
         batch: AtomBatch,
         v: [D; 3],
     ) -> Changed<D> {
-        let first = self.0.make(facts, batch, v);
-        let then = self.1.make(facts, batch, first.velocity);
+        let first = self.0.make(inputs, batch, v);
+        let then = self.1.make(inputs, batch, first.velocity);
         let mut step = first.step;
         for k in 0..3 {
             step[k] = step[k] + then.step[k];
@@ -274,11 +274,11 @@ impl Change for Correct<'_> {
     #[inline(always)]
     fn make<S: Scalar, D: Lanes<Scalar = f64>>(
         &self,
-        facts: MotionInputs<S>,
+        inputs: MotionInputs<S>,
         batch: AtomBatch,
         v: [D; 3],
     ) -> Changed<D> {
-        let slots = &facts.slot[batch.first..batch.first + batch.n];
+        let slots = &inputs.slot[batch.first..batch.first + batch.n];
         let step = if batch.n == D::WIDTH {
             D::gather_vectors(self.corrections, slots)
         } else {
@@ -332,12 +332,12 @@ impl<S: Scalar, C: Change, const MOVES: bool> Changing<'_, '_, S, C, MOVES> {
             relative,
             built,
         } = self.atoms;
-        let facts = MotionInputs { width: *width, id, species, slot, force };
+        let inputs = MotionInputs { width: *width, id, species, slot, force };
         let (mut zero, mut stays) = (D::lit(0.0), true);
         for (c, atoms) in TaskAtoms::<S>::clusters(first) {
             for batch in AtomBatch::of::<D>(*width, c, atoms) {
                 let before = batch.vectors::<D>(velocity);
-                let changed = self.change.make(facts, batch, before);
+                let changed = self.change.make(inputs, batch, before);
                 batch.put(changed.velocity, velocity);
                 zero = zero + changed.zero;
                 if !MOVES {
@@ -390,7 +390,7 @@ impl<S: Scalar> Kernel for Damping<'_, '_, S> {
     fn run<I: Simd>(self) {
         let Damping { atoms, inverse_mass, decay, thermal_energy, noise } = self;
         let TaskAtoms { width, id, species, slot, force, .. } = *atoms;
-        let facts = MotionInputs { width, id, species, slot, force };
+        let inputs = MotionInputs { width, id, species, slot, force };
         let (decay, thermal_energy) = (I::F64::lit(decay), I::F64::lit(thermal_energy));
         let mut xi = [[0.0; BATCH]; 3];
         for start in (0..atoms.velocity.len()).step_by(BATCH) {
@@ -400,7 +400,7 @@ impl<S: Scalar> Kernel for Damping<'_, '_, S> {
             Normals { id: &id, noise, out: &mut xi }.run::<I>();
             for first in (start..end).step_by(I::F64::WIDTH) {
                 let batch = AtomBatch { first, n: (end - first).min(I::F64::WIDTH), place: 0 };
-                let inverse_mass = facts.numbers::<I::F64>(batch, inverse_mass);
+                let inverse_mass = inputs.numbers::<I::F64>(batch, inverse_mass);
                 let sigma = noise_amplitude(decay, thermal_energy, inverse_mass);
                 let moves = I::F64::lit(0.0).lt(inverse_mass);
                 let mut v = batch.vectors::<I::F64>(atoms.velocity);

@@ -26,7 +26,7 @@ pub struct Constraints {
     /// [`numbers_of`].
     atoms: Vec<u32>,
     masses: Vec<f64>,
-    facts: Vec<f64>,
+    parameters: Vec<f64>,
     /// Id, index in the arrays and inverse mass, by slot. A slot is the place of an atom in the batches, in
     /// which the atoms that groups have at the same position stand together, for as many groups as a register
     /// has lanes. Lanes that are left over repeat the last group.
@@ -47,11 +47,11 @@ pub struct Constraints {
 #[derive(Debug, Clone, Copy)]
 struct ShapeGroups {
     n_atoms: usize,
-    n_facts: usize,
+    n_parameters: usize,
     first_group: usize,
     /// Beginnings of the atoms and parameters of its groups.
     first_atom: usize,
-    first_fact: usize,
+    first_parameter: usize,
     batches: [usize; 2],
 }
 
@@ -85,23 +85,30 @@ impl Constraints {
         for alike in groups.chunk_by(|a, b| a.shape == b.shape) {
             let shape = alike[0].shape;
             let Shape { atoms: n_atoms, solver, .. } = shapes[shape];
-            let (first_atom, first_fact) = (all.atoms.len(), all.facts.len());
+            let (first_atom, first_parameter) = (all.atoms.len(), all.parameters.len());
             for (group, number) in alike.iter().zip(first_group..) {
                 all.led[group.atoms[0] as usize] = number as u32;
                 all.run_of.push(all.runs.len() as u32);
                 all.atoms.extend(&group.atoms);
                 all.masses.extend(group.atoms.iter().map(|id| inverse_mass[*id as usize]));
-                all.facts.extend(numbers_of(group, solver));
+                all.parameters.extend(numbers_of(group, solver));
             }
-            let n_facts = (all.facts.len() - first_fact) / alike.len();
+            let n_parameters = (all.parameters.len() - first_parameter) / alike.len();
             let first_batch = all.batches.len();
             for some in alike.chunks(width) {
                 let (first_slot, first_number) = (n_slots, n_numbers);
                 all.batches.push(GroupBatch { shape, groups: some.len(), first_slot, first_number });
-                (n_slots, n_numbers) = (n_slots + n_atoms * width, n_numbers + n_facts * width);
+                (n_slots, n_numbers) = (n_slots + n_atoms * width, n_numbers + n_parameters * width);
             }
             let batches = [first_batch, all.batches.len()];
-            all.runs.push(ShapeGroups { n_atoms, n_facts, first_group, first_atom, first_fact, batches });
+            all.runs.push(ShapeGroups {
+                n_atoms,
+                n_parameters,
+                first_group,
+                first_atom,
+                first_parameter,
+                batches,
+            });
             first_group += alike.len();
         }
         all.ids = vec![0; n_slots];
@@ -168,9 +175,9 @@ impl Constraints {
                 (ids[slot], places[slot], inverse_mass[slot]) = (id, index as u32, self.masses[first + k]);
                 slots[index] = slot as u32;
             }
-            for k in 0..run.n_facts {
+            for k in 0..run.n_parameters {
                 numbers[batch.first_number + k * *width + lane] =
-                    self.facts[run.first_fact + in_run * run.n_facts + k];
+                    self.parameters[run.first_parameter + in_run * run.n_parameters + k];
             }
         }
         // The last batch of a run may have lanes left over.
@@ -182,7 +189,7 @@ impl Constraints {
                     let (from, to) = (register + last.groups - 1, register + lane);
                     (ids[to], places[to], inverse_mass[to]) = (ids[from], places[from], inverse_mass[from]);
                 }
-                for k in 0..run.n_facts {
+                for k in 0..run.n_parameters {
                     let register = last.first_number + k * *width;
                     numbers[register + lane] = numbers[register + last.groups - 1];
                 }

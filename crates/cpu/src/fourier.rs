@@ -75,7 +75,7 @@ pub struct Fourier<S: Planned> {
     plans: Plans<S>,
     /// Amplitudes by x, wave number along z, and y or its wave number.
     modes: Vec<Complex<S>>,
-    rooms: Vec<TransformBuffers<S>>,
+    buffers: Vec<TransformBuffers<S>>,
 }
 
 /// Working space of one task.
@@ -92,15 +92,15 @@ impl<S: Planned> Fourier<S> {
         let plans = S::plan(n);
         let zero = Complex::new(S::default(), S::default());
         let modes_z = n[2] / 2 + 1;
-        let room = || TransformBuffers {
+        let buffer = || TransformBuffers {
             line: vec![S::default(); n[2]],
             lines: vec![zero; n[1] * modes_z],
             columns: vec![zero; BLOCK * n[0]],
             scratch: vec![zero; plans.scratch],
         };
-        let rooms = (0..n_tasks).map(|_| room()).collect();
+        let buffers = (0..n_tasks).map(|_| buffer()).collect();
         let modes = vec![zero; n[0] * n[1] * modes_z];
-        Fourier { n, row, plans, modes, rooms }
+        Fourier { n, row, plans, modes, buffers }
     }
 
     /// Transforms a mesh, lets `change` change the amplitudes, and transforms it back; neither way is
@@ -114,20 +114,20 @@ impl<S: Planned> Fourier<S> {
     ) -> Vec<R> {
         let [n_x, n_y, n_z] = self.n;
         let (modes_z, row) = (n_z / 2 + 1, self.row);
-        let (plane, n_tasks) = (n_y * modes_z, self.rooms.len());
+        let (plane, n_tasks) = (n_y * modes_z, self.buffers.len());
         let per_task = n_x.div_ceil(n_tasks);
-        let Fourier { plans, modes, rooms, .. } = self;
+        let Fourier { plans, modes, buffers, .. } = self;
         let Plans { forward_z, backward_z, along_y, along_x, .. } = &*plans;
 
         let planes = modes.chunks_mut(per_task * plane).zip(mesh.chunks(per_task * n_y * row));
-        team.map(planes.zip(rooms.iter_mut()).collect(), |_, ((modes, mesh), room)| {
+        team.map(planes.zip(buffers.iter_mut()).collect(), |_, ((modes, mesh), buffer)| {
             for (modes, mesh) in modes.chunks_exact_mut(plane).zip(mesh.chunks_exact(n_y * row)) {
-                for (mesh, lines) in mesh.chunks_exact(row).zip(room.lines.chunks_exact_mut(modes_z)) {
-                    room.line.copy_from_slice(&mesh[..n_z]);
-                    forward_z(&mut room.line, lines, &mut room.scratch);
+                for (mesh, lines) in mesh.chunks_exact(row).zip(buffer.lines.chunks_exact_mut(modes_z)) {
+                    buffer.line.copy_from_slice(&mesh[..n_z]);
+                    forward_z(&mut buffer.line, lines, &mut buffer.scratch);
                 }
-                transpose(&room.lines, modes, modes_z);
-                along_y[0](modes, &mut room.scratch);
+                transpose(&buffer.lines, modes, modes_z);
+                along_y[0](modes, &mut buffer.scratch);
             }
         });
 
@@ -139,24 +139,24 @@ impl<S: Planned> Fourier<S> {
                 part.push(modes.split_off_mut(..range.len()).unwrap_or_default());
             }
         }
-        let tasks = parts.into_iter().zip(&ranges).zip(rooms.iter_mut());
-        let sums = team.map(tasks.collect(), |_, ((mut part, range), room)| {
+        let tasks = parts.into_iter().zip(&ranges).zip(buffers.iter_mut());
+        let sums = team.map(tasks.collect(), |_, ((mut part, range), buffer)| {
             let mut sum = R::default();
             let mut start = 0;
             while start < range.len() {
                 let block = BLOCK.min(range.len() - start);
-                let columns = &mut room.columns[..block * n_x];
+                let columns = &mut buffer.columns[..block * n_x];
                 for (x, part) in part.iter().enumerate() {
                     for (c, mode) in part[start..start + block].iter().enumerate() {
                         columns[c * n_x + x] = *mode;
                     }
                 }
-                along_x[0](columns, &mut room.scratch);
+                along_x[0](columns, &mut buffer.scratch);
                 for (c, column) in columns.chunks_exact_mut(n_x).enumerate() {
                     let place = range.start + start + c;
                     change([place % n_y, place / n_y], column, &mut sum);
                 }
-                along_x[1](columns, &mut room.scratch);
+                along_x[1](columns, &mut buffer.scratch);
                 for (x, part) in part.iter_mut().enumerate() {
                     for (c, mode) in part[start..start + block].iter_mut().enumerate() {
                         *mode = columns[c * n_x + x];
@@ -168,15 +168,15 @@ impl<S: Planned> Fourier<S> {
         });
 
         let planes = modes.chunks_mut(per_task * plane).zip(mesh.chunks_mut(per_task * n_y * row));
-        team.map(planes.zip(rooms.iter_mut()).collect(), |_, ((modes, mesh), room)| {
+        team.map(planes.zip(buffers.iter_mut()).collect(), |_, ((modes, mesh), buffer)| {
             for (modes, mesh) in modes.chunks_exact_mut(plane).zip(mesh.chunks_exact_mut(n_y * row)) {
-                along_y[1](modes, &mut room.scratch);
-                transpose(modes, &mut room.lines, n_y);
-                for (mesh, lines) in mesh.chunks_exact_mut(row).zip(room.lines.chunks_exact_mut(modes_z)) {
+                along_y[1](modes, &mut buffer.scratch);
+                transpose(modes, &mut buffer.lines, n_y);
+                for (mesh, lines) in mesh.chunks_exact_mut(row).zip(buffer.lines.chunks_exact_mut(modes_z)) {
                     // Rounding leaves an imaginary part of numbers that are real.
                     lines[0].im = S::default();
                     lines[modes_z - 1].im = S::default();
-                    backward_z(lines, &mut mesh[..n_z], &mut room.scratch);
+                    backward_z(lines, &mut mesh[..n_z], &mut buffer.scratch);
                 }
             }
         });

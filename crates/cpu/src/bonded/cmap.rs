@@ -21,15 +21,15 @@ impl<S: Scalar> BondedKernel<S, 4> for Maps {
     fn add_forces(
         &self,
         _level: Level,
-        scene: &mut BondedContext<S>,
+        context: &mut BondedContext<S>,
         entries: &[BondedEntry<4>],
     ) -> (Sums, Option<Broken>) {
         let mut sums = Sums::default();
         for entry in entries {
-            let vectors = chain(entry.role, std::array::from_fn(|k| scene.vectors.towards(entry, k)));
+            let vectors = chain(entry.role, std::array::from_fn(|k| context.vectors.towards(entry, k)));
             let (energy, forces) = self.0[entry.kind as usize].forces(vectors);
-            scene.add(entry, on_chain(entry.role, forces));
-            if scene.evaluate == Evaluate::ForcesAndEnergies && entry.role == 0 {
+            context.add(entry, on_chain(entry.role, forces));
+            if context.evaluate == Evaluate::ForcesAndEnergies && entry.role == 0 {
                 sums.energy += energy;
                 for (vector, force) in vectors.iter().zip(forces) {
                     for (w, (p, q)) in sums.virial.iter_mut().zip(TENSOR) {

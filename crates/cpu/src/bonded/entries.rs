@@ -153,7 +153,7 @@ pub(super) trait BondedKernel<S, const N: usize>: Send + Sync {
     fn add_forces(
         &self,
         level: Level,
-        scene: &mut BondedContext<S>,
+        context: &mut BondedContext<S>,
         entries: &[BondedEntry<N>],
     ) -> (Sums, Option<Broken>);
 }

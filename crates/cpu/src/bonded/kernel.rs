@@ -216,19 +216,19 @@ impl<S: Scalar, B: BondedFunction<N>, const N: usize> BondedKernel<S, N> for Pre
     fn add_forces(
         &self,
         level: Level,
-        scene: &mut BondedContext<S>,
+        context: &mut BondedContext<S>,
         entries: &[BondedEntry<N>],
     ) -> (Sums, Option<Broken>) {
         let (mut sums, mut broken) = (Sums::default(), None);
         let mut forces = [[0.0; 3]; N_AT_ONCE];
         for entries in entries.chunks(N_AT_ONCE) {
             let forces = &mut forces[..entries.len()];
-            let BondedContext { vectors, evaluate, .. } = *scene;
+            let BondedContext { vectors, evaluate, .. } = *context;
             let (types, function) = (&self.types, self.function);
             let (sums, broken) = (&mut sums, &mut broken);
             level.run(BoundForces { types, vectors, evaluate, entries, forces, sums, broken, function });
             for (entry, force) in entries.iter().zip(&*forces) {
-                scene.add(entry, *force);
+                context.add(entry, *force);
             }
         }
         (sums, broken)

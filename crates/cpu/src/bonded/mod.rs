@@ -86,12 +86,12 @@ impl<S: Scalar, const N: usize, const M: usize> Family<S, N, M> {
     fn add_forces(
         &self,
         level: Level,
-        scene: &mut BondedContext<S>,
+        context: &mut BondedContext<S>,
         found: &[Vec<BondedEntry<N>>],
         (sums, broken): &mut (Vec<Sums>, Option<Broken>),
     ) {
         for (term, entries) in self.terms.iter().zip(found) {
-            let (sum, bad) = term.add_forces(level, scene, entries);
+            let (sum, bad) = term.add_forces(level, context, entries);
             sums.push(sum);
             *broken = broken.or(bad);
         }
@@ -201,12 +201,12 @@ impl<S: Scalar> BondedKernels<S> {
         evaluate: Evaluate,
     ) -> (Vec<Sums>, Option<Broken>) {
         let vectors = BondVectors { position, images: &self.images };
-        let mut scene = BondedContext { vectors, width, forces, evaluate };
+        let mut context = BondedContext { vectors, width, forces, evaluate };
         let mut sums = (Vec::new(), None);
-        self.bonds.add_forces(level, &mut scene, &found.bonds, &mut sums);
-        self.angles.add_forces(level, &mut scene, &found.angles, &mut sums);
-        self.dihedrals.add_forces(level, &mut scene, &found.dihedrals, &mut sums);
-        self.cmaps.add_forces(level, &mut scene, &found.cmaps, &mut sums);
+        self.bonds.add_forces(level, &mut context, &found.bonds, &mut sums);
+        self.angles.add_forces(level, &mut context, &found.angles, &mut sums);
+        self.dihedrals.add_forces(level, &mut context, &found.dihedrals, &mut sums);
+        self.cmaps.add_forces(level, &mut context, &found.cmaps, &mut sums);
         sums
     }
 }
