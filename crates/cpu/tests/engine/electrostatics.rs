@@ -1,12 +1,12 @@
 //! Coulomb's forces: against constants of crystals, other engines, the plain reference, and their own
 //! derivatives.
 
-use crate::charges::{difference, ion, ions, norm};
 use crate::engine::{by_id, open};
-use crate::water::water;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Evaluate, Precision, Settings, SimBox, System, Vec3};
 use jostle_cpu::{Level, open_at, reference};
+use jostle_fixtures::charges::{difference, ion, ions, norm};
+use jostle_fixtures::water::water;
 use jostle_potentials::electrostatics::{Method, NetCharge};
 use jostle_potentials::{Electrostatics, Forces};
 
