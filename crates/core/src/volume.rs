@@ -21,7 +21,7 @@ struct OnHost {
     velocities: Vec<Vec3>,
 }
 
-/// The box and the atoms before [`crate::Backend::scale_volume`].
+/// The box and the atoms before [`VolumeMove::scale_volume`](crate::VolumeMove::scale_volume).
 #[derive(Debug)]
 pub struct SavedVolume {
     /// The box.

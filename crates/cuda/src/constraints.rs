@@ -333,17 +333,15 @@ impl Constraints {
         self.launch(&self.kick, data).with_value(slot).with_value(trigger as i32)
     }
 
-    /// What follows a kick by `time`, as [`Backend::constrain_velocities`] says; `turning` is that of
+    /// What follows a kick by `time`, as `SubSteps::constrain_velocities` says; `turning` is that of
     /// [`jostle_core::ClosingKick`].
     ///
-    /// [`Backend::constrain_velocities`]: jostle_core::Backend::constrain_velocities
     pub fn brake(&self, data: &DeviceData, time: f64, turning: f64) -> Launch {
         self.launch(&self.brake, data).with_value(time).with_value(turning)
     }
 
-    /// The impulses that such a kick would be followed by, see [`Backend::add_constraint_virial`]; likewise.
+    /// The impulses that such a kick would be followed by, see `ForceEvaluation::add_constraint_virial`; likewise.
     ///
-    /// [`Backend::add_constraint_virial`]: jostle_core::Backend::add_constraint_virial
     pub fn trial_kick(&self, data: &DeviceData, time: f64, turning: f64) -> Launch {
         self.launch(&self.trial_kick, data).with_value(time).with_value(turning)
     }

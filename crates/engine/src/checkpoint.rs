@@ -40,7 +40,7 @@ pub struct Checkpoint {
     pub(crate) reference_positions: Vec<Vec3>,
     /// See [`System::reference_box`].
     pub(crate) reference_box: Option<SimBox>,
-    /// See [`jostle_core::Backend::list_positions`].
+    /// See `AtomStorage::list_positions`.
     pub(crate) list_positions: Vec<Vec3>,
 }
 

@@ -25,7 +25,7 @@ pub struct StepContext {
 /// start of the step are those of the last evaluation.
 ///
 /// # Errors
-/// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].
+/// Those of `ForceEvaluation::update_neighbors` and `ForceEvaluation::compute_forces`.
 pub fn step(
     backend: &mut dyn Backend,
     thermostat: &mut Thermostat,
@@ -84,7 +84,7 @@ pub fn step(
 /// are, with what constraints bear in the kick that is to end a step, if there is one.
 ///
 /// # Errors
-/// Those of [`Backend::compute_forces`].
+/// Those of `ForceEvaluation::compute_forces`.
 pub fn evaluate_forces(
     backend: &mut dyn Backend,
     mut evaluate: Evaluate,

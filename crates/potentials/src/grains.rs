@@ -3,7 +3,7 @@
 //! (2001) 051302, eqs. 1 to 4, with Hooke's springs along the normal and none along the tangent).
 //!
 //! The push is a pair force like any other ([`Grains::springs`]). What depends on velocities acts in the
-//! middle of a step ([`jostle_core::Backend::apply_contact_friction`]), so that forces are
+//! middle of a step (`SubSteps::apply_contact_friction`), so that forces are
 //! functions of positions alone.
 
 use crate::bonded::dihedral::{cross, dot};

@@ -1,10 +1,10 @@
 //! The promise of `accuracy`: the error of forces on charges in disorder, relative to the forces (root mean
 //! squares), in boxes of any shape, with any number of charges within the cut-off, for all orders of splines.
 
-use crate::charges::{difference, ion, norm};
 use crate::engine::{by_id, open};
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Precision, SimBox, System, Vec3};
+use jostle_fixtures::charges::{difference, ion, norm};
 use jostle_potentials::Electrostatics;
 use jostle_potentials::electrostatics::{Composition, Method};
 

@@ -1,11 +1,11 @@
 //! Bonds, angles, dihedrals and exclusions: all kernels against the plain reference and against LAMMPS; the
 //! error that names a broken bond.
 
-use crate::chains::{bead, chains, forces};
 use jostle_core::{
     Algorithm, CrossTerm, Dihedral, Evaluate, Exclude, Precision, Settings, SimBox, System, Topology, Vec3,
 };
 use jostle_cpu::{Level, open_at, reference};
+use jostle_fixtures::chains::{bead, chains, forces};
 use jostle_potentials::{
     BondKind, BondTerm, Cmap, DihedralKind, DihedralTerm, Forces, PairKind, PairTerm, Truncation, Vacuum,
 };

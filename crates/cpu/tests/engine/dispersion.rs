@@ -1,10 +1,10 @@
 //! Dispersion over all images: against the sum over a crystal, the plain reference, other splittings, and its
 //! own derivatives.
 
-use crate::charges::{difference, ions, norm};
 use crate::engine::{by_id, open};
 use jostle_core::{Evaluate, Precision, Settings, SimBox, Species, System};
 use jostle_cpu::{Level, open_at, reference};
+use jostle_fixtures::charges::{difference, ions, norm};
 use jostle_potentials::electrostatics::Method;
 use jostle_potentials::{Dispersion, Forces, PairEntry, PairKind, PairTerm, Truncation};
 use std::f64::consts::PI;

@@ -1,12 +1,12 @@
 //! Coulomb's forces: against constants of crystals, other programs, the plain reference, and derivatives of
 //! the energy.
 
-use crate::charges::{difference, ion, ions, norm};
 use crate::engine::{by_id, open};
-use crate::water::water;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Evaluate, Precision, Settings, SimBox, System, Vec3};
 use jostle_cpu::{Level, open_at, reference};
+use jostle_fixtures::charges::{difference, ion, ions, norm};
+use jostle_fixtures::water::water;
 use jostle_potentials::electrostatics::{Method, NetCharge};
 use jostle_potentials::{Electrostatics, Forces};
 

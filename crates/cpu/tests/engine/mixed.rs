@@ -2,9 +2,9 @@
 //! typical parameters, built in and as the formula of its documentation.
 
 use crate::every_potential::{compute, system};
-use crate::typical::{relative_errors, term_of, typical};
 use jostle_core::{Algorithm, Evaluate, Precision};
 use jostle_cpu::Level;
+use jostle_fixtures::typical::{relative_errors, term_of, typical};
 use jostle_potentials::PairKind;
 
 #[test]

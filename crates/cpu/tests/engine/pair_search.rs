@@ -4,10 +4,10 @@
 //!
 //! Pairs are counted with a Gaussian so wide that every pair inside the cut-off has energy one.
 
-use crate::pairs::count_pairs;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{Algorithm, Evaluate, Precision, Settings, SimBox, Species, System, Vec3};
 use jostle_cpu::{Level, open_at};
+use jostle_fixtures::pairs::count_pairs;
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 use proptest::prelude::*;
 

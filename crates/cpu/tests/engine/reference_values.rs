@@ -26,7 +26,7 @@ fn ways() -> Vec<Way> {
     std::iter::once(reference).chain(clusters).collect()
 }
 
-fn check(cases: Vec<crate::reference::Case>) {
+fn check(cases: Vec<jostle_fixtures::reference::Case>) {
     for case in cases {
         for Way { algorithm, precision, level } in ways() {
             let settings = Settings { threads: Some(2), precision, algorithm, ..Settings::default() };
@@ -38,10 +38,10 @@ fn check(cases: Vec<crate::reference::Case>) {
 
 #[test]
 fn pair_forces_equal_those_of_other_engines() {
-    check(crate::reference::shared_cases());
+    check(jostle_fixtures::reference::shared_cases());
 }
 
 #[test]
 fn pair_styles_and_mixing_rules_equal_those_of_lammps() {
-    check(crate::reference::own_cases());
+    check(jostle_fixtures::reference::own_cases());
 }

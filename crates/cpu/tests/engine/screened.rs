@@ -1,9 +1,9 @@
 //! Screened charges over all images: against sums image by image, their limits, and derivatives.
 
-use crate::charges::{difference, ions, norm};
 use crate::engine::{by_id, open};
 use jostle_core::{Exclude, Precision, Settings, System, Vec3};
 use jostle_cpu::{Level, open_at};
+use jostle_fixtures::charges::{difference, ions, norm};
 use jostle_potentials::electrostatics::{Method, NetCharge};
 use jostle_potentials::pair::{PairFunction, Yukawa};
 use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};

@@ -1,6 +1,5 @@
 //! Bonds and angles: the GPU engine against the CPU engine in double precision, for every pair algorithm.
 
-use super::chains::{bead, chains, forces};
 use super::device::device;
 use super::fluid::{advance, by_id, distance, largest, norm, run};
 use jostle_core::thermostat::Dissipative;
@@ -9,6 +8,7 @@ use jostle_core::{
     StepBatch, System, Thermostat, Topology,
 };
 use jostle_cuda::Cuda;
+use jostle_fixtures::chains::{bead, chains, forces};
 use jostle_potentials::{BondKind, BondTerm, Forces, PairKind, PairTerm, Truncation};
 
 fn settings(algorithm: Algorithm, precision: Precision) -> Settings {

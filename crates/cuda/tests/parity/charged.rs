@@ -1,10 +1,8 @@
 //! Coulomb's forces: the GPU engine against the CPU engine in double precision, against other engines,
 //! and against itself.
 
-use super::charges::{difference, ion, ions, norm};
 use super::device::device;
 use super::fluid::{advance, by_id, largest, run};
-use super::water::water;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::thermostat::Dissipative;
 use jostle_core::{
@@ -13,6 +11,8 @@ use jostle_core::{
 };
 use jostle_cuda::kernels::TileShape;
 use jostle_cuda::{Cuda, Layout};
+use jostle_fixtures::charges::{difference, ion, ions, norm};
+use jostle_fixtures::water::water;
 use jostle_potentials::electrostatics::{Method, NetCharge};
 use jostle_potentials::{Electrostatics, Forces, PairEntry, PairKind, PairTerm, Truncation};
 

@@ -4,11 +4,7 @@
 
 mod agreement;
 mod bonds;
-#[path = "../../../cpu/tests/chains/mod.rs"]
-mod chains;
 mod charged;
-#[path = "../../../cpu/tests/charges/mod.rs"]
-mod charges;
 mod constraints;
 mod continuity;
 mod device;
@@ -21,17 +17,9 @@ mod mixed;
 mod molecules;
 mod open_space;
 mod pair_search;
-#[path = "../../../cpu/tests/pairs/mod.rs"]
-mod pairs;
-#[path = "../../../cpu/tests/reference/mod.rs"]
-mod reference;
 mod reference_values;
 mod tails;
-#[path = "../../../cpu/tests/typical/mod.rs"]
-mod typical;
 mod volume;
-#[path = "../../../cpu/tests/charges/water.rs"]
-mod water;
 
 use jostle_core::{Algorithm, Precision};
 

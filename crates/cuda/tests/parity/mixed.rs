@@ -3,9 +3,9 @@
 
 use super::device::device;
 use super::fluid::{LONGEST_CUTOFF, Shape, by_id, system};
-use super::typical::{relative_errors, term_of, typical};
 use jostle_core::{Algorithm, Backend, Evaluate, Precision, Settings};
 use jostle_cuda::Cuda;
+use jostle_fixtures::typical::{relative_errors, term_of, typical};
 use jostle_potentials::PairKind;
 
 #[test]

@@ -1,7 +1,6 @@
 //! All that may be bound: every kind of bond, angle and dihedral there is, and maps; the GPU engine
 //! against the CPU engine in double precision.
 
-use super::chains::bead;
 use super::device::device;
 use super::fluid::{advance, by_id, distance, largest, norm, run};
 use jostle_core::random::{Purpose, Stream};
@@ -10,6 +9,7 @@ use jostle_core::{
     SimBox, StepBatch, System, Thermostat,
 };
 use jostle_cuda::Cuda;
+use jostle_fixtures::chains::bead;
 use jostle_potentials::bonded::BondedTerm;
 use jostle_potentials::external::Field;
 use jostle_potentials::{

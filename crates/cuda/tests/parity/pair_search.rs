@@ -6,13 +6,13 @@
 
 use super::PRECISIONS;
 use super::device::device;
-use super::pairs::count_pairs;
 use jostle_core::random::{Purpose, Stream};
 use jostle_core::{
     Algorithm, AtomStorage, Evaluate, ForceEvaluation, Precision, Settings, SimBox, Species, SubSteps,
     System, Vec3,
 };
 use jostle_cuda::Cuda;
+use jostle_fixtures::pairs::count_pairs;
 use jostle_potentials::{PairEntry, PairKind, PairTerm, Truncation};
 use proptest::prelude::*;
 

@@ -2,10 +2,10 @@
 //! that each is computed in one precision, one after the other.
 
 use super::device::device;
-use super::reference::{self, Case};
 use super::{ALGORITHMS, PRECISIONS};
 use jostle_core::{Algorithm, Settings};
 use jostle_cuda::Cuda;
+use jostle_fixtures::reference::{self, Case};
 
 fn check(cases: Vec<Case>) {
     for (k, case) in cases.into_iter().enumerate() {

@@ -101,7 +101,7 @@ impl ConjugateGradient {
     /// are from line to line.
     ///
     /// # Errors
-    /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`].
+    /// Those of `ForceEvaluation::update_neighbors` and `ForceEvaluation::compute_forces`.
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
         let first = match self.last {
             // Likely as much is gained as by the line before.
@@ -156,7 +156,7 @@ impl Lbfgs {
     /// One line, likewise.
     ///
     /// # Errors
-    /// Those of [`Backend::update_neighbors`] and [`Backend::compute_forces`], and if the device failed.
+    /// Those of `ForceEvaluation::update_neighbors` and `ForceEvaluation::compute_forces`, and if the device failed.
     pub fn iterate(&mut self, backend: &mut dyn Backend, evaluate: Evaluate) -> Result<()> {
         // As velocities, forces are zero where atoms are frozen.
         let downhill = point_downhill(backend, self.longest_move)?;
