@@ -1,5 +1,6 @@
-//! Machine code of the loop along a row, and its entry. The file is long because every operation of a trace has
-//! its few instructions here.
+//! Machine code of the loop along a row, and its entry.
+//!
+//! One file holds all operations of a trace, a few instructions each.
 
 use super::codes::{self, *};
 use super::instructions::{Address, Instruction as Step, InstructionList, N_GATHERED, Operand, Pooled, slot};

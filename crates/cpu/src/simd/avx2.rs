@@ -1,6 +1,6 @@
 //! 256-bit registers with fused multiply-add.
 //!
-//! One instruction set is one file, however long: methods of two kinds of registers, a few lines each.
+//! One file holds one instruction set: methods of two kinds of registers, a few lines each.
 
 use super::{Floating, Kernel, Lanes, Simd, each_lane, exp, guess};
 use jostle_core::Real;

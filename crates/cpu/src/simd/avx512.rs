@@ -1,6 +1,6 @@
 //! 512-bit registers.
 //!
-//! One instruction set is one file, however long: methods of two kinds of registers, a few lines each.
+//! One file holds one instruction set: methods of two kinds of registers, a few lines each.
 
 use super::{Floating, Kernel, Lanes, Simd, avx2, each_lane, exp, guess};
 use jostle_core::Real;

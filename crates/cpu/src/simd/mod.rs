@@ -32,10 +32,12 @@ macro_rules! arithmetic {
 /// The elementary functions that are the same on every instruction set.
 macro_rules! elementary {
     ($($function:ident),*) => {
-        $(#[inline(always)]
-        fn $function(self) -> Self {
-            super::elementary::$function(self)
-        })*
+        $(
+            #[inline(always)]
+            fn $function(self) -> Self {
+                super::elementary::$function(self)
+            }
+        )*
     };
 }
 
